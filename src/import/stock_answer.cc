@@ -105,6 +105,7 @@ class EntryReader {
       const double value = (*box)[k].get<double>();
       const int side = k % 2 == 0 ? sides_.x : sides_.y;
       answer_.largest = std::max(answer_.largest, value);
+      answer_.has_fractions = answer_.has_fractions || (*box)[k].is_number_float();
       is_beyond = is_beyond || !(value >= 0 && value <= side);
       if (!is_beyond) geometry.bins.push_back(bin_of_written(value, side));
     }

@@ -48,6 +48,7 @@ struct StockAnswer {
   int64_t num_boxes = 0;              ///< entries with four numbers
   int64_t num_beyond = 0;             ///< of them, with a number outside 0..side
   double largest = 0;                 ///< number in any box
+  bool has_fractions = false;         ///< a number is written with a point or an exponent
 
   bool is_empty() const { return objects.empty() && problems.empty(); }
 };

@@ -125,6 +125,7 @@ class StockReader {
     num_boxes_ += answer.num_boxes;
     num_beyond_ += answer.num_beyond;
     largest_ = std::max(largest_, answer.largest);
+    has_fractions_ = has_fractions_ || answer.has_fractions;
     for (const std::string& problem : answer.problems)
       leave_out("left out: entries of answers that cannot be read", where, problem);
     // An empty scene would teach that there is nothing.
@@ -176,7 +177,7 @@ class StockReader {
              "give their unit: --scale relative (0..1000), pixels (of the resized image) or "
              "file-pixels");
     }
-    if (num_boxes_ > 0 && largest_ <= 1) {
+    if (has_fractions_ && largest_ <= 1) {
       refuse(fmt::format("no coordinate of {} boxes exceeds 1: these are shares of the sides",
                          num_boxes_),
              "multiply them by 1000");
@@ -189,6 +190,7 @@ class StockReader {
   std::vector<ForeignImage>* images_ = nullptr;
   int64_t num_records_ = 0, num_boxes_ = 0, num_beyond_ = 0, num_hidden_ = 0;
   double largest_ = 0;
+  bool has_fractions_ = false;
 };
 
 }  // namespace

@@ -79,6 +79,12 @@ TEST_F(StockFileTest, ARoundTripKeepsEveryByte) {
   EXPECT_EQ(read_file(back(there(path))), lines);
 }
 
+TEST_F(StockFileTest, BoxesOfTheFirstBinsAreNoShares) {
+  const std::string path = write(R"({"desc": "dot", "bbox_2d": [0, 0, 1, 1]})");
+  const std::string lines = read_file(path);
+  EXPECT_EQ(read_file(back(there(path))), lines);
+}
+
 TEST_F(StockFileTest, PixelsOfTheResizedImageComeBackWithinTheirRounding) {
   const std::string path = write(R"({"desc": "cat", "bbox_2d": [0, 100, 500, 999]})");
   // 200 x 100 becomes 196 x 112: multiples of 28.
