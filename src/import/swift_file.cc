@@ -127,13 +127,14 @@ std::optional<ForeignImage> read_line(const std::string& line, const JsonOrigin&
   const std::vector<std::string> refs = objects.texts("ref");
   const double divisor = divisor_of(objects);
   const Json* boxes = objects.find("bbox");
-  if (boxes == nullptr || boxes->is_null()) {
+  const bool has_boxes = boxes != nullptr && !boxes->is_null();
+  const std::vector<std::string> images = fields.texts("images");
+  if (images.size() != 1 && (has_boxes || !is_chat(record)))
+    fields.fail("images", fmt::format("expected one image, found {}", images.size()));
+  if (!has_boxes) {
     ++set.notes["left out: records without boxes"];
     return std::nullopt;
   }
-  const std::vector<std::string> images = fields.texts("images");
-  if (images.size() != 1)
-    fields.fail("images", fmt::format("expected one image, found {}", images.size()));
   if (!boxes->is_array()) objects.fail("bbox", "expected a list of boxes");
   if (refs.size() != boxes->size() && refs.size() != 1)
     objects.fail("ref", fmt::format("{} names for {} boxes: expected as many, or one for all",
@@ -173,7 +174,7 @@ void check_set(const ForeignSet& set, const PixelCount& pixels, const std::strin
                                     [](const auto& split) { return split.second.empty(); });
   if (!is_empty) return;
   std::vector<std::string> counts;
-  for (const auto& [note, count] : set.notes) counts.push_back(fmt::format("{} {}", count, note));
+  for (const auto& [note, count] : set.notes) counts.push_back(fmt::format("{} ({})", note, count));
   const bool has_text_answers = set.notes.contains(kTextAnswers);
   throw UserError(
       ErrorKind::kData,
