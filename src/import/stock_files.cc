@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/out_of_resources.h"
+#include "base/terminal_text.h"
 #include "base/text.h"
 #include "import/chat_record.h"
 #include "vision/image.h"
@@ -56,13 +57,14 @@ class StockReader {
     const bool is_empty = std::all_of(set_.splits.begin(), set_.splits.end(),
                                       [](const auto& split) { return split.second.empty(); });
     if (!is_empty) return;
-    throw UserError(ErrorKind::kData,
-                    {.error = "no conversation here has an answer with boxes",
-                     .where = path,
-                     .what = set_.examples.empty() ? "the file has no records"
-                                                   : fmt::format("{} records; {}", num_records_,
-                                                                 join(first_examples(), "; ")),
-                     .fix = std::string(kFix) + "; nothing has been written"});
+    throw UserError(
+        ErrorKind::kData,
+        {.error = "no conversation here has an answer with boxes",
+         .where = path,
+         .what = set_.examples.empty() ? "the file has no records"
+                                       : fmt::format("{}; {}", counted(num_records_, "record"),
+                                                     join(first_examples(), "; ")),
+         .fix = std::string(kFix) + "; nothing has been written"});
   }
 
  private:

@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/random.h"
+#include "base/terminal_text.h"
 #include "records/record_file.h"
 
 namespace rematch {
@@ -120,8 +121,8 @@ std::vector<bool> choose_val(const Hashes& image_hashes, const SplitOptions& opt
     throw UserError(ErrorKind::kData,
                     {.error = "the file cannot be divided",
                      .where = where,
-                     .what = fmt::format("its {} records show the same image, or share images",
-                                         image_hashes.size()),
+                     .what = fmt::format("{}, all of one image or of images that they share",
+                                         counted(std::ssize(image_hashes), "record")),
                      .fix = "use records of different images"});
   }
   const auto num_records = static_cast<double>(image_hashes.size());
