@@ -13,6 +13,7 @@
 #include "base/terminal_text.h"
 #include "cli/cmd_data_show.h"
 #include "cli/command_set.h"
+#include "cli/data_commands.h"
 #include "cli/sample_lengths.h"
 #include "cli/standard_output.h"
 #include "data/dataset.h"
@@ -58,6 +59,8 @@ void print_split_hint(const WrittenSet& written) {
       shell_word(path));
 }
 
+}  // namespace
+
 int write_imported(const ForeignSet& set, const std::string& out_dir,
                    const ImportOptions& options) {
   const WrittenSet written = write_records(set, out_dir, options);
@@ -78,6 +81,8 @@ int write_imported(const ForeignSet& set, const std::string& out_dir,
                            shell_word(written.splits[static_cast<size_t>(shown)].path));
   return 0;
 }
+
+namespace {
 
 /// Arguments of the from-… commands.
 struct ImportArguments {
@@ -319,6 +324,7 @@ std::vector<Command> add_data_commands(CLI::App& app) {
       "rematch data check data/train.jsonl");
   std::vector<Command> commands;
   for (const ImportFormat& format : kImportFormats) commands.push_back(add_import(*data, format));
+  for (Command& command : add_stock_data_commands(*data)) commands.push_back(std::move(command));
   commands.push_back(add_check(*data));
   commands.push_back(add_data_show(*data));
   return commands;

@@ -21,6 +21,8 @@ struct ForeignImage {
   int width_px = 0, height_px = 0;  ///< as the annotation says; 0 = it does not
   bool is_relative = false;         ///< coordinates are shares (0..1) of the sides, not pixels
   bool lost_objects = false;  ///< some were left out in reading: without `objects`, no empty scene
+  bool in_bins = false;       ///< coordinates are bins: kept as they are, without area too
+  std::string prompt;         ///< its own user text; empty: none
   std::vector<ForeignObject> objects;
 };
 
@@ -29,6 +31,7 @@ struct ForeignImage {
 struct ForeignSet {
   std::map<std::string, std::vector<ForeignImage>> splits;
   std::map<std::string, int64_t> notes;  ///< e.g. "left out: crowds" → 12
+  std::vector<std::string> examples;     ///< what was left out, by place, and why
   std::vector<std::string> sources;      ///< files it was read from, which nothing may replace
 };
 
@@ -66,9 +69,10 @@ ForeignSet read_labelme_dir(const std::string& directory, const ImportOptions& o
 ForeignSet read_yolo_set(const std::string& yaml_or_directory, const ImportOptions& options);
 
 /// ms-swift's grounding records: JSONL with `images` and `objects: {ref, bbox, bbox_type}`; one
-/// file for each split. Records without boxes (questions, captions) are left out: only `"bbox": []`
-/// says that there is nothing.
-/// @throws UserError as read_coco_files, naming the line
+/// file for each split. The user's text becomes the record's prompt. Records without boxes
+/// (questions, captions) are left out: only `"bbox": []` says that there is nothing.
+/// @throws UserError as read_coco_files, naming the line; also for a file of shares that says it
+/// has pixels, and for one whose boxes are in the text of its answers (read_stock_files reads it)
 ForeignSet read_swift_files(const std::vector<std::string>& paths, const ImportOptions& options);
 
 /// The split whose name is a word of `name`: train (training), val (valid, validation) or test

@@ -33,8 +33,8 @@ std::string desc_of(std::string text) {
 }
 
 /// Why an object cannot be a record's, or null. @param width, height  of the image in the object's
-/// unit
-const char* unusable(const ForeignObject& object, double width, double height) {
+/// unit. @param may_be_flat  boxes without area are kept
+const char* unusable(const ForeignObject& object, double width, double height, bool may_be_flat) {
   const auto& [desc, x0, y0, x1, y1, ring] = object;
   const auto is_finite = [](const std::array<double, 2>& vertex) {
     return std::isfinite(vertex[0]) && std::isfinite(vertex[1]);
@@ -45,6 +45,7 @@ const char* unusable(const ForeignObject& object, double width, double height) {
   if (desc_of(desc).empty()) return "left out: objects without a usable name";
   if (x1 < x0 || y1 < y0)
     return "left out: boxes with swapped corners or of negative width or height";
+  if (may_be_flat) return nullptr;
   if (x0 >= width || y0 >= height || x1 <= 0 || y1 <= 0)
     return "left out: boxes that lie outside their image";
   const bool is_flat =
@@ -53,9 +54,9 @@ const char* unusable(const ForeignObject& object, double width, double height) {
 }
 
 /// The object in bins, or null when it is left out.
-Json object_json(const ForeignObject& object, double width, double height, WrittenSet& written,
-                 WrittenSplit& split) {
-  if (const char* reason = unusable(object, width, height)) {
+Json object_json(const ForeignObject& object, double width, double height, bool may_be_flat,
+                 WrittenSet& written, WrittenSplit& split) {
+  if (const char* reason = unusable(object, width, height, may_be_flat)) {
     ++written.notes[reason];
     return nullptr;
   }
@@ -88,11 +89,14 @@ Json record_json(const ForeignImage& image, const UsableImage& usable, const Pat
   record["images"] = {path_from(usable.path)};
   record["width"] = usable.size.width_px;
   record["height"] = usable.size.height_px;
+  if (!image.prompt.empty()) record["prompt"] = image.prompt;
   record["objects"] = Json::array();
-  const double width = image.is_relative ? 1 : usable.size.width_px,
-               height = image.is_relative ? 1 : usable.size.height_px;
+  const double unit = image.in_bins ? kNumBins : 1;
+  const bool is_relative = image.is_relative || image.in_bins;
+  const double width = is_relative ? unit : usable.size.width_px,
+               height = is_relative ? unit : usable.size.height_px;
   for (const ForeignObject& object : image.objects) {
-    Json json = object_json(object, width, height, written, split);
+    Json json = object_json(object, width, height, image.in_bins, written, split);
     if (!json.is_null()) record["objects"].push_back(std::move(json));
   }
   if (record["objects"].empty() && (!image.objects.empty() || image.lost_objects))
@@ -151,6 +155,7 @@ WrittenSet write_records(const ForeignSet& set, const std::string& out_dir,
     copies.insert(copies.end(), chooser.copies().begin(), chooser.copies().end());
   }
   check_copies(copies, set);
+  written.examples.insert(written.examples.begin(), set.examples.begin(), set.examples.end());
   make_directories(out_dir);
   write_copies(copies);
   for (size_t i = 0; i < contents.size(); ++i)

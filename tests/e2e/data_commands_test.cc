@@ -22,8 +22,8 @@ void expect_failure(const test::ProcessResult& result, int exit_code, const std:
 
 TEST(DataCommands, HelpOfEachShowsTwoExamples) {
   test::Program program;
-  for (const char* name :
-       {"from-coco", "from-voc", "from-yolo", "from-labelme", "from-swift", "check", "show"}) {
+  for (const char* name : {"from-coco", "from-voc", "from-yolo", "from-labelme", "from-swift",
+                           "from-qwen", "to-qwen", "boxes", "split", "check", "show"}) {
     const test::ProcessResult result = program.run(std::string("data ") + name + " --help");
     EXPECT_EQ(result.exit_code, 0);
     const size_t examples = result.out.find("Examples:");
