@@ -32,6 +32,8 @@ Fingerprint run_fingerprint(const ConfigResult& config, const Session& session,
                             const Group& group) {
   const Settings& settings = config.settings;
   FingerprintInput input = fingerprint_input(settings, group.size());
+  if (settings.images.min_pixels || settings.images.max_pixels)
+    input.image_area = {session.patches.min_pixels, session.patches.max_pixels};
   input.parameters = session.model->parameters();
   input.dataset_hash = session.train_data->content_hash();
   input.num_samples = session.train_data->size();
