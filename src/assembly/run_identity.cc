@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "assembly/inputs_identity.h"
 #include "model/adapter.h"
 #include "ranks/meeting.h"
 
@@ -52,6 +53,13 @@ Fingerprint run_fingerprint(const ConfigResult& config, const Session& session,
   for (const EffectiveValue& value : config.effective)
     input.settings.emplace_back(value.key, value.value);
   return make_fingerprint(input);
+}
+
+Fingerprint agreed_fingerprint(const ConfigResult& config, const Session& session, Group& group) {
+  meet_with_inputs(session, group);
+  Fingerprint fingerprint = run_fingerprint(config, session, group);
+  meet(group, fingerprint.fixed);
+  return fingerprint;
 }
 
 void meet_with_configuration(const ConfigResult& config, Group& group) {

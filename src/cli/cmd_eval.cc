@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "assembly/inputs_identity.h"
 #include "assembly/rollouts.h"
 #include "assembly/run_identity.h"
 #include "assembly/session.h"
@@ -108,6 +109,7 @@ int run_eval(const RunArguments& arguments) {
                                   .rollouts = needs_rollouts,
                                   .engine_ranks = engine_ranks.get()},
                      group, process.terminal());
+    meet_with_inputs(*prepared, group);
     group.barrier();  // no rank starts a shared engine when another one has failed before it
     if (needs_rollouts) rollouts = make_rollouts(*prepared);
     if (rollouts.val_scorer && is_first)
