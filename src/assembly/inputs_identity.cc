@@ -37,9 +37,9 @@ constexpr const char* kModelFiles[] = {"config.json",
                                        "tokenizer.json",
                                        "vocab.json",
                                        "merges.txt"};
-constexpr size_t kMaxShown = 80;            // a longer value is shown as its hash
-constexpr size_t kMaxParsed = 1 << 18;      // a tokenizer.json counts as a whole
-constexpr size_t kMaxMembers = 64;          // a table of tokens counts as a whole
+constexpr size_t kMaxShown = 80;        // a longer value is shown as its hash
+constexpr size_t kMaxParsed = 1 << 18;  // a tokenizer.json counts as a whole
+constexpr size_t kMaxMembers = 64;      // a table of tokens counts as a whole
 
 std::string shown(std::string_view text) {
   return text.size() <= kMaxShown ? std::string(text)
@@ -84,8 +84,8 @@ std::vector<NamedParameter> all_parameters(const Model& model) {
 /// Parameters and the files that hold them, as rank 0 has them: other hosts may have the same
 /// weights in other shards.
 std::vector<std::pair<std::string, std::string>> weight_files(const Session& session) {
-  const auto files = HfDir::open(session.settings.model.directory,
-                                 session.model->description().file_names);
+  const auto files =
+      HfDir::open(session.settings.model.directory, session.model->description().file_names);
   Pairs names;
   for (const NamedParameter& parameter : session.model->parameters()) {
     if (files->has(parameter.name))
@@ -95,14 +95,14 @@ std::vector<std::pair<std::string, std::string>> weight_files(const Session& ses
 }
 
 void add_weights(Pairs& pairs, const Session& session, Group& group) {
-  const Pairs files =
-      from_first_rank(group, group.rank() == 0 ? weight_files(session) : Pairs());
+  const Pairs files = from_first_rank(group, group.rank() == 0 ? weight_files(session) : Pairs());
   const std::map<std::string, std::string> file_of(files.begin(), files.end());
   for (const NamedParameter& parameter : all_parameters(*session.model)) {
     const auto file = file_of.find(parameter.name);
     pairs.emplace_back(
         fmt::format("{}: {}",
-                    file == file_of.end() ? "weights" : std::filesystem::path(file->second).filename().string(),
+                    file == file_of.end() ? "weights"
+                                          : std::filesystem::path(file->second).filename().string(),
                     parameter.name),
         "values " + sampled_hash(parameter.tensor));
   }

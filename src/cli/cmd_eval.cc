@@ -66,6 +66,7 @@ void tell(EvaluationResult evaluated, const CocoEvaluator& coco,
   if (!coco_scores.per_class.empty()) json["coco_per_class"] = coco_per_class_json(coco_scores);
   json["model"] = settings.model.directory;
   json["num_samples"] = session.val_data->size();
+  json["eval_set"] = evaluated.eval_set;
   if (files) files->add_to(json, coco_scores);
   const std::string path = settings.output.run_dir + "/eval_results.json";
   write_file_atomic(path, python_json(json, 2) + "\n");

@@ -7,7 +7,7 @@
 namespace rematch {
 namespace {
 
-constexpr int64_t kBlock = 4096;         // hashed …
+constexpr int64_t kBlock = 4096;          // hashed …
 constexpr int64_t kStride = 16 * kBlock;  // … of each of these
 constexpr int64_t kWhole = int64_t{1} << 20;
 
