@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "assembly/loss_keys.h"
+#include "checkpoint/image_area.h"
 #include "checkpoint/peft.h"
 #include "model/adapter.h"
 #include "model/finite_weights.h"
@@ -99,6 +100,10 @@ void save_weights(const Session& session, const std::string& directory) {
   } else {
     save_hf_model(session.settings.model.directory, *session.model, directory);
   }
+  const ImageSettings& images = session.settings.images;
+  if (images.min_pixels || images.max_pixels)
+    write_image_area(session.settings.model.directory, directory,
+                     {session.patches.min_pixels, session.patches.max_pixels});
   write_stored_prompt(directory, *session.prompts, session.settings.generation.max_new_tokens,
                       session.format_name);
 }

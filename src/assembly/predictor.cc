@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/out_of_resources.h"
+#include "checkpoint/image_area.h"
 #include "checkpoint/peft.h"
 #include "model/adapter.h"
 #include "resume/resume.h"
@@ -88,6 +89,11 @@ Predictor::Predictor(const PredictorOptions& options, Terminal& terminal) {
   if (!adapter_dir.empty()) adapter = read_peft_adapter(adapter_dir);
   if (adapter_dir == base_dir && adapter) base_dir = adapter->config.base_model;
   settings_ = settings_of(options, base_dir, adapter ? adapter_dir : base_dir, terminal);
+  if (adapter && has_image_processor(adapter_dir)) {
+    const PatchOptions trained = PatchOptions::from_model_dir(adapter_dir);
+    settings_.images.min_pixels = trained.min_pixels;
+    settings_.images.max_pixels = trained.max_pixels;
+  }
   session_ = std::make_unique<Session>(settings_, options.device, SessionNeeds{.rollouts = true},
                                        alone(), terminal);
   if (adapter) Adapter::load(*session_->model, *adapter, adapter_dir);

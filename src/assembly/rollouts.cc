@@ -9,6 +9,7 @@
 
 #include "assembly/loss_keys.h"
 #include "assembly/sample_pixels.h"
+#include "evaluate/eval_set.h"
 #include "ranks/phase.h"
 #include "model/adapter.h"
 #include "rollout/engine_factory.h"
@@ -50,6 +51,16 @@ std::unique_ptr<Offload> make_offload(const Session& session, Offload::Tensors o
       Offload::Options{.settings = settings.offload, .warn = warn},
       [model = session.model] { return parameters_of(*model); }, std::move(mover),
       std::move(optimizer));
+}
+
+/// Identity of the validation set.
+std::string eval_set_of(const Session& session) {
+  const Dataset& data = *session.val_data;
+  return eval_set_text({.num_records = data.size(),
+                        .records = data.content_hash(),
+                        .labels = session.scorer_options().labels.identity(),
+                        .system_prompt = session.prompts->system_prompt(),
+                        .user_prompt = session.prompts->user_prompt()});
 }
 
 }  // namespace
@@ -107,6 +118,7 @@ std::unique_ptr<Evaluation> make_evaluation(const Session& session, const Rollou
       Evaluation::Options{.settings = settings.evaluation,
                           .batch_size = batch_size,
                           .extra_gates = std::move(extra_gates),
+                          .eval_set = eval_set_of(session),
                           .group = &group});
 }
 

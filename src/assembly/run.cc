@@ -9,7 +9,6 @@
 #include "assembly/run_summary.h"
 #include "assembly/start_lines.h"
 #include "assembly/vllm_setup.h"
-#include "ranks/meeting.h"
 #include "ranks/phase.h"
 #include "train/loop.h"
 
@@ -26,14 +25,13 @@ struct Run {
                 training_needs(config.settings, engine_ranks.get(),
                                directory.checkpoint().value_or("")),
                 group, terminal),
-        fingerprint(run_fingerprint(config, session, group)),
+        fingerprint(agreed_fingerprint(config, session, group)),
         observers(config, session, group),
         trainer(make_trainer(session, observers, rollouts, group, fingerprint)) {}
 
   /// Continues from the checkpoint, if there is one, and opens the logs. Not part of the
   /// construction: an engine that ranks share is destroyed when all ranks know of a failure.
   void begin(const ConfigResult& config, Terminal& terminal, Group& group) {
-    meet(group, fingerprint.fixed);
     std::optional<LoadedCheckpoint> resumed = directory.read_checkpoint(session, fingerprint);
     if (resumed) trainer.restore(*std::move(resumed));
     group.barrier();  // all ranks could read it: only now the directory changes

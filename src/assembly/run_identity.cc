@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "assembly/inputs_identity.h"
 #include "model/adapter.h"
 #include "ranks/meeting.h"
 
@@ -32,6 +33,8 @@ Fingerprint run_fingerprint(const ConfigResult& config, const Session& session,
                             const Group& group) {
   const Settings& settings = config.settings;
   FingerprintInput input = fingerprint_input(settings, group.size());
+  if (settings.images.min_pixels || settings.images.max_pixels)
+    input.image_area = {session.patches.min_pixels, session.patches.max_pixels};
   input.parameters = session.model->parameters();
   input.dataset_hash = session.train_data->content_hash();
   input.num_samples = session.train_data->size();
@@ -50,6 +53,13 @@ Fingerprint run_fingerprint(const ConfigResult& config, const Session& session,
   for (const EffectiveValue& value : config.effective)
     input.settings.emplace_back(value.key, value.value);
   return make_fingerprint(input);
+}
+
+Fingerprint agreed_fingerprint(const ConfigResult& config, const Session& session, Group& group) {
+  meet_with_inputs(session, group);
+  Fingerprint fingerprint = run_fingerprint(config, session, group);
+  meet(group, fingerprint.fixed);
+  return fingerprint;
 }
 
 void meet_with_configuration(const ConfigResult& config, Group& group) {

@@ -38,8 +38,14 @@ int run_compare(const CompareArguments& arguments) {
   const std::vector<std::vector<std::string>> table = score_table(evaluations);
   const std::unique_ptr<Terminal> terminal = Terminal::standard();
   terminal->table(table);
-  terminal->print("* the best of its row");
-  const EvaluationFile* before = evaluations.size() > 1 ? evaluations.front().file : nullptr;
+  const std::string different = different_sets(evaluations);
+  if (different.empty()) {
+    terminal->print("* the best of its row");
+  } else {
+    terminal->warn(different);
+  }
+  const EvaluationFile* before =
+      evaluations.size() > 1 && different.empty() ? evaluations.front().file : nullptr;
   for (const HealthItem& item : judge_health(*evaluations.back().file, before)) {
     if (!item.good)
       terminal->warn(fmt::format("{}: {} {}. {}", evaluations.back().name, item.name, item.value,

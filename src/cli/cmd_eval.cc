@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "assembly/inputs_identity.h"
 #include "assembly/rollouts.h"
 #include "assembly/run_identity.h"
 #include "assembly/session.h"
@@ -65,6 +66,7 @@ void tell(EvaluationResult evaluated, const CocoEvaluator& coco,
   if (!coco_scores.per_class.empty()) json["coco_per_class"] = coco_per_class_json(coco_scores);
   json["model"] = settings.model.directory;
   json["num_samples"] = session.val_data->size();
+  json["eval_set"] = evaluated.eval_set;
   if (files) files->add_to(json, coco_scores);
   const std::string path = settings.output.run_dir + "/eval_results.json";
   write_file_atomic(path, python_json(json, 2) + "\n");
@@ -108,6 +110,7 @@ int run_eval(const RunArguments& arguments) {
                                   .rollouts = needs_rollouts,
                                   .engine_ranks = engine_ranks.get()},
                      group, process.terminal());
+    meet_with_inputs(*prepared, group);
     group.barrier();  // no rank starts a shared engine when another one has failed before it
     if (needs_rollouts) rollouts = make_rollouts(*prepared);
     if (rollouts.val_scorer && is_first)

@@ -7,7 +7,7 @@
 #include <map>
 
 #include "base/file.h"
-#include "base/text.h"
+#include "config/override.h"
 
 namespace rematch {
 namespace {
@@ -146,38 +146,6 @@ class Loader {
   std::vector<std::string> files_;
 };
 
-/// `a.b.c=value` as a separate tree; null when it is not of that form.
-Node override_tree(const std::string& text, std::vector<Problem>& problems) {
-  const size_t equals = text.find('=');
-  const std::string path = text.substr(0, equals == std::string::npos ? text.size() : equals);
-  const std::string name = "--set " + path;
-  const std::vector<std::string> keys = split(path, '.');
-  const bool bad_key =
-      std::any_of(keys.begin(), keys.end(), [](const std::string& key) { return key.empty(); });
-  if (equals == std::string::npos || bad_key || keys.size() > 32) {
-    problems.push_back({"`--set` needs key=value", "--set " + text,
-                        bad_key ? "a part of the key is empty" : "there is no `=`",
-                        "write e.g. `--set training.max_steps=10`"});
-    return {};
-  }
-  if (keys.front() == "extends" || keys.front() == "inherit") {
-    problems.push_back({fmt::format("`{}` cannot be set on the command line", keys.front()), name,
-                        "it belongs to the file whose bases it names",
-                        "write it into the YAML file"});
-    return {};
-  }
-  Node node = parse_yaml(text.substr(equals + 1), name, false, problems);
-  const Origin origin = node.origin;
-  for (auto key = keys.rbegin(); key != keys.rend(); ++key) {
-    Node parent;
-    parent.kind = Node::Kind::kMap;
-    parent.origin = origin;
-    parent.members.push_back({*key, origin, std::move(node)});
-    node = std::move(parent);
-  }
-  return node;
-}
-
 }  // namespace
 
 Source load_source(const std::string& path, const std::vector<std::string>& overrides,
@@ -188,7 +156,7 @@ Source load_source(const std::string& path, const std::vector<std::string>& over
   source.files = loader.take_files();
   source.root.kind = Node::Kind::kMap;
   for (const std::string& text : overrides) {
-    const Node tree = override_tree(text, problems);
+    const Node tree = read_override(text, problems);
     if (tree.is_map()) source.root = merge(std::move(source.root), tree);
   }
   return source;

@@ -72,7 +72,7 @@ EvaluationResult Evaluation::run(Terminal& terminal, const Visitor& visit) {
   if (truth_ != nullptr) measure_truth(terminal, batches);
   if (scorer_ != nullptr) score_rollouts(terminal, visit, batches);
 
-  EvaluationResult result{.greater_is_better = options_.settings.greater_is_better};
+  EvaluationResult result;
   batches = in_window_order(gather(group, batches));
   if (group.rank() == 0) {
     if (visit && scorer_ != nullptr && !group.is_alone()) visit_all(batches, visit);
@@ -80,6 +80,8 @@ EvaluationResult Evaluation::run(Terminal& terminal, const Visitor& visit) {
     result = reduce(batches, seconds.count());
   }
   result.values = from_first_rank(group, result.values);
+  result.greater_is_better = options_.settings.greater_is_better;
+  result.eval_set = options_.eval_set;
   for (const auto& [name, value] : result.values) {
     if (name == options_.settings.metric_for_best_model) result.metric = value;
   }
@@ -106,8 +108,7 @@ EvaluationResult Evaluation::reduce(const std::vector<Batch>& batches, double se
   metrics.add("eval_runtime", seconds);
   metrics.add("eval_samples_per_second", ratio(static_cast<double>(num_samples_), seconds));
 
-  EvaluationResult result{.values = reduce_metrics(metrics, MetricScope::kEvaluation),
-                          .greater_is_better = options_.settings.greater_is_better};
+  EvaluationResult result{.values = reduce_metrics(metrics, MetricScope::kEvaluation)};
   for (size_t i = 0; i < at_gates.size(); ++i) {
     const std::string suffix =
         fmt::format("_iou{:02.0f}", std::round(options_.extra_gates[i] * 100));

@@ -23,6 +23,7 @@ struct EvaluationResult {
   /// the value of metric_for_best_model, when one is configured
   std::optional<double> metric;
   bool greater_is_better = true;
+  std::string eval_set;  ///< eval_set_text() of what was evaluated
 };
 
 /// Evaluation on `val_jsonl`: rollout → parse → match (with a scorer), teacher-forced loss (with
@@ -34,6 +35,7 @@ class Evaluation {
     int batch_size = 1;  ///< samples passed to the engine or the forward together
     /// further IoU gates for `eval_rollout_f1_iou50`-like values (`rematch eval` only)
     std::vector<double> extra_gates;
+    std::string eval_set;     ///< eval_set_text()
     Group* group = &alone();  ///< ranks that take batches of samples in turn
   };
   /// Teacher-forced loss of one row, without gradients (stage 1).
@@ -53,6 +55,8 @@ class Evaluation {
   /// are several ranks
   EvaluationResult run(Terminal& terminal, const Visitor& visit = {});
   int64_t num_samples() const { return num_samples_; }
+  const EvaluationSettings& settings() const { return options_.settings; }
+  const std::string& eval_set() const { return options_.eval_set; }
 
  private:
   struct Batch;

@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "checkpoint/hf_dir.h"
+#include "checkpoint/image_area.h"
 #include "checkpoint/peft.h"
 #include "model/adapter_targets.h"
 #include "model/adapter_tensors.h"
@@ -153,6 +154,7 @@ MergedAdapter merge_adapter(const MergeOptions& options) {
       merge.added());
   write_config(base_dir, staged.path(), options.dtype, tensors.unties);
   copy_companions(base_dir, staged.path(), {"config.json"});
+  copy_image_area(options.adapter_dir, staged.path());
   staged.commit();
   return done;
 }

@@ -27,7 +27,7 @@ struct MergedAdapter {
 };
 
 /// Writes base model and adapter as one full Hugging Face checkpoint; the other files come from the
-/// base model.
+/// base model, but for image-processor files that the adapter has of its own.
 /// @throws UserError (config) without a base model, or when the output directory is not empty;
 /// (data) when the adapter does not fit the
 ///         base model

@@ -30,13 +30,14 @@ class JsonlSink : public MetricSink {
  public:
   explicit JsonlSink(const std::string& path) : file_(path) {}
 
-  void write(int64_t step, const MetricValues& values) override {
+  void write(int64_t step, const MetricValues& values, const std::string& eval_set) override {
     std::string line = fmt::format("{{\"step\": {}", step);
     for (const auto& [name, value] : values) {
       // JSON has no NaN and no infinity.
       line += fmt::format(", {}: {}", python_json_string(name),
                           std::isfinite(value) ? fmt::format("{}", value) : "null");
     }
+    if (!eval_set.empty()) line += fmt::format(", \"eval_set\": {}", python_json_string(eval_set));
     file_.append(line + "}\n");
   }
   void sync() override { file_.sync(); }

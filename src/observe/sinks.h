@@ -14,9 +14,11 @@ using MetricValues = std::vector<std::pair<std::string, double>>;
 class MetricSink {
  public:
   virtual ~MetricSink() = default;
-  /// @param step  optimizer steps done; @param values  in the order to be written. @throws
-  /// UserError (environment), e.g. full disk
-  virtual void write(int64_t step, const MetricValues& values) = 0;
+  /// @param step  optimizer steps done; @param values  in the order to be written
+  /// @param eval_set  what an evaluation was over (evaluate/eval_set.h), else empty
+  /// @throws UserError (environment), e.g. full disk
+  virtual void write(int64_t step, const MetricValues& values,
+                     const std::string& eval_set = {}) = 0;
   /// Brings what was written to the device, before a checkpoint counts on it. @throws UserError
   /// (environment)
   virtual void sync() {}

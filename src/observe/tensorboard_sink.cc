@@ -91,7 +91,7 @@ class EventFile : public TensorboardSink {
     if (keep_until) file_.append(framed(start_event(*keep_until + 1)));
   }
 
-  void write(int64_t step, const MetricValues& values) override {
+  void write(int64_t step, const MetricValues& values, const std::string&) override {
     std::vector<std::string> scalars;
     for (const auto& [name, value] : values)
       scalars.push_back(scalar_value(name, static_cast<float>(value)));

@@ -5,6 +5,9 @@
 #include <netdb.h>
 #include <unistd.h>
 
+#include <map>
+#include <string_view>
+
 #include "base/error.h"
 #include "ranks/gather.h"
 
@@ -24,32 +27,48 @@ struct Identity {
   friend void fields(Wire& wire, Identity& identity) {
     wire(identity.host, identity.values);
   }
-  /// Null when there is none of this name.
-  const std::string* find(const std::string& name) const {
-    for (const auto& [key, value] : values) {
-      if (key == name) return &value;
-    }
-    return nullptr;
-  }
 };
 
-std::string shown(const std::string* value) { return value == nullptr ? "absent" : *value; }
+using Index = std::map<std::string_view, std::string_view>;
+
+Index index_of(const Identity& identity) {
+  return {identity.values.begin(), identity.values.end()};
+}
+
+std::string_view shown(const Index& values, const std::string& name) {
+  const auto found = values.find(name);
+  return found == values.end() ? "absent" : found->second;
+}
+
+/// What a name belongs to: "config.json" of "config.json: hidden_size".
+std::string_view part_of(std::string_view name) { return name.substr(0, name.find(": ")); }
 
 void compare(int rank, const Identity& one, const Identity& first, std::vector<Problem>& problems) {
+  const Index here = index_of(one), there = index_of(first);
+  std::map<std::string_view, std::pair<size_t, int>> reported;  // part → its problem, more of it
   const auto report = [&](const std::string& name) {
+    const auto [known, is_new] = reported.try_emplace(part_of(name), problems.size(), 0);
+    if (!is_new) {
+      ++known->second.second;
+      return;
+    }
     problems.push_back(
         {.error = fmt::format("rank {} was started with a different {}", rank, name),
          .where = fmt::format("rank {} on {}", rank, one.host),
-         .what = fmt::format("there: {}; on rank 0, {}: {}", shown(one.find(name)), first.host,
-                             shown(first.find(name))),
+         .what = fmt::format("there: {}; on rank 0, {}: {}", shown(here, name), first.host,
+                             shown(there, name)),
          .fix = "start every rank with the same program, configuration, model and data"});
   };
   for (const auto& [name, value] : first.values) {
-    const std::string* here = one.find(name);
-    if (here == nullptr || *here != value) report(name);
+    const auto found = here.find(name);
+    if (found == here.end() || found->second != value) report(name);
   }
   for (const auto& [name, value] : one.values) {
-    if (first.find(name) == nullptr) report(name);
+    if (!there.contains(name)) report(name);
+  }
+  for (const auto& [part, count] : reported) {
+    if (count.second > 0)
+      problems[count.first].what += fmt::format("; {} more of {} differ", count.second, part);
   }
 }
 

@@ -9,7 +9,7 @@ namespace rematch {
 
 /// Compares what must be the same on every rank with that of rank 0.
 /// @param identity  pairs of a name that users know ("training.seed", "this build of Rematch") and
-/// its value as text
+/// its value as text. Names "FILE: KEY" of one file are one problem
 /// @throws UserError (environment) on every rank, naming each rank that differs, its host, and what
 /// differs with both values
 void meet(Group& group, const std::vector<std::pair<std::string, std::string>>& identity);

@@ -132,10 +132,14 @@ std::string report_html(const std::vector<RunData>& runs, const GalleryOptions& 
   if (!evaluations.empty()) {
     const EvaluationFile& now = *evaluations.back().file;
     const EvaluationFile* before = evaluations.size() > 1 ? evaluations.front().file : nullptr;
-    const EvaluationFile compared = before == nullptr ? EvaluationFile{} : *before;
+    const std::string different = different_sets(evaluations);
+    const bool compares = before != nullptr && different.empty();
+    const EvaluationFile compared = compares ? *before : EvaluationFile{};
     data["last"] = evaluations.back().name;
     data["scores"] = score_table(evaluations);
-    for (const HealthItem& item : judge_health(now, before))
+    if (!different.empty())
+      data["health"].push_back({{"name", "comparison"}, {"value", "none"}, {"advice", different}});
+    for (const HealthItem& item : judge_health(now, compares ? before : nullptr))
       data["health"].push_back(
           {{"name", item.name}, {"value", item.value}, {"advice", item.advice}});
     data["classes"] = collect_rows("class", now.per_class, compared.per_class);

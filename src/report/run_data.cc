@@ -42,11 +42,18 @@ std::vector<ScoreRow> read_rows(const Json& json, const char* key) {
   return rows;
 }
 
+std::string text_of(const Json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
 EvaluationFile read_evaluation(const fs::path& path) {
   const Json json = parse_document(read_file(path.string()), origin_of(path.string()));
   if (!json.is_object())
     throw_json_error(origin_of(path.string()), "", "expected an object of scores");
   EvaluationFile file{.name = path.stem().string(),
+                      .model = text_of(json, "model"),
+                      .eval_set = text_of(json, "eval_set"),
                       .scores = read_numbers(json),
                       .per_class = read_rows(json, "per_class"),
                       .per_count = read_rows(json, "per_count")};
@@ -61,8 +68,6 @@ EvaluationFile read_evaluation(const fs::path& path) {
                              kinds.front().key),
          .fix = "give an eval_results.json, or an eval/CHECKPOINT.json of a run (rematch eval)"});
   }
-  if (json.contains("model") && json["model"].is_string())
-    file.model = json["model"].get<std::string>();
   const fs::path samples = path.parent_path() / (path.stem().string() + ".samples.jsonl");
   if (fs::exists(samples)) file.samples_path = samples.string();
   return file;
@@ -92,7 +97,7 @@ std::vector<LoggedStep> read_log(const std::string& path) {
     if (line.empty()) continue;
     const Json json = parse_document(line, origin_of(fmt::format("{}:{}", path, number)));
     if (json.is_object() && json.contains("step") && json["step"].is_number())
-      steps.push_back({json["step"].get<int64_t>(), read_numbers(json)});
+      steps.push_back({json["step"].get<int64_t>(), read_numbers(json), text_of(json, "eval_set")});
   }
   return steps;
 }
@@ -100,9 +105,10 @@ std::vector<LoggedStep> read_log(const std::string& path) {
 /// Every evaluation in a log.
 std::vector<EvaluationFile> find_logged_evaluations(const std::vector<LoggedStep>& log) {
   std::vector<EvaluationFile> files;
-  for (const auto& [step, values] : log) {
+  for (const auto& [step, values, eval_set] : log) {
     if (values.count("eval_rollout_f1") > 0 || values.count("eval_loss") > 0)
-      files.push_back({.name = fmt::format("step {}", step), .scores = values});
+      files.push_back(
+          {.name = fmt::format("step {}", step), .eval_set = eval_set, .scores = values});
   }
   return files;
 }
@@ -161,7 +167,10 @@ RunData read_run(const std::string& path) {
   if (run.evaluations.empty()) {
     const std::vector<EvaluationFile> logged = find_logged_evaluations(run.log);
     if (!logged.empty()) run.evaluations.push_back(logged.back());
-    if (logged.size() > 1) run.first_logged = logged.front();
+    const auto first = std::find_if(logged.begin(), logged.end(), [&](const auto& one) {
+      return over_same_set(one, logged.back());
+    });
+    if (logged.end() - first > 1) run.first_logged = *first;
   }
   if (run.log.empty() && run.evaluations.empty()) {
     throw UserError(ErrorKind::kData,

@@ -16,8 +16,9 @@ struct ScoreRow {
 
 /// An evaluation that `rematch eval` wrote, or the last one of a training log.
 struct EvaluationFile {
-  std::string name;   ///< of the checkpoint
-  std::string model;  ///< its directory; may be empty
+  std::string name;      ///< of the checkpoint
+  std::string model;     ///< its directory; may be empty
+  std::string eval_set;  ///< what it was over (evaluate/eval_set.h); empty in older files
   std::map<std::string, double> scores;
   std::vector<ScoreRow> per_class, per_count;
   std::string samples_path;  ///< JSONL of truths and answers; empty = none
@@ -27,6 +28,7 @@ struct EvaluationFile {
 struct LoggedStep {
   int64_t step = 0;
   std::map<std::string, double> values;
+  std::string eval_set = {};  ///< of an evaluation
 };
 
 /// What lies in a run's directory.
@@ -38,7 +40,7 @@ struct RunData {
   std::vector<LoggedStep> log;
   /// one for each checkpoint that was evaluated; without any, the last one of the log
   std::vector<EvaluationFile> evaluations;
-  /// the log's first evaluation, when `evaluations` is its last and another one
+  /// the log's first evaluation over the same set, when `evaluations` is its last and another one
   std::optional<EvaluationFile> first_logged;
 
   /// Value of a configuration key, or "".

@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <cctype>
+#include <optional>
 
+#include "base/text.h"
+#include "evaluate/eval_set.h"
 #include "evaluate/signs.h"
 
 namespace rematch {
@@ -22,6 +25,25 @@ HealthItem judged(const Sign& sign, std::string name, std::string value, bool go
   item.advice = sign.advice_for(too_low);
   item.advice[0] = static_cast<char>(std::toupper(item.advice[0]));
   return item;
+}
+
+ScoreOf scores_of(const EvaluationFile& file) {
+  return [&file](std::string_view name) {
+    const auto found = file.scores.find(std::string(name));
+    return found == file.scores.end() ? std::nullopt : std::optional(found->second);
+  };
+}
+
+/// The set of an evaluation; of an older file what it tells of it.
+std::string set_text(const EvaluationFile& file) {
+  if (!file.eval_set.empty()) return file.eval_set;
+  const ScoreOf score = scores_of(file);
+  const auto count = [&](const char* name) {
+    const std::optional<double> value = score(name);
+    return value ? fmt::format("{:.0f}", *value) : "unknown";
+  };
+  return fmt::format("samples {}, truths {}", count("num_samples"),
+                     count("eval_rollout_gt_objects"));
 }
 
 }  // namespace
@@ -60,6 +82,22 @@ std::vector<NamedEvaluation> evaluations_of(const std::vector<RunData>& runs) {
   return all;
 }
 
+bool over_same_set(const EvaluationFile& a, const EvaluationFile& b) {
+  return same_eval_set(a.eval_set, scores_of(a), b.eval_set, scores_of(b));
+}
+
+std::string different_sets(const std::vector<NamedEvaluation>& evaluations) {
+  const auto is_other = [&](const NamedEvaluation& one) {
+    return !over_same_set(*evaluations.front().file, *one.file);
+  };
+  if (std::none_of(evaluations.begin(), evaluations.end(), is_other)) return "";
+  std::vector<std::string> sets;
+  for (const NamedEvaluation& evaluation : evaluations)
+    sets.push_back(evaluation.name + ": " + set_text(*evaluation.file));
+  return "these evaluations are over different sets, so nothing is judged between them: " +
+         join(sets, "; ");
+}
+
 std::string shown_score(const EvaluationFile& file, const std::string& key) {
   const double* value = find(file, key);
   return value == nullptr ? "-" : fmt::format("{:.3f}", *value);
@@ -68,7 +106,7 @@ std::string shown_score(const EvaluationFile& file, const std::string& key) {
 std::vector<std::vector<std::string>> score_table(const std::vector<NamedEvaluation>& evaluations) {
   std::vector<std::vector<std::string>> rows{{"score"}};
   for (const NamedEvaluation& evaluation : evaluations) rows[0].push_back(evaluation.name);
-  const bool with_gain = evaluations.size() > 1;
+  const bool with_gain = evaluations.size() > 1 && different_sets(evaluations).empty();
   if (with_gain) rows[0].push_back("last - first");
   for (const ScoreKind& kind : score_kinds()) {
     std::vector<std::string> row{kind.label};
@@ -124,7 +162,7 @@ std::vector<HealthItem> judge_health(const EvaluationFile& now, const Evaluation
                                   : fmt::format("{:.1f} %", *value * 100);
     items.push_back(judged(sign, sign.label, shown, sign.is_good(*value), *value < sign.least));
   }
-  if (before == nullptr || before == &now) return items;
+  if (before == nullptr || before == &now || !over_same_set(*before, now)) return items;
   for (const Sign& sign : signs()) {
     const double *after = find(now, sign.score), *first = find(*before, sign.score);
     if ((sign.judges & kReportFall) == 0 || after == nullptr || first == nullptr) continue;

@@ -26,8 +26,16 @@ struct NamedEvaluation {
 /// first one. The runs outlive them.
 std::vector<NamedEvaluation> evaluations_of(const std::vector<RunData>& runs);
 
+/// True when two evaluations were over the same set, so that their scores can be compared.
+bool over_same_set(const EvaluationFile& a, const EvaluationFile& b);
+
+/// What to tell when the evaluations are over different sets: each with its own; empty when all are
+/// over the same.
+std::string different_sets(const std::vector<NamedEvaluation>& evaluations);
+
 /// A table: header, then a row for each score that any evaluation has; the best value of a row is
-/// marked with '*'. With two evaluations or more the last column is the last minus the first.
+/// marked with '*'. With two evaluations or more the last column is the last minus the first. Over
+/// different sets there is neither.
 std::vector<std::vector<std::string>> score_table(const std::vector<NamedEvaluation>& evaluations);
 
 /// A score as people read it: three digits, "-" when absent or undefined (negative).
@@ -43,8 +51,8 @@ struct HealthItem {
   std::string advice;  ///< what to do when it is not
 };
 
-/// Judges the answers of an evaluation. @param before  an earlier evaluation on the same data,
-/// against which forgetting shows; may be null
+/// Judges the answers of an evaluation. @param before  an earlier evaluation, against which
+/// forgetting shows when it is over the same set; may be null
 std::vector<HealthItem> judge_health(const EvaluationFile& now, const EvaluationFile* before);
 
 }  // namespace rematch

@@ -114,15 +114,18 @@ std::string config_hash(const FingerprintInput& input) {
       config_with_dtype(read_file(path), is_bfloat16 ? "bfloat16" : "float32", path));
 }
 
-/// Hash over the files that determine a prompt and its pixels.
-std::string prompt_files_hash(const std::string& model_dir) {
+/// Hash over the files that determine a prompt and its pixels, as a saved checkpoint holds them.
+std::string prompt_files_hash(const std::string& model_dir, const std::optional<ImageArea>& area) {
   std::string all;
   for (const char* name : {"tokenizer_config.json", "chat_template.json", "chat_template.jinja",
                            "processor_config.json", "preprocessor_config.json"}) {
     const std::string path = join_path(model_dir, name);
     std::error_code error;
     const bool exists = std::filesystem::is_regular_file(path, error);
-    all += fmt::format("{} {}\n", name, exists ? content_hash_of(read_file(path)) : "absent");
+    std::string text = exists ? read_file(path) : "";
+    if (area && !text.empty() && std::string_view(name).ends_with("processor_config.json"))
+      text = processor_with_area(text, *area, path);
+    all += fmt::format("{} {}\n", name, exists ? content_hash_of(text) : "absent");
   }
   return content_hash_of(all);
 }
@@ -181,7 +184,7 @@ Fingerprint make_fingerprint(const FingerprintInput& input) {
   fix("tuner.freeze_vit", yes_no(input.freeze_vit));
   fix("tuner.freeze_aligner", yes_no(input.freeze_aligner));
   print.settings.emplace_back("model (chat template and processor)",
-                              prompt_files_hash(input.model_dir));
+                              prompt_files_hash(input.model_dir, input.image_area));
   for (const auto& [key, value] : input.settings) {
     if (find(print.fixed, key) == nullptr && find(print.settings, key) == nullptr)
       print.settings.emplace_back(key, value);

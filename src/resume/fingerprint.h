@@ -1,9 +1,11 @@
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "checkpoint/image_area.h"
 #include "model/model.h"
 
 namespace rematch {
@@ -23,6 +25,8 @@ struct Fingerprint {
 struct FingerprintInput {
   /// `model.model`: its config.json and tokenizer.json count by content, not by path
   std::string model_dir;
+  /// of images when the configuration sets it: a checkpoint's processor files then hold it
+  std::optional<ImageArea> image_area;
   std::vector<NamedParameter> parameters;
   /// Weights that an adapter is based on: they count by their values, because no checkpoint of the
   /// run contains them. Cost: one pass over them.

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <utility>
 
 #include "base/error.h"
 #include "base/json.h"
@@ -18,6 +19,8 @@ namespace {
 
 // Python writes NaN, Infinity and -Infinity, which JSON does not have; quoted here, they pass the
 // strict parser.
+constexpr const char* kEvalSet = "eval_set";
+
 constexpr std::pair<const char*, double> kNotFinite[] = {
     {"NaN", std::numeric_limits<double>::quiet_NaN()},
     {"Infinity", std::numeric_limits<double>::infinity()},
@@ -63,11 +66,22 @@ LogEntry log_entry(const Json& value, const JsonOrigin& origin, const std::strin
   JsonFields fields(value, origin, place);
   LogEntry entry{.step = fields.integer("step"), .values = {}};
   for (const auto& item : value.items()) {
-    if (item.key() != "step")
+    if (item.key() == kEvalSet) {
+      entry.eval_set = fields.text(kEvalSet);
+    } else if (item.key() != "step") {
       entry.values.emplace_back(item.key(),
                                 number_of(item.value(), origin, fields.place_of(item.key())));
+    }
   }
   return entry;
+}
+
+/// What transformers has no field for.
+void read_own_fields(JsonFields own, TrainerState& state) {
+  state.best_of.metric = own.text_or("best_metric_name", "");
+  state.best_of.greater_is_better = own.boolean_or("best_metric_greater_is_better", true);
+  state.best_of.eval_set = own.text_or("best_metric_eval_set", "");
+  state.kept_checkpoints = own.texts("kept_checkpoints");
 }
 
 }  // namespace
@@ -86,6 +100,34 @@ bool TrainerState::update_best(double value, bool greater_is_better, int64_t ste
   best_metric = value;
   best_global_step = step;
   return true;
+}
+
+std::optional<std::string> TrainerState::start_best_anew(const BestOf& now) {
+  const BestOf before = std::exchange(best_of, now);
+  if (!best_metric || before.metric.empty() || before == now) return std::nullopt;
+  const bool same_metric =
+      before.metric == now.metric && before.greater_is_better == now.greater_is_better;
+  const auto metric = [](const BestOf& best) {
+    return fmt::format("{} ({} is better)", best.metric,
+                       best.greater_is_better ? "greater" : "less");
+  };
+  std::string text = same_metric
+                         ? fmt::format("resumed with another validation set: {} → {}",
+                                       before.eval_set, now.eval_set)
+                         : fmt::format("resumed with another metric_for_best_model: {} → {}",
+                                       metric(before), metric(now));
+  text += fmt::format(
+      "; scores before and after cannot be compared, so the best starts anew "
+      "(it was {} after step {})",
+      *best_metric, best_global_step.value_or(0));
+  if (best_model_checkpoint) {
+    text += fmt::format("; {} is kept", *best_model_checkpoint);
+    kept_checkpoints.push_back(*best_model_checkpoint);
+  }
+  best_metric.reset();
+  best_global_step.reset();
+  best_model_checkpoint.reset();
+  return text;
 }
 
 std::string TrainerState::to_json() const {
@@ -119,6 +161,7 @@ TrainerState TrainerState::from_json(std::string_view text, const std::string& p
     state.best_global_step = fields.integer("best_global_step", 0);
   if (fields.has("best_model_checkpoint"))
     state.best_model_checkpoint = fields.text("best_model_checkpoint");
+  read_own_fields(fields.object_or_empty("stateful_callbacks").object_or_empty("rematch"), state);
   const Json& history = fields.list("log_history");
   for (size_t i = 0; i < history.size(); ++i)
     state.log_history.push_back(log_entry(history[i], origin, fmt::format("log_history[{}]", i)));

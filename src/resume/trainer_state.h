@@ -26,8 +26,18 @@ class MetricName {
 struct LogEntry {
   int64_t step = 0;
   std::vector<std::pair<MetricName, double>> values;
+  std::string eval_set;  ///< what an evaluation was over (evaluate/eval_set.h), else empty
 
   bool operator==(const LogEntry&) const = default;
+};
+
+/// What a best score is a score of: those of another metric or set cannot be compared with it.
+struct BestOf {
+  std::string metric;  ///< empty = not known, in files of older versions
+  bool greater_is_better = true;
+  std::string eval_set;  ///< evaluate/eval_set.h
+
+  bool operator==(const BestOf&) const = default;
 };
 
 /// The state of a run that other programs read; written as trainer_state.json with transformers'
@@ -45,10 +55,17 @@ struct TrainerState {
   std::optional<double> best_metric;
   std::optional<int64_t> best_global_step;
   std::optional<std::string> best_model_checkpoint;
+  BestOf best_of;  ///< of best_metric
+  /// checkpoints that were the best of another metric or set, which are never deleted
+  std::vector<std::string> kept_checkpoints;
   std::vector<LogEntry> log_history;
 
   /// True when `value` is better than best_metric; then stores it with `step`.
   bool update_best(double value, bool greater_is_better, int64_t step);
+
+  /// Call it with what evaluations measure from now on. When that is not what best_metric is of, no
+  /// score is the best any more, and the checkpoint that was is kept. @return what to tell the user
+  std::optional<std::string> start_best_anew(const BestOf& now);
 
   /// trainer_state.json (indent 2), loadable by transformers' TrainerState.load_from_json.
   std::string to_json() const;

@@ -15,6 +15,17 @@ constexpr std::string_view kHistory = "\n  \"log_history\": [";
 
 Json optional_json(const auto& value) { return value ? Json(*value) : Json(nullptr); }
 
+Json own_fields(const TrainerState& run) {
+  Json own = Json::object();
+  if (!run.best_of.metric.empty()) {
+    own["best_metric_name"] = run.best_of.metric;
+    own["best_metric_greater_is_better"] = run.best_of.greater_is_better;
+    own["best_metric_eval_set"] = run.best_of.eval_set;
+  }
+  if (!run.kept_checkpoints.empty()) own["kept_checkpoints"] = run.kept_checkpoints;
+  return own;
+}
+
 // The whole file with an empty history.
 std::string frame_of(const TrainerState& run) {
   Json state;
@@ -33,7 +44,10 @@ std::string frame_of(const TrainerState& run) {
   state["num_input_tokens_seen"] = run.num_input_tokens_seen;
   state["num_train_epochs"] = static_cast<int64_t>(std::ceil(run.num_train_epochs));
   state["save_steps"] = run.save_steps;
+  // Of transformers' fields this one is for others: it reads those of callbacks that it has itself.
   state["stateful_callbacks"] = Json::object();
+  const Json own = own_fields(run);
+  if (!own.empty()) state["stateful_callbacks"]["rematch"] = own;
   state["total_flos"] = 0.0;
   state["train_batch_size"] = run.train_batch_size;
   state["trial_name"] = nullptr;
@@ -45,6 +59,7 @@ std::string frame_of(const TrainerState& run) {
 void append_entry(std::string& text, const LogEntry& entry) {
   Json line = Json::object();
   for (const auto& [name, value] : entry.values) line[std::string(name)] = value;
+  if (!entry.eval_set.empty()) line["eval_set"] = entry.eval_set;
   line["step"] = entry.step;
   text += "    ";
   for (const char c : python_json(line, 2)) {

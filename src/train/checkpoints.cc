@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <optional>
 
@@ -79,17 +80,19 @@ void Checkpoints::rotate(const TrainerState& state) const {
   int64_t excess = static_cast<int64_t>(steps.size()) - options_.save_total_limit;
   for (const int64_t step : steps) {
     if (excess <= 0) break;
-    if (step == state.global_step || is_best(state, step)) continue;
+    if (step == state.global_step || is_a_best(state, step)) continue;
     remove(step);
     --excess;
   }
 }
 
-bool Checkpoints::is_best(const TrainerState& state, int64_t step) const {
-  if (!state.best_model_checkpoint) return false;
-  // By name too: the run directory may be spelt differently from the run that wrote the state.
-  return *state.best_model_checkpoint == path_of(step) ||
-         fs::path(*state.best_model_checkpoint).filename() == fs::path(path_of(step)).filename();
+bool Checkpoints::is_a_best(const TrainerState& state, int64_t step) const {
+  std::vector<std::string> best = state.kept_checkpoints;
+  if (state.best_model_checkpoint) best.push_back(*state.best_model_checkpoint);
+  // By name: the run directory may be spelt differently from the run that wrote the state.
+  return std::any_of(best.begin(), best.end(), [&](const std::string& path) {
+    return fs::path(path).filename() == fs::path(path_of(step)).filename();
+  });
 }
 
 void Checkpoints::remove(int64_t step) const {

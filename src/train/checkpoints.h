@@ -48,7 +48,7 @@ class Checkpoints {
   void write(const std::string& path, const TrainerState& state, const Writer& write_state,
              const Writer& seal) const;
   void rotate(const TrainerState& state) const;
-  bool is_best(const TrainerState& state, int64_t step) const;
+  bool is_a_best(const TrainerState& state, int64_t step) const;
   void remove(int64_t step) const;
   Options options_;
   Writer write_model_;

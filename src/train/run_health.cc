@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "evaluate/eval_set.h"
 #include "observe/catalog.h"
 
 namespace rematch {
@@ -21,19 +22,31 @@ bool has_rollout_scores(const LogEntry& entry) {
   return scores_in(entry.values)("eval_rollout_precision").has_value();
 }
 
+/// The first evaluation that may be compared with one over a set.
+std::vector<LogEntry>::const_iterator first_over(const std::vector<LogEntry>& history,
+                                                 const std::string& eval_set,
+                                                 const ScoreOf& scores) {
+  return std::find_if(history.begin(), history.end(), [&](const LogEntry& entry) {
+    return has_rollout_scores(entry) &&
+           same_eval_set(entry.eval_set, scores_in(entry.values), eval_set, scores);
+  });
+}
+
 }  // namespace
 
 std::optional<Health> health_since_start(const std::vector<LogEntry>& history,
-                                         const MetricValues& now, int64_t num_samples) {
-  const auto start = std::find_if(history.begin(), history.end(), has_rollout_scores);
+                                         const MetricValues& now, int64_t num_samples,
+                                         const std::string& eval_set) {
+  const auto start = first_over(history, eval_set, scores_in(now));
   if (start == history.end()) return std::nullopt;
   return compare_health(scores_in(start->values), scores_in(now), num_samples, start->step);
 }
 
 std::optional<Health> health_at_end(const std::vector<LogEntry>& history, int64_t num_samples) {
-  const auto start = std::find_if(history.begin(), history.end(), has_rollout_scores);
   const auto last = std::find_if(history.rbegin(), history.rend(), has_rollout_scores);
-  if (start == history.end() || &*start == &*last) return std::nullopt;
+  if (last == history.rend()) return std::nullopt;
+  const auto start = first_over(history, last->eval_set, scores_in(last->values));
+  if (&*start == &*last) return std::nullopt;
   return compare_health(scores_in(start->values), scores_in(last->values), num_samples,
                         start->step);
 }

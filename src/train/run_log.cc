@@ -77,13 +77,14 @@ bool RunLog::evaluation(TrainerState& state, const EvaluationResult& result, int
   }
   terminal_.say(line);
   MetricValues values = result.values;
-  const std::optional<Health> health = health_since_start(state.log_history, values, num_samples);
+  const std::optional<Health> health =
+      health_since_start(state.log_history, values, num_samples, result.eval_set);
   if (health) {
     for (const std::string& text : health->lines()) terminal_.say(text);
     for (auto& value : health_metrics(*health)) values.push_back(std::move(value));
   }
   values.emplace_back("epoch", state.epoch);
-  write(state, std::move(values));
+  write(state, std::move(values), result.eval_set);
   return health && health->is_worse();
 }
 
@@ -133,10 +134,10 @@ void RunLog::sync() {
   for (const auto& sink : sinks_) sink->sync();
 }
 
-void RunLog::write(TrainerState& state, MetricValues values) {
-  for (const auto& sink : sinks_) sink->write(state.global_step, values);
+void RunLog::write(TrainerState& state, MetricValues values, const std::string& eval_set) {
+  for (const auto& sink : sinks_) sink->write(state.global_step, values, eval_set);
   state.log_history.push_back(
-      {.step = state.global_step, .values = {values.begin(), values.end()}});
+      {.step = state.global_step, .values = {values.begin(), values.end()}, .eval_set = eval_set});
 }
 
 }  // namespace rematch

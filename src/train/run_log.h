@@ -61,7 +61,7 @@ class RunLog {
   void note_done(int64_t num_steps, double seconds, const std::string& run_dir);
 
  private:
-  void write(TrainerState& state, MetricValues values);
+  void write(TrainerState& state, MetricValues values, const std::string& eval_set = {});
   Terminal& terminal_;
   std::vector<std::unique_ptr<MetricSink>> sinks_;
   Live live_;

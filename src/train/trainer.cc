@@ -1,5 +1,7 @@
 #include "train/trainer.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <exception>
 #include <utility>
@@ -164,10 +166,31 @@ bool Trainer::judge() {
     const bool is_worse = log.evaluation(state, result, evaluation->num_samples());
     is_best = result.metric &&
               state.update_best(*result.metric, result.greater_is_better, state.global_step);
+    if (is_best) state.best_of = best_of();
     is_harmful_ = on_any_rank(group, group.rank() == 0 && is_worse) && stop_on_harm;
     is_done_ = is_done_ || is_harmful_;
   });
   return is_best;
+}
+
+BestOf Trainer::best_of() const {
+  const EvaluationSettings& settings = evaluation->settings();
+  return {settings.metric_for_best_model, settings.greater_is_better, evaluation->eval_set()};
+}
+
+/// After a resume: scores over another set, or of another metric, are no reference any more.
+void Trainer::compare_scores_with_evaluation() {
+  Terminal& terminal = log.terminal();
+  if (!evaluation->settings().metric_for_best_model.empty()) {
+    if (const auto text = state.start_best_anew(best_of())) terminal.warn(*text);
+  }
+  const auto last = std::find_if(state.log_history.rbegin(), state.log_history.rend(),
+                                 [](const LogEntry& entry) { return !entry.eval_set.empty(); });
+  if (last == state.log_history.rend() || last->eval_set == evaluation->eval_set()) return;
+  terminal.warn(
+      fmt::format("the last evaluation, after step {}, was over {}; from now on it is {}: "
+                  "the health line compares with the first evaluation over that set",
+                  last->step, last->eval_set, evaluation->eval_set()));
 }
 
 RunState Trainer::run_state() const {
@@ -208,7 +231,10 @@ void Trainer::restore(LoadedCheckpoint loaded) {
   state.best_metric = loaded.trainer.best_metric;
   state.best_global_step = loaded.trainer.best_global_step;
   state.best_model_checkpoint = std::move(loaded.trainer.best_model_checkpoint);
+  state.best_of = std::move(loaded.trainer.best_of);
+  state.kept_checkpoints = std::move(loaded.trainer.kept_checkpoints);
   state.log_history = std::move(loaded.trainer.log_history);
+  if (evaluation != nullptr) compare_scores_with_evaluation();
   is_done_ = state.global_step >= cadence.total_steps();
 }
 

@@ -132,6 +132,8 @@ class Trainer : private TrainerParts {
  private:
   const RolloutScorer& scorer() const { return rollouts->scorer; }
   RunState run_state() const;
+  BestOf best_of() const;
+  void compare_scores_with_evaluation();
   void evaluate_and_save(bool evaluation_due, bool save_due);
   bool judge();
   void save_after_failure();

@@ -248,4 +248,65 @@ TEST(SetOverride, RefusesWhatIsNoKeyAndValue) {
   }
 }
 
+TEST(SetOverride, RefusesAValueOfWhichYamlWouldDropAPart) {
+  const test::TempDir dir;
+  const std::string path = dir.write("a.yaml", "p: from the file\n");
+  const std::vector<std::pair<std::string, std::string>> dropped = {
+      {"# how many shapes?", "it takes `# how many shapes?` for a comment"},
+      {"#7", "it takes `#7` for a comment"},
+      {"Find every shape # of any colour", "it takes `# of any colour` for a comment"},
+      {"run #3", "it takes `#3` for a comment"},
+      {"%x", "it takes `%x` for a directive"},
+      {"...", "it takes `...` for a document mark"},
+      {"---", "it takes `---` for a document mark"},
+      {"--- b", "it takes `---` for a document mark"},
+      {"&a b", "it takes `&a` for an anchor"},
+      {"! b", "it takes `!` for a tag"},
+      {"[a, b # c\n]", "it takes `# c` for a comment"},
+      {"[&a b, c]", "it takes `&a` for an anchor"},
+      {"{a: b} # c", "it takes `# c` for a comment"},
+      {"\"a\" # b", "it takes `# b` for a comment"},
+      {"'a'#b", "it takes `#b` for a comment"},
+      {"'a'\n...", "it takes `...` for a document mark"},
+      {"a\nb", "it takes `a line break` for a space"},
+      {"|", "it takes `|` for the sign of a block"}};
+  for (const auto& [value, what] : dropped) {
+    const Loaded loaded = load(path, {"p=" + value});
+    ASSERT_EQ(loaded.problems.size(), 1u) << value;
+    EXPECT_EQ(loaded.problems[0].where, "--set p");
+    EXPECT_EQ(loaded.problems[0].what, what) << value;
+    EXPECT_EQ(loaded.text("p"), "from the file") << value;
+  }
+  EXPECT_EQ(load(path, {"p=it's #1"}).problems.at(0).fix,
+            "put the value between quotes, which YAML then reads: --set 'p=\"it'\\''s #1\"'");
+}
+
+TEST(SetOverride, TakesAValueOfWhichNothingIsLost) {
+  const test::TempDir dir;
+  const std::string path = dir.write("a.yaml", "");
+  const std::vector<std::pair<std::string, std::string>> kept = {{"a#b", "a#b"},
+                                                                 {" 5 ", "5"},
+                                                                 {"it's: 'x'", "{it's: \"x\"}"},
+                                                                 {"\"# a\"", "\"# a\""},
+                                                                 {"[a#b, 'c # d']", ""},
+                                                                 {"{x: \"#\", y: don't}", ""},
+                                                                 {"50% of...", "50% of..."},
+                                                                 {"-5", "-5"},
+                                                                 {"!!str 5", ""},
+                                                                 {"\"a\\\" # b\"", ""},
+                                                                 {"- a\n- b", "[a, b]"}};
+  for (const auto& [value, shown] : kept) {
+    const Loaded loaded = load(path, {"p=" + value});
+    EXPECT_TRUE(loaded.problems.empty()) << value << loaded.problems.at(0).what;
+    if (!shown.empty()) {
+      EXPECT_EQ(loaded.text("p"), shown);
+    }
+  }
+  for (const char* null : {"", " ", "~", "null"}) {
+    const Loaded loaded = load(path, {std::string("p=") + null});
+    EXPECT_TRUE(loaded.problems.empty()) << null;
+    EXPECT_EQ(loaded.text("p"), "null");
+  }
+}
+
 }  // namespace rematch

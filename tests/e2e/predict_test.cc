@@ -51,6 +51,62 @@ TEST(Predict, AnswersAsEvaluationDoesWithThePromptStoredWithTheCheckpoint) {
   EXPECT_TRUE(std::filesystem::exists(program.dir().file("drawn/0000_0.png")));
 }
 
+TEST(Predict, SeesImagesOfTheSizeThatTrainingSaw) {
+  for (const char* tuner : {"full", "lora"}) {
+    test::Program program;
+    // Images of 4096 pixels and more become 1024; the base model's processor would leave them.
+    std::filesystem::copy(test::Program::model(), program.dir().file("base"));
+    const std::string processor = program.dir().file("base/preprocessor_config.json");
+    Json settings = read_json_file(processor);
+    settings["do_resize"] = true;
+    settings["size"]["shortest_edge"] = 1024;
+    program.dir().write("base/preprocessor_config.json", settings.dump());
+    const std::string config = program.config(
+        "model: {model: base}\ntemplate: {max_pixels: 1024}\ntraining: {learning_rate: 0.1, "
+        "save_strategy: steps, save_steps: 2}\ntuner: {train_type: " +
+        std::string(tuner) + ", lora_rank: 4}\n");
+    const test::ProcessResult trained = program.run("train " + config);
+    ASSERT_EQ(trained.exit_code, 0) << trained.err;
+    std::string checkpoint = "out/run/checkpoint-2", images;
+    EXPECT_EQ(read_json_file(program.dir().file(checkpoint + "/preprocessor_config.json"))["size"],
+              Json({{"shortest_edge", 1024}, {"longest_edge", 1024}}));
+    const std::string adapter = checkpoint;
+    if (tuner == std::string("lora")) {
+      ASSERT_EQ(program.run("merge " + checkpoint + " --output merged").exit_code, 0);
+      checkpoint = "merged";
+    }
+    const auto rollouts = [&](const std::string& options) {
+      const test::ProcessResult result =
+          program.run("rollout " + config + " --split val --output rollouts.jsonl --set " +
+                      "tuner.train_type=full --set model.model=" + checkpoint + options);
+      EXPECT_EQ(result.exit_code, 0) << result.err;
+      return lines_of(read_file(program.dir().file("rollouts.jsonl")));
+    };
+    const std::vector<Json> expected = rollouts(""),
+                            served = rollouts(" --set template.max_pixels=null"),
+                            other = rollouts(" --set template.max_pixels=65536");
+    EXPECT_NE(expected, other) << "the size of images changes no answer";
+    EXPECT_EQ(expected, served);
+    for (const Json& rollout : expected) images += " " + rollout["images"][0].get<std::string>();
+    const test::ProcessResult found = program.run("predict " + checkpoint + images);
+    ASSERT_EQ(found.exit_code, 0) << found.err;
+    const std::vector<Json> predictions = lines_of(found.out);
+    ASSERT_EQ(predictions.size(), expected.size());
+    for (size_t i = 0; i < predictions.size(); ++i)
+      EXPECT_EQ(predictions[i]["text"], expected[i]["text"]);
+    EXPECT_EQ(program.run("predict " + adapter + images).out, found.out);
+    const auto evaluated = [&](const std::string& options) {
+      const test::ProcessResult result =
+          program.run("eval " + config +
+                      " --set tuner.train_type=full --set model.model=" + checkpoint + options);
+      EXPECT_EQ(result.exit_code, 0) << result.err;
+      const std::string name = std::filesystem::path(checkpoint).filename().string();
+      return read_file(program.run_dir() + "/eval/" + name + ".samples.jsonl");
+    };
+    EXPECT_EQ(evaluated(""), evaluated(" --set template.max_pixels=null"));
+  }
+}
+
 TEST(Predict, WritesCocoForADirectory) {
   test::Program program;
   const test::ProcessResult result =

@@ -4,7 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -251,6 +253,63 @@ TEST(Ranks, ARankWithOtherSettingsIsRefusedByName) {
   EXPECT_EQ(result.exit_code, 4) << result.err;
   EXPECT_THAT(result.err, HasSubstr("rank 1 was started with a different training.seed"));
   EXPECT_THAT(result.err, HasSubstr("there: 43"));
+}
+
+// Two directories stand for two hosts with their own copies.
+TEST(Ranks, ARankThatReadsAnotherFileIsRefusedByName) {
+  test::Program program;
+  const auto file = [&](const std::string& name) { return program.dir().file(name); };
+  fs::copy(test::Program::golden("images"), file("images"));
+  const std::string records = read_file(test::Program::golden("val.jsonl"));
+  const size_t half = records.find('\n', records.size() / 2) + 1;
+  program.dir().write("val.jsonl", records);
+  program.dir().write("half.jsonl", records.substr(0, half));
+  program.dir().write("turned.jsonl", records.substr(half) + records.substr(0, half));
+  program.dir().write("names.json", R"({"box": ["carton"]})");
+  program.dir().write("others.json", R"({"box": ["crate"]})");
+  fs::copy(test::Program::model(), file("model"));
+  // A copy of the model in which one file is another one.
+  const auto model_with = [&](const std::string& copy, const std::string& name,
+                              const std::function<void(std::string&)>& change) {
+    fs::copy(test::Program::model(), file(copy));
+    std::string text = read_file(file("model/" + name));
+    change(text);
+    program.dir().write(copy + "/" + name, text);
+  };
+  const auto replaced = [](const std::string& from, const std::string& to) {
+    return [=](std::string& text) { text.replace(text.find(from), from.size(), to); };
+  };
+  model_with("weights", "model.safetensors", [](std::string& bytes) { bytes.back() ^= 1; });
+  model_with("processor", "preprocessor_config.json", replaced("0.5", "0.4"));
+  model_with("template", "chat_template.jinja", [](std::string& text) { text += "x"; });
+  model_with("generation", "generation_config.json", replaced("{", "{\"top_k\": 7,"));
+  model_with("tokenizer", "tokenizer.json", replaced("1.0", "1.1"));
+  const std::string config = program.config(
+      "model: {model: model}\ntraining: {eval_strategy: steps, eval_steps: 2}\n"
+      "custom: {val_jsonl: val.jsonl, extra: {rollout_matching: {label_match: names.json}}}\n");
+  const std::string label_match = "custom.extra.rollout_matching.label_match";
+  const std::vector<std::array<std::string, 3>> cases = {
+      {"train", "model.model=weights", "model.safetensors: "},
+      {"eval", "model.model=weights", "model.safetensors: "},
+      {"train", "model.model=processor", "preprocessor_config.json: image_mean"},
+      {"train", "model.model=template", "chat_template.jinja"},
+      {"train", "model.model=generation", "generation_config.json: top_k"},
+      {"eval", "model.model=tokenizer", "tokenizer.json"},
+      {"eval", "custom.val_jsonl=half.jsonl", "custom.val_jsonl: records"},
+      {"train", "custom.val_jsonl=half.jsonl", "custom.val_jsonl: records"},
+      {"eval", "custom.val_jsonl=turned.jsonl", "custom.val_jsonl: records"},
+      {"train", label_match + "=others.json", label_match}};
+  for (const auto& [command, setting, name] : cases) {
+    const test::ProcessResult result = test::run_command(fmt::format(
+        "cd {0} && export OMP_NUM_THREADS=1 WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 "
+        "MASTER_ADDR=127.0.0.1 MASTER_PORT=$((20000 + $$ % 10000)); "
+        "RANK=1 LOCAL_RANK=1 {1} {2} {3} --set {4} 2> other.err & RANK=0 {1} {2} {3}; "
+        "code=$?; wait; exit $code",
+        program.dir().path(), test::binary_path("bin/rematch"), command, config, setting));
+    EXPECT_EQ(result.exit_code, 4) << command << setting << result.err;
+    EXPECT_THAT(result.err, HasSubstr("rank 1 was started with a different " + name))
+        << command << setting;
+  }
 }
 
 TEST(Ranks, CommandsThatAreOneProcessSaySo) {

@@ -10,7 +10,7 @@ namespace {
 class RecordingSink : public MetricSink {
  public:
   explicit RecordingSink(RecordedLoop& record) : record_(record) {}
-  void write(int64_t step, const MetricValues& values) override {
+  void write(int64_t step, const MetricValues& values, const std::string&) override {
     record_.steps.at(static_cast<size_t>(step) - 1).metrics.insert(values.begin(), values.end());
     record_.steps.emplace_back();
   }

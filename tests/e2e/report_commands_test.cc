@@ -73,4 +73,30 @@ TEST(ReportCommands, HelpShowsTwoExamplesAndMistakesAreNamed) {
   }
 }
 
+TEST(ReportCommands, EvaluationsOverDifferentSetsAreNotJudged) {
+  test::Program program;
+  const std::string config = program.config();
+  const auto evaluate = [&](const std::string& options) {
+    const test::ProcessResult result = program.run("eval " + config + options);
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+  };
+  evaluate(" --set training.run_name=all");
+  evaluate(" --set training.run_name=again");
+  evaluate(" --set training.run_name=two --set custom.val_sample_limit=2");
+  evaluate(" --set training.run_name=exact --set custom.extra.rollout_matching.label_match=exact");
+  evaluate(" --set training.run_name=asked --set custom.user_prompt=Boxes?");
+  const auto compared = [&](const std::string& other) {
+    const test::ProcessResult result = program.run("compare out/all out/" + other);
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    return result.out + result.err;
+  };
+  const std::string different = "these evaluations are over different sets";
+  EXPECT_EQ(compared("again").find(different), std::string::npos);
+  EXPECT_NE(compared("again").find("last - first"), std::string::npos);
+  for (const char* other : {"two", "exact", "asked"}) {
+    EXPECT_NE(compared(other).find(different), std::string::npos) << other;
+    EXPECT_EQ(compared(other).find("last - first"), std::string::npos) << other;
+  }
+}
+
 }  // namespace rematch

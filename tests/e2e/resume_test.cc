@@ -226,4 +226,47 @@ TEST(Resume, ACheckpointOfTheModelAloneIsRefusedWithTheReason) {
   EXPECT_THAT(missing.err, HasSubstr("checkpoint-2")) << "what there is";
 }
 
+TEST(Resume, AnotherMetricOrSetStartsTheBestAndTheHealthAnew) {
+  test::Program program;
+  const std::string config = program.config(
+      "training: {max_steps: 2, eval_strategy: steps, eval_steps: 1, save_strategy: steps, "
+      "save_steps: 1, save_total_limit: 1, metric_for_best_model: eval_rollout_f1, "
+      "learning_rate: 0, resume_from_checkpoint: latest}\n");
+  ASSERT_EQ(program.run("train " + config).exit_code, 0);
+  const auto state = [&](int step) {
+    return read_json_file(
+        fmt::format("{}/checkpoint-{}/trainer_state.json", program.run_dir(), step));
+  };
+  EXPECT_EQ(state(2)["best_global_step"], 1);
+  EXPECT_EQ(state(2)["stateful_callbacks"]["rematch"]["best_metric_name"], "eval_rollout_f1");
+  const auto goes_on = [&](int steps, const std::string& options) {
+    const test::ProcessResult result =
+        program.run(fmt::format("train {} --set training.max_steps={} {}", config, steps, options));
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    return result.err + result.out;
+  };
+  EXPECT_EQ(goes_on(3, "").find("starts anew"), std::string::npos);
+  EXPECT_EQ(state(3)["best_global_step"], 1);
+
+  const std::string duplicates =
+      "--set training.metric_for_best_model=eval_rollout_duplicates --set "
+      "training.greater_is_better=false ";
+  EXPECT_THAT(goes_on(4, duplicates),
+              HasSubstr("resumed with another metric_for_best_model: eval_rollout_f1 (greater is "
+                        "better) → eval_rollout_duplicates (less is better)"));
+  EXPECT_EQ(state(4)["best_global_step"], 4);
+  EXPECT_TRUE(fs::exists(program.run_dir() + "/checkpoint-1")) << "the best by F1";
+
+  const std::string two = goes_on(6, duplicates + "--set custom.val_sample_limit=2");
+  EXPECT_THAT(two, HasSubstr("resumed with another validation set: 4 records "));
+  EXPECT_THAT(two, HasSubstr("the health line compares with the first evaluation over that set"));
+  EXPECT_THAT(two, HasSubstr("health: nothing is worse than after step 5"));
+  EXPECT_EQ(two.find("than at the start"), std::string::npos) << two;
+  EXPECT_EQ(two.find("than after step 1"), std::string::npos) << two;
+  for (const int step : {1, 4}) {
+    EXPECT_TRUE(fs::exists(fmt::format("{}/checkpoint-{}", program.run_dir(), step)))
+        << step << " was the best";
+  }
+}
+
 }  // namespace rematch

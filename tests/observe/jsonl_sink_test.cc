@@ -135,4 +135,12 @@ TEST(TruncateJsonl, NamesALineThatIsNoLogEntry) {
   }
 }
 
+TEST(JsonlSink, AnEvaluationNamesItsSet) {
+  const test::TempDir dir;
+  const std::string path = dir.file("logging.jsonl");
+  make_jsonl_sink(path)->write(3, {{"eval_loss", 0.5}}, "4 \"records\"");
+  EXPECT_EQ(read_file(path),
+            "{\"step\": 3, \"eval_loss\": 0.5, \"eval_set\": \"4 \\\"records\\\"\"}\n");
+}
+
 }  // namespace rematch

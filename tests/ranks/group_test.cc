@@ -118,6 +118,23 @@ TEST(Meeting, NamesTheRankAndWhatDiffers) {
   });
 }
 
+TEST(Meeting, TellsOfAFileOnceWithTheFirstKeyThatDiffers) {
+  test::run_ranks(2, [](Group& group) {
+    const std::string mine = group.rank() == 0 ? "1" : "2";
+    const UserError error = test::catch_user_error([&] {
+      meet(group, {{"a.json", "present"},
+                   {"a.json: x", mine},
+                   {"a.json: y", mine},
+                   {"a.json: z", "0"},
+                   {"b.json: x", mine}});
+    });
+    ASSERT_EQ(error.problems().size(), 2u);
+    EXPECT_NE(error.problems()[0].error.find("a different a.json: x"), std::string::npos);
+    EXPECT_NE(error.problems()[0].what.find("; 1 more of a.json differ"), std::string::npos);
+    EXPECT_NE(error.problems()[1].error.find("a different b.json: x"), std::string::npos);
+  });
+}
+
 TEST(Meeting, KnowsNamesThatLeadNowhereElse) {
   EXPECT_TRUE(is_loopback("127.0.1.1"));
   EXPECT_FALSE(is_loopback("192.0.2.1"));

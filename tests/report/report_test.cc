@@ -334,4 +334,41 @@ TEST_F(ReportTest, AnEmptySceneAnsweredAsEmptyIsPerfect) {
   EXPECT_EQ(missed.f1_labels(), 0.0);
 }
 
+TEST_F(ReportTest, NothingIsJudgedBetweenDifferentSets) {
+  const auto file = [](const std::string& set, double f1) {
+    return EvaluationFile{.name = "x",
+                          .eval_set = set,
+                          .scores = {{"eval_rollout_f1", f1}, {"num_samples", f1 * 10}},
+                          .per_class = {},
+                          .per_count = {}};
+  };
+  const EvaluationFile before = file("32 records", 0.8), now = file("4 records", 0.4),
+                       again = file("4 records", 0.2);
+  EXPECT_TRUE(different_sets({{"now", &now}, {"again", &again}}).empty());
+  EXPECT_EQ(judge_health(again, &now).size(), 1u);
+  EXPECT_TRUE(judge_health(now, &before).empty());
+  const std::vector<NamedEvaluation> both{{"before", &before}, {"now", &now}};
+  EXPECT_EQ(score_table(both)[1], (std::vector<std::string>{"F1", "0.800", "0.400"}));
+  EXPECT_TRUE(has(different_sets(both), "before: 32 records; now: 4 records"));
+  const EvaluationFile old = file("", 0.8), old_now = file("", 0.4);
+  EXPECT_TRUE(has(different_sets({{"old", &old}, {"now", &old_now}}), "old: samples 8"));
+  // In a report: a line in place of the verdict, and no column with the F1 before.
+  directory_.write("before/eval/model.json",
+                   R"({"eval_rollout_f1": 0.9, "num_samples": 7, "eval_set": "7 records"})");
+  const std::string html = report_html(runs(), {});
+  EXPECT_TRUE(has(html, "these evaluations are over different sets"));
+  EXPECT_FALSE(has(html, "named F1 before"));
+  EXPECT_FALSE(has(html, "before → after"));
+}
+
+TEST_F(ReportTest, ARunAloneIsComparedWithItsFirstEvaluationOverTheSameSet) {
+  directory_.write("alone/logging.jsonl",
+                   "{\"step\": 0, \"eval_rollout_f1\": 0.9, \"eval_set\": \"a\"}\n"
+                   "{\"step\": 5, \"eval_rollout_f1\": 0.5, \"eval_set\": \"b\"}\n"
+                   "{\"step\": 10, \"eval_rollout_f1\": 0.6, \"eval_set\": \"b\"}\n");
+  const std::vector<RunData> alone{read_run(directory_.file("alone"))};
+  EXPECT_EQ(score_table(evaluations_of(alone))[0],
+            (std::vector<std::string>{"score", "alone/step 5", "alone/step 10", "last - first"}));
+}
+
 }  // namespace rematch

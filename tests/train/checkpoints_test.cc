@@ -135,4 +135,20 @@ TEST(Checkpoints, TheBestSurvivesThoughItsPathWasWrittenInAnotherWay) {
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(dir.path()), {}), 2);
 }
 
+TEST(Checkpoints, TheBestOfAnotherMetricIsNeverDeleted) {
+  test::TempDir dir;
+  Checkpoints checkpoints({.run_dir = dir.path(), .save_total_limit = 1}, tiny_writer());
+  TrainerState state = state_at(1);
+  state.update_best(0.5, true, 1);
+  state.best_of = {"eval_rollout_f1", true, "a"};
+  checkpoints.save(state, no_state);
+  state.start_best_anew({"eval_rollout_duplicates", false, "a"});
+  for (const int64_t step : {2, 3, 4}) {
+    state.global_step = step;
+    state.update_best(step == 3 ? 0.1 : 0.2, false, step);
+    checkpoints.save(state, no_state);
+  }
+  EXPECT_EQ(checkpoints.existing_steps(), (std::vector<int64_t>{1, 3, 4}));
+}
+
 }  // namespace rematch

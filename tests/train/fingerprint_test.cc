@@ -64,6 +64,21 @@ TEST(Fingerprint, AgreesWithItselfWhereverTheModelLies) {
                   .empty());
 }
 
+TEST(Fingerprint, ACheckpointWithTheConfiguredImageAreaIsTheSameModel) {
+  const test::TempDir dir;
+  write_model_files(dir, "base");
+  write_model_files(dir, "checkpoint");
+  dir.write("base/preprocessor_config.json", "{\"size\": {\"longest_edge\": 9}}");
+  FingerprintInput input = some_input(dir.file("base"));
+  input.image_area = {1, 2};
+  const Fingerprint saved = make_fingerprint(input);
+  write_image_area(dir.file("base"), dir.file("checkpoint"), *input.image_area);
+  input.model_dir = dir.file("checkpoint");
+  EXPECT_EQ(make_fingerprint(input), saved);
+  input.image_area.reset();
+  EXPECT_EQ(make_fingerprint(input), saved);
+}
+
 TEST(Fingerprint, EveryFixedFactIsNamedWhenItDiffers) {
   const test::TempDir dir;
   write_model_files(dir, "a");

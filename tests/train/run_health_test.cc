@@ -65,4 +65,20 @@ TEST(RunHealth, IsLoggedAsTheNumberOfHarmsAndEveryChange) {
   EXPECT_EQ(logged, expected);
 }
 
+TEST(RunHealth, OverAnotherSetStartsAnew) {
+  LogEntry first = evaluated(0, 0.9), second = evaluated(10, 0.3);
+  first.eval_set = "a";
+  second.eval_set = "b";
+  const auto now = values_of(evaluated(20, 0.2));
+  EXPECT_FALSE(health_since_start({first}, now, 1000, "b"));
+  EXPECT_EQ(health_since_start({first, second}, now, 1000, "b")->since_step, 10);
+  EXPECT_EQ(health_since_start({first, second}, now, 1000, "a")->since_step, 0);
+  EXPECT_EQ(health_since_start({evaluated(5, 0.9)}, now, 1000, "a")->since_step, 5)
+      << "a history of an older version";
+  EXPECT_FALSE(health_at_end({first, second}, 1000));
+  LogEntry third = evaluated(20, 0.2);
+  third.eval_set = "b";
+  EXPECT_EQ(health_at_end({first, second, third}, 1000)->since_step, 10);
+}
+
 }  // namespace rematch

@@ -32,6 +32,8 @@ TrainerState full_state() {
   state.best_model_checkpoint = "runs/\"ä\"/checkpoint-100";
   state.log_history.push_back(
       {.step = 5, .values = {{"loss", 1e-7}, {"rollout/f1", 2.0}, {"epoch", 0.1}}});
+  state.log_history.push_back(
+      {.step = 8, .values = {{"eval_loss", 1.0}}, .eval_set = "4 records \"ä\""});
   state.log_history.push_back({.step = 10,
                                .values = {{"loss", std::numeric_limits<double>::quiet_NaN()},
                                           {"grad_norm", std::numeric_limits<double>::infinity()},
@@ -45,6 +47,7 @@ void expect_same_history(const TrainerState& a, const TrainerState& b) {
   ASSERT_EQ(a.log_history.size(), b.log_history.size());
   for (size_t i = 0; i < a.log_history.size(); ++i) {
     EXPECT_EQ(a.log_history[i].step, b.log_history[i].step);
+    EXPECT_EQ(a.log_history[i].eval_set, b.log_history[i].eval_set);
     ASSERT_EQ(a.log_history[i].values.size(), b.log_history[i].values.size());
     for (size_t k = 0; k < a.log_history[i].values.size(); ++k) {
       EXPECT_EQ(a.log_history[i].values[k].first, b.log_history[i].values[k].first);
@@ -217,6 +220,37 @@ TEST(TrainerState, WrongTypesAndMissingKeysAreNamed) {
         std::string("NaN"), std::string("\"\\")}) {
     EXPECT_EQ(problem_with(broken).error, "a trainer_state.json cannot be read") << broken;
   }
+}
+
+TEST(TrainerState, TheBestOfAnotherMetricOrSetIsKeptAndNotCompared) {
+  const BestOf by_f1{"eval_rollout_f1", true, "set a"};
+  for (const BestOf& now :
+       {BestOf{"eval_rollout_duplicates", false, "set a"},
+        BestOf{"eval_rollout_f1", false, "set a"}, BestOf{"eval_rollout_f1", true, "set b"}}) {
+    TrainerState state;
+    state.update_best(0.57, true, 1);
+    state.best_of = by_f1;
+    state.best_model_checkpoint = "run/checkpoint-1";
+    state = TrainerState::from_json(state.to_json(), "trainer_state.json");
+    EXPECT_FALSE(state.start_best_anew(by_f1)) << "nothing has changed";
+    EXPECT_EQ(state.best_metric, 0.57);
+    const std::optional<std::string> text = state.start_best_anew(now);
+    ASSERT_TRUE(text);
+    EXPECT_NE(text->find("run/checkpoint-1 is kept"), std::string::npos) << *text;
+    EXPECT_FALSE(state.best_metric || state.best_model_checkpoint);
+    EXPECT_TRUE(state.update_best(0.9, now.greater_is_better, 2));
+    state = TrainerState::from_json(state.to_json(), "trainer_state.json");
+    EXPECT_EQ(state.kept_checkpoints, std::vector<std::string>{"run/checkpoint-1"});
+    EXPECT_EQ(state.best_of, now);
+  }
+}
+
+TEST(TrainerState, TheBestOfAnOlderFileStays) {
+  TrainerState state;
+  state.update_best(0.57, true, 1);
+  state = TrainerState::from_json(state.to_json(), "trainer_state.json");
+  EXPECT_FALSE(state.start_best_anew({"eval_loss", false, "set a"}));
+  EXPECT_EQ(state.best_metric, 0.57);
 }
 
 }  // namespace rematch

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/content_key.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
@@ -55,6 +56,15 @@ LabelMatch LabelMatch::from(const std::string& rule) {
 
 std::string LabelMatch::class_of(const std::string& desc) const {
   return exact_ ? normalize_label(desc) : canonical(desc);
+}
+
+std::string LabelMatch::identity() const {
+  if (exact_) return "exact";
+  if (label_of_.empty()) return "normalized";
+  std::string all;
+  for (const auto& [name, label] : label_of_)
+    all += fmt::format("{}:{}{}:{}", name.size(), name, label.size(), label);
+  return fmt::format("{} synonyms, content {}", label_of_.size(), content_hash_of(all));
 }
 
 std::string LabelMatch::canonical(const std::string& desc) const {

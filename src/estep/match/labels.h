@@ -21,6 +21,9 @@ class LabelMatch {
   std::string canonical(const std::string& desc) const;
   /// The same, normalised under "exact" too: COCO's classes (BEHAVIOUR 15).
   std::string class_of(const std::string& desc) const;
+  /// "exact", "normalized", or the number of synonyms and a hash of them: equal for equal rules,
+  /// wherever the file lies.
+  std::string identity() const;
 
  private:
   bool exact_ = false;

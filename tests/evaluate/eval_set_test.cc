@@ -1,0 +1,47 @@
+#include "evaluate/eval_set.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+namespace rematch {
+namespace {
+
+ScoreOf of(const std::map<std::string, double>& scores) {
+  return [scores](std::string_view name) {
+    const auto found = scores.find(std::string(name));
+    return found == scores.end() ? std::nullopt : std::optional(found->second);
+  };
+}
+
+}  // namespace
+
+TEST(EvalSet, EveryPartOfItIsInItsText) {
+  const EvalSet set{.num_records = 32,
+                    .records = "9f3c",
+                    .labels = "normalized",
+                    .system_prompt = "a",
+                    .user_prompt = "b"};
+  EXPECT_EQ(eval_set_text(set).find("32 records 9f3c, labels normalized, prompts "), 0u);
+  for (const auto& change : std::vector<std::function<void(EvalSet&)>>{
+           [](EvalSet& one) { one.num_records = 4; }, [](EvalSet& one) { one.records = "1"; },
+           [](EvalSet& one) { one.labels = "exact"; }, [](EvalSet& one) { one.user_prompt = "c"; },
+           [](EvalSet& one) { one.system_prompt = "ab", one.user_prompt = ""; }}) {
+    EvalSet other = set;
+    change(other);
+    EXPECT_NE(eval_set_text(other), eval_set_text(set));
+  }
+}
+
+TEST(EvalSet, OfOlderFilesTheCountsTell) {
+  const ScoreOf few = of({{"num_samples", 4}, {"eval_rollout_gt_objects", 20}}),
+                many = of({{"num_samples", 32}, {"eval_rollout_gt_objects", 184}}), none = of({});
+  EXPECT_TRUE(same_eval_set("", few, "", few));
+  EXPECT_FALSE(same_eval_set("", few, "", many));
+  EXPECT_FALSE(same_eval_set("set", few, "", many));
+  EXPECT_TRUE(same_eval_set("", few, "set", none));
+  EXPECT_FALSE(same_eval_set("a", few, "b", few));
+  EXPECT_TRUE(same_eval_set("a", few, "a", few));
+}
+
+}  // namespace rematch
