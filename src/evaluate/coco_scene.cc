@@ -2,12 +2,15 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/error.h"
 #include "estep/match/maskiou.h"
 
 namespace rematch {
 
 std::vector<LabelledBox> labelled_boxes(const std::vector<SceneObject>& objects, int width_px,
-                                        int height_px, const LabelMatch& labels) {
+                                        int height_px, const LabelMatch& labels,
+                                        const std::vector<double>& scores) {
+  REMATCH_CHECK(scores.empty() || scores.size() == objects.size(), "one score for each object");
   const double pixels_x = width_px / static_cast<double>(kNumBins),
                pixels_y = height_px / static_cast<double>(kNumBins);
   std::vector<LabelledBox> boxes;
@@ -18,6 +21,7 @@ std::vector<LabelledBox> labelled_boxes(const std::vector<SceneObject>& objects,
                      static_cast<double>(box.max_x - box.min_x) * pixels_x,
                      static_cast<double>(box.max_y - box.min_y) * pixels_y});
   }
+  for (size_t i = 0; i < scores.size(); ++i) boxes[i].score = scores[i];
   return boxes;
 }
 

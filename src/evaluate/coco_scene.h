@@ -10,8 +10,10 @@
 namespace rematch {
 
 /// Objects by their bounding boxes in pixels of the image, labels in canonical form.
+/// @param scores  one for each object, or none
 std::vector<LabelledBox> labelled_boxes(const std::vector<SceneObject>& objects, int width_px,
-                                        int height_px, const LabelMatch& labels);
+                                        int height_px, const LabelMatch& labels,
+                                        const std::vector<double>& scores = {});
 
 /// The scores under the names of observe/catalog (`coco_…`).
 MetricsBag coco_metrics(const CocoScores& scores);
