@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "base/out_of_resources.h"
 #include "checkpoint/peft.h"
+#include "estep/object_score.h"
 #include "estep/parse/strict_parser.h"
 #include "model/adapter.h"
 #include "resume/resume.h"
@@ -146,6 +147,7 @@ void Predictor::answer(const std::vector<Prompt>& prompts,
                                                session_->coords, stop_ids_);
     Prediction& one = *predictions[i];
     one.objects = scene_of(parsed.objects);
+    one.scores = object_scores(parsed.objects, rollouts[i].token_logprobs);
     one.status = parsed.status;
     one.dropped_invalid = parsed.dropped_invalid;
     one.text = session_->tokenizer->decode_bytes(rollouts[i].response_token_ids);

@@ -41,6 +41,7 @@ Json line_of(const ScoredRollout& one, const Session& session) {
   line["predictions"] = Json::array();
   for (const ParsedObject& object : one.parsed.objects)
     line["predictions"].push_back(object_json(object.desc, object.geometry));
+  if (!one.scores.empty()) line["scores"] = one.scores;
   line["ground_truth"] = Json::array();
   for (const SceneObject& object : one.ground_truth)
     line["ground_truth"].push_back(object_json(object.desc, object.geometry));

@@ -4,6 +4,7 @@
 
 #include "estep/match/match_policy.h"
 #include "estep/match/observe_matching.h"
+#include "estep/object_score.h"
 #include "estep/parse/strict_parser.h"
 #include "estep/target/segment_checks.h"
 
@@ -59,6 +60,7 @@ void RolloutScorer::parse(ScoredRollout& one, MetricsBag& metrics) const {
                    one.sample->where);
   one.parsed =
       parse_rollout(one.rollout.response_token_ids, tokenizer_, coords_, options_.stop_ids);
+  one.scores = object_scores(one.parsed.objects, one.rollout.token_logprobs);
 }
 
 void RolloutScorer::match(ScoredRollout& one, MetricsBag& metrics) const {

@@ -1,5 +1,7 @@
 #include "evaluate/coco_scene.h"
 
+#include <fmt/core.h>
+
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
@@ -23,6 +25,21 @@ std::vector<LabelledBox> labelled_boxes(const std::vector<SceneObject>& objects,
   }
   for (size_t i = 0; i < scores.size(); ++i) boxes[i].score = scores[i];
   return boxes;
+}
+
+std::vector<double> read_scores(JsonFields& scene, size_t num_predictions) {
+  std::vector<double> scores;
+  if (!scene.has("scores")) return scores;
+  for (const Json& value : scene.list("scores")) {
+    const double score = value.is_number() ? value.get<double>() : -1;
+    if (!(score >= 0 && score <= 1))
+      scene.fail("scores", shown_json(value) + "; numbers from 0 to 1 are expected");
+    scores.push_back(score);
+  }
+  if (scores.size() != num_predictions)
+    scene.fail("scores",
+               fmt::format("{} scores of {} predictions", scores.size(), num_predictions));
+  return scores;
 }
 
 MetricsBag coco_metrics(const CocoScores& scores) {

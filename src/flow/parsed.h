@@ -22,6 +22,11 @@ inline const char* parse_status_name(ParseStatus status) {
                                              : "malformed";
 }
 
+/// A half-open range of token positions in a response.
+struct TokenSpan {
+  int begin = 0, end = 0;
+};
+
 /// A valid object of an answer.
 struct ParsedObject {
   std::string key;    ///< as written after unescaping, e.g. "object_3"
@@ -30,6 +35,8 @@ struct ParsedObject {
   Geometry geometry;
   /// position of each bin's token in response_token_ids, slot by slot
   std::vector<int> coord_token_indices;
+  TokenSpan entry;  ///< from the end of the previous entry to the end of its own
+  std::vector<TokenSpan> coord_tokens;  ///< the tokens that write each coordinate
 };
 
 /// What was seen, without where it was written.

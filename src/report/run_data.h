@@ -20,6 +20,7 @@ struct EvaluationFile {
   std::string model;  ///< its directory; may be empty
   std::map<std::string, double> scores;
   std::vector<ScoreRow> per_class, per_count;
+  std::string path;          ///< of the file; empty = it comes from a log
   std::string samples_path;  ///< JSONL of truths and answers; empty = none
 };
 
