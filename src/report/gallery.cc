@@ -23,7 +23,7 @@ Json objects_json(const std::vector<SceneObject>& objects, const std::vector<dou
   for (size_t i = 0; i < objects.size(); ++i) {
     const Geometry& geometry = objects[i].geometry;
     list.push_back({{"desc", objects[i].desc}, {geometry_key(geometry.kind), geometry.bins}});
-    if (!scores.empty()) list.back()["score"] = std::round(scores[i] * 1000) / 1000;
+    if (!scores.empty()) list.back()["score"] = std::round(scores[i] * 1e4) / 1e4;
   }
   return list;
 }

@@ -137,6 +137,9 @@ function calibration({error, bins}) {
 
 // Pictures -----------------------------------------------------------------------------------------------------------------------------
 
+const highestScore = Math.max(1e-9, ...(data.gallery ? data.gallery.groups : []).flatMap(group => group.samples).flatMap(
+  sample => [...sample.after, ...(sample.before || [])]).map(object => object.score || 0));
+
 /** Outline and label of an object, whose coordinates are thousandths of the image's sides. */
 function outline({desc, bbox_2d: box, poly, score}, kind, width, height) {
   const name = score === undefined ? desc : `${desc} ${score.toFixed(2)}`;
@@ -147,8 +150,7 @@ function outline({desc, bbox_2d: box, poly, score}, kind, width, height) {
   const x = Math.min(...xs), fits = x + 7 * name.length < width;
   // Labels of the truth are above, those of answers below, so that they can be compared.
   const y = kind === 'truth' ? Math.max(10, Math.min(...ys) - 3) : Math.min(height - 3, Math.max(...ys) + 11);
-  // The surer, the stronger.
-  return [svg('polygon', {'stroke-opacity': score === undefined ? 1 : 0.25 + 0.75 * score, points: xs.map((value, i) => `${value.toFixed(1)},${ys[i].toFixed(1)}`).join(' ')}),
+  return [svg('polygon', {'stroke-opacity': score === undefined ? 1 : 0.25 + 0.75 * score / highestScore, points: xs.map((value, i) => `${value.toFixed(1)},${ys[i].toFixed(1)}`).join(' ')}),
     svg('text', fits ? {x: Math.max(1, x), y} : {x: width - 2, y, 'text-anchor': 'end'}, name)];
 }
 

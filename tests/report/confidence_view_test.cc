@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "report/judged_sample.h"
 #include "support/capture.h"
+#include "support/paths.h"
 
 namespace rematch {
 namespace {
