@@ -18,14 +18,12 @@ constexpr int kShortest = 16, kLongest = 600;
 struct Writer {
   explicit Writer(const std::string& model_dir)
       : tokenizer(Tokenizer::load(model_dir)),
-        coords(CoordVocab::from(*tokenizer, model_dir)),
-        vocab(AnswerVocab::from(*tokenizer, coords, model_dir)),
+        format(make_answer_format("coord_tokens", tokenizer, model_dir)),
         prompts(tokenizer, std::make_shared<const ChatTemplate>(ChatTemplate::load(model_dir)),
                 {.texts = {.system_prompt = "List the objects as JSON.",
                            .user_prompt = "Find every shape."}}) {}
   std::shared_ptr<const Tokenizer> tokenizer;
-  CoordVocab coords;
-  AnswerVocab vocab;
+  std::unique_ptr<const AnswerFormat> format;
   PromptEncoder prompts;
 };
 
@@ -70,9 +68,9 @@ Segment write_segment(const Writer& writer, int target, int64_t id, bool with_im
     prompt.images.push_back({.path = "noise" + std::to_string(id), .grid_thw = grids.back()});
   }
   prompt.token_ids = writer.prompts.encode(grids);
-  Segment longest = build_ground_truth_segment(prompt, {}, writer.vocab);
+  Segment longest = build_ground_truth_segment(prompt, {}, *writer.format);
   for (size_t count = 1; count < 64; ++count) {
-    Segment more = build_ground_truth_segment(prompt, draw_objects(count, key), writer.vocab);
+    Segment more = build_ground_truth_segment(prompt, draw_objects(count, key), *writer.format);
     if (more.encoded_len() > target) break;
     longest = std::move(more);
   }
@@ -85,7 +83,7 @@ Segment write_segment(const Writer& writer, int target, int64_t id, bool with_im
 Workload make_workload(const std::string& model_dir, const WorkloadOptions& options) {
   const Writer writer(model_dir);
   Workload workload;
-  workload.coord_token_ids = writer.coords.ids();
+  workload.coord_token_ids = writer.format->coords()->ids();
   for (int64_t id = 0; id < options.num_segments; ++id) {
     const uint64_t key = random_key({options.seed, static_cast<uint64_t>(id), 41});
     const int target = draw_length(options.mix, key);

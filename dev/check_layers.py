@@ -13,7 +13,7 @@ ALLOWED = {
     "settings": set(),
     "flow": set(),
     "model/families": {"flow", "checkpoint"},
-    "config": {"model/families", "estep/match", "estep/target", "observe", "rollout/backend"},  # the tables its choices come from
+    "config": {"model/families", "estep/answer", "estep/match", "estep/target", "observe", "rollout/backend"},  # the tables its choices come from
     "data": {"flow", "vision"},
     "text": {"flow", "model/families"},
     "vision": {"flow"},
@@ -23,8 +23,9 @@ ALLOWED = {
     "report": {"flow", "vision", "draw", "evaluate"},
     "observe": set(),
     "estep/parse": {"flow", "text"},
+    "estep/answer": {"flow", "text", "model/families", "estep/parse"},
     "estep/match": {"flow"},
-    "estep/target": {"flow", "text"},
+    "estep/target": {"flow", "text", "estep/answer"},
     "pack": {"flow"},
     "nn": set(),
     "checkpoint": set(),
@@ -36,12 +37,12 @@ ALLOWED = {
     "mstep/loss": {"flow", "nn"},
     "mstep/optim": {"model/families"},
     "mstep": {"ranks", "flow", "vision", "model", "mstep/loss", "mstep/optim"},
-    "estep": {"flow", "data", "text", "vision", "estep/parse", "estep/match", "estep/target", "rollout"},
-    "monitor": {"flow", "text", "vision", "draw", "observe", "estep", "estep/match", "estep/target"},
+    "estep": {"flow", "data", "text", "vision", "estep/answer", "estep/match", "estep/target", "rollout"},
+    "monitor": {"flow", "text", "vision", "draw", "observe", "estep", "estep/answer", "estep/match", "estep/target"},
     "evaluate": {"ranks", "flow", "observe", "data", "estep", "estep/match", "mstep", "mstep/loss"},
     "resume": {"flow", "data", "estep/target", "pack", "checkpoint", "model"},
     "train": {"ranks", "flow", "data", "vision", "checkpoint", "observe", "pack", "model", "estep", "estep/target", "rollout", "mstep", "evaluate", "resume"},
-    "stages": {"flow", "text", "vision", "pack", "estep/parse", "estep/match", "estep/target"},
+    "stages": {"flow", "text", "vision", "pack", "estep/answer", "estep/match", "estep/target"},
     "plan": {"vision", "checkpoint", "model", "model/families", "mstep/loss", "rollout"},
     "assembly": None,  # everything below it
     "cli": None,
@@ -52,6 +53,7 @@ NEVER_FROM_BELOW = {"assembly": {"cli", "python", "stages"}, "cli": {"python"}}
 MAX_LINES = 400
 MAX_FUNCTION_LINES = 60
 FAMILIES = "model/families"  # the only folder that knows what a model is called
+STOCK_FORMATS = ("estep/answer/qwen_json.cc", "estep/answer/CMakeLists.txt", "import/from_qwen", "import/to_qwen", "import/qwen", "import/CMakeLists.txt", "cli/data_")  # formats that a family gave its name
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]')
 
 
@@ -65,7 +67,7 @@ def named_families(src):
     """Breaches of: a family is named in its own folder only, whatever the letter case; its name is the folder's without the version."""
     names = {re.match("[a-z]+", folder.name).group() for folder in (src / FAMILIES).glob("*/")}
     for path in sorted(src.rglob("*")):
-        if not path.is_file() or path.is_relative_to(src / FAMILIES):
+        if not path.is_file() or path.is_relative_to(src / FAMILIES) or path.relative_to(src).as_posix().startswith(STOCK_FORMATS):
             continue
         for number, line in enumerate(path.read_text(errors="replace").splitlines(), 1):
             for name in names:

@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
-#include "estep/parse/strict_parser.h"
+#include "estep/answer/answer_format.h"
 #include "text/stop_ids.h"
 #include "text/tokenizer.h"
 
@@ -14,6 +14,10 @@ struct Vocab {
   std::string directory = std::string(REMATCH_SOURCE_DIR) + "/tests/golden/tokenizer";
   std::shared_ptr<const rematch::Tokenizer> tokenizer = rematch::Tokenizer::load(directory);
   rematch::CoordVocab coord = rematch::CoordVocab::from(*tokenizer, directory);
+  std::unique_ptr<const rematch::AnswerFormat> format =
+      rematch::make_answer_format("coord_tokens", tokenizer, directory);
+  std::unique_ptr<const rematch::AnswerFormat> digits =
+      rematch::make_answer_format("qwen_json", tokenizer, directory);
   std::vector<int> stop_ids = rematch::read_stop_ids(directory, *tokenizer);
 };
 
@@ -49,13 +53,20 @@ bool is_json(const std::string& text) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const Vocab vocab;
-  const rematch::ParsedRollout parsed = rematch::parse_rollout(
-      ids_of(data, size, vocab), *vocab.tokenizer, vocab.coord, vocab.stop_ids);
+  const std::vector<int> ids = ids_of(data, size, vocab);
+  const rematch::ParsedRollout digits = vocab.digits->parse(ids, vocab.stop_ids, {});
+  for (const rematch::ParsedObject& object : digits.objects) {
+    if (object.written.size() != 4 || object.coord_tokens.size() != 4) std::abort();
+    if (object.entry.end > static_cast<int>(digits.response_token_ids.size())) std::abort();
+    for (const rematch::TokenSpan& number : object.coord_tokens)
+      if (number.begin >= number.end || number.end > object.entry.end) std::abort();
+  }
+  const rematch::ParsedRollout parsed = vocab.format->parse(ids, vocab.stop_ids, {});
   if (!is_json(parsed.prefix_text + "}")) std::abort();
   if (vocab.tokenizer->decode_bytes(parsed.prefix_token_ids) != parsed.prefix_text) std::abort();
   for (const rematch::ParsedObject& object : parsed.objects) {
     for (size_t i = 0; i < object.geometry.bins.size(); ++i) {
-      const auto at = static_cast<size_t>(object.coord_token_indices[i]);
+      const auto at = static_cast<size_t>(object.coord_tokens[i].begin);
       if (vocab.coord.bin_of(parsed.prefix_token_ids.at(at)) != object.geometry.bins[i])
         std::abort();
     }

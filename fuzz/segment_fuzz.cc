@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/metrics.h"
 #include "estep/match/match_policy.h"
-#include "estep/parse/strict_parser.h"
+#include "estep/answer/answer_format.h"
 #include "estep/target/segment_checks.h"
 #include "estep/target/target_policy.h"
 #include "pack/packer.h"
@@ -22,7 +22,10 @@ struct Vocab {
   std::string directory = std::string(REMATCH_SOURCE_DIR) + "/tests/golden/tokenizer";
   std::shared_ptr<const rematch::Tokenizer> tokenizer = rematch::Tokenizer::load(directory);
   rematch::CoordVocab coord = rematch::CoordVocab::from(*tokenizer, directory);
-  rematch::AnswerVocab answer = rematch::AnswerVocab::from(*tokenizer, coord, directory);
+  std::unique_ptr<const rematch::AnswerFormat> coord_tokens =
+      rematch::make_answer_format("coord_tokens", tokenizer, directory);
+  std::unique_ptr<const rematch::AnswerFormat> digits =
+      rematch::make_answer_format("qwen_json", tokenizer, directory);
   std::vector<int> stop_ids = rematch::read_stop_ids(directory, *tokenizer);
 };
 
@@ -105,6 +108,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const int choice = bytes.next();
   rematch::TargetSettings target;
   target.policy = (choice & 1) != 0 ? "rewrite" : "append";
+  // Polygons, which digits cannot write, are errors of the data.
+  const rematch::AnswerFormat& format =
+      target.policy == "rewrite" && (choice & 32) != 0 ? *vocab.digits : *vocab.coord_tokens;
   target.rewrite_order =
       (choice & 2) != 0 ? rematch::RewriteOrder::kRollout : rematch::RewriteOrder::kTruth;
   target.incomplete_rollouts =
@@ -119,13 +125,13 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Segments segments;
   while (!bytes.empty() && segments.size() < 5) {
     const std::vector<rematch::SceneObject> truth = read_truth(bytes);
-    const rematch::ParsedRollout parsed = rematch::parse_rollout(
-        read_answer(bytes, vocab), *vocab.tokenizer, vocab.coord, vocab.stop_ids);
+    const rematch::ParsedRollout parsed =
+        format.parse(read_answer(bytes, vocab), vocab.stop_ids, prompt);
     const rematch::Matching matching =
         rematch::match_objects(rematch::scene_of(parsed.objects), truth, match);
     try {
       rematch::Segment segment =
-          rematch::build_segment({prompt, parsed, matching, truth}, vocab.answer, target).segment;
+          rematch::build_segment({prompt, parsed, matching, truth}, format, target).segment;
       rematch::check_supervision(segment);
       REMATCH_CHECK(
           segment.encoded_len() == segment.prompt_len + segment.prefix_len + segment.append_len + 1,

@@ -100,14 +100,17 @@ def _given(**options: Any) -> Dict[str, Any]:
     return {name: value for name, value in options.items() if value is not None}
 
 
-def parse(response_token_ids: Sequence[int], *, model: Model) -> Parsed:
+def parse(response_token_ids: Sequence[int], *, model: Model, answer_format: Optional[str] = None,
+          resized_px: Optional[Sequence[int]] = None) -> Parsed:
     """Reads the token ids of an answer strictly: its valid objects, and the part that is kept.
 
     Args:
         response_token_ids: what the model wrote after the prompt; a stop token and what follows are cut off.
-        model: the model directory. Its tokenizer must have the 1000 coord tokens.
+        model: the model directory.
+        answer_format: "coord_tokens", "qwen_json" or "qwen2_5_json"; None is that of the model directory.
+        resized_px: width and height of the image as the model sees it, for answers in pixels ("qwen2_5_json").
     """
-    return _stages.parse(os.fspath(model), {"response_token_ids": response_token_ids})
+    return _stages.parse(os.fspath(model), answer_format or "", _given(response_token_ids=response_token_ids, resized_px=resized_px))
 
 
 def match(predictions: Sequence[SceneObject], ground_truth: Sequence[SceneObject], *, candidate_top_k: Optional[int] = None,
@@ -127,7 +130,8 @@ def match(predictions: Sequence[SceneObject], ground_truth: Sequence[SceneObject
 
 
 def segment(prompt_token_ids: Sequence[int], response_token_ids: Sequence[int], ground_truth: Sequence[SceneObject], *, model: Model,
-            options: Optional[Mapping[str, Any]] = None) -> Segment:
+            options: Optional[Mapping[str, Any]] = None, answer_format: Optional[str] = None,
+            resized_px: Optional[Sequence[int]] = None) -> Segment:
     """Makes the sequence that is trained on: the answer's prefix is kept, its matched objects take the truth's coordinates, and what is
     missing is appended (or all is rewritten, by target_policy).
 
@@ -137,9 +141,11 @@ def segment(prompt_token_ids: Sequence[int], response_token_ids: Sequence[int], 
         model: the model directory.
         options: those of match(), and target_policy, match_policy, ot_cost, ot_epsilon, ot_iters, rewrite_order,
             incomplete_rollouts, global_max_length (docs/contract/STAGES.md, docs/targets.md).
+        answer_format, resized_px: those of parse().
     """
-    return _stages.segment(os.fspath(model), {"prompt_token_ids": prompt_token_ids, "response_token_ids": response_token_ids,
-                                              "ground_truth": ground_truth, "options": dict(options or {})})
+    return _stages.segment(os.fspath(model), answer_format or "",
+                           {"prompt_token_ids": prompt_token_ids, "response_token_ids": response_token_ids,
+                            "ground_truth": ground_truth, "options": dict(options or {}), **_given(resized_px=resized_px)})
 
 
 def pack(encoded_lens: Sequence[int], packing_length: int, *, packing_selector: Optional[str] = None,

@@ -34,11 +34,13 @@ int64_t token_of(const std::string& entry, const Tokenizer& tokenizer) {
                    .fix = "write `coord_tokens`, or ids and texts of the model's tokenizer"});
 }
 
+/// @param model_dir  of the tokenizer, for errors
 std::vector<int64_t> token_ids(const std::vector<std::string>& entries, const Tokenizer& tokenizer,
-                               const CoordVocab& coords) {
+                               const std::string& model_dir) {
   std::set<int64_t> ids;
   for (const std::string& entry : entries) {
     if (entry == kCoordTokens) {
+      const CoordVocab coords = CoordVocab::from(tokenizer, model_dir);
       ids.insert(coords.ids().begin(), coords.ids().end());
     } else {
       ids.insert(token_of(entry, tokenizer));
@@ -47,11 +49,12 @@ std::vector<int64_t> token_ids(const std::vector<std::string>& entries, const To
   return {ids.begin(), ids.end()};
 }
 
-AdapterTargets target_options(const TunerSettings& tuner, const ModelDescription& model,
-                              const Tokenizer& tokenizer, const CoordVocab& coords) {
-  AdapterTargets options{tuner.targets};
-  options.token_ids = token_ids(tuner.targets.trainable_token_indices, tokenizer, coords);
-  options.is_frozen = [freeze = tuner.freeze,
+AdapterTargets target_options(const Settings& settings, const ModelDescription& model,
+                              const Tokenizer& tokenizer) {
+  AdapterTargets options{settings.tuner.targets};
+  options.token_ids =
+      token_ids(options.trainable_token_indices, tokenizer, settings.model.directory);
+  options.is_frozen = [freeze = settings.tuner.freeze,
                        part_of = model.part_of](const std::string& parameter) {
     const ParameterPart part = part_of(parameter);
     return part == ParameterPart::kVit       ? freeze.vit
@@ -85,16 +88,15 @@ void warn_about_fresh_coords(const Model& model, const AdapterSelection& selecti
 
 }  // namespace
 
-void check_adapter_targets(const Settings& settings, const Tokenizer& tokenizer,
-                           const CoordVocab& coords) {
+void check_adapter_targets(const Settings& settings, const Tokenizer& tokenizer) {
   const std::string& directory = settings.model.directory;
   const ModelDescription description = describe_model(directory);
   select_targets(description, HfDir::open(directory, description.file_names)->names(),
-                 target_options(settings.tuner, description, tokenizer, coords));
+                 target_options(settings, description, tokenizer));
 }
 
-void attach_adapter(Model& model, const Settings& settings, const Tokenizer& tokenizer,
-                    const CoordVocab& coords, const std::string& saved_dir, Terminal& terminal) {
+void attach_adapter(Model& model, const Settings& settings, const AnswerFormat& format,
+                    const std::string& saved_dir, Terminal& terminal) {
   const TunerSettings& tuner = settings.tuner;
   std::vector<std::string> names;
   int64_t num_base_values = 0, num_values = 0;
@@ -102,9 +104,11 @@ void attach_adapter(Model& model, const Settings& settings, const Tokenizer& tok
     names.push_back(parameter.name);
     num_base_values += parameter.tensor.numel();
   }
-  const AdapterSelection selection = select_targets(
-      model.description(), names, target_options(tuner, model.description(), tokenizer, coords));
-  warn_about_fresh_coords(model, selection, coords, terminal);
+  const AdapterSelection selection =
+      select_targets(model.description(), names,
+                     target_options(settings, model.description(), format.tokenizer()));
+  if (format.coords() != nullptr)
+    warn_about_fresh_coords(model, selection, *format.coords(), terminal);
   const bool all_linear = !tuner.targets.target_regex &&
                           tuner.targets.target_modules == std::vector<std::string>{"all-linear"};
   if (selection.num_frozen > 0 && !all_linear) {

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 #include <thread>
 #include <vector>
 
@@ -23,11 +24,21 @@ bool orders_vary(const Settings& settings) {
   return follows_rollout || settings.data.object_ordering == ObjectOrdering::kRandom;
 }
 
+/// Rollouts lend coordinates of matched objects, which are near the true ones; noise hardly ever
+/// moves one by more than four times its deviation.
+int coord_slack_bins(const Settings& settings) {
+  constexpr int kOfRollouts = 100;
+  const double noise = 4 * settings.data.coord_input_noise;
+  return std::max(settings.is_stage_2() ? kOfRollouts : 0,
+                  static_cast<int>(std::min<double>(std::ceil(noise), kNumBins)));
+}
+
 std::vector<SampleLength> measure(const Dataset& dataset, const Settings& settings,
                                   const SampleEncoding& encoding, Terminal& terminal) {
   const MeasureOptions options{.ordering = settings.data.object_ordering,
                                .seed = settings.seed,
                                .any_order = orders_vary(settings),
+                               .coord_slack_bins = coord_slack_bins(settings),
                                .patches = encoding.patches,
                                .num_threads = static_cast<int>(std::clamp(
                                    std::thread::hardware_concurrency(), 1u, kMostThreads))};
@@ -36,7 +47,7 @@ std::vector<SampleLength> measure(const Dataset& dataset, const Settings& settin
     terminal.progress({.phase = "measure", .done = num_done, .total = dataset.size()});
   };
   std::vector<SampleLength> lengths =
-      measure_samples(dataset, encoding.prompts, encoding.vocab, options, report);
+      measure_samples(dataset, encoding.prompts, encoding.format, options, report);
   terminal.finish_progress();
   return lengths;
 }

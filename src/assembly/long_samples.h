@@ -1,6 +1,6 @@
 #pragma once
 #include "data/dataset.h"
-#include "estep/target/encode_answer.h"
+#include "estep/answer/answer_format.h"
 #include "observe/terminal.h"
 #include "settings/settings.h"
 #include "text/prompt.h"
@@ -11,7 +11,7 @@ namespace rematch {
 /// What measuring the samples of a data set needs beside it.
 struct SampleEncoding {
   const PromptEncoder& prompts;
-  const AnswerVocab& vocab;
+  const AnswerFormat& format;
   const PatchOptions& patches;
 };
 

@@ -49,7 +49,7 @@ std::unique_ptr<MStep> make_mstep(const Session& session, FeatureCache* features
   return std::make_unique<MStep>(
       session.row_model(features), make_gradient_sum(std::move(groups), group, over_ranks),
       optim.adam, Schedule(session.settings.schedule, optim.learning_rate, total_steps),
-      MStep::Options{.loss = loss_options(session.settings, session.coords.ids()),
+      MStep::Options{.loss = loss_options(session.settings, session.format->coord_token_ids()),
                      .normalization = session.settings.loss_normalization,
                      .max_grad_norm = optim.max_grad_norm,
                      .learning_rate = optim.learning_rate});
@@ -81,7 +81,7 @@ RolloutParts make_rollout_parts(const Session& session, const Rollouts& rollouts
   const bool skips = settings.data.on_bad_sample == OnBadSample::kSkip;
   return {.scorer = *rollouts.train_scorer,
           .source = rollouts.source(),
-          .target = {.vocab = session.vocab,
+          .target = {.format = *session.format,
                      .target = settings.target,
                      .max_length = skips ? 0 : session.max_length()},
           .share = settings.target.rollout_share,
@@ -99,7 +99,8 @@ void save_weights(const Session& session, const std::string& directory) {
   } else {
     save_hf_model(session.settings.model.directory, *session.model, directory);
   }
-  write_stored_prompt(directory, *session.prompts, session.settings.generation.max_new_tokens);
+  write_stored_prompt(directory, *session.prompts, session.settings.generation.max_new_tokens,
+                      session.format_name);
 }
 
 TrainerState initial_state(const Settings& settings, int64_t total_steps) {

@@ -48,7 +48,7 @@ void Observers::open(std::optional<int64_t> resumed_step) {
                              .logging_steps = settings.cadence.logging_steps,
                              .user_prompt = session_.prompts->user_prompt(),
                              .tensorboard = tensorboard},
-        session_.vocab, session_.terminal);
+        *session_.format, session_.terminal);
   }
 }
 

@@ -13,7 +13,6 @@
 #include "base/out_of_resources.h"
 #include "checkpoint/peft.h"
 #include "estep/object_score.h"
-#include "estep/parse/strict_parser.h"
 #include "model/adapter.h"
 #include "resume/resume.h"
 #include "rollout/generation_scope.h"
@@ -69,6 +68,8 @@ Settings settings_of(const PredictorOptions& options, const std::string& base_di
                     "trained with (--system, --user)",
                     prompt_dir, kStoredPromptFile));
   }
+  if (stored) settings.data.answer_format = stored->answer_format;
+  if (!options.answer_format.empty()) settings.data.answer_format = options.answer_format;
   settings.prompt = stored ? stored->texts : PromptSettings{};
   if (options.texts.system_prompt) settings.prompt.system_prompt = options.texts.system_prompt;
   if (options.texts.user_prompt) settings.prompt.user_prompt = options.texts.user_prompt;
@@ -143,8 +144,8 @@ void Predictor::answer(const std::vector<Prompt>& prompts,
   const std::vector<Rollout> rollouts = rollouts_.engine->generate(prompts, {});
   scope.finish();
   for (size_t i = 0; i < prompts.size(); ++i) {
-    const ParsedRollout parsed = parse_rollout(rollouts[i].response_token_ids, *session_->tokenizer,
-                                               session_->coords, stop_ids_);
+    const ParsedRollout parsed =
+        session_->format->parse(rollouts[i].response_token_ids, stop_ids_, prompts[i]);
     Prediction& one = *predictions[i];
     one.objects = scene_of(parsed.objects);
     one.scores = object_scores(parsed.objects, rollouts[i].token_logprobs);

@@ -18,8 +18,9 @@ struct PredictorOptions {
   std::string adapter_dir;  ///< PEFT directory; empty = none
   std::string backend = "native";
   std::string device = "auto";
-  PromptSettings texts;    ///< what is set here replaces what is stored with the checkpoint
-  int max_new_tokens = 0;  ///< 0 = as stored with the checkpoint
+  std::string answer_format;  ///< empty = the checkpoint's own (checkpoint_format.h)
+  PromptSettings texts;       ///< what is set here replaces what is stored with the checkpoint
+  int max_new_tokens = 0;     ///< 0 = as stored with the checkpoint
 };
 
 /// The answer for one image.

@@ -58,8 +58,9 @@ Rollouts make_rollouts(const Session& session, Offload::Tensors optimizer,
                        std::unique_ptr<TensorMover> mover) {
   const Settings& settings = session.settings;
   PixelStore& pixels = *session.pixels;
-  const GenerateOptions generate{settings.generation, settings.seed,
-                                 read_stop_ids(settings.model.directory, *session.tokenizer)};
+  GenerateOptions generate{settings.generation, settings.seed,
+                           read_stop_ids(settings.model.directory, *session.tokenizer)};
+  generate.repeat_terminate.entry_key = answer_formats().find(session.format_name).entry_key;
   Rollouts rollouts;
   std::optional<OffloadScope> offload_scope;
   // Before any rank starts an engine and waits for those that it shares it with.
@@ -78,8 +79,8 @@ Rollouts make_rollouts(const Session& session, Offload::Tensors optimizer,
   RolloutScorer::Options options = session.scorer_options();
   options.stop_ids = generate.stop_ids;
   const auto make_scorer = [&](const std::optional<Dataset>& data) {
-    return data ? std::make_unique<RolloutScorer>(*data, *session.prompts, *session.tokenizer,
-                                                  session.coords, pixels, options)
+    return data ? std::make_unique<RolloutScorer>(*data, *session.prompts, *session.format, pixels,
+                                                  options)
                 : nullptr;
   };
   rollouts.train_scorer = make_scorer(session.train_data);
@@ -92,8 +93,10 @@ std::unique_ptr<Evaluation> make_evaluation(const Session& session, const Rollou
                                             Group& group) {
   const Settings& settings = session.settings;
   const Evaluation::TeacherLoss teacher_loss =
-      [model = session.row_model(), options = loss_options(settings, session.coords.ids())](
-          const PackedRow& row) { return teacher_forced_loss(model, row, options); };
+      [model = session.row_model(),
+       options = loss_options(settings, session.format->coord_token_ids())](const PackedRow& row) {
+        return teacher_forced_loss(model, row, options);
+      };
   const bool scores = rollouts.val_scorer != nullptr;
   const int batch_size = std::max(settings.evaluation.per_device_eval_batch_size,
                                   scores ? settings.generation.batch_size : 1);

@@ -63,9 +63,8 @@ Session::Session(const Settings& settings_, SessionParts parts, const SessionNee
       terminal(terminal_),
       device(parts.device),
       tokenizer(std::move(parts.tokenizer)),
-      coord_vocab(std::move(parts.coords)),
-      coords(*coord_vocab),
-      vocab(*std::move(parts.vocab)),
+      format_name(std::move(parts.format_name)),
+      format(std::move(parts.format)),
       patches(*std::move(parts.patches)),
       prompts(std::move(parts.prompts)),
       train_data(std::move(parts.train_data)),
@@ -90,8 +89,7 @@ Session::Session(const Settings& settings_, SessionParts parts, const SessionNee
   const bool starts_at_base = needs.weights_dir.empty() || use_adapter;
   model = load_model(settings, starts_at_base ? settings.model.directory : needs.weights_dir,
                      device, terminal);
-  if (use_adapter)
-    attach_adapter(*model, settings, *tokenizer, coords, needs.weights_dir, terminal);
+  if (use_adapter) attach_adapter(*model, settings, *format, needs.weights_dir, terminal);
 }
 
 RolloutScorer::Options Session::scorer_options() const {
@@ -120,6 +118,12 @@ std::unique_ptr<StreamPacking> Session::make_stream_packing() const {
   return packing;
 }
 
+TargetSettings Session::target_settings() const {
+  TargetSettings target = settings.target;
+  if (!settings.data.answer_format && format->coords() == nullptr) target.policy = "rewrite";
+  return target;
+}
+
 int Session::max_length() const {
   return static_cast<int>(settings.model.global_max_length.value_or(0));
 }
@@ -141,7 +145,7 @@ RowModel Session::row_model(FeatureCache* kept) const {
 std::unique_ptr<TruthSegments> Session::truth_segments(const Dataset& dataset, int row_tokens,
                                                        const InputNoise& noise) const {
   return std::make_unique<TruthSegments>(
-      dataset, *prompts, vocab, *pixels, scorer_options(),
+      dataset, *prompts, *format, *pixels, scorer_options(),
       TruthSegments::Caps{.segment_tokens = max_length(), .row_tokens = row_tokens}, noise);
 }
 

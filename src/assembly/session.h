@@ -31,9 +31,8 @@ class Session {
   Terminal& terminal;
   at::Device device;
   std::shared_ptr<const Tokenizer> tokenizer;
-  std::unique_ptr<const CoordVocab> coord_vocab;
-  const CoordVocab& coords;  ///< *coord_vocab
-  AnswerVocab vocab;
+  std::string format_name;  ///< in answer_formats()
+  std::unique_ptr<const AnswerFormat> format;
   PatchOptions patches;
   std::unique_ptr<PromptEncoder> prompts;
   std::optional<Dataset> train_data;
@@ -47,6 +46,9 @@ class Session {
   std::unique_ptr<StreamPacking> stream_packing;
   std::shared_ptr<Model> model;  ///< with its adapter, when one is trained
 
+  /// How targets are made. Where the checkpoint's own format, which the configuration does not
+  /// name, writes digits, that is `rewrite`.
+  TargetSettings target_settings() const;
   /// Cap of a segment in tokens; 0 = none.
   int max_length() const;
   /// The model as the M-step sees it. @param kept  features of rows that may recur; null = computed

@@ -8,6 +8,7 @@
 #include "assembly/adapter_setup.h"
 #include "assembly/long_samples.h"
 #include "checkpoint/model_dir.h"
+#include "estep/answer/checkpoint_format.h"
 #include "estep/match/labels.h"
 #include "model/families/family.h"
 #include "model/patch_fit.h"
@@ -39,19 +40,28 @@ Dataset without_impossible_sizes(const Dataset& dataset, const PatchOptions& pat
   return dataset.without(impossible);
 }
 
+/// Every object can be written in the answer format.
+void check_geometries(const Dataset& dataset, const AnswerFormat& format) {
+  for (const Sample& sample : dataset.samples()) {
+    for (const SceneObject& object : sample.objects)
+      format.check_geometry(object.geometry.kind, sample.where);
+  }
+}
+
 /// Reads a JSONL and checks its records and the headers of its images; warns on the terminal.
 /// @param on_bad  kSkip: images that cannot be used are found when they are needed, here only the
 /// first are named. @throws UserError
 Dataset load_checked(const std::string& path, std::optional<int64_t> limit, bool single_image,
-                     const Tokenizer& tokenizer, const PatchOptions& patches, OnBadSample on_bad,
+                     const AnswerFormat& format, const PatchOptions& patches, OnBadSample on_bad,
                      Terminal& terminal) {
   DatasetOptions options{.limit = limit,
                          .require_single_image = single_image,
                          .check_image_files = on_bad == OnBadSample::kStop};
-  for (const AddedToken& token : tokenizer.added_tokens())
+  for (const AddedToken& token : format.tokenizer().added_tokens())
     options.forbidden_texts.push_back(token.content);
   Dataset dataset = Dataset::load(path, options);
   for (const std::string& text : dataset.warnings()) terminal.warn(text);
+  check_geometries(dataset, format);
   if (const int64_t num_outside = count_images_outside(dataset); num_outside > 0) {
     terminal.warn(fmt::format("{} images of {} lie outside its directory", num_outside, path));
   }
@@ -89,36 +99,38 @@ void check_tokenizer_fits(const Tokenizer& tokenizer, const std::string& directo
 
 /// The prompts of a configuration in the model's chat template. @throws UserError for a damaged
 /// template
-std::unique_ptr<PromptEncoder> make_prompts(const Settings& settings,
-                                            std::shared_ptr<const Tokenizer> tokenizer,
-                                            const PatchOptions& patches, Terminal& terminal) {
+std::unique_ptr<PromptEncoder> make_prompts(const Settings& settings, const SessionParts& parts,
+                                            Terminal& terminal) {
   auto chat_template =
       std::make_shared<const ChatTemplate>(ChatTemplate::load(settings.model.directory));
   for (const std::string& text : chat_template->warnings()) terminal.warn(text);
-  check_tokenizer_fits(*tokenizer, settings.model.directory);
+  check_tokenizer_fits(*parts.tokenizer, settings.model.directory);
   return std::make_unique<PromptEncoder>(
-      std::move(tokenizer), std::move(chat_template),
+      parts.tokenizer, std::move(chat_template),
       PromptEncoder::Options{.texts = settings.prompt,
-                             .ordering = settings.data.object_ordering,
-                             .merge_size = patches.merge_size});
+                             .built_in = answer_formats()
+                                             .find(parts.format_name)
+                                             .built_in_prompt(settings.data.object_ordering),
+                             .merge_size = parts.patches->merge_size});
 }
 
-/// Without a tokenizer or an image processor, which is reported separately, checks what it can.
+/// Without an answer format or an image processor, which is reported separately, checks what it
+/// can.
 Dataset load_data(const SessionBuild& build, const SessionParts& parts, const std::string& path,
                   std::optional<int64_t> limit, OnBadSample on_bad) {
   const bool single_image = build.settings.is_stage_2();
-  return parts.tokenizer && parts.patches
-             ? load_checked(path, limit, single_image, *parts.tokenizer, *parts.patches, on_bad,
+  return parts.format && parts.patches
+             ? load_checked(path, limit, single_image, *parts.format, *parts.patches, on_bad,
                             build.terminal)
              : Dataset::load(path, {.limit = limit, .require_single_image = single_image});
 }
 
 /// Settles samples that are too long. @return how many were dropped
 int64_t settle_long(const SessionBuild& build, const SessionParts& parts, Dataset& data) {
-  if (!parts.prompts || !parts.vocab) return 0;
+  if (!parts.prompts || !parts.format) return 0;
   return settle_long_samples(
       data, build.settings,
-      {.prompts = *parts.prompts, .vocab = *parts.vocab, .patches = *parts.patches},
+      {.prompts = *parts.prompts, .format = *parts.format, .patches = *parts.patches},
       build.terminal);
 }
 
@@ -127,24 +139,24 @@ void build_model_parts(const SessionBuild& build, SessionParts& parts, Problems&
   const std::string& directory = settings.model.directory;
   problems.attempt([&] {
     parts.tokenizer = Tokenizer::load(directory);
-    parts.coords =
-        std::make_unique<const CoordVocab>(CoordVocab::from(*parts.tokenizer, directory));
-    parts.vocab = AnswerVocab::from(*parts.tokenizer, *parts.coords, directory);
+    parts.format_name =
+        build.needs.train_data
+            ? settings.data.answer_format.value_or(kDefaultAnswerFormat)
+            : checkpoint_format(settings.data.answer_format, directory, *parts.tokenizer);
+    parts.format = make_answer_format(parts.format_name, parts.tokenizer, directory);
   });
   problems.attempt(
       [&] { parts.patches = PatchOptions::from_model_dir(directory, settings.images); });
-  if (parts.tokenizer && parts.patches) {
-    problems.attempt([&] {
-      parts.prompts = make_prompts(settings, parts.tokenizer, *parts.patches, build.terminal);
-    });
+  if (parts.format && parts.patches) {
+    problems.attempt([&] { parts.prompts = make_prompts(settings, parts, build.terminal); });
   }
   if (parts.patches) {
     problems.attempt(
         [&] { check_patches_fit(*parts.patches, describe_model(directory).vision, directory); });
   }
   const bool use_adapter = settings.tuner.train_type == TrainType::kLora && build.needs.train_data;
-  if (use_adapter && parts.coords)
-    problems.attempt([&] { check_adapter_targets(settings, *parts.tokenizer, *parts.coords); });
+  if (use_adapter && parts.tokenizer)
+    problems.attempt([&] { check_adapter_targets(settings, *parts.tokenizer); });
 }
 
 void build_data(const SessionBuild& build, SessionParts& parts, Problems& problems) {

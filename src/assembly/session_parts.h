@@ -11,7 +11,7 @@
 
 #include "base/error.h"
 #include "data/dataset.h"
-#include "estep/target/encode_answer.h"
+#include "estep/answer/answer_format.h"
 #include "observe/terminal.h"
 #include "ranks/group.h"
 #include "rollout/vllm/vllm_options.h"
@@ -53,8 +53,8 @@ class Problems {
 struct SessionParts {
   at::Device device = at::kCPU;
   std::shared_ptr<const Tokenizer> tokenizer;
-  std::unique_ptr<const CoordVocab> coords;  ///< vocab points to it
-  std::optional<AnswerVocab> vocab;
+  std::string format_name;  ///< in answer_formats()
+  std::unique_ptr<const AnswerFormat> format;
   std::optional<PatchOptions> patches;
   std::unique_ptr<PromptEncoder> prompts;
   std::optional<Dataset> train_data;

@@ -13,7 +13,7 @@
 #include "cli/commands.h"
 #include "cli/eval_files.h"
 #include "cli/rank_process.h"
-#include "config/config.h"
+#include "cli/model_config.h"
 #include "ranks/phase.h"
 #include "evaluate/coco_scene.h"
 #include "observe/catalog.h"
@@ -85,7 +85,7 @@ void tell(EvaluationResult evaluated, const CocoEvaluator& coco,
 
 int run_eval(const RunArguments& arguments) {
   const World world = world_from_environment();
-  ConfigResult result = load_config(arguments.config_path, arguments.overrides);
+  ConfigResult result = load_evaluation_config(arguments);
   const Settings& settings = result.settings;
   if (!settings.data.val_jsonl) {
     throw UserError(ErrorKind::kConfig, {.error = "no validation data to evaluate on",

@@ -12,6 +12,8 @@
 #include "base/json.h"
 #include "cli/command_set.h"
 #include "cli/sample_lengths.h"
+#include "estep/answer/answer_format.h"
+#include "estep/answer/checkpoint_format.h"
 #include "text/stored_prompt.h"
 
 namespace rematch {
@@ -21,6 +23,20 @@ struct InitArguments {
   std::string model, train, val, out = "rematch.yaml";
   bool stage_1 = false;
 };
+
+/// The answer format of the checkpoint, and a comment on the other choice.
+std::string format_lines(const std::string& model_dir) {
+  const std::string name = checkpoint_format(std::nullopt, model_dir, *Tokenizer::load(model_dir));
+  const bool has_coord_tokens = answer_formats().find(name).has_coord_tokens;
+  return fmt::format(
+      "  # {}\n  answer_format: {}\n",
+      has_coord_tokens
+          ? "The checkpoint has coord tokens: 4 tokens for a box in place of about 15 in digits."
+          : "The checkpoint's own answers. With `rematch add-coord-tokens` a box takes 4 tokens in "
+            "place of about\n  # 15, but a stock model must learn them first "
+            "(docs/answer_formats.md).",
+      name);
+}
 
 int64_t rounded_up(int64_t value, int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
@@ -57,6 +73,7 @@ std::string yaml_for(const InitArguments& arguments, const Dataset& train,
       arguments.stage_1 ? "stage1" : "stage2", arguments.val.empty() ? "\"no\"" : "epoch");
   yaml += fmt::format("custom:\n  trainer_variant: {}\n  train_jsonl: {}\n",
                       arguments.stage_1 ? "sft" : "rollout_matching_sft", quoted(arguments.train));
+  yaml += format_lines(arguments.model);
   yaml += arguments.val.empty()
               ? "  # val_jsonl: data/val.jsonl          # scores on data it does not train on\n"
               : fmt::format("  val_jsonl: {}\n", quoted(arguments.val));
@@ -71,7 +88,7 @@ std::string yaml_for(const InitArguments& arguments, const Dataset& train,
       max_new_tokens,
       arguments.stage_1 ? ""
                         : "      target_policy: rewrite         # recommended (docs/targets.md)\n");
-  if (prompt)
+  if (prompt && prompt->texts.system_prompt)
     yaml += fmt::format("\n# As the model was asked before ({}).\ntemplate:\n  system: {}\n",
                         kStoredPromptFile, quoted(*prompt->texts.system_prompt));
   return yaml;
@@ -106,8 +123,7 @@ std::vector<Command> add_init_command(CLI::App& app) {
   CLI::App* init = app.add_subcommand(
       "init", "write a commented configuration for a model and data, without questions");
   const auto arguments = std::make_shared<InitArguments>();
-  init->add_option("MODEL", arguments->model, "Hugging Face directory with coord tokens")
-      ->required();
+  init->add_option("MODEL", arguments->model, "Hugging Face directory")->required();
   init->add_option("JSONL", arguments->train, "training records")->required();
   init->add_option("--val", arguments->val, "validation records");
   init->add_option("--out", arguments->out, "file to write")->capture_default_str();

@@ -19,6 +19,7 @@
 #include "ranks/ranks.h"
 #include "draw/encode.h"
 #include "draw/panel.h"
+#include "estep/answer/answer_format.h"
 #include "text/lossy.h"
 #include "vision/image.h"
 
@@ -233,6 +234,11 @@ std::vector<Command> add_predict_command(CLI::App& app) {
                       "system prompt; default: as stored with the checkpoint");
   predict->add_option("--user", arguments->user,
                       "user prompt; default: as stored with the checkpoint");
+  predict
+      ->add_option("--answer-format", arguments->predictor.answer_format,
+                   "how answers are written; default: as stored with the checkpoint, else by its "
+                   "tokens and family")
+      ->check(CLI::IsMember(answer_formats().names()));
   predict
       ->add_option("--max-new-tokens", arguments->predictor.max_new_tokens,
                    "longest answer; default: as stored with the checkpoint")

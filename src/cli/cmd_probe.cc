@@ -7,7 +7,7 @@
 #include "assembly/session.h"
 #include "base/error.h"
 #include "cli/commands.h"
-#include "config/config.h"
+#include "cli/model_config.h"
 #include "ranks/ranks.h"
 #include "evaluate/probe.h"
 
@@ -88,7 +88,7 @@ void print_text(Terminal& terminal, const ProbeNumbers& numbers, const ProbeVerd
 
 int run_probe(const RunArguments& arguments, int num_draws, bool as_json) {
   require_alone("rematch probe");
-  ConfigResult result = load_config(arguments.config_path, arguments.overrides);
+  ConfigResult result = load_evaluation_config(arguments);
   Settings& settings = result.settings;
   if (!settings.data.val_jsonl) {
     throw UserError(ErrorKind::kConfig, {.error = "a probe needs validation data",

@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "cli/commands.h"
-#include "config/config.h"
+#include "cli/model_config.h"
 #include "estep/make_target.h"
 #include "ranks/ranks.h"
 #include "stages/segment_json.h"
@@ -50,9 +50,9 @@ Json line_of(const ScoredRollout& one, const Session& session) {
   line["false_negatives"] = one.matching.false_negatives;
   line["gating_rejections"] = one.matching.gating_rejections;
   line["matched_maskiou_sum"] = one.matching.matched_maskiou_sum;
-  const SegmentResult target = build_target(one, session.vocab, session.settings.target);
-  line["target"] = segment_json(target);
-  line["target"]["policy"] = session.settings.target.policy;
+  const TargetSettings settings = session.target_settings();
+  line["target"] = segment_json(build_target(one, *session.format, settings));
+  line["target"]["policy"] = settings.policy;
   return line;
 }
 
@@ -61,7 +61,7 @@ Json line_of(const ScoredRollout& one, const Session& session) {
 int run_rollout(const RunArguments& arguments, const std::string& split,
                 const std::string& output) {
   require_alone("rematch rollout");
-  ConfigResult result = load_config(arguments.config_path, arguments.overrides);
+  ConfigResult result = load_evaluation_config(arguments);
   Settings& settings = result.settings;
   const bool use_val = split == "val" || (split.empty() && settings.data.val_jsonl);
   if (use_val && !settings.data.val_jsonl) {

@@ -15,6 +15,10 @@ struct RunArguments {
   std::string config_path;
   std::vector<std::string> overrides;  ///< --set a.b.c=value, in order
   std::string device = "auto";         ///< --device
+  /// of a command that asks a checkpoint: records in place of `custom.val_jsonl`; empty = those of
+  /// the configuration
+  std::string records = {};
+  std::string answer_format = {};  ///< of such a command; empty = as configured
 };
 
 /// `rematch check CONFIG --config-only`: prints every effective value and where it came from.

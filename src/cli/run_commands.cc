@@ -5,6 +5,7 @@
 
 #include "cli/command_set.h"
 #include "cli/commands.h"
+#include "estep/answer/answer_format.h"
 
 namespace rematch {
 namespace {
@@ -19,6 +20,26 @@ void add_overrides(CLI::App& command, std::vector<std::string>& overrides) {
 void add_config_arguments(CLI::App& command, RunArguments& arguments) {
   command.add_option("CONFIG", arguments.config_path, "YAML configuration")->required();
   add_overrides(command, arguments.overrides);
+  command
+      .add_option("--device", arguments.device,
+                  "auto (CUDA when there is one), cpu, cuda or cuda:N")
+      ->capture_default_str();
+}
+
+/// CONFIG, or a model directory and its records.
+void add_asking_arguments(CLI::App& command, RunArguments& arguments) {
+  command
+      .add_option("CONFIG|MODEL_DIR", arguments.config_path,
+                  "YAML configuration, or a checkpoint as it is")
+      ->required();
+  command.add_option("JSONL", arguments.records,
+                     "records to ask about; default: custom.val_jsonl of the configuration");
+  add_overrides(command, arguments.overrides);
+  command
+      .add_option("--answer-format", arguments.answer_format,
+                  "how answers are written; default: that of the configuration, else of the "
+                  "checkpoint")
+      ->check(CLI::IsMember(answer_formats().names()));
   command
       .add_option("--device", arguments.device,
                   "auto (CUDA when there is one), cpu, cuda or cuda:N")
@@ -94,7 +115,7 @@ Command add_eval(CLI::App& app) {
   CLI::App* eval = app.add_subcommand(
       "eval", "roll out, parse and match custom.val_jsonl; print precision, recall, F1");
   const auto arguments = std::make_shared<RunArguments>();
-  add_config_arguments(*eval, *arguments);
+  add_asking_arguments(*eval, *arguments);
   return {eval, [arguments] { return run_eval(*arguments); }, /*leaves_files=*/true};
 }
 
@@ -127,7 +148,7 @@ Command add_rollout(CLI::App& app) {
   CLI::App* rollout =
       app.add_subcommand("rollout", "write each sample's rollout, parse and match as JSON lines");
   const auto arguments = std::make_shared<Arguments>();
-  add_config_arguments(*rollout, arguments->run);
+  add_asking_arguments(*rollout, arguments->run);
   rollout
       ->add_option("--split", arguments->split,
                    "val or train; default: val if the configuration has validation data")
@@ -148,7 +169,7 @@ Command add_probe(CLI::App& app) {
   CLI::App* probe = app.add_subcommand(
       "probe", "measure whether stage 2 can help a checkpoint, and say what to do");
   const auto arguments = std::make_shared<Arguments>();
-  add_config_arguments(*probe, arguments->run);
+  add_asking_arguments(*probe, arguments->run);
   probe
       ->add_option("--samples", arguments->num_draws,
                    "sampled answers for each image whose greedy answer misses an object")

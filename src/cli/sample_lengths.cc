@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "estep/answer/checkpoint_format.h"
 #include "estep/target/truth_segment.h"
 #include "text/prompt.h"
 #include "text/stored_prompt.h"
@@ -11,13 +12,16 @@ namespace rematch {
 
 SampleLengths measure_lengths(const Dataset& dataset, const std::string& model_dir) {
   const std::shared_ptr<const Tokenizer> tokenizer = Tokenizer::load(model_dir);
-  const CoordVocab coords = CoordVocab::from(*tokenizer, model_dir);
-  const AnswerVocab vocab = AnswerVocab::from(*tokenizer, coords, model_dir);
+  const AnswerFormatRow& row =
+      answer_formats().find(checkpoint_format(std::nullopt, model_dir, *tokenizer));
+  const std::unique_ptr<const AnswerFormat> format = row.make(tokenizer, model_dir);
   const std::optional<StoredPrompt> stored = read_stored_prompt(model_dir);
   const PatchOptions patches = PatchOptions::from_model_dir(model_dir);
-  const PromptEncoder prompts(
-      tokenizer, std::make_shared<const ChatTemplate>(ChatTemplate::load(model_dir)),
-      {.texts = stored ? stored->texts : PromptSettings{}, .merge_size = patches.merge_size});
+  const PromptEncoder prompts(tokenizer,
+                              std::make_shared<const ChatTemplate>(ChatTemplate::load(model_dir)),
+                              {.texts = stored ? stored->texts : PromptSettings{},
+                               .built_in = row.built_in_prompt(ObjectOrdering::kSorted),
+                               .merge_size = patches.merge_size});
   SampleLengths lengths;
   std::vector<int64_t> answers;
   for (const Sample& sample : dataset.samples()) {
@@ -25,8 +29,9 @@ SampleLengths measure_lengths(const Dataset& dataset, const std::string& model_d
     std::vector<GridThw> grids;
     for (const ImageRef& image : image_refs(sample, patches)) grids.push_back(image.grid_thw);
     prompt.token_ids = prompts.encode(grids);
+    if (!grids.empty()) prompt.resized_px = resized_px(grids.front(), patches);
     const auto prompt_len = static_cast<int64_t>(prompt.token_ids.size());
-    const int64_t whole = build_ground_truth_segment(prompt, sample.objects, vocab).encoded_len();
+    const int64_t whole = build_ground_truth_segment(prompt, sample.objects, *format).encoded_len();
     answers.push_back(whole - prompt_len);
     lengths.longest_prompt = std::max(lengths.longest_prompt, prompt_len);
     lengths.longest = std::max(lengths.longest, whole);

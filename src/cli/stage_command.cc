@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "cli/command_set.h"
+#include "estep/answer/answer_format.h"
 #include "stages/stage.h"
 #include "stages/stage_table.h"
 
@@ -34,6 +35,9 @@ CLI::App* add_stage_arguments(CLI::App& app, StageArguments& arguments,
   StageOptions& options = arguments.options;
   command->add_option("--model", options.model_dir,
                       "Hugging Face directory (text stages need only its tokenizer.json)");
+  command->add_option("--answer-format", options.answer_format,
+                      fmt::format("how answers are written: {}; without it that of --model",
+                                  join(answer_formats().names(), ", ")));
   command->add_option("--output", options.output_dir, "directory for safetensors files");
   command->add_option("--backend", options.backend, "rollout backend of `generate`")
       ->capture_default_str();

@@ -26,7 +26,8 @@ struct ConfigResult {
 };
 
 /// Reads, merges and checks a configuration, with everything resolved that follows from it.
-/// @param path        YAML file. @param overrides  `a.b.c=value` of --set, later ones win
+/// @param path        YAML file; empty: the overrides are all. @param overrides  `a.b.c=value` of
+/// --set, later ones win
 /// @param world_size  ranks, for gradient_accumulation_steps
 /// @throws UserError (config) with ALL problems of the files together
 ConfigResult load_config(const std::string& path, const std::vector<std::string>& overrides = {},

@@ -1,5 +1,6 @@
 // Keys of custom (without the stage-2 section) and the sections of other programs.
 #include "config/keys.h"
+#include "estep/answer/answer_format.h"
 
 namespace rematch {
 namespace {
@@ -22,6 +23,10 @@ std::vector<KeySpec> data_keys() {
           .within(0, 1000)
           .says("standard deviation in bins of the noise on coordinates shown where training "
                 "teaches the full truth"),
+      data("answer_format", &DataSettings::answer_format)
+          .one_of(answer_formats().names())
+          .says("how answers are written: " + answer_formats().meanings() +
+                "; null: `coord_tokens`, in commands that do not train the checkpoint's own"),
       prompt("user_prompt", &PromptSettings::user_prompt)
           .says("text, or a path ending in `.txt`; null: built in"),
       text_key("custom.emit_norm", "none")
@@ -29,8 +34,9 @@ std::vector<KeySpec> data_keys() {
           .says("only `none`: coordinates are bins already"),
       text_key("custom.json_format", "standard").one_of({"standard"}).says("only `standard`"),
       boolean("custom.coord_tokens.enabled", "true")
-          .refuses("off", "coordinates without coord tokens are not built: set it to true")
-          .says("only true: coordinates are coord tokens"),
+          .refuses("off",
+                   "remove this key and set `custom.answer_format` to a format that writes digits")
+          .says("only true: `custom.answer_format` chooses how coordinates are written"),
       ignored("custom.coord_tokens.skip_bbox_norm", "coordinates are bins already"),
   };
 }

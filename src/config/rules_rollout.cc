@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "config/rules.h"
+#include "estep/answer/answer_format.h"
 #include "settings/loss.h"
 
 namespace rematch {
@@ -61,6 +62,29 @@ void offload(Draft& config) {
     config.warn_no_effect(enabled, fmt::format("`{}` and `{}` are false", model, optimizer));
 }
 
+/// Formats without coord tokens have neither bins to append nor losses on bins.
+void answer_format(Draft& config) {
+  const std::string key = "custom.answer_format", policy = rollout("target_policy"),
+                    losses = kCoordLosses + ".enabled";
+  if (config.is_null(key)) return;
+  const std::string format = config.text(key);
+  if (answer_formats().find(format).has_coord_tokens) return;
+  if (!config.given(policy)) config.derive(policy, "rewrite", key);
+  if (!config.given(losses)) config.derive(losses, false, key);
+  if (config.text(policy) == "append") {
+    config.problem(
+        fmt::format("`target_policy: append` is not possible with `{}`", format), policy,
+        "it teaches a bin at each coord token of the kept answer, and this format writes "
+        "digits",
+        "set `target_policy: rewrite`, or leave the key out");
+  }
+  if (config.boolean(losses)) {
+    config.problem(fmt::format("the losses on coordinates are not possible with `{}`", format),
+                   losses, "they need one token for each bin, and this format writes digits",
+                   "set it to false: cross-entropy on the digits teaches the coordinates");
+  }
+}
+
 void target(Draft& config) {
   const std::string policy = rollout("target_policy"), order = rollout("rewrite_order"),
                     share = rollout("rollout_share");
@@ -91,6 +115,7 @@ void apply_rollout_rules(Draft& config) {
   packing(config);
   rollout_buffer(config);
   offload(config);
+  answer_format(config);
   target(config);
   coord_loss(config);
 }

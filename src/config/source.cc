@@ -184,7 +184,7 @@ Source load_source(const std::string& path, const std::vector<std::string>& over
                    std::vector<Problem>& problems) {
   Loader loader(problems);
   Source source;
-  source.root = loader.load(path, path);
+  if (!path.empty()) source.root = loader.load(path, path);
   source.files = loader.take_files();
   source.root.kind = Node::Kind::kMap;
   for (const std::string& text : overrides) {

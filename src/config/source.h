@@ -15,7 +15,8 @@ struct Source {
 /// Reads `path` and, recursively, the files its `extends` (or `inherit`) names, relative to the
 /// file that names them. Bases merge left to right, the file itself last; then each override
 /// `a.b.c=value` (value: YAML scalar or flow style) in order. Cycles (with the chain), missing
-/// files and everything that parse_yaml finds become problems; a diamond is legal.
+/// files and everything that parse_yaml finds become problems; a diamond is legal. Without a path
+/// the overrides are all.
 Source load_source(const std::string& path, const std::vector<std::string>& overrides,
                    std::vector<Problem>& problems);
 

@@ -6,15 +6,15 @@
 
 namespace rematch {
 
-SegmentResult build_target(const ScoredRollout& one, const AnswerVocab& vocab,
+SegmentResult build_target(const ScoredRollout& one, const AnswerFormat& format,
                            const TargetSettings& target) {
-  return build_segment({one.prompt, one.parsed, one.matching, one.ground_truth}, vocab, target);
+  return build_segment({one.prompt, one.parsed, one.matching, one.ground_truth}, format, target);
 }
 
 std::shared_ptr<const Segment> make_target(const ScoredRollout& one, const TargetOptions& options,
                                            MetricsBag& metrics) {
   const Span time(metrics, "time/rollout_teacher_encode_s");
-  SegmentResult result = build_target(one, options.vocab, options.target);
+  SegmentResult result = build_target(one, options.format, options.target);
   check_encoded_len(result.segment, options.max_length);
   metrics.add("rollout/matched_for_supervision", result.num_supervised_pairs);
   metrics.add("rollout/excluded_from_supervision", result.num_excluded);

@@ -9,13 +9,13 @@ namespace rematch {
 
 /// Options of the step from a scored rollout to a segment.
 struct TargetOptions {
-  const AnswerVocab& vocab;
+  const AnswerFormat& format;
   TargetSettings target;
   int max_length = 0;  ///< of a segment, in tokens; 0 = no cap
 };
 
 /// The target that the configured policy makes of a scored rollout (BEHAVIOUR 7).
-SegmentResult build_target(const ScoredRollout& one, const AnswerVocab& vocab,
+SegmentResult build_target(const ScoredRollout& one, const AnswerFormat& format,
                            const TargetSettings& target);
 
 /// Builds the training segment of a scored rollout and adds its metrics (BEHAVIOUR 16).

@@ -5,18 +5,15 @@
 #include "estep/match/match_policy.h"
 #include "estep/match/observe_matching.h"
 #include "estep/object_score.h"
-#include "estep/parse/strict_parser.h"
 #include "estep/target/segment_checks.h"
 
 namespace rematch {
 
 RolloutScorer::RolloutScorer(const Dataset& dataset, const PromptEncoder& prompts,
-                             const Tokenizer& tokenizer, const CoordVocab& coords,
-                             PixelStore& pixels, Options options)
+                             const AnswerFormat& format, PixelStore& pixels, Options options)
     : dataset_(dataset),
       prompts_(prompts),
-      tokenizer_(tokenizer),
-      coords_(coords),
+      format_(format),
       pixels_(pixels),
       options_(std::move(options)) {}
 
@@ -28,6 +25,7 @@ Prompt make_prompt(const Sample& sample, int64_t epoch, const PromptEncoder& pro
                 .where = sample.where};
   std::vector<GridThw> grids;
   for (const ImageRef& image : prompt.images) grids.push_back(image.grid_thw);
+  if (!grids.empty()) prompt.resized_px = resized_px(grids.front(), patches);
   prompt.token_ids = prompts.encode(grids);
   return prompt;
 }
@@ -58,8 +56,7 @@ void RolloutScorer::parse(ScoredRollout& one, MetricsBag& metrics) const {
   const Span time(metrics, "time/rollout_parse_match_s");
   check_prompt_ids(one.prompt.token_ids, one.rollout.prompt_token_ids, options_.backend,
                    one.sample->where);
-  one.parsed =
-      parse_rollout(one.rollout.response_token_ids, tokenizer_, coords_, options_.stop_ids);
+  one.parsed = format_.parse(one.rollout.response_token_ids, options_.stop_ids, one.prompt);
   one.scores = object_scores(one.parsed.objects, one.rollout.token_logprobs);
 }
 

@@ -6,12 +6,12 @@
 #include "base/metrics.h"
 #include "data/dataset.h"
 #include "data/ordering.h"
+#include "estep/answer/answer_format.h"
 #include "estep/match/labels.h"
 #include "estep/match/matcher.h"
 #include "flow/parsed.h"
 #include "flow/rollout.h"
 #include "text/prompt.h"
-#include "text/tokenizer.h"
 #include "vision/pixel_store.h"
 
 namespace rematch {
@@ -46,8 +46,8 @@ class RolloutScorer {
     std::string backend;  ///< name of the engine, for errors
   };
   /// All parts outlive the scorer.
-  RolloutScorer(const Dataset& dataset, const PromptEncoder& prompts, const Tokenizer& tokenizer,
-                const CoordVocab& coords, PixelStore& pixels, Options options);
+  RolloutScorer(const Dataset& dataset, const PromptEncoder& prompts, const AnswerFormat& format,
+                PixelStore& pixels, Options options);
 
   /// Starts loading the images of samples that will be rolled out soon.
   void prefetch(const std::vector<int64_t>& sample_indices) const;
@@ -71,8 +71,7 @@ class RolloutScorer {
  private:
   const Dataset& dataset_;
   const PromptEncoder& prompts_;
-  const Tokenizer& tokenizer_;
-  const CoordVocab& coords_;
+  const AnswerFormat& format_;
   PixelStore& pixels_;
   Options options_;
 };

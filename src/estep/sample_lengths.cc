@@ -15,12 +15,13 @@ namespace {
 
 constexpr int64_t kBlock = 64;
 
+using Orders = std::vector<std::vector<SceneObject>>;
+
 /// The orders of which one is longest. What follows an object's last bin is cut apart before the
 /// next words, so an object adds the same tokens anywhere but at the end, where brackets and braces
 /// of the whole answer join its own: only the last object's kind counts.
-std::vector<std::vector<SceneObject>> longest_orders(std::vector<SceneObject> objects,
-                                                     bool any_order) {
-  std::vector<std::vector<SceneObject>> orders{objects};
+Orders longest_orders(std::vector<SceneObject> objects, bool any_order) {
+  Orders orders{objects};
   const auto other = std::find_if(objects.begin(), objects.end(), [&](const SceneObject& object) {
     return object.geometry.kind != objects.back().geometry.kind;
   });
@@ -30,10 +31,26 @@ std::vector<std::vector<SceneObject>> longest_orders(std::vector<SceneObject> ob
   return orders;
 }
 
+/// The same where an entry ends with a label, whose last characters may join what follows: every
+/// object may be the last. Numbers may be longer than the truth's.
+Orders longest_digit_orders(std::vector<SceneObject> objects, const MeasureOptions& options) {
+  Orders orders{objects};
+  for (SceneObject& object : objects) {
+    for (int& bin : object.geometry.bins)
+      bin = std::min(bin + options.coord_slack_bins, kNumBins - 1);
+  }
+  if (options.coord_slack_bins > 0) orders.push_back(objects);
+  for (size_t last = 0; options.any_order && last + 1 < objects.size(); ++last) {
+    orders.push_back(objects);
+    std::swap(orders.back()[last], orders.back().back());
+  }
+  return orders;
+}
+
 }  // namespace
 
 std::vector<SampleLength> measure_samples(const Dataset& dataset, const PromptEncoder& prompts,
-                                          const AnswerVocab& vocab, const MeasureOptions& options,
+                                          const AnswerFormat& format, const MeasureOptions& options,
                                           const std::function<void(int64_t)>& on_progress) {
   std::vector<SampleLength> lengths(dataset.samples().size());
   std::atomic<int64_t> next{0}, num_done{0};
@@ -49,10 +66,12 @@ std::vector<SampleLength> measure_samples(const Dataset& dataset, const PromptEn
           const Sample& sample = dataset.samples()[static_cast<size_t>(i)];
           const Prompt prompt = make_prompt(sample, /*epoch=*/0, prompts, options.patches);
           SampleLength& length = lengths[static_cast<size_t>(i)];
-          for (const auto& objects :
-               longest_orders(order_objects(sample, options.ordering, options.seed, /*epoch=*/0),
-                              options.any_order)) {
-            const Segment segment = build_ground_truth_segment(prompt, objects, vocab);
+          std::vector<SceneObject> truth =
+              order_objects(sample, options.ordering, options.seed, /*epoch=*/0);
+          for (const auto& objects : format.lengths_vary_with_coords()
+                                         ? longest_digit_orders(std::move(truth), options)
+                                         : longest_orders(std::move(truth), options.any_order)) {
+            const Segment segment = build_ground_truth_segment(prompt, objects, format);
             length = {.prompt_len = segment.prompt_len,
                       .answer_len =
                           std::max(length.answer_len, segment.encoded_len() - segment.prompt_len)};

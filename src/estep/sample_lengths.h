@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "estep/rollout_scorer.h"
-#include "estep/target/encode_answer.h"
+#include "estep/answer/answer_format.h"
 
 namespace rematch {
 
@@ -23,6 +23,9 @@ struct MeasureOptions {
   uint64_t seed = 42;
   /// objects may come in any order in later epochs: the longest answer of all orders
   bool any_order = false;
+  /// ≥ 0: how far a shown coordinate may lie from the true one, in formats whose lengths vary with
+  /// coordinates; more digits are longer
+  int coord_slack_bins = 0;
   PatchOptions patches;
   int num_threads = 1;  ///< ≥ 1; changes no result
 };
@@ -35,7 +38,7 @@ struct MeasureOptions {
 /// some 800 tokens, divided by the threads; with any_order twice that on samples with boxes and
 /// outlines.
 std::vector<SampleLength> measure_samples(const Dataset& dataset, const PromptEncoder& prompts,
-                                          const AnswerVocab& vocab, const MeasureOptions& options,
+                                          const AnswerFormat& format, const MeasureOptions& options,
                                           const std::function<void(int64_t)>& on_progress);
 
 }  // namespace rematch

@@ -10,11 +10,11 @@
 namespace rematch {
 
 TruthSegments::TruthSegments(const Dataset& dataset, const PromptEncoder& prompts,
-                             const AnswerVocab& vocab, PixelStore& pixels,
+                             const AnswerFormat& format, PixelStore& pixels,
                              RolloutScorer::Options options, Caps caps, InputNoise noise)
     : dataset_(dataset),
       prompts_(prompts),
-      vocab_(vocab),
+      format_(format),
       pixels_(pixels),
       options_(std::move(options)),
       caps_(caps),
@@ -45,7 +45,7 @@ std::shared_ptr<const Segment> TruthSegments::segment_at(int64_t sample_idx, int
   const Sample& sample = dataset_.samples()[static_cast<size_t>(sample_idx)];
   const Prompt prompt = make_prompt(sample, epoch, prompts_, options_.patches);
   Segment segment = build_ground_truth_segment(
-      prompt, order_objects(sample, options_.ordering, options_.seed, epoch), vocab_, noise_);
+      prompt, order_objects(sample, options_.ordering, options_.seed, epoch), format_, noise_);
   check_encoded_len(segment, caps_.segment_tokens);
   return std::make_shared<const Segment>(std::move(segment));
 }

@@ -4,7 +4,7 @@
 
 #include "data/windows.h"
 #include "estep/rollout_scorer.h"
-#include "estep/target/encode_answer.h"
+#include "estep/answer/answer_format.h"
 #include "estep/target/truth_segment.h"
 #include "flow/segment.h"
 
@@ -20,7 +20,7 @@ class TruthSegments {
     int row_tokens = 0;      ///< of a micro-batch, when the stream is packed into rows
   };
   /// All parts outlive the object.
-  TruthSegments(const Dataset& dataset, const PromptEncoder& prompts, const AnswerVocab& vocab,
+  TruthSegments(const Dataset& dataset, const PromptEncoder& prompts, const AnswerFormat& format,
                 PixelStore& pixels, RolloutScorer::Options options, Caps caps,
                 InputNoise noise = {});
 
@@ -40,12 +40,15 @@ class TruthSegments {
   /// and
   /// `"]]}}` after a poly, `"]},` and `"]]},` before another object, and a tokenizer may merge one
   /// pair where it splits the other.
-  bool lengths_vary_by_epoch() const { return options_.ordering == ObjectOrdering::kRandom; }
+  bool lengths_vary_by_epoch() const {
+    return options_.ordering == ObjectOrdering::kRandom ||
+           (noise_.sigma_bins > 0 && format_.lengths_vary_with_coords());
+  }
 
  private:
   const Dataset& dataset_;
   const PromptEncoder& prompts_;
-  const AnswerVocab& vocab_;
+  const AnswerFormat& format_;
   PixelStore& pixels_;
   RolloutScorer::Options options_;
   Caps caps_;

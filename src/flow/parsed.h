@@ -22,21 +22,26 @@ inline const char* parse_status_name(ParseStatus status) {
                                              : "malformed";
 }
 
-/// A half-open range of token positions in a response.
+/// Tokens [begin, end) of a response.
 struct TokenSpan {
-  int begin = 0, end = 0;
+  int begin = 0;
+  int end = 0;
+
+  bool operator==(const TokenSpan&) const = default;
 };
 
 /// A valid object of an answer.
 struct ParsedObject {
-  std::string key;    ///< as written after unescaping, e.g. "object_3"
-  int64_t index = 0;  ///< the number in the key
+  std::string key;    ///< coord_tokens: as written after unescaping, e.g. "object_3"
+  int64_t index = 0;  ///< coord_tokens: the number in the key
   std::string desc;   ///< trimmed as Python's str.strip does
   Geometry geometry;
-  /// position of each bin's token in response_token_ids, slot by slot
-  std::vector<int> coord_token_indices;
-  TokenSpan entry;  ///< from the end of the previous entry to the end of its own
-  std::vector<TokenSpan> coord_tokens;  ///< the tokens that write each coordinate
+  /// the numbers as written, one for each bin, in formats whose coordinates are digits; else empty
+  std::vector<int> written;
+  /// from the end of the previous complete entry (0 for the first) to the end of its own
+  TokenSpan entry;
+  /// the tokens that write each bin, in response_token_ids; a token may also hold punctuation
+  std::vector<TokenSpan> coord_tokens;
 };
 
 /// What was seen, without where it was written.
@@ -46,14 +51,14 @@ inline std::vector<SceneObject> scene_of(const std::vector<ParsedObject>& object
   return scene;
 }
 
-/// A rollout read strictly (BEHAVIOUR 5).
+/// A rollout read strictly (BEHAVIOUR 5 and 19).
 struct ParsedRollout {
   std::vector<TokenId> response_token_ids;  ///< cut at the first stop id
-  /// the kept part: up to the end of the last complete entry
+  /// coord_tokens: the kept part, up to the end of the last complete entry
   std::vector<TokenId> prefix_token_ids;
-  std::string prefix_text;  ///< prefix_text + "}" is always valid JSON
+  std::string prefix_text;  ///< coord_tokens: prefix_text + "}" is always valid JSON
   std::vector<ParsedObject> objects;
-  /// over every complete entry keyed object_n, valid or not
+  /// coord_tokens: over every complete entry keyed object_n, valid or not
   std::optional<int64_t> max_object_index;
   int dropped_invalid = 0;
   ParseStatus status = ParseStatus::kMalformed;

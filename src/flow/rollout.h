@@ -1,4 +1,5 @@
 #pragma once
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -14,11 +15,14 @@ struct Prompt {
   int64_t epoch = 0;               ///< with the seed and sample_id, the key of sampling randomness
   std::vector<TokenId> token_ids;  ///< every image pad present (`grid/merge²` of them per image)
   std::vector<ImageRef> images;    ///< in the order of their pads
-  std::string where;               ///< "path:line" of the sample, for errors
+  /// width and height of the first image as the model sees it; 0 without one
+  std::array<int, 2> resized_px{};
+  std::string where;  ///< "path:line" of the sample, for errors
 
   template <typename Wire>
   friend void fields(Wire& wire, Prompt& prompt) {
-    wire(prompt.sample_id, prompt.epoch, prompt.token_ids, prompt.images, prompt.where);
+    wire(prompt.sample_id, prompt.epoch, prompt.token_ids, prompt.images, prompt.resized_px,
+         prompt.where);
   }
 };
 

@@ -88,9 +88,9 @@ class MonitorDump::Writer {
   std::jthread thread_;  // last: it ends before what it uses
 };
 
-MonitorDump::MonitorDump(Options options, const AnswerVocab& vocab, Terminal& terminal)
+MonitorDump::MonitorDump(Options options, const AnswerFormat& format, Terminal& terminal)
     : options_(std::move(options)),
-      vocab_(vocab),
+      format_(format),
       labels_(LabelMatch::from(options_.match.label_match)),
       writer_(std::make_unique<Writer>(options_, terminal)) {}
 
@@ -110,8 +110,8 @@ void MonitorDump::dump(int64_t step, const std::vector<ScoredRollout>& rollouts)
   std::vector<AnswerView> answers;
   for (const ScoredRollout& rollout : rollouts) {
     if (std::ssize(answers) == options_.settings.max_samples) break;
-    answers.push_back(view_answer(rollout, build_target(rollout, vocab_, options_.target),
-                                  *vocab_.tokenizer, labels_, options_.settings.max_text_chars));
+    answers.push_back(view_answer(rollout, build_target(rollout, format_, options_.target),
+                                  format_.tokenizer(), labels_, options_.settings.max_text_chars));
   }
   writer_->push(step, std::move(answers));
   waited_s_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

@@ -6,7 +6,7 @@
 
 #include "estep/rollout_scorer.h"
 #include "estep/match/labels.h"
-#include "estep/target/encode_answer.h"
+#include "estep/answer/answer_format.h"
 #include "observe/sinks.h"
 #include "observe/terminal.h"
 #include "settings/match.h"
@@ -30,9 +30,9 @@ class MonitorDump {
     std::string user_prompt;
     TensorboardSink* tensorboard = nullptr;  ///< outlives it; null = none
   };
-  /// The vocabulary and the terminal outlive it. @throws UserError (environment) when a directory
+  /// The format and the terminal outlive it. @throws UserError (environment) when a directory
   /// cannot be made
-  MonitorDump(Options options, const AnswerVocab& vocab, Terminal& terminal);
+  MonitorDump(Options options, const AnswerFormat& format, Terminal& terminal);
   /// Writes what is still waiting.
   ~MonitorDump();
 
@@ -47,7 +47,7 @@ class MonitorDump {
 
   class Writer;
   const Options options_;
-  const AnswerVocab& vocab_;
+  const AnswerFormat& format_;
   const LabelMatch labels_;
   int64_t num_dumps_ = 0;
   double waited_s_ = 0;

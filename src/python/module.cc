@@ -4,6 +4,7 @@
 #include <nanobind/stl/string.h>
 
 #include <map>
+#include <tuple>
 #include <memory>
 #include <mutex>
 #include <nlohmann/json.hpp>
@@ -23,16 +24,12 @@ using MakeStage = std::unique_ptr<Stage> (*)(const StageOptions&);
 
 /// The stage of a model directory, read once: a tokenizer takes longer to load than a thousand
 /// answers to parse. Stages answer from several threads at a time.
-std::shared_ptr<Stage> stage_of(MakeStage make, const std::string& model_dir) {
+std::shared_ptr<Stage> stage_of(MakeStage make, const StageOptions& options) {
   static std::mutex mutex;
-  static std::map<std::pair<MakeStage, std::string>, std::shared_ptr<Stage>> stages;
+  static std::map<std::tuple<MakeStage, std::string, std::string>, std::shared_ptr<Stage>> stages;
   const std::lock_guard lock(mutex);
-  std::shared_ptr<Stage>& stage = stages[{make, model_dir}];
-  if (!stage) {
-    StageOptions options;
-    options.model_dir = model_dir;
-    stage = make(options);
-  }
+  std::shared_ptr<Stage>& stage = stages[{make, options.model_dir, options.answer_format}];
+  if (!stage) stage = make(options);
   return stage;
 }
 
@@ -69,8 +66,8 @@ nb::object answered(nb::handle input, Answer answer) {
   }
 }
 
-nb::object of_stage(MakeStage make, const std::string& model_dir, nb::handle input) {
-  return answered(input, [&](const Json& json) { return stage_of(make, model_dir)->run(json); });
+nb::object of_stage(MakeStage make, const StageOptions& options, nb::handle input) {
+  return answered(input, [&](const Json& json) { return stage_of(make, options)->run(json); });
 }
 
 }  // namespace
@@ -81,21 +78,24 @@ NB_MODULE(_stages, module) {
   using nb::arg;
   module.def(
       "parse",
-      [](const std::string& model, nb::handle input) {
-        return of_stage(make_parse_stage, model, input);
+      [](const std::string& model, const std::string& answer_format, nb::handle input) {
+        return of_stage(make_parse_stage, {.model_dir = model, .answer_format = answer_format},
+                        input);
       },
-      arg("model"), arg("input"));
+      arg("model"), arg("answer_format"), arg("input"));
   module.def(
       "segment",
-      [](const std::string& model, nb::handle input) {
-        return of_stage(make_segment_stage, model, input);
+      [](const std::string& model, const std::string& answer_format, nb::handle input) {
+        return of_stage(make_segment_stage, {.model_dir = model, .answer_format = answer_format},
+                        input);
       },
-      arg("model"), arg("input"));
+      arg("model"), arg("answer_format"), arg("input"));
   module.def(
-      "match", [](nb::handle input) { return of_stage(make_match_stage, "", input); },
+      "match", [](nb::handle input) { return of_stage(make_match_stage, StageOptions(), input); },
       arg("input"));
   module.def(
-      "pack", [](nb::handle input) { return of_stage(make_pack_stage, "", input); }, arg("input"));
+      "pack", [](nb::handle input) { return of_stage(make_pack_stage, StageOptions(), input); },
+      arg("input"));
   module.def(
       "evaluate", [](nb::handle input) { return answered(input, score_scenes); }, arg("input"));
 }

@@ -17,6 +17,8 @@ namespace {
 
 constexpr const char* kTokenIds = "token_ids";
 constexpr const char* kIsLabel = "is_label";
+/// Labels that are not their token: rows (token of the store, label). Absent when there are none.
+constexpr const char* kOtherLabels = "other_labels";
 const std::string kSlots = "_slots";  ///< after the kind
 constexpr int64_t kSlotWidth = 3;     ///< position, target, source
 constexpr int64_t kMaxInt = std::numeric_limits<int>::max();
@@ -46,6 +48,10 @@ class TensorReader {
     }
     for (const auto& [name, tensor] : tensors) {
       if (name == kTokenIds || name == kIsLabel) continue;
+      if (name == kOtherLabels) {
+        read_other_labels(find(tensors, name, at::kInt, {-1, 2}));
+        continue;
+      }
       if (!name.ends_with(kSlots) || name == kSlots)
         fail(name, "this tensor is not part of the segments");
       slots_[name.substr(0, name.size() - kSlots.size())] = {
@@ -69,7 +75,13 @@ class TensorReader {
       if (ids[i] < 0 || ids[i] >= vocab_size)
         fail(place,
              fmt::format("token {} has id {}, the vocabulary has {}", i, ids[i], vocab_size));
-      segment.labels.push_back(marks[i] ? ids[i] : kIgnoreLabel);
+      const auto other = other_labels_.find(next_token_ + i);
+      if (other != other_labels_.end() && (other->second < 0 || other->second >= vocab_size))
+        fail(place, fmt::format("token {} has label {}, the vocabulary has {}", i, other->second,
+                                vocab_size));
+      segment.labels.push_back(!marks[i]                      ? kIgnoreLabel
+                               : other == other_labels_.end() ? ids[i]
+                                                              : other->second);
     }
     segment.token_ids.assign(ids, ids + num_tokens);
     next_token_ += num_tokens;
@@ -93,6 +105,11 @@ class TensorReader {
   }
 
  private:
+  void read_other_labels(const at::Tensor& rows) {
+    const int32_t* row = rows.const_data_ptr<int32_t>();
+    for (int64_t i = 0; i < rows.size(0); ++i, row += 2) other_labels_[row[0]] = row[1];
+  }
+
   /// Slots of one kind, of which the first `next` have been read.
   struct SlotRows {
     at::Tensor rows;
@@ -123,6 +140,7 @@ class TensorReader {
 
   const JsonOrigin& origin_;
   at::Tensor token_ids_, is_label_;
+  std::map<int64_t, int32_t> other_labels_;  ///< token of the store → label
   std::map<std::string, SlotRows> slots_;
   int64_t next_token_ = 0;
 };
@@ -202,21 +220,27 @@ Json SegmentWriter::descriptions() const {
 NamedTensors SegmentWriter::tensors() const {
   std::vector<int32_t> ids;
   std::vector<uint8_t> marks;
+  std::vector<int32_t> other_labels;
   for (const auto& segment : segments_) {
     REMATCH_CHECK(segment->labels.size() == segment->token_ids.size(),
                   fmt::format("{} {}", segment->labels.size(), segment->token_ids.size()));
     for (size_t i = 0; i < segment->token_ids.size(); ++i) {
       const int id = segment->token_ids[i], label = segment->labels[i];
-      REMATCH_CHECK(label == id || label == kIgnoreLabel,
-                    fmt::format("label {} of token {}", label, id));
+      if (label != id && label != kIgnoreLabel)
+        other_labels.insert(other_labels.end(), {static_cast<int32_t>(ids.size()), label});
       ids.push_back(id);
-      marks.push_back(label == id ? 1 : 0);
+      marks.push_back(label == kIgnoreLabel ? 0 : 1);
     }
   }
   const auto num_tokens = static_cast<int64_t>(ids.size());
   NamedTensors tensors{
       {kTokenIds, at::from_blob(ids.data(), {num_tokens}, at::kInt).clone()},
       {kIsLabel, at::from_blob(marks.data(), {num_tokens}, at::kByte).to(at::kBool)}};
+  if (!other_labels.empty()) {
+    const auto num_labels = static_cast<int64_t>(other_labels.size()) / 2;
+    tensors.emplace_back(kOtherLabels,
+                         at::from_blob(other_labels.data(), {num_labels, 2}, at::kInt).clone());
+  }
   for (const std::string& kind : slot_kinds()) {
     std::vector<int32_t> rows;
     for (const auto& segment : segments_) {

@@ -10,8 +10,6 @@
 namespace rematch {
 namespace {
 
-constexpr std::string_view kKeyStart = "object_";
-
 void require_at_least(const char* key, int value, int least) {
   if (value >= least) return;
   throw UserError(ErrorKind::kConfig,
@@ -52,12 +50,12 @@ void ObjectKeyCounter::feed_outside(char byte) {
 
 void ObjectKeyCounter::feed_string(char byte) {
   if (!escaped_ && byte == '"') {
-    if (is_candidate_ && matches_ && string_len_ >= kKeyStart.size()) ++count_;
+    if (is_candidate_ && matches_ && string_len_ >= key_start_.size()) ++count_;
     in_string_ = false;
     return;
   }
   escaped_ = !escaped_ && byte == '\\';
-  if (string_len_ < kKeyStart.size() && byte != kKeyStart[string_len_]) matches_ = false;
+  if (string_len_ < key_start_.size() && byte != key_start_[string_len_]) matches_ = false;
   ++string_len_;
 }
 
@@ -71,7 +69,7 @@ void check_repeat_guard_options(const RepeatGuardSettings& options) {
 }
 
 RepeatGuard::RepeatGuard(const RepeatGuardSettings& options, const Tokenizer* tokenizer)
-    : options_(options), tokenizer_(tokenizer) {
+    : options_(options), tokenizer_(tokenizer), keys_(options.entry_key) {
   if (!options_.enabled) return;
   check_repeat_guard_options(options_);
   REMATCH_CHECK(options_.max_object_keys == 0 || tokenizer_ != nullptr,

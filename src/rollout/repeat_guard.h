@@ -1,6 +1,8 @@
 #pragma once
 #include <cstdint>
+#include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "rollout/engine.h"
@@ -14,6 +16,9 @@ class Tokenizer;
 /// contains.
 class ObjectKeyCounter {
  public:
+  /// @param key_start  what begins the keys that count
+  explicit ObjectKeyCounter(std::string key_start = "object_") : key_start_(std::move(key_start)) {}
+
   /// @param bytes  the next piece; may split characters, escapes and keys anywhere
   void feed(std::string_view bytes);
   int count() const { return count_; }
@@ -22,13 +27,14 @@ class ObjectKeyCounter {
   void feed_outside(char byte);
   void feed_string(char byte);
 
+  std::string key_start_;
   std::vector<char> containers_;  ///< open '{' and '[', innermost last
   char previous_ = '\0';          ///< last byte outside strings that is not whitespace
   bool in_string_ = false;
   bool escaped_ = false;
   bool is_candidate_ = false;  ///< the open string is where a key may be
   size_t string_len_ = 0;
-  bool matches_ = false;  ///< the open string starts with `object_`, as far as it has been read
+  bool matches_ = false;  ///< the open string starts with key_start_, as far as it has been read
   int count_ = 0;
 };
 

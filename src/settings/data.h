@@ -39,6 +39,9 @@ inline constexpr EnumName<LongSamples> kLongSamples[] = {{LongSamples::kRaise, "
                                                          {LongSamples::kRaise, "left"}};
 constexpr std::span<const EnumName<LongSamples>> names_of(LongSamples) { return kLongSamples; }
 
+/// The answer format of training when a configuration names none.
+inline constexpr const char* kDefaultAnswerFormat = "coord_tokens";
+
 /// Which records are read (`custom.*_jsonl`, `.*_sample_limit`).
 struct DataSettings {
   std::string train_jsonl;
@@ -46,6 +49,9 @@ struct DataSettings {
   std::optional<int64_t> train_sample_limit;  ///< first N records
   std::optional<int64_t> val_sample_limit;
   LongSamples truncation_strategy = LongSamples::kRaise;
+  /// `custom.answer_format`: a name in answer_formats(); none = kDefaultAnswerFormat, where nothing
+  /// is trained the checkpoint's own
+  std::optional<std::string> answer_format;
   ObjectOrdering object_ordering = ObjectOrdering::kSorted;
   OnBadSample on_bad_sample = OnBadSample::kStop;
   /// ≥ 0, bins: standard deviation on coordinates shown where training teaches the full truth

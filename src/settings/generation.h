@@ -12,6 +12,9 @@ struct RepeatGuardSettings {
   int ngram_repeats = 2;
   int max_object_keys = 0;  ///< 0 = no cap
 
+  // Without a key.
+  std::string entry_key = "object_";  ///< what begins a key that counts: of the answer format
+
   bool operator==(const RepeatGuardSettings&) const = default;
 };
 

@@ -1,5 +1,7 @@
 #include "stages/scene_input.h"
 
+#include "estep/answer/checkpoint_format.h"
+
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -149,6 +151,24 @@ std::vector<SceneObject> read_scene_objects(const Json& list, const std::string&
     objects.push_back({read_desc(list[i], where, tokenizer), std::move(geometry)});
   }
   return objects;
+}
+
+std::unique_ptr<const AnswerFormat> stage_format(const StageOptions& options,
+                                                 std::shared_ptr<const Tokenizer> tokenizer) {
+  const std::optional<std::string> given =
+      options.answer_format.empty() ? std::nullopt : std::optional(options.answer_format);
+  const std::string name = checkpoint_format(given, options.model_dir, *tokenizer);
+  return make_answer_format(name, std::move(tokenizer), options.model_dir);
+}
+
+std::array<int, 2> read_resized_px(JsonFields& fields) {
+  if (!fields.has("resized_px")) return {};
+  const std::vector<int> sides = fields.integers("resized_px");
+  if (sides.size() == 2 && sides[0] > 0 && sides[1] > 0) return {sides[0], sides[1]};
+  throw UserError(ErrorKind::kData, {.error = "the size of the resized image is invalid",
+                                     .where = "input.resized_px",
+                                     .what = fmt::format("{} values", sides.size()),
+                                     .fix = "write [width, height] in pixels, both above 0"});
 }
 
 MatchSettings read_match_options(JsonFields& options) {

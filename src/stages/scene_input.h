@@ -1,9 +1,12 @@
 #pragma once
+#include <array>
+#include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
 #include "base/json.h"
+#include "estep/answer/answer_format.h"
 #include "estep/match/matcher.h"
 #include "flow/sample.h"
 #include "stages/stage.h"
@@ -23,6 +26,14 @@ std::vector<Geometry> read_geometries(const Json& list, const std::string& what)
 /// @throws UserError (data) naming list, object and field
 std::vector<SceneObject> read_scene_objects(const Json& list, const std::string& what,
                                             const Tokenizer* tokenizer);
+
+/// The answer format of a stage. @throws UserError
+std::unique_ptr<const AnswerFormat> stage_format(const StageOptions& options,
+                                                 std::shared_ptr<const Tokenizer> tokenizer);
+
+/// Reads `resized_px` ([width, height] of the image as the model sees it); zeros when it is absent.
+/// @throws UserError (data)
+std::array<int, 2> read_resized_px(JsonFields& fields);
 
 /// Reads the matching options that are present; the rest keep their defaults. @throws UserError
 MatchSettings read_match_options(JsonFields& options);

@@ -6,7 +6,6 @@
 #include "base/choices.h"
 #include "base/error.h"
 #include "estep/match/match_policy.h"
-#include "estep/parse/strict_parser.h"
 #include "estep/target/segment_checks.h"
 #include "estep/target/target_policy.h"
 #include "stages/scene_input.h"
@@ -34,8 +33,10 @@ void read_choice(JsonFields& reader, const std::string& key, E& field) {
   field = *value;
 }
 
-SegmentStageOptions read_options(JsonFields reader) {
+/// @param format  decides what target_policy is by default
+SegmentStageOptions read_options(JsonFields reader, const AnswerFormat& format) {
   SegmentStageOptions options;
+  if (format.coords() == nullptr) options.target.policy = "rewrite";
   options.match = read_match_options(reader);
   options.target.ot_cost = ot_cost_from(reader.text_or("ot_cost", "l2"));
   options.target.ot_epsilon = reader.number_or("ot_epsilon", options.target.ot_epsilon);
@@ -69,8 +70,7 @@ class SegmentStage : public Stage {
  public:
   explicit SegmentStage(const StageOptions& options)
       : tokenizer_(Tokenizer::load(options.model_dir)),
-        coord_vocab_(CoordVocab::from(*tokenizer_, options.model_dir)),
-        vocab_(AnswerVocab::from(*tokenizer_, coord_vocab_, options.model_dir)),
+        format_(stage_format(options, tokenizer_)),
         stop_ids_(read_stop_ids(options.model_dir, *tokenizer_)) {}
 
   Json run(const Json& input) override {
@@ -82,22 +82,21 @@ class SegmentStage : public Stage {
     const std::vector<TokenId> response_token_ids = fields.integers("response_token_ids");
     const std::vector<SceneObject> ground_truth =
         read_scene_objects(fields.at("ground_truth"), "ground_truth", tokenizer_.get());
-    const SegmentStageOptions options = read_options(fields.object_or_empty("options"));
+    const SegmentStageOptions options = read_options(fields.object_or_empty("options"), *format_);
+    prompt.resized_px = read_resized_px(fields);
     fields.finish();
 
-    const ParsedRollout parsed =
-        parse_rollout(response_token_ids, *tokenizer_, coord_vocab_, stop_ids_);
+    const ParsedRollout parsed = format_->parse(response_token_ids, stop_ids_, prompt);
     const Matching matching = match_objects(scene_of(parsed.objects), ground_truth, options.match);
     const SegmentResult result =
-        build_segment({prompt, parsed, matching, ground_truth}, vocab_, options.target);
+        build_segment({prompt, parsed, matching, ground_truth}, *format_, options.target);
     check_encoded_len(result.segment, options.global_max_length);
     return segment_json(result);
   }
 
  private:
   std::shared_ptr<const Tokenizer> tokenizer_;
-  CoordVocab coord_vocab_;
-  AnswerVocab vocab_;
+  std::unique_ptr<const AnswerFormat> format_;
   std::vector<TokenId> stop_ids_;
 };
 

@@ -13,6 +13,7 @@ namespace rematch {
 /// row.
 struct StageOptions {
   std::string model_dir;          ///< --model
+  std::string answer_format;      ///< --answer-format; empty = that of the model directory
   std::string output_dir;         ///< --output
   std::string backend = "hf";     ///< --backend
   std::string dtype = "float32";  ///< --dtype
@@ -49,7 +50,8 @@ class Stage {
 struct StageRow {
   const char* name;
   const char* summary;
-  /// which of StageOptions it takes: "model", "output", "backend", "dtype", "batch-size", "device"
+  /// which of StageOptions it takes: "model", "answer-format", "output", "backend", "dtype",
+  /// "batch-size", "device"
   std::vector<std::string> options;
   std::unique_ptr<Stage> (*make)(const StageOptions&);
 };

@@ -28,11 +28,14 @@ constexpr const char* kToolNames[] = {"tokenize", "render", "pixels", "generate"
 
 const std::vector<StageRow>& public_stages() {
   static const std::vector<StageRow> kTable = {
-      {"parse", "response ids → objects, read strictly", {"model"}, make_parse_stage},
+      {"parse",
+       "response ids → objects, read strictly",
+       {"model", "answer-format"},
+       make_parse_stage},
       {"match", "predictions and ground truth → pairs", {}, make_match_stage},
       {"segment",
        "prompt, response and ground truth → teacher-forced segment",
-       {"model"},
+       {"model", "answer-format"},
        make_segment_stage},
       {"pack", "lengths of waiting segments → those that share the next row", {}, make_pack_stage},
   };

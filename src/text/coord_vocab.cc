@@ -20,8 +20,10 @@ CoordVocab CoordVocab::from(const Tokenizer& tokenizer, const std::string& where
            .what = fmt::format("it is encoded as {} tokens; all of <|coord_0|> … <|coord_999|> "
                                "must be added tokens",
                                ids.size()),
-           .fix = fmt::format("run `rematch add-coord-tokens {} OUT` and use OUT as model.model",
-                              where)});
+           .fix =
+               fmt::format("run `rematch add-coord-tokens {} OUT` and use OUT as model.model, or "
+                           "choose a `custom.answer_format` that writes digits",
+                           where)});
     }
     int& slot = vocab.bin_of_id_[static_cast<size_t>(ids.front())];
     if (slot >= 0) {

@@ -11,26 +11,6 @@
 namespace rematch {
 namespace {
 
-// The built-in wording. No token is spelled out here: a prompt must not contain the text of an
-// added token.
-constexpr const char* kSystemPrompt =
-    "You find the objects in an image. Answer with a single JSON object and nothing else. "
-    "Its keys are object_1, object_2 and so on, numbered without gaps. "
-    "Each value is an object with exactly two members: \"desc\", a short text that says what it "
-    "is, and one geometry, \"bbox_2d\" or "
-    "\"poly\". "
-    "bbox_2d is the list [x1, y1, x2, y2] of the left, top, right and bottom edge. "
-    "poly is a list of [x, y] pairs, one for each corner of the outline, at least three. "
-    "Every coordinate is a string that holds one coordinate token; the tokens are numbered 0 to "
-    "999, in thousandths of the image's width "
-    "for x and of its height for y. ";
-constexpr const char* kSortedOrder =
-    "List the objects from top to bottom, and from left to right where they begin at the same "
-    "height. ";
-constexpr const char* kAnyOrder = "List the objects in any order. ";
-constexpr const char* kEmptyScene = "If there is no object, answer {}.";
-constexpr const char* kUserPrompt = "List every object in this image as JSON.";
-
 void check_prompt(const std::string& prompt, const std::string& key, const Tokenizer& tokenizer) {
   const auto fail = [&](const std::string& error, const std::string& what, const std::string& fix) {
     throw UserError(ErrorKind::kConfig, {.error = error, .where = key, .what = what, .fix = fix});
@@ -52,7 +32,7 @@ Json messages_of(const std::string& system, const std::string& user, size_t num_
   for (size_t i = 0; i < num_images; ++i) parts.push_back({{"type", "image"}});
   parts.push_back({{"type", "text"}, {"text", user}});
   Json messages = Json::array();
-  messages.push_back({{"role", "system"}, {"content", system}});
+  if (!system.empty()) messages.push_back({{"role", "system"}, {"content", system}});
   messages.push_back({{"role", "user"}, {"content", std::move(parts)}});
   return messages;
 }
@@ -102,11 +82,10 @@ PromptEncoder::PromptEncoder(std::shared_ptr<const Tokenizer> tokenizer,
       chat_template_(std::move(chat_template)),
       merge_size_(options.merge_size) {
   REMATCH_CHECK(merge_size_ >= 1, fmt::format("merge_size {}", merge_size_));
-  system_prompt_ = options.texts.system_prompt.value_or(
-      std::string(kSystemPrompt) +
-      (options.ordering == ObjectOrdering::kRandom ? kAnyOrder : kSortedOrder) + kEmptyScene);
-  user_prompt_ = options.texts.user_prompt.value_or(kUserPrompt);
-  check_prompt(system_prompt_, "template.system", *tokenizer_);
+  system_prompt_ = options.texts.system_prompt.value_or(options.built_in.system);
+  user_prompt_ = options.texts.user_prompt.value_or(options.built_in.user);
+  if (options.texts.system_prompt || !system_prompt_.empty())
+    check_prompt(system_prompt_, "template.system", *tokenizer_);
   check_prompt(user_prompt_, "custom.user_prompt", *tokenizer_);
   const std::optional<TokenId> pad = tokenizer_->token_id("<|image_pad|>");
   if (!pad.has_value()) {

@@ -26,15 +26,20 @@ std::vector<TokenId> expand_image_pads(const std::vector<TokenId>& token_ids, To
                                        const std::vector<GridThw>& grids, int merge_size,
                                        const std::string& where);
 
+/// The words of a prompt.
+struct PromptTexts {
+  std::string system;  ///< empty = no system message
+  std::string user;
+};
+
 /// Asks the model for the objects of images: the prompt of every sample is the same except for its
 /// images. Safe to share between threads.
 class PromptEncoder {
  public:
   struct Options {
     PromptSettings texts;
-    /// kRandom: the built-in prompt asks for no order
-    ObjectOrdering ordering = ObjectOrdering::kSorted;
-    int merge_size = 2;  ///< spatial merge of the vision tower
+    PromptTexts built_in;  ///< where `texts` has none: those of the answer format
+    int merge_size = 2;    ///< spatial merge of the vision tower
   };
 
   /// @throws UserError (config) when a prompt is blank, not UTF-8 or holds the text of an added

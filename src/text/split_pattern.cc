@@ -88,6 +88,12 @@ class Rewriter {
   }
 
   void counted_repeat() {
+    // Both engines take a brace that begins no count for itself.
+    if (const char next = peek(1); (next < '0' || next > '9') && next != ',') {
+      out_ += "\\{";
+      ++pos_;
+      return;
+    }
     const size_t close = in_.find('}', pos_);
     const std::string_view body =
         close == std::string_view::npos ? "" : in_.substr(pos_ + 1, close - pos_ - 1);

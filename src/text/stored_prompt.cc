@@ -10,11 +10,12 @@
 namespace rematch {
 
 void write_stored_prompt(const std::string& directory, const PromptEncoder& prompts,
-                         int max_new_tokens) {
+                         int max_new_tokens, const std::string& answer_format) {
   Json json;
   json["system"] = prompts.system_prompt();
   json["user"] = prompts.user_prompt();
   json["max_new_tokens"] = max_new_tokens;
+  json["answer_format"] = answer_format;
   write_file_atomic(join_path(directory, kStoredPromptFile), python_json(json, 2) + "\n");
 }
 
@@ -27,9 +28,12 @@ std::optional<StoredPrompt> read_stored_prompt(const std::string& directory) {
   const Json json = parse_document(read_file(path), origin);
   JsonFields fields(json, origin);
   StoredPrompt prompt;
+  // Empty: the format has no system message, and none of another format is taken in its place.
   prompt.texts.system_prompt = fields.text("system");
+  if (prompt.texts.system_prompt->empty()) prompt.texts.system_prompt.reset();
   prompt.texts.user_prompt = fields.text("user");
   prompt.max_new_tokens = fields.integer_or("max_new_tokens", prompt.max_new_tokens, 1);
+  prompt.answer_format = fields.text_or("answer_format", prompt.answer_format);
   fields.finish();
   return prompt;
 }

@@ -13,6 +13,7 @@ class PromptEncoder;
 struct StoredPrompt {
   PromptSettings texts;
   int max_new_tokens = 512;
+  std::string answer_format = kDefaultAnswerFormat;  ///< absent in files of older versions
 };
 
 /// Name of the file in a checkpoint.
@@ -20,7 +21,7 @@ inline constexpr const char* kStoredPromptFile = "rematch_prompt.json";
 
 /// Writes it into a checkpoint's directory. @throws UserError (environment)
 void write_stored_prompt(const std::string& directory, const PromptEncoder& prompts,
-                         int max_new_tokens);
+                         int max_new_tokens, const std::string& answer_format);
 
 /// Reads it; none when the directory has no such file. @throws UserError (data) when it is damaged
 std::optional<StoredPrompt> read_stored_prompt(const std::string& directory);

@@ -73,6 +73,12 @@ Patches patchify(const Image& image, const PatchOptions& options, const std::str
 
 /// Grid of an image of a processed size: {1, height/patch, width/patch}, rounded down.
 GridThw grid_of(int width_px, int height_px, const PatchOptions& options);
+
+/// Width and height of the processed image that has this grid.
+inline std::array<int, 2> resized_px(const GridThw& grid, const PatchOptions& options) {
+  return {static_cast<int>(grid[2]) * options.patch_size,
+          static_cast<int>(grid[1]) * options.patch_size};
+}
 /// The same for an image as it is in its file. @throws UserError (data) as processed_size()
 GridThw processed_grid(PixelSize size, const PatchOptions& options, const std::string& where);
 

@@ -66,8 +66,8 @@ class RecordedEngine : public RolloutEngine {
 struct RecordedStage2::Parts {
   std::string model_dir = source_path("tests/golden/model/tiny_tied");
   std::shared_ptr<const Tokenizer> tokenizer = Tokenizer::load(model_dir);
-  CoordVocab coords = CoordVocab::from(*tokenizer, model_dir);
-  AnswerVocab vocab = AnswerVocab::from(*tokenizer, coords, model_dir);
+  std::unique_ptr<const AnswerFormat> format =
+      make_answer_format("coord_tokens", tokenizer, model_dir);
   PatchOptions patches = PatchOptions::from_model_dir(model_dir);
   PromptEncoder prompts{
       tokenizer,
@@ -77,9 +77,11 @@ struct RecordedStage2::Parts {
   Dataset dataset = Dataset::load(source_path("tests/golden/e2e/train.jsonl"), {});
   PixelStore pixels{{.loader = {.num_workers = 0}, .patches = patches}};
   RecordedEngine engine{*tokenizer, source_path("tests/golden/e2e/rollouts.jsonl")};
-  RolloutScorer scorer{
-      dataset, prompts, *tokenizer,
-      coords,  pixels,  {.patches = patches, .stop_ids = read_stop_ids(model_dir, *tokenizer)}};
+  RolloutScorer scorer{dataset,
+                       prompts,
+                       *format,
+                       pixels,
+                       {.patches = patches, .stop_ids = read_stop_ids(model_dir, *tokenizer)}};
   TargetSettings target;
   int cap_tokens = 0;
   Offload* offload = nullptr;
@@ -92,10 +94,11 @@ RecordedStage2::RecordedStage2() : parts_(std::make_unique<Parts>()) {}
 RecordedStage2::~RecordedStage2() = default;
 
 RolloutParts RecordedStage2::rollout_parts() const {
-  return {.scorer = parts_->scorer,
-          .source = {parts_->engine, parts_->offload},
-          .target = {
-              .vocab = parts_->vocab, .target = parts_->target, .max_length = parts_->cap_tokens}};
+  return {
+      .scorer = parts_->scorer,
+      .source = {parts_->engine, parts_->offload},
+      .target = {
+          .format = *parts_->format, .target = parts_->target, .max_length = parts_->cap_tokens}};
 }
 
 std::vector<ScoredRollout> RecordedStage2::score(const std::vector<int64_t>& sample_indices) {
@@ -142,7 +145,7 @@ std::unique_ptr<MStep> RecordedStage2::make_mstep(double learning_rate, at::Devi
                                },
                            .head = Head::of(parts_->model->head())};
   LossOptions loss;
-  loss.coord_token_ids = parts_->coords.ids();
+  loss.coord_token_ids = parts_->format->coords()->ids();
   return std::make_unique<MStep>(
       row_model,
       make_gradient_sum(make_groups(parameters, parts_->model->description().part_of,

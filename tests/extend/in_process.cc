@@ -10,11 +10,13 @@
 
 namespace rematch::test {
 
-std::vector<std::map<std::string, double>> trained_with(const std::string& rollout_matching) {
+std::vector<std::map<std::string, double>> trained_with(const std::string& rollout_matching,
+                                                        const std::string& custom) {
   const Program program;
   const std::string path =
-      program.config("training: {output_dir: " + program.dir().file("out") +
-                     "}\ncustom: {extra: {rollout_matching: {" + rollout_matching + "}}}\n");
+      program.config("training: {output_dir: " + program.dir().file("out") + "}\ncustom: {" +
+                     (custom.empty() ? "" : custom + ", ") + "extra: {rollout_matching: {" +
+                     rollout_matching + "}}}\n");
   std::ostringstream out, err;
   {
     Terminal terminal(out, err, {});

@@ -9,7 +9,9 @@ namespace rematch::test {
 /// added to the tables is there.
 /// @param rollout_matching  keys of that section as flow YAML, e.g. "target_policy: toy,
 /// max_new_tokens: 8"
+/// @param custom  keys of the section `custom`, as flow YAML
 /// @return the lines of logging.jsonl, numbers by name
-std::vector<std::map<std::string, double>> trained_with(const std::string& rollout_matching);
+std::vector<std::map<std::string, double>> trained_with(const std::string& rollout_matching,
+                                                        const std::string& custom = "");
 
 }  // namespace rematch::test

@@ -8,13 +8,13 @@
 namespace rematch {
 namespace {
 
-SegmentResult nothing_is_there(const TargetInput& input, const AnswerVocab& vocab,
+SegmentResult nothing_is_there(const TargetInput& input, const AnswerFormat& format,
                                const TargetSettings&) {
   std::vector<TaughtToken> answer;
-  for (const int id : vocab.tokenizer->encode("{}")) answer.push_back({.id = id, .text = true});
+  for (const int id : format.tokenizer().encode("{}")) answer.push_back({.id = id, .label = id});
   SegmentResult result;
   result.append_text = "{}";
-  result.segment = SegmentBuilder(input.prompt).finish(answer, vocab.im_end_id);
+  result.segment = SegmentBuilder(input.prompt).finish(answer, format.im_end_id());
   return result;
 }
 

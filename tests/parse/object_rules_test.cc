@@ -168,10 +168,10 @@ TEST(ValidObject, SaysWhichTokensHoldTheBins) {
       vocab().parse("{" + test::box_entry("object_1", "near <|coord_9|>") + "}");
   ASSERT_EQ(parsed.objects.size(), 1u);
   const ParsedObject& object = parsed.objects[0];
-  ASSERT_EQ(object.coord_token_indices.size(), 4u);
+  ASSERT_EQ(object.coord_tokens.size(), 4u);
   for (size_t i = 0; i < 4; ++i) {
     EXPECT_EQ(vocab().coord.bin_of(
-                  parsed.response_token_ids[static_cast<size_t>(object.coord_token_indices[i])]),
+                  parsed.response_token_ids[static_cast<size_t>(object.coord_tokens[i].begin)]),
               object.geometry.bins[i]);
   }
 }

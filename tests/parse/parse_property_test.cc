@@ -65,10 +65,10 @@ void check_invariants(const ParsedRollout& parsed) {
   RC_ASSERT(vocab().tokenizer->decode_bytes(parsed.prefix_token_ids) == parsed.prefix_text);
   RC_ASSERT(is_valid_utf8(parsed.prefix_text));
   for (const ParsedObject& object : parsed.objects) {
-    RC_ASSERT(object.geometry.bins.size() == object.coord_token_indices.size());
+    RC_ASSERT(object.geometry.bins.size() == object.coord_tokens.size());
     RC_ASSERT(object.index <= parsed.max_object_index.value());
     for (size_t i = 0; i < object.geometry.bins.size(); ++i) {
-      const auto at = static_cast<size_t>(object.coord_token_indices[i]);
+      const auto at = static_cast<size_t>(object.coord_tokens[i].begin);
       RC_ASSERT(vocab().coord.bin_of(parsed.prefix_token_ids.at(at)) == object.geometry.bins[i]);
       RC_ASSERT(parsed.prefix_token_ids[at] == parsed.response_token_ids.at(at));
     }
@@ -99,7 +99,7 @@ RC_GTEST_PROP(ParseRollout, OfABeginningKeepsTheObjectsReadSoFar, ()) {
         std::vector<int>(ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(length)));
     RC_ASSERT(part.objects.size() <= whole.objects.size());
     for (size_t i = 0; i < part.objects.size(); ++i)
-      RC_ASSERT(part.objects[i].coord_token_indices == whole.objects[i].coord_token_indices);
+      RC_ASSERT(part.objects[i].coord_tokens == whole.objects[i].coord_tokens);
     // (Before the opening brace is read, the prefix is a brace of our own.)
     if (part.prefix_text != "{")
       RC_ASSERT(whole.prefix_text.substr(0, part.prefix_text.size()) == part.prefix_text);

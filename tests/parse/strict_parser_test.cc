@@ -1,4 +1,4 @@
-#include "estep/parse/strict_parser.h"
+#include "estep/answer/answer_format.h"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "text/stop_ids.h"
-#include "estep/parse/strict_parser.h"
+#include "estep/answer/answer_format.h"
 #include "support/paths.h"
 #include "text/tokenizer.h"
 
@@ -15,6 +15,8 @@ struct Vocab {
   std::shared_ptr<const Tokenizer> tokenizer =
       Tokenizer::load(source_path("tests/golden/tokenizer"));
   CoordVocab coord = CoordVocab::from(*tokenizer, "tests/golden/tokenizer");
+  std::unique_ptr<const AnswerFormat> format =
+      make_answer_format("coord_tokens", tokenizer, "tests/golden/tokenizer");
   std::vector<int> stop_ids = read_stop_ids(source_path("tests/golden/tokenizer"), *tokenizer);
 
   std::vector<int> encode(const std::string& text) const { return tokenizer->encode(text); }
@@ -26,7 +28,7 @@ struct Vocab {
   }
   int id(const std::string& content) const { return tokenizer->token_id(content).value(); }
   ParsedRollout parse(const std::vector<int>& ids) const {
-    return parse_rollout(ids, *tokenizer, coord, stop_ids);
+    return format->parse(ids, stop_ids, {});
   }
   ParsedRollout parse(const std::string& text) const { return parse(encode(text)); }
 };

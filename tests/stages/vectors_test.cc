@@ -64,6 +64,12 @@ StageOptions with_golden_tokenizer() {
   return options;
 }
 
+/// @param tokenizer  directory in tests/golden
+StageOptions digits_with(const std::string& tokenizer) {
+  return {.model_dir = test::source_path("tests/golden/" + tokenizer),
+          .answer_format = "qwen_json"};
+}
+
 }  // namespace
 
 TEST(Vectors, OfASecondReadingOfTheParseRulesAgree) {
@@ -86,6 +92,16 @@ TEST(Vectors, OfSegmentAgree) {
 
 TEST(Vectors, OfRewrittenSegmentsAgree) {
   expect_all_lines_agree("segment_rewrite", *make_segment_stage(with_golden_tokenizer()));
+}
+
+TEST(Vectors, OfDigitAnswersAgree) {
+  expect_all_lines_agree("parse_qwen", *make_parse_stage(digits_with("tokenizer")));
+  expect_all_lines_agree("segment_qwen", *make_segment_stage(digits_with("tokenizer")));
+}
+
+TEST(Vectors, OfDigitAnswersAgreeWhereTokensMergeDigitsWithPunctuation) {
+  expect_all_lines_agree("segment_qwen_merged",
+                         *make_segment_stage(digits_with("tokenizer_merged")));
 }
 
 TEST(Vectors, OfPackAgree) { expect_all_lines_agree("pack", *make_pack_stage({})); }

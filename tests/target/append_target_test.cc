@@ -13,7 +13,7 @@
 namespace rematch {
 namespace {
 
-using test::answer_vocab;
+using test::answer_format;
 using test::box_entry;
 using test::box_object;
 using test::labelled_text;
@@ -33,7 +33,7 @@ SegmentResult build(const std::string& response, const std::vector<SceneObject>&
   const ParsedRollout parsed = vocab().parse(response);
   return build_segment(
       {a_prompt(), parsed, match_objects(scene_of(parsed.objects), truth, {}), truth},
-      answer_vocab(), {});
+      answer_format(), {});
 }
 
 std::string assistant_text(const Segment& segment) {
@@ -146,7 +146,7 @@ TEST(AppendMissing, AppendsTheGroundTruthOfAnExcludedPair) {
       vocab().parse("{" + box_entry("object_1") + ", " + box_entry("object_2") + "}");
   const SegmentResult result =
       append_missing({a_prompt(), parsed, {}, truth},
-                     {{0, 1, std::nullopt}, {1, 0, std::vector<int>{1, 2, 3, 4}}}, answer_vocab());
+                     {{0, 1, std::nullopt}, {1, 0, std::vector<int>{1, 2, 3, 4}}}, answer_format());
   EXPECT_EQ(result.num_excluded, 1);
   EXPECT_EQ(result.pairs, (std::vector<std::pair<int, int>>{{1, 0}}));
   EXPECT_EQ(result.false_negatives, (std::vector<int>{1}));
@@ -170,7 +170,7 @@ TEST(BuildGroundTruthSegment, TeachesTheWholeAnswer) {
   const Segment segment = build_ground_truth_segment(
       a_prompt(),
       {box_object("red dog", {5, 6, 7, 8}), {"b", {GeometryKind::kPoly, {1, 2, 3, 4, 5, 6}}}},
-      answer_vocab());
+      answer_format());
   EXPECT_EQ(
       labelled_text(segment),
       R"({"object_1": {"desc": "red dog", "bbox_2d": ["", "", "", ""]}, "object_2": {"desc": "b", "poly": [["", ""], ["", ""], ["", ""]]}}<|im_end|>)");
@@ -178,7 +178,7 @@ TEST(BuildGroundTruthSegment, TeachesTheWholeAnswer) {
             (std::vector<int>{5, 6, 7, 8, 1, 2, 3, 4, 5, 6}));
   EXPECT_EQ(segment.prefix_len, 0);
   EXPECT_EQ(segment.encoded_len(), segment.prompt_len + segment.append_len + 1);
-  EXPECT_EQ(labelled_text(build_ground_truth_segment(a_prompt(), {}, answer_vocab())),
+  EXPECT_EQ(labelled_text(build_ground_truth_segment(a_prompt(), {}, answer_format())),
             "{}<|im_end|>");
 }
 
@@ -205,7 +205,7 @@ RC_GTEST_PROP(BuildSegment, AlwaysGivesACompleteValidAnswer, ()) {
   const ParsedRollout parsed = vocab().parse(ids);
   const SegmentResult result =
       build_segment({a_prompt(), parsed, match_objects(scene_of(parsed.objects), truth, {}), truth},
-                    answer_vocab(), {});
+                    answer_format(), {});
   check_supervision(result.segment);
   const std::string text = assistant_text(result.segment);
   RC_ASSERT(text.ends_with("<|im_end|>"));

@@ -6,6 +6,7 @@
 
 #include "base/json.h"
 #include "estep/match/match_policy.h"
+#include "estep/answer/coord_token_text.h"
 #include "estep/target/target_policy.h"
 #include "estep/target/truth_segment.h"
 #include "target/scene.h"
@@ -13,7 +14,7 @@
 namespace rematch {
 namespace {
 
-using test::answer_vocab;
+using test::answer_format;
 using test::box_object;
 using test::labelled_text;
 using test::vocab;
@@ -30,7 +31,8 @@ TargetSettings rewrite() { return {.policy = "rewrite"}; }
 SegmentResult build(const ParsedRollout& parsed, const std::vector<SceneObject>& truth,
                     const TargetSettings& options) {
   const Matching matching = match_objects(scene_of(parsed.objects), truth, {});
-  return build_segment({prompt_without_images(), parsed, matching, truth}, answer_vocab(), options);
+  return build_segment({prompt_without_images(), parsed, matching, truth}, answer_format(),
+                       options);
 }
 
 /// The text of a rollout that says `objects`.
@@ -171,7 +173,7 @@ RC_GTEST_PROP(RewriteTarget, WithTheTruthsCoordinatesIsStageOneTokenByTokenAndLa
       ordered.push_back(scene.truth[static_cast<size_t>(g)]);
   }
   const Segment stage_1 =
-      build_ground_truth_segment(prompt_without_images(), ordered, answer_vocab());
+      build_ground_truth_segment(prompt_without_images(), ordered, answer_format());
   Segment& segment = result.segment;
   for (Slot& slot : segment.slots[kCoordSlots]) {
     segment.token_ids[static_cast<size_t>(slot.position)] =
@@ -207,8 +209,8 @@ TEST(InputNoise, MovesWhatIsShownAndNothingThatIsTaught) {
   std::vector<SceneObject> truth;
   for (int i = 0; i < 200; ++i) truth.push_back(box_object("cat", {300, 400, 500, 600}));
   truth.push_back(box_object("edge", {0, 0, 999, 999}));
-  const Segment plain = build_ground_truth_segment(prompt_without_images(), truth, answer_vocab());
-  const Segment noisy = build_ground_truth_segment(prompt_without_images(), truth, answer_vocab(),
+  const Segment plain = build_ground_truth_segment(prompt_without_images(), truth, answer_format());
+  const Segment noisy = build_ground_truth_segment(prompt_without_images(), truth, answer_format(),
                                                    {.sigma_bins = 12, .seed = 7});
   EXPECT_EQ(noisy.labels, plain.labels);
   EXPECT_EQ(noisy.slots, plain.slots);
@@ -227,12 +229,12 @@ TEST(InputNoise, MovesWhatIsShownAndNothingThatIsTaught) {
   later.epoch = 1;
   const InputNoise same{.sigma_bins = 12, .seed = 7}, other{.sigma_bins = 12, .seed = 8};
   EXPECT_EQ(
-      build_ground_truth_segment(prompt_without_images(), truth, answer_vocab(), same).token_ids,
+      build_ground_truth_segment(prompt_without_images(), truth, answer_format(), same).token_ids,
       noisy.token_ids);
   EXPECT_NE(
-      build_ground_truth_segment(prompt_without_images(), truth, answer_vocab(), other).token_ids,
+      build_ground_truth_segment(prompt_without_images(), truth, answer_format(), other).token_ids,
       noisy.token_ids);
-  EXPECT_NE(build_ground_truth_segment(later, truth, answer_vocab(), same).token_ids,
+  EXPECT_NE(build_ground_truth_segment(later, truth, answer_format(), same).token_ids,
             noisy.token_ids);
 }
 

@@ -2,17 +2,13 @@
 #include <string>
 #include <vector>
 
-#include "estep/target/encode_answer.h"
+#include "estep/answer/answer_format.h"
 #include "flow/segment.h"
 #include "parse/vocab.h"
 
 namespace rematch::test {
 
-inline const AnswerVocab& answer_vocab() {
-  static const AnswerVocab instance =
-      AnswerVocab::from(*vocab().tokenizer, vocab().coord, "golden");
-  return instance;
-}
+inline const AnswerFormat& answer_format() { return *vocab().format; }
 
 inline SceneObject box_object(const std::string& desc, std::vector<int> bins) {
   return {desc, {GeometryKind::kBbox2d, std::move(bins)}};

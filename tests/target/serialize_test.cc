@@ -1,9 +1,9 @@
-#include "estep/target/serialize.h"
+#include "estep/answer/coord_token_text.h"
 
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "estep/target/encode_answer.h"
+#include "estep/answer/encode_answer.h"
 #include "parse/vocab.h"
 #include "support/capture.h"
 
@@ -16,9 +16,9 @@ SceneObject box(const std::string& desc, std::vector<int> bins = {5, 6, 7, 8}) {
   return {desc, {GeometryKind::kBbox2d, std::move(bins)}};
 }
 
-std::vector<std::string> desc_values(const AnswerText& answer) {
+std::vector<std::string> marked_texts(const AnswerText& answer) {
   std::vector<std::string> values;
-  for (const ByteSpan& span : answer.desc_values)
+  for (const ByteSpan& span : answer.marks)
     values.push_back(answer.text.substr(span.begin, span.end - span.begin));
   return values;
 }
@@ -37,12 +37,12 @@ TEST(AnswerText, OfAnEmptySceneIsAnEmptyObject) { EXPECT_EQ(answer_text({}).text
 
 TEST(AnswerText, KeepsNonAsciiRawAndEscapesAsPythonDoes) {
   const AnswerText answer = answer_text({box("é 飞机 😀 \"A\" \\ / \x01\x1f\x7f")});
-  EXPECT_EQ(desc_values(answer),
+  EXPECT_EQ(marked_texts(answer),
             (std::vector<std::string>{"é 飞机 😀 \\\"A\\\" \\\\ / \\u0001\\u001f\x7f"}));
 }
 
 TEST(AnswerText, KnowsWhereDescriptionsStand) {
-  EXPECT_EQ(desc_values(answer_text({box("cat"), box("dog"), box("\"")})),
+  EXPECT_EQ(marked_texts(answer_text({box("cat"), box("dog"), box("\"")})),
             (std::vector<std::string>{"cat", "dog", "\\\""}));
 }
 
@@ -65,13 +65,16 @@ TEST(EncodeAnswer, MarksTheTokensThatTouchADescription) {
   const AnswerText answer = answer_text({box("cat \"x\""), box("😀")});
   const EncodedAnswer encoded = encode_answer(answer, *vocab().tokenizer);
   EXPECT_EQ(encoded.token_ids, vocab().encode(answer.text));
-  size_t begin = 0;
-  for (size_t i = 0; i < encoded.token_ids.size(); ++i) {
-    const size_t end = begin + vocab().tokenizer->token_bytes(encoded.token_ids[i]).size();
-    bool touches = false;
-    for (const ByteSpan& span : answer.desc_values) touches |= begin < span.end && span.begin < end;
-    EXPECT_EQ(encoded.in_desc[i], touches) << "token " << i;
-    begin = end;
+  EXPECT_EQ(encoded.bytes.bytes, answer.text);
+  EXPECT_EQ(encoded.marks, answer.marks);
+  for (const ByteSpan& mark : answer.marks) {
+    const TokenSpan tokens = encoded.bytes.overlapping(mark.begin, mark.end);
+    for (size_t i = 0; i < encoded.token_ids.size(); ++i) {
+      const bool touches =
+          encoded.bytes.begin_of(i) < mark.end && mark.begin < encoded.bytes.ends[i];
+      const auto token = static_cast<int>(i);
+      EXPECT_EQ(tokens.begin <= token && token < tokens.end, touches) << "token " << i;
+    }
   }
 }
 
@@ -82,11 +85,9 @@ TEST(EncodeAnswer, FindsDescriptionsThatTheTokenizerComposes) {
   const EncodedAnswer composed =
       encode_answer(answer_text({box("\xC3\xA9t\xC3\xA9"), box("z")}), *vocab().tokenizer);
   EXPECT_EQ(decomposed.token_ids, composed.token_ids);
-  EXPECT_EQ(decomposed.in_desc, composed.in_desc);
+  EXPECT_EQ(decomposed.marks, composed.marks);
 }
 
-TEST(AnswerVocab, KnowsTheEndOfAnAnswer) {
-  EXPECT_EQ(AnswerVocab::from(*vocab().tokenizer, vocab().coord, "dir").im_end_id, 362);
-}
+TEST(AnswerFormat, KnowsTheEndOfAnAnswer) { EXPECT_EQ(vocab().format->im_end_id(), 362); }
 
 }  // namespace rematch

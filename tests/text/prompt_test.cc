@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "estep/answer/answer_format.h"
 #include "support/capture.h"
 #include "support/paths.h"
 
@@ -26,7 +27,12 @@ std::shared_ptr<const Tokenizer> tokenizer() {
   return loaded;
 }
 
+PromptTexts built_in(ObjectOrdering ordering) {
+  return answer_formats().find("coord_tokens").built_in_prompt(ordering);
+}
+
 PromptEncoder encoder(PromptEncoder::Options options = {}, const char* source = kTemplate) {
+  if (options.built_in.user.empty()) options.built_in = built_in(ObjectOrdering::kSorted);
   return PromptEncoder(
       tokenizer(), std::make_shared<const ChatTemplate>(ChatTemplate::from_text(source, "t.jinja")),
       std::move(options));
@@ -54,7 +60,8 @@ TEST(PromptEncoder, PutsImagesBeforeTheTextAndEndsAtTheAnswer) {
 }
 
 TEST(PromptEncoder, TellsTheFormatInTheBuiltInPrompt) {
-  const PromptEncoder sorted = encoder(), random = encoder({.ordering = ObjectOrdering::kRandom});
+  const PromptEncoder sorted = encoder(),
+                      random = encoder({.built_in = built_in(ObjectOrdering::kRandom)});
   for (const char* part : {"JSON object", "object_1", "desc", "bbox_2d", "poly", "coordinate token",
                            "999", "top to bottom", "left to right", "{}"}) {
     EXPECT_NE(sorted.system_prompt().find(part), std::string::npos) << part;
@@ -62,6 +69,14 @@ TEST(PromptEncoder, TellsTheFormatInTheBuiltInPrompt) {
   EXPECT_NE(random.system_prompt().find("any order"), std::string::npos);
   EXPECT_EQ(random.system_prompt().find("top to bottom"), std::string::npos);
   EXPECT_FALSE(sorted.user_prompt().empty());
+}
+
+TEST(PromptEncoder, LeavesOutTheSystemMessageOfAFormatWithoutOne) {
+  const PromptEncoder prompts =
+      encoder({.built_in = answer_formats().find("qwen_json").built_in_prompt({})});
+  const std::string text = prompts.text(1);
+  EXPECT_EQ(text.find("system"), std::string::npos) << text;
+  EXPECT_TRUE(text.starts_with("<|im_start|>user")) << text;
 }
 
 TEST(PromptEncoder, RefusesPromptsThatCannotBeUsed) {

@@ -131,6 +131,16 @@ TEST(TokenizerFile, RefusesPatternsThatAreNotImplementedByName) {
   expect_names(error_after("/pre_tokenizer/pretokenizers/0/pattern", Json::object()), "no pattern");
 }
 
+// As the reference's engine reads it: a brace that begins no count is a character.
+TEST(TokenizerFile, TakesABraceWithoutACountForItself) {
+  Json file = original();
+  file[Json::json_pointer("/pre_tokenizer/pretokenizers/0/pattern/Regex")] = "p{L}|[^p]+|p";
+  test::TempDir dir;
+  const auto tokenizer = Tokenizer::load(dir.write("tokenizer.json", file.dump()));
+  const std::string text = "xp{L}p{x";
+  EXPECT_EQ(tokenizer->decode_bytes(tokenizer->encode(text)), text);
+}
+
 TEST(TokenizerFile, RefusesDamagedVocabularies) {
   expect_names(error_after("/model/vocab", Json::object()), "vocabulary");
   expect_names(error_after("/model/vocab/a", "x"), "no valid id");

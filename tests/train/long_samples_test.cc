@@ -23,11 +23,11 @@ class LongSamplesTest : public testing::Test {
  protected:
   LongSamplesTest()
       : tokenizer_(Tokenizer::load(model_)),
-        coords_(CoordVocab::from(*tokenizer_, model_)),
-        vocab_(AnswerVocab::from(*tokenizer_, coords_, model_)),
+        format_(make_answer_format("coord_tokens", tokenizer_, model_)),
         patches_(PatchOptions::from_model_dir(model_)),
         prompts_(tokenizer_, std::make_shared<const ChatTemplate>(ChatTemplate::load(model_)),
-                 {.merge_size = patches_.merge_size}),
+                 {.built_in = answer_formats().find("coord_tokens").built_in_prompt({}),
+                  .merge_size = patches_.merge_size}),
         dataset_(Dataset::load(test::source_path("tests/golden/e2e/train.jsonl"), {})) {
     lengths_ = measure(1);
     for (const SampleLength& length : lengths_) totals_.push_back(length.total());
@@ -35,7 +35,7 @@ class LongSamplesTest : public testing::Test {
   }
 
   std::vector<SampleLength> measure(int num_threads) {
-    return measure_samples(dataset_, prompts_, vocab_,
+    return measure_samples(dataset_, prompts_, *format_,
                            {.seed = 3, .patches = patches_, .num_threads = num_threads},
                            [](int64_t) {});
   }
@@ -48,14 +48,14 @@ class LongSamplesTest : public testing::Test {
     settings.variant = variant_;
     settings.target.policy = policy_;
     settings.generation.max_new_tokens = 40;
-    return settle_long_samples(
-        dataset_, settings, {.prompts = prompts_, .vocab = vocab_, .patches = patches_}, terminal_);
+    return settle_long_samples(dataset_, settings,
+                               {.prompts = prompts_, .format = *format_, .patches = patches_},
+                               terminal_);
   }
 
   const std::string model_ = test::source_path("tests/golden/model/tiny_tied");
   std::shared_ptr<const Tokenizer> tokenizer_;
-  CoordVocab coords_;
-  AnswerVocab vocab_;
+  std::unique_ptr<const AnswerFormat> format_;
   PatchOptions patches_;
   PromptEncoder prompts_;
   Dataset dataset_;
@@ -72,7 +72,7 @@ class LongSamplesTest : public testing::Test {
 
 TEST_F(LongSamplesTest, AreMeasuredAsTheTeacherEncodesThem) {
   PixelStore pixels{{.loader = {.num_workers = 0}, .patches = patches_}};
-  const TruthSegments source(dataset_, prompts_, vocab_, pixels, {.seed = 3, .patches = patches_},
+  const TruthSegments source(dataset_, prompts_, *format_, pixels, {.seed = 3, .patches = patches_},
                              {});
   for (int64_t i = 0; i < dataset_.size(); ++i) {
     EXPECT_EQ(lengths_[static_cast<size_t>(i)].total(), source.encoded_len(i, 0)) << i;
@@ -97,8 +97,7 @@ TEST_F(LongSamplesTest, AreAsLongAsTheLongestOrderOfTheirObjects) {
   file["model"]["merges"] = kept;
   const test::TempDir directory;
   const auto tokenizer = Tokenizer::load(directory.write("tokenizer.json", file.dump()));
-  const CoordVocab coords = CoordVocab::from(*tokenizer, "x");
-  const AnswerVocab vocab = AnswerVocab::from(*tokenizer, coords, "x");
+  const auto format = make_answer_format("coord_tokens", tokenizer, "x");
 
   Sample sample = dataset_.samples()[0];  // an outline and two boxes
   std::vector<int> order{0, 1, 2};
@@ -108,7 +107,7 @@ TEST_F(LongSamplesTest, AreAsLongAsTheLongestOrderOfTheirObjects) {
   do {
     std::vector<SceneObject> objects;
     for (const int i : order) objects.push_back(sample.objects[static_cast<size_t>(i)]);
-    const int length = build_ground_truth_segment(prompt, objects, vocab).encoded_len();
+    const int length = build_ground_truth_segment(prompt, objects, *format).encoded_len();
     longest = std::max(longest, length);
     shortest = std::min(shortest, length);
   } while (std::next_permutation(order.begin(), order.end()));
@@ -116,7 +115,7 @@ TEST_F(LongSamplesTest, AreAsLongAsTheLongestOrderOfTheirObjects) {
   for (const uint64_t seed : {1u, 2u, 3u, 4u, 5u, 6u}) {
     const MeasureOptions options{
         .ordering = ObjectOrdering::kRandom, .seed = seed, .any_order = true, .patches = patches_};
-    EXPECT_EQ(measure_samples(dataset_, prompts_, vocab, options, [](int64_t) {})[0].total(),
+    EXPECT_EQ(measure_samples(dataset_, prompts_, *format, options, [](int64_t) {})[0].total(),
               longest)
         << seed;
   }

@@ -23,20 +23,19 @@ namespace {
 struct Scenes {
   Scenes(const std::string& model_dir, ObjectOrdering ordering)
       : tokenizer(Tokenizer::load(model_dir)),
-        coords(CoordVocab::from(*tokenizer, model_dir)),
-        vocab(AnswerVocab::from(*tokenizer, coords, model_dir)),
+        format(make_answer_format("coord_tokens", tokenizer, model_dir)),
         patches(PatchOptions::from_model_dir(model_dir)),
         prompts(tokenizer, std::make_shared<const ChatTemplate>(ChatTemplate::load(model_dir)),
-                {.merge_size = patches.merge_size}),
+                {.built_in = answer_formats().find("coord_tokens").built_in_prompt({}),
+                 .merge_size = patches.merge_size}),
         scorer_options{.ordering = ordering, .seed = 3, .patches = patches} {}
 
   TruthSegments teacher(TruthSegments::Caps caps = {}) {
-    return TruthSegments(dataset, prompts, vocab, pixels, scorer_options, caps);
+    return TruthSegments(dataset, prompts, *format, pixels, scorer_options, caps);
   }
 
   std::shared_ptr<const Tokenizer> tokenizer;
-  CoordVocab coords;
-  AnswerVocab vocab;
+  std::unique_ptr<const AnswerFormat> format;
   PatchOptions patches;
   PromptEncoder prompts;
   Dataset dataset = Dataset::load(test::source_path("tests/golden/e2e/train.jsonl"), {});

@@ -12,6 +12,11 @@ bool is_space(unsigned char c) { return c == ' ' || c == '\t' || c == '\n' || c 
 bool is_digit(unsigned char c) { return c >= '0' && c <= '9'; }
 bool is_delimiter(unsigned char c) { return is_space(c) || c == ',' || c == '}' || c == ']'; }
 
+bool is_first_of_value(unsigned char c) {
+  return is_digit(c) ||
+         std::string_view("\"{[tfn-").find(static_cast<char>(c)) != std::string_view::npos;
+}
+
 int hex_value(unsigned char c) {
   if (is_digit(c)) return c - '0';
   if (c >= 'a' && c <= 'f') return c - 'a' + 10;
@@ -22,24 +27,31 @@ int hex_value(unsigned char c) {
 // Recursive descent. Every read_* returns false when reading has to stop, with status_ saying why.
 class Reader {
  public:
-  Reader(std::string_view bytes, bool end_is_violation)
-      : bytes_(bytes), end_is_violation_(end_is_violation) {}
+  Reader(std::string_view bytes, bool end_is_violation, size_t begin = 0)
+      : bytes_(bytes), end_is_violation_(end_is_violation), at_(begin) {}
 
-  JsonDocument read() {
+  JsonDocument read_top_object() {
     JsonDocument document;
-    if (!skip_space()) {
-      document.status = status_;
-      return document;
-    }
-    if (peek() != '{') {
-      refuse_byte();
-      document.status = status_;
-      return document;
-    }
-    document.open_end = at_ + 1;
-    bool entry_open = false;
-    document.status = read_object(document.top, 0, entry_open) ? ParseStatus::kComplete : status_;
-    document.entry_open = entry_open;
+    const auto read = [&] {
+      if (!skip_space()) return false;
+      if (peek() != '{') return refuse_byte();
+      document.open_end = at_ + 1;
+      return read_object(document.top, 0, document.entry_open);
+    };
+    document.status = read() ? ParseStatus::kComplete : status_;
+    return document;
+  }
+
+  JsonDocument read_top_list() {
+    JsonDocument document;
+    document.top.kind = JsonNode::Kind::kArray;
+    const auto read = [&] {
+      if (!skip_space()) return false;
+      if (peek() == '[') return read_array(document.top, 0, document.entry_open);
+      if (peek() != '{') return refuse_byte();
+      return read_item(document.top, 0, document.entry_open);
+    };
+    document.status = read() ? ParseStatus::kComplete : status_;
     return document;
   }
 
@@ -96,11 +108,11 @@ class Reader {
   bool read_value(JsonNode& node, int depth) {
     if (depth > kMaxJsonDepth) return refuse();
     node.begin = at_;
-    bool member_open = false;
+    bool entry_open = false;
     switch (peek()) {
       case '"': node.kind = JsonNode::Kind::kString; return read_string(node.text) && close(node);
-      case '{': return read_object(node, depth, member_open);
-      case '[': return read_array(node, depth);
+      case '{': return read_object(node, depth, entry_open);
+      case '[': return read_array(node, depth, entry_open);
       case 't': return read_literal("true") && close(node);
       case 'f': return read_literal("false") && close(node);
       case 'n': return read_literal("null") && close(node);
@@ -142,7 +154,8 @@ class Reader {
     return close(node);
   }
 
-  bool read_array(JsonNode& node, int depth) {
+  // @param item_open  set while an item's first byte was read and the item is not complete
+  bool read_array(JsonNode& node, int depth, bool& item_open) {
     node.kind = JsonNode::Kind::kArray;
     ++at_;
     for (bool first = true;; first = false) {
@@ -153,12 +166,19 @@ class Reader {
         ++at_;
         if (!skip_space()) return false;
       }
-      JsonNode item;
-      if (!read_value(item, depth + 1)) return false;
-      node.items.push_back(std::move(item));
+      if (!read_item(node, depth + 1, item_open)) return false;
     }
     ++at_;
     return close(node);
+  }
+
+  bool read_item(JsonNode& array, int depth, bool& item_open) {
+    item_open = is_first_of_value(peek());
+    JsonNode item;
+    if (!read_value(item, depth)) return false;
+    array.items.push_back(std::move(item));
+    item_open = false;
+    return true;
   }
 
   bool read_string(std::string& text) {
@@ -281,14 +301,18 @@ class Reader {
 
   std::string_view bytes_;
   bool end_is_violation_;
-  size_t at_ = 0;
+  size_t at_;
   ParseStatus status_ = ParseStatus::kMalformed;
 };
 
 }  // namespace
 
 JsonDocument read_json_object(std::string_view bytes, bool end_is_violation) {
-  return Reader(bytes, end_is_violation).read();
+  return Reader(bytes, end_is_violation).read_top_object();
+}
+
+JsonDocument read_json_list(std::string_view bytes, bool end_is_violation, size_t begin) {
+  return Reader(bytes, end_is_violation, begin).read_top_list();
 }
 
 }  // namespace rematch

@@ -26,12 +26,12 @@ struct JsonNode {
   std::vector<JsonNode> items;    ///< elements of an array, values of an object
 };
 
-/// The top-level object of a text that may be truncated or malformed anywhere.
+/// The top level of a text that may be truncated or malformed anywhere.
 struct JsonDocument {
   ParseStatus status = ParseStatus::kMalformed;
   std::optional<size_t> open_end;  ///< offset after the opening brace, once it was read
   JsonNode top;                    ///< complete entries only
-  /// an entry's opening quote has been read, and the entry is not complete
+  /// an entry's first byte (a member's opening quote) has been read, and the entry is not complete
   bool entry_open = false;
 };
 
@@ -42,5 +42,10 @@ struct JsonDocument {
 /// @param end_is_violation  what follows the last byte is a violation, not the end of the input
 /// Never throws. Cost: linear.
 JsonDocument read_json_object(std::string_view bytes, bool end_is_violation);
+
+/// Reads a top-level array as read_json_object() reads an object; a top-level object is read as an
+/// array of one. `open_end` stays empty. @param begin  where reading starts; offsets count from the
+/// first of `bytes`
+JsonDocument read_json_list(std::string_view bytes, bool end_is_violation, size_t begin);
 
 }  // namespace rematch

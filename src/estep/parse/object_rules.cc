@@ -32,7 +32,7 @@ bool legal_count(GeometryKind kind, size_t count) {
   return kind == GeometryKind::kBbox2d ? count == 4 : count >= 6 && count % 2 == 0;
 }
 
-// Fills geometry and coord_token_indices; false when a string is anything but one coord token.
+// Fills geometry and coord_tokens; false when a string is anything but one coord token.
 bool read_geometry(GeometryKind kind, const JsonNode& value, const ResponseTokens& response,
                    ParsedObject& object) {
   const auto strings = coordinate_strings(value);
@@ -46,7 +46,7 @@ bool read_geometry(GeometryKind kind, const JsonNode& value, const ResponseToken
                   : response.coord_vocab.bin_of(response.token_ids[static_cast<size_t>(token)]);
     if (bin < 0) return false;
     object.geometry.bins.push_back(bin);
-    object.coord_token_indices.push_back(token);
+    object.coord_tokens.push_back({token, token + 1});
   }
   return true;
 }

@@ -2,7 +2,11 @@
 #include <algorithm>
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <vector>
+
+#include "flow/parsed.h"
+#include "text/tokenizer.h"
 
 namespace rematch {
 
@@ -10,6 +14,11 @@ namespace rematch {
 struct TokenBytes {
   std::string bytes;
   std::vector<size_t> ends;  ///< offset after each token; ascending
+
+  void append(std::string_view token) {
+    bytes += token;
+    ends.push_back(bytes.size());
+  }
 
   size_t begin_of(size_t token) const { return token == 0 ? 0 : ends[token - 1]; }
 
@@ -20,6 +29,23 @@ struct TokenBytes {
     if (found == ends.end() || *found != end) return -1;
     const size_t token = static_cast<size_t>(found - ends.begin());
     return begin_of(token) == begin ? static_cast<int>(token) : -1;
+  }
+
+  /// The tokens that overlap bytes [begin, end); begin < end ≤ bytes.size(). Cost: O(log tokens).
+  TokenSpan overlapping(size_t begin, size_t end) const {
+    const auto first = std::upper_bound(ends.begin(), ends.end(), begin);
+    const auto last = std::lower_bound(first, ends.end(), end);
+    return {static_cast<int>(first - ends.begin()), static_cast<int>(last - ends.begin()) + 1};
+  }
+
+  /// The bytes of a response up to its first id without a token, which is a violation at its place.
+  static TokenBytes of_response(const std::vector<TokenId>& token_ids, const Tokenizer& tokenizer) {
+    TokenBytes tokens;
+    for (const TokenId id : token_ids) {
+      if (!tokenizer.has_token(id)) break;
+      tokens.append(tokenizer.token_bytes(id));
+    }
+    return tokens;
   }
 };
 

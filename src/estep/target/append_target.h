@@ -24,6 +24,6 @@ std::vector<PairTarget> pair_targets(const TargetInput& input, const TargetSetti
 /// @param targets  pair_targets(); those without bins are excluded and their ground truth is
 /// appended
 SegmentResult append_missing(const TargetInput& input, const std::vector<PairTarget>& targets,
-                             const AnswerVocab& vocab);
+                             const AnswerFormat& format);
 
 }  // namespace rematch

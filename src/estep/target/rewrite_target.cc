@@ -27,7 +27,7 @@ std::vector<int> entry_order(const SegmentResult& result, size_t num_ground_trut
 
 // The ground truth's own answer; a matched prediction lends its coordinates as inputs and, in the
 // rollout's order, its place (BEHAVIOUR 7.8).
-SegmentResult rewrite_target(const TargetInput& input, const AnswerVocab& vocab,
+SegmentResult rewrite_target(const TargetInput& input, const AnswerFormat& format,
                              const TargetSettings& options) {
   SegmentResult result;
   std::vector<AnswerEntry> entries;
@@ -37,10 +37,11 @@ SegmentResult rewrite_target(const TargetInput& input, const AnswerVocab& vocab,
                                  input.parsed.status == ParseStatus::kComplete;
   for (const auto& [p, g] :
        takes_predictions ? input.matching.pairs : std::vector<std::pair<int, int>>()) {
-    const Geometry& predicted = input.parsed.objects.at(static_cast<size_t>(p)).geometry;
+    const ParsedObject& predicted = input.parsed.objects.at(static_cast<size_t>(p));
     AnswerEntry& entry = entries.at(static_cast<size_t>(g));
-    if (is_same_form(predicted, entry.shown.geometry)) {
-      entry.shown.geometry = predicted;
+    if (is_same_form(predicted.geometry, entry.shown.geometry)) {
+      entry.shown.geometry = predicted.geometry;
+      entry.written = predicted.written;
       entry.source = SlotSource::kPrefix;
       ++result.num_supervised_pairs;
     }
@@ -50,7 +51,7 @@ SegmentResult rewrite_target(const TargetInput& input, const AnswerVocab& vocab,
   std::vector<AnswerEntry> ordered;
   for (const int g : entry_order(result, entries.size(), options.rewrite_order))
     ordered.push_back(entries[static_cast<size_t>(g)]);
-  result.segment = answer_segment(input.prompt, ordered, vocab, &result.append_text);
+  result.segment = answer_segment(input.prompt, ordered, format, &result.append_text);
   return result;
 }
 

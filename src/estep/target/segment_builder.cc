@@ -35,7 +35,7 @@ Segment SegmentBuilder::finish(const std::vector<TaughtToken>& answer, TokenId i
     if (token.bin >= 0)
       segment_.add_slot(kCoordSlots, {segment_.encoded_len(), token.bin, token.source});
     segment_.token_ids.push_back(token.id);
-    segment_.labels.push_back(token.text ? token.id : kIgnoreLabel);
+    segment_.labels.push_back(token.label);
   }
   segment_.token_ids.push_back(im_end_id);
   segment_.labels.push_back(im_end_id);

@@ -1,20 +1,11 @@
 #pragma once
 #include <vector>
 
-#include "estep/target/encode_answer.h"
+#include "estep/answer/answer_format.h"
 #include "flow/rollout.h"
 #include "flow/segment.h"
 
 namespace rematch {
-
-/// What a target teaches at a token of the answer.
-struct TaughtToken {
-  TokenId id = 0;     ///< the token that is shown
-  bool text = false;  ///< cross-entropy on the token itself
-  /// ≥ 0: a coord slot with this bin (then `text` is false)
-  int bin = -1;
-  SlotSource source = SlotSource::kAppend;  ///< of the coord slot
-};
 
 /// Puts a segment together, front to back: prompt, kept prefix, taught answer, `<|im_end|>`. The
 /// one place where supervision is written.

@@ -14,10 +14,10 @@ Choices<TargetPolicyRow>& target_policies() {
   return table;
 }
 
-SegmentResult build_segment(const TargetInput& input, const AnswerVocab& vocab,
+SegmentResult build_segment(const TargetInput& input, const AnswerFormat& format,
                             const TargetSettings& options) {
   check_target_options(options);
-  return target_policies().find(options.policy).build(input, vocab, options);
+  return target_policies().find(options.policy).build(input, format, options);
 }
 
 std::vector<int> missing_indices(const std::vector<std::pair<int, int>>& pairs,

@@ -5,7 +5,7 @@
 
 #include "base/choices.h"
 #include "estep/target/coord_targets.h"
-#include "estep/target/encode_answer.h"
+#include "estep/answer/answer_format.h"
 #include "flow/parsed.h"
 #include "flow/rollout.h"
 #include "flow/segment.h"
@@ -38,7 +38,7 @@ struct SegmentResult {
 /// A way of making the segment of a sample from its rollout. The result has passed
 /// check_supervision(); the caller compares the prompt ids (check_prompt_ids) and the length
 /// (check_encoded_len).
-using TargetPolicy = SegmentResult (*)(const TargetInput& input, const AnswerVocab& vocab,
+using TargetPolicy = SegmentResult (*)(const TargetInput& input, const AnswerFormat& format,
                                        const TargetSettings& options);
 
 /// A row of the table of target policies: a new policy is its file and its row.
@@ -53,13 +53,13 @@ Choices<TargetPolicyRow>& target_policies();
 
 /// The segment that the policy of `options` makes. @throws UserError (config) for an unknown policy
 /// or options out of range
-SegmentResult build_segment(const TargetInput& input, const AnswerVocab& vocab,
+SegmentResult build_segment(const TargetInput& input, const AnswerFormat& format,
                             const TargetSettings& options);
 
 // The policies, one file each.
-SegmentResult rewrite_target(const TargetInput& input, const AnswerVocab& vocab,
+SegmentResult rewrite_target(const TargetInput& input, const AnswerFormat& format,
                              const TargetSettings& options);
-SegmentResult append_target(const TargetInput& input, const AnswerVocab& vocab,
+SegmentResult append_target(const TargetInput& input, const AnswerFormat& format,
                             const TargetSettings& options);
 
 /// Indices of the ground truths that no pair holds, ascending.

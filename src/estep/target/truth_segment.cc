@@ -8,7 +8,6 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "estep/target/segment_builder.h"
-#include "estep/target/serialize.h"
 
 namespace rematch {
 namespace {
@@ -31,43 +30,19 @@ void add_noise(std::vector<AnswerEntry>& entries, const Prompt& prompt, const In
 }  // namespace
 
 Segment answer_segment(const Prompt& prompt, const std::vector<AnswerEntry>& entries,
-                       const AnswerVocab& vocab, std::string* text) {
-  std::vector<SceneObject> shown;
-  std::vector<TaughtToken> slots;
-  for (const AnswerEntry& entry : entries) {
-    shown.push_back(entry.shown);
-    for (const int bin : entry.taught_bins) slots.push_back({.bin = bin, .source = entry.source});
-  }
-  const AnswerText answer = answer_text(shown);
-  if (text != nullptr) *text = answer.text;
-  const EncodedAnswer encoded = encode_answer(answer, *vocab.tokenizer);
-  std::vector<TaughtToken> tokens;
-  size_t next_slot = 0;
-  for (size_t i = 0; i < encoded.token_ids.size(); ++i) {
-    const TokenId id = encoded.token_ids[i];
-    TaughtToken token;
-    if (vocab.coord_vocab->bin_of(id) < 0) {
-      token.text = true;
-    } else if (!encoded.in_desc[i]) {
-      REMATCH_CHECK(next_slot < slots.size(),
-                    fmt::format("more than {} coord tokens", slots.size()));
-      token = slots[next_slot++];
-    }
-    token.id = id;
-    tokens.push_back(token);
-  }
-  REMATCH_CHECK(next_slot == slots.size(),
-                fmt::format("{} coord tokens for {} bins", next_slot, slots.size()));
-  return SegmentBuilder(prompt).finish(tokens, vocab.im_end_id);
+                       const AnswerFormat& format, std::string* text) {
+  TaughtAnswer answer = format.teach(entries, prompt);
+  if (text != nullptr) *text = std::move(answer.text);
+  return SegmentBuilder(prompt).finish(answer.tokens, format.im_end_id());
 }
 
 Segment build_ground_truth_segment(const Prompt& prompt, const std::vector<SceneObject>& objects,
-                                   const AnswerVocab& vocab, const InputNoise& noise) {
+                                   const AnswerFormat& format, const InputNoise& noise) {
   std::vector<AnswerEntry> entries;
   for (const SceneObject& object : objects)
     entries.push_back({.shown = object, .taught_bins = object.geometry.bins});
   if (noise.sigma_bins > 0) add_noise(entries, prompt, noise);
-  return answer_segment(prompt, entries, vocab);
+  return answer_segment(prompt, entries, format);
 }
 
 }  // namespace rematch

@@ -21,6 +21,8 @@ struct Family {
   /// built-in split pattern.
   std::vector<std::string> tokenizer_classes;
   std::string split_pattern;
+  /// The answer format that its published checkpoints write: a name in answer_formats()
+  std::string stock_answer_format;
 };
 
 /// The known families, built-in ones first.
@@ -32,5 +34,9 @@ void register_family(Family family);
 /// Reads and checks DIR/config.json. @throws UserError (data) for an unknown family, and as
 /// Family::describe
 ModelDescription describe_model(const std::string& model_dir);
+
+/// The stock answer format of the family of DIR/config.json. @throws UserError (data) as
+/// describe_model
+std::string stock_answer_format(const std::string& model_dir);
 
 }  // namespace rematch

@@ -39,6 +39,22 @@ const Family& family_of(JsonFields root, JsonOrigin origin) {
                    model_type.empty() ? "absent" : fmt::format("\"{}\"", model_type));
 }
 
+struct ConfigFile {
+  explicit ConfigFile(const std::string& model_dir) {
+    require_model_dir(model_dir);
+    origin.path = join_path(model_dir, "config.json");
+    config = read_json_file(origin.path);
+  }
+  const Family& family() const { return family_of(JsonFields(config, origin), origin); }
+
+  JsonOrigin origin{
+      .path = "",
+      .error = "{} in config.json is invalid",
+      .fix = "use a checkpoint of a supported model with the config.json that came with it",
+      .null_is_absent = true};
+  Json config;
+};
+
 }  // namespace
 
 const std::vector<Family>& families() { return table(); }
@@ -46,15 +62,12 @@ const std::vector<Family>& families() { return table(); }
 void register_family(Family family) { table().push_back(std::move(family)); }
 
 ModelDescription describe_model(const std::string& model_dir) {
-  require_model_dir(model_dir);
-  const std::string path = join_path(model_dir, "config.json");
-  const Json config = read_json_file(path);
-  const JsonOrigin origin{
-      .path = path,
-      .error = "{} in config.json is invalid",
-      .fix = "use a checkpoint of a supported model with the config.json that came with it",
-      .null_is_absent = true};
-  return family_of(JsonFields(config, origin), origin).describe(config, origin);
+  const ConfigFile file(model_dir);
+  return file.family().describe(file.config, file.origin);
+}
+
+std::string stock_answer_format(const std::string& model_dir) {
+  return ConfigFile(model_dir).family().stock_answer_format;
 }
 
 }  // namespace rematch

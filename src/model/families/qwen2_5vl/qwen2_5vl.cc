@@ -185,7 +185,8 @@ Family qwen2_5vl_family() {
           .architectures = {"Qwen2_5_VLForConditionalGeneration"},
           .describe = describe,
           .tokenizer_classes = qwen2_tokenizer_classes(),
-          .split_pattern = qwen2_split_pattern()};
+          .split_pattern = qwen2_split_pattern(),
+          .stock_answer_format = "qwen2_5_json"};
 }
 
 }  // namespace rematch

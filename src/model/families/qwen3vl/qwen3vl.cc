@@ -172,7 +172,8 @@ Family qwen3vl_family() {
           .architectures = {"Qwen3VLForConditionalGeneration"},
           .describe = describe,
           .tokenizer_classes = qwen2_tokenizer_classes(),
-          .split_pattern = qwen2_split_pattern()};
+          .split_pattern = qwen2_split_pattern(),
+          .stock_answer_format = "qwen_json"};
 }
 
 }  // namespace rematch

@@ -1,4 +1,4 @@
-#include "estep/target/serialize.h"
+#include "estep/answer/coord_token_text.h"
 
 #include <fmt/core.h>
 
@@ -27,7 +27,7 @@ void write_object(const SceneObject& object, int64_t index, AnswerText& answer) 
   const std::string desc = python_json_string(object.desc);
   const size_t begin = answer.text.size() + 1;
   answer.text += desc;
-  answer.desc_values.push_back({begin, answer.text.size() - 1});
+  answer.marks.push_back({begin, answer.text.size() - 1});
   answer.text += fmt::format(", \"{}\": ", geometry_key(object.geometry.kind));
   write_geometry(object.geometry, answer.text);
   answer.text += '}';
@@ -56,22 +56,6 @@ AnswerText append_text(const std::vector<SceneObject>& missing, int64_t first_in
   write_objects(missing, first_index, answer);
   answer.text += '}';
   return answer;
-}
-
-AnswerText normalized(const AnswerText& answer) {
-  // Quotes around a desc neither compose nor reorder, so piece by piece equals the whole.
-  AnswerText result;
-  const std::string_view text = answer.text;
-  size_t at = 0;
-  for (const ByteSpan& span : answer.desc_values) {
-    result.text += normalize_nfc(text.substr(at, span.begin - at));
-    const size_t begin = result.text.size();
-    result.text += normalize_nfc(text.substr(span.begin, span.end - span.begin));
-    result.desc_values.push_back({begin, result.text.size()});
-    at = span.end;
-  }
-  result.text += normalize_nfc(text.substr(at));
-  return result;
 }
 
 }  // namespace rematch
