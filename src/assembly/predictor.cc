@@ -12,7 +12,7 @@
 #include "base/file.h"
 #include "base/out_of_resources.h"
 #include "checkpoint/peft.h"
-#include "estep/object_score.h"
+#include "estep/answer/object_score.h"
 #include "model/adapter.h"
 #include "resume/resume.h"
 #include "rollout/generation_scope.h"

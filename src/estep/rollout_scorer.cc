@@ -4,7 +4,7 @@
 
 #include "estep/match/match_policy.h"
 #include "estep/match/observe_matching.h"
-#include "estep/object_score.h"
+#include "estep/answer/object_score.h"
 #include "estep/target/segment_checks.h"
 
 namespace rematch {

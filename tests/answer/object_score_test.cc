@@ -1,4 +1,4 @@
-#include "estep/object_score.h"
+#include "estep/answer/object_score.h"
 
 #include <gtest/gtest.h>
 
