@@ -66,7 +66,10 @@ TEST(Confidence, PredictWritesItAndLeavesOutWhatIsBelowTheLeast) {
 
 TEST(Confidence, IsTheSameInRolloutsSamplesAndPredictions) {
   test::Program program;
-  const std::string config = program.config() + " --set model.model=" + demo_model() +
+  const std::string config = program.config(
+                                 "template: {system: List the objects as JSON.}\n"
+                                 "custom: {user_prompt: Find every shape.}\n") +
+                             " --set model.model=" + demo_model() +
                              " --set custom.extra.rollout_matching.max_new_tokens=100";
   const test::ProcessResult evaluated = program.run("eval " + config);
   ASSERT_EQ(evaluated.exit_code, 0) << evaluated.err;
