@@ -4,7 +4,7 @@ rollout_generate.py golden            rewrites tests/golden/rollout_model and te
 rollout_generate.py live OUT [SEED]   writes another checkpoint to OUT/model and its answers to OUT/generate.json (for the live test)
 
 The answers file: prompts (token ids with expanded image pads, grids), the number of new tokens and, by repetition penalty, the generated
-ids of each prompt, decoded alone and without a stop token. Those without penalty are also decoded as one left-padded batch and must be the
+ids of each prompt, decoded alone and without a stop token, and their log-probabilities under the raw logits (`logprobs`). Those without penalty are also decoded as one left-padded batch and must be the
 same (with a penalty transformers penalises the padding too). Pixels are not stored: row i, column k of image number m (counted over all
 prompts) is
 (((i + 1000·m)·7919 + k·104729 + ((i + 1000·m)·k) % 251) % 256 − 127.5) / 127.5.
@@ -60,7 +60,8 @@ def pixels(number, num_rows):
 
 
 def generate(model, chosen, images, penalty):
-    """Answers of several prompts as one left-padded batch, and the smallest gap between the two best scores over the largest."""
+    """Answers of several prompts as one left-padded batch, the log-probabilities of their tokens, and the smallest gap between the two best
+    scores over the largest."""
     longest = max(len(ids) for ids, _ in chosen)
     rows = torch.tensor([[IDS["endoftext"]] * (longest - len(ids)) + ids for ids, _ in chosen])
     mask = torch.tensor([[0] * (longest - len(ids)) + [1] * len(ids) for ids, _ in chosen])
@@ -69,12 +70,14 @@ def generate(model, chosen, images, penalty):
     if grids:
         inputs.update(image_grid_thw=torch.tensor(grids), pixel_values=torch.cat(images))
     out = model.generate(**inputs, max_new_tokens=NEW_TOKENS, do_sample=False, repetition_penalty=penalty, pad_token_id=IDS["endoftext"],
-                         output_scores=True, return_dict_in_generate=True)
+                         output_scores=True, output_logits=True, return_dict_in_generate=True)
     gap = 1.0
     for scores in out.scores:
         best = scores.topk(2).values
         gap = min(gap, ((best[:, 0] - best[:, 1]) / scores.abs().amax(1)).min().item())
-    return out.sequences[:, longest:].tolist(), gap
+    ids = out.sequences[:, longest:]
+    logprobs = torch.stack(out.logits, 1).float().log_softmax(-1).gather(-1, ids[..., None])[..., 0]
+    return ids.tolist(), logprobs.tolist(), gap
 
 
 def answers(directory, path, min_gap):
@@ -84,17 +87,18 @@ def answers(directory, path, min_gap):
     for _, grids in all_prompts:
         images.append([pixels(number + i, t * h * w) for i, (t, h, w) in enumerate(grids)])
         number += len(grids)
-    greedy = {}
+    greedy, logprobs = {}, {}
     for penalty in (1.0, 1.3):
         alone = [generate(model, [prompt], images[i], penalty) for i, prompt in enumerate(all_prompts)]
-        greedy[f"{penalty}"] = [ids[0] for ids, _ in alone]
-        gap = min(gap for _, gap in alone)
-        print(f"penalty {penalty}: {[len(set(ids[0])) for ids, _ in alone]} different ids, smallest gap {gap:.2e}")
+        greedy[f"{penalty}"] = [ids[0] for ids, _, _ in alone]
+        logprobs[f"{penalty}"] = [[round(value, 7) for value in row[0]] for _, row, _ in alone]
+        gap = min(gap for _, _, gap in alone)
+        print(f"penalty {penalty}: {[len(set(ids[0])) for ids, _, _ in alone]} different ids, smallest gap {gap:.2e}")
         assert gap > min_gap, "another seed: two logits nearly tie"
-    batch, _ = generate(model, all_prompts, [image for row in images for image in row], 1.0)
+    batch, _, _ = generate(model, all_prompts, [image for row in images for image in row], 1.0)
     assert batch == greedy["1.0"], "transformers' own batch differs from one by one"
     stored = [dict(token_ids=ids, grids=grids) for ids, grids in all_prompts]
-    path.write_text(json.dumps(dict(prompts=stored, new_tokens=NEW_TOKENS, greedy=greedy)) + "\n")
+    path.write_text(json.dumps(dict(prompts=stored, new_tokens=NEW_TOKENS, greedy=greedy, logprobs=logprobs)) + "\n")
 
 
 if __name__ == "__main__":

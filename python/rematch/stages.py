@@ -89,6 +89,7 @@ class Scene(TypedDict, total=False):
     """Answer and truth of an image; lines of an evaluation's samples.jsonl are such."""
 
     predictions: Sequence[SceneObject]  # in the order of the answer
+    scores: Sequence[float]  # of the predictions, 0..1; may be absent
     ground_truth: Sequence[SceneObject]
     width: int  # pixels
     height: int
@@ -165,6 +166,9 @@ def evaluate(scenes: Sequence[Scene], *, label_match: Optional[str] = None, matc
              candidate_top_k: Optional[int] = None, maskiou_gate: Optional[float] = None, maskiou_resolution: Optional[int] = None,
              fp_cost: Optional[float] = None, fn_cost: Optional[float] = None) -> Dict[str, Any]:
     """Scores answers as `rematch eval` does, under its names: eval_rollout_f1, coco_ap, per_class, … (docs/metrics.md).
+
+    COCO's AP and AR rank predictions by their scores. Unless every scene with predictions has scores, the order of the answers stands in,
+    and `coco_ranking` is "order" instead of "score".
 
     Args:
         scenes: an image each.

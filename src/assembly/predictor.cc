@@ -13,6 +13,7 @@
 #include "base/out_of_resources.h"
 #include "checkpoint/image_area.h"
 #include "checkpoint/peft.h"
+#include "estep/answer/object_score.h"
 #include "model/adapter.h"
 #include "resume/resume.h"
 #include "rollout/generation_scope.h"
@@ -153,6 +154,7 @@ void Predictor::answer(const std::vector<Prompt>& prompts,
         session_->format->parse(rollouts[i].response_token_ids, stop_ids_, prompts[i]);
     Prediction& one = *predictions[i];
     one.objects = scene_of(parsed.objects);
+    one.scores = object_scores(parsed.objects, rollouts[i].token_logprobs);
     one.status = parsed.status;
     one.dropped_invalid = parsed.dropped_invalid;
     one.text = session_->tokenizer->decode_bytes(rollouts[i].response_token_ids);

@@ -28,6 +28,7 @@ struct Prediction {
   std::string path;
   int width_px = 0, height_px = 0;
   std::vector<SceneObject> objects;  ///< in the order of the answer
+  std::vector<double> scores;        ///< of the objects (BEHAVIOUR 20.2); empty = none
   ParseStatus status = ParseStatus::kMalformed;
   int dropped_invalid = 0;  ///< entries of the answer that are not objects
   std::string text;         ///< the answer as written

@@ -67,7 +67,7 @@ void tell(EvaluationResult evaluated, const CocoEvaluator& coco,
   json["model"] = settings.model.directory;
   json["num_samples"] = session.val_data->size();
   json["eval_set"] = evaluated.eval_set;
-  if (files) files->add_to(json, coco_scores);
+  if (files) files->add_to(json, coco, coco_scores);
   const std::string path = settings.output.run_dir + "/eval_results.json";
   write_file_atomic(path, python_json(json, 2) + "\n");
   if (files) files->write(json);
@@ -75,6 +75,9 @@ void tell(EvaluationResult evaluated, const CocoEvaluator& coco,
   if (files) {
     terminal.table(breakdown_table("class", json["per_class"]));
     terminal.table(breakdown_table("objects", json["per_count"]));
+    if (!coco.ranks_by_score())
+      terminal.say(
+          "COCO's scores rank by the order of the answers: this backend gives no probabilities");
   }
   terminal.say("wrote " + path +
                (files ? ", " + files->result_path() + " and files next to it" : ""));
@@ -121,11 +124,12 @@ int run_eval(const RunArguments& arguments) {
   const Session& session = *prepared;
   CocoEvaluator coco;
   const auto add = [&](const ScoredRollout& one) {
-    const auto boxes = [&](const std::vector<SceneObject>& objects) {
+    const auto boxes = [&](const std::vector<SceneObject>& objects,
+                           const std::vector<double>& scores) {
       return labelled_boxes(objects, one.sample->width_px, one.sample->height_px,
-                            rollouts.val_scorer->options().labels);
+                            rollouts.val_scorer->options().labels, scores);
     };
-    coco.add(boxes(one.ground_truth), boxes(scene_of(one.parsed.objects)));
+    coco.add(boxes(one.ground_truth, {}), boxes(scene_of(one.parsed.objects), one.scores));
     files->add(one);
   };
   run_phase(group, "evaluate", [&] {

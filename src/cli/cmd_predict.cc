@@ -33,6 +33,7 @@ struct PredictArguments {
   PredictorOptions predictor;
   std::vector<std::string> inputs;
   std::string system, user, draw_dir, out, format = "jsonl";
+  double min_score = 0;
 };
 
 /// Bounding box in pixels: left, top, right, bottom.
@@ -59,11 +60,13 @@ std::string jsonl_line(const Prediction& one) {
   json["width"] = one.width_px;
   json["height"] = one.height_px;
   json["objects"] = Json::array();
-  for (const SceneObject& object : one.objects) {
+  for (size_t k = 0; k < one.objects.size(); ++k) {
+    const SceneObject& object = one.objects[k];
     Json entry;
     entry["desc"] = object.desc;
     entry[geometry_key(object.geometry.kind)] = object.geometry.bins;
     entry["box_px"] = box_px(object.geometry, one);
+    if (!one.scores.empty()) entry["score"] = one.scores[k];
     json["objects"].push_back(std::move(entry));
   }
   json["status"] = parse_status_name(one.status);
@@ -72,8 +75,22 @@ std::string jsonl_line(const Prediction& one) {
   return python_json(json) + "\n";
 }
 
-/// A COCO file of the predictions, without the images that cannot be read; the k-th of an answer
-/// has the score 1 − k/1000.
+/// Leaves out the objects below a score. Does nothing without scores.
+void keep_certain(Prediction& one, double min_score) {
+  std::vector<SceneObject> objects;
+  std::vector<double> scores;
+  for (size_t k = 0; k < one.scores.size(); ++k) {
+    if (one.scores[k] < min_score) continue;
+    objects.push_back(std::move(one.objects[k]));
+    scores.push_back(one.scores[k]);
+  }
+  if (one.scores.empty()) return;
+  one.objects = std::move(objects);
+  one.scores = std::move(scores);
+}
+
+/// A COCO file of the predictions, without the images that cannot be read; without scores the k-th
+/// of an answer has 1 − k/1000.
 std::string coco_document(const std::vector<Prediction>& predictions) {
   std::set<std::string> labels;
   for (const Prediction& one : predictions) {
@@ -101,7 +118,7 @@ std::string coco_document(const std::vector<Prediction>& predictions) {
            {"bbox", {x0, y0, x1 - x0, y1 - y0}},
            {"area", (x1 - x0) * (y1 - y0)},
            {"iscrowd", 0},
-           {"score", 1.0 - static_cast<double>(k) / 1000.0}});
+           {"score", one.scores.empty() ? 1.0 - static_cast<double>(k) / 1000.0 : one.scores[k]}});
     }
   }
   return python_json(json) + "\n";
@@ -110,8 +127,11 @@ std::string coco_document(const std::vector<Prediction>& predictions) {
 void draw(const Prediction& one, const std::string& directory, size_t index) {
   const Image image = load_image(one.path);
   std::vector<DrawnObject> objects;
-  for (const SceneObject& object : one.objects)
-    objects.push_back({object.geometry, object.desc, kPredictionColor});
+  for (size_t k = 0; k < one.objects.size(); ++k) {
+    const SceneObject& object = one.objects[k];
+    objects.push_back(
+        {object.geometry, scored_label(object.desc, one.scores, k), kPredictionColor});
+  }
   const int side = std::clamp(std::max(image.width_px, image.height_px), 256, kDrawnSidePx);
   const std::string stem = std::filesystem::path(one.path).stem().string();
   write_file_atomic(fmt::format("{}/{:04}_{}.png", directory, index, stem),
@@ -161,6 +181,7 @@ int run_predict(PredictArguments& arguments) {
         images.begin() +
             static_cast<std::ptrdiff_t>(std::min(images.size(), begin + kImagesTogether)));
     for (Prediction& one : predictor.predict(batch)) {
+      keep_certain(one, arguments.min_score);
       if (!arguments.draw_dir.empty() && !one.unreadable) draw(one, arguments.draw_dir, all.size());
       if (arguments.format == "jsonl") write(jsonl_line(one));
       all.push_back(std::move(one));
@@ -200,6 +221,11 @@ std::vector<Command> add_predict_command(CLI::App& app) {
       ->add_option("--format", arguments->format,
                    "jsonl: one line for each image; coco: one COCO document with scores")
       ->check(CLI::IsMember({"jsonl", "coco"}))
+      ->capture_default_str();
+  predict
+      ->add_option("--min-score", arguments->min_score,
+                   "leave out objects below this score, from 0 to 1")
+      ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
   predict->add_option(
       "--out", arguments->out,

@@ -34,12 +34,15 @@ Json line_of(const ScoredRollout& one, const Session& session) {
   line["finish_reason"] = finish_reason_name(one.rollout.finish_reason);
   line["prompt_token_ids"] = one.rollout.prompt_token_ids;
   line["response_token_ids"] = one.rollout.response_token_ids;
+  if (!one.rollout.token_logprobs.empty() || one.rollout.response_token_ids.empty())
+    line["token_logprobs"] = one.rollout.token_logprobs;
   line["status"] = parse_status_name(one.parsed.status);
   line["dropped_invalid"] = one.parsed.dropped_invalid;
   line["prefix_text"] = one.parsed.prefix_text;
   line["predictions"] = Json::array();
   for (const ParsedObject& object : one.parsed.objects)
     line["predictions"].push_back(object_json(object.desc, object.geometry));
+  if (!one.scores.empty()) line["scores"] = one.scores;
   line["ground_truth"] = Json::array();
   for (const SceneObject& object : one.ground_truth)
     line["ground_truth"].push_back(object_json(object.desc, object.geometry));

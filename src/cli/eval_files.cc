@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "estep/match/maskiou.h"
 #include "evaluate/breakdown_json.h"
+#include "evaluate/confidence.h"
 #include "text/lossy.h"
 
 namespace rematch {
@@ -65,6 +66,7 @@ void EvalFiles::add(const ScoredRollout& one) {
   line["height"] = one.sample->height_px;
   line["status"] = parse_status_name(one.parsed.status);
   line["predictions"] = objects_json(predictions);
+  if (!one.scores.empty()) line["scores"] = one.scores;
   line["ground_truth"] = objects_json(one.ground_truth);
   line["pairs"] = Json::array();
   line["named_right"] = Json::array();
@@ -77,11 +79,13 @@ void EvalFiles::add(const ScoredRollout& one) {
   images_.push_back(*one.sample);
   truths_.push_back(one.ground_truth);
   predictions_.push_back(predictions);
+  scores_.push_back(one.scores);
 }
 
-void EvalFiles::add_to(Json& result, const CocoResult& coco) const {
-  result["per_class"] = per_class_json(breakdown_, coco);
+void EvalFiles::add_to(Json& result, const CocoEvaluator& coco, const CocoResult& found) const {
+  result["per_class"] = per_class_json(breakdown_, found);
   result["per_count"] = per_count_json(breakdown_);
+  add_confidence(result, coco, breakdown_);
   const std::string name = std::filesystem::path(base_).filename().string();
   result["files"] = {{"samples", name + ".samples.jsonl"},
                      {"predictions", name + ".predictions.json"},
@@ -123,10 +127,11 @@ void EvalFiles::write(const Json& result) const {
                                       {"iscrowd", 0}});
     }
     for (size_t k = 0; k < predictions_[i].size(); ++k) {
-      found.push_back({{"image_id", sample.sample_id},
-                       {"category_id", category_of(predictions_[i][k])},
-                       {"bbox", box_json(predictions_[i][k].geometry, sample)},
-                       {"score", 1.0 - static_cast<double>(k) / 1000.0}});
+      found.push_back(
+          {{"image_id", sample.sample_id},
+           {"category_id", category_of(predictions_[i][k])},
+           {"bbox", box_json(predictions_[i][k].geometry, sample)},
+           {"score", scores_[i].empty() ? 1.0 - static_cast<double>(k) / 1000.0 : scores_[i][k]}});
     }
   }
   write_file_atomic(result_path(), python_json(result, 2) + "\n");

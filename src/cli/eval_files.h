@@ -18,8 +18,9 @@ class EvalFiles {
   /// Takes the scored rollout of a sample.
   void add(const ScoredRollout& one);
 
-  /// Adds the tables `per_class` and `per_count` and the names of the other files to the result.
-  void add_to(Json& result, const CocoResult& coco) const;
+  /// Adds the tables `per_class` and `per_count`, what follows from scores (add_confidence) and the
+  /// names of the other files to the result. @param found  of `coco`
+  void add_to(Json& result, const CocoEvaluator& coco, const CocoResult& found) const;
 
   /// Writes NAME.json (the result), NAME.samples.jsonl (truth, answer and pairs of each sample),
   /// NAME.predictions.json (COCO's results format) and NAME.truth.json (the COCO annotations that
@@ -36,6 +37,7 @@ class EvalFiles {
   std::string samples_;
   std::vector<Sample> images_;
   std::vector<std::vector<SceneObject>> truths_, predictions_;
+  std::vector<std::vector<double>> scores_;  ///< of predictions_; empty = none
 };
 
 }  // namespace rematch

@@ -1,5 +1,7 @@
 #include "draw/panel.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -68,6 +70,11 @@ std::string shorten(const std::string& text, int width_px) {
 }
 
 }  // namespace
+
+std::string scored_label(const std::string& name, const std::vector<double>& scores,
+                         size_t object) {
+  return scores.empty() ? name : fmt::format("{} {:.2f}", name, scores.at(object));
+}
 
 std::vector<Point> vertices_px(const Geometry& geometry, int width_px, int height_px) {
   const auto at = [&](size_t x, size_t y) {

@@ -15,6 +15,9 @@ struct DrawnObject {
   Rgb color = kTruthColor;
 };
 
+/// The name of an object, with its score to two digits where there are scores.
+std::string scored_label(const std::string& name, const std::vector<double>& scores, size_t object);
+
 /// Vertices of a geometry in pixels of an image of this size; a box has four.
 std::vector<Point> vertices_px(const Geometry& geometry, int width_px, int height_px);
 

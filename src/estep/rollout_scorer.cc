@@ -4,6 +4,7 @@
 
 #include "estep/match/match_policy.h"
 #include "estep/match/observe_matching.h"
+#include "estep/answer/object_score.h"
 #include "estep/target/segment_checks.h"
 
 namespace rematch {
@@ -56,6 +57,7 @@ void RolloutScorer::parse(ScoredRollout& one, MetricsBag& metrics) const {
   check_prompt_ids(one.prompt.token_ids, one.rollout.prompt_token_ids, options_.backend,
                    one.sample->where);
   one.parsed = format_.parse(one.rollout.response_token_ids, options_.stop_ids, one.prompt);
+  one.scores = object_scores(one.parsed.objects, one.rollout.token_logprobs);
 }
 
 void RolloutScorer::match(ScoredRollout& one, MetricsBag& metrics) const {

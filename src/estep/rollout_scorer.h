@@ -23,6 +23,7 @@ struct ScoredRollout {
   Prompt prompt;
   Rollout rollout;
   ParsedRollout parsed;
+  std::vector<double> scores;  ///< of parsed.objects (BEHAVIOUR 20.2); empty = the backend has none
   Matching matching;
 };
 

@@ -59,6 +59,7 @@ void Breakdown::add(const std::vector<SceneObject>& truth,
     ++of_truth.placed;
     ++of_prediction.predictions_placed;
     of_truth.placed_named += named;
+    if (!named) ++confused_[{of_truth.name, of_prediction.name}];
     ++all.placed;
     ++all.predictions_placed;
     all.placed_named += named;
@@ -72,6 +73,16 @@ std::vector<BreakdownRow> Breakdown::classes() const {
     return a.truths > b.truths;
   });
   return rows;
+}
+
+std::vector<Confusion> Breakdown::confusions(size_t most) const {
+  std::vector<Confusion> all;
+  for (const auto& [names, count] : confused_)
+    all.push_back({names.first, names.second, count, classes_.at(names.first).placed});
+  std::stable_sort(all.begin(), all.end(),
+                   [](const Confusion& a, const Confusion& b) { return a.count > b.count; });
+  if (all.size() > most) all.resize(most);
+  return all;
 }
 
 std::vector<BreakdownRow> Breakdown::counts() const {

@@ -29,6 +29,13 @@ struct BreakdownRow {
   double f1() const;      ///< whatever the label
 };
 
+/// Matched truths of one name that were called another.
+struct Confusion {
+  std::string truth, prediction;
+  int64_t count = 0;
+  int64_t placed = 0;  ///< matched truths of that name, whatever they were called
+};
+
 /// Scores of an evaluation by class and by the number of objects in the image.
 class Breakdown {
  public:
@@ -39,6 +46,8 @@ class Breakdown {
 
   /// Classes of the truth and of the answers, most truths first.
   std::vector<BreakdownRow> classes() const;
+  /// The most frequent confusions first. @param most  how many
+  std::vector<Confusion> confusions(size_t most) const;
   /// Ranges of object counts that occur, ascending.
   std::vector<BreakdownRow> counts() const;
 
@@ -46,6 +55,7 @@ class Breakdown {
   LabelMatch labels_;
   std::map<std::string, BreakdownRow> classes_;
   std::map<size_t, BreakdownRow> counts_;
+  std::map<std::pair<std::string, std::string>, int64_t> confused_;  ///< (truth, prediction)
 };
 
 }  // namespace rematch

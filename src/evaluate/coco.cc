@@ -51,12 +51,26 @@ void CocoEvaluator::add(const std::vector<LabelledBox>& truths,
                         const std::vector<LabelledBox>& predictions) {
   const int64_t image = num_images_++;
   for (const LabelledBox& box : truths)
-    classes_[box.label][image].truths.push_back({box.x, box.y, box.w, box.h, 0});
+    classes_[box.label][image].truths.push_back({box.x, box.y, box.w, box.h});
   for (size_t k = 0; k < predictions.size(); ++k) {
     const LabelledBox& box = predictions[k];
     classes_[box.label][image].predictions.push_back(
-        {box.x, box.y, box.w, box.h, 1.0 - static_cast<double>(k) / 1000.0});
+        {box.x, box.y, box.w, box.h, box.score.value_or(0), 1.0 - static_cast<double>(k) / 1000.0});
+    all_scored_ = all_scored_ && box.score.has_value();
   }
+}
+
+// The scenes of a class with their predictions best first, and their final score in `score`.
+std::vector<CocoEvaluator::Scene> CocoEvaluator::ranked_scenes(
+    const std::map<int64_t, Scene>& scenes) const {
+  std::vector<Scene> ranked;
+  for (const auto& [image, scene] : scenes) {
+    std::vector<Box>& predictions = ranked.emplace_back(scene).predictions;
+    for (Box& box : predictions) box.score = all_scored_ ? box.score : box.order;
+    std::stable_sort(predictions.begin(), predictions.end(),
+                     [](const Box& a, const Box& b) { return a.score > b.score; });
+  }
+  return ranked;
 }
 
 // Truths of another size are ignored: they may take a prediction that nothing else wants, which
@@ -101,6 +115,13 @@ void CocoEvaluator::match_scene(const Scene& scene, int size, std::vector<Ranked
   }
 }
 
+void CocoEvaluator::rank(const std::vector<Scene>& scenes, int size, std::vector<Ranked>& found,
+                         int64_t& num_truths) {
+  for (const Scene& scene : scenes) match_scene(scene, size, found, num_truths);
+  std::stable_sort(found.begin(), found.end(),
+                   [](const Ranked& a, const Ranked& b) { return a.score > b.score; });
+}
+
 namespace {
 
 /// Precision at the recall thresholds, and the recall in the end.
@@ -132,15 +153,13 @@ Curve curve_of(const std::vector<bool>& hits, int64_t num_truths) {
 
 }  // namespace
 
-CocoScores CocoEvaluator::scores_of(const std::map<int64_t, Scene>& scenes) {
+CocoScores CocoEvaluator::scores_of(const std::vector<Scene>& scenes) {
   CocoScores scores;
   for (int size = 0; size < kNumSizes; ++size) {
     std::vector<Ranked> found;
     int64_t num_truths = 0;
-    for (const auto& [image, scene] : scenes) match_scene(scene, size, found, num_truths);
+    rank(scenes, size, found, num_truths);
     if (num_truths == 0) continue;
-    std::stable_sort(found.begin(), found.end(),
-                     [](const Ranked& a, const Ranked& b) { return a.score > b.score; });
     const auto curve_at = [&](size_t t, int max_predictions) {
       std::vector<bool> hits;
       for (const Ranked& one : found) {
@@ -178,7 +197,7 @@ CocoResult CocoEvaluator::scores() const {
   for (const auto& [label, scenes] : classes_) {
     const bool is_class = std::any_of(scenes.begin(), scenes.end(),
                                       [](const auto& item) { return !item.second.truths.empty(); });
-    if (is_class) all.per_class.emplace_back(label, scores_of(scenes));
+    if (is_class) all.per_class.emplace_back(label, scores_of(ranked_scenes(scenes)));
   }
   for (double CocoScores::* const score :
        {&CocoScores::ap, &CocoScores::ap50, &CocoScores::ap75, &CocoScores::ap_small,
@@ -188,6 +207,23 @@ CocoResult CocoEvaluator::scores() const {
     std::vector<double> values;
     for (const auto& [label, scores] : all.per_class) values.push_back(scores.*score);
     all.*score = mean_known(values);
+  }
+  return all;
+}
+
+std::vector<RankedClass> CocoEvaluator::ranked_classes() const {
+  std::vector<RankedClass> all;
+  for (const auto& [label, scenes] : classes_) {
+    RankedClass& one = all.emplace_back(RankedClass{.label = label});
+    std::vector<Ranked> found;
+    rank(ranked_scenes(scenes), kAll, found, one.num_truths);
+    std::vector<bool> hits;
+    for (const Ranked& ranked : found) {
+      if (ranked.ignored[0]) continue;
+      one.predictions.push_back({ranked.score, ranked.hit[0]});
+      hits.push_back(ranked.hit[0]);
+    }
+    if (one.num_truths > 0) one.precision = curve_of(hits, one.num_truths).precision;
   }
   return all;
 }

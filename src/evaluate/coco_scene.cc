@@ -1,13 +1,18 @@
 #include "evaluate/coco_scene.h"
 
+#include <fmt/core.h>
+
 #include <nlohmann/json.hpp>
 
+#include "base/error.h"
 #include "estep/match/maskiou.h"
 
 namespace rematch {
 
 std::vector<LabelledBox> labelled_boxes(const std::vector<SceneObject>& objects, int width_px,
-                                        int height_px, const LabelMatch& labels) {
+                                        int height_px, const LabelMatch& labels,
+                                        const std::vector<double>& scores) {
+  REMATCH_CHECK(scores.empty() || scores.size() == objects.size(), "one score for each object");
   const double pixels_x = width_px / static_cast<double>(kNumBins),
                pixels_y = height_px / static_cast<double>(kNumBins);
   std::vector<LabelledBox> boxes;
@@ -18,7 +23,23 @@ std::vector<LabelledBox> labelled_boxes(const std::vector<SceneObject>& objects,
                      static_cast<double>(box.max_x - box.min_x) * pixels_x,
                      static_cast<double>(box.max_y - box.min_y) * pixels_y});
   }
+  for (size_t i = 0; i < scores.size(); ++i) boxes[i].score = scores[i];
   return boxes;
+}
+
+std::vector<double> read_scores(JsonFields& scene, size_t num_predictions) {
+  std::vector<double> scores;
+  if (!scene.has("scores")) return scores;
+  for (const Json& value : scene.list("scores")) {
+    const double score = value.is_number() ? value.get<double>() : -1;
+    if (!(score >= 0 && score <= 1))
+      scene.fail("scores", shown_json(value) + "; numbers from 0 to 1 are expected");
+    scores.push_back(score);
+  }
+  if (scores.size() != num_predictions)
+    scene.fail("scores",
+               fmt::format("{} scores of {} predictions", scores.size(), num_predictions));
+  return scores;
 }
 
 MetricsBag coco_metrics(const CocoScores& scores) {

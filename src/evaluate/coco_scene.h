@@ -1,7 +1,7 @@
 #pragma once
 #include <vector>
 
-#include "base/json.h"
+#include "base/json_fields.h"
 #include "base/metrics.h"
 #include "estep/match/labels.h"
 #include "evaluate/coco.h"
@@ -10,8 +10,14 @@
 namespace rematch {
 
 /// Objects by their bounding boxes in pixels of the image, labels in canonical form.
+/// @param scores  one for each object, or none
 std::vector<LabelledBox> labelled_boxes(const std::vector<SceneObject>& objects, int width_px,
-                                        int height_px, const LabelMatch& labels);
+                                        int height_px, const LabelMatch& labels,
+                                        const std::vector<double>& scores = {});
+
+/// `scores` of a scene: absent, or one from 0 to 1 for each of its predictions.
+/// @throws UserError (data) naming the scene
+std::vector<double> read_scores(JsonFields& scene, size_t num_predictions);
 
 /// The scores under the names of observe/catalog (`coco_…`).
 MetricsBag coco_metrics(const CocoScores& scores);

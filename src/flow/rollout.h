@@ -43,12 +43,15 @@ struct Rollout {
   int64_t sample_id = 0;
   std::vector<TokenId> prompt_token_ids;    ///< as the backend used them (expanded)
   std::vector<TokenId> response_token_ids;  ///< the stop token and all after it removed
+  /// log-probability of each of response_token_ids (BEHAVIOUR 20.1); empty when the backend gives
+  /// none
+  std::vector<float> token_logprobs;
   FinishReason finish_reason = FinishReason::kStop;
 
   template <typename Wire>
   friend void fields(Wire& wire, Rollout& rollout) {
     wire(rollout.sample_id, rollout.prompt_token_ids, rollout.response_token_ids,
-         rollout.finish_reason);
+         rollout.token_logprobs, rollout.finish_reason);
   }
 };
 

@@ -198,6 +198,7 @@ class StockReader {
 }  // namespace
 
 ForeignSet read_stock_files(const std::vector<std::string>& paths, const StockImport& options) {
+  check_one_file_per_split(paths, options.files);
   ForeignSet set{.splits = {}, .notes = {}, .examples = {}, .sources = paths};
   StockReader reader(options, set);
   for (const std::string& path : paths) reader.read_file(path);

@@ -134,6 +134,7 @@ void silu_mul(float* gate, const float* up, int64_t width) { table().silu_mul(ga
 void gelu_tanh(float* x, int64_t width) { table().gelu_tanh(x, width); }
 void gelu_erf(float* x, int64_t width) { table().gelu_erf(x, width); }
 void exp(const float* x, int64_t width, float* y) { table().exp(x, width, y); }
+SoftmaxSum softmax_sum(const float* x, int64_t width) { return table().softmax_sum(x, width); }
 
 void store_as(const float* x, int64_t width, Storage storage, void* out) {
   if (storage == Storage::kFloat) {

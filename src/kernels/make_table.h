@@ -29,6 +29,7 @@ constexpr KernelTable make_table() {
   table.gelu_tanh = Rows::gelu_tanh;
   table.gelu_erf = Rows::gelu_erf;
   table.exp = Rows::exp;
+  table.softmax_sum = Rows::softmax_sum;
   table.store_float = Rows::template store_as<float>;
   table.store_bfloat16 = Rows::template store_as<uint16_t>;
   table.load_float = Rows::template load_from<float>;

@@ -1,6 +1,7 @@
 #pragma once
 #include <cmath>
 #include <cstdint>
+#include <limits>
 
 #include "kernels/types.h"
 
@@ -143,6 +144,42 @@ struct RowKernels {
 
   static void exp(const float* x, int64_t width, float* y) {
     for_row(width, [&](const auto& load, const auto& store) { store(y, exp_of<V>(load(x))); });
+  }
+
+  /// Values of a block: small enough that it stays in the L1 cache between its two uses.
+  static constexpr int64_t kSoftmaxBlock = 1024;
+
+  static SoftmaxSum softmax_sum(const float* x, int64_t width) {
+    SoftmaxSum all{.largest = -std::numeric_limits<float>::infinity()};
+    const int64_t whole = width / L * L;
+    for (int64_t begin = 0; begin < whole; begin += kSoftmaxBlock) {
+      const int64_t left = whole - begin;
+      add_block(x + begin, left < kSoftmaxBlock ? left : kSoftmaxBlock, all);
+    }
+    if (whole == width) return all;
+    float rest[L];  // missing values have no weight
+    for (int64_t i = 0; i < L; ++i)
+      rest[i] = whole + i < width ? x[whole + i] : std::numeric_limits<float>::lowest();
+    add_block(rest, L, all);
+    return all;
+  }
+
+  /// @param width  a multiple of L
+  static void add_block(const float* x, int64_t width, SoftmaxSum& all) {
+    F largest = V::set1(all.largest), bad = V::zero();  // 0·x is NaN unless x is finite
+    for (int64_t i = 0; i < width; i += L) {
+      const F value = V::load(x + i);
+      largest = V::max(value, largest);
+      bad = V::fma(value, V::zero(), bad);
+    }
+    all.is_finite = all.is_finite && V::sum(bad) == 0;
+    const float before = all.largest;
+    all.largest = V::max_of(largest);
+    const F shift = V::set1(all.largest);
+    const float sum =
+        sum_of(x, width, [shift](F value, int) { return exp_of<V>(V::sub(value, shift)); });
+    if (all.largest > before) all.sum *= std::exp(static_cast<double>(before) - all.largest);
+    all.sum += sum;
   }
 
   template <class W>

@@ -25,6 +25,7 @@ struct KernelTable {
   void (*gelu_tanh)(float*, int64_t) = nullptr;
   void (*gelu_erf)(float*, int64_t) = nullptr;
   void (*exp)(const float*, int64_t, float*) = nullptr;
+  SoftmaxSum (*softmax_sum)(const float*, int64_t) = nullptr;
   void (*store_float)(const float*, int64_t, float*) = nullptr;
   void (*store_bfloat16)(const float*, int64_t, uint16_t*) = nullptr;
   void (*load_float)(const float*, int64_t, float*) = nullptr;

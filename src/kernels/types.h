@@ -45,4 +45,11 @@ struct ConstRows {
   const float* row(int64_t i) const { return data + i * stride; }
 };
 
+/// The softmax of a row is e^(x − largest) / sum.
+struct SoftmaxSum {
+  float largest = 0;
+  double sum = 0;
+  bool is_finite = true;  ///< all values are; else the rest has no meaning
+};
+
 }  // namespace rematch::kernels

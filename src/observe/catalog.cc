@@ -364,9 +364,9 @@ std::string metrics_markdown() {
       "COCO's scores (`rematch eval`) take boxes in pixels (a polygon by its bounding box), the "
       "canonical labels of the set as classes "
       "and\n"
-      "1 - k/1000 as the score of the k-th object of an answer: rollouts give no probabilities. "
-      "They equal pycocotools' on the same "
-      "boxes.\n\n"
+      "the scores of objects from their probabilities; without these (`coco_ranking`: `order`) the "
+      "k-th object of an answer has 1 - k/1000.\n"
+      "They equal pycocotools' on the same boxes.\n\n"
       "| name | unit | how | meaning |\n|---|---|---|---|\n";
   for (const MetricRow& row : kTable) {
     text += fmt::format("| `{}` | {} | {} | {} |\n", row.name, row.unit, reduction_text(row),

@@ -11,6 +11,7 @@
 #include "estep/match/observe_matching.h"
 #include "evaluate/breakdown_json.h"
 #include "evaluate/coco_scene.h"
+#include "evaluate/confidence.h"
 #include "observe/catalog.h"
 #include "stages/scene_input.h"
 
@@ -22,6 +23,7 @@ constexpr int64_t kLargestSide = 1 << 24;
 
 struct Scene {
   std::vector<SceneObject> predictions, ground_truth;
+  std::vector<double> scores;  ///< of predictions; empty = none
   int width_px = 0, height_px = 0;
   std::optional<ParseStatus> status;
 };
@@ -43,6 +45,7 @@ Scene read_scene(const Json& json, const std::string& place) {
           read_scene_objects(fields.at("ground_truth"), place + ".ground_truth", nullptr),
       .width_px = static_cast<int>(fields.integer("width", 1, kLargestSide)),
       .height_px = static_cast<int>(fields.integer("height", 1, kLargestSide))};
+  scene.scores = read_scores(fields, scene.predictions.size());
   if (fields.has("status")) scene.status = read_status(fields);
   for (const char* other : {"sample_id", "images", "pairs", "named_right"}) fields.find(other);
   fields.finish();
@@ -66,10 +69,11 @@ class SceneScores {
       at_gate.maskiou_gate = kExtraGates[i];
       matched(scene, at_gate, at_gates_[i]);
     }
-    const auto boxes = [&](const std::vector<SceneObject>& objects) {
-      return labelled_boxes(objects, scene.width_px, scene.height_px, labels_);
+    const auto boxes = [&](const std::vector<SceneObject>& objects,
+                           const std::vector<double>& scores) {
+      return labelled_boxes(objects, scene.width_px, scene.height_px, labels_, scores);
     };
-    coco_.add(boxes(scene.ground_truth), boxes(scene.predictions));
+    coco_.add(boxes(scene.ground_truth, {}), boxes(scene.predictions, scene.scores));
     breakdown_.add(scene.ground_truth, scene.predictions, matching);
   }
 
@@ -88,6 +92,7 @@ class SceneScores {
     json["coco_per_class"] = coco_per_class_json(coco);
     json["per_class"] = per_class_json(breakdown_, coco);
     json["per_count"] = per_count_json(breakdown_);
+    add_confidence(json, coco_, breakdown_);
     return json;
   }
 

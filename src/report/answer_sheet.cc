@@ -30,8 +30,11 @@ Canvas draw_truth(const JudgedSample& sample) {
 
 Canvas draw_answer(const JudgedSample& sample) {
   std::vector<DrawnObject> objects;
-  for (const SceneObject& object : sample.predictions)
-    objects.push_back({object.geometry, object.desc, kPredictionColor});
+  for (size_t i = 0; i < sample.predictions.size(); ++i) {
+    const SceneObject& object = sample.predictions[i];
+    objects.push_back(
+        {object.geometry, scored_label(object.desc, sample.scores, i), kPredictionColor});
+  }
   for (size_t i = 0; i < sample.pairs.size(); ++i)
     objects.at(static_cast<size_t>(sample.pairs[i].first)).color =
         sample.named_right.at(i) ? kRightColor : kMisnamedColor;

@@ -1,6 +1,7 @@
 #include "report/gallery.h"
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <set>
@@ -16,11 +17,14 @@ namespace {
 
 constexpr int kJpegQuality = 78;
 
-Json objects_json(const std::vector<SceneObject>& objects) {
+/// @param scores  of the objects; empty = none
+Json objects_json(const std::vector<SceneObject>& objects, const std::vector<double>& scores) {
   Json list = Json::array();
-  for (const SceneObject& object : objects)
-    list.push_back(
-        {{"desc", object.desc}, {geometry_key(object.geometry.kind), object.geometry.bins}});
+  for (size_t i = 0; i < objects.size(); ++i) {
+    const Geometry& geometry = objects[i].geometry;
+    list.push_back({{"desc", objects[i].desc}, {geometry_key(geometry.kind), geometry.bins}});
+    if (!scores.empty()) list.back()["score"] = std::round(scores[i] * 1e4) / 1e4;
+  }
   return list;
 }
 
@@ -43,11 +47,11 @@ Json collect_sample(const JudgedSample& sample, const JudgedSample* before, int 
             {"image", std::move(jpeg)},
             {"status", sample.status},
             {"f1", sample.f1_labels()},
-            {"truth", objects_json(sample.truth)},
-            {"after", objects_json(sample.predictions)}};
+            {"truth", objects_json(sample.truth, {})},
+            {"after", objects_json(sample.predictions, sample.scores)}};
   if (before != nullptr) {
     json["f1_before"] = before->f1_labels();
-    json["before"] = objects_json(before->predictions);
+    json["before"] = objects_json(before->predictions, before->scores);
   }
   return json;
 }

@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/json_fields.h"
 #include "base/text.h"
+#include "evaluate/coco_scene.h"
 
 namespace rematch {
 namespace {
@@ -33,6 +34,7 @@ JudgedSample read_sample(const Json& json, const JsonOrigin& origin) {
                       .truth = read_objects(fields, "ground_truth", origin),
                       .predictions = read_objects(fields, "predictions", origin),
                       .status = fields.text("status")};
+  sample.scores = read_scores(fields, sample.predictions.size());
   const std::vector<std::string> images = fields.texts("images");
   if (images.empty()) fields.fail("images", "expected at least one");
   sample.image_path = images.front();

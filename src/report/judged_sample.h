@@ -14,6 +14,7 @@ struct JudgedSample {
   int64_t sample_id = 0;
   std::string image_path;
   std::vector<SceneObject> truth, predictions;
+  std::vector<double> scores;              ///< of predictions; empty = none
   std::vector<std::pair<int, int>> pairs;  ///< (prediction, truth)
   std::vector<bool> named_right;           ///< of each pair
   std::string status;

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
+#include "report/confidence_view.h"
 #include "report/curves.h"
 #include "report/page.h"
 #include "report/score_table.h"
@@ -68,6 +69,12 @@ Json f1_of(const ScoreRow& row) {
   return share_of(row, "f1_labels", value_of(row, "truths") + value_of(row, "predictions"));
 }
 
+/// COCO's AP of a class; null for one that no truth has.
+Json ap_of(const ScoreRow& row) {
+  const auto found = row.values.find("coco_ap");
+  return found == row.values.end() || found->second < 0 ? Json() : Json(found->second);
+}
+
 /// A table by class or by number of objects: its header, then its rows.
 /// @param before  rows of the first evaluation, for a column with its F1; may be empty
 Json collect_rows(const char* first, const std::vector<ScoreRow>& rows,
@@ -76,6 +83,9 @@ Json collect_rows(const char* first, const std::vector<ScoreRow>& rows,
   if (rows.empty()) return table;
   table.push_back({first, "images", "truths", "answers", "recall", "named precision",
                    "named recall", "named F1"});
+  const bool with_ap = std::any_of(
+      rows.begin(), rows.end(), [](const ScoreRow& row) { return row.values.contains("coco_ap"); });
+  if (with_ap) table[0].push_back("AP");
   if (!before.empty()) table[0].push_back("named F1 before");
   for (const ScoreRow& row : rows) {
     if (table.size() > kMaxClasses) break;
@@ -85,6 +95,7 @@ Json collect_rows(const char* first, const std::vector<ScoreRow>& rows,
                               share_of(row, "recall", truths),
                               share_of(row, "precision_labels", predictions),
                               share_of(row, "recall_labels", truths), f1_of(row)});
+    if (with_ap) cells.push_back(ap_of(row));
     if (!before.empty()) {
       const auto same = std::find_if(before.begin(), before.end(),
                                      [&](const ScoreRow& one) { return one.name == row.name; });
@@ -119,6 +130,7 @@ std::string report_html(const std::vector<RunData>& runs, const GalleryOptions& 
             {"times", collect_times(runs)},
             {"classes", none},
             {"counts", none},
+            {"confidence", nullptr},
             {"gallery", nullptr},
             {"settings", none}};
   for (const RunData& run : runs) {
@@ -144,6 +156,7 @@ std::string report_html(const std::vector<RunData>& runs, const GalleryOptions& 
           {{"name", item.name}, {"value", item.value}, {"advice", item.advice}});
     data["classes"] = collect_rows("class", now.per_class, compared.per_class);
     data["counts"] = collect_rows("objects", now.per_count, compared.per_count);
+    data["confidence"] = collect_confidence(now);
     if (!now.samples_path.empty()) data["gallery"] = collect_gallery(now, before, gallery);
   }
   return fill_page(data);

@@ -74,11 +74,12 @@ function range(values, fromZero) {
   return [low, high];
 }
 
-function chart({title, runs}) {
+/** `unit`: both axes go from 0 to 1, the diagonal is drawn on demand; else x are steps and y takes the range of its values. */
+function chart({title, runs, unit = null}) {
   const width = 340, height = 190, left = 52, right = 8, top = 8, bottom = 22;
   const points = runs.flatMap(run => [...run.lines.flat(), ...run.dots]);
-  const [x0, x1] = range(points.map(point => point[0]), false);
-  const [y0, y1] = range(points.map(point => point[1]), true);
+  const [x0, x1] = unit ? [0, 1] : range(points.map(point => point[0]), false);
+  const [y0, y1] = unit ? [0, 1] : range(points.map(point => point[1]), true);
   const px = x => (left + (x - x0) / (x1 - x0) * (width - left - right)).toFixed(1);
   const py = y => (height - bottom - (y - y0) / (y1 - y0) * (height - top - bottom)).toFixed(1);
   const picture = svg('svg', {class: 'curve', viewBox: `0 0 ${width} ${height}`, role: 'img', 'aria-label': title});
@@ -87,7 +88,8 @@ function chart({title, runs}) {
       svg('text', {x: left - 5, y: Number(py(y)) + 4, 'text-anchor': 'end'}, shortNumber(y)));
   }
   picture.append(svg('text', {x: left, y: height - 6}, shortNumber(x0)),
-    svg('text', {x: width - right, y: height - 6, 'text-anchor': 'end'}, `step ${Math.round(x1)}`));
+    svg('text', {x: width - right, y: height - 6, 'text-anchor': 'end'}, unit ? unit.x : `step ${Math.round(x1)}`));
+  if (unit && unit.diagonal) picture.append(svg('path', {class: 'diagonal', d: `M${px(0)} ${py(0)}L${px(1)} ${py(1)}`}));
   runs.forEach((run, index) => picture.append(svg('g', {class: series(index)},
     ...run.lines.map(line => svg('polyline', {points: line.map(([x, y]) => `${px(x)},${py(y)}`).join(' ')})),
     ...run.dots.map(([x, y]) => svg('circle', {r: 3.2, cx: px(x), cy: py(y)})))));
@@ -113,19 +115,43 @@ function timeSplit({name, step_s: seconds, parts}) {
   return html('div', {class: 'card'}, html('b', {}, name), `: ${Number(seconds.toPrecision(3))} s a step`, bar, keys);
 }
 
+// Scores of objects --------------------------------------------------------------------------------------------------------------------
+
+function precision({ranking, curves}) {
+  const runs = curves.map(curve => ({lines: [curve.precision.map((y, i) => [i / (curve.precision.length - 1), y])], dots: []}));
+  const keys = curves.map(({name, truths}, index) => html('div', {}, legend(series(index), `${name} (${truths})`)));
+  const note = ranking === 'score' ? [] :
+    [html('p', {}, 'Ranked by the order of the answers: the backend of this evaluation gives no probabilities.')];
+  return [...note, html('div', {class: 'grid'}, chart({title: 'precision', runs, unit: {x: 'recall 1'}}),
+    html('div', {class: 'card'}, html('b', {}, 'classes (truths)'), ...keys))];
+}
+
+function calibration({error, bins}) {
+  const filled = bins.filter(bin => bin.count > 0).map(bin => [bin.score, bin.precision]);
+  const rows = bins.map((bin, i) => [`${(i / bins.length).toFixed(1)} – ${((i + 1) / bins.length).toFixed(1)}`, String(bin.count),
+    ...[bin.score, bin.precision].map(value => bin.count > 0 ? value.toFixed(3) : '-')]);
+  return [html('p', {}, 'Expected calibration error: ', html('b', {}, error.toFixed(3))), html('div', {class: 'grid'},
+    chart({title: 'share that is right', runs: [{lines: [filled], dots: filled}], unit: {x: 'score 1', diagonal: true}}),
+    html('div', {class: 'card'}, table([['score', 'objects', 'mean score', 'right'], ...rows])))];
+}
+
 // Pictures -----------------------------------------------------------------------------------------------------------------------------
 
+const highestScore = Math.max(1e-9, ...(data.gallery ? data.gallery.groups : []).flatMap(group => group.samples).flatMap(
+  sample => [...sample.after, ...(sample.before || [])]).map(object => object.score || 0));
+
 /** Outline and label of an object, whose coordinates are thousandths of the image's sides. */
-function outline({desc, bbox_2d: box, poly}, kind, width, height) {
+function outline({desc, bbox_2d: box, poly, score}, kind, width, height) {
+  const name = score === undefined ? desc : `${desc} ${score.toFixed(2)}`;
   const [left, top, right, bottom] = box || [];
   const flat = poly || [left, top, right, top, right, bottom, left, bottom];
   const xs = [], ys = [];
   flat.forEach((bin, i) => i % 2 === 0 ? xs.push(bin * width / 1000) : ys.push(bin * height / 1000));
-  const x = Math.min(...xs), fits = x + 7 * desc.length < width;
+  const x = Math.min(...xs), fits = x + 7 * name.length < width;
   // Labels of the truth are above, those of answers below, so that they can be compared.
   const y = kind === 'truth' ? Math.max(10, Math.min(...ys) - 3) : Math.min(height - 3, Math.max(...ys) + 11);
-  return [svg('polygon', {points: xs.map((value, i) => `${value.toFixed(1)},${ys[i].toFixed(1)}`).join(' ')}),
-    svg('text', fits ? {x: Math.max(1, x), y} : {x: width - 2, y, 'text-anchor': 'end'}, desc)];
+  return [svg('polygon', {'stroke-opacity': score === undefined ? 1 : 0.25 + 0.75 * score / highestScore, points: xs.map((value, i) => `${value.toFixed(1)},${ys[i].toFixed(1)}`).join(' ')}),
+    svg('text', fits ? {x: Math.max(1, x), y} : {x: width - 2, y, 'text-anchor': 'end'}, name)];
 }
 
 /** An image with layers of outlines, whose text has the same size on images of any size. Left of the slider are the answers before, right of it those after. */
@@ -162,7 +188,7 @@ function figure(sample) {
 }
 
 function gallery({has_before: hasBefore, groups}) {
-  const keys = [legend('truth', 'truth (dashed)'), ' ', legend('after', 'answer')];
+  const keys = [legend('truth', 'truth (dashed)'), ' ', legend('after', 'answer, fainter where the score is low')];
   if (hasBefore) keys.push(' ', legend('before', 'answer before: move the slider'));
   return [html('p', {}, ...keys), ...groups.flatMap(({title, samples}) => samples.length === 0 ? [] :
     [html('h3', {}, title), html('div', {class: 'grid'}, ...samples.map(figure))])];
@@ -179,6 +205,11 @@ if (data.health.length) fill('health', health(data.health));
 if (data.curves.charts.length) fill('curves', ...curves(data.curves));
 if (data.times.length) fill('times', html('div', {class: 'stack'}, ...data.times.map(timeSplit)));
 if (data.classes.length) fill('classes', shareTable(data.classes));
+if (data.confidence) {
+  if (data.confidence.curves.length) fill('precision', ...precision(data.confidence));
+  if (data.confidence.calibration) fill('calibration', ...calibration(data.confidence.calibration));
+  if (data.confidence.confusion.length) fill('confusion', table(data.confidence.confusion));
+}
 if (data.counts.length) fill('counts', shareTable(data.counts));
 if (data.gallery) fill('gallery', ...gallery(data.gallery));
 document.getElementById('no-gallery').hidden = !data.last || Boolean(data.gallery);

@@ -56,7 +56,8 @@ EvaluationFile read_evaluation(const fs::path& path) {
                       .eval_set = text_of(json, "eval_set"),
                       .scores = read_numbers(json),
                       .per_class = read_rows(json, "per_class"),
-                      .per_count = read_rows(json, "per_count")};
+                      .per_count = read_rows(json, "per_count"),
+                      .path = path.string()};
   const std::vector<ScoreKind>& kinds = score_kinds();
   if (std::none_of(kinds.begin(), kinds.end(),
                    [&](const ScoreKind& kind) { return file.scores.contains(kind.key); })) {

@@ -21,6 +21,7 @@ struct EvaluationFile {
   std::string eval_set;  ///< what it was over (evaluate/eval_set.h); empty in older files
   std::map<std::string, double> scores;
   std::vector<ScoreRow> per_class, per_count;
+  std::string path;          ///< of the file; empty = it comes from a log
   std::string samples_path;  ///< JSONL of truths and answers; empty = none
 };
 

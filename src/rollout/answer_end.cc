@@ -4,13 +4,18 @@
 
 namespace rematch {
 
-std::optional<FinishReason> take_token(TokenId token_id, const GenerateOptions& options,
-                                       RepeatGuard& guard, std::vector<TokenId>& response) {
-  if (is_stop_id(token_id, options.stop_ids)) return FinishReason::kStop;
-  response.push_back(token_id);
-  if (guard.push(token_id)) return FinishReason::kRepeat;
-  if (static_cast<int64_t>(response.size()) >= options.max_new_tokens) return FinishReason::kLength;
-  return std::nullopt;
+bool take_token(const ChosenToken& token, const GenerateOptions& options, RepeatGuard& guard,
+                Rollout& rollout) {
+  const auto end_with = [&](FinishReason reason) {
+    rollout.finish_reason = reason;
+    return true;
+  };
+  if (is_stop_id(token.token_id, options.stop_ids)) return end_with(FinishReason::kStop);
+  rollout.response_token_ids.push_back(token.token_id);
+  rollout.token_logprobs.push_back(token.logprob);
+  if (guard.push(token.token_id)) return end_with(FinishReason::kRepeat);
+  return static_cast<int64_t>(rollout.response_token_ids.size()) >= options.max_new_tokens &&
+         end_with(FinishReason::kLength);
 }
 
 }  // namespace rematch

@@ -118,20 +118,14 @@ class BatchDecoder {
     for (size_t i = 0; i < rows_.size(); ++i) {
       DecodingRow& row = rows_[i];
       if (row.finished) continue;
-      row.last_token_id = sampler_.next(
+      const ChosenToken token = sampler_.next(
           {logits + static_cast<int64_t>(i) * vocab_size, static_cast<size_t>(vocab_size)},
           row.sampler);
-      row.finished = ends(row);
+      row.last_token_id = token.token_id;
+      row.finished = take_token(token, options_, row.guard, *row.rollout);
       if (row.finished) ++num_finished;
     }
     return num_finished;
-  }
-
-  bool ends(DecodingRow& row) const {
-    const auto reason =
-        take_token(row.last_token_id, options_, row.guard, row.rollout->response_token_ids);
-    if (reason) row.rollout->finish_reason = *reason;
-    return reason.has_value();
   }
 
   // Drops finished rows when that pays off, and ensures a free column.

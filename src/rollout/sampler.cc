@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/random.h"
+#include "kernels/rows.h"
 
 namespace rematch {
 namespace {
@@ -70,6 +71,38 @@ Extremes extremes(std::span<const float> logits_V) {
   return all;
 }
 
+/// What a softmax over the logits needs.
+/// @throws UserError (data) naming the sample when one is not finite
+kernels::SoftmaxSum checked_softmax(std::span<const float> logits_V, const std::string& who,
+                                    int64_t position) {
+  const kernels::SoftmaxSum sum =
+      kernels::softmax_sum(logits_V.data(), static_cast<int64_t>(logits_V.size()));
+  if (sum.is_finite) return sum;
+  const auto bad = std::find_if(logits_V.begin(), logits_V.end(),
+                                [](float logit) { return !std::isfinite(logit); });
+  throw UserError(
+      ErrorKind::kData,
+      {.error = "a logit of the model is not finite",
+       .where = who,
+       .what = fmt::format("token {}, generated position {}: {}", bad - logits_V.begin(), position,
+                           *bad),
+       .fix = "check the checkpoint for NaN weights, lower the learning rate, or use float32"});
+}
+
+/// log of e^(logit − largest) / sum. @throws UserError (data) naming the sample when it is −inf
+float log_probability(float logit, const kernels::SoftmaxSum& sum, const std::string& who,
+                      int64_t position) {
+  const auto logprob =
+      static_cast<float>(static_cast<double>(logit) - sum.largest - std::log(sum.sum));
+  if (std::isfinite(logprob)) return logprob;
+  throw UserError(ErrorKind::kData,
+                  {.error = "the log-probability of a token is not finite",
+                   .where = who,
+                   .what = fmt::format("generated position {}: logit {}, the largest is {}",
+                                       position, logit, sum.largest),
+                   .fix = "check the checkpoint, or lower the temperature"});
+}
+
 double gumbel_noise(uint64_t bits) {
   // u in (0, 1): the half step keeps both logarithms finite.
   const double u = (static_cast<double>(bits >> 11) + 0.5) * 0x1.0p-53;
@@ -118,31 +151,27 @@ Sampler::Sampler(const GenerateOptions& options) : options_(options) {
   check_sampling_options(options);
 }
 
-TokenId Sampler::next(std::span<float> logits_V, SamplerRow& row) {
-  process(logits_V, row);
+ChosenToken Sampler::next(std::span<float> logits_V, SamplerRow& row) {
+  const kernels::SoftmaxSum sum = checked_softmax(logits_V, row.who_, row.num_generated_);
+  // Truncation leaves the logit of a token that can be chosen as it is.
+  const bool rescales = row.penalises_ || (options_.temperature != 0 && options_.temperature != 1);
+  if (rescales) raw_.assign(logits_V.begin(), logits_V.end());
+  warp(logits_V, row);
   const TokenId token_id = options_.temperature == 0 ? greedy(logits_V, row) : draw(logits_V, row);
+  const auto i = static_cast<size_t>(token_id);
+  const float logprob =
+      log_probability(rescales ? raw_[i] : logits_V[i], sum, row.who_, row.num_generated_);
   if (row.penalises_) row.remember(token_id);
   ++row.num_generated_;
-  return token_id;
+  return {token_id, logprob};
 }
 
 void Sampler::process(std::span<float> logits_V, const SamplerRow& row) {
-  const auto is_bad = [](float logit) {
-    return !(std::abs(logit) <= std::numeric_limits<float>::max());
-  };
-  int num_bad = 0;
-  // no early exit, so that compilers vectorise it
-  for (const float logit : logits_V) num_bad += is_bad(logit) ? 1 : 0;
-  if (num_bad > 0) {
-    const auto i = std::find_if(logits_V.begin(), logits_V.end(), is_bad) - logits_V.begin();
-    throw UserError(
-        ErrorKind::kData,
-        {.error = "a logit of the model is not finite",
-         .where = row.who_,
-         .what = fmt::format("token {}, generated position {}: {}", i, row.num_generated_,
-                             logits_V[static_cast<size_t>(i)]),
-         .fix = "check the checkpoint for NaN weights, lower the learning rate, or use float32"});
-  }
+  checked_softmax(logits_V, row.who_, row.num_generated_);
+  warp(logits_V, row);
+}
+
+void Sampler::warp(std::span<float> logits_V, const SamplerRow& row) {
   const auto penalty = static_cast<float>(options_.repetition_penalty);
   for (const TokenId id : row.seen_ids_) {
     float& logit = logits_V[static_cast<size_t>(id)];

@@ -32,6 +32,13 @@ class SamplerRow {
   std::string who_;                ///< sample and place, for errors
 };
 
+/// A chosen token, and the natural logarithm of its probability: from the softmax of the raw
+/// logits, before penalty, temperature and truncation (BEHAVIOUR 20.1).
+struct ChosenToken {
+  TokenId token_id = 0;
+  float logprob = 0;
+};
+
 /// Chooses the next token of a sequence from its logits (BEHAVIOUR 4.1, 4.7). Torch-free; works in
 /// place on float32 logits.
 ///
@@ -48,12 +55,12 @@ class Sampler {
   explicit Sampler(const GenerateOptions& options);
 
   /// Next token of `row`; `logits_V` is overwritten. @throws UserError (data) naming the sample
-  /// when a logit is not finite. Cost: O(V), with top_p O(V + k log k) for the k tokens that can
-  /// matter.
-  TokenId next(std::span<float> logits_V, SamplerRow& row);
+  /// when a logit or the log-probability is not finite. Cost: O(V), with top_p O(V + k log k) for
+  /// the k tokens that can matter.
+  ChosenToken next(std::span<float> logits_V, SamplerRow& row);
 
   /// What `next` draws from: logits after penalty, temperature, top_k and top_p; removed entries
-  /// are -inf. For tests and other engines.
+  /// are -inf. For tests.
   void process(std::span<float> logits_V, const SamplerRow& row);
 
   /// Greedy choices so far where the two best logits differed by less than 1e-5 of the largest
@@ -61,6 +68,7 @@ class Sampler {
   int64_t num_near_ties() const { return num_near_ties_; }
 
  private:
+  void warp(std::span<float> logits_V, const SamplerRow& row);
   TokenId greedy(std::span<const float> logits_V, const SamplerRow& row);
   TokenId draw(std::span<const float> logits_V, const SamplerRow& row) const;
   void cool(std::span<float> logits_V) const;
@@ -68,7 +76,7 @@ class Sampler {
   void keep_top_p(std::span<float> logits_V);
 
   GenerateOptions options_;
-  std::vector<float> scratch_;
+  std::vector<float> scratch_, raw_;
   std::vector<int> order_;
   int64_t num_near_ties_ = 0;
 };

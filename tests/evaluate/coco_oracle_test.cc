@@ -17,13 +17,15 @@ namespace {
 
 std::vector<LabelledBox> boxes_of(const nlohmann::json& list) {
   std::vector<LabelledBox> boxes;
-  for (const auto& box : list) boxes.push_back({box[0], box[1], box[2], box[3], box[4]});
+  for (const auto& box : list) {
+    boxes.push_back({box[0], box[1], box[2], box[3], box[4]});
+    if (box.size() > 5) boxes.back().score = box[5].get<double>();
+  }
   return boxes;
 }
 
-}  // namespace
-
-TEST(CocoOracle, GivesPycocotoolsNumbers) {
+// @param ranking  "score" or "order"
+void expect_pycocotools_numbers(const std::string& ranking) {
   const std::string python = test::source_path(".venv/bin/python");
   if (!std::filesystem::exists(python))
     GTEST_SKIP() << "no .venv/bin/python (run scripts/setup --oracles)";
@@ -34,8 +36,8 @@ TEST(CocoOracle, GivesPycocotoolsNumbers) {
                        std::chrono::system_clock::now().time_since_epoch())
                        .count() /
                    24;
-  const auto result = test::run_command(
-      fmt::format("{} {} {}", python, test::source_path("dev/goldens/coco_reference.py"), day));
+  const auto result = test::run_command(fmt::format(
+      "{} {} {} {}", python, test::source_path("dev/goldens/coco_reference.py"), day, ranking));
   ASSERT_EQ(result.exit_code, 0) << result.err;
   const nlohmann::json oracle = nlohmann::json::parse(result.out);
   CocoEvaluator coco;
@@ -54,6 +56,13 @@ TEST(CocoOracle, GivesPycocotoolsNumbers) {
   }
   EXPECT_GT(scores.ap, 0.05);
   EXPECT_LT(scores.ap, 0.95);
+  EXPECT_EQ(coco.ranks_by_score(), ranking == "score");
 }
+
+}  // namespace
+
+TEST(CocoOracle, GivesPycocotoolsNumbersByOrder) { expect_pycocotools_numbers("order"); }
+
+TEST(CocoOracle, GivesPycocotoolsNumbersByScore) { expect_pycocotools_numbers("score"); }
 
 }  // namespace rematch

@@ -43,6 +43,22 @@ TEST(CocoEvaluator, RanksAnEarlierObjectHigher) {
   EXPECT_DOUBLE_EQ(last.scores().ar_1, 0);
 }
 
+TEST(CocoEvaluator, RanksByScoreOnlyWhenEveryPredictionHasOne) {
+  const auto scored = [](LabelledBox with, double score) {
+    with.score = score;
+    return with;
+  };
+  CocoEvaluator by_score, mixed, equal;
+  by_score.add({box("cat", 0)}, {scored(box("cat", 300), 0.2), scored(box("cat", 0), 0.9)});
+  EXPECT_DOUBLE_EQ(by_score.scores().ap, 1);
+  EXPECT_TRUE(by_score.ranks_by_score());
+  mixed.add({box("cat", 0)}, {box("cat", 300), scored(box("cat", 0), 0.9)});
+  EXPECT_NEAR(mixed.scores().ap, 0.5, 1e-12);
+  EXPECT_FALSE(mixed.ranks_by_score());
+  equal.add({box("cat", 0)}, {scored(box("cat", 300), 0.5), scored(box("cat", 0), 0.5)});
+  EXPECT_NEAR(equal.scores().ap, 0.5, 1e-12) << "equal scores: the order of the answer";
+}
+
 TEST(CocoEvaluator, OfNothingIsUndefined) { EXPECT_EQ(CocoEvaluator().scores().ap, -1); }
 
 }  // namespace rematch

@@ -46,6 +46,39 @@ TEST(Exp, IsExactAtZeroAndTameFarAway) {
   });
 }
 
+TEST(SoftmaxSum, IsTheSumForEveryWidthWhereverTheLargestIs) {
+  test::for_each_isa([](Isa isa) {
+    for (const int64_t width : {1, 2, 7, 16, 67, 1000, 1024, 1025, 5003}) {
+      for (const int64_t peak : {int64_t{0}, width / 2, width - 1}) {
+        std::vector<float> x = scaled(test::noise(width, 3), 20);
+        x[static_cast<size_t>(peak)] = 31.5f;
+        double sum = 0;
+        for (const float value : x) sum += std::exp(static_cast<double>(value) - 31.5);
+        const kernels::SoftmaxSum found = kernels::softmax_sum(x.data(), width);
+        ASSERT_EQ(found.largest, 31.5f);
+        ASSERT_NEAR(found.sum / sum, 1.0, std::ldexp(1.0, -20))
+            << kernels::isa_name(isa) << " " << width << " " << peak;
+        ASSERT_TRUE(found.is_finite);
+      }
+    }
+  });
+}
+
+TEST(SoftmaxSum, SaysSoWhereverAValueIsNotFinite) {
+  test::for_each_isa([](Isa isa) {
+    for (const float bad : {HUGE_VALF, -HUGE_VALF, std::nanf("")}) {
+      for (const size_t at : {size_t{0}, size_t{17}, size_t{1023}, size_t{2040}, size_t{2049}}) {
+        std::vector<float> x = test::noise(2050, 4);
+        x[at] = bad;
+        EXPECT_FALSE(kernels::softmax_sum(x.data(), 2050).is_finite)
+            << kernels::isa_name(isa) << " " << bad << " " << at;
+      }
+    }
+    const std::vector<float> far{3.4e38f, -3.4e38f, 0};
+    EXPECT_EQ(kernels::softmax_sum(far.data(), 3).sum, 1) << kernels::isa_name(isa);
+  });
+}
+
 TEST(RmsNorm, IsTheFormulaForEveryWidth) {
   test::for_each_isa([](Isa isa) {
     for (const int64_t width : kWidths) {

@@ -20,6 +20,7 @@ constexpr int kNewTokens = 10;
 // What a schedule gives for each prompt, by sample.
 struct Answer {
   std::vector<int> token_ids;
+  std::vector<float> token_logprobs;
   std::vector<uint64_t> logits;  ///< hash of the bits of each row
   bool operator==(const Answer&) const = default;
 };
@@ -52,7 +53,7 @@ Outcome answer(const std::vector<Prompt>& prompts, const NativeSettings& native,
     });
     const std::vector<Rollout> rollouts = engine.generate(prompts, {});
     for (size_t i = 0; i < prompts.size(); ++i) {
-      const Answer given{rollouts[i].response_token_ids, logits[i]};
+      const Answer given{rollouts[i].response_token_ids, rollouts[i].token_logprobs, logits[i]};
       const auto [at, is_new] = outcome.answers.emplace(prompts[i].sample_id, given);
       EXPECT_TRUE(at->second == given) << "sample " << prompts[i].sample_id << ", asked twice";
     }
@@ -108,6 +109,8 @@ TEST(BatchInvariance, FiveHundredRandomSchedulesGiveTheSameBits) {
     const Outcome outcome = answer(prompts, draw_setting(seed), 2);
     for (const auto& [sample_id, given] : outcome.answers) {
       ASSERT_EQ(given.token_ids, alone.at(sample_id).token_ids)
+          << "sample " << sample_id << " of schedule " << seed;
+      ASSERT_EQ(given.token_logprobs, alone.at(sample_id).token_logprobs)
           << "sample " << sample_id << " of schedule " << seed;
       ASSERT_EQ(given.logits, alone.at(sample_id).logits)
           << "sample " << sample_id << " of schedule " << seed;

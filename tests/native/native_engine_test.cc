@@ -89,6 +89,7 @@ TEST_P(NativeEngineOn, GivesTheGreedyIdsOfTransformers) {
     const std::vector<Rollout> rollouts = native_engine.generate(golden().prompts, {});
     EXPECT_EQ(responses(rollouts), golden().plain)
         << native.max_num_seqs << " " << native.block_len;
+    test::expect_logprobs(rollouts, golden().plain, golden().plain_logprobs);
     EXPECT_EQ(native_engine.num_near_ties(), 0) << "the golden was chosen without";
     EXPECT_EQ(native_engine.blocks()->num_used(), 0);
     for (size_t i = 0; i < rollouts.size(); ++i) {
@@ -100,7 +101,9 @@ TEST_P(NativeEngineOn, GivesTheGreedyIdsOfTransformers) {
 }
 
 TEST_P(NativeEngineOn, GivesThemWithARepetitionPenalty) {
-  EXPECT_EQ(responses(answer(greedy({}, 1.3))), golden().penalised);
+  const std::vector<Rollout> rollouts = answer(greedy({}, 1.3));
+  EXPECT_EQ(responses(rollouts), golden().penalised);
+  test::expect_logprobs(rollouts, golden().penalised, golden().penalised_logprobs);
 }
 
 TEST_P(NativeEngineOn, GivesThemWhateverIsPreempted) {

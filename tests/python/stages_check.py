@@ -148,6 +148,24 @@ class StagesTest(unittest.TestCase):
         self.assertEqual(scores["eval_rollout_parse_truncated_rate"], 0.0)
         self.assertEqual([row["name"] for row in scores["per_class"]], ["cat", "dog", "a wolf"])
         self.assertEqual(rematch.evaluate([])["num_samples"], 0)
+
+    def test_rank_by_scores_where_all_scenes_have_them(self):
+        cat = {"desc": "cat", **BOX}
+        far = {"desc": "cat", "bbox_2d": [900, 900, 950, 950]}
+        scene = {"predictions": [far, cat], "ground_truth": [cat], "width": 640, "height": 480}
+        by_order, by_score = rematch.evaluate([scene]), rematch.evaluate([{**scene, "scores": [0.2, 0.9]}])
+        self.assertAlmostEqual(by_order["coco_ap"], 0.5)
+        self.assertAlmostEqual(by_score["coco_ap"], 1.0)
+        self.assertEqual([by_order["coco_ranking"], by_score["coco_ranking"]], ["order", "score"])
+        self.assertEqual(by_score["calibration"]["bins"][9]["count"], 1)
+        self.assertEqual(rematch.evaluate([scene, {**scene, "scores": [0.2, 0.9]}])["coco_ranking"], "order")
+        for scores in ([0.5], [0.5, 2], [0.5, "high"], 0.5):
+            with self.assertRaisesRegex(rematch.Error, r"scenes\[0\].scores"):
+                rematch.evaluate([{**scene, "scores": scores}])
+
+    def test_read_the_options_of_scores(self):
+        cat, dog = {"desc": "cat", **BOX}, {"desc": "dog", "bbox_2d": [500, 500, 900, 900]}
+        scene = {"predictions": [cat, {**dog, "desc": "a\nwolf"}], "ground_truth": [cat, dog], "width": 640, "height": 480, "status": "complete"}
         self.assertEqual(rematch.evaluate([scene], label_match="exact", maskiou_gate=1.0)["eval_rollout_matched"], 2)
         with self.assertRaisesRegex(rematch.Error, r"scenes\[1\].width"):
             rematch.evaluate([scene, {**scene, "width": 0}])

@@ -16,8 +16,14 @@ struct Taken {
 Taken take_all(const std::vector<TokenId>& written, const GenerateOptions& options) {
   Taken taken;
   RepeatGuard guard(options.repeat_terminate, nullptr);
+  Rollout rollout;
   for (size_t i = 0; i < written.size() && !taken.reason; ++i)
-    taken.reason = take_token(written[i], options, guard, taken.response);
+    if (take_token({written[i], -0.5f * static_cast<float>(i)}, options, guard, rollout))
+      taken.reason = rollout.finish_reason;
+  taken.response = rollout.response_token_ids;
+  for (size_t i = 0; i < taken.response.size(); ++i)
+    EXPECT_EQ(rollout.token_logprobs.at(i), -0.5f * static_cast<float>(i));
+  EXPECT_EQ(rollout.token_logprobs.size(), taken.response.size());
   return taken;
 }
 

@@ -1,7 +1,10 @@
 #include "rollout/generate_golden.h"
 
 #include <ATen/Parallel.h>
+#include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "base/json.h"
@@ -25,6 +28,8 @@ GenerateGolden load_generate_golden(const std::string& path) {
   golden.new_tokens = json["new_tokens"].get<int>();
   golden.plain = json["greedy"]["1.0"].get<std::vector<std::vector<int>>>();
   golden.penalised = json["greedy"]["1.3"].get<std::vector<std::vector<int>>>();
+  golden.plain_logprobs = json["logprobs"]["1.0"].get<std::vector<std::vector<double>>>();
+  golden.penalised_logprobs = json["logprobs"]["1.3"].get<std::vector<std::vector<double>>>();
   return golden;
 }
 
@@ -46,6 +51,24 @@ std::vector<std::vector<int>> responses(const std::vector<Rollout>& rollouts) {
   std::vector<std::vector<int>> ids;
   for (const Rollout& rollout : rollouts) ids.push_back(rollout.response_token_ids);
   return ids;
+}
+
+void expect_logprobs(const std::vector<Rollout>& rollouts, const std::vector<std::vector<int>>& ids,
+                     const std::vector<std::vector<double>>& logprobs) {
+  ASSERT_EQ(rollouts.size(), ids.size());
+  for (size_t i = 0; i < rollouts.size(); ++i) {
+    const Rollout& one = rollouts[i];
+    ASSERT_EQ(one.token_logprobs.size(), one.response_token_ids.size());
+    const auto num_equal = static_cast<size_t>(std::mismatch(one.response_token_ids.begin(),
+                                                             one.response_token_ids.end(),
+                                                             ids[i].begin(), ids[i].end())
+                                                   .first -
+                                               one.response_token_ids.begin());
+    for (size_t k = 0; k < num_equal; ++k)
+      ASSERT_NEAR(one.token_logprobs[k], logprobs[i][k],
+                  1e-5 * std::max(1.0, std::abs(logprobs[i][k])))
+          << "answer " << i << " token " << k;
+  }
 }
 
 const LoadedModel& rollout_model() {

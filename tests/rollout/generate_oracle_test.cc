@@ -1,4 +1,5 @@
-// Greedy ids against transformers itself, on checkpoints made for the occasion.
+// Greedy ids and their log-probabilities against transformers itself, on checkpoints made for the
+// occasion.
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 
@@ -38,7 +39,10 @@ void expect_transformers_ids(const std::string& script_name) {
   for (const double penalty : {1.0, 1.3}) {
     const auto& expected = penalty == 1.0 ? golden.plain : golden.penalised;
     const auto compare = [&](auto& engine, const std::string& name) {
-      const auto got = test::responses(engine.generate(golden.prompts, {}));
+      const std::vector<Rollout> rollouts = engine.generate(golden.prompts, {});
+      test::expect_logprobs(rollouts, expected,
+                            penalty == 1.0 ? golden.plain_logprobs : golden.penalised_logprobs);
+      const auto got = test::responses(rollouts);
       int num_different = 0;
       for (size_t i = 0; i < got.size(); ++i) num_different += got[i] == expected[i] ? 0 : 1;
       EXPECT_LE(num_different, engine.num_near_ties()) << name << ", penalty " << penalty;

@@ -44,16 +44,18 @@ std::vector<Rollout> answer(const GenerateOptions& options,
 TEST(HfEngine, GivesTheGreedyIdsOfTransformers) {
   for (const int batch_size : {1, 8}) {
     HfEngine engine = engine_with(greedy(batch_size));
-    EXPECT_EQ(responses(engine.generate(golden().prompts, {})), golden().plain)
-        << "batch " << batch_size;
+    const std::vector<Rollout> rollouts = engine.generate(golden().prompts, {});
+    EXPECT_EQ(responses(rollouts), golden().plain) << "batch " << batch_size;
+    test::expect_logprobs(rollouts, golden().plain, golden().plain_logprobs);
     EXPECT_EQ(engine.num_near_ties(), 0) << "the golden was chosen without";
   }
 }
 
 TEST(HfEngine, GivesTheGreedyIdsOfTransformersWithARepetitionPenalty) {
   for (const int batch_size : {1, 8}) {
-    EXPECT_EQ(responses(answer(greedy(batch_size, 1.3))), golden().penalised)
-        << "batch " << batch_size;
+    const std::vector<Rollout> rollouts = answer(greedy(batch_size, 1.3));
+    EXPECT_EQ(responses(rollouts), golden().penalised) << "batch " << batch_size;
+    test::expect_logprobs(rollouts, golden().penalised, golden().penalised_logprobs);
   }
 }
 

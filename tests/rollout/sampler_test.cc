@@ -31,7 +31,7 @@ int choose(std::vector<float> logits, const GenerateOptions& options,
            const Prompt& prompt = prompt_of(0)) {
   Sampler sampler(options);
   SamplerRow row(prompt, options, static_cast<int64_t>(logits.size()));
-  return sampler.next(logits, row);
+  return sampler.next(logits, row).token_id;
 }
 
 }  // namespace
@@ -93,7 +93,7 @@ TEST(Sampler, PenalisesGeneratedIdsTooAndEachOnce) {
   Sampler sampler(options);
   // 99 is not in the vocabulary: nothing to penalise
   SamplerRow row(prompt_of(0, {3, 3, 3, 99}), options, 4);
-  const auto next = [&](std::vector<float> logits) { return sampler.next(logits, row); };
+  const auto next = [&](std::vector<float> logits) { return sampler.next(logits, row).token_id; };
   EXPECT_EQ(next({1, 3, 2, 5}), 1);         // 5/2 < 3
   EXPECT_EQ(next({1, 3, 2, 5}), 3);         // 3/2, 5/2 = 2.5
   EXPECT_EQ(next({-1, -1.5f, -2, -1}), 0);  // negative logits are multiplied
@@ -110,7 +110,7 @@ TEST(Sampler, DependsOnSeedEpochSampleAndPositionOnly) {
     std::vector<int> ids;
     for (int i = 0; i < 20; ++i) {
       std::vector<float> logits = flat;
-      ids.push_back(sampler.next(logits, row));
+      ids.push_back(sampler.next(logits, row).token_id);
     }
     return ids;
   };
@@ -137,7 +137,7 @@ TEST(Sampler, DrawsFromTheSoftmaxOfWhatIsKept) {
   for (int i = 0; i < kDraws; ++i) {
     SamplerRow row(prompt_of(i), options, 5);
     std::vector<float> copy = logits;
-    ++counts[static_cast<size_t>(sampler.next(copy, row))];
+    ++counts[static_cast<size_t>(sampler.next(copy, row).token_id)];
   }
   const double total = std::exp(2.0) + std::exp(1.0) + std::exp(1.6);
   EXPECT_EQ(counts[0], 0);
@@ -189,6 +189,42 @@ TEST(SamplingOptions, AreCheckedByName) {
   EXPECT_EQ(where_of([](GenerateOptions& o) { o.repetition_penalty = 0; }), "repetition_penalty");
   EXPECT_EQ(where_of([](GenerateOptions& o) { o.max_new_tokens = 0; }), "max_new_tokens");
   EXPECT_EQ(where_of([](GenerateOptions& o) { o.batch_size = 0; }), "rollout_generate_batch_size");
+}
+
+TEST(Sampler, GivesTheLogProbabilityUnderTheRawLogits) {
+  const std::vector<float> logits{1, 2, -3, 4.5f, 0.25f};
+  double sum = 0;
+  for (const float logit : logits) sum += std::exp(static_cast<double>(logit));
+  Prompt prompt = prompt_of(1, {3, 4});
+  for (const GenerationSettings& settings : std::initializer_list<GenerationSettings>{
+           {},
+           {.repetition_penalty = 1.7},
+           {.temperature = 0.4},
+           {.temperature = 1, .top_p = 0.9},
+           {.temperature = 2.5, .top_k = 3, .repetition_penalty = 1.3}}) {
+    Sampler sampler({settings, 7, {}});
+    SamplerRow row(prompt, {settings, 7, {}}, 5);
+    for (int i = 0; i < 20; ++i) {
+      std::vector<float> copy = logits;
+      const ChosenToken token = sampler.next(copy, row);
+      EXPECT_NEAR(token.logprob, logits[static_cast<size_t>(token.token_id)] - std::log(sum), 1e-6)
+          << settings.temperature << " " << settings.repetition_penalty;
+    }
+  }
+}
+
+TEST(Sampler, NamesTheSampleOfALogProbabilityThatIsNotFinite) {
+  const GenerateOptions options{{.temperature = 3e38}};
+  Sampler sampler(options);
+  SamplerRow row(prompt_of(41), options, 2);
+  const UserError error = test::catch_user_error([&] {
+    for (int i = 0; i < 100; ++i) {
+      std::vector<float> logits{3e38f, -3e38f};
+      EXPECT_EQ(sampler.next(logits, row).logprob, 0.0f) << "of the likely token";
+    }
+  });
+  EXPECT_EQ(error.kind(), ErrorKind::kData);
+  EXPECT_EQ(error.problems().front().where, "sample 41 (data.jsonl:3)");
 }
 
 }  // namespace rematch

@@ -57,8 +57,11 @@ std::vector<VllmAnswer> ToyPlugin::step() {
       .id = id, .finish_reason = rollout.finish_reason == FinishReason::kStop ? "stop" : "length"};
   answer.prompt_token_ids.assign(prompt.token_ids.begin(), prompt.token_ids.end());
   answer.token_ids.assign(rollout.response_token_ids.begin(), rollout.response_token_ids.end());
-  if (rollout.finish_reason == FinishReason::kStop)
+  answer.token_logprobs.assign(rollout.token_logprobs.begin(), rollout.token_logprobs.end());
+  if (rollout.finish_reason == FinishReason::kStop) {
     answer.token_ids.push_back(options_.stop_ids.front());
+    answer.token_logprobs.push_back(0);
+  }
   if (drift_at < answer.prompt_token_ids.size()) answer.prompt_token_ids[drift_at] += 1;
   return {answer};
 }

@@ -93,6 +93,30 @@ TEST(VllmEngine, TrimsTheStopTokenAndReportsThePromptAsUsed) {
   EXPECT_EQ(progress, 3);
 }
 
+TEST(VllmEngine, KeepsTheLogProbabilitiesOfTheTokensThatItKeeps) {
+  Rig rig;
+  rig.plugin.answer = [&](const VllmRequest& request) {
+    VllmAnswer answer = rig.good_answer(request);
+    if (rig.prompt_of(request).sample_id != 1) answer.token_logprobs = {-0.25, -1.5, -0.125};
+    return answer;
+  };
+  const std::vector<Rollout> rollouts = rig.engine().generate(rig.asked.prompts, {});
+  EXPECT_EQ(rollouts[0].token_logprobs, (std::vector<float>{-0.25f, -1.5f}));
+  EXPECT_TRUE(rollouts[1].token_logprobs.empty()) << "an older release has none";
+}
+
+TEST(VllmEngine, RefusesLogProbabilitiesThatAreNotOneForEachTokenOrNotFinite) {
+  Rig infinite, few;
+  const Problem problem = infinite.refusal([](VllmAnswer& answer) {
+    answer.token_logprobs = {-0.25, -std::numeric_limits<double>::infinity(), 0};
+  });
+  EXPECT_NE(problem.where.find("sample 1"), std::string::npos);
+  EXPECT_NE(problem.what.find("position 1"), std::string::npos);
+  EXPECT_NE(few.refusal([](VllmAnswer& answer) { answer.token_logprobs = {-0.25}; })
+                .where.find("sample 1"),
+            std::string::npos);
+}
+
 TEST(VllmEngine, HandsOverOnePadAndThePictureInMemory) {
   Rig rig;
   rig.engine().generate(rig.asked.prompts, {});
@@ -163,7 +187,8 @@ TEST(VllmEngine, NeverTakesAMissingAnswerForAnEmptyOne) {
   Rig aborted;
   EXPECT_NE(aborted
                 .refusal([](VllmAnswer& answer) {
-                  answer = {answer.id, answer.prompt_token_ids, {5}, "abort"};
+                  answer.token_ids = {5};
+                  answer.finish_reason = "abort";
                 })
                 .what.find("abort"),
             std::string::npos);

@@ -56,6 +56,20 @@ TEST(VllmLive, GreedyIdsAreThoseOfHfOnTheDemonstrationsModel) {
   expect_equal_answers(asked, *engine, "demo/model");
 }
 
+TEST(VllmLive, LogProbabilitiesAreThoseOfHf) {
+  REMATCH_NEEDS_VLLM();
+  const test::Questions asked = test::questions(test::source_path("demo/model"), 8);
+  const auto greedy = asked.options(kNewTokens);
+  const auto expected = make_engine("hf", asked.parts, greedy)->generate(asked.prompts, {});
+  const auto found = make_engine("vllm", asked.parts, greedy)->generate(asked.prompts, {});
+  for (size_t i = 0; i < found.size(); ++i) {
+    ASSERT_EQ(found[i].token_logprobs.size(), found[i].response_token_ids.size());
+    if (found[i].response_token_ids != expected[i].response_token_ids) continue;  // a near tie
+    for (size_t k = 0; k < found[i].token_logprobs.size(); ++k)
+      EXPECT_NEAR(found[i].token_logprobs[k], expected[i].token_logprobs[k], 1e-3) << i << " " << k;
+  }
+}
+
 TEST(VllmLive, AfterAStepOnlyASyncShowsWhatWasLearnt) {
   REMATCH_NEEDS_VLLM();
   const test::Questions asked = test::questions(test::source_path("demo/model"), kNumPrompts);

@@ -156,11 +156,11 @@ NativeEngine::Generation::DraftCount NativeEngine::Generation::choose_tokens(
                           static_cast<size_t>(one.answer->sampler.num_generated()), one.logits_V);
       }
     }
-    const std::vector<TokenId> token_ids = sample(asking);
+    const std::vector<ChosenToken> tokens = sample(asking);
     // Those whose draft is right also have the next row of logits.
     std::vector<Asking> going_on;
     for (size_t i = 0; i < asking.size(); ++i) {
-      if (take(*asking[i].answer, token_ids[i]) != Taken::kDrafted) continue;
+      if (take(*asking[i].answer, tokens[i]) != Taken::kDrafted) continue;
       going_on.push_back({asking[i].answer, {asking[i].logits_V.data() + vocab_size, vocab_size}});
     }
     asking = std::move(going_on);
@@ -170,18 +170,18 @@ NativeEngine::Generation::DraftCount NativeEngine::Generation::choose_tokens(
   return {num_drafts, num_right};
 }
 
-std::vector<TokenId> NativeEngine::Generation::sample(const std::vector<Asking>& asking) {
+std::vector<ChosenToken> NativeEngine::Generation::sample(const std::vector<Asking>& asking) {
   const auto num_rows = static_cast<int64_t>(asking.size());
   const int64_t rows_per_task =
       std::max<int64_t>(1, kLogitsPerTask / static_cast<int64_t>(asking.front().logits_V.size()));
-  std::vector<TokenId> token_ids(asking.size());
+  std::vector<ChosenToken> tokens(asking.size());
   std::vector<std::exception_ptr> errors(asking.size());
   engine_.need_samplers();
   at::parallel_for(0, num_rows, rows_per_task, [&](int64_t first, int64_t end) {
     Sampler& sampler = engine_.samplers_.at(static_cast<size_t>(at::get_thread_num()));
     for (auto i = static_cast<size_t>(first); i < static_cast<size_t>(end); ++i) {
       try {
-        token_ids[i] = sampler.next(asking[i].logits_V, asking[i].answer->sampler);
+        tokens[i] = sampler.next(asking[i].logits_V, asking[i].answer->sampler);
       } catch (...) {
         errors[i] = std::current_exception();
       }
@@ -190,17 +190,15 @@ std::vector<TokenId> NativeEngine::Generation::sample(const std::vector<Asking>&
   for (const std::exception_ptr& error : errors) {
     if (error) std::rethrow_exception(error);
   }
-  return token_ids;
+  return tokens;
 }
 
 // Adds a token to its answer, which is removed when the token ends it.
 NativeEngine::Generation::Taken NativeEngine::Generation::take(LiveAnswer& answer,
-                                                               TokenId token_id) {
-  if (rows_per_reading_ > 0) engine_.drafter_.learn(answer.sequence, token_id);
-  const std::optional<FinishReason> reason =
-      take_token(token_id, options_, answer.guard, rollouts_[answer.prompt_idx].response_token_ids);
-  if (!reason) return answer.sequence.append(token_id) ? Taken::kDrafted : Taken::kWaits;
-  rollouts_[answer.prompt_idx].finish_reason = *reason;
+                                                               const ChosenToken& token) {
+  if (rows_per_reading_ > 0) engine_.drafter_.learn(answer.sequence, token.token_id);
+  if (!take_token(token, options_, answer.guard, rollouts_[answer.prompt_idx]))
+    return answer.sequence.append(token.token_id) ? Taken::kDrafted : Taken::kWaits;
   scheduler_.remove(answer.sequence);
   images_.finish(answer.prompt);
   live_.erase(answer.sequence.arrival());

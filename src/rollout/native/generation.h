@@ -2,7 +2,6 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -44,8 +43,8 @@ class NativeEngine::Generation {
   void encode_images(const StepPlan& plan);
   Step make_step(const StepPlan& plan);
   DraftCount choose_tokens(const StepPlan& plan, std::span<float> logits_KV);
-  std::vector<TokenId> sample(const std::vector<Asking>& asking);
-  Taken take(LiveAnswer& answer, TokenId token_id);
+  std::vector<ChosenToken> sample(const std::vector<Asking>& asking);
+  Taken take(LiveAnswer& answer, const ChosenToken& token);
   LiveAnswer& answer_of(const StepPlan::Item& item) { return live_.at(item.sequence->arrival()); }
   template <typename Visit>
   void for_shown(const StepPlan::Item& item, const Visit& visit);

@@ -15,7 +15,7 @@
 namespace rematch {
 
 /// Incremented with every change below: a library from a different build is rejected.
-inline constexpr int kVllmPluginAbi = 2;
+inline constexpr int kVllmPluginAbi = 3;
 
 /// A Python exception. what() is one line, "TypeName: message"; the traceback is in the engine's
 /// log.
@@ -44,6 +44,8 @@ struct VllmAnswer {
   std::string id;
   std::vector<int64_t> prompt_token_ids;
   std::vector<int64_t> token_ids;  ///< with the stop token
+  /// of each token, from the raw logits; empty when this release of vLLM has none
+  std::vector<double> token_logprobs;
   std::string finish_reason;
 };
 

@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
@@ -66,6 +67,27 @@ std::string sampling_json(const Prompt& prompt, const GenerateOptions& options) 
     sampling["seed"] = static_cast<int64_t>(key >> 1);
   }
   return sampling.dump();
+}
+
+/// The log-probabilities of the first tokens of an answer; empty when vLLM gives none.
+/// @throws EngineFailure naming the sample when one is not finite, or there are too few
+std::vector<float> checked_logprobs(const Prompt& prompt, const VllmAnswer& answer,
+                                    size_t num_kept) {
+  if (answer.token_logprobs.empty()) return {};
+  if (answer.token_logprobs.size() != answer.token_ids.size()) {
+    throw failure(ErrorKind::kEnvironment, "vLLM did not return a log-probability for each token",
+                  sample_of(prompt),
+                  fmt::format("{} log-probabilities of {} tokens", answer.token_logprobs.size(),
+                              answer.token_ids.size()));
+  }
+  std::vector<float> logprobs;
+  for (size_t i = 0; i < num_kept; ++i) {
+    logprobs.push_back(static_cast<float>(answer.token_logprobs[i]));
+    if (std::isfinite(logprobs.back())) continue;
+    throw failure(ErrorKind::kData, "vLLM returned a log-probability that is not finite",
+                  sample_of(prompt), fmt::format("position {}: {}", i, logprobs.back()));
+  }
+  return logprobs;
 }
 
 /// The first place that waits for an answer; 0 when none does.
@@ -243,6 +265,7 @@ Rollout VllmEngine::checked(const Prompt& prompt, const VllmAnswer& answer) cons
       rollout.finish_reason = FinishReason::kRepeat;
     }
   }
+  rollout.token_logprobs = checked_logprobs(prompt, answer, rollout.response_token_ids.size());
   return rollout;
 }
 

@@ -261,6 +261,7 @@ class Plugin : public VllmPlugin {
       answers.push_back({.id = utf8(PyTuple_GetItem(answer, 0)),
                          .prompt_token_ids = as_ids(PyTuple_GetItem(answer, 1)),
                          .token_ids = as_ids(PyTuple_GetItem(answer, 2)),
+                         .token_logprobs = as_doubles(PyTuple_GetItem(answer, 4)),
                          .finish_reason = utf8(PyTuple_GetItem(answer, 3))});
     }
     return answers;
@@ -361,6 +362,14 @@ class Plugin : public VllmPlugin {
     for (size_t i = 0; i < ids.size(); ++i)
       ids[i] = as_int64(PyList_GetItem(list, static_cast<Py_ssize_t>(i)));
     return ids;
+  }
+
+  std::vector<double> as_doubles(PyObject* list) const {
+    std::vector<double> values(static_cast<size_t>(PyList_Size(list)));
+    for (size_t i = 0; i < values.size(); ++i)
+      values[i] = PyFloat_AsDouble(PyList_GetItem(list, static_cast<Py_ssize_t>(i)));
+    if (PyErr_Occurred() != nullptr) throw_pending(driver_);
+    return values;
   }
 
   PyObject* driver_ = nullptr;

@@ -187,7 +187,10 @@ class Engine:
         _log.open(description["log_path"])
         threads, set_num_threads, random_state = torch.get_num_threads(), torch.set_num_threads, torch.get_rng_state()
         self._pack_again = _keep_weights_beside_packed_ones() if description["on_cpu"] else lambda: None
-        arguments = EngineArgs(**description["engine_args"])
+        # Older releases cannot say from which logits their log-probabilities are.
+        self._gives_logprobs = "logprobs_mode" in EngineArgs.__dataclass_fields__
+        raw = {"logprobs_mode": "raw_logprobs"} if self._gives_logprobs else {}
+        arguments = EngineArgs(**{**description["engine_args"], **raw})
         group = description.get("group")
         try:
             with _world_of(group):
@@ -266,7 +269,8 @@ class Engine:
             pictures = [Image.frombytes("RGB", (width, height), rgb) for width, height, rgb in images]
             prompt["multi_modal_data"] = {"image": pictures if len(pictures) > 1 else pictures[0]}
             prompt["mm_processor_kwargs"] = {"do_resize": False}
-        self._engine.add_request(request_id, prompt, SamplingParams(**json.loads(sampling)))
+        chosen = {"logprobs": 0} if self._gives_logprobs else {}  # of the chosen tokens alone
+        self._engine.add_request(request_id, prompt, SamplingParams(**json.loads(sampling), **chosen))
 
     def has_unfinished(self):
         return bool(self._engine.has_unfinished_requests())
@@ -280,7 +284,8 @@ class Engine:
                 if len(output.outputs) != 1:
                     raise ValueError(f"request {output.request_id} has {len(output.outputs)} answers, not 1")
                 answer = output.outputs[0]
-                answers.append((output.request_id, list(output.prompt_token_ids or ()), list(answer.token_ids), str(answer.finish_reason)))
+                answers.append((output.request_id, list(output.prompt_token_ids or ()), list(answer.token_ids), str(answer.finish_reason),
+                                _logprobs(answer)))
         return answers
 
     def abort(self):
@@ -318,6 +323,11 @@ def _leave():
     gc.collect()
     from vllm.distributed import cleanup_dist_env_and_memory
     cleanup_dist_env_and_memory()
+
+
+def _logprobs(answer):
+    """Log-probability of each token; an empty list when the release gives none."""
+    return [float(entry[token].logprob) for token, entry in zip(answer.token_ids, answer.logprobs or ())]
 
 
 _engine = None

@@ -1,0 +1,112 @@
+// Scores of objects (BEHAVIOUR 20) in the files of the program, with the demonstration's model.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "e2e/program.h"
+#include "support/paths.h"
+
+namespace rematch {
+namespace {
+
+std::string demo_model() { return test::source_path("demo/model"); }
+
+std::vector<Json> lines_of(const std::string& text) {
+  std::vector<Json> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(parse_json(line, "out"));
+  return lines;
+}
+
+/// Scores of all objects that `predict` found.
+std::vector<double> scores_of(const std::vector<Json>& lines) {
+  std::vector<double> scores;
+  for (const Json& line : lines) {
+    for (const Json& object : line["objects"]) scores.push_back(object["score"].get<double>());
+  }
+  return scores;
+}
+
+}  // namespace
+
+TEST(Confidence, PredictWritesItAndLeavesOutWhatIsBelowTheLeast) {
+  test::Program program;
+  const std::string command =
+      "predict " + demo_model() + " " + test::Program::golden("images") + " --draw drawn";
+  const test::ProcessResult all = program.run(command);
+  ASSERT_EQ(all.exit_code, 0) << all.err;
+  std::vector<double> scores = scores_of(lines_of(all.out));
+  ASSERT_GE(scores.size(), 8u);
+  for (const double score : scores) EXPECT_TRUE(score > 0 && score <= 1) << score;
+  std::sort(scores.begin(), scores.end());
+  EXPECT_LT(scores.front(), scores.back());
+
+  const double least = scores[scores.size() / 2];
+  const test::ProcessResult certain =
+      program.run(command + " --min-score " + std::to_string(least - 1e-6));
+  ASSERT_EQ(certain.exit_code, 0) << certain.err;
+  std::vector<double> kept = scores_of(lines_of(certain.out));
+  std::sort(kept.begin(), kept.end());
+  EXPECT_EQ(kept, std::vector<double>(std::lower_bound(scores.begin(), scores.end(), least - 1e-6),
+                                      scores.end()));
+
+  ASSERT_EQ(program.run(command + " --format coco --out found.json").exit_code, 0);
+  const Json document = read_json_file(program.dir().file("found.json"));
+  std::vector<double> coco;
+  for (const Json& one : document["annotations"]) coco.push_back(one["score"].get<double>());
+  std::sort(coco.begin(), coco.end());
+  EXPECT_EQ(coco, scores);
+  EXPECT_EQ(program.run(command + " --min-score 1.5").exit_code, 2);
+}
+
+TEST(Confidence, IsTheSameInRolloutsSamplesAndPredictions) {
+  test::Program program;
+  const std::string config = program.config(
+                                 "template: {system: List the objects as JSON.}\n"
+                                 "custom: {user_prompt: Find every shape.}\n") +
+                             " --set model.model=" + demo_model() +
+                             " --set custom.extra.rollout_matching.max_new_tokens=100";
+  const test::ProcessResult evaluated = program.run("eval " + config);
+  ASSERT_EQ(evaluated.exit_code, 0) << evaluated.err;
+  EXPECT_EQ(evaluated.err.find("rank by the order"), std::string::npos);
+  const test::ProcessResult rolled =
+      program.run("rollout " + config + " --split val --output rollouts.jsonl");
+  ASSERT_EQ(rolled.exit_code, 0) << rolled.err;
+
+  const std::string base = program.run_dir() + "/eval/model";
+  const Json result = read_json_file(base + ".json");
+  EXPECT_EQ(result["coco_ranking"], "score");
+  EXPECT_EQ(result["calibration"]["bins"].size(), 10u);
+  EXPECT_FALSE(result["precision_recall"].empty());
+  const std::vector<Json> samples = lines_of(read_file(base + ".samples.jsonl"));
+  const std::vector<Json> rollouts = lines_of(read_file(program.dir().file("rollouts.jsonl")));
+  ASSERT_EQ(samples.size(), rollouts.size());
+  std::vector<double> scores, found;
+  for (size_t i = 0; i < samples.size(); ++i) {
+    EXPECT_EQ(rollouts[i]["token_logprobs"].size(), rollouts[i]["response_token_ids"].size());
+    for (const Json& logprob : rollouts[i]["token_logprobs"])
+      EXPECT_TRUE(logprob.get<double>() < 1e-6 && std::isfinite(logprob.get<double>()));
+    const size_t num_objects = samples[i]["predictions"].size();
+    if (num_objects == 0) continue;
+    ASSERT_EQ(samples[i]["scores"].size(), num_objects);
+    EXPECT_EQ(samples[i]["scores"], rollouts[i]["scores"]);
+    for (const Json& score : samples[i]["scores"]) scores.push_back(score.get<double>());
+  }
+  for (const Json& one : read_json_file(base + ".predictions.json"))
+    found.push_back(one["score"].get<double>());
+  EXPECT_EQ(found, scores);
+  EXPECT_FALSE(scores.empty());
+
+  const test::ProcessResult reported =
+      program.run("report " + program.run_dir() + " --out report.html");
+  ASSERT_EQ(reported.exit_code, 0) << reported.err;
+  EXPECT_NE(read_file(program.dir().file("report.html")).find("\"ranking\":\"score\""),
+            std::string::npos);
+}
+
+}  // namespace rematch
