@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "base/keep_source.h"
+#include "base/output_file.h"
 #include "base/terminal_text.h"
 #include "cli/command_set.h"
 #include "cli/sample_lengths.h"
@@ -205,7 +205,7 @@ int write_fixed(const DataCheckArguments& arguments, const std::vector<std::stri
 
 int run_data_check(const DataCheckArguments& arguments) {
   if (!arguments.fixed.empty()) {
-    keep_source(arguments.path, arguments.fixed);
+    InputFiles{arguments.path}.refuse(arguments.fixed);
     survive_closed_pipe();  // the copy is written last
   }
   const std::vector<std::string> added_tokens = added_tokens_of(arguments.model_dir);
@@ -268,10 +268,11 @@ struct ShowArguments {
 int run_data_show(const ShowArguments& arguments) {
   const Dataset dataset =
       Dataset::load(arguments.path, {.require_single_image = false, .check_image_files = false});
-  keep_source(arguments.path, arguments.out);
+  InputFiles inputs{arguments.path};
   for (const Sample& sample : dataset.samples()) {
-    for (const std::string& image : sample.image_paths) keep_source(image, arguments.out);
+    for (const std::string& image : sample.image_paths) inputs.add(image);
   }
+  OutputFile file(arguments.out, inputs);
   const auto count = std::min<int64_t>(arguments.count, dataset.size());
   std::vector<std::pair<std::string, Canvas>> panels;
   for (int64_t i = 0; i < count; ++i) {
@@ -289,7 +290,8 @@ int run_data_show(const ShowArguments& arguments) {
       panels.emplace_back(caption, blank_panel(error.problems().front().error, arguments.panel_px));
     }
   }
-  write_file_atomic(arguments.out, encode_png(sheet_of(panels, arguments.columns).image()));
+  file.write(encode_png(sheet_of(panels, arguments.columns).image()));
+  file.commit();
   std::cout << fmt::format("wrote {}: {} of {} records\n", arguments.out, count, dataset.size());
   return 0;
 }

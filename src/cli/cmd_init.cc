@@ -8,8 +8,9 @@
 #include <memory>
 
 #include "base/error.h"
-#include "base/file.h"
 #include "base/json.h"
+#include "base/output_file.h"
+#include "base/terminal_text.h"
 #include "cli/command_set.h"
 #include "cli/sample_lengths.h"
 #include "text/stored_prompt.h"
@@ -94,9 +95,10 @@ int run_init(const InitArguments& arguments) {
     lengths.longest_prompt = std::max(lengths.longest_prompt, val.longest_prompt);
     lengths.longest_answer = std::max(lengths.longest_answer, val.longest_answer);
   }
-  write_file_atomic(arguments.out, yaml_for(arguments, train, lengths));
+  write_output(arguments.out, {arguments.train, arguments.val},
+               yaml_for(arguments, train, lengths));
   std::cout << fmt::format("wrote {}\nnext: rematch check {}; rematch train {}\n", arguments.out,
-                           arguments.out, arguments.out);
+                           shell_word(arguments.out), shell_word(arguments.out));
   return 0;
 }
 

@@ -10,8 +10,8 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "base/keep_source.h"
 #include "base/out_of_resources.h"
+#include "base/output_file.h"
 #include "base/text.h"
 #include "flow/sample.h"
 #include "import/foreign.h"
@@ -161,16 +161,19 @@ WrittenSet write_records(const ForeignSet& set, const std::string& out_dir) {
   WrittenSet written;
   written.notes = set.notes;
   const fs::path base = fs::absolute(out_dir).lexically_normal();
+  InputFiles inputs;
+  for (const std::string& source : set.sources) inputs.add(source);
   for (const auto& [name, images] : set.splits) {
     written.splits.push_back({.path = (fs::path(out_dir) / (name + ".jsonl")).string()});
-    for (const std::string& source : set.sources) keep_source(source, written.splits.back().path);
+    for (const ForeignImage& image : images) inputs.add(image.path);
   }
+  for (const WrittenSplit& split : written.splits) inputs.refuse(split.path);
   std::vector<std::string> contents;
   for (auto split = written.splits.begin(); const auto& [name, images] : set.splits)
     contents.push_back(lines_of(images, base, written, *split++));
   make_directories(out_dir);
   for (size_t i = 0; i < contents.size(); ++i)
-    write_file_atomic(written.splits[i].path, contents[i]);
+    write_output(written.splits[i].path, inputs, contents[i]);
   return written;
 }
 

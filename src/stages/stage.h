@@ -13,7 +13,7 @@ namespace rematch {
 /// row.
 struct StageOptions {
   std::string model_dir;          ///< --model
-  std::string output_dir;         ///< --output
+  std::string output_dir;         ///< --out
   std::string backend = "hf";     ///< --backend
   std::string dtype = "float32";  ///< --dtype
   std::string device;             ///< --device; empty = automatic
@@ -49,7 +49,7 @@ class Stage {
 struct StageRow {
   const char* name;
   const char* summary;
-  /// which of StageOptions it takes: "model", "output", "backend", "dtype", "batch-size", "device"
+  /// which of StageOptions it takes: "model", "out", "backend", "dtype", "batch-size", "device"
   std::vector<std::string> options;
   std::unique_ptr<Stage> (*make)(const StageOptions&);
 };

@@ -115,7 +115,7 @@ TEST(Faults, OutputOntoAFullDiskIsAnError) {
       EXPECT_THAT(result.err, HasSubstr("cannot write the output")) << command << target;
     }
   }
-  const test::ProcessResult rollout = program.run("rollout " + config + " --output /dev/full");
+  const test::ProcessResult rollout = program.run("rollout " + config + " --out /dev/full");
   EXPECT_EQ(rollout.exit_code, 4) << rollout.err;
   EXPECT_THAT(rollout.err, HasSubstr("No space left on device"));
 }
