@@ -120,6 +120,15 @@ TEST(EarlierRun, ItsCheckpointIsNoModelToStartFrom) {
   EXPECT_TRUE(exists(program, "checkpoint-3"));
 }
 
+TEST(EarlierRun, SuggestedCommandsAreQuoted) {
+  test::Program program;
+  const test::ProcessResult result =
+      program.run("train " + program.config(kEveryStep) + " --set 'training.run_name=a b'");
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("rematch report 'out/a b'; rematch predict "
+                                    "'out/a b/checkpoint-3' IMAGES"));
+}
+
 TEST(EarlierRun, NoFileOfARunReplacesItsData) {
   test::Program program;
   const std::string data = read_file(test::Program::golden("train.jsonl"));
