@@ -95,13 +95,13 @@ def main():
     before = f1()
     rematch("train", config)
     adapter = out / f"run/checkpoint-{args.steps}"
-    rematch("merge", adapter, "--model", out / "base", "--output", out / "merged")
+    rematch("merge", adapter, "--model", out / "base", "--out", out / "merged")
     rematch("eval", config, *full, "--set", f"model.model={out}/merged")
     print(f"F1 @ IoU 0.5 from {before:.3f} to {f1():.3f}")
     good = f1() > before
     if args.compare:
-        rematch("merge", adapter, "--model", out / "base", "--output", out / "merged_float32", "--dtype", "float32")
-        rematch("rollout", config, *full, "--set", f"model.model={out}/merged_float32", "--set", "model.torch_dtype=float32", "--output", out / "rollouts.jsonl")
+        rematch("merge", adapter, "--model", out / "base", "--out", out / "merged_float32", "--dtype", "float32")
+        rematch("rollout", config, *full, "--set", f"model.model={out}/merged_float32", "--set", "model.torch_dtype=float32", "--out", out / "rollouts.jsonl")
         rollouts = [json.loads(line) for line in (out / "rollouts.jsonl").read_text(encoding="utf-8").splitlines()]
         asked = min(args.compare, len(rollouts))
         num_equal = compare(out / "base", adapter, rollouts, asked)

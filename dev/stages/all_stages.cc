@@ -13,7 +13,7 @@ const std::vector<StageRow>& all_stages() {
          make_render_stage},
         {"pixels",
          "an image → normalised patches (safetensors)",
-         {"model", "output"},
+         {"model", "out"},
          make_pixels_stage},
         {"generate",
          "prompts → answers",
@@ -22,12 +22,12 @@ const std::vector<StageRow>& all_stages() {
     table.insert(table.end(), public_stages().begin(), public_stages().end());
     table.insert(table.end(), {{"logits",
                                 "token ids and images → logits (safetensors)",
-                                {"model", "output", "dtype", "device"},
+                                {"model", "out", "dtype", "device"},
                                 make_logits_stage},
                                {"loss", "logits and targets → losses", {}, make_loss_stage},
                                {"grad",
                                 "one forward and backward of a row → gradients (safetensors)",
-                                {"model", "output", "dtype", "device"},
+                                {"model", "out", "dtype", "device"},
                                 make_grad_stage}});
     return table;
   }();

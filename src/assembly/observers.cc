@@ -20,7 +20,9 @@ void Observers::open(std::optional<int64_t> resumed_step) {
   const OutputSettings& output = settings.output;
   const std::string path = output.run_dir + "/logging.jsonl";
   if (resumed_step && std::filesystem::exists(path)) truncate_jsonl_after(path, *resumed_step);
-  log_.add(make_jsonl_sink(path));
+  std::unique_ptr<JsonlSink> log = make_jsonl_sink(path);
+  file_ = log.get();
+  log_.add(std::move(log));
 
   TensorboardSink* tensorboard = nullptr;
   if (output.wants_tensorboard()) {

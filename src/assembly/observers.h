@@ -7,6 +7,7 @@
 #include "assembly/session.h"
 #include "config/config.h"
 #include "monitor/monitor_dump.h"
+#include "observe/sinks.h"
 #include "observe/wandb_follower.h"
 #include "ranks/group.h"
 #include "train/run_log.h"
@@ -24,6 +25,12 @@ class Observers {
   /// Opens the files, on rank 0. @param resumed_step  lines of later steps were written by a killed
   /// run after its last checkpoint and are dropped; none keeps all. @throws UserError (environment)
   void open(std::optional<int64_t> resumed_step);
+  /// Bytes of logging.jsonl that an earlier run wrote, once it is open; 0 on other ranks.
+  int64_t earlier_log_bytes() const { return file_ == nullptr ? 0 : file_->earlier_bytes(); }
+  /// Drops them. @throws UserError (environment)
+  void drop_earlier_log() {
+    if (file_ != nullptr) file_->drop_earlier();
+  }
   /// The scored rollouts of a window. @param step  that they are for, from 1
   void show(int64_t step, const std::vector<ScoredRollout>& scored);
   /// At the end of a run: what watching it has cost, and what went wrong. @param seconds  of the
@@ -35,6 +42,7 @@ class Observers {
   const Session& session_;
   bool is_first_;
   RunLog log_;
+  JsonlSink* file_ = nullptr;  ///< of log_; null before open(), and on other ranks
   std::unique_ptr<MonitorDump> monitor_;
   std::unique_ptr<const WandbFollower> wandb_;
 };

@@ -11,12 +11,15 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/out_of_resources.h"
+#include "base/text.h"
 #include "checkpoint/image_area.h"
+#include "checkpoint/model_dir.h"
 #include "checkpoint/peft.h"
 #include "estep/answer/object_score.h"
 #include "model/adapter.h"
 #include "resume/resume.h"
 #include "rollout/generation_scope.h"
+#include "text/lossy.h"
 #include "text/stop_ids.h"
 #include "vision/image.h"
 
@@ -30,6 +33,25 @@ bool is_image_name(const fs::path& path) {
   std::transform(ending.begin(), ending.end(), ending.begin(),
                  [](unsigned char c) { return std::tolower(c); });
   return ending == ".jpg" || ending == ".jpeg" || ending == ".png" || ending == ".webp";
+}
+
+bool leads_to_directory(const fs::path& path) {
+  std::error_code error;  // e.g. a link that leads to itself
+  return fs::is_directory(path, error);
+}
+
+bool is_missing(const std::string& path) {
+  std::error_code error;  // a link whose target is missing is an image that cannot be read
+  return fs::symlink_status(path, error).type() == fs::file_type::not_found;
+}
+
+/// Answers name their image, and JSON is UTF-8. @throws UserError (data)
+void require_utf8(const std::string& path) {
+  if (is_valid_utf8(path)) return;
+  throw UserError(ErrorKind::kData, {.error = "the image's name is not UTF-8",
+                                     .where = lossy_utf8(path),
+                                     .what = "its answer could not name it",
+                                     .fix = "rename the file or its directory"});
 }
 
 /// What is wrong with the image that `part` reads; nothing when it succeeds.
@@ -89,6 +111,7 @@ Predictor::Predictor(const PredictorOptions& options, Terminal& terminal) {
   std::optional<PeftAdapter> adapter;
   if (!adapter_dir.empty()) adapter = read_peft_adapter(adapter_dir);
   if (adapter_dir == base_dir && adapter) base_dir = adapter->config.base_model;
+  require_model_dir(base_dir);  // before a warning about what it lacks
   settings_ = settings_of(options, base_dir, adapter ? adapter_dir : base_dir, terminal);
   if (adapter && has_image_processor(adapter_dir)) {
     const PatchOptions trained = PatchOptions::from_model_dir(adapter_dir);
@@ -121,6 +144,7 @@ std::vector<Prediction> Predictor::predict(const std::vector<std::string>& paths
   for (size_t i = 0; i < paths.size(); ++i) {
     Prediction& one = predictions.emplace_back(Prediction{.path = paths[i]});
     one.unreadable = problem_in([&] {
+      require_utf8(one.path);
       const ImageSize size = read_image_size(one.path);
       one.width_px = size.width_px;
       one.height_px = size.height_px;
@@ -164,20 +188,20 @@ void Predictor::answer(const std::vector<Prompt>& prompts,
 std::vector<std::string> images_at(const std::vector<std::string>& paths) {
   std::vector<std::string> images;
   for (const std::string& path : paths) {
-    if (!fs::exists(path)) {
+    if (is_missing(path)) {
       throw UserError(ErrorKind::kEnvironment,
                       {.error = "the image does not exist",
                        .where = path,
                        .what = "neither a file nor a directory",
                        .fix = "give image files or directories of images"});
     }
-    if (!fs::is_directory(path)) {
+    if (!leads_to_directory(path)) {
       images.push_back(path);
       continue;
     }
     std::vector<std::string> found;
     for (const auto& entry : fs::directory_iterator(path)) {
-      if (entry.is_regular_file() && is_image_name(entry.path()))
+      if (is_image_name(entry.path()) && !leads_to_directory(entry.path()))
         found.push_back(entry.path().string());
     }
     std::sort(found.begin(), found.end());

@@ -60,7 +60,7 @@ class Predictor {
 };
 
 /// The images among the paths: files as they are, of directories the JPEG, PNG and WebP files in
-/// them, by name.
+/// them, by name, links that lead nowhere included: predict() says that they cannot be read.
 /// @throws UserError (environment) for a path that does not exist, (data) when there is none
 std::vector<std::string> images_at(const std::vector<std::string>& paths);
 

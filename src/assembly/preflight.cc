@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "assembly/make_trainer.h"
+#include "assembly/run_directory.h"
 #include "assembly/run_identity.h"
 #include "assembly/session_parts.h"
 #include "assembly/vllm_setup.h"
@@ -31,8 +32,11 @@ namespace fs = std::filesystem;
 /// The checks that come after the parts of the session.
 class Checks {
  public:
-  Checks(const Settings& settings, std::string device, int num_ranks)
-      : settings_(settings), device_(std::move(device)), num_ranks_(num_ranks) {}
+  Checks(const ConfigResult& config, std::string device, int num_ranks)
+      : config_(config),
+        settings_(config.settings),
+        device_(std::move(device)),
+        num_ranks_(num_ranks) {}
 
   Preflight run() {
     if (num_ranks_ > 1 && settings_.ddp_backend == DdpBackend::kNccl)
@@ -120,6 +124,7 @@ class Checks {
 
   void check_run_directory() {
     problems_.attempt([&] { RunLock::require_free(settings_.output.run_dir); });
+    problems_.attempt([&] { refuse_to_replace_inputs(config_); });
     problems_.attempt([&] {
       fs::path nearest = fs::absolute(settings_.output.run_dir).lexically_normal();
       std::error_code unseen;  // a directory that cannot be searched
@@ -137,6 +142,7 @@ class Checks {
     result_.facts.emplace_back("run directory", settings_.output.run_dir);
   }
 
+  const ConfigResult& config_;
   const Settings& settings_;
   std::string device_;
   int num_ranks_;
@@ -150,7 +156,7 @@ class Checks {
 }  // namespace
 
 Preflight preflight(const ConfigResult& config, const std::string& device, int num_ranks) {
-  return Checks(config.settings, device, num_ranks).run();
+  return Checks(config, device, num_ranks).run();
 }
 
 }  // namespace rematch

@@ -35,16 +35,28 @@ struct Run {
     std::optional<LoadedCheckpoint> resumed = directory.read_checkpoint(session, fingerprint);
     if (resumed) trainer.restore(*std::move(resumed));
     group.barrier();  // all ranks could read it: only now the directory changes
-    if (resumed && !trainer.is_done()) directory.continue_from(trainer.progress().global_step);
-
-    // `latest` without a checkpoint starts the same run again: what it logged before its first
-    // checkpoint is dropped as well, the evaluation of step 0 included.
-    const bool is_same_run = config.settings.checkpoints.resume_from_checkpoint.has_value();
-    const int64_t step = resumed ? trainer.progress().global_step : -1;
-    observers.open(is_same_run ? std::optional(step) : std::nullopt);
+    if (directory.continues_its_run() && !trainer.is_done())
+      directory.continue_from(trainer.progress().global_step);
+    if (!directory.continues_its_run()) {
+      trainer.before_first_save([this] {
+        directory.move_earlier_run(observers.earlier_log_bytes());
+        observers.drop_earlier_log();
+      });
+    }
+    observers.open(kept_log_step(config.settings));
     for (const std::string& line :
          start_lines(session, group, trainer.progress().global_step, trainer.total_steps()))
       terminal.say(line);
+  }
+
+  /// The last step whose log lines this run continues; nothing when they are an earlier run's.
+  std::optional<int64_t> kept_log_step(const Settings& settings) const {
+    if (directory.continues_its_run()) return trainer.progress().global_step;
+    // `latest` without a checkpoint starts the same run again: what it logged before its first
+    // checkpoint is dropped as well, the evaluation of step 0 included.
+    const bool starts_again =
+        settings.checkpoints.resume_from_checkpoint && !directory.checkpoint();
+    return starts_again ? std::optional<int64_t>(-1) : std::nullopt;
   }
 
   RunDirectory directory;

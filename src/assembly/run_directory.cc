@@ -5,12 +5,41 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "assembly/run_inputs.h"
+#include "base/error.h"
 #include "base/file.h"
 #include "ranks/gather.h"
 #include "resume/abandoned.h"
 #include "resume/resume.h"
 
 namespace rematch {
+namespace {
+
+bool lies_in(const std::string& checkpoint, const std::string& run_dir) {
+  std::error_code error;
+  const auto parent = std::filesystem::weakly_canonical(checkpoint, error).parent_path();
+  return !error && std::filesystem::equivalent(parent, run_dir, error);
+}
+
+}  // namespace
+
+void refuse_to_replace_inputs(const ConfigResult& config) {
+  const std::string& path = config.settings.output.run_dir;
+  const InputFiles inputs = run_inputs(config);
+  for (const char* name : {"args.json", "effective_config.txt", "logging.jsonl"})
+    inputs.refuse(join_path(path, name));
+  const std::string& model = config.settings.model.directory;
+  for (const CheckpointName& checkpoint : list_checkpoints(path)) {
+    std::error_code error;
+    if (!std::filesystem::equivalent(checkpoint.path, model, error)) continue;
+    throw UserError(ErrorKind::kConfig,
+                    {.error = "the run would replace the model that it starts from",
+                     .where = "model.model: " + model,
+                     .what = fmt::format("it is a checkpoint of the run directory {}", path),
+                     .fix = "set another training.run_name; to continue that run, set "
+                            "training.resume_from_checkpoint and leave model.model as it was"});
+  }
+}
 
 RunDirectory::RunDirectory(const ConfigResult& config, Terminal& terminal, Group& group)
     : settings_(config.settings), terminal_(terminal), group_(group) {
@@ -18,12 +47,25 @@ RunDirectory::RunDirectory(const ConfigResult& config, Terminal& terminal, Group
     const std::string& path = settings_.output.run_dir;
     make_directories(path);
     lock_ = std::make_unique<const RunLock>(path);
+    refuse_to_replace_inputs(config);
     checkpoint_ = choose_checkpoint();
     write_file_atomic(path + "/args.json", python_json(effective_json(config), 2) + "\n");
     write_file_atomic(path + "/effective_config.txt", effective_text(config));
   }
   const std::string chosen = from_first_rank(group, checkpoint_.value_or(""));
   if (!chosen.empty()) checkpoint_ = chosen;
+  continues_its_run_ = checkpoint_ && lies_in(*checkpoint_, settings_.output.run_dir);
+}
+
+void RunDirectory::warn_about_earlier_run() const {
+  const std::string& path = settings_.output.run_dir;
+  if (!std::filesystem::exists(path + "/logging.jsonl") && list_saved_checkpoints(path).empty())
+    return;
+  terminal_.warn(fmt::format(
+      "{} holds an earlier run: the first save moves its checkpoints and log to abandoned-N; "
+      "training.resume_from_checkpoint: latest resumes it, training.run_name or "
+      "training.add_version: true separates runs",
+      path));
 }
 
 std::optional<std::string> RunDirectory::choose_checkpoint() const {
@@ -31,14 +73,7 @@ std::optional<std::string> RunDirectory::choose_checkpoint() const {
   for (const std::string& name : remove_leftovers(path))
     terminal_.say(fmt::format("removed {}, left by a killed run", name));
   if (!settings_.checkpoints.resume_from_checkpoint) {
-    if (std::filesystem::exists(path + "/logging.jsonl")) {
-      terminal_.warn(
-          fmt::format("{} holds an earlier run: its logging.jsonl is continued and checkpoints of "
-                      "the same step are replaced; "
-                      "training.resume_from_checkpoint: latest resumes it, training.run_name or "
-                      "training.add_version: true separates runs",
-                      path));
-    }
+    warn_about_earlier_run();
     return std::nullopt;
   }
   const ResumeChoice choice = resolve_resume(*settings_.checkpoints.resume_from_checkpoint, path);
@@ -67,6 +102,14 @@ void RunDirectory::continue_from(int64_t step) const {
   terminal_.warn(
       fmt::format("moved the checkpoints after step {} to {}; remove it when you do not need them",
                   step, *aside));
+}
+
+void RunDirectory::move_earlier_run(int64_t log_bytes) const {
+  if (const auto aside = move_earlier_run_aside(settings_.output.run_dir, log_bytes))
+    terminal_.warn(fmt::format(
+        "moved the checkpoints and the log of an earlier run to {}; remove it when you do not need "
+        "them",
+        *aside));
 }
 
 }  // namespace rematch

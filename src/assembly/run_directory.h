@@ -13,6 +13,10 @@
 
 namespace rematch {
 
+/// @throws UserError (configuration) when the files of the run would replace its configuration or
+/// data, or its checkpoints the model it starts from
+void refuse_to_replace_inputs(const ConfigResult& config);
+
 /// The directory of a run: locked by rank 0 for as long as this object lives, cleared of what
 /// killed runs left, with the configuration in args.json and effective_config.txt; and the
 /// checkpoint that the run resumes from. Made before a model is loaded, so that an unwritable disk
@@ -29,10 +33,17 @@ class RunDirectory {
   /// @throws UserError (data) when it is damaged or of another run
   std::optional<LoadedCheckpoint> read_checkpoint(const Session& session,
                                                   const Fingerprint& fingerprint) const;
+  /// True when that checkpoint is one of this directory; otherwise what the directory holds is an
+  /// earlier run's.
+  bool continues_its_run() const { return continues_its_run_; }
   /// Moves checkpoints of later steps than the resumed one aside, on rank 0.
   void continue_from(int64_t step) const;
+  /// Moves the checkpoints and the log of an earlier run aside; for rank 0. @param log_bytes  of
+  /// logging.jsonl that it wrote
+  void move_earlier_run(int64_t log_bytes) const;
 
  private:
+  void warn_about_earlier_run() const;
   std::optional<std::string> choose_checkpoint() const;
 
   const Settings& settings_;
@@ -40,6 +51,7 @@ class RunDirectory {
   Group& group_;
   std::unique_ptr<const RunLock> lock_;
   std::optional<std::string> checkpoint_;
+  bool continues_its_run_ = false;
 };
 
 }  // namespace rematch

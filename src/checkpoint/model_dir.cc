@@ -63,7 +63,7 @@ void require_model_dir(const std::string& path) {
                     {.error = "this is a PEFT adapter, not a model",
                      .where = path,
                      .what = "it holds an adapter_config.json and no config.json",
-                     .fix = fmt::format("run `rematch merge {} --output DIR` and use DIR", path)});
+                     .fix = fmt::format("run `rematch merge {} --out DIR` and use DIR", path)});
   }
   if (fs::is_directory(path, error)) return;
   const bool is_hub_id = looks_like_hub_id(path) && !fs::exists(path, error);
@@ -78,6 +78,19 @@ void require_model_dir(const std::string& path) {
                                       path, split(path, '/')[1])
                         : "use the directory that contains config.json; to download a model from "
                           "the hub: hf download OWNER/NAME --local-dir DIR"});
+}
+
+std::vector<std::string> list_model_files(const std::string& directory) {
+  std::vector<std::string> files;
+  std::error_code error;
+  for (auto entry = fs::directory_iterator(directory, error);
+       !error && entry != fs::directory_iterator(); entry.increment(error)) {
+    const std::string name = entry->path().filename().string();
+    if (is_companion(name) || name.ends_with(".safetensors") || name.ends_with(".index.json") ||
+        name.starts_with("adapter_") || name.starts_with("rematch_"))
+      files.push_back(entry->path().string());
+  }
+  return files;
 }
 
 void copy_companions(const std::string& source_dir, const std::string& directory,

@@ -9,6 +9,10 @@ namespace rematch {
 /// `hf download` command to run
 void require_model_dir(const std::string& path);
 
+/// Files of a model's or an adapter's directory that belong to it: weights and what
+/// copy_companions() copies; none of a missing directory.
+std::vector<std::string> list_model_files(const std::string& directory);
+
 /// Copies what belongs to a model besides its weights, byte for byte: config, tokenizer, chat
 /// templates, processor, README, LICENSE, *.py.
 /// @param except  file names that the caller writes itself

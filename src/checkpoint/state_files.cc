@@ -83,7 +83,7 @@ void require_state_dir(const std::string& checkpoint_dir) {
   const std::string start =
       is_adapter
           ? fmt::format(
-                "merge the adapter (`rematch merge {} --output DIR`) and start a new run with "
+                "merge the adapter (`rematch merge {} --out DIR`) and start a new run with "
                 "`model.model: DIR`",
                 checkpoint_dir)
           : fmt::format("start a new run from its weights: `model.model: {}`", checkpoint_dir);

@@ -7,11 +7,12 @@
 #include <memory>
 
 #include "base/error.h"
-#include "base/file.h"
+#include "base/output_file.h"
 #include "cli/command_set.h"
 #include "draw/encode.h"
 #include "observe/terminal.h"
 #include "report/answer_sheet.h"
+#include "report/judged_sample.h"
 #include "report/report.h"
 #include "report/score_table.h"
 
@@ -25,8 +26,34 @@ struct CompareArguments {
   std::string out;
 };
 
+InputFiles files_of(const std::vector<RunData>& runs) {
+  InputFiles inputs;
+  for (const RunData& run : runs) {
+    for (const std::string& file : run.files) inputs.add(file);
+  }
+  return inputs;
+}
+
+void add_images(InputFiles& inputs, const std::vector<RunData>& runs) {
+  for (const RunData& run : runs) {
+    for (const EvaluationFile& evaluation : run.evaluations) {
+      if (evaluation.samples_path.empty()) continue;
+      for (const JudgedSample& sample : read_judged_samples(evaluation.samples_path))
+        inputs.add(sample.image_path);
+    }
+  }
+}
+
+void warn_about(const std::vector<RunData>& runs, Terminal& terminal) {
+  for (const RunData& run : runs) {
+    for (const std::string& text : run.warnings) terminal.warn(text);
+  }
+}
+
 int run_compare(const CompareArguments& arguments) {
   const std::vector<RunData> runs = read_runs(arguments.runs);
+  const InputFiles inputs = files_of(runs);
+  if (!arguments.out.empty()) inputs.refuse(arguments.out);
   const std::vector<NamedEvaluation> evaluations = evaluations_of(runs);
   if (evaluations.empty()) {
     throw UserError(ErrorKind::kData,
@@ -37,6 +64,7 @@ int run_compare(const CompareArguments& arguments) {
   }
   const std::vector<std::vector<std::string>> table = score_table(evaluations);
   const std::unique_ptr<Terminal> terminal = Terminal::standard();
+  warn_about(runs, *terminal);
   terminal->table(table);
   const std::string different = different_sets(evaluations);
   if (different.empty()) {
@@ -52,7 +80,7 @@ int run_compare(const CompareArguments& arguments) {
                                  item.advice));
   }
   if (!arguments.out.empty()) {
-    write_file_atomic(arguments.out, markdown_table(table));
+    write_output(arguments.out, inputs, markdown_table(table));
     terminal->say("wrote " + arguments.out);
   }
   return 0;
@@ -66,13 +94,17 @@ struct ReportArguments {
 
 int run_report(const ReportArguments& arguments) {
   const std::vector<RunData> runs = read_runs(arguments.runs);
+  InputFiles inputs = files_of(runs);
+  add_images(inputs, runs);
+  for (const std::string& out : {arguments.out, arguments.sheet}) inputs.refuse(out);
+  warn_about(runs, *Terminal::standard());
   const std::string html = report_html(runs, arguments.gallery);
-  write_file_atomic(arguments.out, html);
+  write_output(arguments.out, inputs, html);
   std::cout << fmt::format("wrote {} ({:.1f} MB); open it in a browser\n", arguments.out,
                            static_cast<double>(html.size()) / 1e6);
   if (!arguments.sheet.empty()) {
     const Canvas sheet = draw_answer_sheet(evaluations_of(runs), kSheetRows);
-    write_file_atomic(arguments.sheet, encode_png(sheet.image()));
+    write_output(arguments.sheet, inputs, encode_png(sheet.image()));
     std::cout << fmt::format("wrote {}\n", arguments.sheet);
   }
   return 0;

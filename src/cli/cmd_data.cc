@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "base/keep_source.h"
+#include "base/output_file.h"
 #include "base/terminal_text.h"
 #include "cli/cmd_data_show.h"
 #include "cli/command_set.h"
@@ -252,7 +252,7 @@ int write_fixed(const DataCheckArguments& arguments, const std::vector<std::stri
 
 int run_data_check(const DataCheckArguments& arguments) {
   if (!arguments.fixed.empty()) {
-    keep_source(arguments.path, arguments.fixed);
+    InputFiles{arguments.path}.refuse(arguments.fixed);
     survive_closed_pipe();  // the copy is written last
   }
   const std::vector<std::string> added_tokens = added_tokens_of(arguments.model_dir);

@@ -11,7 +11,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "base/keep_source.h"
+#include "base/output_file.h"
 #include "base/terminal_text.h"
 #include "data/dataset.h"
 #include "draw/encode.h"
@@ -47,10 +47,11 @@ void check_sheet_size(int64_t count, int panel_px) {
 int run_data_show(const ShowArguments& arguments) {
   const Dataset dataset =
       Dataset::load(arguments.path, {.require_single_image = false, .check_image_files = false});
-  keep_source(arguments.path, arguments.out);
+  InputFiles inputs{arguments.path};
   for (const Sample& sample : dataset.samples()) {
-    for (const std::string& image : sample.image_paths) keep_source(image, arguments.out);
+    for (const std::string& image : sample.image_paths) inputs.add(image);
   }
+  OutputFile file(arguments.out, inputs);
   const auto count = std::min<int64_t>(arguments.count, dataset.size());
   check_sheet_size(count, arguments.panel_px);
   std::vector<std::pair<std::string, Canvas>> panels;
@@ -69,7 +70,8 @@ int run_data_show(const ShowArguments& arguments) {
       panels.emplace_back(caption, blank_panel(error.problems().front().error, arguments.panel_px));
     }
   }
-  write_file_atomic(arguments.out, encode_png(sheet_of(panels, arguments.columns).image()));
+  file.write(encode_png(sheet_of(panels, arguments.columns).image()));
+  file.commit();
   std::cout << fmt::format("wrote {}: {} of {} records\n", arguments.out, count, dataset.size());
   return 0;
 }

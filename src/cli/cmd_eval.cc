@@ -6,10 +6,11 @@
 #include "assembly/inputs_identity.h"
 #include "assembly/rollouts.h"
 #include "assembly/run_identity.h"
+#include "assembly/run_inputs.h"
 #include "assembly/session.h"
 #include "assembly/vllm_setup.h"
 #include "base/error.h"
-#include "base/file.h"
+#include "base/output_file.h"
 #include "base/terminal_text.h"
 #include "cli/commands.h"
 #include "cli/eval_files.h"
@@ -49,7 +50,8 @@ std::vector<std::vector<std::string>> breakdown_table(const std::string& first, 
 
 /// Writes the results and shows them.
 void tell(EvaluationResult evaluated, const CocoEvaluator& coco,
-          const std::optional<EvalFiles>& files, const Session& session, Terminal& terminal) {
+          const std::optional<EvalFiles>& files, const InputFiles& inputs, const Session& session,
+          Terminal& terminal) {
   const Settings& settings = session.settings;
   const CocoResult coco_scores = coco.scores();
   if (files) {
@@ -65,12 +67,13 @@ void tell(EvaluationResult evaluated, const CocoEvaluator& coco,
   }
   if (!coco_scores.per_class.empty()) json["coco_per_class"] = coco_per_class_json(coco_scores);
   json["model"] = settings.model.directory;
+  json["val_jsonl"] = session.val_data->path();
   json["num_samples"] = session.val_data->size();
   json["eval_set"] = evaluated.eval_set;
   if (files) files->add_to(json, coco, coco_scores);
   const std::string path = settings.output.run_dir + "/eval_results.json";
-  write_file_atomic(path, python_json(json, 2) + "\n");
-  if (files) files->write(json);
+  write_output(path, inputs, python_json(json, 2) + "\n");
+  if (files) files->write(json, terminal);
   terminal.table(rows);
   if (files) {
     terminal.table(breakdown_table("class", json["per_class"]));
@@ -102,6 +105,7 @@ int run_eval(const RunArguments& arguments) {
   std::optional<Session> prepared;
   Rollouts rollouts;
   std::optional<EvalFiles> files;
+  InputFiles inputs = run_inputs(result);
   run_phase(group, "start", [&] {
     meet_with_configuration(result, group);
     const bool needs_rollouts = settings.is_stage_2() || settings.rollouts;
@@ -116,8 +120,10 @@ int run_eval(const RunArguments& arguments) {
     meet_with_inputs(*prepared, group);
     group.barrier();  // no rank starts a shared engine when another one has failed before it
     if (needs_rollouts) rollouts = make_rollouts(*prepared);
+    add_images(inputs, *prepared->val_data);
+    inputs.refuse(settings.output.run_dir + "/eval_results.json");
     if (rollouts.val_scorer && is_first)
-      files.emplace(settings.output.run_dir, settings.model.directory,
+      files.emplace(settings.output.run_dir, settings.model.directory, inputs,
                     rollouts.val_scorer->options().labels);
   });
 
@@ -136,7 +142,7 @@ int run_eval(const RunArguments& arguments) {
     const EvaluationResult evaluated =
         make_evaluation(session, rollouts, !settings.is_stage_2(), {0.3, 0.5}, group)
             ->run(process.terminal(), add);
-    if (is_first) tell(evaluated, coco, files, session, process.terminal());
+    if (is_first) tell(evaluated, coco, files, inputs, session, process.terminal());
   });
   return 0;
 }

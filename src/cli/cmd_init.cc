@@ -8,8 +8,8 @@
 #include <memory>
 
 #include "base/error.h"
-#include "base/file.h"
 #include "base/json.h"
+#include "base/output_file.h"
 #include "base/terminal_text.h"
 #include "cli/command_set.h"
 #include "cli/sample_lengths.h"
@@ -113,7 +113,8 @@ int run_init(const InitArguments& arguments) {
     lengths.longest_prompt = std::max(lengths.longest_prompt, val.longest_prompt);
     lengths.longest_answer = std::max(lengths.longest_answer, val.longest_answer);
   }
-  write_file_atomic(arguments.out, yaml_for(arguments, train, lengths));
+  write_output(arguments.out, {arguments.train, arguments.val},
+               yaml_for(arguments, train, lengths));
   std::cout << fmt::format("wrote {0}\nnext: rematch check {1}; rematch train {1}\n", arguments.out,
                            shell_word(arguments.out));
   return 0;

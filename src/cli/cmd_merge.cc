@@ -1,11 +1,11 @@
-// `rematch merge ADAPTER_DIR --output DIR [--model BASE] [--dtype DTYPE]`
+// `rematch merge ADAPTER_DIR --out DIR [--model BASE] [--dtype DTYPE]`
 #include <fmt/core.h>
 
 #include <filesystem>
 #include <iostream>
 
 #include "text/stored_prompt.h"
-#include "base/file.h"
+#include "base/output_file.h"
 #include "cli/commands.h"
 #include "ranks/ranks.h"
 #include "model/merge_adapter.h"
@@ -23,9 +23,9 @@ int run_merge(const MergeArguments& arguments) {
   const MergedAdapter merged = merge_adapter(options);
   const std::string prompt = join_path(options.adapter_dir, kStoredPromptFile);
   if (std::filesystem::exists(prompt))
-    write_file_atomic(join_path(options.output_dir, kStoredPromptFile), read_file(prompt));
-  std::cout << fmt::format("merged adapters of {} layers into {}", merged.num_layers,
-                           merged.base_dir);
+    write_output(join_path(options.output_dir, kStoredPromptFile), {prompt}, read_file(prompt));
+  std::cout << fmt::format("merged {} layers of {} + {} into {}", merged.num_layers,
+                           merged.base_dir, options.adapter_dir, options.output_dir);
   std::cout << (merged.num_replaced > 0
                     ? fmt::format("; {} parameters replaced by the adapter's own",
                                   merged.num_replaced)
@@ -35,7 +35,6 @@ int run_merge(const MergeArguments& arguments) {
                     : "\n");
   if (merged.untied)
     std::cout << "the adapter trains embedding and head apart: they are tied no longer\n";
-  std::cout << fmt::format("wrote {}\n", options.output_dir);
   return 0;
 }
 

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/host_memory.h"
+#include "base/terminal_text.h"
 #include "cli/commands.h"
 #include "config/config.h"
 #include "plan/advice.h"
@@ -111,7 +112,7 @@ std::string check_memory(const PlanRequest& request, const MemoryPlan& plan,
       "memory: {} on {} are expected at most, in the phase {}, and {} can be used; `rematch plan "
       "{}` shows what to change",
       gib_text(plan.peak_bytes), asked_for ? "the GPU" : "a CPU like this machine's",
-      plan.peak_phase, gib_text(plan.usable_bytes), arguments.path);
+      plan.peak_phase, gib_text(plan.usable_bytes), shell_word(arguments.path));
 }
 
 }  // namespace rematch

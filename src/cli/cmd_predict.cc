@@ -11,9 +11,9 @@
 #include <set>
 
 #include "assembly/predictor.h"
+#include "assembly/run_inputs.h"
 #include "base/error.h"
-#include "base/file.h"
-#include "base/keep_source.h"
+#include "base/output_file.h"
 #include "cli/command_set.h"
 #include "cli/standard_output.h"
 #include "ranks/ranks.h"
@@ -50,7 +50,7 @@ std::array<double, 4> box_px(const Geometry& geometry, const Prediction& one) {
 
 std::string jsonl_line(const Prediction& one) {
   Json json;
-  json["image"] = one.path;
+  json["image"] = lossy_utf8(one.path);
   if (one.unreadable) {
     json["objects"] = Json::array();
     json["status"] = "unreadable";
@@ -124,7 +124,31 @@ std::string coco_document(const std::vector<Prediction>& predictions) {
   return python_json(json) + "\n";
 }
 
-void draw(const Prediction& one, const std::string& directory, size_t index) {
+/// Where the drawing of the image with this index goes.
+std::string drawing_path(const std::string& directory, const std::string& image, size_t index) {
+  return fmt::format("{}/{:04}_{}.png", directory, index,
+                     std::filesystem::path(image).stem().string());
+}
+
+/// A directory that is read must not fill with drawings: they would replace images, and the next
+/// call would answer for them. @throws UserError (configuration)
+void refuse_drawing_among(const std::vector<std::string>& images, const std::string& directory) {
+  std::set<std::string> parents;
+  for (const std::string& image : images)
+    parents.insert(std::filesystem::path(image).parent_path().string());
+  for (const std::string& parent : parents) {
+    std::error_code absent;
+    if (!std::filesystem::equivalent(parent.empty() ? "." : parent, directory, absent)) continue;
+    throw UserError(ErrorKind::kConfig,
+                    {.error = "the drawings would lie among the images that are read",
+                     .where = "--draw " + directory,
+                     .what = "a drawing could replace an image, and the next call of `rematch "
+                             "predict` would read the drawings",
+                     .fix = "choose a directory without images of this command"});
+  }
+}
+
+void draw(const Prediction& one, const std::string& path, const InputFiles& inputs) {
   const Image image = load_image(one.path);
   std::vector<DrawnObject> objects;
   for (size_t k = 0; k < one.objects.size(); ++k) {
@@ -133,9 +157,7 @@ void draw(const Prediction& one, const std::string& directory, size_t index) {
         {object.geometry, scored_label(object.desc, one.scores, k), kPredictionColor});
   }
   const int side = std::clamp(std::max(image.width_px, image.height_px), 256, kDrawnSidePx);
-  const std::string stem = std::filesystem::path(one.path).stem().string();
-  write_file_atomic(fmt::format("{}/{:04}_{}.png", directory, index, stem),
-                    encode_png(scene_panel(image, objects, side).image()));
+  write_output(path, inputs, encode_png(scene_panel(image, objects, side).image()));
 }
 
 /// @throws UserError (data) that lists the images without an answer, those with the same problem
@@ -161,15 +183,21 @@ int run_predict(PredictArguments& arguments) {
   require_alone("rematch predict");
   const std::unique_ptr<Terminal> terminal = Terminal::standard();
   const std::vector<std::string> images = images_at(arguments.inputs);
-  for (const std::string& image : images) keep_source(image, arguments.out);
+  InputFiles inputs;
+  add_model(inputs, arguments.predictor.model_dir);
+  add_model(inputs, arguments.predictor.adapter_dir);
+  for (const std::string& image : images) inputs.add(image);
   if (!arguments.system.empty()) arguments.predictor.texts.system_prompt = arguments.system;
   if (!arguments.user.empty()) arguments.predictor.texts.user_prompt = arguments.user;
   if (!arguments.draw_dir.empty()) {
+    refuse_drawing_among(images, arguments.draw_dir);
+    for (size_t i = 0; i < images.size(); ++i)
+      inputs.refuse(drawing_path(arguments.draw_dir, images[i], i));
     survive_closed_pipe();  // the pictures are wanted whoever reads the answers
     make_directories(arguments.draw_dir);
   }
-  std::optional<StagedFile> file;
-  if (!arguments.out.empty()) file.emplace(arguments.out);
+  std::optional<OutputFile> file;
+  if (!arguments.out.empty()) file.emplace(arguments.out, inputs);
   Predictor predictor(arguments.predictor, *terminal);
   const auto write = [&file](const std::string& text) {
     file ? file->write(text) : static_cast<void>(std::cout << text << std::flush);
@@ -182,7 +210,8 @@ int run_predict(PredictArguments& arguments) {
             static_cast<std::ptrdiff_t>(std::min(images.size(), begin + kImagesTogether)));
     for (Prediction& one : predictor.predict(batch)) {
       keep_certain(one, arguments.min_score);
-      if (!arguments.draw_dir.empty() && !one.unreadable) draw(one, arguments.draw_dir, all.size());
+      if (!arguments.draw_dir.empty() && !one.unreadable)
+        draw(one, drawing_path(arguments.draw_dir, one.path, all.size()), inputs);
       if (arguments.format == "jsonl") write(jsonl_line(one));
       all.push_back(std::move(one));
     }

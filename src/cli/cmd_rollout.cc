@@ -3,9 +3,10 @@
 #include <nlohmann/json.hpp>
 
 #include "assembly/rollouts.h"
+#include "assembly/run_inputs.h"
 #include "assembly/session.h"
 #include "base/error.h"
-#include "base/file.h"
+#include "base/output_file.h"
 #include "cli/commands.h"
 #include "cli/model_config.h"
 #include "estep/make_target.h"
@@ -59,8 +60,7 @@ Json line_of(const ScoredRollout& one, const Session& session) {
 
 }  // namespace
 
-int run_rollout(const RunArguments& arguments, const std::string& split,
-                const std::string& output) {
+int run_rollout(const RunArguments& arguments, const std::string& split, const std::string& out) {
   require_alone("rematch rollout");
   ConfigResult result = load_evaluation_config(arguments);
   Settings& settings = result.settings;
@@ -78,16 +78,19 @@ int run_rollout(const RunArguments& arguments, const std::string& split,
   const std::unique_ptr<Terminal> terminal = Terminal::standard();
   for (const Warning& warning : result.warnings)
     terminal->warn(warning.text + " (" + warning.where + ")");
-  const std::string path = output.empty() ? settings.output.run_dir + "/rollouts.jsonl" : output;
-  if (output.empty()) make_directories(settings.output.run_dir);
-  FileWriter writer(path);
+  const std::string path = out.empty() ? settings.output.run_dir + "/rollouts.jsonl" : out;
+  if (out.empty()) make_directories(settings.output.run_dir);
+  InputFiles inputs = run_inputs(result);
+  OutputFile file(path, inputs);
   const SessionNeeds needs{.val_data = true, .rollouts = true};
   const Session session(settings, arguments.device, needs, alone(), *terminal);
+  add_images(inputs, *session.val_data);
+  inputs.refuse(path);
   const Rollouts rollouts = make_rollouts(session);
   make_evaluation(session, rollouts, false)->run(*terminal, [&](const ScoredRollout& one) {
-    writer.write(line_of(one, session).dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
+    file.write(line_of(one, session).dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
   });
-  writer.finish();
+  file.commit();
   terminal->say(fmt::format("wrote {} lines to {}", session.val_data->size(), path));
   return 0;
 }

@@ -80,8 +80,9 @@ int run_probe(const RunArguments& arguments, int num_draws, bool as_json);
 
 /// `rematch rollout CONFIG`: writes each sample's rollout, parse and match as JSONL.
 /// @param split   "val" or "train"; empty = val if the configuration has validation data
-/// @param output  file to write; empty = rollouts.jsonl in the run directory
-int run_rollout(const RunArguments& arguments, const std::string& split, const std::string& output);
+/// @param out     file to write, replaced when all lines are there; empty = rollouts.jsonl in the
+/// run directory
+int run_rollout(const RunArguments& arguments, const std::string& split, const std::string& out);
 
 /// `rematch add-coord-tokens MODEL OUT [--untie]`: adds the 1000 coord tokens to a stock model
 /// directory.
@@ -95,7 +96,7 @@ struct MergeArguments {
   std::string dtype;      ///< "float32" or "bfloat16"; empty = as the base model stores its weights
 };
 
-/// `rematch merge ADAPTER_DIR --output DIR`: merges base model and adapter into a full checkpoint.
+/// `rematch merge ADAPTER_DIR --out DIR`: merges base model and adapter into a full checkpoint.
 int run_merge(const MergeArguments& arguments);
 
 /// Arguments of `rematch doctor`.

@@ -90,14 +90,14 @@ void add_examples(CLI::App& app) {
        "4 --zero-stage 2"},
       {"probe", "  rematch probe my.yaml\n  rematch probe my.yaml --samples 16 --json"},
       {"rollout",
-       "  rematch rollout my.yaml\n  rematch rollout my.yaml --split train --output "
+       "  rematch rollout my.yaml\n  rematch rollout my.yaml --split train --out "
        "rollouts.jsonl"},
       {"add-coord-tokens",
        "  rematch add-coord-tokens stock base\n  rematch add-coord-tokens models/stock "
        "models/base"},
       {"merge",
-       "  rematch merge output/lora/checkpoint-200 --output merged\n  rematch merge adapter "
-       "--model base --output merged --dtype bfloat16"},
+       "  rematch merge output/lora/checkpoint-200 --out merged\n  rematch merge adapter "
+       "--model base --out merged --dtype bfloat16"},
       {"doctor", "  rematch doctor\n  rematch doctor my.yaml --device cuda"},
       {"stage",
        "  rematch stage match < scenes.jsonl\n  rematch stage parse --model base < "

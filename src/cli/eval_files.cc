@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "base/file.h"
+#include "base/error.h"
 #include "estep/match/maskiou.h"
 #include "evaluate/breakdown_json.h"
 #include "evaluate/confidence.h"
@@ -15,11 +15,44 @@
 namespace rematch {
 namespace {
 
-std::string name_of_model(const std::string& model_dir) {
-  const std::filesystem::path path = std::filesystem::path(model_dir).lexically_normal();
+namespace fs = std::filesystem;
+
+/// Last component, also of "runs/a/"; "" for "." and "/".
+std::string last_name(const fs::path& path) {
+  const fs::path normal = path.lexically_normal();
   const std::string name =
-      path.has_filename() ? path.filename().string() : path.parent_path().filename().string();
-  return name.empty() || name == "." ? "model" : name;
+      normal.has_filename() ? normal.filename().string() : normal.parent_path().filename().string();
+  return name == "." || name == ".." ? "" : name;
+}
+
+/// `checkpoint-N` of the run itself, RUN-checkpoint-N of another one: evaluations of both may lie
+/// side by side. Any other model has its directory's name.
+std::string name_of_model(const std::string& model_dir, const std::string& run_dir) {
+  const std::string name = last_name(model_dir);
+  if (name.empty()) return "model";
+  if (!name.starts_with("checkpoint-")) return name;
+  std::error_code error;
+  const fs::path parent = fs::weakly_canonical(model_dir, error).parent_path();
+  const std::string run = last_name(parent);
+  if (error || run.empty() || fs::equivalent(parent, run_dir, error)) return name;
+  return run + "-" + name;
+}
+
+/// What a file of this name says about another model or other data; "" when nothing is lost.
+std::string replaced_text(const std::string& path, const Json& result) {
+  std::error_code error;
+  if (!fs::is_regular_file(path, error)) return "";
+  try {
+    const Json old = parse_json(read_file(path), path);
+    for (const char* key : {"model", "val_jsonl"}) {
+      if (old.is_object() && old.contains(key) && old[key] != result[key])
+        return fmt::format("{} held the evaluation of {} {}: it is replaced", path, key,
+                           shown_json(old[key]));
+    }
+  } catch (const UserError&) {
+    // A damaged file is replaced without regret.
+  }
+  return "";
 }
 
 template <typename Object>
@@ -46,11 +79,14 @@ Json box_json(const Geometry& geometry, const Sample& sample) {
 
 }  // namespace
 
-EvalFiles::EvalFiles(const std::string& run_dir, const std::string& model_dir,
+EvalFiles::EvalFiles(const std::string& run_dir, const std::string& model_dir, InputFiles inputs,
                      const LabelMatch& labels)
-    : base_(join_path(run_dir, "eval/" + name_of_model(model_dir))),
+    : base_(join_path(run_dir, "eval/" + name_of_model(model_dir, run_dir))),
+      inputs_(std::move(inputs)),
       labels_(labels),
       breakdown_(labels) {
+  for (const char* ending : {".json", ".samples.jsonl", ".predictions.json", ".truth.json"})
+    inputs_.refuse(base_ + ending);  // before the work, not after it
   make_directories(join_path(run_dir, "eval"));
 }
 
@@ -61,7 +97,7 @@ void EvalFiles::add(const ScoredRollout& one) {
   line["sample_id"] = one.sample->sample_id;
   line["images"] = Json::array();
   for (const std::string& path : one.sample->image_paths)
-    line["images"].push_back(std::filesystem::absolute(path).lexically_normal().string());
+    line["images"].push_back(lossy_utf8(fs::absolute(path).lexically_normal().string()));
   line["width"] = one.sample->width_px;
   line["height"] = one.sample->height_px;
   line["status"] = parse_status_name(one.parsed.status);
@@ -86,7 +122,7 @@ void EvalFiles::add_to(Json& result, const CocoEvaluator& coco, const CocoResult
   result["per_class"] = per_class_json(breakdown_, found);
   result["per_count"] = per_count_json(breakdown_);
   add_confidence(result, coco, breakdown_);
-  const std::string name = std::filesystem::path(base_).filename().string();
+  const std::string name = fs::path(base_).filename().string();
   result["files"] = {{"samples", name + ".samples.jsonl"},
                      {"predictions", name + ".predictions.json"},
                      {"truth", name + ".truth.json"}};
@@ -94,7 +130,9 @@ void EvalFiles::add_to(Json& result, const CocoEvaluator& coco, const CocoResult
 
 // Classes are numbered by the sorted labels of truths and predictions; a prediction of a class that
 // no truth has is kept, and counts for none, as in the scores above.
-void EvalFiles::write(const Json& result) const {
+void EvalFiles::write(const Json& result, Terminal& terminal) const {
+  if (const std::string text = replaced_text(result_path(), result); !text.empty())
+    terminal.warn(text);
   std::set<std::string> labels;
   for (const auto* scenes : {&truths_, &predictions_}) {
     for (const auto& scene : *scenes) {
@@ -134,10 +172,10 @@ void EvalFiles::write(const Json& result) const {
            {"score", scores_[i].empty() ? 1.0 - static_cast<double>(k) / 1000.0 : scores_[i][k]}});
     }
   }
-  write_file_atomic(result_path(), python_json(result, 2) + "\n");
-  write_file_atomic(base_ + ".samples.jsonl", samples_);
-  write_file_atomic(base_ + ".predictions.json", python_json(found) + "\n");
-  write_file_atomic(base_ + ".truth.json", python_json(truth) + "\n");
+  write_output(result_path(), inputs_, python_json(result, 2) + "\n");
+  write_output(base_ + ".samples.jsonl", inputs_, samples_);
+  write_output(base_ + ".predictions.json", inputs_, python_json(found) + "\n");
+  write_output(base_ + ".truth.json", inputs_, python_json(truth) + "\n");
 }
 
 }  // namespace rematch

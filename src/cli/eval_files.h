@@ -2,18 +2,23 @@
 #include <string>
 
 #include "base/json.h"
+#include "base/output_file.h"
 #include "estep/rollout_scorer.h"
 #include "evaluate/breakdown.h"
 #include "evaluate/coco.h"
+#include "observe/terminal.h"
 
 namespace rematch {
 
 /// Files of an evaluation besides its scores. They lie in `RUN_DIR/eval/` under the name of the
-/// checkpoint, so that checkpoints of one run do not replace each other's results.
+/// checkpoint, with its run's in front when that is another one, so that checkpoints do not replace
+/// each other's results.
 class EvalFiles {
  public:
   /// @param labels  classes of predictions.json and of the tables are their canonical forms
-  EvalFiles(const std::string& run_dir, const std::string& model_dir, const LabelMatch& labels);
+  /// @param inputs  files that are read
+  EvalFiles(const std::string& run_dir, const std::string& model_dir, InputFiles inputs,
+            const LabelMatch& labels);
 
   /// Takes the scored rollout of a sample.
   void add(const ScoredRollout& one);
@@ -24,14 +29,16 @@ class EvalFiles {
 
   /// Writes NAME.json (the result), NAME.samples.jsonl (truth, answer and pairs of each sample),
   /// NAME.predictions.json (COCO's results format) and NAME.truth.json (the COCO annotations that
-  /// the results refer to). @throws UserError (environment)
-  void write(const Json& result) const;
+  /// the results refer to). Warns when they replace those of another model or of other data.
+  /// @throws UserError (environment)
+  void write(const Json& result, Terminal& terminal) const;
 
   /// Path of NAME.json.
   std::string result_path() const { return base_ + ".json"; }
 
  private:
   std::string base_;
+  InputFiles inputs_;
   LabelMatch labels_;
   Breakdown breakdown_;
   std::string samples_;

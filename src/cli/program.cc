@@ -6,21 +6,37 @@
 #include <algorithm>
 #include <iostream>
 #include <optional>
+#include <string_view>
 
 #include "assembly/loss_keys.h"
 #include "base/error.h"
 #include "base/interrupt.h"
+#include "base/text.h"
 #include "cli/completions.h"
 #include "cli/out_of_memory.h"
 #include "cli/standard_output.h"
 #include "nn/affine.h"
+#include "observe/terminal.h"
 #include "ranks/error_file.h"
 
 namespace rematch {
 namespace {
 
+/// Errors with their heading in red, where the terminal shows colors.
+std::string in_color(const std::string& text) {
+  if (!Terminal::shows_color()) return text;
+  std::string colored;
+  for (const std::string& line : split(text, '\n')) {
+    constexpr std::string_view kHeading = "error:";
+    const bool is_heading = line.starts_with(kHeading);
+    if (!colored.empty()) colored += '\n';
+    colored += is_heading ? "\033[1;31merror:\033[0m" + line.substr(kHeading.size()) : line;
+  }
+  return colored;
+}
+
 int report_bug(const char* text) {
-  std::cerr << format_problem(bug_problem(text));
+  std::cerr << in_color(format_problem(bug_problem(text)));
   return exit_code(ErrorKind::kBug);
 }
 
@@ -28,7 +44,7 @@ int guarded(const std::function<int()>& action) {
   try {
     return action();
   } catch (const UserError& error) {
-    std::cerr << error.what() << std::flush;
+    std::cerr << in_color(error.what()) << std::flush;
     write_error_file(error.what());
     return exit_code(error.kind());
   } catch (const Interrupted&) {
@@ -38,7 +54,7 @@ int guarded(const std::function<int()>& action) {
     std::optional<Problem> problem = path_problem(error);
     if (!problem && is_out_of_memory(error)) problem = out_of_memory(error);
     if (!problem) return report_bug(error.what());
-    std::cerr << format_problem(*problem);
+    std::cerr << in_color(format_problem(*problem));
     return exit_code(ErrorKind::kEnvironment);
   }
 }
@@ -57,20 +73,39 @@ int report_usage(const CLI::App& app, const CLI::ParseError& error, const std::s
       meant = first + " " + inner;
 
   const std::string program = app.get_name();
-  std::cerr << format_problem(
+  std::cerr << in_color(format_problem(
       {.error = "the command line is invalid",
        .where = program + " …",
        .what = is_unknown ? fmt::format("unknown command `{}`", first) : error.what(),
        .fix = (meant.empty() ? "" : fmt::format("did you mean `{} {}`? ", program, meant)) +
               fmt::format("see `{0} --help` and `{0} COMMAND --help`; hyper-parameters live in "
                           "the YAML, or use --set KEY=VALUE",
-                          program)});
+                          program)}));
   return exit_code(ErrorKind::kConfig);
 }
 
+/// The arguments with `--output`, as earlier versions called it in some commands, as `--out`.
+std::vector<std::string> modern_arguments(const CLI::App& app, int argc, char** argv) {
+  std::vector<std::string> arguments(argv, argv + argc);
+  const CLI::App* command = &app;
+  for (size_t i = 1; i < arguments.size(); ++i) {
+    std::string& argument = arguments[i];
+    const auto named = command->get_subcommands(
+        [&argument](const CLI::App* inner) { return inner->check_name(argument); });
+    if (!named.empty()) command = named.front();
+    const bool is_old = argument == "--output" || argument.starts_with("--output=");
+    if (is_old && command->get_option_no_throw("--out") != nullptr)
+      argument.erase(std::string_view("--out").size(), std::string_view("put").size());
+  }
+  return arguments;
+}
+
 int run_command_line(CLI::App& app, const std::vector<Command>& commands, int argc, char** argv) {
+  const std::vector<std::string> arguments = modern_arguments(app, argc, argv);
+  std::vector<const char*> pointers;
+  for (const std::string& argument : arguments) pointers.push_back(argument.c_str());
   try {
-    app.parse(argc, argv);
+    app.parse(argc, pointers.data());
   } catch (const CLI::ParseError& error) {
     return report_usage(app, error, argc > 1 ? argv[1] : "", argc > 2 ? argv[2] : "");
   }

@@ -1,5 +1,6 @@
 // Commands that take a configuration or a model.
 #include <CLI/CLI.hpp>
+#include <cstdlib>
 #include <iostream>
 #include <memory>
 
@@ -9,6 +10,18 @@
 
 namespace rematch {
 namespace {
+
+/// As CLI::Range, which lets NaN through.
+CLI::Validator gib_range() {
+  return CLI::Validator(
+      [](std::string& text) -> std::string {
+        char* end = nullptr;
+        const double gib = std::strtod(text.c_str(), &end);
+        const bool fits = end != text.c_str() && *end == '\0' && gib >= 1e-3 && gib <= 1e6;
+        return fits ? "" : "Value " + text + " not in range 0.001 to 1000000";
+      },
+      "FLOAT in [0.001 - 1e+06]");
+}
 
 void add_overrides(CLI::App& command, std::vector<std::string>& overrides) {
   command
@@ -55,7 +68,7 @@ void add_plan_arguments(CLI::App& command, PlanArguments& arguments) {
   command
       .add_option("--gpu-memory", arguments.gpu_memory_gib,
                   "plan for a GPU with this many GiB; default: the CPU of this machine")
-      ->check(CLI::Range(1e-3, 1e6));
+      ->check(gib_range());
   command.add_option("--ranks", arguments.num_ranks, "data-parallel ranks, one device each")
       ->check(CLI::Range(1, 65536))
       ->capture_default_str();
@@ -80,7 +93,7 @@ void add_check_arguments(CLI::App& command, CheckArguments& arguments) {
   command
       .add_option("--gpu-memory", arguments.gpu_memory_gib,
                   "refuse a run that cannot fit a GPU with this many GiB")
-      ->check(CLI::Range(1e-3, 1e6));
+      ->check(gib_range());
   command.add_option("--ranks", arguments.num_ranks, "ranks that will train together")
       ->check(CLI::Range(1, 65536))
       ->capture_default_str();
@@ -143,7 +156,7 @@ Command add_plan(CLI::App& app) {
 Command add_rollout(CLI::App& app) {
   struct Arguments {
     RunArguments run;
-    std::string split, output;
+    std::string split, out;
   };
   CLI::App* rollout =
       app.add_subcommand("rollout", "write each sample's rollout, parse and match as JSON lines");
@@ -153,10 +166,11 @@ Command add_rollout(CLI::App& app) {
       ->add_option("--split", arguments->split,
                    "val or train; default: val if the configuration has validation data")
       ->check(CLI::IsMember({"val", "train"}));
-  rollout->add_option("--output", arguments->output,
-                      "file to write; default: rollouts.jsonl in the run directory");
+  rollout->add_option("--out", arguments->out,
+                      "file to write, replaced when all lines are there; default: rollouts.jsonl "
+                      "in the run directory");
   return {rollout,
-          [arguments] { return run_rollout(arguments->run, arguments->split, arguments->output); },
+          [arguments] { return run_rollout(arguments->run, arguments->split, arguments->out); },
           /*leaves_files=*/true};
 }
 
@@ -210,7 +224,7 @@ Command add_merge(CLI::App& app) {
       ->add_option("ADAPTER_DIR", arguments->adapter_dir,
                    "PEFT directory, e.g. checkpoint-N of a run with tuner.train_type: lora")
       ->required();
-  merge->add_option("--output", arguments->output_dir, "directory to create")->required();
+  merge->add_option("--out", arguments->output_dir, "directory to create")->required();
   merge->add_option("--model", arguments->model_dir,
                     "base model; default: the one named by the adapter");
   merge

@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <filesystem>
 #include <iostream>
 #include <memory>
 
@@ -38,7 +39,7 @@ CLI::App* add_stage_arguments(CLI::App& app, StageArguments& arguments,
   command->add_option("--answer-format", options.answer_format,
                       fmt::format("how answers are written: {}; without it that of --model",
                                   join(answer_formats().names(), ", ")));
-  command->add_option("--output", options.output_dir, "directory for safetensors files");
+  command->add_option("--out", options.output_dir, "directory for safetensors files");
   command->add_option("--backend", options.backend, "rollout backend of `generate`")
       ->capture_default_str();
   command->add_option("--dtype", options.dtype, "float32 or bfloat16")->capture_default_str();
@@ -70,7 +71,7 @@ void check_options(const CLI::App& command, const StageRow& row, const std::stri
                                            row.options.empty() ? "none" : join(row.options, ", ")),
                        .fix = "remove the option"});
     }
-    if (option->count() == 0 && takes && (name == "model" || name == "output")) {
+    if (option->count() == 0 && takes && (name == "model" || name == "out")) {
       throw UserError(ErrorKind::kConfig,
                       {.error = fmt::format("stage {} needs --{}", row.name, name),
                        .where = where,
@@ -78,6 +79,18 @@ void check_options(const CLI::App& command, const StageRow& row, const std::stri
                        .fix = fmt::format("add --{} DIR", name)});
     }
   }
+}
+
+/// An id of the input names its file, which could be `model`.
+void refuse_model_directory(const StageOptions& options) {
+  std::error_code absent;
+  if (options.output_dir.empty() ||
+      !std::filesystem::equivalent(options.output_dir, options.model_dir, absent))
+    return;
+  throw UserError(ErrorKind::kConfig, {.error = "the output would replace files of the model",
+                                       .where = "--out " + options.output_dir,
+                                       .what = "it is the directory of --model",
+                                       .fix = "choose another directory"});
 }
 
 int run_stage_command(const CLI::App& command, const StageArguments& arguments,
@@ -91,6 +104,7 @@ int run_stage_command(const CLI::App& command, const StageArguments& arguments,
                                          .what = std::to_string(arguments.options.batch_size),
                                          .fix = "set it to 1 or more"});
   }
+  refuse_model_directory(arguments.options);
   const std::unique_ptr<Stage> stage = row.make(arguments.options);
   return run_stage(*stage, arguments.options.batch_size, std::cin, std::cout);
 }

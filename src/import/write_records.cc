@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "base/keep_source.h"
+#include "base/output_file.h"
 #include "base/path_from.h"
 #include "base/text.h"
 #include "flow/sample.h"
@@ -118,19 +118,6 @@ std::string lines_of(const std::vector<ForeignImage>& images, const PathFrom& pa
   return lines;
 }
 
-/// Copies are new files: none may replace an image that is read.
-void check_copies(const std::vector<TurnedCopy>& copies, const ForeignSet& set) {
-  std::set<fs::path> sources;
-  if (copies.empty()) return;
-  for (const auto& [name, images] : set.splits) {
-    for (const ForeignImage& image : images) sources.insert(fs::weakly_canonical(image.path));
-  }
-  for (const TurnedCopy& copy : copies) {
-    const fs::path path = fs::weakly_canonical(copy.path);
-    if (sources.contains(path)) keep_source(path.string(), copy.path);
-  }
-}
-
 }  // namespace
 
 int bin_of(double value, double side) {
@@ -142,10 +129,13 @@ WrittenSet write_records(const ForeignSet& set, const std::string& out_dir,
                          const ImportOptions& options) {
   WrittenSet written;
   written.notes = set.notes;
+  InputFiles inputs;
+  for (const std::string& source : set.sources) inputs.add(source);
   for (const auto& [name, images] : set.splits) {
     written.splits.push_back({.path = (fs::path(out_dir) / (name + ".jsonl")).string()});
-    for (const std::string& source : set.sources) keep_source(source, written.splits.back().path);
+    for (const ForeignImage& image : images) inputs.add(image.path);
   }
+  for (const WrittenSplit& split : written.splits) inputs.refuse(split.path);
   std::vector<std::string> contents;
   std::vector<TurnedCopy> copies;
   const PathFrom path_from(out_dir);
@@ -154,12 +144,12 @@ WrittenSet write_records(const ForeignSet& set, const std::string& out_dir,
     contents.push_back(lines_of(images, path_from, chooser, written, *split++));
     copies.insert(copies.end(), chooser.copies().begin(), chooser.copies().end());
   }
-  check_copies(copies, set);
+  for (const TurnedCopy& copy : copies) inputs.refuse(copy.path);
   written.examples.insert(written.examples.begin(), set.examples.begin(), set.examples.end());
   make_directories(out_dir);
   write_copies(copies);
   for (size_t i = 0; i < contents.size(); ++i)
-    write_file_atomic(written.splits[i].path, contents[i]);
+    write_output(written.splits[i].path, inputs, contents[i]);
   return written;
 }
 

@@ -28,7 +28,7 @@ void require_free(const std::string& directory) {
       (fs::is_directory(directory, error) && fs::is_empty(directory, error)))
     return;
   throw UserError(ErrorKind::kConfig, {.error = "the output directory is in use",
-                                       .where = directory.empty() ? "--output" : directory,
+                                       .where = directory.empty() ? "--out" : directory,
                                        .what = "it exists and is not empty",
                                        .fix = "choose a new directory, or remove this one"});
 }

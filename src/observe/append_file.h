@@ -23,9 +23,14 @@ class AppendFile {
   /// UserError (environment)
   void sync() const;
 
+  /// Drops what the file begins with. Readers see the old file or the new one, whole.
+  void drop_first(int64_t num_bytes);
+
+  int64_t size_bytes() const { return size_bytes_; }
   const std::string& path() const { return path_; }
 
  private:
+  void open();
   std::string path_;
   int fd_ = -1;
   int64_t size_bytes_ = 0;

@@ -3,10 +3,12 @@
 #include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/whole_lines.h"
 #include "observe/append_file.h"
 #include "observe/sinks.h"
 
@@ -18,17 +20,14 @@ bool is_regular_file(const std::string& path) {
   return std::filesystem::is_regular_file(path, ignored);
 }
 
-/// The complete lines of a log; a partial last line, left by a process killed while writing, is
-/// dropped, and so is what lies behind a zero byte: after a loss of power a file may end in zeros.
-std::string_view whole_lines(std::string_view content) {
-  content = content.substr(0, content.find('\0'));
-  const size_t end = content.rfind('\n');
-  return end == std::string_view::npos ? std::string_view{} : content.substr(0, end + 1);
-}
-
-class JsonlSink : public MetricSink {
+class JsonlFile : public JsonlSink {
  public:
-  explicit JsonlSink(const std::string& path) : file_(path) {}
+  explicit JsonlFile(const std::string& path) : file_(path), earlier_bytes_(file_.size_bytes()) {}
+
+  int64_t earlier_bytes() const override { return earlier_bytes_; }
+  void drop_earlier() override {
+    if (earlier_bytes_ > 0) file_.drop_first(std::exchange(earlier_bytes_, 0));
+  }
 
   void write(int64_t step, const MetricValues& values, const std::string& eval_set) override {
     std::string line = fmt::format("{{\"step\": {}", step);
@@ -44,6 +43,7 @@ class JsonlSink : public MetricSink {
 
  private:
   AppendFile file_;
+  int64_t earlier_bytes_;
 };
 
 int64_t step_of(std::string_view line, const std::string& origin) {
@@ -60,13 +60,13 @@ int64_t step_of(std::string_view line, const std::string& origin) {
 
 }  // namespace
 
-std::unique_ptr<MetricSink> make_jsonl_sink(const std::string& path) {
+std::unique_ptr<JsonlSink> make_jsonl_sink(const std::string& path) {
   if (is_regular_file(path)) {
     const std::string content = read_file(path);
     const size_t keep = whole_lines(content).size();
     if (keep != content.size()) write_file_atomic(path, std::string_view(content).substr(0, keep));
   }
-  return std::make_unique<JsonlSink>(path);
+  return std::make_unique<JsonlFile>(path);
 }
 
 void truncate_jsonl_after(const std::string& path, int64_t step) {

@@ -26,7 +26,16 @@ class MetricSink {
 
 /// `logging.jsonl`: one object per line, {"step": n, …}; flushed with every line, so a killed run
 /// loses nothing. Appends.
-std::unique_ptr<MetricSink> make_jsonl_sink(const std::string& path);
+class JsonlSink : public MetricSink {
+ public:
+  /// Bytes that the file held when it was opened.
+  virtual int64_t earlier_bytes() const = 0;
+  /// Drops them: the log then begins with what this sink wrote.
+  virtual void drop_earlier() = 0;
+};
+
+/// Drops a torn end first.
+std::unique_ptr<JsonlSink> make_jsonl_sink(const std::string& path);
 
 /// A picture and its size.
 struct PngPicture {

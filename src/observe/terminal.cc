@@ -64,6 +64,12 @@ bool is_number(const std::string& cell) {
          (*end == ' ' && end[1] == '%' && end[2] == '\0');
 }
 
+/// True when the error stream is a terminal that can move its cursor.
+bool is_screen() {
+  const char* term = std::getenv("TERM");
+  return ::isatty(STDERR_FILENO) != 0 && term != nullptr && std::string(term) != "dumb";
+}
+
 std::string fields_text(const Progress& state) {
   std::string text;
   for (const auto& [name, value] : state.fields) text += fmt::format("  {} {}", name, value);
@@ -184,12 +190,15 @@ Terminal::Terminal(std::ostream& out, std::ostream& err, Options options)
 
 Terminal::~Terminal() { finish_progress(); }
 
+bool Terminal::shows_color() {
+  const char* no_color = std::getenv("NO_COLOR");
+  return is_screen() && (no_color == nullptr || *no_color == '\0');
+}
+
 std::unique_ptr<Terminal> Terminal::standard() {
   Options options;
-  const char* term = std::getenv("TERM");
-  options.is_tty = ::isatty(STDERR_FILENO) != 0 && term != nullptr && std::string(term) != "dumb";
-  const char* no_color = std::getenv("NO_COLOR");
-  options.use_color = options.is_tty && (no_color == nullptr || *no_color == '\0');
+  options.is_tty = is_screen();
+  options.use_color = shows_color();
   winsize size{};
   if (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
     options.width = size.ws_col;

@@ -33,6 +33,8 @@ class Terminal {
   Terminal(std::ostream& out, std::ostream& err, Options options);
   /// On stdout and stderr, as the environment suggests.
   static std::unique_ptr<Terminal> standard();
+  /// Whether standard() uses colors.
+  static bool shows_color();
   ~Terminal();
   Terminal(const Terminal&) = delete;
 

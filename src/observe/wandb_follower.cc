@@ -3,13 +3,13 @@
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <spawn.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <csignal>
 #include <cstring>
-#include <filesystem>
 #include <vector>
 
 #include "base/error.h"
@@ -84,9 +84,12 @@ WandbFollower::WandbFollower(const std::string& run_dir, const std::string& run_
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) throw not_started(std::strerror(errno));
   end_of_run_ = ends[1];
-  const auto offset = std::filesystem::file_size(run_dir + "/logging.jsonl");
+  struct stat log{};
+  ::stat((run_dir + "/logging.jsonl").c_str(), &log);
   try {
-    pid_ = start_python({run_dir, std::to_string(offset), run_name}, ends[0], log_path_);
+    pid_ =
+        start_python({run_dir, std::to_string(log.st_size), std::to_string(log.st_ino), run_name},
+                     ends[0], log_path_);
   } catch (...) {
     ::close(ends[0]);
     ::close(ends[1]);

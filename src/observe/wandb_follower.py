@@ -1,7 +1,9 @@
 """Sends the log of a run to wandb as it grows. The program holds this text and starts it with the python3 of the PATH.
 
 arguments: none                       exits with 0 if wandb is installed, else with 3
-           RUN_DIR OFFSET RUN_NAME    follows RUN_DIR/logging.jsonl from a byte offset; the log is complete when standard input ends
+           RUN_DIR OFFSET INODE RUN_NAME
+                                      follows RUN_DIR/logging.jsonl from a byte offset of the file with this inode; the log is complete when
+                                      standard input ends
 """
 import sys
 
@@ -34,22 +36,26 @@ def start_run(directory, name):
     return wandb.init(dir=directory, name=name or None, id=run_id, resume="allow", config=config)
 
 
-def follow(directory, offset, name):
+def follow(directory, offset, inode, name):
     run = start_run(directory, name)
-    with open(os.path.join(directory, "logging.jsonl"), "rb") as log:
-        log.seek(offset)
-        rest, is_complete = b"", False
-        while True:
-            *lines, rest = (rest + log.read()).split(b"\n")
-            for line in lines:
-                values = {key: value for key, value in json.loads(line).items() if value is not None}
-                run.log(values, step=values.pop("step"))
-            if is_complete and not lines:
-                break
-            is_complete = is_complete or bool(select.select([0], [], [], 1.0)[0])
+    position, rest, is_complete = 0, b"", False
+    while True:
+        with open(os.path.join(directory, "logging.jsonl"), "rb") as log:
+            # A replaced log lacks what an earlier run wrote, all before the offset.
+            is_replaced = os.fstat(log.fileno()).st_ino != inode
+            log.seek(position if is_replaced else offset + position)
+            text = log.read()
+        position += len(text)
+        *lines, rest = (rest + text).split(b"\n")
+        for line in lines:
+            values = {key: value for key, value in json.loads(line).items() if value is not None}
+            run.log(values, step=values.pop("step"))
+        if is_complete and not lines:
+            break
+        is_complete = is_complete or bool(select.select([0], [], [], 1.0)[0])
     run.finish()
 
 
 if len(sys.argv) == 1:
     sys.exit(0 if is_installed() else 3)
-follow(sys.argv[1], int(sys.argv[2]), sys.argv[3])
+follow(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4])

@@ -13,6 +13,18 @@
 
 namespace rematch {
 
+namespace {
+
+/// "gpu" and "2", as other programs write them, in PyTorch's words.
+std::string torch_name(const std::string& wish) {
+  if (wish == "gpu") return "cuda";
+  const bool is_number =
+      !wish.empty() && wish.size() < 4 && wish.find_first_not_of("0123456789") == std::string::npos;
+  return is_number ? "cuda:" + wish : wish;
+}
+
+}  // namespace
+
 int num_gpus() {
   // Hooks answer without linking the CUDA runtime; in a CPU build of torch they report no device.
   return at::hasCUDA() ? static_cast<int>(at::detail::getCUDAHooks().deviceCount()) : 0;
@@ -21,7 +33,7 @@ int num_gpus() {
 bool cuda_is_available() { return num_gpus() > 0; }
 
 std::string device_of_rank(const std::string& wish, const World& world, int num_gpus) {
-  const bool is_open = wish.empty() || wish == "auto" || wish == "cuda";
+  const bool is_open = wish.empty() || wish == "auto" || torch_name(wish) == "cuda";
   if (world.is_alone() || !is_open || num_gpus == 0) return wish;
   if (world.local_rank < num_gpus) return fmt::format("cuda:{}", world.local_rank);
   const std::string visible = cuda_state().visible.value_or("");
@@ -39,6 +51,7 @@ std::string device_of_rank(const std::string& wish, const World& world, int num_
 }
 
 at::Device choose_device(const std::string& wish) {
+  if (const std::string name = torch_name(wish); name != wish) return choose_device(name);
   if (wish.empty() || wish == "auto")
     return cuda_is_available() ? at::Device(at::kCUDA, 0) : at::Device(at::kCPU);
   if (wish == "cpu") return at::Device(at::kCPU);
@@ -56,7 +69,7 @@ at::Device choose_device(const std::string& wish) {
     throw UserError(ErrorKind::kConfig, {.error = "unknown device",
                                          .where = "--device",
                                          .what = fmt::format("\"{}\"", wish),
-                                         .fix = "use auto, cpu, cuda or cuda:N"});
+                                         .fix = "use auto, cpu, cuda (or gpu), cuda:N (or N)"});
   }
   if (index >= num_gpus())
     throw UserError(ErrorKind::kEnvironment, missing_device(wish, cuda_state()));

@@ -41,7 +41,8 @@ Json with_box(const Json& object, const std::array<int, 4>& box) {
 
 BoxesWritten write_boxes(const std::string& path, const std::string& out) {
   const RecordFile file(path);
-  file.keep(out);
+  const InputFiles inputs = file.inputs();
+  inputs.refuse(out);
   BoxesWritten written;
   std::string lines;
   for (const Sample& sample : file.samples()) {
@@ -62,7 +63,7 @@ BoxesWritten write_boxes(const std::string& path, const std::string& out) {
   }
   if (const std::string parent = std::filesystem::path(out).parent_path().string(); !parent.empty())
     make_directories(parent);
-  write_file_atomic(out, lines);
+  write_output(out, inputs, lines);
   return written;
 }
 

@@ -4,7 +4,6 @@
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
-#include "base/keep_source.h"
 #include "base/text.h"
 
 namespace rematch {
@@ -46,11 +45,12 @@ std::string RecordFile::line_for(const Sample& sample, const std::string& out) c
   return python_json(record_for(sample, out));
 }
 
-void RecordFile::keep(const std::string& out) const {
-  keep_source(path_, out);
+InputFiles RecordFile::inputs() const {
+  InputFiles inputs{path_};
   for (const Sample& sample : samples_) {
-    for (const std::string& image : sample.image_paths) keep_source(image, out);
+    for (const std::string& image : sample.image_paths) inputs.add(image);
   }
+  return inputs;
 }
 
 std::string image_name_in(const std::string& out, const std::string& image) {

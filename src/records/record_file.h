@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/json.h"
+#include "base/output_file.h"
 #include "data/dataset.h"
 
 namespace rematch {
@@ -24,8 +25,8 @@ class RecordFile {
   Json record_for(const Sample& sample, const std::string& out) const;
   /// The line to write into another file: as it is where the images keep their names.
   std::string line_for(const Sample& sample, const std::string& out) const;
-  /// Refuses to write over the file or an image of it. @throws UserError (configuration)
-  void keep(const std::string& out) const;
+  /// The file and its images, which nothing may replace.
+  InputFiles inputs() const;
 
  private:
   std::string path_;

@@ -150,7 +150,8 @@ SplitFiles write_split(const std::string& path, const SplitOptions& options) {
   SplitFiles files{.train = {.path = part_path(path, options.out_dir, "train")},
                    .val = {.path = part_path(path, options.out_dir, "val")}};
   const RecordFile file(path);
-  for (const SplitPart* part : {&files.train, &files.val}) file.keep(part->path);
+  const InputFiles inputs = file.inputs();
+  for (const SplitPart* part : {&files.train, &files.val}) inputs.refuse(part->path);
   ImageHashes hashes;
   Hashes of_records;
   for (const Sample& sample : file.samples()) {
@@ -170,8 +171,8 @@ SplitFiles write_split(const std::string& path, const SplitOptions& options) {
   files.train.num_images = std::ssize(images[0]);
   files.val.num_images = std::ssize(images[1]);
   if (!options.out_dir.empty()) make_directories(options.out_dir);
-  write_file_atomic(files.train.path, lines[0]);
-  write_file_atomic(files.val.path, lines[1]);
+  write_output(files.train.path, inputs, lines[0]);
+  write_output(files.val.path, inputs, lines[1]);
   return files;
 }
 

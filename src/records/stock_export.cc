@@ -69,7 +69,8 @@ void check(const Sample& sample, const std::string& path, Refusals& refusals) {
 int64_t write_stock_file(const std::string& path, const std::string& out,
                          const StockExport& options) {
   const RecordFile file(path);
-  file.keep(out);
+  const InputFiles inputs = file.inputs();
+  inputs.refuse(out);
   Refusals refusals;
   for (const Sample& sample : file.samples()) check(sample, path, refusals);
   refusals.throw_if_any();
@@ -87,7 +88,7 @@ int64_t write_stock_file(const std::string& path, const std::string& out,
   }
   if (const std::string parent = std::filesystem::path(out).parent_path().string(); !parent.empty())
     make_directories(parent);
-  write_file_atomic(out, lines);
+  write_output(out, inputs, lines);
   return static_cast<int64_t>(file.samples().size());
 }
 

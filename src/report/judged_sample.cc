@@ -24,6 +24,9 @@ std::vector<SceneObject> read_objects(JsonFields& sample, const std::string& key
     const size_t count = objects.back().geometry.bins.size();
     if (kind == GeometryKind::kBbox2d ? count != 4 : count < 6 || count % 2 != 0)
       fields.fail(bins_key, fmt::format("it has {} numbers", count));
+    for (const int bin : objects.back().geometry.bins) {
+      if (bin < 0 || bin >= kNumBins) fields.fail(bins_key, fmt::format("{} is not a bin", bin));
+    }
   }
   return objects;
 }

@@ -5,12 +5,14 @@
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json_fields.h"
 #include "base/text.h"
+#include "base/whole_lines.h"
 #include "report/score_table.h"
 
 namespace rematch {
@@ -36,7 +38,7 @@ std::vector<ScoreRow> read_rows(const Json& json, const char* key) {
   std::vector<ScoreRow> rows;
   if (!json.contains(key)) return rows;
   for (const Json& row : json[key]) {
-    if (row.is_object() && row.contains("name"))
+    if (row.is_object() && row.contains("name") && row["name"].is_string())
       rows.push_back({row["name"].get<std::string>(), read_numbers(row)});
   }
   return rows;
@@ -90,17 +92,45 @@ void flatten(const Json& value, const std::string& key,
   }
 }
 
-std::vector<LoggedStep> read_log(const std::string& path) {
-  std::vector<LoggedStep> steps;
-  int number = 0;
-  for (const std::string& line : split(read_file(path), '\n')) {
+/// A step as the trainer logs it, or nothing for a line that has none.
+std::optional<LoggedStep> step_in(const Json& line) {
+  if (!line.is_object() || !line.contains("step")) return std::nullopt;
+  const Json& step = line["step"];
+  const bool fits = step.is_number_integer() && step.get<double>() < 9e18;
+  return fits ? std::optional(
+                    LoggedStep{step.get<int64_t>(), read_numbers(line), text_of(line, "eval_set")})
+              : std::nullopt;
+}
+
+/// Reads the whole lines of a log. A torn end is only a warning: the trainer repairs what a kill or
+/// a loss of power left there when the run continues (make_jsonl_sink).
+void read_log(const std::string& path, RunData& run) {
+  const std::string content = read_file(path);
+  std::string_view lines = whole_lines(content);
+  const bool is_last_complete =
+      content.find('\0') == std::string::npos && Json::accept(content.substr(lines.size()));
+  if (is_last_complete) lines = content;  // without a line break, as an editor leaves it
+  int number = 0, without_step = 0;
+  for (const std::string& line : split(std::string(lines), '\n')) {
     ++number;
     if (line.empty()) continue;
-    const Json json = parse_document(line, origin_of(fmt::format("{}:{}", path, number)));
-    if (json.is_object() && json.contains("step") && json["step"].is_number())
-      steps.push_back({json["step"].get<int64_t>(), read_numbers(json), text_of(json, "eval_set")});
+    const Json json =
+        parse_document(line, {.path = fmt::format("{}:{}", path, number),
+                              .error = "a line of this log cannot be read",
+                              .fix = "remove this line, the others can be read without it"});
+    if (std::optional<LoggedStep> step = step_in(json)) {
+      run.log.push_back(*std::move(step));
+    } else {
+      ++without_step;
+    }
   }
-  return steps;
+  if (lines.size() < content.size())
+    run.warnings.push_back(fmt::format(
+        "{} ends in a torn line, as a killed run leaves it: its {} whole lines are used", path,
+        run.log.size()));
+  if (without_step > 0)
+    run.warnings.push_back(
+        fmt::format("{}: lines without a step are left out: {}", path, without_step));
 }
 
 /// Every evaluation in a log.
@@ -114,7 +144,26 @@ std::vector<EvaluationFile> find_logged_evaluations(const std::vector<LoggedStep
   return files;
 }
 
-std::vector<EvaluationFile> read_evaluations(const fs::path& directory) {
+/// Adds the evaluation that a file holds.
+void add_evaluation(const fs::path& path, RunData& run) {
+  run.evaluations.push_back(read_evaluation(path));
+  run.files.push_back(path.string());
+  const std::string& samples = run.evaluations.back().samples_path;
+  if (!samples.empty()) run.files.push_back(samples);
+}
+
+RunData read_result(const fs::path& file, const std::string& path) {
+  RunData run{.name = file.stem().string(), .path = path};
+  add_evaluation(file, run);
+  return run;
+}
+
+/// `rematch compare CHECKPOINT` means its evaluation, which lies next to it.
+bool is_checkpoint(const fs::path& directory) {
+  return fs::exists(directory / "config.json") || fs::exists(directory / "adapter_config.json");
+}
+
+void read_evaluations(const fs::path& directory, RunData& run) {
   std::vector<fs::path> paths;
   if (fs::is_directory(directory / "eval")) {
     for (const auto& entry : fs::directory_iterator(directory / "eval")) {
@@ -129,9 +178,7 @@ std::vector<EvaluationFile> read_evaluations(const fs::path& directory) {
   };
   std::sort(paths.begin(), paths.end(),
             [&](const fs::path& a, const fs::path& b) { return rank(a) < rank(b); });
-  std::vector<EvaluationFile> files;
-  for (const fs::path& path : paths) files.push_back(read_evaluation(path));
-  return files;
+  for (const fs::path& path : paths) add_evaluation(path, run);
 }
 
 }  // namespace
@@ -153,18 +200,24 @@ RunData read_run(const std::string& path) {
          .what = "neither a directory nor a file",
          .fix = "give a run's directory (training.output_dir/run_name) or an eval_results.json"});
   }
-  if (fs::is_regular_file(place))
-    return {.name = place.stem().string(), .path = path, .evaluations = {read_evaluation(place)}};
+  if (fs::is_regular_file(place)) return read_result(place, path);
   const fs::path directory = place.has_filename() ? place : place.parent_path();  // "runs/a/"
+  const fs::path own_result =
+      directory.parent_path() / "eval" / (directory.filename().string() + ".json");
+  if (is_checkpoint(directory) && fs::is_regular_file(own_result))
+    return read_result(own_result, path);
   RunData run{.name = directory.filename().string(), .path = path};
-  if (fs::exists(place / "logging.jsonl")) run.log = read_log((place / "logging.jsonl").string());
-  if (fs::exists(place / "args.json")) {
-    const std::string args = (place / "args.json").string();
-    flatten(parse_document(read_file(args), origin_of(args)), "", run.config);
-  }
-  if (fs::exists(place / "effective_config.txt"))
-    run.effective = read_file((place / "effective_config.txt").string());
-  run.evaluations = read_evaluations(place);
+  const auto find = [&](const char* name) -> std::optional<std::string> {
+    const std::string file = (place / name).string();
+    if (!fs::exists(file)) return std::nullopt;
+    run.files.push_back(file);
+    return file;
+  };
+  if (const auto log = find("logging.jsonl")) read_log(*log, run);
+  if (const auto args = find("args.json"))
+    flatten(parse_document(read_file(*args), origin_of(*args)), "", run.config);
+  if (const auto effective = find("effective_config.txt")) run.effective = read_file(*effective);
+  read_evaluations(place, run);
   if (run.evaluations.empty()) {
     const std::vector<EvaluationFile> logged = find_logged_evaluations(run.log);
     if (!logged.empty()) run.evaluations.push_back(logged.back());
@@ -174,11 +227,16 @@ RunData read_run(const std::string& path) {
     if (logged.end() - first > 1) run.first_logged = *first;
   }
   if (run.log.empty() && run.evaluations.empty()) {
-    throw UserError(ErrorKind::kData,
-                    {.error = "this directory holds no run",
-                     .where = path,
-                     .what = "neither logging.jsonl nor eval_results.json",
-                     .fix = "give a run's directory (training.output_dir/run_name)"});
+    throw UserError(
+        ErrorKind::kData,
+        {.error = is_checkpoint(directory) ? "this checkpoint has no evaluation"
+                                           : "this directory holds no run",
+         .where = path,
+         .what = is_checkpoint(directory) ? own_result.string() + " does not exist"
+                                          : "neither logging.jsonl nor eval_results.json",
+         .fix = is_checkpoint(directory)
+                    ? "run `rematch eval CONFIG --set model.model=CHECKPOINT`"
+                    : "give a run's directory (training.output_dir/run_name)"});
   }
   return run;
 }

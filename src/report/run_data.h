@@ -35,6 +35,8 @@ struct LoggedStep {
 /// What lies in a run's directory.
 struct RunData {
   std::string name, path;
+  std::vector<std::string> files;     ///< what was read, and the samples of the evaluations
+  std::vector<std::string> warnings;  ///< about what could not be read
   std::vector<std::pair<std::string, std::string>> config;  ///< flattened args.json: a.b.c → value
   /// effective_config.txt: values with their origins; may be empty
   std::string effective;
@@ -49,7 +51,7 @@ struct RunData {
 };
 
 /// Reads a run directory (logging.jsonl, args.json, eval/NAME.json, eval_results.json: whatever is
-/// there) or one result file.
+/// there), one result file, or the result file of a checkpoint (RUN_DIR/eval/checkpoint-N.json).
 /// @throws UserError (environment) for a path that does not exist, (data) for one that holds
 /// nothing of a run or a damaged file
 RunData read_run(const std::string& path);

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <string_view>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -26,23 +28,30 @@ std::string new_directory(const std::string& run_dir) {
   }
 }
 
-void move_into(const std::string& directory, const std::string& path) {
+/// @return the new path
+std::string move_into(const std::string& directory, const std::string& path) {
   std::error_code error;
-  fs::rename(path, join_path(directory, fs::path(path).filename().string()), error);
-  if (!error) return;
+  std::string moved = join_path(directory, fs::path(path).filename().string());
+  fs::rename(path, moved, error);
+  if (!error) return moved;
   throw UserError(
       ErrorKind::kEnvironment,
       {.error = fmt::format("cannot move {} aside", path),
        .where = path,
        .what = error.message(),
-       .fix =
-           "move the checkpoints after the one you resume from out of the run directory yourself"});
+       .fix = "move it out of the run directory yourself, or set another training.run_name"});
+}
+
+/// The newest first: a process killed in between leaves one history, a shorter one.
+void move_all(std::vector<CheckpointName> checkpoints, const std::string& directory) {
+  std::reverse(checkpoints.begin(), checkpoints.end());
+  for (const CheckpointName& checkpoint : checkpoints) move_into(directory, checkpoint.path);
 }
 
 }  // namespace
 
 std::optional<std::string> move_later_checkpoints_aside(const std::string& run_dir, int64_t step) {
-  std::vector<CheckpointName> checkpoints = list_checkpoints(run_dir);
+  std::vector<CheckpointName> checkpoints = list_saved_checkpoints(run_dir);
   std::erase_if(checkpoints,
                 [step](const CheckpointName& checkpoint) { return checkpoint.step <= step; });
   if (checkpoints.empty()) return std::nullopt;
@@ -51,10 +60,25 @@ std::optional<std::string> move_later_checkpoints_aside(const std::string& run_d
   std::error_code error;
   if (fs::is_regular_file(log, error))
     write_file_atomic(join_path(directory, "logging.jsonl"), read_file(log));
-  // The newest first: a process killed in between leaves one history, a shorter one.
-  std::reverse(checkpoints.begin(), checkpoints.end());
-  for (const CheckpointName& checkpoint : checkpoints) move_into(directory, checkpoint.path);
+  move_all(std::move(checkpoints), directory);
   return directory;
+}
+
+std::optional<std::string> move_earlier_run_aside(const std::string& run_dir, int64_t log_bytes) {
+  std::vector<CheckpointName> checkpoints = list_saved_checkpoints(run_dir);
+  if (checkpoints.empty() && log_bytes == 0) return std::nullopt;
+  const std::string directory = new_directory(run_dir);
+  if (log_bytes > 0) {
+    const std::string log = read_file(join_path(run_dir, "logging.jsonl"));
+    write_file_atomic(join_path(directory, "logging.jsonl"),
+                      std::string_view(log).substr(0, static_cast<size_t>(log_bytes)));
+  }
+  move_all(std::move(checkpoints), directory);
+  return directory;
+}
+
+std::string move_directory_aside(const std::string& run_dir, const std::string& path) {
+  return move_into(new_directory(run_dir), path);
 }
 
 }  // namespace rematch

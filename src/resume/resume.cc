@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
+#include <fstream>
+#include <utility>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -47,6 +49,28 @@ std::vector<std::string> names_in(const std::string& directory) {
 bool has_trainer_state(const std::string& checkpoint) {
   std::error_code error;
   return fs::is_regular_file(join_path(checkpoint, "trainer_state.json"), error);
+}
+
+/// `global_step` of a trainer_state.json, which stands before its long history; nothing when it
+/// cannot be read.
+std::optional<int64_t> stored_step(const std::string& checkpoint) {
+  constexpr std::string_view kKey = "\"global_step\":";
+  std::ifstream file(join_path(checkpoint, "trainer_state.json"), std::ios::binary);
+  std::string head(size_t{1} << 16, '\0');
+  file.read(head.data(), static_cast<std::streamsize>(head.size()));
+  head.resize(static_cast<size_t>(file.gcount()));
+  const size_t found = head.find(kKey);
+  if (found == std::string::npos) return std::nullopt;
+  std::string_view rest = std::string_view(head).substr(found + kKey.size());
+  rest.remove_prefix(std::min(rest.find_first_not_of(' '), rest.size()));
+  return number_in(rest.substr(0, rest.find_first_not_of("0123456789")));
+}
+
+CheckpointName examine(const std::string& path, int64_t named_step) {
+  const std::optional<int64_t> step = stored_step(path);
+  return {.step = step.value_or(named_step),
+          .path = path,
+          .is_saved_here = step ? *step == named_step : has_trainer_state(path)};
 }
 
 Problem incomplete(const std::string& checkpoint) {
@@ -154,10 +178,18 @@ std::vector<CheckpointName> list_checkpoints(const std::string& run_dir) {
     if (name.rfind(kPrefix, 0) != 0) continue;
     const std::optional<int64_t> step = number_in(std::string_view(name).substr(kPrefix.size()));
     const std::string path = join_path(run_dir, name);
-    if (step && is_directory(path)) checkpoints.push_back({.step = *step, .path = path});
+    if (step && is_directory(path)) checkpoints.push_back(examine(path, *step));
   }
-  std::sort(checkpoints.begin(), checkpoints.end(),
-            [](const auto& a, const auto& b) { return a.step < b.step; });
+  // Of two with one step, the one that was saved here counts as the newer.
+  std::sort(checkpoints.begin(), checkpoints.end(), [](const auto& a, const auto& b) {
+    return std::pair(a.step, a.is_saved_here) < std::pair(b.step, b.is_saved_here);
+  });
+  return checkpoints;
+}
+
+std::vector<CheckpointName> list_saved_checkpoints(const std::string& run_dir) {
+  std::vector<CheckpointName> checkpoints = list_checkpoints(run_dir);
+  std::erase_if(checkpoints, [](const CheckpointName& one) { return !one.is_saved_here; });
   return checkpoints;
 }
 
@@ -176,6 +208,9 @@ ResumeChoice latest_complete(const std::string& run_dir) {
     const std::optional<Problem> problem = problem_of(checkpoint.path);
     if (!problem) {
       choice.checkpoint = checkpoint.path;
+      if (!checkpoint.is_saved_here)
+        choice.warnings.push_back(fmt::format("{} holds the state after step {}, whatever its name",
+                                              checkpoint.path, checkpoint.step));
       return choice;
     }
     choice.warnings.push_back(passed_over(*problem));

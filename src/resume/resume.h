@@ -8,13 +8,18 @@ namespace rematch {
 
 /// A `checkpoint-N` directory.
 struct CheckpointName {
-  int64_t step = 0;
+  int64_t step = 0;  ///< of its trainer state; N where that cannot be read
   std::string path;
+  /// false for a directory that the run did not save under this name: without a trainer state, or
+  /// with that of another step, as a renamed copy has
+  bool is_saved_here = false;
 };
 
-/// Every directory `checkpoint-N` of a run, by ascending N, complete or not; none when the run
+/// Every directory `checkpoint-N` of a run, by ascending step, complete or not; none when the run
 /// directory does not exist.
 std::vector<CheckpointName> list_checkpoints(const std::string& run_dir);
+/// Those that the run saved itself, which alone it may move or delete.
+std::vector<CheckpointName> list_saved_checkpoints(const std::string& run_dir);
 
 /// Where a run resumes.
 struct ResumeChoice {

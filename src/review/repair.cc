@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "base/keep_source.h"
+#include "base/output_file.h"
 #include "base/out_of_resources.h"
 #include "base/path_from.h"
 #include "base/text.h"
@@ -229,7 +229,8 @@ void drop_repeats(Json& record, const Sample& sample, Repairs& repairs) {
 
 Repairs write_repaired(const std::string& path, const std::string& out,
                        const std::vector<std::string>& added_tokens) {
-  keep_source(path, out);
+  const InputFiles inputs{path};
+  inputs.refuse(out);
   const std::string parent = fs::path(path).parent_path().string();
   const fs::path target = fs::absolute(out).lexically_normal().parent_path();
   const ForbiddenTexts forbidden = forbidden_texts(added_tokens);
@@ -250,7 +251,7 @@ Repairs write_repaired(const std::string& path, const std::string& out,
   }
   if (lines.empty()) refuse_empty_copy(path, repairs);
   make_directories(target.string());
-  write_file_atomic(out, lines);
+  write_output(out, inputs, lines);
   return repairs;
 }
 

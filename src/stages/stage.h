@@ -14,7 +14,7 @@ namespace rematch {
 struct StageOptions {
   std::string model_dir;          ///< --model
   std::string answer_format;      ///< --answer-format; empty = that of the model directory
-  std::string output_dir;         ///< --output
+  std::string output_dir;         ///< --out
   std::string backend = "hf";     ///< --backend
   std::string dtype = "float32";  ///< --dtype
   std::string device;             ///< --device; empty = automatic
@@ -50,7 +50,7 @@ class Stage {
 struct StageRow {
   const char* name;
   const char* summary;
-  /// which of StageOptions it takes: "model", "answer-format", "output", "backend", "dtype",
+  /// which of StageOptions it takes: "model", "answer-format", "out", "backend", "dtype",
   /// "batch-size", "device"
   std::vector<std::string> options;
   std::unique_ptr<Stage> (*make)(const StageOptions&);

@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <filesystem>
 #include <optional>
+#include <utility>
 
 #include "base/file.h"
 #include "ranks/gather.h"
+#include "resume/abandoned.h"
 #include "resume/resume.h"
 #include "resume/trainer_state_json.h"
 
@@ -42,7 +44,7 @@ std::string Checkpoints::save(TrainerState& state, const Writer& write_state, co
 }
 
 void Checkpoints::write(const std::string& path, const TrainerState& state,
-                        const Writer& write_state, const Writer& seal) const {
+                        const Writer& write_state, const Writer& seal) {
   Group& group = *options_.group;
   const bool is_first = group.rank() == 0;
   std::optional<StagedDirectory> staged;
@@ -57,19 +59,26 @@ void Checkpoints::write(const std::string& path, const TrainerState& state,
   group.barrier();  // all parts are there
   if (is_first) {
     if (seal && !options_.save_only_model) seal(directory);  // last: its manifest covers all files
+    make_room(path);
     staged->commit();
   }
   group.barrier();  // the checkpoint is complete
 }
 
+void Checkpoints::make_room(const std::string& path) {
+  if (clear_) std::exchange(clear_, nullptr)();
+  std::error_code error;
+  if (!fs::exists(path, error)) return;
+  const std::vector<CheckpointName> saved = list_saved_checkpoints(options_.run_dir);
+  const bool is_ours =
+      std::any_of(saved.begin(), saved.end(), [&](const auto& one) { return one.path == path; });
+  if (!is_ours) move_directory_aside(options_.run_dir, path);
+}
+
 std::vector<int64_t> Checkpoints::existing_steps() const {
   std::vector<int64_t> steps;
-  std::error_code error;
-  for (const CheckpointName& checkpoint : list_checkpoints(options_.run_dir)) {
-    // The rename of a whole directory made it; trainer_state.json marks it as a checkpoint.
-    const bool is_ours = checkpoint.path == path_of(checkpoint.step);
-    if (is_ours && fs::exists(checkpoint.path + "/trainer_state.json", error))
-      steps.push_back(checkpoint.step);
+  for (const CheckpointName& checkpoint : list_saved_checkpoints(options_.run_dir)) {
+    if (checkpoint.path == path_of(checkpoint.step)) steps.push_back(checkpoint.step);
   }
   return steps;
 }

@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "ranks/group.h"
@@ -41,17 +42,23 @@ class Checkpoints {
   /// Every rank calls it, inside a phase. @return its path; @throws UserError (environment)
   std::string save(TrainerState& state, const Writer& write_state, const Writer& seal = {});
 
-  /// Steps of complete checkpoints in the run directory, ascending.
+  /// Steps of complete checkpoints that the run saved in its directory, ascending.
   std::vector<int64_t> existing_steps() const;
+
+  /// Called once on rank 0, when the first checkpoint is complete except for its name: clears its
+  /// place of an earlier run.
+  void before_first_save(std::function<void()> clear) { clear_ = std::move(clear); }
 
  private:
   void write(const std::string& path, const TrainerState& state, const Writer& write_state,
-             const Writer& seal) const;
+             const Writer& seal);
+  void make_room(const std::string& path);
   void rotate(const TrainerState& state) const;
   bool is_a_best(const TrainerState& state, int64_t step) const;
   void remove(int64_t step) const;
   Options options_;
   Writer write_model_;
+  std::function<void()> clear_;
 };
 
 }  // namespace rematch

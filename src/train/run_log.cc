@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/host_memory.h"
+#include "base/terminal_text.h"
 #include "observe/catalog.h"
 #include "train/run_health.h"
 
@@ -125,9 +126,10 @@ void RunLog::note_done(int64_t num_steps, double seconds, const std::string& run
   if (const std::string text = time_split_.text(seconds); !text.empty())
     terminal_.say("time: " + text);
   terminal_.say(fmt::format(
-      "next: rematch report {}{}", run_dir,
-      last_saved_.empty() ? ""
-                          : fmt::format("; rematch predict {} IMAGES --draw drawn", last_saved_)));
+      "next: rematch report {}{}", shell_word(run_dir),
+      last_saved_.empty()
+          ? ""
+          : fmt::format("; rematch predict {} IMAGES --draw drawn", shell_word(last_saved_))));
 }
 
 void RunLog::sync() {

@@ -72,6 +72,10 @@ class Trainer : private TrainerParts {
   using TrainerParts::truth;
 
   bool is_done() const { return is_done_; }
+  /// As Checkpoints::before_first_save.
+  void before_first_save(std::function<void()> clear) {
+    checkpoints.before_first_save(std::move(clear));
+  }
   /// Evaluates the weights that the run starts from (the reference of its health, docs/health.md),
   /// or repeats an evaluation that was interrupted.
   void start();

@@ -2,10 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "base/keep_source.h"
-#include "base/error.h"
-#include "support/capture.h"
-#include "support/paths.h"
+#include <string_view>
 
 namespace rematch {
 
@@ -30,16 +27,6 @@ TEST(TerminalText, CountsInTheSingularAndThePlural) {
   EXPECT_EQ(counted(0, "image"), "0 images");
   EXPECT_EQ(counted(1, "box", "boxes"), "1 box");
   EXPECT_EQ(counted(2, "box", "boxes"), "2 boxes");
-}
-
-TEST(KeepSource, RefusesTheSameFileUnderAnyName) {
-  const test::TempDir directory;
-  const std::string path = directory.write("a/x.jsonl", "x"),
-                    other = directory.write("a/y.jsonl", "x");
-  for (const std::string& out : {path, directory.file("a/../a/./x.jsonl")})
-    EXPECT_EQ(test::catch_user_error([&] { keep_source(path, out); }).kind(), ErrorKind::kConfig);
-  EXPECT_NO_THROW(keep_source(path, other));
-  EXPECT_NO_THROW(keep_source(path, directory.file("new.jsonl")));
 }
 
 }  // namespace rematch

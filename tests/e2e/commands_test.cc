@@ -60,7 +60,7 @@ TEST(Commands, CheckShowsWhereAValueCameFrom) {
 TEST(Commands, RolloutWritesALineForEverySample) {
   test::Program program;
   const test::ProcessResult result =
-      program.run("rollout " + program.config() + " --split train --output lines.jsonl");
+      program.run("rollout " + program.config() + " --split train --out lines.jsonl");
   ASSERT_EQ(result.exit_code, 0) << result.err;
   std::istringstream lines(read_file(program.dir().file("lines.jsonl")));
   std::string line;
@@ -146,7 +146,7 @@ TEST(Commands, EveryTensorStageAnswers) {
   input["token_ids"] = prompt["token_ids"];
   input["images"] = {image};
   const test::ProcessResult logits =
-      program.run_stage("logits" + model + " --output out", input.dump() + "\n");
+      program.run_stage("logits" + model + " --out out", input.dump() + "\n");
   ASSERT_EQ(logits.exit_code, 0) << logits.out << logits.err;
   EXPECT_TRUE(std::filesystem::exists(program.dir().file("out/a.safetensors")));
 
@@ -160,7 +160,7 @@ TEST(Commands, EveryTensorStageAnswers) {
   grad["id"] = "g";
   grad["segments"] = Json::array({segment});
   const test::ProcessResult gradient =
-      program.run_stage("grad" + model + " --output out", grad.dump() + "\n");
+      program.run_stage("grad" + model + " --out out", grad.dump() + "\n");
   ASSERT_EQ(gradient.exit_code, 0) << gradient.out << gradient.err;
   EXPECT_GT(parse_json(gradient.out, "grad")["loss"].get<double>(), 0.0);
 

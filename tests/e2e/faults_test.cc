@@ -115,7 +115,7 @@ TEST(Faults, OutputOntoAFullDiskIsAnError) {
       EXPECT_THAT(result.err, HasSubstr("cannot write the output")) << command << target;
     }
   }
-  const test::ProcessResult rollout = program.run("rollout " + config + " --output /dev/full");
+  const test::ProcessResult rollout = program.run("rollout " + config + " --out /dev/full");
   EXPECT_EQ(rollout.exit_code, 4) << rollout.err;
   EXPECT_THAT(rollout.err, HasSubstr("No space left on device"));
 }
@@ -166,6 +166,8 @@ TEST(Faults, SignalsOfSchedulersSave) {
         program, "$R train " + config + " & pid=$!; steps 2; kill -" + signal + " $pid; wait $pid");
     EXPECT_EQ(ended.exit_code, 130) << signal << ended.err;
     EXPECT_THAT(ended.err, HasSubstr("saved out/run/checkpoint-")) << signal;
+    EXPECT_THAT(ended.err, HasSubstr("continue with: rematch train run.yaml"));
+    EXPECT_THAT(ended.err, HasSubstr("--set training.resume_from_checkpoint=latest"));
   }
   const test::ProcessResult twice =
       script(program, "$R train " + config +

@@ -94,13 +94,13 @@ TEST(TrainLora, MergeMakesAModelThatEvalTakesAndAnAdapterItDoesNot) {
   EXPECT_EQ(refused.exit_code, 2);
   EXPECT_NE(refused.err.find("rematch merge out/run/checkpoint-3"), std::string::npos)
       << refused.err;
-  const test::ProcessResult merged = program.run("merge out/run/checkpoint-3 --output merged");
+  const test::ProcessResult merged = program.run("merge out/run/checkpoint-3 --out merged");
   ASSERT_EQ(merged.exit_code, 0) << merged.err;
   EXPECT_NE(merged.out.find("39 layers"), std::string::npos) << merged.out;
   const test::ProcessResult evaluated =
       program.run("eval " + config + " --set model.model=merged --set tuner.train_type=full");
   EXPECT_EQ(evaluated.exit_code, 0) << evaluated.err;
-  EXPECT_EQ(program.run("merge out/run/checkpoint-3 --output merged").exit_code, 2);
+  EXPECT_EQ(program.run("merge out/run/checkpoint-3 --out merged").exit_code, 2);
 }
 
 TEST(TrainLora, StageOneTrainsAnAdapterAndLowersItsLoss) {
@@ -141,7 +141,7 @@ TEST(TrainLora, FreshCoordTokensAreTrainedWithTheAdapterAndAWarningSaysWhenTheyA
   const test::ProcessResult result = program.run("train " + config + tokens);
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_EQ((result.out + result.err).find("never trained"), std::string::npos) << result.err;
-  const test::ProcessResult merged = program.run("merge out/rows/checkpoint-30 --output merged");
+  const test::ProcessResult merged = program.run("merge out/rows/checkpoint-30 --out merged");
   ASSERT_EQ(merged.exit_code, 0) << merged.err;
   EXPECT_NE(merged.out.find("the rows of 1000 tokens"), std::string::npos) << merged.out;
   EXPECT_EQ(program.run("eval " + config + " --set model.model=merged --set tuner.train_type=full")

@@ -67,7 +67,7 @@ TEST(PackingProgram, RolloutsAreThoseOfARunWithoutPacking) {
         "temperature: 0.8, monitor_dump: {enabled: true, dump_first_step: true, max_samples: "
         "8}}}}\n");
     for (const std::string& command :
-         {"train " + config, "rollout " + config + " --split train --output rollouts.jsonl"}) {
+         {"train " + config, "rollout " + config + " --split train --out rollouts.jsonl"}) {
       const test::ProcessResult result = program.run(command);
       EXPECT_EQ(result.exit_code, 0) << result.err;
     }

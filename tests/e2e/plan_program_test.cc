@@ -30,6 +30,18 @@ TEST(PlanProgram, CheckRefusesBeforeAnythingIsShown) {
   EXPECT_THAT(result.err, HasSubstr("this run cannot fit the device"));
 }
 
+TEST(PlanProgram, RejectsMemoryThatIsNoNumber) {
+  test::Program program;
+  for (const std::string& command :
+       {"plan " + test::Program::model(), "check " + program.config()}) {
+    for (const char* gib : {"nan", "-nan", "inf", "0", "24GB", ""}) {
+      const test::ProcessResult result = program.run(command + " --gpu-memory '" + gib + "'");
+      EXPECT_EQ(result.exit_code, 2) << gib;
+      EXPECT_THAT(result.err, HasSubstr("--gpu-memory")) << gib;
+    }
+  }
+}
+
 TEST(PlanProgram, RejectsAnUnknownZeroStage) {
   const test::ProcessResult result =
       test::Program().run("plan " + test::Program::model() + " --zero-stage 3");

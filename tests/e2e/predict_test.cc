@@ -31,7 +31,7 @@ TEST(Predict, AnswersAsEvaluationDoesWithThePromptStoredWithTheCheckpoint) {
   const std::string checkpoint = "out/run/checkpoint-2";
   ASSERT_EQ(program
                 .run("rollout " + config +
-                     " --split val --output rollouts.jsonl --set model.model=" + checkpoint)
+                     " --split val --out rollouts.jsonl --set model.model=" + checkpoint)
                 .exit_code,
             0);
   const std::vector<Json> rollouts = lines_of(read_file(program.dir().file("rollouts.jsonl")));
@@ -125,7 +125,7 @@ TEST(Predict, AnAdapterAnswersAsItsMergedModel) {
       "tuner: {train_type: lora, lora_rank: 4}\ntraining: {learning_rate: 0.1, save_strategy: "
       "steps, save_steps: 2}\n");
   ASSERT_EQ(program.run("train " + config).exit_code, 0);
-  ASSERT_EQ(program.run("merge out/run/checkpoint-2 --output merged").exit_code, 0);
+  ASSERT_EQ(program.run("merge out/run/checkpoint-2 --out merged").exit_code, 0);
   EXPECT_TRUE(std::filesystem::exists(program.dir().file("merged/rematch_prompt.json")));
   const std::string image = " " + test::Program::golden("images/0.png") + " --max-new-tokens 12";
   const test::ProcessResult merged = program.run("predict merged" + image);
@@ -177,7 +177,7 @@ TEST(Predict, AFileOfEarlierAnswersOutlivesWhatFails) {
   const test::ProcessResult replaced =
       program.run("predict " + test::Program::model() + " in.png --out ./in.png");
   EXPECT_EQ(replaced.exit_code, 2) << replaced.err;
-  EXPECT_NE(replaced.err.find("the output would replace the file that is read"), std::string::npos)
+  EXPECT_NE(replaced.err.find("the output would replace a file that is read"), std::string::npos)
       << replaced.err;
   EXPECT_EQ(read_file(program.dir().file("in.png")), pixels);
 }

@@ -316,8 +316,8 @@ TEST(Ranks, CommandsThatAreOneProcessSaySo) {
   test::Program program;
   const std::string config = program.config(), model = test::Program::model();
   for (const std::string& command :
-       {"rollout " + config + " --split val --output out.jsonl", "probe " + config,
-        "predict " + model + " x.png", "merge " + model + " --output out",
+       {"rollout " + config + " --split val --out out.jsonl", "probe " + config,
+        "predict " + model + " x.png", "merge " + model + " --out out",
         "add-coord-tokens " + model + " out"}) {
     const test::ProcessResult result = test::run_command(fmt::format(
         "cd {} && export WORLD_SIZE=2 RANK=1 MASTER_ADDR=127.0.0.1 MASTER_PORT=1; exec {} {}",

@@ -117,7 +117,7 @@ template: {{system: "{PROMPT['system']}"}}
 
     def answers(self, model):
         """(image, prompt ids, answer ids) of each validation sample, by `rematch rollout`."""
-        self.run("rollout", self.config("ask", model), "--output", "asked.jsonl")
+        self.run("rollout", self.config("ask", model), "--out", "asked.jsonl")
         lines = [json.loads(line) for line in (self.here / "asked.jsonl").read_text(encoding="utf-8").splitlines()]
         return [(self.here / line["images"][0], line["prompt_token_ids"], line["response_token_ids"]) for line in lines]
 
@@ -164,7 +164,7 @@ def check_family(rematch, here, family):
 
     adapter = "tuner: {train_type: lora, lora_rank: 4, target_modules: [all-linear], trainable_token_indices: [coord_tokens]}\n"
     runs.run("train", runs.config("lora", "base", "sft", adapter))
-    runs.run("merge", "out/lora/checkpoint-1", "--model", "base", "--output", "merged")
+    runs.run("merge", "out/lora/checkpoint-1", "--model", "base", "--out", "merged")
     merged = runs.answers("merged")
     check_answers(*load(here / "merged"), merged, f"{family}: merged")
     model, processor = load(here / "base")

@@ -89,7 +89,7 @@ TEST(Train, SamplingGivesTheSameRolloutsWhateverTheGenerateBatch) {
         "custom: {extra: {rollout_matching: {temperature: 0.8, rollout_generate_batch_size: " +
         std::to_string(batch_size) + "}}}\n");
     const test::ProcessResult result =
-        program.run("rollout " + config + " --split train --output rollouts.jsonl");
+        program.run("rollout " + config + " --split train --out rollouts.jsonl");
     EXPECT_EQ(result.exit_code, 0) << result.err;
     std::istringstream lines(read_file(program.dir().file("rollouts.jsonl")));
     std::vector<Json> ids;

@@ -35,7 +35,7 @@ TEST(WindowFamily, GoesFromTheStockDirectoryThroughBothStagesToAMergedAdapter) {
   for (const std::string backend : {"hf", "native"}) {
     const std::string file = backend + ".jsonl";
     expect_success(program.run("rollout " + config +
-                               " --set model.model=out/two/checkpoint-4 --output " + file +
+                               " --set model.model=out/two/checkpoint-4 --out " + file +
                                " --set custom.extra.rollout_matching.rollout_backend=" + backend));
     const std::string found = read_file(program.dir().file(file));
     EXPECT_FALSE(found.empty());
@@ -48,7 +48,7 @@ TEST(WindowFamily, GoesFromTheStockDirectoryThroughBothStagesToAMergedAdapter) {
       program.run("train " + config +
                   " --set tuner.train_type=lora --set tuner.trainable_token_indices=[coord_tokens] "
                   "--set training.run_name=rows"));
-  expect_success(program.run("merge out/rows/checkpoint-4 --output merged"));
+  expect_success(program.run("merge out/rows/checkpoint-4 --out merged"));
   EXPECT_EQ(HfDir::open(program.dir().file("merged"))->names(),
             HfDir::open(test::windows_tied())->names());
   expect_success(program.run("eval " + config + " --set model.model=merged"));

@@ -60,6 +60,18 @@ TEST(Qwen3VLFamily, RopeScalingReplacesRopeParametersWhole) {
             5000000.0);
 }
 
+TEST(Qwen3VLFamily, RefusesMoreLayersThanAnyModelHas) {
+  const Problem text =
+      refusal([](Json& root) { root["text_config"]["num_hidden_layers"] = 1000000000; });
+  EXPECT_NE(text.error.find("num_hidden_layers"), std::string::npos);
+  const Problem vision = refusal([](Json& root) { root["vision_config"]["depth"] = 1000000000; });
+  EXPECT_NE(vision.error.find("depth"), std::string::npos);
+  const Problem taps = refusal([](Json& root) {
+    root["vision_config"]["deepstack_visual_indexes"] = std::vector<int>(1000, 0);
+  });
+  EXPECT_NE(taps.error.find("deepstack_visual_indexes"), std::string::npos);
+}
+
 TEST(Qwen3VLFamily, InterleavesTheAxesAsFarAsTheSectionsReach) {
   const ModelDescription config =
       with([](Json& root) { root["text_config"]["rope_parameters"]["mrope_section"] = {9, 2, 1}; });

@@ -35,6 +35,15 @@ TEST(Qwen25VLFamily, ReadsTheNewSpelling) {
   EXPECT_FALSE(config.vision.patch_embed.has_bias);
 }
 
+TEST(Qwen25VLFamily, RefusesMoreLayersThanAnyModelHas) {
+  const Problem text =
+      windows_refusal([](Json& root) { root["text_config"]["num_hidden_layers"] = 1000000000; });
+  EXPECT_NE(text.error.find("num_hidden_layers"), std::string::npos);
+  const Problem vision =
+      windows_refusal([](Json& root) { root["vision_config"]["depth"] = 1000000000; });
+  EXPECT_NE(vision.error.find("depth"), std::string::npos);
+}
+
 TEST(Qwen25VLFamily, ReadsTheFlatSpellingOfPublishedFiles) {
   const ModelDescription wanted = windows_with([](Json&) {});
   const ModelDescription found = windows_with([](Json& root) {

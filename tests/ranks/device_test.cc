@@ -46,6 +46,9 @@ TEST(MissingDevice, IsThrownForADeviceThatNoMachineHas) {
   EXPECT_EQ(error.kind(), ErrorKind::kEnvironment);
   EXPECT_THAT(error.what(), HasSubstr("--device cuda:99"));
   EXPECT_THROW(choose_device("cuda:"), UserError);
+  const UserError number = test::catch_user_error([] { choose_device("99"); });
+  EXPECT_THAT(number.what(), HasSubstr("--device cuda:99"));
+  EXPECT_EQ(device_of_rank("gpu", {.size = 2, .rank = 1, .local_rank = 1}, 2), "cuda:1");
 }
 
 TEST(DtypeOn, RefusesBfloat16OnAGpuThatLacksIt) {

@@ -140,6 +140,61 @@ TEST_F(ReportTest, ADirectoryThatIsNoRunIsAnError) {
             ErrorKind::kData);
 }
 
+TEST_F(ReportTest, ATornLogIsReadAsFarAsItIsWhole) {
+  const std::string log = directory_.file("after/logging.jsonl"), whole = read_file(log);
+  using namespace std::string_literals;
+  for (const std::string& rest : {"{\"step\": 3, \"lo"s, "\0\0\0"s, "{\"st\0\0\n"s}) {
+    directory_.write("after/logging.jsonl", whole + rest);
+    const RunData run = read_run(directory_.file("after"));
+    EXPECT_EQ(run.log.size(), 2u);
+    ASSERT_EQ(run.warnings.size(), 1u);
+    EXPECT_TRUE(has(run.warnings[0], "2 whole lines")) << run.warnings[0];
+  }
+  directory_.write("after/logging.jsonl", whole.substr(0, whole.size() - 1));
+  EXPECT_EQ(read_run(directory_.file("after")).log.size(), 2u);
+  EXPECT_TRUE(read_run(directory_.file("after")).warnings.empty());
+  directory_.write("after/logging.jsonl", "{]\n" + whole);
+  const UserError error = test::catch_user_error([&] { read_run(directory_.file("after")); });
+  EXPECT_TRUE(has(error.problems()[0].fix, "remove this line")) << error.what();
+}
+
+TEST_F(ReportTest, StepsAndNamesOfAnotherTypeAreLeftOut) {
+  const std::string whole = read_file(directory_.file("after/logging.jsonl"));
+  directory_.write("after/logging.jsonl",
+                   whole + "{\"step\": \"7\"}\n{\"step\": null}\n{\"step\": 1e300}\n[1]\n");
+  const RunData run = read_run(directory_.file("after"));
+  EXPECT_EQ(run.log.size(), 2u);
+  ASSERT_EQ(run.warnings.size(), 1u);
+  EXPECT_TRUE(has(run.warnings[0], "left out: 4")) << run.warnings[0];
+  directory_.write("x.json",
+                   R"({"eval_rollout_f1": 1, "per_class": [{"name": 7}, {"name": null}]})");
+  EXPECT_TRUE(read_run(directory_.file("x.json")).evaluations[0].per_class.empty());
+}
+
+TEST_F(ReportTest, GeometriesThatCannotBeDrawnAreErrors) {
+  for (const char* box : {"[]", "[1, 2, 3]", "[0, 0, 10, 2000000000]", "[-5, 0, 10, 10]"}) {
+    directory_.write(
+        "after/eval/model.samples.jsonl",
+        fmt::format("{{\"sample_id\": 0, \"images\": [\"x.png\"], \"status\": \"ok\", \"pairs\": "
+                    "[], \"named_right\": [], \"predictions\": [], \"ground_truth\": [{{\"desc\": "
+                    "\"cat\", \"bbox_2d\": {}}}]}}\n",
+                    box));
+    EXPECT_EQ(test::catch_user_error([&] { report_html(runs(), {}); }).kind(), ErrorKind::kData)
+        << box;
+  }
+}
+
+TEST_F(ReportTest, ACheckpointMeansItsEvaluation) {
+  directory_.write("after/model/config.json", "{}");
+  const RunData run = read_run(directory_.file("after/model"));
+  EXPECT_EQ(run.name, "model");
+  ASSERT_EQ(run.evaluations.size(), 1u);
+  EXPECT_EQ(run.files.size(), 2u);
+  directory_.write("after/other/config.json", "{}");
+  const UserError error = test::catch_user_error([&] { read_run(directory_.file("after/other")); });
+  EXPECT_TRUE(has(error.what(), "this checkpoint has no evaluation")) << error.what();
+}
+
 TEST_F(ReportTest, TheTableMarksTheBestAndShowsTheDifference) {
   const std::vector<RunData> all = runs();
   const std::vector<std::vector<std::string>> table = score_table(evaluations_of(all));

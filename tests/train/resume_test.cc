@@ -262,6 +262,46 @@ TEST(MoveLaterCheckpointsAside, KeepsEveryHistoryApart) {
   EXPECT_EQ(latest_complete(dir.path()).checkpoint, dir.file("checkpoint-1"));
 }
 
+TEST(MoveEarlierRunAside, TakesEveryCheckpointAndItsPartOfTheLog) {
+  const test::TempDir dir;
+  save_steps(dir.path(), {1, 2});
+  const std::string earlier = "{\"step\": 1}\n{\"step\": 2}\n";
+  dir.write("logging.jsonl", earlier + "{\"step\": 1}\n");
+  EXPECT_EQ(move_earlier_run_aside(dir.path(), std::ssize(earlier)), dir.file("abandoned-1"));
+  EXPECT_TRUE(list_checkpoints(dir.path()).empty());
+  EXPECT_EQ(list_checkpoints(dir.file("abandoned-1")).size(), 2u);
+  EXPECT_EQ(read_file(dir.file("abandoned-1/logging.jsonl")), earlier);
+  EXPECT_FALSE(move_earlier_run_aside(dir.path(), 0));
+}
+
+TEST(ListCheckpoints, GoesByTheStoredStep) {
+  const test::TempDir dir;
+  save_steps(dir.path(), {1, 2});
+  fs::copy(dir.file("checkpoint-1"), dir.file("checkpoint-99"), fs::copy_options::recursive);
+  dir.write("checkpoint-50/notes.txt", "of another program");
+  EXPECT_EQ(latest_complete(dir.path()).checkpoint, dir.file("checkpoint-2"));
+  const std::vector<CheckpointName> saved = list_saved_checkpoints(dir.path());
+  ASSERT_EQ(saved.size(), 2u);
+  EXPECT_EQ(saved.back().path, dir.file("checkpoint-2"));
+  EXPECT_EQ(move_later_checkpoints_aside(dir.path(), 1), dir.file("abandoned-1"));
+  EXPECT_TRUE(fs::exists(dir.file("checkpoint-99")) && fs::exists(dir.file("checkpoint-50")));
+  EXPECT_EQ(latest_complete(dir.path()).checkpoint, dir.file("checkpoint-1"));
+  fs::remove_all(dir.file("checkpoint-1"));
+  const ResumeChoice choice = latest_complete(dir.path());
+  EXPECT_EQ(choice.checkpoint, dir.file("checkpoint-99"));
+  EXPECT_NE(choice.warnings.back().find("after step 1"), std::string::npos);
+}
+
+TEST(ListCheckpoints, ASaveMovesWhatIsInItsWayAside) {
+  const test::TempDir dir;
+  dir.write("checkpoint-3/notes.txt", "of another program");
+  save_steps(dir.path(), {3});
+  EXPECT_TRUE(fs::exists(dir.file("abandoned-1/checkpoint-3/notes.txt")));
+  EXPECT_EQ(latest_complete(dir.path()).checkpoint, dir.file("checkpoint-3"));
+  save_steps(dir.path(), {3});
+  EXPECT_FALSE(fs::exists(dir.file("abandoned-2")));
+}
+
 namespace {
 
 /// Exit code of a process that tries to take the lock: 0 taken, 4 refused.

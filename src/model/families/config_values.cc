@@ -9,9 +9,14 @@
 namespace rematch {
 
 constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
+constexpr int64_t kMostLayers = 1024;  // ten times those of any known model
 
 int64_t config_count(JsonFields& fields, const std::string& key, int64_t fallback, int64_t least) {
   return fields.integer_or<int64_t>(key, fallback, least, kMost);
+}
+
+int64_t config_layers(JsonFields& fields, const std::string& key, int64_t fallback, int64_t least) {
+  return fields.integer_or<int64_t>(key, fallback, least, kMostLayers);
 }
 
 int64_t config_side(JsonFields& fields, const std::string& key, int64_t fallback) {

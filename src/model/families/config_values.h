@@ -13,6 +13,10 @@ namespace rematch {
 /// An integer from `least` to 2³¹ − 1.
 int64_t config_count(JsonFields& fields, const std::string& key, int64_t fallback,
                      int64_t least = 1);
+/// A number of layers. Far fewer than a count may claim: each is described, and planned for, before
+/// its first tensor is looked up.
+int64_t config_layers(JsonFields& fields, const std::string& key, int64_t fallback,
+                      int64_t least = 1);
 /// A count; a list of equal numbers means that number ("patch_size": [16, 16]).
 int64_t config_side(JsonFields& fields, const std::string& key, int64_t fallback);
 /// Counts of 0 or more.

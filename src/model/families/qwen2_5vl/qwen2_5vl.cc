@@ -64,7 +64,7 @@ TextDescription read_text(JsonFields fields, bool has_null_kv_heads) {
   text.vocab_size = config_count(fields, "vocab_size", 152064);
   text.hidden_size = config_count(fields, "hidden_size", 8192);
   text.intermediate_size = config_count(fields, "intermediate_size", 29568);
-  const int64_t num_layers = config_count(fields, "num_hidden_layers", 80);
+  const int64_t num_layers = config_layers(fields, "num_hidden_layers", 80);
   text.num_attention_heads = config_count(fields, "num_attention_heads", 64);
   text.num_key_value_heads =
       config_count(fields, "num_key_value_heads", has_null_kv_heads ? text.num_attention_heads : 8);
@@ -116,7 +116,7 @@ VisionDescription read_vision(JsonFields fields) {
   VisionDescription vision;
   vision.hidden_size = config_count(fields, "hidden_size", 3584);
   vision.intermediate_size = config_count(fields, "intermediate_size", 3420);
-  const int64_t depth = config_count(fields, "depth", 32, 0);
+  const int64_t depth = config_layers(fields, "depth", 32, 0);
   vision.num_heads = config_count(fields, "num_heads", 16);
   vision.in_channels = config_count(fields, "in_channels", 3);
   vision.patch_size = config_side(fields, "patch_size", 14);

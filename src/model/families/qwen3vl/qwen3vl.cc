@@ -47,7 +47,7 @@ TextDescription read_text(JsonFields fields, bool has_null_kv_heads, int64_t num
   text.vocab_size = config_count(fields, "vocab_size", 151936);
   text.hidden_size = config_count(fields, "hidden_size", 4096);
   text.intermediate_size = config_count(fields, "intermediate_size", 22016);
-  const int64_t num_layers = config_count(fields, "num_hidden_layers", 32);
+  const int64_t num_layers = config_layers(fields, "num_hidden_layers", 32);
   text.num_attention_heads = config_count(fields, "num_attention_heads", 32);
   text.num_key_value_heads = config_count(fields, "num_key_value_heads",
                                           has_null_kv_heads ? text.num_attention_heads : 32);
@@ -109,7 +109,7 @@ VisionDescription read_vision(JsonFields fields) {
   VisionDescription vision;
   vision.hidden_size = config_count(fields, "hidden_size", 1152);
   vision.intermediate_size = config_count(fields, "intermediate_size", 4304);
-  const int64_t depth = config_count(fields, "depth", 27, 0);
+  const int64_t depth = config_layers(fields, "depth", 27, 0);
   vision.num_heads = config_count(fields, "num_heads", 16);
   vision.in_channels = config_count(fields, "in_channels", 3);
   vision.patch_size = config_side(fields, "patch_size", 16);
@@ -124,6 +124,8 @@ VisionDescription read_vision(JsonFields fields) {
       config_positive(rope, "rope_theta", config_positive(fields, "rope_theta", 10000));
 
   check_vision_heads(fields, vision);
+  if (std::ssize(taps) > depth)
+    fields.fail("deepstack_visual_indexes", fmt::format("{} of {} blocks", taps.size(), depth));
   for (const int64_t block : taps) {
     if (block >= depth)
       fields.fail("deepstack_visual_indexes", fmt::format("block {} of {}", block, depth));

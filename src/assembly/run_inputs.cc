@@ -1,0 +1,30 @@
+#include "assembly/run_inputs.h"
+
+#include <filesystem>
+
+#include "checkpoint/model_dir.h"
+
+namespace rematch {
+
+InputFiles run_inputs(const ConfigResult& config) {
+  InputFiles inputs;
+  for (const std::string& file : config.files) inputs.add(file);
+  for (const EffectiveValue& value : config.effective) {
+    std::error_code error;
+    if (std::filesystem::is_regular_file(value.value, error)) inputs.add(value.value);
+  }
+  add_model(inputs, config.settings.model.directory);
+  return inputs;
+}
+
+void add_model(InputFiles& inputs, const std::string& directory) {
+  for (const std::string& file : list_model_files(directory)) inputs.add(file);
+}
+
+void add_images(InputFiles& inputs, const Dataset& dataset) {
+  for (const Sample& sample : dataset.samples()) {
+    for (const std::string& image : sample.image_paths) inputs.add(image);
+  }
+}
+
+}  // namespace rematch

@@ -1,0 +1,19 @@
+#pragma once
+#include "base/output_file.h"
+#include "config/config.h"
+#include "data/dataset.h"
+
+namespace rematch {
+
+/// What a run of this configuration reads, for the commands that write next to it: the
+/// configuration with its bases, every file that a value names (data, prompts, synonyms), and the
+/// files of the model.
+InputFiles run_inputs(const ConfigResult& config);
+
+/// Adds the files of a model or an adapter.
+void add_model(InputFiles& inputs, const std::string& directory);
+
+/// Adds the images of a data set.
+void add_images(InputFiles& inputs, const Dataset& dataset);
+
+}  // namespace rematch

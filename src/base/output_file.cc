@@ -1,0 +1,54 @@
+#include "base/output_file.h"
+
+#include <fmt/core.h>
+#include <sys/stat.h>
+
+#include <optional>
+
+#include "base/error.h"
+
+namespace rematch {
+namespace {
+
+/// Device and inode of what a path leads to, if it is a regular file.
+std::optional<std::pair<uint64_t, uint64_t>> regular_file(const std::string& path) {
+  struct stat info{};
+  if (::stat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) return std::nullopt;
+  return std::pair<uint64_t, uint64_t>(info.st_dev, info.st_ino);
+}
+
+const std::string& checked(const std::string& path, const InputFiles& inputs) {
+  inputs.refuse(path);
+  return path;
+}
+
+}  // namespace
+
+InputFiles::InputFiles(std::initializer_list<std::string> paths) {
+  for (const std::string& path : paths) add(path);
+}
+
+void InputFiles::add(const std::string& path) {
+  if (const auto file = regular_file(path)) files_.insert(*file);
+}
+
+void InputFiles::refuse(const std::string& out) const {
+  const auto file = regular_file(out);
+  if (!file || !files_.contains(*file)) return;
+  throw UserError(ErrorKind::kConfig,
+                  {.error = "the output would replace a file that is read",
+                   .where = out,
+                   .what = "it is an input of this command, under this or another name",
+                   .fix = "choose another file or directory for the output"});
+}
+
+OutputFile::OutputFile(const std::string& path, const InputFiles& inputs)
+    : file_(checked(path, inputs)) {}
+
+void write_output(const std::string& path, const InputFiles& inputs, std::string_view content) {
+  OutputFile file(path, inputs);
+  file.write(content);
+  file.commit();
+}
+
+}  // namespace rematch

@@ -1,0 +1,143 @@
+// A run that starts, or resumes, in a directory where something else lies.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "base/file.h"
+#include "e2e/program.h"
+
+namespace rematch {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+const std::string kEveryStep =
+    "training: {max_steps: 3, save_strategy: steps, save_steps: 1, logging_steps: 1}\n";
+
+bool exists(const test::Program& program, const std::string& name) {
+  return fs::exists(program.run_dir() + "/" + name);
+}
+
+/// Steps in logging.jsonl, e.g. "1 2 3 ".
+std::string logged_steps(const test::Program& program, const std::string& directory = "") {
+  std::string steps;
+  const std::string log = read_file(program.run_dir() + directory + "/logging.jsonl");
+  const std::string key = "{\"step\": ";
+  for (size_t at = log.find(key); at != std::string::npos; at = log.find(key, at + 1))
+    steps += log.substr(at + key.size(), 1) + " ";
+  return steps;
+}
+
+}  // namespace
+
+TEST(EarlierRun, IsMovedAsideAtTheFirstSaveOfANewOne) {
+  test::Program program;
+  const std::string config = program.config(kEveryStep);
+  ASSERT_EQ(program.run("train " + config).exit_code, 0);
+  const test::ProcessResult again = program.run(
+      "train " + config + " --set training.save_total_limit=1 --set training.max_steps=2");
+  ASSERT_EQ(again.exit_code, 0) << again.err;
+  EXPECT_THAT(again.err, HasSubstr("holds an earlier run"));
+  EXPECT_THAT(again.err, HasSubstr("moved the checkpoints and the log of an earlier run"));
+  for (const char* name :
+       {"abandoned-1/checkpoint-1", "abandoned-1/checkpoint-3/trainer_state.json", "checkpoint-2"})
+    EXPECT_TRUE(exists(program, name)) << name;
+  for (const char* name : {"checkpoint-1", "checkpoint-3"}) EXPECT_FALSE(exists(program, name));
+  EXPECT_EQ(logged_steps(program), "1 2 ");
+  EXPECT_EQ(logged_steps(program, "/abandoned-1"), "1 2 3 ");
+
+  const test::ProcessResult latest =
+      program.run("train " + config + " --set training.resume_from_checkpoint=latest");
+  ASSERT_EQ(latest.exit_code, 0) << latest.err;
+  EXPECT_THAT(latest.err, HasSubstr("resuming from out/run/checkpoint-2"));
+  EXPECT_EQ(logged_steps(program), "1 2 3 ");
+  EXPECT_FALSE(exists(program, "abandoned-2"));
+}
+
+TEST(EarlierRun, StaysUntilTheNewOneSaves) {
+  test::Program program;
+  const std::string config = program.config(kEveryStep);
+  ASSERT_EQ(program.run("train " + config).exit_code, 0);
+  EXPECT_NE(program.run("train " + config + " --set model.model=gone").exit_code, 0);
+  for (const char* name : {"checkpoint-1", "checkpoint-3"}) EXPECT_TRUE(exists(program, name));
+  EXPECT_FALSE(exists(program, "abandoned-1"));
+}
+
+TEST(EarlierRun, ARunResumedFromAnotherDirectoryMovesItAside) {
+  test::Program program;
+  const std::string config = program.config(kEveryStep);
+  ASSERT_EQ(program.run("train " + config).exit_code, 0);
+  ASSERT_EQ(program.run("train " + config + " --set training.run_name=other").exit_code, 0);
+  const test::ProcessResult resumed =
+      program.run("train " + config +
+                  " --set training.resume_from_checkpoint=out/other/checkpoint-2 --set "
+                  "training.save_total_limit=1");
+  ASSERT_EQ(resumed.exit_code, 0) << resumed.err;
+  for (int step = 1; step <= 3; ++step)
+    EXPECT_TRUE(exists(program, "abandoned-1/checkpoint-" + std::to_string(step)));
+  EXPECT_EQ(logged_steps(program), "3 ");
+}
+
+TEST(EarlierRun, DirectoriesThatTheRunDidNotSaveAreLeftAlone) {
+  test::Program program;
+  const std::string config = program.config(kEveryStep);
+  ASSERT_EQ(program.run("train " + config).exit_code, 0);
+  const std::string run = program.run_dir();
+  fs::copy(run + "/checkpoint-1", run + "/checkpoint-99", fs::copy_options::recursive);
+  program.dir().write("out/run/checkpoint-50/notes.txt", "mine");
+  program.dir().write("out/run/checkpoint-4/notes.txt", "mine");
+
+  const test::ProcessResult latest =
+      program.run("train " + config +
+                  " --set training.resume_from_checkpoint=latest --set training.max_steps=4 --set "
+                  "training.save_total_limit=1");
+  ASSERT_EQ(latest.exit_code, 0) << latest.err;
+  EXPECT_THAT(latest.err, HasSubstr("resuming from out/run/checkpoint-3"));
+  for (const char* name : {"checkpoint-99", "checkpoint-50/notes.txt", "checkpoint-4/config.json",
+                           "abandoned-1/checkpoint-4/notes.txt"})
+    EXPECT_TRUE(exists(program, name)) << name;
+  EXPECT_FALSE(exists(program, "checkpoint-3")) << "rotated";
+
+  const test::ProcessResult renamed = program.run(
+      "train " + config + " --set training.resume_from_checkpoint=out/run/checkpoint-99");
+  ASSERT_EQ(renamed.exit_code, 0) << renamed.err;
+  EXPECT_THAT(renamed.err, HasSubstr("resuming after step 1 of 3"));
+  EXPECT_TRUE(exists(program, "abandoned-2/checkpoint-4"));
+  EXPECT_TRUE(exists(program, "checkpoint-50/notes.txt"));
+}
+
+TEST(EarlierRun, ItsCheckpointIsNoModelToStartFrom) {
+  test::Program program;
+  const std::string config = program.config(kEveryStep);
+  ASSERT_EQ(program.run("train " + config).exit_code, 0);
+  const test::ProcessResult result =
+      program.run("train " + config + " --set model.model=out/run/checkpoint-3");
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr("would replace the model that it starts from"));
+  EXPECT_TRUE(exists(program, "checkpoint-3"));
+}
+
+TEST(EarlierRun, SuggestedCommandsAreQuoted) {
+  test::Program program;
+  const test::ProcessResult result =
+      program.run("train " + program.config(kEveryStep) + " --set 'training.run_name=a b'");
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("rematch report 'out/a b'; rematch predict "
+                                    "'out/a b/checkpoint-3' IMAGES"));
+}
+
+TEST(EarlierRun, NoFileOfARunReplacesItsData) {
+  test::Program program;
+  const std::string data = read_file(test::Program::golden("train.jsonl"));
+  program.dir().write("out/run/logging.jsonl", data);
+  const test::ProcessResult result =
+      program.run("train " + program.config("custom: {train_jsonl: out/run/logging.jsonl}\n"));
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr("would replace a file that is read"));
+  EXPECT_EQ(read_file(program.run_dir() + "/logging.jsonl"), data);
+}
+
+}  // namespace rematch

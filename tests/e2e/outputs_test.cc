@@ -1,0 +1,168 @@
+// What commands write never replaces what they read, and outlives what fails.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "e2e/program.h"
+
+namespace rematch {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+/// Runs a command that must be refused, and must leave a file as it is.
+void expect_kept(const test::Program& program, const std::string& arguments,
+                 const std::string& file) {
+  SCOPED_TRACE(arguments);
+  const std::string path = program.dir().file(file), before = read_file(path);
+  const test::ProcessResult result = program.run(arguments);
+  EXPECT_EQ(result.exit_code, 2) << result.out;
+  EXPECT_THAT(result.err, HasSubstr("would replace"));
+  EXPECT_EQ(read_file(path), before);
+}
+
+/// A data set of two images in `photos`, with its JSONL.
+void write_data(const test::Program& program) {
+  std::string lines;
+  for (const char* name : {"0000_x.png", "x.png"}) {
+    program.dir().write(std::string("photos/") + name,
+                        read_file(test::Program::golden("images/0.png")));
+    lines += std::string("{\"images\": [\"photos/") + name +
+             "\"], \"width\": 64, \"height\": 64, \"objects\": []}\n";
+  }
+  program.dir().write("val.jsonl", lines);
+}
+
+}  // namespace
+
+TEST(Outputs, RolloutReplacesNothingThatItReads) {
+  test::Program program;
+  write_data(program);
+  const std::string config = program.config("custom: {val_jsonl: val.jsonl}\n");
+  expect_kept(program, "rollout " + config + " --out val.jsonl", "val.jsonl");
+  expect_kept(program, "rollout " + config + " --out ./run.yaml", "run.yaml");
+  expect_kept(program, "rollout " + config + " --out photos/x.png", "photos/x.png");
+}
+
+TEST(Outputs, EarlierRolloutsOutliveWhatFails) {
+  test::Program program;
+  const std::string config = program.config();
+  for (const char* path : {"out/run/rollouts.jsonl", "mine.jsonl"})
+    program.dir().write(path, "earlier");
+  EXPECT_EQ(program.run("rollout " + config + " --set model.model=gone").exit_code, 2);
+  EXPECT_EQ(program.run("rollout " + config + " --set custom.val_jsonl=gone.jsonl --out mine.jsonl")
+                .exit_code,
+            4);
+  for (const char* path : {"out/run/rollouts.jsonl", "mine.jsonl"})
+    EXPECT_EQ(read_file(program.dir().file(path)), "earlier") << path;
+  // `--output` is what earlier versions called it.
+  ASSERT_EQ(program.run("rollout " + config + " --split val --output mine.jsonl").exit_code, 0);
+  EXPECT_NE(read_file(program.dir().file("mine.jsonl")), "earlier");
+  ASSERT_EQ(program.run("rollout " + config + " --split val --output=new.jsonl").exit_code, 0);
+  EXPECT_TRUE(fs::exists(program.dir().file("new.jsonl")));
+  EXPECT_THAT(program.run("rollout --help").out, Not(HasSubstr("--output")));
+}
+
+TEST(Outputs, DrawingsDoNotLieAmongTheImages) {
+  test::Program program;
+  write_data(program);
+  const std::string photo = program.dir().file("photos/0000_x.png"), before = read_file(photo);
+  for (const char* images : {"photos/x.png photos/0000_x.png", "photos"}) {
+    const test::ProcessResult result = program.run("predict " + test::Program::model() + " " +
+                                                   images + " --draw photos/. --max-new-tokens 4");
+    EXPECT_EQ(result.exit_code, 2);
+    EXPECT_THAT(result.err, HasSubstr("the drawings would lie among the images"));
+  }
+  EXPECT_EQ(read_file(photo), before);
+  // A drawing that is an image of another directory, by a link.
+  fs::create_directory(program.dir().file("drawn"));
+  fs::create_hard_link(photo, program.dir().file("drawn/0000_x.png"));
+  expect_kept(program, "predict " + test::Program::model() + " photos/x.png photos --draw drawn",
+              "photos/0000_x.png");
+}
+
+TEST(Outputs, EvaluationsOfTwoRunsLieSideBySide) {
+  test::Program program;
+  const std::string config = program.config("custom: {val_sample_limit: 1}\n");
+  for (const char* run : {"a", "b", "other/a"}) {
+    fs::create_directories(program.dir().file(run));
+    fs::copy(test::Program::model(), program.dir().file(std::string(run) + "/checkpoint-7"),
+             fs::copy_options::recursive);
+  }
+  const auto eval = [&](const std::string& model) {
+    return program.run("eval " + config + " --set model.model=" + model);
+  };
+  for (const char* run : {"a", "b"}) {
+    const test::ProcessResult result = eval(std::string(run) + "/checkpoint-7");
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_THAT(result.err, Not(HasSubstr("is replaced")));
+  }
+  for (const char* name : {"a-checkpoint-7.json", "b-checkpoint-7.samples.jsonl"})
+    EXPECT_TRUE(fs::exists(program.run_dir() + "/eval/" + name)) << name;
+  const test::ProcessResult replaced = eval("other/a/checkpoint-7");
+  EXPECT_THAT(replaced.err, HasSubstr("held the evaluation of model \"a/checkpoint-7\""));
+}
+
+TEST(Outputs, ReportAndCompareReplaceNothingThatTheyRead) {
+  test::Program program;
+  ASSERT_EQ(program.run("eval " + program.config("custom: {val_sample_limit: 1}\n")).exit_code, 0);
+  program.dir().write("out/run/logging.jsonl", "{\"step\": 1, \"loss\": 2}\n");
+  const std::string result = "out/run/eval/tiny_tied.json";
+  expect_kept(program, "report out/run --out out/run/logging.jsonl", "out/run/logging.jsonl");
+  expect_kept(program, "report out/run --sheet " + result, result);
+  expect_kept(program, "compare out/run " + result + " --out " + result, result);
+  EXPECT_EQ(program.run("report out/run --out out/run/report.html").exit_code, 0);
+  EXPECT_EQ(program.run("report out/run --out out/run/report.html").exit_code, 0);
+}
+
+TEST(Outputs, ImagesWithNamesThatAreNotUtf8AreReported) {
+  test::Program program;
+  write_data(program);
+  fs::rename(program.dir().file("photos/x.png"), program.dir().file("photos/x\xE9.png"));
+  const std::string predict = "predict " + test::Program::model() + " photos --max-new-tokens 4";
+  const test::ProcessResult lines = program.run(predict);
+  EXPECT_EQ(lines.exit_code, 3) << lines.err;
+  EXPECT_THAT(lines.err, HasSubstr("the image's name is not UTF-8"));
+  const size_t second = lines.out.find('\n') + 1;
+  EXPECT_EQ(parse_json(lines.out.substr(second), "out")["status"], "unreadable");
+  EXPECT_EQ(program.run(predict + " --format coco --out found.json").exit_code, 3);
+  EXPECT_EQ(read_json_file(program.dir().file("found.json"))["images"].size(), 1u);
+}
+
+TEST(Outputs, LinksThatLeadNowhereDoNotEndTheOtherAnswers) {
+  test::Program program;
+  write_data(program);
+  fs::create_symlink("loop.png", program.dir().file("photos/loop.png"));
+  fs::create_symlink("loop", program.dir().file("photos/loop"));
+  fs::create_symlink("gone.jpg", program.dir().file("photos/link.jpg"));
+  const test::ProcessResult result =
+      program.run("predict " + test::Program::model() + " photos --max-new-tokens 4");
+  EXPECT_EQ(result.exit_code, 3) << result.err;
+  EXPECT_EQ(std::count(result.out.begin(), result.out.end(), '\n'), 4) << result.out;
+  EXPECT_THAT(result.err, HasSubstr("photos/link.jpg"));
+  EXPECT_THAT(result.err, HasSubstr("photos/loop.png"));
+}
+
+TEST(Outputs, StagesDoNotWriteAmongTheFilesOfTheModel) {
+  const std::string model = test::Program::model();
+  const test::ProcessResult result =
+      test::Program().run_stage("logits --model " + model + " --out " + model + "/.", "");
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr("would replace files of the model"));
+}
+
+TEST(Outputs, AMistypedCheckpointIsTheOnlyComplaint) {
+  test::Program program;
+  const test::ProcessResult result =
+      program.run("predict out/chekpoint-2 " + test::Program::golden("images/0.png"));
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, Not(HasSubstr("warning")));
+}
+
+}  // namespace rematch
