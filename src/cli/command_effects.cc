@@ -10,9 +10,10 @@ const std::vector<CommandEffects>& command_effects() {
        .reads = "data, images, model, the checkpoint to resume from",
        .writes = "the run directory: `checkpoint-N/`, `logging.jsonl`, `args.json`, "
                  "`effective_config.txt`, TensorBoard's events, pictures of rollouts",
-       .replaces = "an earlier run moves to `abandoned-N/` at the first save, and so does a "
-                   "directory that no run saved; a run whose model lies in its own directory is "
-                   "refused",
+       .replaces =
+           "an earlier run moves to `abandoned-N/` at the first save, and so does a "
+           "directory in the way of a checkpoint; a run whose model lies in its own directory is "
+           "refused",
        .memory = "`rematch plan`"},
       {.command = "eval",
        .reads = "`custom.val_jsonl`, images, model",
