@@ -18,7 +18,8 @@ ALLOWED = {
     "text": {"flow", "model/families"},
     "vision": {"flow"},
     "draw": {"flow", "vision"},
-    "import": {"flow", "vision"},
+    "import": {"flow", "vision", "draw"},
+    "records": {"flow", "data", "vision", "import"},
     "review": {"flow", "data", "vision", "estep/match"},
     "report": {"flow", "vision", "draw", "evaluate"},
     "observe": set(),
@@ -53,7 +54,9 @@ NEVER_FROM_BELOW = {"assembly": {"cli", "python", "stages"}, "cli": {"python"}}
 MAX_LINES = 400
 MAX_FUNCTION_LINES = 60
 FAMILIES = "model/families"  # the only folder that knows what a model is called
-STOCK_FORMATS = ("estep/answer/qwen_json.cc", "estep/answer/CMakeLists.txt", "import/from_qwen", "import/to_qwen", "import/qwen", "import/CMakeLists.txt", "cli/data_")  # formats that a family gave its name
+STOCK_FORMATS = ("estep/answer/qwen_json.cc", "estep/answer/CMakeLists.txt")  # formats that a family gave its name
+STOCK_COMMANDS = re.compile(r"(?:from|to)-qwen")  # commands for a data format that bears a family's name
+STOCK_HELP = "cli/cmd_data_stock.cc"  # says which checkpoints answer in which unit
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]')
 
 
@@ -70,8 +73,8 @@ def named_families(src):
         if not path.is_file() or path.is_relative_to(src / FAMILIES) or path.relative_to(src).as_posix().startswith(STOCK_FORMATS):
             continue
         for number, line in enumerate(path.read_text(errors="replace").splitlines(), 1):
-            for name in names:
-                if name in line.lower():
+            for name in names if path.relative_to(src).as_posix() != STOCK_HELP else ():
+                if name in STOCK_COMMANDS.sub("", line.lower()):
                     yield path.relative_to(src).as_posix(), number, f"names the model family {name}; what belongs to one lives in {FAMILIES}/"
 
 

@@ -17,6 +17,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
                                                                .forbidden = &kForbidden});
     REMATCH_CHECK(sample.width_px > 0 && sample.height_px > 0 && sample.image_paths.size() == 1,
                   "record");
+    REMATCH_CHECK(sample.prompt.empty() || !rematch::python_strip(sample.prompt).empty(), "prompt");
     for (const rematch::SceneObject& object : sample.objects) {
       REMATCH_CHECK(
           rematch::is_valid_utf8(object.desc) && !rematch::python_strip(object.desc).empty(),

@@ -8,6 +8,7 @@
 #include "assembly/adapter_setup.h"
 #include "assembly/long_samples.h"
 #include "checkpoint/model_dir.h"
+#include "data/overlap.h"
 #include "estep/answer/checkpoint_format.h"
 #include "estep/match/labels.h"
 #include "model/families/family.h"
@@ -15,6 +16,7 @@
 #include "ranks/device.h"
 #include "rollout/engine_factory.h"
 #include "text/chat_template.h"
+#include "text/stored_prompt.h"
 
 namespace rematch {
 namespace {
@@ -62,9 +64,6 @@ Dataset load_checked(const std::string& path, std::optional<int64_t> limit, bool
   Dataset dataset = Dataset::load(path, options);
   for (const std::string& text : dataset.warnings()) terminal.warn(text);
   check_geometries(dataset, format);
-  if (const int64_t num_outside = count_images_outside(dataset); num_outside > 0) {
-    terminal.warn(fmt::format("{} images of {} lie outside its directory", num_outside, path));
-  }
   try {
     if (const int64_t num_deep_grey = dataset.validate_images(patches); num_deep_grey > 0) {
       terminal.warn(fmt::format(
@@ -134,15 +133,27 @@ int64_t settle_long(const SessionBuild& build, const SessionParts& parts, Datase
       build.terminal);
 }
 
+/// Training never guesses; where nothing is trained, the checkpoint decides.
+std::string format_name(const SessionBuild& build, const Tokenizer& tokenizer) {
+  const std::optional<std::string>& given = build.settings.data.answer_format;
+  const std::string& directory = build.settings.model.directory;
+  if (!build.needs.train_data) return checkpoint_format(given, directory, tokenizer);
+  std::string name = given.value_or(kDefaultAnswerFormat);
+  const std::optional<StoredPrompt> stored = read_stored_prompt(directory);
+  if (stored && stored->answer_format != name) {
+    build.terminal.warn(fmt::format(
+        "{} was trained to answer in `{}`, and is now taught `{}` (custom.answer_format)",
+        directory, stored->answer_format, name));
+  }
+  return name;
+}
+
 void build_model_parts(const SessionBuild& build, SessionParts& parts, Problems& problems) {
   const Settings& settings = build.settings;
   const std::string& directory = settings.model.directory;
   problems.attempt([&] {
     parts.tokenizer = Tokenizer::load(directory);
-    parts.format_name =
-        build.needs.train_data
-            ? settings.data.answer_format.value_or(kDefaultAnswerFormat)
-            : checkpoint_format(settings.data.answer_format, directory, *parts.tokenizer);
+    parts.format_name = format_name(build, *parts.tokenizer);
     parts.format = make_answer_format(parts.format_name, parts.tokenizer, directory);
   });
   problems.attempt(
@@ -172,6 +183,10 @@ void build_data(const SessionBuild& build, SessionParts& parts, Problems& proble
       parts.val_data =
           load_data(build, parts, *data.val_jsonl, data.val_sample_limit, OnBadSample::kStop);
     });
+  }
+  if (parts.train_data && parts.val_data) {
+    for (const std::string& text : overlap_warnings(*parts.train_data, *parts.val_data))
+      build.terminal.warn(text);
   }
   if (parts.train_data) {
     problems.attempt(

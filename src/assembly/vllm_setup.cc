@@ -26,8 +26,8 @@ class LongestPrompt {
     for (const Sample& sample : dataset.samples()) {
       std::vector<GridThw> grids;
       for (const ImageRef& image : image_refs(sample, patches)) grids.push_back(image.grid_thw);
-      // prompts differ in the sizes of their images only
-      if (!seen_.insert(std::move(grids)).second) continue;
+      // prompts differ in the sizes of their images and in their texts only
+      if (!seen_.emplace(std::move(grids), sample.prompt).second) continue;
       const auto length =
           static_cast<int64_t>(make_prompt(sample, 0, prompts, patches).token_ids.size());
       if (length <= num_tokens) continue;
@@ -37,7 +37,7 @@ class LongestPrompt {
   }
 
  private:
-  std::set<std::vector<GridThw>> seen_;
+  std::set<std::pair<std::vector<GridThw>, std::string>> seen_;
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <filesystem>
 #include <iostream>
 #include <memory>
 
@@ -10,12 +11,12 @@
 #include "base/file.h"
 #include "base/keep_source.h"
 #include "base/terminal_text.h"
+#include "cli/cmd_data_show.h"
 #include "cli/command_set.h"
+#include "cli/data_commands.h"
 #include "cli/sample_lengths.h"
 #include "cli/standard_output.h"
 #include "data/dataset.h"
-#include "draw/encode.h"
-#include "draw/panel.h"
 #include "import/foreign.h"
 #include "review/review.h"
 #include "text/tokenizer.h"
@@ -47,8 +48,22 @@ void print_classes(const std::map<std::string, int64_t>& classes) {
                     : "\n");
 }
 
-int write_imported(const ForeignSet& set, const std::string& out_dir) {
-  const WrittenSet written = write_records(set, out_dir);
+/// A name such as "result" says neither train nor val, and validation data are still missing.
+void print_split_hint(const WrittenSet& written) {
+  const std::string& path = written.splits.front().path;
+  const std::string name = std::filesystem::path(path).stem().string();
+  if (written.splits.size() > 1 || !split_in_words(name).empty()) return;
+  std::cout << fmt::format(
+      "one file, no split: `rematch data split {} --val 0.1` makes training and validation files; "
+      "--split train names it\n",
+      shell_word(path));
+}
+
+}  // namespace
+
+int write_imported(const ForeignSet& set, const std::string& out_dir,
+                   const ImportOptions& options) {
+  const WrittenSet written = write_records(set, out_dir, options);
   for (const WrittenSplit& split : written.splits) {
     std::cout << fmt::format(
         "wrote {}: {}, {}, {}\n", split.path, counted(split.num_images, "image"),
@@ -59,12 +74,17 @@ int write_imported(const ForeignSet& set, const std::string& out_dir) {
     std::cout << fmt::format("  {:6}  {}\n", count, note);
   for (const std::string& example : written.examples)
     std::cout << fmt::format("          {}\n", printable(example));
+  print_split_hint(written);
+  const auto train = set.splits.find("train");  // written in the order of the names
+  const auto shown = train == set.splits.end() ? 0 : std::distance(set.splits.begin(), train);
   std::cout << fmt::format("next: rematch data check {0}; rematch data show {0} --out sheet.png\n",
-                           shell_word(written.splits.front().path));
+                           shell_word(written.splits[static_cast<size_t>(shown)].path));
   return 0;
 }
 
-/// Arguments of the four from-… commands.
+namespace {
+
+/// Arguments of the from-… commands.
 struct ImportArguments {
   std::vector<std::string> sources;
   std::string out_dir;
@@ -87,10 +107,11 @@ const ImportFormat kImportFormats[] = {
     {.name = "from-coco",
      .summary = "COCO's instances → JSONL",
      .source = "ANNOTATIONS",
-     .source_help = "instances_….json; one file for each split",
+     .source_help = "instances_….json, one file for each split, or their directory",
      .takes_several = true,
      .has_outlines = true,
-     .split_help = "name of the split; default: from the file's name",
+     .split_help =
+         "name of the split; default: train, val or test in the file's name, else its folder's",
      .examples =
          "  rematch data from-coco instances_train.json instances_val.json --images photos --out "
          "data\n"
@@ -99,20 +120,31 @@ const ImportFormat kImportFormats[] = {
     {.name = "from-voc",
      .summary = "Pascal VOC → JSONL",
      .source = "DIR",
-     .source_help = "directory with Annotations/ and JPEGImages/",
-     .split_help = "name of the split where ImageSets/Main has no lists; default: train",
+     .source_help = "directory with Annotations/ and JPEGImages/, or with each XML next to its "
+                    "image (labelImg), or with such folders train, valid and test",
+     .split_help = "name of the split where the data set has none; default: train",
      .examples = "  rematch data from-voc VOCdevkit/VOC2012 --out data\n"
                  "  rematch data from-voc labelled --images photos --out data --split val",
      .read = [](const ImportArguments& a) { return read_voc_dir(a.sources.front(), a.options); }},
     {.name = "from-yolo",
      .summary = "a YOLO data set → JSONL",
      .source = "YAML",
-     .source_help = "the data set's YAML (path, train, val, names)",
+     .source_help = "the data set's YAML (path, train, val, names), or the directory that holds it",
      .has_outlines = true,
      .split_help = nullptr,
      .examples = "  rematch data from-yolo coco8.yaml --out data\n  rematch data from-yolo "
                  "segments.yaml --out data --polygons",
      .read = [](const ImportArguments& a) { return read_yolo_set(a.sources.front(), a.options); }},
+    {.name = "from-labelme",
+     .summary = "labelMe's JSON files → JSONL",
+     .source = "DIR",
+     .source_help = "directory with one JSON an image, or with such folders train, valid and test",
+     .has_outlines = true,
+     .split_help = "name of the split where the data set has none; default: train",
+     .examples = "  rematch data from-labelme labelled --out data\n"
+                 "  rematch data from-labelme labelled --images photos --out data --polygons",
+     .read =
+         [](const ImportArguments& a) { return read_labelme_dir(a.sources.front(), a.options); }},
     {.name = "from-swift",
      .summary = "ms-swift's grounding records → JSONL",
      .source = "JSONL",
@@ -141,10 +173,25 @@ Command add_import(CLI::App& data, const ImportFormat& format) {
     app->add_flag("--polygons", arguments->options.polygons,
                   "outlines of one ring become \"poly\"; default: boxes only");
   }
+  app->add_flag("--upright", arguments->options.upright,
+                "write turned copies of photos that are stored rotated (EXIF) and annotated as "
+                "viewers show them; default: leave them out");
   app->footer(fmt::format("Examples:\n{}", format.examples));
   return {app, [arguments, &format] {
-            return write_imported(format.read(*arguments), arguments->out_dir);
+            if (format.takes_several)
+              check_one_file_per_split(arguments->sources, arguments->options);
+            return write_imported(format.read(*arguments), arguments->out_dir, arguments->options);
           }};
+}
+
+void print_similar_classes(const Review& review) {
+  for (const std::vector<std::string>& group : review.similar_classes()) {
+    std::string names;
+    for (const std::string& desc : group)
+      names += fmt::format("{} \"{}\" ({})", names.empty() ? "" : ",", printable(desc),
+                           review.classes.at(desc));
+    std::cout << fmt::format("classes that differ in case, width or spaces only:{}\n", names);
+  }
 }
 
 void print_findings(const Review& review, const std::string& path, size_t most) {
@@ -221,7 +268,13 @@ int run_data_check(const DataCheckArguments& arguments) {
       "width {} px, height {} px, objects an image {} (least … median … most)\n",
       spread(review.width_px), spread(review.height_px), spread(review.objects_per_image));
   print_classes(review.classes);
+  print_similar_classes(review);
   print_findings(review, arguments.path, arguments.all ? SIZE_MAX : kShownFindings);
+  if (review.num_outside > 0)
+    std::cout << fmt::format("{} outside the directory of the JSONL: move or copy them together\n",
+                             review.num_outside == 1
+                                 ? "1 image lies"
+                                 : fmt::format("{} images lie", review.num_outside));
   bool usable = review.num_records > 0;
   for (const FindingKind kind : {FindingKind::kRefused, FindingKind::kUnreadableImage,
                                  FindingKind::kWrongSize, FindingKind::kInverted})
@@ -260,62 +313,6 @@ Command add_check(CLI::App& data) {
   return {app, [arguments] { return run_data_check(*arguments); }};
 }
 
-struct ShowArguments {
-  std::string path, out;
-  int count = 12, columns = 4, panel_px = 360;
-};
-
-int run_data_show(const ShowArguments& arguments) {
-  const Dataset dataset =
-      Dataset::load(arguments.path, {.require_single_image = false, .check_image_files = false});
-  keep_source(arguments.path, arguments.out);
-  for (const Sample& sample : dataset.samples()) {
-    for (const std::string& image : sample.image_paths) keep_source(image, arguments.out);
-  }
-  const auto count = std::min<int64_t>(arguments.count, dataset.size());
-  std::vector<std::pair<std::string, Canvas>> panels;
-  for (int64_t i = 0; i < count; ++i) {
-    const Sample& sample = dataset.samples()[static_cast<size_t>(i * dataset.size() / count)];
-    std::vector<DrawnObject> objects;
-    for (const SceneObject& object : sample.objects)
-      objects.push_back({object.geometry, object.desc, kTruthColor});
-    const std::string& path = sample.image_paths.front();
-    const std::string caption =
-        fmt::format("line {}: {}, {} x {}", sample.sample_id + 1, path.substr(path.rfind('/') + 1),
-                    sample.width_px, sample.height_px);
-    try {
-      panels.emplace_back(caption, scene_panel(load_image(path), objects, arguments.panel_px));
-    } catch (const UserError& error) {
-      panels.emplace_back(caption, blank_panel(error.problems().front().error, arguments.panel_px));
-    }
-  }
-  write_file_atomic(arguments.out, encode_png(sheet_of(panels, arguments.columns).image()));
-  std::cout << fmt::format("wrote {}: {} of {} records\n", arguments.out, count, dataset.size());
-  return 0;
-}
-
-Command add_show(CLI::App& data) {
-  CLI::App* app =
-      data.add_subcommand("show", "a sheet of images with their labelled boxes and polygons");
-  const auto arguments = std::make_shared<ShowArguments>();
-  app->add_option("JSONL", arguments->path, "records as training reads them")->required();
-  app->add_option("--out", arguments->out, "PNG file to write")->required();
-  app->add_option("--count", arguments->count, "images, evenly spaced over the file")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 400));
-  app->add_option("--columns", arguments->columns, "images in a row")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 20));
-  app->add_option("--size", arguments->panel_px, "longer side of an image on the sheet, in pixels")
-      ->capture_default_str()
-      ->check(CLI::Range(64, 2000));
-  app->footer(
-      "Examples:\n  rematch data show data/train.jsonl --out sheet.png\n  rematch data show "
-      "data/val.jsonl --out big.png --count 4 "
-      "--columns 2 --size 900");
-  return {app, [arguments] { return run_data_show(*arguments); }};
-}
-
 }  // namespace
 
 std::vector<Command> add_data_commands(CLI::App& app) {
@@ -327,8 +324,9 @@ std::vector<Command> add_data_commands(CLI::App& app) {
       "rematch data check data/train.jsonl");
   std::vector<Command> commands;
   for (const ImportFormat& format : kImportFormats) commands.push_back(add_import(*data, format));
+  for (Command& command : add_stock_data_commands(*data)) commands.push_back(std::move(command));
   commands.push_back(add_check(*data));
-  commands.push_back(add_show(*data));
+  commands.push_back(add_data_show(*data));
   return commands;
 }
 

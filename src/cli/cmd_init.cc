@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/terminal_text.h"
 #include "cli/command_set.h"
 #include "cli/sample_lengths.h"
 #include "estep/answer/answer_format.h"
@@ -68,9 +69,10 @@ std::string yaml_for(const InitArguments& arguments, const Dataset& train,
       "# tuner:\n#   train_type: lora                 # trains an adapter: a fraction of the "
       "memory (docs/adapters.md)\n#   lora_rank: "
       "16\n\n",
-      train.size(), arguments.train, arguments.out, quoted(arguments.model), lengths.longest_prompt,
-      lengths.longest_answer, lengths.median_answer, max_length,
-      arguments.stage_1 ? "stage1" : "stage2", arguments.val.empty() ? "\"no\"" : "epoch");
+      train.size(), printable(arguments.train), printable(shell_word(arguments.out)),
+      quoted(arguments.model), lengths.longest_prompt, lengths.longest_answer,
+      lengths.median_answer, max_length, arguments.stage_1 ? "stage1" : "stage2",
+      arguments.val.empty() ? "\"no\"" : "epoch");
   yaml += fmt::format("custom:\n  trainer_variant: {}\n  train_jsonl: {}\n",
                       arguments.stage_1 ? "sft" : "rollout_matching_sft", quoted(arguments.train));
   yaml += format_lines(arguments.model);
@@ -112,8 +114,8 @@ int run_init(const InitArguments& arguments) {
     lengths.longest_answer = std::max(lengths.longest_answer, val.longest_answer);
   }
   write_file_atomic(arguments.out, yaml_for(arguments, train, lengths));
-  std::cout << fmt::format("wrote {}\nnext: rematch check {}; rematch train {}\n", arguments.out,
-                           arguments.out, arguments.out);
+  std::cout << fmt::format("wrote {0}\nnext: rematch check {1}; rematch train {1}\n", arguments.out,
+                           shell_word(arguments.out));
   return 0;
 }
 

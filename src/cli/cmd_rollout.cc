@@ -29,6 +29,7 @@ Json line_of(const ScoredRollout& one, const Session& session) {
   line["images"] = one.sample->image_paths;
   line["width"] = one.sample->width_px;
   line["height"] = one.sample->height_px;
+  if (!one.sample->prompt.empty()) line["prompt"] = one.sample->prompt;
   line["text"] = tokenizer.decode_bytes(one.rollout.response_token_ids);
   line["finish_reason"] = finish_reason_name(one.rollout.finish_reason);
   line["prompt_token_ids"] = one.rollout.prompt_token_ids;

@@ -25,8 +25,8 @@ std::vector<Command> add_run_commands(CLI::App& app);
 /// `PROGRAM stage NAME` for each stage of a table. @param stages  outlives the command
 Command add_stage_command(CLI::App& app, const std::vector<StageRow>& stages);
 
-/// `rematch data from-coco|from-voc|from-yolo|from-swift|check|show`: data in, and what is odd
-/// about them.
+/// `rematch data from-coco|from-voc|from-yolo|from-labelme|from-swift|check|show`: data in, and
+/// what is odd about them.
 std::vector<Command> add_data_commands(CLI::App& app);
 
 /// `rematch predict MODEL IMAGE|DIR …`.

@@ -26,9 +26,10 @@ SampleLengths measure_lengths(const Dataset& dataset, const std::string& model_d
   std::vector<int64_t> answers;
   for (const Sample& sample : dataset.samples()) {
     Prompt prompt;
+    prompt.where = sample.where;
     std::vector<GridThw> grids;
     for (const ImageRef& image : image_refs(sample, patches)) grids.push_back(image.grid_thw);
-    prompt.token_ids = prompts.encode(grids);
+    prompt.token_ids = prompts.encode(grids, sample.prompt);
     if (!grids.empty()) prompt.resized_px = resized_px(grids.front(), patches);
     const auto prompt_len = static_cast<int64_t>(prompt.token_ids.size());
     const int64_t whole = build_ground_truth_segment(prompt, sample.objects, *format).encoded_len();

@@ -7,7 +7,6 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <unordered_map>
 
 #include "base/content_key.h"
 #include "base/error.h"
@@ -207,32 +206,6 @@ int64_t Dataset::validate_images(const PatchOptions& options) const {
   }
   problems.throw_if_any();
   return num_deep_grey;
-}
-
-int64_t count_images_outside(const Dataset& dataset) {
-  namespace fs = std::filesystem;
-  std::error_code ignored;
-  const auto directory_of = [&](const std::string& path) {
-    const fs::path parent = fs::path(path).parent_path();
-    return fs::weakly_canonical(parent.empty() ? fs::path(".") : parent, ignored);
-  };
-  const fs::path home = directory_of(dataset.path());
-  const auto leaves_home = [&home](const fs::path& path) {
-    const fs::path relative = path.lexically_relative(home);
-    return !relative.empty() && *relative.begin() == "..";
-  };
-  std::unordered_map<std::string, bool> is_outside;  // by directory, as it is written
-  int64_t num_outside = 0;
-  for (const Sample& sample : dataset.samples()) {
-    for (const std::string& path : sample.image_paths) {
-      const auto [known, is_new] =
-          is_outside.try_emplace(fs::path(path).parent_path().string(), false);
-      if (is_new) known->second = leaves_home(directory_of(path));
-      num_outside += known->second || (fs::is_symlink(path, ignored) &&
-                                       leaves_home(fs::weakly_canonical(path, ignored)));
-    }
-  }
-  return num_outside;
 }
 
 std::vector<ImageRef> image_refs(const Sample& sample, const PatchOptions& options) {

@@ -60,11 +60,6 @@ class Dataset {
   std::vector<std::string> warnings_;
 };
 
-/// How many images lie outside the directory of the JSONL that names them: by `..`, an absolute
-/// path or a symbolic link. Cost: one stat for each image, and one for each part of their
-/// directories.
-int64_t count_images_outside(const Dataset& dataset);
-
 /// The images of a sample as prompts carry them; their grids come from the record's size, without
 /// opening a file.
 /// @throws UserError (data) as processed_size()

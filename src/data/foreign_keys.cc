@@ -13,15 +13,16 @@ struct Advice {
 constexpr const char* kImages =
     "write \"images\": [\"path/to/image.jpg\"]; annotations of other programs: `rematch data "
     "from-coco FILE --images DIR --out DIR`, "
-    "from-voc, from-yolo, from-swift";
+    "from-voc, from-yolo, from-labelme, from-swift";
 constexpr const char* kObjects =
     "write the objects as \"objects\": [{\"desc\": \"cat\", \"bbox_2d\": [x1, y1, x2, y2]}, ...] "
     "in bins 0..999; "
     "`rematch data from-coco FILE --images DIR --out DIR` does it for COCO's annotations";
 constexpr const char* kMessages =
     "a record is an image and its objects, not a conversation: give \"images\", \"objects\", "
-    "\"width\" and \"height\"; the prompt is "
-    "written here; `rematch data from-swift FILE --out DIR` converts ms-swift's records with boxes";
+    "\"width\" and \"height\", and the user's text as \"prompt\"; `rematch data from-qwen FILE "
+    "--out DIR` converts conversations with boxes in the text of the answer, `rematch data "
+    "from-swift FILE --out DIR` ms-swift's records with \"objects\"";
 constexpr const char* kBox =
     "if its values are left, top, right and bottom, rename it to \"bbox_2d\": `rematch data check "
     "FILE --fix OUT` does it, and turns "

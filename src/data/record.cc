@@ -20,8 +20,8 @@ namespace {
 constexpr const char* kConvertFix =
     "convert pixels to bins: bin = min(999, round(1000 * x / width)) for x and min(999, round(1000 "
     "* y / height)) for y";
-const std::vector<std::string> kRecordFields = {"images",  "objects",  "width",      "height",
-                                                "summary", "metadata", "poly_points"};
+const std::vector<std::string> kRecordFields = {"images", "objects", "width",    "height",
+                                                "prompt", "summary", "metadata", "poly_points"};
 const std::vector<std::string> kObjectFields = {"desc", "bbox_2d", "poly", "poly_points"};
 
 [[noreturn]] void fail(const std::string& where, const std::string& error, const std::string& what,
@@ -253,6 +253,23 @@ std::vector<SceneObject> read_objects(const Json& objects, const RecordContext& 
   return result;
 }
 
+// The user text of a record, byte for byte as it is written; empty when it has none.
+std::string read_prompt(const Json& record, const RecordContext& context) {
+  const auto found = record.find("prompt");
+  if (found == record.end()) return "";
+  const char* fix = "write the user's text, or remove \"prompt\" to use custom.user_prompt";
+  if (!found->is_string()) fail(context.where, "\"prompt\" is not a string", show(*found), fix);
+  const auto& prompt = found->get_ref<const std::string&>();
+  if (python_strip(prompt).empty()) fail(context.where, "\"prompt\" is blank", show(*found), fix);
+  if (const std::string* token =
+          context.forbidden == nullptr ? nullptr : context.forbidden->find_in(prompt);
+      token != nullptr) {
+    fail(context.where, "\"prompt\" contains the text of an added token",
+         fmt::format("{} in {}", *token, show(*found)), "describe the token in other words");
+  }
+  return prompt;
+}
+
 // One line of a JSONL: its errors have a column and no line of their own.
 Json parse_line(std::string_view line, const std::string& where) {
   try {
@@ -297,6 +314,7 @@ Sample read_record(std::string_view line, const RecordContext& context) {
   sample.image_paths = read_images(record, context);
   sample.width_px = read_side(record, "width", context.where);
   sample.height_px = read_side(record, "height", context.where);
+  sample.prompt = read_prompt(record, context);
   const Json& objects = required(record, "objects", context.where);
   if (!objects.is_array())
     fail(context.where, "\"objects\" is not a list", show(objects),

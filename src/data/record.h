@@ -30,7 +30,8 @@ struct RecordContext {
   const ForbiddenTexts* forbidden = nullptr;
 };
 
-/// Reads one line of a JSONL by the rules of BEHAVIOUR 2.1–2.3; sample_id is left for the caller.
+/// Reads one line of a JSONL by the rules of BEHAVIOUR 2.1–2.3 and 19.10; sample_id is left for the
+/// caller.
 /// @throws UserError (data) naming line, field and object: the record's first problem, or the first
 /// of each of its objects
 Sample read_record(std::string_view line, const RecordContext& context);

@@ -26,7 +26,7 @@ Prompt make_prompt(const Sample& sample, int64_t epoch, const PromptEncoder& pro
   std::vector<GridThw> grids;
   for (const ImageRef& image : prompt.images) grids.push_back(image.grid_thw);
   if (!grids.empty()) prompt.resized_px = resized_px(grids.front(), patches);
-  prompt.token_ids = prompts.encode(grids);
+  prompt.token_ids = prompts.encode(grids, sample.prompt);
   return prompt;
 }
 

@@ -67,7 +67,8 @@ struct Sample {
   int height_px = 0;
   /// in file order; ordering for numbering happens per epoch (data/ordering.h)
   std::vector<SceneObject> objects;
-  std::string where;  ///< "path:line" for errors
+  std::string where;   ///< "path:line" for errors
+  std::string prompt;  ///< its own user text; empty: `custom.user_prompt`
 };
 
 }  // namespace rematch

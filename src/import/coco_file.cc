@@ -7,7 +7,9 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json_fields.h"
+#include "base/terminal_text.h"
 #include "import/foreign.h"
+#include "import/image_files.h"
 
 namespace rematch {
 namespace {
@@ -83,6 +85,52 @@ ForeignObject read_object(JsonFields& annotation, const std::string& category, b
           .ring = outline_of(annotation.find("segmentation"), polygons, set)};
 }
 
+/// True for a crowd: a region of many objects. Writers say 0, "0", false, null or nothing for none.
+bool is_crowd(JsonFields& annotation) {
+  const Json* flag = annotation.find("iscrowd");
+  if (flag == nullptr || flag->is_null() || *flag == 0 || *flag == false || *flag == "0")
+    return false;
+  if (*flag == 1 || *flag == true || *flag == "1") return true;
+  annotation.fail("iscrowd", "expected 0 or 1");
+}
+
+void read_annotations(const Json& annotations, const std::map<int64_t, std::string>& names,
+                      const JsonOrigin& origin, bool polygons, ForeignSet& set,
+                      std::map<int64_t, ForeignImage>& images) {
+  for (size_t i = 0; i < annotations.size(); ++i) {
+    JsonFields one(annotations[i], origin, fmt::format("annotations[{}]", i));
+    const auto image = images.find(one.integer("image_id"));
+    if (image == images.end()) one.fail("image_id", "no entry of \"images\" has this id");
+    if (is_crowd(one)) {
+      ++set.notes["left out: crowds"];
+      image->second.lost_objects = true;
+      continue;
+    }
+    const auto name = names.find(one.integer("category_id"));
+    if (name == names.end()) one.fail("category_id", "no entry of \"categories\" has this id");
+    image->second.objects.push_back(read_object(one, name->second, polygons, set));
+  }
+}
+
+/// labelMe writes one JSON an image, Label Studio's own format is a list of tasks.
+void refuse_other_json(const Json& document, const std::string& path) {
+  const auto refuse = [&](const std::string& format, const std::string& fix) {
+    throw UserError(ErrorKind::kData, {.error = "this is not a COCO annotation file",
+                                       .where = path,
+                                       .what = "it is " + format,
+                                       .fix = fix});
+  };
+  if (document.contains("shapes") && document.contains("imagePath")) {
+    const std::string folder = std::filesystem::path(path).parent_path().string();
+    refuse("one of labelMe's annotations, which are one JSON an image",
+           fmt::format("rematch data from-labelme {} --out DIR",
+                       shell_word(folder.empty() ? "." : folder)));
+  }
+  if (document.is_array() && !document.empty() && document[0].contains("annotations"))
+    refuse("a list of tasks, as Label Studio exports them",
+           "export again and choose the format COCO");
+}
+
 void read_file_into(const std::string& path, const ImportOptions& options, ForeignSet& set) {
   const JsonOrigin origin{
       .path = path,
@@ -90,6 +138,7 @@ void read_file_into(const std::string& path, const ImportOptions& options, Forei
       .fix =
           "give the JSON with \"images\", \"annotations\" and \"categories\" (instances_….json)"};
   const Json document = parse_document(read_file(path), origin);
+  refuse_other_json(document, path);
   JsonFields fields(document, origin);
   const std::map<int64_t, std::string> names = read_categories(fields.list("categories"), origin);
   const std::string directory = options.images_dir.empty()
@@ -97,35 +146,32 @@ void read_file_into(const std::string& path, const ImportOptions& options, Forei
                                     : options.images_dir;
   std::map<int64_t, ForeignImage> images = read_images(fields.list("images"), directory, origin);
 
-  const Json& annotations = fields.list("annotations");
-  for (size_t i = 0; i < annotations.size(); ++i) {
-    JsonFields one(annotations[i], origin, fmt::format("annotations[{}]", i));
-    if (const Json* crowd = one.find("iscrowd");
-        crowd != nullptr && *crowd != 0 && *crowd != false) {
-      ++set.notes["left out: crowds"];
-      continue;
-    }
-    const auto image = images.find(one.integer("image_id"));
-    const auto name = names.find(one.integer("category_id"));
-    if (image == images.end()) one.fail("image_id", "no entry of \"images\" has this id");
-    if (name == names.end()) one.fail("category_id", "no entry of \"categories\" has this id");
-    image->second.objects.push_back(read_object(one, name->second, options.polygons, set));
-  }
+  read_annotations(fields.list("annotations"), names, origin, options.polygons, set, images);
   auto& split = set.splits[options.split.empty() ? split_of_name(path) : options.split];
   for (auto& [id, image] : images) split.push_back(std::move(image));
 }
 
 }  // namespace
 
-std::string split_of_name(const std::string& path) {
-  std::string stem = std::filesystem::path(path).stem().string();
-  for (const char* name : {"train", "val", "test"}) {
-    if (stem.find(name) != std::string::npos) return name;
+ForeignSet read_coco_files(const std::vector<std::string>& sources, const ImportOptions& options) {
+  std::vector<std::string> paths;
+  for (const std::string& source : sources) {
+    if (!std::filesystem::is_directory(source)) {
+      paths.push_back(source);
+      continue;
+    }
+    const auto splits = annotation_files(source, ".json", "");
+    if (splits.empty())
+      throw UserError(ErrorKind::kData,
+                      {.error = "the directory holds no COCO annotations",
+                       .where = source,
+                       .what = "neither it nor folders train, valid and test in it hold JSON files",
+                       .fix = "give the JSON files (instances_….json)"});
+    for (const auto& [split, files] : splits) {
+      for (const std::filesystem::path& file : files) paths.push_back(file.string());
+    }
   }
-  return stem;
-}
-
-ForeignSet read_coco_files(const std::vector<std::string>& paths, const ImportOptions& options) {
+  check_one_file_per_split(paths, options);
   ForeignSet set{.splits = {}, .notes = {}, .sources = paths};
   for (const std::string& path : paths) read_file_into(path, options, set);
   return set;

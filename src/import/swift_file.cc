@@ -1,5 +1,7 @@
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -8,7 +10,9 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json_fields.h"
+#include "base/terminal_text.h"
 #include "base/text.h"
+#include "import/chat_record.h"
 #include "import/foreign.h"
 
 namespace rematch {
@@ -26,60 +30,168 @@ double divisor_of(JsonFields& objects) {
   objects.fail("bbox_type", "expected real, norm1 or norm1000");
 }
 
+/// A user's text with its `<ref-object>` replaced by the names, in order.
+std::string with_names(std::string text, const std::vector<std::string>& refs) {
+  constexpr std::string_view kName = "<ref-object>";
+  size_t at = 0;
+  for (const std::string& ref : refs) {
+    at = text.find(kName, at);
+    if (at == std::string::npos) break;
+    text.replace(at, kName.size(), ref);
+    at += ref.size();
+  }
+  return text;
+}
+
+/// The text of the one user of a record; empty where it cannot stand alone.
+std::string prompt_of(const Json& record, const JsonOrigin& origin,
+                      const std::vector<std::string>& refs, ForeignSet& set) {
+  if (!record.contains("messages") || record["messages"].empty()) return "";
+  ChatRecord chat;
+  try {
+    chat = read_chat(record, origin);
+  } catch (const UserError&) {
+    ++set.notes["prompts of messages that cannot be read, not kept"];
+    return "";
+  }
+  std::vector<std::string> questions;
+  for (ChatTurn& turn : chat.turns) {
+    if (turn.role == ChatTurn::Role::kUser) questions.push_back(std::move(turn.text));
+    if (turn.role == ChatTurn::Role::kSystem)
+      ++set.notes["system messages, which records cannot hold: set template.system"];
+  }
+  if (questions.size() > 1) {
+    ++set.notes["prompts of conversations with several questions, not kept"];
+    return "";
+  }
+  const std::string text = questions.empty() ? "" : with_names(questions.front(), refs);
+  if (text.find("<bbox>") != std::string::npos) {
+    ++set.notes["prompts with <bbox>, not kept"];
+    return "";
+  }
+  return text;
+}
+
+/// Boxes of pixels in all files, to see which unit they are in.
+struct PixelCount {
+  int64_t num_boxes = 0;
+  double largest = 0;
+};
+
+/// An entry of `bbox`; none for a point.
+std::optional<ForeignObject> read_box(const Json& box, size_t index, double divisor,
+                                      JsonFields& objects, PixelCount& pixels) {
+  const auto is_number = [](const Json& value) { return value.is_number(); };
+  const bool has_numbers = box.is_array() && std::all_of(box.begin(), box.end(), is_number);
+  if (has_numbers && box.size() == 2) return std::nullopt;
+  if (!has_numbers || box.size() != 4) {
+    objects.fail("bbox", fmt::format("entry {} is not [x1, y1, x2, y2] in numbers: {}", index,
+                                     shown_json(box)));
+  }
+  std::array<double, 4> sides{};
+  for (size_t k = 0; k < 4; ++k) {
+    sides[k] = divisor > 0 ? box[k].get<double>() / divisor : box[k].get<double>();
+    if (divisor > 0 && !(std::abs(sides[k]) <= kMostShares)) {
+      objects.fail("bbox", fmt::format("entry {} is far outside its image: are these pixels, "
+                                       "\"bbox_type\": \"real\"?",
+                                       index));
+    }
+    if (divisor == 0) pixels.largest = std::max(pixels.largest, sides[k]);
+  }
+  if (divisor == 0) ++pixels.num_boxes;
+  return ForeignObject{
+      .desc = "", .x0 = sides[0], .y0 = sides[1], .x1 = sides[2], .y1 = sides[3], .ring = {}};
+}
+
+/// True when a record without `objects` has boxes in the text of its answers.
+bool has_stock_answer(const Json& record) {
+  return is_chat(record) && !record.contains("objects") &&
+         record.dump(-1, ' ', false, Json::error_handler_t::replace).find("bbox_2d") !=
+             std::string::npos;
+}
+
+constexpr const char* kTextAnswers = "left out: records whose boxes are in the text of the answer";
+
 /// The image of a record, or none where the record says nothing about boxes.
 std::optional<ForeignImage> read_line(const std::string& line, const JsonOrigin& origin,
-                                      const std::string& directory, ForeignSet& set) {
+                                      const std::string& directory, ForeignSet& set,
+                                      PixelCount& pixels) {
   const Json record = parse_document(line, origin);
   JsonFields fields(record, origin);
-  const std::vector<std::string> images = fields.texts("images");
-  if (images.size() != 1)
-    fields.fail("images", fmt::format("expected one image, found {}", images.size()));
-  ForeignImage image{.path = join_path(directory, images[0]), .objects = {}};
+  if (has_stock_answer(record)) {
+    ++set.notes[kTextAnswers];
+    return std::nullopt;
+  }
   JsonFields objects = fields.object_or_empty("objects");
   const std::vector<std::string> refs = objects.texts("ref");
   const double divisor = divisor_of(objects);
-  image.is_relative = divisor > 0;
   const Json* boxes = objects.find("bbox");
-  if (boxes == nullptr || boxes->is_null()) return std::nullopt;
+  const bool has_boxes = boxes != nullptr && !boxes->is_null();
+  const std::vector<std::string> images = fields.texts("images");
+  if (images.size() != 1 && (has_boxes || !is_chat(record)))
+    fields.fail("images", fmt::format("expected one image, found {}", images.size()));
+  if (!has_boxes) {
+    ++set.notes["left out: records without boxes"];
+    return std::nullopt;
+  }
   if (!boxes->is_array()) objects.fail("bbox", "expected a list of boxes");
   if (refs.size() != boxes->size() && refs.size() != 1)
     objects.fail("ref", fmt::format("{} names for {} boxes: expected as many, or one for all",
                                     refs.size(), boxes->size()));
-  const double scale = divisor > 0 ? 1 / divisor : 1;
+  ForeignImage image{.path = join_path(directory, images[0]),
+                     .is_relative = divisor > 0,
+                     .prompt = prompt_of(record, origin, refs, set),
+                     .objects = {}};
   for (size_t i = 0; i < boxes->size(); ++i) {
-    const Json& box = (*boxes)[i];
-    if (box.is_array() && box.size() == 2) {
+    std::optional<ForeignObject> object = read_box((*boxes)[i], i, divisor, objects, pixels);
+    if (!object) {
       ++set.notes["left out: points"];
       continue;
     }
-    std::array<double, 4> sides{};
-    if (!box.is_array() || box.size() != 4)
-      objects.fail("bbox", fmt::format("entry {} is not [x1, y1, x2, y2]", i));
-    for (size_t k = 0; k < 4; ++k) {
-      if (!box[k].is_number()) objects.fail("bbox", fmt::format("entry {} is not four numbers", i));
-      sides[k] = box[k].get<double>() * scale;
-      if (image.is_relative && !(std::abs(sides[k]) <= kMostShares))
-        objects.fail(
-            "bbox",
-            fmt::format(
-                "entry {} is far outside its image: are these pixels, \"bbox_type\": \"real\"?",
-                i));
-    }
-    image.objects.push_back({.desc = refs.size() == 1 ? refs[0] : refs[i],
-                             .x0 = sides[0],
-                             .y0 = sides[1],
-                             .x1 = sides[2],
-                             .y1 = sides[3],
-                             .ring = {}});
+    object->desc = refs.size() == 1 ? refs[0] : refs[i];
+    image.objects.push_back(*std::move(object));
   }
-  if (image.objects.empty() && !boxes->empty()) return std::nullopt;  // points only
+  if (image.objects.empty() && !boxes->empty()) {
+    ++set.notes["left out: records without boxes"];  // points only
+    return std::nullopt;
+  }
   return image;
+}
+
+/// @throws UserError (data) when nothing was read, or shares of the sides as pixels
+void check_set(const ForeignSet& set, const PixelCount& pixels, const std::string& path) {
+  if (pixels.num_boxes > 0 && pixels.largest <= 1) {
+    throw UserError(
+        ErrorKind::kData,
+        {.error = "the boxes are shares of the sides, not pixels",
+         .where = path,
+         .what = fmt::format("no coordinate of {} exceeds 1",
+                             counted(pixels.num_boxes, "box", "boxes")),
+         .fix = "write \"bbox_type\": \"norm1\" into the objects; nothing has been written"});
+  }
+  const bool is_empty = std::all_of(set.splits.begin(), set.splits.end(),
+                                    [](const auto& split) { return split.second.empty(); });
+  if (!is_empty) return;
+  std::vector<std::string> counts;
+  for (const auto& [note, count] : set.notes) counts.push_back(fmt::format("{} ({})", note, count));
+  const bool has_text_answers = set.notes.contains(kTextAnswers);
+  throw UserError(
+      ErrorKind::kData,
+      {.error = "no record here has boxes in \"objects\"",
+       .where = path,
+       .what = counts.empty() ? "the file has no records" : join(counts, "; "),
+       .fix = has_text_answers
+                  ? fmt::format("run `rematch data from-qwen {} --out DIR`, which reads answers "
+                                "in text",
+                                shell_word(path))
+                  : "write \"objects\": {\"ref\": […], \"bbox\": [[x1, y1, x2, y2], …]}"});
 }
 
 }  // namespace
 
 ForeignSet read_swift_files(const std::vector<std::string>& paths, const ImportOptions& options) {
-  ForeignSet set{.splits = {}, .notes = {}, .sources = paths};
+  ForeignSet set{.splits = {}, .notes = {}, .examples = {}, .sources = paths};
+  PixelCount pixels;
   for (const std::string& path : paths) {
     const std::string parent = std::filesystem::path(path).parent_path().string();
     const std::string directory = options.images_dir.empty() ? parent : options.images_dir;
@@ -93,13 +205,11 @@ ForeignSet read_swift_files(const std::vector<std::string>& paths, const ImportO
                               .fix =
                                   "write {\"messages\": […], \"images\": [path], \"objects\": "
                                   "{\"ref\": […], \"bbox\": [[x1, y1, x2, y2], …]}}"};
-      if (std::optional<ForeignImage> image = read_line(line, origin, directory, set)) {
-        images.push_back(std::move(*image));
-      } else {
-        ++set.notes["left out: records without boxes"];
-      }
+      std::optional<ForeignImage> image = read_line(line, origin, directory, set, pixels);
+      if (image) images.push_back(*std::move(image));
     }
   }
+  check_set(set, pixels, paths.front());
   return set;
 }
 

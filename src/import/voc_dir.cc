@@ -10,6 +10,8 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "import/foreign.h"
+#include "import/image_files.h"
+#include "import/text_file.h"
 
 namespace rematch {
 namespace {
@@ -17,7 +19,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kLayout =
-    "give the directory that holds Annotations/ (one XML an image) and JPEGImages/";
+    "give the directory that holds Annotations/ (one XML an image) and JPEGImages/, or the one in "
+    "which each XML lies next to its image";
 
 [[noreturn]] void refuse_voc(const std::string& where, const std::string& what,
                              const char* fix = kLayout) {
@@ -34,7 +37,7 @@ fs::path annotation_of(const fs::path& root, const std::string& name) {
 std::vector<std::string> names_in(const fs::path& root, const fs::path& list) {
   std::vector<std::string> names;
   int line_number = 0;
-  for (const std::string& line : split(read_file(list.string()), '\n')) {
+  for (const std::string& line : read_lines(list.string())) {
     ++line_number;
     const std::string name = python_strip(line);
     if (name.empty()) continue;
@@ -47,24 +50,64 @@ std::vector<std::string> names_in(const fs::path& root, const fs::path& list) {
   return names;
 }
 
-/// Names of images by split.
-std::map<std::string, std::vector<std::string>> splits_of(const fs::path& root,
-                                                          const std::string& wanted) {
-  std::map<std::string, std::vector<std::string>> splits;
+/// Annotations by split: those of ImageSets' lists, else all of Annotations/, else the layout of
+/// labelImg, each XML next to its image.
+std::map<std::string, std::vector<fs::path>> splits_of(const fs::path& root,
+                                                       const std::string& wanted) {
+  std::map<std::string, std::vector<fs::path>> splits;
+  if (!fs::is_directory(root / "Annotations")) {
+    splits = annotation_files(root, ".xml", wanted);
+    if (splits.empty())
+      refuse_voc(root.string(), "it has no directory Annotations, and no XML of its own");
+    return splits;
+  }
   for (const char* name : {"train", "val", "test"}) {
     const fs::path list = root / "ImageSets" / "Main" / (std::string(name) + ".txt");
-    if (fs::exists(list)) splits[name] = names_in(root, list);
+    if (!fs::exists(list)) continue;
+    for (const std::string& image : names_in(root, list))
+      splits[name].push_back(annotation_of(root, image));
   }
   if (!splits.empty()) return splits;
-  std::vector<std::string> all;
-  for (const auto& entry : fs::directory_iterator(root / "Annotations")) {
-    if (entry.path().extension() == ".xml") all.push_back(entry.path().stem().string());
-  }
-  std::sort(all.begin(), all.end());
-  splits[wanted.empty() ? "train" : wanted] = all;
-  return splits;
+  auto all = annotation_files(root / "Annotations", ".xml", wanted.empty() ? "train" : wanted);
+  if (all.empty()) refuse_voc(root.string(), "its directory Annotations holds no XML");
+  return all;
 }
 
+/// pugixml reads UTF-8, UTF-16, UTF-32 and Latin-1, and takes the bytes of any other for UTF-8.
+void check_encoding(const pugi::xml_document& document, const fs::path& path) {
+  std::string encoding;
+  for (const pugi::xml_node node : document.children()) {
+    if (node.type() == pugi::node_declaration) encoding = node.attribute("encoding").value();
+  }
+  std::string name = encoding;
+  std::transform(name.begin(), name.end(), name.begin(),
+                 [](unsigned char c) { return std::tolower(c); });
+  for (const char* known : {"", "utf-8", "utf8", "utf-16", "utf-16le", "utf-16be", "utf-32",
+                            "iso-8859-1", "latin1", "ascii", "us-ascii"}) {
+    if (name == known) return;
+  }
+  refuse_voc(path.string(), fmt::format("its first line says that it is written in {}", encoding),
+             "convert the file to UTF-8 (iconv -f ENCODING -t UTF-8 FILE) and write "
+             "encoding=\"UTF-8\" in its first line");
+}
+
+/// The one box of an object. Tools that turn boxes write <robndbox>.
+pugi::xml_node box_of(const pugi::xml_node& object, const fs::path& path) {
+  const pugi::xml_node box = object.child("bndbox");
+  if (!box && object.child("robndbox"))
+    refuse_voc(path.string(), "an <object> has a rotated box, <robndbox>, and no <bndbox>",
+               "rotated boxes are not read: write a <bndbox> around each, or export outlines in "
+               "COCO's format (from-coco --polygons)");
+  if (!box)
+    refuse_voc(path.string(), "an <object> has no <bndbox>", "add its box, or remove the object");
+  if (box.next_sibling("bndbox"))
+    refuse_voc(path.string(),
+               fmt::format("an <object> (\"{}\") has two <bndbox>", object.child_value("name")),
+               "write one <object> for each box");
+  return box;
+}
+
+constexpr unsigned kParseAll = pugi::parse_default | pugi::parse_declaration;
 constexpr const char* kCorner =
     "write each corner of a box as a number of pixels, or remove the object";
 
@@ -81,21 +124,20 @@ double corner_of(const pugi::xml_node& box, const char* key, const fs::path& pat
 
 ForeignImage read_annotation(const fs::path& path, const fs::path& images_dir, ForeignSet& set) {
   pugi::xml_document document;
-  const pugi::xml_parse_result parsed = document.load_file(path.c_str());
+  const pugi::xml_parse_result parsed = document.load_file(path.c_str(), kParseAll);
   if (!parsed)
     refuse_voc(path.string(), fmt::format("{} (byte {})", parsed.description(),
                                           static_cast<int64_t>(parsed.offset)));
+  check_encoding(document, path);
   const pugi::xml_node root = document.child("annotation");
   if (!root) refuse_voc(path.string(), "it has no <annotation>");
   const std::string name = root.child_value("filename");
-  ForeignImage image{
-      .path = (images_dir / (name.empty() ? path.stem().string() + ".jpg" : name)).string(),
-      .width_px = root.child("size").child("width").text().as_int(),
-      .height_px = root.child("size").child("height").text().as_int(),
-      .objects = {}};
+  ForeignImage image{.path = image_of_annotation(path, images_dir, name).string(),
+                     .width_px = root.child("size").child("width").text().as_int(),
+                     .height_px = root.child("size").child("height").text().as_int(),
+                     .objects = {}};
   for (const pugi::xml_node object : root.children("object")) {
-    const pugi::xml_node box = object.child("bndbox");
-    if (!box) refuse_voc(path.string(), "an <object> has no <bndbox>");
+    const pugi::xml_node box = box_of(object, path);
     if (object.child("difficult").text().as_int() != 0)
       ++set.notes["objects marked difficult, kept"];
     // Its pixels are counted from 1, and the last one is inside.
@@ -113,15 +155,16 @@ ForeignImage read_annotation(const fs::path& path, const fs::path& images_dir, F
 
 ForeignSet read_voc_dir(const std::string& directory, const ImportOptions& options) {
   const fs::path root(directory);
-  if (!fs::is_directory(root / "Annotations"))
-    refuse_voc(directory, "it has no directory Annotations");
-  const fs::path images_dir =
-      options.images_dir.empty() ? root / "JPEGImages" : fs::path(options.images_dir);
+  require_directory(root);
+  const bool has_image_folder = fs::is_directory(root / "Annotations");
   ForeignSet set;
-  for (const auto& [split, names] : splits_of(root, options.split)) {
-    std::vector<ForeignImage>& images = set.splits[split];
-    for (const std::string& name : names)
-      images.push_back(read_annotation(annotation_of(root, name), images_dir, set));
+  for (const auto& [split, files] : splits_of(root, options.split)) {
+    for (const fs::path& file : files) {
+      const fs::path images_dir = !options.images_dir.empty() ? fs::path(options.images_dir)
+                                  : has_image_folder          ? root / "JPEGImages"
+                                                              : file.parent_path();
+      set.splits[split].push_back(read_annotation(file, images_dir, set));
+    }
   }
   return set;
 }

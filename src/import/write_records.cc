@@ -6,22 +6,22 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/keep_source.h"
-#include "base/out_of_resources.h"
+#include "base/path_from.h"
 #include "base/text.h"
 #include "flow/sample.h"
 #include "import/foreign.h"
-#include "vision/image.h"
+#include "import/usable_image.h"
 
 namespace rematch {
 namespace {
 
 namespace fs = std::filesystem;
-constexpr size_t kMaxExamples = 5;
 constexpr double kSlack = 0.002;  // of a side: what rounding explains is not counted as cut
 
 /// Trimmed, on one line; empty when it cannot be a name.
@@ -33,8 +33,8 @@ std::string desc_of(std::string text) {
 }
 
 /// Why an object cannot be a record's, or null. @param width, height  of the image in the object's
-/// unit
-const char* unusable(const ForeignObject& object, double width, double height) {
+/// unit. @param may_be_flat  boxes without area are kept
+const char* unusable(const ForeignObject& object, double width, double height, bool may_be_flat) {
   const auto& [desc, x0, y0, x1, y1, ring] = object;
   const auto is_finite = [](const std::array<double, 2>& vertex) {
     return std::isfinite(vertex[0]) && std::isfinite(vertex[1]);
@@ -45,6 +45,7 @@ const char* unusable(const ForeignObject& object, double width, double height) {
   if (desc_of(desc).empty()) return "left out: objects without a usable name";
   if (x1 < x0 || y1 < y0)
     return "left out: boxes with swapped corners or of negative width or height";
+  if (may_be_flat) return nullptr;
   if (x0 >= width || y0 >= height || x1 <= 0 || y1 <= 0)
     return "left out: boxes that lie outside their image";
   const bool is_flat =
@@ -53,9 +54,9 @@ const char* unusable(const ForeignObject& object, double width, double height) {
 }
 
 /// The object in bins, or null when it is left out.
-Json object_json(const ForeignObject& object, double width, double height, WrittenSet& written,
-                 WrittenSplit& split) {
-  if (const char* reason = unusable(object, width, height)) {
+Json object_json(const ForeignObject& object, double width, double height, bool may_be_flat,
+                 WrittenSet& written, WrittenSplit& split) {
+  if (const char* reason = unusable(object, width, height, may_be_flat)) {
     ++written.notes[reason];
     return nullptr;
   }
@@ -81,73 +82,53 @@ Json object_json(const ForeignObject& object, double width, double height, Writt
   return json;
 }
 
-/// Size of the file, if it can be used; else counts and names it. @param reason  of the last that
-/// could not
-std::optional<ImageSize> usable_size(const ForeignImage& image, WrittenSet& written,
-                                     std::string& reason) {
-  ImageSize size{};
-  std::string problem = is_valid_utf8(image.path) ? "" : "its name is not UTF-8";
-  try {
-    if (problem.empty()) size = read_image_size(image.path);
-  } catch (const OutOfResources&) {
-    throw;
-  } catch (const UserError& error) {
-    problem = error.problems().front().error;
-  }
-  const bool differs =
-      problem.empty() && image.width_px > 0 && image.height_px > 0 &&
-      !(size == ImageSize{.width_px = image.width_px, .height_px = image.height_px});
-  if (differs)
-    problem = fmt::format("it is {} x {}, the annotation says {} x {}", size.width_px,
-                          size.height_px, image.width_px, image.height_px);
-  if (problem.empty()) return size;
-  ++written.notes[differs ? "left out: images of another size than annotated"
-                          : "left out: images that cannot be read"];
-  reason = fmt::format("{}: {}", image.path, problem);
-  if (written.examples.size() < kMaxExamples) written.examples.push_back(reason);
-  return std::nullopt;
-}
-
-/// The record of an image. @param base  directory of the JSONL
-Json record_json(const ForeignImage& image, const ImageSize& size, const fs::path& base,
+/// The record of an image.
+Json record_json(const ForeignImage& image, const UsableImage& usable, const PathFrom& path_from,
                  WrittenSet& written, WrittenSplit& split) {
   Json record;
-  record["images"] = {
-      fs::absolute(image.path).lexically_normal().lexically_proximate(base).string()};
-  record["width"] = size.width_px;
-  record["height"] = size.height_px;
+  record["images"] = {path_from(usable.path)};
+  record["width"] = usable.size.width_px;
+  record["height"] = usable.size.height_px;
+  if (!image.prompt.empty()) record["prompt"] = image.prompt;
   record["objects"] = Json::array();
-  const double width = image.is_relative ? 1 : size.width_px,
-               height = image.is_relative ? 1 : size.height_px;
+  const double unit = image.in_bins ? kNumBins : 1;
+  const bool is_relative = image.is_relative || image.in_bins;
+  const double width = is_relative ? unit : usable.size.width_px,
+               height = is_relative ? unit : usable.size.height_px;
   for (const ForeignObject& object : image.objects) {
-    Json json = object_json(object, width, height, written, split);
+    Json json = object_json(object, width, height, image.in_bins, written, split);
     if (!json.is_null()) record["objects"].push_back(std::move(json));
   }
-  if (record["objects"].empty() && !image.objects.empty())
+  if (record["objects"].empty() && (!image.objects.empty() || image.lost_objects))
     ++written.notes["empty scenes: all objects of the image were left out"];
   return record;
 }
 
 /// The lines of a split. @throws UserError (data) when it has none
-std::string lines_of(const std::vector<ForeignImage>& images, const fs::path& base,
-                     WrittenSet& written, WrittenSplit& split) {
-  std::string lines, reason;
+std::string lines_of(const std::vector<ForeignImage>& images, const PathFrom& path_from,
+                     ImageChooser& chooser, WrittenSet& written, WrittenSplit& split) {
+  std::string lines;
   for (const ForeignImage& image : images) {
-    const std::optional<ImageSize> size = usable_size(image, written, reason);
-    if (!size) continue;
-    lines += python_json(record_json(image, *size, base, written, split)) + "\n";
+    const std::optional<UsableImage> usable = chooser.choose(image);
+    if (!usable) continue;
+    lines += python_json(record_json(image, *usable, path_from, written, split)) + "\n";
     ++split.num_images;
   }
-  if (split.num_images == 0) {
-    throw UserError(
-        ErrorKind::kData,
-        {.error = "no image of this split can be used",
-         .where = split.path,
-         .what = reason.empty() ? "it lists no image that has annotations of boxes" : reason,
-         .fix = "pass the directory of the images with --images, or leave this split out; nothing "
-                "has been written"});
-  }
+  if (split.num_images == 0) chooser.refuse_split(images, split.path);
   return lines;
+}
+
+/// Copies are new files: none may replace an image that is read.
+void check_copies(const std::vector<TurnedCopy>& copies, const ForeignSet& set) {
+  std::set<fs::path> sources;
+  if (copies.empty()) return;
+  for (const auto& [name, images] : set.splits) {
+    for (const ForeignImage& image : images) sources.insert(fs::weakly_canonical(image.path));
+  }
+  for (const TurnedCopy& copy : copies) {
+    const fs::path path = fs::weakly_canonical(copy.path);
+    if (sources.contains(path)) keep_source(path.string(), copy.path);
+  }
 }
 
 }  // namespace
@@ -157,18 +138,26 @@ int bin_of(double value, double side) {
   return static_cast<int>(std::clamp(bin, 0.0, static_cast<double>(kNumBins - 1)));
 }
 
-WrittenSet write_records(const ForeignSet& set, const std::string& out_dir) {
+WrittenSet write_records(const ForeignSet& set, const std::string& out_dir,
+                         const ImportOptions& options) {
   WrittenSet written;
   written.notes = set.notes;
-  const fs::path base = fs::absolute(out_dir).lexically_normal();
   for (const auto& [name, images] : set.splits) {
     written.splits.push_back({.path = (fs::path(out_dir) / (name + ".jsonl")).string()});
     for (const std::string& source : set.sources) keep_source(source, written.splits.back().path);
   }
   std::vector<std::string> contents;
-  for (auto split = written.splits.begin(); const auto& [name, images] : set.splits)
-    contents.push_back(lines_of(images, base, written, *split++));
+  std::vector<TurnedCopy> copies;
+  const PathFrom path_from(out_dir);
+  for (auto split = written.splits.begin(); const auto& [name, images] : set.splits) {
+    ImageChooser chooser((fs::path(out_dir) / "upright" / name).string(), options, written);
+    contents.push_back(lines_of(images, path_from, chooser, written, *split++));
+    copies.insert(copies.end(), chooser.copies().begin(), chooser.copies().end());
+  }
+  check_copies(copies, set);
+  written.examples.insert(written.examples.begin(), set.examples.begin(), set.examples.end());
   make_directories(out_dir);
+  write_copies(copies);
   for (size_t i = 0; i < contents.size(); ++i)
     write_file_atomic(written.splits[i].path, contents[i]);
   return written;

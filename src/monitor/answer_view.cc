@@ -64,7 +64,8 @@ AnswerView view_answer(const ScoredRollout& rollout, const SegmentResult& target
       .image_path = rollout.sample->image_paths.front(),
       .caption = fmt::format("line {}: {} true, {} found, {} matched, answer {}",
                              rollout.sample->sample_id + 1, rollout.ground_truth.size(),
-                             parsed.objects.size(), num_matched, parse_status_name(parsed.status))};
+                             parsed.objects.size(), num_matched, parse_status_name(parsed.status)),
+      .own_prompt = rollout.sample->prompt};
   add_objects(view, rollout);
 
   const std::string answer = tokenizer.decode_bytes(parsed.response_token_ids);
@@ -101,7 +102,7 @@ std::string answer_lines(const std::vector<AnswerView>& answers, int64_t step,
   std::string lines;
   for (const AnswerView& answer : answers) {
     lines += python_json({{"step", step},
-                          {"prompt", prompt},
+                          {"prompt", answer.own_prompt.empty() ? prompt : answer.own_prompt},
                           {"completion", answer.answer},
                           {"f1", answer.f1},
                           {"f1_labels", answer.f1_labels},

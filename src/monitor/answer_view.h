@@ -14,6 +14,7 @@ namespace rematch {
 /// What a dump shows of one rollout. It holds copies only, so another thread may use it.
 struct AnswerView {
   std::string image_path, caption;
+  std::string own_prompt;                  ///< user text of the sample; empty: that of the run
   std::vector<DrawnObject> objects;        ///< ground truth first
   std::vector<std::pair<int, int>> links;  ///< matched pairs, as indices into objects
   std::string answer;                      ///< whole
@@ -32,7 +33,7 @@ AnswerView view_answer(const ScoredRollout& rollout, const SegmentResult& target
 std::string answer_texts(const std::vector<AnswerView>& answers, const std::string& policy);
 
 /// JSON lines, one an answer, with the columns of TRL's completions: step, prompt, completion, its
-/// rewards (f1, f1_labels), advantage.
+/// rewards (f1, f1_labels), advantage. @param prompt  user text of samples that have none
 std::string answer_lines(const std::vector<AnswerView>& answers, int64_t step,
                          const std::string& prompt);
 

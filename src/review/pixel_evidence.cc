@@ -9,7 +9,8 @@
 namespace rematch {
 namespace {
 
-constexpr double kSlack = 0.002;  // of a side: what rounding explains
+constexpr double kSlack = 0.002;    // of a side: what rounding explains
+constexpr double kMostShare = 1.5;  // beyond an edge by half the image: surely no share of a side
 
 /// The box or outline of an object, or null.
 Json* geometry_of(Json& object) {
@@ -45,12 +46,13 @@ std::vector<Coordinate> coordinates_of(Json& record) {
 }
 
 NumberFacts facts_of(Json& record) {
-  NumberFacts facts{.are_shares = true};
-  for (const auto& [number, side] : coordinates_of(record)) {
+  const std::vector<Coordinate> coordinates = coordinates_of(record);
+  NumberFacts facts{.are_small = !coordinates.empty()};
+  for (const auto& [number, side] : coordinates) {
     const double value = number->get<double>();
     facts.cannot_be_bins = facts.cannot_be_bins || value > kNumBins || value != std::floor(value);
     facts.leave_image = facts.leave_image || value < -kSlack * side || value > (1 + kSlack) * side;
-    facts.are_shares = facts.are_shares && value <= 1;
+    facts.are_small = facts.are_small && value <= kMostShare;
   }
   return facts;
 }
@@ -58,6 +60,7 @@ NumberFacts facts_of(Json& record) {
 void PixelEvidence::add(Json& record) {
   const NumberFacts facts = facts_of(record);
   some_are_pixels_ = some_are_pixels_ || facts.are_pixels();
+  has_shares_ = has_shares_ || facts.are_shares();
   some_leave_image_ = some_leave_image_ || facts.leave_image;
   try {
     census_.add(read_record(python_json(record),

@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "base/keep_source.h"
 #include "base/out_of_resources.h"
+#include "base/path_from.h"
 #include "base/text.h"
 #include "data/record.h"
 #include "review/added_texts.h"
@@ -43,8 +44,8 @@ bool is_left_top_right_bottom(const Json& box) {
 /// of the whole file.
 class Repairer {
  public:
-  Repairer(std::string from_dir, fs::path to_dir, Repairs& repairs)
-      : from_dir_(std::move(from_dir)), to_dir_(std::move(to_dir)), repairs_(repairs) {}
+  Repairer(std::string from_dir, const std::string& to_dir, Repairs& repairs)
+      : from_dir_(std::move(from_dir)), path_from_(to_dir), repairs_(repairs) {}
 
   /// @return false when its image cannot be used
   bool prepare(Json& record) {
@@ -68,7 +69,7 @@ class Repairer {
     evidence_.add(record);
   }
 
-  /// @return false when a "bbox" of it cannot be read
+  /// @return false when a "bbox" of it cannot be read, or its numbers are shares of the sides
   bool finish(Json& record) {
     for (const Json& object : record["objects"]) {
       if (object.is_object() && object.contains("bbox"))
@@ -76,20 +77,17 @@ class Repairer {
             "left out: records with \"bbox\", because some of the file are no left, top, right, "
             "bottom (COCO's are x, y, width, height)");
     }
-    if (evidence_.is_pixels() || facts_of(record).are_pixels()) {
+    const NumberFacts facts = facts_of(record);
+    if (facts.are_small && evidence_.has_shares())
+      return drop("left out: records in shares (0 … 1) of the sides, which are no bins");
+    if (evidence_.is_pixels() || facts.are_pixels()) {
       to_bins(record);
     } else {
       lower_thousands(record);
     }
     Json kept = Json::array();
-    std::set<std::string> seen;
     for (Json& object : record["objects"]) {
-      if (!repair_box(object)) continue;
-      if (seen.insert(object.dump()).second) {
-        kept.push_back(object);
-      } else {
-        ++repairs_["left out: repeated objects"];
-      }
+      if (repair_box(object)) kept.push_back(object);
     }
     record["objects"] = std::move(kept);
     return true;
@@ -121,8 +119,7 @@ class Repairer {
     } catch (const UserError&) {
       return false;
     }
-    record["images"] = {
-        fs::absolute(path).lexically_normal().lexically_proximate(to_dir_).string()};
+    record["images"] = {path_from_(path)};
     return true;
   }
 
@@ -177,7 +174,7 @@ class Repairer {
   }
 
   std::string from_dir_;
-  fs::path to_dir_;
+  PathFrom path_from_;
   Repairs& repairs_;
   PixelEvidence evidence_;
   bool boxes_have_other_sides_ = false;
@@ -201,6 +198,21 @@ std::vector<Json> prepared_records(const std::string& path, Repairer& repairer, 
   return records;
 }
 
+/// Leaves out objects with the desc and bins of an earlier one, however the record writes them.
+/// @param sample  the record as it is read
+void drop_repeats(Json& record, const Sample& sample, Repairs& repairs) {
+  Json kept = Json::array();
+  std::set<std::pair<std::string, std::vector<int>>> seen;
+  for (size_t i = 0; i < sample.objects.size(); ++i) {
+    if (seen.emplace(sample.objects[i].desc, sample.objects[i].geometry.bins).second) {
+      kept.push_back(record["objects"][i]);
+    } else {
+      ++repairs["left out: repeated objects"];
+    }
+  }
+  record["objects"] = std::move(kept);
+}
+
 [[noreturn]] void refuse_empty_copy(const std::string& path, const Repairs& repairs) {
   std::vector<std::string> reasons;
   for (const auto& [what, count] : repairs) reasons.push_back(fmt::format("{} {}", count, what));
@@ -222,14 +234,16 @@ Repairs write_repaired(const std::string& path, const std::string& out,
   const fs::path target = fs::absolute(out).lexically_normal().parent_path();
   const ForbiddenTexts forbidden = forbidden_texts(added_tokens);
   Repairs repairs;
-  Repairer repairer(parent.empty() ? "." : parent, target, repairs);
+  Repairer repairer(parent.empty() ? "." : parent, target.string(), repairs);
   std::string lines;
   for (Json& record : prepared_records(path, repairer, repairs)) {
     if (!repairer.finish(record)) continue;
     try {
-      const std::string repaired = python_json(record);
-      read_record(repaired, {.where = path, .directory = target.string(), .forbidden = &forbidden});
-      lines += repaired + "\n";
+      const Sample sample =
+          read_record(python_json(record),
+                      {.where = path, .directory = target.string(), .forbidden = &forbidden});
+      drop_repeats(record, sample, repairs);
+      lines += python_json(record) + "\n";
     } catch (const UserError& error) {
       ++repairs["left out: records, because " + error.problems().front().error];
     }

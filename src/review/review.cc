@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "data/box_census.h"
 #include "data/foreign_format.h"
+#include "data/outside.h"
 #include "data/record.h"
 #include "estep/match/repeats.h"
 #include "review/added_texts.h"
@@ -53,7 +54,7 @@ std::string place_in_record(const std::string& where, const RecordContext& conte
 /// Collects over the records of a file.
 class Reviewer {
  public:
-  explicit Reviewer(bool decode) : decode_(decode) {}
+  Reviewer(const std::string& path, bool decode) : decode_(decode), outside_(path) {}
 
   void add(const std::string& line, const RecordContext& context, int64_t number) {
     ++review_.num_records;
@@ -98,6 +99,7 @@ class Reviewer {
     widths_.push_back(sample.width_px);
     heights_.push_back(sample.height_px);
     for (const std::string& path : sample.image_paths) {
+      review_.num_outside += outside_.is_outside(path);
       if (!seen_.insert(path).second) note(FindingKind::kRepeatedImage, number, path);
       try {
         const auto [size, is_deep_grey] = read_image_facts(path);
@@ -161,6 +163,7 @@ class Reviewer {
   std::vector<int64_t> widths_, heights_, counts_;
   std::set<std::string> seen_, told_;  // images; errors whose way out is told once
   BoxCensus census_;
+  OutsideImages outside_;
 };
 
 }  // namespace
@@ -184,12 +187,26 @@ const char* finding_name(FindingKind kind) {
   REMATCH_CHECK(false, "kind of finding");
 }
 
+std::vector<std::vector<std::string>> Review::similar_classes() const {
+  std::map<std::string, std::vector<std::string>> by_label;
+  for (const auto& [desc, count] : classes) by_label[normalize_label(desc)].push_back(desc);
+  std::vector<std::vector<std::string>> groups;
+  for (auto& [label, group] : by_label) {
+    if (group.size() == 1) continue;
+    std::stable_sort(group.begin(), group.end(), [this](const auto& a, const auto& b) {
+      return classes.at(a) > classes.at(b);
+    });
+    groups.push_back(std::move(group));
+  }
+  return groups;
+}
+
 Review review_jsonl(const std::string& path, bool decode,
                     const std::vector<std::string>& added_tokens) {
   const std::string bytes = read_file(path),
                     parent = std::filesystem::path(path).parent_path().string();
   const ForbiddenTexts forbidden = forbidden_texts(added_tokens);
-  Reviewer reviewer(decode);
+  Reviewer reviewer(path, decode);
   int64_t number = 0;
   for (const std::string& line : split(bytes, '\n')) {
     ++number;

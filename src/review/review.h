@@ -46,6 +46,10 @@ struct Review {
   std::array<std::vector<Finding>, kNumFindingKinds> findings;
   /// as BoxCensus says: no coordinate exceeds its image's side, in many scenes
   bool looks_like_pixels = false;
+  int64_t num_outside = 0;  ///< images outside the JSONL's directory (OutsideImages)
+
+  /// Classes that differ only in case, width or spaces, each group by frequency.
+  std::vector<std::vector<std::string>> similar_classes() const;
 
   const std::vector<Finding>& of(FindingKind kind) const {
     return findings[static_cast<size_t>(kind)];

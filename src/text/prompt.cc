@@ -98,21 +98,25 @@ PromptEncoder::PromptEncoder(std::shared_ptr<const Tokenizer> tokenizer,
   image_pad_id_ = *pad;
 }
 
-std::string PromptEncoder::text(size_t num_images) const {
-  return chat_template_->render(messages_of(system_prompt_, user_prompt_, num_images), true);
+std::string PromptEncoder::text(size_t num_images, const std::string& own_text) const {
+  const std::string& user = own_text.empty() ? user_prompt_ : own_text;
+  return chat_template_->render(messages_of(system_prompt_, user, num_images), true);
 }
 
-std::vector<TokenId> PromptEncoder::encode(const std::vector<GridThw>& grids) const {
-  std::vector<TokenId> ids;
+PromptEncoder::Rendered& PromptEncoder::rendered(size_t num_images,
+                                                 const std::string& own_text) const {
+  const std::lock_guard lock(mutex_);
+  return rendered_[{num_images, own_text}];
+}
+
+std::vector<TokenId> PromptEncoder::encode(const std::vector<GridThw>& grids,
+                                           const std::string& own_text) const {
+  Rendered& prompt = rendered(grids.size(), own_text);
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    auto cached = ids_of_num_images_.find(grids.size());
-    if (cached == ids_of_num_images_.end())
-      cached =
-          ids_of_num_images_.emplace(grids.size(), tokenizer_->encode(text(grids.size()))).first;
-    ids = cached->second;
+    const std::lock_guard lock(prompt.mutex);
+    if (!prompt.ids) prompt.ids = tokenizer_->encode(text(grids.size(), own_text));
   }
-  return expand_image_pads(ids, image_pad_id_, grids, merge_size_, chat_template_->where());
+  return expand_image_pads(*prompt.ids, image_pad_id_, grids, merge_size_, chat_template_->where());
 }
 
 }  // namespace rematch

@@ -3,7 +3,9 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "flow/grid.h"
@@ -32,8 +34,8 @@ struct PromptTexts {
   std::string user;
 };
 
-/// Asks the model for the objects of images: the prompt of every sample is the same except for its
-/// images. Safe to share between threads.
+/// Asks the model for the objects of images: prompts differ in their images and, where a sample has
+/// its own user text, in that. Safe to share between threads.
 class PromptEncoder {
  public:
   struct Options {
@@ -50,12 +52,14 @@ class PromptEncoder {
   /// Prompt ids up to the opening of the assistant's turn: system, then user (images first, then
   /// text), every pad expanded.
   /// @param grids  one for each image, in order; may be empty
+  /// @param own_text  user text of the sample (BEHAVIOUR 19.10); empty: user_prompt()
   /// @throws UserError (data) when the template does not write one pad for each image
-  /// Cost: linear in the result; the template runs once for each number of images.
-  std::vector<TokenId> encode(const std::vector<GridThw>& grids) const;
+  /// Cost: linear in the result; the template runs once for each text and number of images.
+  std::vector<TokenId> encode(const std::vector<GridThw>& grids,
+                              const std::string& own_text = "") const;
 
-  /// Text before pads are expanded, for documentation and dumps.
-  std::string text(size_t num_images) const;
+  /// Text before pads are expanded, for documentation and dumps. @param own_text  as in encode()
+  std::string text(size_t num_images, const std::string& own_text = "") const;
 
   const std::string& system_prompt() const { return system_prompt_; }
   const std::string& user_prompt() const { return user_prompt_; }
@@ -71,8 +75,15 @@ class PromptEncoder {
   std::string system_prompt_;
   std::string user_prompt_;
   TokenId image_pad_id_ = 0;
+  /// Ids with one pad for each image; threads that need the same prompt wait for the first.
+  struct Rendered {
+    std::mutex mutex;
+    std::optional<std::vector<TokenId>> ids;
+  };
+  Rendered& rendered(size_t num_images, const std::string& own_text) const;
+
   mutable std::mutex mutex_;
-  mutable std::map<size_t, std::vector<TokenId>> ids_of_num_images_;  // one pad for each image
+  mutable std::map<std::pair<size_t, std::string>, Rendered> rendered_;
 };
 
 }  // namespace rematch

@@ -6,14 +6,20 @@
 
 namespace rematch {
 
-Image decode_image(std::string_view bytes, const std::string& where) {
-  const vision::ImageHeader header = vision::read_image_header(bytes, where);
+Image vision::decode_stored(std::string_view bytes, const ImageHeader& header,
+                            const std::string& where) {
   switch (header.format) {
-    case vision::ImageFormat::kJpeg: return vision::decode_jpeg(bytes, header, where);
-    case vision::ImageFormat::kPng: return vision::decode_png(bytes, header, where);
-    case vision::ImageFormat::kWebp: return vision::decode_webp(bytes, header, where);
+    case ImageFormat::kJpeg: return decode_jpeg(bytes, header, where);
+    case ImageFormat::kPng: return decode_png(bytes, header, where);
+    case ImageFormat::kWebp: return decode_webp(bytes, header, where);
   }
   REMATCH_CHECK(false, "image format");
+}
+
+Image decode_image(std::string_view bytes, const std::string& where) {
+  const vision::ImageHeader header = vision::read_image_header(bytes, where);
+  vision::refuse_rotated(header, where);
+  return vision::decode_stored(bytes, header, where);
 }
 
 // Read, not mapped: a file that shrinks while it is mapped would kill the process.
@@ -22,6 +28,7 @@ Image load_image(const std::string& path) { return decode_image(read_file(path),
 ImageFacts read_image_facts(const std::string& path) {
   const MappedFile file(path);
   const vision::ImageHeader header = vision::read_image_header(file.bytes(), path);
+  vision::refuse_rotated(header, path);
   return {.size = {.width_px = header.width_px, .height_px = header.height_px},
           .is_deep_grey = header.is_deep_grey};
 }

@@ -19,11 +19,18 @@ struct ImageHeader {
   bool has_alpha = false;     ///< WebP only
   bool is_cmyk = false;       ///< JPEG only: CMYK or YCCK
   bool is_deep_grey = false;  ///< PNG only: 16-bit grey without an alpha channel
+  int orientation = 1;        ///< EXIF's, 1..8; the sizes are those of the stored pixels
 };
 
-/// Recognises the format by its first bytes and rejects what must be converted first (EXIF
-/// rotation, animation, bombs). Never reads outside `bytes`. @throws UserError (data)
+/// Recognises the format by its first bytes and rejects what must be converted first (animation,
+/// bombs). Never reads outside `bytes`. @throws UserError (data)
 ImageHeader read_image_header(std::string_view bytes, const std::string& where);
+
+/// @throws UserError (data) when EXIF says that the image is stored rotated
+void refuse_rotated(const ImageHeader& header, const std::string& where);
+
+/// The stored pixels, whatever EXIF says. @throws UserError as decode_image
+Image decode_stored(std::string_view bytes, const ImageHeader& header, const std::string& where);
 
 // One decoder per file. Each fills an Image whose size is the header's. @throws UserError (data)
 // when the stream is corrupt or truncated

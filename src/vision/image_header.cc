@@ -31,16 +31,10 @@ uint32_t little_endian32(std::string_view bytes, size_t offset) {
   throw UserError(ErrorKind::kData, {.error = error, .where = where, .what = what, .fix = fix});
 }
 
-void check_orientation(std::string_view exif, const std::string& where) {
-  const int orientation = exif_orientation(exif);
-  if (orientation == 1) return;
-  refuse(where, "the image is stored rotated (EXIF)",
-         fmt::format("EXIF orientation {}; only 1 is supported: coordinates are those of the "
-                     "pixels as they are stored",
-                     orientation),
-         fmt::format(
-             "turn it: {}; where a record names it, check its width, height and coordinates then",
-             kTurnCommand));
+// A later block that says "upright" does not undo an earlier one.
+void note_orientation(std::string_view exif, ImageHeader& header) {
+  if (const int orientation = exif_orientation(exif); orientation != 1)
+    header.orientation = orientation;
 }
 
 void check_size(int64_t width, int64_t height, const std::string& where) {
@@ -70,7 +64,7 @@ ImageHeader png_header(std::string_view bytes, const std::string& where) {
     if (length > bytes.size() - offset - kChunkFrame) break;
     const std::string_view type = bytes.substr(offset + 4, 4),
                            content = bytes.substr(offset + 8, length);
-    if (type == "eXIf") check_orientation(content, where);
+    if (type == "eXIf") note_orientation(content, header);
     if (type == "acTL" && length >= 4 && big_endian(content, 0, 4) > 1) {
       refuse(where, "the image is animated",
              fmt::format("APNG with {} frames", big_endian(content, 0, 4)));
@@ -127,7 +121,7 @@ ImageHeader jpeg_header(std::string_view bytes, const std::string& where) {
     if (is_frame_header(marker) && header.width_px == 0) read_jpeg_frame(content, header, where);
     if (marker == 0xE1 && !seen_exif && content.substr(0, 6) == std::string_view("Exif\0\0", 6)) {
       seen_exif = true;
-      check_orientation(content, where);
+      note_orientation(content, header);
     }
     offset += 2 + length;
   }
@@ -143,17 +137,18 @@ ImageHeader webp_header(std::string_view bytes, const std::string& where) {
     throw corrupt_image(where, "WebP", fmt::format("status {}", static_cast<int>(status)));
   if (features.has_animation) refuse(where, "the image is animated", "animated WebP");
   check_size(features.width, features.height, where);
+  ImageHeader header{.format = ImageFormat::kWebp,
+                     .width_px = features.width,
+                     .height_px = features.height,
+                     .has_alpha = features.has_alpha != 0};
   for (size_t offset = 12; offset + 8 <= bytes.size();) {
     const size_t length = little_endian32(bytes, offset + 4);
     if (length > bytes.size() - offset - 8) break;
     if (bytes.substr(offset, 4) == "EXIF")
-      check_orientation(bytes.substr(offset + 8, length), where);
+      note_orientation(bytes.substr(offset + 8, length), header);
     offset += 8 + length + length % 2;
   }
-  return {.format = ImageFormat::kWebp,
-          .width_px = features.width,
-          .height_px = features.height,
-          .has_alpha = features.has_alpha != 0};
+  return header;
 }
 
 std::string name_of_other_format(std::string_view bytes) {
@@ -181,6 +176,17 @@ Image blank_image(const ImageHeader& header) {
   image.rgb.resize(static_cast<size_t>(header.width_px) * static_cast<size_t>(header.height_px) *
                    3);
   return image;
+}
+
+void refuse_rotated(const ImageHeader& header, const std::string& where) {
+  if (header.orientation == 1) return;
+  refuse(where, "the image is stored rotated (EXIF)",
+         fmt::format("EXIF orientation {}; only 1 is supported: coordinates are those of the "
+                     "pixels as they are stored",
+                     header.orientation),
+         fmt::format(
+             "turn it: {}; where a record names it, check its width, height and coordinates then",
+             kTurnCommand));
 }
 
 ImageHeader read_image_header(std::string_view bytes, const std::string& where) {

@@ -232,8 +232,7 @@ TEST(Capabilities, KeysOfWhatIsNotBuiltAreRefusedByName) {
   for (const auto& [assignment, name] : std::vector<std::pair<std::string, std::string>>{
            {stage2("decode_mode=beam"), "beam search"},
            {"custom.coord_offset={enabled: true}", "the coordinate-offset adapter"},
-           {"training.optimizer=multimodal_coord_offset", "the coordinate-offset adapter"},
-           {"custom.coord_tokens.enabled=false", "coordinates without coord tokens"}}) {
+           {"training.optimizer=multimodal_coord_offset", "the coordinate-offset adapter"}}) {
     const Problem problem = test::problem_of_set({assignment});
     EXPECT_NE(problem.fix.find(name), std::string::npos) << problem.fix;
     EXPECT_NE(problem.fix.find("not built: set"), std::string::npos) << problem.fix;

@@ -237,4 +237,20 @@ RC_GTEST_PROP(ReadRecord, AnyDamageIsADataErrorOrAValidSample, ()) {
   }
 }
 
+TEST(ReadRecord, KeepsItsOwnUserTextAsWritten) {
+  const std::string start = R"({"images": ["a.png"], "width": 64, "height": 32, "objects": [])";
+  EXPECT_EQ(read(start + "}").prompt, "");
+  EXPECT_EQ(read(start + R"(, "prompt": " Find:\n cats "})").prompt, " Find:\n cats ");
+}
+
+TEST(ReadRecord, RefusesAPromptThatCannotBeUsed) {
+  const std::string start =
+      R"({"images": ["a.png"], "width": 64, "height": 32, "objects": [], "prompt": )";
+  for (const char* value : {"5", "null", "[\"find cats\"]", "{}", "true"})
+    expect_refused(start + value + "}", {"\"prompt\" is not a string", "custom.user_prompt"});
+  for (const char* value : {R"("")", R"(" \n")", R"("\u3000")"})
+    expect_refused(start + value + "}", {"\"prompt\" is blank", "custom.user_prompt"});
+  expect_refused(start + R"("find <|coord_5|>"})", {"\"prompt\"", "added token", "<|coord_5|>"});
+}
+
 }  // namespace rematch

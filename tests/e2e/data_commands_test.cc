@@ -22,7 +22,8 @@ void expect_failure(const test::ProcessResult& result, int exit_code, const std:
 
 TEST(DataCommands, HelpOfEachShowsTwoExamples) {
   test::Program program;
-  for (const char* name : {"from-coco", "from-voc", "from-yolo", "from-swift", "check", "show"}) {
+  for (const char* name : {"from-coco", "from-voc", "from-yolo", "from-labelme", "from-swift",
+                           "from-qwen", "to-qwen", "boxes", "split", "check", "show"}) {
     const test::ProcessResult result = program.run(std::string("data ") + name + " --help");
     EXPECT_EQ(result.exit_code, 0);
     const size_t examples = result.out.find("Examples:");
@@ -85,6 +86,91 @@ TEST(DataCommands, CheckFailsOnSwappedCornersAsTrainingDoes) {
   const test::ProcessResult checked = program.run("data check raw.jsonl");
   EXPECT_EQ(checked.exit_code, 3) << checked.out;
   EXPECT_NE(checked.out.find("boxes with swapped corners: 1"), std::string::npos) << checked.out;
+}
+
+TEST(DataCommands, TwoFilesOfOneSplitNameTheOption) {
+  test::Program program;
+  program.dir().write("a_train.json", kCoco);
+  program.dir().write("b_train.json", kCoco);
+  const std::string images = " --images " + test::Program::golden("images") + " --out data";
+  expect_failure(program.run("data from-coco a_train.json b_train.json" + images), 2, "--split");
+  const std::string swift = "{\"images\": [\"0.png\"], \"objects\": {\"ref\": [], \"bbox\": []}}\n";
+  program.dir().write("a_val.jsonl", swift);
+  program.dir().write("b_val.jsonl", swift);
+  expect_failure(program.run("data from-swift a_val.jsonl b_val.jsonl" + images), 2, "--split");
+  EXPECT_FALSE(std::filesystem::exists(program.dir().file("data")));
+}
+
+TEST(DataCommands, OneFileWithoutASplitNamesWhatSplitsIt) {
+  test::Program program;
+  program.dir().write("result.json", kCoco);
+  const std::string convert =
+      "data from-coco result.json --images " + test::Program::golden("images") + " --out data";
+  EXPECT_NE(program.run(convert).out.find("`rematch data split data/result.jsonl --val 0.1`"),
+            std::string::npos);
+  EXPECT_EQ(program.run(convert + " --split train").out.find("data split"), std::string::npos);
+}
+
+TEST(DataCommands, CheckNamesClassesThatDifferInCaseOnly) {
+  test::Program program;
+  program.dir().write("raw.jsonl", "{\"images\": [\"" + test::Program::golden("images/0.png") +
+                                       "\"], \"width\": 64, \"height\": 64, \"objects\": ["
+                                       "{\"desc\": \"Cat\", \"bbox_2d\": [3, 2, 30, 40]}, "
+                                       "{\"desc\": \"cat\", \"bbox_2d\": [300, 2, 330, 40]}]}\n");
+  const test::ProcessResult checked = program.run("data check raw.jsonl");
+  EXPECT_EQ(checked.exit_code, 0) << checked.err;
+  EXPECT_NE(checked.out.find(
+                "classes that differ in case, width or spaces only: \"Cat\" (1), \"cat\" (1)"),
+            std::string::npos)
+      << checked.out;
+  EXPECT_NE(checked.out.find("1 image lies outside the directory"), std::string::npos);
+}
+
+TEST(DataCommands, ASheetThatWouldFillTheMemoryIsRefused) {
+  test::Program program;
+  std::string lines;
+  for (int i = 0; i < 60; ++i)
+    lines += "{\"images\": [\"" + test::Program::golden("images/0.png") +
+             "\"], \"width\": 64, \"height\": 64, \"objects\": []}\n";
+  program.dir().write("many.jsonl", lines);
+  const std::string show = "data show many.jsonl --out sheet.png --count 400 --size ";
+  expect_failure(program.run(show + "2000"), 2, "lower --size to 1825 or --count to 50");
+  EXPECT_EQ(program.run(show + "64").exit_code, 0);
+}
+
+TEST(DataCommands, InitWritesAFileThatCheckReadsWhateverItsNamesAre) {
+  test::Program program;
+  const std::string name = program.dir().file("a\nb: c.jsonl");
+  program.dir().write("a\nb: c.jsonl",
+                      "{\"images\": [\"" + test::Program::golden("images/0.png") +
+                          "\"], \"width\": 64, \"height\": 64, \"objects\": []}\n");
+  const test::ProcessResult written =
+      program.run("init " + test::Program::model() + " '" + name + "' --out 'the run.yaml'");
+  ASSERT_EQ(written.exit_code, 0) << written.err;
+  EXPECT_NE(written.out.find("rematch check 'the run.yaml'; rematch train 'the run.yaml'"),
+            std::string::npos)
+      << written.out;
+  const test::ProcessResult checked = program.run("check 'the run.yaml'");
+  EXPECT_EQ(checked.exit_code, 0) << checked.err;
+}
+
+TEST(DataCommands, TrainingWarnsOnceOfValidationDataThatItTrainsOn) {
+  test::Program program;
+  const std::string record = "{\"images\": [\"" + test::Program::golden("images/0.png") +
+                             "\"], \"width\": 64, \"height\": 64, \"objects\": [{\"desc\": \"";
+  const std::string rest = "\", \"bbox_2d\": [3, 2, 30, 40]}]}\n";
+  program.dir().write("train.jsonl", record + "cat" + rest);
+  program.dir().write("val.jsonl", record + "dog" + rest);
+  const test::ProcessResult checked = program.run(
+      "check " + program.config("training: {eval_strategy: epoch}\n"
+                                "custom: {train_jsonl: train.jsonl, val_jsonl: val.jsonl}\n"));
+  EXPECT_EQ(checked.exit_code, 0) << checked.err;
+  for (const char* text : {"1 of 1 image of val.jsonl is also in train.jsonl",
+                           "1 of 1 class of val.jsonl never occurs in train.jsonl: dog"}) {
+    const size_t first = checked.out.find(text);
+    ASSERT_NE(first, std::string::npos) << checked.out;
+    EXPECT_EQ(checked.out.find(text, first + 1), std::string::npos) << checked.out;
+  }
 }
 
 TEST(DataCommands, NoCommandReplacesWhatItReads) {
@@ -156,6 +242,9 @@ TEST(DataCommands, MistakesEndInFourLinesAndTheRightCode) {
   expect_failure(program.run("data from-coco empty.json --out data"), 3, "categories");
   expect_failure(program.run("data from-voc . --out data"), 3, "Annotations");
   expect_failure(program.run("data from-yolo empty.json --out data"), 3, "names");
+  program.dir().write("photos/notes.txt", "");
+  expect_failure(program.run("data from-yolo photos --out data"), 3, "holds no YAML");
+  expect_failure(program.run("data from-labelme . --out data"), 3, "imagePath");
   expect_failure(program.run("data from-swift empty.json --out data"), 3, "images");
   expect_failure(program.run("data check missing.jsonl"), 4, "missing.jsonl");
   expect_failure(program.run("data check"), 2, "JSONL");

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "base/error.h"
 #include "base/file.h"
 #include "data/dataset.h"
@@ -161,7 +163,63 @@ TEST_F(ReviewTest, NumbersOutsideTheirImageAreNoPixels) {
                                  record(box("0.5, 10, 300, 50")) + record(box("0.1, 0.2, 0.5, 1")));
   EXPECT_EQ(fixed_boxes(), "[1, 2, 3, 4]\n");
   EXPECT_EQ(repairs.at("left out: records, because a coordinate is out of range"), 1);
-  EXPECT_EQ(repairs.at("left out: records, because a coordinate is not an integer"), 2);
+  EXPECT_EQ(repairs.at("left out: records, because a coordinate is not an integer"), 1);
+  EXPECT_EQ(repairs.at("left out: records in shares (0 … 1) of the sides, which are no bins"), 1);
+}
+
+TEST_F(ReviewTest, BoxesOfWholeSidesAreNoBinsInAFileOfShares) {
+  const std::string shares = large(box("0.25, 0.1, 0.5, 0.75"));
+  const Repairs repairs =
+      repair(shares + large(box("0.0, 0.0, 1.0, 1.0")) + large(box("0, 0, 1, 1.02")) + large("") +
+             large(box("10, 20, 30, 40")));
+  EXPECT_EQ(fixed_boxes(), "\n[10, 20, 30, 40]\n");
+  EXPECT_EQ(repairs.at("left out: records in shares (0 … 1) of the sides, which are no bins"), 3);
+  repair(large(box("0, 0, 1, 1")));  // bins where no record is in shares
+  EXPECT_EQ(fixed_boxes(), "[0, 0, 1, 1]\n");
+}
+
+TEST_F(ReviewTest, ARepeatIsOneHoweverItIsWritten) {
+  const Repairs repairs =
+      repair(record(R"({"desc": "cat", "bbox_2d": [1, 2, 30, 40]}, )"
+                    R"({"bbox_2d": [1, 2, 30, 40], "desc": "cat"}, )"
+                    R"({"desc": " cat", "bbox_2d": [1, "<|coord_2|>", 30, 40.0]}, )"
+                    R"({"desc": "cat", "poly": [1, 2, 30, 2, 30, 40]}, )"
+                    R"({"desc": "cat", "poly": [[1, 2], [30, 2], [30, 40]]})"));
+  EXPECT_EQ(repairs.at("left out: repeated objects"), 3);
+  EXPECT_EQ(fixed_boxes(), "[1, 2, 30, 40][1, 2, 30, 2, 30, 40]\n");
+  EXPECT_TRUE(
+      review_jsonl(directory_.file("fixed.jsonl"), false).of(FindingKind::kRepeatedObject).empty());
+}
+
+TEST_F(ReviewTest, ClassesThatDifferInCaseOnlyAreGrouped) {
+  const auto named = [](const std::string& desc) {
+    return R"({"desc": ")" + desc + R"(", "bbox_2d": [1, 2, 30, 40]})";
+  };
+  const Review review = review_jsonl(
+      write(record(named("Cat") + "," + named("dog")) + record(named("cat") + "," + named("bird")) +
+            record(named("cat") + "," + named("traffic  light")) + record(named("traffic light"))),
+      false);
+  EXPECT_EQ(review.similar_classes(), (std::vector<std::vector<std::string>>{
+                                          {"cat", "Cat"}, {"traffic  light", "traffic light"}}));
+}
+
+TEST_F(ReviewTest, ImagesOutsideTheDirectoryAreCounted) {
+  directory_.write("data/c.png", encode_png(Canvas(200, 100, kWhite).image()));
+  std::filesystem::create_symlink(directory_.file("a.png"), directory_.file("data/link.png"));
+  const std::string path = directory_.write(
+      "data/train.jsonl", record("", "../a.png") + record("", directory_.file("a.png")) +
+                              record("", "link.png") + record("", "c.png") +
+                              record("", "../data/c.png"));
+  EXPECT_EQ(review_jsonl(path, false).num_outside, 3);
+}
+
+TEST_F(ReviewTest, PathsOfTheRepairedCopyHoldWhereItsDirectoryIsALink) {
+  std::filesystem::create_directories(directory_.file("far/away/data"));
+  std::filesystem::create_directory_symlink(directory_.file("far/away/data"),
+                                            directory_.file("link"));
+  const std::string out = directory_.file("link/fixed.jsonl");
+  write_repaired(write(record(box("1, 2, 30, 40"))), out);
+  EXPECT_EQ(Dataset::load(out, {}).size(), 1);  // checks that the image is there
 }
 
 TEST_F(ReviewTest, OneRecordThatMustBePixelsMakesTheWholeFilePixels) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "base/error.h"
 #include "estep/answer/answer_format.h"
@@ -88,6 +89,38 @@ TEST(PromptEncoder, RefusesPromptsThatCannotBeUsed) {
     const UserError user =
         test::catch_user_error([&] { encoder({.texts = {.user_prompt = text}}); });
     EXPECT_EQ(user.problems().front().where, "custom.user_prompt");
+  }
+}
+
+TEST(PromptEncoder, ASamplesOwnTextTakesThePlaceOfTheUsers) {
+  const PromptEncoder prompts = encoder({.texts = {.system_prompt = "S", .user_prompt = "U"}});
+  const PromptEncoder other = encoder({.texts = {.system_prompt = "S", .user_prompt = "cats"}});
+  const std::vector<GridThw> grids{{1, 4, 4}};
+  EXPECT_NE(prompts.encode(grids, "cats"), prompts.encode(grids));
+  EXPECT_EQ(prompts.encode(grids, "cats"), other.encode(grids));
+  EXPECT_EQ(prompts.encode({{1, 2, 2}}, "cats"), other.encode({{1, 2, 2}})) << "another image";
+  EXPECT_EQ(prompts.encode(grids, "cats"), other.encode(grids)) << "from the cache";
+  EXPECT_EQ(prompts.encode(grids, ""), prompts.encode(grids));
+  EXPECT_EQ(prompts.text(1, "cats"), other.text(1));
+}
+
+TEST(PromptEncoder, ThreadsShareEachRenderedPrompt) {
+  const PromptEncoder prompts = encoder();
+  const std::vector<std::string> texts{"", "cats", "dogs", "birds"};
+  std::vector<std::vector<std::vector<int>>> ids(4);
+  {
+    std::vector<std::jthread> threads;
+    for (auto& mine : ids) {
+      threads.emplace_back([&prompts, &texts, &mine] {
+        for (int round = 0; round < 20; ++round) {
+          for (const std::string& text : texts) mine.push_back(prompts.encode({{1, 2, 2}}, text));
+        }
+      });
+    }
+  }
+  for (const auto& mine : ids) {
+    for (size_t i = 0; i < mine.size(); ++i)
+      EXPECT_EQ(mine[i], prompts.encode({{1, 2, 2}}, texts[i % texts.size()]));
   }
 }
 

@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "checkpoint/model_dir.h"
 #include "data/windows.h"
+#include "estep/sample_lengths.h"
 #include "estep/truth_segments.h"
 #include "pack/packer.h"
 #include "pack/stream_packing.h"
@@ -143,6 +144,28 @@ TEST(TruthSegments, EncodedLenIsThatOfTheSegmentItBuilds) {
       }
     }
   }
+}
+
+TEST(TruthSegments, ASamplesOwnUserTextIsPartOfItsPromptAndLength) {
+  const test::TempDir dir;
+  const std::string record = R"({"images": [")" +
+                             test::source_path("tests/golden/e2e/images/0.png") +
+                             R"("], "width": 64, "height": 64, "objects": [])";
+  Scenes scenes(golden_model(), ObjectOrdering::kSorted);
+  scenes.dataset = Dataset::load(
+      dir.write("own.jsonl", record + "}\n" + record + R"(, "prompt": "Find the red cats."})"), {});
+  const TruthSegments teacher = scenes.teacher();
+  const auto plain = teacher.segment_at(0, 0), own = teacher.segment_at(1, 0);
+  const std::vector<GridThw> grids{own->images.front().grid_thw};
+  const std::vector<TokenId> prompt = scenes.prompts.encode(grids, "Find the red cats.");
+  EXPECT_NE(prompt.size(), static_cast<size_t>(plain->prompt_len));
+  ASSERT_EQ(static_cast<size_t>(own->prompt_len), prompt.size());
+  EXPECT_TRUE(std::equal(prompt.begin(), prompt.end(), own->token_ids.begin()));
+  EXPECT_EQ(teacher.encoded_len(1, 0), own->encoded_len());
+  const auto lengths = measure_samples(scenes.dataset, scenes.prompts, scenes.vocab,
+                                       {.patches = scenes.patches}, [](int64_t) {});
+  EXPECT_EQ(lengths[1].total(), own->encoded_len());
+  EXPECT_EQ(lengths[0].total(), plain->encoded_len());
 }
 
 TEST(TruthSegments, TheOrderOfObjectsMovesATokenWhereGeometriesEndInDifferentMerges) {

@@ -1,6 +1,9 @@
 #include <gtest/gtest.h>
 
+#include "draw/encode.h"
+#include "support/paths.h"
 #include "vision/image_formats.h"
+#include "vision/upright.h"
 
 namespace rematch::vision {
 namespace {
@@ -40,6 +43,38 @@ TEST(ExifOrientation, IsUprightWhenAbsentOrDamaged) {
   const std::string whole = tiff(false, 0x0112, 3, 6);
   for (size_t size = 0; size < 18; ++size)
     EXPECT_EQ(exif_orientation(whole.substr(0, size)), 1) << size;
+}
+
+// A PNG of 3 x 2 pixels whose green channel counts them, row by row.
+std::string numbered_png(int orientation) {
+  Image image{.width_px = 3, .height_px = 2, .rgb = {}};
+  for (uint8_t i = 0; i < 6; ++i) image.rgb.insert(image.rgb.end(), {0, i, 0});
+  std::string png = encode_png(image);
+  const std::string exif = tiff(true, 0x0112, 3, orientation);
+  const std::string size(1, static_cast<char>(exif.size()));
+  constexpr size_t kAfterHeader = 33;  // signature and IHDR
+  return png.insert(kAfterHeader,
+                    std::string(3, '\0') + size + "eXIf" + exif + std::string(4, '\0'));
+}
+
+TEST(LoadUpright, TurnsThePictureAsViewersDo) {
+  const test::TempDir directory;
+  // Pillow's ImageOps.exif_transpose of the same picture
+  const std::vector<std::vector<int>> expected = {
+      {0, 1, 2, 3, 4, 5}, {2, 1, 0, 5, 4, 3}, {5, 4, 3, 2, 1, 0}, {3, 4, 5, 0, 1, 2},
+      {0, 3, 1, 4, 2, 5}, {3, 0, 4, 1, 5, 2}, {5, 2, 4, 1, 3, 0}, {2, 5, 1, 4, 0, 3}};
+  for (int orientation = 1; orientation <= 8; ++orientation) {
+    const std::string path = directory.write("a.png", numbered_png(orientation));
+    const Image image = load_upright(path);
+    std::vector<int> green;
+    for (size_t i = 1; i < image.rgb.size(); i += 3) green.push_back(image.rgb[i]);
+    EXPECT_EQ(green, expected[static_cast<size_t>(orientation - 1)]) << orientation;
+    const StoredImage stored = read_stored_image(path);
+    EXPECT_EQ(stored.orientation, orientation);
+    EXPECT_EQ(stored.size.width_px, 3);
+    EXPECT_EQ(stored.upright_size().width_px, image.width_px);
+    EXPECT_EQ(stored.upright_size().height_px, image.height_px);
+  }
 }
 
 }  // namespace rematch::vision

@@ -1,0 +1,21 @@
+#pragma once
+#include <filesystem>
+#include <string>
+
+namespace rematch {
+
+/// Writes paths of files relative to one directory, so that both can move together.
+class PathFrom {
+ public:
+  /// @param directory  may be missing yet, or be a symbolic link
+  explicit PathFrom(const std::string& directory);
+
+  /// `path` as a reader finds it from the directory: without resolving links of its own where that
+  /// leads to the same file, else with all links resolved.
+  std::string operator()(const std::string& path) const;
+
+ private:
+  std::filesystem::path written_, resolved_;  // the directory, as given and without links
+};
+
+}  // namespace rematch

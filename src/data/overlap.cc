@@ -1,0 +1,94 @@
+#include "data/overlap.h"
+
+#include <fmt/core.h>
+#include <sys/stat.h>
+
+#include <set>
+#include <utility>
+
+#include "base/terminal_text.h"
+#include "base/text.h"
+
+namespace rematch {
+namespace {
+
+constexpr size_t kMaxShown = 3;
+constexpr int64_t kFewObjects = 50;  // too few to tell free text from classes
+
+/// A file by its place on the disk, whatever its name.
+using FileId = std::pair<dev_t, ino_t>;
+
+/// @return false for a file that is not there
+bool file_id(const std::string& path, FileId& id) {
+  struct stat info{};
+  if (::stat(path.c_str(), &info) != 0) return false;
+  id = {info.st_dev, info.st_ino};
+  return true;
+}
+
+std::string shown(const std::vector<std::string>& names) {
+  std::string text;
+  for (size_t i = 0; i < names.size() && i < kMaxShown; ++i)
+    text += (i > 0 ? ", " : "") + printable(names[i]);
+  return text + (names.size() > kMaxShown ? ", …" : "");
+}
+
+/// Images of val that train has, in val's order; `num_images` counts all of val's.
+std::vector<std::string> shared_images(const Dataset& train, const Dataset& val,
+                                       int64_t& num_images) {
+  std::set<FileId> trained;
+  std::vector<std::string> shared;
+  FileId id;
+  for (const Sample& sample : train.samples()) {
+    for (const std::string& path : sample.image_paths) {
+      if (file_id(path, id)) trained.insert(id);
+    }
+  }
+  for (const Sample& sample : val.samples()) {
+    for (const std::string& path : sample.image_paths) {
+      ++num_images;
+      if (file_id(path, id) && trained.contains(id)) shared.push_back(path);
+    }
+  }
+  return shared;
+}
+
+}  // namespace
+
+std::vector<std::string> overlap_warnings(const Dataset& train, const Dataset& val) {
+  std::vector<std::string> warnings;
+  int64_t num_images = 0;
+  if (const auto shared = shared_images(train, val, num_images); !shared.empty()) {
+    warnings.push_back(fmt::format(
+        "{} of {} of {} {} also in {} ({}): scores on images that are trained on say nothing about "
+        "new ones",
+        shared.size(), counted(num_images, "image"), val.path(), shared.size() == 1 ? "is" : "are",
+        train.path(), shown(shared)));
+  }
+  std::set<std::string> trained;
+  int64_t num_objects = 0;
+  for (const Sample& sample : train.samples()) {
+    num_objects += static_cast<int64_t>(sample.objects.size());
+    for (const SceneObject& object : sample.objects) trained.insert(normalize_label(object.desc));
+  }
+  const bool is_free_text =
+      num_objects >= kFewObjects && 2 * static_cast<int64_t>(trained.size()) > num_objects;
+  if (is_free_text) return warnings;
+  std::set<std::string> classes;
+  std::vector<std::string> unknown;
+  for (const Sample& sample : val.samples()) {
+    for (const SceneObject& object : sample.objects) {
+      const std::string label = normalize_label(object.desc);
+      if (classes.insert(label).second && !trained.contains(label)) unknown.push_back(object.desc);
+    }
+  }
+  if (!unknown.empty()) {
+    warnings.push_back(
+        fmt::format("{} of {} of {} never {} in {}: {}", unknown.size(),
+                    counted(static_cast<int64_t>(classes.size()), "class", "classes"), val.path(),
+                    unknown.size() == 1 ? "occurs" : "occur", train.path(), shown(unknown)));
+  }
+  return warnings;
+}
+
+}  // namespace rematch

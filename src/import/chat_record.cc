@@ -1,0 +1,133 @@
+#include "import/chat_record.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "base/text.h"
+
+namespace rematch {
+namespace {
+
+constexpr std::string_view kImageMarks[] = {"<|vision_start|><|image_pad|><|vision_end|>",
+                                            "<image>"};
+
+/// The keys of one of the two ways to write a message.
+struct Dialect {
+  const char *list, *role, *content;
+};
+constexpr Dialect kDialects[] = {{"messages", "role", "content"},
+                                 {"conversations", "from", "value"}};
+
+void replace_all(std::string& text, std::string_view from, std::string_view to) {
+  for (size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size()))
+    text.replace(at, from.size(), to);
+}
+
+ChatTurn::Role read_role(JsonFields& message, const char* key) {
+  const std::string role = message.text(key);
+  if (role == "system") return ChatTurn::Role::kSystem;
+  if (role == "user" || role == "human") return ChatTurn::Role::kUser;
+  if (role == "assistant" || role == "gpt") return ChatTurn::Role::kAssistant;
+  message.fail(key, fmt::format("expected user, human, assistant, gpt or system, found {}",
+                                python_json_string(role)));
+}
+
+/// The path of an image. @param fields, key  where it is written, for the error
+std::string image_path(JsonFields& fields, const std::string& key, std::string path) {
+  constexpr std::string_view kFile = "file://";
+  if (path.starts_with(kFile)) path.erase(0, kFile.size());
+  for (const char* scheme : {"http://", "https://", "data:"}) {
+    if (path.starts_with(scheme))
+      fields.fail(key, fmt::format("expected a file, found {}", shown_json(path)));
+  }
+  if (path.empty() || path.find('\0') != std::string::npos)
+    fields.fail(key, fmt::format("expected the path of an image, found {}", shown_json(path)));
+  return path;
+}
+
+/// Adds the image unless the record names it in two ways.
+void add_image(std::string path, std::vector<std::string>& images) {
+  if (std::find(images.begin(), images.end(), path) == images.end())
+    images.push_back(std::move(path));
+}
+
+/// "path", {"path": …}, {"url": …} or a list of these.
+void add_images(const Json& value, JsonFields& fields, const std::string& key,
+                std::vector<std::string>& images) {
+  if (value.is_array()) {
+    for (const Json& item : value) add_images(item, fields, key, images);
+  } else if (value.is_string()) {
+    add_image(image_path(fields, key, value.get<std::string>()), images);
+  } else {
+    const auto member = [&](const char* name) { return value.is_object() && value.contains(name); };
+    const char* name = member("path") ? "path" : member("url") ? "url" : nullptr;
+    if (name == nullptr || !value[name].is_string())
+      fields.fail(key, fmt::format("expected the path of an image, found {}", shown_json(value)));
+    add_image(image_path(fields, key, value[name].get<std::string>()), images);
+  }
+}
+
+/// A string, or a list of parts {"type": "text" | "image" | "image_url", …}.
+std::string read_content(JsonFields& message, const std::string& key, const JsonOrigin& origin,
+                         std::vector<std::string>& images) {
+  const Json& content = message.at(key);
+  if (content.is_string()) return content.get<std::string>();
+  if (!content.is_array())
+    message.fail(key,
+                 fmt::format("expected a text or a list of parts, found {}", shown_json(content)));
+  std::string text;
+  for (size_t i = 0; i < content.size(); ++i) {
+    JsonFields part(content[i], origin, fmt::format("{}[{}]", message.place_of(key), i));
+    if (part.has("text")) {
+      text += part.text("text");
+      continue;
+    }
+    bool has_image = false;
+    for (const char* name : {"image", "image_url", "path", "url"}) {
+      const Json* value = has_image ? nullptr : part.find(name);
+      if (value == nullptr) continue;
+      add_images(*value, part, name, images);
+      has_image = true;
+    }
+    // The part may stand for an image that the record lists.
+    if (!has_image && part.text_or("type", "") != "image")
+      part.fail("type",
+                fmt::format("expected a text or an image, found {}", shown_json(content[i])));
+  }
+  return text;
+}
+
+}  // namespace
+
+bool is_chat(const Json& record) {
+  return record.is_object() && (record.contains("messages") || record.contains("conversations"));
+}
+
+std::string without_image_marks(std::string text) {
+  for (const std::string_view mark : kImageMarks) replace_all(text, mark, "");
+  return python_strip(text);
+}
+
+ChatRecord read_chat(const Json& record, const JsonOrigin& origin) {
+  JsonFields fields(record, origin);
+  const bool has_messages = fields.has("messages");
+  const Dialect& dialect = kDialects[has_messages ? 0 : 1];
+  ChatRecord chat;
+  for (const char* key : {"images", "image"}) {
+    const Json* value = fields.find(key);
+    if (value != nullptr && !value->is_null()) add_images(*value, fields, key, chat.images);
+  }
+  const Json& list = fields.list(dialect.list);
+  for (size_t i = 0; i < list.size(); ++i) {
+    JsonFields message(list[i], origin, fmt::format("{}[{}]", dialect.list, i));
+    ChatTurn turn{.role = read_role(message, dialect.role),
+                  .text = read_content(message, dialect.content, origin, chat.images)};
+    if (turn.role == ChatTurn::Role::kUser) turn.text = without_image_marks(std::move(turn.text));
+    chat.turns.push_back(std::move(turn));
+  }
+  return chat;
+}
+
+}  // namespace rematch

@@ -1,0 +1,61 @@
+#include "records/record_file.h"
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "base/file.h"
+#include "base/keep_source.h"
+#include "base/text.h"
+
+namespace rematch {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Directory of a file that may not exist yet, links resolved.
+fs::path directory_of(const std::string& path) {
+  return fs::weakly_canonical(fs::absolute(path).parent_path());
+}
+
+}  // namespace
+
+RecordFile::RecordFile(const std::string& path)
+    : path_(path),
+      lines_(split(read_file(path), '\n')),
+      samples_(Dataset::load(path, {.require_single_image = false, .check_image_files = false})
+                   .samples()) {}
+
+std::string_view RecordFile::line(const Sample& sample) const {
+  std::string_view line = lines_[static_cast<size_t>(sample.sample_id)];
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+  if (line.starts_with(kByteOrderMark)) line.remove_prefix(kByteOrderMark.size());
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  return line;
+}
+
+Json RecordFile::record_for(const Sample& sample, const std::string& out) const {
+  Json record = parse_json(line(sample), sample.where);
+  Json images = Json::array();
+  for (const std::string& image : sample.image_paths) images.push_back(image_name_in(out, image));
+  record["images"] = std::move(images);
+  return record;
+}
+
+std::string RecordFile::line_for(const Sample& sample, const std::string& out) const {
+  if (directory_of(out) == directory_of(path_)) return std::string(line(sample));
+  return python_json(record_for(sample, out));
+}
+
+void RecordFile::keep(const std::string& out) const {
+  keep_source(path_, out);
+  for (const Sample& sample : samples_) {
+    for (const std::string& image : sample.image_paths) keep_source(image, out);
+  }
+}
+
+std::string image_name_in(const std::string& out, const std::string& image) {
+  const fs::path file = directory_of(image) / fs::path(image).filename();
+  return file.lexically_proximate(directory_of(out)).string();
+}
+
+}  // namespace rematch

@@ -1,0 +1,178 @@
+#include "records/split.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <map>
+#include <numeric>
+#include <set>
+#include <unordered_map>
+
+#include "base/content_key.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/random.h"
+#include "base/terminal_text.h"
+#include "records/record_file.h"
+
+namespace rematch {
+namespace {
+
+namespace fs = std::filesystem;
+
+using Hashes = std::vector<std::vector<std::string>>;
+
+// Separates this random stream from others with the same seed.
+constexpr uint64_t kSplitStream = 0x73706C6974ULL;
+
+/// Records that share images, directly or through others.
+class Groups {
+ public:
+  explicit Groups(const Hashes& hashes) : parents_(hashes.size()) {
+    std::iota(parents_.begin(), parents_.end(), size_t{0});
+    std::unordered_map<std::string, size_t> first;
+    for (size_t i = 0; i < hashes.size(); ++i) {
+      for (const std::string& hash : hashes[i]) join(i, first.try_emplace(hash, i).first->second);
+    }
+  }
+
+  /// A record that stands for the group of record i.
+  size_t root(size_t i) {
+    while (parents_[i] != i) i = parents_[i] = parents_[parents_[i]];
+    return i;
+  }
+
+ private:
+  void join(size_t a, size_t b) { parents_[root(a)] = root(b); }
+
+  std::vector<size_t> parents_;
+};
+
+struct Group {
+  uint64_t rank = 0;
+  std::string smallest;  ///< of its image hashes
+  std::vector<size_t> records;
+};
+
+/// In the order of drawing.
+std::vector<Group> drawn_groups(const Hashes& hashes, uint64_t seed) {
+  Groups groups(hashes);
+  std::map<size_t, Group> by_root;
+  for (size_t i = 0; i < hashes.size(); ++i) {
+    Group& group = by_root[groups.root(i)];
+    group.records.push_back(i);
+    const std::string& hash = *std::min_element(hashes[i].begin(), hashes[i].end());
+    if (group.smallest.empty() || hash < group.smallest) group.smallest = hash;
+  }
+  std::vector<Group> drawn;
+  for (auto& [root, group] : by_root) {
+    group.rank = random_key({kSplitStream, seed, std::stoull(group.smallest, nullptr, 16)});
+    drawn.push_back(std::move(group));
+  }
+  std::sort(drawn.begin(), drawn.end(), [](const Group& a, const Group& b) {
+    return std::pair(a.rank, a.smallest) < std::pair(b.rank, b.smallest);
+  });
+  return drawn;
+}
+
+/// Hash of each image, read once.
+class ImageHashes {
+ public:
+  const std::string& of(const std::string& path, const std::string& where) {
+    const auto [known, is_new] = hashes_.try_emplace(path);
+    if (is_new) {
+      try {
+        known->second = content_hash_of(MappedFile(path).bytes());
+      } catch (const UserError& error) {
+        std::vector<Problem> problems = error.problems();
+        for (Problem& problem : problems) problem.where += fmt::format(" ({})", where);
+        throw UserError(error.kind(), std::move(problems));
+      }
+    }
+    return known->second;
+  }
+
+ private:
+  std::unordered_map<std::string, std::string> hashes_;
+};
+
+void check_share(double share) {
+  if (share > 0 && share < 1) return;
+  throw UserError(ErrorKind::kConfig, {.error = "the share of validation records is not usable",
+                                       .where = "--val",
+                                       .what = fmt::format("{}", share),
+                                       .fix = "give a number between 0 and 1, such as 0.1"});
+}
+
+std::string part_path(const std::string& path, const std::string& out_dir, const char* name) {
+  const fs::path file(path);
+  const fs::path directory = out_dir.empty() ? file.parent_path() : fs::path(out_dir);
+  return (directory / fmt::format("{}-{}.jsonl", file.stem().string(), name)).string();
+}
+
+}  // namespace
+
+std::vector<bool> choose_val(const Hashes& image_hashes, const SplitOptions& options,
+                             const std::string& where) {
+  const std::vector<Group> groups = drawn_groups(image_hashes, options.seed);
+  if (groups.size() < 2) {
+    throw UserError(ErrorKind::kData,
+                    {.error = "the file cannot be divided",
+                     .where = where,
+                     .what = fmt::format("{}, all of one image or of images that they share",
+                                         counted(std::ssize(image_hashes), "record")),
+                     .fix = "use records of different images"});
+  }
+  const auto num_records = static_cast<double>(image_hashes.size());
+  const auto wanted =
+      std::max<size_t>(1, static_cast<size_t>(std::llround(options.val_share * num_records)));
+  std::vector<bool> is_val(image_hashes.size());
+  size_t num_val = 0, num_groups = 0;
+  for (const Group& group : groups) {
+    if (num_val + group.records.size() > wanted || num_groups + 1 == groups.size()) continue;
+    for (const size_t i : group.records) is_val[i] = true;
+    num_val += group.records.size();
+    ++num_groups;
+  }
+  if (num_val > 0) return is_val;
+  // Every group is larger than the share: the smallest, of these the first drawn.
+  const auto smallest = std::min_element(
+      groups.begin(), groups.end(),
+      [](const Group& a, const Group& b) { return a.records.size() < b.records.size(); });
+  for (const size_t i : smallest->records) is_val[i] = true;
+  return is_val;
+}
+
+SplitFiles write_split(const std::string& path, const SplitOptions& options) {
+  check_share(options.val_share);
+  SplitFiles files{.train = {.path = part_path(path, options.out_dir, "train")},
+                   .val = {.path = part_path(path, options.out_dir, "val")}};
+  const RecordFile file(path);
+  for (const SplitPart* part : {&files.train, &files.val}) file.keep(part->path);
+  ImageHashes hashes;
+  Hashes of_records;
+  for (const Sample& sample : file.samples()) {
+    std::vector<std::string>& images = of_records.emplace_back();
+    for (const std::string& image : sample.image_paths)
+      images.push_back(hashes.of(image, sample.where));
+  }
+  const std::vector<bool> is_val = choose_val(of_records, options, path);
+  std::string lines[2];
+  std::set<std::string> images[2];
+  for (size_t i = 0; i < is_val.size(); ++i) {
+    SplitPart& part = is_val[i] ? files.val : files.train;
+    lines[is_val[i]] += file.line_for(file.samples()[i], part.path) + "\n";
+    images[is_val[i]].insert(of_records[i].begin(), of_records[i].end());
+    ++part.num_records;
+  }
+  files.train.num_images = std::ssize(images[0]);
+  files.val.num_images = std::ssize(images[1]);
+  if (!options.out_dir.empty()) make_directories(options.out_dir);
+  write_file_atomic(files.train.path, lines[0]);
+  write_file_atomic(files.val.path, lines[1]);
+  return files;
+}
+
+}  // namespace rematch

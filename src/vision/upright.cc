@@ -1,0 +1,58 @@
+#include "vision/upright.h"
+
+#include <algorithm>
+
+#include "base/file.h"
+#include "vision/image_formats.h"
+
+namespace rematch {
+namespace {
+
+bool swaps_sides(int orientation) { return orientation >= 5; }
+
+/// @param orientation  EXIF's, 2..8: which edges of the picture the first row and column are
+Image turn(const Image& stored, int orientation) {
+  const bool swaps = swaps_sides(orientation);
+  Image upright{.width_px = swaps ? stored.height_px : stored.width_px,
+                .height_px = swaps ? stored.width_px : stored.height_px,
+                .rgb = {}};
+  upright.rgb.resize(stored.rgb.size());
+  const bool from_right = orientation == 2 || orientation == 3 || orientation >= 7;
+  const bool from_bottom =
+      orientation == 3 || orientation == 4 || orientation == 6 || orientation == 7;
+  uint8_t* out = upright.rgb.data();
+  for (int y = 0; y < upright.height_px; ++y) {
+    for (int x = 0; x < upright.width_px; ++x) {
+      const int column = swaps ? y : x, row = swaps ? x : y;
+      const auto from_column =
+          static_cast<size_t>(from_right ? stored.width_px - 1 - column : column);
+      const auto from_row = static_cast<size_t>(from_bottom ? stored.height_px - 1 - row : row);
+      const size_t pixel = from_row * static_cast<size_t>(stored.width_px) + from_column;
+      out = std::copy_n(stored.rgb.data() + pixel * kNumChannels, kNumChannels, out);
+    }
+  }
+  return upright;
+}
+
+}  // namespace
+
+ImageSize StoredImage::upright_size() const {
+  if (!swaps_sides(orientation)) return size;
+  return {.width_px = size.height_px, .height_px = size.width_px};
+}
+
+StoredImage read_stored_image(const std::string& path) {
+  const MappedFile file(path);
+  const vision::ImageHeader header = vision::read_image_header(file.bytes(), path);
+  return {.size = {.width_px = header.width_px, .height_px = header.height_px},
+          .orientation = header.orientation};
+}
+
+Image load_upright(const std::string& path) {
+  const std::string bytes = read_file(path);  // not mapped, as in load_image
+  const vision::ImageHeader header = vision::read_image_header(bytes, path);
+  const Image stored = vision::decode_stored(bytes, header, path);
+  return header.orientation == 1 ? stored : turn(stored, header.orientation);
+}
+
+}  // namespace rematch

@@ -1,0 +1,88 @@
+// Photos that cameras store rotated, and whose annotations are of the picture as viewers turn it.
+#include <filesystem>
+
+#include "base/file.h"
+#include "import/import_dir.h"
+#include "vision/upright.h"
+
+namespace rematch {
+namespace {
+
+// A JPEG of 100 x 200 stored pixels, its upper half red, that viewers turn.
+std::string phone_photo(int orientation) {
+  Canvas canvas(100, 200, kWhite);
+  Image image = canvas.image();
+  for (size_t i = 0; i < image.rgb.size() / 2; ++i) image.rgb[i] = i % 3 == 0 ? 255 : 0;
+  std::string jpeg = encode_jpeg(image, 95);
+  const std::string tiff = std::string("MM\0\x2A\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0", 19) +
+                           static_cast<char>(orientation) + std::string(6, '\0');
+  const std::string exif = std::string("Exif\0\0", 6) + tiff;
+  return jpeg.insert(2, std::string("\xFF\xE1\0", 3) + static_cast<char>(exif.size() + 2) + exif);
+}
+
+class UprightDir : public test::ImportDir {
+ protected:
+  WrittenSet convert(int width, int height, bool upright, int orientation = 6) {
+    write("photos/a.jpg", phone_photo(orientation));
+    const ForeignImage image{
+        .path = path("photos/a.jpg"),
+        .width_px = width,
+        .height_px = height,
+        .objects = {{.desc = "cat", .x0 = 20, .y0 = 10, .x1 = 120, .y1 = 60, .ring = {}}}};
+    return write_records({.splits = {{"train", {image}}}, .notes = {}, .sources = {}}, out(),
+                         {.upright = upright});
+  }
+};
+
+}  // namespace
+
+TEST_F(UprightDir, WithoutTheOptionTheErrorNamesExifAndTheOption) {
+  const Problem problem = test::problem_of([&] { convert(200, 100, false); });
+  EXPECT_NE(problem.what.find("EXIF orientation 6"), std::string::npos) << problem.what;
+  EXPECT_NE(problem.fix.find("--upright"), std::string::npos) << problem.fix;
+  EXPECT_FALSE(std::filesystem::exists(out()));
+}
+
+TEST_F(UprightDir, ACopyIsTurnedAndTheRecordNamesIt) {
+  const std::string before = phone_photo(6);
+  const WrittenSet result = convert(200, 100, true);
+  const Sample sample = written("train").samples()[0];
+  EXPECT_EQ(sample.width_px, 200);
+  EXPECT_EQ(sample.height_px, 100);
+  EXPECT_EQ(sample.objects[0].geometry.bins, (std::vector<int>{100, 100, 600, 600}));
+  EXPECT_EQ(sample.image_paths[0], out() + "/upright/train/a.jpg");
+  const Image turned = load_image(sample.image_paths[0]);
+  EXPECT_EQ(turned.width_px, 200);
+  EXPECT_GT(turned.rgb[1], 200);  // turned clockwise: red is at the right
+  EXPECT_LT(turned.rgb[static_cast<size_t>(199) * 3 + 1], 50);
+  EXPECT_EQ(read_file(path("photos/a.jpg")), before);
+  EXPECT_EQ(result.notes.at("turned copies of photos stored rotated (EXIF)"), 1);
+  convert(0, 0, true);  // shares, and sizes that are not annotated, are of the turned picture too
+  EXPECT_EQ(written("train").samples()[0].width_px, 200);
+}
+
+TEST_F(UprightDir, AnAnnotationOfTheStoredPixelsIsNotTurned) {
+  const Problem problem = test::problem_of([&] { convert(100, 200, true); });
+  EXPECT_NE(problem.what.find("exiftool"), std::string::npos) << problem.what;
+}
+
+TEST_F(UprightDir, ACopyNeverReplacesAnImageThatIsRead) {
+  write("out/upright/train/a.jpg", phone_photo(6));
+  const ForeignImage image{.path = out() + "/upright/train/a.jpg", .objects = {}};
+  const UserError error = test::catch_user_error([&] {
+    write_records({.splits = {{"train", {image}}}, .notes = {}, .sources = {}}, out(),
+                  {.upright = true});
+  });
+  EXPECT_EQ(error.kind(), ErrorKind::kConfig);
+  EXPECT_EQ(read_file(image.path), phone_photo(6));
+}
+
+TEST_F(UprightDir, CopiesOfEqualNamesGetTheirOwn) {
+  const ForeignImage one{.path = write("one/a.jpg", phone_photo(8)), .objects = {}},
+      two{.path = write("two/a.jpg", phone_photo(6)), .objects = {}};
+  write_records({.splits = {{"train", {one, two}}}, .notes = {}, .sources = {}}, out(),
+                {.upright = true});
+  EXPECT_EQ(written("train").samples()[1].image_paths[0], out() + "/upright/train/a_2.jpg");
+}
+
+}  // namespace rematch
