@@ -76,6 +76,9 @@ Command add_from(CLI::App& data) {
   app->add_option("--out", arguments->out_dir, "directory for SPLIT.jsonl")->required();
   app->add_option("--split", arguments->files.split,
                   "name of the split; default: from the file's name");
+  app->add_flag("--upright", arguments->files.upright,
+                "write turned copies of photos that are stored rotated (EXIF) and annotated as "
+                "viewers show them; default: leave them out");
   add_stock_options(*app, arguments->stock,
                     "a user's text that records do not repeat as their \"prompt\", because "
                     "custom.user_prompt says it");

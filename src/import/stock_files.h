@@ -19,7 +19,8 @@ struct StockImport {
 /// that asked for it. What cannot be read (a record, an answer, an entry) is left out, counted and
 /// named.
 /// @throws UserError (data) when nothing is left, or when most coordinates are not in the unit of
-/// `scale`; (environment) when a file cannot be read
+/// `scale`; (configuration) when two files are the same split; (environment) when a file cannot be
+/// read
 ForeignSet read_stock_files(const std::vector<std::string>& paths, const StockImport& options);
 
 }  // namespace rematch

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
+#include "base/path_from.h"
 #include "base/text.h"
 
 namespace rematch {
@@ -54,8 +55,8 @@ InputFiles RecordFile::inputs() const {
 }
 
 std::string image_name_in(const std::string& out, const std::string& image) {
-  const fs::path file = directory_of(image) / fs::path(image).filename();
-  return file.lexically_proximate(directory_of(out)).string();
+  const std::string directory = fs::path(out).parent_path().string();
+  return PathFrom(directory.empty() ? "." : directory)(image);
 }
 
 }  // namespace rematch

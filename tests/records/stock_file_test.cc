@@ -11,6 +11,7 @@
 #include "data/dataset.h"
 #include "draw/canvas.h"
 #include "draw/encode.h"
+#include "estep/answer/answer_format.h"
 #include "import/stock_files.h"
 #include "records/stock_export.h"
 #include "support/capture.h"
@@ -59,6 +60,25 @@ TEST_F(StockFileTest, WritesTheAnswerByteForByte) {
   EXPECT_EQ(conversation["images"], Json::array({"images/a.png"}));
   EXPECT_EQ(parse_json(read_file(there(write(""))), "stock")["messages"][1]["content"],
             "```json\n[]\n```");
+}
+
+TEST_F(StockFileTest, TheAnswerIsTheTextThatTheFormatsTeach) {
+  const std::string model = test::source_path("tests/golden/tokenizer");
+  const auto tokenizer = Tokenizer::load(model);
+  std::vector<SceneObject> objects;
+  std::vector<AnswerEntry> entries;
+  for (int bin = 0; bin < kNumBins - 1; bin += 7) {
+    objects.push_back({.desc = fmt::format("a \"{}\"", bin),
+                       .geometry = {.bins = {bin, 1, kNumBins - 1, bin + 1}}});
+    entries.push_back({.shown = objects.back(), .taught_bins = objects.back().geometry.bins});
+  }
+  const Prompt prompt{.resized_px = {196, 112}};
+  for (const auto& [row, sides] : {std::pair(relative_digits_format(), StockSides{}),
+                                   std::pair(pixel_digits_format(), StockSides{196, 112})}) {
+    const auto format = row.make(tokenizer, model);
+    EXPECT_EQ(stock_answer_text(objects, sides), format->teach(entries, prompt).text) << row.name;
+    EXPECT_EQ(stock_answer_text({}, sides), format->teach({}, prompt).text) << row.name;
+  }
 }
 
 TEST_F(StockFileTest, ARoundTripKeepsEveryByte) {
