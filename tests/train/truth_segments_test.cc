@@ -162,7 +162,7 @@ TEST(TruthSegments, ASamplesOwnUserTextIsPartOfItsPromptAndLength) {
   ASSERT_EQ(static_cast<size_t>(own->prompt_len), prompt.size());
   EXPECT_TRUE(std::equal(prompt.begin(), prompt.end(), own->token_ids.begin()));
   EXPECT_EQ(teacher.encoded_len(1, 0), own->encoded_len());
-  const auto lengths = measure_samples(scenes.dataset, scenes.prompts, scenes.vocab,
+  const auto lengths = measure_samples(scenes.dataset, scenes.prompts, *scenes.format,
                                        {.patches = scenes.patches}, [](int64_t) {});
   EXPECT_EQ(lengths[1].total(), own->encoded_len());
   EXPECT_EQ(lengths[0].total(), plain->encoded_len());
