@@ -28,6 +28,7 @@ std::vector<std::string> settings_for(const std::string& model_dir, const std::s
                                     "custom.trainer_variant=rollout_matching_sft",
                                     set_text("custom.train_jsonl", records),
                                     set_text("custom.val_jsonl", records),
+                                    "custom.extra.rollout_matching.rollout_backend=native",
                                     "training.output_dir=output",
                                     set_text("training.run_name", name_of(model_dir))};
   const std::string length = "custom.extra.rollout_matching.max_new_tokens=";
