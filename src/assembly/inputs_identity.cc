@@ -130,6 +130,7 @@ std::vector<std::pair<std::string, std::string>> model_files_identity(
 void meet_with_inputs(const Session& session, Group& group) {
   if (group.is_alone()) return;
   Pairs pairs = model_files_identity(session.settings.model.directory);
+  pairs.emplace_back("custom.answer_format", session.format_name);
   pairs.emplace_back("template.system", shown(session.prompts->system_prompt()));
   pairs.emplace_back("custom.user_prompt", shown(session.prompts->user_prompt()));
   pairs.emplace_back("custom.extra.rollout_matching.label_match",

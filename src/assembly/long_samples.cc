@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cmath>
 #include <thread>
 #include <vector>
 
@@ -24,13 +23,9 @@ bool orders_vary(const Settings& settings) {
   return follows_rollout || settings.data.object_ordering == ObjectOrdering::kRandom;
 }
 
-/// Rollouts lend coordinates of matched objects, which are near the true ones; noise hardly ever
-/// moves one by more than four times its deviation.
+/// Rollouts and noise may show any number in place of a true one.
 int coord_slack_bins(const Settings& settings) {
-  constexpr int kOfRollouts = 100;
-  const double noise = 4 * settings.data.coord_input_noise;
-  return std::max(settings.is_stage_2() ? kOfRollouts : 0,
-                  static_cast<int>(std::min<double>(std::ceil(noise), kNumBins)));
+  return settings.is_stage_2() || settings.data.coord_input_noise > 0 ? kNumBins : 0;
 }
 
 std::vector<SampleLength> measure(const Dataset& dataset, const Settings& settings,

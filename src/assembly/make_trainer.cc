@@ -104,8 +104,11 @@ void save_weights(const Session& session, const std::string& directory) {
   if (images.min_pixels || images.max_pixels)
     write_image_area(session.settings.model.directory, directory,
                      {session.patches.min_pixels, session.patches.max_pixels});
-  write_stored_prompt(directory, *session.prompts, session.settings.generation.max_new_tokens,
-                      session.format_name);
+  write_stored_prompt(directory, {.texts = {.system_prompt = session.prompts->system_prompt(),
+                                            .user_prompt = session.prompts->user_prompt()},
+                                  .max_new_tokens = session.settings.generation.max_new_tokens,
+                                  .answer_format = session.format_name,
+                                  .image_backend = session.patches.backend});
 }
 
 TrainerState initial_state(const Settings& settings, int64_t total_steps) {

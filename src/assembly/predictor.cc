@@ -15,6 +15,7 @@
 #include "checkpoint/image_area.h"
 #include "checkpoint/model_dir.h"
 #include "checkpoint/peft.h"
+#include "estep/answer/checkpoint_format.h"
 #include "estep/answer/object_score.h"
 #include "model/adapter.h"
 #include "resume/resume.h"
@@ -91,7 +92,11 @@ Settings settings_of(const PredictorOptions& options, const std::string& base_di
                     "trained with (--system, --user)",
                     prompt_dir, kStoredPromptFile));
   }
-  if (stored) settings.data.answer_format = stored->answer_format;
+  if (stored) {
+    check_stored_format(*stored, prompt_dir);
+    settings.data.answer_format = stored->answer_format;
+    settings.images.image_backend = stored->image_backend;
+  }
   if (!options.answer_format.empty()) settings.data.answer_format = options.answer_format;
   settings.prompt = stored ? stored->texts : PromptSettings{};
   if (options.texts.system_prompt) settings.prompt.system_prompt = options.texts.system_prompt;

@@ -16,9 +16,13 @@ namespace rematch {
 namespace {
 
 bool lies_in(const std::string& checkpoint, const std::string& run_dir) {
+  namespace fs = std::filesystem;
   std::error_code error;
-  const auto parent = std::filesystem::weakly_canonical(checkpoint, error).parent_path();
-  return !error && std::filesystem::equivalent(parent, run_dir, error);
+  // Where it is named, which may be a link to another disk, and where it lies.
+  const fs::path named = fs::absolute(fs::path(checkpoint) / "").parent_path().parent_path();
+  if (fs::equivalent(named, run_dir, error)) return true;
+  const fs::path parent = fs::weakly_canonical(checkpoint, error).parent_path();
+  return !error && fs::equivalent(parent, run_dir, error);
 }
 
 }  // namespace

@@ -10,6 +10,27 @@
 #include "ranks/meeting.h"
 
 namespace rematch {
+namespace {
+
+/// Settings of one host: paths, whose contents are compared, and what no other rank waits for. All
+/// others decide which collectives a rank enters, or over which samples.
+bool may_differ_between_ranks(const std::string& key) {
+  static const std::set<std::string> kOfAHost = {"model.model",
+                                                 "custom.train_jsonl",
+                                                 "custom.val_jsonl",
+                                                 "custom.extra.rollout_matching.label_match",
+                                                 "data.dataloader_num_workers",
+                                                 "data.dataloader_prefetch_factor",
+                                                 "training.output_dir",
+                                                 "training.logging_dir",
+                                                 "training.run_name",
+                                                 "training.add_version",
+                                                 "training.report_to",
+                                                 "training.resume_from_checkpoint"};
+  return kOfAHost.contains(key);
+}
+
+}  // namespace
 
 FingerprintInput fingerprint_input(const Settings& settings, int world_size) {
   const BatchSettings& batches = settings.batches;
@@ -50,8 +71,11 @@ Fingerprint run_fingerprint(const ConfigResult& config, const Session& session,
       if (trained.count(parameter.name) == 0) input.base_parameters.push_back(parameter);
     }
   }
-  for (const EffectiveValue& value : config.effective)
-    input.settings.emplace_back(value.key, value.value);
+  input.answer_format = session.format_name;
+  for (const EffectiveValue& value : config.effective) {
+    // Resolved above: null and its default are the same.
+    if (value.key != "custom.answer_format") input.settings.emplace_back(value.key, value.value);
+  }
   return make_fingerprint(input);
 }
 
@@ -65,7 +89,7 @@ Fingerprint agreed_fingerprint(const ConfigResult& config, const Session& sessio
 void meet_with_configuration(const ConfigResult& config, Group& group) {
   std::vector<std::pair<std::string, std::string>> identity;
   for (const EffectiveValue& value : config.effective) {
-    if (affects_training(value.key)) identity.emplace_back(value.key, value.value);
+    if (!may_differ_between_ranks(value.key)) identity.emplace_back(value.key, value.value);
   }
   meet(group, identity);
 }

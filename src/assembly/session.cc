@@ -102,7 +102,8 @@ RolloutScorer::Options Session::scorer_options() const {
 }
 
 std::unique_ptr<StreamPacking> Session::make_stream_packing() const {
-  const std::shared_ptr<const TruthSegments> source = truth_segments(*train_data);
+  const std::shared_ptr<const TruthSegments> source =
+      truth_segments(*train_data, /*row_tokens=*/0, input_noise());
   const StreamSamples samples{
       .num_samples = train_data->size(),
       .encoded_len = [source](int64_t sample_idx,
@@ -122,6 +123,10 @@ TargetSettings Session::target_settings() const {
   TargetSettings target = settings.target;
   if (!settings.data.answer_format && format->coords() == nullptr) target.policy = "rewrite";
   return target;
+}
+
+InputNoise Session::input_noise() const {
+  return {.sigma_bins = settings.data.coord_input_noise, .seed = settings.seed};
 }
 
 int Session::max_length() const {

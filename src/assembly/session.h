@@ -49,6 +49,8 @@ class Session {
   /// How targets are made. Where the checkpoint's own format, which the configuration does not
   /// name, writes digits, that is `rewrite`.
   TargetSettings target_settings() const;
+  /// The noise on coordinates that training on the truth shows.
+  InputNoise input_noise() const;
   /// Cap of a segment in tokens; 0 = none.
   int max_length() const;
   /// The model as the M-step sees it. @param kept  features of rows that may recur; null = computed

@@ -17,7 +17,7 @@ std::optional<std::pair<uint64_t, uint64_t>> regular_file(const std::string& pat
   return std::pair<uint64_t, uint64_t>(info.st_dev, info.st_ino);
 }
 
-const std::string& checked(const std::string& path, const InputFiles& inputs) {
+std::string checked(std::string path, const InputFiles& inputs) {
   inputs.refuse(path);
   return path;
 }

@@ -220,6 +220,11 @@ int run_predict(PredictArguments& arguments) {
                         .total = static_cast<int64_t>(images.size())});
   }
   terminal->finish_progress();
+  const bool lacks_scores = std::any_of(all.begin(), all.end(), [](const Prediction& one) {
+    return !one.objects.empty() && one.scores.empty();
+  });
+  if (arguments.min_score > 0 && lacks_scores)
+    terminal->warn("--min-score left nothing out: this backend gives no probabilities");
   if (arguments.format == "coco") write(coco_document(all));
   if (file) file->commit();
   const auto num_answered =

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "estep/answer/answer_format.h"
 #include "text/stored_prompt.h"
 
 namespace rematch {
@@ -35,6 +36,7 @@ std::vector<std::string> settings_for(const std::string& model_dir, const std::s
   const std::optional<StoredPrompt> stored = read_stored_prompt(model_dir);
   settings.push_back(length + std::to_string(stored ? stored->max_new_tokens : 1024));
   if (!stored) return settings;
+  settings.push_back(std::string("template.image_backend=") + name_of(stored->image_backend));
   if (stored->texts.user_prompt)
     settings.push_back(set_text("custom.user_prompt", *stored->texts.user_prompt));
   if (stored->texts.system_prompt)
@@ -60,8 +62,14 @@ ConfigResult load_evaluation_config(const RunArguments& arguments) {
   } else if (!arguments.records.empty()) {
     overrides = {set_text("custom.val_jsonl", arguments.records)};
   }
-  if (!arguments.answer_format.empty())
+  if (!arguments.answer_format.empty()) {
     overrides.push_back("custom.answer_format=" + arguments.answer_format);
+    if (!answer_formats().find(arguments.answer_format).has_coord_tokens) {
+      // Keys of training with coord tokens, which nothing is trained with here.
+      overrides.push_back("custom.extra.rollout_matching.target_policy=rewrite");
+      overrides.push_back("custom.coord_soft_ce_w1.enabled=false");
+    }
+  }
   overrides.insert(overrides.end(), arguments.overrides.begin(), arguments.overrides.end());
   return load_config(is_model ? "" : arguments.config_path, overrides);
 }

@@ -74,7 +74,9 @@ std::vector<KeySpec> repeat_guard_keys() {
       guard("max_object_keys", &RepeatGuardSettings::max_object_keys)
           .null_by_default()
           .at_least(1)
-          .says("completed `object_` keys that end the rollout; null: no cap"),
+          .says("completed `object_` keys (`bbox_2d` in formats with digits) that end the rollout; "
+                "null: no "
+                "cap"),
   };
 }
 

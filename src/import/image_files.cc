@@ -120,7 +120,7 @@ std::map<std::string, std::vector<fs::path>> annotation_files(const fs::path& di
 fs::path image_of_annotation(const fs::path& annotation, const fs::path& directory,
                              const std::string& name) {
   // Tools on Windows write backslashes, some write the path of another machine.
-  const fs::path written = directory / name;
+  fs::path written = directory / name;
   const std::string last = name.substr(name.find_last_of("/\\") + 1);
   if (!name.empty() && fs::exists(written)) return written;
   if (!last.empty() && fs::exists(directory / last)) return directory / last;

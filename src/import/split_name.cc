@@ -35,9 +35,9 @@ std::string split_in_words(const std::string& name) {
 
 std::string split_of_name(const std::string& path) {
   const std::filesystem::path file(path);
-  const std::string stem = file.stem().string(), in_stem = split_in_words(stem);
+  std::string stem = file.stem().string(), in_stem = split_in_words(stem);
   if (!in_stem.empty()) return in_stem;
-  const std::string in_folder = split_in_words(file.parent_path().filename().string());
+  std::string in_folder = split_in_words(file.parent_path().filename().string());
   return in_folder.empty() ? stem : in_folder;
 }
 

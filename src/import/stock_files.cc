@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "import/chat_record.h"
 #include "vision/image.h"
+#include "vision/upright.h"
 
 namespace rematch {
 namespace {
@@ -93,8 +94,8 @@ class StockReader {
     }
     const std::string image = join_path(directory_, chat.images.front());
     const bool needs_size = options_.scale.unit != StockScale::Unit::kThousandths;
-    const StockSides sides =
-        stock_sides(options_.scale, needs_size ? read_image_size(image) : ImageSize{}, image);
+    const StockSides sides = stock_sides(
+        options_.scale, needs_size ? read_stored_image(image).upright_size() : ImageSize{}, image);
     std::string question;
     int num_answers = 0;
     for (const ChatTurn& turn : chat.turns) {

@@ -64,7 +64,7 @@ std::string prompt_of(const Json& record, const JsonOrigin& origin,
     ++set.notes["prompts of conversations with several questions, not kept"];
     return "";
   }
-  const std::string text = questions.empty() ? "" : with_names(questions.front(), refs);
+  std::string text = questions.empty() ? "" : with_names(questions.front(), refs);
   if (text.find("<bbox>") != std::string::npos) {
     ++set.notes["prompts with <bbox>, not kept"];
     return "";
@@ -72,7 +72,7 @@ std::string prompt_of(const Json& record, const JsonOrigin& origin,
   return text;
 }
 
-/// Boxes of pixels in all files, to see which unit they are in.
+/// Boxes of pixels in a file, to see which unit they are in.
 struct PixelCount {
   int64_t num_boxes = 0;
   double largest = 0;
@@ -158,17 +158,20 @@ std::optional<ForeignImage> read_line(const std::string& line, const JsonOrigin&
   return image;
 }
 
-/// @throws UserError (data) when nothing was read, or shares of the sides as pixels
-void check_set(const ForeignSet& set, const PixelCount& pixels, const std::string& path) {
-  if (pixels.num_boxes > 0 && pixels.largest <= 1) {
-    throw UserError(
-        ErrorKind::kData,
-        {.error = "the boxes are shares of the sides, not pixels",
-         .where = path,
-         .what = fmt::format("no coordinate of {} exceeds 1",
-                             counted(pixels.num_boxes, "box", "boxes")),
-         .fix = "write \"bbox_type\": \"norm1\" into the objects; nothing has been written"});
-  }
+/// @throws UserError (data) for a file whose pixels are shares of the sides
+void check_unit(const PixelCount& pixels, const std::string& path) {
+  if (pixels.num_boxes == 0 || pixels.largest > 1) return;
+  throw UserError(
+      ErrorKind::kData,
+      {.error = "the boxes are shares of the sides, not pixels",
+       .where = path,
+       .what =
+           fmt::format("no coordinate of {} exceeds 1", counted(pixels.num_boxes, "box", "boxes")),
+       .fix = "write \"bbox_type\": \"norm1\" into the objects; nothing has been written"});
+}
+
+/// @throws UserError (data) when nothing was read
+void check_set(const ForeignSet& set, const std::string& path) {
   const bool is_empty = std::all_of(set.splits.begin(), set.splits.end(),
                                     [](const auto& split) { return split.second.empty(); });
   if (!is_empty) return;
@@ -191,8 +194,8 @@ void check_set(const ForeignSet& set, const PixelCount& pixels, const std::strin
 
 ForeignSet read_swift_files(const std::vector<std::string>& paths, const ImportOptions& options) {
   ForeignSet set{.splits = {}, .notes = {}, .examples = {}, .sources = paths};
-  PixelCount pixels;
   for (const std::string& path : paths) {
+    PixelCount pixels;
     const std::string parent = std::filesystem::path(path).parent_path().string();
     const std::string directory = options.images_dir.empty() ? parent : options.images_dir;
     auto& images = set.splits[options.split.empty() ? split_of_name(path) : options.split];
@@ -208,8 +211,9 @@ ForeignSet read_swift_files(const std::vector<std::string>& paths, const ImportO
       std::optional<ForeignImage> image = read_line(line, origin, directory, set, pixels);
       if (image) images.push_back(*std::move(image));
     }
+    check_unit(pixels, path);
   }
-  check_set(set, pixels, paths.front());
+  check_set(set, paths.front());
   return set;
 }
 

@@ -39,6 +39,9 @@ std::vector<std::string> names_in(const fs::path& root, const fs::path& list) {
   int line_number = 0;
   for (const std::string& line : read_lines(list.string())) {
     ++line_number;
+    if (!is_valid_utf8(line))
+      refuse_voc(fmt::format("{}:{}", list.string(), line_number), "the line is not UTF-8",
+                 "save the list as UTF-8");
     const std::string name = python_strip(line);
     if (name.empty()) continue;
     if (!fs::exists(annotation_of(root, name)))
@@ -113,6 +116,8 @@ constexpr const char* kCorner =
 
 /// A corner of a box in pixels. Text that is not wholly a finite number is an error, never a zero.
 double corner_of(const pugi::xml_node& box, const char* key, const fs::path& path) {
+  if (!is_valid_utf8(box.child_value(key)))
+    refuse_voc(path.string(), fmt::format("<{}> is not UTF-8", key), kCorner);
   const std::string text = python_strip(box.child_value(key));
   std::istringstream stream(text);
   double value = 0;

@@ -41,9 +41,9 @@ std::map<int, std::string> names_of(const YAML::Node& names, const std::string& 
 /// Where an entry of the YAML is. As in Ultralytics, "../train/images" may lie next to the YAML:
 /// Roboflow's exports are written so.
 fs::path place_of(const fs::path& root, const std::string& entry) {
-  const fs::path path = fs::path(entry).is_absolute() ? fs::path(entry) : root / entry;
+  fs::path path = fs::path(entry).is_absolute() ? fs::path(entry) : root / entry;
   if (!fs::exists(path) && entry.starts_with("../")) {
-    if (const fs::path inside = root / entry.substr(3); fs::exists(inside)) return inside;
+    if (fs::path inside = root / entry.substr(3); fs::exists(inside)) return inside;
   }
   return path;
 }
@@ -118,7 +118,7 @@ size_t key_point_values(const YAML::Node& shape, const std::string& path) {
   const bool is_shape = numbers.size() == 2 && numbers[0] >= 1 && numbers[0] <= kMostKeyPoints &&
                         (numbers[1] == 2 || numbers[1] == 3);
   if (!is_shape) refuse_yolo(path, "\"kpt_shape\" is not [points, 2] or [points, 3]", "correct it");
-  return static_cast<size_t>(numbers[0] * numbers[1]);
+  return static_cast<size_t>(numbers[0]) * static_cast<size_t>(numbers[1]);
 }
 
 ForeignSet read_yaml(const YAML::Node& yaml, const std::string& yaml_path,

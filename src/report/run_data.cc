@@ -208,7 +208,7 @@ RunData read_run(const std::string& path) {
     return read_result(own_result, path);
   RunData run{.name = directory.filename().string(), .path = path};
   const auto find = [&](const char* name) -> std::optional<std::string> {
-    const std::string file = (place / name).string();
+    std::string file = (place / name).string();
     if (!fs::exists(file)) return std::nullopt;
     run.files.push_back(file);
     return file;

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "model/save.h"
+#include "settings/data.h"
 
 namespace rematch {
 namespace {
@@ -165,6 +166,8 @@ Fingerprint make_fingerprint(const FingerprintInput& input) {
       content_hash_of(read_file(join_path(input.model_dir, "tokenizer.json"))));
   fix("custom.train_jsonl (content)", input.dataset_hash);
   fix("training samples", input.num_samples);
+  if (!input.answer_format.empty() && input.answer_format != kDefaultAnswerFormat)
+    fix("custom.answer_format", input.answer_format);
   if (input.num_long_dropped > 0)
     fix("training samples dropped as too long", input.num_long_dropped);
   fix(kWorldSize, input.world_size);

@@ -35,6 +35,8 @@ struct FingerprintInput {
   int64_t num_samples = 0;   ///< after train_sample_limit
   /// samples dropped as longer than global_max_length; counts when there are any
   int64_t num_long_dropped = 0;
+  /// `custom.answer_format`, resolved; counts when it is not kDefaultAnswerFormat
+  std::string answer_format = {};
   int world_size = 1;
   int per_device_train_batch_size = 1;
   int gradient_accumulation_steps = 1;

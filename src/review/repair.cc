@@ -229,7 +229,7 @@ void drop_repeats(Json& record, const Sample& sample, Repairs& repairs) {
 
 Repairs write_repaired(const std::string& path, const std::string& out,
                        const std::vector<std::string>& added_tokens) {
-  const InputFiles inputs{path};
+  InputFiles inputs{path};
   inputs.refuse(out);
   const std::string parent = fs::path(path).parent_path().string();
   const fs::path target = fs::absolute(out).lexically_normal().parent_path();
@@ -244,6 +244,7 @@ Repairs write_repaired(const std::string& path, const std::string& out,
           read_record(python_json(record),
                       {.where = path, .directory = target.string(), .forbidden = &forbidden});
       drop_repeats(record, sample, repairs);
+      for (const std::string& image : sample.image_paths) inputs.add(image);
       lines += python_json(record) + "\n";
     } catch (const UserError& error) {
       ++repairs["left out: records, because " + error.problems().front().error];

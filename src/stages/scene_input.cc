@@ -3,6 +3,7 @@
 #include "estep/answer/checkpoint_format.h"
 
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
@@ -167,7 +168,7 @@ std::array<int, 2> read_resized_px(JsonFields& fields) {
   if (sides.size() == 2 && sides[0] > 0 && sides[1] > 0) return {sides[0], sides[1]};
   throw UserError(ErrorKind::kData, {.error = "the size of the resized image is invalid",
                                      .where = "input.resized_px",
-                                     .what = fmt::format("{} values", sides.size()),
+                                     .what = fmt::format("[{}]", fmt::join(sides, ", ")),
                                      .fix = "write [width, height] in pixels, both above 0"});
 }
 

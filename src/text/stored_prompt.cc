@@ -5,17 +5,16 @@
 
 #include "base/file.h"
 #include "base/json_fields.h"
-#include "text/prompt.h"
 
 namespace rematch {
 
-void write_stored_prompt(const std::string& directory, const PromptEncoder& prompts,
-                         int max_new_tokens, const std::string& answer_format) {
+void write_stored_prompt(const std::string& directory, const StoredPrompt& prompt) {
   Json json;
-  json["system"] = prompts.system_prompt();
-  json["user"] = prompts.user_prompt();
-  json["max_new_tokens"] = max_new_tokens;
-  json["answer_format"] = answer_format;
+  json["system"] = prompt.texts.system_prompt.value_or("");
+  json["user"] = prompt.texts.user_prompt.value_or("");
+  json["max_new_tokens"] = prompt.max_new_tokens;
+  json["answer_format"] = prompt.answer_format;
+  json["image_backend"] = name_of(prompt.image_backend);
   write_file_atomic(join_path(directory, kStoredPromptFile), python_json(json, 2) + "\n");
 }
 
@@ -34,6 +33,10 @@ std::optional<StoredPrompt> read_stored_prompt(const std::string& directory) {
   prompt.texts.user_prompt = fields.text("user");
   prompt.max_new_tokens = fields.integer_or("max_new_tokens", prompt.max_new_tokens, 1);
   prompt.answer_format = fields.text_or("answer_format", prompt.answer_format);
+  const std::string backend = fields.text_or("image_backend", name_of(prompt.image_backend));
+  const std::optional<ImageBackend> known = value_of<ImageBackend>(backend);
+  if (!known) throw_json_error(origin, "image_backend", "\"" + backend + "\"");
+  prompt.image_backend = *known;
   fields.finish();
   return prompt;
 }

@@ -7,21 +7,20 @@
 
 namespace rematch {
 
-class PromptEncoder;
-
 /// How a checkpoint was asked while it was trained; `rematch_prompt.json` beside its weights.
 struct StoredPrompt {
   PromptSettings texts;
   int max_new_tokens = 512;
   std::string answer_format = kDefaultAnswerFormat;  ///< absent in files of older versions
+  /// which image processor was followed; absent likewise
+  ImageBackend image_backend = ImageBackend::kTorchvision;
 };
 
 /// Name of the file in a checkpoint.
 inline constexpr const char* kStoredPromptFile = "rematch_prompt.json";
 
 /// Writes it into a checkpoint's directory. @throws UserError (environment)
-void write_stored_prompt(const std::string& directory, const PromptEncoder& prompts,
-                         int max_new_tokens, const std::string& answer_format);
+void write_stored_prompt(const std::string& directory, const StoredPrompt& prompt);
 
 /// Reads it; none when the directory has no such file. @throws UserError (data) when it is damaged
 std::optional<StoredPrompt> read_stored_prompt(const std::string& directory);

@@ -45,7 +45,8 @@ TEST(DigitRun, ResumesToTheBitInStageTwo) {
   const std::string lines =
       "tuner: {train_type: lora, lora_rank: 4}\n"
       "training: {save_strategy: steps, save_steps: 2, packing: true, "
-      "per_device_train_batch_size: 3, learning_rate: 1.0e-2, resume_from_checkpoint: latest, ";
+      "per_device_train_batch_size: 3, learning_rate: 1.0e-2, lr_scheduler_type: constant, "
+      "resume_from_checkpoint: latest, ";
   const std::string rollouts =
       kDigits +
       "extra: {rollout_matching: {max_new_tokens: 40, rollout_backend: native, rollout_buffer: "

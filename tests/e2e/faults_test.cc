@@ -166,8 +166,8 @@ TEST(Faults, SignalsOfSchedulersSave) {
         program, "$R train " + config + " & pid=$!; steps 2; kill -" + signal + " $pid; wait $pid");
     EXPECT_EQ(ended.exit_code, 130) << signal << ended.err;
     EXPECT_THAT(ended.err, HasSubstr("saved out/run/checkpoint-")) << signal;
-    EXPECT_THAT(ended.err, HasSubstr("continue with: rematch train run.yaml"));
-    EXPECT_THAT(ended.err, HasSubstr("--set training.resume_from_checkpoint=latest"));
+    EXPECT_THAT(ended.err, HasSubstr("continue with: rematch train "));
+    EXPECT_THAT(ended.err, HasSubstr("run.yaml --set training.resume_from_checkpoint=latest"));
   }
   const test::ProcessResult twice =
       script(program, "$R train " + config +

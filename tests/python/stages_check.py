@@ -30,16 +30,16 @@ def same(a, b):
     return a == b
 
 
-def called(name, given):
+def called(name, given, model, answer_format):
     """A stage tool's input as the call of the function."""
     if name == "parse":
-        return rematch.parse(given["response_token_ids"], model=TOKENIZER)
+        return rematch.parse(given["response_token_ids"], model=model, answer_format=answer_format)
     if name == "match":
         return rematch.match(given["predictions"], given["ground_truth"], **given.get("options", {}))
     if name == "pack":
         return rematch.pack(**given)
-    return rematch.segment(given["prompt_token_ids"], given["response_token_ids"], given["ground_truth"], model=TOKENIZER,
-                           options=given.get("options"))
+    return rematch.segment(given["prompt_token_ids"], given["response_token_ids"], given["ground_truth"], model=model,
+                           options=given.get("options"), answer_format=answer_format)
 
 
 class Numbers:
@@ -58,8 +58,10 @@ class StagesTest(unittest.TestCase):
         self.assertGreaterEqual(len(files), 5)
         for file in files:
             name = file.stem.replace("random_", "").split("_")[0]
+            answer_format = "qwen_json" if "qwen" in file.stem else None
+            model = str(TOKENIZER) + "_merged" if file.stem.endswith("_merged") else TOKENIZER
             for row in map(json.loads, file.read_text().splitlines()):
-                found = called(name, row["input"])
+                found = called(name, row["input"], model, answer_format)
                 for key, value in row["expect"].items():
                     self.assertTrue(same(value, found.get(key)), f"{file.stem} {row['id']} {key}: {value} expected, {found.get(key)} given")
 
@@ -118,11 +120,11 @@ class StagesTest(unittest.TestCase):
 
     def test_answer_from_several_threads_what_they_answer_from_one(self):
         rows = [json.loads(line) for line in (VECTORS / "parse.jsonl").read_text().splitlines()]
-        alone = [called("parse", row["input"]) for row in rows]
+        alone = [called("parse", row["input"], TOKENIZER, None) for row in rows]
         answers = [None] * 4
 
         def work(i):
-            answers[i] = [called("parse", row["input"]) for row in rows]
+            answers[i] = [called("parse", row["input"], TOKENIZER, None) for row in rows]
 
         threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
         for thread in threads:

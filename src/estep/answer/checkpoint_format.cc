@@ -1,18 +1,38 @@
 #include "estep/answer/checkpoint_format.h"
 
+#include <fmt/core.h>
+
+#include <algorithm>
 #include <filesystem>
 
+#include "base/error.h"
 #include "base/file.h"
+#include "base/text.h"
+#include "estep/answer/answer_format.h"
 #include "model/families/family.h"
 #include "settings/data.h"
 #include "text/stored_prompt.h"
 
 namespace rematch {
 
+void check_stored_format(const StoredPrompt& stored, const std::string& model_dir) {
+  const std::vector<std::string> known = answer_formats().names();
+  if (std::find(known.begin(), known.end(), stored.answer_format) != known.end()) return;
+  throw UserError(ErrorKind::kData,
+                  {.error = fmt::format("the answer format \"{}\" of this checkpoint is not known",
+                                        stored.answer_format),
+                   .where = join_path(model_dir, kStoredPromptFile),
+                   .what = fmt::format("answer_format is none of {}", join(known, ", ")),
+                   .fix = "use the version of Rematch that wrote the file, or correct it"});
+}
+
 std::string checkpoint_format(const std::optional<std::string>& given, const std::string& model_dir,
                               const Tokenizer& tokenizer) {
   if (given) return *given;
-  if (const auto stored = read_stored_prompt(model_dir)) return stored->answer_format;
+  if (const auto stored = read_stored_prompt(model_dir)) {
+    check_stored_format(*stored, model_dir);
+    return stored->answer_format;
+  }
   // One token is enough to tell; CoordVocab names the first that is missing. A directory with a
   // tokenizer alone has no family.
   if (tokenizer.token_id("<|coord_0|>") ||

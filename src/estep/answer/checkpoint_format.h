@@ -2,9 +2,13 @@
 #include <optional>
 #include <string>
 
+#include "text/stored_prompt.h"
 #include "text/tokenizer.h"
 
 namespace rematch {
+
+/// @throws UserError (data) when the answer format of a rematch_prompt.json is not known
+void check_stored_format(const StoredPrompt& stored, const std::string& model_dir);
 
 /// Name of the answer format in which a checkpoint is asked and read (BEHAVIOUR 19.9): the one
 /// given; else the one of its rematch_prompt.json; else `coord_tokens` when its tokenizer has them;

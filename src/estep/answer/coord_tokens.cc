@@ -76,7 +76,8 @@ std::vector<bool> tokens_in_descs(const EncodedAnswer& answer) {
 class CoordTokens : public AnswerFormat {
  public:
   CoordTokens(std::shared_ptr<const Tokenizer> tokenizer, const std::string& where)
-      : AnswerFormat(tokenizer, where), coords_(CoordVocab::from(*tokenizer, where)) {}
+      : AnswerFormat(std::move(tokenizer), where),
+        coords_(CoordVocab::from(AnswerFormat::tokenizer(), where)) {}
 
   const CoordVocab* coords() const override { return &coords_; }
 

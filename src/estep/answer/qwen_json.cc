@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdint>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -38,8 +39,12 @@ struct Scale {
 };
 
 // floor(bin · scale / 999 + 1/2) and back, exactly.
-int number_of_bin(int bin, int scale) { return (2 * bin * scale + kLastBin) / (2 * kLastBin); }
-int bin_of_number(int number, int scale) { return (2 * number * kLastBin + scale) / (2 * scale); }
+int number_of_bin(int64_t bin, int64_t scale) {
+  return static_cast<int>((2 * bin * scale + kLastBin) / (2 * kLastBin));
+}
+int bin_of_number(int64_t number, int64_t scale) {
+  return static_cast<int>((2 * number * kLastBin + scale) / (2 * scale));
+}
 
 // An integer in 0..max, written as `-?` digits.
 std::optional<int> read_number(const JsonNode& node, std::string_view bytes, int max) {
