@@ -81,7 +81,7 @@ def main():
         simple, hard = work.scenes("simple"), work.scenes("hard")
 
         before = work.f1("stock", simple)
-        stage1 = work.train("stock", simple, "stage1", 80, "--stage1")
+        stage1 = work.train("stock", simple, "stage1", 160, "--stage1")
         after = work.f1(stage1, simple)
         print(f"stage 1, eight scenes: F1 {before:.3f} -> {after:.3f}")
         assert after > 0.9, "a small checkpoint learns eight images in digits"
