@@ -32,10 +32,11 @@ std::string format_lines(const std::string& model_dir) {
   return fmt::format(
       "  # {}\n  answer_format: {}\n",
       has_coord_tokens
-          ? "The checkpoint has coord tokens: 4 tokens for a box in place of about 15 in digits."
-          : "The checkpoint's own answers. With `rematch add-coord-tokens` a box takes 4 tokens in "
-            "place of about\n  # 15, but a stock model must learn them first "
-            "(docs/answer_formats.md).",
+          ? "The checkpoint has coord tokens: the four numbers of a box are 4 tokens, in digits "
+            "about 12."
+          : "The checkpoint's own answers, in digits: the four numbers of a box are about 12 "
+            "tokens.\n  # With `rematch add-coord-tokens` they are 4, but a stock model must learn "
+            "these first\n  # (docs/answer_formats.md).",
       name);
 }
 
