@@ -84,9 +84,13 @@ std::vector<NamedParameter> all_parameters(const Model& model) {
 /// Parameters and the files that hold them, as rank 0 has them: other hosts may have the same
 /// weights in other shards.
 std::vector<std::pair<std::string, std::string>> weight_files(const Session& session) {
-  const auto files =
-      HfDir::open(session.settings.model.directory, session.model->description().file_names);
   Pairs names;
+  std::shared_ptr<const HfDir> files;
+  try {
+    files = HfDir::open(session.settings.model.directory, session.model->description().file_names);
+  } catch (const UserError&) {
+    return names;  // a run that resumes takes its weights from the checkpoint
+  }
   for (const NamedParameter& parameter : session.model->parameters()) {
     if (files->has(parameter.name))
       names.emplace_back(parameter.name, files->file_name(parameter.name));

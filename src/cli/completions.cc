@@ -82,7 +82,7 @@ void add_examples(CLI::App& app) {
        "training.run_name=seed1"},
       {"eval",
        "  rematch eval my.yaml\n  rematch eval my.yaml --set "
-       "model.model=output/run/checkpoint-100"},
+       "model.model=output/run/checkpoint-100\n  rematch eval stock data/val.jsonl"},
       {"check",
        "  rematch check my.yaml\n  rematch check my.yaml --gpu-memory 80 --ranks 4 --json"},
       {"plan",

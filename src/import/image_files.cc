@@ -101,6 +101,15 @@ std::map<std::string, std::vector<fs::path>> annotation_files(const fs::path& di
                                                               const std::string& wanted) {
   std::map<std::string, std::vector<fs::path>> splits;
   if (std::vector<fs::path> files = files_with_ending(directory, ending); !files.empty()) {
+    for (const char* folder : {"train", "val", "valid", "test"}) {
+      if (files_with_ending(directory / folder, ending).empty()) continue;
+      throw UserError(
+          ErrorKind::kData,
+          {.error = "annotations lie in the directory and in its split folders",
+           .where = directory.string(),
+           .what = fmt::format("{} and files in {}/", files.front().filename().string(), folder),
+           .fix = "give one folder at a time, with --split NAME"});
+    }
     const std::string split = split_in_words(directory.filename().string());
     splits[!wanted.empty() ? wanted : split.empty() ? "train" : split] = std::move(files);
     return splits;

@@ -74,11 +74,15 @@ void truncate_jsonl_after(const std::string& path, int64_t step) {
   const std::string content = read_file(path);
   const std::string_view lines = whole_lines(content);
   std::string kept;
-  int64_t line_number = 0;
+  int64_t line_number = 0, last_step = 0;
   for (size_t begin = 0; begin < lines.size();) {
     const size_t end = lines.find('\n', begin) + 1;
     const std::string_view line = lines.substr(begin, end - begin);
-    if (step_of(line, fmt::format("{}:{}", path, ++line_number)) <= step) kept += line;
+    const int64_t line_step = step_of(line, fmt::format("{}:{}", path, ++line_number));
+    // Steps that fall back are those of a later run, which ended before its first save.
+    if (line_step < last_step) break;
+    last_step = line_step;
+    if (line_step <= step) kept += line;
     begin = end;
   }
   if (kept != content) write_file_atomic(path, kept);

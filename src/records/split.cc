@@ -171,8 +171,12 @@ SplitFiles write_split(const std::string& path, const SplitOptions& options) {
   files.train.num_images = std::ssize(images[0]);
   files.val.num_images = std::ssize(images[1]);
   if (!options.out_dir.empty()) make_directories(options.out_dir);
-  write_output(files.train.path, inputs, lines[0]);
-  write_output(files.val.path, inputs, lines[1]);
+  // Both are written before the first appears under its name.
+  OutputFile train(files.train.path, inputs), val(files.val.path, inputs);
+  train.write(lines[0]);
+  val.write(lines[1]);
+  train.commit();
+  val.commit();
   return files;
 }
 

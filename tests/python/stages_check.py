@@ -53,6 +53,9 @@ class Numbers:
 
 
 class StagesTest(unittest.TestCase):
+    def test_shows_its_functions_in_dir(self):
+        self.assertEqual(dir(rematch), ["Error", "__version__", "evaluate", "match", "pack", "parse", "segment"])
+
     def test_give_what_the_stage_tools_give(self):
         files = sorted(VECTORS.glob("*.jsonl"))
         self.assertGreaterEqual(len(files), 5)
