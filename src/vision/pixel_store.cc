@@ -37,10 +37,18 @@ size_t size_bytes(const Patches& patches) { return patches.pixel_values.size() *
 
 struct PixelStore::Impl {
   explicit Impl(const Options& options) : options_(options) {
-    for (int i = 0; i < options_.loader.num_workers; ++i) workers_.emplace_back([this] { work(); });
+    try {
+      for (int i = 0; i < options_.loader.num_workers; ++i)
+        workers_.emplace_back([this] { work(); });
+    } catch (...) {
+      stop();  // memory may suffice for some threads only
+      throw;
+    }
   }
 
-  ~Impl() {
+  ~Impl() { stop(); }
+
+  void stop() {
     {
       const std::lock_guard lock(mutex_);
       stopping_ = true;
