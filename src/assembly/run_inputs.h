@@ -5,7 +5,7 @@
 
 namespace rematch {
 
-/// What a run of this configuration reads, for the commands that write next to it: the
+/// The files that a run of this configuration reads, for the commands that write next to it: the
 /// configuration with its bases, every file that a value names (data, prompts, synonyms), and the
 /// files of the model.
 InputFiles run_inputs(const ConfigResult& config);
