@@ -21,7 +21,7 @@ std::string processor_with_area(const std::string& text, const ImageArea& area,
 void write_image_area(const std::string& model_dir, const std::string& directory,
                       const ImageArea& area);
 
-/// Copies the image-processor files that a checkpoint of an adapter has of its own.
+/// Copies an adapter checkpoint's own image-processor files.
 void copy_image_area(const std::string& adapter_dir, const std::string& directory);
 
 /// True when the directory has image-processor files.

@@ -124,7 +124,7 @@ std::string coco_document(const std::vector<Prediction>& predictions) {
   return python_json(json) + "\n";
 }
 
-/// Where the drawing of the image with this index goes.
+/// Path of the drawing of the image with this index.
 std::string drawing_path(const std::string& directory, const std::string& image, size_t index) {
   return fmt::format("{}/{:04}_{}.png", directory, index,
                      std::filesystem::path(image).stem().string());

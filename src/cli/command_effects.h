@@ -4,7 +4,7 @@
 
 namespace rematch {
 
-/// What a command does to a machine: a row of the table in docs/reliability.md.
+/// Inputs, outputs and memory of a command: a row of the table in docs/reliability.md.
 struct CommandEffects {
   const char* command;   ///< as it is typed, e.g. "data check"
   const char* reads;     ///< besides the configuration that is its argument

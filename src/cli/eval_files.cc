@@ -38,7 +38,7 @@ std::string name_of_model(const std::string& model_dir, const std::string& run_d
   return run + "-" + name;
 }
 
-/// What a file of this name says about another model or other data; "" when nothing is lost.
+/// A warning when a file of this name is about another model or other data; "" otherwise.
 std::string replaced_text(const std::string& path, const Json& result) {
   std::error_code error;
   if (!fs::is_regular_file(path, error)) return "";

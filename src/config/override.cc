@@ -104,7 +104,7 @@ bool is_null_word(std::string_view value) {
   return value.empty() || value == "~" || value == "null" || value == "Null" || value == "NULL";
 }
 
-/// What YAML drops of a value; nothing when the node holds all of it.
+/// The part of a value that YAML drops; nothing when the node holds all of it.
 std::optional<LostPart> lost_part(std::string_view value, const Node& node) {
   if (value.starts_with("!!"))
     value = trimmed(value.substr(std::min(value.find(' '), value.size())));
