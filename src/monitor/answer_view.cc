@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "augment/augmentation.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "base/text.h"
@@ -61,7 +62,7 @@ AnswerView view_answer(const ScoredRollout& rollout, const SegmentResult& target
   const ParsedRollout& parsed = rollout.parsed;
   const int64_t num_matched = std::ssize(rollout.matching.pairs);
   AnswerView view{
-      .image_path = rollout.sample->image_paths.front(),
+      .image = rollout.prompt.images.front(),
       .caption = fmt::format("line {}: {} true, {} found, {} matched, answer {}",
                              rollout.sample->sample_id + 1, rollout.ground_truth.size(),
                              parsed.objects.size(), num_matched, parse_status_name(parsed.status)),
@@ -116,8 +117,10 @@ Image answer_sheet(const std::vector<AnswerView>& answers) {
   std::vector<std::pair<std::string, Canvas>> panels;
   for (const AnswerView& answer : answers) {
     try {
-      panels.emplace_back(answer.caption, scene_panel(load_image(answer.image_path), answer.objects,
-                                                      kPanelPx, answer.links));
+      Image picture = load_image(answer.image.path);
+      change_image(picture, answer.image.change);
+      panels.emplace_back(answer.caption,
+                          scene_panel(picture, answer.objects, kPanelPx, answer.links));
     } catch (const UserError& error) {
       panels.emplace_back(answer.caption, blank_panel(error.problems().front().error, kPanelPx));
     }
