@@ -47,6 +47,13 @@ void add_objects(AnswerView& view, const ScoredRollout& rollout) {
     view.links.emplace_back(truth, num_truths + predicted);
 }
 
+/// The line in its file, also when the run reads several.
+std::string line_of(const Sample& sample) {
+  const size_t colon = sample.where.rfind(':');
+  return colon == std::string::npos ? std::to_string(sample.sample_id + 1)
+                                    : sample.where.substr(colon + 1);
+}
+
 /// Lines of a diff, which Markdown viewers colour.
 std::string mark_lines(const std::string& text, const char* mark) {
   std::string lines;
@@ -64,7 +71,7 @@ AnswerView view_answer(const ScoredRollout& rollout, const SegmentResult& target
   AnswerView view{
       .image = rollout.prompt.images.front(),
       .caption = fmt::format("line {}: {} true, {} found, {} matched, answer {}",
-                             rollout.sample->sample_id + 1, rollout.ground_truth.size(),
+                             line_of(*rollout.sample), rollout.ground_truth.size(),
                              parsed.objects.size(), num_matched, parse_status_name(parsed.status)),
       .own_prompt = rollout.sample->prompt};
   add_objects(view, rollout);
