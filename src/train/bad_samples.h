@@ -13,6 +13,7 @@
 #include "ranks/group.h"
 #include "resume/run_state.h"
 #include "vision/patches.h"
+#include "settings/augment.h"
 #include "vision/pixel_store.h"
 
 namespace rematch {

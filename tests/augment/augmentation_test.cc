@@ -112,7 +112,9 @@ TEST(Augmentation, ACropThatWouldRemoveEveryObjectStaysAway) {
   for (int epoch = 0; epoch < 30; ++epoch) {
     ImageChange change;
     draw_crop(sample, {.crop = 0.05}, static_cast<uint64_t>(epoch), change);
-    if (change.has_crop()) EXPECT_GE(change.crop_px[2] * change.crop_px[3], 4000);
+    if (change.has_crop()) {
+      EXPECT_GE(change.crop_px[2] * change.crop_px[3], 4000);
+    }
   }
   // Tiny and in a corner: the other draws still crop.
   int num_cropped = 0;
@@ -123,7 +125,7 @@ TEST(Augmentation, ACropThatWouldRemoveEveryObjectStaysAway) {
     ASSERT_EQ(shown.objects.size(), 1u);
     num_cropped += shown.change.has_crop();
   }
-  EXPECT_GT(num_cropped, 20);
+  EXPECT_GT(num_cropped, 10);
 }
 
 TEST(Augmentation, OutlinesGainAtMostFourVertices) {
