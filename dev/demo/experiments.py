@@ -3,6 +3,7 @@
 SUITE is one of
   columns    docs/demo.md's table: stage 2, stage 1 instead, stage 1 with noise, and `append`
   ablation   docs/targets.md's table: one knob of `rewrite` changed at a time
+  small      few scenes with and without augmentation: 100, 300 and 3000 of them
   unordered  the same scenes whose truth has no order, and the row for sorting it (name a checkpoint taught so with --model)
 
 A variant is a configuration of configs/demo/ and some --set; each has as many steps and images. What has a result in demo/out/experiments is not
@@ -24,6 +25,8 @@ STAGE_2, STAGE_1 = "configs/demo/stage2.yaml", "configs/demo/stage1_more.yaml"
 NOISE = "custom.coord_input_noise=12"
 RANDOM = "custom.object_ordering=random"
 
+AUGMENT = ["data.augment.hflip=0.5", "data.augment.crop=0.6", "data.augment.color=0.3"]
+
 SUITES = {
     "columns": [("stage 2", STAGE_2, []), ("stage 1 instead", STAGE_1, []), ("stage 1 with noise", STAGE_1, [NOISE]),
                 ("`append`", STAGE_2, [KEYS + "target_policy=append"])],
@@ -31,6 +34,8 @@ SUITES = {
                  ("`rewrite_order: rollout`", STAGE_2, [KEYS + "rewrite_order=rollout"]),
                  ("`incomplete_rollouts: empty`", STAGE_2, [KEYS + "incomplete_rollouts=empty"]),
                  ("`rollout_share: 0.5`", STAGE_2, [KEYS + "rollout_share=0.5"])],
+    "small": [(f"{count} scenes" + (", augmented" if augment else ""), STAGE_2, [f"custom.train_sample_limit={count}", *augment])
+              for count in (100, 300, 3000) for augment in ([], AUGMENT)],
     "unordered": [("stage 1 again", STAGE_1, [RANDOM]), ("stage 1 with noise", STAGE_1, [RANDOM, NOISE]), ("`rewrite`", STAGE_2, [RANDOM]),
                   ("stage 1, truth sorted", STAGE_1, [])],
 }

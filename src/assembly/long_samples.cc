@@ -6,6 +6,7 @@
 #include <thread>
 #include <vector>
 
+#include "augment/crop.h"
 #include "base/error.h"
 #include "base/interrupt.h"
 #include "base/text.h"
@@ -30,10 +31,12 @@ int coord_slack_bins(const Settings& settings) {
 
 std::vector<SampleLength> measure(const Dataset& dataset, const Settings& settings,
                                   const SampleEncoding& encoding, Terminal& terminal) {
+  const bool moves = encoding.augment.moves_objects();
   const MeasureOptions options{.ordering = settings.data.object_ordering,
                                .seed = settings.seed,
-                               .any_order = orders_vary(settings),
-                               .coord_slack_bins = coord_slack_bins(settings),
+                               .any_order = orders_vary(settings) || moves,
+                               .coord_slack_bins = moves ? kNumBins : coord_slack_bins(settings),
+                               .num_new_vertices = encoding.augment.crop < 1 ? kMostNewVertices : 0,
                                .patches = encoding.patches,
                                .num_threads = static_cast<int>(std::clamp(
                                    std::thread::hardware_concurrency(), 1u, kMostThreads))};
@@ -53,9 +56,11 @@ std::string list_of(const Dataset& dataset, const std::vector<SampleLength>& len
   std::vector<std::string> texts;
   for (const int64_t i : which) {
     const SampleLength& length = lengths[static_cast<size_t>(i)];
-    texts.push_back(fmt::format("line {} ({} = {} + {})",
-                                dataset.samples()[static_cast<size_t>(i)].sample_id + 1,
-                                length.total(), length.prompt_len, length.answer_len));
+    const Sample& sample = dataset.samples()[static_cast<size_t>(i)];
+    texts.push_back(fmt::format(
+        "{} ({} = {} + {})",
+        dataset.parts().size() > 1 ? sample.where : fmt::format("line {}", sample.sample_id + 1),
+        length.total(), length.prompt_len, length.answer_len));
   }
   return join(texts, ", ");
 }

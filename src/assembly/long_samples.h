@@ -8,11 +8,12 @@
 
 namespace rematch {
 
-/// What measuring the samples of a data set needs beside it.
+/// Inputs of a measurement besides the samples.
 struct SampleEncoding {
   const PromptEncoder& prompts;
   const AnswerFormat& format;
   const PatchOptions& patches;
+  AugmentSettings augment{};  ///< of training samples
 };
 
 /// Measures all samples under a progress bar and settles those that are longer than

@@ -1,5 +1,6 @@
 #include "assembly/make_trainer.h"
 
+#include <algorithm>
 #include <functional>
 #include <utility>
 
@@ -20,15 +21,23 @@ bool has_validation(const Settings& settings) {
   return settings.data.val_jsonl && settings.cadence.eval_when != When::kNever;
 }
 
+/// Empty when an epoch takes every sample once.
+DrawEpoch draw_of(const Dataset& data, uint64_t seed) {
+  const auto is_whole = [](const MixturePart& part) { return part.weight == 1; };
+  if (std::all_of(data.parts().begin(), data.parts().end(), is_whole)) return {};
+  return [parts = data.parts(), seed](int64_t epoch) { return draw_mixture(parts, seed, epoch); };
+}
+
 std::unique_ptr<WindowStream> make_stream(const Session& session, const Group& group) {
   const Settings& settings = session.settings;
   return std::make_unique<WindowStream>(
-      WindowOptions{.num_samples = session.train_data->size(),
+      WindowOptions{.num_samples = session.train_data->epoch_size(),
                     .batches = settings.batches,
                     .seed = settings.seed,
                     .world_size = group.size(),
                     .rank = group.rank(),
-                    .cut = session.stream_packing ? session.stream_packing->cut() : CutEpoch()});
+                    .cut = session.stream_packing ? session.stream_packing->cut() : CutEpoch(),
+                    .draw = draw_of(*session.train_data, settings.seed)});
 }
 
 std::unique_ptr<MStep> make_mstep(const Session& session, FeatureCache* features,
@@ -72,7 +81,9 @@ BadSamples make_bad_samples(const Session& session, Group& group) {
                     {.skips = settings.data.on_bad_sample == OnBadSample::kSkip,
                      .run_dir = settings.output.run_dir,
                      .max_length = settings.is_stage_2() ? session.max_length() : 0,
-                     .patches = session.patches});
+                     .patches = session.patches,
+                     .augment = settings.augment,
+                     .seed = settings.seed});
 }
 
 RolloutParts make_rollout_parts(const Session& session, const Rollouts& rollouts,
@@ -169,9 +180,7 @@ Trainer make_trainer(const Session& session, Observers& observers, Rollouts& rol
        .stream = std::move(stream),
        .bad_samples = make_bad_samples(session, group),
        .rollouts = std::move(parts),
-       .truth = session.truth_segments(
-           *session.train_data, session.stream_packing ? session.max_length() : 0,
-           {.sigma_bins = settings.data.coord_input_noise, .seed = settings.seed}),
+       .truth = session.truth_of_training(session.stream_packing ? session.max_length() : 0),
        .packer = make_packer(session),
        .buffer = std::move(buffer),
        .features = std::move(features),

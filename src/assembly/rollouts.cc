@@ -87,15 +87,14 @@ Rollouts make_rollouts(const Session& session, Offload::Tensors optimizer,
                    .vllm = session.vllm},
                   generate);
   offload_scope->restore();
-  RolloutScorer::Options options = session.scorer_options();
-  options.stop_ids = generate.stop_ids;
-  const auto make_scorer = [&](const std::optional<Dataset>& data) {
+  const auto make_scorer = [&](const std::optional<Dataset>& data, RolloutScorer::Options options) {
+    options.stop_ids = generate.stop_ids;
     return data ? std::make_unique<RolloutScorer>(*data, *session.prompts, *session.format, pixels,
                                                   options)
                 : nullptr;
   };
-  rollouts.train_scorer = make_scorer(session.train_data);
-  rollouts.val_scorer = make_scorer(session.val_data);
+  rollouts.train_scorer = make_scorer(session.train_data, session.training_options());
+  rollouts.val_scorer = make_scorer(session.val_data, session.scorer_options());
   return rollouts;
 }
 
@@ -111,15 +110,15 @@ std::unique_ptr<Evaluation> make_evaluation(const Session& session, const Rollou
   const bool scores = rollouts.val_scorer != nullptr;
   const int batch_size = std::max(settings.evaluation.per_device_eval_batch_size,
                                   scores ? settings.generation.batch_size : 1);
-  return std::make_unique<Evaluation>(
-      rollouts.val_scorer.get(), scores ? std::optional(rollouts.source()) : std::nullopt,
-      teacher_forced ? session.truth_segments(*session.val_data) : nullptr, teacher_loss,
-      session.val_data->size(),
-      Evaluation::Options{.settings = settings.evaluation,
-                          .batch_size = batch_size,
-                          .extra_gates = std::move(extra_gates),
-                          .eval_set = eval_set_of(session),
-                          .group = &group});
+  return std::make_unique<Evaluation>(rollouts.val_scorer.get(),
+                                      scores ? std::optional(rollouts.source()) : std::nullopt,
+                                      teacher_forced ? session.truth_of_validation() : nullptr,
+                                      teacher_loss, session.val_data->size(),
+                                      Evaluation::Options{.settings = settings.evaluation,
+                                                          .batch_size = batch_size,
+                                                          .extra_gates = std::move(extra_gates),
+                                                          .eval_set = eval_set_of(session),
+                                                          .group = &group});
 }
 
 }  // namespace rematch

@@ -13,6 +13,7 @@ InputFiles run_inputs(const ConfigResult& config) {
     std::error_code error;
     if (std::filesystem::is_regular_file(value.value, error)) inputs.add(value.value);
   }
+  for (const TrainFile& file : config.settings.data.train_files) inputs.add(file.path);
   add_model(inputs, config.settings.model.directory);
   return inputs;
 }

@@ -7,6 +7,7 @@
 #include "assembly/adapter_setup.h"
 #include "assembly/sample_pixels.h"
 #include "assembly/vllm_setup.h"
+#include "augment/augmentation.h"
 #include "model/adapter.h"
 #include "model/row.h"
 #include "nn/attention_choice.h"
@@ -73,7 +74,8 @@ Session::Session(const Settings& settings_, SessionParts parts, const SessionNee
       pixels(std::make_unique<PixelStore>(
           PixelStore::Options{.loader = settings_.loader,
                               .batch_images = settings_.batches.per_device_train_batch_size,
-                              .patches = patches})) {
+                              .patches = patches,
+                              .change = change_image})) {
   if (needs.rollouts && settings.backend == "vllm") {
     std::vector<const Dataset*> data;
     if (train_data) data.push_back(&*train_data);
@@ -101,9 +103,14 @@ RolloutScorer::Options Session::scorer_options() const {
           .backend = settings.backend};
 }
 
+RolloutScorer::Options Session::training_options() const {
+  RolloutScorer::Options options = scorer_options();
+  options.augment = settings.augment;
+  return options;
+}
+
 std::unique_ptr<StreamPacking> Session::make_stream_packing() const {
-  const std::shared_ptr<const TruthSegments> source =
-      truth_segments(*train_data, /*row_tokens=*/0, input_noise());
+  const std::shared_ptr<const TruthSegments> source = truth_of_training(/*row_tokens=*/0);
   const StreamSamples samples{
       .num_samples = train_data->size(),
       .encoded_len = [source](int64_t sample_idx,
@@ -147,11 +154,15 @@ RowModel Session::row_model(FeatureCache* kept) const {
           }};
 }
 
-std::unique_ptr<TruthSegments> Session::truth_segments(const Dataset& dataset, int row_tokens,
-                                                       const InputNoise& noise) const {
+std::unique_ptr<TruthSegments> Session::truth_of_validation() const {
+  return std::make_unique<TruthSegments>(*val_data, *prompts, *format, *pixels, scorer_options(),
+                                         TruthSegments::Caps{.segment_tokens = max_length()});
+}
+
+std::unique_ptr<TruthSegments> Session::truth_of_training(int row_tokens) const {
   return std::make_unique<TruthSegments>(
-      dataset, *prompts, *format, *pixels, scorer_options(),
-      TruthSegments::Caps{.segment_tokens = max_length(), .row_tokens = row_tokens}, noise);
+      *train_data, *prompts, *format, *pixels, training_options(),
+      TruthSegments::Caps{.segment_tokens = max_length(), .row_tokens = row_tokens}, input_noise());
 }
 
 }  // namespace rematch

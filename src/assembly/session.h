@@ -56,12 +56,15 @@ class Session {
   /// The model as the M-step sees it. @param kept  features of rows that may recur; null = computed
   /// every time
   RowModel row_model(FeatureCache* kept = nullptr) const;
-  /// Segments of the full ground truth of a data set (stage 1). @param row_tokens  cap of a
-  /// micro-batch that packing made; 0 = none
-  std::unique_ptr<TruthSegments> truth_segments(const Dataset& dataset, int row_tokens = 0,
-                                                const InputNoise& noise = {}) const;
+  /// Segments of the full ground truth of validation data (stage 1).
+  std::unique_ptr<TruthSegments> truth_of_validation() const;
+  /// Segments of the full ground truth of train_data, with noise and augmentation. @param
+  /// row_tokens  cap of a micro-batch that packing made; 0 = none
+  std::unique_ptr<TruthSegments> truth_of_training(int row_tokens) const;
   /// Options of scoring, without the stop ids.
   RolloutScorer::Options scorer_options() const;
+  /// The same for training samples: with augmentation.
+  RolloutScorer::Options training_options() const;
 
  private:
   Session(const Settings& settings, SessionParts parts, const SessionNeeds& needs,

@@ -7,6 +7,7 @@
 
 #include "assembly/adapter_setup.h"
 #include "assembly/long_samples.h"
+#include "augment/side_words.h"
 #include "checkpoint/model_dir.h"
 #include "data/overlap.h"
 #include "estep/answer/checkpoint_format.h"
@@ -124,13 +125,53 @@ Dataset load_data(const SessionBuild& build, const SessionParts& parts, const st
              : Dataset::load(path, {.limit = limit, .require_single_image = single_image});
 }
 
+/// All files of custom.train_jsonl; the problems of all are reported together.
+Dataset load_train_files(const SessionBuild& build, const SessionParts& parts) {
+  const DataSettings& data = build.settings.data;
+  check_train_files(data.train_files);
+  Problems problems(/*collects=*/true);
+  std::vector<Dataset> files;
+  std::vector<double> weights;
+  for (const TrainFile& file : data.train_files) {
+    weights.push_back(file.weight);
+    if (data.train_files.size() == 1) {
+      files.push_back(
+          load_data(build, parts, file.path, data.train_sample_limit, data.on_bad_sample));
+      continue;
+    }
+    problems.attempt([&] {
+      files.push_back(
+          load_data(build, parts, file.path, data.train_sample_limit, data.on_bad_sample));
+    });
+  }
+  std::vector<Problem> found;
+  for (const auto& [kind, problem] : problems.all()) found.push_back(problem);
+  if (!found.empty()) throw UserError(problems.all().front().first, std::move(found));
+  return Dataset::mixed(std::move(files), weights);
+}
+
+/// Texts that the user wrote: the built-in ones name no side.
+std::vector<std::pair<std::string, std::string>> own_prompts(const PromptSettings& prompts) {
+  return {{"template.system", prompts.system_prompt.value_or("")},
+          {"custom.user_prompt", prompts.user_prompt.value_or("")}};
+}
+
+void check_augment(const SessionBuild& build, const Dataset& data) {
+  const AugmentSettings& augment = build.settings.augment;
+  if (augment.hflip > 0 && !augment.hflip_words)
+    check_side_words(data.samples(), own_prompts(build.settings.prompt));
+}
+
 /// Settles samples that are too long. @return how many were dropped
-int64_t settle_long(const SessionBuild& build, const SessionParts& parts, Dataset& data) {
+int64_t settle_long(const SessionBuild& build, const SessionParts& parts, Dataset& data,
+                    const AugmentSettings& augment) {
   if (!parts.prompts || !parts.format) return 0;
-  return settle_long_samples(
-      data, build.settings,
-      {.prompts = *parts.prompts, .format = *parts.format, .patches = *parts.patches},
-      build.terminal);
+  return settle_long_samples(data, build.settings,
+                             {.prompts = *parts.prompts,
+                              .format = *parts.format,
+                              .patches = *parts.patches,
+                              .augment = augment},
+                             build.terminal);
 }
 
 /// Training never guesses; where nothing is trained, the checkpoint decides.
@@ -173,12 +214,12 @@ void build_model_parts(const SessionBuild& build, SessionParts& parts, Problems&
 void build_data(const SessionBuild& build, SessionParts& parts, Problems& problems) {
   const DataSettings& data = build.settings.data;
   if (build.needs.train_data) {
-    problems.attempt([&] {
-      parts.train_data =
-          load_data(build, parts, data.train_jsonl, data.train_sample_limit, data.on_bad_sample);
-    });
+    problems.attempt([&] { parts.train_data = load_train_files(build, parts); });
+    if (parts.train_data) problems.attempt([&] { check_augment(build, *parts.train_data); });
   }
-  if (build.needs.val_data) {
+  if (build.needs.evaluates_train_data) {
+    problems.attempt([&] { parts.val_data = load_train_files(build, parts); });
+  } else if (build.needs.val_data) {
     problems.attempt([&] {
       parts.val_data =
           load_data(build, parts, *data.val_jsonl, data.val_sample_limit, OnBadSample::kStop);
@@ -189,12 +230,13 @@ void build_data(const SessionBuild& build, SessionParts& parts, Problems& proble
       build.terminal.warn(text);
   }
   if (parts.train_data) {
-    problems.attempt(
-        [&] { parts.num_long_dropped = settle_long(build, parts, *parts.train_data); });
+    problems.attempt([&] {
+      parts.num_long_dropped = settle_long(build, parts, *parts.train_data, build.settings.augment);
+    });
   }
   if (parts.val_data && build.needs.val_truth) {
     problems.attempt(
-        [&] { parts.num_long_dropped_val = settle_long(build, parts, *parts.val_data); });
+        [&] { parts.num_long_dropped_val = settle_long(build, parts, *parts.val_data, {}); });
   }
 }
 

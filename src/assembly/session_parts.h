@@ -25,6 +25,8 @@ namespace rematch {
 struct SessionNeeds {
   bool train_data = false;
   bool val_data = false;
+  /// the records of custom.train_jsonl are evaluated in place of those of val_jsonl
+  bool evaluates_train_data = false;
   /// the loss on the full truth of val_data is measured: its samples must fit the cap
   bool val_truth = false;
   bool rollouts = false;          ///< make_rollouts() follows: its backend is checked first

@@ -11,6 +11,7 @@
 #include "assembly/plan_request.h"
 #include "base/host_memory.h"
 #include "base/json.h"
+#include "base/text.h"
 #include "plan/advice.h"
 #include "plan/plan.h"
 
@@ -40,9 +41,20 @@ std::string memory_text(const MemoryPlan& plan) {
   return text;
 }
 
+std::string mixture_text(const Dataset& train) {
+  std::vector<std::string> parts;
+  for (const MixturePart& part : train.parts()) {
+    parts.push_back(
+        fmt::format("{} from {} ({} records)", part.num_drawn(), part.path, part.num_records()));
+  }
+  return fmt::format("{} training samples in an epoch: {}", train.epoch_size(), join(parts, ", "));
+}
+
 std::string data_text(const Session& session) {
-  std::string text = fmt::format("{} training samples from {}", session.train_data->size(),
-                                 session.train_data->path());
+  const Dataset& train = *session.train_data;
+  std::string text = train.parts().size() > 1 || train.epoch_size() != train.size()
+                         ? mixture_text(train)
+                         : fmt::format("{} training samples from {}", train.size(), train.path());
   if (session.val_data)
     text += fmt::format("; {} validation samples from {}", session.val_data->size(),
                         session.val_data->path());

@@ -9,10 +9,12 @@
 #include <iostream>
 #include <memory>
 
+#include "augment/augmentation.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/output_file.h"
 #include "base/terminal_text.h"
+#include "cli/augment_choice.h"
 #include "data/dataset.h"
 #include "draw/encode.h"
 #include "draw/panel.h"
@@ -23,8 +25,8 @@ namespace {
 constexpr int64_t kMegapixel = 1'000'000, kMaxSheetPixels = 200 * kMegapixel;
 
 struct ShowArguments {
-  std::string path, out;
-  int count = 12, columns = 4, panel_px = 360;
+  std::string path, out, augment;
+  int count = 12, columns = 4, panel_px = 360, draws = 1;
 };
 
 /// All panels are in memory at once, and the sheet is as large again.
@@ -44,7 +46,33 @@ void check_sheet_size(int64_t count, int panel_px) {
                           kMaxSheetPixels / (int64_t{panel_px} * panel_px))});
 }
 
+std::string caption_of(const Sample& sample) {
+  const std::string& path = sample.image_paths.front();
+  std::string text =
+      fmt::format("line {}: {}, {} x {}", sample.sample_id + 1, path.substr(path.rfind('/') + 1),
+                  sample.width_px, sample.height_px);
+  const auto& [crop, is_flipped, color] = sample.change;
+  if (is_flipped != 0) text += ", mirrored";
+  if (sample.change.has_crop())
+    text += fmt::format(", {} x {} at {},{}", crop[2], crop[3], crop[0], crop[1]);
+  return text;
+}
+
+Canvas panel_of(const Sample& sample, int panel_px) {
+  std::vector<DrawnObject> objects;
+  for (const SceneObject& object : sample.objects)
+    objects.push_back({object.geometry, object.desc, kTruthColor});
+  try {
+    Image image = load_image(sample.image_paths.front());
+    change_image(image, sample.change);
+    return scene_panel(image, objects, panel_px);
+  } catch (const UserError& error) {
+    return blank_panel(error.problems().front().error, panel_px);
+  }
+}
+
 int run_data_show(const ShowArguments& arguments) {
+  const AugmentChoice augment = read_augment_choice(arguments.augment);
   const Dataset dataset =
       Dataset::load(arguments.path, {.require_single_image = false, .check_image_files = false});
   InputFiles inputs{arguments.path};
@@ -53,21 +81,13 @@ int run_data_show(const ShowArguments& arguments) {
   }
   OutputFile file(arguments.out, inputs);
   const auto count = std::min<int64_t>(arguments.count, dataset.size());
-  check_sheet_size(count, arguments.panel_px);
+  check_sheet_size(count * arguments.draws, arguments.panel_px);
   std::vector<std::pair<std::string, Canvas>> panels;
   for (int64_t i = 0; i < count; ++i) {
     const Sample& sample = dataset.samples()[static_cast<size_t>(i * dataset.size() / count)];
-    std::vector<DrawnObject> objects;
-    for (const SceneObject& object : sample.objects)
-      objects.push_back({object.geometry, object.desc, kTruthColor});
-    const std::string& path = sample.image_paths.front();
-    const std::string caption =
-        fmt::format("line {}: {}, {} x {}", sample.sample_id + 1, path.substr(path.rfind('/') + 1),
-                    sample.width_px, sample.height_px);
-    try {
-      panels.emplace_back(caption, scene_panel(load_image(path), objects, arguments.panel_px));
-    } catch (const UserError& error) {
-      panels.emplace_back(caption, blank_panel(error.problems().front().error, arguments.panel_px));
+    for (int epoch = 0; epoch < arguments.draws; ++epoch) {
+      const Sample shown = augmented(sample, augment.settings, augment.seed, epoch);
+      panels.emplace_back(caption_of(shown), panel_of(shown, arguments.panel_px));
     }
   }
   file.write(encode_png(sheet_of(panels, arguments.columns).image()));
@@ -93,10 +113,20 @@ Command add_data_show(CLI::App& data) {
   app->add_option("--size", arguments->panel_px, "longer side of an image on the sheet, in pixels")
       ->capture_default_str()
       ->check(CLI::Range(64, 2000));
+  CLI::Option* augment = app->add_option(
+      "--augment", arguments->augment,
+      "pictures as training shows them: a configuration, or values of data.augment such as "
+      "hflip=0.5,crop=0.5,color=0.2");
+  app->add_option("--draws", arguments->draws,
+                  "with --augment: pictures of each record, one an epoch from the first")
+      ->capture_default_str()
+      ->needs(augment)
+      ->check(CLI::Range(1, 100));
   app->footer(
       "Examples:\n  rematch data show data/train.jsonl --out sheet.png\n  rematch data show "
       "data/val.jsonl --out big.png --count 4 "
-      "--columns 2 --size 900");
+      "--columns 2 --size 900\n  rematch data show data/train.jsonl --out augmented.png --augment "
+      "train.yaml --draws 4");
   return {app, [arguments] { return run_data_show(*arguments); }};
 }
 

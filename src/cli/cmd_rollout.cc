@@ -63,17 +63,13 @@ Json line_of(const ScoredRollout& one, const Session& session) {
 int run_rollout(const RunArguments& arguments, const std::string& split, const std::string& out) {
   require_alone("rematch rollout");
   ConfigResult result = load_evaluation_config(arguments);
-  Settings& settings = result.settings;
+  const Settings& settings = result.settings;
   const bool use_val = split == "val" || (split.empty() && settings.data.val_jsonl);
   if (use_val && !settings.data.val_jsonl) {
     throw UserError(ErrorKind::kConfig, {.error = "there is no validation data to roll out",
                                          .where = arguments.config_path,
                                          .what = "custom.val_jsonl is not set",
                                          .fix = "set custom.val_jsonl or use --split train"});
-  }
-  if (!use_val) {
-    settings.data.val_jsonl = settings.data.train_jsonl;
-    settings.data.val_sample_limit = settings.data.train_sample_limit;
   }
   const std::unique_ptr<Terminal> terminal = Terminal::standard();
   for (const Warning& warning : result.warnings)
@@ -82,7 +78,7 @@ int run_rollout(const RunArguments& arguments, const std::string& split, const s
   if (out.empty()) make_directories(settings.output.run_dir);
   InputFiles inputs = run_inputs(result);
   OutputFile file(path, inputs);
-  const SessionNeeds needs{.val_data = true, .rollouts = true};
+  const SessionNeeds needs{.val_data = true, .evaluates_train_data = !use_val, .rollouts = true};
   const Session session(settings, arguments.device, needs, alone(), *terminal);
   add_images(inputs, *session.val_data);
   inputs.refuse(path);

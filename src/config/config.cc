@@ -12,6 +12,19 @@
 namespace rematch {
 namespace {
 
+std::vector<TrainFile> files_of(const Json& value) {
+  if (value.is_string()) return {{.path = value.get<std::string>()}};
+  std::vector<TrainFile> files;
+  for (const Json& item : value) {
+    if (item.is_string())
+      files.push_back({.path = item.get<std::string>()});
+    else
+      files.push_back(
+          {.path = item["path"].get<std::string>(), .weight = item["weight"].get<double>()});
+  }
+  return files;
+}
+
 KeyValue key_value_of(const KeySpec& spec, const Json& value) {
   if (value.is_null()) return {};
   switch (spec.type) {
@@ -19,6 +32,7 @@ KeyValue key_value_of(const KeySpec& spec, const Json& value) {
     case KeyType::kInteger: return value.get<int64_t>();
     case KeyType::kNumber: return value.get<double>();
     case KeyType::kStringList: return value.get<std::vector<std::string>>();
+    case KeyType::kFiles: return files_of(value);
     default: return value.get<std::string>();
   }
 }

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "base/text.h"
+#include "config/convert_files.h"
 
 namespace rematch {
 namespace {
@@ -58,6 +59,7 @@ const char* type_name(KeyType type) {
     case KeyType::kNumber: return "a number";
     case KeyType::kBool: return "true or false";
     case KeyType::kStringList: return "a list of strings";
+    case KeyType::kFiles: return "a path or a list of files";
     case KeyType::kAny: return "anything";
   }
   return "";
@@ -171,6 +173,7 @@ Json convert_scalar(const KeySpec& spec, const Node& node, std::vector<Problem>&
 
 Json convert(const KeySpec& spec, const Node& node, std::vector<Problem>& problems) {
   if (node.is_null()) return nullptr;
+  if (spec.type == KeyType::kFiles) return convert_files(spec, node, problems);
   if (node.is_scalar() && std::find(spec.null_words.begin(), spec.null_words.end(), node.scalar) !=
                               spec.null_words.end())
     return nullptr;

@@ -18,6 +18,7 @@ const char* type_word(const KeySpec& spec) {
     case KeyType::kNumber: return "number";
     case KeyType::kBool: return "bool";
     case KeyType::kStringList: return "list";
+    case KeyType::kFiles: return "files";
     case KeyType::kAny: return "any";
   }
   return "";

@@ -9,6 +9,7 @@
 
 #include "base/enum_names.h"
 #include "base/error.h"
+#include "settings/train_file.h"
 
 namespace rematch {
 
@@ -19,12 +20,13 @@ enum class KeyType {
   kNumber,      ///< unquoted, finite; 1e-4 and 3 are numbers
   kBool,        ///< unquoted true, false, 1, 0
   kStringList,  ///< a list of scalars; one scalar is a list of one
+  kFiles,       ///< a path, or a list of paths and of `{path, weight}`
   kAny,         ///< not examined (ignored and refused keys)
 };
 
 /// A value passed between a key and a field; monostate is null.
-using KeyValue =
-    std::variant<std::monostate, bool, int64_t, double, std::string, std::vector<std::string>>;
+using KeyValue = std::variant<std::monostate, bool, int64_t, double, std::string,
+                              std::vector<std::string>, std::vector<TrainFile>>;
 
 /// The text that YAML would be given for a value: shortest digits, lists in flow style, null as "".
 std::string yaml_text(const KeyValue& value);
@@ -44,6 +46,7 @@ constexpr KeyType key_type() {
   if constexpr (std::integral<T>) return KeyType::kInteger;
   if constexpr (std::floating_point<T>) return KeyType::kNumber;
   if constexpr (std::same_as<T, std::vector<std::string>>) return KeyType::kStringList;
+  if constexpr (std::same_as<T, std::vector<TrainFile>>) return KeyType::kFiles;
   return KeyType::kString;
 }
 

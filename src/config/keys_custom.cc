@@ -9,11 +9,15 @@ std::vector<KeySpec> data_keys() {
   const KeysOf data("custom.", part<&Settings::data>);
   const KeysOf prompt("custom.", part<&Settings::prompt>);
   return {
-      data("train_jsonl", &DataSettings::train_jsonl).is_required().says("training records"),
+      data("train_jsonl", &DataSettings::train_files)
+          .is_required()
+          .says(
+              "training records: a path, a list of paths, or a list of `{path, weight}`; an epoch "
+              "takes weight × records of each file"),
       data("val_jsonl", &DataSettings::val_jsonl).says("validation records"),
       data("train_sample_limit", &DataSettings::train_sample_limit)
           .at_least(1)
-          .says("first N training records; null: all"),
+          .says("first N training records of each file; null: all"),
       data("val_sample_limit", &DataSettings::val_sample_limit)
           .at_least(1)
           .says("first N validation records; null: all"),
@@ -54,7 +58,7 @@ std::vector<KeySpec> other_keys() {
           .says("`rollout_matching_sft` is stage 2; null or `sft` is stage 1"),
       refused("custom.visual_kd", not_ours),
       refused("custom.fusion_config", not_ours),
-      refused("custom.augmentation", not_ours),
+      refused("custom.augmentation", "remove it; `data.augment` has `hflip`, `crop` and `color`"),
       refused("custom.augmentation_curriculum", not_ours),
       refused("custom.bypass_prob", not_ours),
       refused("custom.use_summary", not_ours),

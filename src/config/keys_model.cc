@@ -68,6 +68,7 @@ std::vector<KeySpec> template_section() {
 std::vector<KeySpec> data_section() {
   const KeysOf key("data.", part<&Settings::loader>);
   const KeysOf data("data.", part<&Settings::data>);
+  const KeysOf augment("data.augment.", part<&Settings::augment>);
   return {
       data("on_bad_sample", &DataSettings::on_bad_sample)
           .says("a training image that cannot be read, or a segment that its rollout makes too "
@@ -84,6 +85,18 @@ std::vector<KeySpec> data_section() {
       ignored("data.dataset_num_proc", "records are read by native threads"),
       ignored("data.dataloader_pin_memory", "data is loaded by native threads"),
       ignored("data.dataloader_persistent_workers", "data is loaded by native threads"),
+      augment("hflip", &AugmentSettings::hflip)
+          .within(0, 1)
+          .says("probability that a training picture is mirrored left to right"),
+      augment("hflip_words", &AugmentSettings::hflip_words)
+          .says("mirror although labels or prompts contain the words left or right"),
+      augment("crop", &AugmentSettings::crop)
+          .within(0.05, 1)
+          .says("smallest share of a training picture's area that a random crop keeps; 1: no crop"),
+      augment("color", &AugmentSettings::color)
+          .within(0, 0.9)
+          .says("brightness, contrast and saturation of a training picture change by up to this "
+                "share; 0: not at all"),
   };
 }
 

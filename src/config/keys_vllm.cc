@@ -10,7 +10,9 @@ namespace {
 Json json_of(const KeyValue& value) {
   return std::visit(
       [](const auto& held) -> Json {
-        if constexpr (std::same_as<std::decay_t<decltype(held)>, std::monostate>)
+        using Held = std::decay_t<decltype(held)>;
+        if constexpr (std::same_as<Held, std::monostate> ||
+                      std::same_as<Held, std::vector<TrainFile>>)  // no key of vLLM lists files
           return nullptr;
         else
           return held;

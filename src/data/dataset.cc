@@ -179,15 +179,55 @@ Dataset Dataset::load(const std::string& jsonl_path, const DatasetOptions& optio
          .fix = "use a JSONL with at least one record (and a sample limit of at least 1)"});
   }
   dataset.warnings_ = census.warnings(jsonl_path);
+  dataset.parts_ = {{.path = jsonl_path, .end = dataset.size()}};
   return dataset;
+}
+
+Dataset Dataset::mixed(std::vector<Dataset> files, const std::vector<double>& weights) {
+  REMATCH_CHECK(!files.empty() && files.size() == weights.size(), "a weight for each file");
+  if (files.size() == 1 && weights.front() == 1) return std::move(files.front());
+  Dataset result;
+  std::string identity;
+  int64_t first_id = 0;
+  for (size_t i = 0; i < files.size(); ++i) {
+    Dataset& file = files[i];
+    const int64_t begin = result.size();
+    int64_t next_id = first_id;
+    for (Sample& sample : file.samples_) {
+      sample.sample_id += first_id;
+      next_id = sample.sample_id + 1;
+      result.samples_.push_back(std::move(sample));
+    }
+    first_id = next_id;
+    result.parts_.push_back(
+        {.path = file.path_, .begin = begin, .end = result.size(), .weight = weights[i]});
+    if (result.parts_.back().num_drawn() == 0) {
+      throw UserError(ErrorKind::kData,
+                      {.error = "the weight of a file takes none of its records",
+                       .where = fmt::format("custom.train_jsonl: {}", file.path_),
+                       .what = fmt::format("weight {} of {} records is less than half a record",
+                                           weights[i], file.size()),
+                       .fix = "raise the weight, or leave the file out"});
+    }
+    result.path_ += (i > 0 ? ", " : "") + file.path_;
+    identity += fmt::format("{} {}\n", file.content_hash_, weights[i]);
+    result.warnings_.insert(result.warnings_.end(), file.warnings_.begin(), file.warnings_.end());
+  }
+  result.content_hash_ = content_hash_of(identity);
+  return result;
 }
 
 Dataset Dataset::without(const std::vector<int64_t>& sample_indices) const {
   Dataset result = *this;
   result.samples_.clear();
-  for (int64_t i = 0; i < size(); ++i) {
-    if (!std::binary_search(sample_indices.begin(), sample_indices.end(), i))
-      result.samples_.push_back(samples_[static_cast<size_t>(i)]);
+  for (MixturePart& part : result.parts_) {
+    const int64_t begin = part.begin, end = part.end;
+    part.begin = result.size();
+    for (int64_t i = begin; i < end; ++i) {
+      if (!std::binary_search(sample_indices.begin(), sample_indices.end(), i))
+        result.samples_.push_back(samples_[static_cast<size_t>(i)]);
+    }
+    part.end = result.size();
   }
   return result;
 }
@@ -213,7 +253,7 @@ std::vector<ImageRef> image_refs(const Sample& sample, const PatchOptions& optio
       {.height_px = sample.height_px, .width_px = sample.width_px}, options, sample.where);
   std::vector<ImageRef> refs;
   for (const std::string& path : sample.image_paths)
-    refs.push_back({.path = path, .grid_thw = grid_thw});
+    refs.push_back({.path = path, .grid_thw = grid_thw, .change = sample.change});
   return refs;
 }
 

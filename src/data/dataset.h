@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "data/mixture.h"
 #include "flow/sample.h"
 
 namespace rematch {
@@ -20,7 +21,8 @@ struct DatasetOptions {
   bool check_image_files = true;
 };
 
-/// The records of one JSONL file (BEHAVIOUR 2), immutable after loading.
+/// The records of one JSONL file, or of several with weights (BEHAVIOUR 2, 21.1), immutable after
+/// loading.
 class Dataset {
  public:
   /// Reads and checks a JSONL. All problems are reported together: 20 in full, the others by line
@@ -30,13 +32,23 @@ class Dataset {
   /// check_image_files.
   static Dataset load(const std::string& jsonl_path, const DatasetOptions& options);
 
+  /// Joins data sets in the order given. One of weight 1 stays as it is.
+  /// @param weights  one for each, > 0
+  /// @throws UserError (data) when a weight takes none of a file's records
+  static Dataset mixed(std::vector<Dataset> files, const std::vector<double>& weights);
+
   /// In file order; sample_id is the 0-based line number, so ids have gaps where lines are blank.
+  /// The ids of a further file continue those of the file before it.
   const std::vector<Sample>& samples() const { return samples_; }
   int64_t size() const { return static_cast<int64_t>(samples_.size()); }
   const std::string& path() const { return path_; }
+  /// The files and their weights.
+  const std::vector<MixturePart>& parts() const { return parts_; }
+  /// Records that an epoch takes: size() unless files have weights.
+  int64_t epoch_size() const { return mixture_size(parts_); }
 
   /// Hash of the file's bytes as 16 hex digits (XXH3), to detect on resume that the data has
-  /// changed.
+  /// changed; of several files also of their weights and order.
   const std::string& content_hash() const { return content_hash_; }
 
   /// What is legal and probably not meant, for the user to read once: boxes without area,
@@ -57,6 +69,7 @@ class Dataset {
   std::string path_;
   std::string content_hash_;
   std::vector<Sample> samples_;
+  std::vector<MixturePart> parts_;
   std::vector<std::string> warnings_;
 };
 

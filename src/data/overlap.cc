@@ -1,30 +1,19 @@
 #include "data/overlap.h"
 
 #include <fmt/core.h>
-#include <sys/stat.h>
 
 #include <set>
 #include <utility>
 
 #include "base/terminal_text.h"
 #include "base/text.h"
+#include "data/file_set.h"
 
 namespace rematch {
 namespace {
 
 constexpr size_t kMaxShown = 3;
 constexpr int64_t kFewObjects = 50;  // too few to tell free text from classes
-
-/// A file by its place on the disk, whatever its name.
-using FileId = std::pair<dev_t, ino_t>;
-
-/// @return false for a file that is not there
-bool file_id(const std::string& path, FileId& id) {
-  struct stat info{};
-  if (::stat(path.c_str(), &info) != 0) return false;
-  id = {info.st_dev, info.st_ino};
-  return true;
-}
 
 std::string shown(const std::vector<std::string>& names) {
   std::string text;
@@ -36,18 +25,15 @@ std::string shown(const std::vector<std::string>& names) {
 /// Images of val that train has, in val's order; `num_images` counts all of val's.
 std::vector<std::string> shared_images(const Dataset& train, const Dataset& val,
                                        int64_t& num_images) {
-  std::set<FileId> trained;
+  FileSet trained;
   std::vector<std::string> shared;
-  FileId id;
   for (const Sample& sample : train.samples()) {
-    for (const std::string& path : sample.image_paths) {
-      if (file_id(path, id)) trained.insert(id);
-    }
+    for (const std::string& path : sample.image_paths) trained.insert(path);
   }
   for (const Sample& sample : val.samples()) {
     for (const std::string& path : sample.image_paths) {
       ++num_images;
-      if (file_id(path, id) && trained.contains(id)) shared.push_back(path);
+      if (trained.has_content_of(path)) shared.push_back(path);
     }
   }
   return shared;

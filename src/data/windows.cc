@@ -49,9 +49,16 @@ WindowStream::WindowStream(WindowOptions options) : options_(std::move(options))
 
 std::vector<int64_t> WindowStream::order_of(int64_t epoch) const {
   const uint64_t key = random_key({kEpochStream, options_.seed, static_cast<uint64_t>(epoch)});
-  if (options_.shuffle) return random_permutation(key, options_.num_samples);
   std::vector<int64_t> order(static_cast<size_t>(options_.num_samples));
-  std::iota(order.begin(), order.end(), 0);
+  if (options_.shuffle)
+    order = random_permutation(key, options_.num_samples);
+  else
+    std::iota(order.begin(), order.end(), 0);
+  if (!options_.draw) return order;
+  const std::vector<int64_t> drawn = options_.draw(epoch);
+  REMATCH_CHECK(drawn.size() == order.size(), fmt::format("epoch {} takes {} samples, not {}",
+                                                          epoch, drawn.size(), order.size()));
+  for (int64_t& place : order) place = drawn[static_cast<size_t>(place)];
   return order;
 }
 

@@ -13,9 +13,12 @@ namespace rematch {
 using CutEpoch = std::function<std::vector<std::vector<int64_t>>(const std::vector<int64_t>& order,
                                                                  int64_t epoch)>;
 
+/// The sample indices that an epoch takes, always equally many; an index may recur.
+using DrawEpoch = std::function<std::vector<int64_t>(int64_t epoch)>;
+
 /// How samples become windows.
 struct WindowOptions {
-  int64_t num_samples = 0;  ///< ≥ 1
+  int64_t num_samples = 0;  ///< of an epoch, ≥ 1
   BatchSettings batches;
   uint64_t seed = 42;   ///< with the epoch, all that determines the order
   int world_size = 1;   ///< ranks, ≥ 1
@@ -25,6 +28,7 @@ struct WindowOptions {
   /// of its micro-batches counts as one sample, so a window holds gradient_accumulation_steps ·
   /// per_device_train_batch_size of them on each rank; drop_last then drops nothing.
   CutEpoch cut;
+  DrawEpoch draw;  ///< empty: every sample once
 };
 
 /// The samples of one window, on one rank.

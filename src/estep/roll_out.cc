@@ -21,11 +21,11 @@ void roll_out(RolloutEngine& engine, std::vector<ScoredRollout>& prepared, Metri
 void score_batches(const RolloutScorer& scorer, const RolloutSource& source,
                    const std::vector<SampleBatch>& batches,
                    const std::function<void(int64_t)>& on_progress, const OnBatch& on_batch) {
-  if (!batches.empty()) scorer.prefetch(batches.front().samples);
+  if (!batches.empty()) scorer.prefetch(batches.front().samples, batches.front().epoch);
   GenerationScope scope(source.engine, source.offload, kWeightsOfNow);
   int64_t num_done = 0;
   for (size_t i = 0; i < batches.size(); ++i) {
-    if (i + 1 < batches.size()) scorer.prefetch(batches[i + 1].samples);
+    if (i + 1 < batches.size()) scorer.prefetch(batches[i + 1].samples, batches[i + 1].epoch);
     const auto report = [&](int finished) {
       if (on_progress) on_progress(num_done + finished);
     };

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "augment/augmentation.h"
 #include "estep/match/match_policy.h"
 #include "estep/match/observe_matching.h"
 #include "estep/answer/object_score.h"
@@ -30,10 +31,11 @@ Prompt make_prompt(const Sample& sample, int64_t epoch, const PromptEncoder& pro
   return prompt;
 }
 
-void RolloutScorer::prefetch(const std::vector<int64_t>& sample_indices) const {
+void RolloutScorer::prefetch(const std::vector<int64_t>& sample_indices, int64_t epoch) const {
   std::vector<ImageRef> images;
   for (const int64_t index : sample_indices) {
-    const Sample& sample = dataset_.samples()[static_cast<size_t>(index)];
+    const Sample sample = augmented(dataset_.samples()[static_cast<size_t>(index)],
+                                    options_.augment, options_.seed, epoch);
     for (ImageRef& image : image_refs(sample, options_.patches)) images.push_back(std::move(image));
   }
   pixels_.prefetch(images);
@@ -44,10 +46,11 @@ std::vector<ScoredRollout> RolloutScorer::prepare(const std::vector<int64_t>& sa
   std::vector<ScoredRollout> prepared;
   for (const int64_t index : sample_indices) {
     const Sample& sample = dataset_.samples()[static_cast<size_t>(index)];
+    const Sample shown = augmented(sample, options_.augment, options_.seed, epoch);
     prepared.push_back(
         {.sample = &sample,
-         .ground_truth = order_objects(sample, options_.ordering, options_.seed, epoch),
-         .prompt = make_prompt(sample, epoch, prompts_, options_.patches)});
+         .ground_truth = order_objects(shown, options_.ordering, options_.seed, epoch),
+         .prompt = make_prompt(shown, epoch, prompts_, options_.patches)});
   }
   return prepared;
 }

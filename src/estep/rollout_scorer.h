@@ -11,6 +11,7 @@
 #include "estep/match/matcher.h"
 #include "flow/parsed.h"
 #include "flow/rollout.h"
+#include "settings/augment.h"
 #include "text/prompt.h"
 #include "vision/pixel_store.h"
 
@@ -18,7 +19,7 @@ namespace rematch {
 
 /// One sample on its way: prompt and truth first, then rollout, parse and matching.
 struct ScoredRollout {
-  const Sample* sample = nullptr;
+  const Sample* sample = nullptr;         ///< as the data set has it, without augmentation
   std::vector<SceneObject> ground_truth;  ///< in the order of numbering
   Prompt prompt;
   Rollout rollout;
@@ -41,6 +42,7 @@ class RolloutScorer {
     LabelMatch labels;
     ObjectOrdering ordering = ObjectOrdering::kSorted;
     uint64_t seed = 42;
+    AugmentSettings augment;  ///< off where nothing is trained
     PatchOptions patches;
     std::vector<TokenId> stop_ids;
     std::string backend;  ///< name of the engine, for errors
@@ -50,7 +52,7 @@ class RolloutScorer {
                 PixelStore& pixels, Options options);
 
   /// Starts loading the images of samples that will be rolled out soon.
-  void prefetch(const std::vector<int64_t>& sample_indices) const;
+  void prefetch(const std::vector<int64_t>& sample_indices, int64_t epoch) const;
   /// Prompts and truths of samples, in the order given. @param sample_indices  into
   /// dataset.samples()
   std::vector<ScoredRollout> prepare(const std::vector<int64_t>& sample_indices,

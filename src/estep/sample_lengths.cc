@@ -17,6 +17,13 @@ constexpr int64_t kBlock = 64;
 
 using Orders = std::vector<std::vector<SceneObject>>;
 
+void add_vertices(std::vector<SceneObject>& objects, int count) {
+  for (SceneObject& object : objects) {
+    if (object.geometry.kind == GeometryKind::kPoly)
+      object.geometry.bins.resize(object.geometry.bins.size() + 2 * static_cast<size_t>(count));
+  }
+}
+
 /// The orders of which one is longest. What follows an object's last bin is cut apart before the
 /// next words, so an object adds the same tokens anywhere but at the end, where brackets and braces
 /// of the whole answer join its own: only the last object's kind counts.
@@ -68,6 +75,7 @@ std::vector<SampleLength> measure_samples(const Dataset& dataset, const PromptEn
           SampleLength& length = lengths[static_cast<size_t>(i)];
           std::vector<SceneObject> truth =
               order_objects(sample, options.ordering, options.seed, /*epoch=*/0);
+          add_vertices(truth, options.num_new_vertices);
           for (const auto& objects : format.lengths_vary_with_coords()
                                          ? longest_digit_orders(std::move(truth), options)
                                          : longest_orders(std::move(truth), options.any_order)) {

@@ -26,6 +26,7 @@ struct MeasureOptions {
   /// ≥ 0: how far a shown coordinate may lie from the true one, in formats whose lengths vary with
   /// coordinates; more digits are longer
   int coord_slack_bins = 0;
+  int num_new_vertices = 0;  ///< ≥ 0: that augmentation may add to an outline
   PatchOptions patches;
   int num_threads = 1;  ///< ≥ 1; changes no result
 };

@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "augment/augmentation.h"
 #include "base/error.h"
 #include "estep/target/segment_checks.h"
 
@@ -42,7 +43,8 @@ WindowSegments TruthSegments::build(const WindowPlan& plan) const {
 }
 
 std::shared_ptr<const Segment> TruthSegments::segment_at(int64_t sample_idx, int64_t epoch) const {
-  const Sample& sample = dataset_.samples()[static_cast<size_t>(sample_idx)];
+  const Sample sample = augmented(dataset_.samples()[static_cast<size_t>(sample_idx)],
+                                  options_.augment, options_.seed, epoch);
   const Prompt prompt = make_prompt(sample, epoch, prompts_, options_.patches);
   Segment segment = build_ground_truth_segment(
       prompt, order_objects(sample, options_.ordering, options_.seed, epoch), format_, noise_);

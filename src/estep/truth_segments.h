@@ -41,7 +41,7 @@ class TruthSegments {
   /// `"]]}}` after a poly, `"]},` and `"]]},` before another object, and a tokenizer may merge one
   /// pair where it splits the other.
   bool lengths_vary_by_epoch() const {
-    return options_.ordering == ObjectOrdering::kRandom ||
+    return options_.ordering == ObjectOrdering::kRandom || options_.augment.moves_objects() ||
            (noise_.sigma_bins > 0 && format_.lengths_vary_with_coords());
   }
 

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "flow/grid.h"
+#include "flow/image_change.h"
 
 /// The nouns of the journey, in the order they appear: Sample → Rollout → ParsedRollout → Matching
 /// → Segment → PackedRow / Window.
@@ -48,20 +49,22 @@ struct SceneObject {
 /// An image of a prompt, by reference; pixels are loaded when they are needed
 /// (vision/pixel_store.h).
 struct ImageRef {
-  std::string path;    ///< absolute or relative to the current directory
-  GridThw grid_thw{};  ///< patches: time, height, width (before the spatial merge)
+  std::string path;      ///< absolute or relative to the current directory
+  GridThw grid_thw{};    ///< patches: time, height, width (before the spatial merge)
+  ImageChange change{};  ///< applied to the decoded picture
 
-  bool operator==(const ImageRef&) const = default;
+  auto operator<=>(const ImageRef&) const = default;
 
   template <typename Wire>
   friend void fields(Wire& wire, ImageRef& image) {
-    wire(image.path, image.grid_thw);
+    wire(image.path, image.grid_thw, image.change);
   }
 };
 
 /// One image (or several, stage 1 only) with its objects: a line of the JSONL.
 struct Sample {
-  int64_t sample_id = 0;  ///< 0-based line number in the JSONL
+  /// 0-based line number in the JSONL; of several files, counted through all of them
+  int64_t sample_id = 0;
   std::vector<std::string> image_paths;
   int width_px = 0;
   int height_px = 0;
@@ -69,6 +72,7 @@ struct Sample {
   std::vector<SceneObject> objects;
   std::string where;   ///< "path:line" for errors
   std::string prompt;  ///< its own user text; empty: `custom.user_prompt`
+  ImageChange change;  ///< made to its images; `objects` lie in the changed picture
 };
 
 }  // namespace rematch

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "augment/augmentation.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "base/text.h"
@@ -46,6 +47,13 @@ void add_objects(AnswerView& view, const ScoredRollout& rollout) {
     view.links.emplace_back(truth, num_truths + predicted);
 }
 
+/// The line in its file, also when the run reads several.
+std::string line_of(const Sample& sample) {
+  const size_t colon = sample.where.rfind(':');
+  return colon == std::string::npos ? std::to_string(sample.sample_id + 1)
+                                    : sample.where.substr(colon + 1);
+}
+
 /// Lines of a diff, which Markdown viewers colour.
 std::string mark_lines(const std::string& text, const char* mark) {
   std::string lines;
@@ -61,9 +69,9 @@ AnswerView view_answer(const ScoredRollout& rollout, const SegmentResult& target
   const ParsedRollout& parsed = rollout.parsed;
   const int64_t num_matched = std::ssize(rollout.matching.pairs);
   AnswerView view{
-      .image_path = rollout.sample->image_paths.front(),
+      .image = rollout.prompt.images.front(),
       .caption = fmt::format("line {}: {} true, {} found, {} matched, answer {}",
-                             rollout.sample->sample_id + 1, rollout.ground_truth.size(),
+                             line_of(*rollout.sample), rollout.ground_truth.size(),
                              parsed.objects.size(), num_matched, parse_status_name(parsed.status)),
       .own_prompt = rollout.sample->prompt};
   add_objects(view, rollout);
@@ -116,8 +124,10 @@ Image answer_sheet(const std::vector<AnswerView>& answers) {
   std::vector<std::pair<std::string, Canvas>> panels;
   for (const AnswerView& answer : answers) {
     try {
-      panels.emplace_back(answer.caption, scene_panel(load_image(answer.image_path), answer.objects,
-                                                      kPanelPx, answer.links));
+      Image picture = load_image(answer.image.path);
+      change_image(picture, answer.image.change);
+      panels.emplace_back(answer.caption,
+                          scene_panel(picture, answer.objects, kPanelPx, answer.links));
     } catch (const UserError& error) {
       panels.emplace_back(answer.caption, blank_panel(error.problems().front().error, kPanelPx));
     }

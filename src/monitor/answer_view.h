@@ -13,7 +13,8 @@ namespace rematch {
 
 /// What a dump shows of one rollout. It holds copies only, so another thread may use it.
 struct AnswerView {
-  std::string image_path, caption;
+  ImageRef image;  ///< as the rollout saw it
+  std::string caption;
   std::string own_prompt;                  ///< user text of the sample; empty: that of the run
   std::vector<DrawnObject> objects;        ///< ground truth first
   std::vector<std::pair<int, int>> links;  ///< matched pairs, as indices into objects

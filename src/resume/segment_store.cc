@@ -21,12 +21,26 @@ constexpr const char* kIsLabel = "is_label";
 constexpr const char* kOtherLabels = "other_labels";
 const std::string kSlots = "_slots";  ///< after the kind
 constexpr int64_t kSlotWidth = 3;     ///< position, target, source
+/// Of a picture: left, top, width, height of a crop, 1 if mirrored, brightness, contrast,
+/// saturation. Absent when nothing is changed.
+constexpr const char* kChange = "change";
+constexpr size_t kChangeNumbers = 8;
 constexpr int64_t kMaxInt = std::numeric_limits<int>::max();
+
+Json image_json(const ImageRef& image) {
+  Json json = {{"path", bytes_json(image.path)}, {"grid_thw", image.grid_thw}};
+  if (!image.change.is_any()) return json;
+  const ImageChange& change = image.change;
+  Json numbers = change.crop_px;
+  numbers.push_back(change.is_flipped);
+  for (const int64_t factor : change.color) numbers.push_back(factor);
+  json[kChange] = std::move(numbers);
+  return json;
+}
 
 Json description_of(const Segment& segment, const std::set<std::string>& slot_kinds) {
   Json images = Json::array();
-  for (const ImageRef& image : segment.images)
-    images.push_back({{"path", bytes_json(image.path)}, {"grid_thw", image.grid_thw}});
+  for (const ImageRef& image : segment.images) images.push_back(image_json(image));
   Json description = {{"sample_id", segment.sample_id},    {"num_tokens", segment.encoded_len()},
                       {"prompt_len", segment.prompt_len},  {"prefix_len", segment.prefix_len},
                       {"append_len", segment.append_len},  {"images", std::move(images)},
@@ -145,6 +159,21 @@ class TensorReader {
   int64_t next_token_ = 0;
 };
 
+ImageChange read_change(JsonFields& fields, const JsonOrigin& origin) {
+  ImageChange change;
+  if (!fields.has(kChange)) return change;
+  const Json& numbers = fields.list(kChange, kChangeNumbers);
+  if (numbers.size() != kChangeNumbers)
+    fields.fail(kChange, fmt::format("expected 8 numbers, found {}", numbers.size()));
+  const auto number = [&](size_t i) {
+    return json_integer(numbers[i], origin, fields.place_of(kChange), 0, kMaxInt);
+  };
+  for (size_t i = 0; i < 4; ++i) change.crop_px[i] = number(i);
+  change.is_flipped = number(4);
+  for (size_t i = 0; i < 3; ++i) change.color[i] = number(5 + i);
+  return change;
+}
+
 ImageRef read_image(const Json& value, const JsonOrigin& origin, const std::string& place) {
   JsonFields fields(value, origin, place);
   ImageRef image;
@@ -155,6 +184,7 @@ ImageRef read_image(const Json& value, const JsonOrigin& origin, const std::stri
     fields.fail("grid_thw", fmt::format("expected 3 numbers, found {}", grid.size()));
   for (size_t i = 0; i < grid.size(); ++i)
     image.grid_thw[i] = json_integer(grid[i], origin, fields.place_of("grid_thw"), 1, kMaxInt);
+  image.change = read_change(fields, origin);
   fields.finish();
   return image;
 }

@@ -2,8 +2,10 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/enum_names.h"
+#include "settings/train_file.h"
 
 namespace rematch {
 
@@ -44,9 +46,9 @@ inline constexpr const char* kDefaultAnswerFormat = "coord_tokens";
 
 /// Which records are read (`custom.*_jsonl`, `.*_sample_limit`).
 struct DataSettings {
-  std::string train_jsonl;
+  std::vector<TrainFile> train_files;  ///< `custom.train_jsonl`, at least one
   std::optional<std::string> val_jsonl;
-  std::optional<int64_t> train_sample_limit;  ///< first N records
+  std::optional<int64_t> train_sample_limit;  ///< first N records of each file
   std::optional<int64_t> val_sample_limit;
   LongSamples truncation_strategy = LongSamples::kRaise;
   /// `custom.answer_format`: a name in answer_formats(); none = kDefaultAnswerFormat, where nothing

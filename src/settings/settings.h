@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <string>
 
+#include "settings/augment.h"
 #include "settings/cadence.h"
 #include "settings/data.h"
 #include "settings/generation.h"
@@ -43,6 +44,7 @@ struct Settings {
   int64_t ddp_timeout = 1800;
   ModelSettings model;
   DataSettings data;
+  AugmentSettings augment;  ///< of training samples, never of evaluation
   PromptSettings prompt;
   ImageSettings images;
   LoaderSettings loader;

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "augment/augmentation.h"
 #include "base/content_key.h"
 #include "base/error.h"
 #include "base/file.h"
@@ -97,6 +98,11 @@ bool BadSamples::can_load(const std::vector<ImageRef>& images, const Sample& sam
   }
 }
 
+Sample BadSamples::shown_sample(int64_t index, int64_t epoch) const {
+  return augmented(data_.samples()[static_cast<size_t>(index)], options_.augment, options_.seed,
+                   epoch);
+}
+
 bool BadSamples::is_readable(const Sample& sample) {
   return can_load(image_refs(sample, options_.patches), sample);
 }
@@ -117,20 +123,17 @@ bool BadSamples::is_too_long(const Segment& segment) {
 
 WindowPlan BadSamples::drop_unreadable(WindowPlan plan, MetricsBag& metrics) {
   if (!list_) return plan;
-  const auto sample_at = [this](int64_t index) -> const Sample& {
-    return data_.samples()[static_cast<size_t>(index)];
-  };
   std::vector<ImageRef> images;
   for (const int64_t index : plan.samples()) {
-    for (ImageRef& image : image_refs(sample_at(index), options_.patches))
+    for (ImageRef& image : image_refs(shown_sample(index, plan.epoch), options_.patches))
       images.push_back(std::move(image));
   }
   pixels_.prefetch(images);
 
   int64_t num_skipped = 0;
   for (auto& micro_batch : plan.micro_batches) {
-    num_skipped += static_cast<int64_t>(
-        std::erase_if(micro_batch, [&](int64_t index) { return !is_readable(sample_at(index)); }));
+    num_skipped += static_cast<int64_t>(std::erase_if(
+        micro_batch, [&](int64_t index) { return !is_readable(shown_sample(index, plan.epoch)); }));
   }
   group_.all_reduce(std::span<int64_t>(&num_skipped, 1));
   size_t num_kept = 0;

@@ -13,6 +13,7 @@
 #include "ranks/group.h"
 #include "resume/run_state.h"
 #include "vision/patches.h"
+#include "settings/augment.h"
 #include "vision/pixel_store.h"
 
 namespace rematch {
@@ -29,6 +30,8 @@ class BadSamples {
     std::string run_dir;  ///< of skipped.jsonl
     int max_length = 0;   ///< of a segment from a rollout, in tokens; 0 = none
     PatchOptions patches;
+    AugmentSettings augment;
+    uint64_t seed = 42;  ///< of augmentation
   };
   /// `data`, `pixels`, `terminal` and `group` outlive it. @throws UserError (environment) when the
   /// list cannot be written
@@ -48,6 +51,8 @@ class BadSamples {
   void drop_from(RunState& run);
 
  private:
+  /// The sample as an epoch shows it.
+  Sample shown_sample(int64_t index, int64_t epoch) const;
   bool is_readable(const Sample& sample);
   bool is_readable(const Segment& segment);
   bool is_too_long(const Segment& segment);

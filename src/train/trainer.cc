@@ -105,7 +105,7 @@ bool Trainer::rolls_out(const WindowPlan& plan, MetricsBag& metrics) const {
 }
 
 std::vector<ScoredRollout> Trainer::prepare(const WindowPlan& plan) const {
-  scorer().prefetch(plan.samples());
+  scorer().prefetch(plan.samples(), plan.epoch);
   return scorer().prepare(plan.samples(), plan.epoch);
 }
 

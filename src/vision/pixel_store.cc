@@ -21,7 +21,8 @@ enum class State { kQueued, kLoading, kReady, kFailed };
 
 // One image. All fields are guarded by Impl::mutex_.
 struct Entry {
-  std::string path;
+  ImageRef image;
+  std::string key;  // in Impl::entries_
   State state = State::kQueued;
   std::shared_ptr<const Patches> patches;  // kReady
   std::exception_ptr error;                // kFailed
@@ -30,6 +31,14 @@ struct Entry {
   uint64_t used_in = 0;                     // number of prefetch() calls when it was last requested
   std::list<std::string>::iterator recent;  // place in Impl::recent_, kReady only
 };
+
+// A picture and what is done to it.
+std::string key_of(const ImageRef& image) {
+  if (!image.change.is_any()) return image.path;
+  const auto& [crop, is_flipped, color] = image.change;
+  return fmt::format("{}\n{} {} {} {} {} {} {} {}", image.path, crop[0], crop[1], crop[2], crop[3],
+                     is_flipped, color[0], color[1], color[2]);
+}
 
 size_t size_bytes(const Patches& patches) { return patches.pixel_values.size() * sizeof(float); }
 
@@ -61,16 +70,15 @@ struct PixelStore::Impl {
     const std::lock_guard lock(mutex_);
     ++num_prefetches_;
     for (const ImageRef& image : images) {
-      if (const auto known = entries_.find(image.path); known != entries_.end())
+      if (const auto known = entries_.find(key_of(image)); known != entries_.end())
         known->second->used_in = num_prefetches_;
     }
     drop_images_gone_by();
     if (workers_.empty()) return;
     for (const ImageRef& image : images) {
-      std::shared_ptr<Entry>& entry = entries_[image.path];
+      std::shared_ptr<Entry>& entry = entries_[key_of(image)];
       if (entry == nullptr) {
-        entry = std::make_shared<Entry>();
-        entry->path = image.path;
+        entry = new_entry(image);
         entry->used_in = num_prefetches_;
         queue_.push_back(entry);
       }
@@ -79,13 +87,11 @@ struct PixelStore::Impl {
     changed_.notify_all();
   }
 
-  std::shared_ptr<const Patches> get(const std::string& path) {
+  std::shared_ptr<const Patches> get(const ImageRef& image) {
+    const std::string key = key_of(image);
     std::unique_lock lock(mutex_);
-    std::shared_ptr<Entry>& slot = entries_[path];
-    if (slot == nullptr) {
-      slot = std::make_shared<Entry>();
-      slot->path = path;
-    }
+    std::shared_ptr<Entry>& slot = entries_[key];
+    if (slot == nullptr) slot = new_entry(image);
     const std::shared_ptr<Entry> entry = slot;  // survives an eviction
     entry->used_in = num_prefetches_;
     // Not started yet: loading it here is faster than waiting for a worker (which then skips the
@@ -96,11 +102,11 @@ struct PixelStore::Impl {
     entry->wanted_by = 0;
     if (entry->state == State::kFailed) {
       // Dropped, so that a later call can read a repaired file.
-      if (const auto found = entries_.find(path); found != entries_.end() && found->second == entry)
+      if (const auto found = entries_.find(key); found != entries_.end() && found->second == entry)
         entries_.erase(found);
       std::rethrow_exception(entry->error);
     }
-    if (const auto found = entries_.find(path); found != entries_.end() && found->second == entry) {
+    if (const auto found = entries_.find(key); found != entries_.end() && found->second == entry) {
       recent_.splice(recent_.end(), recent_, entry->recent);
     }
     const std::shared_ptr<const Patches> patches = entry->patches;
@@ -126,6 +132,18 @@ struct PixelStore::Impl {
     }
   }
 
+  static std::shared_ptr<Entry> new_entry(const ImageRef& image) {
+    auto entry = std::make_shared<Entry>();
+    entry->image = image;
+    entry->key = key_of(image);
+    return entry;
+  }
+
+  void change(Image& picture, const ImageChange& change) const {
+    REMATCH_CHECK(options_.change != nullptr, "a store that changes no pictures");
+    options_.change(picture, change);
+  }
+
   // Decodes with the lock released; publishes the result with it held.
   void load(Entry& entry, std::unique_lock<std::mutex>& lock) {
     entry.state = State::kLoading;
@@ -133,8 +151,10 @@ struct PixelStore::Impl {
     std::shared_ptr<const Patches> patches;
     std::exception_ptr error;
     try {
-      patches = std::make_shared<const Patches>(
-          patchify(load_image(entry.path), options_.patches, entry.path));
+      Image picture = load_image(entry.image.path);
+      if (entry.image.change.is_any()) change(picture, entry.image.change);
+      patches =
+          std::make_shared<const Patches>(patchify(picture, options_.patches, entry.image.path));
     } catch (...) {
       error = std::current_exception();
     }
@@ -145,7 +165,7 @@ struct PixelStore::Impl {
     } else {
       entry.patches = std::move(patches);
       entry.state = State::kReady;
-      entry.recent = recent_.insert(recent_.end(), entry.path);
+      entry.recent = recent_.insert(recent_.end(), entry.key);
       cached_bytes_ += size_bytes(*entry.patches);
       evict();
     }
@@ -162,8 +182,8 @@ struct PixelStore::Impl {
   bool has_room() const {
     size_t waiting_bytes = 0;
     int64_t num_ahead = num_loading_ahead_;
-    for (const std::string& path : recent_) {
-      const Entry& entry = *entries_.at(path);
+    for (const std::string& key : recent_) {
+      const Entry& entry = *entries_.at(key);
       if (!is_wanted(entry)) continue;
       waiting_bytes += size_bytes(*entry.patches);
       ++num_ahead;
@@ -226,7 +246,7 @@ PixelStore::~PixelStore() = default;
 void PixelStore::prefetch(const std::vector<ImageRef>& images) { impl_->prefetch(images); }
 
 std::shared_ptr<const Patches> PixelStore::get(const ImageRef& image) {
-  std::shared_ptr<const Patches> patches = impl_->get(image.path);
+  std::shared_ptr<const Patches> patches = impl_->get(image);
   if (patches->grid_thw != image.grid_thw) {
     const int patch = impl_->patch_options().patch_size;
     throw UserError(

@@ -1,10 +1,12 @@
 #pragma once
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <vector>
 
 #include "flow/sample.h"
 #include "settings/data.h"
+#include "vision/image.h"
 #include "vision/patches.h"
 
 namespace rematch {
@@ -20,6 +22,8 @@ class PixelStore {
     int batch_images = 1;
     size_t cache_bytes = size_t{1} << 30;  ///< least recently used images beyond this are dropped
     PatchOptions patches;
+    /// applies ImageRef::change; needed where references have one
+    std::function<void(Image&, const ImageChange&)> change;
   };
   explicit PixelStore(Options options);
   ~PixelStore();

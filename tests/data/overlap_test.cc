@@ -21,7 +21,7 @@ class OverlapTest : public testing::Test {
                R"(", "bbox_2d": [1, 2, 3, 4]}]})" + "\n";
     return Dataset::load(directory_.write(name, lines), {.check_image_files = false});
   }
-  std::string image(const std::string& name) { return directory_.write(name, "x"); }
+  std::string image(const std::string& name) { return directory_.write(name, name); }
 
   test::TempDir directory_;
 };
@@ -46,6 +46,23 @@ TEST_F(OverlapTest, NamesImagesThatAreTrainedOnUnderAnyName) {
   EXPECT_EQ(warnings[0].find("1 of 3 images of " + val.path() + " is also in " + train.path()), 0u)
       << warnings[0];
   EXPECT_NE(warnings[0].find("link.png"), std::string::npos);
+}
+
+TEST_F(OverlapTest, NamesCopiesOfImagesThatAreTrainedOn) {
+  const std::string large(100000, 'x');
+  image("a.png"), directory_.write("large.png", large);
+  directory_.write("copy.png", "a.png"), directory_.write("same.png", large);
+  directory_.write("size.png", "b.png"), directory_.write("end.png", large.substr(1) + "y");
+  const Dataset train = load("train.jsonl", {{"a.png", "cat"}, {"large.png", "cat"}}),
+                val = load("val.jsonl", {{"copy.png", "cat"},
+                                         {"same.png", "cat"},
+                                         {"size.png", "cat"},
+                                         {"end.png", "cat"}});
+  const std::vector<std::string> warnings = overlap_warnings(train, val);
+  ASSERT_EQ(warnings.size(), 1u);
+  EXPECT_EQ(warnings[0].find("2 of 4 images"), 0u) << warnings[0];
+  EXPECT_NE(warnings[0].find("copy.png"), std::string::npos);
+  EXPECT_NE(warnings[0].find("same.png"), std::string::npos);
 }
 
 TEST_F(OverlapTest, NamesClassesThatAreNeverTrained) {

@@ -35,6 +35,9 @@ inline std::shared_ptr<const Segment> some_segment(int number) {
     segment->images.push_back(
         {.path = "images/" + std::to_string(number) + "-" + std::to_string(i) + ".jpg",
          .grid_thw = {1, 2 + i, 4}});
+    if (i == 1)
+      segment->images.back().change = {
+          .crop_px = {3, 0, 40, 30}, .is_flipped = 1, .color = {900, 1100, 1000}};
   }
   segment->where = "train.jsonl:" + std::to_string(number + 1);
   return segment;

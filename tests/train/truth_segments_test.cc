@@ -185,6 +185,29 @@ TEST(TruthSegments, TheOrderOfObjectsMovesATokenWhereGeometriesEndInDifferentMer
   }
 }
 
+TEST(TruthSegments, AugmentedSegmentsAreNoLongerThanMeasured) {
+  Scenes scenes(golden_model(), ObjectOrdering::kSorted);
+  const std::vector<SampleLength> plain = measure_samples(
+      scenes.dataset, scenes.prompts, *scenes.format, {.patches = scenes.patches}, [](int64_t) {});
+  scenes.scorer_options.augment = {.hflip = 0.5, .crop = 0.2};
+  const TruthSegments teacher = scenes.teacher();
+  EXPECT_TRUE(teacher.lengths_vary_by_epoch());
+  const std::vector<SampleLength> measured = measure_samples(
+      scenes.dataset, scenes.prompts, *scenes.format,
+      {.any_order = true, .num_new_vertices = 4, .patches = scenes.patches}, [](int64_t) {});
+  bool is_any_shorter = false, is_any_longer = false;
+  for (int64_t i = 0; i < scenes.dataset.size(); ++i) {
+    for (int64_t epoch = 0; epoch < 40; ++epoch) {
+      const auto segment = teacher.segment_at(i, epoch);
+      EXPECT_LE(segment->encoded_len(), measured[static_cast<size_t>(i)].total());
+      EXPECT_EQ(segment->prompt_len, plain[static_cast<size_t>(i)].prompt_len);
+      is_any_shorter |= segment->encoded_len() < plain[static_cast<size_t>(i)].total();
+      is_any_longer |= segment->encoded_len() > plain[static_cast<size_t>(i)].total();
+    }
+  }
+  EXPECT_TRUE(is_any_shorter && is_any_longer);  // objects go, outlines gain vertices
+}
+
 TEST(TruthSegments, RefusesARowOverTheCap) {
   Scenes scenes(golden_model(), ObjectOrdering::kSorted);
   const int one = scenes.teacher().encoded_len(0, 0), other = scenes.teacher().encoded_len(1, 0);

@@ -48,6 +48,27 @@ TEST_F(PixelStoreTest, GivesTheSamePixelsWithAnyNumberOfWorkers) {
   }
 }
 
+TEST_F(PixelStoreTest, KeepsChangedPicturesOfOneFileApart) {
+  const auto darken = [](Image& image, const ImageChange& change) {
+    for (uint8_t& value : image.rgb) value = static_cast<uint8_t>(value * change.color[0] / 1000);
+  };
+  for (const int num_workers : {0, 1, 3}) {
+    PixelStore store({.loader = {.num_workers = num_workers}, .change = darken});
+    ImageRef half = images_[0], dark = images_[0];
+    half.change.color = {500, 1000, 1000};
+    dark.change.color = {0, 1000, 1000};
+    store.prefetch({images_[0], half, dark});
+    const auto whole_pixels = store.get(images_[0]), half_pixels = store.get(half),
+               dark_pixels = store.get(dark);
+    EXPECT_EQ(whole_pixels->pixel_values, expected_);
+    for (size_t i = 0; i < expected_.size(); ++i) {
+      EXPECT_EQ(dark_pixels->pixel_values[i], -1);
+      EXPECT_LE(half_pixels->pixel_values[i], expected_[i]);
+    }
+    EXPECT_NE(half_pixels->pixel_values, dark_pixels->pixel_values);
+  }
+}
+
 TEST_F(PixelStoreTest, LoadsAnImageOnceForManyThreads) {
   PixelStore store({.loader = {.num_workers = 2}});
   store.prefetch(images_);

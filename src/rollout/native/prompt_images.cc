@@ -56,12 +56,12 @@ ImageEncoder make_aten_encoder(std::shared_ptr<const Model> model) {
 
 void PromptImages::expect(std::span<const Prompt> prompts) {
   for (const Prompt& prompt : prompts) {
-    for (const ImageRef& image : prompt.images) ++uses_[{image.path, image.grid_thw}].num_left;
+    for (const ImageRef& image : prompt.images) ++uses_[image].num_left;
   }
 }
 
 const ContentKey& PromptImages::content_of(const ImageRef& image, const Prompt& prompt) {
-  Use& use = uses_.at({image.path, image.grid_thw});
+  Use& use = uses_.at(image);
   if (use.is_loaded) return use.content;
   std::shared_ptr<const Patches> patches = pixels_(image);
   if (patches->grid_thw != image.grid_thw) {
@@ -142,7 +142,7 @@ VisualRow PromptImages::visual_row(const ContentKey& content, int64_t pad_idx, i
 
 void PromptImages::finish(const Prompt& prompt) {
   for (const ImageRef& image : prompt.images) {
-    const auto use = uses_.find({image.path, image.grid_thw});
+    const auto use = uses_.find(image);
     REMATCH_CHECK(use != uses_.end() && use->second.is_loaded, prompt.where);
     const auto shown = images_.find(use->second.content);
     if (--shown->second.num_uses == 0) images_.erase(shown);

@@ -53,7 +53,6 @@ class PromptImages {
   int64_t num_encoded() const { return num_encoded_; }  ///< images encoded by the tower
 
  private:
-  using Reference = std::pair<std::string, GridThw>;  ///< an ImageRef as a key
   struct Image {
     int64_t num_uses = 0;                    ///< of prompts not yet answered
     std::shared_ptr<const Patches> patches;  ///< until encoded
@@ -70,7 +69,7 @@ class PromptImages {
   const ModelDescription& model_;
   PixelGetter pixels_;
   const ImageEncoder& encoder_;
-  std::map<Reference, Use> uses_;
+  std::map<ImageRef, Use> uses_;
   std::map<ContentKey, Image> images_;
   int64_t num_encoded_ = 0;
 };

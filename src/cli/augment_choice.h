@@ -1,0 +1,20 @@
+#pragma once
+#include <cstdint>
+#include <string>
+
+#include "settings/augment.h"
+
+namespace rematch {
+
+/// Augmentation to look at, and the seed that draws it.
+struct AugmentChoice {
+  AugmentSettings settings;
+  uint64_t seed = 42;
+};
+
+/// Reads `--augment`: a configuration file, whose `data.augment` and `training.seed` count, or
+/// values such as `hflip=0.5,crop=0.5,color=0.2`. Empty: off.
+/// @throws UserError (config) as the keys of a configuration, or when nothing is switched on
+AugmentChoice read_augment_choice(const std::string& text);
+
+}  // namespace rematch

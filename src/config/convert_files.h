@@ -1,0 +1,14 @@
+#pragma once
+#include <vector>
+
+#include "base/json.h"
+#include "config/key.h"
+#include "config/node.h"
+
+namespace rematch {
+
+/// The value of a KeyType::kFiles: a string for one path without a weight, else a list of strings
+/// and of {"path", "weight"}. What is wrong with an entry becomes a problem.
+Json convert_files(const KeySpec& spec, const Node& node, std::vector<Problem>& problems);
+
+}  // namespace rematch

@@ -1,0 +1,14 @@
+#pragma once
+#include <string>
+
+namespace rematch {
+
+/// A file of training records (`custom.train_jsonl`).
+struct TrainFile {
+  std::string path;
+  double weight = 1;  ///< > 0: an epoch takes weight × records of it
+
+  bool operator==(const TrainFile&) const = default;
+};
+
+}  // namespace rematch
