@@ -42,6 +42,7 @@ bool is_from_log(const EvaluationFile& file) { return file.path.empty(); }
 /// Names an evaluation after its checkpoint and adds the scores that only the log has.
 void adopt(EvaluationFile& file, const RunData& run) {
   file.name = fs::path(file.model).filename().string();
+  file.is_stage1 = run.is_stage1();
   for (const EvaluationFile& logged : run.evaluations) {
     const bool is_same_step =
         logged.name.starts_with("step ") && file.name == "checkpoint-" + logged.name.substr(5);

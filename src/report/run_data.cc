@@ -155,15 +155,11 @@ std::vector<std::pair<std::string, std::string>> read_config(const std::string& 
 /// directory the model lies.
 void mark_stage1(RunData& run) {
   for (EvaluationFile& file : run.evaluations) {
-    RunData trained;
+    RunData trained{.config = run.config};
     const fs::path args = fs::path(file.model).parent_path() / "args.json";
-    if (!run.config.empty()) {
-      trained.config = run.config;
-    } else if (!file.model.empty() && fs::is_regular_file(args)) {
+    if (run.config.empty() && !file.model.empty() && fs::is_regular_file(args))
       trained.config = read_config(args.string());
-    }
-    file.is_stage1 = !trained.config.empty() &&
-                     trained.setting("custom.trainer_variant") != "rollout_matching_sft";
+    file.is_stage1 = trained.is_stage1();
   }
 }
 
@@ -212,6 +208,10 @@ std::string RunData::setting(const std::string& key) const {
     if (name == key) return value;
   }
   return "";
+}
+
+bool RunData::is_stage1() const {
+  return !config.empty() && setting("custom.trainer_variant") != "rollout_matching_sft";
 }
 
 RunData read_run(const std::string& path) {

@@ -49,6 +49,8 @@ struct RunData {
 
   /// Value of a configuration key, or "".
   std::string setting(const std::string& key) const;
+  /// True when its configuration is known and trains on the truth alone.
+  bool is_stage1() const;
 };
 
 /// Reads a run directory (logging.jsonl, args.json, eval/NAME.json, eval_results.json: whatever is

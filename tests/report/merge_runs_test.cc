@@ -67,6 +67,8 @@ TEST_F(MergeRunsTest, ARelativePathIsComparedFromItsEnd) {
       std::filesystem::path(directory_.file("first")).parent_path().filename();
   evaluation("of_second", parent + "/second/checkpoint-9", 0.7);
   EXPECT_EQ(columns({"start", "second", "of_second"}), (Names{"start", "second"}));
+  directory_.write("second/args.json", R"({"custom": {"trainer_variant": "sft"}})");
+  EXPECT_TRUE(read({"second", "of_second"})[0].evaluations[0].is_stage1);
   evaluation("of_second", "other/second/checkpoint-9", 0.7);
   EXPECT_EQ(columns({"start", "second", "of_second"}), (Names{"start", "second", "of_second"}));
   evaluation("of_second", "", 0.7);
