@@ -109,6 +109,11 @@ def parse(response_token_ids: Sequence[int], *, model: Model, answer_format: Opt
         model: the model directory.
         answer_format: "coord_tokens", "qwen_json" or "qwen2_5_json"; None is that of the model directory.
         resized_px: width and height of the image as the model sees it, for answers in pixels ("qwen2_5_json").
+
+    Example:
+        >>> parsed = rematch.parse(response_token_ids, model="DIR")                          # doctest: +SKIP
+        >>> parsed["status"], [(one["desc"], one["bins"]) for one in parsed["objects"]]      # doctest: +SKIP
+        ('complete', [('cup', [104, 96, 310, 300])])
     """
     return _stages.parse(os.fspath(model), answer_format or "", _given(response_token_ids=response_token_ids, resized_px=resized_px))
 
@@ -123,6 +128,12 @@ def match(predictions: Sequence[SceneObject], ground_truth: Sequence[SceneObject
         maskiou_gate: pairs below it are refused (0.3).
         maskiou_resolution: side of the masks' canvas in pixels (256).
         fp_cost, fn_cost: of an unmatched prediction and of an unmatched truth (1).
+
+    Example:
+        >>> cup, plate = {"bbox_2d": [100, 100, 300, 300]}, {"bbox_2d": [400, 420, 900, 880]}
+        >>> found = rematch.match([{"bbox_2d": [104, 96, 310, 300]}], [cup, plate])
+        >>> found["pairs"], found["false_negatives"]
+        ([[0, 0]], [1])
     """
     options = _given(candidate_top_k=candidate_top_k, maskiou_gate=maskiou_gate, maskiou_resolution=maskiou_resolution, fp_cost=fp_cost,
                      fn_cost=fn_cost)
@@ -142,6 +153,10 @@ def segment(prompt_token_ids: Sequence[int], response_token_ids: Sequence[int], 
         options: those of match(), and target_policy, match_policy, ot_cost, ot_epsilon, ot_iters, rewrite_order,
             incomplete_rollouts, global_max_length (docs/contract/STAGES.md, docs/targets.md).
         answer_format, resized_px: those of parse().
+
+    Example:
+        >>> sequence = rematch.segment(prompt_token_ids, response_token_ids, truth, model="DIR")  # doctest: +SKIP
+        >>> sequence["token_ids"], sequence["labels"]                                             # doctest: +SKIP
     """
     return _stages.segment(os.fspath(model), answer_format or "",
                            {"prompt_token_ids": prompt_token_ids, "response_token_ids": response_token_ids,
@@ -157,6 +172,10 @@ def pack(encoded_lens: Sequence[int], packing_length: int, *, packing_selector: 
         packing_length: the most tokens of a row.
         packing_selector: "binpacking" (the default) or another of docs/packing.md.
         packing_buffer: the most segments that may wait.
+
+    Example:
+        >>> rematch.pack([500, 300, 400], 1000)["selected"]
+        [0, 2]
     """
     return _stages.pack({"encoded_lens": encoded_lens, "packing_length": packing_length,
                          **_given(packing_selector=packing_selector, packing_buffer=packing_buffer)})
@@ -174,6 +193,12 @@ def evaluate(scenes: Sequence[Scene], *, label_match: Optional[str] = None, matc
         scenes: an image each.
         label_match: "exact", "normalized" (the default) or the path of a file of synonyms.
         match_policy: as custom.extra.rollout_matching.match_policy; the other options are those of match().
+
+    Example:
+        >>> cup, plate = {"desc": "cup", "bbox_2d": [100, 100, 300, 300]}, {"desc": "plate", "bbox_2d": [400, 420, 900, 880]}
+        >>> scene = {"predictions": [cup], "ground_truth": [cup, plate], "width": 640, "height": 480}
+        >>> round(rematch.evaluate([scene])["eval_rollout_f1"], 3)
+        0.667
     """
     options = _given(label_match=label_match, match_policy=match_policy, candidate_top_k=candidate_top_k, maskiou_gate=maskiou_gate,
                      maskiou_resolution=maskiou_resolution, fp_cost=fp_cost, fn_cost=fn_cost)

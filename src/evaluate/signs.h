@@ -30,10 +30,15 @@ struct Sign {
   double least = 0, most = std::numeric_limits<double>::infinity();
   const char* advice = "";           ///< one sentence, in lower case: what to do about it
   const char* advice_if_fewer = "";  ///< kFartherFromOne: when it is too low
+  const char* stage1_advice = "";    ///< of a stage-1 run; "": `advice`
+  const char* stage1_advice_if_fewer = "";
 
   bool is_good(double value) const { return value >= least && value <= most; }
-  const char* advice_for(bool is_low) const {
-    return is_low && *advice_if_fewer != '\0' ? advice_if_fewer : advice;
+  /// @param is_stage1  the model was trained on the truth alone: no word about rollouts
+  const char* advice_for(bool is_low, bool is_stage1 = false) const {
+    const char* fewer = is_stage1 ? stage1_advice_if_fewer : advice_if_fewer;
+    if (is_low && *fewer != '\0') return fewer;
+    return is_stage1 && *stage1_advice != '\0' ? stage1_advice : advice;
   }
 };
 

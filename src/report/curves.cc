@@ -4,7 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
+#include <optional>
+
+#include "report/score_table.h"
 
 namespace rematch {
 namespace {
@@ -13,10 +17,11 @@ struct Chart {
   const char* title;
   const char* key;         ///< of training steps
   const char* evaluation;  ///< of evaluations; may be empty
+  bool may_be_log = false;
 };
 
 constexpr Chart kCharts[] = {
-    {"loss", "loss", "eval_loss"},
+    {"loss", "loss", "eval_loss", true},
     {"F1 of rollouts", "rollout/f1", "eval_rollout_f1"},
     {"label F1 of rollouts", "rollout/f1_labels", "eval_rollout_f1_labels"},
     {"label accuracy of matches", "rollout/label_accuracy", "eval_rollout_label_accuracy"},
@@ -24,8 +29,8 @@ constexpr Chart kCharts[] = {
     {"repeated predictions", "rollout/duplicates", "eval_rollout_duplicates"},
     {"truncated answers", "rollout/parse_truncated_rate", "eval_rollout_parse_truncated_rate"},
     {"learning rate", "learning_rate", ""},
-    {"gradient norm", "grad_norm", ""},
-    {"seconds a step", "time/step_s", ""}};
+    {"gradient norm", "grad_norm", "", true},
+    {"seconds a step", "time/step_s", "", true}};
 
 constexpr std::pair<const char*, const char*> kTimeParts[] = {
     {"time/rollout_generate_s", "generating"},
@@ -36,6 +41,7 @@ constexpr std::pair<const char*, const char*> kTimeParts[] = {
     {"time/optimizer_s", "optimizer"}};
 
 constexpr size_t kMaxPoints = 400;
+constexpr double kLogRatio = 8;  ///< of the largest value to the smallest, for a logarithmic axis
 
 using Points = std::vector<std::pair<double, double>>;
 
@@ -55,11 +61,18 @@ Points thin_out(const Points& line, size_t group) {
   return thin;
 }
 
+/// Adds the point to the last line, or to a new one: where the step number falls, the run was
+/// started again in the same directory.
+void add_point(std::vector<Points>& lines, double x, double y, bool continues) {
+  if (lines.empty() || !continues || x < lines.back().back().first) lines.emplace_back();
+  lines.back().emplace_back(x, y);
+}
+
 /// A run's part of a chart.
 Json collect_curve(const RunData& run, const Chart& chart) {
-  std::vector<Points> lines;
-  Points dots;
+  std::vector<Points> lines, dots;
   size_t num_points = 0;
+  std::optional<EvaluationFile> previous;
   for (const LoggedStep& step : run.log) {
     const auto x = static_cast<double>(step.step);
     const auto finite_value = [&step](const char* key) {
@@ -67,15 +80,34 @@ Json collect_curve(const RunData& run, const Chart& chart) {
       return found != step.values.end() && std::isfinite(found->second) ? &found->second : nullptr;
     };
     if (const double* y = finite_value(chart.key)) {
-      // A step number that falls is another start in the same directory.
-      if (lines.empty() || x < lines.back().back().first) lines.emplace_back();
-      lines.back().emplace_back(x, *y);
+      add_point(lines, x, *y, true);
       ++num_points;
     }
-    if (const double* y = finite_value(chart.evaluation)) dots.emplace_back(x, *y);
+    if (const double* y = finite_value(chart.evaluation)) {
+      EvaluationFile evaluation{.eval_set = step.eval_set, .scores = step.values};
+      add_point(dots, x, *y, previous && over_same_set(*previous, evaluation));
+      previous = std::move(evaluation);
+    }
   }
   for (Points& line : lines) line = thin_out(line, (num_points + kMaxPoints - 1) / kMaxPoints);
-  return {{"lines", lines}, {"dots", thin_out(dots, 1)}};
+  for (Points& group : dots) group = thin_out(group, 1);
+  return {{"lines", lines}, {"dots", dots}};
+}
+
+/// True when a value of the curves is many times another, and all are above 0.
+bool spans_magnitudes(const Json& curves) {
+  double least = std::numeric_limits<double>::infinity(), most = 0;
+  for (const Json& curve : curves) {
+    for (const Json& kind : curve) {
+      for (const Json& line : kind) {
+        for (const Json& point : line) {
+          least = std::min(least, point[1].get<double>());
+          most = std::max(most, point[1].get<double>());
+        }
+      }
+    }
+  }
+  return least > 0 && most >= kLogRatio * least;
 }
 
 double mean_of(const RunData& run, const char* key) {
@@ -102,7 +134,9 @@ Json collect_curves(const std::vector<RunData>& runs) {
       curves.push_back(collect_curve(run, chart));
       for (const Json& points : curves.back()) has_points = has_points || !points.empty();
     }
-    if (has_points) charts.push_back({{"title", chart.title}, {"runs", std::move(curves)}});
+    if (!has_points) continue;
+    const bool is_log = chart.may_be_log && spans_magnitudes(curves);
+    charts.push_back({{"title", chart.title}, {"log", is_log}, {"runs", std::move(curves)}});
   }
   return {{"names", std::move(names)}, {"charts", std::move(charts)}};
 }

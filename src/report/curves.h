@@ -7,8 +7,9 @@
 namespace rematch {
 
 /// The curves of the runs' logs: {"names": of each run with a log, else null, "charts": one for
-/// each metric that any run has, {"title", "runs": for each run {"lines": [[[x, y], …], …],
-/// "dots": [[x, y], …]}}}. Lines are training steps, dots evaluations.
+/// each metric that any run has, {"title", "log": whether its axis is logarithmic, "runs": for each
+/// run {"lines": [[[x, y], …], …], "dots": likewise}}}. Lines are training steps, dots evaluations;
+/// a list of dots are evaluations over one set in one start of the run, which may be connected.
 Json collect_curves(const std::vector<RunData>& runs);
 
 /// Where the time of a mean step went, for each run that logs it: {"name", "step_s", "parts":

@@ -15,6 +15,9 @@ constexpr const char kStyle[] =
 #include "report_css.inc"
     ;
 constexpr const char kScript[] =
+#include "page_js.inc"
+#include "charts_js.inc"
+#include "pictures_js.inc"
 #include "report_js.inc"
     ;
 

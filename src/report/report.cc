@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "base/text.h"
 #include "report/confidence_view.h"
 #include "report/curves.h"
+#include "report/headline.h"
 #include "report/page.h"
 #include "report/score_table.h"
 
@@ -118,10 +118,10 @@ std::string config_text(const RunData& run) {
 }  // namespace
 
 std::string report_html(const std::vector<RunData>& runs, const GalleryOptions& gallery) {
-  std::vector<std::string> names;
-  for (const RunData& run : runs) names.push_back(run.name);
   const Json none = Json::array();
-  Json data{{"title", join(names, ", ")},
+  const std::vector<NamedEvaluation> evaluations = evaluations_of(runs);
+  Json data{{"title", runs.back().name},
+            {"headline", collect_headline(runs, evaluations)},
             {"runs", none},
             {"scores", nullptr},
             {"last", nullptr},
@@ -140,7 +140,6 @@ std::string report_html(const std::vector<RunData>& runs, const GalleryOptions& 
     if (!text.empty()) data["settings"].push_back({{"name", run.name}, {"text", text}});
   }
 
-  const std::vector<NamedEvaluation> evaluations = evaluations_of(runs);
   if (!evaluations.empty()) {
     const EvaluationFile& now = *evaluations.back().file;
     const EvaluationFile* before = evaluations.size() > 1 ? evaluations.front().file : nullptr;
@@ -150,10 +149,13 @@ std::string report_html(const std::vector<RunData>& runs, const GalleryOptions& 
     data["last"] = evaluations.back().name;
     data["scores"] = score_table(evaluations);
     if (!different.empty())
-      data["health"].push_back({{"name", "comparison"}, {"value", "none"}, {"advice", different}});
-    for (const HealthItem& item : judge_health(now, compares ? before : nullptr))
       data["health"].push_back(
-          {{"name", item.name}, {"value", item.value}, {"advice", item.advice}});
+          {{"name", "comparison"}, {"value", "none"}, {"advice", different}, {"judged", true}});
+    for (const HealthItem& item : judge_health(now, compares ? before : nullptr))
+      data["health"].push_back({{"name", item.name},
+                                {"value", item.value},
+                                {"advice", item.advice},
+                                {"judged", item.is_judged}});
     data["classes"] = collect_rows("class", now.per_class, compared.per_class);
     data["counts"] = collect_rows("objects", now.per_count, compared.per_count);
     data["confidence"] = collect_confidence(now);

@@ -13,6 +13,7 @@
 #include "base/json_fields.h"
 #include "base/text.h"
 #include "base/whole_lines.h"
+#include "report/merge_runs.h"
 #include "report/score_table.h"
 
 namespace rematch {
@@ -144,6 +145,24 @@ std::vector<EvaluationFile> find_logged_evaluations(const std::vector<LoggedStep
   return files;
 }
 
+std::vector<std::pair<std::string, std::string>> read_config(const std::string& path) {
+  std::vector<std::pair<std::string, std::string>> config;
+  flatten(parse_document(read_file(path), origin_of(path)), "", config);
+  return config;
+}
+
+/// Marks the evaluations of models that stage 1 trained: of this run, or of the run in whose
+/// directory the model lies.
+void mark_stage1(RunData& run) {
+  for (EvaluationFile& file : run.evaluations) {
+    RunData trained{.config = run.config};
+    const fs::path args = fs::path(file.model).parent_path() / "args.json";
+    if (run.config.empty() && !file.model.empty() && fs::is_regular_file(args))
+      trained.config = read_config(args.string());
+    file.is_stage1 = trained.is_stage1();
+  }
+}
+
 /// Adds the evaluation that a file holds.
 void add_evaluation(const fs::path& path, RunData& run) {
   run.evaluations.push_back(read_evaluation(path));
@@ -155,6 +174,7 @@ void add_evaluation(const fs::path& path, RunData& run) {
 RunData read_result(const fs::path& file, const std::string& path) {
   RunData run{.name = file.stem().string(), .path = path};
   add_evaluation(file, run);
+  mark_stage1(run);
   return run;
 }
 
@@ -190,6 +210,10 @@ std::string RunData::setting(const std::string& key) const {
   return "";
 }
 
+bool RunData::is_stage1() const {
+  return !config.empty() && setting("custom.trainer_variant") != "rollout_matching_sft";
+}
+
 RunData read_run(const std::string& path) {
   const fs::path place = fs::path(path).lexically_normal();
   if (!fs::exists(place)) {
@@ -214,8 +238,7 @@ RunData read_run(const std::string& path) {
     return file;
   };
   if (const auto log = find("logging.jsonl")) read_log(*log, run);
-  if (const auto args = find("args.json"))
-    flatten(parse_document(read_file(*args), origin_of(*args)), "", run.config);
+  if (const auto args = find("args.json")) run.config = read_config(*args);
   if (const auto effective = find("effective_config.txt")) run.effective = read_file(*effective);
   read_evaluations(place, run);
   if (run.evaluations.empty()) {
@@ -226,6 +249,7 @@ RunData read_run(const std::string& path) {
     });
     if (logged.end() - first > 1) run.first_logged = *first;
   }
+  mark_stage1(run);
   if (run.log.empty() && run.evaluations.empty()) {
     throw UserError(
         ErrorKind::kData,
@@ -244,6 +268,7 @@ RunData read_run(const std::string& path) {
 std::vector<RunData> read_runs(const std::vector<std::string>& paths) {
   std::vector<RunData> runs;
   for (const std::string& path : paths) runs.push_back(read_run(path));
+  runs = merge_runs(std::move(runs));
   std::set<std::string> names;
   for (const RunData& run : runs) names.insert(run.name);
   if (names.size() == runs.size()) return runs;

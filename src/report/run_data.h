@@ -23,6 +23,7 @@ struct EvaluationFile {
   std::vector<ScoreRow> per_class, per_count;
   std::string path;          ///< of the file; empty = it comes from a log
   std::string samples_path;  ///< JSONL of truths and answers; empty = none
+  bool is_stage1 = false;    ///< of a model that a run trained on the truth alone
 };
 
 /// A logged step.
@@ -48,6 +49,8 @@ struct RunData {
 
   /// Value of a configuration key, or "".
   std::string setting(const std::string& key) const;
+  /// True when its configuration is known and trains on the truth alone.
+  bool is_stage1() const;
 };
 
 /// Reads a run directory (logging.jsonl, args.json, eval/NAME.json, eval_results.json: whatever is
@@ -56,8 +59,9 @@ struct RunData {
 /// nothing of a run or a damaged file
 RunData read_run(const std::string& path);
 
-/// Runs under different names: the last parts of their paths, longer where these agree. @throws
-/// UserError as read_run
+/// Runs under different names: the last parts of their paths, longer where these agree. A run and
+/// evaluations of its checkpoints in other directories are one (merge_runs). @throws UserError as
+/// read_run
 std::vector<RunData> read_runs(const std::vector<std::string>& paths);
 
 }  // namespace rematch

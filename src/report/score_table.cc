@@ -18,11 +18,11 @@ const double* find(const EvaluationFile& file, const std::string& key) {
   return found == file.scores.end() || found->second < 0 ? nullptr : &found->second;
 }
 
-/// The sign's advice as a sentence, when the value is not good.
-HealthItem judged(const Sign& sign, std::string name, std::string value, bool good, bool too_low) {
+/// The advice as a sentence, when the value is not good.
+HealthItem judged(const char* advice, std::string name, std::string value, bool good) {
   HealthItem item{.name = std::move(name), .value = std::move(value), .good = good};
   if (good) return item;
-  item.advice = sign.advice_for(too_low);
+  item.advice = advice;
   item.advice[0] = static_cast<char>(std::toupper(item.advice[0]));
   return item;
 }
@@ -71,13 +71,12 @@ const std::vector<ScoreKind>& score_kinds() {
 
 std::vector<NamedEvaluation> evaluations_of(const std::vector<RunData>& runs) {
   std::vector<NamedEvaluation> all;
-  if (runs.size() == 1 && runs[0].first_logged) {
-    return {{runs[0].name + "/" + runs[0].first_logged->name, &*runs[0].first_logged},
-            {runs[0].name + "/" + runs[0].evaluations[0].name, runs[0].evaluations.data()}};
-  }
   for (const RunData& run : runs) {
+    const bool with_first = runs.size() == 1 && run.first_logged.has_value();
+    const bool is_long = with_first || run.evaluations.size() > 1;
+    if (with_first) all.push_back({run.name + "/" + run.first_logged->name, &*run.first_logged});
     for (const EvaluationFile& file : run.evaluations)
-      all.push_back({run.evaluations.size() > 1 ? run.name + "/" + file.name : run.name, &file});
+      all.push_back({is_long ? run.name + "/" + file.name : run.name, &file});
   }
   return all;
 }
@@ -160,15 +159,19 @@ std::vector<HealthItem> judge_health(const EvaluationFile& now, const Evaluation
     const std::string shown = sign.worse == Worse::kFartherFromOne
                                   ? fmt::format("{:.2f}", *value)
                                   : fmt::format("{:.1f} %", *value * 100);
-    items.push_back(judged(sign, sign.label, shown, sign.is_good(*value), *value < sign.least));
+    items.push_back(judged(sign.advice_for(*value < sign.least, now.is_stage1), sign.label, shown,
+                           sign.is_good(*value)));
+    const double* count = find(now, sign.count);
+    items.back().is_judged = count == nullptr || *count > 0;
   }
   if (before == nullptr || before == &now || !over_same_set(*before, now)) return items;
   for (const Sign& sign : signs()) {
     const double *after = find(now, sign.score), *first = find(*before, sign.score);
     if ((sign.judges & kReportFall) == 0 || after == nullptr || first == nullptr) continue;
-    items.push_back(judged(sign, fmt::format("{}, before → after", sign.label),
-                           fmt::format("{:.3f} → {:.3f}", *first, *after),
-                           *after >= *first - sign.tolerance, true));
+    items.push_back(
+        judged(sign.advice_for(true, now.is_stage1), fmt::format("{}, before → after", sign.label),
+               fmt::format("{:.3f} → {:.3f}", *first, *after), *after >= *first - sign.tolerance));
+    items.back().is_judged = *first > 0 || *after > 0;
   }
   return items;
 }

@@ -48,7 +48,8 @@ std::string markdown_table(const std::vector<std::vector<std::string>>& rows);
 struct HealthItem {
   std::string name, value;
   bool good = true;
-  std::string advice;  ///< what to do when it is not
+  std::string advice;     ///< what to do when it is not
+  bool is_judged = true;  ///< false: it was zero and is, or there was nothing to measure it on
 };
 
 /// Judges the answers of an evaluation. @param before  an earlier evaluation, against which

@@ -3,6 +3,7 @@
 usage: stages_check.py ROOT [VECTORS TOKENIZER]     VECTORS: a directory of {"id", "input", "expect"} lines
 """
 
+import doctest
 import json
 import math
 import sys
@@ -54,7 +55,7 @@ class Numbers:
 
 class StagesTest(unittest.TestCase):
     def test_shows_its_functions_in_dir(self):
-        self.assertEqual(dir(rematch), ["Error", "__version__", "evaluate", "match", "pack", "parse", "segment"])
+        self.assertEqual(dir(rematch), ["Error", "__version__", "evaluate", "match", "pack", "parse", "predict", "read_log", "segment", "show"])
 
     def test_give_what_the_stage_tools_give(self):
         files = sorted(VECTORS.glob("*.jsonl"))
@@ -142,6 +143,12 @@ class StagesTest(unittest.TestCase):
             function = getattr(rematch, name)
             self.assertIn("return", typing.get_type_hints(function))
             self.assertIn("Args:", function.__doc__)
+            self.assertIn("Example:", function.__doc__)
+
+    def test_their_examples_hold(self):
+        found = doctest.testmod(rematch.stages, extraglobs={"rematch": rematch})
+        self.assertEqual(found.failed, 0)
+        self.assertGreaterEqual(found.attempted, 5)
 
     def test_score_scenes(self):
         cat, dog = {"desc": "cat", **BOX}, {"desc": "dog", "bbox_2d": [500, 500, 900, 900]}

@@ -116,6 +116,13 @@ class WheelTest(unittest.TestCase):
         for name, value in found.items():
             self.assertEqual(value, expected[name], name)
 
+    def test_predicts_from_python(self):
+        photo = ROOT / "tests/golden/first_run/photos/chelsea.jpg"
+        script = "import json, sys, rematch; print(json.dumps(rematch.predict(sys.argv[1], sys.argv[2], max_new_tokens=8)))"
+        done = subprocess.run([self.python, "-c", script, ROOT / "demo/model", photo], cwd=self.directory, capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual([(one["width"], one["height"]) for one in json.loads(done.stdout)], [(384, 256)])
+
     def test_gives_the_stages_to_python(self):
         check = ROOT / "tests/python/stages_check.py"
         done = subprocess.run([self.python, check, ROOT], cwd=self.directory, capture_output=True, text=True)

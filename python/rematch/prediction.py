@@ -1,0 +1,115 @@
+"""Objects in images, by the program."""
+
+import errno
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, List, Optional, Sequence, Tuple, TypedDict, Union
+
+from rematch.errors import from_program, problem
+
+if TYPE_CHECKING:
+    import PIL.Image
+
+Image = Union[str, "os.PathLike[str]", "PIL.Image.Image"]
+"""The path of an image or of a directory of images, or a picture of Pillow."""
+
+
+class FoundObject(TypedDict, total=False):
+    """An object that the model named; exactly one of bbox_2d and poly is there."""
+
+    desc: str
+    bbox_2d: List[int]  # x1, y1, x2, y2 in thousandths of the image's sides
+    poly: List[int]  # x, y of each vertex, likewise
+    box_px: List[float]  # left, top, right, bottom in pixels
+    score: float  # 0..1; absent when the backend gives no probabilities
+
+
+class Prediction(TypedDict, total=False):
+    """The answer to an image. Of an unreadable one only image, objects (none), status and error are there."""
+
+    image: str  # its path; "" for a picture of Pillow
+    width: int
+    height: int
+    objects: List[FoundObject]
+    status: str  # "complete", "truncated", "malformed" or "unreadable"
+    dropped_invalid: int
+    text: str  # the answer as the model wrote it
+    error: str
+
+
+def predict(model: Union[str, "os.PathLike[str]"], images: Union[Image, Sequence[Image]], *,
+            adapter: Optional[Union[str, "os.PathLike[str]"]] = None, min_score: float = 0.0, system: Optional[str] = None,
+            user: Optional[str] = None, answer_format: Optional[str] = None, max_new_tokens: Optional[int] = None,
+            backend: Optional[str] = None, device: Optional[str] = None) -> List[Prediction]:
+    """Finds the objects in images with a trained model: `rematch predict` (docs/serve.md), which loads the model once for all images.
+
+    An image that cannot be read does not end the others: its `status` is "unreadable". Any other problem raises rematch.Error; what the
+    program warns of becomes a warning.
+
+    Args:
+        model: a checkpoint, or an adapter whose base model is where it was.
+        images: one image, or several: paths of images or of directories, pictures of Pillow.
+        adapter: a PEFT adapter on top of `model`.
+        min_score: objects below it are left out.
+        system, user: prompts; None or empty: those stored with the checkpoint.
+        answer_format: how answers are written; None: as stored with the checkpoint.
+        max_new_tokens: the longest answer; None: as stored with the checkpoint.
+        backend: "native" (the default) or "hf".
+        device: "auto" (the default), "cpu", "cuda" or "cuda:N".
+
+    Example:
+        >>> found = rematch.predict("output/run/checkpoint-200", ["a.jpg", "b.jpg"], min_score=0.1)  # doctest: +SKIP
+        >>> [(one["desc"], one["box_px"]) for one in found[0]["objects"]]                            # doctest: +SKIP
+        >>> rematch.show("a.jpg", found[0]["objects"])                                               # doctest: +SKIP
+    """
+    options = {"--adapter": None if adapter is None else os.fspath(adapter), "--min-score": min_score, "--system": system, "--user": user,
+               "--answer-format": answer_format, "--max-new-tokens": max_new_tokens, "--backend": backend, "--device": device}
+    arguments = [f"{name}={value}" for name, value in options.items() if value not in (None, "")]
+    given = [images] if isinstance(images, (str, os.PathLike)) or hasattr(images, "save") else list(images)
+    if not given:
+        return []
+    with tempfile.TemporaryDirectory(prefix="rematch_") as directory:
+        paths = [_path(image, Path(directory) / f"{i}.png", f"images[{i}]") for i, image in enumerate(given)]
+        lines, errors = _run([*arguments, "--", os.fspath(model), *paths])
+        for line in lines:
+            if Path(line["image"]).parent == Path(directory):
+                line["image"] = ""
+    for text in errors.splitlines():
+        if text.startswith("warning: "):
+            warnings.warn(text[len("warning: "):], stacklevel=2)
+    return lines
+
+
+def _path(image: Any, copy: Path, place: str) -> str:
+    """Where the image lies, after writing it to `copy` if it is a picture."""
+    if hasattr(image, "save"):
+        image.convert("RGB").save(copy)
+        return str(copy)
+    if isinstance(image, (str, os.PathLike)):
+        return os.fspath(image)
+    raise problem("data", "this is neither a path nor a picture", place, f"it is of type {type(image).__name__}",
+                  "give a path or a PIL.Image; PIL.Image.fromarray() makes one of an array")
+
+
+def _run(arguments: List[str]) -> Tuple[List[Prediction], str]:
+    """The lines that `rematch predict` prints, and its standard error."""
+    try:
+        done = subprocess.run([sys.executable, "-m", "rematch", "predict", *arguments], stdin=subprocess.DEVNULL, capture_output=True,
+                              text=True, errors="replace", env={**os.environ, "NO_COLOR": "1"}, check=False)
+    except OSError as error:
+        if error.errno != errno.E2BIG:
+            raise
+        raise problem("data", "these are too many images for one command", f"{len(arguments)} arguments", os.strerror(errno.E2BIG),
+                      "give the directory that holds them, or fewer at a time") from None
+    lines: List[Prediction] = [json.loads(line) for line in done.stdout.splitlines()]
+    if done.returncode != 0:
+        raised = from_program("rematch predict", done.returncode, done.stderr)
+        unreadable = {line["error"] for line in lines if line["status"] == "unreadable"}
+        if any(f"{one['error']}: {one['what']}" not in unreadable for one in raised.problems):
+            raise raised
+    return lines, done.stderr

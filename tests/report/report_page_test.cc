@@ -1,0 +1,216 @@
+#include "report/answer_sheet.h"
+#include "report/judged_sample.h"
+#include "report/report_fixture.h"
+#include "report/score_table.h"
+
+namespace rematch {
+
+TEST_F(ReportTest, NamesTheTargetPolicyOnlyForARunThatRollsOut) {
+  const std::string rest =
+      R"(, "extra": {"rollout_matching": {"target_policy": "rewrite", "rollout_backend": "native"}}}})";
+  const auto facts = [&](const std::string& variant) {
+    directory_.write("after/args.json",
+                     R"({"custom": {"trainer_variant": ")" + variant + "\"" + rest);
+    return data_of(report_html(runs(), {}))["runs"].back()["facts"];
+  };
+  const Json policy = Json::array({"target policy", "rewrite"});
+  for (const Json& fact : facts("sft")) EXPECT_NE(fact, policy);
+  const Json rolling = facts("rollout_matching_sft");
+  EXPECT_NE(std::find(rolling.begin(), rolling.end(), policy), rolling.end());
+}
+
+TEST_F(ReportTest, GeometriesThatCannotBeDrawnAreErrors) {
+  for (const char* box : {"[]", "[1, 2, 3]", "[0, 0, 10, 2000000000]", "[-5, 0, 10, 10]"}) {
+    directory_.write(
+        "after/eval/model.samples.jsonl",
+        fmt::format("{{\"sample_id\": 0, \"images\": [\"x.png\"], \"status\": \"ok\", \"pairs\": "
+                    "[], \"named_right\": [], \"predictions\": [], \"ground_truth\": [{{\"desc\": "
+                    "\"cat\", \"bbox_2d\": {}}}]}}\n",
+                    box));
+    EXPECT_EQ(test::catch_user_error([&] { report_html(runs(), {}); }).kind(), ErrorKind::kData)
+        << box;
+  }
+}
+
+TEST_F(ReportTest, ThePageLoadsNothing) {
+  const std::string page = report_html(runs(), {});
+  EXPECT_LT(page.size(), size_t{5} * 1024 * 1024);
+  for (const char* outside : {"https://", "<link", "src=\"", "@import", "url("})
+    EXPECT_FALSE(has(page, outside)) << outside;
+  EXPECT_EQ(count_of(page, "http://"), 1u);  // the name of SVG
+  for (const char* part : {"default-src 'none'", "prefers-color-scheme", "'use strict'", "<title>"})
+    EXPECT_TRUE(has(page, part)) << part;
+  for (const char* mark : {"@STYLE@", "@SCRIPT@", "@DATA@"}) EXPECT_FALSE(has(page, mark)) << mark;
+}
+
+TEST_F(ReportTest, TheDataHoldEverythingThatThePageShows) {
+  const Json data = data_of(report_html(runs(), {}));
+  EXPECT_EQ(data["title"], "after");
+  EXPECT_EQ(data["headline"]["sentence"], "F1 .400 → .800, label accuracy .900 → .200.");
+  EXPECT_EQ(data["headline"]["about"], "before → after, 1 images");
+  EXPECT_EQ(data["last"], "after");
+  EXPECT_EQ(data["runs"][1]["facts"],
+            parse_json(R"([["model", "base"], ["seed", "7"], ["steps", "2"],
+                           ["evaluated", "<base>, 1 samples"]])",
+                       "facts"));
+  EXPECT_EQ(data["scores"][1][2], "0.800*");
+  EXPECT_EQ(data["health"][0]["name"], "answers that did not end");
+  EXPECT_EQ(data["curves"]["names"], parse_json(R"([null, "after"])", "names"));
+  EXPECT_EQ(data["curves"]["charts"][0],
+            parse_json(R"({"title": "loss", "log": false, "runs": [{"lines": [], "dots": []},
+                           {"lines": [[[1.0, 3.0], [2.0, 2.0]]], "dots": []}]})",
+                       "chart"));
+  EXPECT_EQ(data["times"][0]["name"], "after");
+  EXPECT_EQ(data["classes"][1][0], "cat");
+  EXPECT_TRUE(data["counts"].empty());
+  EXPECT_EQ(data["gallery"]["has_before"], true);
+  const Json& sample = data["gallery"]["groups"][0]["samples"][0];
+  EXPECT_EQ(sample["truth"][0]["desc"], "cat");
+  EXPECT_EQ(sample["before"][0]["desc"], "dog");
+  EXPECT_EQ(sample["after"][0]["bbox_2d"], Json::array({1, 2, 300, 400}));
+  EXPECT_TRUE(has(data["settings"][0]["text"], "run.yaml:3:9"));
+}
+
+TEST_F(ReportTest, LabelsNeverBecomeMarkup) {
+  const std::string hostile = "</script><script>alert(1)</script><!--<script><img src=x>@DATA@";
+  write_run("after", 0.8, 0.2, sample(hostile, hostile));
+  directory_.write("after/effective_config.txt", hostile + "\xFF");
+  const std::string page = report_html(runs(), {});
+  const size_t begin = page.find(R"(id="data">)") + 10;
+  EXPECT_EQ(page.substr(begin, page.find("</script>") - begin).find('<'), std::string::npos);
+  EXPECT_EQ(count_of(page, "<script"), 2u);
+  EXPECT_EQ(count_of(page, "</script>"), 2u);
+  const Json data = data_of(page);
+  EXPECT_EQ(data["gallery"]["groups"][0]["samples"][0]["after"][0]["desc"], hostile);
+  EXPECT_EQ(data["settings"][0]["text"], hostile + "\xEF\xBF\xBD");
+  // The script knows no way from text to markup.
+  for (const char* way : {"innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(",
+                          "createContextualFragment", "DOMParser", "srcdoc"})
+    EXPECT_FALSE(has(page, way)) << way;
+}
+
+TEST_F(ReportTest, TheGalleryStaysWithinItsBytesAndLeavesOutLostImages) {
+  const auto groups = [&](const GalleryOptions& options) {
+    return data_of(report_html(runs(), options))["gallery"]["groups"].size();
+  };
+  EXPECT_EQ(groups({}), 1u);
+  EXPECT_EQ(groups({.max_bytes = 10}), 0u);
+  std::filesystem::remove(image_);
+  EXPECT_EQ(groups({}), 0u);
+}
+
+TEST_F(ReportTest, WhatWasZeroAndIsGetsNoTick) {
+  const auto item = [](double before, double now) {
+    const EvaluationFile first{.name = "a", .scores = {{"eval_rollout_f1", before}}},
+        last{.name = "b", .scores = {{"eval_rollout_f1", now}}};
+    return judge_health(last, &first).at(0);
+  };
+  EXPECT_FALSE(item(0, 0).is_judged);
+  EXPECT_TRUE(item(0, 0.1).is_judged);
+  EXPECT_TRUE(item(0.1, 0).is_judged);
+  const EvaluationFile silent{
+      .name = "a", .scores = {{"eval_rollout_duplicates", 0}, {"eval_rollout_pred_objects", 0}}};
+  EXPECT_FALSE(judge_health(silent, nullptr).at(0).is_judged) << "a share of no predictions";
+  const Json health = data_of(report_html(runs(), {}))["health"];
+  EXPECT_EQ(health[0]["judged"], true);
+}
+
+TEST_F(ReportTest, AStage1RunGetsNoAdviceAboutTargetPolicies) {
+  const auto advice = [&](const std::string& variant) {
+    directory_.write("after/args.json", R"({"custom": {"trainer_variant": )" + variant + "}}");
+    return data_of(report_html(runs(), {}))["health"].dump();
+  };
+  for (const char* word : {"rewrite", "append", "rollout_share", "target_policy"})
+    EXPECT_FALSE(has(advice("null"), word)) << advice("null");
+  EXPECT_TRUE(has(advice("null"), "lower the learning rate"));
+  EXPECT_TRUE(has(advice(R"("rollout_matching_sft")"), "rewrite"));
+}
+
+TEST_F(ReportTest, AnEvaluationElsewhereTakesTheStageFromTheRunOfItsModel) {
+  directory_.write("trained/args.json", R"({"custom": {"trainer_variant": "sft"}})");
+  const std::string path =
+      directory_.write("e.json", fmt::format(R"({{"eval_rollout_f1": 1, "model": "{}"}})",
+                                             directory_.file("trained/checkpoint-2")));
+  EXPECT_TRUE(read_run(path).evaluations[0].is_stage1);
+  EXPECT_FALSE(read_run(directory_.file("before")).evaluations[0].is_stage1);
+}
+
+TEST_F(ReportTest, EachSampleIsShownOnce) {
+  const auto titles = [&](const GalleryOptions& options) {
+    std::vector<std::string> all;
+    const Json data = data_of(report_html(runs(), options));
+    for (const Json& group : data["gallery"]["groups"]) all.push_back(group["title"]);
+    return all;
+  };
+  EXPECT_EQ(titles({}), std::vector<std::string>{"Worst"});
+  EXPECT_EQ(titles({.num_worst = 0}),
+            std::vector<std::string>{"Evenly spaced, not chosen by score"});
+}
+
+TEST_F(ReportTest, AShareOfNothingIsNull) {
+  directory_.write(
+      "after/eval/model.json",
+      R"({"eval_rollout_f1": 0.5, "per_class": [{"name": "ghost", "images": 1, "truths": 0, "predictions": 2, "recall": 0.0,
+                      "precision_labels": 0.0, "recall_labels": 0.0, "f1_labels": 0.0}]})");
+  EXPECT_EQ(data_of(report_html(runs(), {}))["classes"][1],
+            parse_json(R"(["ghost", 1, 0, 2, null, 0.0, null, 0.0, null])", "row"));
+}
+
+TEST_F(ReportTest, TheAnswerSheetShowsTruthAndEveryEvaluation) {
+  const std::vector<RunData> all = runs();
+  const Canvas both = draw_answer_sheet(evaluations_of(all), 4);
+  const Canvas one = draw_answer_sheet({evaluations_of(all)[0]}, 4);
+  EXPECT_EQ(both.width_px() - one.width_px(), 330);  // one more panel and its gap
+  EXPECT_EQ(both.height_px(), one.height_px());      // one sample, one row
+  EXPECT_EQ(test::catch_user_error([&] { draw_answer_sheet({}, 4); }).kind(), ErrorKind::kData);
+}
+
+TEST_F(ReportTest, DamagedSamplesAreAnError) {
+  const std::string good = sample("cat", "cat");
+  for (const auto& [from, to] :
+       std::vector<std::pair<std::string, std::string>>{{"[[0, 0]]", "[[0, 1]]"},
+                                                        {"[[0, 0]]", "[[-1, 0]]"},
+                                                        {"[true]", "[]"},
+                                                        {"[1, 2, 300, 400]", "[1, 2]"}}) {
+    std::string bad = good;
+    bad.replace(bad.find(from), from.size(), to);
+    const std::string path = directory_.write("bad.jsonl", bad);
+    EXPECT_EQ(test::catch_user_error([&] { read_judged_samples(path); }).kind(), ErrorKind::kData);
+  }
+}
+
+TEST_F(ReportTest, AnEmptySceneAnsweredAsEmptyIsPerfect) {
+  EXPECT_EQ(JudgedSample{}.f1_labels(), 1.0);
+  JudgedSample missed;
+  missed.truth.resize(1);
+  EXPECT_EQ(missed.f1_labels(), 0.0);
+}
+
+TEST_F(ReportTest, NothingIsJudgedBetweenDifferentSets) {
+  const auto file = [](const std::string& set, double f1) {
+    return EvaluationFile{.name = "x",
+                          .eval_set = set,
+                          .scores = {{"eval_rollout_f1", f1}, {"num_samples", f1 * 10}},
+                          .per_class = {},
+                          .per_count = {}};
+  };
+  const EvaluationFile before = file("32 records", 0.8), now = file("4 records", 0.4),
+                       again = file("4 records", 0.2);
+  EXPECT_TRUE(different_sets({{"now", &now}, {"again", &again}}).empty());
+  EXPECT_EQ(judge_health(again, &now).size(), 1u);
+  EXPECT_TRUE(judge_health(now, &before).empty());
+  const std::vector<NamedEvaluation> both{{"before", &before}, {"now", &now}};
+  EXPECT_EQ(score_table(both)[1], (std::vector<std::string>{"F1", "0.800", "0.400"}));
+  EXPECT_TRUE(has(different_sets(both), "before: 32 records; now: 4 records"));
+  const EvaluationFile old = file("", 0.8), old_now = file("", 0.4);
+  EXPECT_TRUE(has(different_sets({{"old", &old}, {"now", &old_now}}), "old: samples 8"));
+  // In a report: a line in place of the verdict, and no column with the F1 before.
+  directory_.write("before/eval/model.json",
+                   R"({"eval_rollout_f1": 0.9, "num_samples": 7, "eval_set": "7 records"})");
+  const std::string html = report_html(runs(), {});
+  EXPECT_TRUE(has(html, "these evaluations are over different sets"));
+  EXPECT_FALSE(has(html, "named F1 before"));
+  EXPECT_FALSE(has(html, "before → after"));
+}
+
+}  // namespace rematch

@@ -1,0 +1,136 @@
+#include "report/report_fixture.h"
+#include "report/score_table.h"
+
+namespace rematch {
+
+TEST_F(ReportTest, ReadsTheFilesOfARun) {
+  const std::vector<RunData> all = runs();
+  EXPECT_EQ(all[1].name, "after");
+  EXPECT_EQ(all[1].log.size(), 2u);
+  EXPECT_EQ(all[1].setting("training.seed"), "7");
+  ASSERT_EQ(all[1].evaluations.size(), 1u);
+  EXPECT_EQ(all[1].evaluations[0].per_class[0].name, "cat");
+  EXPECT_FALSE(all[1].evaluations[0].samples_path.empty());
+  EXPECT_EQ(read_run(directory_.file("before/eval_results.json")).evaluations.size(), 1u);
+}
+
+TEST_F(ReportTest, RunsOfTheSameNameAreDistinguishedByTheirPaths) {
+  std::filesystem::create_directories(directory_.file("other"));
+  std::filesystem::copy(directory_.file("after"), directory_.file("other/after"),
+                        std::filesystem::copy_options::recursive);
+  const std::vector<RunData> all =
+      read_runs({directory_.file("after"), directory_.file("other/after")});
+  EXPECT_NE(all[0].name, all[1].name);
+}
+
+TEST_F(ReportTest, ADirectoryThatIsNoRunIsAnError) {
+  EXPECT_EQ(test::catch_user_error([&] { read_run(directory_.file("none")); }).kind(),
+            ErrorKind::kEnvironment);
+  std::filesystem::create_directories(directory_.file("empty"));
+  EXPECT_EQ(test::catch_user_error([&] { read_run(directory_.file("empty")); }).kind(),
+            ErrorKind::kData);
+  directory_.write("before/eval/model.json", "{]");
+  EXPECT_EQ(test::catch_user_error([&] { read_run(directory_.file("before")); }).kind(),
+            ErrorKind::kData);
+}
+
+TEST_F(ReportTest, ATornLogIsReadAsFarAsItIsWhole) {
+  const std::string log = directory_.file("after/logging.jsonl"), whole = read_file(log);
+  using namespace std::string_literals;
+  for (const std::string& rest : {"{\"step\": 3, \"lo"s, "\0\0\0"s, "{\"st\0\0\n"s}) {
+    directory_.write("after/logging.jsonl", whole + rest);
+    const RunData run = read_run(directory_.file("after"));
+    EXPECT_EQ(run.log.size(), 2u);
+    ASSERT_EQ(run.warnings.size(), 1u);
+    EXPECT_TRUE(has(run.warnings[0], "2 whole lines")) << run.warnings[0];
+  }
+  directory_.write("after/logging.jsonl", whole.substr(0, whole.size() - 1));
+  EXPECT_EQ(read_run(directory_.file("after")).log.size(), 2u);
+  EXPECT_TRUE(read_run(directory_.file("after")).warnings.empty());
+  directory_.write("after/logging.jsonl", "{]\n" + whole);
+  const UserError error = test::catch_user_error([&] { read_run(directory_.file("after")); });
+  EXPECT_TRUE(has(error.problems()[0].fix, "remove this line")) << error.what();
+}
+
+TEST_F(ReportTest, StepsAndNamesOfAnotherTypeAreLeftOut) {
+  const std::string whole = read_file(directory_.file("after/logging.jsonl"));
+  directory_.write("after/logging.jsonl",
+                   whole + "{\"step\": \"7\"}\n{\"step\": null}\n{\"step\": 1e300}\n[1]\n");
+  const RunData run = read_run(directory_.file("after"));
+  EXPECT_EQ(run.log.size(), 2u);
+  ASSERT_EQ(run.warnings.size(), 1u);
+  EXPECT_TRUE(has(run.warnings[0], "left out: 4")) << run.warnings[0];
+  directory_.write("x.json",
+                   R"({"eval_rollout_f1": 1, "per_class": [{"name": 7}, {"name": null}]})");
+  EXPECT_TRUE(read_run(directory_.file("x.json")).evaluations[0].per_class.empty());
+}
+
+TEST_F(ReportTest, ACheckpointMeansItsEvaluation) {
+  directory_.write("after/model/config.json", "{}");
+  const RunData run = read_run(directory_.file("after/model"));
+  EXPECT_EQ(run.name, "model");
+  ASSERT_EQ(run.evaluations.size(), 1u);
+  EXPECT_EQ(run.files.size(), 2u);
+  directory_.write("after/other/config.json", "{}");
+  const UserError error = test::catch_user_error([&] { read_run(directory_.file("after/other")); });
+  EXPECT_TRUE(has(error.what(), "this checkpoint has no evaluation")) << error.what();
+}
+
+TEST_F(ReportTest, TheTableMarksTheBestAndShowsTheDifference) {
+  const std::vector<RunData> all = runs();
+  const std::vector<std::vector<std::string>> table = score_table(evaluations_of(all));
+  EXPECT_EQ(table[0], (std::vector<std::string>{"score", "before", "after", "last - first"}));
+  EXPECT_EQ(table[1], (std::vector<std::string>{"F1", "0.400", "0.800*", "+0.400"}));
+  for (const auto& row : table) EXPECT_NE(row[0], "COCO AP");  // undefined in both
+  EXPECT_TRUE(has(markdown_table(table), "| F1 | 0.400 | 0.800* | +0.400 |"));
+}
+
+TEST_F(ReportTest, ReportsARunThatGotWorse) {
+  const std::vector<RunData> all = runs();
+  std::vector<std::string> bad;
+  for (const HealthItem& item : judge_health(all[1].evaluations[0], &all[0].evaluations[0])) {
+    if (!item.good) bad.push_back(item.name);
+    EXPECT_EQ(item.good, item.advice.empty()) << item.name;
+  }
+  EXPECT_EQ(bad, (std::vector<std::string>{
+                     "answers that did not end", "predictions that repeat an earlier one",
+                     "predictions per truth", "label accuracy, before → after"}));
+  EXPECT_TRUE(judge_health({}, nullptr).empty());
+}
+
+TEST_F(ReportTest, ARunAloneIsComparedWithItsOwnFirstEvaluation) {
+  directory_.write(
+      "alone/logging.jsonl",
+      "{\"step\": 0, \"eval_rollout_f1\": 0.5, \"eval_rollout_label_accuracy\": 0.9}\n"
+      "{\"step\": 5, \"loss\": 1.5}\n"
+      "{\"step\": 10, \"eval_rollout_f1\": 0.6, \"eval_rollout_label_accuracy\": 0.1}\n");
+  const std::vector<RunData> alone{read_run(directory_.file("alone"))};
+  EXPECT_EQ(score_table(evaluations_of(alone))[0],
+            (std::vector<std::string>{"score", "alone/step 0", "alone/step 10", "last - first"}));
+  const Json advice = data_of(report_html(alone, {}))["health"].back()["advice"];
+  EXPECT_TRUE(has(advice.get<std::string>(), "Labels are being forgotten"));
+  std::vector<RunData> several = runs();
+  several.push_back(alone[0]);
+  EXPECT_EQ(evaluations_of(several).size(), 3u);
+}
+
+TEST_F(ReportTest, AFileWithoutScoresIsAnError) {
+  for (const char* text : {"{}", R"({"num_samples": 3})"}) {
+    const std::string path = directory_.write("e.json", text);
+    const UserError error = test::catch_user_error([&] { read_run(path); });
+    EXPECT_EQ(error.kind(), ErrorKind::kData);
+    EXPECT_EQ(error.problems()[0].error, "this file holds no scores of an evaluation");
+  }
+}
+
+TEST_F(ReportTest, ARunAloneIsComparedWithItsFirstEvaluationOverTheSameSet) {
+  directory_.write("alone/logging.jsonl",
+                   "{\"step\": 0, \"eval_rollout_f1\": 0.9, \"eval_set\": \"a\"}\n"
+                   "{\"step\": 5, \"eval_rollout_f1\": 0.5, \"eval_set\": \"b\"}\n"
+                   "{\"step\": 10, \"eval_rollout_f1\": 0.6, \"eval_set\": \"b\"}\n");
+  const std::vector<RunData> alone{read_run(directory_.file("alone"))};
+  EXPECT_EQ(score_table(evaluations_of(alone))[0],
+            (std::vector<std::string>{"score", "alone/step 5", "alone/step 10", "last - first"}));
+}
+
+}  // namespace rematch
