@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <string_view>
 
 #include "base/terminal_text.h"
 #include "base/text.h"
@@ -14,7 +15,7 @@ namespace {
 
 constexpr size_t kColumns = 80;
 constexpr size_t kMostRows = 34;
-constexpr size_t kNarrowestValue = 12;
+constexpr size_t kWidestAligned = 20;  // longer values shift only their own origin
 
 /// Code points, which take a column each in most scripts.
 size_t width(const std::string& text) {
@@ -36,14 +37,15 @@ std::string clipped(const std::string& text, size_t most) {
   return kept + "…";
 }
 
-/// "base.yaml:3" for "dir/base.yaml:3:7": the directories stand above.
+/// "base.yaml:3" for "dir/base.yaml:3:7", as the directories stand above; "from KEY".
 std::string short_origin(const std::string& origin, const std::vector<std::string>& files) {
   for (const std::string& file : files) {
     if (!origin.starts_with(file + ":")) continue;
     const std::string place = origin.substr(file.size() + 1);
     return std::filesystem::path(file).filename().string() + ":" + place.substr(0, place.find(':'));
   }
-  return origin;
+  constexpr std::string_view kDerived = "derived ";
+  return origin.starts_with(kDerived) ? origin.substr(kDerived.size()) : origin;
 }
 
 std::string section_of(const std::string& path) {
@@ -56,19 +58,40 @@ std::string name_in(const std::string& section, const std::string& path) {
   return path.starts_with(section + ".") ? path.substr(section.size() + 1) : path;
 }
 
+bool is_derived(const EffectiveValue& row) { return row.origin.starts_with("derived"); }
+
 bool is_shown(const EffectiveValue& row, const Settings& settings) {
-  const bool is_derived = row.origin.starts_with("derived");
   const bool is_of_vllm = row.key.starts_with(kRolloutMatching + ".vllm.");
-  if (is_derived && is_of_vllm && settings.backend != "vllm") return false;
+  if (is_derived(row) && is_of_vllm && settings.backend != "vllm") return false;
   return !row.origin.starts_with("default");
+}
+
+/// The first rows in the table's order; where there are too many, derived values give way.
+/// @param num_hidden  is set to the number of the others
+std::vector<const EffectiveValue*> shown_rows(const ConfigResult& result, size_t& num_hidden) {
+  std::vector<const EffectiveValue*> all, rows;
+  for (const EffectiveValue& row : result.effective) {
+    if (is_shown(row, result.settings)) all.push_back(&row);
+  }
+  const auto num_set = static_cast<size_t>(std::count_if(
+      all.begin(), all.end(), [](const EffectiveValue* row) { return !is_derived(*row); }));
+  size_t set_left = std::min(num_set, kMostRows), derived_left = kMostRows - set_left;
+  for (const EffectiveValue* row : all) {
+    size_t& left = is_derived(*row) ? derived_left : set_left;
+    if (left == 0) continue;
+    --left;
+    rows.push_back(row);
+  }
+  num_hidden = all.size() - rows.size();
+  return rows;
 }
 
 std::string row_text(const std::string& name, size_t name_width, const std::string& value,
                      size_t value_width, const std::string& origin) {
   const size_t taken = 2 + name_width + 2 + 2;  // blanks and the name
   const size_t room = kColumns > taken + width(origin) ? kColumns - taken - width(origin) : 0;
-  const std::string shown = clipped(value, std::max(room, kNarrowestValue));
-  const size_t columns = std::max(width(shown), std::min(value_width, room));
+  const std::string shown = clipped(value, std::max(room, value_width));
+  const size_t columns = std::max(width(shown), value_width);
   const std::string where =
       clipped(origin, std::max<size_t>(1, kColumns - std::min(kColumns - 1, taken + columns)));
   return fmt::format("  {}{}  {}{}  {}\n", name, std::string(name_width - width(name), ' '), shown,
@@ -78,36 +101,33 @@ std::string row_text(const std::string& name, size_t name_width, const std::stri
 }  // namespace
 
 std::string brief_text(const ConfigResult& result) {
-  std::vector<const EffectiveValue*> rows;
-  for (const EffectiveValue& row : result.effective) {
-    if (is_shown(row, result.settings)) rows.push_back(&row);
-  }
+  size_t num_hidden = 0;
+  const std::vector<const EffectiveValue*> rows = shown_rows(result, num_hidden);
   std::string text;
   for (const std::string& file : result.files) text += fmt::format("read {}\n", printable(file));
-  const size_t num_shown = std::min(rows.size(), kMostRows);
   size_t name_width = 0, value_width = 0;
-  for (size_t i = 0; i < num_shown; ++i) {
-    name_width = std::max(name_width, width(name_in(section_of(rows[i]->key), rows[i]->key)));
-    const size_t columns = width(printable(rows[i]->value));
-    if (columns <= 24) value_width = std::max(value_width, columns);
+  for (const EffectiveValue* row : rows) {
+    name_width = std::max(name_width, width(name_in(section_of(row->key), row->key)));
+    const size_t columns = width(printable(row->value));
+    if (columns <= kWidestAligned) value_width = std::max(value_width, columns);
   }
   std::vector<std::string> sections;  // their keys may be apart in the table
-  for (size_t i = 0; i < num_shown; ++i) {
-    const std::string section = section_of(rows[i]->key);
+  for (const EffectiveValue* row : rows) {
+    const std::string section = section_of(row->key);
     if (std::find(sections.begin(), sections.end(), section) == sections.end())
       sections.push_back(section);
   }
   for (const std::string& section : sections) {
     text += section + "\n";
-    for (size_t i = 0; i < num_shown; ++i) {
-      if (section_of(rows[i]->key) != section) continue;
-      text += row_text(name_in(section, rows[i]->key), name_width, printable(rows[i]->value),
-                       value_width, short_origin(rows[i]->origin, result.files));
+    for (const EffectiveValue* row : rows) {
+      if (section_of(row->key) != section) continue;
+      text += row_text(name_in(section, row->key), name_width, printable(row->value), value_width,
+                       short_origin(row->origin, result.files));
     }
   }
-  if (rows.size() > num_shown) text += fmt::format("… {} more are set\n", rows.size() - num_shown);
+  if (num_hidden > 0) text += fmt::format("… {} more are set or derived\n", num_hidden);
   return text + fmt::format("{} other keys have their defaults (`--all` shows every value)\n",
-                            result.effective.size() - rows.size());
+                            result.effective.size() - rows.size() - num_hidden);
 }
 
 }  // namespace rematch
