@@ -83,7 +83,7 @@ TEST(Check, WarnsOfClassesInSeveralSpellings) {
                                    "custom.val_jsonl=val.jsonl")
                               .out;
   EXPECT_THAT(out, HasSubstr("2 classes in several spellings"));
-  EXPECT_THAT(out, HasSubstr("Cat (1) / cat"));
+  EXPECT_THAT(out, HasSubstr("; choose one"));
 }
 
 TEST(Check, NamesAllProblemsAtOnceAndTheDeviceFirst) {
