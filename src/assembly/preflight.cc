@@ -11,10 +11,12 @@
 #include "assembly/make_trainer.h"
 #include "assembly/run_directory.h"
 #include "assembly/run_identity.h"
+#include "assembly/run_length.h"
 #include "assembly/session_parts.h"
 #include "assembly/vllm_setup.h"
 #include "base/text.h"
 #include "checkpoint/model_dir.h"
+#include "data/class_names.h"
 #include "model/model.h"
 #include "observe/wandb_follower.h"
 #include "ranks/device.h"
@@ -42,6 +44,7 @@ class Checks {
     if (num_ranks_ > 1 && settings_.ddp_backend == DdpBackend::kNccl)
       problems_.attempt([&] { require_nccl(choose_device(device_)); });
     build_parts();
+    note_length();
     check_model();
     check_wandb();
     check_resume();
@@ -78,6 +81,20 @@ class Checks {
         num_long > 0 ? fmt::format(", {} dropped as too long", num_long) : "";
     result_.facts.emplace_back(
         key, fmt::format("{}: {} samples{}", data->path(), data->size() + num_long, dropped));
+  }
+
+  /// The length of the run and the spellings of the classes.
+  void note_length() {
+    if (!parts_.train_data) return;
+    problems_.attempt([&] {
+      const RunLength length = run_length(settings_, parts_.train_data->size(), num_ranks_);
+      result_.facts.emplace_back("steps", length_text(length));
+      const std::string warning = short_run_warning(length, settings_);
+      if (!warning.empty()) result_.warnings.push_back(warning);
+    });
+    const std::string spellings =
+        spelling_warning(*parts_.train_data, parts_.val_data ? &*parts_.val_data : nullptr);
+    if (!spellings.empty()) result_.warnings.push_back(spellings);
   }
 
   void check_model() {

@@ -65,7 +65,8 @@ UserError::UserError(ErrorKind kind, Problem problem)
 UserError::UserError(ErrorKind kind, std::vector<Problem> problems)
     : kind_(kind), problems_(std::move(problems)) {
   REMATCH_CHECK(!problems_.empty(), "a UserError needs a problem");
-  for (const Problem& problem : problems_) text_ += format_problem(problem);
+  for (const Problem& problem : problems_)
+    text_ += (text_.empty() ? "" : "\n") + format_problem(problem);
 }
 
 void check_failed(const char* file, int line, const char* condition, const std::string& values) {

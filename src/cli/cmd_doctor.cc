@@ -5,6 +5,7 @@
 #include "assembly/vllm_setup.h"
 #include "base/error.h"
 #include "cli/commands.h"
+#include "cli/wrapped_text.h"
 #include "config/config.h"
 #include "ranks/device.h"
 #include "ranks/group.h"
@@ -40,34 +41,61 @@ bool examine(const std::string& backend, const VllmOptions& vllm, std::ostream& 
   } catch (const UserError& error) {
     out << fmt::format("{:7} cannot run here\n", backend);
     for (const Problem& problem : error.problems()) {
-      out << fmt::format("  error: {}\n  where: {}\n  what:  {}\n  fix:   {}\n", problem.error,
-                         problem.where, problem.what, problem.fix);
+      for (const auto& [name, text] : {std::pair{"error:", problem.error},
+                                       {"where:", problem.where},
+                                       {"what: ", problem.what},
+                                       {"fix:  ", problem.fix}})
+        out << wrapped(fmt::format("  {} {}", name, text), 9) << "\n";
     }
     return false;
   }
+}
+
+/// A line about a backend that the configuration does not choose.
+void mention(const std::string& backend, bool on_cpu, std::ostream& out) {
+  VllmOptions vllm{.on_cpu = on_cpu};
+  vllm.tensor_parallel_size = 1;
+  std::string state = "ready";
+  try {
+    check_backend_available(backend, vllm);
+  } catch (const UserError&) {
+    const bool is_absent = backend == "vllm" && find_interpreter(vllm.python).vllm_version.empty();
+    state = is_absent ? "and not installed" : "and cannot run here";
+  }
+  out << fmt::format("{:7} not used by this configuration ({})\n", backend, state);
+}
+
+/// The backend that a configuration chooses, and a line about each other one.
+int examine_choice(const DoctorArguments& arguments, const at::Device& device, std::ostream& out) {
+  const Settings settings = load_config(arguments.config_path, {}).settings;
+  const bool is_used = settings.is_stage_2() || settings.rollouts;
+  bool runs = true;
+  for (const std::string& backend : rollout_backends().names()) {
+    if (!is_used || backend != settings.backend) {
+      mention(backend, !device.is_cuda(), out);
+      continue;
+    }
+    const VllmOptions vllm = vllm_options_of(settings, device, alone());
+    runs = examine(backend, vllm, out);
+    if (backend == "vllm") print_environment(vllm.python, out);
+  }
+  return runs ? 0 : exit_code(ErrorKind::kEnvironment);
 }
 
 }  // namespace
 
 int run_doctor(const DoctorArguments& arguments, std::ostream& out) {
   const at::Device device = choose_device(arguments.device);
+  out << fmt::format("device  {}\n", describe_device(device));
+  if (!arguments.config_path.empty()) return examine_choice(arguments, device, out);
   VllmOptions vllm{.on_cpu = !device.is_cuda()};
   vllm.tensor_parallel_size = 1;
-  std::string chosen;
-  if (!arguments.config_path.empty()) {
-    const Settings settings = load_config(arguments.config_path, {}).settings;
-    vllm = vllm_options_of(settings, device, alone());
-    chosen = settings.backend;
-  }
-  out << fmt::format("device  {}\n", describe_device(device));
-  bool any = false, chosen_runs = false;
+  bool any = false;
   for (const std::string& backend : rollout_backends().names()) {
-    const bool runs = examine(backend, vllm, out);
+    any = examine(backend, vllm, out) || any;
     if (backend == "vllm") print_environment(vllm.python, out);
-    any = any || runs;
-    chosen_runs = chosen_runs || (runs && backend == chosen);
   }
-  return (chosen.empty() ? any : chosen_runs) ? 0 : exit_code(ErrorKind::kEnvironment);
+  return any ? 0 : exit_code(ErrorKind::kEnvironment);
 }
 
 }  // namespace rematch

@@ -11,9 +11,9 @@
 #include "assembly/vllm_setup.h"
 #include "base/error.h"
 #include "base/output_file.h"
-#include "base/terminal_text.h"
 #include "cli/commands.h"
 #include "cli/eval_files.h"
+#include "cli/eval_tables.h"
 #include "cli/rank_process.h"
 #include "cli/model_config.h"
 #include "ranks/phase.h"
@@ -23,35 +23,10 @@
 namespace rematch {
 namespace {
 
-std::string shown(const std::string& name, double value) {
-  const bool is_count = value == static_cast<double>(static_cast<int64_t>(value)) &&
-                        name.find("_rate") == std::string::npos && value > 1;
-  return is_count ? fmt::format("{}", static_cast<int64_t>(value)) : fmt::format("{:.4f}", value);
-}
-
-constexpr size_t kShownRows = 20;
-
-/// Rows of `per_class` or `per_count`, the largest classes only. @param first  heading of the first
-/// column
-std::vector<std::vector<std::string>> breakdown_table(const std::string& first, const Json& rows) {
-  std::vector<std::vector<std::string>> table{{first, "images", "truths", "predictions", "recall",
-                                               "precision, named", "recall, named", "F1, named"}};
-  for (const Json& row : rows) {
-    if (table.size() > kShownRows) break;
-    std::vector<std::string> cells{printable(row["name"].get<std::string>())};
-    for (const char* count : {"images", "truths", "predictions"})
-      cells.push_back(fmt::format("{}", row[count].get<int64_t>()));
-    for (const char* score : {"recall", "precision_labels", "recall_labels", "f1_labels"})
-      cells.push_back(fmt::format("{:.3f}", row[score].get<double>()));
-    table.push_back(std::move(cells));
-  }
-  return table;
-}
-
 /// Writes the results and shows them.
 void tell(EvaluationResult evaluated, const CocoEvaluator& coco,
           const std::optional<EvalFiles>& files, const InputFiles& inputs, const Session& session,
-          Terminal& terminal) {
+          bool all_scores, Terminal& terminal) {
   const Settings& settings = session.settings;
   const CocoResult coco_scores = coco.scores();
   if (files) {
@@ -60,11 +35,7 @@ void tell(EvaluationResult evaluated, const CocoEvaluator& coco,
   }
 
   Json json;
-  std::vector<std::vector<std::string>> rows{{"metric", "value"}};
-  for (const auto& [name, value] : evaluated.values) {
-    json[name] = value;
-    rows.push_back({name, shown(name, value)});
-  }
+  for (const auto& [name, value] : evaluated.values) json[name] = value;
   if (!coco_scores.per_class.empty()) json["coco_per_class"] = coco_per_class_json(coco_scores);
   json["model"] = settings.model.directory;
   json["val_jsonl"] = session.val_data->path();
@@ -74,21 +45,16 @@ void tell(EvaluationResult evaluated, const CocoEvaluator& coco,
   const std::string path = settings.output.run_dir + "/eval_results.json";
   write_output(path, inputs, python_json(json, 2) + "\n");
   if (files) files->write(json, terminal);
-  terminal.table(rows);
-  if (files) {
-    terminal.table(breakdown_table("class", json["per_class"]));
-    terminal.table(breakdown_table("objects", json["per_count"]));
-    if (!coco.ranks_by_score())
-      terminal.say(
-          "COCO's scores rank by the order of the answers: this backend gives no probabilities");
-  }
-  terminal.say("wrote " + path +
-               (files ? ", " + files->result_path() + " and files next to it" : ""));
+  print_scores(evaluated.values, json, all_scores, terminal);
+  if (all_scores && files && !coco.ranks_by_score())
+    terminal.say("COCO's scores rank by the order of the answers: no probabilities are known here");
+  terminal.say("wrote " + path);
+  if (files) terminal.say("wrote " + files->result_path() + " and files next to it");
 }
 
 }  // namespace
 
-int run_eval(const RunArguments& arguments) {
+int run_eval(const RunArguments& arguments, bool all_scores) {
   const World world = world_from_environment();
   ConfigResult result = load_evaluation_config(arguments);
   const Settings& settings = result.settings;
@@ -142,7 +108,7 @@ int run_eval(const RunArguments& arguments) {
     const EvaluationResult evaluated =
         make_evaluation(session, rollouts, !settings.is_stage_2(), {0.3, 0.5}, group)
             ->run(process.terminal(), add);
-    if (is_first) tell(evaluated, coco, files, inputs, session, process.terminal());
+    if (is_first) tell(evaluated, coco, files, inputs, session, all_scores, process.terminal());
   });
   return 0;
 }

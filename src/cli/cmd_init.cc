@@ -10,9 +10,14 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/output_file.h"
+#include "base/file.h"
 #include "base/terminal_text.h"
+#include "base/text.h"
+#include "checkpoint/model_dir.h"
 #include "cli/command_set.h"
+#include "cli/init_schedule.h"
 #include "cli/sample_lengths.h"
+#include "cli/wrapped_text.h"
 #include "estep/answer/answer_format.h"
 #include "estep/answer/checkpoint_format.h"
 #include "text/stored_prompt.h"
@@ -22,7 +27,7 @@ namespace {
 
 struct InitArguments {
   std::string model, train, val, out = "rematch.yaml";
-  bool stage_1 = false;
+  bool stage_1 = false, stage_2 = false;
 };
 
 /// The answer format of the checkpoint, and a comment on the other choice.
@@ -60,20 +65,14 @@ std::string yaml_for(const InitArguments& arguments, const Dataset& train,
       "# Tokens of a prompt with its answer. The longest here: prompt {}, true answer {} (median "
       "{}).\n"
       "global_max_length: {}\n\n"
-      "training:\n  output_dir: output\n  run_name: {}\n  num_train_epochs: 3\n"
-      "  effective_batch_size: 16           # samples of an optimizer step\n"
-      "  per_device_train_batch_size: 4     # of these together in memory; lower it when memory "
-      "runs out\n"
-      "  learning_rate: 1.0e-5              # 1.0e-4 with an adapter\n"
-      "  lr_scheduler_type: cosine\n  warmup_ratio: 0.03\n  logging_steps: 5\n"
-      "  save_strategy: epoch\n  save_total_limit: 3\n  eval_strategy: {}\n\n"
+      "training:\n  output_dir: output\n  run_name: {}\n{}\n"
       "# tuner:\n#   train_type: lora                 # trains an adapter: a fraction of the "
       "memory (docs/adapters.md)\n#   lora_rank: "
       "16\n\n",
       train.size(), printable(arguments.train), printable(shell_word(arguments.out)),
       quoted(arguments.model), lengths.longest_prompt, lengths.longest_answer,
       lengths.median_answer, max_length, arguments.stage_1 ? "stage1" : "stage2",
-      arguments.val.empty() ? "\"no\"" : "epoch");
+      schedule_lines(init_schedule(train.size()), train.size(), !arguments.val.empty()));
   yaml += fmt::format("custom:\n  trainer_variant: {}\n  train_jsonl: {}\n",
                       arguments.stage_1 ? "sft" : "rollout_matching_sft", quoted(arguments.train));
   yaml += format_lines(arguments.model);
@@ -97,13 +96,54 @@ std::string yaml_for(const InitArguments& arguments, const Dataset& train,
   return yaml;
 }
 
-int run_init(const InitArguments& arguments) {
+/// True for a checkpoint that has coord tokens and was never trained to answer with them.
+bool must_learn_coord_tokens(const std::string& model_dir) {
+  const std::string name = checkpoint_format(std::nullopt, model_dir, *Tokenizer::load(model_dir));
+  return answer_formats().find(name).has_coord_tokens && !read_stored_prompt(model_dir);
+}
+
+/// The file whose name says "train", else the first one.
+std::string training_file(const std::vector<std::string>& files) {
+  const auto named = std::find_if(files.begin(), files.end(), [](const std::string& file) {
+    return file.find("train") != std::string::npos;
+  });
+  return named == files.end() ? files.front() : *named;
+}
+
+/// @throws UserError (config) for a directory, naming the files in it
+void require_records_file(const std::string& path) {
+  std::error_code error;
+  if (!std::filesystem::is_directory(path, error)) return;
+  std::vector<std::string> files;
+  for (auto entry = std::filesystem::directory_iterator(path, error);
+       !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
+    if (entry->path().extension() == ".jsonl")
+      files.push_back(printable(shell_word(join_path(path, entry->path().filename().string()))));
+  }
+  std::sort(files.begin(), files.end());
+  throw UserError(
+      ErrorKind::kConfig,
+      {.error = "the records are one JSONL file, not a directory",
+       .where = path,
+       .what = files.empty() ? "it is a directory without a .jsonl file"
+                             : "it is a directory with " + join(files, ", "),
+       .fix = files.empty() ? "write one with `rematch data from-coco`, `from-yolo` or `from-voc`"
+                            : "give the file of training records: " + training_file(files)});
+}
+
+int run_init(InitArguments arguments) {
   if (std::filesystem::exists(arguments.out)) {
     throw UserError(ErrorKind::kConfig, {.error = "the file exists",
                                          .where = arguments.out,
                                          .what = "`rematch init` does not overwrite",
                                          .fix = "give another name with --out, or remove it"});
   }
+  require_model_dir(arguments.model);
+  require_records_file(arguments.train);
+  if (!arguments.val.empty()) require_records_file(arguments.val);
+  const bool is_untaught = must_learn_coord_tokens(arguments.model);
+  const bool decides = is_untaught && !arguments.stage_1 && !arguments.stage_2;
+  arguments.stage_1 = arguments.stage_1 || decides;
   const Dataset train =
       Dataset::load(arguments.train, {.require_single_image = !arguments.stage_1});
   SampleLengths lengths = measure_lengths(train, arguments.model);
@@ -116,6 +156,18 @@ int run_init(const InitArguments& arguments) {
   }
   write_output(arguments.out, {arguments.train, arguments.val},
                yaml_for(arguments, train, lengths));
+  if (decides)
+    std::cout << wrapped(
+        "stage 1, plain supervised training: this checkpoint has no rematch_prompt.json, so it was "
+        "not trained to answer with coord tokens, and rollouts of such a model are malformed "
+        "(--stage2 writes rollout matching all the same)\n",
+        2);
+  if (is_untaught && arguments.stage_2)
+    std::cerr << wrapped(
+        "warning: this checkpoint has no rematch_prompt.json: if it was not trained to answer with "
+        "coord tokens, all its rollouts are malformed; `rematch probe` tells, --stage1 teaches "
+        "it\n",
+        2);
   std::cout << fmt::format("wrote {0}\nnext: rematch check {1}; rematch train {1}\n", arguments.out,
                            shell_word(arguments.out));
   return 0;
@@ -131,8 +183,12 @@ std::vector<Command> add_init_command(CLI::App& app) {
   init->add_option("JSONL", arguments->train, "training records")->required();
   init->add_option("--val", arguments->val, "validation records");
   init->add_option("--out", arguments->out, "file to write")->capture_default_str();
-  init->add_flag("--stage1", arguments->stage_1,
-                 "plain supervised training, as a first stage; default: rollout matching");
+  CLI::Option* stage_1 =
+      init->add_flag("--stage1", arguments->stage_1,
+                     "plain supervised training, as a first stage; default for new coord tokens");
+  init->add_flag("--stage2", arguments->stage_2,
+                 "rollout matching; default for a checkpoint that can answer")
+      ->excludes(stage_1);
   init->footer(
       "Examples:\n  rematch init base data/train.jsonl --val data/val.jsonl\n  rematch init base "
       "data/train.jsonl --stage1 --out "

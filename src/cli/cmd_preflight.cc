@@ -11,6 +11,8 @@
 #include "base/host_memory.h"
 #include "base/json.h"
 #include "cli/commands.h"
+#include "cli/wrapped_text.h"
+#include "config/brief_report.h"
 #include "config/config.h"
 #include "plan/advice.h"
 #include "plan/report.h"
@@ -88,7 +90,7 @@ Found look(const CheckArguments& arguments) {
     add_problems(found, error);
     return found;
   }
-  found.effective = effective_text(result);
+  found.effective = arguments.all_values ? effective_text(result) : brief_text(result);
   found.config = effective_json(result);
   for (const Warning& warning : result.warnings)
     found.warnings.push_back(warning.text + " (" + warning.where + ")");
@@ -113,13 +115,15 @@ void print_json(const Found& found, std::ostream& out) {
 
 void print_text(const Found& found, std::ostream& out) {
   out << found.effective << "\n";
-  for (const auto& [name, text] : found.facts) out << fmt::format("{:14} {}\n", name, text);
-  if (!found.needs.empty())
-    out << fmt::format("{:14} {} (`rematch plan` shows every part)\n", "memory", found.needs);
+  const auto fact = [&out](const std::string& name, const std::string& text) {
+    out << wrapped(fmt::format("{:14} {}", name, text), 15) << "\n";
+  };
+  for (const auto& [name, text] : found.facts) fact(name, text);
+  if (!found.needs.empty()) fact("memory", found.needs + " (`rematch plan` shows every part)");
   for (const std::string& text : found.warnings) {
     // Those of the configuration are in its text.
     if (found.effective.find("warning: " + text) == std::string::npos)
-      out << "warning: " << text << "\n";
+      out << wrapped("warning: " + text, 2) << "\n";
   }
   out << "`rematch train` can start\n";
 }

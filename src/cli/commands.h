@@ -21,10 +21,11 @@ struct RunArguments {
   std::string answer_format = {};  ///< of such a command; empty = as configured
 };
 
-/// `rematch check CONFIG --config-only`: prints every effective value and where it came from.
+/// `rematch check CONFIG --config-only`: prints the values that are set or derived, or all of them,
+/// and where they came from.
 /// @return exit code; @throws UserError
 int run_check(const std::string& config_path, const std::vector<std::string>& overrides,
-              std::ostream& out);
+              std::ostream& out, bool all_values = true);
 
 /// Arguments of `rematch check`.
 struct CheckArguments {
@@ -33,6 +34,7 @@ struct CheckArguments {
   int num_ranks = 1;
   bool config_only = false;  ///< the configuration alone, for a machine without model and data
   bool json = false;
+  bool all_values = false;  ///< those at their defaults too
 };
 
 /// `rematch check CONFIG`: everything that `train` would refuse, found from headers; then the
@@ -69,8 +71,8 @@ std::string check_memory(const PlanRequest& request, const MemoryPlan& plan,
 int run_train(const RunArguments& arguments);
 
 /// `rematch eval CONFIG`: evaluates on `custom.val_jsonl`, prints a table, writes eval_results.json
-/// into the run directory.
-int run_eval(const RunArguments& arguments);
+/// into the run directory. @param all_scores  prints every score and tables of classes and counts
+int run_eval(const RunArguments& arguments, bool all_scores);
 
 /// `rematch probe CONFIG`: measures on `custom.val_jsonl` whether stage 2 can help the checkpoint,
 /// prints what it found and what to do.

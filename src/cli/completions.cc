@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <map>
 
 #include "base/text.h"
@@ -27,7 +28,16 @@ std::map<std::string, std::vector<std::string>> words_of(const CLI::App& app,
   return all;
 }
 
-std::string bash_script(const CLI::App& app) {
+/// Keys as `explain` takes them: whole, and their last parts alone.
+std::vector<std::string> explained(const std::vector<std::string>& keys) {
+  std::vector<std::string> names = keys;
+  for (const std::string& key : keys) names.push_back(key.substr(key.rfind('.') + 1));
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  return names;
+}
+
+std::string bash_script(const CLI::App& app, const std::vector<std::string>& keys) {
   std::string cases;
   for (const auto& [path, words] : words_of(app))
     cases += fmt::format("    \"{}\") words=\"{}\" ;;\n", path, join(words, " "));
@@ -37,16 +47,25 @@ std::string bash_script(const CLI::App& app) {
       "    [[ $word == -* ]] && break\n    [[ $i == 2 && $path != data ]] && break\n    "
       "path=\"${{path:+$path }}$word\"\n  done\n"
       "  case $path in\n{}  esac\n"
+      "  if [[ ${{COMP_WORDS[COMP_CWORD-1]}} == --set ]]; then\n"
+      "    COMPREPLY=($(compgen -S = -W \"{}\" -- \"$current\"))\n"
+      "    compopt -o nospace 2>/dev/null || true\n    return\n  fi\n"
+      "  if [[ $path == explain ]]; then\n"
+      "    COMPREPLY=($(compgen -W \"{}\" -- \"$current\"))\n    return\n  fi\n"
       "  COMPREPLY=($(compgen -W \"$words\" -- \"$current\"))\n"
       "  [[ $current == -* || -z $path ]] && return\n"
       "  local IFS=$'\\n'\n"  // a name with a space is one name
       "  COMPREPLY+=($(compgen -f -- \"$current\"))\n}}\n"
       "complete -o filenames -F _rematch rematch\n",
-      cases);
+      cases, join(keys, " "), join(explained(keys), " "));
 }
 
-std::string fish_script(const CLI::App& app) {
-  std::string text;
+std::string fish_script(const CLI::App& app, const std::vector<std::string>& keys) {
+  std::string text = fmt::format(
+      "function __rematch_settings\n  printf '%s=\\n' {}\nend\n"
+      "function __rematch_names\n  printf '%s\\n' {}\nend\n"
+      "complete -c rematch -n '__fish_seen_subcommand_from explain' -f -a '(__rematch_names)'\n",
+      join(keys, " "), join(explained(keys), " "));
   for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
     const std::string help = split(command->get_description(), '\n').front();
     std::string safe;
@@ -55,8 +74,9 @@ std::string fish_script(const CLI::App& app) {
                         command->get_name(), safe);
     for (const CLI::Option* option : command->get_options()) {
       for (const std::string& name : option->get_lnames())
-        text += fmt::format("complete -c rematch -n '__fish_seen_subcommand_from {}' -l {}\n",
-                            command->get_name(), name);
+        text += fmt::format("complete -c rematch -n '__fish_seen_subcommand_from {}' -l {}{}\n",
+                            command->get_name(), name,
+                            name == "set" ? " -x -a '(__rematch_settings)'" : "");
     }
     for (const CLI::App* inner : command->get_subcommands([](const CLI::App*) { return true; }))
       text += fmt::format("complete -c rematch -n '__fish_seen_subcommand_from {}' -a {}\n",
@@ -67,12 +87,13 @@ std::string fish_script(const CLI::App& app) {
 
 }  // namespace
 
-std::string completions_for(const std::string& shell, const CLI::App& app) {
-  if (shell == "fish") return fish_script(app);
+std::string completions_for(const std::string& shell, const CLI::App& app,
+                            const std::vector<std::string>& keys) {
+  if (shell == "fish") return fish_script(app, keys);
   if (shell == "zsh")
     return "autoload -U +X compinit && compinit\nautoload -U +X bashcompinit && bashcompinit\n" +
-           bash_script(app);
-  return bash_script(app);
+           bash_script(app, keys);
+  return bash_script(app, keys);
 }
 
 void add_examples(CLI::App& app) {

@@ -11,8 +11,10 @@
 #include "assembly/loss_keys.h"
 #include "base/error.h"
 #include "base/interrupt.h"
+#include "base/terminal_text.h"
 #include "base/text.h"
 #include "cli/completions.h"
+#include "cli/meant_settings.h"
 #include "cli/out_of_memory.h"
 #include "cli/standard_output.h"
 #include "nn/affine.h"
@@ -59,10 +61,27 @@ int guarded(const std::function<int()>& action) {
   }
 }
 
+/// The problem of arguments that a command does not know, with the settings they probably mean.
+Problem unexpected_problem(const std::string& program, const CLI::App& command,
+                           const std::vector<std::string>& arguments) {
+  const std::vector<std::string> unexpected = unexpected_arguments(command, arguments);
+  const std::string meant = meant_settings(command, unexpected);
+  return {.error = "the command line is invalid",
+          .where = fmt::format("{} {} …", program, command.get_name()),
+          .what = "not expected: " + printable(join(unexpected, " ")),
+          .fix = meant.empty()
+                     ? fmt::format("see `{} {} --help`; hyper-parameters live in the YAML, or use "
+                                   "--set KEY=VALUE",
+                                   program, command.get_name())
+                     : "did you mean " + printable(meant) + "?"};
+}
+
 // CLI11's errors, in the same four lines as every other error.
-int report_usage(const CLI::App& app, const CLI::ParseError& error, const std::string& first,
-                 const std::string& second) {
+int report_usage(const CLI::App& app, const CLI::ParseError& error,
+                 const std::vector<std::string>& arguments) {
   if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
+  const std::string first = arguments.size() > 1 ? arguments[1] : "";
+  const std::string second = arguments.size() > 2 ? arguments[2] : "";
   if (first.empty()) std::cerr << app.help();
   const auto is_named = [&first](const CLI::App* command) { return command->check_name(first); };
   const std::vector<const CLI::App*> named = app.get_subcommands(is_named);
@@ -73,6 +92,11 @@ int report_usage(const CLI::App& app, const CLI::ParseError& error, const std::s
       meant = first + " " + inner;
 
   const std::string program = app.get_name();
+  const bool has_extras = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr;
+  if (has_extras && !named.empty() && !named.front()->remaining().empty() && meant.empty()) {
+    std::cerr << in_color(format_problem(unexpected_problem(program, *named.front(), arguments)));
+    return exit_code(ErrorKind::kConfig);
+  }
   std::cerr << in_color(format_problem(
       {.error = "the command line is invalid",
        .where = program + " …",
@@ -107,7 +131,7 @@ int run_command_line(CLI::App& app, const std::vector<Command>& commands, int ar
   try {
     app.parse(argc, pointers.data());
   } catch (const CLI::ParseError& error) {
-    return report_usage(app, error, argc > 1 ? argv[1] : "", argc > 2 ? argv[2] : "");
+    return report_usage(app, error, arguments);
   }
   return guarded([&] {
     const auto given = std::find_if(commands.begin(), commands.end(),

@@ -103,6 +103,8 @@ void add_check_arguments(CLI::App& command, CheckArguments& arguments) {
       .add_flag("--config-only", arguments.config_only,
                 "look at the configuration alone: model and data may be elsewhere")
       ->excludes(json);
+  command.add_flag("--all", arguments.all_values,
+                   "print every value, also those at their defaults");
 }
 
 // A run that cannot fit is refused before its values are shown.
@@ -111,7 +113,8 @@ int check_config_only(const CheckArguments& arguments) {
                                             .overrides = arguments.run.overrides,
                                             .gpu_memory_gib = arguments.gpu_memory_gib,
                                             .num_ranks = arguments.num_ranks});
-  const int code = run_check(arguments.run.config_path, arguments.run.overrides, std::cout);
+  const int code = run_check(arguments.run.config_path, arguments.run.overrides, std::cout,
+                             arguments.all_values);
   if (!warning.empty()) std::cout << "warning: " << warning << "\n";
   return code;
 }
@@ -127,15 +130,22 @@ Command add_train(CLI::App& app) {
 Command add_eval(CLI::App& app) {
   CLI::App* eval = app.add_subcommand(
       "eval", "roll out, parse and match custom.val_jsonl; print precision, recall, F1");
-  const auto arguments = std::make_shared<RunArguments>();
-  add_asking_arguments(*eval, *arguments);
-  return {eval, [arguments] { return run_eval(*arguments); }, /*leaves_files=*/true};
+  struct Arguments {
+    RunArguments run;
+    bool all_scores = false;
+  };
+  const auto arguments = std::make_shared<Arguments>();
+  add_asking_arguments(*eval, arguments->run);
+  eval->add_flag("--all", arguments->all_scores,
+                 "print every score, and tables of classes and object counts");
+  return {eval, [arguments] { return run_eval(arguments->run, arguments->all_scores); },
+          /*leaves_files=*/true};
 }
 
 Command add_check(CLI::App& app) {
   CLI::App* check = app.add_subcommand(
       "check",
-      "find everything that `train` would refuse, in seconds; print every value and its origin");
+      "find everything that `train` would refuse, in seconds; print what is set and from where");
   const auto arguments = std::make_shared<CheckArguments>();
   add_check_arguments(*check, *arguments);
   return {check, [arguments] {

@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "config/convert.h"
+#include "config/foreign.h"
 #include "config/values.h"
 
 namespace rematch {
@@ -77,6 +78,12 @@ class Checker {
                         split(member.key, '.').front(), member.key);
     const std::string name =
         shortened(section_path.empty() ? member.key : section_path + "." + member.key);
+    if (const ForeignKey* row = find_foreign(member.key)) {
+      problems_.push_back({fmt::format("unknown key `{}`", name), member.key_origin.text(),
+                           fmt::format("`{}` is a key of other trainers", shortened(member.key)),
+                           foreign_fix(*row)});
+      return;
+    }
     const std::string section_name =
         section_path.empty() ? "at the top level" : fmt::format("in section `{}`", section_path);
     problems_.push_back({fmt::format("unknown key `{}`", name), member.key_origin.text(),

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "config/flat_arguments.h"
 #include "config/rules.h"
 #include "config/run_dir.h"
 #include "config/source.h"
@@ -81,6 +82,8 @@ ConfigResult load_config(const std::string& path, const std::vector<std::string>
   std::vector<Problem> problems;
   const Source source = load_source(path, overrides, problems);
   const bool readable = problems.empty();
+  if (const std::optional<Problem> flat = flat_arguments(source.root); flat && readable)
+    throw UserError(ErrorKind::kConfig, *flat);
   CheckResult checked = check_keys(source.root, problems);
   Draft draft{checked.values, source.root, path, world_size, problems, checked.warnings};
   // An unreadable file would only add "required" for keys that it may contain.

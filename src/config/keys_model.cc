@@ -106,7 +106,12 @@ std::vector<KeySpec> tuner_section() {
   const KeysOf lora("tuner.", part<&Settings::tuner, &TunerSettings::lora>);
   const KeysOf targets("tuner.", part<&Settings::tuner, &TunerSettings::targets>);
   return {
-      key("train_type", &TunerSettings::train_type).says("full fine-tuning or an adapter"),
+      key("train_type", &TunerSettings::train_type)
+          .refuses(
+              "=qlora",
+              "use `lora`: 4-bit weights are not built; `rematch plan CONFIG --gpu-memory GIB` "
+              "says what fits")
+          .says("full fine-tuning or an adapter"),
       freeze("llm", &FreezeSettings::llm).says("freezes the language model"),
       freeze("vit", &FreezeSettings::vit)
           .says("freezes the vision tower without its aligner (ms-swift: true; here nothing is "

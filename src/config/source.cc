@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "config/override.h"
+#include "config/wrong_file.h"
 
 namespace rematch {
 namespace {
@@ -69,14 +70,15 @@ class Loader {
   }
 
   Node read(const std::string& path, const std::string& named_at) {
+    if (std::optional<Problem> wrong = wrong_file(path, named_at)) {
+      problems_.push_back(std::move(*wrong));
+      return {};
+    }
     std::error_code error;
-    if (!fs::exists(path, error) || fs::is_directory(path, error)) {
-      const bool directory = !error && fs::is_directory(path, error);
+    if (!fs::exists(path, error)) {
       problems_.push_back(
-          {directory ? "the configuration is a directory" : "no such configuration file", named_at,
-           path + (directory ? " is a directory"
-                   : error   ? ": " + error.message()
-                             : " does not exist"),
+          {"no such configuration file", named_at,
+           path + (error ? ": " + error.message() : " does not exist"),
            "use the path of a YAML file; `extends` is relative to the file that names it"});
       return {};
     }

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -13,6 +14,7 @@ namespace rematch {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 namespace fs = std::filesystem;
 
 }  // namespace
@@ -28,6 +30,60 @@ TEST(Check, ReportsWhatItFoundAndWritesNothing) {
   const test::ProcessResult help = program.run("check --help");
   for (const char* option : {"--device", "--ranks", "--json", "--config-only", "--gpu-memory"})
     EXPECT_THAT(help.out, HasSubstr(option));
+}
+
+TEST(Check, FitsAScreenAndShowsAllOnDemand) {
+  test::Program program;
+  const std::string config = program.config();
+  const std::string brief = program.run("check " + config).out;
+  EXPECT_LE(std::count(brief.begin(), brief.end(), '\n'), 60) << brief;
+  EXPECT_THAT(brief, Not(HasSubstr("vllm.swap_space")));
+  EXPECT_THAT(brief, HasSubstr("other keys have their defaults (`--all`"));
+  const std::string config_only = program.run("check --config-only " + config).out;
+  EXPECT_THAT(config_only, HasSubstr("run directory: "));
+  EXPECT_THAT(program.run("check --all " + config).out, HasSubstr("vllm.swap_space"));
+  EXPECT_THAT(program.run("check --all --config-only " + config).out, HasSubstr("vllm.swap_space"));
+}
+
+TEST(Check, CountsStepsAndSamplesAndWarnsOfShortRuns) {
+  test::Program program;  // 8 samples in steps of 4
+  const std::string config = program.config();
+  const auto check = [&](const std::string& set) {
+    return program.run("check " + config + set).out;
+  };
+  const std::string two = check(" --set training.max_steps=3");
+  EXPECT_THAT(two, HasSubstr("3 optimizer steps (12 samples seen)"));
+  EXPECT_THAT(two, HasSubstr("too few to learn from; raise"));
+  EXPECT_THAT(two, HasSubstr("training.max_steps"));
+  const std::string epochs = check(
+      " --set training.effective_batch_size=16 --set training.max_steps=-1 --set "
+      "training.num_train_epochs=3");
+  EXPECT_THAT(epochs, HasSubstr("3 optimizer steps (24 samples seen)"));
+  EXPECT_THAT(epochs, HasSubstr("training.num_train_epochs"));
+  EXPECT_THAT(check(" --set training.max_steps=400"), Not(HasSubstr("too few")));
+}
+
+TEST(Check, WarnsOfClassesInSeveralSpellings) {
+  test::Program program;
+  const std::string image = test::Program::golden("images/0.png");
+  const auto records = [&](const std::vector<std::string>& names) {
+    std::string text;
+    for (const std::string& name : names)
+      text += R"({"images": [")" + image +
+              R"("], "width": 64, "height": 64, "objects": [{"desc": ")" + name +
+              R"(", "bbox_2d": [1, 2, 30, 40]}]})" + "\n";
+    return text;
+  };
+  program.dir().write("train.jsonl", records({"cat", "cat", "Cat", "dog", "dog", "dog"}));
+  program.dir().write("val.jsonl", records({"cat", "zebra", "DOG"}));
+  const std::string out = program
+                              .run("check " + program.config() +
+                                   " --set training.eval_strategy=epoch --set "
+                                   "custom.train_jsonl=train.jsonl --set "
+                                   "custom.val_jsonl=val.jsonl")
+                              .out;
+  EXPECT_THAT(out, HasSubstr("2 classes in several spellings"));
+  EXPECT_THAT(out, HasSubstr("; choose one"));
 }
 
 TEST(Check, NamesAllProblemsAtOnceAndTheDeviceFirst) {

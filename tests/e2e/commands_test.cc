@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -14,7 +15,16 @@ TEST(Commands, EvalPrintsATableAndWritesEveryMetric) {
   test::Program program;
   const test::ProcessResult result = program.run("eval " + program.config());
   ASSERT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_NE(result.out.find("eval_rollout_f1"), std::string::npos);
+  for (const char* row : {"label F1 @ IoU 0.5", "F1 @ IoU 0.5", "precision", "COCO AP50",
+                          "malformed answers", "predictions per truth"})
+    EXPECT_NE(result.out.find(row), std::string::npos) << row;
+  EXPECT_EQ(result.out.find("eval_rollout_gating_rejections"), std::string::npos);
+  EXPECT_LE(std::count(result.out.begin(), result.out.end(), '\n'), 20) << result.out;
+  const std::string all = program.run("eval --all " + program.config()).out;
+  EXPECT_NE(all.find("eval_rollout_gating_rejections"), std::string::npos);
+  EXPECT_NE(all.find("label F1"), std::string::npos);
+  std::istringstream lines(all);
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80u) << line;
   const Json json =
       parse_json(read_file(program.run_dir() + "/eval_results.json"), "eval_results.json");
   for (const char* name : {"precision",

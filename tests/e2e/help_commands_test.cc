@@ -74,8 +74,9 @@ TEST(HelpCommands, InitWritesAConfigurationThatTrains) {
   const std::string arguments = "init " + test::Program::model() + " " +
                                 test::Program::golden("train.jsonl") + " --val " +
                                 test::Program::golden("val.jsonl");
-  const test::ProcessResult result = program.run(arguments);
+  const test::ProcessResult result = program.run(arguments + " --stage2");
   ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_TRUE(has(result.err, "rematch probe")) << result.err;
   const std::string small =
       " --set training.max_steps=1 --set training.report_to=none --set "
       "training.effective_batch_size=4";
@@ -84,6 +85,51 @@ TEST(HelpCommands, InitWritesAConfigurationThatTrains) {
   EXPECT_EQ(trained.exit_code, 0) << trained.err;
   ASSERT_EQ(program.run(arguments + " --stage1 --out one.yaml").exit_code, 0);
   EXPECT_EQ(program.run("train one.yaml" + small).exit_code, 0);
+}
+
+TEST(HelpCommands, InitStartsWithStage1WhereCoordTokensWereNeverTrained) {
+  test::Program program;
+  const std::string arguments = " " + test::Program::golden("train.jsonl") + " --out ";
+  const test::ProcessResult fresh =
+      program.run("init " + test::Program::model() + arguments + "fresh.yaml");
+  ASSERT_EQ(fresh.exit_code, 0) << fresh.err;
+  EXPECT_TRUE(has(fresh.out, "stage 1, plain supervised training")) << fresh.out;
+  EXPECT_TRUE(has(read_file(program.dir().file("fresh.yaml")), "trainer_variant: sft\n"));
+  const test::ProcessResult trained =
+      program.run("init " + test::source_path("demo/model") + arguments + "trained.yaml");
+  ASSERT_EQ(trained.exit_code, 0) << trained.err;
+  EXPECT_TRUE(has(read_file(program.dir().file("trained.yaml")),
+                  "trainer_variant: rollout_matching_sft\n"));
+}
+
+TEST(HelpCommands, InitChoosesEpochsForTwoHundredSteps) {
+  test::Program program;  // of 8 training records
+  ASSERT_EQ(program
+                .run("init " + test::Program::model() + " " + test::Program::golden("train.jsonl") +
+                     " --val " + test::Program::golden("val.jsonl"))
+                .exit_code,
+            0);
+  const std::string yaml = read_file(program.dir().file("rematch.yaml"));
+  for (const char* part :
+       {"# 200 epochs of 8 samples in steps of 8: 200 optimizer steps; fewer than 200 teach too",
+        "num_train_epochs: 200\n", "save_strategy: steps\n  save_steps: 50\n",
+        "eval_strategy: steps\n"})
+    EXPECT_TRUE(has(yaml, part)) << part << yaml;
+  const test::ProcessResult checked = program.run("check rematch.yaml");
+  EXPECT_TRUE(has(checked.out, "200 optimizer steps (1600 samples seen)")) << checked.out;
+  EXPECT_FALSE(has(checked.out, "too few")) << checked.out;
+}
+
+TEST(HelpCommands, InitNamesTheFileToGiveAndTheDownload) {
+  test::Program program;
+  program.dir().write("data/val.jsonl", "{}\n");
+  program.dir().write("data/train.jsonl", "{}\n");
+  const test::ProcessResult directory = program.run("init " + test::Program::model() + " data");
+  EXPECT_EQ(directory.exit_code, 2);
+  EXPECT_TRUE(has(directory.err, "training records: data/train.jsonl")) << directory.err;
+  const test::ProcessResult hub = program.run("init Someone/Model-2B data/train.jsonl");
+  EXPECT_EQ(hub.exit_code, 2);
+  EXPECT_TRUE(has(hub.err, "hf download Someone/Model-2B")) << hub.err;
 }
 
 TEST(HelpCommands, InitMeasuresTheValidationRecordsToo) {
@@ -129,6 +175,58 @@ TEST(HelpCommands, TheSchemaKnowsEveryHonouredKey) {
                     ["rollout_matching"]["properties"]
                         .contains("target_policy"));
   EXPECT_EQ(program.run("schema extra").exit_code, 2);
+}
+
+TEST(HelpCommands, ExplainSearchesNamesAndMeanings) {
+  test::Program program;
+  for (const auto& [query, first] : std::vector<std::pair<std::string, std::string>>{
+           {"lr", "lr: use `training.learning_rate`\n\ntraining.learning_rate\n"},
+           {"mAP", "coco_ap (metric)\n"},
+           {"epochs", "epochs: use `training.num_train_epochs`\n\ntraining.num_train_epochs\n"},
+           {"early", "training.stop_on_harm\n"},
+           {"batch size", "training.effective_batch_size\n"},
+           {"repeated", ""},
+           {"load_in_4bit", "load_in_4bit: weights are not quantised"}}) {
+    const test::ProcessResult result = program.run("explain " + query);
+    EXPECT_EQ(result.exit_code, 0) << query << result.err;
+    EXPECT_TRUE(result.out.starts_with(first)) << query << "\n" << result.out;
+  }
+  const test::ProcessResult nothing = program.run("explain epohcs");
+  EXPECT_EQ(nothing.exit_code, 2);
+  EXPECT_TRUE(has(nothing.err, "did you mean epoch")) << nothing.err;
+  EXPECT_TRUE(has(program.run("explain qqqqqqqqq").err, "try a word such as batch"));
+}
+
+TEST(HelpCommands, OptionsOfOtherProgramsAreAnsweredWithSet) {
+  test::Program program;
+  const std::string train = "train " + program.config();
+  for (const auto& [typed, answer] : std::vector<std::pair<std::string, std::string>>{
+           {"--max_steps 3", "did you mean --set training.max_steps=3?"},
+           {"--lr 1e-4 --epochs=2",
+            "did you mean --set training.learning_rate=1e-4 --set "
+            "training.num_train_epochs=2?"},
+           {"training.seed=1", "did you mean --set training.seed=1?"},
+           {"--frobnicate_all 3", "see `rematch train --help`"}}) {
+    const test::ProcessResult result = program.run(train + " " + typed);
+    EXPECT_EQ(result.exit_code, 2) << typed;
+    EXPECT_TRUE(has(result.err, answer)) << result.err;
+    EXPECT_TRUE(has(result.err, "not expected: " + typed)) << result.err;
+  }
+}
+
+TEST(HelpCommands, KeysAreCompletedAfterSetAndExplain) {
+  test::Program program;
+  const test::ProcessResult completed = test::run_command(
+      "cd " + program.dir().path() + " && " + test::binary_path("bin/rematch") +
+      " completions bash > c.sh && bash -c '. ./c.sh; COMP_WORDS=(rematch train a.yaml --set "
+      "training.max_s); COMP_CWORD=4; _rematch; echo ${COMPREPLY[@]}; "
+      "COMP_WORDS=(rematch explain target_p); COMP_CWORD=2; _rematch; echo ${COMPREPLY[@]}'");
+  EXPECT_EQ(completed.out, "training.max_steps=\ntarget_policy\n") << completed.err;
+  EXPECT_TRUE(has(program.run("completions fish").out, "-l set -x -a '(__rematch_settings)'"));
+  const test::ProcessResult other = program.run("completions powershell");
+  EXPECT_EQ(other.exit_code, 2);
+  EXPECT_FALSE(has(other.err, "SHELL:")) << other.err;
+  EXPECT_TRUE(has(other.err, "choose one of bash, zsh, fish")) << other.err;
 }
 
 TEST(HelpCommands, BashCompletesCommandsAndOptions) {

@@ -1,0 +1,28 @@
+#pragma once
+#include <cstdint>
+#include <string>
+
+#include "settings/settings.h"
+
+namespace rematch {
+
+/// How long a run trains. With packed rows of stage 1, which hold several samples, an upper bound
+/// of the steps.
+struct RunLength {
+  int64_t steps = 0;         ///< optimizer steps
+  int64_t samples_seen = 0;  ///< each as often as it is used
+  bool is_bound = false;
+};
+
+/// Counts the steps without a model. Cost: linear in the samples.
+/// @param num_samples  of train_jsonl, ≥ 1
+/// @throws UserError (config) when an epoch has no micro-batch
+RunLength run_length(const Settings& settings, int64_t num_samples, int num_ranks);
+
+/// "3 optimizer steps (18 samples seen)".
+std::string length_text(const RunLength& length);
+
+/// A warning when a run from the start is too short to learn from; "" otherwise.
+std::string short_run_warning(const RunLength& length, const Settings& settings);
+
+}  // namespace rematch

@@ -1,0 +1,51 @@
+#include "cli/meant_settings.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+
+#include "base/terminal_text.h"
+#include "base/text.h"
+#include "config/foreign.h"
+
+namespace rematch {
+namespace {
+
+bool is_option(const std::string& argument) {
+  return argument.size() > 2 && argument.starts_with("--");
+}
+
+}  // namespace
+
+std::vector<std::string> unexpected_arguments(const CLI::App& command,
+                                              const std::vector<std::string>& arguments) {
+  std::vector<std::string> left = command.remaining(), ordered;
+  for (const std::string& argument : arguments) {
+    const auto at = std::find(left.begin(), left.end(), argument);
+    if (at == left.end()) continue;
+    left.erase(at);
+    ordered.push_back(argument);
+  }
+  return ordered;
+}
+
+std::string meant_settings(const CLI::App& command, const std::vector<std::string>& unexpected) {
+  if (command.get_option_no_throw("--set") == nullptr) return "";
+  std::vector<std::string> settings;
+  for (size_t i = 0; i < unexpected.size(); ++i) {
+    const std::string& argument = unexpected[i];
+    const size_t equals = argument.find('=');
+    if (!is_option(argument) && equals == std::string::npos) return "";
+    const std::string key = meant_key(argument.substr(0, equals));
+    if (key.empty()) return "";
+    std::string value = "true";
+    if (equals != std::string::npos) {
+      value = argument.substr(equals + 1);
+    } else if (i + 1 < unexpected.size() && !is_option(unexpected[i + 1])) {
+      value = unexpected[++i];
+    }
+    settings.push_back("--set " + shell_word(key + "=" + value));
+  }
+  return join(settings, " ");
+}
+
+}  // namespace rematch

@@ -1,0 +1,51 @@
+#include "config/foreign.h"
+
+#include <algorithm>
+
+#include "config/schema.h"
+
+namespace rematch {
+namespace {
+
+/// A name as keys are written.
+std::string key_like(std::string name) {
+  name.erase(0, std::min(name.find_first_not_of('-'), name.size()));
+  for (char& c : name) {
+    if (c == '-') c = '_';
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return name;
+}
+
+}  // namespace
+
+const ForeignKey* find_foreign(const std::string& name) {
+  const std::string wanted = key_like(name);
+  for (const ForeignKey& row : foreign_table()) {
+    if (wanted == row.name) return &row;
+  }
+  return nullptr;
+}
+
+std::string foreign_fix(const ForeignKey& row) {
+  const std::string key = row.key, answer = row.answer;
+  if (key.empty()) return answer;
+  return "use `" + key + "`" + (answer.empty() ? "" : ": " + answer);
+}
+
+std::string meant_key(const std::string& typed) {
+  const std::string name = key_like(typed);
+  if (name.empty()) return "";
+  if (find_key(name)) return name;
+  const std::string last = name.substr(name.rfind('.') + 1);
+  if (const ForeignKey* row = find_foreign(last)) return row->key;
+  for (const KeySpec& spec : schema()) {
+    if (spec.state == KeyState::kHonoured && spec.path.ends_with("." + name)) return spec.path;
+  }
+  for (const std::string& near : suggest_keys("training", last)) {
+    if (find_key(near)) return near;
+  }
+  return "";
+}
+
+}  // namespace rematch
