@@ -30,15 +30,15 @@ std::string FormatWatch::text() const {
                   shell_word(options_.train_jsonl));
   if (num_truncated_ == 0) {
     return fmt::format(
-        "{} {} are malformed: this checkpoint has not learnt the format, and stage 2 cannot teach "
-        "it; stop and train stage 1 first:\n  {}",
+        "{} {} are malformed:\n  this checkpoint has not learnt the format, and stage 2 cannot "
+        "teach it.\n  Stop, and train stage 1 first:\n  {}",
         num_malformed_, of, stage_1);
   }
   const std::string malformed =
       num_malformed_ == 0 ? "" : fmt::format(" and {} are malformed", num_malformed_);
   return fmt::format(
-      "{} {} are cut off at max_new_tokens ({}){}: stop and raise "
-      "custom.extra.rollout_matching.max_new_tokens; if the answers never end, train stage 1 "
+      "{} {} are cut off at max_new_tokens ({}){}.\n  Stop, and raise "
+      "custom.extra.rollout_matching.max_new_tokens;\n  if the answers never end, train stage 1 "
       "first:\n  {}",
       num_truncated_, of, options_.max_new_tokens, malformed, stage_1);
 }

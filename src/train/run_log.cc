@@ -30,7 +30,8 @@ std::string best_text(const TrainerState& state) {
   if (!state.best_metric) return "";
   const int64_t step = state.best_global_step.value_or(0);
   const std::string score = fmt::format("({} {:.4g})", state.best_of.metric, *state.best_metric);
-  if (step == 0) return fmt::format("best  the start of the run {}: keep model.model", score);
+  if (step == 0)
+    return fmt::format("best  the start of the run {}: no evaluation was better", score);
   const std::string saved =
       state.best_model_checkpoint
           ? std::filesystem::path(*state.best_model_checkpoint).filename().string()

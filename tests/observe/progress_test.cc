@@ -34,7 +34,7 @@ TEST(ProgressLayout, FitsATrainingIntoEightyColumns) {
             "train ▕█████████▌         ▏ 12/24  loss 4.33   F1 .40   0.17 s/step  0:04 left");
   const ProgressLayout long_run(training(1, 123456, ""), 79, false);
   const std::string line = long_run.line(training(123455, 123456, "1e-05"), 400000, 400000);
-  EXPECT_EQ(line, "train ▕█████████▉▏ 123455/123456  loss 1e-05  F1 .40   0.17 s/step  99h59 left")
+  EXPECT_EQ(line, "train ▕██████████▉▏ 123455/123456  loss 1e-05  F1 .40   0.17 s/step  99h59 left")
       << "the fields of every training fit";
   EXPECT_LE(width_of(line), 79u);
 }

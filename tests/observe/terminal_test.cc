@@ -77,7 +77,7 @@ TEST(Terminal, NeverWritesALineWiderThanTheScreen) {
                      .done = 1,
                      .total = 3,
                      .fields = {{.name = "a long field", .value = "1", .width = 100}}});
-  EXPECT_EQ(screen.err.str(), "\r\033[Ktrain ▕█████▋           ▏ 1/3  0:00")
+  EXPECT_EQ(screen.err.str(), "\r\033[Ktrain ▕█████          ▏ 1/3  0:00")
       << "a field that does not fit is left out whole";
   Screen narrow;
   Terminal(narrow.out, narrow.err, {.is_tty = true, .width = 10})

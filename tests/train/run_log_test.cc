@@ -69,9 +69,10 @@ TEST(RunLog, SaysOnceThatNoAnswerCanBeUsedAndWhatToDo) {
   Said run(true);
   run.step(window(40, true, false));
   run.step(window(40, true, false));
-  EXPECT_THAT(run.err.str(),
-              HasSubstr("warning: 40 of 40 answers are malformed: this checkpoint has not learnt "
-                        "the format"));
+  EXPECT_THAT(
+      run.err.str(),
+      HasSubstr("warning: 40 of 40 answers are malformed:\n  this checkpoint has not learnt "
+                "the format"));
   EXPECT_THAT(run.err.str(), HasSubstr("rematch init base data/train.jsonl --stage1"));
   EXPECT_EQ(count(run.err.str(), "answers are"), 1u);
   EXPECT_EQ(run.state.log_history[0].values.back().first, MetricName("epoch"));
