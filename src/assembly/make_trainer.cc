@@ -189,12 +189,13 @@ Trainer make_trainer(const Session& session, Observers& observers, Rollouts& rol
        .evaluation = has_validation(settings)
                          ? make_evaluation(session, rollouts, !settings.is_stage_2(), {}, group)
                          : nullptr,
-       .checkpoints =
-           Checkpoints({.run_dir = settings.output.run_dir,
-                        .save_total_limit = settings.checkpoints.save_total_limit,
-                        .save_only_model = settings.checkpoints.save_only_model,
-                        .group = &group},
-                       [&session](const std::string& path) { save_weights(session, path); }),
+       .checkpoints = Checkpoints(
+           {.run_dir = settings.output.run_dir,
+            .save_total_limit = settings.checkpoints.save_total_limit,
+            .save_only_model = settings.checkpoints.save_only_model,
+            .group = &group,
+            .warn = [&session](const std::string& text) { session.terminal.warn(text); }},
+           [&session](const std::string& path) { save_weights(session, path); }),
        .fingerprint = std::move(fingerprint),
        .state = state,
        .save_on_best = settings.cadence.save_when == When::kBest || harm_counts,

@@ -7,12 +7,27 @@
 
 namespace rematch {
 
+namespace {
+
+RunLog::Live live_of(const Session& session, const Group& group) {
+  const Settings& settings = session.settings;
+  RunLog::Live live{.memory_bytes = [&session] { return memory_in_use(session.device); },
+                    .num_ranks = group.size(),
+                    .memory_name = session.device.is_cpu() ? "RAM" : "GPU"};
+  if (settings.is_stage_2())
+    live.format = {.model_dir = settings.model.directory,
+                   .train_jsonl = settings.data.train_jsonl,
+                   .max_new_tokens = settings.generation.max_new_tokens};
+  return live;
+}
+
+}  // namespace
+
 Observers::Observers(const ConfigResult& config, const Session& session, Group& group)
     : config_(config),
       session_(session),
       is_first_(group.rank() == 0),
-      log_(session.terminal, {.memory_bytes = [&session] { return memory_in_use(session.device); },
-                              .num_ranks = group.size()}) {}
+      log_(session.terminal, live_of(session, group)) {}
 
 void Observers::open(std::optional<int64_t> resumed_step) {
   if (!is_first_) return;

@@ -18,7 +18,7 @@
 #include "estep/answer/checkpoint_format.h"
 #include "estep/answer/object_score.h"
 #include "model/adapter.h"
-#include "resume/resume.h"
+#include "resume/run_links.h"
 #include "rollout/generation_scope.h"
 #include "text/lossy.h"
 #include "text/stop_ids.h"
@@ -67,17 +67,6 @@ std::optional<Problem> problem_in(const std::function<void()>& part) {
   }
 }
 
-void check_is_no_run(const std::string& directory) {
-  const std::vector<CheckpointName> checkpoints = list_checkpoints(directory);
-  if (checkpoints.empty() || fs::exists(join_path(directory, "config.json"))) return;
-  throw UserError(
-      ErrorKind::kConfig,
-      {.error = fmt::format("{} is a run directory, not a checkpoint", directory),
-       .where = directory,
-       .what = fmt::format("it has no config.json, but {} checkpoint-N", checkpoints.size()),
-       .fix = "use " + checkpoints.back().path});
-}
-
 /// Settings that a configuration for this model would have.
 Settings settings_of(const PredictorOptions& options, const std::string& base_dir,
                      const std::string& prompt_dir, Terminal& terminal) {
@@ -110,8 +99,7 @@ Settings settings_of(const PredictorOptions& options, const std::string& base_di
 }  // namespace
 
 Predictor::Predictor(const PredictorOptions& options, Terminal& terminal) {
-  std::string base_dir = options.model_dir, adapter_dir = options.adapter_dir;
-  check_is_no_run(base_dir);
+  std::string base_dir = find_model(options.model_dir).path, adapter_dir = options.adapter_dir;
   if (adapter_dir.empty() && is_adapter_dir(base_dir)) adapter_dir = base_dir;
   std::optional<PeftAdapter> adapter;
   if (!adapter_dir.empty()) adapter = read_peft_adapter(adapter_dir);

@@ -13,7 +13,8 @@ namespace rematch {
 
 /// What to predict with.
 struct PredictorOptions {
-  /// Hugging Face directory, or a PEFT adapter's (its base model is then taken)
+  /// Hugging Face directory, or a PEFT adapter's (its base model is then taken), or a run's
+  /// (find_model)
   std::string model_dir;
   std::string adapter_dir;  ///< PEFT directory; empty = none
   std::string backend = "native";
@@ -41,7 +42,7 @@ struct Prediction {
 class Predictor {
  public:
   /// Loads the model. @throws UserError for a directory that is neither a model nor an adapter, and
-  /// as Session; a run's directory is told which checkpoint to use
+  /// as Session
   Predictor(const PredictorOptions& options, Terminal& terminal);
   ~Predictor();
 

@@ -35,8 +35,8 @@ struct Run {
     std::optional<LoadedCheckpoint> resumed = directory.read_checkpoint(session, fingerprint);
     if (resumed) trainer.restore(*std::move(resumed));
     group.barrier();  // all ranks could read it: only now the directory changes
-    if (directory.continues_its_run() && !trainer.is_done())
-      directory.continue_from(trainer.progress().global_step);
+    if (directory.continues_its_run() && trainer.has_work())
+      directory.continue_from(trainer.progress());
     if (!directory.continues_its_run()) {
       trainer.before_first_save([this] {
         directory.move_earlier_run(observers.earlier_log_bytes());
@@ -49,9 +49,11 @@ struct Run {
       terminal.say(line);
   }
 
-  /// The last step whose log lines this run continues; nothing when they are an earlier run's.
+  /// The last step whose log lines this run continues; nothing when they are an earlier run's, or
+  /// when it adds none: later lines are then those of later checkpoints, which stay as well.
   std::optional<int64_t> kept_log_step(const Settings& settings) const {
-    if (directory.continues_its_run()) return trainer.progress().global_step;
+    if (directory.continues_its_run())
+      return trainer.has_work() ? std::optional(trainer.progress().global_step) : std::nullopt;
     // `latest` without a checkpoint starts the same run again: what it logged before its first
     // checkpoint is dropped as well, the evaluation of step 0 included.
     const bool starts_again =

@@ -11,6 +11,7 @@
 #include "ranks/gather.h"
 #include "resume/abandoned.h"
 #include "resume/resume.h"
+#include "resume/run_links.h"
 
 namespace rematch {
 namespace {
@@ -99,13 +100,16 @@ std::optional<LoadedCheckpoint> RunDirectory::read_checkpoint(
   return loaded;
 }
 
-void RunDirectory::continue_from(int64_t step) const {
+void RunDirectory::continue_from(const TrainerState& state) const {
   if (group_.rank() != 0) return;
-  const auto aside = move_later_checkpoints_aside(settings_.output.run_dir, step);
+  const std::string& path = settings_.output.run_dir;
+  const auto aside = move_later_checkpoints_aside(path, state.global_step);
   if (!aside) return;
   terminal_.warn(
       fmt::format("moved the checkpoints after step {} to {}; remove it when you do not need them",
-                  step, *aside));
+                  state.global_step, *aside));
+  for (const std::string& text : update_run_links(path, state, state.global_step))
+    terminal_.warn(text);
 }
 
 void RunDirectory::move_earlier_run(int64_t log_bytes) const {

@@ -36,8 +36,9 @@ class RunDirectory {
   /// True when that checkpoint is one of this directory; otherwise what the directory holds is an
   /// earlier run's.
   bool continues_its_run() const { return continues_its_run_; }
-  /// Moves checkpoints of later steps than the resumed one aside, on rank 0.
-  void continue_from(int64_t step) const;
+  /// Moves checkpoints of later steps than the resumed one aside, on rank 0; `best` and `last` then
+  /// lead to what is left. @param state  of the resumed checkpoint
+  void continue_from(const TrainerState& state) const;
   /// Moves the checkpoints and the log of an earlier run aside; for rank 0. @param log_bytes  of
   /// logging.jsonl that it wrote
   void move_earlier_run(int64_t log_bytes) const;

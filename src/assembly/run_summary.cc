@@ -39,9 +39,7 @@ std::string near_ties_text(const Rollouts& rollouts, Group& group) {
 RunSummary::RunSummary(const RunDirectory& directory, const Trainer& trainer, Terminal& terminal)
     : terminal_(terminal), first_step_(trainer.progress().global_step) {
   if (!directory.checkpoint()) return;
-  const char* end = trainer.is_done() ? ": nothing is left to do; training.max_steps or "
-                                        "num_train_epochs sets the end"
-                                      : "";
+  const char* end = trainer.is_done() ? ": nothing is left to do (see training.max_steps)" : "";
   terminal.say(
       fmt::format("resuming after step {} of {}{}", first_step_, trainer.total_steps(), end));
 }
@@ -62,7 +60,7 @@ void RunSummary::print(const Session& session, const Trainer& trainer, const Rol
     say(fmt::format("{} samples longer than global_max_length were not trained on",
                     session.num_long_dropped));
   observers.close(seconds.count());
-  observers.log().note_done(state.global_step - first_step_, seconds.count(),
+  observers.log().note_done(state, state.global_step - first_step_, seconds.count(),
                             session.settings.output.run_dir);
 }
 

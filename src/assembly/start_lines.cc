@@ -29,12 +29,10 @@ int64_t device_memory(const at::Device& device) {
              : static_cast<int64_t>(at::accelerator::getMemoryInfo(device.index()).second);
 }
 
-/// Of each phase, and of the whole device.
+/// The fullest phase, and what the device has.
 std::string memory_text(const MemoryPlan& plan) {
-  std::string text = "planned GiB:";
-  for (const PlanPhase& phase : plan.phases)
-    text += fmt::format("{} {} {:.3g}", &phase == &plan.phases.front() ? "" : ",", phase.name,
-                        static_cast<double>(phase.total()) / kBytesPerGib);
+  std::string text =
+      fmt::format("at most {} planned ({})", gib_text(plan.peak_bytes), plan.peak_phase);
   if (plan.usable_bytes > 0)
     text += fmt::format("; {} can be used{}", gib_text(plan.usable_bytes),
                         plan.fits ? "" : ": DOES NOT FIT");
@@ -50,15 +48,9 @@ std::string mixture_text(const Dataset& train) {
   return fmt::format("{} training samples in an epoch: {}", train.epoch_size(), join(parts, ", "));
 }
 
-std::string data_text(const Session& session) {
-  const Dataset& train = *session.train_data;
-  std::string text = train.parts().size() > 1 || train.epoch_size() != train.size()
-                         ? mixture_text(train)
-                         : fmt::format("{} training samples from {}", train.size(), train.path());
-  if (session.val_data)
-    text += fmt::format("; {} validation samples from {}", session.val_data->size(),
-                        session.val_data->path());
-  return text;
+std::string samples_text(const Dataset& data, const char* purpose) {
+  if (data.parts().size() > 1 || data.epoch_size() != data.size()) return mixture_text(data);
+  return fmt::format("{} {} samples from {}", data.size(), purpose, data.path());
 }
 
 /// What generation_config.json says of sampling and the configuration decides otherwise
@@ -102,10 +94,12 @@ std::vector<std::string> start_lines(const Session& session, const Group& group,
                    settings.tuner.train_type == TrainType::kLora
                        ? fmt::format(" (adapter of rank {})", settings.tuner.lora.rank)
                        : "")},
-      {"data", data_text(session)},
-      {"steps", fmt::format("{} optimizer steps{} of {} sample{}", last_step,
-                            first_step > 0 ? fmt::format(" ({} done)", first_step) : "", samples,
-                            samples == 1 ? "" : "s")}};
+      {"data", samples_text(*session.train_data, "training")}};
+  if (session.val_data) rows.emplace_back("", samples_text(*session.val_data, "validation"));
+  rows.emplace_back(
+      "steps", fmt::format("{} optimizer steps{} of {} sample{}", last_step,
+                           first_step > 0 ? fmt::format(" ({} done)", first_step) : "", samples,
+                           samples == 1 ? "" : "s"));
   if (settings.is_stage_2()) {
     rows.emplace_back("rollouts",
                       fmt::format("{}, up to {} tokens, target policy {}", settings.backend,

@@ -9,12 +9,15 @@
 #include "cli/commands.h"
 #include "ranks/ranks.h"
 #include "model/merge_adapter.h"
+#include "resume/run_links.h"
 
 namespace rematch {
 
 int run_merge(const MergeArguments& arguments) {
   require_alone("rematch merge");
-  MergeOptions options{.adapter_dir = arguments.adapter_dir,
+  const NamedModel adapter = find_model(arguments.adapter_dir);
+  if (!adapter.note.empty()) std::cerr << adapter.note << "\n";
+  MergeOptions options{.adapter_dir = adapter.path,
                        .base_dir = arguments.model_dir,
                        .output_dir = arguments.output_dir,
                        .dtype = std::nullopt};

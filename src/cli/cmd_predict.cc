@@ -20,6 +20,7 @@
 #include "draw/encode.h"
 #include "draw/panel.h"
 #include "estep/answer/answer_format.h"
+#include "resume/run_links.h"
 #include "text/lossy.h"
 #include "vision/image.h"
 
@@ -183,6 +184,9 @@ int run_predict(PredictArguments& arguments) {
   require_alone("rematch predict");
   const std::unique_ptr<Terminal> terminal = Terminal::standard();
   const std::vector<std::string> images = images_at(arguments.inputs);
+  const NamedModel model = find_model(arguments.predictor.model_dir);
+  if (!model.note.empty()) terminal->say(model.note);
+  arguments.predictor.model_dir = model.path;
   InputFiles inputs;
   add_model(inputs, arguments.predictor.model_dir);
   add_model(inputs, arguments.predictor.adapter_dir);
@@ -243,7 +247,8 @@ std::vector<Command> add_predict_command(CLI::App& app) {
   const auto arguments = std::make_shared<PredictArguments>();
   predict
       ->add_option("MODEL", arguments->predictor.model_dir,
-                   "checkpoint: a Hugging Face directory or a PEFT adapter")
+                   "checkpoint: a Hugging Face directory or a PEFT adapter; or a run directory, "
+                   "whose best checkpoint is taken")
       ->required();
   predict->add_option("IMAGE", arguments->inputs, "image files, or directories of them")
       ->required();
@@ -283,7 +288,7 @@ std::vector<Command> add_predict_command(CLI::App& app) {
   predict->add_option("--device", arguments->predictor.device, "auto, cpu, cuda or cuda:N")
       ->capture_default_str();
   predict->footer(
-      "Examples:\n  rematch predict output/run/checkpoint-200 photos --draw drawn > found.jsonl\n"
+      "Examples:\n  rematch predict output/run photos --draw drawn > found.jsonl\n"
       "  rematch predict base a.jpg b.jpg --adapter output/lora/checkpoint-200 --format coco --out "
       "found.json");
   return {{predict, [arguments] { return run_predict(*arguments); }}};

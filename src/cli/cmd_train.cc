@@ -12,27 +12,45 @@ namespace rematch {
 
 namespace {
 
+const std::string kResumeKey = "training.resume_from_checkpoint=";
+
 /// The command that continues an interrupted run.
 std::string continuing_command(const RunArguments& arguments, const OutputSettings& output,
                                const World& world) {
-  const std::string key = "training.resume_from_checkpoint=";
   std::string command = "rematch train " + shell_word(arguments.config_path);
   for (const std::string& value : arguments.overrides) {
-    if (!value.starts_with(key)) command += " --set " + shell_word(value);
+    if (!value.starts_with(kResumeKey)) command += " --set " + shell_word(value);
   }
   if (arguments.device != "auto") command += " --device " + shell_word(arguments.device);
   if (!world.is_alone()) command = "the same command with";
   // A new version has a new directory.
   const std::vector<CheckpointName> saved =
       output.add_version ? list_saved_checkpoints(output.run_dir) : std::vector<CheckpointName>{};
-  return command + " --set " + shell_word(key + (saved.empty() ? "latest" : saved.back().path));
+  if (saved.empty()) return command + " --resume";
+  return command + " --set " + shell_word(kResumeKey + saved.back().path);
+}
+
+/// @throws UserError (config) for two answers to where the run resumes
+std::vector<std::string> overrides_of(const RunArguments& arguments) {
+  std::vector<std::string> overrides = arguments.overrides;
+  if (!arguments.resume) return overrides;
+  for (const std::string& value : overrides) {
+    if (!value.starts_with(kResumeKey)) continue;
+    throw UserError(ErrorKind::kConfig,
+                    {.error = "the run would resume from two places",
+                     .where = "--resume and --set " + value,
+                     .what = "--resume stands for --set training.resume_from_checkpoint=latest",
+                     .fix = "leave one of them out"});
+  }
+  overrides.push_back(kResumeKey + "latest");
+  return overrides;
 }
 
 }  // namespace
 
 int run_train(const RunArguments& arguments) {
   const World world = world_from_environment();
-  ConfigResult result = load_config(arguments.config_path, arguments.overrides, world.size);
+  ConfigResult result = load_config(arguments.config_path, overrides_of(arguments), world.size);
   install_training_signals();
   RankProcess process(world, result, arguments.device);
   try {

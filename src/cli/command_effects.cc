@@ -8,7 +8,8 @@ const std::vector<CommandEffects>& command_effects() {
   static const std::vector<CommandEffects> kRows = {
       {.command = "train",
        .reads = "data, images, model, the checkpoint to resume from",
-       .writes = "the run directory: `checkpoint-N/`, `logging.jsonl`, `args.json`, "
+       .writes = "the run directory: `checkpoint-N/`, links `best` and `last`, `logging.jsonl`, "
+                 "`args.json`, "
                  "`effective_config.txt`, TensorBoard's events, pictures of rollouts",
        .replaces =
            "an earlier run moves to `abandoned-N/` at the first save, and so does a "

@@ -15,6 +15,7 @@ struct RunArguments {
   std::string config_path;
   std::vector<std::string> overrides;  ///< --set a.b.c=value, in order
   std::string device = "auto";         ///< --device
+  bool resume = false;                 ///< `train --resume`
   /// of a command that asks a checkpoint: records in place of `custom.val_jsonl`; empty = those of
   /// the configuration
   std::string records = {};

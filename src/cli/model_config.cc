@@ -1,12 +1,14 @@
 #include "cli/model_config.h"
 
 #include <filesystem>
+#include <iostream>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
 #include "base/json.h"
 #include "estep/answer/answer_format.h"
+#include "resume/run_links.h"
 #include "text/stored_prompt.h"
 
 namespace rematch {
@@ -58,7 +60,9 @@ ConfigResult load_evaluation_config(const RunArguments& arguments) {
   }
   std::vector<std::string> overrides;
   if (is_model) {
-    overrides = settings_for(arguments.config_path, arguments.records);
+    const NamedModel model = find_model(arguments.config_path);
+    if (!model.note.empty()) std::cerr << model.note << "\n";
+    overrides = settings_for(model.path, arguments.records);
   } else if (!arguments.records.empty()) {
     overrides = {set_text("custom.val_jsonl", arguments.records)};
   }

@@ -43,7 +43,7 @@ void add_config_arguments(CLI::App& command, RunArguments& arguments) {
 void add_asking_arguments(CLI::App& command, RunArguments& arguments) {
   command
       .add_option("CONFIG|MODEL_DIR", arguments.config_path,
-                  "YAML configuration, or a checkpoint as it is")
+                  "YAML configuration, or a checkpoint as it is, or a run (its best checkpoint)")
       ->required();
   command.add_option("JSONL", arguments.records,
                      "records to ask about; default: custom.val_jsonl of the configuration");
@@ -124,6 +124,9 @@ Command add_train(CLI::App& app) {
       "train", "train stage 1 or stage 2 (custom.trainer_variant: rollout_matching_sft)");
   const auto arguments = std::make_shared<RunArguments>();
   add_config_arguments(*train, *arguments);
+  train->add_flag("--resume", arguments->resume,
+                  "continue from the newest checkpoint of the run directory, as "
+                  "training.resume_from_checkpoint: latest; without one a new run starts");
   return {train, [arguments] { return run_train(*arguments); }, /*leaves_files=*/true};
 }
 
@@ -232,7 +235,7 @@ Command add_merge(CLI::App& app) {
   const auto arguments = std::make_shared<MergeArguments>();
   merge
       ->add_option("ADAPTER_DIR", arguments->adapter_dir,
-                   "PEFT directory, e.g. checkpoint-N of a run with tuner.train_type: lora")
+                   "PEFT directory, or a run with tuner.train_type: lora (its best checkpoint)")
       ->required();
   merge->add_option("--out", arguments->output_dir, "directory to create")->required();
   merge->add_option("--model", arguments->model_dir,

@@ -125,7 +125,7 @@ void Evaluation::score_rollouts(Terminal& terminal, const Visitor& visit,
   const bool is_alone = options_.group->is_alone();
   // Other ranks are about as far.
   const auto on_progress = [&](int64_t num_done) {
-    terminal.progress({.phase = "evaluate",
+    terminal.progress({.phase = "answers",
                        .done = std::min(num_done * options_.group->size(), num_samples_),
                        .total = num_samples_});
   };
@@ -175,7 +175,7 @@ void Evaluation::measure_truth(Terminal& terminal, std::vector<Batch>& batches) 
     batch.teacher_details = loss.details;
     num_done += std::ssize(batch.samples) * options_.group->size();
     terminal.progress(
-        {.phase = "evaluate", .done = std::min(num_done, num_samples_), .total = num_samples_});
+        {.phase = "loss", .done = std::min(num_done, num_samples_), .total = num_samples_});
   }
   terminal.finish_progress();
 }

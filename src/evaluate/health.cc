@@ -28,7 +28,7 @@ double variance(Worse worse, double value, double count) {
 
 std::optional<Health> compare_health(const ScoreOf& before, const ScoreOf& now, int64_t num_samples,
                                      int64_t since_step) {
-  Health health{.since_step = since_step};
+  Health health{.since_step = since_step, .nothing_to_lose = before("eval_rollout_f1") == 0.0};
   for (const Sign& sign : signs()) {
     if ((sign.judges & kHealthLine) == 0) continue;
     const std::optional<double> was = before(sign.score), is = now(sign.score);
@@ -49,11 +49,10 @@ std::optional<Health> compare_health(const ScoreOf& before, const ScoreOf& now, 
 
 std::vector<std::string> Health::lines() const {
   const std::string then =
-      since_step == 0
-          ? "at the start"
-          : fmt::format("after step {} (training.eval_on_start: true compares with the start)",
-                        since_step);
-  if (harms.empty()) return {"health: nothing is worse than " + then};
+      since_step == 0 ? "at the start" : fmt::format("after step {}", since_step);
+  if (harms.empty() && nothing_to_lose)
+    return {fmt::format("health: nothing to lose yet (F1 0 {})", then)};
+  if (harms.empty()) return {"health: nothing in the answers is worse than " + then};
   std::vector<std::string> worse, lines;
   for (const Harm& harm : harms)
     worse.push_back(fmt::format("{} {:.3f} -> {:.3f}", harm.sign, harm.before, harm.now));

@@ -22,10 +22,11 @@ struct Health {
   int64_t since_step = 0;
   std::vector<std::pair<std::string, double>> changes;  ///< sign → now minus before, every sign
   std::vector<Harm> harms;
+  bool nothing_to_lose = false;  ///< F1 was 0 then
 
   bool is_worse() const { return !harms.empty(); }
-  /// "health: nothing is worse than at the start", or a first line that names each harm with its
-  /// two values and a line of advice for each.
+  /// "health: nothing in the answers is worse than at the start", or a first line that names each
+  /// harm with its two values and a line of advice for each.
   std::vector<std::string> lines() const;
 };
 

@@ -208,6 +208,8 @@ const std::vector<MetricRow> kTable = {
      "eval_rollout_parse_malformed_rate minus its value then"},
     {"health/pred_per_gt", "1", kLast, "health/pred_per_gt", "", 1,
      "eval_rollout_pred_per_gt minus its value then"},
+    {"health/unusable_answers", "answers", kLast, "health/unusable_answers", "", 1,
+     "answers of the first step, when all of them are malformed or truncated"},
 
     {"coco_ap", "1", kLast, "coco_ap", "", 1,
      "COCO's average precision of boxes, mean over classes and IoU 0.50:0.05:0.95; -1: nothing to "

@@ -1,31 +1,23 @@
 #pragma once
-#include <cstdint>
 #include <memory>
 #include <ostream>
 #include <string>
-#include <utility>
 #include <vector>
+
+#include "observe/progress.h"
 
 namespace rematch {
 
-/// The state of a long-running task.
-struct Progress {
-  std::string phase;  ///< "train", "evaluate", "rollout" …
-  int64_t done = 0;
-  int64_t total = 0;
-  /// e.g. {"loss", "1.23"}, shown in order
-  std::vector<std::pair<std::string, std::string>> fields;
-};
-
 /// Sole owner of the terminal: progress bars, warnings, tables. Progress and warnings go to the
 /// error stream, results to the output stream. On a TTY progress is one line redrawn in place (at
-/// most ten times a second), never wider than the screen: the bar shrinks and goes first, then
-/// fields that do not fit, last ones first. Elsewhere it is an occasional plain line. Thread-safe.
+/// most ten times a second), in a layout that is chosen when its phase begins (ProgressLayout).
+/// Elsewhere it is an occasional plain line. Thread-safe.
 class Terminal {
  public:
   struct Options {
     bool is_tty = false;     ///< of the error stream
     bool use_color = false;  ///< never without a TTY, never with NO_COLOR
+    bool is_ascii = false;   ///< the locale names an encoding other than UTF-8
     int width = 100;         ///< columns
     /// shortest time between two plain lines of a phase without a TTY
     double plain_interval_s = 10;
@@ -38,8 +30,8 @@ class Terminal {
   ~Terminal();
   Terminal(const Terminal&) = delete;
 
-  /// Shows the state of a phase; the bar carries the percentage, elapsed time and time left. A new
-  /// phase opens a new bar.
+  /// Shows the state of a phase; the line ends with the time left, at the end with the time taken.
+  /// A new phase opens a new bar.
   void progress(const Progress& state);
   /// Ends the current bar (its last state stays readable).
   void finish_progress();

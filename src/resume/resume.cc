@@ -51,8 +51,17 @@ bool has_trainer_state(const std::string& checkpoint) {
   return fs::is_regular_file(join_path(checkpoint, "trainer_state.json"), error);
 }
 
+/// True for a file that ends as a whole trainer_state.json does: neither cut off nor zeros.
+bool ends_whole(std::ifstream& file) {
+  std::string tail(3, '\0');
+  file.clear();
+  file.seekg(-static_cast<std::streamoff>(tail.size()), std::ios::end);
+  if (!file.read(tail.data(), static_cast<std::streamsize>(tail.size()))) return false;
+  return tail == "\n}\n" || tail.ends_with("\n}");
+}
+
 /// `global_step` of a trainer_state.json, which stands before its long history; nothing when it
-/// cannot be read.
+/// cannot be read or is not whole.
 std::optional<int64_t> stored_step(const std::string& checkpoint) {
   constexpr std::string_view kKey = "\"global_step\":";
   std::ifstream file(join_path(checkpoint, "trainer_state.json"), std::ios::binary);
@@ -63,14 +72,13 @@ std::optional<int64_t> stored_step(const std::string& checkpoint) {
   if (found == std::string::npos) return std::nullopt;
   std::string_view rest = std::string_view(head).substr(found + kKey.size());
   rest.remove_prefix(std::min(rest.find_first_not_of(' '), rest.size()));
+  if (!ends_whole(file)) return std::nullopt;
   return number_in(rest.substr(0, rest.find_first_not_of("0123456789")));
 }
 
 CheckpointName examine(const std::string& path, int64_t named_step) {
   const std::optional<int64_t> step = stored_step(path);
-  return {.step = step.value_or(named_step),
-          .path = path,
-          .is_saved_here = step ? *step == named_step : has_trainer_state(path)};
+  return {.step = step.value_or(named_step), .path = path, .is_saved_here = step == named_step};
 }
 
 Problem incomplete(const std::string& checkpoint) {
@@ -135,7 +143,8 @@ bool is_zombie(int64_t pid) {
 
 /// The process of a half-written file of the run directory itself, as write_file_atomic names them.
 std::optional<int64_t> writer_of(std::string_view name) {
-  for (const std::string_view file : {"args.json.tmp-", "logging.jsonl.tmp-"}) {
+  for (const std::string_view file :
+       {"args.json.tmp-", "logging.jsonl.tmp-", "best.tmp-", "last.tmp-"}) {
     if (name.substr(0, file.size()) == file) return number_in(name.substr(file.size()));
   }
   return std::nullopt;
@@ -144,6 +153,15 @@ std::optional<int64_t> writer_of(std::string_view name) {
 bool is_another_living_process(int64_t pid) {
   if (pid == ::getpid() || pid <= 0 || pid > 0x7FFFFFFF) return false;
   return (::kill(static_cast<pid_t>(pid), 0) == 0 || errno != ESRCH) && !is_zombie(pid);
+}
+
+/// The checkpoint next to it that `best` or `last` leads to; any other path as it is.
+std::string without_link(const std::string& path) {
+  std::error_code error;
+  if (!fs::is_symlink(path, error)) return path;
+  const fs::path target = fs::read_symlink(path, error);
+  const bool is_next_to_it = !target.has_parent_path() && target.string().starts_with(kPrefix);
+  return is_next_to_it ? (fs::path(path).parent_path() / target).string() : path;
 }
 
 [[noreturn]] void throw_missing(const std::string& value, const std::string& run_dir) {
@@ -225,6 +243,7 @@ ResumeChoice resolve_resume(const std::string& value, const std::string& run_dir
   std::string path = value;
   while (path.size() > 1 && path.back() == '/') path.pop_back();
   if (!is_directory(path)) throw_missing(path, run_dir);
+  path = without_link(path);
   const std::vector<CheckpointName> inside = list_checkpoints(path);
   if (!inside.empty() && !has_trainer_state(path)) {
     throw UserError(ErrorKind::kConfig,

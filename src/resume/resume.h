@@ -10,8 +10,8 @@ namespace rematch {
 struct CheckpointName {
   int64_t step = 0;  ///< of its trainer state; N where that cannot be read
   std::string path;
-  /// false for a directory that the run did not save under this name: without a trainer state, or
-  /// with that of another step, as a renamed copy has
+  /// false for a directory that the run did not save under this name: without a whole trainer
+  /// state, or with that of another step, as a renamed copy has
   bool is_saved_here = false;
 };
 
@@ -44,10 +44,10 @@ ResumeChoice latest_complete(const std::string& run_dir);
 ResumeChoice resolve_resume(const std::string& value, const std::string& run_dir);
 
 /// Removes leftovers of killed saves and rotations from a run directory (`.tmp-checkpoint-N-PID`,
-/// `args.json.tmp-PID`, `logging.jsonl.tmp-PID`). Call it once, before the run's first save.
-/// Leftovers of live processes are kept; this process has none yet, so those with its number come
-/// from an earlier one. A checkpoint that was moved aside but not replaced when its process died is
-/// restored under its name.
+/// `args.json.tmp-PID`, `logging.jsonl.tmp-PID`, `best.tmp-PID`, `last.tmp-PID`). Call it once,
+/// before the run's first save. Leftovers of live processes are kept; this process has none yet, so
+/// those with its number come from an earlier one. A checkpoint that was moved aside but not
+/// replaced when its process died is restored under its name.
 /// @return names of what is removed or restored
 std::vector<std::string> remove_leftovers(const std::string& run_dir);
 

@@ -12,6 +12,7 @@
 #include "ranks/gather.h"
 #include "resume/abandoned.h"
 #include "resume/resume.h"
+#include "resume/run_links.h"
 #include "resume/trainer_state_json.h"
 
 namespace rematch {
@@ -39,8 +40,17 @@ std::string Checkpoints::save(TrainerState& state, const Writer& write_state, co
     state.best_model_checkpoint = best_before;
     throw;
   }
-  if (options_.group->rank() == 0) rotate(state);
+  if (options_.group->rank() == 0) {
+    link(state);
+    rotate(state);
+  }
   return path;
+}
+
+void Checkpoints::link(const TrainerState& state) const {
+  for (const std::string& text : update_run_links(options_.run_dir, state, state.global_step)) {
+    if (options_.warn) options_.warn(text);
+  }
 }
 
 void Checkpoints::write(const std::string& path, const TrainerState& state,

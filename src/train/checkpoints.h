@@ -21,6 +21,7 @@ class Checkpoints {
     /// rank 0 writes the model, each its part of the state; none goes on before the checkpoint is
     /// complete
     Group* group = &alone();
+    std::function<void(const std::string&)> warn = {};  ///< of links that cannot be made
   };
   /// Writes the files of a checkpoint, or a part of them, into a directory.
   using Writer = std::function<void(const std::string& directory)>;
@@ -33,7 +34,8 @@ class Checkpoints {
 
   /// Saves `checkpoint-<state.global_step>` and rotates old ones. The manifest of its training
   /// state covers every file. When the step is the best so far, the state's best_model_checkpoint
-  /// is set to it. A failure (full disk, …) leaves earlier checkpoints as they were.
+  /// is set to it. The links `best` and `last` follow before old checkpoints go. A failure (full
+  /// disk, …) leaves earlier checkpoints as they were.
   /// @param write_state  the training state (write_state_files), after all other files; a part of
   /// it on each rank; not called with
   ///                     save_only_model
@@ -54,6 +56,7 @@ class Checkpoints {
              const Writer& seal);
   void make_room(const std::string& path);
   void rotate(const TrainerState& state) const;
+  void link(const TrainerState& state) const;
   bool is_a_best(const TrainerState& state, int64_t step) const;
   void remove(int64_t step) const;
   Options options_;

@@ -4,84 +4,97 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
+#include <utility>
 
-#include "base/host_memory.h"
 #include "base/terminal_text.h"
 #include "observe/catalog.h"
+#include "train/evaluation_table.h"
 #include "train/run_health.h"
 
 namespace rematch {
 namespace {
 
-// Of the live line only.
-constexpr const char* kTokensPerSecond = "tokens_per_s";
-constexpr const char* kMemoryGib = "memory_gib";
-
-// The metrics shown in the bar, with their short names.
-constexpr std::pair<const char*, const char*> kBarFields[] = {{"loss", "loss"},
-                                                              {"rollout/f1", "f1"},
-                                                              {"rollout/f1_labels", "label f1"},
-                                                              {kTokensPerSecond, "tok/s"},
-                                                              {kMemoryGib, "GiB"},
-                                                              {"learning_rate", "lr"},
-                                                              {"time/step_s", "s/step"}};
-constexpr std::pair<const char*, const char*> kEvaluationFields[] = {
-    {"eval_rollout_f1", "f1"},
-    {"eval_rollout_f1_labels", "label f1"},
-    {"eval_rollout_precision", "precision"},
-    {"eval_rollout_recall", "recall"},
-    {"eval_loss", "loss"},
-    {"eval_token_acc", "token acc"}};
-
-/// Three significant digits, but from 1000 on the whole number: "0.812", "1.2e-05", "12345".
-std::string short_number(double value) {
-  return value >= 1000 ? fmt::format("{:.0f}", value) : fmt::format("{:.3g}", value);
+int64_t count_of(double share, int64_t num_samples) {
+  return std::llround(share * static_cast<double>(num_samples));
 }
 
-const double* find(const MetricValues& values, const std::string& name) {
+double value_of(const MetricValues& values, const std::string& name) {
   const auto found = std::find_if(values.begin(), values.end(),
                                   [&](const auto& item) { return item.first == name; });
-  return found == values.end() ? nullptr : &found->second;
+  return found == values.end() ? 0 : found->second;
+}
+
+/// The best evaluation and its checkpoint; empty when evaluations choose none.
+std::string best_text(const TrainerState& state) {
+  if (!state.best_metric) return "";
+  const int64_t step = state.best_global_step.value_or(0);
+  const std::string score = fmt::format("({} {:.4g})", state.best_of.metric, *state.best_metric);
+  if (step == 0)
+    return fmt::format("best  the start of the run {}: no evaluation was better", score);
+  const std::string saved =
+      state.best_model_checkpoint
+          ? std::filesystem::path(*state.best_model_checkpoint).filename().string()
+          : "";
+  if (saved == fmt::format("checkpoint-{}", step)) return fmt::format("best  {} {}", saved, score);
+  return fmt::format(
+      "best  after step {} {}, which was not saved ({})", step, score,
+      saved.empty() ? "training.save_strategy: best saves it" : "the best saved is " + saved);
 }
 
 }  // namespace
 
-RunLog::RunLog(Terminal& terminal, Live live) : terminal_(terminal), live_(std::move(live)) {}
+RunLog::RunLog(Terminal& terminal, Live live)
+    : terminal_(terminal),
+      live_(std::move(live)),
+      bar_(live_.format.has_value(), live_.memory_name) {
+  if (live_.format) format_watch_.emplace(*live_.format);
+}
 
 void RunLog::step(TrainerState& state, const MetricsBag& metrics, bool log_due,
                   int64_t num_tokens) {
   MetricValues values = reduce_metrics(metrics);
-  Progress bar{.phase = "train", .done = state.global_step, .total = state.max_steps};
-  MetricValues shown = values;
   const double seconds = metrics.sum("time/step_s");
-  if (seconds > 0)
-    shown.emplace_back(kTokensPerSecond,
-                       std::round(static_cast<double>(num_tokens * live_.num_ranks) / seconds));
-  shown.emplace_back(kMemoryGib, static_cast<double>(live_.memory_bytes()) / kBytesPerGib);
-  for (const auto& [name, label] : kBarFields) {
-    if (const double* value = find(shown, name))
-      bar.fields.emplace_back(label, short_number(*value));
-  }
-  terminal_.progress(bar);
+  const double tokens_per_s =
+      seconds > 0 ? static_cast<double>(num_tokens * live_.num_ranks) / seconds : 0;
+  terminal_.progress(
+      bar_.state(state.global_step, state.max_steps, values, tokens_per_s, live_.memory_bytes()));
   time_split_.add(metrics);
   if (state.global_step == state.max_steps) terminal_.finish_progress();
+  const std::vector<double>& malformed = metrics.values("rollout/parse_malformed");
+  const int64_t unusable =
+      watch_format(std::ssize(malformed), std::llround(metrics.sum("rollout/parse_malformed")),
+                   std::llround(metrics.sum("rollout/parse_truncated")));
+  // Of the first step only: what is logged must not depend on where a run was resumed.
+  if (unusable > 0 && state.global_step == 1)
+    values.emplace_back("health/unusable_answers", static_cast<double>(unusable));
   if (!log_due) return;
   values.emplace_back("epoch", state.epoch);
   write(state, std::move(values));
 }
 
+int64_t RunLog::watch_format(int64_t num_answers, int64_t num_malformed, int64_t num_truncated) {
+  if (!format_watch_) return 0;
+  if (const auto text = format_watch_->observe(num_answers, num_malformed, num_truncated))
+    terminal_.warn(*text);
+  return num_malformed + num_truncated == num_answers ? num_answers : 0;
+}
+
 bool RunLog::evaluation(TrainerState& state, const EvaluationResult& result, int64_t num_samples) {
-  std::string line = fmt::format("evaluation after step {}:", state.global_step);
-  for (const auto& [name, label] : kEvaluationFields) {
-    if (const double* value = find(result.values, name))
-      line += fmt::format(" {} {:.4f}", label, *value);
-  }
-  terminal_.say(line);
+  terminal_.say(
+      evaluation_table(state.log_history, state.global_step, result.values, result.eval_set));
+  const auto answers = [&](const char* rate) {
+    return count_of(value_of(result.values, rate), num_samples);
+  };
+  if (state.global_step == 0)
+    watch_format(num_samples, answers("eval_rollout_parse_malformed_rate"),
+                 answers("eval_rollout_parse_truncated_rate"));
   MetricValues values = result.values;
   const std::optional<Health> health =
       health_since_start(state.log_history, values, num_samples, result.eval_set);
   if (health) {
-    for (const std::string& text : health->lines()) terminal_.say(text);
+    say_health(*health);
+    health_said_after_ = state.global_step;
     for (auto& value : health_metrics(*health)) values.push_back(std::move(value));
   }
   values.emplace_back("epoch", state.epoch);
@@ -91,9 +104,15 @@ bool RunLog::evaluation(TrainerState& state, const EvaluationResult& result, int
 
 void RunLog::note_final_health(const TrainerState& state, int64_t num_samples) {
   const std::optional<Health> health = health_at_end(state.log_history, num_samples);
-  if (!health) return;
+  if (!health || health_said_after_ == state.global_step) return;
   terminal_.say("of the last evaluation:");
-  for (const std::string& text : health->lines()) terminal_.say(text);
+  say_health(*health);
+}
+
+void RunLog::say_health(const Health& health) {
+  for (const std::string& text : health.lines()) terminal_.say(text);
+  if (health.since_step > 0 && !std::exchange(start_advised_, true))
+    terminal_.say("  training.eval_on_start: true compares with the start of the run");
 }
 
 void RunLog::note_stopped_by_harm(const TrainerState& state) {
@@ -120,16 +139,16 @@ void RunLog::note_saved(const std::string& path) {
   terminal_.say(fmt::format("saved {}", path));
 }
 
-void RunLog::note_done(int64_t num_steps, double seconds, const std::string& run_dir) {
+void RunLog::note_done(const TrainerState& state, int64_t num_steps, double seconds,
+                       const std::string& run_dir) {
   terminal_.say(fmt::format("done: {} steps in {:.0f} s ({:.2f} s per step)", num_steps, seconds,
                             seconds / static_cast<double>(std::max<int64_t>(1, num_steps))));
   if (const std::string text = time_split_.text(seconds); !text.empty())
     terminal_.say("time: " + text);
-  terminal_.say(fmt::format(
-      "next: rematch report {}{}", shell_word(run_dir),
-      last_saved_.empty()
-          ? ""
-          : fmt::format("; rematch predict {} IMAGES --draw drawn", shell_word(last_saved_))));
+  if (const std::string text = best_text(state); !text.empty()) terminal_.say(text);
+  terminal_.say("next: rematch report " + shell_word(run_dir));
+  if (!last_saved_.empty())
+    terminal_.say(fmt::format("      rematch predict {} IMAGES --draw drawn", shell_word(run_dir)));
 }
 
 void RunLog::sync() {

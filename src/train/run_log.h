@@ -1,15 +1,19 @@
 #pragma once
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/metrics.h"
 #include "evaluate/evaluate.h"
+#include "evaluate/health.h"
 #include "observe/sinks.h"
 #include "observe/terminal.h"
 #include "resume/trainer_state.h"
+#include "train/format_watch.h"
 #include "train/time_split.h"
+#include "train/train_bar.h"
 
 namespace rematch {
 
@@ -19,8 +23,10 @@ class RunLog {
  public:
   /// Sources of the live line in addition to the metrics.
   struct Live {
-    std::function<int64_t()> memory_bytes;  ///< in use now, of this rank's device
-    int num_ranks = 1;                      ///< that train on about as many
+    std::function<int64_t()> memory_bytes;            ///< in use now, of this rank's device
+    int num_ranks = 1;                                ///< that train on about as many
+    std::string memory_name = "RAM";                  ///< "RAM" or "GPU"
+    std::optional<FormatWatch::Options> format = {};  ///< of a run with rollouts
   };
   RunLog(Terminal& terminal, Live live);
 
@@ -29,7 +35,8 @@ class RunLog {
   void add(std::unique_ptr<MetricSink> sink) { sinks_.push_back(std::move(sink)); }
 
   /// After an optimizer step: moves the bar; when `log_due`, writes the step's metrics (plus
-  /// `epoch`) to every sink and the history.
+  /// `epoch`) to every sink and the history. Warns, once, when no answer of the first window can be
+  /// used; the line of the first step holds their number as well.
   /// @param num_tokens  that this rank trained on in the step
   void step(TrainerState& state, const MetricsBag& metrics, bool log_due, int64_t num_tokens);
 
@@ -39,8 +46,8 @@ class RunLog {
   /// run
   bool evaluation(TrainerState& state, const EvaluationResult& result, int64_t num_samples);
 
-  /// At the end of a run: the health of its last evaluation, if there are two. @param num_samples
-  /// evaluated
+  /// At the end of a run: the health of its last evaluation, if there are two and it was not said
+  /// just before. @param num_samples  evaluated
   void note_final_health(const TrainerState& state, int64_t num_samples);
 
   /// Reports why a run ends before its last step, and which checkpoint to take (`stop_on_harm`).
@@ -55,17 +62,26 @@ class RunLog {
   /// Reports where a checkpoint is saved.
   void note_saved(const std::string& path);
 
-  /// At the end of a run: how long it took and for what, and what to do next.
+  /// At the end of a run: how long it took and for what, the best checkpoint, and what to do next.
   /// @param num_steps  of this process. @param seconds  from the first step on, evaluations and
   /// saving included
-  void note_done(int64_t num_steps, double seconds, const std::string& run_dir);
+  void note_done(const TrainerState& state, int64_t num_steps, double seconds,
+                 const std::string& run_dir);
 
  private:
   void write(TrainerState& state, MetricValues values, const std::string& eval_set = {});
+  /// Warns when it is time to. @return the answers, when none of them can be used
+  int64_t watch_format(int64_t num_answers, int64_t num_malformed, int64_t num_truncated);
+  void say_health(const Health& health);
+
   Terminal& terminal_;
   std::vector<std::unique_ptr<MetricSink>> sinks_;
   Live live_;
+  TrainBar bar_;
+  std::optional<FormatWatch> format_watch_;
   TimeSplit time_split_;
+  int64_t health_said_after_ = -1;  ///< step
+  bool start_advised_ = false;
   std::string last_saved_;  ///< checkpoint; empty = none yet
 };
 

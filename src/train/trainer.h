@@ -72,6 +72,8 @@ class Trainer : private TrainerParts {
   using TrainerParts::truth;
 
   bool is_done() const { return is_done_; }
+  /// False when nothing is left: neither a step nor an evaluation that was interrupted.
+  bool has_work() const { return !is_done_ || evaluation_pending_; }
   /// As Checkpoints::before_first_save.
   void before_first_save(std::function<void()> clear) {
     checkpoints.before_first_save(std::move(clear));

@@ -120,13 +120,59 @@ TEST(EarlierRun, ItsCheckpointIsNoModelToStartFrom) {
   EXPECT_TRUE(exists(program, "checkpoint-3"));
 }
 
+TEST(EarlierRun, AResumeWithNothingLeftToDoChangesNeitherLogNorCheckpoints) {
+  test::Program program;
+  const std::string config = program.config(kEveryStep);
+  ASSERT_EQ(program.run("train " + config).exit_code, 0);
+  const test::ProcessResult done =
+      program.run("train " + config +
+                  " --set training.resume_from_checkpoint=out/run/checkpoint-2 --set "
+                  "training.max_steps=2");
+  ASSERT_EQ(done.exit_code, 0) << done.err;
+  EXPECT_THAT(done.err, HasSubstr("resuming after step 2 of 2: nothing is left to do"));
+  EXPECT_EQ(logged_steps(program), "1 2 3 ");
+  EXPECT_TRUE(exists(program, "checkpoint-3") && !exists(program, "abandoned-1"));
+  EXPECT_EQ(fs::read_symlink(program.run_dir() + "/last"), "checkpoint-3");
+}
+
+TEST(EarlierRun, ResumeIsShortForLatest) {
+  test::Program program;
+  const std::string config = program.config(kEveryStep);
+  const test::ProcessResult first = program.run("train " + config + " --resume");
+  ASSERT_EQ(first.exit_code, 0) << first.err;
+  EXPECT_THAT(first.err, HasSubstr("no checkpoint to resume from: starting a new run"));
+  const test::ProcessResult more =
+      program.run("train " + config + " --resume --set training.max_steps=4");
+  ASSERT_EQ(more.exit_code, 0) << more.err;
+  EXPECT_THAT(more.err, HasSubstr("resuming from out/run/checkpoint-3"));
+  EXPECT_EQ(logged_steps(program), "1 2 3 4 ");
+  EXPECT_EQ(fs::read_symlink(program.run_dir() + "/last"), "checkpoint-4");
+  const test::ProcessResult twice = program.run(
+      "train " + config + " --resume --set training.resume_from_checkpoint=out/run/checkpoint-2");
+  EXPECT_EQ(twice.exit_code, 2);
+  EXPECT_THAT(twice.err, HasSubstr("the run would resume from two places"));
+}
+
+TEST(EarlierRun, LinksFollowARunThatGoesBack) {
+  test::Program program;
+  const std::string config = program.config(kEveryStep);
+  ASSERT_EQ(program.run("train " + config).exit_code, 0);
+  const test::ProcessResult back =
+      program.run("train " + config +
+                  " --set training.resume_from_checkpoint=out/run/checkpoint-1 --set "
+                  "training.save_strategy=no --set training.max_steps=2");
+  ASSERT_EQ(back.exit_code, 0) << back.err;
+  EXPECT_EQ(fs::read_symlink(program.run_dir() + "/last"), "checkpoint-2");
+  EXPECT_TRUE(exists(program, "last/config.json") && exists(program, "abandoned-1/checkpoint-3"));
+}
+
 TEST(EarlierRun, SuggestedCommandsAreQuoted) {
   test::Program program;
   const test::ProcessResult result =
       program.run("train " + program.config(kEveryStep) + " --set 'training.run_name=a b'");
   ASSERT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_THAT(result.err, HasSubstr("rematch report 'out/a b'; rematch predict "
-                                    "'out/a b/checkpoint-3' IMAGES"));
+  EXPECT_THAT(result.err, HasSubstr("next: rematch report 'out/a b'\n"
+                                    "      rematch predict 'out/a b' IMAGES"));
 }
 
 TEST(EarlierRun, NoFileOfARunReplacesItsData) {

@@ -167,7 +167,7 @@ TEST(Faults, SignalsOfSchedulersSave) {
     EXPECT_EQ(ended.exit_code, 130) << signal << ended.err;
     EXPECT_THAT(ended.err, HasSubstr("saved out/run/checkpoint-")) << signal;
     EXPECT_THAT(ended.err, HasSubstr("continue with: rematch train "));
-    EXPECT_THAT(ended.err, HasSubstr("run.yaml --set training.resume_from_checkpoint=latest"));
+    EXPECT_THAT(ended.err, HasSubstr("run.yaml --resume\n"));
   }
   const test::ProcessResult twice =
       script(program, "$R train " + config +

@@ -71,8 +71,7 @@ TEST_F(Health, ARunThatHarmsItsModelIsCalledSoAndStops) {
   EXPECT_THAT(result.err, HasSubstr("  precision: it sees what is not there"));
   EXPECT_THAT(result.err, HasSubstr("stopped after step 1 of 3 (training.stop_on_harm); no "
                                     "evaluation was better than the start"));
-  EXPECT_THAT(result.err,
-              HasSubstr("of the last evaluation:\nhealth: worse than at the start: precision"));
+  EXPECT_THAT(result.err, Not(HasSubstr("of the last evaluation"))) << "it was said just before";
   const std::map<int, Json> found = evaluations();
   ASSERT_EQ(found.size(), 2u);
   EXPECT_FALSE(found.at(0).contains("health/worse")) << "the start is the reference";
@@ -89,8 +88,8 @@ TEST_F(Health, ARunThatLearnsNothingHarmsNothingAndIsComparedWithItsFirstEvaluat
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.err, Not(HasSubstr("evaluation after step 0")));
   EXPECT_THAT(result.err, Not(HasSubstr("health: worse")));
-  EXPECT_THAT(result.err, HasSubstr("health: nothing is worse than after step 1 "
-                                    "(training.eval_on_start: true compares with the start)"));
+  EXPECT_THAT(result.err, HasSubstr("health: nothing in the answers is worse than after step 1\n"
+                                    "  training.eval_on_start: true compares with the start"));
   const std::map<int, Json> found = evaluations();
   EXPECT_FALSE(found.at(1).contains("health/worse"));
   for (const int step : {2, 3}) EXPECT_EQ(found.at(step).at("health/worse"), 0);

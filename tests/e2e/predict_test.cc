@@ -182,16 +182,25 @@ TEST(Predict, AFileOfEarlierAnswersOutlivesWhatFails) {
   EXPECT_EQ(read_file(program.dir().file("in.png")), pixels);
 }
 
-TEST(Predict, OfARunDirectoryNamesItsNewestCheckpoint) {
+TEST(Predict, ARunDirectoryStandsForItsBestCheckpoint) {
   test::Program program;
+  namespace fs = std::filesystem;
+  const std::string model = test::Program::model();
+  fs::create_directories(program.dir().file("run"));
   for (const char* step : {"2", "10"})
-    std::filesystem::create_directories(program.dir().file(std::string("run/checkpoint-") + step));
-  const test::ProcessResult result =
-      program.run("predict run " + test::Program::golden("images/0.png"));
-  EXPECT_EQ(result.exit_code, 2);
-  EXPECT_NE(result.err.find("run is a run directory, not a checkpoint"), std::string::npos)
-      << result.err;
-  EXPECT_NE(result.err.find("use run/checkpoint-10"), std::string::npos) << result.err;
+    fs::copy(model, program.dir().file(std::string("run/checkpoint-") + step),
+             fs::copy_options::recursive);
+  const std::string image = test::Program::golden("images/0.png");
+  const test::ProcessResult newest = program.run("predict run --max-new-tokens 4 " + image);
+  EXPECT_EQ(newest.exit_code, 0) << newest.err;
+  EXPECT_NE(newest.err.find("taking run/checkpoint-10, the newest checkpoint of run"),
+            std::string::npos)
+      << newest.err;
+  fs::create_directory_symlink("checkpoint-2", program.dir().file("run/best"));
+  const test::ProcessResult best = program.run("predict run --max-new-tokens 4 " + image);
+  EXPECT_NE(best.err.find("taking run/checkpoint-2, the best checkpoint of run"), std::string::npos)
+      << best.err;
+  EXPECT_EQ(best.out, newest.out);
 }
 
 TEST(Predict, HelpShowsTwoExamplesAndMistakesAreNamed) {

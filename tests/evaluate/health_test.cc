@@ -52,8 +52,21 @@ TEST(Health, OfTheSameScoresOrBetterOnesIsUnharmed) {
                     scores()),
               SizeIs(0));
   const Health health = *compare_health(of(scores()), of(scores()), 500, 0);
-  EXPECT_EQ(health.lines(), std::vector<std::string>{"health: nothing is worse than at the start"});
+  EXPECT_EQ(health.lines(),
+            std::vector<std::string>{"health: nothing in the answers is worse than at the start"});
   EXPECT_THAT(health.changes, SizeIs(6));
+}
+
+TEST(Health, OfAModelThatFoundNothingHasNothingToLose) {
+  const Scores useless = scores({{"eval_rollout_f1", 0}, {"eval_rollout_precision", 0}});
+  EXPECT_EQ(compare_health(of(useless), of(useless), 500, 0)->lines(),
+            std::vector<std::string>{"health: nothing to lose yet (F1 0 at the start)"});
+  EXPECT_EQ(compare_health(of(useless), of(useless), 500, 5)->lines(),
+            std::vector<std::string>{"health: nothing to lose yet (F1 0 after step 5)"});
+  Scores worse = useless;
+  worse["eval_rollout_parse_malformed_rate"] = 0.5;
+  EXPECT_THAT(compare_health(of(useless), of(worse), 500, 0)->lines().front(),
+              HasSubstr("worse than at the start: malformed"));
 }
 
 TEST(Health, EverySignIsAnAlarmOfItsOwn) {

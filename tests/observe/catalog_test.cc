@@ -75,7 +75,8 @@ TEST(MetricTable, HoldsEveryNameOfTheContract) {
       "matched_maskiou_mean,label_accuracy,f1_"
       "labels,"
       "precision_labels,recall_labels,duplicates,pred_per_gt} "
-      "health/{worse,precision,label_accuracy,duplicates,truncated,malformed,pred_per_gt} "
+      "health/{worse,precision,label_accuracy,duplicates,truncated,malformed,pred_per_gt,"
+      "unusable_answers} "
       "coco_{ap,ap50,ap75,ap_small,ap_medium,ap_large,ar_1,ar_10,ar_100,ar_small,ar_medium,ar_"
       "large}";
   std::set<std::string> table;

@@ -146,6 +146,13 @@ int mkdir(const char* path, mode_t mode) {
   RECORDED(is_ours, NEXT(int (*)(const char*, mode_t), "mkdir")(path, mode), "mkdir", whole, "")
 }
 
+// As an empty file: what a link leads to is of no interest here.
+int symlink(const char* target, const char* path) {
+  char whole[2 * kPathSize];
+  const int is_ours = below(AT_FDCWD, path, whole);
+  RECORDED(is_ours, NEXT(int (*)(const char*, const char*), "symlink")(target, path), "create", whole, "")
+}
+
 int renameat2(int from_dir, const char* from, int to_dir, const char* to, unsigned flags) {
   char old_path[2 * kPathSize], new_path[2 * kPathSize];
   const int is_ours = below(to_dir, to, new_path) && below(from_dir, from, old_path);

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "base/error.h"
@@ -19,6 +20,14 @@ Checkpoints::Writer tiny_writer() {
 }
 
 void no_state(const std::string&) {}
+
+std::vector<std::string> names_in(const std::string& directory) {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(directory))
+    names.push_back(entry.path().filename().string());
+  std::sort(names.begin(), names.end());
+  return names;
+}
 
 TrainerState state_at(int64_t step) {
   TrainerState state;
@@ -39,6 +48,22 @@ TEST(Checkpoints, KeepsTheNewestAndTheBest) {
   }
   EXPECT_EQ(checkpoints.existing_steps(), (std::vector<int64_t>{2, 5}));
   EXPECT_EQ(state.best_model_checkpoint, checkpoints.path_of(2));
+  EXPECT_EQ(std::filesystem::read_symlink(dir.file("best")), "checkpoint-2");
+  EXPECT_EQ(std::filesystem::read_symlink(dir.file("last")), "checkpoint-5");
+}
+
+TEST(Checkpoints, ALinkThatCannotBeMadeIsAWarning) {
+  test::TempDir dir;
+  dir.write("last", "of a user");
+  std::vector<std::string> warnings;
+  Checkpoints checkpoints(
+      {.run_dir = dir.path(), .warn = [&](const std::string& text) { warnings.push_back(text); }},
+      tiny_writer());
+  TrainerState state = state_at(1);
+  checkpoints.save(state, no_state);
+  ASSERT_EQ(warnings.size(), 1u);
+  EXPECT_NE(warnings[0].find("last is not linked to checkpoint-1"), std::string::npos);
+  EXPECT_EQ(read_file(dir.file("last")), "of a user");
 }
 
 TEST(Checkpoints, AFullDiskLeavesThePreviousCheckpointIntactAndNoTrace) {
@@ -64,7 +89,7 @@ TEST(Checkpoints, AFullDiskLeavesThePreviousCheckpointIntactAndNoTrace) {
   EXPECT_EQ(error.problems()[0].what, "No space left on device");
   EXPECT_EQ(checkpoints.existing_steps(), (std::vector<int64_t>{1}));
   EXPECT_EQ(read_file(checkpoints.path_of(1) + "/model.safetensors"), "weights");
-  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(dir.path()), {}), 1);
+  EXPECT_EQ(names_in(dir.path()), (std::vector<std::string>{"checkpoint-1", "last"}));
 }
 
 TEST(Checkpoints, AnUnwritableDirectoryIsAnEnvironmentError) {
@@ -119,7 +144,7 @@ TEST(Checkpoints, AFailingStateWriterLeavesNoCheckpointAndDeletesNone) {
   EXPECT_EQ(test::catch_user_error([&] { checkpoints.save(state, fail); }).kind(),
             ErrorKind::kEnvironment);
   EXPECT_EQ(checkpoints.existing_steps(), (std::vector<int64_t>{1}));
-  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(dir.path()), {}), 1);
+  EXPECT_EQ(names_in(dir.path()), (std::vector<std::string>{"checkpoint-1", "last"}));
 }
 
 TEST(Checkpoints, TheBestSurvivesThoughItsPathWasWrittenInAnotherWay) {
@@ -132,7 +157,8 @@ TEST(Checkpoints, TheBestSurvivesThoughItsPathWasWrittenInAnotherWay) {
     checkpoints.save(state, no_state);
   }
   EXPECT_EQ(checkpoints.existing_steps(), (std::vector<int64_t>{9, 11}));
-  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(dir.path()), {}), 2);
+  EXPECT_EQ(names_in(dir.path()),
+            (std::vector<std::string>{"best", "checkpoint-11", "checkpoint-9", "last"}));
 }
 
 TEST(Checkpoints, TheBestOfAnotherMetricIsNeverDeleted) {

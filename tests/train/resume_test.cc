@@ -218,7 +218,8 @@ TEST(RemoveLeftovers, BringsBackACheckpointThatWasMovedAsideAndNeverReplaced) {
   fs::copy(dir.file("checkpoint-4"), dir.file(".tmp-checkpoint-4-" + dead + ".old"),
            fs::copy_options::recursive);
   EXPECT_EQ(remove_leftovers(dir.path()).size(), 1u);
-  EXPECT_EQ(std::distance(fs::directory_iterator(dir.path()), {}), 1);
+  EXPECT_EQ(std::distance(fs::directory_iterator(dir.path()), {}), 2)
+      << "the checkpoint and `last`";
 }
 
 TEST(LatestComplete, NoticesDamageInEveryFileOfACheckpoint) {
@@ -290,6 +291,29 @@ TEST(ListCheckpoints, GoesByTheStoredStep) {
   const ResumeChoice choice = latest_complete(dir.path());
   EXPECT_EQ(choice.checkpoint, dir.file("checkpoint-99"));
   EXPECT_NE(choice.warnings.back().find("after step 1"), std::string::npos);
+}
+
+TEST(ListCheckpoints, ATornTrainerStateIsNotTheRunsOwn) {
+  for (const double part : {0.0, 0.5, 0.99}) {
+    const test::TempDir dir;
+    save_steps(dir.path(), {1, 2});
+    const std::string state = dir.file("checkpoint-2/trainer_state.json");
+    const std::string text = read_file(state);
+    fs::resize_file(state, static_cast<size_t>(part * static_cast<double>(text.size())));
+    EXPECT_EQ(list_saved_checkpoints(dir.path()).size(), 1u) << part;
+    EXPECT_FALSE(move_later_checkpoints_aside(dir.path(), 1)) << part;
+    EXPECT_EQ(latest_complete(dir.path()).checkpoint, dir.file("checkpoint-1"));
+    fs::resize_file(state, text.size());  // zeros at the end, as after a loss of power
+    EXPECT_EQ(list_saved_checkpoints(dir.path()).size(), 1u) << part;
+    write_file_atomic(state, text);
+    EXPECT_EQ(list_saved_checkpoints(dir.path()).size(), 2u);
+  }
+}
+
+TEST(ResolveResume, ALinkOfTheRunIsTheCheckpointItLeadsTo) {
+  const test::TempDir dir;
+  save_steps(dir.path(), {9, 10});
+  EXPECT_EQ(resolve_resume(dir.file("last"), dir.path()).checkpoint, dir.file("checkpoint-10"));
 }
 
 TEST(ListCheckpoints, ASaveMovesWhatIsInItsWayAside) {
