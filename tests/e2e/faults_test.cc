@@ -147,6 +147,27 @@ TEST(Faults, TrainingGoesOnWithoutItsTerminal) {
   EXPECT_EQ(no_reader.exit_code, 0) << no_reader.err;
 }
 
+TEST(Faults, AClosedTerminalLeavesNoPartOfAFile) {
+  test::Program program;
+  const std::string images = test::Program::golden("images");
+  const test::ProcessResult hung_up =
+      script(program, "$R predict " + test::Program::model() + " $(for i in $(seq 200); do echo " +
+                          images +
+                          "/0.png; done) --out found.jsonl & pid=$!; for i in $(seq 200); do ls | "
+                          "grep -q tmp && break; sleep 0.05; done; kill -HUP $pid; kill -HUP $pid; "
+                          "wait $pid; code=$?; ls; exit $code");
+  EXPECT_EQ(hung_up.exit_code, 130) << hung_up.err;
+  EXPECT_EQ(hung_up.out.find("found"), std::string::npos) << hung_up.out;
+}
+
+TEST(Faults, ACurrentDirectoryThatIsGoneIsNamed) {
+  test::Program program;
+  const test::ProcessResult result =
+      script(program, "mkdir gone; cd gone; rmdir ../gone; exec $R explain training.seed");
+  EXPECT_EQ(result.exit_code, 4) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("the current directory cannot be used"));
+}
+
 TEST(Faults, SignalsOfSchedulersSave) {
   test::Program program;
   const std::string config = long_run(program);
