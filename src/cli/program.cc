@@ -4,7 +4,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <filesystem>
 #include <iostream>
 #include <optional>
 #include <string_view>
@@ -119,25 +118,12 @@ int run_command_line(CLI::App& app, const std::vector<Command>& commands, int ar
   });
 }
 
-/// A shell may stand in a directory that was removed. Relative paths lead nowhere then, and oneMKL
-/// ends the process with a message of its own.
-bool has_current_directory() {
-  std::error_code error;
-  if (!std::filesystem::current_path(error).empty()) return true;
-  std::cerr << format_problem({.error = "the current directory cannot be used",
-                               .where = ".",
-                               .what = error.message(),
-                               .fix = "change to a directory that exists (cd)"});
-  return false;
-}
-
 }  // namespace
 
 int run_program(CLI::App& app, const std::function<std::vector<Command>(CLI::App&)>& add, int argc,
                 char** argv) {
   std::ios::sync_with_stdio(false);
   watch_standard_output();
-  if (!has_current_directory()) return exit_code(ErrorKind::kEnvironment);
   bound_onednn_caches();
   add_loss_keys();
   install_interrupt_handlers();

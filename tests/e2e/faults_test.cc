@@ -160,14 +160,6 @@ TEST(Faults, AClosedTerminalLeavesNoPartOfAFile) {
   EXPECT_EQ(hung_up.out.find("found"), std::string::npos) << hung_up.out;
 }
 
-TEST(Faults, ACurrentDirectoryThatIsGoneIsNamed) {
-  test::Program program;
-  const test::ProcessResult result =
-      script(program, "mkdir gone; cd gone; rmdir ../gone; exec $R explain training.seed");
-  EXPECT_EQ(result.exit_code, 4) << result.err;
-  EXPECT_THAT(result.err, HasSubstr("the current directory cannot be used"));
-}
-
 TEST(Faults, SignalsOfSchedulersSave) {
   test::Program program;
   const std::string config = long_run(program);
