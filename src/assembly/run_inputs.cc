@@ -18,10 +18,6 @@ InputFiles run_inputs(const ConfigResult& config) {
   return inputs;
 }
 
-void add_model(InputFiles& inputs, const std::string& directory) {
-  for (const std::string& file : list_model_files(directory)) inputs.add(file);
-}
-
 void add_images(InputFiles& inputs, const Dataset& dataset) {
   for (const Sample& sample : dataset.samples()) {
     for (const std::string& image : sample.image_paths) inputs.add(image);

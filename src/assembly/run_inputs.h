@@ -10,9 +10,6 @@ namespace rematch {
 /// files of the model.
 InputFiles run_inputs(const ConfigResult& config);
 
-/// Adds the files of a model or an adapter.
-void add_model(InputFiles& inputs, const std::string& directory);
-
 /// Adds the images of a data set.
 void add_images(InputFiles& inputs, const Dataset& dataset);
 

@@ -16,6 +16,9 @@ void on_stop(int) {
   if (g_requested.exchange(true)) _exit(130);
 }
 
+// Terminals may send several.
+void on_hangup(int) { g_requested = true; }
+
 void on_save(int) { g_save_requested = true; }
 
 bool is_ignored(int signal) {
@@ -36,6 +39,7 @@ void handle(int signal, void (*handler)(int)) {
 void install_interrupt_handlers() {
   handle(SIGINT, on_stop);
   handle(SIGTERM, on_stop);
+  if (!is_ignored(SIGHUP)) handle(SIGHUP, on_hangup);
   handle(SIGXFSZ, SIG_IGN);
 }
 

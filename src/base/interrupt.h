@@ -3,8 +3,9 @@
 
 namespace rematch {
 
-/// Makes SIGINT and SIGTERM set a flag that long-running work polls; a second signal stops the
-/// process at once (exit 130). A file that outgrows its limit is an error of the write instead of a
+/// Makes SIGINT, SIGTERM and SIGHUP set a flag that long-running work polls; a second SIGINT or
+/// SIGTERM stops the process at once (exit 130). A SIGHUP that the process was started to ignore
+/// (nohup) stays ignored. A file that outgrows its limit is an error of the write instead of a
 /// signal (SIGXFSZ).
 void install_interrupt_handlers();
 
@@ -16,8 +17,8 @@ void install_interrupt_handlers();
 /// A signal that the process was started to ignore stays ignored.
 void install_training_signals();
 
-/// True once SIGINT or SIGTERM (SIGUSR2, SIGXCPU) has arrived. Async-signal-safe, cheap enough for
-/// inner loops.
+/// True once SIGINT, SIGTERM or SIGHUP (SIGUSR2, SIGXCPU) has arrived. Async-signal-safe, cheap
+/// enough for inner loops.
 bool interrupt_requested();
 
 /// Sets (or clears) the flag directly, for tests.

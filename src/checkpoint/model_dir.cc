@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "base/text.h"
 
 namespace rematch {
@@ -46,6 +48,32 @@ bool is_companion(const std::string& name) {
          (name.size() > 3 && name.compare(name.size() - 3, 3, ".py") == 0);
 }
 
+void add_model_files(InputFiles& inputs, const std::string& directory) {
+  std::error_code error;
+  for (auto entry = fs::directory_iterator(directory, error);
+       !error && entry != fs::directory_iterator(); entry.increment(error)) {
+    const std::string name = entry->path().filename().string();
+    if (is_companion(name) || name.ends_with(".safetensors") || name.ends_with(".index.json") ||
+        name.starts_with("adapter_") || name.starts_with("rematch_"))
+      inputs.add(entry->path().string());
+  }
+}
+
+/// The base model that an adapter names; "" for a model. What is wrong with the file is reported
+/// when the adapter is read.
+std::string base_model_of(const std::string& directory) {
+  const std::string path = join_path(directory, "adapter_config.json");
+  std::error_code error;
+  if (!fs::is_regular_file(path, error)) return "";
+  try {
+    const Json config = read_json_file(path);
+    const auto base = config.find("base_model_name_or_path");
+    return base != config.end() && base->is_string() ? base->get<std::string>() : "";
+  } catch (const UserError&) {
+    return "";
+  }
+}
+
 void copy_one(const fs::path& from, const fs::path& to) {
   FileWriter writer(to.string());
   writer.write(read_file(from.string()));
@@ -80,17 +108,11 @@ void require_model_dir(const std::string& path) {
                           "the hub: hf download OWNER/NAME --local-dir DIR"});
 }
 
-std::vector<std::string> list_model_files(const std::string& directory) {
-  std::vector<std::string> files;
-  std::error_code error;
-  for (auto entry = fs::directory_iterator(directory, error);
-       !error && entry != fs::directory_iterator(); entry.increment(error)) {
-    const std::string name = entry->path().filename().string();
-    if (is_companion(name) || name.ends_with(".safetensors") || name.ends_with(".index.json") ||
-        name.starts_with("adapter_") || name.starts_with("rematch_"))
-      files.push_back(entry->path().string());
-  }
-  return files;
+void add_model(InputFiles& inputs, const std::string& directory) {
+  if (directory.empty()) return;
+  add_model_files(inputs, directory);
+  if (const std::string base = base_model_of(directory); !base.empty())
+    add_model_files(inputs, base);
 }
 
 void copy_companions(const std::string& source_dir, const std::string& directory,

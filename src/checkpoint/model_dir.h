@@ -2,6 +2,8 @@
 #include <string>
 #include <vector>
 
+#include "base/output_file.h"
+
 namespace rematch {
 
 /// Checks that `path` is a directory a model can be read from.
@@ -9,9 +11,9 @@ namespace rematch {
 /// `hf download` command to run
 void require_model_dir(const std::string& path);
 
-/// Files of a model's or an adapter's directory that belong to it: weights and what
+/// Adds the files of a model or an adapter, and of the adapter's base model: weights and what
 /// copy_companions() copies; none of a missing directory.
-std::vector<std::string> list_model_files(const std::string& directory);
+void add_model(InputFiles& inputs, const std::string& directory);
 
 /// Copies what belongs to a model besides its weights, byte for byte: config, tokenizer, chat
 /// templates, processor, README, LICENSE, *.py.

@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/output_file.h"
 #include "base/terminal_text.h"
+#include "checkpoint/model_dir.h"
 #include "cli/cmd_data_show.h"
 #include "cli/command_set.h"
 #include "cli/data_commands.h"
@@ -242,8 +243,10 @@ struct DataCheckArguments {
 };
 
 /// Writes the repaired copy and tells what changed.
-int write_fixed(const DataCheckArguments& arguments, const std::vector<std::string>& added_tokens) {
-  for (const auto& [what, count] : write_repaired(arguments.path, arguments.fixed, added_tokens))
+int write_fixed(const DataCheckArguments& arguments, const std::vector<std::string>& added_tokens,
+                const InputFiles& inputs) {
+  for (const auto& [what, count] :
+       write_repaired(arguments.path, arguments.fixed, added_tokens, inputs))
     std::cout << fmt::format("  {:6}  {}\n", count, what);
   std::cout << fmt::format("wrote {}\n", arguments.fixed);
   if (!arguments.model_dir.empty()) print_lengths(arguments.fixed, arguments.model_dir);
@@ -251,8 +254,10 @@ int write_fixed(const DataCheckArguments& arguments, const std::vector<std::stri
 }
 
 int run_data_check(const DataCheckArguments& arguments) {
+  InputFiles inputs{arguments.path};
+  add_model(inputs, arguments.model_dir);
   if (!arguments.fixed.empty()) {
-    InputFiles{arguments.path}.refuse(arguments.fixed);
+    inputs.refuse(arguments.fixed);
     survive_closed_pipe();  // the copy is written last
   }
   const std::vector<std::string> added_tokens = added_tokens_of(arguments.model_dir);
@@ -279,7 +284,7 @@ int run_data_check(const DataCheckArguments& arguments) {
   for (const FindingKind kind : {FindingKind::kRefused, FindingKind::kUnreadableImage,
                                  FindingKind::kWrongSize, FindingKind::kInverted})
     usable = usable && review.of(kind).empty();
-  if (!arguments.fixed.empty()) return write_fixed(arguments, added_tokens);
+  if (!arguments.fixed.empty()) return write_fixed(arguments, added_tokens, inputs);
   if (usable && !arguments.model_dir.empty()) print_lengths(arguments.path, arguments.model_dir);
   if (usable) {
     std::cout << "training can use it\n";

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/terminal_text.h"
 #include "base/text.h"
+#include "checkpoint/model_dir.h"
 #include "cli/command_set.h"
 #include "cli/data_commands.h"
 #include "estep/answer/answer_format.h"
@@ -90,12 +91,12 @@ Command add_from(CLI::App& data) {
       "  rematch data from-qwen train.json val.json --images photos --out data\n"
       "  rematch data from-qwen grounding.jsonl --scale pixels --out data --split train");
   return {app, [arguments] {
-            return write_imported(
-                read_stock_files(arguments->sources,
-                                 {.files = arguments->files,
-                                  .scale = scale_of(arguments->stock),
-                                  .usual_text = python_strip(arguments->stock.usual_text)}),
-                arguments->out_dir, arguments->files);
+            ForeignSet set = read_stock_files(
+                arguments->sources, {.files = arguments->files,
+                                     .scale = scale_of(arguments->stock),
+                                     .usual_text = python_strip(arguments->stock.usual_text)});
+            add_model(set.also_read, arguments->stock.model_dir);
+            return write_imported(set, arguments->out_dir, arguments->files);
           }};
 }
 
@@ -126,9 +127,12 @@ Command add_to(CLI::App& data) {
       "  rematch data to-qwen data/train.jsonl --out stock/train.jsonl\n"
       "  rematch data to-qwen data/val.jsonl --out stock/val.jsonl --scale pixels --model base");
   return {app, [arguments] {
-            const int64_t num_records = write_stock_file(
-                arguments->path, arguments->out,
-                {.scale = scale_of(arguments->stock), .usual_text = arguments->stock.usual_text});
+            InputFiles inputs;
+            add_model(inputs, arguments->stock.model_dir);
+            const int64_t num_records = write_stock_file(arguments->path, arguments->out,
+                                                         {.scale = scale_of(arguments->stock),
+                                                          .usual_text = arguments->stock.usual_text,
+                                                          .inputs = std::move(inputs)});
             std::cout << fmt::format("wrote {}: {}\n", arguments->out,
                                      counted(num_records, "conversation"));
             return 0;

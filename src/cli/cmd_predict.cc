@@ -11,9 +11,9 @@
 #include <set>
 
 #include "assembly/predictor.h"
-#include "assembly/run_inputs.h"
 #include "base/error.h"
 #include "base/output_file.h"
+#include "checkpoint/model_dir.h"
 #include "cli/command_set.h"
 #include "cli/standard_output.h"
 #include "ranks/ranks.h"

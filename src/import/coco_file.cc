@@ -112,6 +112,25 @@ void read_annotations(const Json& annotations, const std::map<int64_t, std::stri
   }
 }
 
+/// @throws UserError (data) for a file whose boxes are shares of the sides: no corner is above 1
+void check_unit(const std::map<int64_t, ForeignImage>& images, const std::string& path) {
+  int64_t num_boxes = 0;
+  double largest = 0;
+  for (const auto& [id, image] : images) {
+    for (const ForeignObject& object : image.objects) {
+      ++num_boxes;
+      largest = std::max({largest, object.x0, object.y0, object.x1, object.y1});
+    }
+  }
+  if (num_boxes == 0 || largest <= 0 || largest > 1) return;
+  throw UserError(
+      ErrorKind::kData,
+      {.error = "the boxes are shares of the sides, not pixels",
+       .where = path,
+       .what = fmt::format("no corner of {} exceeds 1", counted(num_boxes, "box", "boxes")),
+       .fix = "multiply them by the width and height of their images; nothing has been written"});
+}
+
 /// labelMe writes one JSON an image, Label Studio's own format is a list of tasks.
 void refuse_other_json(const Json& document, const std::string& path) {
   const auto refuse = [&](const std::string& format, const std::string& fix) {
@@ -147,6 +166,7 @@ void read_file_into(const std::string& path, const ImportOptions& options, Forei
   std::map<int64_t, ForeignImage> images = read_images(fields.list("images"), directory, origin);
 
   read_annotations(fields.list("annotations"), names, origin, options.polygons, set, images);
+  check_unit(images, path);
   auto& split = set.splits[options.split.empty() ? split_of_name(path) : options.split];
   for (auto& [id, image] : images) split.push_back(std::move(image));
 }

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "base/output_file.h"
+
 namespace rematch {
 
 /// An object as an annotation tool wrote it, in pixels of its image; it may reach beyond the image.
@@ -33,6 +35,7 @@ struct ForeignSet {
   std::map<std::string, int64_t> notes;  ///< e.g. "left out: crowds" → 12
   std::vector<std::string> examples;     ///< what was left out, by place, and why
   std::vector<std::string> sources;      ///< files it was read from, which nothing may replace
+  InputFiles also_read{};                ///< as `sources`: files of a model
 };
 
 /// How a data set is read.

@@ -53,6 +53,8 @@ std::string_view first_value(std::string_view text) {
   return text;
 }
 
+bool holds_box(std::string_view text) { return text.find("\"bbox_2d\"") != std::string_view::npos; }
+
 /// Reads the entries of one answer.
 class EntryReader {
  public:
@@ -105,6 +107,7 @@ class EntryReader {
       const double value = (*box)[k].get<double>();
       const int side = k % 2 == 0 ? sides_.x : sides_.y;
       answer_.largest = std::max(answer_.largest, value);
+      answer_.smallest = std::min(answer_.smallest, value);
       answer_.has_fractions = answer_.has_fractions || (*box)[k].is_number_float();
       is_beyond = is_beyond || !(value >= 0 && value <= side);
       if (!is_beyond) geometry.bins.push_back(bin_of_written(value, side));
@@ -157,9 +160,12 @@ StockAnswer read_stock_answer(std::string_view text, const StockSides& sides,
   rest.remove_prefix(std::min(rest.find_first_not_of(" \t\r\n"), rest.size()));
   if (!rest.starts_with('[') && !rest.starts_with('{'))
     refuse(where, fmt::format("it begins with {}", shown_json(std::string(rest.substr(0, 40)))));
+  const std::string_view value = first_value(rest);
+  if (holds_box(text.substr(0, text.size() - rest.size())) || holds_box(rest.substr(value.size())))
+    refuse(where, "there are boxes outside the first list, which would be lost");
   Json document;
   try {
-    document = parse_json(first_value(rest), where);
+    document = parse_json(value, where);
   } catch (const UserError& error) {
     refuse(where, error.problems().front().what);
   }

@@ -47,7 +47,7 @@ struct StockAnswer {
   std::vector<std::string> problems;  ///< entries that could not be read: "entry 2: …"
   int64_t num_boxes = 0;              ///< entries with four numbers
   int64_t num_beyond = 0;             ///< of them, with a number outside 0..side
-  double largest = 0;                 ///< number in any box
+  double smallest = 0, largest = 0;   ///< numbers in any box
   bool has_fractions = false;         ///< a number is written with a point or an exponent
 
   bool is_empty() const { return objects.empty() && problems.empty(); }

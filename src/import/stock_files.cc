@@ -128,6 +128,7 @@ class StockReader {
     num_boxes_ += answer.num_boxes;
     num_beyond_ += answer.num_beyond;
     largest_ = std::max(largest_, answer.largest);
+    smallest_ = std::min(smallest_, answer.smallest);
     has_fractions_ = has_fractions_ || answer.has_fractions;
     for (const std::string& problem : answer.problems)
       leave_out("left out: entries of answers that cannot be read", where, problem);
@@ -175,8 +176,8 @@ class StockReader {
                        .fix = fix + "; nothing has been written"});
     };
     if (2 * num_beyond_ > num_boxes_) {
-      refuse(fmt::format("{} of {} boxes lie beyond it; the largest coordinate is {:g}",
-                         num_beyond_, num_boxes_, largest_),
+      refuse(fmt::format("{} of {} boxes lie beyond it; coordinates are {:g} … {:g}", num_beyond_,
+                         num_boxes_, smallest_, largest_),
              "give their unit: --scale relative (0..1000), pixels (of the resized image) or "
              "file-pixels");
     }
@@ -192,7 +193,7 @@ class StockReader {
   std::string directory_;
   std::vector<ForeignImage>* images_ = nullptr;
   int64_t num_records_ = 0, num_boxes_ = 0, num_beyond_ = 0, num_hidden_ = 0;
-  double largest_ = 0;
+  double smallest_ = 0, largest_ = 0;
   bool has_fractions_ = false;
 };
 

@@ -129,7 +129,7 @@ WrittenSet write_records(const ForeignSet& set, const std::string& out_dir,
                          const ImportOptions& options) {
   WrittenSet written;
   written.notes = set.notes;
-  InputFiles inputs;
+  InputFiles inputs = set.also_read;
   for (const std::string& source : set.sources) inputs.add(source);
   for (const auto& [name, images] : set.splits) {
     written.splits.push_back({.path = (fs::path(out_dir) / (name + ".jsonl")).string()});

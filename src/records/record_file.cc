@@ -46,8 +46,9 @@ std::string RecordFile::line_for(const Sample& sample, const std::string& out) c
   return python_json(record_for(sample, out));
 }
 
-InputFiles RecordFile::inputs() const {
-  InputFiles inputs{path_};
+InputFiles RecordFile::inputs(InputFiles others) const {
+  InputFiles inputs = std::move(others);
+  inputs.add(path_);
   for (const Sample& sample : samples_) {
     for (const std::string& image : sample.image_paths) inputs.add(image);
   }

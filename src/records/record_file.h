@@ -25,8 +25,8 @@ class RecordFile {
   Json record_for(const Sample& sample, const std::string& out) const;
   /// The line to write into another file: as it is where the images keep their names.
   std::string line_for(const Sample& sample, const std::string& out) const;
-  /// The file and its images, which nothing may replace.
-  InputFiles inputs() const;
+  /// The file, its images and `others`: what a command that writes records may not replace.
+  InputFiles inputs(InputFiles others = {}) const;
 
  private:
   std::string path_;

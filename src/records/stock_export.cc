@@ -69,7 +69,7 @@ void check(const Sample& sample, const std::string& path, Refusals& refusals) {
 int64_t write_stock_file(const std::string& path, const std::string& out,
                          const StockExport& options) {
   const RecordFile file(path);
-  const InputFiles inputs = file.inputs();
+  const InputFiles inputs = file.inputs(options.inputs);
   inputs.refuse(out);
   Refusals refusals;
   for (const Sample& sample : file.samples()) check(sample, path, refusals);

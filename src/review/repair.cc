@@ -228,8 +228,9 @@ void drop_repeats(Json& record, const Sample& sample, Repairs& repairs) {
 }  // namespace
 
 Repairs write_repaired(const std::string& path, const std::string& out,
-                       const std::vector<std::string>& added_tokens) {
-  InputFiles inputs{path};
+                       const std::vector<std::string>& added_tokens, const InputFiles& others) {
+  InputFiles inputs = others;
+  inputs.add(path);
   inputs.refuse(out);
   const std::string parent = fs::path(path).parent_path().string();
   const fs::path target = fs::absolute(out).lexically_normal().parent_path();

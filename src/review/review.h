@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "base/output_file.h"
+
 namespace rematch {
 
 /// Kinds of findings, from what training refuses to what is only unusual.
@@ -74,9 +76,10 @@ using Repairs = std::map<std::string, int64_t>;
 /// when that is sure: some are no bins (fractions, above 1000) and none lies outside its image, or
 /// the whole file's look like it (BoxCensus). A coordinate of 1000 in bins becomes 999.
 /// @param added_tokens  as review_jsonl. @throws UserError (data) when no record is left;
-/// (configuration) when `out` is the file itself;
+/// (configuration) when `out` is the file itself or one of `others`;
 ///         both before anything is written; (environment) when `out` cannot be written
 Repairs write_repaired(const std::string& path, const std::string& out,
-                       const std::vector<std::string>& added_tokens = {});
+                       const std::vector<std::string>& added_tokens = {},
+                       const InputFiles& others = {});
 
 }  // namespace rematch

@@ -189,6 +189,18 @@ TEST(DataCommands, NoCommandReplacesWhatItReads) {
                  "would replace");
   expect_failure(program.run("data show data/train.jsonl --out data/0.png"), 2, "would replace");
   expect_failure(program.run("data from-swift swift/train.jsonl --out swift"), 2, "would replace");
+  const std::string processor = "preprocessor_config.json",
+                    kept = read_file(test::Program::model() + "/" + processor),
+                    copy = program.dir().write("model/" + processor, kept);
+  program.dir().write("model/tokenizer.json",
+                      read_file(test::Program::model() + "/tokenizer.json"));
+  expect_failure(
+      program.run("data to-qwen data/train.jsonl --model model --out model/" + processor), 2,
+      "would replace");
+  expect_failure(
+      program.run("data check data/train.jsonl --model model --fix model/tokenizer.json"), 2,
+      "would replace");
+  EXPECT_EQ(read_file(copy), kept);
   EXPECT_EQ(read_file(program.dir().file("data/train.jsonl")), record);
   EXPECT_EQ(read_file(program.dir().file("swift/train.jsonl")), swift);
   EXPECT_EQ(read_file(image), png);

@@ -147,6 +147,19 @@ TEST(Faults, TrainingGoesOnWithoutItsTerminal) {
   EXPECT_EQ(no_reader.exit_code, 0) << no_reader.err;
 }
 
+TEST(Faults, AClosedTerminalLeavesNoPartOfAFile) {
+  test::Program program;
+  const std::string images = test::Program::golden("images");
+  const test::ProcessResult hung_up =
+      script(program, "$R predict " + test::Program::model() + " $(for i in $(seq 200); do echo " +
+                          images +
+                          "/0.png; done) --out found.jsonl & pid=$!; for i in $(seq 200); do ls | "
+                          "grep -q tmp && break; sleep 0.05; done; kill -HUP $pid; kill -HUP $pid; "
+                          "wait $pid; code=$?; ls; exit $code");
+  EXPECT_EQ(hung_up.exit_code, 130) << hung_up.err;
+  EXPECT_EQ(hung_up.out.find("found"), std::string::npos) << hung_up.out;
+}
+
 TEST(Faults, SignalsOfSchedulersSave) {
   test::Program program;
   const std::string config = long_run(program);

@@ -52,6 +52,20 @@ TEST_F(CocoDir, RoboflowsFoldersAreSplits) {
     EXPECT_EQ(written(split).size(), 1) << split;
 }
 
+TEST_F(CocoDir, SharesOfTheSidesAreNoPixels) {
+  write_image("a.png");
+  const auto with_box = [](const std::string& box) {
+    return R"({"images": [{"id": 1, "file_name": "a.png"}], "categories": [{"id": 1, "name": "cat"}],
+               "annotations": [{"id": 1, "image_id": 1, "category_id": 1, "bbox": )" +
+           box + "}]}";
+  };
+  const std::string shares = write("train.json", with_box("[0.1, 0.1, 0.5, 0.9]"));
+  const UserError error = test::catch_user_error([&] { convert({shares}); });
+  EXPECT_EQ(error.kind(), ErrorKind::kData);
+  EXPECT_NE(std::string(error.what()).find("shares of the sides"), std::string::npos);
+  EXPECT_EQ(convert({write("train.json", with_box("[0.1, 0.1, 5, 9]"))}).splits[0].num_boxes, 1);
+}
+
 TEST_F(CocoDir, TwoFilesOfOneSplitAreAnErrorUnlessTheSplitIsNamed) {
   write_image("a.png");
   const std::vector<std::string> files = {write("pretrain_train.json", test::coco("a.png")),

@@ -121,6 +121,19 @@ TEST(StockAnswer, EachEntryThatCannotBeReadIsNamed) {
   EXPECT_EQ(answer.largest, 1001);
 }
 
+TEST_F(StockTest, BoxesOutsideTheFirstListAreNotLostInSilence) {
+  const std::string one = R"({"bbox_2d": [100, 200, 500, 1000], "label": "cat"})",
+                    list = "```json\n[" + one + "]\n```";
+  for (const std::string& answer :
+       {one + "\n" + one, one + ", " + one, list + "\nand\n" + list, "[" + one + "] " + list}) {
+    const ForeignSet set = read({messages("<image>", answer), messages("<image>", kAnswer)});
+    EXPECT_EQ(set.splits.at("train").size(), 1U) << answer;
+    ASSERT_EQ(set.examples.size(), 1U) << answer;
+    EXPECT_NE(set.examples[0].find("boxes outside the first list"), std::string::npos);
+  }
+  EXPECT_EQ(read({messages("<image>", list + "\nThat is all.")}).examples.size(), 0U);
+}
+
 TEST_F(StockTest, ReadsBothDialectsInLinesAndInAnArray) {
   const Json first = messages("<image>\nFind cats.", kAnswer),
              second = conversations("<image>Find dogs.", kAnswer);
