@@ -12,7 +12,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 OUTSIDE = ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "bench/README.md", "bench/faults.md", "src/README.md")
 PICTURES = ("tests/golden/first_run/photos/rocket.jpg",)
 LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s]+)\)")
-FENCE = re.compile(r"^\s*(`{3,})")
+FENCE = re.compile(r"^\s*(`{3,})[^`]*$")
 ITEM = re.compile(r"^\s*(?:[-*]|\d+\.) ")
 
 
