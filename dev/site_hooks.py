@@ -65,3 +65,8 @@ def on_page_markdown(markdown, page, config, files):
             line = LINK.sub(rewrite, line)
         lines.append(line)
     return "\n".join(lines) + "\n"
+
+
+def on_page_content(html, page, config, files):
+    """In tables GitHub shows `\\|` as a bar, in code too."""
+    return re.sub(r"<td.*?</td>", lambda cell: cell[0].replace("\\|", "|"), html, flags=re.DOTALL)
