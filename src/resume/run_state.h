@@ -14,7 +14,7 @@
 
 namespace rematch {
 
-// The state of a run, apart from its weights, has two halves, and nothing else is called a state:
+// The state of a run, apart from its weights, has two halves:
 //
 //   TrainerState       read by other programs: trainer_state.json, with transformers' names
 //   (resume/trainer_state.h) RunState           read by this program only:

@@ -1,4 +1,4 @@
-// Rollout-matching SFT, the whole algorithm:
+// Rollout-matching SFT, the main loop:
 //
 //   window → roll out → parse → match → target → pack → update (m_steps times) → report
 //
