@@ -21,6 +21,8 @@ PATTERN = (r'(?:, )?"object_|": \{"desc": "|", "(?:bbox_2d|poly)": \[+"|"\], \["
            # The pieces of a stock answer in plain digits (BEHAVIOUR 19): `, ` parts the numbers.
            r'|```json\n\[\n\t\{"bbox_2d": \[|\], "label": "|"\},\n\t\{"bbox_2d": \[|"\}\n\]\n```|, |[{}]'
            r"| ?\p{L}+(?: \p{L}+)*|\p{N}| ?[^\s\p{L}\p{N}{}\"]+|\"|\s")
+# For texts that are ASCII, where \p{L} and \p{N} are these classes; Python's re knows no other.
+ASCII_PATTERN = PATTERN.replace(r"[^\s\p{L}\p{N}{}\"]", r"[^\sA-Za-z0-9{}\"]").replace(r"\p{L}", "[A-Za-z]").replace(r"\p{N}", "[0-9]")
 
 SYSTEM_PROMPT = "List the objects as JSON."
 # Names of tests/shapes/make_scenes.py, so that the checkpoint of the tests can be made as well.
@@ -76,9 +78,7 @@ def learn_merges(pieces, symbols):
 def build_tokenizer():
     """The content of tokenizer.json, and every token's id by its text."""
     symbols = byte_symbols()
-    # The texts are ASCII, where \p{L} and \p{N} are these classes.
-    ascii_pattern = PATTERN.replace(r"[^\s\p{L}\p{N}{}\"]", r"[^\sA-Za-z0-9{}\"]").replace(r"\p{L}", "[A-Za-z]").replace(r"\p{N}", "[0-9]")
-    pieces = Counter(piece for text in corpus() for piece in re.findall(ascii_pattern, text))
+    pieces = Counter(piece for text in corpus() for piece in re.findall(ASCII_PATTERN, text))
     merges = learn_merges(pieces, symbols)
     vocab = {symbol: index for index, symbol in enumerate(symbols)}
     for left, right in merges:
