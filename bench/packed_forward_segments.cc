@@ -21,7 +21,7 @@ struct Writer {
         format(make_answer_format("coord_tokens", tokenizer, model_dir)),
         prompts(tokenizer, std::make_shared<const ChatTemplate>(ChatTemplate::load(model_dir)),
                 {.texts = {.system_prompt = "List the objects as JSON.",
-                           .user_prompt = "Find every shape."}}) {}
+                           .user_prompt = "Find every digit and mark."}}) {}
   std::shared_ptr<const Tokenizer> tokenizer;
   std::unique_ptr<const AnswerFormat> format;
   PromptEncoder prompts;

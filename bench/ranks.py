@@ -149,7 +149,7 @@ def main():
     print("|---|---|---|---|---|---|---|---|")
     with tempfile.TemporaryDirectory(prefix="bench-ranks-") as name:
         scratch = pathlib.Path(name)
-        subprocess.run([sys.executable, str(ROOT / "dev/demo/make_scenes.py"), str(scratch / "scenes"), "--split", "hard", "--num-train", "128",
+        subprocess.run([sys.executable, str(ROOT / "dev/demo/make_pages.py"), str(scratch / "scenes"), "--split", "crowded", "--num-train", "128",
                         "--num-val", "8", "--seed", "0"], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         results = [measure(arguments, case, scratch) for case in CASES if arguments.case in (None, case)]
     if arguments.json:

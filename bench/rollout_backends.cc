@@ -67,7 +67,7 @@ class Side {
     const PromptEncoder encoder(
         tokenizer, std::make_shared<const ChatTemplate>(ChatTemplate::load(arguments.model)),
         {.texts = {.system_prompt = "List the objects as JSON.",
-                   .user_prompt = "Find every shape."},
+                   .user_prompt = "Find every digit and mark."},
          .merge_size = patches.merge_size});
     const GridThw grid = grid_of(arguments.image_px, arguments.image_px, patches);
     for (int i = 0; i < kMostPrompts; ++i) {

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What the rollout buffer saves: the same windows of the demonstration used for 1, 2 and 4 optimizer steps each, in one run of this script.
 
-usage: bench/rollout_buffer.py build/release/bin/rematch [--windows 12] [--rounds 3] [--json OUT]     needs demo/out/hard (scripts/demo)
+usage: bench/rollout_buffer.py build/release/bin/rematch [--windows 12] [--rounds 3] [--json OUT]     needs demo/out/crowded (scripts/demo)
 
 An un-buffered step costs E + M: rollout, parse, match, encoding and packing; forward, backward and update. With m steps a window it should
 cost E/m + M. The learning rate is next to nothing, so that every run rolls out the same answers.
@@ -47,8 +47,8 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--json")
     arguments = parser.parse_args()
-    if not pathlib.Path("demo/out/hard/train.jsonl").exists():
-        sys.exit("demo/out/hard is missing: run scripts/demo once, from the checkout's directory")
+    if not pathlib.Path("demo/out/crowded/train.jsonl").exists():
+        sys.exit("demo/out/crowded is missing: run scripts/demo once, from the checkout's directory")
     rounds = {1: [], 2: [], 4: []}
     with tempfile.TemporaryDirectory() as directory:
         for _ in range(arguments.rounds):

@@ -2,7 +2,7 @@
 """A whole stage-2 step on the demonstration's data, 24 images per window: the program with `native` and with `hf` rollouts against a step in Python
 (transformers' generate, parse, match and targets in Python, forward and backward on a padded batch, AdamW).
 
-usage: bench/step.py build/release/bin/rematch [--steps 4] [--rounds 3] [--samples 24] [--threads 2] [--json OUT]   needs demo/out/hard (scripts/demo)
+usage: bench/step.py build/release/bin/rematch [--steps 4] [--rounds 3] [--samples 24] [--threads 2] [--json OUT]   needs demo/out/crowded (scripts/demo)
 
 Every step of every side works on the same 24 samples with (nearly) the same weights: the learning rate is next to nothing, so that rollouts,
 segments and losses are the same work, and the losses must agree or the bench fails. Sides take turns; the first step of each turn is left out,
@@ -20,8 +20,8 @@ import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-DATA, MODEL, CONFIG = ROOT / "demo/out/hard/train.jsonl", ROOT / "demo/model", "configs/demo/stage2.yaml"
-SYSTEM, USER, MAX_NEW_TOKENS, SIGMA = "List the objects as JSON.", "Find every shape.", 160, 8.0
+DATA, MODEL, CONFIG = ROOT / "demo/out/crowded/train.jsonl", ROOT / "demo/model", "configs/demo/stage2.yaml"
+SYSTEM, USER, MAX_NEW_TOKENS, SIGMA = "List the objects as JSON.", "Find every digit and mark.", 200, 8.0
 ROLLOUT = "custom.extra.rollout_matching"
 PHASES = {"rollout": ["time/rollout_generate_s"], "parse, match": ["time/rollout_parse_match_s"],
           "encode, pack": ["time/rollout_teacher_encode_s", "time/post_rollout_pack_s"], "forward": ["time/forward_s"],
@@ -278,7 +278,7 @@ def main():
     if options.python_side:
         return serve(options)
     if not DATA.exists():
-        sys.exit("demo/out/hard is missing: run scripts/demo once, from the checkout's directory")
+        sys.exit("demo/out/crowded is missing: run scripts/demo once, from the checkout's directory")
     sizes = ["--steps", str(options.steps), "--samples", str(options.samples), "--threads", str(options.threads)]
     environment = dict(os.environ, OMP_NUM_THREADS=str(options.threads), MKL_NUM_THREADS=str(options.threads), HF_HUB_OFFLINE="1",
                        OMP_WAIT_POLICY="passive")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures LoRA with fresh coord tokens on a tied model: demo/model loses its coord rows, gets new ones and learns boxes again.
+"""Measures LoRA with fresh coord tokens on a tied model: tests/shapes/model loses its coord rows, gets new ones and learns boxes again.
 
     .venv/bin/python dev/fresh_coords.py REMATCH OUT [--steps 300] [--num-train 800] [--num-val 96] [--compare 4]
 
@@ -23,8 +23,8 @@ EMBEDDING = "model.language_model.embed_tokens.weight"
 
 
 def write_stock(out):
-    """demo/model as it would be without coord tokens."""
-    shutil.copytree(ROOT / "demo/model", out)
+    """tests/shapes/model as it would be without coord tokens."""
+    shutil.copytree(ROOT / "tests/shapes/model", out)
     tokenizer = json.loads((out / "tokenizer.json").read_text(encoding="utf-8"))
     tokenizer["added_tokens"] = [token for token in tokenizer["added_tokens"] if not token["content"].startswith("<|coord_")]
     (out / "tokenizer.json").write_text(json.dumps(tokenizer, ensure_ascii=False), encoding="utf-8")
@@ -39,7 +39,7 @@ def write_stock(out):
 
 def configuration(out, steps):
     path = out / "fresh.yaml"
-    path.write_text(f"""extends: {ROOT}/configs/demo/common.yaml
+    path.write_text(f"""extends: {ROOT}/tests/shapes/common.yaml
 model: {{model: {out}/base}}
 custom: {{trainer_variant: sft, train_jsonl: {out}/scenes/train.jsonl, val_jsonl: {out}/scenes/val.jsonl}}
 tuner: {{train_type: lora, lora_rank: 16, lora_alpha: 32, lora_dropout: 0, target_modules: [all-linear], trainable_token_indices: [coord_tokens]}}
@@ -81,7 +81,7 @@ def main():
     def rematch(*arguments):
         subprocess.run([args.rematch.resolve(), *map(str, arguments)], cwd=ROOT, check=True)
 
-    subprocess.run([sys.executable, ROOT / "dev/demo/make_scenes.py", out / "scenes", "--split", "hard", "--num-train", str(args.num_train), "--num-val",
+    subprocess.run([sys.executable, ROOT / "tests/shapes/make_scenes.py", out / "scenes", "--split", "hard", "--num-train", str(args.num_train), "--num-val",
                     str(args.num_val)], check=True)
     write_stock(out / "stock")
     rematch("add-coord-tokens", out / "stock", out / "base")

@@ -27,10 +27,10 @@ COMMON = {
 PACKED = {"training.packing": "true", "global_max_length": 700}
 LORA = {"tuner.train_type": "lora", "tuner.lora_rank": 8, "tuner.lora_dropout": 0.1, "training.learning_rate": 5e-3}
 # A configuration of its own: what the demonstration recommends may change, what is compared here does not.
-STAGE_2, STAGE_1 = OUT / "stage2.yaml", "configs/demo/stage1_more.yaml"
+STAGE_2, STAGE_1 = OUT / "stage2.yaml", "tests/shapes/stage1_more.yaml"
 STAGE_2_TEXT = f"""\
-extends: {ROOT}/configs/demo/common.yaml
-model: {{model: demo/model}}
+extends: {ROOT}/tests/shapes/common.yaml
+model: {{model: tests/shapes/model}}
 custom: {{trainer_variant: rollout_matching_sft}}
 training: {{learning_rate: 1.5e-3, warmup_steps: 5}}
 """
@@ -116,7 +116,7 @@ def main():
         sys.exit(__doc__)
     programs = {"old": os.path.abspath(sys.argv[1]), "new": os.path.abspath(sys.argv[2])}
     if not (OUT / "scenes" / "train.jsonl").exists():
-        subprocess.run([sys.executable, ROOT / "dev/demo/make_scenes.py", OUT / "scenes", "--split", "hard", "--num-train", "96", "--num-val",
+        subprocess.run([sys.executable, ROOT / "tests/shapes/make_scenes.py", OUT / "scenes", "--split", "hard", "--num-train", "96", "--num-val",
                         "24", "--seed", "3"], check=True, stdout=subprocess.DEVNULL)
     STAGE_2.write_text(STAGE_2_TEXT)
     failed = 0

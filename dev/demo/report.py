@@ -5,22 +5,18 @@ import sys
 from pathlib import Path
 
 ROWS = (
-    ("precision @ IoU 0.3", "eval_rollout_precision_iou30"),
-    ("recall @ IoU 0.3", "eval_rollout_recall_iou30"),
-    ("F1 @ IoU 0.3", "eval_rollout_f1_iou30"),
-    ("precision @ IoU 0.5", "eval_rollout_precision_iou50"),
-    ("recall @ IoU 0.5", "eval_rollout_recall_iou50"),
     ("F1 @ IoU 0.5", "eval_rollout_f1_iou50"),
     ("label F1 @ IoU 0.5", "eval_rollout_f1_labels_iou50"),
-    ("label accuracy of matches", "eval_rollout_label_accuracy"),
-    ("COCO AP50 by class", "coco_ap50"),
-    ("mean IoU of matches @ 0.3", "eval_rollout_matched_maskiou_mean_iou30"),
-    ("truncated rate", "eval_rollout_parse_truncated_rate"),
-    ("malformed rate", "eval_rollout_parse_malformed_rate"),
+    ("precision @ IoU 0.5", "eval_rollout_precision_iou50"),
+    ("recall @ IoU 0.5", "eval_rollout_recall_iou50"),
+    ("label accuracy of matches", "eval_rollout_label_accuracy_iou50"),
+    ("COCO AP, by score", "coco_ap"),
+    ("COCO AP50, by score", "coco_ap50"),
     ("repeated predictions", "eval_rollout_duplicates"),
+    ("malformed rate", "eval_rollout_parse_malformed_rate"),
+    ("truncated rate", "eval_rollout_parse_truncated_rate"),
     ("predictions per truth", "eval_rollout_pred_per_gt"),
-    ("predicted objects", "eval_rollout_pred_objects"),
-    ("objects in the scenes", "eval_rollout_gt_objects"),
+    ("objects on the pages", "eval_rollout_gt_objects"),
 )
 
 

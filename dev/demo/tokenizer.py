@@ -10,18 +10,25 @@ model this small forgets the second word of one within twenty steps.
 import re
 from collections import Counter
 
-from make_scenes import COLOURS, SHAPES
+from make_pages import MARK, NAMES
 
 SPECIAL_TOKENS = ["<|endoftext|>", "<|im_start|>", "<|im_end|>", "<|vision_start|>", "<|vision_end|>", "<|vision_pad|>", "<|image_pad|>",
                   "<|video_pad|>"]
 NUM_BINS = 1000
 
 # Oniguruma, PCRE2 and Python's re (after replacing \p classes) agree on this subset.
-PATTERN = (r'(?:, )?"object_|": \{"desc": "|", "(?:bbox_2d|poly)": \[+"|"\], \["|", "|"\]+\}|[{}]'
+PATTERN = (r'(?:, )?"object_|": \{"desc": "|", "(?:bbox_2d|poly)": \[+"|"\], \["|", "|"\]+\}'
+           # The pieces of a stock answer in plain digits (BEHAVIOUR 19): `, ` parts the numbers.
+           r'|```json\n\[\n\t\{"bbox_2d": \[|\], "label": "|"\},\n\t\{"bbox_2d": \[|"\}\n\]\n```|, |[{}]'
            r"| ?\p{L}+(?: \p{L}+)*|\p{N}| ?[^\s\p{L}\p{N}{}\"]+|\"|\s")
+# For texts that are ASCII, where \p{L} and \p{N} are these classes; Python's re knows no other.
+ASCII_PATTERN = PATTERN.replace(r"[^\s\p{L}\p{N}{}\"]", r"[^\sA-Za-z0-9{}\"]").replace(r"\p{L}", "[A-Za-z]").replace(r"\p{N}", "[0-9]")
 
 SYSTEM_PROMPT = "List the objects as JSON."
-USER_PROMPT = "Find every shape."
+# Names of tests/shapes/make_scenes.py, so that the checkpoint of the tests can be made as well.
+COLOURS = ("red", "green", "blue", "yellow", "purple", "orange")
+SHAPES = ("circle", "square", "rectangle", "triangle")
+USER_PROMPTS = ("Find every digit and mark.", "Find every shape.")  # pages, scenes
 
 
 def byte_symbols():
@@ -35,12 +42,12 @@ def byte_symbols():
 
 def corpus():
     """Texts whose pieces should become single tokens."""
-    texts = [SYSTEM_PROMPT, USER_PROMPT, "system\n", "user\n", "assistant\n"]
-    for colour in COLOURS:
-        for shape in SHAPES:
-            texts.append(f'{{"object_1": {{"desc": "{colour} {shape}", "bbox_2d": ["')
-            texts.append(f'"]}}, "object_2": {{"desc": "{colour} {shape}", "poly": [["')
-            texts += ['", "', '"], ["', '"]]}', "}"]
+    texts = [SYSTEM_PROMPT, *USER_PROMPTS, "system\n", "user\n", "assistant\n"]
+    for name in (*NAMES, MARK, *(f"{colour} {shape}" for colour in COLOURS for shape in SHAPES)):
+        texts.append(f'{{"object_1": {{"desc": "{name}", "bbox_2d": ["')
+        texts.append(f'"]}}, "object_2": {{"desc": "{name}", "poly": [["')
+        texts += ['", "', '"], ["', '"]]}', "}"]
+        texts.append(f'```json\n[\n\t{{"bbox_2d": [, ], "label": "{name}"}},\n\t{{"bbox_2d": [], "label": "{name}"}}\n]\n```')
     return texts
 
 
@@ -71,9 +78,7 @@ def learn_merges(pieces, symbols):
 def build_tokenizer():
     """The content of tokenizer.json, and every token's id by its text."""
     symbols = byte_symbols()
-    # The texts are ASCII, where \p{L} and \p{N} are these classes.
-    ascii_pattern = PATTERN.replace(r"[^\s\p{L}\p{N}{}\"]", r"[^\sA-Za-z0-9{}\"]").replace(r"\p{L}", "[A-Za-z]").replace(r"\p{N}", "[0-9]")
-    pieces = Counter(piece for text in corpus() for piece in re.findall(ascii_pattern, text))
+    pieces = Counter(piece for text in corpus() for piece in re.findall(ASCII_PATTERN, text))
     merges = learn_merges(pieces, symbols)
     vocab = {symbol: index for index, symbol in enumerate(symbols)}
     for left, right in merges:

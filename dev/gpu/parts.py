@@ -6,7 +6,7 @@ import time
 from machine import CannotRun, Failed
 
 PHOTOS = "tests/golden/first_run"
-PROMPT = "Find every shape."
+PROMPT = "Find every digit and mark."
 SYSTEM = "List the objects as JSON."
 
 
@@ -35,9 +35,9 @@ def tests(machine):
 
 
 def demo(machine):
-    scenes = machine.root / "demo/out/hard"
-    if not (scenes / "scenes.json").exists():
-        _, code, _ = machine.run([machine.python, "dev/demo/make_scenes.py", scenes, "--split", "hard", "--num-train", "3000", "--num-val", "512",
+    scenes = machine.root / "demo/out/crowded"
+    if not (scenes / "pages.json").exists():
+        _, code, _ = machine.run([machine.python, "dev/demo/make_pages.py", scenes, "--split", "crowded", "--num-train", "3000", "--num-val", "512",
                                   "--seed", "0"], "scenes", codes=(0, 1))
         if code != 0:
             raise CannotRun("the scenes of the demonstration are not made, and making them needs pillow: pip install pillow, or scripts/demo")

@@ -45,6 +45,12 @@ class BaseModel(unittest.TestCase):
                           '", "', "<|coord_7|>", '", "', "<|coord_999|>", '"]}', ', "object_'])
         self.assertEqual("".join(self.pieces(ANSWER)), ANSWER)
 
+    def test_a_stock_answer_has_one_token_a_digit_and_one_between_objects(self):
+        stock = ('```json\n[\n\t{"bbox_2d": [12, 3, 456, 1000], "label": "seven"},\n\t{"bbox_2d": [0, 1, 2, 3], "label": "red circle"}\n]\n```')
+        pieces = self.pieces(stock)
+        self.assertEqual("".join(pieces), stock)
+        self.assertEqual(pieces[:4] + pieces[14:17], ['```json\n[\n\t{"bbox_2d": [', "1", "2", ", ", '], "label": "', "seven", '"},\n\t{"bbox_2d": ['])
+
     def test_what_is_appended_is_cut_as_in_a_whole_answer(self):
         seam = ANSWER.index(', "object_2"')
         self.assertEqual(self.pieces(ANSWER[:seam]) + self.pieces(ANSWER[seam:]), self.pieces(ANSWER))
@@ -58,7 +64,7 @@ class BaseModel(unittest.TestCase):
 
     def test_transformers_reads_the_same_tokens(self):
         tokenizer = AutoTokenizer.from_pretrained(self.base)
-        for text in (ANSWER, "Find every shape.", "<|im_start|>user\n"):
+        for text in (ANSWER, "Find every digit and mark.", "Find every shape.", "<|im_start|>user\n"):
             self.assertEqual(tokenizer.encode(text), self.tokenizer.encode(text).ids)
         messages = [{"role": "system", "content": "S"}, {"role": "user", "content": [{"type": "image"}, {"type": "text", "text": "T"}]}]
         rendered = tokenizer.apply_chat_template(messages, add_generation_prompt=True, tokenize=False)

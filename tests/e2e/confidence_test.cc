@@ -14,7 +14,7 @@
 namespace rematch {
 namespace {
 
-std::string demo_model() { return test::source_path("demo/model"); }
+std::string demo_model() { return test::source_path("tests/shapes/model"); }
 
 std::vector<Json> lines_of(const std::string& text) {
   std::vector<Json> lines;

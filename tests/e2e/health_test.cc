@@ -24,7 +24,7 @@ class Health : public testing::Test {
     const std::string python = test::source_path(".venv/bin/python");
     if (!std::filesystem::exists(python)) GTEST_SKIP() << "no .venv/bin/python (run scripts/setup)";
     const auto made = test::run_command(
-        python + " " + test::source_path("dev/demo/make_scenes.py") + " " +
+        python + " " + test::source_path("tests/shapes/make_scenes.py") + " " +
         program_.dir().file("scenes") + " --split simple --num-train 24 --num-val 48 --seed 3");
     if (made.exit_code != 0) GTEST_SKIP() << "no scenes: " << made.err;
   }
@@ -32,8 +32,8 @@ class Health : public testing::Test {
   /// @param training  further keys of `training`
   test::ProcessResult train(const std::string& training) {
     const std::string config = program_.dir().write(
-        "harm.yaml", "extends: " + test::source_path("configs/demo/common.yaml") +
-                         "\nmodel: {model: " + test::source_path("demo/model") +
+        "harm.yaml", "extends: " + test::source_path("tests/shapes/common.yaml") +
+                         "\nmodel: {model: " + test::source_path("tests/shapes/model") +
                          "}\n"
                          "custom:\n  trainer_variant: rollout_matching_sft\n  train_jsonl: "
                          "scenes/train.jsonl\n  val_jsonl: scenes/val.jsonl\n"

@@ -12,7 +12,7 @@ namespace {
 using testing::HasSubstr;
 
 std::string config_lines() {
-  return "model: {model: " + test::source_path("demo/model") +
+  return "model: {model: " + test::source_path("tests/shapes/model") +
          "}\ncustom: {extra: {rollout_matching: {rollout_backend: native, max_new_tokens: 160}}}\n";
 }
 

@@ -20,11 +20,11 @@ def main():
     except ImportError:
         print("transformers is not installed (run scripts/setup --oracles)")
         return 77
-    model = ROOT / "demo/model"
+    model = ROOT / "tests/shapes/model"
     snippet = re.search(r"```python\n(.*?)```", (ROOT / "docs/serve.md").read_text(encoding="utf-8"), re.DOTALL).group(1)
     with tempfile.TemporaryDirectory() as name:
         here = Path(name)
-        subprocess.run([sys.executable, ROOT / "dev/demo/make_scenes.py", here / "scenes", "--split", "simple", "--num-train", "1", "--num-val",
+        subprocess.run([sys.executable, ROOT / "tests/shapes/make_scenes.py", here / "scenes", "--split", "simple", "--num-train", "1", "--num-val",
                         str(NUM_SCENES), "--seed", "3"], check=True, capture_output=True)
         records = [json.loads(line) for line in (here / "scenes/val.jsonl").read_text(encoding="utf-8").splitlines()]
         images = [str(here / "scenes" / record["images"][0]) for record in records]

@@ -32,7 +32,7 @@ class Work:
 
     def scenes(self, name):
         """Eight scenes with boxes only; the path of their JSONL."""
-        subprocess.run([sys.executable, ROOT / "dev/demo/make_scenes.py", self.here / name, "--split", name, "--num-train", "8", "--num-val", "1",
+        subprocess.run([sys.executable, ROOT / "tests/shapes/make_scenes.py", self.here / name, "--split", name, "--num-train", "8", "--num-val", "1",
                         "--seed", "3"], check=True, capture_output=True)
         self.run("data", "boxes", f"{name}/train.jsonl", "--out", f"{name}/boxes.jsonl")
         return f"{name}/boxes.jsonl"
@@ -48,7 +48,7 @@ class Work:
 
 def make_stock(directory):
     """The demonstration's checkpoint as one that never heard of coord tokens."""
-    shutil.copytree(ROOT / "demo/model", directory)
+    shutil.copytree(ROOT / "tests/shapes/model", directory)
     (directory / "rematch_prompt.json").unlink()
     path = directory / "tokenizer.json"
     tokenizer = json.loads(path.read_text(encoding="utf-8"))

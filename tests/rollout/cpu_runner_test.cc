@@ -73,7 +73,7 @@ void expect_same_bits(const std::map<int64_t, Logits>& found,
 
 TEST(CpuRunner, GivesTheModelsLogits) {
   for (const std::string& directory :
-       {test::tiny_tied(), test::tiny_untied(), test::source_path("demo/model")}) {
+       {test::tiny_tied(), test::tiny_untied(), test::source_path("tests/shapes/model")}) {
     const std::shared_ptr<Model> model = load(directory);
     const auto runner = make_cpu_runner(model);
     for (const auto& grid : {kNoImage, kImage}) {

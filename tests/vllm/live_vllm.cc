@@ -104,7 +104,7 @@ bool nearly_tie(const at::Tensor& logits) {
 const std::string& why_no_vllm() {
   static const std::string reason = [] {
     try {
-      check_backend_available("vllm", {{.tensor_parallel_size = 1}, 1, source_path("demo/model")});
+      check_backend_available("vllm", {{.tensor_parallel_size = 1}, 1, source_path("tests/shapes/model")});
       return std::string();
     } catch (const UserError& error) {
       return error.problems().front().error + ": " + error.problems().front().what;
@@ -141,7 +141,7 @@ std::vector<std::vector<int>> Questions::answers(RolloutEngine& engine) const {
 
 const std::string& random_model() {
   static const CheckpointCopy* const copy = [] {
-    auto* const made = new CheckpointCopy(source_path("demo/model"));
+    auto* const made = new CheckpointCopy(source_path("tests/shapes/model"));
     at::manual_seed(5);
     for (TensorEntry& entry : made->tensors) {
       const bool is_norm =

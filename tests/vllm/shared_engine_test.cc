@@ -126,7 +126,7 @@ TEST(SharedEngine, ARankThatFailsBeforeItAsksStopsTheOthersAndIsTheOneToTell) {
 }
 
 TEST(SharedEngine, AStartOrAStepThatFailsIsToldByTheRankItBeganOn) {
-  const std::string model_dir = test::source_path("demo/model");
+  const std::string model_dir = test::source_path("tests/shapes/model");
   const test::Questions asked = test::questions(model_dir, 2);
   for (const bool at_start : {true, false}) {
     test::run_ranks(2, [&](Group& group) {
@@ -190,7 +190,7 @@ TEST(SharedEngine, StepsCountAsProgressForTheWatchdog) {
 }
 
 TEST(SharedEngine, AnInterruptLeavesTheEngineOfEveryRankEmpty) {
-  const std::string model_dir = test::source_path("demo/model");
+  const std::string model_dir = test::source_path("tests/shapes/model");
   const test::Questions asked = test::questions(model_dir, 2);
   test::run_ranks(2, [&](Group& group) {
     test::FakePlugin plugin;

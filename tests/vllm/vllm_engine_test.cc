@@ -19,7 +19,7 @@ namespace rematch {
 namespace {
 
 const std::string& model_dir() {
-  static const std::string path = test::source_path("demo/model");
+  static const std::string path = test::source_path("tests/shapes/model");
   return path;
 }
 

@@ -26,7 +26,7 @@ std::string configuration(const test::Program& program, int num_ranks) {
                   "custom: {{extra: {{rollout_matching: {{rollout_backend: vllm, max_new_tokens: "
                   "24, vllm: {{tensor_parallel_size: {}, "
                   "gpu_memory_utilization: 0.2, max_num_seqs: 8}}}}}}}}\n",
-                  test::source_path("demo/model"), kSteps, 2 / num_ranks, num_ranks));
+                  test::source_path("tests/shapes/model"), kSteps, 2 / num_ranks, num_ranks));
 }
 
 /// A training in the background, then `disturbance` with its process in $pid. @param options  of

@@ -50,15 +50,15 @@ void learn(const test::Questions& asked) {
 
 TEST(VllmLive, GreedyIdsAreThoseOfHfOnTheDemonstrationsModel) {
   REMATCH_NEEDS_VLLM();
-  const test::Questions asked = test::questions(test::source_path("demo/model"), kNumPrompts);
+  const test::Questions asked = test::questions(test::source_path("tests/shapes/model"), kNumPrompts);
   const auto engine = make_engine("vllm", asked.parts, asked.options(kNewTokens));
   EXPECT_TRUE(engine->holds_own_weights());
-  expect_equal_answers(asked, *engine, "demo/model");
+  expect_equal_answers(asked, *engine, "tests/shapes/model");
 }
 
 TEST(VllmLive, LogProbabilitiesAreThoseOfHf) {
   REMATCH_NEEDS_VLLM();
-  const test::Questions asked = test::questions(test::source_path("demo/model"), 8);
+  const test::Questions asked = test::questions(test::source_path("tests/shapes/model"), 8);
   const auto greedy = asked.options(kNewTokens);
   const auto expected = make_engine("hf", asked.parts, greedy)->generate(asked.prompts, {});
   const auto found = make_engine("vllm", asked.parts, greedy)->generate(asked.prompts, {});
@@ -72,7 +72,7 @@ TEST(VllmLive, LogProbabilitiesAreThoseOfHf) {
 
 TEST(VllmLive, AfterAStepOnlyASyncShowsWhatWasLearnt) {
   REMATCH_NEEDS_VLLM();
-  const test::Questions asked = test::questions(test::source_path("demo/model"), kNumPrompts);
+  const test::Questions asked = test::questions(test::source_path("tests/shapes/model"), kNumPrompts);
   const auto engine = make_engine("vllm", asked.parts, asked.options(kNewTokens));
   engine->sync_weights(0);
   const auto before = asked.answers(*engine);
@@ -91,7 +91,7 @@ TEST(VllmLive, AfterAStepOnlyASyncShowsWhatWasLearnt) {
 TEST(VllmLive, AnAdapterIsHandedOverMerged) {
   REMATCH_NEEDS_VLLM();
   for (const bool use_dora : {false, true}) {
-    const test::Questions asked = test::questions(test::source_path("demo/model"), kNumPrompts);
+    const test::Questions asked = test::questions(test::source_path("tests/shapes/model"), kNumPrompts);
     std::vector<std::string> names;
     for (const NamedParameter& parameter : asked.model->parameters())
       names.push_back(parameter.name);
@@ -135,7 +135,7 @@ TEST(VllmLive, GreedyIdsAreThoseOfHfOnATowerWithWindowsAlsoAfterAStep) {
 
 TEST(VllmLive, ASamplesAnswerDependsOnItsSeedNotOnItsBatch) {
   REMATCH_NEEDS_VLLM();
-  test::Questions asked = test::questions(test::source_path("demo/model"), 6);
+  test::Questions asked = test::questions(test::source_path("tests/shapes/model"), 6);
   GenerateOptions options = asked.options(24);
   options.temperature = 1.0;
   options.seed = 3;
@@ -148,7 +148,7 @@ TEST(VllmLive, ASamplesAnswerDependsOnItsSeedNotOnItsBatch) {
 
 TEST(VllmLive, TheRepeatGuardCutsByTheRuleOfTheOthers) {
   REMATCH_NEEDS_VLLM();
-  const test::Questions asked = test::questions(test::source_path("demo/model"), 8);
+  const test::Questions asked = test::questions(test::source_path("tests/shapes/model"), 8);
   GenerateOptions options = asked.options(64);
   options.repeat_terminate = {.enabled = true, .min_new_tokens = 4, .max_object_keys = 2};
   const auto rollouts = make_engine("vllm", asked.parts, options)->generate(asked.prompts, {});
@@ -170,7 +170,7 @@ TEST(VllmLive, SignalsThreadsAndGradientsStayTheProgramsOwn) {
   const int num_threads = at::get_num_threads();
   cpu_set_t cpus_before, cpus_after;
   sched_getaffinity(0, sizeof cpus_before, &cpus_before);
-  const test::Questions asked = test::questions(test::source_path("demo/model"), 2);
+  const test::Questions asked = test::questions(test::source_path("tests/shapes/model"), 2);
   const auto engine = make_engine("vllm", asked.parts, asked.options(4));
   asked.answers(*engine);
   sigaction(SIGINT, nullptr, &after);
@@ -186,7 +186,7 @@ TEST(VllmLive, SignalsThreadsAndGradientsStayTheProgramsOwn) {
 
 TEST(VllmLive, AnInterruptLeavesNothingBehindInTheEngine) {
   REMATCH_NEEDS_VLLM();
-  const test::Questions asked = test::questions(test::source_path("demo/model"), 4);
+  const test::Questions asked = test::questions(test::source_path("tests/shapes/model"), 4);
   const auto engine = make_engine("vllm", asked.parts, asked.options(32));
   const auto expected = asked.answers(*engine);
   int num_finished = 0;
@@ -208,7 +208,7 @@ TEST(VllmLive, AnInterruptLeavesNothingBehindInTheEngine) {
 
 TEST(VllmLive, AnEngineThatCannotStartSaysWhyAndTheWayOut) {
   REMATCH_NEEDS_VLLM();
-  test::Questions asked = test::questions(test::source_path("demo/model"), 1);
+  test::Questions asked = test::questions(test::source_path("tests/shapes/model"), 1);
   asked.parts.vllm.engine_args = {{"kv_cache_dtype", "\"no_such_dtype\""}};
   const UserError error =
       test::catch_user_error([&] { make_engine("vllm", asked.parts, asked.options(4)); });
@@ -230,7 +230,7 @@ TEST(VllmLive, AModelThatItsKernelsDoNotKnowIsRefusedAtTheStart) {
     EXPECT_NE(error.problems().front().fix.find("rollout_backend: hf"), std::string::npos);
   }
   // The engine that failed is in nobody's way.
-  const test::Questions others = test::questions(test::source_path("demo/model"), 2);
+  const test::Questions others = test::questions(test::source_path("tests/shapes/model"), 2);
   EXPECT_EQ(others.answers(*make_engine("vllm", others.parts, others.options(4))).size(), 2u);
 }
 

@@ -25,7 +25,7 @@ std::string lines(const std::string& backend, const std::string& more = "",
       "custom: {{extra: {{rollout_matching: {{rollout_backend: {}, {}vllm: {{tensor_parallel_size: "
       "1, gpu_memory_utilization: "
       "0.1}}}}}}}}\n",
-      test::source_path("demo/model"), max_steps, backend, more);
+      test::source_path("tests/shapes/model"), max_steps, backend, more);
 }
 
 std::vector<Json> logged(const test::Program& program) {
@@ -118,7 +118,7 @@ TEST(VllmProgram, TheGenerateStageAnswersAsHfDoes) {
   const auto answers = [&](const std::string& backend) {
     return program.run_stage(
         fmt::format("generate --model {} --backend {} --device cpu --dtype float32",
-                    test::source_path("demo/model"), backend),
+                    test::source_path("tests/shapes/model"), backend),
         input);
   };
   const test::ProcessResult expected = answers("hf"), found = answers("vllm");

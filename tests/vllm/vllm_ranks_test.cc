@@ -28,7 +28,7 @@ constexpr int kNewTokens = 40;
 constexpr const char* kDirectory = "REMATCH_TEST_RANKS";
 
 test::Questions all_questions() {
-  return test::questions(test::source_path("demo/model"), kNumPrompts);
+  return test::questions(test::source_path("tests/shapes/model"), kNumPrompts);
 }
 
 using Answers = std::vector<std::vector<int>>;

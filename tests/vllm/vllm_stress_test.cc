@@ -41,7 +41,7 @@ double train_step(const test::Questions& asked) {
 
 TEST(VllmStress, TwoHundredSyncsAndGenerationsNeitherGrowNorLock) {
   REMATCH_NEEDS_VLLM();
-  const test::Questions asked = test::questions(test::source_path("demo/model"), 4);
+  const test::Questions asked = test::questions(test::source_path("tests/shapes/model"), 4);
   for (const NamedParameter& parameter : asked.model->parameters())
     at::Tensor(parameter.tensor).requires_grad_(true);
   const auto engine = make_engine("vllm", asked.parts, asked.options(12));

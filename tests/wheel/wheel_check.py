@@ -91,10 +91,10 @@ class WheelTest(unittest.TestCase):
 
     def test_trains_resumes_and_evaluates(self):
         scenes = self.directory / "scenes"
-        subprocess.run([ROOT / ".venv/bin/python", ROOT / "dev/demo/make_scenes.py", scenes, "--split", "simple", "--num-train", "6",
+        subprocess.run([ROOT / ".venv/bin/python", ROOT / "tests/shapes/make_scenes.py", scenes, "--split", "simple", "--num-train", "6",
                         "--num-val", "2", "--seed", "0"], check=True, capture_output=True)
         config = self.directory / "run.yaml"
-        config.write_text(CONFIG.format(model=ROOT / "demo/model", scenes=scenes, out=self.directory / "out"))
+        config.write_text(CONFIG.format(model=ROOT / "tests/shapes/model", scenes=scenes, out=self.directory / "out"))
         first = self.run_program("train", str(config), "--set", "training.max_steps=1")
         self.assertEqual(first.returncode, 0, first.stderr)
         more = self.run_program("train", str(config), "--set", "training.resume_from_checkpoint=latest")

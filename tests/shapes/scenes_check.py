@@ -1,4 +1,4 @@
-"""Checks of dev/demo/make_scenes.py."""
+"""Checks of make_scenes.py."""
 
 import json
 import sys
@@ -6,7 +6,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "dev" / "demo"))
+sys.path.insert(0, str(Path(__file__).parent))
 try:
     import make_scenes
     from PIL import Image

@@ -1,11 +1,11 @@
-"""Makes scenes of coloured shapes with exact boxes and polygons: the data set of the demonstration.
+"""Makes scenes of coloured shapes with exact boxes and polygons: the data set of tests that need a trained checkpoint (model/).
 
     make_scenes.py OUT --split simple|hard --num-train N --num-val M --seed S
 
 writes OUT/train.jsonl, OUT/val.jsonl, the PNG files they name, OUT/preview.png (twelve scenes with their geometry drawn in)
 and, last, OUT/scenes.json (the arguments; a second call with the same ones returns at once).
 
-simple  one to five large shapes on a plain 128x128 background: what the demonstration's checkpoint is taught on.
+simple  one to five large shapes on a plain 128x128 background: what the checkpoint in model/ was taught on.
 hard    four to eight smaller shapes, many of them like a neighbour, on backgrounds with gradients, noise and stray lines, also 160x128
         and 128x160 images: what a user's new data look like to that checkpoint.
 

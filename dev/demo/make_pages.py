@@ -1,0 +1,221 @@
+"""Makes pages of handwritten digits with exact boxes and polygons: the data set of the demonstration.
+
+    make_pages.py OUT --split easy|crowded --num-train N --num-val M --seed S
+
+writes OUT/train.jsonl, OUT/val.jsonl, the PNG files they name, OUT/preview.png (twelve pages with their geometry drawn in)
+and, last, OUT/pages.json (the arguments; a second call with the same ones returns at once).
+
+easy     one to four large digits, 128x128 pixels: what the demonstration's checkpoint is taught on.
+crowded  six to ten smaller digits, closer together, many like a neighbour, more slant and paler ink, also 160x128, 128x160 and 160x160.
+
+The digits are the 1,797 scans of 8x8 pixels in scikit-learn's wheel (UCI "Optical Recognition of Handwritten Digits", E. Alpaydin and C. Kaynak, CC BY 4.0);
+scripts/setup installs the wheel, only its data file is read. Validation pages use the last 360 scans, training pages the others: no scan is in both.
+`desc` is "zero" to "nine" with `bbox_2d`, or "triangle" with `poly`: a mark of three strokes that is drawn by hand beside the digits.
+Objects stand in the order in which an annotator drew them, which nothing in the picture tells.
+
+Coordinates are bins: bin(x) = min(999, floor(1000 * x / side + 1/2)), x a continuous image coordinate (pixel i covers [i, i+1]),
+so a box spans the outer edges of its pixels and a vertex lies in the middle of its pixel.
+Every page has its own generator seeded by (split, part, seed, index): files do not depend on how many are made.
+"""
+
+import argparse
+import gzip
+import importlib.util
+import json
+import random
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from PIL import Image, ImageDraw
+
+GENERATOR_VERSION = 1
+NAMES = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+MARK = "triangle"
+NUM_VAL_SCANS = 360
+INKS = ((25, 25, 35), (30, 55, 160), (150, 30, 40), (25, 95, 60), (95, 45, 130))
+PAPERS = ((250, 249, 244), (244, 238, 222), (234, 241, 248))
+
+
+@dataclass(frozen=True)
+class Difficulty:
+    page_sizes: tuple  # (width, height), drawn uniformly
+    num_objects: tuple  # smallest, largest
+    height_px: tuple  # smallest, largest height of a digit
+    gap_px: int  # empty pixels kept between two boxes
+    slant: float  # largest shear of a digit, as a share of its height
+    paleness: float  # largest share of paper in the ink
+    repeat: float  # chance that a digit is the same as the one before it
+
+
+DIFFICULTIES = {
+    "easy": Difficulty(((128, 128),), (1, 4), (36, 60), 3, 0.12, 0.15, 0.0),
+    "crowded": Difficulty(((128, 128), (160, 128), (128, 160), (160, 160)), (6, 10), (24, 42), 1, 0.25, 0.35, 0.3),
+}
+
+
+@dataclass
+class Page:
+    image: Image.Image
+    objects: list = field(default_factory=list)
+
+
+def load_scans():
+    """{part: {digit: [8x8 images]}} of the scans in scikit-learn's wheel."""
+    package = importlib.util.find_spec("sklearn")
+    if package is None:
+        raise SystemExit("error: the scans of digits are missing\n  where: .venv\n  what:  scikit-learn is not installed\n  fix:   run scripts/setup")
+    path = Path(package.submodule_search_locations[0]) / "datasets" / "data" / "digits.csv.gz"
+    rows = [[int(float(cell)) for cell in line.split(",")] for line in gzip.decompress(path.read_bytes()).decode().splitlines()]
+    parts = {"train": rows[:-NUM_VAL_SCANS], "val": rows[-NUM_VAL_SCANS:]}
+    scans = {part: {digit: [] for digit in range(10)} for part in parts}
+    for part, some in parts.items():
+        for *levels, digit in some:
+            scans[part][digit].append(Image.frombytes("L", (8, 8), bytes(min(255, 16 * level) for level in levels)))
+    return scans
+
+
+def to_bin(value_px, side_px):
+    return min(999, int(1000 * value_px / side_px + 0.5))
+
+
+def boxes_meet(a, b, gap):
+    """Whether two boxes (x0, y0, x1, y1), upper ends exclusive, are closer than `gap` pixels."""
+    return a[0] - gap < b[2] and b[0] - gap < a[2] and a[1] - gap < b[3] and b[1] - gap < a[3]
+
+
+def draw_paper(rng, size):
+    """A plain, lined or squared sheet."""
+    image = Image.new("RGB", size, rng.choice(PAPERS))
+    draw = ImageDraw.Draw(image)
+    kind, step, start = rng.choice(("plain", "lined", "squared")), rng.randint(12, 20), rng.randint(0, 11)
+    line = rng.choice(((178, 200, 225), (215, 200, 190), (190, 215, 200)))
+    if kind != "plain":
+        for y in range(start, size[1], step):
+            draw.line([(0, y), (size[0], y)], fill=line)
+    if kind == "squared":
+        for x in range(start, size[0], step):
+            draw.line([(x, 0), (x, size[1])], fill=line)
+    return image
+
+
+def write_digit(rng, scan, height, slant):
+    """The strokes of a scan as a mask that is cut to them: enlarged, stretched and slanted, with edges as sharp as a pen's."""
+    width = round(height * rng.uniform(0.8, 1.1))
+    shear = rng.uniform(-slant, slant)
+    margin = round(abs(shear) * height) + 2
+    mask = Image.new("L", (width + 2 * margin, height + 4))
+    mask.paste(scan.resize((width, height), Image.Resampling.BICUBIC), (margin, 2))
+    mask = mask.transform(mask.size, Image.Transform.AFFINE, (1, shear, -shear * mask.height / 2, 0, 1, 0), Image.Resampling.BICUBIC)
+    mask = mask.point(lambda level: max(0, min(255, (level - 85) * 4)))
+    return mask.crop(mask.point(lambda level: 255 if level > 64 else 0).getbbox())
+
+
+def free_place(rng, extent, size, gap, taken):
+    """A box of that extent that keeps its distance from those taken, or None after 60 tries."""
+    for _ in range(60):
+        x0, y0 = rng.randint(1, size[0] - extent[0] - 1), rng.randint(1, size[1] - extent[1] - 1)
+        box = (x0, y0, x0 + extent[0], y0 + extent[1])
+        if not any(boxes_meet(box, other, gap) for other in taken):
+            return box
+    return None
+
+
+def draw_mark(rng, image, box, ink):
+    """Three strokes between three corners that touch all sides of the box. Returns the corner pixels."""
+    x0, y0, x1, y1 = box[0], box[1], box[2] - 1, box[3] - 1
+    apex = rng.randint(x0 + (x1 - x0) // 4, x1 - (x1 - x0) // 4)
+    corners = [(apex, y0), (x1, y1), (x0, y1)] if rng.random() < 0.5 else [(x0, y0), (x1, y0), (apex, y1)]
+    ImageDraw.Draw(image).line(corners + corners[:2], fill=ink, width=2, joint="curve")
+    return corners
+
+
+def make_page(rng, difficulty, scans):
+    size = rng.choice(difficulty.page_sizes)
+    page = Page(draw_paper(rng, size))
+    taken = []
+    for _ in range(rng.randint(*difficulty.num_objects)):
+        paper_share = rng.uniform(0, difficulty.paleness)
+        ink = tuple(round((1 - paper_share) * level + paper_share * 245) for level in rng.choice(INKS))
+        height = rng.randint(*difficulty.height_px)
+        if page.objects and page.objects[-1]["desc"] in NAMES and rng.random() < difficulty.repeat:
+            name = page.objects[-1]["desc"]
+        else:
+            name = rng.choices(NAMES + (MARK,), (2,) * 10 + (3,))[0]
+        if name == MARK:
+            box = free_place(rng, (height, round(0.9 * height)), size, difficulty.gap_px, taken)
+            if box is None:
+                continue
+            corners = draw_mark(rng, page.image, box, ink)
+            geometry = {"poly": [[to_bin(x + 0.5, size[0]), to_bin(y + 0.5, size[1])] for x, y in corners]}
+        else:
+            mask = write_digit(rng, rng.choice(scans[NAMES.index(name)]), height, difficulty.slant)
+            box = free_place(rng, mask.size, size, difficulty.gap_px, taken)
+            if box is None:
+                continue
+            page.image.paste(Image.new("RGB", mask.size, ink), box[:2], mask)
+            geometry = {"bbox_2d": [to_bin(value, size[axis % 2]) for axis, value in enumerate(box)]}
+        taken.append(box)
+        page.objects.append({"desc": name, **geometry})
+    return page
+
+
+def write_part(out, part, count, split, seed, scans):
+    (out / part).mkdir(parents=True, exist_ok=True)
+    with open(out / f"{part}.jsonl", "w", encoding="utf-8") as lines:
+        for index in range(count):
+            page = make_page(random.Random(f"{split}/{part}/{seed}/{index}"), DIFFICULTIES[split], scans)
+            name = f"{part}/{index:05d}.png"
+            page.image.save(out / name, compress_level=1)
+            width, height = page.image.size
+            lines.write(json.dumps({"images": [name], "width": width, "height": height, "objects": page.objects}) + "\n")
+
+
+def write_preview(out):
+    """A contact sheet of the first twelve pages, twice as large, with the records' objects drawn over the pixels."""
+    lines = [line for part in ("train", "val") for line in (out / f"{part}.jsonl").read_text().splitlines()[:12]][:12]
+    cell = 340
+    sheet = Image.new("RGB", (4 * cell, -(-max(len(lines), 1) // 4) * cell), (255, 255, 255))
+    for index, line in enumerate(lines):
+        record = json.loads(line)
+        image = Image.open(out / record["images"][0])
+        image = image.resize((2 * image.width, 2 * image.height), Image.Resampling.NEAREST)
+        draw = ImageDraw.Draw(image)
+        scale = (image.width / 1000, image.height / 1000)
+        for entry in record["objects"]:
+            box = entry.get("bbox_2d")
+            points = entry.get("poly") or [[box[0], box[1]], [box[2], box[1]], [box[2], box[3]], [box[0], box[3]]]
+            points = [(x * scale[0], y * scale[1]) for x, y in points]
+            draw.line(points + points[:1], fill=(230, 120, 0), width=1)
+            draw.text(points[0], entry["desc"], fill=(200, 0, 120))
+        sheet.paste(image, ((index % 4) * cell + 10, index // 4 * cell + 10))
+    sheet.save(out / "preview.png")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--split", choices=sorted(DIFFICULTIES), default="easy")
+    parser.add_argument("--num-train", type=int, default=2000)
+    parser.add_argument("--num-val", type=int, default=500)
+    parser.add_argument("--seed", type=int, default=0)
+    args = parser.parse_args()
+    wanted = {"generator_version": GENERATOR_VERSION, "split": args.split, "num_train": args.num_train, "num_val": args.num_val,
+              "seed": args.seed}
+    stamp = args.out / "pages.json"
+    if stamp.exists() and json.loads(stamp.read_text()) == wanted:
+        print(f"{args.out}: already exists")
+        return 0
+    scans = load_scans()
+    args.out.mkdir(parents=True, exist_ok=True)
+    stamp.unlink(missing_ok=True)
+    write_part(args.out, "train", args.num_train, args.split, args.seed, scans["train"])
+    write_part(args.out, "val", args.num_val, args.split, args.seed, scans["val"])
+    write_preview(args.out)
+    stamp.write_text(json.dumps(wanted, indent=2) + "\n")
+    print(f"{args.out}: {args.num_train} training and {args.num_val} validation pages ({args.split}); see {args.out}/preview.png")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
