@@ -5,8 +5,8 @@
 writes OUT/train.jsonl, OUT/val.jsonl, the PNG files they name, OUT/preview.png (twelve pages with their geometry drawn in)
 and, last, OUT/pages.json (the arguments; a second call with the same ones returns at once).
 
-easy     one to four large digits, 128x128 pixels: what the demonstration's checkpoint is taught on.
-crowded  six to ten smaller digits, closer together, many like a neighbour, more slant and paler ink, also 160x128, 128x160 and 160x160.
+easy     one to four large digits: what the demonstration's checkpoint is taught on.
+crowded  five to eight smaller ones, closer together, many like a neighbour, more slanted and paler.
 
 The digits are the 1,797 scans of 8x8 pixels in scikit-learn's wheel (UCI "Optical Recognition of Handwritten Digits", E. Alpaydin and C. Kaynak, CC BY 4.0);
 scripts/setup installs the wheel, only its data file is read. Validation pages use the last 360 scans, training pages the others: no scan is in both.
@@ -50,7 +50,7 @@ class Difficulty:
 
 DIFFICULTIES = {
     "easy": Difficulty(((128, 128),), (1, 4), (36, 60), 3, 0.12, 0.15, 0.0),
-    "crowded": Difficulty(((128, 128), (160, 128), (128, 160), (160, 160)), (6, 10), (24, 42), 1, 0.25, 0.35, 0.3),
+    "crowded": Difficulty(((128, 128),), (5, 8), (26, 42), 1, 0.2, 0.25, 0.3),
 }
 
 
