@@ -16,7 +16,7 @@ RunLog::Live live_of(const Session& session, const Group& group) {
                     .memory_name = session.device.is_cpu() ? "RAM" : "GPU"};
   if (settings.is_stage_2())
     live.format = {.model_dir = settings.model.directory,
-                   .train_jsonl = settings.data.train_jsonl,
+                   .train_jsonl = settings.data.train_files.front().path,
                    .max_new_tokens = settings.generation.max_new_tokens};
   return live;
 }

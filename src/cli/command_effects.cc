@@ -13,7 +13,7 @@ const std::vector<CommandEffects>& command_effects() {
                  "`effective_config.txt`, TensorBoard's events, pictures of rollouts",
        .replaces =
            "an earlier run moves to `abandoned-N/` at the first save, and so does a "
-           "directory in the way of a checkpoint; a run whose model lies in its own directory is "
+           "directory in the way of a checkpoint; a run with its model in its own directory is "
            "refused",
        .memory = "`rematch plan`"},
       {.command = "eval",

@@ -49,8 +49,9 @@ void expect_same(const VisionFeatures& found, const VisionFeatures& wanted) {
 
 TEST(CpuVision, GivesTheTowersFeatures) {
   const at::NoGradGuard no_grad;
-  for (const std::string& directory : {test::tiny_tied(), test::tiny_untied(), test::windows_tied(),
-                                       test::windows_untied(), test::source_path("tests/shapes/model")}) {
+  for (const std::string& directory :
+       {test::tiny_tied(), test::tiny_untied(), test::windows_tied(), test::windows_untied(),
+        test::source_path("tests/shapes/model")}) {
     const std::shared_ptr<Model> model = Model::load(directory, {});
     CpuVision vision(model);
     for (const auto& grid : kGrids) {
@@ -63,7 +64,8 @@ TEST(CpuVision, GivesTheTowersFeatures) {
 
 TEST(CpuVision, GivesTheSameBitsForAnyNumberOfThreadsAndAfterAnyImage) {
   const int before = at::get_num_threads();
-  for (const std::string& directory : {test::source_path("tests/shapes/model"), test::windows_tied()}) {
+  for (const std::string& directory :
+       {test::source_path("tests/shapes/model"), test::windows_tied()}) {
     const std::shared_ptr<Model> model = Model::load(directory, {});
     for (const auto& grid : kGrids) {
       const at::Tensor pixels = pixels_of(*model, grid);

@@ -104,7 +104,8 @@ bool nearly_tie(const at::Tensor& logits) {
 const std::string& why_no_vllm() {
   static const std::string reason = [] {
     try {
-      check_backend_available("vllm", {{.tensor_parallel_size = 1}, 1, source_path("tests/shapes/model")});
+      check_backend_available("vllm",
+                              {{.tensor_parallel_size = 1}, 1, source_path("tests/shapes/model")});
       return std::string();
     } catch (const UserError& error) {
       return error.problems().front().error + ": " + error.problems().front().what;

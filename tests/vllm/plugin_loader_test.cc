@@ -14,9 +14,9 @@ namespace {
 
 Problem refusal(const std::string& python) {
   const UserError error = test::catch_user_error([&] {
-    check_backend_available(
-        "vllm",
-        {{.python = python, .tensor_parallel_size = 1}, 1, test::source_path("tests/shapes/model")});
+    check_backend_available("vllm", {{.python = python, .tensor_parallel_size = 1},
+                                     1,
+                                     test::source_path("tests/shapes/model")});
   });
   EXPECT_EQ(exit_code(error.kind()), 4);
   EXPECT_NE(error.problems().front().fix.find("rollout_backend: hf"), std::string::npos);

@@ -19,7 +19,9 @@ namespace {
 constexpr int64_t kGib = int64_t{1} << 30;
 
 VllmOptions options() {
-  return {{.tensor_parallel_size = 1, .max_model_len = 512}, 1, test::source_path("tests/shapes/model")};
+  return {{.tensor_parallel_size = 1, .max_model_len = 512},
+          1,
+          test::source_path("tests/shapes/model")};
 }
 
 Problem refusal(const VllmOptions& given, const MemoryBytes& memory = {}) {

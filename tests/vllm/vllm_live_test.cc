@@ -50,7 +50,8 @@ void learn(const test::Questions& asked) {
 
 TEST(VllmLive, GreedyIdsAreThoseOfHfOnTheDemonstrationsModel) {
   REMATCH_NEEDS_VLLM();
-  const test::Questions asked = test::questions(test::source_path("tests/shapes/model"), kNumPrompts);
+  const test::Questions asked =
+      test::questions(test::source_path("tests/shapes/model"), kNumPrompts);
   const auto engine = make_engine("vllm", asked.parts, asked.options(kNewTokens));
   EXPECT_TRUE(engine->holds_own_weights());
   expect_equal_answers(asked, *engine, "tests/shapes/model");
@@ -72,7 +73,8 @@ TEST(VllmLive, LogProbabilitiesAreThoseOfHf) {
 
 TEST(VllmLive, AfterAStepOnlyASyncShowsWhatWasLearnt) {
   REMATCH_NEEDS_VLLM();
-  const test::Questions asked = test::questions(test::source_path("tests/shapes/model"), kNumPrompts);
+  const test::Questions asked =
+      test::questions(test::source_path("tests/shapes/model"), kNumPrompts);
   const auto engine = make_engine("vllm", asked.parts, asked.options(kNewTokens));
   engine->sync_weights(0);
   const auto before = asked.answers(*engine);
@@ -91,7 +93,8 @@ TEST(VllmLive, AfterAStepOnlyASyncShowsWhatWasLearnt) {
 TEST(VllmLive, AnAdapterIsHandedOverMerged) {
   REMATCH_NEEDS_VLLM();
   for (const bool use_dora : {false, true}) {
-    const test::Questions asked = test::questions(test::source_path("tests/shapes/model"), kNumPrompts);
+    const test::Questions asked =
+        test::questions(test::source_path("tests/shapes/model"), kNumPrompts);
     std::vector<std::string> names;
     for (const NamedParameter& parameter : asked.model->parameters())
       names.push_back(parameter.name);
