@@ -101,7 +101,8 @@ struct Evaluated {
     const test::Program program;
     run_eval({.config_path = program.config(lines),
               .overrides = {"training.output_dir=" + program.dir().file("out")},
-              .device = device});
+              .device = device},
+             /*all_scores=*/false);
     const Json results =
         parse_json(read_file(program.run_dir() + "/eval_results.json"), "eval_results.json");
     for (const auto& item : results.items()) {
