@@ -8,7 +8,7 @@ TEST(UserError, ShowsTheFourLinesOfEveryProblem) {
   const UserError error(ErrorKind::kConfig, {{"one", "a.yaml:1:2", "x = 3", "write 4"},
                                              {"two", "a.yaml:5:1", "y", "remove it"}});
   EXPECT_STREQ(error.what(),
-               "error: one\n  where: a.yaml:1:2\n  what:  x = 3\n  fix:   write 4\n"
+               "error: one\n  where: a.yaml:1:2\n  what:  x = 3\n  fix:   write 4\n\n"
                "error: two\n  where: a.yaml:5:1\n  what:  y\n  fix:   remove it\n");
 }
 

@@ -61,7 +61,7 @@ class Pages(unittest.TestCase):
             self.assertLessEqual(len(record["objects"]), make_pages.DIFFICULTIES[split].num_objects[1])
             self.assertGreater(len(record["objects"]), 0)
         mean = sum(len(record["objects"]) for record in self.pages["crowded"]["train"]) / 60
-        self.assertGreater(mean, 6.5)
+        self.assertGreater(mean, 6)
         kinds = {entry["desc"] for _, record in self.records() for entry in record["objects"]}
         self.assertEqual(kinds, {*make_pages.NAMES, make_pages.MARK})
 
