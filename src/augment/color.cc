@@ -43,12 +43,13 @@ void stretch_levels(Image& image, int from, int64_t factor) {
 /// Moves every channel away from, or towards, its pixel's grey.
 void stretch_colors(Image& image, int64_t factor) {
   std::array<int, 511> distance{};
-  for (int i = -255; i <= 255; ++i) distance[static_cast<size_t>(i + 255)] = scaled(i, factor);
+  for (size_t i = 0; i < distance.size(); ++i)
+    distance[i] = scaled(static_cast<int>(i) - 255, factor);
   for (size_t i = 0; i + 2 < image.rgb.size(); i += 3) {
     uint8_t* rgb = &image.rgb[i];
     const int grey = grey_of(rgb);
     for (size_t c = 0; c < 3; ++c)
-      rgb[c] = as_level(grey + distance[static_cast<size_t>(rgb[c] - grey + 255)]);
+      rgb[c] = as_level(grey + distance[size_t{255} + rgb[c] - static_cast<size_t>(grey)]);
   }
 }
 

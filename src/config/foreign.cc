@@ -28,13 +28,14 @@ const ForeignKey* find_foreign(const std::string& name) {
 }
 
 std::string foreign_fix(const ForeignKey& row) {
-  const std::string key = row.key, answer = row.answer;
+  const std::string key = row.key;
+  std::string answer = row.answer;
   if (key.empty()) return answer;
   return "use `" + key + "`" + (answer.empty() ? "" : ": " + answer);
 }
 
 std::string meant_key(const std::string& typed) {
-  const std::string name = key_like(typed);
+  std::string name = key_like(typed);
   if (name.empty()) return "";
   if (find_key(name)) return name;
   const std::string last = name.substr(name.rfind('.') + 1);

@@ -25,7 +25,7 @@ class PixelStore {
     /// applies ImageRef::change; needed where references have one
     std::function<void(Image&, const ImageChange&)> change;
   };
-  explicit PixelStore(Options options);
+  explicit PixelStore(const Options& options);
   ~PixelStore();
   PixelStore(const PixelStore&) = delete;
 
