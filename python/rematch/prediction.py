@@ -100,13 +100,14 @@ def _run(arguments: List[str]) -> Tuple[List[Prediction], str]:
     """The lines that `rematch predict` prints, and its standard error."""
     try:
         done = subprocess.run([sys.executable, "-m", "rematch", "predict", *arguments], stdin=subprocess.DEVNULL, capture_output=True,
-                              text=True, errors="replace", env={**os.environ, "NO_COLOR": "1"}, check=False)
+                              encoding="utf-8", errors="replace", env={**os.environ, "NO_COLOR": "1"}, check=False)
     except OSError as error:
         if error.errno != errno.E2BIG:
             raise
         raise problem("data", "these are too many images for one command", f"{len(arguments)} arguments", os.strerror(errno.E2BIG),
                       "give the directory that holds them, or fewer at a time") from None
-    lines: List[Prediction] = [json.loads(line) for line in done.stdout.splitlines()]
+    # Not splitlines(): texts may hold other separators of lines. What follows the last line end is a line cut off.
+    lines: List[Prediction] = [json.loads(line) for line in done.stdout.split("\n")[:-1]]
     if done.returncode != 0:
         raised = from_program("rematch predict", done.returncode, done.stderr)
         unreadable = {line["error"] for line in lines if line["status"] == "unreadable"}

@@ -79,15 +79,18 @@ class Checks {
     if (!data) return;
     const std::string dropped =
         num_long > 0 ? fmt::format(", {} dropped as too long", num_long) : "";
-    result_.facts.emplace_back(
-        key, fmt::format("{}: {} samples{}", data->path(), data->size() + num_long, dropped));
+    std::string text =
+        fmt::format("{}: {} samples{}", data->path(), data->size() + num_long, dropped);
+    if (data->epoch_size() != data->size())
+      text += fmt::format(", {} in an epoch by their weights", data->epoch_size());
+    result_.facts.emplace_back(key, text);
   }
 
   /// The length of the run and the spellings of the classes.
   void note_length() {
     if (!parts_.train_data) return;
     problems_.attempt([&] {
-      const RunLength length = run_length(settings_, parts_.train_data->size(), num_ranks_);
+      const RunLength length = run_length(settings_, parts_.train_data->epoch_size(), num_ranks_);
       result_.facts.emplace_back("steps", length_text(length));
       const std::string warning = short_run_warning(length, settings_);
       if (!warning.empty()) result_.warnings.push_back(warning);

@@ -126,7 +126,8 @@ Dataset load_data(const SessionBuild& build, const SessionParts& parts, const st
 }
 
 /// All files of custom.train_jsonl; the problems of all are reported together.
-Dataset load_train_files(const SessionBuild& build, const SessionParts& parts) {
+Dataset load_train_files(const SessionBuild& build, const SessionParts& parts,
+                         OnBadSample on_bad_sample) {
   const DataSettings& data = build.settings.data;
   check_train_files(data.train_files);
   Problems problems(/*collects=*/true);
@@ -135,13 +136,11 @@ Dataset load_train_files(const SessionBuild& build, const SessionParts& parts) {
   for (const TrainFile& file : data.train_files) {
     weights.push_back(file.weight);
     if (data.train_files.size() == 1) {
-      files.push_back(
-          load_data(build, parts, file.path, data.train_sample_limit, data.on_bad_sample));
+      files.push_back(load_data(build, parts, file.path, data.train_sample_limit, on_bad_sample));
       continue;
     }
     problems.attempt([&] {
-      files.push_back(
-          load_data(build, parts, file.path, data.train_sample_limit, data.on_bad_sample));
+      files.push_back(load_data(build, parts, file.path, data.train_sample_limit, on_bad_sample));
     });
   }
   std::vector<Problem> found;
@@ -214,11 +213,12 @@ void build_model_parts(const SessionBuild& build, SessionParts& parts, Problems&
 void build_data(const SessionBuild& build, SessionParts& parts, Problems& problems) {
   const DataSettings& data = build.settings.data;
   if (build.needs.train_data) {
-    problems.attempt([&] { parts.train_data = load_train_files(build, parts); });
+    problems.attempt(
+        [&] { parts.train_data = load_train_files(build, parts, data.on_bad_sample); });
     if (parts.train_data) problems.attempt([&] { check_augment(build, *parts.train_data); });
   }
   if (build.needs.evaluates_train_data) {
-    problems.attempt([&] { parts.val_data = load_train_files(build, parts); });
+    problems.attempt([&] { parts.val_data = load_train_files(build, parts, OnBadSample::kStop); });
   } else if (build.needs.val_data) {
     problems.attempt([&] {
       parts.val_data =

@@ -16,8 +16,11 @@ void on_stop(int) {
   if (g_requested.exchange(true)) _exit(130);
 }
 
-// Terminals may send several.
-void on_hangup(int) { g_requested = true; }
+// Terminals may send several. A command that never looks at the flag has nothing to clean up.
+void on_hangup(int) {
+  g_requested = true;
+  if (g_num_checks.load(std::memory_order_relaxed) == 0) _exit(130);
+}
 
 void on_save(int) { g_save_requested = true; }
 

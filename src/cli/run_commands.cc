@@ -42,8 +42,10 @@ void add_config_arguments(CLI::App& command, RunArguments& arguments) {
 /// CONFIG, or a model directory and its records.
 void add_asking_arguments(CLI::App& command, RunArguments& arguments) {
   command
-      .add_option("CONFIG|MODEL_DIR", arguments.config_path,
-                  "YAML configuration, or a checkpoint as it is, or a run (its best checkpoint)")
+      .add_option(
+          "CONFIG|MODEL_DIR", arguments.config_path,
+          "YAML configuration, or a checkpoint as it is, or a run of full training (its best "
+          "checkpoint)")
       ->required();
   command.add_option("JSONL", arguments.records,
                      "records to ask about; default: custom.val_jsonl of the configuration");

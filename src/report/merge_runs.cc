@@ -58,7 +58,8 @@ void merge_into(RunData& run, RunData evaluated) {
     return is_from_log(old) ||
            std::any_of(evaluated.evaluations.begin(), evaluated.evaluations.end(),
                        [&](const EvaluationFile& file) {
-                         return directory_of(old.model) == directory_of(file.model) &&
+                         return !old.model.empty() && !file.model.empty() &&
+                                directory_of(old.model) == directory_of(file.model) &&
                                 over_same_set(old, file);
                        });
   };

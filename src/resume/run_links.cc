@@ -79,7 +79,17 @@ std::vector<std::string> update_run_links(const std::string& run_dir, const Trai
 }
 
 NamedModel find_model(const std::string& path) {
-  if (holds_model(path)) return {path, ""};
+  if (holds_model(path)) {
+    // A score names the checkpoint, not a link that moves.
+    const fs::path named = fs::path(path + "/").parent_path();
+    for (const char* name : {kBest, kLast}) {
+      if (named.filename() != name) continue;
+      const std::string run = named.has_parent_path() ? named.parent_path().string() : ".";
+      if (const std::string checkpoint = linked(run, name); !checkpoint.empty())
+        return {checkpoint, ""};
+    }
+    return {path, ""};
+  }
   for (const char* name : {kBest, kLast}) {
     const std::string checkpoint = linked(path, name);
     if (!checkpoint.empty())

@@ -240,7 +240,7 @@ struct PixelStore::Impl {
   std::vector<std::thread> workers_;
 };
 
-PixelStore::PixelStore(Options options) : impl_(std::make_unique<Impl>(std::move(options))) {}
+PixelStore::PixelStore(const Options& options) : impl_(std::make_unique<Impl>(options)) {}
 PixelStore::~PixelStore() = default;
 
 void PixelStore::prefetch(const std::vector<ImageRef>& images) { impl_->prefetch(images); }
