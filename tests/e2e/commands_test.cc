@@ -59,8 +59,9 @@ TEST(Commands, EvalPrintsATableAndWritesEveryMetric) {
 
 TEST(Commands, CheckShowsWhereAValueCameFrom) {
   test::Program program;
-  const test::ProcessResult result = program.run(
-      "check " + program.config("training: {seed: 7}\n") + " --set training.learning_rate=3e-4");
+  const test::ProcessResult result =
+      program.run("check " + program.config("training: {seed: 7}\n") +
+                  " --all --set training.learning_rate=3e-4");
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_NE(result.out.find("run.yaml:2"), std::string::npos);
   EXPECT_NE(result.out.find("base.yaml"), std::string::npos);
