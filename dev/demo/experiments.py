@@ -26,7 +26,7 @@ KEYS = "custom.extra.rollout_matching."
 STAGE_2, STAGE_1 = "configs/demo/stage2.yaml", "configs/demo/stage1_more.yaml"
 NOISE = "custom.coord_input_noise=12"
 
-EQUAL_COST = "training.max_steps=140"  # of stage 1: about as much processor time as 120 steps of stage 2
+EQUAL_COST = "training.max_steps=150"  # of stage 1: about as much processor time as 120 steps of stage 2
 SORTED = "custom.object_ordering=sorted"
 
 AUGMENT = ["data.augment.crop=0.6", "data.augment.color=0.3"]  # no mirror: a mirrored digit is none

@@ -18,16 +18,15 @@ so a box spans the outer edges of its pixels and a vertex lies in the middle of 
 Every page has its own generator seeded by (split, part, seed, index): files do not depend on how many are made.
 """
 
-import argparse
+import functools
 import gzip
 import importlib.util
-import json
-import random
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from PIL import Image, ImageDraw
+from scene_files import Scene, run_generator, to_bin
 
 GENERATOR_VERSION = 1
 NAMES = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
@@ -54,12 +53,6 @@ DIFFICULTIES = {
 }
 
 
-@dataclass
-class Page:
-    image: Image.Image
-    objects: list = field(default_factory=list)
-
-
 def load_scans():
     """{part: {digit: [8x8 images]}} of the scans in scikit-learn's wheel."""
     package = importlib.util.find_spec("sklearn")
@@ -73,10 +66,6 @@ def load_scans():
         for *levels, digit in some:
             scans[part][digit].append(Image.frombytes("L", (8, 8), bytes(min(255, 16 * level) for level in levels)))
     return scans
-
-
-def to_bin(value_px, side_px):
-    return min(999, int(1000 * value_px / side_px + 0.5))
 
 
 def boxes_meet(a, b, gap):
@@ -132,7 +121,7 @@ def draw_mark(rng, image, box, ink):
 
 def make_page(rng, difficulty, scans):
     size = rng.choice(difficulty.page_sizes)
-    page = Page(draw_paper(rng, size))
+    page = Scene(draw_paper(rng, size))
     taken = []
     for _ in range(rng.randint(*difficulty.num_objects)):
         paper_share = rng.uniform(0, difficulty.paleness)
@@ -160,61 +149,10 @@ def make_page(rng, difficulty, scans):
     return page
 
 
-def write_part(out, part, count, split, seed, scans):
-    (out / part).mkdir(parents=True, exist_ok=True)
-    with open(out / f"{part}.jsonl", "w", encoding="utf-8") as lines:
-        for index in range(count):
-            page = make_page(random.Random(f"{split}/{part}/{seed}/{index}"), DIFFICULTIES[split], scans)
-            name = f"{part}/{index:05d}.png"
-            page.image.save(out / name, compress_level=1)
-            width, height = page.image.size
-            lines.write(json.dumps({"images": [name], "width": width, "height": height, "objects": page.objects}) + "\n")
-
-
-def write_preview(out):
-    """A contact sheet of the first twelve pages, twice as large, with the records' objects drawn over the pixels."""
-    lines = [line for part in ("train", "val") for line in (out / f"{part}.jsonl").read_text().splitlines()[:12]][:12]
-    cell = 340
-    sheet = Image.new("RGB", (4 * cell, -(-max(len(lines), 1) // 4) * cell), (255, 255, 255))
-    for index, line in enumerate(lines):
-        record = json.loads(line)
-        image = Image.open(out / record["images"][0])
-        image = image.resize((2 * image.width, 2 * image.height), Image.Resampling.NEAREST)
-        draw = ImageDraw.Draw(image)
-        scale = (image.width / 1000, image.height / 1000)
-        for entry in record["objects"]:
-            box = entry.get("bbox_2d")
-            points = entry.get("poly") or [[box[0], box[1]], [box[2], box[1]], [box[2], box[3]], [box[0], box[3]]]
-            points = [(x * scale[0], y * scale[1]) for x, y in points]
-            draw.line(points + points[:1], fill=(230, 120, 0), width=1)
-            draw.text(points[0], entry["desc"], fill=(200, 0, 120))
-        sheet.paste(image, ((index % 4) * cell + 10, index // 4 * cell + 10))
-    sheet.save(out / "preview.png")
-
-
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("out", type=Path)
-    parser.add_argument("--split", choices=sorted(DIFFICULTIES), default="easy")
-    parser.add_argument("--num-train", type=int, default=2000)
-    parser.add_argument("--num-val", type=int, default=500)
-    parser.add_argument("--seed", type=int, default=0)
-    args = parser.parse_args()
-    wanted = {"generator_version": GENERATOR_VERSION, "split": args.split, "num_train": args.num_train, "num_val": args.num_val,
-              "seed": args.seed}
-    stamp = args.out / "pages.json"
-    if stamp.exists() and json.loads(stamp.read_text()) == wanted:
-        print(f"{args.out}: already exists")
-        return 0
-    scans = load_scans()
-    args.out.mkdir(parents=True, exist_ok=True)
-    stamp.unlink(missing_ok=True)
-    write_part(args.out, "train", args.num_train, args.split, args.seed, scans["train"])
-    write_part(args.out, "val", args.num_val, args.split, args.seed, scans["val"])
-    write_preview(args.out)
-    stamp.write_text(json.dumps(wanted, indent=2) + "\n")
-    print(f"{args.out}: {args.num_train} training and {args.num_val} validation pages ({args.split}); see {args.out}/preview.png")
-    return 0
+    scans = functools.cache(load_scans)  # not read when the pages exist
+    return run_generator(__doc__, GENERATOR_VERSION, DIFFICULTIES, "pages.json",
+                         lambda rng, split, part: make_page(rng, DIFFICULTIES[split], scans()[part]))
 
 
 if __name__ == "__main__":

@@ -15,14 +15,14 @@ so a box spans the outer edges of its pixels and a vertex lies in the middle of 
 Every scene has its own generator seeded by (split, part, seed, index): files do not depend on how many are made.
 """
 
-import argparse
-import json
-import random
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from PIL import Image, ImageDraw
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "dev" / "demo"))
+from scene_files import Scene, run_generator, to_bin  # noqa: E402
 
 GENERATOR_VERSION = 3
 COLOURS = {
@@ -53,16 +53,6 @@ DIFFICULTIES = {
     "simple": Difficulty(((128, 128),), (1, 5), (24, 54), 2, False, 0.0),
     "hard": Difficulty(((128, 128), (128, 128), (160, 128), (128, 160)), (4, 8), (18, 38), 1, True, 0.4),
 }
-
-
-@dataclass
-class Scene:
-    image: Image.Image
-    objects: list = field(default_factory=list)
-
-
-def to_bin(value_px, side_px):
-    return min(999, int(1000 * value_px / side_px + 0.5))
 
 
 def iou(a, b):
@@ -148,61 +138,9 @@ def make_scene(rng, difficulty):
     return scene
 
 
-def write_part(out, part, count, split, seed):
-    (out / part).mkdir(parents=True, exist_ok=True)
-    with open(out / f"{part}.jsonl", "w", encoding="utf-8") as lines:
-        for index in range(count):
-            scene = make_scene(random.Random(f"{split}/{part}/{seed}/{index}"), DIFFICULTIES[split])
-            name = f"{part}/{index:05d}.png"
-            scene.image.save(out / name, compress_level=1)
-            width, height = scene.image.size
-            record = {"images": [name], "width": width, "height": height, "objects": scene.objects}
-            lines.write(json.dumps(record) + "\n")
-
-
-def write_preview(out):
-    """A contact sheet of the first twelve scenes, twice as large, with the records' objects drawn over the pixels."""
-    lines = [line for part in ("train", "val") for line in (out / f"{part}.jsonl").read_text().splitlines()[:12]][:12]
-    cell = 340
-    sheet = Image.new("RGB", (4 * cell, -(-max(len(lines), 1) // 4) * cell), (255, 255, 255))
-    for index, line in enumerate(lines):
-        record = json.loads(line)
-        image = Image.open(out / record["images"][0])
-        image = image.resize((2 * image.width, 2 * image.height), Image.Resampling.NEAREST)
-        draw = ImageDraw.Draw(image)
-        scale = (image.width / 1000, image.height / 1000)
-        for entry in record["objects"]:
-            box = entry.get("bbox_2d")
-            points = entry.get("poly") or [[box[0], box[1]], [box[2], box[1]], [box[2], box[3]], [box[0], box[3]]]
-            points = [(x * scale[0], y * scale[1]) for x, y in points]
-            draw.line(points + points[:1], fill=(0, 0, 0), width=1)
-            draw.text(points[0], entry["desc"], fill=(0, 0, 0))
-        sheet.paste(image, ((index % 4) * cell + 10, index // 4 * cell + 10))
-    sheet.save(out / "preview.png")
-
-
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("out", type=Path)
-    parser.add_argument("--split", choices=sorted(DIFFICULTIES), default="simple")
-    parser.add_argument("--num-train", type=int, default=2000)
-    parser.add_argument("--num-val", type=int, default=500)
-    parser.add_argument("--seed", type=int, default=0)
-    args = parser.parse_args()
-    wanted = {"generator_version": GENERATOR_VERSION, "split": args.split, "num_train": args.num_train, "num_val": args.num_val,
-              "seed": args.seed}
-    stamp = args.out / "scenes.json"
-    if stamp.exists() and json.loads(stamp.read_text()) == wanted:
-        print(f"{args.out}: already exists")
-        return 0
-    args.out.mkdir(parents=True, exist_ok=True)
-    stamp.unlink(missing_ok=True)
-    write_part(args.out, "train", args.num_train, args.split, args.seed)
-    write_part(args.out, "val", args.num_val, args.split, args.seed)
-    write_preview(args.out)
-    stamp.write_text(json.dumps(wanted, indent=2) + "\n")
-    print(f"{args.out}: {args.num_train} training and {args.num_val} validation scenes ({args.split}); see {args.out}/preview.png")
-    return 0
+    return run_generator(__doc__, GENERATOR_VERSION, DIFFICULTIES, "scenes.json",
+                         lambda rng, split, part: make_scene(rng, DIFFICULTIES[split]))
 
 
 if __name__ == "__main__":
