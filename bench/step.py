@@ -230,8 +230,8 @@ class PythonStep:
 
 def program_steps(binary, backend, options, directory, more=()):
     """The steps of one run, the first left out, and the most memory the process had, in MiB."""
-    # Sorted: the Python side writes the truth in the order of its positions.
-    overrides = {"custom.object_ordering": "sorted", "training.output_dir": directory, "training.run_name": backend, "training.max_steps": options.steps + 1,
+    # What the Python side builds: the prefix with the missing objects appended, the truth in the order of its positions.
+    overrides = {"custom.object_ordering": "sorted", f"{ROLLOUT}.target_policy": "append", "training.output_dir": directory, "training.run_name": backend, "training.max_steps": options.steps + 1,
                  "training.learning_rate": 1e-9, "training.logging_steps": 1, "training.save_strategy": "no",
                  "training.save_last_epoch": "false", "training.report_to": "none", "training.eval_strategy": "no",
                  "training.eval_on_start": "false", "custom.train_sample_limit": options.samples,
