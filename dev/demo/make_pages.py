@@ -9,7 +9,7 @@ easy     one to four large digits: what the demonstration's checkpoint is taught
 crowded  five to eight smaller ones, closer together, many like a neighbour, more slanted and paler.
 
 The digits are the 1,797 scans of 8x8 pixels in scikit-learn's wheel (UCI "Optical Recognition of Handwritten Digits", E. Alpaydin and C. Kaynak, CC BY 4.0);
-scripts/setup installs the wheel, only its data file is read. Validation pages use the last 360 scans, training pages the others: no scan is in both.
+scripts/setup takes that one file out of the wheel. Validation pages use the last 360 scans, training pages the others: no scan is in both.
 `desc` is "zero" to "nine" with `bbox_2d`, or "triangle" with `poly`: a mark of three strokes that is drawn by hand beside the digits.
 Objects stand in the order in which an annotator drew them, which nothing in the picture tells.
 
@@ -20,7 +20,6 @@ Every page has its own generator seeded by (split, part, seed, index): files do 
 
 import functools
 import gzip
-import importlib.util
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -54,11 +53,10 @@ DIFFICULTIES = {
 
 
 def load_scans():
-    """{part: {digit: [8x8 images]}} of the scans in scikit-learn's wheel."""
-    package = importlib.util.find_spec("sklearn")
-    if package is None:
-        raise SystemExit("error: the scans of digits are missing\n  where: .venv\n  what:  scikit-learn is not installed\n  fix:   run scripts/setup")
-    path = Path(package.submodule_search_locations[0]) / "datasets" / "data" / "digits.csv.gz"
+    """{part: {digit: [8x8 images]}} of the scans, by part and digit."""
+    path = Path(sys.prefix) / "share" / "rematch" / "digits.csv.gz"
+    if not path.exists():
+        raise SystemExit(f"error: the scans of digits are missing\n  where: {path}\n  what:  no such file\n  fix:   run scripts/setup")
     rows = [[int(float(cell)) for cell in line.split(",")] for line in gzip.decompress(path.read_bytes()).decode().splitlines()]
     parts = {"train": rows[:-NUM_VAL_SCANS], "val": rows[-NUM_VAL_SCANS:]}
     scans = {part: {digit: [] for digit in range(10)} for part in parts}

@@ -16,7 +16,7 @@ except ImportError as error:
     print(f"skipped: {error.name} is not installed (scripts/setup)")
     sys.exit(77)
 except SystemExit:
-    print("skipped: scikit-learn is not installed (scripts/setup)")
+    print("skipped: the scans of digits are missing (scripts/setup)")
     sys.exit(77)
 
 

@@ -173,7 +173,8 @@ TEST(FaultPoints, WhateverCannotBeReadOrAllocatedTheNextStartContinuesToTheSameB
   // The run as it was after two of its steps, resumed with a fault.
   const auto resume_with = [&](const test::Program& program, const Fault& fault, int64_t at) {
     fs::copy(undisturbed.dir().path(), program.dir().path(),
-             fs::copy_options::recursive | fs::copy_options::overwrite_existing);
+             fs::copy_options::recursive | fs::copy_options::overwrite_existing |
+                 fs::copy_options::copy_symlinks);
     return train_with(program, "run.yaml", "", fault, at);
   };
   test::Program counted;
