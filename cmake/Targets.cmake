@@ -1,7 +1,8 @@
 # rematch_library(NAME LINK … SOURCES … [TORCH] [NO_PCH] [EXTERNAL …])   one static library for a folder of src/
 # rematch_embed(TARGET FILE)                                    #include "FILE.inc" gives a text file as C++ string literals
 # rematch_test_support(NAME LINK … SOURCES … [TORCH])           what several test programs share, compiled once
-# rematch_test(NAME LINK … SOURCES … [LABELS …] [TORCH])        one gtest binary; every case becomes a ctest case
+# rematch_test(NAME LINK … SOURCES … [LABELS …] [TORCH])        one gtest binary; every case becomes a ctest case, but quick tests with torch
+#                                                               share a process: loading torch takes .2 s, longer than most of them
 #
 # LINK names other rematch libraries; which edges are legal is the table in dev/check_layers.py (a ctest).
 
@@ -83,6 +84,13 @@ function(rematch_test name)
     set(A_TIMEOUT 120)
   endif()
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  if(A_TORCH AND A_LABELS STREQUAL "quick")
+    # scripts/count_tests.py counts the cases of this file in place of the program.
+    add_test(NAME ${name} COMMAND ${name} --gtest_output=xml:${CMAKE_BINARY_DIR}/test-results/${name}.cases.xml
+      WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+    set_tests_properties(${name} PROPERTIES LABELS quick TIMEOUT 300 COST 10)  # started first
+    return()
+  endif()
   gtest_discover_tests(${name} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR} DISCOVERY_TIMEOUT 120
     PROPERTIES LABELS "${A_LABELS}" TIMEOUT ${A_TIMEOUT} SKIP_REGULAR_EXPRESSION "\\[  SKIPPED \\]")
 endfunction()

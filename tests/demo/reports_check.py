@@ -51,6 +51,15 @@ class Reports(unittest.TestCase):
         self.assertEqual(result.stdout.splitlines()[-1], "1 passed, 2 failed, 0 skipped")
         self.assertEqual(result.returncode, 1)
 
+    def test_a_programs_cases_count_in_its_place(self):
+        self.write("model_test.cases.xml", '<testsuites><testsuite><testcase name="A" classname="Model" status="run" result="completed"/>'
+                   '<testcase name="B" classname="Model" status="run" result="completed"><failure message="no"/></testcase>'
+                   '<testcase name="C" classname="Model" status="run" result="skipped"><skipped message="x.cc:2&#x0A;no GPU&#x0A;"/></testcase>'
+                   "</testsuite></testsuites>")
+        path = self.junit('<testcase name="model_test" status="fail"/>', '<testcase name="crashed_test" status="fail"/>')
+        lines = run("scripts/count_tests.py", path).stdout.splitlines()
+        self.assertEqual(lines, ["skipped 1: no GPU", "failed: Model.B", "failed: crashed_test", "1 passed, 2 failed, 1 skipped"])
+
     def test_no_tests_at_all_is_a_failure(self):
         result = run("scripts/count_tests.py", self.junit())
         self.assertEqual((result.stdout, result.returncode), ("0 passed, 0 failed, 0 skipped\n", 1))
