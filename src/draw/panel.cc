@@ -69,6 +69,18 @@ std::string shorten(const std::string& text, int width_px) {
   return fitting;
 }
 
+/// One line of coloured squares, each with its text, at the top of a sheet.
+void draw_legend(Canvas& sheet, const std::vector<LegendEntry>& legend) {
+  int left = kGap;
+  for (const LegendEntry& entry : legend) {
+    const int width = kTextPx + kPad + text_width(entry.text, kTextPx);
+    if (left + width > sheet.width_px() - kGap) return;
+    sheet.fill(left, kGap + 2, kTextPx, kTextPx, entry.color);
+    sheet.text(left + kTextPx + kPad, kGap, entry.text, kInk, kTextPx);
+    left += width + 2 * kGap;
+  }
+}
+
 }  // namespace
 
 std::string scored_label(const std::string& name, const std::vector<double>& scores,
@@ -124,7 +136,8 @@ Canvas blank_panel(const std::string& reason, int long_side_px) {
   return canvas;
 }
 
-Canvas sheet_of(const std::vector<std::pair<std::string, Canvas>>& panels, int num_columns) {
+Canvas sheet_of(const std::vector<std::pair<std::string, Canvas>>& panels, int num_columns,
+                const std::vector<LegendEntry>& legend) {
   REMATCH_CHECK(!panels.empty() && num_columns >= 1, "a sheet has panels");
   const int columns = std::min(num_columns, static_cast<int>(panels.size()));
   const int rows = (static_cast<int>(panels.size()) + columns - 1) / columns;
@@ -136,10 +149,12 @@ Canvas sheet_of(const std::vector<std::pair<std::string, Canvas>>& panels, int n
     width = std::max(width, panels[i].second.width_px());
     height = std::max(height, panels[i].second.height_px());
   }
-  int total = kGap;
+  const int panels_top = legend.empty() ? kGap : 2 * kGap + text_height(kTextPx);
+  int total = panels_top;
   for (const int height : heights) total += caption + height + kGap;
   Canvas sheet(kGap + columns * (width + kGap), total, kPaper);
-  int top = kGap;
+  draw_legend(sheet, legend);
+  int top = panels_top;
   for (size_t i = 0; i < panels.size(); ++i) {
     const int left = kGap + static_cast<int>(i % static_cast<size_t>(columns)) * (width + kGap);
     sheet.text(left, top, shorten(panels[i].first, width), kInk, kTextPx);

@@ -32,8 +32,16 @@ Canvas scene_panel(const Image& image, const std::vector<DrawnObject>& objects, 
 /// A grey panel that says why there is no image.
 Canvas blank_panel(const std::string& reason, int long_side_px);
 
+/// What a colour means, for the line above a sheet.
+struct LegendEntry {
+  Rgb color;
+  std::string text;
+};
+
 /// Panels in rows of `num_columns`, each with a caption above it.
 /// @param panels  at least one
-Canvas sheet_of(const std::vector<std::pair<std::string, Canvas>>& panels, int num_columns);
+/// @param legend  above all panels; entries that do not fit the width are left out
+Canvas sheet_of(const std::vector<std::pair<std::string, Canvas>>& panels, int num_columns,
+                const std::vector<LegendEntry>& legend = {});
 
 }  // namespace rematch

@@ -67,7 +67,11 @@ Canvas draw_answer_sheet(const std::vector<NamedEvaluation>& evaluations, int nu
           name, sample == nullptr ? blank_panel("not evaluated", kPanelPx) : draw_answer(*sample));
     }
   }
-  return sheet_of(panels, static_cast<int>(columns.size()) + 1);
+  return sheet_of(panels, static_cast<int>(columns.size()) + 1,
+                  {{kTruthColor, "truth"},
+                   {kRightColor, "found, right name"},
+                   {kMisnamedColor, "found, wrong name"},
+                   {kPredictionColor, "no such object"}});
 }
 
 }  // namespace rematch

@@ -15,6 +15,13 @@ Rgb pixel(const Image& image, int x, int y) {
   return {image.rgb[at], image.rgb[at + 1], image.rgb[at + 2]};
 }
 
+bool has_color(const Image& image, const Rgb& color) {
+  for (int y = 0; y < image.height_px; ++y)
+    for (int x = 0; x < image.width_px; ++x)
+      if (pixel(image, x, y) == color) return true;
+  return false;
+}
+
 }  // namespace
 
 TEST(Draw, PngAndJpegAreReadBack) {
@@ -129,6 +136,17 @@ TEST(Draw, ASheetHoldsAllPanels) {
   const Canvas sheet = sheet_of(panels, 3);
   EXPECT_EQ(sheet.width_px(), 10 + 3 * 60);
   EXPECT_GT(sheet.height_px(), 2 * 20);
+}
+
+TEST(Draw, ALegendStandsAboveThePanelsAsFarAsItFits) {
+  const std::vector<std::pair<std::string, Canvas>> panels{{"one", Canvas(120, 40, kInk)}};
+  const Canvas plain = sheet_of(panels, 1);
+  const Canvas sheet =
+      sheet_of(panels, 1, {{kTruthColor, "truth"}, {kPredictionColor, std::string(60, 'x')}});
+  EXPECT_EQ(sheet.width_px(), plain.width_px());
+  EXPECT_GT(sheet.height_px(), plain.height_px() + 10);
+  EXPECT_TRUE(has_color(sheet.image(), kTruthColor));
+  EXPECT_FALSE(has_color(sheet.image(), kPredictionColor));
 }
 
 }  // namespace rematch
