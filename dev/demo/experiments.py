@@ -3,7 +3,7 @@
 SUITE is one of
   story      docs/demo.md's table: stage 1, stage 1 with noise and stage 2 at equal steps and at equal cost, and the row for sorting the truth
   ablation   docs/targets.md's table: one knob of `rewrite` changed at a time
-  small      few pages with and without augmentation: 100, 300 and 3000 of them (stage 1, truth sorted)
+  small      docs/small_data.md's table: 100, 300 and 3000 pages, plain, with augmentation and with noise (stage 1, truth sorted)
 
 A variant is a configuration of configs/demo/ and some --set. Each runs on one thread, and its cost is the processor time of its training, so other work
 on the machine changes no number. What has a result in demo/out/experiments is not run again. Scores are those of `rematch eval` on the validation
@@ -29,6 +29,7 @@ NOISE = "custom.coord_input_noise=12"
 EQUAL_COST = "training.max_steps=150"  # of stage 1: about as much processor time as 120 steps of stage 2
 SORTED = "custom.object_ordering=sorted"
 
+FEW_PAGES_STEPS = "training.max_steps=200"  # of 24 pages: 100 of them are seen 48 times
 AUGMENT = ["data.augment.crop=0.6", "data.augment.color=0.3"]  # no mirror: a mirrored digit is none
 
 SUITES = {
@@ -40,8 +41,8 @@ SUITES = {
                  ("`incomplete_rollouts: empty`", STAGE_2, [KEYS + "incomplete_rollouts=empty"]),
                  ("`rollout_share: 0.5`", STAGE_2, [KEYS + "rollout_share=0.5"]),
                  ("`append`", STAGE_2, [KEYS + "target_policy=append"])],
-    "small": [(f"{count} pages" + (", augmented" if augment else ""), STAGE_1, [SORTED, f"custom.train_sample_limit={count}", *augment])
-              for count in (100, 300, 3000) for augment in ([], AUGMENT)],
+    "small": [(f"{count} pages{what}", STAGE_1, [SORTED, FEW_PAGES_STEPS, f"custom.train_sample_limit={count}", *more])
+              for count in (100, 300, 3000) for what, more in (("", []), (", augmented", AUGMENT), (", noise", [NOISE]))],
 }
 
 

@@ -36,6 +36,39 @@ std::vector<Json> logged(const test::Program& program) {
   return steps;
 }
 
+/// Expects equal log lines. One near tie sets the two runs apart for good, so lines count up to the
+/// first with other rollouts, which is not the first of all.
+void expect_equal_logs(const test::Program& with_hf, const test::Program& with_vllm) {
+  const std::vector<Json> expected = logged(with_hf), found = logged(with_vllm);
+  ASSERT_EQ(expected.size(), found.size());
+  ASSERT_GE(found.size(), static_cast<size_t>(kSteps));
+  bool equal_so_far = true;
+  for (size_t i = 0; i < found.size() && equal_so_far; ++i) {
+    equal_so_far = found[i].value("rollout/gen_new_tokens_total", 0.0) ==
+                   expected[i].value("rollout/gen_new_tokens_total", 0.0);
+    EXPECT_TRUE(equal_so_far || i > 0) << "the first rollouts are those of the same weights";
+    for (const auto& member : found[i].items()) {
+      const std::string& key = member.key();
+      if (!equal_so_far || key.rfind("time/", 0) == 0 || key.find("_per_s") != std::string::npos ||
+          key.find("runtime") != std::string::npos)
+        continue;
+      EXPECT_EQ(member.value(), expected[i].value(key, Json())) << "step " << i + 1 << ": " << key;
+    }
+  }
+}
+
+/// Samples of `eval`, with their predictions and scores.
+std::vector<Json> eval_samples(const test::Program& program) {
+  std::vector<Json> samples;
+  for (const auto& entry : std::filesystem::directory_iterator(program.run_dir() + "/eval")) {
+    const std::string path = entry.path().string();
+    if (path.find(".samples.jsonl") == std::string::npos) continue;
+    std::istringstream text(read_file(path));
+    for (std::string line; std::getline(text, line);) samples.push_back(parse_json(line, path));
+  }
+  return samples;
+}
+
 }  // namespace
 
 TEST(VllmProgram, TrainsAsWithHf) {
@@ -45,28 +78,59 @@ TEST(VllmProgram, TrainsAsWithHf) {
   ASSERT_EQ(result.exit_code, 0) << result.err;
   result = with_vllm.run("train " + with_vllm.config(lines("vllm")));
   ASSERT_EQ(result.exit_code, 0) << result.err;
-  const std::vector<Json> expected = logged(with_hf), found = logged(with_vllm);
-  ASSERT_EQ(expected.size(), found.size());
-  ASSERT_GE(found.size(), static_cast<size_t>(kSteps));
-  bool equal_so_far = true;
-  for (size_t i = 0; i < found.size() && equal_so_far; ++i) {
-    // One near tie sets the two runs apart for good: what was equal until then has to be equal in
-    // everything.
-    equal_so_far = found[i].value("rollout/gen_new_tokens_total", 0.0) ==
-                   expected[i].value("rollout/gen_new_tokens_total", 0.0);
-    EXPECT_TRUE(equal_so_far || i > 0) << "the first rollouts are those of the same weights";
-    for (const auto& member : found[i].items()) {
-      const std::string& key = member.key();
-      if (!equal_so_far || key.rfind("time/", 0) == 0 || key.find("_per_s") != std::string::npos ||
-          key.find("runtime") != std::string::npos)
-        continue;
-      EXPECT_EQ(member.value(), expected[i][key]) << "step " << i + 1 << ": " << key;
-    }
-  }
+  expect_equal_logs(with_hf, with_vllm);
   EXPECT_TRUE(std::filesystem::exists(with_vllm.run_dir() + "/vllm.log"));
   EXPECT_EQ(result.out.find("vllm."), std::string::npos)
       << "the terminal is the program's: " << result.out;
   EXPECT_EQ(result.err.find("WARNING"), std::string::npos) << result.err;
+}
+
+// A checkpoint that stage 1 has just taught to answer in digits, by `rewrite` with either backend.
+TEST(VllmProgram, TrainsAndScoresAnswersInDigitsAsWithHf) {
+  REMATCH_NEEDS_VLLM();
+  test::Program stage1, with_hf, with_vllm;
+  const auto boxes = [](const test::Program& program) {
+    EXPECT_EQ(
+        program.run("data boxes " + test::Program::golden("train.jsonl") + " --out boxes.jsonl")
+            .exit_code,
+        0);
+  };
+  const std::string digits =
+      " --set custom.answer_format=qwen_json --set custom.train_jsonl=boxes.jsonl --set "
+      "custom.val_jsonl=boxes.jsonl";
+  boxes(stage1);
+  test::ProcessResult result =
+      stage1.run("train " + stage1.config(lines("hf", "", 160)) + digits +
+                 " --set custom.trainer_variant=sft --set training.learning_rate=2e-3");
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const auto command = [&](const char* name, const char* backend) {
+    return fmt::format(
+        "{} run.yaml --set custom.extra.rollout_matching.rollout_backend={} --set "
+        "model.model={}/checkpoint-160{}",
+        name, backend, stage1.run_dir(), digits);
+  };
+  for (const auto& [program, backend] : {std::pair{&with_hf, "hf"}, {&with_vllm, "vllm"}}) {
+    boxes(*program);
+    program->config(lines("hf", "max_new_tokens: 120, target_policy: rewrite, "));
+    for (const char* name : {"eval", "train"}) {
+      result = program->run(command(name, backend));
+      ASSERT_EQ(result.exit_code, 0) << result.err;
+    }
+  }
+  expect_equal_logs(with_hf, with_vllm);
+  const std::vector<Json> expected = eval_samples(with_hf), found = eval_samples(with_vllm);
+  ASSERT_EQ(found.size(), expected.size());
+  size_t num_objects = 0;
+  for (size_t i = 0; i < found.size(); ++i) {
+    EXPECT_EQ(found[i]["predictions"], expected[i]["predictions"]) << i;
+    ASSERT_EQ(found[i].contains("scores"), expected[i].contains("scores")) << i;
+    if (!found[i].contains("scores")) continue;
+    ASSERT_EQ(found[i]["scores"].size(), expected[i]["scores"].size()) << i;
+    for (size_t k = 0; k < found[i]["scores"].size(); ++k, ++num_objects)
+      EXPECT_NEAR(found[i]["scores"][k].get<double>(), expected[i]["scores"][k].get<double>(),
+                  1e-4);
+  }
+  EXPECT_GT(num_objects, 0U) << "stage 1 taught no object at all";
 }
 
 TEST(VllmProgram, EvaluatesToTheSameScores) {
