@@ -103,11 +103,11 @@ std::optional<LoadedCheckpoint> RunDirectory::read_checkpoint(
 void RunDirectory::continue_from(const TrainerState& state) const {
   if (group_.rank() != 0) return;
   const std::string& path = settings_.output.run_dir;
-  const auto aside = move_later_checkpoints_aside(path, state.global_step);
-  if (!aside) return;
-  terminal_.warn(
-      fmt::format("moved the checkpoints after step {} to {}; remove it when you do not need them",
-                  state.global_step, *aside));
+  if (const auto aside = move_later_checkpoints_aside(path, state.global_step))
+    terminal_.warn(fmt::format(
+        "moved the checkpoints after step {} to {}; remove it when you do not need them",
+        state.global_step, *aside));
+  // Always: a copied directory, or a checkpoint removed by hand, leaves links that lead nowhere.
   for (const std::string& text : update_run_links(path, state, state.global_step))
     terminal_.warn(text);
 }

@@ -11,6 +11,7 @@
 #include "assembly/plan_request.h"
 #include "base/host_memory.h"
 #include "base/json.h"
+#include "base/terminal_text.h"
 #include "base/text.h"
 #include "plan/advice.h"
 #include "plan/plan.h"
@@ -96,10 +97,10 @@ std::vector<std::string> start_lines(const Session& session, const Group& group,
                        : "")},
       {"data", samples_text(*session.train_data, "training")}};
   if (session.val_data) rows.emplace_back("", samples_text(*session.val_data, "validation"));
-  rows.emplace_back(
-      "steps", fmt::format("{} optimizer steps{} of {} sample{}", last_step,
-                           first_step > 0 ? fmt::format(" ({} done)", first_step) : "", samples,
-                           samples == 1 ? "" : "s"));
+  rows.emplace_back("steps",
+                    fmt::format("{}{} of {}", counted(last_step, "optimizer step"),
+                                first_step > 0 ? fmt::format(" ({} done)", first_step) : "",
+                                counted(samples, "sample")));
   if (settings.is_stage_2()) {
     rows.emplace_back("rollouts",
                       fmt::format("{}, up to {} tokens, target policy {}", settings.backend,

@@ -26,8 +26,9 @@ std::string share_text(int64_t part, int64_t whole) {
                                   100.0 * static_cast<double>(part) / static_cast<double>(whole));
 }
 
-/// Measured shares by name, in the order in which they are shown.
-std::vector<std::pair<std::string, double>> shares(const ProbeNumbers& numbers) {
+/// Measured shares by name, in the order in which they are shown; none where nothing was there to
+/// measure.
+std::vector<std::pair<std::string, std::optional<double>>> shares(const ProbeNumbers& numbers) {
   return {{"f1_iou50", numbers.f1_50()},
           {"matched_maskiou_mean", numbers.matched_iou()},
           {"label_accuracy", numbers.label_accuracy()},
@@ -45,7 +46,8 @@ void print_json(Terminal& terminal, const ProbeNumbers& numbers, const ProbeVerd
   Json json{{"model", settings.model.directory},
             {"samples", numbers.num_draws},
             {"num_images", numbers.total().num_images}};
-  for (const auto& [name, value] : shares(numbers)) json["measured"][name] = value;
+  for (const auto& [name, value] : shares(numbers))
+    json["measured"][name] = value ? Json(*value) : Json();
   json["by_object_count"] = Json::array();
   for (const ProbeBucket& bucket : numbers.by_count) {
     json["by_object_count"].push_back({{"min_objects", bucket.min_objects},
@@ -67,7 +69,7 @@ void print_json(Terminal& terminal, const ProbeNumbers& numbers, const ProbeVerd
 void print_text(Terminal& terminal, const ProbeNumbers& numbers, const ProbeVerdict& verdict) {
   std::vector<std::vector<std::string>> measured{{"measured", "value"}};
   for (const auto& [name, value] : shares(numbers))
-    measured.push_back({name, fmt::format("{:.4f}", value)});
+    measured.push_back({name, value ? fmt::format("{:.4f}", *value) : "-"});
   terminal.table(measured);
   terminal.print("");
   const std::string found = fmt::format("found by {} samples", numbers.num_draws);

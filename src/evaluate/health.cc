@@ -42,12 +42,12 @@ std::optional<Health> compare_health(const ScoreOf& before, const ScoreOf& now, 
                                    variance(sign.worse, *is, count_of(now)));
     const double worse_by = worsening(sign.worse, *was, *is);
     if (worse_by <= sign.tolerance || worse_by <= 2 * error) continue;
-    health.harms.push_back({sign.name, *was, *is, sign.advice_for(*is < *was)});
+    health.harms.push_back({sign.name, *was, *is});
   }
   return health;
 }
 
-std::vector<std::string> Health::lines() const {
+std::vector<std::string> Health::lines(bool is_stage1) const {
   const std::string then =
       since_step == 0 ? "at the start" : fmt::format("after step {}", since_step);
   if (harms.empty() && nothing_to_lose)
@@ -57,7 +57,10 @@ std::vector<std::string> Health::lines() const {
   for (const Harm& harm : harms)
     worse.push_back(fmt::format("{} {:.3f} -> {:.3f}", harm.sign, harm.before, harm.now));
   lines.push_back(fmt::format("health: worse than {}: {}", then, join(worse, ", ")));
-  for (const Harm& harm : harms) lines.push_back(fmt::format("  {}: {}", harm.sign, harm.advice));
+  for (const Harm& harm : harms)
+    lines.push_back(
+        fmt::format("  {}: {}", harm.sign,
+                    sign_named(harm.sign).advice_for(harm.now < harm.before, is_stage1)));
   return lines;
 }
 

@@ -13,7 +13,6 @@ namespace rematch {
 struct Harm {
   std::string sign;  ///< name under `health/`, e.g. "precision"
   double before = 0, now = 0;
-  std::string advice;  ///< one sentence: what to do about it
 };
 
 /// An evaluation compared with an earlier one of the same samples.
@@ -27,7 +26,8 @@ struct Health {
   bool is_worse() const { return !harms.empty(); }
   /// "health: nothing in the answers is worse than at the start", or a first line that names each
   /// harm with its two values and a line of advice for each.
-  std::vector<std::string> lines() const;
+  /// @param is_stage1  a run without rollouts: its advice names none
+  std::vector<std::string> lines(bool is_stage1 = false) const;
 };
 
 /// A score of an evaluation by its name in observe/catalog; none when it is not measured.

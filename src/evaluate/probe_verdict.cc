@@ -72,9 +72,14 @@ ProbeVerdict broken(const ProbeNumbers& numbers) {
 }
 
 ProbeVerdict disordered(const ProbeNumbers& numbers, bool sorted) {
-  const std::string agreement = fmt::format(
-      "{} of neighbouring objects in the answers stand in the sorted order (50 % is chance)",
-      percent(numbers.order_agreement()));
+  const std::optional<double> measured = numbers.order_agreement();
+  const std::string agreement =
+      measured
+          ? fmt::format(
+                "{} of neighbouring objects in the answers stand in the sorted order (50 % "
+                "is chance)",
+                percent(*measured))
+          : "no answer has two matched objects, so the order of the answers cannot be measured";
   if (sorted) {
     return {
         .action = ProbeAction::kSort,
@@ -203,8 +208,9 @@ double ProbeNumbers::truncated() const { return share(num_truncated, total().num
 double ProbeNumbers::malformed() const { return share(num_malformed, total().num_images); }
 double ProbeNumbers::missing() const { return share(total().num_missing, total().num_truths); }
 double ProbeNumbers::found() const { return share(total().num_found, total().num_missing); }
-double ProbeNumbers::order_agreement() const {
-  return num_neighbours == 0 ? 1.0 : share(num_in_order, num_neighbours);
+std::optional<double> ProbeNumbers::order_agreement() const {
+  if (num_neighbours == 0) return std::nullopt;
+  return share(num_in_order, num_neighbours);
 }
 
 ProbeVerdict judge(const ProbeNumbers& numbers, bool sorted) {
@@ -218,7 +224,8 @@ ProbeVerdict judge(const ProbeNumbers& numbers, bool sorted) {
   if (runs_away(numbers) || is_too_high("truncated", numbers.truncated() + numbers.malformed())) {
     return broken(numbers);
   }
-  if (!sorted || is_too_low("order_agreement", numbers.order_agreement()))
+  const std::optional<double> agreement = numbers.order_agreement();
+  if (!sorted || (agreement && is_too_low("order_agreement", *agreement)))
     return disordered(numbers, sorted);
   if (is_too_low("f1_iou50", numbers.f1_50())) return unfinished(numbers);
   if (is_too_low("label_accuracy", numbers.label_accuracy())) return nameless(numbers);

@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,7 +34,7 @@ struct ProbeNumbers {
 
   ProbeBucket total() const;  ///< over all images
 
-  // Shares; 0 where there is nothing to divide by, but agreement with an order, which is 1.
+  // Shares; 0 where there is nothing to divide by.
   double f1_50() const;
   double label_accuracy() const;
   double matched_iou() const;
@@ -41,9 +42,10 @@ struct ProbeNumbers {
   double pred_per_gt() const;
   double truncated() const;
   double malformed() const;
-  double missing() const;          ///< of the truths
-  double found() const;            ///< of the missing truths
-  double order_agreement() const;  ///< 1: answers follow the sorted order; 0.5: a random one
+  double missing() const;  ///< of the truths
+  double found() const;    ///< of the missing truths
+  /// 1: answers follow the sorted order; 0.5: a random one; none without two matches in an answer
+  std::optional<double> order_agreement() const;
 };
 
 /// What to do with a checkpoint.

@@ -110,7 +110,7 @@ void RunLog::note_final_health(const TrainerState& state, int64_t num_samples) {
 }
 
 void RunLog::say_health(const Health& health) {
-  for (const std::string& text : health.lines()) terminal_.say(text);
+  for (const std::string& text : health.lines(!live_.format)) terminal_.say(text);
   if (health.since_step > 0 && !std::exchange(start_advised_, true))
     terminal_.say("  training.eval_on_start: true compares with the start of the run");
 }
@@ -141,7 +141,8 @@ void RunLog::note_saved(const std::string& path) {
 
 void RunLog::note_done(const TrainerState& state, int64_t num_steps, double seconds,
                        const std::string& run_dir) {
-  terminal_.say(fmt::format("done: {} steps in {:.0f} s ({:.2f} s per step)", num_steps, seconds,
+  terminal_.say(fmt::format("done: {} in {:.0f} s ({:.2f} s per step)", counted(num_steps, "step"),
+                            seconds,
                             seconds / static_cast<double>(std::max<int64_t>(1, num_steps))));
   if (const std::string text = time_split_.text(seconds); !text.empty())
     terminal_.say("time: " + text);

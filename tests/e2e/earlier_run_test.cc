@@ -33,6 +33,19 @@ std::string logged_steps(const test::Program& program, const std::string& direct
 
 }  // namespace
 
+TEST(EarlierRun, LinksThatLeadNowhereAreRepairedWhenItResumes) {
+  test::Program program;
+  const std::string config = program.config(kEveryStep);
+  ASSERT_EQ(program.run("train " + config).exit_code, 0);
+  fs::remove_all(program.run_dir() + "/checkpoint-3");
+  ASSERT_FALSE(exists(program, "last")) << "the link leads to what is gone";
+  const test::ProcessResult resumed =
+      program.run("train " + config +
+                  " --resume --set training.save_strategy=no --set training.save_last_epoch=false");
+  ASSERT_EQ(resumed.exit_code, 0) << resumed.err;
+  EXPECT_EQ(fs::read_symlink(program.run_dir() + "/last"), "checkpoint-2");
+}
+
 TEST(EarlierRun, IsMovedAsideAtTheFirstSaveOfANewOne) {
   test::Program program;
   const std::string config = program.config(kEveryStep);

@@ -9,6 +9,7 @@ namespace rematch {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 using testing::SizeIs;
 
 using Scores = std::map<std::string, double, std::less<>>;
@@ -112,6 +113,11 @@ TEST(Health, TooManyAndTooFewPredictionsGetAdviceOfTheirOwn) {
   EXPECT_THAT(advice(1.0, 1.3), HasSubstr("more objects than there are"));
   EXPECT_THAT(advice(1.0, 0.7), HasSubstr("stops before every object"));
   EXPECT_THAT(advice(1.3, 0.7), HasSubstr("stops before every object"));
+  EXPECT_THAT(compare_health(of(scores({{"eval_rollout_pred_per_gt", 1.0}})),
+                             of(scores({{"eval_rollout_pred_per_gt", 1.3}})), 500, 0)
+                  ->lines(/*is_stage1=*/true)
+                  .at(1),
+              Not(HasSubstr("rewrite")));
   EXPECT_THAT(harms(scores({{"eval_rollout_pred_per_gt", 1.4}}),
                     scores({{"eval_rollout_pred_per_gt", 0.95}})),
               SizeIs(0));
