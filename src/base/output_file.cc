@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 #include <sys/stat.h>
 
+#include <filesystem>
 #include <optional>
 
 #include "base/error.h"
@@ -17,8 +18,22 @@ std::optional<std::pair<uint64_t, uint64_t>> regular_file(const std::string& pat
   return std::pair<uint64_t, uint64_t>(info.st_dev, info.st_ino);
 }
 
+/// Refuses the log and the configuration of a run: a directory with args.json.
+void refuse_run_files(const std::string& out) {
+  const std::filesystem::path path(out);
+  const std::string name = path.filename().string();
+  const bool is_run_file =
+      name == "logging.jsonl" || name == "args.json" || name == "effective_config.txt";
+  if (!is_run_file || !regular_file(out) || !regular_file(path.parent_path() / "args.json")) return;
+  throw UserError(ErrorKind::kConfig, {.error = "the output would replace a file of a run",
+                                       .where = out,
+                                       .what = "a run wrote it, and resuming or reporting needs it",
+                                       .fix = "choose another file or directory for the output"});
+}
+
 std::string checked(std::string path, const InputFiles& inputs) {
   inputs.refuse(path);
+  refuse_run_files(path);
   return path;
 }
 

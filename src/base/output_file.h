@@ -31,7 +31,8 @@ class InputFiles {
 /// bad path costs no time.
 class OutputFile {
  public:
-  /// @throws UserError (configuration) for a path among `inputs`, (environment) as StagedFile
+  /// @throws UserError (configuration) for a path among `inputs` and for the log or configuration
+  /// of a run, (environment) as StagedFile
   OutputFile(const std::string& path, const InputFiles& inputs);
 
   void write(std::string_view text) { file_.write(text); }

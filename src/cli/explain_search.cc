@@ -137,7 +137,7 @@ std::vector<FoundName> search_names(const std::string& query) {
     const auto at = std::find(first.begin(), first.end(), entry.name);
     if (at != first.end()) {
       ranked.emplace_back(1000000 - static_cast<int>(at - first.begin()), entry);
-    } else if (fits_all && total > 0) {
+    } else if (first.empty() && fits_all && total > 0) {
       ranked.emplace_back(total, entry);
     }
   }

@@ -97,6 +97,15 @@ int report_usage(const CLI::App& app, const CLI::ParseError& error,
     std::cerr << in_color(format_problem(unexpected_problem(program, *named.front(), arguments)));
     return exit_code(ErrorKind::kConfig);
   }
+  if (!named.empty() && meant.empty()) {
+    const std::string command = program + " " + first;
+    std::cerr << in_color(format_problem(
+        {.error = "the command line is invalid",
+         .where = command + " …",
+         .what = error.what(),
+         .fix = fmt::format("see `{} --help`: it shows the arguments and examples", command)}));
+    return exit_code(ErrorKind::kConfig);
+  }
   std::cerr << in_color(format_problem(
       {.error = "the command line is invalid",
        .where = program + " …",

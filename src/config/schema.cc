@@ -97,6 +97,7 @@ std::vector<std::string> suggest_keys(const std::string& section, const std::str
     parts.push_back(last);
   }
   for (auto [at, end] = elsewhere.equal_range(last_part(name)); at != end; ++at) add(at->second);
+  if (!found.empty()) return found;  // the very name, in another section
   for (const std::string& sibling : near_names(name, siblings)) add(prefix + sibling);
   std::sort(parts.begin(), parts.end());
   parts.erase(std::unique(parts.begin(), parts.end()), parts.end());

@@ -43,6 +43,12 @@ Problem directory_problem(const std::string& path, const std::string& named_at) 
   const std::string use_file =
       "use the path of a YAML file; `extends` is relative to the file that names it";
   std::error_code ignored;
+  if (fs::exists(fs::path(path) / "args.json", ignored)) {
+    return {"this is the directory of a run, not a configuration", named_at,
+            path + " holds an args.json",
+            "name the YAML file that the run was started with; `rematch train FILE.yaml --resume` "
+            "continues it"};
+  }
   const bool is_model = fs::exists(fs::path(path) / "config.json", ignored);
   return {is_model ? "this is a model, not a configuration" : "the configuration is a directory",
           named_at, path + (is_model ? " holds a config.json" : " is a directory"),

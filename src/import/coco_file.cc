@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -55,6 +56,7 @@ std::map<int64_t, std::string> read_categories(const Json& categories, const Jso
 std::map<int64_t, ForeignImage> read_images(const Json& listed, const std::string& directory,
                                             const JsonOrigin& origin) {
   std::map<int64_t, ForeignImage> images;
+  std::set<std::string> files;
   for (size_t i = 0; i < listed.size(); ++i) {
     JsonFields image(listed[i], origin, fmt::format("images[{}]", i));
     const bool is_new =
@@ -66,6 +68,8 @@ std::map<int64_t, ForeignImage> read_images(const Json& listed, const std::strin
                                       .objects = {}})
             .second;
     if (!is_new) image.fail("id", "another image has this id");
+    if (!files.insert(image.text("file_name")).second)
+      image.fail("file_name", "another image has this file: give both the same id");
   }
   return images;
 }

@@ -53,4 +53,14 @@ TEST(OutputFile, LeavesTheOldFileUntilTheNewOneIsComplete) {
   EXPECT_EQ(std::distance(fs::directory_iterator(directory.file("out")), {}), 1);
 }
 
+TEST(OutputFile, TheFilesOfARunAreRefused) {
+  const test::TempDir directory;
+  const std::string log = directory.write("run/logging.jsonl", "old");
+  EXPECT_NO_THROW(write_output(log, {}, "new")) << "a file of that name elsewhere";
+  directory.write("run/args.json", "{}");
+  EXPECT_THROW(write_output(log, {}, "newer"), UserError);
+  EXPECT_EQ(read_file(log), "new");
+  EXPECT_NO_THROW(write_output(directory.file("run/rollouts.jsonl"), {}, "new"));
+}
+
 }  // namespace rematch

@@ -105,6 +105,8 @@ TEST(WrongFile, RecordsAndModelsAreNamed) {
   dir.write("base/config.json", "{}");
   EXPECT_THAT(only_problem(dir, "base").fix, HasSubstr("rematch init"));
   EXPECT_EQ(only_problem(dir, "data").error, "the configuration is a directory");
+  dir.write("run/args.json", "{}");
+  EXPECT_THAT(only_problem(dir, "run").fix, HasSubstr("--resume"));
   dir.write("in.json", R"({"model": {"model": "/m"}, "custom": {"train_jsonl": "t"}})");
   EXPECT_NO_THROW(load_config(dir.file("in.json")));
 }

@@ -36,7 +36,7 @@ TEST(UnknownKeys, AreAllReportedWithTheirPlaceAndASuggestion) {
   EXPECT_EQ(problems[3].where, "c.yaml:9:7");
   EXPECT_TRUE(has_fix(problems[3], "rollout_matching.max_new_tokens`")) << problems[3].fix;
   EXPECT_TRUE(has_fix(problems[4], "vllm.gpu_memory_utilization`")) << problems[4].fix;
-  EXPECT_TRUE(has_fix(problems[5], "did you mean `training.max_steps`")) << problems[5].fix;
+  EXPECT_TRUE(has_fix(problems[5], "did you mean `training.max_steps`? ")) << problems[5].fix;
 }
 
 TEST(UnknownKeys, DottedKeysAreToldToNest) {

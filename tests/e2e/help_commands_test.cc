@@ -67,6 +67,9 @@ TEST(HelpCommands, ExplainKnowsKeysEndsSectionsAndMetrics) {
   EXPECT_EQ(unknown.exit_code, 2);
   EXPECT_TRUE(has(unknown.err, "learning_rate")) << unknown.err;
   EXPECT_EQ(program.run("explain").exit_code, 2);
+  EXPECT_FALSE(has(program.run("explain mAP").out, "answer_format")) << "a word of the field";
+  const test::ProcessResult image_only = program.run("predict photo.jpg");
+  EXPECT_TRUE(has(image_only.err, "see `rematch predict --help`")) << image_only.err;
 }
 
 TEST(HelpCommands, InitWritesAConfigurationThatTrains) {

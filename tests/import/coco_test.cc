@@ -66,6 +66,17 @@ TEST_F(CocoDir, SharesOfTheSidesAreNoPixels) {
   EXPECT_EQ(convert({write("train.json", with_box("[0.1, 0.1, 5, 9]"))}).splits[0].num_boxes, 1);
 }
 
+TEST_F(CocoDir, OneImageUnderTwoIdsIsAnError) {
+  write_image("a.png");
+  const std::string twice = write(
+      "train.json",
+      R"({"images": [{"id": 1, "file_name": "a.png"}, {"id": 2, "file_name": "a.png"}], )"
+      R"("categories": [{"id": 1, "name": "cat"}], )"
+      R"("annotations": [{"id": 1, "image_id": 1, "category_id": 1, "bbox": [0, 0, 5, 9]}]})");
+  EXPECT_NE(test::problem_of([&] { convert({twice}); }).what.find("give both the same id"),
+            std::string::npos);
+}
+
 TEST_F(CocoDir, TwoFilesOfOneSplitAreAnErrorUnlessTheSplitIsNamed) {
   write_image("a.png");
   const std::vector<std::string> files = {write("pretrain_train.json", test::coco("a.png")),
