@@ -16,9 +16,9 @@ void require_same_step(const std::vector<RunState>& shards, const std::string& w
                       shard.fingerprint == first.fingerprint &&
                       shard.open.has_value() == first.open.has_value();
     if (same) continue;
-    throw UserError(ErrorKind::kData, {.error = "the ranks' parts of a checkpoint do not match",
+    throw UserError(ErrorKind::kData, {.error = "the ranks' states in a checkpoint do not match",
                                        .where = where,
-                                       .what = fmt::format("parts of step {} and of step {}",
+                                       .what = fmt::format("states of step {} and of step {}",
                                                            first.num_steps, shard.num_steps),
                                        .fix = "resume from another checkpoint"});
   }
