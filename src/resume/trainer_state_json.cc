@@ -44,7 +44,7 @@ std::string make_frame(const TrainerState& run) {
   state["num_input_tokens_seen"] = run.num_input_tokens_seen;
   state["num_train_epochs"] = static_cast<int64_t>(std::ceil(run.num_train_epochs));
   state["save_steps"] = run.save_steps;
-  // transformers reads only the entries of its own callbacks here, so other programs may add some.
+  // transformers reads only its callbacks' entries here, so other programs may add some.
   state["stateful_callbacks"] = Json::object();
   const Json own = own_fields(run);
   if (!own.empty()) state["stateful_callbacks"]["rematch"] = own;
