@@ -15,7 +15,7 @@ double backward_of(const Job& job, const at::Tensor& hidden_TH, const RowSupervi
       row_loss(hidden_TH, supervision, Head::of(job.model->head()), job.loss, scale);
   torch::autograd::backward({loss.total}, {});
   double total = 0;
-  for (const auto& [kind, sum] : loss.by_kind) total += sum.sum * scale_of(scale, kind);
+  for (const auto& [kind, sum] : loss.by_kind) total += sum.sum * get_scale(scale, kind);
   return total;
 }
 

@@ -82,7 +82,7 @@ void check_rows(const Segments& segments, const rematch::PackSettings& pack, int
   std::multiset<const rematch::Segment*> given, found;
   for (const auto& segment : segments) given.insert(segment.get());
   try {
-    for (const rematch::PackedRow& row : packer.rows_of({segments}, metrics)) {
+    for (const rematch::PackedRow& row : packer.pack({segments}, metrics)) {
       REMATCH_CHECK(row.total_len() <= packing_length && !row.segments.empty(), "row");
       for (const auto& segment : row.segments) found.insert(segment.get());
     }
@@ -128,7 +128,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const rematch::ParsedRollout parsed =
         format.parse(read_answer(bytes, vocab), vocab.stop_ids, prompt);
     const rematch::Matching matching =
-        rematch::match_objects(rematch::scene_of(parsed.objects), truth, match);
+        rematch::match_objects(rematch::to_scene(parsed.objects), truth, match);
     try {
       rematch::Segment segment =
           rematch::build_segment({prompt, parsed, matching, truth}, format, target).segment;

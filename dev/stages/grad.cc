@@ -75,7 +75,7 @@ class GradStage : public Stage {
     answer["loss"] = 0;  // comes first
     double total = 0;
     for (const LossKind& kind : loss_kinds(options)) {
-      const double scaled = loss.by_kind.of(kind.name).sum * scale_of(scale, kind.name);
+      const double scaled = loss.by_kind.of(kind.name).sum * get_scale(scale, kind.name);
       answer[kind.name] = scaled;
       total += scaled;
     }

@@ -142,7 +142,7 @@ void meet_with_inputs(const Session& session, Group& group) {
   add_records(pairs, "custom.train_jsonl", session.train_data);
   add_records(pairs, "custom.val_jsonl", session.val_data);
   add_weights(pairs, session, group);
-  meet(group, pairs);
+  require_equal(group, pairs);
 }
 
 }  // namespace rematch

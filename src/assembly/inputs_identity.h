@@ -8,8 +8,9 @@
 
 namespace rematch {
 
-/// The configuration files of a model directory as pairs for meet(): "config.json: hidden_size" and
-/// the value for the members of JSON objects, two levels deep, else the file's name and a hash.
+/// The configuration files of a model directory as pairs for require_equal(): "config.json:
+/// hidden_size" and the value for the members of JSON objects, two levels deep, else the file's
+/// name and a hash.
 std::vector<std::pair<std::string, std::string>> model_files_identity(const std::string& model_dir);
 
 /// Compares what the ranks have read: values of all parameters (by sampled_hash), configuration

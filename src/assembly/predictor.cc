@@ -170,7 +170,7 @@ void Predictor::answer(const std::vector<Prompt>& prompts,
     const ParsedRollout parsed =
         session_->format->parse(rollouts[i].response_token_ids, stop_ids_, prompts[i]);
     Prediction& one = *predictions[i];
-    one.objects = scene_of(parsed.objects);
+    one.objects = to_scene(parsed.objects);
     one.scores = object_scores(parsed.objects, rollouts[i].token_logprobs);
     one.status = parsed.status;
     one.dropped_invalid = parsed.dropped_invalid;

@@ -82,7 +82,7 @@ Fingerprint run_fingerprint(const ConfigResult& config, const Session& session,
 Fingerprint agreed_fingerprint(const ConfigResult& config, const Session& session, Group& group) {
   meet_with_inputs(session, group);
   Fingerprint fingerprint = run_fingerprint(config, session, group);
-  meet(group, fingerprint.fixed);
+  require_equal(group, fingerprint.fixed);
   return fingerprint;
 }
 
@@ -91,7 +91,7 @@ void meet_with_configuration(const ConfigResult& config, Group& group) {
   for (const EffectiveValue& value : config.effective) {
     if (!may_differ_between_ranks(value.key)) identity.emplace_back(value.key, value.value);
   }
-  meet(group, identity);
+  require_equal(group, identity);
 }
 
 }  // namespace rematch

@@ -12,10 +12,10 @@ FingerprintInput fingerprint_input(const Settings& settings, int world_size);
 /// The identity of a run: what a checkpoint must have in common with it to be resumed.
 Fingerprint run_fingerprint(const ConfigResult& config, const Session& session, const Group& group);
 
-/// The same, once every rank has it and the same inputs. @throws as meet()
+/// The same, once every rank has it and the same inputs. @throws as require_equal()
 Fingerprint agreed_fingerprint(const ConfigResult& config, const Session& session, Group& group);
 
-/// Refuses ranks with different configurations, before anything is read. @throws as meet()
+/// Refuses ranks with different configurations, before anything is read. @throws as require_equal()
 void meet_with_configuration(const ConfigResult& result, Group& group);
 
 }  // namespace rematch

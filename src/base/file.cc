@@ -213,6 +213,12 @@ void StagedFile::commit() {
   sync_path(parent_of(final_path_));
 }
 
+void write_file(const std::string& path, std::string_view content) {
+  FileWriter writer(path);
+  writer.write(content);
+  writer.finish();
+}
+
 void write_file_atomic(const std::string& path, std::string_view content) {
   StagedFile file(path);
   file.write(content);

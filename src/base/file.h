@@ -70,6 +70,9 @@ class StagedFile {
   FileWriter writer_;
 };
 
+/// Writes a file with a FileWriter. Not atomic. @throws UserError (environment)
+void write_file(const std::string& path, std::string_view content);
+
 /// Replaces `path` with `content` so that a reader sees the old file or the new one, whole
 /// (StagedFile).
 void write_file_atomic(const std::string& path, std::string_view content);

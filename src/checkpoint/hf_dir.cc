@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <unordered_map>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -36,94 +35,75 @@ void write_index(const std::string& directory, const std::map<std::string, std::
   root["metadata"]["total_size"] = total_bytes;
   root["weight_map"] = Json::object();
   for (const auto& [tensor, file] : weight_map) root["weight_map"][tensor] = file;
-  FileWriter index(join_path(directory, kIndexFile));
-  index.write(python_json(root, 2) + "\n");
-  index.finish();
+  write_file(join_path(directory, kIndexFile), python_json(root, 2) + "\n");
 }
 
 }  // namespace
 
-struct HfDir::Impl {
-  std::string path;
-  std::vector<std::string> names;
-  struct Location {
-    std::string file_name;
-    std::shared_ptr<SafetensorsFile> file;
-    std::string stored_name;
-  };
-  std::unordered_map<std::string, Location> locations;
-  std::vector<std::pair<std::string, std::string>> prefixes;  // in files, here
-
-  void place(const std::string& stored_name, const std::string& file_name,
-             std::shared_ptr<SafetensorsFile> file) {
-    std::string name = stored_name;
-    for (const auto& [stored, own] : prefixes) {
-      if (!stored_name.starts_with(stored)) continue;
-      name = own + stored_name.substr(stored.size());
-      break;
-    }
-    const auto [found, is_new] =
-        locations.try_emplace(name, Location{file_name, std::move(file), stored_name});
-    if (!is_new)
-      bad_index(path, fmt::format("a checkpoint has two tensors {}", name),
-                found->second.stored_name + " and " + stored_name);
+void HfDir::add(const std::string& stored_name, const std::string& file_name,
+                std::shared_ptr<SafetensorsFile> file) {
+  std::string name = stored_name;
+  for (const auto& [stored, own] : prefixes_) {
+    if (!stored_name.starts_with(stored)) continue;
+    name = own + stored_name.substr(stored.size());
+    break;
   }
+  const auto [found, is_new] =
+      locations_.try_emplace(name, Location{file_name, std::move(file), stored_name});
+  if (!is_new)
+    bad_index(path_, fmt::format("a checkpoint has two tensors {}", name),
+              found->second.stored_name + " and " + stored_name);
+}
 
-  void open_single() {
-    const auto file = SafetensorsFile::open(join_path(path, kSingleFile));
-    for (const std::string& name : file->names()) place(name, kSingleFile, file);
-  }
+void HfDir::open_single() {
+  const auto file = SafetensorsFile::open(join_path(path_, kSingleFile));
+  for (const std::string& name : file->names()) add(name, kSingleFile, file);
+}
 
-  void open_shards(const std::string& index_path) {
-    std::map<std::string, std::shared_ptr<SafetensorsFile>> shards;
-    for (const auto& [tensor, file_name] : parse_shard_index(read_file(index_path), index_path)) {
-      std::shared_ptr<SafetensorsFile>& shard = shards[file_name];
-      if (!shard) {
-        const std::string shard_path = join_path(path, file_name);
-        if (!fs::exists(shard_path)) {
-          bad_index(index_path, fmt::format("shard {} is missing", file_name),
-                    fmt::format("tensor {} should be in it", tensor));
-        }
-        shard = SafetensorsFile::open(shard_path);
+void HfDir::open_shards(const std::string& index_path) {
+  std::map<std::string, std::shared_ptr<SafetensorsFile>> shards;
+  for (const auto& [tensor, file_name] : parse_shard_index(read_file(index_path), index_path)) {
+    std::shared_ptr<SafetensorsFile>& shard = shards[file_name];
+    if (!shard) {
+      const std::string shard_path = join_path(path_, file_name);
+      if (!fs::exists(shard_path)) {
+        bad_index(index_path, fmt::format("shard {} is missing", file_name),
+                  fmt::format("tensor {} should be in it", tensor));
       }
-      if (!shard->has(tensor)) {
-        bad_index(index_path, fmt::format("tensor {} is not in its shard", tensor),
-                  fmt::format("weight_map says {}", file_name));
-      }
-      place(tensor, file_name, shard);
+      shard = SafetensorsFile::open(shard_path);
     }
+    if (!shard->has(tensor)) {
+      bad_index(index_path, fmt::format("tensor {} is not in its shard", tensor),
+                fmt::format("weight_map says {}", file_name));
+    }
+    add(tensor, file_name, shard);
   }
+}
 
-  const Location& location(const std::string& name) const {
-    const auto found = locations.find(name);
-    if (found != locations.end()) return found->second;
-    const std::vector<std::string> near = near_names(name, names);
-    throw UserError(
-        ErrorKind::kData,
-        {.error = fmt::format("tensor {} is missing", name),
-         .where = path,
-         .what = near.empty() ? fmt::format("the checkpoint has {} other tensors", names.size())
-                              : fmt::format("nearest names: {}", join(near, ", ")),
-         .fix = "check that the checkpoint is complete and that config.json belongs to it"});
-  }
-};
-
-HfDir::HfDir() = default;
-HfDir::~HfDir() = default;
+const HfDir::Location& HfDir::location(const std::string& name) const {
+  const auto found = locations_.find(name);
+  if (found != locations_.end()) return found->second;
+  const std::vector<std::string> near = near_names(name, names_);
+  throw UserError(
+      ErrorKind::kData,
+      {.error = fmt::format("tensor {} is missing", name),
+       .where = path_,
+       .what = near.empty() ? fmt::format("the checkpoint has {} other tensors", names_.size())
+                            : fmt::format("nearest names: {}", join(near, ", ")),
+       .fix = "check that the checkpoint is complete and that config.json belongs to it"});
+}
 
 std::shared_ptr<const HfDir> HfDir::open(
     const std::string& directory,
     const std::vector<std::pair<std::string, std::string>>& file_names) {
   require_model_dir(directory);
   std::shared_ptr<HfDir> dir(new HfDir);
-  dir->impl_ = std::make_unique<Impl>();
-  Impl& impl = *dir->impl_;
-  impl.path = directory;
-  impl.prefixes = file_names;
+  dir->path_ = directory;
+  dir->prefixes_ = file_names;
   if (fs::exists(join_path(directory, kSingleFile))) {
-    impl.open_single();
+    dir->open_single();
   } else if (fs::exists(join_path(directory, kIndexFile))) {
-    impl.open_shards(join_path(directory, kIndexFile));
+    dir->open_shards(join_path(directory, kIndexFile));
   } else {
     throw UserError(ErrorKind::kData,
                     {.error = "a model directory has no weights",
@@ -132,35 +112,32 @@ std::shared_ptr<const HfDir> HfDir::open(
                      .fix = "use a checkpoint in safetensors format (to convert one, load and save "
                             "it with transformers)"});
   }
-  for (const auto& [name, location] : impl.locations) impl.names.push_back(name);
-  std::sort(impl.names.begin(), impl.names.end());
+  for (const auto& [name, location] : dir->locations_) dir->names_.push_back(name);
+  std::sort(dir->names_.begin(), dir->names_.end());
   return dir;
 }
 
-const std::string& HfDir::path() const { return impl_->path; }
-const std::vector<std::string>& HfDir::names() const { return impl_->names; }
-bool HfDir::has(const std::string& name) const { return impl_->locations.count(name) != 0; }
 std::vector<int64_t> HfDir::shape(const std::string& name) const {
-  const Impl::Location& location = impl_->location(name);
-  return location.file->shape(location.stored_name);
+  const Location& found = location(name);
+  return found.file->shape(found.stored_name);
 }
 
 at::ScalarType HfDir::dtype(const std::string& name) const {
-  const Impl::Location& location = impl_->location(name);
-  return location.file->dtype(location.stored_name);
+  const Location& found = location(name);
+  return found.file->dtype(found.stored_name);
 }
 
 at::Tensor HfDir::tensor(const std::string& name) const {
-  const Impl::Location& location = impl_->location(name);
-  return location.file->tensor(location.stored_name);
+  const Location& found = location(name);
+  return found.file->tensor(found.stored_name);
 }
 
 std::string HfDir::stored_name(const std::string& name) const {
-  const auto found = impl_->locations.find(name);
-  if (found != impl_->locations.end()) return found->second.stored_name;
-  for (const auto& [stored, own] : impl_->prefixes) {
+  const auto found = locations_.find(name);
+  if (found != locations_.end()) return found->second.stored_name;
+  for (const auto& [stored, own] : prefixes_) {
     const bool is_used =
-        std::any_of(impl_->locations.begin(), impl_->locations.end(), [&](const auto& location) {
+        std::any_of(locations_.begin(), locations_.end(), [&](const auto& location) {
           return location.first.starts_with(own) && location.second.stored_name.starts_with(stored);
         });
     if (name.starts_with(own) && is_used) return stored + name.substr(own.size());
@@ -169,7 +146,7 @@ std::string HfDir::stored_name(const std::string& name) const {
 }
 
 const std::string& HfDir::file_name(const std::string& name) const {
-  return impl_->location(name).file_name;
+  return location(name).file_name;
 }
 
 void write_hf_weights(const std::string& directory, const std::vector<TensorEntry>& tensors,

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -13,56 +14,66 @@
 
 namespace rematch {
 
-/// A Hugging Face model directory opened for reading: weights in one safetensors file or in shards,
-/// and the other files (MODEL 8).
+/// A Hugging Face model directory opened for reading: weights in one safetensors file or in shards
+/// (MODEL 8).
 class HfDir {
  public:
-  /// Opens every shard and checks its header; no tensor is loaded.
-  /// @param file_names  prefixes of names in the files and what they are called here; the first
-  /// that fits replaces
-  /// @throws UserError (config) when it is not a directory, (data) when weights are missing,
-  /// damaged or disagree with the index, or two
-  ///         tensors get one name
+  /// Opens every shard and checks its header; loads no tensor.
+  /// @param file_names  pairs of a name prefix in the files and its replacement here; the first
+  /// match applies
+  /// @throws UserError (config) if it is not a directory, (data) if weights are missing, damaged or
+  /// disagree with the index, or two tensors get one name
   static std::shared_ptr<const HfDir> open(
       const std::string& directory,
       const std::vector<std::pair<std::string, std::string>>& file_names = {});
-  ~HfDir();
-
-  const std::string& path() const;
+  const std::string& path() const { return path_; }
   /// All tensor names, sorted.
-  const std::vector<std::string>& names() const;
-  bool has(const std::string& name) const;
+  const std::vector<std::string>& names() const { return names_; }
+  bool has(const std::string& name) const { return locations_.count(name) != 0; }
   std::vector<int64_t> shape(const std::string& name) const;
   at::ScalarType dtype(const std::string& name) const;
-  /// A CPU tensor with its own copy of the data. @throws UserError (data) when it is missing, with
-  /// similar names
+  /// A copy of a tensor on the CPU. @throws UserError (data) if it is missing, with similar names
   at::Tensor tensor(const std::string& name) const;
   /// Name of the weights file that holds a tensor.
   const std::string& file_name(const std::string& name) const;
-  /// What a tensor is called in its file; for one that is not stored, what it would be called
-  /// beside those that are.
+  /// Name of a tensor in its file; for one that is not stored, the name that follows from the
+  /// stored tensors' prefixes.
   std::string stored_name(const std::string& name) const;
 
  private:
-  HfDir();
-  struct Impl;
-  std::unique_ptr<Impl> impl_;
+  struct Location {
+    std::string file_name;
+    std::shared_ptr<SafetensorsFile> file;
+    std::string stored_name;
+  };
+
+  HfDir() = default;
+  void add(const std::string& stored_name, const std::string& file_name,
+           std::shared_ptr<SafetensorsFile> file);
+  void open_single();
+  void open_shards(const std::string& index_path);
+  const Location& location(const std::string& name) const;
+
+  std::string path_;
+  std::vector<std::string> names_;
+  std::unordered_map<std::string, Location> locations_;
+  std::vector<std::pair<std::string, std::string>> prefixes_;  // stored, renamed
 };
 
 struct SaveOptions {
-  /// > 0; a tensor larger than this gets a shard of its own
+  /// > 0; a larger tensor gets a shard alone
   int64_t max_shard_bytes = 5'000'000'000;
 };
 
-/// Writes weights as `model.safetensors`, or as shards with an index when they exceed one shard.
-/// Shards fill in the order of `tensors`. Not atomic by itself: write inside a StagedDirectory.
+/// Writes weights as `model.safetensors`, or as shards with an index if they exceed one shard.
+/// Shards are filled in the order of `tensors`. Not atomic: write inside a StagedDirectory.
 /// @throws UserError (environment)
 void write_hf_weights(const std::string& directory, const std::vector<TensorEntry>& tensors,
                       const SaveOptions& options = {});
 
-/// Rewrites the weights of `source`, file by file under the same names, each tensor as `change`
-/// returns it. Holds one file in memory.
-/// @param change  takes name (of HfDir::names) and stored tensor, returns what to write
+/// Rewrites the weights of `source` file by file, with the same file names. Holds one file in
+/// memory.
+/// @param change  maps a name (of HfDir::names) and the stored tensor to the tensor to write
 /// @param added   new tensors, in the last file
 void rewrite_hf_weights(
     const HfDir& source, const std::string& directory,

@@ -9,7 +9,7 @@
 namespace rematch {
 namespace {
 
-// What may hold the settings of an image processor. Those of videos are another file's.
+// Files with settings of the image processor (videos have another file).
 constexpr const char* kFiles[] = {"processor_config.json", "preprocessor_config.json"};
 
 bool exists(const std::string& path) {
@@ -17,35 +17,35 @@ bool exists(const std::string& path) {
   return std::filesystem::is_regular_file(path, error);
 }
 
-/// One of the two limits: older files have it at the top, newer ones in `size`. The one at the top
-/// goes before.
+/// One of the two limits: older files have it at the top level, newer ones in `size`. The top level
+/// takes precedence.
 struct Limit {
   const char* top;
   const char* in_size;
   int64_t pixels;
 };
 
-bool holds(const Json& object, const char* key) {
+bool has_value(const Json& object, const char* key) {
   const auto found = object.find(key);
   return found != object.end() && !found->is_null();
 }
 
-bool gives(const Json& processor, const Limit& limit) {
-  if (holds(processor, limit.top)) return processor[limit.top] == limit.pixels;
+bool has_limit(const Json& processor, const Limit& limit) {
+  if (has_value(processor, limit.top)) return processor[limit.top] == limit.pixels;
   const auto size = processor.find("size");
-  return size != processor.end() && size->is_object() && holds(*size, limit.in_size) &&
+  return size != processor.end() && size->is_object() && has_value(*size, limit.in_size) &&
          (*size)[limit.in_size] == limit.pixels;
 }
 
 void set_limit(Json& processor, const Limit& limit) {
-  if (holds(processor, limit.top)) processor[limit.top] = limit.pixels;
+  if (has_value(processor, limit.top)) processor[limit.top] = limit.pixels;
   Json& size = processor["size"];
   if (!size.is_object()) size = Json::object();
-  if (holds(size, limit.top)) size[limit.top] = limit.pixels;
+  if (has_value(size, limit.top)) size[limit.top] = limit.pixels;
   size[limit.in_size] = limit.pixels;
 }
 
-/// The settings of images in a file; null when it has none.
+/// The image settings in a file; null if it has none.
 Json* image_processor(Json& root, const std::string& name) {
   if (!root.is_object()) return nullptr;
   if (name != kFiles[0]) return &root;
@@ -61,7 +61,8 @@ std::string processor_with_area(const std::string& text, const ImageArea& area,
   Json* processor = image_processor(root, std::filesystem::path(where).filename().string());
   const Limit limits[] = {{"min_pixels", "shortest_edge", area.min_pixels},
                           {"max_pixels", "longest_edge", area.max_pixels}};
-  if (processor == nullptr || (gives(*processor, limits[0]) && gives(*processor, limits[1])))
+  if (processor == nullptr ||
+      (has_limit(*processor, limits[0]) && has_limit(*processor, limits[1])))
     return text;
   for (const Limit& limit : limits) set_limit(*processor, limit);
   return python_json(root, 2) + "\n";

@@ -42,10 +42,9 @@ bool is_companion(const std::string& name) {
                                                   "processor_config.json",
                                                   "preprocessor_config.json",
                                                   "video_preprocessor_config.json"};
-  const auto starts = [&](const char* prefix) { return name.rfind(prefix, 0) == 0; };
-  return std::find(kNames.begin(), kNames.end(), name) != kNames.end() || starts("README") ||
-         starts("LICENSE") || starts("NOTICE") ||
-         (name.size() > 3 && name.compare(name.size() - 3, 3, ".py") == 0);
+  return std::find(kNames.begin(), kNames.end(), name) != kNames.end() ||
+         name.starts_with("README") || name.starts_with("LICENSE") || name.starts_with("NOTICE") ||
+         (name.size() > 3 && name.ends_with(".py"));
 }
 
 void add_model_files(InputFiles& inputs, const std::string& directory) {
@@ -59,9 +58,9 @@ void add_model_files(InputFiles& inputs, const std::string& directory) {
   }
 }
 
-/// The base model that an adapter names; "" for a model. What is wrong with the file is reported
-/// when the adapter is read.
-std::string base_model_of(const std::string& directory) {
+/// The base model that an adapter names; "" for a model. Errors in the file are reported when the
+/// adapter is read.
+std::string read_base_model(const std::string& directory) {
   const std::string path = join_path(directory, "adapter_config.json");
   std::error_code error;
   if (!fs::is_regular_file(path, error)) return "";
@@ -75,9 +74,7 @@ std::string base_model_of(const std::string& directory) {
 }
 
 void copy_one(const fs::path& from, const fs::path& to) {
-  FileWriter writer(to.string());
-  writer.write(read_file(from.string()));
-  writer.finish();
+  write_file(to.string(), read_file(from.string()));
 }
 
 }  // namespace
@@ -108,10 +105,21 @@ void require_model_dir(const std::string& path) {
                           "the hub: hf download OWNER/NAME --local-dir DIR"});
 }
 
+void require_empty_output(const std::string& directory) {
+  std::error_code error;
+  if (!fs::exists(directory, error) ||
+      (fs::is_directory(directory, error) && fs::is_empty(directory, error)))
+    return;
+  throw UserError(ErrorKind::kConfig, {.error = "the output directory is not empty",
+                                       .where = directory.empty() ? "--out" : directory,
+                                       .what = "it exists and is not empty",
+                                       .fix = "choose a new directory, or remove this one"});
+}
+
 void add_model(InputFiles& inputs, const std::string& directory) {
   if (directory.empty()) return;
   add_model_files(inputs, directory);
-  if (const std::string base = base_model_of(directory); !base.empty())
+  if (const std::string base = read_base_model(directory); !base.empty())
     add_model_files(inputs, base);
 }
 

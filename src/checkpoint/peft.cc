@@ -22,20 +22,20 @@ constexpr const char* kConfigFile = "adapter_config.json";
 constexpr const char* kWeightsFile = "adapter_model.safetensors";
 const std::string kPrefix = "base_model.model.";
 
-/// Keys that do not affect what a saved adapter computes.
+/// Keys that do not affect the result of a saved adapter.
 const std::vector<std::string>& inert_keys() {
   static const std::vector<std::string> kKeys = {
       "auto_mapping", "base_model_name_or_path", "inference_mode", "revision", "task_type",
       "peft_version", "megatron_config", "megatron_core", "loftq_config", "corda_config",
       "eva_config", "lora_ga_config", "exclude_modules", "layers_pattern", "runtime_config",
       "layers_to_transform", "qalora_group_size",
-      // of ms-swift
+      // ms-swift
       "lora_dtype", "lorap_lr_ratio", "lorap_emb_lr", "model_key_mapping", "group_size",
       "use_merged_linear", "enable_lora"};
   return kKeys;
 }
 
-/// Keys that are read, or checked one by one.
+/// Keys that are read or checked individually.
 const std::vector<std::string>& read_keys() {
   static const std::vector<std::string> kKeys = {"peft_type",
                                                  "r",
@@ -57,7 +57,7 @@ bool is_one_of(const std::string& name, const std::vector<std::string>& names) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// null, false, 0, "", [] and {} switch a variant off.
+// null, false, 0, "", [] and {} disable a variant.
 bool is_off(const Json& value) {
   return value.is_null() || (value.is_boolean() && !value.get<bool>()) ||
          (value.is_number() && value == 0) ||
@@ -97,7 +97,7 @@ void refuse_other_adapters(JsonFields& fields, const Json& root, const std::stri
   }
 }
 
-std::vector<int64_t> token_ids_of(const Json& list, const std::string& path) {
+std::vector<int64_t> read_token_ids(const Json& list, const std::string& path) {
   std::vector<int64_t> ids;
   for (const Json& id : list) {
     if (!id.is_number_unsigned() || id.get<uint64_t>() > 0x7fffffffu) {
@@ -108,11 +108,11 @@ std::vector<int64_t> token_ids_of(const Json& list, const std::string& path) {
   return ids;
 }
 
-// A list belongs to the input embedding; an object names modules.
+// A list applies to the input embedding; an object maps modules to lists.
 std::vector<PeftTokens> read_tokens(JsonFields& fields, const std::string& path) {
   const Json* value = fields.find("trainable_token_indices");
   if (value == nullptr || is_off(*value)) return {};
-  if (value->is_array()) return {{"", token_ids_of(*value, path)}};
+  if (value->is_array()) return {{"", read_token_ids(*value, path)}};
   std::vector<PeftTokens> tokens;
   if (!value->is_object())
     refuse(path, "`trainable_token_indices` of an adapter has an invalid value",
@@ -120,7 +120,7 @@ std::vector<PeftTokens> read_tokens(JsonFields& fields, const std::string& path)
   for (const auto& member : value->items()) {
     if (!member.value().is_array())
       refuse(path, "`trainable_token_indices` of an adapter has an invalid value", member.key());
-    tokens.push_back({member.key(), token_ids_of(member.value(), path)});
+    tokens.push_back({member.key(), read_token_ids(member.value(), path)});
   }
   return tokens;
 }
@@ -159,7 +159,7 @@ PeftConfig read_config(const std::string& path) {
   return config;
 }
 
-// Integers without a decimal point, as PEFT's users write them.
+// Whole numbers without a decimal point, as in files of PEFT's users.
 Json plain_number(double value) {
   return value == std::floor(value) && std::abs(value) < 1e15 ? Json(static_cast<int64_t>(value))
                                                               : Json(value);
@@ -194,7 +194,7 @@ Json config_json(const PeftConfig& config) {
       {"task_type", "CAUSAL_LM"},
       {"use_dora", config.use_dora},
       {"use_rslora", config.use_rslora}};
-  // Keys of newer releases, only where they are needed.
+  // Keys of newer releases, only if needed.
   if (targets.ensure_weight_tying) members["ensure_weight_tying"] = true;
   if (!targets.trainable_tokens.empty())
     members["trainable_token_indices"] = tokens_json(targets.trainable_tokens);
@@ -236,7 +236,7 @@ PeftAdapter read_peft_adapter(const std::string& directory) {
   }
   const auto file = SafetensorsFile::open(weights);
   for (const std::string& name : file->names()) {
-    if (name.compare(0, kPrefix.size(), kPrefix) != 0) {
+    if (!name.starts_with(kPrefix)) {
       throw UserError(ErrorKind::kData,
                       {.error = fmt::format("the adapter's tensor {} is unknown", name),
                        .where = weights,
@@ -253,10 +253,9 @@ void write_peft_adapter(const std::string& directory, const PeftAdapter& adapter
   for (const TensorEntry& entry : adapter.tensors)
     tensors.push_back({kPrefix + entry.name, entry.tensor.detach()});
   write_safetensors(join_path(directory, kWeightsFile), std::move(tensors));
-  FileWriter config(join_path(directory, kConfigFile));
-  // ASCII, no newline at the end: as Python's json.dumps.
-  config.write(config_json(adapter.config).dump(2, ' ', true, Json::error_handler_t::replace));
-  config.finish();
+  // ASCII without a final newline, like Python's json.dumps.
+  write_file(join_path(directory, kConfigFile),
+             config_json(adapter.config).dump(2, ' ', true, Json::error_handler_t::replace));
 }
 
 }  // namespace rematch

@@ -8,7 +8,7 @@
 
 namespace rematch {
 
-/// The fields of adapter_config.json that are used here.
+/// The supported fields of adapter_config.json.
 struct PeftConfig {
   std::string base_model;  ///< `base_model_name_or_path`; may be empty
   int64_t rank = 8;
@@ -22,21 +22,21 @@ struct PeftConfig {
 /// A PEFT adapter directory in memory (MODEL 9).
 struct PeftAdapter {
   PeftConfig config;
-  /// names as in the file, but without the prefix `base_model.model.`
+  /// names as in the file, without the prefix `base_model.model.`
   std::vector<TensorEntry> tensors;
 };
 
-/// True when the directory holds an adapter and no model.
+/// True if the directory contains an adapter and no model.
 bool is_adapter_dir(const std::string& directory);
 
-/// Reads a directory that PEFT or ms-swift wrote. Tensors keep their stored dtype.
-/// @throws UserError (config) when it is not an adapter directory, (data) for another kind of
-/// adapter, a setting that is not supported here
-///         (named), unknown keys and tensor names without PEFT's prefix
+/// Reads a directory written by PEFT or ms-swift. Tensors keep their stored dtype.
+/// @throws UserError (config) if it is not an adapter directory, (data) for another kind of
+/// adapter, an unsupported setting (which it names), unknown keys and tensor names without PEFT's
+/// prefix
 PeftAdapter read_peft_adapter(const std::string& directory);
 
-/// Writes adapter_model.safetensors and adapter_config.json as PEFT does; PEFT loads them. Not
-/// atomic by itself: write inside a StagedDirectory. @throws UserError (environment)
+/// Writes adapter_model.safetensors and adapter_config.json in PEFT's format. Not atomic: write
+/// inside a StagedDirectory. @throws UserError (environment)
 void write_peft_adapter(const std::string& directory, const PeftAdapter& adapter);
 
 }  // namespace rematch

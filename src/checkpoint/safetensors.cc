@@ -3,12 +3,9 @@
 #include <fmt/core.h>
 
 #include <cstring>
-#include <unordered_map>
 
 #include "base/error.h"
-#include "base/file.h"
 #include "base/text.h"
-#include "checkpoint/safetensors_header.h"
 
 namespace rematch {
 namespace {
@@ -55,68 +52,50 @@ const SafetensorsDtype* file_type(const TensorEntry& entry) {
 
 }  // namespace
 
-struct SafetensorsFile::Impl {
-  explicit Impl(const std::string& path)
-      : file(path), header(parse_safetensors_header(file.bytes(), path)) {
-    for (size_t i = 0; i < header.entries.size(); ++i) {
-      names.push_back(header.entries[i].name);
-      index[header.entries[i].name] = i;
-    }
+SafetensorsFile::SafetensorsFile(const std::string& path)
+    : file_(path), header_(parse_safetensors_header(file_.bytes(), path)) {
+  for (size_t i = 0; i < header_.entries.size(); ++i) {
+    names_.push_back(header_.entries[i].name);
+    index_[header_.entries[i].name] = i;
   }
-
-  const SafetensorsEntry& entry(const std::string& name) const {
-    const auto found = index.find(name);
-    if (found == index.end()) {
-      const std::vector<std::string> near = near_names(name, names);
-      throw UserError(
-          ErrorKind::kData,
-          {.error = fmt::format("tensor {} is missing", name),
-           .where = file.path(),
-           .what = near.empty() ? fmt::format("{} other tensors", names.size())
-                                : fmt::format("nearest names: {}", join(near, ", ")),
-           .fix = "check that the checkpoint is complete and of the right architecture"});
-    }
-    return header.entries[found->second];
-  }
-
-  MappedFile file;
-  SafetensorsHeader header;
-  std::vector<std::string> names;
-  std::unordered_map<std::string, size_t> index;
-};
-
-SafetensorsFile::SafetensorsFile() = default;
-SafetensorsFile::~SafetensorsFile() = default;
+}
 
 std::shared_ptr<SafetensorsFile> SafetensorsFile::open(const std::string& path) {
-  std::shared_ptr<SafetensorsFile> file(new SafetensorsFile);
-  file->impl_ = std::make_unique<Impl>(path);
-  return file;
+  return std::shared_ptr<SafetensorsFile>(new SafetensorsFile(path));
 }
 
-const std::vector<std::string>& SafetensorsFile::names() const { return impl_->names; }
-bool SafetensorsFile::has(const std::string& name) const { return impl_->index.count(name) != 0; }
+const SafetensorsEntry& SafetensorsFile::entry(const std::string& name) const {
+  const auto found = index_.find(name);
+  if (found == index_.end()) {
+    const std::vector<std::string> near = near_names(name, names_);
+    throw UserError(ErrorKind::kData,
+                    {.error = fmt::format("tensor {} is missing", name),
+                     .where = file_.path(),
+                     .what = near.empty() ? fmt::format("{} other tensors", names_.size())
+                                          : fmt::format("nearest names: {}", join(near, ", ")),
+                     .fix = "check that the checkpoint is complete and of the right architecture"});
+  }
+  return header_.entries[found->second];
+}
+
 std::vector<int64_t> SafetensorsFile::shape(const std::string& name) const {
-  return impl_->entry(name).shape;
+  return entry(name).shape;
 }
+
 at::ScalarType SafetensorsFile::dtype(const std::string& name) const {
-  return torch_type(*impl_->entry(name).dtype);
-}
-const std::map<std::string, std::string>& SafetensorsFile::metadata() const {
-  return impl_->header.metadata;
+  return torch_type(*entry(name).dtype);
 }
 
 at::Tensor SafetensorsFile::tensor(const std::string& name) const {
-  const SafetensorsEntry& entry = impl_->entry(name);
-  at::Tensor tensor = at::empty(entry.shape, at::TensorOptions().dtype(torch_type(*entry.dtype)));
-  // Copied byte by byte: files of other writers may be unaligned.
-  const size_t size_bytes = entry.end_bytes - entry.begin_bytes;
+  const SafetensorsEntry& stored = entry(name);
+  at::Tensor tensor = at::empty(stored.shape, at::TensorOptions().dtype(torch_type(*stored.dtype)));
+  // memcpy, because files of other writers may be unaligned.
+  const size_t size_bytes = stored.end_bytes - stored.begin_bytes;
   REMATCH_CHECK(tensor.nbytes() == size_bytes,
-                fmt::format("{} against {}", tensor.nbytes(), size_bytes));
+                fmt::format("{} and {} bytes", tensor.nbytes(), size_bytes));
   if (size_bytes > 0) {
     std::memcpy(tensor.data_ptr(),
-                impl_->file.bytes().data() + impl_->header.data_begin_bytes + entry.begin_bytes,
-                size_bytes);
+                file_.bytes().data() + header_.data_begin_bytes + stored.begin_bytes, size_bytes);
   }
   return tensor;
 }

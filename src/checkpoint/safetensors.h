@@ -5,7 +5,11 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <vector>
+
+#include "base/file.h"
+#include "checkpoint/safetensors_header.h"
 
 namespace rematch {
 
@@ -14,25 +18,27 @@ namespace rematch {
 /// (MODEL 8).
 class SafetensorsFile {
  public:
-  /// @throws UserError (environment) unreadable, (data) damaged or hostile: names the tensor and
-  /// the numbers
+  /// @throws UserError (environment) if unreadable, (data) if damaged or hostile, naming the tensor
+  /// and the numbers
   static std::shared_ptr<SafetensorsFile> open(const std::string& path);
-  ~SafetensorsFile();
 
   /// Names in file order.
-  const std::vector<std::string>& names() const;
-  bool has(const std::string& name) const;
-  /// Shape without loading.
+  const std::vector<std::string>& names() const { return names_; }
+  bool has(const std::string& name) const { return index_.count(name) != 0; }
   std::vector<int64_t> shape(const std::string& name) const;
   at::ScalarType dtype(const std::string& name) const;
-  /// A CPU tensor that owns a copy of the data (the map may be closed afterwards).
+  /// A copy of a tensor on the CPU.
   at::Tensor tensor(const std::string& name) const;
-  const std::map<std::string, std::string>& metadata() const;
+  const std::map<std::string, std::string>& metadata() const { return header_.metadata; }
 
  private:
-  SafetensorsFile();
-  struct Impl;
-  std::unique_ptr<Impl> impl_;
+  explicit SafetensorsFile(const std::string& path);
+  const SafetensorsEntry& entry(const std::string& name) const;
+
+  MappedFile file_;
+  SafetensorsHeader header_;
+  std::vector<std::string> names_;
+  std::unordered_map<std::string, size_t> index_;
 };
 
 struct TensorEntry {
@@ -40,9 +46,9 @@ struct TensorEntry {
   at::Tensor tensor;  ///< any device; made contiguous on CPU when written
 };
 
-/// Writes a file byte-equal to the reference writer's (sorted by dtype rank, then name; header
-/// padded to 8; metadata {"format":"pt"}). Not atomic by itself: write inside a StagedDirectory.
-/// @throws UserError (environment), also on a full disk
+/// Writes the same bytes as the reference writer (sorted by dtype rank, then name; header padded to
+/// 8; metadata {"format":"pt"}). Not atomic: write inside a StagedDirectory.
+/// @throws UserError (environment), e.g. on a full disk
 void write_safetensors(const std::string& path, std::vector<TensorEntry> tensors);
 
 }  // namespace rematch

@@ -29,14 +29,14 @@ constexpr std::array kDtypes = {
     SafetensorsDtype{"U64", 8, 16},
 };
 
-[[noreturn]] void damaged(const std::string& where, std::string error, std::string what,
-                          std::string fix = kCopyAgain) {
+[[noreturn]] void refuse(const std::string& where, std::string error, std::string what,
+                         std::string fix = kCopyAgain) {
   throw UserError(
       ErrorKind::kData,
       {.error = std::move(error), .where = where, .what = std::move(what), .fix = std::move(fix)});
 }
 
-// Untrusted bytes go into messages: keep them short and printable.
+// Messages contain untrusted bytes: keeps them short and printable.
 std::string shown(const Json& value) {
   std::string text = value.dump(-1, ' ', true, Json::error_handler_t::replace);
   if (text.size() > 120) text = text.substr(0, 117) + "...";
@@ -51,32 +51,32 @@ uint64_t little_endian_64(std::string_view bytes) {
 
 std::string_view header_text(std::string_view file, const std::string& where) {
   if (file.size() < kLengthBytes) {
-    damaged(where, "a safetensors file is too short",
-            fmt::format("{} bytes; the header's length field alone takes {}", file.size(),
-                        kLengthBytes));
+    refuse(where, "a safetensors file is too short",
+           fmt::format("{} bytes; the header's length field alone takes {}", file.size(),
+                       kLengthBytes));
   }
   const uint64_t length = little_endian_64(file);
   if (length > kMaxHeaderBytes) {
-    damaged(where, "a safetensors header is too large",
-            fmt::format("{} bytes; the limit is {}", length, kMaxHeaderBytes),
-            "check that this is a safetensors file (not an archive or a Git LFS pointer), else "
-            "copy it again");
+    refuse(where, "a safetensors header is too large",
+           fmt::format("{} bytes; the limit is {}", length, kMaxHeaderBytes),
+           "check that this is a safetensors file (not an archive or a Git LFS pointer), else "
+           "copy it again");
   }
   if (length > file.size() - kLengthBytes) {
-    damaged(where, "a safetensors file is truncated inside its header",
-            fmt::format("the header takes {} bytes; the file has {} after the length field", length,
-                        file.size() - kLengthBytes));
+    refuse(where, "a safetensors file is truncated inside its header",
+           fmt::format("the header takes {} bytes; the file has {} after the length field", length,
+                       file.size() - kLengthBytes));
   }
   const std::string_view text = file.substr(kLengthBytes, length);
   if (text.empty() || text.front() != '{') {
-    damaged(where, "a safetensors header does not start with {",
-            fmt::format("header of {} bytes", text.size()),
-            "check that this is a safetensors file, else copy it again");
+    refuse(where, "a safetensors header does not start with {",
+           fmt::format("header of {} bytes", text.size()),
+           "check that this is a safetensors file, else copy it again");
   }
   return text;
 }
 
-// One tensor's members: exactly dtype, shape, data_offsets, with sane numbers.
+// Reads and checks the description of a tensor: exactly dtype, shape and data_offsets.
 class EntryReader {
  public:
   EntryReader(const std::string& name, const Json& value, const std::string& file)
@@ -86,11 +86,11 @@ class EntryReader {
 
   SafetensorsEntry read() {
     if (!value_.is_object())
-      damaged(where_, "a tensor's description is not an object", shown(value_));
+      refuse(where_, "a tensor's description is not an object", shown(value_));
     for (const auto& member : value_.items()) {
       if (member.key() != "dtype" && member.key() != "shape" && member.key() != "data_offsets") {
-        damaged(where_, "a tensor's description has an unknown key", shown(Json(member.key())),
-                "use only dtype, shape and data_offsets");
+        refuse(where_, "a tensor's description has an unknown key", shown(Json(member.key())),
+               "use only dtype, shape and data_offsets");
       }
     }
     read_dtype();
@@ -103,7 +103,7 @@ class EntryReader {
   const Json& member(const char* key) {
     const auto found = value_.find(key);
     if (found == value_.end())
-      damaged(where_, fmt::format("a tensor's description has no {}", key), shown(value_));
+      refuse(where_, fmt::format("a tensor's description has no {}", key), shown(value_));
     return *found;
   }
 
@@ -112,25 +112,25 @@ class EntryReader {
     entry_.dtype =
         value.is_string() ? find_safetensors_dtype(value.get_ref<const std::string&>()) : nullptr;
     if (entry_.dtype == nullptr)
-      damaged(where_, "a tensor has an unknown dtype", shown(value),
-              "save the checkpoint in F32, BF16 or F16");
+      refuse(where_, "a tensor has an unknown dtype", shown(value),
+             "save the checkpoint in F32, BF16 or F16");
   }
 
   void read_shape() {
     const Json& value = member("shape");
-    if (!value.is_array()) damaged(where_, "a tensor's shape is not a list", shown(value));
+    if (!value.is_array()) refuse(where_, "a tensor's shape is not a list", shown(value));
     uint64_t size = static_cast<uint64_t>(entry_.dtype->size_bytes);
     bool has_zero = false;
     for (const Json& item : value) {
       if (!item.is_number_unsigned() || item.get<uint64_t>() > static_cast<uint64_t>(INT64_MAX)) {
-        damaged(where_, "a tensor's shape has an invalid value", shown(value));
+        refuse(where_, "a tensor's shape has an invalid value", shown(value));
       }
       const uint64_t extent = item.get<uint64_t>();
       entry_.shape.push_back(static_cast<int64_t>(extent));
       has_zero = has_zero || extent == 0;
-      // Extents before a zero count too: torch multiplies them in the same way.
+      // Sizes before a zero count too, because torch also multiplies them.
       if (extent != 0 && size > static_cast<uint64_t>(INT64_MAX) / extent) {
-        damaged(where_, "a tensor's shape is too large for any memory", shown(value));
+        refuse(where_, "a tensor's shape is too large for any memory", shown(value));
       }
       if (extent != 0) size *= extent;
     }
@@ -141,15 +141,15 @@ class EntryReader {
     const Json& value = member("data_offsets");
     if (!value.is_array() || value.size() != 2 || !value[0].is_number_unsigned() ||
         !value[1].is_number_unsigned()) {
-      damaged(where_, "a tensor's data_offsets are not two positions", shown(value));
+      refuse(where_, "a tensor's data_offsets are not two positions", shown(value));
     }
     entry_.begin_bytes = value[0].get<uint64_t>();
     entry_.end_bytes = value[1].get<uint64_t>();
     if (entry_.begin_bytes > entry_.end_bytes ||
         entry_.end_bytes - entry_.begin_bytes != size_bytes_) {
-      damaged(where_, "a tensor's bytes do not match its shape",
-              fmt::format("data_offsets {}, but dtype {} and shape {} take {} bytes", shown(value),
-                          entry_.dtype->name, shown(member("shape")), size_bytes_));
+      refuse(where_, "a tensor's bytes do not match its shape",
+             fmt::format("data_offsets {}, but dtype {} and shape {} take {} bytes", shown(value),
+                         entry_.dtype->name, shown(member("shape")), size_bytes_));
     }
   }
 
@@ -161,18 +161,18 @@ class EntryReader {
 
 std::map<std::string, std::string> read_metadata(const Json& value, const std::string& where) {
   std::map<std::string, std::string> metadata;
-  if (!value.is_object()) damaged(where, "__metadata__ is not an object", shown(value));
+  if (!value.is_object()) refuse(where, "__metadata__ is not an object", shown(value));
   for (const auto& member : value.items()) {
     if (!member.value().is_string()) {
-      damaged(where, "__metadata__ has a value that is not a string", shown(member.value()),
-              "store strings only");
+      refuse(where, "__metadata__ has a value that is not a string", shown(member.value()),
+             "store strings only");
     }
     metadata[member.key()] = member.value().get<std::string>();
   }
   return metadata;
 }
 
-// In the order of their bytes, entries must follow each other exactly and fill the data area.
+// Sorted by offset, entries must be adjacent and fill the data area.
 void check_coverage(const std::vector<SafetensorsEntry>& entries, uint64_t data_bytes,
                     const std::string& where) {
   std::vector<const SafetensorsEntry*> by_offset;
@@ -184,20 +184,20 @@ void check_coverage(const std::vector<SafetensorsEntry>& entries, uint64_t data_
   uint64_t expected = 0;
   for (const SafetensorsEntry* entry : by_offset) {
     if (entry->begin_bytes != expected) {
-      damaged(fmt::format("{}: tensor {}", where, shown(Json(entry->name))),
-              entry->begin_bytes < expected ? "two tensors overlap in a safetensors file"
-                                            : "a safetensors file has a hole between tensors",
-              fmt::format("starts at byte {}, the tensor before it ends at {}", entry->begin_bytes,
-                          expected));
+      refuse(fmt::format("{}: tensor {}", where, shown(Json(entry->name))),
+             entry->begin_bytes < expected ? "two tensors overlap in a safetensors file"
+                                           : "a safetensors file has a hole between tensors",
+             fmt::format("starts at byte {}, the tensor before it ends at {}", entry->begin_bytes,
+                         expected));
     }
     expected = entry->end_bytes;
   }
   if (expected != data_bytes) {
-    damaged(where,
-            expected > data_bytes ? "a safetensors file is truncated"
-                                  : "a safetensors file has bytes that belong to no tensor",
-            fmt::format("tensors take {} bytes; the file has {} after the header", expected,
-                        data_bytes));
+    refuse(where,
+           expected > data_bytes ? "a safetensors file is truncated"
+                                 : "a safetensors file has bytes that belong to no tensor",
+           fmt::format("tensors take {} bytes; the file has {} after the header", expected,
+                       data_bytes));
   }
 }
 

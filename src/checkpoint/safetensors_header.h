@@ -7,18 +7,17 @@
 
 namespace rematch {
 
-/// A number format a .safetensors header may name. A row of the ONE table of dtypes
-/// (safetensors_header.cc).
+/// A dtype of the safetensors format; all are in the table of safetensors_header.cc.
 struct SafetensorsDtype {
   const char* name;  ///< "F32", "BF16", …
   int size_bytes;
-  int rank;  ///< the reference writer puts higher ranks first
+  int rank;  ///< the reference writer sorts higher ranks first
 };
 
-/// The row of a name; nullptr when there is none. Pointers stay valid and are unique for each name.
+/// The dtype with a name, or nullptr. Pointers stay valid and are unique for each name.
 const SafetensorsDtype* find_safetensors_dtype(std::string_view name);
 
-/// What the header says about one tensor. Offsets are relative to the data area.
+/// Description of a tensor in the header. Offsets are relative to the data area.
 struct SafetensorsEntry {
   std::string name;
   const SafetensorsDtype* dtype = nullptr;
@@ -27,27 +26,26 @@ struct SafetensorsEntry {
   uint64_t end_bytes = 0;
 };
 
-/// A checked header: entries cover the data area without holes or overlaps, and each holds as many
-/// bytes as its shape says.
+/// A checked header: entries cover the data area without holes or overlaps, and the size of each
+/// entry matches its shape.
 struct SafetensorsHeader {
   std::vector<SafetensorsEntry> entries;        ///< in file order
   std::map<std::string, std::string> metadata;  ///< `__metadata__`
-  uint64_t data_begin_bytes = 0;                ///< of the data area in the file
+  uint64_t data_begin_bytes = 0;                ///< offset of the data area in the file
 };
 
 /// Reads and checks the header of a whole .safetensors file (MODEL 8).
-/// @param file   all bytes of the file, from any source
+/// @param file   all bytes of the file, trusted or not
 /// @param where  its name in errors
-/// @throws UserError (data) for anything damaged or hostile, naming the tensor and the numbers.
-/// Never reads outside `file`. Cost: linear in the header, sorting its entries once.
+/// @throws UserError (data) for a damaged or hostile file, naming the tensor and the numbers. Never
+/// reads outside `file`. Cost: linear in the header, and one sort of its entries.
 SafetensorsHeader parse_safetensors_header(std::string_view file, const std::string& where);
 
-/// The header bytes (length, JSON, padding) the reference writer gives for these entries, which
-/// must already be in its order (sort_like_reference) with offsets set. Metadata is always
-/// {"format":"pt"}.
+/// The header bytes (length, JSON, padding) that the reference writer produces for these entries.
+/// Call sort_like_reference() first. Metadata is always {"format":"pt"}.
 std::string write_safetensors_header(const std::vector<SafetensorsEntry>& entries);
 
-/// Orders entries as the reference writer does (dtype rank downwards, then name) and sets their
+/// Sorts entries like the reference writer (descending dtype rank, then name) and sets their
 /// offsets from their shapes.
 void sort_like_reference(std::vector<SafetensorsEntry>& entries);
 

@@ -5,11 +5,9 @@
 
 namespace rematch {
 
-/// Reads `model.safetensors.index.json`: tensor → file name of its shard. Torch-free, so that
-/// sanitizers and the fuzzer reach it.
+/// Reads `model.safetensors.index.json`: tensor → file name of its shard.
 /// @param where  its path, for errors
-/// @throws UserError (data) for invalid JSON, without a weight_map, and for a name that could lead
-/// out of the directory
+/// @throws UserError (data) for invalid JSON, a missing weight_map, and file names that are paths
 std::map<std::string, std::string> parse_shard_index(std::string_view text,
                                                      const std::string& where);
 

@@ -24,25 +24,25 @@ constexpr const char* kSegments = "segments.safetensors";
 constexpr const char* kManifest = "manifest.json";
 constexpr int kVersion = 1;
 
-/// What the manifest says about a file.
+/// Size and hash of a file.
 struct FileMark {
   int64_t size_bytes = 0;
   std::string hash;  ///< XXH3-64, 16 hex digits
 };
 
-/// "state.json", or with several parts "state-00001-of-00004.json".
-std::string name_in(const std::string& name, const StatePart& part) {
-  if (part.size == 1) return name;
+/// "state.json", or with several shards "state-00001-of-00004.json".
+std::string shard_name(const std::string& name, const StateShard& shard) {
+  if (shard.size == 1) return name;
   const size_t dot = name.find('.');
-  return fmt::format("{}-{:05}-of-{:05}{}", name.substr(0, dot), part.rank, part.size,
+  return fmt::format("{}-{:05}-of-{:05}{}", name.substr(0, dot), shard.rank, shard.size,
                      name.substr(dot));
 }
 
-std::vector<std::string> names_of_parts(int num_parts) {
+std::vector<std::string> shard_names(int num_shards) {
   std::vector<std::string> names;
-  for (int rank = 0; rank < num_parts; ++rank) {
+  for (int rank = 0; rank < num_shards; ++rank) {
     for (const char* name : {kDocument, kOptimizer, kSegments})
-      names.push_back(name_in(name, {rank, num_parts}));
+      names.push_back(shard_name(name, {rank, num_shards}));
   }
   return names;
 }
@@ -51,7 +51,7 @@ std::string in_state_dir(const std::string& name) {
   return std::string(kTrainingStateDir) + "/" + name;
 }
 
-FileMark mark_of(const std::string& path) {
+FileMark mark_file(const std::string& path) {
   const MappedFile file(path);
   const std::string_view bytes = file.bytes();
   return {.size_bytes = static_cast<int64_t>(bytes.size()), .hash = content_hash_of(bytes)};
@@ -65,8 +65,8 @@ FileMark mark_of(const std::string& path) {
        .where = join_path(checkpoint_dir, file),
        .what = std::move(what),
        .fix = fmt::format("resume from an older checkpoint (`training.resume_from_checkpoint: "
-                          "PATH`), or start from the "
-                          "weights alone: `model.model: {}` without resume_from_checkpoint",
+                          "PATH`), or start from the weights alone: `model.model: {}` without "
+                          "resume_from_checkpoint",
                           checkpoint_dir)});
 }
 
@@ -76,8 +76,7 @@ void require_state_dir(const std::string& checkpoint_dir) {
   const bool is_checkpoint = fs::exists(join_path(checkpoint_dir, "trainer_state.json"), error);
   const char* what = !fs::is_directory(checkpoint_dir, error) ? "no such directory"
                      : is_checkpoint ? "it has trainer_state.json but no training_state/: written "
-                                       "with `save_only_model: true` "
-                                       "(or by another program)"
+                                       "with `save_only_model: true` (or by another program)"
                                      : "it has neither training_state/ nor trainer_state.json";
   const bool is_adapter = fs::exists(join_path(checkpoint_dir, "adapter_config.json"), error);
   const std::string start =
@@ -96,13 +95,13 @@ void require_state_dir(const std::string& checkpoint_dir) {
                       "`training.save_only_model: false`"});
 }
 
-// A model's card and its licence: people edit them, and nothing reads them.
+// A model's card and its licence: people edit them, and no program reads them.
 bool is_document(const std::string& name) {
   return name.starts_with("README") || name.starts_with("LICENSE") || name.starts_with("NOTICE");
 }
 
-/// Names, relative to the checkpoint, of the files that the manifest covers: all but documents and
-/// the manifest itself.
+/// Names, relative to the checkpoint, of the files that the manifest covers: all except documents
+/// and the manifest itself.
 std::vector<std::string> covered_files(const std::string& checkpoint_dir) {
   std::vector<std::string> names;
   for (const auto& entry : fs::recursive_directory_iterator(checkpoint_dir)) {
@@ -112,12 +111,6 @@ std::vector<std::string> covered_files(const std::string& checkpoint_dir) {
   }
   std::sort(names.begin(), names.end());
   return names;
-}
-
-void write_text(const std::string& path, const std::string& text) {
-  FileWriter writer(path);
-  writer.write(text);
-  writer.finish();
 }
 
 void write_tensors(const std::string& path, const NamedTensors& tensors) {
@@ -146,9 +139,8 @@ bool is_inside(const std::string& name) {
          std::find(path.begin(), path.end(), "..") == path.end();
 }
 
-/// What the manifest says.
 struct Manifest {
-  int num_parts = 1;
+  int num_shards = 1;
   std::vector<std::pair<std::string, FileMark>> marks;
 };
 
@@ -180,7 +172,7 @@ Manifest read_manifest(const std::string& checkpoint_dir) {
     if (!is_count)
       refuse(checkpoint_dir, name, "the manifest of a training state is damaged",
              "its number of parts");
-    manifest.num_parts = root["parts"].get<int>();
+    manifest.num_shards = root["parts"].get<int>();
   }
   auto& marks = manifest.marks;
   for (const auto& item : root["files"].items()) {
@@ -192,7 +184,7 @@ Manifest read_manifest(const std::string& checkpoint_dir) {
                         .hash = item.value()["xxh3"].get<std::string>()};
     marks.emplace_back(item.key(), mark);
   }
-  for (const std::string& required : names_of_parts(manifest.num_parts)) {
+  for (const std::string& required : shard_names(manifest.num_shards)) {
     const auto same = [&](const auto& mark) { return mark.first == in_state_dir(required); };
     if (std::none_of(marks.begin(), marks.end(), same)) {
       refuse(checkpoint_dir, name, "the manifest of a training state is damaged",
@@ -217,7 +209,7 @@ void verify_file(const std::string& checkpoint_dir, const std::string& name,
                                             : "a file of a checkpoint was changed",
            fmt::format("expected {} bytes, found {}", expected.size_bytes, size_bytes));
   }
-  const FileMark found = mark_of(path);
+  const FileMark found = mark_file(path);
   if (found.hash != expected.hash) {
     refuse(checkpoint_dir, name,
            "a file of a checkpoint was changed or belongs to another checkpoint",
@@ -228,32 +220,32 @@ void verify_file(const std::string& checkpoint_dir, const std::string& name,
 
 }  // namespace
 
-std::string state_document_path(const std::string& checkpoint_dir, const StatePart& part) {
-  return join_path(checkpoint_dir, in_state_dir(name_in(kDocument, part)));
+std::string state_document_path(const std::string& checkpoint_dir, const StateShard& shard) {
+  return join_path(checkpoint_dir, in_state_dir(shard_name(kDocument, shard)));
 }
 
-void write_state_part(const std::string& checkpoint_dir, const StateFiles& files,
-                      const StatePart& part) {
+void write_state_shard(const std::string& checkpoint_dir, const StateFiles& files,
+                       const StateShard& shard) {
   const std::string directory = join_path(checkpoint_dir, kTrainingStateDir);
   make_directories(directory);
-  write_text(join_path(directory, name_in(kDocument, part)), files.document);
-  write_tensors(join_path(directory, name_in(kOptimizer, part)), files.optimizer);
-  write_tensors(join_path(directory, name_in(kSegments, part)), files.segments);
+  write_file(join_path(directory, shard_name(kDocument, shard)), files.document);
+  write_tensors(join_path(directory, shard_name(kOptimizer, shard)), files.optimizer);
+  write_tensors(join_path(directory, shard_name(kSegments, shard)), files.segments);
 }
 
-void write_state_manifest(const std::string& checkpoint_dir, int num_parts) {
+void write_state_manifest(const std::string& checkpoint_dir, int num_shards) {
   Json manifest = {{"format", "rematch training state"}, {"version", kVersion}};
-  if (num_parts > 1) manifest["parts"] = num_parts;
+  if (num_shards > 1) manifest["parts"] = num_shards;
   manifest["files"] = Json::object();
   for (const std::string& name : covered_files(checkpoint_dir)) {
-    const FileMark mark = mark_of(join_path(checkpoint_dir, name));
+    const FileMark mark = mark_file(join_path(checkpoint_dir, name));
     manifest["files"][name] = {{"size_bytes", mark.size_bytes}, {"xxh3", mark.hash}};
   }
-  write_text(join_path(checkpoint_dir, in_state_dir(kManifest)), python_json(manifest, 2) + "\n");
+  write_file(join_path(checkpoint_dir, in_state_dir(kManifest)), python_json(manifest, 2) + "\n");
 }
 
 void write_state_files(const std::string& checkpoint_dir, const StateFiles& files) {
-  write_state_part(checkpoint_dir, files, {});
+  write_state_shard(checkpoint_dir, files, {});
   write_state_manifest(checkpoint_dir, 1);
 }
 
@@ -274,27 +266,28 @@ void verify_state_files(const std::string& checkpoint_dir) {
   for (const auto& [name, mark] : marks) verify_file(checkpoint_dir, name, mark);
 }
 
-std::vector<StateFiles> read_state_parts(const std::string& checkpoint_dir) {
+std::vector<StateFiles> read_state_shards(const std::string& checkpoint_dir) {
   verify_state_files(checkpoint_dir);
-  const std::string directory = join_path(checkpoint_dir, kTrainingStateDir);
-  const int num_parts = read_manifest(checkpoint_dir).num_parts;
-  std::vector<StateFiles> parts;
-  for (int rank = 0; rank < num_parts; ++rank) {
-    const StatePart part{rank, num_parts};
-    parts.push_back({.document = read_file(join_path(directory, name_in(kDocument, part))),
-                     .optimizer = read_tensors(join_path(directory, name_in(kOptimizer, part))),
-                     .segments = read_tensors(join_path(directory, name_in(kSegments, part)))});
+  const int num_shards = read_manifest(checkpoint_dir).num_shards;
+  std::vector<StateFiles> shards;
+  for (int rank = 0; rank < num_shards; ++rank) {
+    const auto path = [&](const char* name) {
+      return join_path(checkpoint_dir, in_state_dir(shard_name(name, {rank, num_shards})));
+    };
+    shards.push_back({.document = read_file(path(kDocument)),
+                      .optimizer = read_tensors(path(kOptimizer)),
+                      .segments = read_tensors(path(kSegments))});
   }
-  return parts;
+  return shards;
 }
 
 std::string read_state_document(const std::string& checkpoint_dir) {
   return read_file(
-      state_document_path(checkpoint_dir, {0, read_manifest(checkpoint_dir).num_parts}));
+      state_document_path(checkpoint_dir, {0, read_manifest(checkpoint_dir).num_shards}));
 }
 
 StateFiles read_state_files(const std::string& checkpoint_dir) {
-  return std::move(read_state_parts(checkpoint_dir).front());
+  return std::move(read_state_shards(checkpoint_dir).front());
 }
 
 }  // namespace rematch

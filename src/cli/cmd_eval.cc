@@ -101,7 +101,7 @@ int run_eval(const RunArguments& arguments, bool all_scores) {
       return labelled_boxes(objects, one.sample->width_px, one.sample->height_px,
                             rollouts.val_scorer->options().labels, scores);
     };
-    coco.add(boxes(one.ground_truth, {}), boxes(scene_of(one.parsed.objects), one.scores));
+    coco.add(boxes(one.ground_truth, {}), boxes(to_scene(one.parsed.objects), one.scores));
     files->add(one);
   };
   run_phase(group, "evaluate", [&] {

@@ -96,7 +96,7 @@ std::string check_memory(const PlanRequest& request, const MemoryPlan& plan,
   if (memory == 0) return "";
   const bool asked_for = arguments.gpu_memory_gib.has_value();
   if (least > memory && asked_for) {
-    const std::vector<std::string> advice = advice_for(request, plan);
+    const std::vector<std::string> advice = make_advice(request, plan);
     throw UserError(
         ErrorKind::kConfig,
         {.error = "this run cannot fit the device",

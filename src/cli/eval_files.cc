@@ -91,7 +91,7 @@ EvalFiles::EvalFiles(const std::string& run_dir, const std::string& model_dir, I
 }
 
 void EvalFiles::add(const ScoredRollout& one) {
-  const std::vector<SceneObject> predictions = scene_of(one.parsed.objects);
+  const std::vector<SceneObject> predictions = to_scene(one.parsed.objects);
   breakdown_.add(one.ground_truth, predictions, one.matching);
   Json line;
   line["sample_id"] = one.sample->sample_id;

@@ -26,7 +26,7 @@ namespace {
 }  // namespace
 
 RankProcess::RankProcess(const World& world, ConfigResult& result, const std::string& wish)
-    : device_(device_of_rank(wish, world, num_gpus())),
+    : device_(rank_device(wish, world, num_gpus())),
       ranks_(world, {.patience = std::chrono::seconds(result.settings.ddp_timeout),
                      .backend = result.settings.ddp_backend,
                      .device = device_,

@@ -65,13 +65,13 @@ void RolloutScorer::parse(ScoredRollout& one, MetricsBag& metrics) const {
 
 void RolloutScorer::match(ScoredRollout& one, MetricsBag& metrics) const {
   const Span time(metrics, "time/rollout_parse_match_s");
-  one.matching = match_objects(scene_of(one.parsed.objects), one.ground_truth, options_.match);
+  one.matching = match_objects(to_scene(one.parsed.objects), one.ground_truth, options_.match);
   observe(one, one.matching, metrics);
 }
 
 void RolloutScorer::observe(const ScoredRollout& one, const Matching& matching,
                             MetricsBag& metrics) const {
-  observe_matching(scene_of(one.parsed.objects), one.ground_truth, matching, options_.match,
+  observe_matching(to_scene(one.parsed.objects), one.ground_truth, matching, options_.match,
                    options_.labels, metrics);
   observe_status(one.parsed.status, metrics);
   metrics.add("rollout/parse_dropped_invalid", one.parsed.dropped_invalid);

@@ -133,7 +133,7 @@ void Evaluation::score_rollouts(Terminal& terminal, const Visitor& visit,
     Batch& batch = batches[i];
     batch.rollouts = std::move(metrics);
     for (ScoredRollout& one : scored) {
-      const std::vector<SceneObject> predictions = scene_of(one.parsed.objects);
+      const std::vector<SceneObject> predictions = to_scene(one.parsed.objects);
       for (size_t gate = 0; gate < options_.extra_gates.size(); ++gate) {
         MatchSettings match = scorer_->options().match;
         match.maskiou_gate = options_.extra_gates[gate];

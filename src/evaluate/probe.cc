@@ -45,7 +45,7 @@ void Probe::add(const ScoredRollout& one, const Matching& matching_50, const Rol
                 int64_t sample_idx) {
   const LabelMatch& labels = scorer.options().labels;
   const auto num_repeated =
-      static_cast<int64_t>(repeated_objects(scene_of(one.parsed.objects), kRepeatIou,
+      static_cast<int64_t>(repeated_objects(to_scene(one.parsed.objects), kRepeatIou,
                                             scorer.options().match.maskiou_resolution)
                                .size());
   ProbeBucket& bucket = bucket_of(one.ground_truth.size());
@@ -87,7 +87,7 @@ void Probe::measure_greedy(const Answers& answers, Terminal& terminal) {
   const auto on_batch = [&](size_t batch, std::vector<ScoredRollout> scored, const MetricsBag&) {
     for (size_t i = 0; i < scored.size(); ++i) {
       const ScoredRollout& one = scored[i];
-      add(one, match_objects(scene_of(one.parsed.objects), one.ground_truth, strict),
+      add(one, match_objects(to_scene(one.parsed.objects), one.ground_truth, strict),
           answers.scorer, batches[batch].samples[i]);
     }
   };

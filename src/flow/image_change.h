@@ -5,11 +5,11 @@
 
 namespace rematch {
 
-/// A change to a decoded picture before the model sees it (`data.augment`), in the order of
-/// application. It keeps the picture's size. Integers, so that equal changes give equal bytes.
+/// A change to a decoded picture before the model sees it (`data.augment`); fields are in the order
+/// of application. The picture keeps its size. All integers, so equal changes give equal bytes.
 struct ImageChange {
-  /// left, top, width, height in pixels of the file; this part is scaled to the whole. Width 0:
-  /// none
+  /// left, top, width, height in pixels of the file; the crop is scaled to the full size. Width 0:
+  /// no crop
   std::array<int64_t, 4> crop_px{};
   int64_t is_flipped = 0;  ///< 1: mirrored left to right
   /// brightness, contrast, saturation in thousandths

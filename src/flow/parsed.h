@@ -36,16 +36,16 @@ struct ParsedObject {
   int64_t index = 0;  ///< coord_tokens: the number in the key
   std::string desc;   ///< trimmed as Python's str.strip does
   Geometry geometry;
-  /// the numbers as written, one for each bin, in formats whose coordinates are digits; else empty
+  /// the numbers as written, one for each bin, if the format writes digits; else empty
   std::vector<int> written;
-  /// from the end of the previous complete entry (0 for the first) to the end of its own
+  /// from the end of the previous complete entry (0 for the first) to the end of this one
   TokenSpan entry;
   /// the tokens that write each bin, in response_token_ids; a token may also hold punctuation
   std::vector<TokenSpan> coord_tokens;
 };
 
-/// What was seen, without where it was written.
-inline std::vector<SceneObject> scene_of(const std::vector<ParsedObject>& objects) {
+/// The objects without their token spans.
+inline std::vector<SceneObject> to_scene(const std::vector<ParsedObject>& objects) {
   std::vector<SceneObject> scene;
   for (const ParsedObject& object : objects) scene.push_back({object.desc, object.geometry});
   return scene;
@@ -64,20 +64,19 @@ struct ParsedRollout {
   ParseStatus status = ParseStatus::kMalformed;
 };
 
-/// Which prediction is paired with which ground truth (BEHAVIOUR 6). Indices are positions in the
-/// two lists given to the matcher.
+/// Pairs of predictions and ground truths (BEHAVIOUR 6). Indices are positions in the two lists
+/// given to the matcher.
 struct Matching {
   std::vector<std::pair<int, int>> pairs;  ///< (prediction, ground truth), ascending by prediction
   std::vector<int> false_positives;        ///< predictions without a pair, ascending
   std::vector<int> false_negatives;        ///< ground truths without a pair, ascending
-  int gating_rejections = 0;               ///< candidate pairs below maskiou_gate
+  int gating_rejections = 0;               ///< candidates below maskiou_gate
   double matched_maskiou_sum = 0.0;        ///< over pairs
 };
 
-/// What the matcher compares: the geometries of a list of objects (SceneObject or ParsedObject), in
-/// order.
+/// The geometries of a list of objects (SceneObject or ParsedObject), in order.
 template <typename Object>
-std::vector<Geometry> geometries_of(const std::vector<Object>& objects) {
+std::vector<Geometry> get_geometries(const std::vector<Object>& objects) {
   std::vector<Geometry> geometries;
   geometries.reserve(objects.size());
   for (const Object& object : objects) geometries.push_back(object.geometry);

@@ -42,9 +42,8 @@ inline const char* finish_reason_name(FinishReason reason) {
 struct Rollout {
   int64_t sample_id = 0;
   std::vector<TokenId> prompt_token_ids;    ///< as the backend used them (expanded)
-  std::vector<TokenId> response_token_ids;  ///< the stop token and all after it removed
-  /// log-probability of each of response_token_ids (BEHAVIOUR 20.1); empty when the backend gives
-  /// none
+  std::vector<TokenId> response_token_ids;  ///< without the stop token and anything after it
+  /// log-probability of each response token (BEHAVIOUR 20.1); empty if the backend gives none
   std::vector<float> token_logprobs;
   FinishReason finish_reason = FinishReason::kStop;
 

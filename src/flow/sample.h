@@ -18,8 +18,7 @@ inline constexpr int kIgnoreLabel = -100;
 
 enum class GeometryKind { kBbox2d, kPoly };
 
-/// Where an object is, in bins. bbox_2d: x1,y1,x2,y2 (may be inverted); poly: x,y pairs of ≥ 3
-/// vertices.
+/// Box or polygon in bins. bbox_2d: x1,y1,x2,y2 (may be inverted); poly: x,y pairs of ≥ 3 vertices.
 struct Geometry {
   GeometryKind kind = GeometryKind::kBbox2d;
   std::vector<int> bins;  ///< flat; 4 values (bbox_2d) or an even number ≥ 6 (poly), each 0..999
@@ -38,7 +37,7 @@ inline const char* geometry_key(GeometryKind kind) {
   return kind == GeometryKind::kBbox2d ? "bbox_2d" : "poly";
 }
 
-/// One thing in a scene: what and where.
+/// One thing in a scene.
 struct SceneObject {
   std::string desc;  ///< trimmed, not blank, UTF-8
   Geometry geometry;
@@ -63,7 +62,7 @@ struct ImageRef {
 
 /// One image (or several, stage 1 only) with its objects: a line of the JSONL.
 struct Sample {
-  /// 0-based line number in the JSONL; of several files, counted through all of them
+  /// 0-based line number in the JSONL; with several files the count runs through all of them
   int64_t sample_id = 0;
   std::vector<std::string> image_paths;
   int width_px = 0;
@@ -71,8 +70,8 @@ struct Sample {
   /// in file order; ordering for numbering happens per epoch (data/ordering.h)
   std::vector<SceneObject> objects;
   std::string where;   ///< "path:line" for errors
-  std::string prompt;  ///< its own user text; empty: `custom.user_prompt`
-  ImageChange change;  ///< made to its images; `objects` lie in the changed picture
+  std::string prompt;  ///< user text of this sample; empty: `custom.user_prompt`
+  ImageChange change;  ///< applied to its images; `objects` are in the changed picture
 };
 
 }  // namespace rematch

@@ -11,10 +11,10 @@
 
 namespace rematch {
 
-/// Where a slot stands: in the kept prefix, or in the append.
+/// The piece of a segment that a slot belongs to.
 enum class SlotSource { kPrefix, kAppend };
 
-/// A supervised token whose target is not the token itself: the logits of `position - 1` are
+/// A supervised token with a target other than the token itself: the logits of `position - 1` are
 /// compared with `target`.
 struct Slot {
   int position = 0;  ///< in the segment's token_ids, ≥ 1
@@ -24,7 +24,7 @@ struct Slot {
   bool operator==(const Slot&) const = default;
 };
 
-/// Slots on coord tokens, whose target is a bin 0..999.
+/// The kind of slots on coord tokens; their target is a bin 0..999.
 inline constexpr const char* kCoordSlots = "coord";
 
 /// One sample's teacher-forced sequence: prompt + kept prefix + append + <|im_end|>. Atomic: never
@@ -34,7 +34,7 @@ struct Segment {
   std::vector<TokenId> token_ids;
   /// same length; the token itself where cross-entropy applies, else kIgnoreLabel
   std::vector<int> labels;
-  /// by kind: kCoordSlots, or what another loss term reads; each by position
+  /// by kind (kCoordSlots, or a name that another loss term reads); each list is sorted by position
   std::map<std::string, std::vector<Slot>> slots;
   std::vector<ImageRef> images;  ///< references, not pixels
   int prompt_len = 0;            ///< tokens
@@ -89,7 +89,7 @@ struct Window {
 struct OpenWindow {
   Window window;
   bool last_of_epoch = false;
-  int64_t step0 = 0;            ///< optimizer steps that were done when it was made
+  int64_t step0 = 0;            ///< optimizer steps before it was made
   int64_t completed_steps = 0;  ///< optimizer steps done on it
 };
 

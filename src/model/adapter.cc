@@ -12,13 +12,13 @@
 namespace rematch {
 namespace {
 
-constexpr uint64_t kRows = 0x726f7773;  // stream of the keys of training rows
+constexpr uint64_t kRows = 0x726f7773;  // random stream of training rows
 
 const char* const kA = ".lora_A.weight";
 const char* const kB = ".lora_B.weight";
 const char* const kMagnitude = ".lora_magnitude_vector";
 
-BaseShape shapes_of(const Model& model) {
+BaseShape get_shapes(const Model& model) {
   return [&model](const std::string& name) -> std::optional<std::vector<int64_t>> {
     const at::Tensor parameter = model.parameter(name);
     if (!parameter.defined()) return std::nullopt;
@@ -26,17 +26,17 @@ BaseShape shapes_of(const Model& model) {
   };
 }
 
-at::Tensor trained(const at::Tensor& tensor, const at::Device& device) {
+at::Tensor to_leaf(const at::Tensor& tensor, const at::Device& device) {
   return tensor.to(device).contiguous().set_requires_grad(true);
 }
 
 }  // namespace
 
-void Adapter::attach(Model& model, Parts parts, const std::shared_ptr<Adapter>& self) {
+void Adapter::attach(Model& model, Trained trained, const std::shared_ptr<Adapter>& self) {
   const TextDescription& text = model.description().text;
   for (const NamedParameter& parameter : model.parameters()) {
-    const bool is_saved =
-        std::find(parts.saved.begin(), parts.saved.end(), parameter.name) != parts.saved.end();
+    const bool is_saved = std::find(trained.saved.begin(), trained.saved.end(), parameter.name) !=
+                          trained.saved.end();
     at::Tensor(parameter.tensor).set_requires_grad(is_saved);
     if (is_saved && model.tied() && parameter.name == text.embedding + ".weight") {
       tied_embedding_ = parameter.name;
@@ -44,7 +44,7 @@ void Adapter::attach(Model& model, Parts parts, const std::shared_ptr<Adapter>& 
     }
   }
   std::map<std::string, std::shared_ptr<const LinearAdapter>> by_module;
-  for (auto& [module, tensors] : parts.layers) {
+  for (auto& [module, tensors] : trained.layers) {
     const auto layer =
         std::make_shared<const LoraLinear>(module, options_.lora, std::move(tensors), dropout_);
     layers_[module] = layer;
@@ -54,14 +54,15 @@ void Adapter::attach(Model& model, Parts parts, const std::shared_ptr<Adapter>& 
     if (options_.lora.use_dora)
       parameters_.push_back({module + kMagnitude, layer->tensors().magnitude_O});
   }
-  for (auto& [module, rows] : parts.token_rows) {
+  for (auto& [module, rows] : trained.token_rows) {
     const auto tokens =
         std::make_shared<const TokenRows>(rows.token_ids, rows.rows_KH, text.vocab_size);
     token_rows_[module] = tokens;
     if (module != text.embedding) by_module[module] = tokens;
     parameters_.push_back({module + kTokenRows, rows.rows_KH});
   }
-  for (const std::string& name : parts.saved) parameters_.push_back({name, model.parameter(name)});
+  for (const std::string& name : trained.saved)
+    parameters_.push_back({name, model.parameter(name)});
   const auto embedding = token_rows_.find(text.embedding);
   model.attach(self, by_module, embedding == token_rows_.end() ? nullptr : embedding->second);
 }
@@ -74,7 +75,7 @@ std::shared_ptr<Adapter> Adapter::create(Model& model, const AdapterSelection& s
   const bool has_head = std::find(selection.modules.begin(), selection.modules.end(), head) !=
                         selection.modules.end();
   if (has_head && options.lora.dropout > 0) {
-    // The head processes its rows in pieces, some of them twice.
+    // The loss calls the head in chunks, and on some positions twice.
     throw UserError(
         ErrorKind::kConfig,
         {.error = fmt::format("an adapter on {} cannot have dropout", head),
@@ -82,19 +83,19 @@ std::shared_ptr<Adapter> Adapter::create(Model& model, const AdapterSelection& s
          .what = fmt::format("lora_dropout is {}", options.lora.dropout),
          .fix = fmt::format("set `tuner.lora_dropout: 0`, or remove {} from the targets", head)});
   }
-  Parts parts{.layers = {}, .token_rows = {}, .saved = selection.saved_parameters};
+  Trained trained{.layers = {}, .token_rows = {}, .saved = selection.saved_parameters};
   for (const std::string& module : selection.modules) {
-    parts.layers.emplace_back(module, initial_lora(model.parameter(module + ".weight"),
-                                                   options.lora, module, options.seed));
+    trained.layers.emplace_back(module, initial_lora(model.parameter(module + ".weight"),
+                                                     options.lora, module, options.seed));
   }
   for (const std::string& module : {model.description().text.embedding, head}) {
     if (selection.token_ids.empty() || (module == head && model.tied())) continue;
     const at::Tensor rows =
         TokenRows::initial(model.parameter(module + ".weight"), selection.token_ids);
-    parts.token_rows.emplace_back(module, TokenRowTensors{selection.token_ids, rows});
+    trained.token_rows.emplace_back(module, TokenRowTensors{selection.token_ids, rows});
   }
   std::shared_ptr<Adapter> adapter(new Adapter(options, selection.targets));
-  adapter->attach(model, std::move(parts), adapter);
+  adapter->attach(model, std::move(trained), adapter);
   return adapter;
 }
 
@@ -102,35 +103,35 @@ std::shared_ptr<Adapter> Adapter::load(Model& model, const PeftAdapter& files,
                                        const std::string& where, uint64_t seed) {
   const PeftConfig& config = files.config;
   AdapterTensors tensors =
-      sort_adapter_tensors(files, model.description(), shapes_of(model), where);
+      sort_adapter_tensors(files, model.description(), get_shapes(model), where);
   if (tensors.unties) {
     throw UserError(
         ErrorKind::kData,
-        {.error = "the adapter trains apart an embedding and a head that the base model ties",
+        {.error = "the adapter trains embedding and head separately, but the base model ties them",
          .where = where,
-         .what = "with tied weights there is one matrix for both",
+         .what = "tied weights are one matrix",
          .fix = "merge the adapter (`rematch merge`), which unties the model"});
   }
-  Parts parts;
+  Trained trained;
   for (const auto& [module, weights] : model.linears()) {
     const auto found = tensors.layers.find(module);
     if (found == tensors.layers.end()) continue;
-    LoraTensors own{trained(found->second.a_rI, model.device()),
-                    trained(found->second.b_Or, model.device()),
+    LoraTensors own{to_leaf(found->second.a_rI, model.device()),
+                    to_leaf(found->second.b_Or, model.device()),
                     {}};
-    if (config.use_dora) own.magnitude_O = trained(found->second.magnitude_O, model.device());
-    parts.layers.emplace_back(module, std::move(own));
+    if (config.use_dora) own.magnitude_O = to_leaf(found->second.magnitude_O, model.device());
+    trained.layers.emplace_back(module, std::move(own));
   }
   for (auto& [module, rows] : tensors.token_rows) {
-    parts.token_rows.emplace_back(
-        module, TokenRowTensors{rows.token_ids, trained(rows.rows_KH, model.device())});
+    trained.token_rows.emplace_back(
+        module, TokenRowTensors{rows.token_ids, to_leaf(rows.rows_KH, model.device())});
   }
   for (const NamedParameter& parameter : model.parameters()) {
     const auto found = tensors.saved.find(parameter.name);
     if (found == tensors.saved.end()) continue;
     const at::NoGradGuard no_grad;
     at::Tensor(parameter.tensor).copy_(found->second);
-    parts.saved.push_back(parameter.name);
+    trained.saved.push_back(parameter.name);
   }
   const Options options{.lora = {{.rank = config.rank,
                                   .alpha = config.alpha,
@@ -140,7 +141,7 @@ std::shared_ptr<Adapter> Adapter::load(Model& model, const PeftAdapter& files,
                         .seed = seed,
                         .base_model = config.base_model};
   std::shared_ptr<Adapter> adapter(new Adapter(options, config.targets));
-  adapter->attach(model, std::move(parts), adapter);
+  adapter->attach(model, std::move(trained), adapter);
   return adapter;
 }
 
@@ -161,13 +162,13 @@ void Adapter::set_values(const PeftAdapter& files, const std::string& where) {
     fail("lora_alpha",
          fmt::format("{} in the checkpoint, {} now", files.config.alpha, options_.lora.alpha));
   }
-  const auto ids_of = [](const PeftTargets& targets) {
+  const auto token_ids = [](const PeftTargets& targets) {
     std::vector<std::vector<int64_t>> ids;
     for (const PeftTokens& tokens : targets.trainable_tokens) ids.push_back(tokens.token_ids);
     return ids;
   };
-  if (ids_of(files.config.targets) != ids_of(targets_))
-    fail("trainable_token_indices", "other tokens in the checkpoint");
+  if (token_ids(files.config.targets) != token_ids(targets_))
+    fail("trainable_token_indices", "different tokens in the checkpoint");
   for (const NamedParameter& parameter : parameters_) {
     const auto found = values.find(parameter.name);
     if (found == values.end()) fail(parameter.name, "missing from the checkpoint");
@@ -209,9 +210,9 @@ at::Tensor Adapter::merged(const NamedParameter& parameter) const {
     return rows->second->merged(parameter.tensor);
   const auto found = layers_.find(module_of(parameter.name));
   const bool is_weight = found != layers_.end() && parameter.name == found->first + ".weight";
-  return is_weight ? merged_lora_weight(parameter.tensor, found->second->tensors(),
-                                        found->second->scaling())
-                   : parameter.tensor;
+  return is_weight
+             ? merge_lora(parameter.tensor, found->second->tensors(), found->second->scaling())
+             : parameter.tensor;
 }
 
 std::shared_ptr<void> Adapter::training_row(int64_t step, int64_t row) {

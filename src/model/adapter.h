@@ -15,18 +15,17 @@
 
 namespace rematch {
 
-/// A LoRA or DoRA adapter on a model (MODEL 9). Once attached, every forward pass goes through it;
-/// outside training_row() without dropout, as in rollouts and evaluation: the merged effect, with
-/// base weights that never change.
+/// A LoRA or DoRA adapter on a model (MODEL 9). Once attached, every forward pass applies it; with
+/// dropout only inside training_row(), not in rollouts and evaluation. Base weights never change.
 class Adapter {
  public:
   struct Options {
     LoraOptions lora;
-    uint64_t seed = 42;      ///< of A and of the dropout masks
-    std::string base_model;  ///< as named in adapter_config.json
+    uint64_t seed = 42;      ///< for A and the dropout masks
+    std::string base_model;  ///< its name in adapter_config.json
   };
 
-  /// Attaches fresh adapters to the selected modules. The model's own parameters no longer need
+  /// Attaches new adapters to the selected modules. The model's parameters no longer require
   /// gradients, except those trained in full.
   /// @throws UserError (config) for dropout on the head's input
   static std::shared_ptr<Adapter> create(Model& model, const AdapterSelection& selection,
@@ -37,41 +36,41 @@ class Adapter {
   static std::shared_ptr<Adapter> load(Model& model, const PeftAdapter& files,
                                        const std::string& where, uint64_t seed = 42);
 
-  /// Everything that is trained: `MODULE.lora_A.weight`, `MODULE.lora_B.weight`,
-  /// `MODULE.lora_magnitude_vector` (float32), rows of tokens as
+  /// All trained parameters: `MODULE.lora_A.weight`, `MODULE.lora_B.weight`,
+  /// `MODULE.lora_magnitude_vector` (float32), token rows as
   /// `MODULE.token_adapter.trainable_tokens_delta` (float32), then parameters trained in full under
-  /// their checkpoint names. All are leaves whose storage stays the same; only values change.
+  /// their checkpoint names. All are leaves with fixed storage.
   const std::vector<NamedParameter>& parameters() const { return parameters_; }
 
-  /// Copies the values of a saved adapter of the same shape (resume). @throws UserError (data) when
+  /// Copies the values of a saved adapter of the same shape (resume). @throws UserError (data) if
   /// its layers or sizes differ
   void set_values(const PeftAdapter& files, const std::string& where);
 
-  /// What write_peft_adapter needs. Tensors are the live ones.
+  /// The adapter for write_peft_adapter(), with the live tensors.
   PeftAdapter files() const;
 
-  /// The tensor that gives a plain model this adapter's effect (PEFT's merge): a new one for
-  /// adapted weights; else the parameter's own.
+  /// The parameter with the adapter merged into it, as PEFT does: a new tensor for adapted weights,
+  /// else the parameter itself.
   at::Tensor merged(const NamedParameter& parameter) const;
 
-  /// Dropout is active until the returned object is destroyed: hold it over the forward and the
-  /// backward pass of one training row. Masks depend on the seed and the two numbers only. @param
-  /// step  finished optimizer steps. @param row  of the window
+  /// Activates dropout until the returned object is destroyed: hold it over the forward and the
+  /// backward pass of one training row. Masks depend only on the seed and the two numbers. @param
+  /// step  finished optimizer steps. @param row  index in the window
   [[nodiscard]] std::shared_ptr<void> training_row(int64_t step, int64_t row);
 
-  /// The switch of all layers, for tests.
+  /// The dropout of all layers, for tests.
   LoraDropout& dropout() { return *dropout_; }
 
  private:
   Adapter(const Options& options, PeftTargets targets)
       : options_(options), targets_(std::move(targets)) {}
-  /// What is trained, by module or parameter.
-  struct Parts {
+  /// The trained tensors by module or parameter.
+  struct Trained {
     std::vector<std::pair<std::string, LoraTensors>> layers;
     std::vector<std::pair<std::string, TokenRowTensors>> token_rows;  ///< embedding, untied head
     std::vector<std::string> saved;
   };
-  void attach(Model& model, Parts parts, const std::shared_ptr<Adapter>& self);
+  void attach(Model& model, Trained trained, const std::shared_ptr<Adapter>& self);
 
   Options options_;
   PeftTargets targets_;

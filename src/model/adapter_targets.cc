@@ -14,18 +14,19 @@ namespace {
 
 constexpr const char* kAllLinear = "all-linear";
 
-bool ends_with(const std::string& text, const std::string& end) {
-  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
+// Matches a list entry of PEFT: the whole name or a suffix after a dot.
+bool has_suffix(const std::string& module, const std::string& suffix) {
+  return module == suffix || module.ends_with("." + suffix);
 }
 
-// A list entry of PEFT: the whole name or a suffix after a dot.
-bool has_suffix(const std::string& module, const std::string& suffix) {
-  return module == suffix || ends_with(module, "." + suffix);
+template <typename List>
+bool contains(const List& list, const std::string& name) {
+  return std::find(list.begin(), list.end(), name) != list.end();
 }
 
 std::string last_component(const std::string& name) { return name.substr(name.rfind('.') + 1); }
 
-/// The modules of a model: those that hold parameters, and those that hold modules.
+/// The modules of a model, also those without direct parameters.
 struct Modules {
   std::vector<std::string> linears;  ///< checkpoint order
   std::vector<std::string> others;   ///< every other module, sorted
@@ -72,7 +73,7 @@ class Chooser {
       if (chosen_.count(module) != 0) selection_.modules.push_back(module);
     }
     if (selection_.modules.empty()) {
-      problem("nothing is left to adapt", "freeze_llm, freeze_vit, freeze_aligner",
+      problem("nothing to adapt", "freeze_llm, freeze_vit, freeze_aligner",
               fmt::format("all {} targets are frozen or trained in full",
                           selection_.num_frozen + num_saved_),
               "unfreeze a part, or choose other targets");
@@ -109,18 +110,14 @@ class Chooser {
                        });
   }
 
-  bool is_tied() const {
-    return std::find(parameter_names_.begin(), parameter_names_.end(), head_ + ".weight") ==
-           parameter_names_.end();
-  }
+  bool is_tied() const { return !contains(parameter_names_, head_ + ".weight"); }
 
-  // As PEFT's `ensure_weight_tying`: whichever of two tied names is given, their one matrix is
-  // trained, and listed as the embedding.
+  // Like PEFT's `ensure_weight_tying`: either of two tied names trains their one matrix, which is
+  // listed as the embedding.
   void save_tied(const std::string& name, std::set<std::string>& saved) {
     add_saved(embedding_, name, saved);
     std::vector<std::string>& listed = selection_.targets.modules_to_save;
-    if (std::find(listed.begin(), listed.end(), embedding_) == listed.end())
-      listed.push_back(embedding_);
+    if (!contains(listed, embedding_)) listed.push_back(embedding_);
     selection_.targets.ensure_weight_tying = true;
   }
 
@@ -131,11 +128,10 @@ class Chooser {
       std::vector<std::string> found;
       for (const auto* list : {&modules_.linears, &modules_.others}) {
         for (const std::string& module : *list) {
-          if (!name.empty() && ends_with(module, name)) found.push_back(module);
+          if (!name.empty() && module.ends_with(name)) found.push_back(module);
         }
       }
-      if (tied &&
-          (name == head_ || std::find(found.begin(), found.end(), embedding_) != found.end())) {
+      if (tied && (name == head_ || contains(found, embedding_))) {
         save_tied(name, saved);
         continue;
       }
@@ -160,7 +156,7 @@ class Chooser {
 
   void add_saved(const std::string& module, const std::string& name, std::set<std::string>& saved) {
     for (const std::string& parameter : parameter_names_) {
-      if (parameter.compare(0, module.size() + 1, module + ".") != 0) continue;
+      if (!parameter.starts_with(module + ".")) continue;
       if (options_.is_frozen && options_.is_frozen(parameter)) {
         problem(fmt::format("`{}` is both frozen and in modules_to_save", name), "modules_to_save",
                 parameter + " is in a frozen part",
@@ -182,8 +178,7 @@ class Chooser {
       return;
     }
     if (is_frozen(embedding_)) {
-      problem("the rows of tokens are both frozen and trained", key,
-              embedding_ + " is in a frozen part",
+      problem("token rows are both frozen and trained", key, embedding_ + " is in a frozen part",
               "unfreeze the language model (`freeze_llm`), or remove the key");
     }
     for (const std::string& module : {embedding_, head_}) {
@@ -201,7 +196,7 @@ class Chooser {
     }
   }
 
-  // Selects a requested Linear; false when it is frozen or trained in full.
+  // Selects a requested Linear; returns false if it is frozen or trained in full.
   bool take(const std::string& module) {
     if (is_saved(module)) {
       ++num_saved_;
@@ -215,7 +210,7 @@ class Chooser {
     return true;
   }
 
-  // Judges what one entry or the regex matches.
+  // Selects the matches of one entry or of the regex, or reports a problem.
   void take_all(const std::string& entry, const std::string& key,
                 const std::function<bool(const std::string&)>& matches) {
     std::vector<std::string> wrong;
@@ -245,7 +240,7 @@ class Chooser {
     }
   }
 
-  // A Linear with the same last component may be meant: more of its name distinguishes them.
+  // Suggests a longer name if a Linear has the same last component.
   std::string advice_for(const std::string& wrong) const {
     for (const std::string& module : modules_.linears) {
       if (last_component(module) != last_component(wrong)) continue;
@@ -282,7 +277,7 @@ class Chooser {
 
   void no_match(const std::string& entry, const std::string& key,
                 const std::vector<std::string>& candidates) {
-    // Similar whole names, or similar last components: users write both.
+    // Suggests similar whole names and similar last components, because users write both.
     std::set<std::string> shorts;
     for (const std::string& module : candidates) shorts.insert(last_component(module));
     std::vector<std::string> near = near_names(entry, candidates);
@@ -292,14 +287,14 @@ class Chooser {
     if (near.empty()) near.assign(shorts.begin(), shorts.end());
     const bool tied_head = has_suffix(entry, head_);
     problem(fmt::format("`{}` matches no module of the model", entry), key,
-            tied_head ? "the head is tied to the embedding and cannot have an adapter of its own"
+            tied_head ? "the head is tied to the embedding and cannot have a separate adapter"
                       : fmt::format("nearest names: {}; a whole name: {}", join(near, ", "),
                                     candidates.empty() ? "none" : candidates.back()),
             "correct the name; an unmatched target adds no adapter");
   }
 
-  // If PEFT's own rule selects exactly these modules, the user's words are kept, else names are
-  // listed.
+  // True if PEFT's rule selects exactly these modules; then the user's settings are kept, else all
+  // names are listed.
   bool peft_agrees(const std::function<bool(const std::string&)>& matches) const {
     const auto agrees = [&](const std::string& module) {
       return (matches(module) && !is_saved(module)) == (chosen_.count(module) != 0);

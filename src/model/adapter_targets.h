@@ -12,10 +12,10 @@ namespace rematch {
 
 /// The modules to adapt, and the parameters to train in full.
 struct AdapterTargets : AdapterTargetSettings {
-  /// Whether a parameter's part is frozen (`tuner.freeze_*`): frozen parts get no adapter. Empty:
-  /// nothing is frozen.
+  /// Returns true for a parameter of a frozen part (`tuner.freeze_*`), which gets no adapter.
+  /// Empty: nothing is frozen.
   std::function<bool(const std::string& parameter)> is_frozen;
-  /// trainable_token_indices as distinct ids; their rows are trained
+  /// trainable_token_indices as distinct ids
   std::vector<int64_t> token_ids;
   std::string where = "tuner";  ///< name of the keys' section in errors
 };
@@ -24,18 +24,17 @@ struct AdapterTargets : AdapterTargetSettings {
 struct AdapterSelection {
   std::vector<std::string> modules;           ///< Linears that get an adapter, in checkpoint order
   std::vector<std::string> saved_parameters;  ///< parameters that are trained in full
-  /// tokens whose rows of embedding and head are trained
+  /// tokens with trained rows of embedding and head
   std::vector<int64_t> token_ids;
-  PeftTargets targets;     ///< targets with which PEFT selects exactly these
-  int64_t num_frozen = 0;  ///< named modules that are in a frozen part
+  PeftTargets targets;     ///< PEFT's settings that select exactly these
+  int64_t num_frozen = 0;  ///< named modules in a frozen part
 };
 
-/// Selects the modules by name only, so that it can be done before weights are loaded.
-/// @param parameter_names  of the model, in checkpoint order; a tied head is not among them
-/// @throws UserError (config) with one problem for each: a list entry or a regex that matches
-/// nothing (with similar names), that matches
-///         something other than a Linear, or only what is frozen; a regex that does not compile; a
-///         head that is the embedding
+/// Selects modules by name, before weights are loaded.
+/// @param parameter_names  of the model, in checkpoint order; without a tied head
+/// @throws UserError (config) with a problem for each: a list entry or a regex that matches nothing
+/// (with similar names), a module that is not a Linear, or only frozen modules; an invalid regex; a
+/// head that is tied to the embedding
 AdapterSelection select_targets(const ModelDescription& model,
                                 const std::vector<std::string>& parameter_names,
                                 const AdapterTargets& options);

@@ -14,9 +14,7 @@ namespace {
 using Shape = std::vector<int64_t>;
 
 bool cut_suffix(const std::string& name, const std::string& suffix, std::string& rest) {
-  if (name.size() <= suffix.size() ||
-      name.compare(name.size() - suffix.size(), suffix.size(), suffix) != 0)
-    return false;
+  if (name.size() <= suffix.size() || !name.ends_with(suffix)) return false;
   rest = name.substr(0, name.size() - suffix.size());
   return true;
 }
@@ -34,12 +32,12 @@ class Sorter {
       fail("an adapter has no tensors", "adapter_model.safetensors is empty");
     for (const PeftTokens& tokens : adapter_.config.targets.trainable_tokens) expect_tokens(tokens);
     for (const TensorEntry& entry : adapter_.tensors) place(entry);
-    for (const auto& [module, tensors] : sorted_.layers) require_whole(module, tensors);
+    for (const auto& [module, tensors] : sorted_.layers) require_complete(module, tensors);
     for (const auto& [module, tokens] : sorted_.token_rows) {
       if (!tokens.rows_KH.defined())
         fail("the adapter is incomplete", fmt::format("{}{} is missing", module, kTokenRows));
     }
-    if (is_tied()) settle_tied();
+    if (is_tied()) check_tied();
     return std::move(sorted_);
   }
 
@@ -61,7 +59,7 @@ class Sorter {
   std::string embedding_name() const { return text_.embedding + ".weight"; }
   std::string head_name() const { return text_.head.module + ".weight"; }
 
-  // PEFT finds a module by the end of its name. Of tied modules the embedding holds the rows.
+  // PEFT finds a module by the end of its name. If tied, the embedding has the rows.
   void expect_tokens(const PeftTokens& tokens) {
     const std::string& name = tokens.module;
     const bool is_embedding = name.empty() || text_.embedding.ends_with(name);
@@ -84,8 +82,8 @@ class Sorter {
     }
   }
 
-  // The head's copies agree with the embedding's, or the adapter makes two matrices of one.
-  void settle_tied() {
+  // Removes the head's copies if they equal the embedding's; else the adapter unties the model.
+  void check_tied() {
     const auto rows = sorted_.token_rows.find(text_.embedding);
     if (!tied_head_ids_.empty() &&
         (rows == sorted_.token_rows.end() || rows->second.token_ids != tied_head_ids_)) {
@@ -97,10 +95,11 @@ class Sorter {
     const bool has_embedding = embedding != sorted_.saved.end(),
                has_head = head != sorted_.saved.end();
     if (!has_embedding && !has_head) return;
-    const bool one = has_embedding && (has_head ? at::equal(embedding->second, head->second)
-                                                : adapter_.config.targets.ensure_weight_tying);
-    sorted_.unties = !one;
-    if (one) sorted_.saved.erase(head_name());
+    const bool stays_tied =
+        has_embedding && (has_head ? at::equal(embedding->second, head->second)
+                                   : adapter_.config.targets.ensure_weight_tying);
+    sorted_.unties = !stays_tied;
+    if (stays_tied) sorted_.saved.erase(head_name());
   }
 
   Shape linear_shape(const TensorEntry& entry, const std::string& module) const {
@@ -108,7 +107,7 @@ class Sorter {
     if (!shape || linears_.count(module) == 0 || shape->size() != 2) {
       fail(fmt::format("the adapter's tensor {} matches no Linear layer of the base model",
                        entry.name),
-           shape ? fmt::format("{} is not one", module)
+           shape ? fmt::format("{} is not a Linear layer", module)
                  : fmt::format("the base model has no {}", module));
     }
     return *shape;
@@ -161,16 +160,15 @@ class Sorter {
   }
 
   void place_saved(const TensorEntry& entry) {
-    // A tied head is stored with the embedding, or trained apart from it.
+    // A tied head is stored with the embedding, or trained separately.
     const bool is_tied_head = entry.name == head_name() && is_tied();
     const std::optional<Shape> shape = base_shape_(is_tied_head ? embedding_name() : entry.name);
     const std::vector<std::string>& saved = adapter_.config.targets.modules_to_save;
-    // The module's name ends with the entry, and the parameter is in it or below.
+    // The parameter is inside a module with a name that ends with the entry.
     const auto covers = [&](const std::string& end) {
       for (size_t dot = entry.name.rfind('.'); dot != std::string::npos && dot > 0;
            dot = entry.name.rfind('.', dot - 1)) {
-        if (dot >= end.size() && entry.name.compare(dot - end.size(), end.size(), end) == 0)
-          return true;
+        if (std::string_view(entry.name).substr(0, dot).ends_with(end)) return true;
       }
       return false;
     };
@@ -185,11 +183,11 @@ class Sorter {
     sorted_.saved[entry.name] = entry.tensor;
   }
 
-  void require_whole(const std::string& module, const LoraTensors& tensors) const {
+  void require_complete(const std::string& module, const LoraTensors& tensors) const {
     const bool use_dora = adapter_.config.use_dora;
-    const auto missing = [&](const char* part) {
+    const auto missing = [&](const char* tensor) {
       fail(fmt::format("the adapter of {} is incomplete", module),
-           fmt::format("{} is missing", part));
+           fmt::format("{} is missing", tensor));
     };
     if (!tensors.a_rI.defined()) missing("lora_A.weight");
     if (!tensors.b_Or.defined()) missing("lora_B.weight");

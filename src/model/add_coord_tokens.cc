@@ -22,23 +22,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr double kNoise = 0.01;  ///< of the spread of the rows in use
+constexpr double kNoise = 0.01;  ///< relative to the spread of the used rows
 constexpr uint64_t kNoiseSeed = 0x636f6f7264;
 
 std::string embedding_name(const TextDescription& text) { return text.embedding + ".weight"; }
 std::string head_name(const TextDescription& text) { return text.head.module + ".weight"; }
 std::string coord_token(int bin) { return fmt::format("<|coord_{}|>", bin); }
-
-void require_empty(const std::string& out_dir) {
-  std::error_code error;
-  if (!fs::exists(out_dir, error) ||
-      (fs::is_directory(out_dir, error) && fs::is_empty(out_dir, error)))
-    return;
-  throw UserError(ErrorKind::kConfig, {.error = "the output directory is not empty",
-                                       .where = out_dir,
-                                       .what = "it exists and is not empty",
-                                       .fix = "choose a directory that does not exist yet"});
-}
 
 [[noreturn]] void bad_tokenizer(const std::string& path, std::string what) {
   throw UserError(ErrorKind::kData, {.error = "tokenizer.json is invalid",
@@ -47,7 +36,7 @@ void require_empty(const std::string& out_dir) {
                                      .fix = "use the model directory as downloaded"});
 }
 
-// The tokens of a tokenizer.json that new ones depend on.
+// The existing tokens of a tokenizer.json.
 struct TokenTable {
   std::set<std::string> contents;
   int64_t next_id = 0;
@@ -93,6 +82,7 @@ void require_no_coords(const TokenTable& table, const std::string& path) {
                    .fix = has_all ? "use the model as it is" : "start from the stock checkpoint"});
 }
 
+// The fields of an added token in tokenizer_config.json, in its order.
 Json token_fields(const std::string& content) {
   Json token;
   token["content"] = content;
@@ -101,6 +91,7 @@ Json token_fields(const std::string& content) {
   return token;
 }
 
+// tokenizer.json has another order of fields.
 void add_to_tokenizer(Json& tokenizer, int64_t first_id) {
   for (int bin = 0; bin < kNumBins; ++bin) {
     Json token;
@@ -114,12 +105,10 @@ void add_to_tokenizer(Json& tokenizer, int64_t first_id) {
 
 void write_json(const std::string& directory, const char* name, const Json& value,
                 const char* end = "\n") {
-  FileWriter writer(join_path(directory, name));
-  writer.write(python_json(value, 2) + end);
-  writer.finish();
+  write_file(join_path(directory, name), python_json(value, 2) + end);
 }
 
-// Older directories list added tokens in two more files; absent files stay absent.
+// Updates two more files, in which older directories list added tokens, if they exist.
 void write_token_lists(const std::string& model_dir, const std::string& directory,
                        int64_t first_id) {
   const auto read = [&](const char* name) {
@@ -152,7 +141,7 @@ void write_config(const std::string& model_dir, const std::string& directory,
   write_json(directory, "config.json", config);
 }
 
-// Rows in use keep their bits; new ones are close to their mean.
+// Used rows keep their bits; new rows are close to their mean.
 at::Tensor with_coord_rows(const at::Tensor& table_VH, const AddedCoordTokens& plan) {
   const int64_t width = table_VH.size(1);
   const at::Tensor used = table_VH.narrow(0, 0, plan.first_id).to(at::kFloat);
@@ -172,7 +161,7 @@ at::Tensor with_coord_rows(const at::Tensor& table_VH, const AddedCoordTokens& p
   return result;
 }
 
-// A tied checkpoint stores one matrix; an untied one stores it twice.
+// The matrix that an untied checkpoint stores in addition to the one of a tied checkpoint.
 std::vector<TensorEntry> missing_copies(const HfDir& dir, const TextDescription& text,
                                         const AddedCoordTokens& plan) {
   const std::string embedding = embedding_name(text), head = head_name(text);
@@ -215,7 +204,7 @@ AddedCoordTokens add_coord_tokens(const std::string& model_dir, const std::strin
                                   bool untie) {
   const ModelDescription model = describe_model(model_dir);
   const TextDescription& text = model.text;
-  require_empty(out_dir);
+  require_empty_output(out_dir);
   const std::string tokenizer_path = join_path(model_dir, "tokenizer.json");
   Json tokenizer = read_json_file(tokenizer_path);
   const TokenTable tokens = read_tokens(tokenizer, tokenizer_path);

@@ -7,10 +7,10 @@
 namespace rematch {
 namespace {
 
-constexpr double kMostSpread = 0.03;  ///< of that of the other rows; fresh rows have 0.01
+constexpr double kMostSpread = 0.03;  ///< relative to the other rows; new rows have 0.01
 constexpr int64_t kMostOthers = 4096;
 
-double spread_of(const at::Tensor& rows) {
+double measure_spread(const at::Tensor& rows) {
   const at::Tensor values = rows.to(at::kFloat);
   return (values - values.mean(0)).square().mean().sqrt().item<double>();
 }
@@ -23,8 +23,8 @@ bool rows_look_untrained(const at::Tensor& table_VH, const std::vector<int64_t>&
       at::tensor(token_ids, at::TensorOptions().dtype(at::kLong)).to(table_VH.device());
   const int64_t num_others = std::min({kMostOthers, ids.min().item<int64_t>(), table_VH.size(0)});
   if (num_others < 2) return false;  // nothing to compare with
-  return spread_of(table_VH.index_select(0, ids)) <=
-         kMostSpread * spread_of(table_VH.narrow(0, 0, num_others));
+  return measure_spread(table_VH.index_select(0, ids)) <=
+         kMostSpread * measure_spread(table_VH.narrow(0, 0, num_others));
 }
 
 }  // namespace rematch

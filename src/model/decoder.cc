@@ -36,12 +36,12 @@ at::Tensor Decoder::attention_block(int64_t layer_idx, const at::Tensor& hidden,
   const auto heads = [&](const LinearWeights& projection) {
     return linear(x, projection).unflatten(-1, {-1, text_.head_dim});
   };
-  const auto normed = [](const at::Tensor& x, const at::Tensor& weight,
-                         const std::optional<NormDescription>& norm) {
-    return norm ? rms_norm(x, weight, norm->eps) : x;
+  const auto rotate = [&](const at::Tensor& x, const at::Tensor& weight,
+                          const std::optional<NormDescription>& norm) {
+    return apply_rope(norm ? rms_norm(x, weight, norm->eps) : x, rope);
   };
-  const at::Tensor q = apply_rope(normed(heads(layer.q), layer.q_norm, description.q_norm), rope);
-  const at::Tensor k = apply_rope(normed(heads(layer.k), layer.k_norm, description.k_norm), rope);
+  const at::Tensor q = rotate(heads(layer.q), layer.q_norm, description.q_norm);
+  const at::Tensor k = rotate(heads(layer.k), layer.k_norm, description.k_norm);
   return linear(attention.attend(layer_idx, q, k, heads(layer.v)).flatten(-2), layer.o);
 }
 

@@ -13,31 +13,31 @@ namespace rematch {
 struct DecoderLayer {
   at::Tensor attention_norm, mlp_norm;
   LinearWeights q, k, v, o;
-  at::Tensor q_norm, k_norm;  ///< undefined = heads are not normed
+  at::Tensor q_norm, k_norm;  ///< undefined = heads have no norm
   LinearWeights gate, up, down;
 };
 
-/// Visual rows that DeepStack adds to.
+/// Visual features for DeepStack and the positions that they are added to.
 struct DeepstackInput {
-  at::Tensor visual_idx_M;              ///< flat row indices, int64; undefined when there are none
+  at::Tensor visual_idx_M;              ///< flat indices, int64; undefined if there are none
   std::vector<at::Tensor> features_MH;  ///< of LayerDescription::deepstack
 };
 
 /// A text tower without embedding and head (MODEL 2).
 class Decoder {
  public:
-  /// Reads its layers and final norm from `source`, in checkpoint order. @param text  outlives the
+  /// Reads layers and final norm from `source`, in checkpoint order. @param text  must outlive the
   /// decoder
   Decoder(const TextDescription& text, LayerSource& source);
   Decoder(const Decoder&) = delete;
 
   /// @param embeds_TH     [..., H]
   /// @param positions_3T  [3, ...]
-  /// @return              final-normed hidden states, same shape
+  /// @return              hidden states after the final norm, same shape
   at::Tensor forward(const at::Tensor& embeds_TH, const at::Tensor& positions_3T,
                      AttentionContext& attention, const DeepstackInput& deepstack) const;
 
-  /// Keeps only the inputs of each layer and recomputes the rest in the backward pass
+  /// Stores only the inputs of each layer and recomputes the rest in the backward pass
   /// (nn/checkpoint.h). The decoder must then outlive its graphs.
   void set_gradient_checkpointing(bool on) { checkpointing_ = on; }
 

@@ -13,7 +13,7 @@ ContentKey content_key(const VisionInput& images) {
   return hasher.key();
 }
 
-int64_t bytes_of(const VisionFeatures& features) {
+int64_t count_bytes(const VisionFeatures& features) {
   auto bytes = static_cast<int64_t>(features.embeds_MH.nbytes());
   for (const at::Tensor& feature : features.deepstack_MH)
     bytes += static_cast<int64_t>(feature.nbytes());
@@ -50,7 +50,7 @@ VisionFeatures FeatureCache::features(const Model& model, const VisionInput& ima
     return found->second;
   }
   VisionFeatures features = model.encode_images(images);
-  const int64_t bytes = bytes_of(features);
+  const int64_t bytes = count_bytes(features);
   if (has_graph(features) || bytes_ + bytes > options_.max_bytes) return features;
   bytes_ += bytes;
   rows_.emplace(key, features);

@@ -10,26 +10,26 @@
 namespace rematch {
 
 /// Caches the output of a frozen vision tower and aligner for the images of a row, for the next
-/// optimizer step on the same window. Cached values equal computed ones bit for bit: rows are kept
-/// whole, because a product's rounding may depend on its number of rows.
+/// optimizer step on the same window. Cached values equal computed ones bit for bit: the images of
+/// a row are cached together, because the rounding of a product may depend on its number of rows.
 class FeatureCache {
  public:
   struct Options {
-    /// of cached features; further rows are computed every time
+    /// of cached features; rows beyond it are computed every time
     int64_t max_bytes = int64_t{1} << 30;
   };
   FeatureCache() = default;
   explicit FeatureCache(const Options& options) : options_(options) {}
 
-  /// Features of a row's images, by the content of their pixels. Kept only in training (gradients
-  /// on) and only when no gradient flows through them; all are dropped when a weight of the tower
-  /// has changed. Cost of a hit: one pass over the pixels.
+  /// Features of a row's images, by the content of their pixels. Cached only in training (gradients
+  /// on) and if no gradient flows through them; all are dropped if a weight of the tower has
+  /// changed. Cost of a hit: one pass over the pixels.
   VisionFeatures features(const Model& model, const VisionInput& images);
-  /// The window is closed: its rows will not recur.
+  /// Call it at the end of a window, because its rows do not recur.
   void clear();
 
   int64_t bytes() const { return bytes_; }        ///< of cached features
-  int64_t num_hits() const { return num_hits_; }  ///< rows that were not recomputed
+  int64_t num_hits() const { return num_hits_; }  ///< rows found in the cache
 
  private:
   Options options_;

@@ -27,8 +27,8 @@ void check_finite_weights(const std::vector<NamedParameter>& parameters) {
                        "{} of its values are NaN or infinite, as are values of {} of {} parameters",
                        num_values, num_bad, parameters.size()),
                    .fix = "resume from an earlier checkpoint with a lower training.learning_rate "
-                          "or max_grad_norm, a "
-                          "higher training.adam_epsilon, or model.torch_dtype: float32"});
+                          "or max_grad_norm, a higher training.adam_epsilon, or "
+                          "model.torch_dtype: float32"});
 }
 
 }  // namespace rematch

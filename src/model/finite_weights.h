@@ -5,10 +5,9 @@
 
 namespace rematch {
 
-/// Refuses weights with a NaN or an infinity in them: a checkpoint of such weights would look
-/// finished and be worth nothing.
-/// @throws UserError (data) naming the first such parameter and how many there are. Cost: one pass
-/// over the weights
+/// Refuses weights with NaN or infinite values, which must not be saved as a checkpoint.
+/// @throws UserError (data) naming the first such parameter and their number. Cost: one pass over
+/// the weights
 void check_finite_weights(const std::vector<NamedParameter>& parameters);
 
 }  // namespace rematch

@@ -11,8 +11,7 @@
 
 namespace rematch {
 
-/// The source of a model's layers: tensors by checkpoint name, each checked against its shape.
-/// Remembers the Linears that it fills.
+/// Fills a model's layers with tensors by checkpoint name and shape, and lists the filled Linears.
 class LayerSource {
  public:
   using Take =
@@ -20,7 +19,7 @@ class LayerSource {
   explicit LayerSource(Take take) : take(std::move(take)) {}
 
   const Take take;
-  /// Fills a Linear, weight before bias; it must not move while linears() is used.
+  /// Fills a Linear, weight before bias. linears() points to it, so it must not move.
   void fill(LinearWeights& layer, const LinearDescription& linear) {
     layer.weight = take(linear.module + ".weight", {linear.num_outputs, linear.num_inputs});
     if (linear.has_bias) layer.bias = take(linear.module + ".bias", {linear.num_outputs});
@@ -29,7 +28,7 @@ class LayerSource {
   at::Tensor rms_norm(const NormDescription& norm) const {
     return take(norm.module + ".weight", {norm.width});
   }
-  /// Of either kind; an RMSNorm has no bias.
+  /// A norm of either kind; an RMSNorm has no bias.
   LayerNormWeights norm(const NormDescription& norm) const {
     LayerNormWeights weights{
         .weight = take(norm.module + ".weight", {norm.width}), .bias = {}, .eps = norm.eps};
@@ -37,7 +36,7 @@ class LayerSource {
     return weights;
   }
 
-  /// What fill() has filled, by module, in order.
+  /// The filled Linears by module, in order.
   const std::vector<std::pair<std::string, LinearWeights*>>& linears() const { return linears_; }
 
  private:

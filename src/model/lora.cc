@@ -18,24 +18,20 @@ namespace {
 
 constexpr uint64_t kInitialA = 0x6c6f72615f61;  // separate random streams
 constexpr uint64_t kDropout = 0x6c6f72615f64;
-/// Slices of a weight that are processed in float32 at a time.
+/// Values of a weight that are converted to float32 at a time.
 constexpr int64_t kSliceValues = int64_t{1} << 24;
 
-// FNV-1a: names become part of a random key.
-uint64_t hash_of(const std::string& text) {
+// FNV-1a, which turns names into random keys.
+uint64_t hash_name(const std::string& text) {
   uint64_t hash = 0xcbf29ce484222325ULL;
   for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
   return hash;
 }
 
-int64_t slice_rows(const at::Tensor& weight_OI) {
-  return std::max<int64_t>(1, kSliceValues / std::max<int64_t>(1, weight_OI.size(1)));
-}
-
-// Calls `work` with [begin, begin + count) until all rows are done.
+// Calls `work` for slices [begin, begin + count) of the rows.
 void for_slices(const at::Tensor& weight_OI,
                 const std::function<void(int64_t begin, int64_t count)>& work) {
-  const int64_t step = slice_rows(weight_OI);
+  const int64_t step = std::max<int64_t>(1, kSliceValues / std::max<int64_t>(1, weight_OI.size(1)));
   for (int64_t begin = 0; begin < weight_OI.size(0); begin += step)
     work(begin, std::min(step, weight_OI.size(0) - begin));
 }
@@ -44,18 +40,18 @@ at::Tensor row_norms(const at::Tensor& rows) {
   return at::linalg_vector_norm(rows, 2, at::IntArrayRef{1});
 }
 
-// An element is kept when its 32 bits reach this; 2³² would keep none.
-uint64_t keep_from(double dropout) {
+// An element is kept if its 32 random bits are at least this; 2³² keeps none.
+uint64_t keep_threshold(double dropout) {
   return static_cast<uint64_t>(std::llround(dropout * 4294967296.0));
 }
 
-void fill_mask_cpu(bool* mask, int64_t count, uint64_t key, uint64_t from) {
+void fill_mask_cpu(bool* mask, int64_t count, uint64_t key, uint64_t threshold) {
   at::parallel_for(0, (count + 1) / 2, 1 << 14, [&](int64_t begin, int64_t end) {
     for (int64_t pair = begin; pair < end; ++pair) {
-      // two elements share 64 bits
+      // Two elements share 64 bits.
       const uint64_t bits = random_bits(key, static_cast<uint64_t>(pair));
-      mask[2 * pair] = (bits & 0xffffffffULL) >= from;
-      if (2 * pair + 1 < count) mask[2 * pair + 1] = (bits >> 32) >= from;
+      mask[2 * pair] = (bits & 0xffffffffULL) >= threshold;
+      if (2 * pair + 1 < count) mask[2 * pair + 1] = (bits >> 32) >= threshold;
     }
   });
 }
@@ -72,7 +68,7 @@ LoraTensors initial_lora(const at::Tensor& weight_OI, const LoraOptions& options
   const auto float32 = at::TensorOptions().dtype(at::kFloat);
   const int64_t width = weight_OI.size(1);
   const double bound = 1.0 / std::sqrt(static_cast<double>(width));
-  const uint64_t key = random_key({kInitialA, seed, hash_of(module)});
+  const uint64_t key = random_key({kInitialA, seed, hash_name(module)});
   LoraTensors tensors;
   tensors.a_rI = at::empty({options.rank, width}, float32);
   float* values = tensors.a_rI.data_ptr<float>();
@@ -90,8 +86,7 @@ LoraTensors initial_lora(const at::Tensor& weight_OI, const LoraOptions& options
   return tensors;
 }
 
-at::Tensor merged_lora_weight(const at::Tensor& weight_OI, const LoraTensors& tensors,
-                              double scaling) {
+at::Tensor merge_lora(const at::Tensor& weight_OI, const LoraTensors& tensors, double scaling) {
   const at::NoGradGuard no_grad;
   at::Tensor merged = at::empty_like(weight_OI);
   for_slices(weight_OI, [&](int64_t begin, int64_t count) {
@@ -107,7 +102,7 @@ at::Tensor merged_lora_weight(const at::Tensor& weight_OI, const LoraTensors& te
 at::Tensor dropout_mask(uint64_t key, at::IntArrayRef sizes, double dropout, at::Device device) {
   const at::NoGradGuard no_grad;
   at::Tensor mask = at::empty(sizes, at::TensorOptions().dtype(at::kBool));
-  fill_mask_cpu(mask.data_ptr<bool>(), mask.numel(), key, keep_from(dropout));
+  fill_mask_cpu(mask.data_ptr<bool>(), mask.numel(), key, keep_threshold(dropout));
   return upload(mask, device);
 }
 
@@ -129,12 +124,12 @@ std::vector<at::Tensor> LoraLinear::parameters() const {
 }
 
 at::Tensor LoraLinear::drop(const at::Tensor& x) const {
-  const uint64_t key = random_key({kDropout, dropout_->row_key, hash_of(module_)});
+  const uint64_t key = random_key({kDropout, dropout_->row_key, hash_name(module_)});
   const at::Tensor mask = dropout_->mask
                               ? dropout_->mask(module_, x.sizes()).to(at::kBool)
                               : dropout_mask(key, x.sizes(), options_.dropout, x.device());
   const double keep = 1.0 - options_.dropout;
-  // Rounded to float32 first, as torch's dropout scales.
+  // Rounded to float32 first, like the scale of torch's dropout.
   const auto scale = static_cast<double>(static_cast<float>(keep > 0 ? 1.0 / keep : 0.0));
   return x * mask * scale;
 }
@@ -155,7 +150,7 @@ const at::Tensor& LoraLinear::weight_norm_O(const at::Tensor& weight_OI) const {
   const at::Tensor a_Ir = tensors_.a_rI.t();
   norm_O_ = at::empty({weight_OI.size(0)}, tensors_.b_Or.options().requires_grad(false));
   for_slices(weight_OI, [&](int64_t begin, int64_t count) {
-    // B(A(identity)) of these rows
+    // B(A(identity)) for these rows
     const at::Tensor delta = at::mm(a_Ir, tensors_.b_Or.narrow(0, begin, count).t()).t();
     norm_O_.narrow(0, begin, count)
         .copy_(row_norms(weight_OI.narrow(0, begin, count).to(at::kFloat) + delta * scaling()));
@@ -167,15 +162,15 @@ const at::Tensor& LoraLinear::weight_norm_O(const at::Tensor& weight_OI) const {
 const at::Tensor& LoraLinear::merged_weight_OI(const at::Tensor& weight_OI) const {
   Origin now = origin(weight_OI);
   if (!merged_OI_.defined() || !(merged_origin_ == now)) {
-    merged_OI_ = merged_lora_weight(weight_OI, tensors_, scaling());
+    merged_OI_ = merge_lora(weight_OI, tensors_, scaling());
     merged_origin_ = std::move(now);
   }
   return merged_OI_;
 }
 
 at::Tensor LoraLinear::forward(const at::Tensor& x, const LinearWeights& base) const {
-  // A training row also has parts without gradients (a recomputed head): they must not switch
-  // between the two forms.
+  // A training row also has passes without gradients (a recomputed head), which must not use the
+  // merged weight.
   if (!at::GradMode::is_enabled() && !dropout_->active)
     return affine(x, merged_weight_OI(base.weight), base.bias);
   merged_OI_.reset();
@@ -186,7 +181,7 @@ at::Tensor LoraLinear::forward(const at::Tensor& x, const LinearWeights& base) c
   if (!tensors_.magnitude_O.defined())
     return (result + update * scaling()).to(result.scalar_type());
   const at::Tensor ratio_O = tensors_.magnitude_O / weight_norm_O(base.weight);
-  // Dropped inputs need a separate base output; the sum keeps the undropped one.
+  // With dropout this term needs a separate base output; the first term has no dropout.
   const at::Tensor unbiased = drops                 ? affine(input, base.weight.to(at::kFloat))
                               : base.bias.defined() ? result - base.bias
                                                     : result;

@@ -22,18 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-void require_free(const std::string& directory) {
-  std::error_code error;
-  if (!fs::exists(directory, error) ||
-      (fs::is_directory(directory, error) && fs::is_empty(directory, error)))
-    return;
-  throw UserError(ErrorKind::kConfig, {.error = "the output directory is in use",
-                                       .where = directory.empty() ? "--out" : directory,
-                                       .what = "it exists and is not empty",
-                                       .fix = "choose a new directory, or remove this one"});
-}
-
-std::string base_of(const MergeOptions& options, const PeftAdapter& adapter) {
+std::string find_base(const MergeOptions& options, const PeftAdapter& adapter) {
   if (!options.base_dir.empty()) return options.base_dir;
   const std::string& named = adapter.config.base_model;
   std::error_code error;
@@ -43,7 +32,7 @@ std::string base_of(const MergeOptions& options, const PeftAdapter& adapter) {
       {.error = "the adapter's base model cannot be found",
        .where = options.adapter_dir,
        .what = named.empty()
-                   ? "adapter_config.json names none"
+                   ? "adapter_config.json has no name of a base model"
                    : fmt::format("adapter_config.json names {}, which is not a directory", named),
        .fix = "add --model DIR, the base model's Hugging Face directory"});
 }
@@ -58,12 +47,10 @@ void write_config(const std::string& base_dir, const std::string& output_dir,
     untie_config(root);
     text = python_json(root, 2) + "\n";
   }
-  FileWriter config(join_path(output_dir, "config.json"));
-  config.write(text);
-  config.finish();
+  write_file(join_path(output_dir, "config.json"), text);
 }
 
-/// The base model and the adapter's tensors, and what becomes of a stored tensor.
+/// Merges an adapter's tensors into those of its base model.
 struct Merge {
   const MergeOptions& options;
   const HfDir& base;
@@ -80,7 +67,7 @@ struct Merge {
     const at::Tensor tensor = options.dtype && at::isFloatingType(stored.scalar_type())
                                   ? stored.to(*options.dtype)
                                   : stored;
-    // Of two tied names the adapter knows one.
+    // The adapter has only one of two tied names.
     const bool is_tied_head = tied && !tensors.unties && name == head();
     const std::string known = is_tied_head ? embedding() : name;
     if (const auto saved = tensors.saved.find(known); saved != tensors.saved.end()) {
@@ -95,10 +82,10 @@ struct Merge {
     const auto layer = tensors.layers.find(module_of(name));
     if (layer == tensors.layers.end() || name != layer->first + ".weight") return tensor;
     ++done.num_layers;
-    return merged_lora_weight(tensor, layer->second, lora.scaling());
+    return merge_lora(tensor, layer->second, lora.scaling());
   }
 
-  // An untied model stores two matrices where the tied one stores one.
+  // The matrix that an untied model stores in addition to the one of a tied model.
   std::vector<TensorEntry> added() const {
     if (!tensors.unties || (base.has(embedding()) && base.has(head()))) return {};
     const bool has_embedding = base.has(embedding());
@@ -107,7 +94,7 @@ struct Merge {
   }
 };
 
-// MODEL 1, tie flag: two different stored matrices are kept apart.
+// MODEL 1, tie flag: two different stored matrices stay separate.
 bool is_tied(const ModelDescription& model, const HfDir& base) {
   const std::string embedding = model.text.embedding + ".weight",
                     head = model.text.head.module + ".weight";
@@ -119,27 +106,27 @@ bool is_tied(const ModelDescription& model, const HfDir& base) {
 }  // namespace
 
 MergedAdapter merge_adapter(const MergeOptions& options) {
-  require_free(options.output_dir);
+  require_empty_output(options.output_dir);
   const PeftAdapter adapter = read_peft_adapter(options.adapter_dir);
-  const std::string base_dir = base_of(options, adapter);
+  const std::string base_dir = find_base(options, adapter);
   const ModelDescription model = describe_model(base_dir);
   const auto base = HfDir::open(base_dir, model.file_names);
   const bool tied = is_tied(model, *base);
   const std::string head_name = model.text.head.module + ".weight",
                     embedding_name = model.text.embedding + ".weight";
-  const auto shape_of = [&](const std::string& name) -> std::optional<std::vector<int64_t>> {
+  const auto get_shape = [&](const std::string& name) -> std::optional<std::vector<int64_t>> {
     if (tied && name == head_name) return std::nullopt;
     if (tied && name == embedding_name && !base->has(name)) return base->shape(head_name);
     if (!base->has(name)) return std::nullopt;
     return base->shape(name);
   };
   const AdapterTensors tensors =
-      sort_adapter_tensors(adapter, model, shape_of, options.adapter_dir);
+      sort_adapter_tensors(adapter, model, get_shape, options.adapter_dir);
   if (tied && tensors.layers.count(model.text.head.module) != 0) {
     throw UserError(ErrorKind::kData,
                     {.error = "an adapter on a tied head cannot be merged",
                      .where = options.adapter_dir,
-                     .what = "the head is the embedding, which has no adapter",
+                     .what = "the head is the embedding, which cannot have an adapter",
                      .fix = "untie the base model (`tie_word_embeddings: false`) first"});
   }
   LoraOptions lora{.use_rslora = adapter.config.use_rslora};

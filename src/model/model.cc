@@ -20,21 +20,21 @@ namespace rematch {
 namespace {
 
 enum class HeadSource {
-  kOwn,        ///< lm_head.weight is a separate parameter
-  kTied,       ///< the embedding; a redundant copy is ignored
-  kEmbedsToo,  ///< tied, and only the head is stored
+  kSeparate,  ///< lm_head.weight is a separate parameter
+  kTied,      ///< the embedding; a redundant copy is ignored
+  kOnlyHead,  ///< tied, and only the head is stored
 };
 
-// MODEL 1, tie flag: two different stored matrices are kept separate whatever the flag says.
+// MODEL 1, tie flag: two different stored matrices stay separate even with the flag.
 HeadSource head_source(const HfDir* dir, bool tie_flag, const std::string& embedding_name,
                        const std::string& head_name) {
   if (!tie_flag || dir == nullptr || !dir->has(head_name))
-    return tie_flag ? HeadSource::kTied : HeadSource::kOwn;
-  if (!dir->has(embedding_name)) return HeadSource::kEmbedsToo;
+    return tie_flag ? HeadSource::kTied : HeadSource::kSeparate;
+  if (!dir->has(embedding_name)) return HeadSource::kOnlyHead;
   const at::Tensor embedding = dir->tensor(embedding_name), head = dir->tensor(head_name);
   const bool same =
       embedding.sizes() == head.sizes() && at::equal(embedding, head.to(embedding.scalar_type()));
-  return same ? HeadSource::kTied : HeadSource::kOwn;
+  return same ? HeadSource::kTied : HeadSource::kSeparate;
 }
 
 void require_ids(const std::vector<int64_t>& token_ids, int64_t vocab_size) {
@@ -77,7 +77,7 @@ void require_vision_input(const VisionInput& images, const VisionDescription& vi
 }  // namespace
 
 struct Model::Impl {
-  /// @param source  takes from the loader
+  /// @param source  reads from the loader
   Impl(ModelDescription model_description, const ModelOptions& model_options,
        ParameterLoader& loader, LayerSource& source)
       : description(std::move(model_description)),
@@ -89,12 +89,12 @@ struct Model::Impl {
     const HeadSource head_from =
         head_source(loader.dir(), description.tie_word_embeddings, embedding_name, head_name);
     const std::vector<int64_t> shape{text.vocab_size, text.hidden_size};
-    embedding = loader.take_as(head_from == HeadSource::kEmbedsToo ? head_name : embedding_name,
+    embedding = loader.take_as(head_from == HeadSource::kOnlyHead ? head_name : embedding_name,
                                embedding_name, shape);
     decoder = std::make_unique<Decoder>(text, source);
     tower.set_gradient_checkpointing(options.gradient_checkpointing);
     decoder->set_gradient_checkpointing(options.gradient_checkpointing);
-    tied = head_from != HeadSource::kOwn;
+    tied = head_from != HeadSource::kSeparate;
     if (tied) {
       head.weight = embedding;
     } else {
@@ -189,9 +189,7 @@ at::Tensor Model::parameter(const std::string& name) const {
 VisionFeatures Model::encode_images(const VisionInput& images) const {
   if (images.grid_thw.empty()) return {};
   require_vision_input(images, impl_->description.vision);
-  VisionTowerOutput output =
-      impl_->tower.forward(upload(images.pixel_values_NC, device()), images.grid_thw);
-  return {std::move(output.embeds_MH), std::move(output.deepstack_MH)};
+  return impl_->tower.forward(upload(images.pixel_values_NC, device()), images.grid_thw);
 }
 
 at::Tensor Model::positions_3T(const RowInput& row) const {
@@ -211,7 +209,7 @@ at::Tensor Model::positions_3T(const RowInput& row) const {
     const Positions segment = position_ids(token_ids, row.grids.empty() ? kNoGrids : row.grids[s],
                                            options, fmt::format("segment {}", s));
     for (size_t axis = 0; axis < 3; ++axis) {
-      std::copy(segment.rows[axis].begin(), segment.rows[axis].end(),
+      std::copy(segment.axes[axis].begin(), segment.axes[axis].end(),
                 positions.data_ptr<int64_t>() + static_cast<int64_t>(axis) * num_tokens + begin);
     }
     begin = end;

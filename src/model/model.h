@@ -20,14 +20,13 @@ namespace rematch {
 struct ModelOptions {
   at::ScalarType dtype = at::kFloat;  ///< kFloat or kBFloat16
   at::Device device = at::kCPU;
-  /// Forward passes with gradients keep only the inputs of each decoder layer and vision block and
-  /// recompute the rest in the backward pass: the same gradients bit for bit, for one more forward
-  /// pass. The model must then outlive the graphs.
+  /// Forward passes with gradients store only the inputs of each decoder layer and vision block and
+  /// recompute the rest in the backward pass: the same gradients bit for bit, at the cost of one
+  /// more forward pass. The model must then outlive its graphs.
   bool gradient_checkpointing = false;
 };
 
-/// A parameter under its checkpoint name (MODEL 4). `tensor` is a leaf variable; shape and storage
-/// never change, only values.
+/// A parameter with its checkpoint name (MODEL 4). `tensor` is a leaf with fixed shape and storage.
 struct NamedParameter {
   std::string name;
   at::Tensor tensor;
@@ -45,94 +44,93 @@ struct VisionInput {
   std::vector<GridThw> grid_thw;  ///< patches of each image
 };
 
-/// One varlen row: segments side by side.
+/// A row: segments side by side.
 struct RowInput {
   std::vector<int64_t> token_ids;           ///< [T], image pads expanded
   std::vector<int64_t> segment_lens;        ///< S lengths, sum T
-  std::vector<std::vector<GridThw>> grids;  ///< per segment: grids of its images
+  std::vector<std::vector<GridThw>> grids;  ///< by segment: grids of its images
 };
 
 class Adapter;
 class HfDir;
 class TokenRows;
 
-/// A vision-language model on ATen with autograd, computed from its family's description.
-/// Parameters are shared through parameters(): the optimizer updates them in place.
+/// A vision-language model on ATen with autograd, built from its family's description. The
+/// optimizer updates parameters() in place.
 class Model {
  public:
   /// Loads a Hugging Face directory (single or sharded safetensors) of a known family
-  /// (model/families/family.h). With device `meta` only headers are read: everything is checked,
-  /// and the tensors have shapes but no values.
-  /// @throws UserError for a family or a layer that is not implemented, and for a missing or
-  /// misshapen tensor, naming it
+  /// (model/families/family.h). With device `meta` reads only headers: everything is checked, and
+  /// the tensors have shapes but no values.
+  /// @throws UserError for an unknown family, an unsupported layer, and a missing or misshapen
+  /// tensor, naming it
   static std::shared_ptr<Model> load(const std::string& model_dir, const ModelOptions& options);
 
-  /// A model of shapes alone, without files: for passes that count memory. @param options  with
-  /// device `meta`
+  /// A model with shapes but no files, for passes that measure memory. @param options  with device
+  /// `meta`
   static std::shared_ptr<Model> without_weights(ModelDescription description,
                                                 const ModelOptions& options);
 
   const ModelDescription& description() const;
   at::ScalarType dtype() const;
   at::Device device() const;
-  bool tied() const;  ///< the head is the embedding (MODEL 1, tie flag rules)
+  bool tied() const;  ///< true if the head is the embedding (MODEL 1, tie flag rules)
 
-  /// Every parameter of the base model once, in checkpoint order (a tied head is not listed).
-  /// requires_grad is set by the caller.
+  /// Every parameter of the base model once, in checkpoint order, without a tied head. The caller
+  /// sets requires_grad.
   const std::vector<NamedParameter>& parameters() const;
-  /// The parameter of a checkpoint name; undefined tensor when there is none.
+  /// The parameter with a checkpoint name; undefined if there is none.
   at::Tensor parameter(const std::string& name) const;
 
-  /// The LoRA or DoRA adapter that every forward goes through (model/adapter.h attaches it); null
-  /// without one.
+  /// The LoRA or DoRA adapter that every forward pass applies (model/adapter.h attaches it), or
+  /// null.
   const std::shared_ptr<Adapter>& adapter() const;
 
-  /// Every Linear that can carry an adapter under its module name (checkpoint name without
-  /// `.weight`): vision tower, decoder, then the head unless it is the embedding.
+  /// Every Linear that can have an adapter, by module name (checkpoint name without `.weight`):
+  /// vision tower, decoder, then the head unless it is the embedding.
   std::vector<std::pair<std::string, LinearWeights>> linears() const;
-  /// Routes each named Linear through its layer from now on. @param adapter  owner of the layers
-  /// (Adapter::create, Adapter::load)
-  /// @param embedding_rows  rows in place of the embedding's, and of the head's when they are tied;
-  /// null = none
+  /// Attaches a layer to each named Linear. @param adapter  owner of the layers (Adapter::create,
+  /// Adapter::load)
+  /// @param embedding_rows  replace rows of the embedding, and of the head if they are tied; null =
+  /// none
   void attach(std::shared_ptr<Adapter> adapter,
               const std::map<std::string, std::shared_ptr<const LinearAdapter>>& layers,
               std::shared_ptr<const TokenRows> embedding_rows = nullptr);
 
-  /// Unused tensors of the checkpoint, sorted; worth a warning. Rotary tables and a redundant head
-  /// are not among them.
+  /// Unused tensors of the checkpoint, sorted, for a warning; without rotary tables and a redundant
+  /// head.
   const std::vector<std::string>& unused_tensors() const;
 
-  /// Vision tower with DeepStack mergers. Cost: one forward over N rows. No images give undefined
-  /// tensors.
-  /// @throws UserError (data) when rows, grids and the checkpoint's patch size disagree
+  /// Vision tower with DeepStack mergers. Undefined tensors without images. Cost: one forward pass
+  /// over N rows.
+  /// @throws UserError (data) if rows, grids and the checkpoint's patch size do not match
   VisionFeatures encode_images(const VisionInput& images) const;
 
-  /// mRoPE positions [3, T] (int64, CPU) of a row, separately for each segment (MODEL 5).
+  /// mRoPE positions [3, T] (int64, CPU) of a row, by segment (MODEL 5).
   at::Tensor positions_3T(const RowInput& row) const;
 
-  /// Final-normed hidden states of a row, block-causal by segment. `features` may be undefined for
-  /// text-only rows.
+  /// Hidden states of a row after the final norm, block-causal by segment. `features` may be
+  /// undefined for text-only rows.
   at::Tensor forward_TH(const RowInput& row, const VisionFeatures& features) const;
 
-  /// The decoder with the caller's embeddings, positions and attention: training rows and cached
-  /// decoding are this one function.
-  /// @param embeds_TH     token embeddings with visual rows already in place; any leading shape
-  /// [..., H]
+  /// The decoder with the caller's embeddings, positions and attention, for training and for cached
+  /// decoding.
+  /// @param embeds_TH     token embeddings with visual features in place; any leading shape [...,
+  /// H]
   /// @param positions_3T  [3, T] or [3, B, T], matching the leading shape
-  /// @param attention     called once per layer with rotated q, k and v
-  /// @param visual_idx_M  flat indices (into the flattened leading shape) of visual rows; undefined
-  /// when there are none
+  /// @param attention     called once per layer with rotated q and k, and v
+  /// @param visual_idx_M  indices of visual features in the flattened leading shape; undefined if
+  /// there are none
   at::Tensor decode_TH(const at::Tensor& embeds_TH, const at::Tensor& positions_3T,
                        AttentionContext& attention, const at::Tensor& visual_idx_M,
                        const std::vector<at::Tensor>& deepstack_MH) const;
 
-  /// Embedding look-up [..] → [.., H].
+  /// Embedding lookup [..] → [.., H].
   at::Tensor embed(const at::Tensor& token_ids) const;
 
-  /// The language-model head, with its adapter if it has one; its weight is the embedding if they
-  /// are tied.
+  /// The language-model head with its adapter, if any; if tied, its weight is the embedding.
   const LinearWeights& head() const;
-  /// Language-model head on selected rows: [K, H] → [K, V] in the model's dtype.
+  /// Language-model head on selected positions: [K, H] → [K, V] in the model's dtype.
   at::Tensor head_KV(const at::Tensor& hidden_KH) const;
 
  private:

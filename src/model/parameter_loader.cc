@@ -49,14 +49,9 @@ at::Tensor ParameterLoader::take_as(const std::string& name, const std::string& 
 
 std::vector<std::string> ParameterLoader::unused() const {
   const std::set<std::string> used(used_.begin(), used_.end());
-  const auto is_rotary_table = [](const std::string& name) {
-    const std::string suffix = "inv_freq";
-    return name.size() >= suffix.size() &&
-           name.compare(name.size() - suffix.size(), suffix.size(), suffix) == 0;
-  };
   std::vector<std::string> names;
   for (const std::string& name : dir_ ? dir_->names() : std::vector<std::string>{}) {
-    if (used.count(name) == 0 && !is_rotary_table(name)) names.push_back(name);
+    if (used.count(name) == 0 && !name.ends_with("inv_freq")) names.push_back(name);
   }
   return names;
 }

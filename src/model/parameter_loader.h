@@ -8,19 +8,19 @@
 
 namespace rematch {
 
-/// Reads parameters from a checkpoint one by one, checks them, and remembers which have been read.
+/// Reads and checks parameters of a checkpoint one by one, and tracks the unused ones.
 class ParameterLoader {
  public:
   /// @param dir  null = shapes only, on the meta device
   ParameterLoader(std::shared_ptr<const HfDir> dir, const ModelOptions& options)
       : dir_(std::move(dir)), options_(options) {}
 
-  /// The tensor `name` in the model's dtype on its device. @throws UserError (data) when missing,
-  /// misshapen or not of a float dtype
+  /// The tensor `name` in the model's dtype on its device. @throws UserError (data) if it is
+  /// missing, misshapen or not of a float dtype
   at::Tensor take(const std::string& name, const std::vector<int64_t>& shape) {
     return take_as(name, name, shape);
   }
-  /// As take(), but the parameter is called `as`.
+  /// As take(), with `as` for the name of the parameter.
   at::Tensor take_as(const std::string& name, const std::string& as,
                      const std::vector<int64_t>& shape);
   /// Counts a tensor as used without loading it as a parameter.
@@ -28,7 +28,7 @@ class ParameterLoader {
 
   const HfDir* dir() const { return dir_.get(); }
   std::vector<NamedParameter> take_parameters() { return std::move(parameters_); }
-  /// Names that have not been read, without the unused rotary tables of older checkpoints.
+  /// Unused names, without the rotary tables of older checkpoints.
   std::vector<std::string> unused() const;
 
  private:

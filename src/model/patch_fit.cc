@@ -16,8 +16,8 @@ constexpr int64_t kPatchChannels = 3;  // pixels are RGB
 void check_patches_fit(const PatchOptions& patches, const VisionDescription& vision,
                        const std::string& model_dir) {
   struct Pair {
-    const char* name;    ///< of the processor's setting
-    const char* config;  ///< of the tower's
+    const char* name;    ///< the processor's setting
+    const char* config;  ///< the tower's setting
     int64_t found;
     int64_t expected;
   };

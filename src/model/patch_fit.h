@@ -6,11 +6,10 @@
 
 namespace rematch {
 
-/// Holds the image processor's settings against the vision tower: patches of another size would be
-/// read as if they had the tower's, and another merge size puts the right patches into the wrong
-/// order.
-/// @param model_dir  where both come from, for the error
-/// @throws UserError (data) with one problem for each value that differs
+/// Checks that the image processor's settings match the vision tower: otherwise patches would be
+/// misread or in the wrong order.
+/// @param model_dir  directory of both, for errors
+/// @throws UserError (data) with one problem for each different value
 void check_patches_fit(const PatchOptions& patches, const VisionDescription& vision,
                        const std::string& model_dir);
 

@@ -23,12 +23,12 @@ namespace {
 Positions position_ids(const std::vector<int64_t>& token_ids, const std::vector<GridThw>& grids,
                        const PositionOptions& options, const std::string& where) {
   Positions positions;
-  for (auto& row : positions.rows) row.reserve(token_ids.size());
+  for (auto& axis : positions.axes) axis.reserve(token_ids.size());
   int64_t cursor = 0;
   size_t image = 0;
   for (size_t i = 0; i < token_ids.size();) {
     if (token_ids[i] != options.image_token_id) {
-      for (auto& row : positions.rows) row.push_back(cursor);
+      for (auto& axis : positions.axes) axis.push_back(cursor);
       ++cursor;
       ++i;
       continue;
@@ -43,17 +43,17 @@ Positions position_ids(const std::vector<int64_t>& token_ids, const std::vector<
         mismatch(where,
                  fmt::format("image {} needs {} pads, found {}", image, t * height * width, k));
       }
-      positions.rows[0].push_back(cursor + k / (height * width));
-      positions.rows[1].push_back(cursor + k / width % height);
-      positions.rows[2].push_back(cursor + k % width);
+      positions.axes[0].push_back(cursor + k / (height * width));
+      positions.axes[1].push_back(cursor + k / width % height);
+      positions.axes[2].push_back(cursor + k % width);
     }
     cursor += std::max(height, width);
     ++image;
   }
   if (image != grids.size())
     mismatch(where, fmt::format("{} images, but pads for {}", grids.size(), image));
-  for (const auto& row : positions.rows) {
-    for (const int64_t position : row) positions.next = std::max(positions.next, position + 1);
+  for (const auto& axis : positions.axes) {
+    for (const int64_t position : axis) positions.next = std::max(positions.next, position + 1);
   }
   return positions;
 }

@@ -14,17 +14,17 @@ struct PositionOptions {
   int64_t merge_size = 2;
 };
 
-/// Three rows (t, h, w) of positions.
+/// Positions on three axes (t, h, w).
 struct Positions {
-  std::array<std::vector<int64_t>, 3> rows;
-  int64_t next = 0;  ///< position of the token that would follow (its three rows are equal)
+  std::array<std::vector<int64_t>, 3> axes;
+  int64_t next = 0;  ///< position of the next token, the same on all three axes
 };
 
-/// mRoPE positions of one segment (MODEL 5): text counts up, an image spreads over (t, h, w) and
-/// moves the counter by its longer merged side.
+/// mRoPE positions of one segment (MODEL 5): text counts up; an image spreads over (t, h, w) and
+/// advances the counter by its longer merged side.
 /// @param token_ids  with image pads expanded
 /// @param grids      patches (t, h, w) of each image, in order
-/// @throws UserError (data) when pads and grids disagree; names `where`
+/// @throws UserError (data) if pads and grids do not match, naming `where`
 Positions position_ids(const std::vector<int64_t>& token_ids, const std::vector<GridThw>& grids,
                        const PositionOptions& options, const std::string& where = "row");
 

@@ -20,13 +20,13 @@ struct RowBatch {
   VisionInput images;  ///< of all segments, in order; empty for text only
 };
 
-/// Turns a packed row into tensors of the host; pixels come from `pixels`. The model moves to its
-/// device what it reads.
-/// @throws UserError whatever `pixels` throws
+/// Converts a packed row to tensors on the host; the model uploads them to its device.
+/// @throws exceptions of `pixels`
 RowBatch make_row(const PackedRow& row, const PixelGetter& pixels);
 
-/// Final-normed hidden states [T, H] of a packed row: vision tower, then decoder. Differentiable.
-/// @param kept  features of rows that may recur; null = computed every time
-at::Tensor forward_row(const Model& model, const RowBatch& batch, FeatureCache* kept = nullptr);
+/// Hidden states [T, H] of a packed row after the final norm: vision tower, then decoder.
+/// Differentiable.
+/// @param cache  for rows that may recur; null = features are computed every time
+at::Tensor forward_row(const Model& model, const RowBatch& batch, FeatureCache* cache = nullptr);
 
 }  // namespace rematch

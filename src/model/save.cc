@@ -9,7 +9,7 @@
 namespace rematch {
 namespace {
 
-// True when a value changed. Keys that are absent stay absent: transformers then uses the weights.
+// Returns true if a value changed. Adds no keys: without them transformers uses the weights' dtype.
 bool set_dtype(Json& object, const std::string& dtype_name) {
   bool changed = false;
   for (const char* key : {"dtype", "torch_dtype"}) {
@@ -28,8 +28,8 @@ std::string config_with_dtype(const std::string& config_text, const std::string&
   Json root = parse_json(config_text, where);
   if (!root.is_object()) return config_text;
   bool changed = set_dtype(root, dtype_name);
-  for (const char* part : {"text_config", "vision_config"}) {
-    const auto found = root.find(part);
+  for (const char* tower : {"text_config", "vision_config"}) {
+    const auto found = root.find(tower);
     if (found != root.end() && found->is_object())
       changed = set_dtype(*found, dtype_name) || changed;
   }
@@ -55,9 +55,8 @@ void save_hf_model(const std::string& source_dir, const Model& model, const std:
   write_hf_weights(directory, tensors, options);
   const std::string config_path = join_path(source_dir, "config.json");
   const char* dtype_name = model.dtype() == at::kBFloat16 ? "bfloat16" : "float32";
-  FileWriter config(join_path(directory, "config.json"));
-  config.write(config_with_dtype(read_file(config_path), dtype_name, config_path));
-  config.finish();
+  write_file(join_path(directory, "config.json"),
+             config_with_dtype(read_file(config_path), dtype_name, config_path));
   copy_companions(source_dir, directory, {"config.json"});
 }
 

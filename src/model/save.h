@@ -8,22 +8,21 @@
 namespace rematch {
 
 /// Writes a model as a Hugging Face directory that transformers loads: weights in the model's
-/// dtype, and everything else copied from the directory it came from. config.json is copied byte
-/// for byte unless its dtype differs; then only those keys change.
-/// @param source_dir  the directory the model was loaded from
-/// @param directory   must exist (a StagedDirectory's path: this call is not atomic by itself)
+/// dtype; copies everything else from `source_dir`. config.json changes only in its dtype keys.
+/// @param source_dir  directory that the model was loaded from
+/// @param directory   must exist; not atomic: use the path of a StagedDirectory
 /// @throws UserError (environment), e.g. on a full disk
 void save_hf_model(const std::string& source_dir, const Model& model, const std::string& directory,
                    const SaveOptions& options = {});
 
-/// The text of config.json with its dtype keys (`dtype`, `torch_dtype`, on top and in the towers)
-/// set; the same text when they agree.
+/// The text of config.json with its dtype keys (`dtype`, `torch_dtype`, at the top level and in the
+/// towers) set; unchanged if they already match.
 /// @param dtype_name  "float32" or "bfloat16"
 std::string config_with_dtype(const std::string& config_text, const std::string& dtype_name,
                               const std::string& where);
 
-/// Says in a config.json that embedding and head are two matrices (on top, and in the text tower
-/// where older releases say it).
+/// Sets tie_word_embeddings to false in a config.json (at the top level, and in the text tower as
+/// in older releases).
 void untie_config(Json& config);
 
 }  // namespace rematch

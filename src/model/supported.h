@@ -5,8 +5,8 @@
 
 namespace rematch {
 
-/// Rejects descriptions that neither the ATen model nor the native engine implements.
-/// @param where  of the config.json. @throws UserError (data) naming the layer
+/// Rejects models that the ATen model and the native engine do not implement.
+/// @param where  path of the config.json. @throws UserError (data) naming the layer
 void require_supported(const ModelDescription& model, const std::string& where);
 
 }  // namespace rematch

@@ -12,7 +12,7 @@
 namespace rematch {
 namespace {
 
-at::Tensor as_index(const std::vector<int64_t>& ids) {
+at::Tensor to_index(const std::vector<int64_t>& ids) {
   return at::tensor(ids, at::TensorOptions().dtype(at::kLong));
 }
 
@@ -23,7 +23,7 @@ TokenRows::TokenRows(std::vector<int64_t> token_ids, at::Tensor rows_KH, int64_t
   const auto num_rows = static_cast<int64_t>(token_ids_.size());
   REMATCH_CHECK(rows_KH_.dim() == 2 && rows_KH_.size(0) == num_rows,
                 fmt::format("{} ids for {}", num_rows, c10::str(rows_KH_.sizes())));
-  const at::Tensor ids = as_index(token_ids_);
+  const at::Tensor ids = to_index(token_ids_);
   const at::Tensor slot = at::full({num_tokens}, -1, ids.options())
                               .index_copy(0, ids, at::arange(num_rows, ids.options()));
   ids_K_ = ids.to(rows_KH_.device());
@@ -33,7 +33,7 @@ TokenRows::TokenRows(std::vector<int64_t> token_ids, at::Tensor rows_KH, int64_t
 at::Tensor TokenRows::initial(const at::Tensor& weight_VH, const std::vector<int64_t>& token_ids) {
   const at::NoGradGuard no_grad;
   const at::Tensor rows =
-      weight_VH.detach().index_select(0, as_index(token_ids).to(weight_VH.device()));
+      weight_VH.detach().index_select(0, to_index(token_ids).to(weight_VH.device()));
   return rows.to(at::kFloat).contiguous().set_requires_grad(true);
 }
 

@@ -26,8 +26,8 @@ AxisTaps axis_taps(const at::Tensor& index, int64_t size, int64_t side) {
           (1 - (offset - 1).abs()).clamp_min(0)};
 }
 
-// Learned positions of one frame: bilinear in the square table, in float32, then in the table's
-// dtype.
+// Learned positions of one frame: bilinear interpolation of the square table in float32, rounded to
+// the table's dtype.
 at::Tensor frame_positions(const at::Tensor& coordinates, int64_t height, int64_t width,
                            const VisionDescription& vision, const at::Tensor& pos_embed) {
   int64_t side =
@@ -47,14 +47,14 @@ at::Tensor frame_positions(const at::Tensor& coordinates, int64_t height, int64_
   return sum.to(pos_embed.scalar_type());
 }
 
-// The windows of one frame, row by row; those at the right and lower edges are smaller.
+// The attention windows of one frame, row by row; windows at the right and lower edges are smaller.
 struct Windows {
   at::Tensor order;           ///< block-order row of each row
-  at::Tensor token;           ///< place of each block-order token
+  at::Tensor token;           ///< position of each block-order token
   std::vector<int64_t> lens;  ///< rows of each window
 };
 
-Windows windows_of_frame(int64_t height, int64_t width, const VisionDescription& vision) {
+Windows make_windows(int64_t height, int64_t width, const VisionDescription& vision) {
   const int64_t merge = vision.spatial_merge_size, side = vision.window() / merge,
                 rows = height / merge, columns = width / merge;
   const at::Tensor tokens =
@@ -67,15 +67,15 @@ Windows windows_of_frame(int64_t height, int64_t width, const VisionDescription&
       windows.lens.push_back(parts.back().numel() * vision.merge_area());
     }
   }
-  const at::Tensor order_of_tokens = at::cat(parts);
-  windows.token = at::argsort(order_of_tokens);
-  windows.order = (order_of_tokens.unsqueeze(1) * vision.merge_area() +
+  const at::Tensor token_order = at::cat(parts);
+  windows.token = at::argsort(token_order);
+  windows.order = (token_order.unsqueeze(1) * vision.merge_area() +
                    at::arange(vision.merge_area(), tokens.options()))
                       .reshape({-1});
   return windows;
 }
 
-at::Tensor joined(const std::vector<at::Tensor>& parts) {
+at::Tensor join(const std::vector<at::Tensor>& parts) {
   return parts.size() == 1 ? parts[0] : at::cat(parts, 0);
 }
 
@@ -112,7 +112,7 @@ VisionRows make_vision_rows(const std::vector<GridThw>& grid_thw, const VisionDe
     if (is_new) {
       at::Tensor coordinates = block_order_coordinates(height, width, vision.spatial_merge_size);
       if (has_windows) {
-        frame.windows = windows_of_frame(height, width, vision);
+        frame.windows = make_windows(height, width, vision);
         coordinates = coordinates.index_select(0, frame.windows.order);
       }
       if (pos_embed.defined())
@@ -133,11 +133,11 @@ VisionRows make_vision_rows(const std::vector<GridThw>& grid_thw, const VisionDe
       num_rows += height * width;
     }
   }
-  if (pos_embed.defined()) rows.position_ND = joined(positions);
-  rows.rope = {joined(cosines), joined(sines)};
+  if (pos_embed.defined()) rows.position_ND = join(positions);
+  rows.rope = {join(cosines), join(sines)};
   if (has_windows) {
-    rows.order_N = upload(joined(orders), device);
-    rows.token_M = upload(joined(tokens), device);
+    rows.order_N = upload(join(orders), device);
+    rows.token_M = upload(join(tokens), device);
   }
   return rows;
 }

@@ -9,21 +9,21 @@
 
 namespace rematch {
 
-/// Values that depend on the grids alone, shared by all blocks of the vision tower.
+/// Values that depend only on the grids, shared by all blocks of the vision tower.
 struct VisionRows {
-  /// learned positions, resampled and in the rows' order, in the table's dtype; undefined = none
+  /// resampled learned positions in the order of the rows, in the table's dtype; undefined = none
   at::Tensor position_ND;
   RopeTable rope;                    ///< float32 [N, head size]
-  std::vector<int64_t> frame_lens;   ///< rows of each frame, which attend to each other only
-  std::vector<int64_t> window_lens;  ///< the same in blocks with windows; empty without them
-  /// Rows are in merge-block order, or with windows in that of their windows: row i is the
-  /// processor's row order_N[i], visual token k of the processor is the rows' token token_M[k].
+  std::vector<int64_t> frame_lens;   ///< rows of each frame; attention stays inside a frame
+  std::vector<int64_t> window_lens;  ///< rows of each attention window; empty without windows
+  /// Rows are in merge-block order, or grouped by window if there are windows: then row i is the
+  /// processor's row order_N[i], and the processor's visual token k is token token_M[k] here.
   /// int64; undefined without windows.
   at::Tensor order_N, token_M;
 };
 
 /// Builds VisionRows; images with equal grids share the work. Differentiable in `pos_embed`.
-/// @param pos_embed  [num_position_embeddings, D]; undefined when the tower has none
+/// @param pos_embed  [num_position_embeddings, D]; undefined if the tower has none
 VisionRows make_vision_rows(const std::vector<GridThw>& grid_thw, const VisionDescription& vision,
                             const at::Tensor& pos_embed, at::Device device);
 

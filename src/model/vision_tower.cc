@@ -25,7 +25,7 @@ void fill_block(VisionBlock& block, const VisionBlockDescription& description,
   source.fill(block.fc2, description.mlp.down);
 }
 
-at::Tensor normed(const at::Tensor& x, const LayerNormWeights& norm) {
+at::Tensor apply_norm(const at::Tensor& x, const LayerNormWeights& norm) {
   return norm.bias.defined() ? layer_norm(x, norm) : rms_norm(x, norm.weight, norm.eps);
 }
 
@@ -40,11 +40,11 @@ at::Tensor feed_forward(const at::Tensor& x, const VisionBlock& block) {
 
 at::Tensor PatchMerger::forward(const at::Tensor& hidden_ND) const {
   // Rows are in block order, so this view is the 2×2 merge.
-  const auto shuffled = [&](const at::Tensor& rows) {
+  const auto shuffle = [&](const at::Tensor& rows) {
     return rows.reshape({-1, fc1.weight.size(1)});
   };
-  const at::Tensor x =
-      norm_after_shuffle ? normed(shuffled(hidden_ND), norm) : shuffled(normed(hidden_ND, norm));
+  const at::Tensor x = norm_after_shuffle ? apply_norm(shuffle(hidden_ND), norm)
+                                          : shuffle(apply_norm(hidden_ND, norm));
   return linear(gelu_erf(linear(x, fc1)), fc2);
 }
 
@@ -52,7 +52,7 @@ VisionTower::VisionTower(const VisionDescription& vision, LayerSource& source)
     : vision_(vision),
       blocks_(vision.blocks.size()),
       deepstack_mergers_(vision.deepstack_mergers.size()) {
-  // a convolution, which cannot have an adapter
+  // Not by fill(), because a convolution cannot have an adapter.
   const LinearDescription& patch_embed = vision.patch_embed;
   patch_embed_.weight =
       source.take(patch_embed.module + ".weight",
@@ -71,8 +71,8 @@ VisionTower::VisionTower(const VisionDescription& vision, LayerSource& source)
 }
 
 at::Tensor VisionTower::patch_embed_ND(const at::Tensor& pixel_values_NC) const {
-  // The convolution has kernel = stride, one output per row. conv3d itself, because a matmul rounds
-  // differently (MODEL 3.1).
+  // Kernel = stride, so there is one output per row; but a matmul would round differently
+  // (MODEL 3.1).
   const at::Tensor& weight = patch_embed_.weight;
   const at::Tensor patches =
       pixel_values_NC.to(weight.options().requires_grad(false))
@@ -84,32 +84,32 @@ at::Tensor VisionTower::patch_embed_ND(const at::Tensor& pixel_values_NC) const 
 at::Tensor VisionTower::block_forward(const VisionBlock& block, const at::Tensor& hidden_ND,
                                       const RopeTable& rope, SegmentAttention& attention) const {
   const int64_t num_heads = vision_.num_heads;
-  const at::Tensor qkv = linear(normed(hidden_ND, block.norm1), block.qkv)
+  const at::Tensor qkv = linear(apply_norm(hidden_ND, block.norm1), block.qkv)
                              .reshape({hidden_ND.size(0), 3, num_heads, -1});
   const at::ScalarType dtype = qkv.scalar_type();
   const at::Tensor q = apply_rope(qkv.select(1, 0).to(at::kFloat), rope).to(dtype);
   const at::Tensor k = apply_rope(qkv.select(1, 1).to(at::kFloat), rope).to(dtype);
   const at::Tensor attended = attention.attend(q, k, qkv.select(1, 2)).flatten(1);
   const at::Tensor hidden = hidden_ND + linear(attended, block.proj);
-  return hidden + feed_forward(normed(hidden, block.norm2), block);
+  return hidden + feed_forward(apply_norm(hidden, block.norm2), block);
 }
 
-VisionTowerOutput VisionTower::forward(const at::Tensor& pixel_values_NC,
-                                       const std::vector<GridThw>& grid_thw) const {
+VisionFeatures VisionTower::forward(const at::Tensor& pixel_values_NC,
+                                    const std::vector<GridThw>& grid_thw) const {
   const VisionRows rows =
       make_vision_rows(grid_thw, vision_, pos_embed_, patch_embed_.weight.device());
-  // Every layer but attention treats rows alone, so the order of windows is taken once and given
-  // back once.
+  // Only attention mixes rows, so it is enough to reorder them once before and once after the
+  // blocks.
   at::Tensor hidden = patch_embed_ND(
       rows.order_N.defined() ? pixel_values_NC.index_select(0, rows.order_N) : pixel_values_NC);
   if (rows.position_ND.defined()) hidden = hidden + rows.position_ND;
-  const auto merged = [&](const PatchMerger& merger) {
+  const auto merge = [&](const PatchMerger& merger) {
     const at::Tensor tokens = merger.forward(hidden);
     return rows.token_M.defined() ? tokens.index_select(0, rows.token_M) : tokens;
   };
   const auto in_frames = std::make_shared<SegmentAttention>(rows.frame_lens, /*is_causal=*/false);
   const auto in_windows = std::make_shared<SegmentAttention>(rows.window_lens, /*is_causal=*/false);
-  VisionTowerOutput output;
+  VisionFeatures output;
   for (size_t i = 0; i < blocks_.size(); ++i) {
     const std::shared_ptr<SegmentAttention>& attention =
         vision_.blocks[i].window > 0 ? in_windows : in_frames;
@@ -123,9 +123,9 @@ VisionTowerOutput VisionTower::forward(const at::Tensor& pixel_values_NC,
                   {hidden});
     const int64_t merger = vision_.blocks[i].deepstack_merger;
     if (merger >= 0)
-      output.deepstack_MH.push_back(merged(deepstack_mergers_[static_cast<size_t>(merger)]));
+      output.deepstack_MH.push_back(merge(deepstack_mergers_[static_cast<size_t>(merger)]));
   }
-  output.embeds_MH = merged(merger_);
+  output.embeds_MH = merge(merger_);
   return output;
 }
 

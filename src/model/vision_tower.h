@@ -5,6 +5,7 @@
 
 #include "flow/grid.h"
 #include "model/layer_source.h"
+#include "model/model.h"
 #include "nn/attention.h"
 #include "nn/layers.h"
 #include "nn/rope.h"
@@ -18,14 +19,14 @@ struct PatchMerger {
   LayerNormWeights norm;
   LinearWeights fc1;
   LinearWeights fc2;
-  bool norm_after_shuffle = false;  ///< over merge²·D values, not D
+  bool norm_after_shuffle = false;  ///< norm over merge²·D values, not D
 
   /// [N, D] → [M, H]
   at::Tensor forward(const at::Tensor& hidden_ND) const;
 };
 
 struct VisionBlock {
-  LayerNormWeights norm1;  ///< without a bias an RMSNorm
+  LayerNormWeights norm1;  ///< an RMSNorm if it has no bias
   LayerNormWeights norm2;
   LinearWeights qkv;
   LinearWeights proj;
@@ -34,31 +35,25 @@ struct VisionBlock {
   LinearWeights fc2;
 };
 
-/// The tower's output; copied into VisionFeatures.
-struct VisionTowerOutput {
-  at::Tensor embeds_MH;
-  std::vector<at::Tensor> deepstack_MH;
-};
-
 /// A vision tower (MODEL 3).
 class VisionTower {
  public:
-  /// Reads its parameters from `source`, in checkpoint order. @param vision  outlives the tower
+  /// Reads parameters from `source`, in checkpoint order. @param vision  must outlive the tower
   VisionTower(const VisionDescription& vision, LayerSource& source);
   VisionTower(const VisionTower&) = delete;
 
   /// @param pixel_values_NC  rows of all images in order, any float dtype
   /// @param grid_thw         patches of each image; sides are multiples of the merge size
-  VisionTowerOutput forward(const at::Tensor& pixel_values_NC,
-                            const std::vector<GridThw>& grid_thw) const;
+  VisionFeatures forward(const at::Tensor& pixel_values_NC,
+                         const std::vector<GridThw>& grid_thw) const;
 
-  /// Keeps only the inputs of each block and recomputes the rest in the backward pass
+  /// Stores only the inputs of each block and recomputes the rest in the backward pass
   /// (nn/checkpoint.h). The tower must then outlive its graphs.
   void set_gradient_checkpointing(bool on) { checkpointing_ = on; }
 
  private:
   at::Tensor patch_embed_ND(const at::Tensor& pixel_values_NC) const;
-  /// @param attention  of the rows that attend to each other: frames or windows
+  /// @param attention  inside frames or windows
   at::Tensor block_forward(const VisionBlock& block, const at::Tensor& hidden_ND,
                            const RopeTable& rope, SegmentAttention& attention) const;
 

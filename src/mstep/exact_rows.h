@@ -5,10 +5,10 @@
 
 namespace rematch {
 
-/// `training.exact_ranks`: a round of exchanges for each row, first row 0 of every rank, then row
-/// 1, and so on. Rows are distributed to the ranks in turn, so this is window order: the sums are
-/// those that one process with all rows makes, in the same float32 additions, to the bit, whatever
-/// the number of ranks. With m rows per rank the traffic is (m + 1) / 2 times that of ReduceOnce.
+/// `training.exact_ranks`: one round of exchanges per row, first row 0 of every rank, then row 1,
+/// and so on. Rows are distributed round-robin, so this is window order: the sums are bit for bit
+/// those of one process with all rows, for any number of ranks. With m rows per rank the traffic is
+/// (m + 1) / 2 times that of ReduceOnce.
 class ExactRows final : public RankGradients {
  public:
   using RankGradients::RankGradients;

@@ -10,7 +10,7 @@
 namespace rematch {
 namespace {
 
-at::Tensor shaped(const at::Tensor& flat, int64_t begin, const at::Tensor& as) {
+at::Tensor view_at(const at::Tensor& flat, int64_t begin, const at::Tensor& as) {
   return flat.narrow(0, begin, as.numel()).view(as.sizes());
 }
 
@@ -30,7 +30,7 @@ void set_flags(const at::Tensor& flat, int64_t begin, const std::vector<float>& 
   if (!flags.empty()) flags_at(flat, begin, flags.size()).copy_(at::tensor(flags));
 }
 
-// Gradients in other memory than the message's can become the sum themselves.
+// @param may_keep  the gradient is not part of a message, so it can become the sum itself
 void add_to_sum(GradientParcel& parcel, const at::Tensor& gradient, bool may_keep) {
   if (parcel.sum.defined()) {
     parcel.sum.add_(gradient.to(parcel.sum.device()));
@@ -41,7 +41,7 @@ void add_to_sum(GradientParcel& parcel, const at::Tensor& gradient, bool may_kee
   }
 }
 
-std::vector<int64_t> begins_of(const std::vector<int64_t>& counts) {
+std::vector<int64_t> offsets(const std::vector<int64_t>& counts) {
   std::vector<int64_t> begins(counts.size());
   std::exclusive_scan(counts.begin(), counts.end(), begins.begin(), int64_t{0});
   return begins;
@@ -66,8 +66,8 @@ GradientBucket::GradientBucket(std::vector<GradientParcel*> parcels, Group& grou
   send_counts_ = chunk_sizes_;
   receive_counts_.assign(chunk_sizes_.size(), chunk_sizes_[rank]);
   send_counts_[rank] = receive_counts_[rank] = 1;
-  send_begins_ = begins_of(send_counts_);
-  receive_begins_ = begins_of(receive_counts_);
+  send_begins_ = offsets(send_counts_);
+  receive_begins_ = offsets(receive_counts_);
   const auto options = at::TensorOptions().dtype(at::kFloat).device(group.message_device());
   send_ = at::zeros({send_begins_.back() + send_counts_.back()}, options);
   receive_ = at::zeros({receive_begins_.back() + receive_counts_.back()}, options);
@@ -75,7 +75,7 @@ GradientBucket::GradientBucket(std::vector<GradientParcel*> parcels, Group& grou
 
 at::Tensor GradientBucket::slot_in_message(const GradientParcel& parcel) const {
   const int64_t begin = send_begins_[static_cast<size_t>(parcel.owner)];
-  return shaped(send_, begin + parcel.values_at, parcel.parameter);
+  return view_at(send_, begin + parcel.values_at, parcel.parameter);
 }
 
 void GradientBucket::add(GradientParcel& parcel) {
@@ -129,7 +129,7 @@ void GradientBucket::settle() {
       if (is_own(rank)) {
         gradient = std::exchange(parcel->own, at::Tensor());
       } else if (flags[parcel->index] != 0) {
-        gradient = shaped(receive_, begin + parcel->values_at, parcel->parameter);
+        gradient = view_at(receive_, begin + parcel->values_at, parcel->parameter);
       }
       if (gradient.defined()) add_to_sum(*parcel, gradient, is_own(rank));
     }
@@ -149,8 +149,8 @@ void GradientBucket::discard() {
   }
 }
 
-// Between two rounds nothing is on its way: the chunks of the others lie where gradients leave
-// from, this rank's own where they arrive.
+// No round is in flight, so its buffers are free: the other ranks' chunks use the send buffer, this
+// rank's chunk the receive buffer.
 at::Tensor GradientBucket::chunk_to_share(int owner) const {
   const auto idx = static_cast<size_t>(owner);
   return is_own(owner) ? receive_.narrow(0, 0, chunk_sizes_[idx])
@@ -170,7 +170,7 @@ void GradientBucket::start_sharing(const Values& values) {
       for (GradientParcel* parcel : parcels) {
         const at::Tensor tensor = values(*parcel);
         flags.push_back(tensor.defined() ? 1.0F : 0.0F);
-        if (tensor.defined()) shaped(flat, parcel->values_at, tensor).copy_(tensor);
+        if (tensor.defined()) view_at(flat, parcel->values_at, tensor).copy_(tensor);
       }
       set_flags(flat, 0, flags);
     }
@@ -189,7 +189,7 @@ void GradientBucket::finish_sharing(const Receive& receive) {
     const std::vector<float> flags = flags_in(flat, 0, parcels.size());
     for (GradientParcel* parcel : parcels) {
       receive(*parcel, flags[parcel->index] != 0
-                           ? shaped(flat, parcel->values_at, parcel->parameter)
+                           ? view_at(flat, parcel->values_at, parcel->parameter)
                            : at::Tensor());
     }
   }

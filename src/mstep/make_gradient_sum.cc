@@ -9,7 +9,7 @@
 namespace rematch {
 namespace {
 
-/// One process: autograd adds the rows up, and Float32Gradients those of bfloat16 parameters.
+/// One process: autograd sums the rows; Float32Gradients does it for bfloat16 parameters.
 class OneProcess : public GradientSum {
  public:
   explicit OneProcess(std::vector<ParameterGroup> groups)

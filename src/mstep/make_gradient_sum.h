@@ -8,15 +8,15 @@
 
 namespace rematch {
 
-/// What training on several ranks may choose; one process ignores it.
+/// Choices for several ranks; a single process ignores them.
 struct GradientSumOptions {
-  /// Sums row by row in window order, with the same bits on any number of ranks (ExactRows); else
-  /// once per step (ReduceOnce).
+  /// true: sums row by row in window order, with the same bits on any number of ranks (ExactRows);
+  /// false: once per step (ReduceOnce)
   bool exact_ranks = false;
-  /// 0 = every rank keeps the whole optimizer state; 1 and 2 = only that of the parameters it
-  /// owns. Only owners hold sums, so 2 is the same as 1. The bits do not depend on it.
+  /// 0: every rank keeps the whole optimizer state; 1 and 2: only that of the parameters it owns.
+  /// Only owners hold sums, so 2 is the same as 1. Does not change the result.
   int zero_stage = 0;
-  /// float32 gradients in one message; the bits do not depend on it
+  /// float32 gradients in one message; does not change the result
   int64_t bucket_bytes = int64_t{25} << 20;
 };
 

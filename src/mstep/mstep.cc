@@ -23,7 +23,7 @@ struct WindowSums {
   std::map<std::string, double> scaled;  ///< by kind
   NamedSums details;
 
-  static WindowSums of(const std::vector<ScaledLoss>& rows) {
+  static WindowSums from(const std::vector<ScaledLoss>& rows) {
     WindowSums sums;
     for (const ScaledLoss& row : rows) {
       for (const auto& [kind, value] : row.scaled) sums.scaled[kind] += value;
@@ -39,7 +39,7 @@ std::vector<ScaledLoss> scale_losses(const std::vector<RowLoss>& rows,
   for (size_t i = 0; i < rows.size(); ++i) {
     ScaledLoss& loss = scaled.emplace_back(ScaledLoss{.scaled = {}, .details = rows[i].details});
     for (const auto& [kind, sum] : rows[i].by_kind)
-      loss.scaled[kind] = sum.sum * scale_of(scales[i], kind);
+      loss.scaled[kind] = sum.sum * get_scale(scales[i], kind);
   }
   return scaled;
 }
@@ -61,7 +61,7 @@ bool is_supervised(const RowSupervision& row, const std::vector<LossKind>& kinds
                      [&](const LossKind& kind) { return row.by_kind.count(kind.name) > 0; });
 }
 
-// On every way out of a step: gradients take no memory between steps.
+// Discards the gradients on every way out of a step, so they take no memory between steps.
 class DiscardGradients {
  public:
   explicit DiscardGradients(GradientSum& gradients) : gradients_(gradients) {}
@@ -88,8 +88,7 @@ NonFiniteLoss non_finite(const std::string& error, const std::string& what,
        .where = where.empty() ? "a window without rows on this rank" : join(where, ", "),
        .what = what,
        .fix = "lower training.learning_rate or training.max_grad_norm, inspect these samples, or "
-              "train with "
-              "model.torch_dtype: float32; the state before this step is saved"},
+              "train with model.torch_dtype: float32; the state before this step is saved"},
       std::move(ids));
 }
 
@@ -99,7 +98,7 @@ std::vector<LossScale> loss_scales(const std::vector<RowSupervision>& rows,
                                    LossNormalization normalization,
                                    const std::function<void(std::span<double>)>& sum_counts) {
   std::map<std::string, double> window_counts;
-  // the same kinds in the same order in every process
+  // All kinds of the table, so that every process sums the same ones in the same order.
   for (const LossTerm& term : loss_terms()) window_counts.emplace(term.kind, 0.0);
   for (const RowSupervision& row : rows) {
     for (auto& [kind, count] : window_counts) count += static_cast<double>(row.count(kind));
@@ -204,11 +203,11 @@ void MStep::run(const Window& window, MetricsBag& metrics) {
     const Span span(metrics, "time/optimizer_s");
     norm = finish_gradients(window);
     all = gradients_->gather_losses(scale_losses(losses, scales));
-    // Last: nothing before it has changed a weight.
+    // Last, because it is the first call that changes a weight.
     gradients_->update([&] { optimizer_.step(factor); });
   }
 
-  if (all) add_losses(kinds, WindowSums::of(*all), metrics);
+  if (all) add_losses(kinds, WindowSums::from(*all), metrics);
   metrics.add("grad_norm", norm);
   metrics.add("learning_rate", options_.learning_rate * factor);
 }

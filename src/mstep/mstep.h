@@ -18,25 +18,25 @@
 
 namespace rematch {
 
-/// What training needs from a model.
+/// The parts of a model that training uses.
 struct RowModel {
   /// a row's final hidden states, with graph when gradients are on
   std::function<at::Tensor(const PackedRow&)> hidden_TH;
   Head head;
-  /// Called before a row is trained on (step: finished optimizer steps; row_idx: in the window of
-  /// all ranks); its result is held until the row's backward pass is done. May be empty.
+  /// Called before a row is trained on (step: finished optimizer steps; row_idx: index in the
+  /// window of all ranks); the result is held until the row's backward pass is done. May be empty.
   std::function<std::shared_ptr<void>(int64_t step, int64_t row_idx)> training_row = {};
 };
 
-/// Scales of this process's rows of a window, known before the first forward pass because they
-/// follow from the targets alone. 0 if there is nothing to divide by.
+/// Scales of this process's rows of a window. They follow from the targets alone, so they are known
+/// before the first forward pass. 0 if there is nothing to divide by.
 /// @param sum_counts  adds the counts of the window's rows in other processes
 std::vector<LossScale> loss_scales(
     const std::vector<RowSupervision>& rows, LossNormalization normalization,
     const std::function<void(std::span<double>)>& sum_counts = [](std::span<double>) {});
 
 /// The loss of a step is NaN or infinite. Thrown before anything is updated: weights, optimizer and
-/// schedule are as at the step's start.
+/// schedule are as at the start of the step.
 class NonFiniteLoss : public UserError, public KeepsState {
  public:
   NonFiniteLoss(Problem problem, std::vector<int64_t> sample_ids)
@@ -48,7 +48,7 @@ class NonFiniteLoss : public UserError, public KeepsState {
   std::vector<int64_t> sample_ids_;
 };
 
-/// Consumes a window's rows, produces one optimizer update.
+/// Trains on windows: one optimizer update each.
 class MStep {
  public:
   struct Options {
@@ -61,18 +61,17 @@ class MStep {
   MStep(RowModel model, std::unique_ptr<GradientSum> gradients, const AdamWSettings& adamw,
         const Schedule& schedule, Options options);
 
-  /// One optimizer step: forward and backward of each row, clipping, AdamW, schedule. `window` may
-  /// be used again (rollout buffer). Adds `loss`, `grad_norm`, `learning_rate`, `loss/KIND` (of
-  /// slots also `loss/KIND_prefix` and `loss/KIND_tail`) and
-  /// `time/{forward_s,backward_s,optimizer_s}` to `metrics`; those of the loss in one process only.
-  /// Processes that share the window all call it, in one phase, also without rows. @throws
-  /// NonFiniteLoss, and exceptions of hidden_TH. After an exception nothing has changed.
+  /// One optimizer step: forward and backward of each row, clipping, AdamW, schedule. Adds `loss`,
+  /// `grad_norm`, `learning_rate`, `loss/KIND` (for slots also `loss/KIND_prefix` and
+  /// `loss/KIND_tail`) and `time/{forward_s,backward_s,optimizer_s}` to `metrics`; the losses in
+  /// one process only. All processes that share the window call it, in one phase, even without
+  /// rows. @throws NonFiniteLoss, and exceptions of hidden_TH; nothing has changed then.
   void run(const Window& window, MetricsBag& metrics);
 
   /// Over GradientSum::updated().
   AdamW& optimizer() { return optimizer_; }
   const AdamW& optimizer() const { return optimizer_; }
-  /// This process's part of a checkpoint: AdamW::state() of GradientSum::owned().
+  /// The optimizer state that this process saves: AdamW::state() of GradientSum::owned().
   std::vector<std::pair<std::string, at::Tensor>> state_to_save() const;
   /// Finished optimizer steps: the position in the schedule.
   int64_t num_steps() const { return optimizer_.num_steps(); }

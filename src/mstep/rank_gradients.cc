@@ -57,7 +57,7 @@ RankGradients::~RankGradients() {
     torch::autograd::impl::set_post_acc_grad_hooks(parcel.parameter, nullptr);
 }
 
-// The largest first, each to the rank that has least so far; the same on every rank.
+// Largest parameter first, each to the rank with the fewest values so far; the same on every rank.
 void RankGradients::assign_owners() {
   std::vector<size_t> order(parcels_.size());
   std::iota(order.begin(), order.end(), size_t{0});
@@ -127,7 +127,7 @@ void RankGradients::take_gradient(size_t parcel_idx) {
   bucket.add(parcel);
   if (!ends_round(row_)) return;
   bucket.complete(parcel);
-  // In this order on every rank: a full bucket waits for those before it.
+  // Every rank sends in the same order: a full bucket waits for the ones before it.
   for (; num_launched_ < buckets_.size() && buckets_[num_launched_].is_complete(); ++num_launched_)
     buckets_[num_launched_].launch();
 }
@@ -135,7 +135,7 @@ void RankGradients::take_gradient(size_t parcel_idx) {
 void RankGradients::end_row() {
   if (ends_round(row_)) end_round();
   ++row_;
-  count_interrupt_check();  // the watchdog sees that this rank is not stuck
+  count_interrupt_check();  // shows the watchdog that this rank is not stuck
 }
 
 void RankGradients::end_round() {
@@ -153,7 +153,7 @@ double RankGradients::finish(double max_norm) {
   return clip(max_norm);
 }
 
-// Rank 0's, once it has trained on a row; what had no gradient there comes last.
+// Uses rank 0's order, once it has trained on a row; parameters without a gradient there come last.
 void RankGradients::learn_order() {
   std::string bytes(arrivals_.size() * sizeof(int64_t), '\0');
   std::memcpy(bytes.data(), arrivals_.data(), bytes.size());
@@ -163,10 +163,10 @@ void RankGradients::learn_order() {
   std::memcpy(arrivals_.data(), bytes.data(), bytes.size());
 
   std::vector<size_t> order;
-  std::vector<bool> has_come(parcels_.size(), false);
+  std::vector<bool> is_listed(parcels_.size(), false);
   const auto append = [&](size_t i) {
-    if (!has_come[i]) order.push_back(i);
-    has_come[i] = true;
+    if (!is_listed[i]) order.push_back(i);
+    is_listed[i] = true;
   };
   for (const int64_t i : arrivals_) append(static_cast<size_t>(i));
   for (size_t i = parcels_.size(); i-- > 0;) append(i);
@@ -177,7 +177,7 @@ void RankGradients::learn_order() {
 }
 
 double RankGradients::clip(double max_norm) {
-  // Each owner knows the norms of what it owns; −1 stands for a parameter without a gradient.
+  // Each owner knows the norms of its parameters; −1 is a parameter without a gradient.
   std::vector<double> norms(parcels_.size(), 0.0);
   std::vector<at::Tensor> grads;
   for (size_t i = 0; i < parcels_.size(); ++i) {
@@ -208,13 +208,13 @@ void RankGradients::update(const std::function<void()>& step) {
     return;
   }
   step();
-  // float32 carries bfloat16 values as they are.
+  // Messages are float32, which represents bfloat16 values exactly.
   share([](GradientParcel& parcel) { return parcel.parameter.detach(); },
         [](GradientParcel& parcel, const at::Tensor& values) { parcel.parameter.copy_(values); });
 }
 
-// A failure on one rank before this point ends all ranks at the barrier: either all share or none.
-// All chunks are on their way before the first is waited for.
+// The barrier ends all ranks if one has failed before: either all share or none. All chunks are in
+// flight before the first wait.
 void RankGradients::share(const GradientBucket::Values& values,
                           const GradientBucket::Receive& receive) {
   group_.barrier();
@@ -229,7 +229,7 @@ void RankGradients::discard() {
     }
     for (GradientBucket& bucket : buckets_) bucket.discard();
   } catch (const std::exception&) {
-    // A lost connection: the exception that is ending the step, or the next call, reports it.
+    // A lost connection; reported by the exception that ends the step, or by the next call.
     num_rounds_ = 0;
     group_.leave();
   }

@@ -11,22 +11,22 @@
 
 namespace rematch {
 
-/// Sums gradients over ranks, in rounds. In a round every rank sends what it has to the owners of
-/// the parameters, and each owner adds it in rank order, in float32. ReduceOnce and ExactRows
+/// Sums gradients over ranks, in rounds. In a round every rank sends its gradients to the owners of
+/// the parameters, and each owner adds them in rank order, in float32. ReduceOnce and ExactRows
 /// decide when a rank's gradients of a round are complete.
 ///
-/// Every parameter has one owner, which alone holds its sum. Owners hold whole tensors, so norms,
-/// updates and files are those of one process. While the object lives, a hook takes every gradient
-/// as soon as it is computed; a bucket leaves when the last gradient in it is complete, and travels
-/// during the rest of the backward pass. The first step shows the order in which gradients come;
-/// from the second one on, buckets are cut in that order. Memory on each rank: the gradients it
-/// sends and those it receives, at most twice the trained values in float32, and its owned sums.
+/// Every parameter has one owner, the only rank with its sum. Owners hold whole tensors, so norms,
+/// updates and files are those of a single process. While the object exists, a hook takes every
+/// gradient as soon as it is computed; a bucket is sent when its last gradient is complete, while
+/// the backward pass continues. The first step shows the order in which gradients arrive; from the
+/// second step on, buckets follow that order. Memory on each rank: the gradients it sends and those
+/// it receives, at most twice the trained values in float32, and its owned sums.
 ///
-/// Exchanges are asynchronous and carry no failure. Once begin() has returned, a rank therefore
-/// launches all exchanges of the step, if not in finish() then in discard().
+/// Exchanges are asynchronous and do not report failures. So once begin() has returned, a rank
+/// launches all exchanges of the step: in finish(), or else in discard().
 class RankGradients : public GradientSum {
  public:
-  /// @param bucket_bytes  of float32 gradients in a message; a larger tensor has one of its own
+  /// @param bucket_bytes  of float32 gradients in a message; a larger tensor is a message alone
   RankGradients(std::vector<ParameterGroup> groups, Group& group, int zero_stage,
                 int64_t bucket_bytes);
   ~RankGradients() override;
@@ -69,16 +69,16 @@ class RankGradients : public GradientSum {
   int64_t bucket_bytes_;
   std::vector<GradientParcel> parcels_;            ///< in the order of the groups
   std::vector<std::pair<size_t, size_t>> places_;  ///< by parcel: group, index in it
-  /// in the order in which they leave, the same on every rank
+  /// in the order in which they are sent, the same on every rank
   std::vector<GradientBucket> buckets_;
   /// parcels in the order of their first gradients, until the order is learned
   std::vector<int64_t> arrivals_;
   bool knows_order_ = false;
 
-  // of this step
+  // of the current step
   int64_t row_ = 0, last_trained_row_ = -1;
   int64_t round_ = 0, num_rounds_ = 0;
-  size_t num_launched_ = 0;  ///< buckets of this round that have left
+  size_t num_launched_ = 0;  ///< buckets of this round that were sent
 };
 
 }  // namespace rematch

@@ -5,10 +5,10 @@
 
 namespace rematch {
 
-/// The default: every rank adds up its own rows in float32, and the step has one round of
-/// exchanges, during the rank's last backward pass. Sums run over a rank's rows, then over the
-/// ranks in rank order: the same bits in every run on the same number of ranks. Traffic is that of
-/// DistributedDataParallel, however many rows a rank has.
+/// The default: every rank sums its own rows in float32, and the step has one round of exchanges,
+/// during the rank's last backward pass. Sums run over a rank's rows, then over the ranks in rank
+/// order: the same bits in every run with the same number of ranks. Traffic is that of
+/// DistributedDataParallel, for any number of rows.
 class ReduceOnce final : public RankGradients {
  public:
   using RankGradients::RankGradients;

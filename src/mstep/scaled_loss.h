@@ -6,9 +6,9 @@
 
 namespace rematch {
 
-/// The loss of a trained row as it is logged.
+/// The loss of a trained row, for the log.
 struct ScaledLoss {
-  std::map<std::string, double> scaled;  ///< its share of the step's loss, by kind of target
+  std::map<std::string, double> scaled;  ///< contribution to the step's loss, by kind of target
   NamedSums details;
 
   template <typename Wire>

@@ -7,7 +7,7 @@
 namespace rematch {
 namespace {
 
-std::vector<int> lengths_of(const std::vector<std::shared_ptr<const Segment>>& segments) {
+std::vector<int> get_lengths(const std::vector<std::shared_ptr<const Segment>>& segments) {
   std::vector<int> lengths;
   for (const auto& segment : segments) lengths.push_back(segment->encoded_len());
   return lengths;
@@ -16,14 +16,14 @@ std::vector<int> lengths_of(const std::vector<std::shared_ptr<const Segment>>& s
 }  // namespace
 
 void check_insertion(std::span<const int> encoded_lens,
-                     const std::function<std::string(size_t)>& name_of, size_t num_waiting,
+                     const std::function<std::string(size_t)>& get_name, size_t num_waiting,
                      const PackingLimits& limits) {
   for (size_t i = 0; i < encoded_lens.size(); ++i) {
     if (encoded_lens[i] <= limits.packing_length) continue;
     throw PackingOverflow(
         ErrorKind::kData,
         {.error = "a segment is longer than a packed row",
-         .where = name_of(i),
+         .where = get_name(i),
          .what = fmt::format("encoded_len {}, packing length {} (global_max_length)",
                              encoded_lens[i], limits.packing_length),
          .fix = "raise `global_max_length`, lower `max_new_tokens`, or set `training.packing: "
@@ -38,22 +38,22 @@ void check_insertion(std::span<const int> encoded_lens,
        .what = fmt::format("{} segments waiting and {} new: {} exceed packing_buffer {}",
                            num_waiting, encoded_lens.size(), num_after, limits.packing_buffer),
        .fix = "lower `training.per_device_train_batch_size`, raise `training.packing_buffer` or "
-              "`global_max_length`, or set "
-              "`post_rollout_pack_scope: window`, which trains as many rows as a window needs"});
+              "`global_max_length`, or set `post_rollout_pack_scope: window`, which trains as many "
+              "rows as a window needs"});
 }
 
 void CarryBuffer::insert(std::vector<std::shared_ptr<const Segment>> segments) {
-  const auto name_of = [&](size_t i) {
+  const auto get_name = [&](size_t i) {
     return sample_name(segments[i]->sample_id, segments[i]->where);
   };
-  check_insertion(lengths_of(segments), name_of, waiting_.size(), limits_);
+  check_insertion(get_lengths(segments), get_name, waiting_.size(), limits_);
   std::move(segments.begin(), segments.end(), std::back_inserter(waiting_));
 }
 
 PackedRow CarryBuffer::take_row(PackingSelector selector) {
   REMATCH_CHECK(!waiting_.empty(), "no segment is waiting");
   const Selection selection =
-      select_segments(selector, lengths_of(waiting_), limits_.packing_length);
+      select_segments(selector, get_lengths(waiting_), limits_.packing_length);
   PackedRow row;
   std::vector<std::shared_ptr<const Segment>> rest;
   auto chosen = selection.indices.begin();

@@ -13,8 +13,8 @@
 
 namespace rematch {
 
-/// Segments that find no place in a row or in the carry buffer. The run stops with the state before
-/// their window saved.
+/// Segments that do not fit in a row or in the carry buffer. The run stops and saves the state
+/// before their window.
 class PackingOverflow : public UserError, public KeepsState {
  public:
   using UserError::UserError;
@@ -23,23 +23,22 @@ class PackingOverflow : public UserError, public KeepsState {
 /// Limits of a row and of the carry buffer.
 struct PackingLimits {
   int packing_length = 0;  ///< tokens of a row (`global_max_length`), ≥ 1
-  int packing_buffer = 0;  ///< segments that may wait; 0 = no limit (scope `window`)
+  int packing_buffer = 0;  ///< most waiting segments; 0 = no limit (scope `window`)
 };
 
-/// Checks new segments before any is inserted: first that each fits a row, then that the buffer can
-/// hold all of them.
+/// Checks new segments before any is inserted: each must fit a row, and the buffer must hold all.
 /// @param encoded_lens  tokens of each new segment
-/// @param name_of       names the i-th new segment in the error, e.g. by its sample
+/// @param get_name      name of the i-th new segment for errors, e.g. its sample
 /// @param num_waiting   segments already waiting
-/// @throws PackingOverflow (data) for a segment longer than a row; (config) when num_waiting + new
+/// @throws PackingOverflow (data) for a segment longer than a row; (config) if num_waiting + new
 /// segments > packing_buffer (equal is legal)
 /// @source openspec/specs/rollout-matching-sft/spec.md, BEHAVIOUR 9.1
 void check_insertion(std::span<const int> encoded_lens,
-                     const std::function<std::string(size_t)>& name_of, size_t num_waiting,
+                     const std::function<std::string(size_t)>& get_name, size_t num_waiting,
                      const PackingLimits& limits);
 
-/// The rank-local carry buffer: segments in order of insertion, waiting for a row. Nothing is ever
-/// split, reordered or lost.
+/// The carry buffer of a rank: segments that wait for a row, in order of insertion. Segments are
+/// never split, reordered or lost.
 class CarryBuffer {
  public:
   explicit CarryBuffer(PackingLimits limits) : limits_(limits) {}

@@ -8,8 +8,8 @@
 namespace rematch {
 namespace {
 
-// Underfilled rows are reported at every doubling of their number, so that a long run is not
-// flooded with one warning.
+// Underfilled rows are reported at every doubling of their number, so the warning does not flood a
+// long run.
 bool is_worth_reporting(int64_t count) { return (count & (count - 1)) == 0; }
 
 }  // namespace
@@ -46,11 +46,11 @@ Packer::Packer(Options options)
       carry_({.packing_length = options_.packing_length,
               .packing_buffer = scope_ == PackScope::kCarry ? options_.pack.buffer : 0}) {}
 
-std::vector<PackedRow> Packer::rows_of(WindowSegments micro_batches, MetricsBag& metrics) {
+std::vector<PackedRow> Packer::pack(WindowSegments micro_batches, MetricsBag& metrics) {
   const Span time(metrics, "time/post_rollout_pack_s");
   std::vector<PackedRow> rows;
   const auto add = [&](PackedRow row) {
-    if (options_.packing_length > 0) note(row, metrics);
+    if (options_.packing_length > 0) record(row, metrics);
     rows.push_back(std::move(row));
   };
   for (auto& segments : micro_batches) {
@@ -73,7 +73,7 @@ void Packer::restore(std::vector<std::shared_ptr<const Segment>> waiting,
   summary_ = summary;
 }
 
-void Packer::note(const PackedRow& row, MetricsBag& metrics) {
+void Packer::record(const PackedRow& row, MetricsBag& metrics) {
   const double fill = static_cast<double>(row.total_len()) / options_.packing_length;
   metrics.add("packing/post_rollout_fill", fill);
   metrics.add("packing/post_rollout_selected_total_len", row.total_len());

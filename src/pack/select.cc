@@ -10,19 +10,6 @@
 #include "pack/select_rules.h"
 
 namespace rematch {
-namespace {
-
-struct SelectorRow {
-  PackingSelector selector;
-  Selection (*select)(std::span<const int> encoded_lens, int packing_length);
-};
-constexpr SelectorRow kSelectors[] = {
-    {PackingSelector::kBinpacking, select_binpacking},
-    {PackingSelector::kOptimal, select_optimal},
-    {PackingSelector::kFifo, select_fifo},
-};
-
-}  // namespace
 
 PackingSelector packing_selector(const std::string& name) {
   if (const std::optional<PackingSelector> selector = value_of<PackingSelector>(name))
@@ -55,15 +42,14 @@ std::vector<int> longest_first(std::span<const int> encoded_lens, int64_t longes
     order.push_back(static_cast<int>(i));
     max_len = std::max(max_len, encoded_lens[i]);
   }
-  // A radix sort over the bytes of the lengths: std::stable_sort would dominate the cost of a
-  // selection.
+  // Radix sort over the bytes of the lengths; std::stable_sort would dominate a selection's cost.
   std::vector<int> sorted(order.size());
   for (int shift = 0; shift < 32 && max_len >> shift > 0; shift += 8) {
-    const auto bucket_of = [&](int i) { return 255 - (encoded_lens[i] >> shift & 255); };
+    const auto bucket = [&](int i) { return 255 - (encoded_lens[i] >> shift & 255); };
     std::array<size_t, 257> starts{};
-    for (const int i : order) ++starts[bucket_of(i) + 1];
+    for (const int i : order) ++starts[bucket(i) + 1];
     for (size_t b = 1; b < starts.size(); ++b) starts[b] += starts[b - 1];
-    for (const int i : order) sorted[starts[bucket_of(i)]++] = i;
+    for (const int i : order) sorted[starts[bucket(i)]++] = i;
     order.swap(sorted);
   }
   return order;
@@ -77,10 +63,12 @@ Selection select_segments(PackingSelector selector, std::span<const int> encoded
                   fmt::format("a length of {} for rows of {}", len, packing_length));
   }
   if (encoded_lens.empty()) return {};
-  for (const SelectorRow& row : kSelectors) {
-    if (row.selector == selector) return row.select(encoded_lens, packing_length);
+  switch (selector) {
+    case PackingSelector::kBinpacking: return select_binpacking(encoded_lens, packing_length);
+    case PackingSelector::kOptimal: return select_optimal(encoded_lens, packing_length);
+    case PackingSelector::kFifo: return select_fifo(encoded_lens, packing_length);
   }
-  check_failed(__FILE__, __LINE__, "selector is in the list",
+  check_failed(__FILE__, __LINE__, "a known selector",
                fmt::format("{}", static_cast<int>(selector)));
 }
 

@@ -14,22 +14,22 @@ PackingSelector packing_selector(const std::string& name);
 
 /// Segments chosen for one row.
 struct Selection {
-  std::vector<int> indices;  ///< ascending, into the lengths given; holds 0, the oldest
+  std::vector<int> indices;  ///< ascending, into the given lengths; contains 0, the oldest
   int64_t total = 0;         ///< sum of their lengths, ≤ packing_length
 
   bool operator==(const Selection&) const = default;
 };
 
-/// Chooses the segments of the next row. Always includes the oldest; never a smaller total than
-/// kFifo; depends on the arguments alone.
+/// Chooses the segments of the next row. Always includes the oldest; the total is never below that
+/// of kFifo; depends only on the arguments.
 /// @param encoded_lens    tokens of each waiting segment, oldest first; each 1..packing_length;
 /// empty gives an empty selection
-/// @param packing_length  cap of a row in tokens, ≥ 1
-/// Cost: kFifo O(n); kBinpacking O(n·bins); kOptimal at most O(n·packing_length) byte operations, a
-/// vector of them at once, and 2·√n rows of packing_length counts of 1 to 4 bytes; mostly far less,
-/// because a full row is found by exchanges (512 segments: 20 to 40 µs).
-/// @throws UserError (config) when kOptimal would need more than 1 GiB; REMATCH_CHECK on a length
-/// out of range (insertion refuses those)
+/// @param packing_length  most tokens of a row, ≥ 1
+/// Cost: kFifo O(n); kBinpacking O(n·bins); kOptimal at most O(n·packing_length) vectorised byte
+/// operations and 2·√n tables of packing_length counts of 1 to 4 bytes; usually far less, because
+/// exchanges find a full row (512 segments: 20 to 40 µs).
+/// @throws UserError (config) if kOptimal would need more than 1 GiB; REMATCH_CHECK on a length out
+/// of range (insertion refuses those)
 /// @source openspec/specs/rollout-matching-sft/spec.md, BEHAVIOUR 9.3
 Selection select_segments(PackingSelector selector, std::span<const int> encoded_lens,
                           int packing_length);

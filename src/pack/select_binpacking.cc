@@ -1,4 +1,5 @@
-// The specification's rule: fifo, unless a bin of constant-volume best-fit-decreasing holds more.
+// The rule of the specification: fifo, unless a bin of constant-volume best-fit-decreasing is
+// fuller.
 #include <algorithm>
 #include <tuple>
 
@@ -7,16 +8,16 @@
 namespace rematch {
 namespace {
 
-// What one row can hold in addition to the oldest segment.
+// Segments that share a row with the oldest one.
 struct Bin {
   int64_t total = 0;
   std::vector<int> indices;
 };
 
-// Longest first, each into the fullest bin that still holds it, the lower bin on a tie; else into a
-// new one.
+// Longest first, each into the fullest bin with enough space (the lower bin on a tie), else into a
+// new bin.
 std::vector<Bin> best_fit_decreasing(std::span<const int> encoded_lens, int64_t volume) {
-  std::vector<int64_t> totals;  // separate from the bins: the search below reads nothing else
+  std::vector<int64_t> totals;  // separate from the bins, because the search reads only these
   std::vector<Bin> bins;
   for (const int i : longest_first(encoded_lens, volume)) {
     int64_t fullest = -1;

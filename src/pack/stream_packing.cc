@@ -47,8 +47,8 @@ void StreamPacking::measure(int64_t epoch, const OnProgress& on_progress) {
   if (on_progress) on_progress(samples_.num_samples);
 }
 
-std::vector<std::vector<int64_t>> StreamPacking::rows_of(const std::vector<int64_t>& order,
-                                                         int64_t epoch) {
+std::vector<std::vector<int64_t>> StreamPacking::pack_epoch(const std::vector<int64_t>& order,
+                                                            int64_t epoch) {
   throw_if_interrupted();
   if (samples_.vary_by_epoch && measured_epoch_ != epoch) measure(epoch);
   StreamRows packed = pack_stream(order, encoded_lens_, options_);

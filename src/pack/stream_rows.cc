@@ -7,7 +7,7 @@
 namespace rematch {
 namespace {
 
-// The samples that wait for a row, oldest first, with their lengths.
+// The samples waiting for a row, oldest first, with their lengths.
 struct Waiting {
   std::vector<int64_t> samples;
   std::vector<int> lengths;
@@ -17,7 +17,7 @@ struct Waiting {
     lengths.push_back(length);
   }
 
-  // Removes the samples at ascending `indices`; the rest keep their order.
+  // Removes the samples at ascending `indices`; the others keep their order.
   std::vector<int64_t> take(const std::vector<int>& indices) {
     std::vector<int64_t> taken;
     size_t kept = 0;

@@ -12,12 +12,12 @@ namespace rematch {
 namespace {
 
 struct Remedy {
-  std::string words;
+  std::string text;
   std::function<bool(const PlanRequest&)> applies;
   std::function<void(PlanRequest&)> apply;
 };
 
-// In the order they are tried: first what leaves the result of training as it is.
+// In the order in which they are tried: first those that do not change the result of training.
 std::vector<Remedy> remedies() {
   return {
       {"set training.gradient_checkpointing: true",
@@ -61,19 +61,19 @@ std::string verdict(const MemoryPlan& plan) {
                      plan.fits ? "which fits" : "still too much");
 }
 
-// Every remedy alone that fits; if none does, as many as it takes, each on top of those before.
+// Lists every remedy that is enough alone; if none is, combines as many as needed.
 void try_remedies(const PlanRequest& request, const MemoryPlan& plan,
                   std::vector<std::string>& lines) {
   PlanRequest together = request;
   int64_t peak_bytes = plan.peak_bytes;
-  std::vector<std::string> words;
+  std::vector<std::string> texts;
   MemoryPlan sum = plan;
   for (const Remedy& remedy : remedies()) {
     if (remedy.applies(request)) {
       PlanRequest alone = request;
       remedy.apply(alone);
       const MemoryPlan changed = make_plan(alone);
-      if (changed.fits) lines.push_back(fmt::format("{}: {}", remedy.words, verdict(changed)));
+      if (changed.fits) lines.push_back(fmt::format("{}: {}", remedy.text, verdict(changed)));
     }
     if (sum.fits || !remedy.applies(together)) continue;
     PlanRequest next = together;
@@ -82,12 +82,11 @@ void try_remedies(const PlanRequest& request, const MemoryPlan& plan,
     if (changed.peak_bytes >= peak_bytes) continue;
     together = std::move(next);
     peak_bytes = changed.peak_bytes;
-    words.push_back(remedy.words);
+    texts.push_back(remedy.text);
     sum = changed;
   }
-  if (!lines.empty()) return;
-  if (words.empty()) return;
-  lines.push_back(fmt::format("together: {}: {}", join(words, "; "), verdict(sum)));
+  if (!lines.empty() || texts.empty()) return;
+  lines.push_back(fmt::format("together: {}: {}", join(texts, "; "), verdict(sum)));
   if (sum.fits) return;
   if (const int64_t tokens = largest_row(together); tokens > 0) {
     lines.push_back(
@@ -101,7 +100,7 @@ std::string gib_text(int64_t bytes) {
   return fmt::format("{:.1f} GiB", static_cast<double>(bytes) / kBytesPerGib);
 }
 
-std::vector<std::string> advice_for(const PlanRequest& request, const MemoryPlan& plan) {
+std::vector<std::string> make_advice(const PlanRequest& request, const MemoryPlan& plan) {
   std::vector<std::string> lines;
   if (plan.fits) return lines;
   if (const int64_t tokens = largest_row(request); tokens > 0) {
@@ -111,15 +110,15 @@ std::vector<std::string> advice_for(const PlanRequest& request, const MemoryPlan
   try_remedies(request, plan, lines);
   const int64_t least = least_bytes(request);
   if (least > plan.usable_bytes) {
-    lines.push_back(fmt::format(
-        "no row is short enough as it is: weights, optimizer and gradients alone are {}",
-        gib_text(least)));
+    lines.push_back(
+        fmt::format("shorter rows are not enough: weights, optimizer and gradients alone are {}",
+                    gib_text(least)));
   }
   return lines;
 }
 
-std::vector<PlanChange> usual_ways(const PlanRequest& request) {
-  std::vector<PlanChange> ways;
+std::vector<PlanVariant> common_variants(const PlanRequest& request) {
+  std::vector<PlanVariant> variants;
   for (const TrainType type : {TrainType::kFull, TrainType::kLora}) {
     for (const bool checkpointing : {false, true}) {
       PlanRequest changed = request;
@@ -127,19 +126,19 @@ std::vector<PlanChange> usual_ways(const PlanRequest& request) {
       changed.gradient_checkpointing = checkpointing;
       const std::string name =
           type == TrainType::kFull ? "full" : fmt::format("LoRA rank {}", changed.tuner.lora.rank);
-      ways.push_back({checkpointing ? name + ", checkpointing" : name, std::move(changed)});
+      variants.push_back({checkpointing ? name + ", checkpointing" : name, std::move(changed)});
     }
   }
-  // Settings of an adapter may fit no module of this model; that matters only to who trains one.
-  std::erase_if(ways, [](const PlanChange& way) {
+  // The adapter settings may match no module of this model, which is an error only with LoRA.
+  std::erase_if(variants, [](const PlanVariant& variant) {
     try {
-      trained_parameters(way.request.model, way.request.tuner);
+      trained_parameters(variant.request.model, variant.request.tuner);
       return false;
     } catch (const UserError&) {
       return true;
     }
   });
-  return ways;
+  return variants;
 }
 
 }  // namespace rematch

@@ -6,19 +6,20 @@
 
 namespace rematch {
 
-/// A configuration changed in one respect.
-struct PlanChange {
-  std::string words;  ///< e.g. "training.gradient_checkpointing: true"
+/// A variant of a configuration.
+struct PlanVariant {
+  std::string name;  ///< e.g. "full, checkpointing"
   PlanRequest request;
 };
 
-/// What to change so that a plan fits, in sentences with numbers; empty when it fits or the device
-/// is unknown. Changes that keep the result of training come first; if none is enough alone, they
-/// are added up.
-std::vector<std::string> advice_for(const PlanRequest& request, const MemoryPlan& plan);
+/// Changes that make a plan fit, as sentences with numbers; empty if it fits or the device is
+/// unknown. Changes that keep the result of training come first. If no change is enough alone, they
+/// are combined.
+std::vector<std::string> make_advice(const PlanRequest& request, const MemoryPlan& plan);
 
-/// The same model trained in full and with an adapter, with and without gradient checkpointing.
-std::vector<PlanChange> usual_ways(const PlanRequest& request);
+/// The same model with full fine-tuning and with an adapter, with and without gradient
+/// checkpointing.
+std::vector<PlanVariant> common_variants(const PlanRequest& request);
 
 /// "12.3 GiB"
 std::string gib_text(int64_t bytes);

@@ -8,16 +8,16 @@
 namespace rematch {
 namespace {
 
-// What both engines are asked for.
+// The work of an engine in one window.
 struct Demand {
   int64_t prompt_tokens = 0, answer_tokens = 0, num_prompts = 0;
   int64_t tokens() const { return prompt_tokens + answer_tokens; }
 };
 
-Demand demand_of(const PlanRequest& request) {
+Demand get_demand(const PlanRequest& request) {
   const int64_t answer = request.generation.max_new_tokens;
-  // A sample is a prompt and an answer; the longest prompt leaves room for an answer, if that is
-  // less than half of it.
+  // A sample is a prompt and an answer: the longest prompt leaves space for an answer, up to half
+  // of the sample.
   return {.prompt_tokens = std::max(request.sample_tokens - answer, request.sample_tokens / 2),
           .answer_tokens = answer,
           .num_prompts = request.window_samples()};
@@ -28,12 +28,12 @@ int64_t cache_bytes_per_token(const PlanRequest& request) {
   return text.num_layers() * 2 * text.num_key_value_heads * text.head_dim * request.value_bytes;
 }
 
-int64_t patches_of_sample(const PlanRequest& request) {
+int64_t sample_patches(const PlanRequest& request) {
   return static_cast<int64_t>(static_cast<double>(request.sample_tokens) * request.visual_share) *
          request.model.vision.merge_area();
 }
 
-// Copies of matrices for the CPU kernels: every Linear, the head and the patch embedding.
+// Copies of the matrices in the CPU kernels' layout: every Linear, the head, the patch embedding.
 int64_t packed_bytes(const PlanRequest& request) {
   const VisionDescription& vision = request.model.vision;
   int64_t num_values = vision.hidden_size * vision.patch_width();
@@ -57,17 +57,17 @@ int64_t image_pass_bytes(const PlanRequest& request, int64_t num_patches, int64_
   return num_patches * width * value_bytes;
 }
 
-// Features of images that wait for their prompts, float32 on the host.
+// Image features waiting for their prompts, float32 on the host.
 int64_t feature_bytes(const PlanRequest& request, int64_t num_prompts) {
   const VisionDescription& vision = request.model.vision;
   const auto num_features = static_cast<int64_t>(1 + vision.deepstack_mergers.size());
-  return num_prompts * patches_of_sample(request) / vision.merge_area() *
+  return num_prompts * sample_patches(request) / vision.merge_area() *
          request.model.text.hidden_size * num_features * kFloatBytes;
 }
 
 NamedBytes native_memory(const PlanRequest& request, const TrainedParameters& trained,
                          int64_t free_bytes) {
-  const Demand demand = demand_of(request);
+  const Demand demand = get_demand(request);
   const bool on_gpu = request.device.on_gpu;
   const NativeSettings& native = request.generation.native;
   const int64_t num_live = std::min<int64_t>(native.max_num_seqs, demand.num_prompts);
@@ -88,15 +88,14 @@ NamedBytes native_memory(const PlanRequest& request, const TrainedParameters& tr
   const int64_t rows = std::min(step_rows, num_live * demand.prompt_tokens);
   int64_t scratch = pass_bytes(request, rows, on_gpu ? request.value_bytes : kFloatBytes) +
                     num_live * request.model.text.vocab_size * 2 * kFloatBytes +
-                    image_pass_bytes(request, patches_of_sample(request),
+                    image_pass_bytes(request, sample_patches(request),
                                      on_gpu ? request.value_bytes : kFloatBytes);
   if (on_gpu) {
-    // the mask of a prompt, as it is made
+    // the mask of a prompt while it is built
     scratch += rows * demand.tokens() * (2 * kFloatBytes + request.value_bytes);
-    scratch +=
-        // gathered
-        num_live * demand.tokens() * cache_bytes_per_token(request) /
-        std::max<int64_t>(1, request.model.text.num_layers());
+    // the gathered cache of a layer
+    scratch += num_live * demand.tokens() * cache_bytes_per_token(request) /
+               std::max<int64_t>(1, request.model.text.num_layers());
   } else {
     scratch += feature_bytes(request, num_live);
   }
@@ -105,12 +104,12 @@ NamedBytes native_memory(const PlanRequest& request, const TrainedParameters& tr
 }
 
 NamedBytes hf_memory(const PlanRequest& request, const TrainedParameters& trained) {
-  const Demand demand = demand_of(request);
+  const Demand demand = get_demand(request);
   const int64_t batch = std::min<int64_t>(request.generation.batch_size, demand.num_prompts);
   NamedBytes bytes;
   if (trained.num_adapted > 0)
     bytes.emplace_back("engine weights", trained.num_adapted * request.value_bytes);
-  // A cache that grows is copied into the larger one.
+  // A growing cache is copied into a larger one.
   bytes.emplace_back("kv cache", batch * (demand.tokens() + demand.prompt_tokens) *
                                      cache_bytes_per_token(request));
   const int64_t rows = batch * demand.prompt_tokens;
@@ -119,7 +118,7 @@ NamedBytes hf_memory(const PlanRequest& request, const TrainedParameters& traine
       "engine scratch",
       pass_bytes(request, rows, request.value_bytes) + mask +
           batch * request.model.text.vocab_size * 2 * kFloatBytes +
-          image_pass_bytes(request, batch * patches_of_sample(request), request.value_bytes));
+          image_pass_bytes(request, batch * sample_patches(request), request.value_bytes));
   return bytes;
 }
 

@@ -58,7 +58,7 @@ Three convolution_gradient(const Tensor&, const Tensor& x, const Tensor& weight,
           wanted[2] && bias ? at::empty(*bias, x.options()) : Tensor()};
 }
 
-// torch itself would make [T, T] on this device.
+// Replaces torch's implementation, which makes a [T, T] tensor on this device.
 Tensor attention_choice(const Tensor& q, const Tensor& k, const Tensor& v, const MaybeTensor& mask,
                         double dropout, bool is_causal, std::optional<double> scale, bool) {
   return std::get<0>(
@@ -94,7 +94,7 @@ TORCH_LIBRARY_IMPL(aten, AutogradMeta, library) {
   library.impl("scaled_dot_product_attention", attention_choice);
 }
 
-// Counts the bytes of all storages on the meta device, as they come and go.
+// Counts the bytes of all storages on the meta device.
 class CountingAllocator final : public c10::Allocator {
  public:
   c10::DataPtr allocate(size_t num_bytes) override {

@@ -3,17 +3,17 @@
 
 namespace rematch {
 
-/// Bytes of tensors on the meta device: what a forward and backward pass would hold, without
-/// computing it. Tensors have shapes and storages without memory; an allocator counts them. Also
-/// provides the kernels that libtorch lacks there (Python registers its own). Scratch memory inside
-/// kernels is not counted. One thread at a time.
+/// Counts the bytes of tensors on the meta device: the memory of a forward and backward pass
+/// without computing it. Tensors have shapes and storages without memory; an allocator counts them.
+/// Also provides the meta kernels that libtorch lacks (they exist only in Python). Does not count
+/// scratch memory inside kernels. One thread at a time.
 class MetaMemory {
  public:
-  /// Counts from here on.
+  /// Starts to count.
   MetaMemory();
-  /// Bytes of the storages made since then that are still alive.
+  /// Bytes of the live storages that were made since construction.
   int64_t live() const;
-  /// Most bytes that were alive at once since the last restart_peak().
+  /// Most live bytes since the last restart_peak().
   int64_t peak() const;
   void restart_peak();
 

@@ -12,8 +12,8 @@ bool is_frozen(const FreezeSettings& freeze, ParameterPart part) {
                                            : freeze.llm;
 }
 
-// Rows of embedding and head that an adapter trains: without a tokenizer, every entry but
-// `coord_tokens` is one token.
+// Values of the token rows (embedding and head) that an adapter trains. There is no tokenizer here:
+// every entry except `coord_tokens` counts as one token.
 int64_t num_token_row_values(const ModelDescription& model, const AdapterTargetSettings& targets) {
   int64_t num_tokens = 0;
   for (const std::string& entry : targets.trainable_token_indices)
@@ -21,7 +21,7 @@ int64_t num_token_row_values(const ModelDescription& model, const AdapterTargetS
   return num_tokens * model.text.hidden_size * (model.tie_word_embeddings ? 1 : 2);
 }
 
-// Adds what one parameter, or an adapter of its module, has in trained values.
+// Adds up the trained values of parameters and adapters.
 struct Trained {
   const ModelDescription& model;
   TrainedParameters sums;

@@ -9,17 +9,16 @@
 
 namespace rematch {
 
-// statistics of norms and attention, gradients, masters, moments, adapters
+/// Size of a value in statistics, gradients, masters, moments and adapters, for every model dtype.
 inline constexpr int64_t kFloatBytes = 4;
 
-/// A parameter of a model by its checkpoint name, and how many values it has.
+/// Checkpoint name and number of values of a parameter.
 struct ParameterSize {
   std::string name;
   int64_t num_values = 0;
 };
 
-/// Every parameter that a checkpoint of this description has, the vision tower first. A tied head
-/// is not among them.
+/// All parameters in a checkpoint of this model, vision tower first; without a tied head.
 std::vector<ParameterSize> parameter_sizes(const ModelDescription& model);
 
 /// Numbers of values of a model, as transformers' num_parameters() counts them.
@@ -31,7 +30,7 @@ struct ParameterCounts {
   bool operator==(const ParameterCounts&) const = default;
 };
 
-/// What a run trains, by name and in numbers of values.
+/// The parameters that a run trains, by name and in numbers of values.
 struct TrainedParameters {
   ParameterCounts counts;   ///< of the model
   int64_t num_full = 0;     ///< values of the model itself
@@ -39,7 +38,7 @@ struct TrainedParameters {
   int64_t num_full_text = 0;
   int64_t num_adapter_text = 0;
   bool trains_head = false;       ///< the head's matrix, which is the embedding when tied
-  bool trains_embedding = false;  ///< the embedding's
+  bool trains_embedding = false;  ///< the embedding's matrix
   bool reaches_vision = false;    ///< gradients flow through the blocks of the vision tower
   bool reaches_mergers = false;
   std::set<std::string> full;     ///< parameters of the model that are trained

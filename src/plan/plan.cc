@@ -13,13 +13,10 @@ namespace rematch {
 namespace {
 
 constexpr int64_t kMib = int64_t{1} << 20;
-constexpr int64_t kChunkCopies = 4;  // of a chunk's logits, as LossOptions::chunk_bytes says
-// a CUDA context with its libraries; an estimate
-constexpr int64_t kRuntimeOnGpu = 768 * kMib;
-// the program and libtorch; measured
-constexpr int64_t kRuntimeOnCpu = 190 * kMib;
-// the rest: fragments, other programs
-constexpr double kUsable = 0.94;
+constexpr int64_t kChunkCopies = 4;            // of a chunk's logits, see LossOptions::chunk_bytes
+constexpr int64_t kRuntimeOnGpu = 768 * kMib;  // a CUDA context with its libraries; an estimate
+constexpr int64_t kRuntimeOnCpu = 190 * kMib;  // the program and libtorch; measured
+constexpr double kUsable = 0.94;               // the rest: fragmentation, other programs
 
 // Bytes of the training state on one rank.
 class State {
@@ -37,38 +34,39 @@ class State {
     return request_.value_bytes == kFloatBytes ? 0 : split(trained_.num_full * kFloatBytes, 1);
   }
   int64_t moments() const { return split(trained_.num_values() * 2 * kFloatBytes, 1); }
-  /// Of all trained parameters, as they are kept from row to row.
+  /// Gradients of all trained parameters, kept from row to row.
   int64_t gradients() const { return split(trained_.num_values() * kFloatBytes, 2); }
   int64_t text_gradients() const {
     return split((trained_.num_full_text + trained_.num_adapter_text) * kFloatBytes, 2);
   }
-  /// Several ranks, while rows are added: the sums of what this one owns, if gradients leave after
-  /// each row or messages() holds the sums of this rank's rows; else those of all parameters.
+  /// With several ranks, while rows are summed: the sums of owned parameters if gradients are sent
+  /// after each row or messages() contains the sums of this rank's rows; else those of all
+  /// parameters.
   int64_t row_sums() const {
     const int64_t all = trained_.num_values() * kFloatBytes;
     return request_.device.on_gpu && !request_.exact_ranks ? all : share(all);
   }
-  /// Of a row; it leaves at once.
+  /// Largest gradient of a row; it is sent at once.
   int64_t largest_gradient() const {
     return trained_.trains_head || trained_.trains_embedding ? head_values_ * request_.value_bytes
                                                              : 0;
   }
-  /// In host memory: a row's gradients until they are added, and as much coming in but for a rank's
-  /// own (mstep/rank_gradients.h).
+  /// Gradients that a rank sends and those it receives from other ranks, in host memory
+  /// (mstep/rank_gradients.h).
   int64_t messages() const {
     const int64_t bytes = trained_.num_values() * kFloatBytes,
                   num_ranks = request_.device.num_ranks;
     return num_ranks > 1 ? 2 * bytes - bytes / num_ranks : 0;
   }
-  /// Sum over the chunks of a row of the head's gradient.
+  /// The head's gradient, summed over the chunks of a row.
   int64_t head_sum() const { return trained_.trains_head ? head_values_ * kFloatBytes : 0; }
-  /// A second gradient of that matrix next to the sum: each chunk's in bfloat16, and that of a tied
-  /// embedding.
+  /// The head's gradient of one chunk, in bfloat16.
   int64_t head_extra() const {
     return trained_.trains_head && request_.value_bytes != kFloatBytes
                ? head_values_ * request_.value_bytes
                : 0;
   }
+  /// The gradient of a tied embedding, before it is added to the head's.
   int64_t tied_extra() const {
     return trained_.trains_embedding && request_.model.tie_word_embeddings
                ? head_values_ * request_.value_bytes
@@ -88,7 +86,7 @@ class State {
   int64_t head_values_ = 0;
 };
 
-// Where the M-step is fullest: activations shrink while gradients grow.
+// Memory at the peak of the M-step: activations shrink while gradients grow.
 struct MStepPeak {
   int64_t gradients = 0, activations = 0, head = 0;
   int64_t total() const { return gradients + activations + head; }
@@ -115,7 +113,7 @@ MStepPeak m_step_peak(const PlanRequest& request, const State& state) {
                                                   .checkpointing = request.gradient_checkpointing,
                                                   .lora = request.tuner.lora},
                                                  row);
-  // From a window's second row on, all gradients are there from the start.
+  // From a window's second row on, all gradients exist from the start.
   const bool is_sum = request.batches.gradient_accumulation_steps > 1 ||
                       (request.pack.enabled && request.window_samples() > 1);
   const bool alone = request.device.num_ranks == 1;
@@ -134,7 +132,7 @@ MStepPeak m_step_peak(const PlanRequest& request, const State& state) {
       [](const MStepPeak& a, const MStepPeak& b) { return a.total() < b.total(); });
 }
 
-// Pixels of this window's images and of the one before, on the host.
+// Pixels of the images of this window and the previous one, on the host.
 int64_t pixel_bytes(const PlanRequest& request) {
   const VisionDescription& vision = request.model.vision;
   const double patches = static_cast<double>(request.sample_tokens) * request.visual_share *
@@ -156,7 +154,7 @@ int64_t feature_cache_bytes(const PlanRequest& request, const TrainedParameters&
       std::min(bytes, static_cast<double>(FeatureCache::Options{}.max_bytes)));
 }
 
-// The largest file of a checkpoint: each is mapped for a moment, to be hashed.
+// The largest file of a checkpoint: each one is mapped for a moment to hash it.
 int64_t saved_pages(const PlanRequest& request, const State& state) {
   if (request.device.on_gpu || !request.saves_state) return 0;
   const int64_t model =
@@ -165,8 +163,8 @@ int64_t saved_pages(const PlanRequest& request, const State& state) {
                   state.masters() + state.moments());
 }
 
-// The heap of the program keeps what is freed for the next step (cli/allocator.cc): on the host the
-// fullest moment stays resident.
+// The heap keeps freed memory for the next step (cli/allocator.cc), so the peak stays resident on
+// the host.
 int64_t freed_bytes(const std::vector<PlanPhase>& phases, int64_t live_bytes) {
   int64_t most = live_bytes;
   for (const PlanPhase& phase : phases) {
@@ -184,7 +182,7 @@ PlanPhase with(std::string name, const NamedBytes& base,
   return phase;
 }
 
-// Removes what offload moves to the host while vLLM works; it has no effect elsewhere.
+// Moves offloaded memory to the host while vLLM works; no effect with other backends.
 void offload(PlanPhase& phase, const PlanRequest& request) {
   if (request.backend != "vllm" || !request.device.on_gpu) return;
   for (auto& [name, bytes] : phase.bytes) {
@@ -196,12 +194,12 @@ void offload(PlanPhase& phase, const PlanRequest& request) {
   std::erase_if(phase.bytes, [](const auto& one) { return one.second == 0; });
 }
 
-std::vector<PlanPhase> phases_of(const PlanRequest& request, const State& state,
-                                 int64_t usable_bytes) {
+std::vector<PlanPhase> make_phases(const PlanRequest& request, const State& state,
+                                   int64_t usable_bytes) {
   const bool on_gpu = request.device.on_gpu;
   NamedBytes base{{"weights", state.weights()}};
   std::vector<PlanPhase> phases;
-  // Files are mapped: on the host their pages count until the last weight is read.
+  // Files are mapped, so on the host their pages count until the last weight is read.
   const int64_t pages = on_gpu ? 0 : state.trained().counts.total * request.stored_value_bytes;
   const std::pair<std::string, int64_t> runtime{"runtime", on_gpu ? kRuntimeOnGpu : kRuntimeOnCpu};
   phases.push_back(with("load", base, {{"checkpoint pages", pages}, runtime}));
@@ -244,8 +242,7 @@ std::vector<PlanPhase> phases_of(const PlanRequest& request, const State& state,
   return phases;
 }
 
-// The largest number from 1 to `most` for which `fits` holds, which holds for all smaller ones; 0 =
-// none.
+// The largest number from 1 to `most` for which `fits` is true; 0 = none. `fits` is monotonic.
 int64_t largest(int64_t most, const std::function<bool(int64_t)>& fits) {
   int64_t good = 0;
   for (int64_t bad = most + 1; bad - good > 1;) {
@@ -276,7 +273,7 @@ MemoryPlan make_plan(const PlanRequest& request) {
                   .num_trainable = state.trained().num_values(),
                   .usable_bytes = static_cast<int64_t>(
                       kUsable * static_cast<double>(request.device.memory_bytes))};
-  plan.phases = phases_of(request, state, plan.usable_bytes);
+  plan.phases = make_phases(request, state, plan.usable_bytes);
   for (const PlanPhase& phase : plan.phases) {
     if (phase.total() <= plan.peak_bytes) continue;
     plan.peak_bytes = phase.total();

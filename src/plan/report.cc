@@ -26,7 +26,7 @@ std::string count_text(int64_t count) {
 }
 
 // Breaks a sentence at spaces; later lines are indented.
-std::string wrapped(const std::string& text, const std::string& first, const std::string& later) {
+std::string wrap(const std::string& text, const std::string& first, const std::string& later) {
   std::string all, line = first;
   bool is_empty = true;
   for (const std::string& word : split(text, ' ')) {
@@ -41,7 +41,8 @@ std::string wrapped(const std::string& text, const std::string& first, const std
   return all + line + "\n";
 }
 
-std::vector<std::string> names_of_bytes(const MemoryPlan& plan) {
+// Names of all table rows, in the order of their first phase.
+std::vector<std::string> collect_names(const MemoryPlan& plan) {
   std::vector<std::string> names;
   for (const PlanPhase& phase : plan.phases) {
     for (const NamedBytes* list : {&phase.bytes, &phase.host_bytes}) {
@@ -53,7 +54,7 @@ std::vector<std::string> names_of_bytes(const MemoryPlan& plan) {
   return names;
 }
 
-int64_t bytes_of(const NamedBytes& list, const std::string& name) {
+int64_t find_bytes(const NamedBytes& list, const std::string& name) {
   const auto found =
       std::find_if(list.begin(), list.end(), [&](const auto& one) { return one.first == name; });
   return found == list.end() ? 0 : found->second;
@@ -63,10 +64,10 @@ std::string table(const MemoryPlan& plan) {
   std::string text = fmt::format("{:17}", "GiB");
   for (const PlanPhase& phase : plan.phases) text += fmt::format("{:>10}", phase.name);
   text += "\n";
-  for (const std::string& name : names_of_bytes(plan)) {
+  for (const std::string& name : collect_names(plan)) {
     text += fmt::format("{:17}", name);
     for (const PlanPhase& phase : plan.phases)
-      text += fmt::format("{:>10}", cell(bytes_of(phase.bytes, name)));
+      text += fmt::format("{:>10}", cell(find_bytes(phase.bytes, name)));
     text += "\n";
   }
   text += fmt::format("{:17}", "together");
@@ -84,7 +85,7 @@ std::string moved_text(const MemoryPlan& plan) {
   return text;
 }
 
-std::string way_text(const std::string& name, const PlanRequest& request) {
+std::string variant_text(const std::string& name, const PlanRequest& request) {
   std::string text = fmt::format("{:26}", name);
   for (int stage = 0; stage <= (request.device.num_ranks > 1 ? 2 : 0); ++stage) {
     PlanRequest changed = request;
@@ -99,7 +100,7 @@ std::string way_text(const std::string& name, const PlanRequest& request) {
   return text + "\n";
 }
 
-std::string ways_text(const PlanRequest& request) {
+std::string variants_text(const PlanRequest& request) {
   std::string head = fmt::format("{:26}", "ways to train it");
   for (int stage = 0; stage <= (request.device.num_ranks > 1 ? 2 : 0); ++stage) {
     head +=
@@ -108,7 +109,8 @@ std::string ways_text(const PlanRequest& request) {
             : fmt::format("{:>9} {:>8}", "peak GiB", request.device.memory_bytes > 0 ? "row" : "");
   }
   std::string text = head + "\n";
-  for (const PlanChange& way : usual_ways(request)) text += way_text(way.words, way.request);
+  for (const PlanVariant& variant : common_variants(request))
+    text += variant_text(variant.name, variant.request);
   if (request.device.memory_bytes > 0)
     text += "(row: the longest sample, or packed row, that fits, in tokens)\n";
   return text;
@@ -148,7 +150,7 @@ std::string run_text(const PlanRequest& request) {
 }  // namespace
 
 Json plan_json(const PlanRequest& request, const MemoryPlan& plan) {
-  const auto object_of = [](const NamedBytes& list) {
+  const auto to_object = [](const NamedBytes& list) {
     Json object = Json::object();
     for (const auto& [name, bytes] : list) object[name] = bytes;
     return object;
@@ -160,14 +162,14 @@ Json plan_json(const PlanRequest& request, const MemoryPlan& plan) {
                         {"trainable", plan.num_trainable}};
   root["phases"] = Json::array();
   for (const PlanPhase& phase : plan.phases) {
-    Json one{{"name", phase.name}, {"bytes", object_of(phase.bytes)}};
-    if (!phase.host_bytes.empty()) one["host_bytes"] = object_of(phase.host_bytes);
+    Json one{{"name", phase.name}, {"bytes", to_object(phase.bytes)}};
+    if (!phase.host_bytes.empty()) one["host_bytes"] = to_object(phase.host_bytes);
     root["phases"].push_back(std::move(one));
   }
   root["peak_bytes"] = plan.peak_bytes;
   root["peak_phase"] = plan.peak_phase;
   root["fits"] = plan.fits;
-  root["advice"] = advice_for(request, plan);
+  root["advice"] = make_advice(request, plan);
   root["device"] = {{"kind", request.device.on_gpu ? "gpu" : "cpu"},
                     {"memory_bytes", request.device.memory_bytes},
                     {"usable_bytes", plan.usable_bytes},
@@ -188,28 +190,27 @@ std::string plan_text(const PlanRequest& request, const MemoryPlan& plan,
                       const std::string& title) {
   const ParameterCounts& counts = plan.parameters;
   std::string text = title + "\n";
-  text += wrapped(fmt::format("{} parameters: text {}, vision {}; trained: {}",
-                              count_text(counts.total), count_text(counts.text),
-                              count_text(counts.vision), count_text(plan.num_trainable)),
-                  "  ", "  ");
-  text += wrapped(device_text(request, plan), "  ", "  ") + wrapped(run_text(request), "  ", "  ") +
-          "\n";
+  text += wrap(fmt::format("{} parameters: text {}, vision {}; trained: {}",
+                           count_text(counts.total), count_text(counts.text),
+                           count_text(counts.vision), count_text(plan.num_trainable)),
+               "  ", "  ");
+  text += wrap(device_text(request, plan), "  ", "  ") + wrap(run_text(request), "  ", "  ") + "\n";
   text += table(plan) + moved_text(plan) + "\n";
   const std::string peak =
       fmt::format("peak {} (phase {})", gib_text(plan.peak_bytes), plan.peak_phase);
   if (plan.usable_bytes == 0) {
     text += peak + "\n";
   } else if (plan.fits) {
-    text += wrapped(
-        fmt::format(
-            "{}: fits. Longest sample {} tokens; batch (per_device_train_batch_size) up to {}",
-            peak, largest_row(request), largest_batch(request)),
-        "", "  ");
+    text +=
+        wrap(fmt::format(
+                 "{}: fits. Longest sample {} tokens; batch (per_device_train_batch_size) up to {}",
+                 peak, largest_row(request), largest_batch(request)),
+             "", "  ");
   } else {
     text += fmt::format("{}: DOES NOT FIT in {}\n", peak, gib_text(plan.usable_bytes));
-    for (const std::string& line : advice_for(request, plan)) text += wrapped(line, "- ", "  ");
+    for (const std::string& line : make_advice(request, plan)) text += wrap(line, "- ", "  ");
   }
-  return text + "\n" + ways_text(request);
+  return text + "\n" + variants_text(request);
 }
 
 }  // namespace rematch

@@ -21,17 +21,17 @@ struct PlanDevice {
   int zero_stage = 0;        ///< 0 none, 1 optimizer split over the ranks, 2 gradients too
 };
 
-/// Everything that decides how much memory a run takes.
+/// Everything that determines the memory of a run.
 struct PlanRequest {
   ModelDescription model;
-  int64_t stored_value_bytes = 2;  ///< of a weight in the checkpoint's files
+  int64_t stored_value_bytes = 2;  ///< of a weight in the checkpoint files
   int64_t value_bytes = 2;         ///< of a weight in training
   PlanDevice device;
   bool gradient_checkpointing = false;
   TunerSettings tuner;
   BatchSettings batches;
   PackSettings pack;
-  bool exact_ranks = false;  ///< several ranks: gradients leave after each row
+  bool exact_ranks = false;  ///< several ranks: gradients are sent after each row
   int m_steps = 1;           ///< optimizer steps on a window
   std::string backend;       ///< of rollouts; empty = none
   GenerationSettings generation;
@@ -39,11 +39,11 @@ struct PlanRequest {
   OffloadSettings offload;
   bool saves_state = true;       ///< checkpoints hold what a resume needs
   int64_t sample_tokens = 4096;  ///< longest sample; with packing also the length of a row
-  double visual_share = 0.5;     ///< of a row's tokens, image pads
-  /// of this model; copies of a request share what it has measured
+  double visual_share = 0.5;     ///< share of image pads among a row's tokens
+  /// of this model; copies of a request share its measurements
   std::shared_ptr<RowMeter> rows = std::make_shared<RowMeter>();
 
-  /// Tokens of the longest row: of a micro-batch without packing.
+  /// Tokens of the longest row; without packing a row is a micro-batch.
   int64_t row_tokens() const {
     return pack.enabled ? sample_tokens : sample_tokens * batches.per_device_train_batch_size;
   }

@@ -19,18 +19,19 @@
 namespace rematch {
 namespace {
 
-// Everything that passes hold is affine in the lengths, but for constants such as the gradient of
-// one weight, which matter in short rows. So rows of these lengths describe all others. It is
-// affine in the number of layers that are alike, too: a few of them stand for all.
+// The memory of a pass is affine in the lengths (except for constants such as the gradient of one
+// weight, which matter in short rows), so rows of these lengths predict all others. It is also
+// affine in the number of equal layers, so a few of them predict all.
 constexpr int64_t kShort = 1024, kLong = 65536, kFewPads = 16, kManyPads = 16384;
 constexpr int64_t kImageSide = 4;  ///< merged patches; divides the numbers of pads
 constexpr size_t kMostAlike = 3;
 
+// Bytes: kept from the forward to the backward pass, and temporary in addition.
 struct Held {
   int64_t kept = 0, passing = 0;
 };
 
-// Gradients of parameters are counted elsewhere (plan.cc): none stays.
+// Drops the gradients of parameters, which plan.cc counts.
 class DropGradient : public torch::autograd::PostAccumulateGradHook {
  public:
   void operator()(const at::Tensor& parameter) override {
@@ -100,7 +101,7 @@ void ShapeModel::adapt(const TrainedParameters& trained, const LoraSettings& lor
 
 Held ShapeModel::text(int64_t num_tokens, int64_t num_pads, bool is_packed) const {
   const ModelDescription& model = model_->description();
-  // A packed row: segments of two lengths, the longer one with the image.
+  // A packed row has segments of two lengths, the longer one with the image.
   const int64_t first = is_packed ? num_tokens / 4 : 0;
   RowInput row{.token_ids = std::vector<int64_t>(static_cast<size_t>(num_tokens), 0)};
   std::fill_n(row.token_ids.begin() + first, num_pads, model.image_token_id);
@@ -131,7 +132,7 @@ Held ShapeModel::vision(int64_t num_pads) const {
       .pixel_values_NC = shape({num_pads * vision.merge_area(), vision.patch_width()}, at::kFloat),
       .grid_thw = {grid(num_pads)}};
   const VisionFeatures features = model_->encode_images(images);
-  if (on_gpu_) images.pixel_values_NC.reset();  // the host's
+  if (on_gpu_) images.pixel_values_NC.reset();  // on the host
   std::vector<at::Tensor> outputs{features.embeds_MH};
   outputs.insert(outputs.end(), features.deepstack_MH.begin(), features.deepstack_MH.end());
   int64_t kept = memory.live();
@@ -145,8 +146,8 @@ Held ShapeModel::vision(int64_t num_pads) const {
   return {kept, memory.peak() - num_output_bytes - kept};
 }
 
-// Layers of a kind are trained alike.
-std::vector<int64_t> kind_of(const LayerDescription& layer, const TrainedParameters& trained) {
+// Equal for layers that take the same memory.
+std::vector<int64_t> layer_kind(const LayerDescription& layer, const TrainedParameters& trained) {
   std::vector<int64_t> kind{layer.window, layer.deepstack};
   for (const LinearDescription* linear :
        {&layer.q, &layer.k, &layer.v, &layer.o, &*layer.mlp.gate, &layer.mlp.up, &layer.mlp.down}) {
@@ -156,20 +157,20 @@ std::vector<int64_t> kind_of(const LayerDescription& layer, const TrainedParamet
   return kind;
 }
 
-// How many of the last layers can be left out, because enough of their kind stay.
+// Number of layers at the end that can be left out because enough equal ones remain.
 size_t num_to_leave_out(const TextDescription& text, const TrainedParameters& trained) {
-  const auto kind = kind_of(text.layers.back(), trained);
-  const auto other =
-      std::find_if(text.layers.rbegin(), text.layers.rend(),
-                   [&](const LayerDescription& layer) { return kind_of(layer, trained) != kind; });
+  const auto kind = layer_kind(text.layers.back(), trained);
+  const auto other = std::find_if(
+      text.layers.rbegin(), text.layers.rend(),
+      [&](const LayerDescription& layer) { return layer_kind(layer, trained) != kind; });
   const auto num_alike = static_cast<size_t>(other - text.layers.rbegin());
   return num_alike - std::min(num_alike, kMostAlike);
 }
 
 using Plane = RowMeter::Plane;
 
-// Through what rows of three shapes hold.
-Plane plane_through(int64_t at_short, int64_t at_long, int64_t with_pads) {
+// Fits a plane to the memory of rows of three shapes.
+Plane fit_plane(int64_t at_short, int64_t at_long, int64_t with_pads) {
   Plane plane{.b = static_cast<double>(at_long - at_short) / (kLong - kShort),
               .c = static_cast<double>(with_pads - at_long) / (kManyPads - kFewPads)};
   plane.a = static_cast<double>(at_short) - plane.b * kShort - plane.c * kFewPads;
@@ -186,8 +187,8 @@ TextPlanes measure_text(const ModelDescription& model, const TrainedParameters& 
   const Held at_short = shapes.text(kShort, kFewPads, is_packed),
              at_long = shapes.text(kLong, kFewPads, is_packed),
              with_pads = shapes.text(kLong, kManyPads, is_packed);
-  return {plane_through(at_short.kept, at_long.kept, with_pads.kept),
-          plane_through(at_short.passing, at_long.passing, with_pads.passing)};
+  return {fit_plane(at_short.kept, at_long.kept, with_pads.kept),
+          fit_plane(at_short.passing, at_long.passing, with_pads.passing)};
 }
 
 }  // namespace
@@ -198,12 +199,14 @@ int64_t RowMeter::Plane::at(int64_t num_tokens, int64_t num_visual_tokens) const
   return std::max<int64_t>(0, std::llround(bytes));
 }
 
-const RowMeter::Way& RowMeter::measured(const ModelDescription& model,
-                                        const TrainedParameters& trained,
-                                        const Computation& computation, bool is_packed) {
-  for (const Way& way : ways_) {
-    if (way.is_packed == is_packed && way.computation == computation && way.trained == trained)
-      return way;
+const RowMeter::Measurement& RowMeter::find_or_measure(const ModelDescription& model,
+                                                       const TrainedParameters& trained,
+                                                       const Computation& computation,
+                                                       bool is_packed) {
+  for (const Measurement& known : measurements_) {
+    if (known.is_packed == is_packed && known.computation == computation &&
+        known.trained == trained)
+      return known;
   }
   ModelDescription shorter = model;
   std::vector<LayerDescription>& layers = shorter.text.layers;
@@ -222,24 +225,24 @@ const RowMeter::Way& RowMeter::measured(const ModelDescription& model,
   const auto per_pad = [](int64_t bytes) {
     return Plane{.c = static_cast<double>(bytes) / kManyPads};
   };
-  ways_.push_back({.trained = trained,
-                   .computation = computation,
-                   .is_packed = is_packed,
-                   .text = text.kept,
-                   .text_passing = text.passing,
-                   .vision = per_pad(vision.kept),
-                   .vision_passing = per_pad(vision.passing)});
-  return ways_.back();
+  measurements_.push_back({.trained = trained,
+                           .computation = computation,
+                           .is_packed = is_packed,
+                           .text = text.kept,
+                           .text_passing = text.passing,
+                           .vision = per_pad(vision.kept),
+                           .vision_passing = per_pad(vision.passing)});
+  return measurements_.back();
 }
 
 RowMemory RowMeter::measure(const ModelDescription& model, const TrainedParameters& trained,
                             const Computation& computation, const RowShape& row) {
-  const Way& way = measured(model, trained, computation, row.is_packed);
+  const Measurement& found = find_or_measure(model, trained, computation, row.is_packed);
   const int64_t tokens = row.num_tokens, pads = row.num_visual_tokens;
-  return {.text = way.text.at(tokens, pads),
-          .vision = way.vision.at(tokens, pads),
-          .text_passing = way.text_passing.at(tokens, pads),
-          .vision_passing = way.vision_passing.at(tokens, pads)};
+  return {.text = found.text.at(tokens, pads),
+          .vision = found.vision.at(tokens, pads),
+          .text_passing = found.text_passing.at(tokens, pads),
+          .vision_passing = found.vision_passing.at(tokens, pads)};
 }
 
 }  // namespace rematch

@@ -8,15 +8,15 @@
 
 namespace rematch {
 
-/// A packed row in numbers.
+/// The size of a packed row.
 struct RowShape {
   int64_t num_tokens = 0;
-  int64_t num_visual_tokens = 0;  ///< of them, image pads
-  /// segments of several lengths: attention reads them from a copy in groups
+  int64_t num_visual_tokens = 0;  ///< image pads among them
+  /// true if it has segments of several lengths, which attention copies into groups
   bool is_packed = false;
 };
 
-/// How a forward pass computes.
+/// Options of the forward and backward pass.
 struct Computation {
   int64_t value_bytes = 4;  ///< of weights and activations: 4 float32, 2 bfloat16
   bool on_gpu = false;
@@ -26,12 +26,11 @@ struct Computation {
   bool operator==(const Computation&) const = default;
 };
 
-/// What the passes of one row hold at most, in bytes. Scratch memory inside libraries is not
-/// counted.
+/// Peak memory of one row's passes, in bytes. Does not count scratch memory inside libraries.
 struct RowMemory {
   int64_t text = 0;    ///< kept by the decoder from its forward to its backward pass
   int64_t vision = 0;  ///< kept by the vision tower and its mergers
-  /// of the decoder, alive for a moment of the backward pass; with checkpointing a whole layer
+  /// temporary, in the decoder's backward pass; with checkpointing a whole layer
   int64_t text_passing = 0;
   int64_t vision_passing = 0;
 };
@@ -39,8 +38,8 @@ struct RowMemory {
 /// Measures rows by passes of the real model on the meta device (plan/meta_memory.h).
 class RowMeter {
  public:
-  /// @param model  the same at every call. Cost: a tenth of a second for a new way to train it;
-  /// then none
+  /// @param model  the same in every call
+  /// Cost: a tenth of a second for new `trained`, `computation` or `row.is_packed`, else nothing
   RowMemory measure(const ModelDescription& model, const TrainedParameters& trained,
                     const Computation& computation, const RowShape& row);
 
@@ -51,16 +50,17 @@ class RowMeter {
   };
 
  private:
-  struct Way {
+  struct Measurement {
     TrainedParameters trained;
     Computation computation;
     bool is_packed = false;
     Plane text, text_passing, vision, vision_passing;
   };
-  const Way& measured(const ModelDescription& model, const TrainedParameters& trained,
-                      const Computation& computation, bool is_packed);
+  const Measurement& find_or_measure(const ModelDescription& model,
+                                     const TrainedParameters& trained,
+                                     const Computation& computation, bool is_packed);
 
-  std::list<Way> ways_;
+  std::list<Measurement> measurements_;
 };
 
 }  // namespace rematch

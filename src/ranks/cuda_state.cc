@@ -12,8 +12,8 @@
 namespace rematch {
 namespace {
 
-// The version in the kernel module's line: "NVRM version: NVIDIA UNIX x86_64 Kernel Module
-// 535.104.05  Sat Aug 19 …".
+// Reads the version from a line such as "NVRM version: NVIDIA UNIX x86_64 Kernel Module 535.104.05
+// Sat Aug 19 …".
 std::string loaded_driver() {
   std::ifstream file("/proc/driver/nvidia/version");
   for (std::string word; file >> word;) {
@@ -24,13 +24,13 @@ std::string loaded_driver() {
   return "";
 }
 
-int major_of(const std::string& version) {
+int major_version(const std::string& version) {
   int major = 0;
   std::from_chars(version.data(), version.data() + version.size(), major);
   return major;
 }
 
-// The oldest driver that runs programs of a major release of CUDA; 0 = not known here.
+// The oldest driver that runs programs of a major release of CUDA; 0 = unknown.
 int oldest_driver(int built_for) {
   switch (built_for / 1000) {
     case 11: return 450;
@@ -75,9 +75,9 @@ Problem missing_device(const std::string& wish, const CudaState& state) {
   if (state.driver.empty()) {
     return problem(
         fmt::format("torch is built for {}, but no NVIDIA driver is loaded here{}", cuda, visible),
-        "use a machine, or a container, that is given a GPU");
+        "use a machine or a container with a GPU");
   }
-  if (major_of(state.driver) < oldest) {
+  if (major_version(state.driver) < oldest) {
     return problem(
         fmt::format(
             "the NVIDIA driver {} is too old: torch is built for {}, which needs {} or later",
@@ -87,7 +87,7 @@ Problem missing_device(const std::string& wish, const CudaState& state) {
   return problem(fmt::format("torch is built for {}, the driver is {}, and no device is found{}",
                              cuda, state.driver, visible),
                  state.visible ? "unset CUDA_VISIBLE_DEVICES or name devices that exist"
-                               : "see whether nvidia-smi finds one");
+                               : "check that nvidia-smi finds one");
 }
 
 }  // namespace rematch

@@ -15,7 +15,7 @@ namespace rematch {
 
 namespace {
 
-/// "gpu" and "2", as other programs write them, in PyTorch's words.
+/// Translates "gpu" and "2", which other programs accept, into PyTorch's names.
 std::string torch_name(const std::string& wish) {
   if (wish == "gpu") return "cuda";
   const bool is_number =
@@ -26,13 +26,11 @@ std::string torch_name(const std::string& wish) {
 }  // namespace
 
 int num_gpus() {
-  // Hooks answer without linking the CUDA runtime; in a CPU build of torch they report no device.
+  // The hooks need no link to the CUDA runtime; in a CPU build of torch they report no device.
   return at::hasCUDA() ? static_cast<int>(at::detail::getCUDAHooks().deviceCount()) : 0;
 }
 
-bool cuda_is_available() { return num_gpus() > 0; }
-
-std::string device_of_rank(const std::string& wish, const World& world, int num_gpus) {
+std::string rank_device(const std::string& wish, const World& world, int num_gpus) {
   const bool is_open = wish.empty() || wish == "auto" || torch_name(wish) == "cuda";
   if (world.is_alone() || !is_open || num_gpus == 0) return wish;
   if (world.local_rank < num_gpus) return fmt::format("cuda:{}", world.local_rank);
@@ -53,10 +51,9 @@ std::string device_of_rank(const std::string& wish, const World& world, int num_
 at::Device choose_device(const std::string& wish) {
   if (const std::string name = torch_name(wish); name != wish) return choose_device(name);
   if (wish.empty() || wish == "auto")
-    return cuda_is_available() ? at::Device(at::kCUDA, 0) : at::Device(at::kCPU);
+    return num_gpus() > 0 ? at::Device(at::kCUDA, 0) : at::Device(at::kCPU);
   if (wish == "cpu") return at::Device(at::kCPU);
-  // A backend that this process has registered with torch (tests); the program itself registers
-  // none.
+  // Only tests register a backend with torch.
   if (c10::is_privateuse1_backend_registered() && wish == c10::get_privateuse1_backend())
     return at::Device(at::kPrivateUse1, 0);
   int index = -1;
@@ -78,8 +75,8 @@ at::Device choose_device(const std::string& wish) {
 
 bool computes_bfloat16(const at::Device& device) {
   if (!device.is_cuda()) return true;
-  // The one question about a GPU's age that torch answers without the CUDA runtime: true from
-  // compute capability 8.0 on.
+  // The only check of the compute capability that torch offers without the CUDA runtime: true from
+  // 8.0 on.
   const c10::DeviceGuard on_device(device);
   return at::detail::getCUDAHooks().supportsBFloat16ConvolutionWithCuDNNv8();
 }

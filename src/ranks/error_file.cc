@@ -10,8 +10,8 @@
 
 namespace rematch {
 
-// The format of torch.distributed.elastic's error files: without `extraInfo` torchrun shows the
-// headline alone.
+// The format of torch.distributed.elastic's error files. Without `extraInfo` torchrun shows only
+// the headline.
 void write_error_file(const std::string& text) {
   const char* path = std::getenv("TORCHELASTIC_ERROR_FILE");
   if (path == nullptr || *path == '\0') return;

@@ -8,7 +8,8 @@
 
 namespace rematch {
 
-/// The value of every rank, by rank, on every rank. @param mine  any type that base/wire.h carries
+/// The values of all ranks, in rank order, on every rank. @param mine  any type that base/wire.h
+/// supports
 template <typename T>
 std::vector<T> gather(Group& group, const T& mine) {
   if (group.is_alone()) return {mine};
@@ -25,15 +26,16 @@ T from_first_rank(Group& group, const T& mine) {
   return from_wire<T>(group.broadcast(group.rank() == 0 ? to_wire(mine) : std::string()));
 }
 
-/// Item 0 of each rank in rank order, then item 1 of each, …: the order of a window, whose
-/// micro-batches are distributed over the ranks in turn. Ranks may have different numbers of items.
+/// Item 0 of each rank in rank order, then item 1 of each, …: window order, because the
+/// micro-batches of a window are distributed round-robin. Ranks may have different numbers of
+/// items.
 template <typename T>
 std::vector<T> in_window_order(std::vector<std::vector<T>> by_rank) {
   std::vector<T> all;
-  for (size_t turn = 0;; ++turn) {
+  for (size_t index = 0;; ++index) {
     const size_t before = all.size();
     for (std::vector<T>& items : by_rank) {
-      if (turn < items.size()) all.push_back(std::move(items[turn]));
+      if (index < items.size()) all.push_back(std::move(items[index]));
     }
     if (all.size() == before) return all;
   }

@@ -12,18 +12,12 @@
 
 #include "base/error.h"
 #include "ranks/meeting.h"
+#include "ranks/store.h"
 
 namespace rematch {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-// Gloo throws types of its own from its threads, torch one with a back trace.
-std::string first_line(const std::exception& error) {
-  const auto* of_torch = dynamic_cast<const c10::Error*>(&error);
-  const std::string text = of_torch != nullptr ? of_torch->what_without_backtrace() : error.what();
-  return text.substr(0, text.find('\n'));
-}
 
 at::Tensor bytes_tensor(const std::string& bytes, int64_t size) {
   at::Tensor tensor = at::zeros({size}, at::kByte);
@@ -85,13 +79,13 @@ class GlooGroup : public Group {
 
   std::unique_ptr<Group> split(int size) override {
     REMATCH_CHECK(size >= 1 && size_ % size == 0);
-    const int part = rank_ / size;
-    const std::string prefix = fmt::format("split{}/{}", num_splits_++, part);
+    const int subgroup = rank_ / size;
+    const std::string prefix = fmt::format("split{}/{}", num_splits_++, subgroup);
     if (size == 1) return Group::split(size);
     GlooOptions options = options_;
-    options.first_rank = run_rank(part * size);
+    options.first_rank = run_rank(subgroup * size);
     options.run_size = options_.run_size > 0 ? options_.run_size : size_;
-    options.timeout = options_.patience_of_parts;
+    options.timeout = options_.subgroup_timeout;
     return std::make_unique<GlooGroup>(c10::make_intrusive<c10d::PrefixStore>(prefix, store_),
                                        rank_ % size, size, std::move(options));
   }
@@ -137,23 +131,22 @@ class GlooGroup : public Group {
                              : c10d::ProcessGroupGloo::createDefaultDevice();
   }
 
-  // Gloo takes the interface of this host's name, and other hosts could never connect to a loopback
-  // one.
+  // Gloo uses the interface of this host's name, and other hosts cannot connect to a loopback one.
   void require_reachable_name() const {
     if (!is_loopback(host_name())) return;
     throw UserError(
         ErrorKind::kEnvironment,
-        {.error = "this host's name leads to itself, so that other hosts cannot reach its ranks",
+        {.error = "other hosts cannot reach the ranks on this host",
          .where = fmt::format("rank {} of {} on {}", rank_, size_, host_name()),
          .what = fmt::format(
-             "{} resolves to a loopback address, and not all ranks are said to be on this host",
+             "{} resolves to a loopback address, and LOCAL_WORLD_SIZE is less than WORLD_SIZE",
              host_name()),
          .fix = "set GLOO_SOCKET_IFNAME to an interface that reaches the other hosts (`ip address` "
                 "lists them), or to lo and "
                 "LOCAL_WORLD_SIZE to WORLD_SIZE when all ranks are on this host"});
   }
 
-  /// Every call that waits. After one has failed this rank is no longer in step with the others:
+  /// Wraps every call that waits. Once a call has failed, this rank is out of step with the others:
   /// every further call fails at once, so the rank ends and the others see its connection close.
   template <typename Call>
   void guarded(Call&& call) {
@@ -206,7 +199,7 @@ class GlooGroup : public Group {
   GlooOptions options_;
   c10::intrusive_ptr<c10d::Store> store_;
   int num_splits_ = 0;
-  std::exception_ptr failure_;  ///< of the first call that failed
+  std::exception_ptr failure_;  ///< the first one
   c10::intrusive_ptr<c10d::ProcessGroupGloo> gloo_;
 };
 

@@ -35,7 +35,7 @@ class SoloGroup : public Group {
 int64_t Group::count_failed(bool has_failed) {
   if (has_left_) {
     throw UserError(ErrorKind::kEnvironment,
-                    {.error = "this rank has lost its step with the others",
+                    {.error = "this rank is out of step with the others",
                      .where = std::string("in the phase ") + phase(),
                      .what = "an exchange with them could not be completed",
                      .fix = "look at the first error of this rank"});
@@ -57,7 +57,7 @@ void Group::barrier() {
 }
 
 std::unique_ptr<Group> Group::split(int size) {
-  REMATCH_CHECK(size == 1, "this group has no parts");
+  REMATCH_CHECK(size == 1, "this group cannot be split");
   return std::make_unique<SoloGroup>();
 }
 

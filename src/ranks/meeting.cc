@@ -18,7 +18,7 @@ constexpr size_t kMaxProblems = 8;  // hundreds of values may differ
 
 using Pairs = std::vector<std::pair<std::string, std::string>>;
 
-/// Values that must agree.
+/// The values of one rank.
 struct Identity {
   std::string host;
   Pairs values;
@@ -31,7 +31,7 @@ struct Identity {
 
 using Index = std::map<std::string_view, std::string_view>;
 
-Index index_of(const Identity& identity) {
+Index make_index(const Identity& identity) {
   return {identity.values.begin(), identity.values.end()};
 }
 
@@ -40,14 +40,14 @@ std::string_view shown(const Index& values, const std::string& name) {
   return found == values.end() ? "absent" : found->second;
 }
 
-/// What a name belongs to: "config.json" of "config.json: hidden_size".
-std::string_view part_of(std::string_view name) { return name.substr(0, name.find(": ")); }
+/// "config.json" for "config.json: hidden_size".
+std::string_view file_in(std::string_view name) { return name.substr(0, name.find(": ")); }
 
 void compare(int rank, const Identity& one, const Identity& first, std::vector<Problem>& problems) {
-  const Index here = index_of(one), there = index_of(first);
-  std::map<std::string_view, std::pair<size_t, int>> reported;  // part → its problem, more of it
+  const Index here = make_index(one), there = make_index(first);
+  std::map<std::string_view, std::pair<size_t, int>> reported;  // file → its problem, further names
   const auto report = [&](const std::string& name) {
-    const auto [known, is_new] = reported.try_emplace(part_of(name), problems.size(), 0);
+    const auto [known, is_new] = reported.try_emplace(file_in(name), problems.size(), 0);
     if (!is_new) {
       ++known->second.second;
       return;
@@ -66,9 +66,9 @@ void compare(int rank, const Identity& one, const Identity& first, std::vector<P
   for (const auto& [name, value] : one.values) {
     if (!there.contains(name)) report(name);
   }
-  for (const auto& [part, count] : reported) {
+  for (const auto& [file, count] : reported) {
     if (count.second > 0)
-      problems[count.first].what += fmt::format("; {} more of {} differ", count.second, part);
+      problems[count.first].what += fmt::format("; {} more of {} differ", count.second, file);
   }
 }
 
@@ -94,7 +94,7 @@ bool is_loopback(const std::string& host) {
   return all;
 }
 
-void meet(Group& group, const std::vector<std::pair<std::string, std::string>>& identity) {
+void require_equal(Group& group, const std::vector<std::pair<std::string, std::string>>& identity) {
   if (group.is_alone()) return;
   const std::vector<Identity> all = gather(group, Identity{host_name(), identity});
   std::vector<Problem> problems;

@@ -12,14 +12,15 @@
 #include <utility>
 
 #include "base/error.h"
+#include "ranks/store.h"
 
 namespace rematch {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Of the card itself: ranks that see one GPU each all call it 0.
-std::string uuid_of(const at::Device& device) {
+/// Identifies the card itself: ranks that see one GPU each all number it 0.
+std::string gpu_uuid(const at::Device& device) {
   std::string text = "GPU-";
   for (const char byte : at::cuda::getDeviceProperties(device.index())->uuid.bytes)
     text += fmt::format("{:02x}", static_cast<unsigned char>(byte));
@@ -47,14 +48,11 @@ class NcclGroup : public Group {
       try {
         call();
       } catch (const std::exception& error) {
-        const auto* of_torch = dynamic_cast<const c10::Error*>(&error);
-        const std::string text =
-            of_torch != nullptr ? of_torch->what_without_backtrace() : error.what();
         throw UserError(ErrorKind::kEnvironment,
                         {.error = "NCCL cannot reach another rank's GPU",
                          .where = fmt::format("rank {} of {} on {}, in the phase {}", rank(),
                                               size(), device_.str(), phase()),
-                         .what = text.substr(0, text.find('\n')),
+                         .what = first_line(error),
                          .fix = "look at that rank's own messages, set NCCL_DEBUG=INFO, or "
                                 "`training.ddp_backend: gloo`"});
       }
@@ -80,7 +78,7 @@ class NcclGroup : public Group {
   ~NcclGroup() override {
     try {
       nccl_->shutdown();
-    } catch (const std::exception&) {  // another rank is gone: nothing is left to shut down
+    } catch (const std::exception&) {  // another rank is gone
     }
   }
 
@@ -88,7 +86,7 @@ class NcclGroup : public Group {
   int size() const override { return words_->size(); }
   at::Device message_device() const override { return device_; }
 
-  /// A part exchanges words only.
+  /// Subgroups exchange host memory only.
   std::unique_ptr<Group> split(int size) override { return words_->split(size); }
   std::function<void()> start_broadcast(const at::Tensor& values, int root) override {
     if (values.device() != device_) {
@@ -139,7 +137,7 @@ class NcclGroup : public Group {
   }
 
  private:
-  /// wait() makes the stream wait; this thread does too, so that its waiting is seen.
+  /// wait() blocks only the stream; this blocks the thread too, so that its waiting is measured.
   void finish(c10d::Work& work) {
     work.wait();
     c10::cuda::getCurrentCUDAStream(device_.index()).synchronize();
@@ -157,7 +155,7 @@ bool has_nccl() { return true; }
 std::unique_ptr<Group> make_nccl_group(std::unique_ptr<Group> words,
                                        c10::intrusive_ptr<c10d::Store> store, at::Device device,
                                        std::chrono::seconds timeout) {
-  require_own_gpus(*words, uuid_of(device));
+  require_own_gpus(*words, gpu_uuid(device));
   return std::make_unique<NcclGroup>(std::move(words), std::move(store), device, timeout);
 }
 

@@ -1,4 +1,4 @@
-// In place of nccl_group.cc where NCCL's headers or libtorch_cuda are missing.
+// Replaces nccl_group.cc if NCCL's headers or libtorch_cuda are missing.
 #include "base/error.h"
 #include "ranks/nccl_group.h"
 

@@ -22,10 +22,9 @@ void require_nccl(const at::Device& device) {
       ErrorKind::kEnvironment,
       {.error = "this build has no NCCL",
        .where = "training.ddp_backend",
-       .what = "nccl.h, the headers of CUDA or libtorch_cuda were missing when it was built",
+       .what = "nccl.h, the CUDA headers or libtorch_cuda were missing when it was built",
        .fix = "set `training.ddp_backend: gloo`, or build with a CUDA wheel of torch and the "
-              "headers that "
-              "docs/distributed.md names"});
+              "headers that docs/distributed.md names"});
 }
 
 void require_own_gpus(Group& group, const std::string& gpu) {

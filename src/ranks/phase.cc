@@ -30,7 +30,7 @@ struct Report {
 
 Report bug(std::string what) { return {.problems = {bug_problem(std::move(what))}}; }
 
-Report report_of(const std::exception_ptr& failure) {
+Report make_report(const std::exception_ptr& failure) {
   try {
     std::rethrow_exception(failure);
   } catch (const Interrupted&) {
@@ -63,8 +63,8 @@ bool is_worse(const Report& report, const Report& other) {
   throw PeerFailure(report.kind, std::move(report.problems));
 }
 
-/// The run's failure, the same on every rank. @param reports  by rank
-std::pair<int, Report> worst_of(std::vector<Report> reports) {
+/// The failure that all ranks agree on, and its rank. @param reports  by rank
+std::pair<int, Report> select_worst(std::vector<Report> reports) {
   std::optional<std::pair<int, Report>> worst;
   for (int rank = 0; rank < static_cast<int>(reports.size()); ++rank) {
     Report& report = reports[static_cast<size_t>(rank)];
@@ -75,12 +75,11 @@ std::pair<int, Report> worst_of(std::vector<Report> reports) {
   return *std::move(worst);
 }
 
-/// Throws the run's failure. @param mine  of this rank; null when it did not fail by itself
+/// Throws the failure that all ranks agree on. @param mine  of this rank; null if it did not fail
 [[noreturn]] void throw_failure(Group& group, const std::exception_ptr& mine) {
-  const Report own = mine ? report_of(mine) : Report{.has_failed = false};
-  auto [rank, worst] = worst_of(gather(group, own));
-  // A rank reports its own failure in its own words, unless it would save a state that the others
-  // do not.
+  const Report own = mine ? make_report(mine) : Report{.has_failed = false};
+  auto [rank, worst] = select_worst(gather(group, own));
+  // A rank throws its own exception, unless it would then save a state that the others do not.
   if (mine && !is_worse(worst, own) && own.keeps_state == worst.keeps_state)
     std::rethrow_exception(mine);
   throw_peer_failure(group.run_rank(rank), std::move(worst));
@@ -88,7 +87,7 @@ std::pair<int, Report> worst_of(std::vector<Report> reports) {
 
 }  // namespace
 
-/// The time in which a group's synchronous calls look after each other.
+/// While it exists, the group's synchronous calls check for failed ranks.
 class PhaseScope {
  public:
   explicit PhaseScope(Group& group) : group_(group) { group_.is_in_phase_ = true; }
@@ -96,7 +95,7 @@ class PhaseScope {
   PhaseScope(const PhaseScope&) = delete;
 
   static bool is_open(const Group& group) { return group.is_in_phase_; }
-  /// Every rank calls it, or is in a synchronous call. @return true when any rank has failed
+  /// Every rank calls it, or is in a synchronous call. Returns true if any rank has failed.
   bool end(bool has_failed) {
     group_.is_in_phase_ = false;
     return group_.count_failed(has_failed) > 0;
@@ -106,8 +105,9 @@ class PhaseScope {
   Group& group_;
 };
 
-/// True when any rank has failed. @throws `mine`, if there is one, when the others cannot be asked
-bool ends_badly(PhaseScope& scope, const std::exception_ptr& mine) {
+/// Returns true if any rank has failed. @throws `mine`, if not null, when the others are
+/// unreachable
+bool end_phase(PhaseScope& scope, const std::exception_ptr& mine) {
   try {
     return scope.end(mine != nullptr);
   } catch (...) {
@@ -127,15 +127,15 @@ void together(Group& group, const std::function<void()>& body) {
   if (group.is_alone() || PhaseScope::is_open(group)) return body();
   PhaseScope scope(group);
   std::exception_ptr mine;
-  bool is_known = false;  // the others' failure ended this body
+  bool has_peer_failed = false;
   try {
     body();
   } catch (const PeerStopped&) {
-    is_known = true;
+    has_peer_failed = true;
   } catch (...) {
     mine = std::current_exception();
   }
-  if (is_known || ends_badly(scope, mine)) throw_failure(group, mine);
+  if (has_peer_failed || end_phase(scope, mine)) throw_failure(group, mine);
 }
 
 bool on_any_rank(Group& group, bool here) {

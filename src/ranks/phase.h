@@ -8,38 +8,38 @@
 
 namespace rematch {
 
-/// Another rank failed: its problems, with its number in front. Where both meet, that rank's own
-/// failure is the one that is reported.
+/// The problems of another rank that failed, prefixed with its number. A rank's own failure takes
+/// precedence in reports.
 class PeerFailure : public UserError {
  public:
   using UserError::UserError;
 };
 
-/// The same, where the failure keeps the state.
+/// A PeerFailure that keeps the state.
 class KeepingPeerFailure : public PeerFailure, public KeepsState {
  public:
   using PeerFailure::PeerFailure;
 };
 
-/// Ends a synchronous call of the group when another rank has failed in the phase; never leaves it.
+/// Thrown by a synchronous call if another rank has failed in the phase; caught at the phase's end.
 struct PeerStopped {};
 
 /// Runs `body` on every rank: succeeds or fails on all ranks at once, so no rank blocks in a call
 /// that the others never enter. The body may use synchronous calls of the group; the first one
-/// after a failure on another rank ends the body. Asynchronous calls that it has begun it completes
-/// itself, whatever happens. A phase inside a phase belongs to the outer one.
-/// @param name  of the phase, for the watchdog: a word that lives as long as the program
-/// @throws on all ranks when the body failed on any: on a rank that failed by itself its own
-/// exception, if that is the run's failure; elsewhere Interrupted after an interrupt, else
-/// PeerFailure. The run's failure is the one of the lowest rank, but one that does not keep the
-/// state goes before those that do (all ranks save, or none), and a PeerFailure comes last: the
-/// rank it names reports its cause. Cost: one all_reduce of an integer; nothing when alone.
+/// after a failure on another rank ends the body. The body must complete the asynchronous calls
+/// that it has started, whatever happens. A phase inside a phase belongs to the outer one.
+/// Cost: one all_reduce of an integer; nothing when alone.
+/// @param name  static name of the phase, for the watchdog
+/// @throws on all ranks if the body failed on any. All ranks agree on one failure: that of the
+/// lowest rank, but a failure that does not keep the state takes precedence over those that do (all
+/// ranks save, or none), and a PeerFailure comes last. The rank that caused it throws its own
+/// exception; the others throw Interrupted after an interrupt, else PeerFailure.
 void run_phase(Group& group, const char* name, const std::function<void()>& body);
 
-/// run_phase() under the name of the present phase.
+/// run_phase() under the name of the current phase.
 void together(Group& group, const std::function<void()>& body);
 
-/// True on every rank when `here` is true on any. Cost: one all_reduce of an integer.
+/// True on every rank if `here` is true on any. Cost: one all_reduce of an integer.
 bool on_any_rank(Group& group, bool here);
 
 }  // namespace rematch

@@ -25,7 +25,7 @@ namespace rematch {
 namespace {
 
 constexpr std::chrono::seconds kArrival{120}, kFarewell{10};
-// A rank waits for others' rollouts in a call; the watchdog ends the process when one is stuck.
+// Long, because a rank may wait for the others' rollouts; the watchdog finds ranks that are stuck.
 constexpr std::chrono::seconds kLongestCall{6 * 3600};
 
 std::string environment_text(const char* variable) {
@@ -33,7 +33,7 @@ std::string environment_text(const char* variable) {
   return text == nullptr ? "" : text;
 }
 
-// Errors that are thrown say what torch would log about connections.
+// Our exceptions report what torch would log about connections.
 void quiet_torch() {
   ::setenv("TORCH_CPP_LOG_LEVEL", "FATAL", /*overwrite=*/0);
   c10::initLogging();
@@ -70,7 +70,7 @@ Ranks::Ranks(const World& world, const Options& options)
     with_store(world, [&] { watchdog_->start(kArrival); });
     connect(options);
   } catch (...) {
-    watchdog_->stop(/*failed=*/true);  // the others still wait for its connections
+    watchdog_->stop(/*failed=*/true);  // the others still wait for this rank to connect
     throw;
   }
 }
@@ -93,7 +93,7 @@ void Ranks::connect(const Options& options) {
                            {.interface_name = environment_text("GLOO_SOCKET_IFNAME"),
                             .one_host = world_.local_size == world_.size,
                             .timeout = std::max(kLongestCall, options.patience),
-                            .patience_of_parts = options.patience,
+                            .subgroup_timeout = options.patience,
                             .explain = [this] { return watchdog_->explain(); }});
   if (options.backend == DdpBackend::kNccl) {
     const at::Device own = choose_device(options.device);
@@ -102,8 +102,8 @@ void Ranks::connect(const Options& options) {
   }
   is_connected_ = true;
   const std::string program = content_hash_of(MappedFile("/proc/self/exe").bytes());
-  meet(*group_,
-       {{"the build of Rematch", fmt::format("{}, libtorch {}", program, REMATCH_TORCH_VERSION)}});
+  require_equal(*group_, {{"the build of Rematch",
+                           fmt::format("{}, libtorch {}", program, REMATCH_TORCH_VERSION)}});
 }
 
 void require_alone(const std::string& command) {

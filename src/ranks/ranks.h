@@ -14,23 +14,23 @@
 
 namespace rematch {
 
-/// Membership of this process in its world: connected to the other ranks and watched, from
-/// construction to destruction. With one rank, the group of a process that is alone.
+/// Membership of this process in its world: connects to the other ranks and runs a watchdog, from
+/// construction to destruction. With one rank it is just alone().
 class Ranks {
  public:
   struct Options {
-    /// how long the ranks wait for one that makes no progress (`training.ddp_timeout`)
+    /// time that ranks wait for one that makes no progress (`training.ddp_timeout`)
     std::chrono::seconds patience{1800};
     DdpBackend backend = DdpBackend::kGloo;
     std::string device;  ///< of this rank; kNccl needs a GPU
-    /// takes a warning about another rank, on the watchdog's thread
+    /// called with a warning about another rank, on the watchdog's thread
     std::function<void(const std::string&)> warn;
-    /// Another rank is lost: ends the process on the watchdog's thread, without destructors,
-    /// because threads wait in calls that never return.
+    /// Called when another rank is lost. Ends the process on the watchdog's thread, without
+    /// destructors, because other threads wait in calls that never return.
     std::function<void(const std::string& problem)> lost;
   };
-  /// @throws UserError (environment) when the ranks do not meet, or are programs of different
-  /// builds; (config) for a backend that this build or device does not have
+  /// @throws UserError (environment) if the ranks do not connect, or run different builds; (config)
+  /// for a backend that this build or device does not support
   Ranks(const World& world, const Options& options);
   /// Rank 0 leaves last when it hosts the store.
   ~Ranks();
@@ -47,11 +47,11 @@ class Ranks {
   c10::intrusive_ptr<c10d::Store> store_;
   std::unique_ptr<Watchdog> watchdog_;
   std::unique_ptr<Group> group_;
-  std::atomic<bool> is_connected_ = false;  // `group_` is there, for the watchdog's thread too
+  std::atomic<bool> is_connected_ = false;  // the watchdog's thread may use `group_`
 };
 
-/// Refuses several ranks where a command is one process. @throws UserError (environment). @param
-/// command  e.g. "rematch rollout"
+/// @throws UserError (environment) if this process is one of several ranks. @param command  e.g.
+/// "rematch rollout"
 void require_alone(const std::string& command);
 
 }  // namespace rematch

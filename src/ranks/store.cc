@@ -20,16 +20,15 @@ constexpr std::chrono::seconds kPatience{15};
 
 [[noreturn]] void refuse(const World& world, const c10::Error& error, std::string headline,
                          std::string fix) {
-  const std::string text = error.what_without_backtrace();
   throw UserError(ErrorKind::kEnvironment,
                   {.error = std::move(headline),
                    .where = fmt::format("{}:{} (MASTER_ADDR, MASTER_PORT), rank {} of {}",
                                         world.host, world.port, world.rank, world.size),
-                   .what = text.substr(0, text.find('\n')),
+                   .what = first_line(error),
                    .fix = std::move(fix)});
 }
 
-// With too few, torch retries for minutes and then reports that a peer reset the connection.
+// With too few descriptors, torch retries for minutes and then reports a connection reset.
 void reserve_descriptors(int num_ranks) {
   const rlim_t needed = 16 + 4 * static_cast<rlim_t>(num_ranks);
   rlimit limit{};
@@ -46,9 +45,16 @@ void reserve_descriptors(int num_ranks) {
 
 }  // namespace
 
-void with_store(const World& world, const std::function<void()>& part) {
+std::string first_line(const std::exception& error) {
+  const auto* from_torch = dynamic_cast<const c10::Error*>(&error);
+  const std::string text =
+      from_torch != nullptr ? from_torch->what_without_backtrace() : error.what();
+  return text.substr(0, text.find('\n'));
+}
+
+void with_store(const World& world, const std::function<void()>& body) {
   try {
-    part();
+    body();
   } catch (const c10::Error& error) {
     refuse(world, error, "the ranks' store cannot be used",
            "look at the messages of the process that hosts it, which is torchrun or rank 0");

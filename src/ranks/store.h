@@ -1,7 +1,9 @@
 #pragma once
 #include <c10/util/intrusive_ptr.h>
 
+#include <exception>
 #include <functional>
+#include <string>
 
 #include "ranks/world.h"
 
@@ -11,15 +13,16 @@ class Store;
 
 namespace rematch {
 
-/// Runs `part`, which uses the ranks' store. @throws UserError (environment) in place of torch's
-/// errors
-void with_store(const World& world, const std::function<void()>& part);
+/// Runs `body`, which uses the ranks' store, and turns torch's errors into UserError (environment).
+void with_store(const World& world, const std::function<void()>& body);
+/// First line of an exception, without torch's back trace.
+std::string first_line(const std::exception& error);
 
 /// The key-value store of the ranks, over TCP: rank 0 hosts it unless torchrun does. Its keys begin
 /// with the run id, the number of restarts and the world's size, so no rank sees those of an
 /// earlier attempt in the same store.
-/// @throws UserError (environment) naming host and port when the port is taken (rank 0) or no one
-/// answers within half a minute; or the limit of open files when it is too low (rank 0)
+/// @throws UserError (environment) naming host and port if the port is taken (rank 0) or no one
+/// answers within half a minute; naming the limit of open files if it is too low (rank 0)
 c10::intrusive_ptr<c10d::Store> open_store(const World& world);
 
 }  // namespace rematch

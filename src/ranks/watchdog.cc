@@ -17,15 +17,15 @@ namespace rematch {
 namespace {
 
 constexpr std::chrono::milliseconds kPoll{20};
-constexpr int kSilent = 4;  // intervals without a beat that a busy rank does not reach
+constexpr int kSilent = 4;  // even a busy rank writes a heartbeat in fewer intervals
 
-std::string key_of(int rank) { return fmt::format("beat/{}", rank); }
+std::string beat_key(int rank) { return fmt::format("beat/{}", rank); }
 
 }  // namespace
 
 struct Watchdog::Peer {
   Json beat = Json::object();
-  int num_silent = 0;  ///< intervals without a new beat
+  int num_silent = 0;  ///< intervals without a new heartbeat
 
   std::string text(const char* field) const { return beat[field]; }
   bool is_waiting() const { return beat["is_waiting"]; }
@@ -53,7 +53,7 @@ void Watchdog::write_beat(const char* exit) {
                      {"has_exited", *exit != 0},
                      {"count", ++num_beats_}};
   const std::string text = beat.dump(-1, ' ', false, Json::error_handler_t::replace);
-  store_->set(key_of(options_.rank), std::vector<uint8_t>(text.begin(), text.end()));
+  store_->set(beat_key(options_.rank), std::vector<uint8_t>(text.begin(), text.end()));
 }
 
 void Watchdog::read_beats() {
@@ -61,7 +61,7 @@ void Watchdog::read_beats() {
   bool has_moved = false;
   for (int rank = 0; rank < options_.size; ++rank) {
     Peer& peer = peers_[static_cast<size_t>(rank)];
-    const Json beat = Json::parse(store_->get(key_of(rank)));
+    const Json beat = Json::parse(store_->get(beat_key(rank)));
     ++peer.num_silent;
     if (beat == peer.beat) continue;
     has_moved |= beat["num_moves"] != peer.beat.value("num_moves", Json());
@@ -74,7 +74,7 @@ void Watchdog::read_beats() {
   longest = std::max(longest, std::exchange(num_stuck_, 0));
 }
 
-// Warns where that is enough; returns the reason to end the process, if there is one.
+// Warns, or returns the reason to end the process.
 std::string Watchdog::find_problem() {
   const Peer& own = peers_[static_cast<size_t>(options_.rank)];
   const Peer* stuck = &peers_[options_.rank == 0 ? 1 : 0];
@@ -109,7 +109,7 @@ void Watchdog::watch(const std::stop_token& stop) {
       problem = find_problem();
     } catch (const std::exception&) {
       problem = "the ranks' store does not answer: torchrun, or rank 0 on its host, has ended";
-      if (options_.rank != 0) problem += "; last beat: " + peers_[0].text("name");
+      if (options_.rank != 0) problem += "; last heartbeat: " + peers_[0].text("name");
     }
     if (!problem.empty()) return options_.give_up(problem);
     wake_.wait_for(lock, stop, options_.interval, [] { return false; });
@@ -122,7 +122,7 @@ void Watchdog::start(std::chrono::seconds patience) {
     throw_if_interrupted();
     missing.clear();
     for (int rank = 0; rank < options_.size; ++rank)
-      if (!store_->check({key_of(rank)}))
+      if (!store_->check({beat_key(rank)}))
         missing += fmt::format("{}{}", missing.empty() ? "" : ", ", rank);
     if (missing.empty()) {
       read_beats();
@@ -149,7 +149,7 @@ void Watchdog::stop(bool failed, std::chrono::seconds patience) {
       if (std::all_of(peers_.begin(), peers_.end(), std::mem_fn(&Peer::has_exited))) return;
       std::this_thread::sleep_for(kPoll);
     }
-  } catch (const std::exception&) {  // the store is gone, and with it everyone who would read this
+  } catch (const std::exception&) {  // the store is gone: no one is left to read this
   }
 }
 

@@ -18,15 +18,15 @@ class Store;
 
 namespace rematch {
 
-/// Names the rank that is dead, stopped, cut off or stuck. Every rank writes a beat into the store
-/// each interval and reads the beats of the others. Time is counted in this rank's own intervals:
-/// clocks of hosts may differ, and a process that was stopped itself accuses no one.
+/// Names the rank that is dead, stopped, cut off or stuck. Every rank writes a heartbeat to the
+/// store each interval and reads the others'. Time is counted in this rank's own intervals: the
+/// hosts' clocks may differ, and a process that was itself stopped must not blame the others.
 class Watchdog {
  public:
-  /// State of a rank, as its beats report it.
+  /// Progress of a rank, as its heartbeats report it.
   struct Progress {
     const char* phase = "start";
-    int64_t num_moves = 0;    ///< grows with everything that the rank finishes
+    int64_t num_moves = 0;    ///< grows whenever the rank finishes something
     bool is_waiting = false;  ///< for other ranks
   };
   /// Times are counted in intervals.
@@ -34,14 +34,14 @@ class Watchdog {
     int rank = 0, size = 1;
     std::chrono::milliseconds interval{1000};
     int warn_after = 10;     ///< one warning about a silent rank
-    int give_up_after = 30;  ///< no collective call with a silent rank ever returns
-    /// one warning about a stuck rank; later in a phase where ranks recovered from longer pauses
+    int give_up_after = 30;  ///< a collective call with a silent rank never returns
+    /// one warning about a stuck rank; later in phases where ranks recovered from longer pauses
     int warn_when_stuck = 30;
     int give_up_when_stuck = 1800;
     std::function<Progress()> progress;  ///< of this rank
-    /// takes a warning, on the watchdog's thread
+    /// called with a warning, on the watchdog's thread
     std::function<void(const std::string&)> warn;
-    /// takes the reason to end the process, on the watchdog's thread, which then ends
+    /// called with the reason to end the process, on the watchdog's thread, which then ends
     std::function<void(const std::string&)> give_up;
   };
 
@@ -50,14 +50,14 @@ class Watchdog {
   ~Watchdog();
   Watchdog(const Watchdog&) = delete;
 
-  /// Starts to watch when every rank has a watchdog. @throws UserError (environment) that names the
-  /// ranks that did not connect in time
+  /// Waits until every rank has a watchdog, then starts to watch. @throws UserError (environment)
+  /// naming the ranks that did not connect in time
   void start(std::chrono::seconds patience);
-  /// Stops to watch; the others see that this rank exited. @param failed  with an error
-  /// @param patience  how long to wait for the others to exit (for the rank that hosts the store)
+  /// Stops watching and tells the others that this rank exits. @param failed  with an error
+  /// @param patience  time to wait for the others to exit (for the rank that hosts the store)
   void stop(bool failed, std::chrono::seconds patience = {});
-  /// The rank that made a collective call fail, because it is silent or exited; empty when all
-  /// ranks seem well. Takes up to six intervals, to tell a silent rank from a busy one.
+  /// Describes the rank that made a collective call fail because it is silent or exited; empty if
+  /// all ranks seem well. Takes up to six intervals, to distinguish a silent rank from a busy one.
   std::string explain();
 
  private:
@@ -73,9 +73,9 @@ class Watchdog {
   std::mutex mutex_;
   std::condition_variable_any wake_;
   int64_t num_beats_ = 0;
-  std::vector<Peer> peers_;                   // by rank, this one included
-  int num_stuck_ = 0;                         // intervals in which this rank waited and none moved
-  std::map<std::string, int> longest_pause_;  // of them, by phase, before ranks moved again
+  std::vector<Peer> peers_;  // by rank, this one included
+  int num_stuck_ = 0;        // consecutive intervals in which this rank waited and no rank moved
+  std::map<std::string, int> longest_pause_;  // the most of them by phase, before ranks moved again
   bool has_stopped_ = false;
   std::jthread thread_;
 };

@@ -13,7 +13,7 @@ namespace {
 
 constexpr const char* kLauncher =
     "start with torchrun or srun, which set it; for one process unset WORLD_SIZE";
-// SLURM names no port. A port per job keeps two jobs on a host apart.
+// SLURM gives no port. A port per job keeps two jobs on a host apart.
 constexpr int kFirstSlurmPort = 20000, kNumSlurmPorts = 10000;
 
 [[noreturn]] void refuse(std::string error, const std::string& variable, std::string what,
@@ -36,7 +36,7 @@ std::optional<int> read_integer(const char* name, int least,
   char* rest = nullptr;
   const long value = std::strtol(text->c_str(), &rest, 10);
   if (*rest != '\0' || value < least || value > most)
-    refuse(fmt::format("{} is no integer from {} to {}", name, least, most), name,
+    refuse(fmt::format("{} is not an integer from {} to {}", name, least, most), name,
            fmt::format("\"{}\"", *text), kLauncher);
   return static_cast<int>(value);
 }
@@ -73,8 +73,8 @@ World slurm_world(int size) {
   const std::string because = fmt::format("SLURM_STEP_NUM_TASKS={}", size);
   world.rank = required("SLURM_PROCID", read_integer("SLURM_PROCID", 0, size - 1), because);
   world.local_rank = read_integer("SLURM_LOCALID", 0, size - 1).value_or(0);
-  // "4(x2),2": this host's count is not told apart without its node's number; its own local rank
-  // and the first count bound it.
+  // "4(x2),2": without this node's number its count is ambiguous; the local rank and the first
+  // count bound it from below.
   world.local_size =
       std::max(world.local_rank + 1,
                std::atoi(read_text("SLURM_STEP_TASKS_PER_NODE").value_or("1").c_str()));

@@ -8,13 +8,13 @@ struct World {
   int size = 1;
   int rank = 0;
   int local_size = 1;  ///< ranks on this host
-  int local_rank = 0;  ///< 0..local_size-1: which GPU of the host
+  int local_rank = 0;  ///< 0..local_size-1: the GPU of this host
   int restart = 0;     ///< number of restarts of the group
-  /// of the launcher; with `restart` it separates the keys of one attempt from those of another
+  /// from the launcher; together with `restart` it separates the store's keys of each attempt
   std::string run_id = "none";
-  std::string host;  ///< where the store listens; empty with one rank
+  std::string host;  ///< of the store; empty with one rank
   int port = 0;      ///< its port
-  /// torchrun hosts the store; else rank 0 does
+  /// true if torchrun hosts the store; else rank 0 does
   bool store_is_hosted = false;
 
   bool is_alone() const { return size == 1; }
@@ -23,9 +23,9 @@ struct World {
 };
 
 /// Reads the environment: torchrun's variables (Kubernetes' PyTorchJob sets them too), else those
-/// of a SLURM step (`srun`); neither: one rank.
-/// @throws UserError (environment) naming the variable that is missing, out of range or in
-/// contradiction with another
+/// of a SLURM step (`srun`), else one rank.
+/// @throws UserError (environment) naming a variable that is missing, out of range or contradicts
+/// another
 World world_from_environment();
 
 /// The first host of a SLURM node list: "gpu[03-05,7],login" is "gpu03". Empty for an empty list.

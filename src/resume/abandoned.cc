@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string new_directory(const std::string& run_dir) {
+std::string make_abandoned_dir(const std::string& run_dir) {
   for (int64_t number = 1;; ++number) {
     std::string path = join_path(run_dir, fmt::format("abandoned-{}", number));
     std::error_code error;
@@ -28,7 +28,7 @@ std::string new_directory(const std::string& run_dir) {
   }
 }
 
-/// @return the new path
+/// Returns the new path.
 std::string move_into(const std::string& directory, const std::string& path) {
   std::error_code error;
   std::string moved = join_path(directory, fs::path(path).filename().string());
@@ -42,7 +42,7 @@ std::string move_into(const std::string& directory, const std::string& path) {
        .fix = "move it out of the run directory yourself, or set another training.run_name"});
 }
 
-/// The newest first: a process killed in between leaves one history, a shorter one.
+/// Moves the newest first, so that a process killed in between leaves a shorter but valid history.
 void move_all(std::vector<CheckpointName> checkpoints, const std::string& directory) {
   std::reverse(checkpoints.begin(), checkpoints.end());
   for (const CheckpointName& checkpoint : checkpoints) move_into(directory, checkpoint.path);
@@ -55,7 +55,7 @@ std::optional<std::string> move_later_checkpoints_aside(const std::string& run_d
   std::erase_if(checkpoints,
                 [step](const CheckpointName& checkpoint) { return checkpoint.step <= step; });
   if (checkpoints.empty()) return std::nullopt;
-  const std::string directory = new_directory(run_dir);
+  const std::string directory = make_abandoned_dir(run_dir);
   const std::string log = join_path(run_dir, "logging.jsonl");
   std::error_code error;
   if (fs::is_regular_file(log, error))
@@ -67,7 +67,7 @@ std::optional<std::string> move_later_checkpoints_aside(const std::string& run_d
 std::optional<std::string> move_earlier_run_aside(const std::string& run_dir, int64_t log_bytes) {
   std::vector<CheckpointName> checkpoints = list_saved_checkpoints(run_dir);
   if (checkpoints.empty() && log_bytes == 0) return std::nullopt;
-  const std::string directory = new_directory(run_dir);
+  const std::string directory = make_abandoned_dir(run_dir);
   if (log_bytes > 0) {
     const std::string log = read_file(join_path(run_dir, "logging.jsonl"));
     write_file_atomic(join_path(directory, "logging.jsonl"),
@@ -78,7 +78,7 @@ std::optional<std::string> move_earlier_run_aside(const std::string& run_dir, in
 }
 
 std::string move_directory_aside(const std::string& run_dir, const std::string& path) {
-  return move_into(new_directory(run_dir), path);
+  return move_into(make_abandoned_dir(run_dir), path);
 }
 
 }  // namespace rematch

@@ -18,9 +18,8 @@ namespace {
 
 using Pairs = std::vector<std::pair<std::string, std::string>>;
 
-/// Settings that do not affect training: a name, or with a trailing dot or underscore the beginning
-/// of several.
-constexpr const char* kHarmless[] = {"model.model",  // where the model lies; what it is, is fixed
+/// Settings that do not affect training; with a trailing dot or underscore, a prefix of names.
+constexpr const char* kHarmless[] = {"model.model",  // only the path; its content is fixed
                                      "custom.train_jsonl",
                                      "custom.train_sample_limit",
                                      "custom.val_",
@@ -47,12 +46,6 @@ constexpr const char* kHarmless[] = {"model.model",  // where the model lies; wh
                                      "custom.extra.rollout_matching.offload.",
                                      "custom.extra.rollout_matching.rollout_buffer."};
 
-bool is_harmless(const std::string& key) {
-  return std::any_of(std::begin(kHarmless), std::end(kHarmless), [&](const std::string name) {
-    return name.back() == '.' || name.back() == '_' ? key.rfind(name, 0) == 0 : key == name;
-  });
-}
-
 const std::string* find(const Pairs& pairs, const std::string& name) {
   const auto found = std::find_if(pairs.begin(), pairs.end(),
                                   [&](const auto& pair) { return pair.first == name; });
@@ -63,7 +56,7 @@ struct Difference {
   std::string name, before, now;
 };
 
-/// The differences, in the order of `now`, then those that only `saved` has.
+/// The differences in the order of `now`, then the names that only `saved` has.
 std::vector<Difference> differences(const Pairs& saved, const Pairs& now) {
   std::vector<Difference> list;
   for (const auto& [name, value] : now) {
@@ -109,13 +102,12 @@ std::string config_hash(const FingerprintInput& input) {
   const std::string path = join_path(input.model_dir, "config.json");
   const bool is_bfloat16 =
       !input.parameters.empty() && input.parameters.front().tensor.scalar_type() == at::kBFloat16;
-  // As in a saved checkpoint, so that resuming with `model.model` set to the checkpoint itself is
-  // not a difference.
+  // As in a saved checkpoint, so that `model.model` may be the checkpoint itself.
   return content_hash_of(
       config_with_dtype(read_file(path), is_bfloat16 ? "bfloat16" : "float32", path));
 }
 
-/// Hash over the files that determine a prompt and its pixels, as a saved checkpoint holds them.
+/// Hash over the files that determine a prompt and its pixels, as a saved checkpoint has them.
 std::string prompt_files_hash(const std::string& model_dir, const std::optional<ImageArea>& area) {
   std::string all;
   for (const char* name : {"tokenizer_config.json", "chat_template.json", "chat_template.jinja",
@@ -136,7 +128,7 @@ constexpr const char* kConfigFile = "model (config.json)";  // with the dtype of
 constexpr const char* kWorldSize = "WORLD_SIZE";
 constexpr const char* kAccumulation = "training.gradient_accumulation_steps";
 
-/// Micro-batches of a window over all ranks; −1 when a saved fingerprint does not say.
+/// Micro-batches of a window over all ranks; −1 if a saved fingerprint lacks them.
 int64_t window_size(const Fingerprint& print) {
   int64_t product = 1;
   for (const char* name : {kWorldSize, kAccumulation}) {
@@ -148,8 +140,6 @@ int64_t window_size(const Fingerprint& print) {
   }
   return product;
 }
-
-std::string yes_no(bool value) { return value ? "true" : "false"; }
 
 }  // namespace
 
@@ -173,19 +163,19 @@ Fingerprint make_fingerprint(const FingerprintInput& input) {
   fix(kWorldSize, input.world_size);
   fix("training.per_device_train_batch_size", input.per_device_train_batch_size);
   fix(kAccumulation, input.gradient_accumulation_steps);
-  fix("training.dataloader_drop_last", yes_no(input.drop_last));
+  fix("training.dataloader_drop_last", input.drop_last);
   fix("training.seed", input.seed);
   fix("custom.trainer_variant", input.trainer_variant);
-  fix("training.packing", yes_no(input.packing));
+  fix("training.packing", input.packing);
   if (input.packing) {
     fix("custom.extra.rollout_matching.post_rollout_pack_scope", input.pack_scope);
     fix("global_max_length", input.packing_length);
     if (!input.stream_rows.empty()) fix("packing of the data stream", input.stream_rows);
   }
   fix("rollout_buffer m_steps", input.m_steps);
-  fix("tuner.freeze_llm", yes_no(input.freeze_llm));
-  fix("tuner.freeze_vit", yes_no(input.freeze_vit));
-  fix("tuner.freeze_aligner", yes_no(input.freeze_aligner));
+  fix("tuner.freeze_llm", input.freeze_llm);
+  fix("tuner.freeze_vit", input.freeze_vit);
+  fix("tuner.freeze_aligner", input.freeze_aligner);
   print.settings.emplace_back("model (chat template and processor)",
                               prompt_files_hash(input.model_dir, input.image_area));
   for (const auto& [key, value] : input.settings) {
@@ -195,7 +185,11 @@ Fingerprint make_fingerprint(const FingerprintInput& input) {
   return print;
 }
 
-bool affects_training(const std::string& key) { return !is_harmless(key); }
+bool affects_training(const std::string& key) {
+  return std::none_of(std::begin(kHarmless), std::end(kHarmless), [&](std::string_view name) {
+    return name.back() == '.' || name.back() == '_' ? key.starts_with(name) : key == name;
+  });
+}
 
 std::vector<std::string> compare_fingerprints(const Fingerprint& saved, const Fingerprint& now,
                                               const std::string& checkpoint) {
@@ -209,14 +203,13 @@ std::vector<std::string> compare_fingerprints(const Fingerprint& saved, const Fi
          .where = checkpoint,
          .what = fmt::format("checkpoint: {}; now: {}", difference.before, difference.now),
          .fix = fmt::format("set {} to the checkpoint's value, or start a new run from its "
-                            "weights: `model.model: {}` "
-                            "without resume_from_checkpoint",
+                            "weights: `model.model: {}` without resume_from_checkpoint",
                             difference.name, checkpoint)});
   }
   if (!problems.empty()) throw UserError(ErrorKind::kData, std::move(problems));
   std::vector<std::string> warnings;
   for (const Difference& difference : differences(saved.settings, now.settings)) {
-    if (is_harmless(difference.name)) continue;
+    if (!affects_training(difference.name)) continue;
     warnings.push_back(fmt::format("resumed with a different {}: {} → {}", difference.name,
                                    difference.before, difference.now));
   }

@@ -24,8 +24,8 @@ constexpr std::string_view kPrefix = "checkpoint-";
 constexpr std::string_view kLeftoverPrefix = ".tmp-checkpoint-";
 constexpr std::string_view kAside = ".old";
 
-/// A number of at most 17 digits, or nothing.
-std::optional<int64_t> number_in(std::string_view text) {
+/// Parses a number of at most 17 digits.
+std::optional<int64_t> parse_number(std::string_view text) {
   if (text.empty() || text.size() > 17 ||
       text.find_first_not_of("0123456789") != std::string_view::npos)
     return std::nullopt;
@@ -37,7 +37,7 @@ bool is_directory(const std::string& path) {
   return fs::is_directory(path, error);
 }
 
-std::vector<std::string> names_in(const std::string& directory) {
+std::vector<std::string> list_names(const std::string& directory) {
   std::vector<std::string> names;
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(directory, error))
@@ -51,8 +51,8 @@ bool has_trainer_state(const std::string& checkpoint) {
   return fs::is_regular_file(join_path(checkpoint, "trainer_state.json"), error);
 }
 
-/// True for a file that ends as a whole trainer_state.json does: neither cut off nor zeros.
-bool ends_whole(std::ifstream& file) {
+/// True if the file ends like a complete trainer_state.json: not truncated and not zeros.
+bool is_complete(std::ifstream& file) {
   std::string tail(3, '\0');
   file.clear();
   file.seekg(-static_cast<std::streamoff>(tail.size()), std::ios::end);
@@ -60,9 +60,9 @@ bool ends_whole(std::ifstream& file) {
   return tail == "\n}\n" || tail.ends_with("\n}");
 }
 
-/// `global_step` of a trainer_state.json, which stands before its long history; nothing when it
-/// cannot be read or is not whole.
-std::optional<int64_t> stored_step(const std::string& checkpoint) {
+/// Reads `global_step` of a trainer_state.json, which comes before the long history; nullopt if the
+/// file is unreadable or incomplete.
+std::optional<int64_t> read_step(const std::string& checkpoint) {
   constexpr std::string_view kKey = "\"global_step\":";
   std::ifstream file(join_path(checkpoint, "trainer_state.json"), std::ios::binary);
   std::string head(size_t{1} << 16, '\0');
@@ -72,64 +72,51 @@ std::optional<int64_t> stored_step(const std::string& checkpoint) {
   if (found == std::string::npos) return std::nullopt;
   std::string_view rest = std::string_view(head).substr(found + kKey.size());
   rest.remove_prefix(std::min(rest.find_first_not_of(' '), rest.size()));
-  if (!ends_whole(file)) return std::nullopt;
-  return number_in(rest.substr(0, rest.find_first_not_of("0123456789")));
+  if (!is_complete(file)) return std::nullopt;
+  return parse_number(rest.substr(0, rest.find_first_not_of("0123456789")));
 }
 
-CheckpointName examine(const std::string& path, int64_t named_step) {
-  const std::optional<int64_t> step = stored_step(path);
-  return {.step = step.value_or(named_step), .path = path, .is_saved_here = step == named_step};
-}
-
-Problem incomplete(const std::string& checkpoint) {
+Problem incomplete_problem(const std::string& checkpoint) {
   return {.error = "a checkpoint is incomplete",
           .where = checkpoint,
           .what = "trainer_state.json is missing",
           .fix = "resume from another checkpoint"};
 }
 
-/// The problem of a checkpoint that cannot be resumed from; nothing when it can.
-std::optional<Problem> problem_of(const std::string& checkpoint) {
-  if (!has_trainer_state(checkpoint)) return incomplete(checkpoint);
+/// The problem of an unusable checkpoint; nullopt if a run can resume from it.
+std::optional<Problem> find_problem(const std::string& checkpoint) {
+  if (!has_trainer_state(checkpoint)) return incomplete_problem(checkpoint);
   try {
     verify_state_files(checkpoint);
   } catch (const UserError& error) {
-    // an unreadable disk is not damage of the checkpoint
+    // An unreadable disk does not mean that the checkpoint is damaged.
     if (error.kind() != ErrorKind::kData) throw;
     return error.problems()[0];
   }
   return std::nullopt;
 }
 
-std::string passed_over(const Problem& problem) {
-  return fmt::format("skipped {}: {} ({})", problem.where, problem.error, problem.what);
-}
-
 /// The checkpoint and process that `.tmp-checkpoint-N-PID[.old]` belongs to.
 struct Leftover {
   int64_t step = 0;
   int64_t pid = 0;
-  bool is_aside = false;  ///< a finished checkpoint, moved aside for its replacement
+  bool is_aside = false;  ///< a finished checkpoint, moved aside to be replaced
 };
 
-std::optional<Leftover> leftover_of(std::string_view name) {
-  if (name.substr(0, kLeftoverPrefix.size()) != kLeftoverPrefix) return std::nullopt;
+std::optional<Leftover> parse_leftover(std::string_view name) {
+  if (!name.starts_with(kLeftoverPrefix)) return std::nullopt;
   name.remove_prefix(kLeftoverPrefix.size());
-  Leftover leftover;
-  leftover.is_aside =
-      name.size() > kAside.size() && name.substr(name.size() - kAside.size()) == kAside;
-  if (leftover.is_aside) name.remove_suffix(kAside.size());
+  const bool is_aside = name.ends_with(kAside);
+  if (is_aside) name.remove_suffix(kAside.size());
   const size_t dash = name.find('-');
   if (dash == std::string_view::npos) return std::nullopt;
-  const auto step = number_in(name.substr(0, dash)), pid = number_in(name.substr(dash + 1));
+  const auto step = parse_number(name.substr(0, dash)), pid = parse_number(name.substr(dash + 1));
   if (!step || !pid || *pid <= 0 || *pid > 0x7FFFFFFF) return std::nullopt;
-  leftover.step = *step;
-  leftover.pid = *pid;
-  return leftover;
+  return Leftover{.step = *step, .pid = *pid, .is_aside = is_aside};
 }
 
-/// True for a process that has ended but is not reaped: without an init, as in some containers, it
-/// stays for ever.
+/// True for a process that has ended but was not reaped; in a container without an init it stays
+/// forever.
 bool is_zombie(int64_t pid) {
   try {
     const std::string stat = read_file(fmt::format("/proc/{}/stat", pid));
@@ -137,15 +124,15 @@ bool is_zombie(int64_t pid) {
     return after_name != std::string::npos && after_name + 2 < stat.size() &&
            stat[after_name + 2] == 'Z';
   } catch (const UserError&) {
-    return false;  // no /proc, or ended meanwhile
+    return false;  // no /proc, or the process is gone
   }
 }
 
-/// The process of a half-written file of the run directory itself, as write_file_atomic names them.
-std::optional<int64_t> writer_of(std::string_view name) {
+/// The process that wrote a temporary file of the run directory, from its name (write_file_atomic).
+std::optional<int64_t> parse_writer(std::string_view name) {
   for (const std::string_view file :
        {"args.json.tmp-", "logging.jsonl.tmp-", "best.tmp-", "last.tmp-"}) {
-    if (name.substr(0, file.size()) == file) return number_in(name.substr(file.size()));
+    if (name.starts_with(file)) return parse_number(name.substr(file.size()));
   }
   return std::nullopt;
 }
@@ -155,27 +142,27 @@ bool is_another_living_process(int64_t pid) {
   return (::kill(static_cast<pid_t>(pid), 0) == 0 || errno != ESRCH) && !is_zombie(pid);
 }
 
-/// The checkpoint next to it that `best` or `last` leads to; any other path as it is.
-std::string without_link(const std::string& path) {
+/// Resolves the links `best` and `last` to the checkpoint; returns any other path unchanged.
+std::string resolve_link(const std::string& path) {
   std::error_code error;
   if (!fs::is_symlink(path, error)) return path;
   const fs::path target = fs::read_symlink(path, error);
-  const bool is_next_to_it = !target.has_parent_path() && target.string().starts_with(kPrefix);
-  return is_next_to_it ? (fs::path(path).parent_path() / target).string() : path;
+  const bool is_sibling = !target.has_parent_path() && target.string().starts_with(kPrefix);
+  return is_sibling ? (fs::path(path).parent_path() / target).string() : path;
 }
 
 [[noreturn]] void throw_missing(const std::string& value, const std::string& run_dir) {
-  std::vector<std::string> there;
+  std::vector<std::string> existing;
   for (const CheckpointName& checkpoint : list_checkpoints(run_dir))
-    there.insert(there.begin(), checkpoint.path);
+    existing.insert(existing.begin(), checkpoint.path);
   const std::string name = fs::path(value).filename().string();
   const std::string parent = fs::path(value).parent_path().string();
-  for (const std::string& near : near_names(name, names_in(parent.empty() ? "." : parent))) {
+  for (const std::string& near : near_names(name, list_names(parent.empty() ? "." : parent))) {
     const std::string path = parent.empty() ? near : join_path(parent, near);
-    if (is_directory(path) && std::find(there.begin(), there.end(), path) == there.end())
-      there.push_back(path);
+    if (is_directory(path) && std::find(existing.begin(), existing.end(), path) == existing.end())
+      existing.push_back(path);
   }
-  if (there.size() > 5) there.resize(5);
+  if (existing.size() > 5) existing.resize(5);
   std::error_code error;
   throw UserError(
       ErrorKind::kConfig,
@@ -183,7 +170,7 @@ std::string without_link(const std::string& path) {
        .where = "training.resume_from_checkpoint",
        .what = fmt::format("{}: {}{}", value,
                            fs::exists(value, error) ? "not a directory" : "no such directory",
-                           there.empty() ? "" : "; existing: " + join(there, ", ")),
+                           existing.empty() ? "" : "; existing: " + join(existing, ", ")),
        .fix = "set it to the path of a checkpoint-N directory, relative to the current directory, "
               "or to `latest`"});
 }
@@ -192,13 +179,17 @@ std::string without_link(const std::string& path) {
 
 std::vector<CheckpointName> list_checkpoints(const std::string& run_dir) {
   std::vector<CheckpointName> checkpoints;
-  for (const std::string& name : names_in(run_dir)) {
-    if (name.rfind(kPrefix, 0) != 0) continue;
-    const std::optional<int64_t> step = number_in(std::string_view(name).substr(kPrefix.size()));
+  for (const std::string& name : list_names(run_dir)) {
+    if (!name.starts_with(kPrefix)) continue;
+    const std::optional<int64_t> number =
+        parse_number(std::string_view(name).substr(kPrefix.size()));
     const std::string path = join_path(run_dir, name);
-    if (step && is_directory(path)) checkpoints.push_back(examine(path, *step));
+    if (!number || !is_directory(path)) continue;
+    const std::optional<int64_t> step = read_step(path);
+    checkpoints.push_back(
+        {.step = step.value_or(*number), .path = path, .is_saved_here = step == number});
   }
-  // Of two with one step, the one that was saved here counts as the newer.
+  // If two have the same step, the one that was saved here counts as newer.
   std::sort(checkpoints.begin(), checkpoints.end(), [](const auto& a, const auto& b) {
     return std::pair(a.step, a.is_saved_here) < std::pair(b.step, b.is_saved_here);
   });
@@ -217,21 +208,23 @@ ResumeChoice latest_complete(const std::string& run_dir) {
   ResumeChoice choice;
   std::vector<Problem> damages;
   for (const CheckpointName& checkpoint : checkpoints) {
-    // Without training state: written with save_only_model. Falling back to an older one would
+    // Throws for a checkpoint written with save_only_model: falling back to an older one would
     // silently discard finished work.
     if (has_trainer_state(checkpoint.path) &&
         !is_directory(join_path(checkpoint.path, kTrainingStateDir))) {
       verify_state_files(checkpoint.path);
     }
-    const std::optional<Problem> problem = problem_of(checkpoint.path);
+    const std::optional<Problem> problem = find_problem(checkpoint.path);
     if (!problem) {
       choice.checkpoint = checkpoint.path;
       if (!checkpoint.is_saved_here)
-        choice.warnings.push_back(fmt::format("{} holds the state after step {}, whatever its name",
-                                              checkpoint.path, checkpoint.step));
+        choice.warnings.push_back(
+            fmt::format("{} contains the state after step {} despite its name", checkpoint.path,
+                        checkpoint.step));
       return choice;
     }
-    choice.warnings.push_back(passed_over(*problem));
+    choice.warnings.push_back(
+        fmt::format("skipped {}: {} ({})", problem->where, problem->error, problem->what));
     if (has_trainer_state(checkpoint.path)) damages.push_back(*problem);
   }
   if (!damages.empty()) throw UserError(ErrorKind::kData, std::move(damages));
@@ -243,7 +236,7 @@ ResumeChoice resolve_resume(const std::string& value, const std::string& run_dir
   std::string path = value;
   while (path.size() > 1 && path.back() == '/') path.pop_back();
   if (!is_directory(path)) throw_missing(path, run_dir);
-  path = without_link(path);
+  path = resolve_link(path);
   const std::vector<CheckpointName> inside = list_checkpoints(path);
   if (!inside.empty() && !has_trainer_state(path)) {
     throw UserError(ErrorKind::kConfig,
@@ -254,7 +247,7 @@ ResumeChoice resolve_resume(const std::string& value, const std::string& run_dir
                      .fix = fmt::format("choose one of them, e.g. {}", inside.back().path)});
   }
   verify_state_files(path);
-  if (!has_trainer_state(path)) throw UserError(ErrorKind::kData, incomplete(path));
+  if (!has_trainer_state(path)) throw UserError(ErrorKind::kData, incomplete_problem(path));
   ResumeChoice choice{.checkpoint = path, .warnings = {}};
   const std::vector<CheckpointName> siblings = list_checkpoints(run_dir);
   const auto same = [&](const CheckpointName& checkpoint) {
@@ -263,24 +256,24 @@ ResumeChoice resolve_resume(const std::string& value, const std::string& run_dir
   };
   const auto chosen = std::find_if(siblings.begin(), siblings.end(), same);
   if (chosen != siblings.end() && chosen + 1 != siblings.end()) {
-    choice.warnings.push_back(
-        fmt::format("{} is older than {}; when training goes on, the newer ones are moved aside",
-                    chosen->path, siblings.back().path));
+    choice.warnings.push_back(fmt::format(
+        "{} is older than {}; when training continues, newer checkpoints are moved aside",
+        chosen->path, siblings.back().path));
   }
   return choice;
 }
 
 std::vector<std::string> remove_leftovers(const std::string& run_dir) {
   std::vector<std::string> done;
-  for (const std::string& name : names_in(run_dir)) {
+  for (const std::string& name : list_names(run_dir)) {
     const std::string path = join_path(run_dir, name);
     std::error_code error;
-    if (const std::optional<int64_t> writer = writer_of(name);
+    if (const std::optional<int64_t> writer = parse_writer(name);
         writer && !is_another_living_process(*writer)) {
       if (fs::remove(path, error)) done.push_back(name);
       continue;
     }
-    const std::optional<Leftover> leftover = leftover_of(name);
+    const std::optional<Leftover> leftover = parse_leftover(name);
     if (!leftover || is_another_living_process(leftover->pid)) continue;
     const std::string home = join_path(run_dir, fmt::format("{}{}", kPrefix, leftover->step));
     if (leftover->is_aside && !fs::exists(home, error)) {

@@ -8,47 +8,46 @@ namespace rematch {
 
 /// A `checkpoint-N` directory.
 struct CheckpointName {
-  int64_t step = 0;  ///< of its trainer state; N where that cannot be read
+  int64_t step = 0;  ///< of its trainer state; N if that is unreadable
   std::string path;
-  /// false for a directory that the run did not save under this name: without a whole trainer
-  /// state, or with that of another step, as a renamed copy has
+  /// false for a directory that the run did not save under this name: its trainer state is
+  /// incomplete or from another step, as in a renamed copy
   bool is_saved_here = false;
 };
 
-/// Every directory `checkpoint-N` of a run, by ascending step, complete or not; none when the run
+/// Every directory `checkpoint-N` of a run, complete or not, by ascending step; none if the run
 /// directory does not exist.
 std::vector<CheckpointName> list_checkpoints(const std::string& run_dir);
-/// Those that the run saved itself, which alone it may move or delete.
+/// The checkpoints that the run saved itself; it must not move or delete any others.
 std::vector<CheckpointName> list_saved_checkpoints(const std::string& run_dir);
 
-/// Where a run resumes.
+/// The checkpoint that a run resumes from.
 struct ResumeChoice {
-  std::optional<std::string> checkpoint;  ///< none: there is nothing to resume, a new run starts
-  /// what was skipped and why; newer checkpoints than the choice
+  std::optional<std::string> checkpoint;  ///< nullopt: a new run starts
+  /// about skipped checkpoints, and about newer ones than the choice
   std::vector<std::string> warnings;
 };
 
-/// The newest checkpoint of a run that can be resumed from. Damaged and incomplete ones are
-/// skipped, with a warning that says why.
-/// @throws UserError (data) when the newest complete one is written with `save_only_model: true`,
-/// or when all of them are damaged:
-///         a new run would overwrite them. Cost: reads the files of the chosen checkpoint once, to
-///         verify their hashes.
+/// The newest usable checkpoint of a run. Skips damaged and incomplete ones, with a warning that
+/// says why.
+/// @throws UserError (data) if the newest complete one was written with `save_only_model: true`, or
+/// all are damaged (a new run would overwrite them). Cost: reads the files of the chosen checkpoint
+/// once, to verify their hashes.
 ResumeChoice latest_complete(const std::string& run_dir);
 
-/// What `training.resume_from_checkpoint` means.
+/// Resolves `training.resume_from_checkpoint`.
 /// @param value    "latest" or the path of a checkpoint directory, relative to the current
 /// directory
-/// @throws UserError (config) when the directory does not exist, with similar names; (data) as
+/// @throws UserError (config) if the directory does not exist, with similar names; (data) as
 /// verify_state_files
 ResumeChoice resolve_resume(const std::string& value, const std::string& run_dir);
 
 /// Removes leftovers of killed saves and rotations from a run directory (`.tmp-checkpoint-N-PID`,
 /// `args.json.tmp-PID`, `logging.jsonl.tmp-PID`, `best.tmp-PID`, `last.tmp-PID`). Call it once,
-/// before the run's first save. Leftovers of live processes are kept; this process has none yet, so
-/// those with its number come from an earlier one. A checkpoint that was moved aside but not
-/// replaced when its process died is restored under its name.
-/// @return names of what is removed or restored
+/// before the run's first save: leftovers with this process's number then come from an earlier
+/// process. Keeps those of other live processes. Restores a checkpoint that was moved aside and not
+/// replaced because its process died.
+/// @return names of removed and restored files and directories
 std::vector<std::string> remove_leftovers(const std::string& run_dir);
 
 }  // namespace rematch

@@ -18,13 +18,13 @@ namespace fs = std::filesystem;
 constexpr const char* kBest = "best";
 constexpr const char* kLast = "last";
 
-/// The name, when such a directory lies in the run directory; else empty.
-std::string name_there(const std::string& run_dir, const std::string& name) {
+/// `name` if the run directory contains such a directory; else empty.
+std::string existing_name(const std::string& run_dir, const std::string& name) {
   std::error_code error;
   return !name.empty() && fs::is_directory(join_path(run_dir, name), error) ? name : "";
 }
 
-/// @param target  empty = no link. @return a warning; empty when it is as it should be
+/// @param target  empty = no link. @return a warning; empty on success
 std::string update_link(const std::string& run_dir, const char* name, const std::string& target) {
   const std::string path = join_path(run_dir, name);
   std::error_code error;
@@ -49,9 +49,8 @@ std::string update_link(const std::string& run_dir, const char* name, const std:
   return fmt::format("{} is not linked to {}: {}", path, target, why);
 }
 
-/// Where a link of a run leads, as a path in the run directory; empty when it leads to no
-/// directory.
-std::string linked(const std::string& run_dir, const char* name) {
+/// Target of a link as a path in the run directory; empty if it is not a directory.
+std::string resolve_link(const std::string& run_dir, const char* name) {
   const std::string path = join_path(run_dir, name);
   std::error_code error;
   if (!fs::is_symlink(path, error) || !fs::is_directory(path, error)) return "";
@@ -59,7 +58,7 @@ std::string linked(const std::string& run_dir, const char* name) {
   return target.is_absolute() ? target.string() : join_path(run_dir, target.string());
 }
 
-bool holds_model(const std::string& directory) {
+bool has_model(const std::string& directory) {
   std::error_code error;
   return fs::exists(join_path(directory, "config.json"), error) ||
          fs::exists(join_path(directory, "adapter_config.json"), error);
@@ -70,28 +69,28 @@ bool holds_model(const std::string& directory) {
 std::vector<std::string> update_run_links(const std::string& run_dir, const TrainerState& state,
                                           int64_t last_step) {
   const std::string last = fmt::format("checkpoint-{}", last_step);
-  // By name: the directory may be spelt differently from the run that wrote the state.
+  // Only the name counts: the run that wrote the state may have used another path.
   const std::string best = fs::path(state.best_model_checkpoint.value_or("")).filename().string();
-  std::vector<std::string> warnings{update_link(run_dir, kLast, name_there(run_dir, last)),
-                                    update_link(run_dir, kBest, name_there(run_dir, best))};
+  std::vector<std::string> warnings{update_link(run_dir, kLast, existing_name(run_dir, last)),
+                                    update_link(run_dir, kBest, existing_name(run_dir, best))};
   std::erase(warnings, "");
   return warnings;
 }
 
 NamedModel find_model(const std::string& path) {
-  if (holds_model(path)) {
-    // A score names the checkpoint, not a link that moves.
+  if (has_model(path)) {
+    // Scores must name the checkpoint, because links change.
     const fs::path named = fs::path(path + "/").parent_path();
     for (const char* name : {kBest, kLast}) {
       if (named.filename() != name) continue;
       const std::string run = named.has_parent_path() ? named.parent_path().string() : ".";
-      if (const std::string checkpoint = linked(run, name); !checkpoint.empty())
+      if (const std::string checkpoint = resolve_link(run, name); !checkpoint.empty())
         return {checkpoint, ""};
     }
     return {path, ""};
   }
   for (const char* name : {kBest, kLast}) {
-    const std::string checkpoint = linked(path, name);
+    const std::string checkpoint = resolve_link(path, name);
     if (!checkpoint.empty())
       return {checkpoint,
               fmt::format("taking {}, the {} checkpoint of {}", checkpoint, name, path)};

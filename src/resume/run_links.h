@@ -7,23 +7,22 @@
 
 namespace rematch {
 
-/// Points the links `best` and `last` of a run directory to the best checkpoint that is there and
-/// to the newest one; removes a link that has no checkpoint any more. A link is replaced in one
-/// step, so that it never leads nowhere. Nothing of the program depends on them: where a file
-/// system has no links, or something else has the name, training goes on.
+/// Updates the links `best` and `last` of a run directory; removes a link without a checkpoint.
+/// Links are replaced atomically, so they are never broken. The program does not depend on them: if
+/// the file system has no links, or something else has the name, training continues.
 /// @param last_step  of the newest checkpoint of this history
-/// @return a warning for each link that could not be made
+/// @return a warning for each link that could not be updated
 std::vector<std::string> update_run_links(const std::string& run_dir, const TrainerState& state,
                                           int64_t last_step);
 
 /// A model directory that a user named.
 struct NamedModel {
   std::string path;
-  std::string note;  ///< which checkpoint of a run was chosen; empty when `path` is what was named
+  std::string note;  ///< names the chosen checkpoint of a run; empty if `path` is unchanged
 };
 
-/// Directory of the model that a user means: of a run directory its checkpoint `best`, else `last`,
-/// else the newest; any other path as it is, for others to judge.
+/// Resolves a path that a user gave for a model: for a run directory its checkpoint `best`, else
+/// `last`, else the newest; any other path unchanged and unchecked.
 NamedModel find_model(const std::string& path);
 
 }  // namespace rematch

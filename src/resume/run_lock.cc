@@ -23,8 +23,8 @@ namespace {
 
 constexpr size_t kMostRecord = 4096;  // bytes
 
-// The content of a small file of /proc without its last newline; empty when there is none.
-std::string system_text(const std::string& path) {
+// Content of a small file of /proc without its final newline; empty if there is no such file.
+std::string read_proc(const std::string& path) {
   try {
     return python_strip(read_file(path));
   } catch (const UserError&) {
@@ -32,22 +32,22 @@ std::string system_text(const std::string& path) {
   }
 }
 
-/// When a process started, in ticks since the boot; empty when it does not run. The names of
-/// processes may hold anything but a ')' at the end, so fields are counted from there.
+/// Start time of a process in ticks since boot; empty if it does not run. Fields are counted from
+/// the last ')', because a process name may contain anything.
 std::string start_ticks(int64_t pid) {
-  const std::string stat = system_text(fmt::format("/proc/{}/stat", pid));
+  const std::string stat = read_proc(fmt::format("/proc/{}/stat", pid));
   const size_t name_end = stat.rfind(") ");
   if (name_end == std::string::npos || stat[name_end + 2] == 'Z') return "";
   const std::vector<std::string> fields = split(stat.substr(name_end + 2), ' ');
   return fields.size() > 19 ? fields[19] : "";
 }
 
-/// This machine and its numbering of processes. Not its name, which may change, or be that of every
-/// container.
-std::string machine() {
+/// Identifies this machine and its process namespace. Host names can change, and containers share
+/// them.
+std::string machine_id() {
   std::array<char, 64> space{};
   const ssize_t length = ::readlink("/proc/self/ns/pid", space.data(), space.size() - 1);
-  return system_text("/proc/sys/kernel/random/boot_id") + " " +
+  return read_proc("/proc/sys/kernel/random/boot_id") + " " +
          std::string(space.data(), length > 0 ? static_cast<size_t>(length) : 0);
 }
 
@@ -56,13 +56,13 @@ std::string host_name() {
   return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";
 }
 
-std::string record_of_this_process() {
+std::string make_record() {
   const std::time_t now = std::time(nullptr);
   Json record;
   record["host"] = host_name();
   record["pid"] = ::getpid();
   record["started"] = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(now));
-  record["machine"] = machine();
+  record["machine"] = machine_id();
   record["start_ticks"] = start_ticks(::getpid());
   return python_json(record) + "\n";
 }
@@ -74,8 +74,8 @@ std::string read_record(int fd) {
   return text;
 }
 
-// Another run's record; null when there is none that can be read.
-Json parsed(const std::string& text) {
+// Another run's record; null if it is missing or unreadable.
+Json parse_record(const std::string& text) {
   try {
     Json record = text.empty() ? Json() : parse_json(text, "");
     for (const char* key : {"host", "started", "machine", "start_ticks"}) {
@@ -89,7 +89,7 @@ Json parsed(const std::string& text) {
 
 bool may_run(const Json& record) {
   if (record.is_null()) return false;
-  if (record["machine"] != machine()) return true;  // cannot be seen from here
+  if (record["machine"] != machine_id()) return true;  // not visible from here
   return start_ticks(record["pid"].get<int64_t>()) == record["start_ticks"].get<std::string>();
 }
 
@@ -107,8 +107,7 @@ bool may_run(const Json& record) {
        .what = other,
        .fix = fmt::format(
            "wait for it or stop it, or choose another directory (training.run_name, "
-           "training.add_version: true)"
-           "{}",
+           "training.add_version: true){}",
            is_sure ? "" : fmt::format("; if that run has ended, remove {}/.lock", run_dir))});
 }
 
@@ -122,8 +121,8 @@ bool may_run(const Json& record) {
            "check the permissions and the disk, or set training.output_dir to another directory"});
 }
 
-// A lock of the process, not of the descriptor: it is not inherited by the children of a rollout
-// engine.
+// Locks for the process, not for the descriptor, so that child processes of a rollout engine do not
+// inherit the lock.
 int try_lock(int fd) {
   struct flock lock{};
   lock.l_type = F_WRLCK;
@@ -139,7 +138,7 @@ void RunLock::require_free(const std::string& run_dir) {
   struct flock lock{};
   lock.l_type = F_WRLCK;
   const bool is_known = ::fcntl(fd, F_GETLK, &lock) == 0;
-  const Json other = parsed(read_record(fd));
+  const Json other = parse_record(read_record(fd));
   ::close(fd);
   if (is_known ? lock.l_type != F_UNLCK : may_run(other)) refuse(run_dir, other, is_known);
 }
@@ -149,13 +148,13 @@ RunLock::RunLock(const std::string& run_dir) {
   fd_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
   if (fd_ < 0) fail(path, errno);
   try {
-    const int refused = try_lock(fd_);
-    const Json other = parsed(read_record(fd_));
-    if (refused == EACCES || refused == EAGAIN) refuse(run_dir, other, true);
-    if (refused != 0 && may_run(other)) refuse(run_dir, other, false);
-    const std::string record = record_of_this_process();
+    const int lock_error = try_lock(fd_);
+    const Json other = parse_record(read_record(fd_));
+    if (lock_error == EACCES || lock_error == EAGAIN) refuse(run_dir, other, true);
+    if (lock_error != 0 && may_run(other)) refuse(run_dir, other, false);
+    const std::string record = make_record();
     if (::ftruncate(fd_, 0) != 0) fail(path, errno);
-    errno = ENOSPC;  // of a short write
+    errno = ENOSPC;  // for a short write
     if (::pwrite(fd_, record.data(), record.size(), 0) != static_cast<ssize_t>(record.size()))
       fail(path, errno);
   } catch (...) {
@@ -165,7 +164,8 @@ RunLock::RunLock(const std::string& run_dir) {
 }
 
 RunLock::~RunLock() {
-  // Not removed: a run that has opened the file already would lock one that nobody else sees.
+  // The file is not removed: a run that has already opened it would lock a file that no one else
+  // can open.
   [[maybe_unused]] const int emptied = ::ftruncate(fd_, 0);
   ::close(fd_);
 }

@@ -3,21 +3,21 @@
 
 namespace rematch {
 
-/// Keeps a second run out of a run directory: `.lock` in it, held for as long as the object lives.
+/// Exclusive lock of a run directory: its file `.lock`, held while the object exists.
 ///
-/// The kernel's lock decides, not the file's existence: it ends with its process, however that
-/// dies, and holds between the machines of a network file system that has locks. Where a file
-/// system has none, the record in the file decides: a process of this machine that no longer runs
-/// does not hold it; one of another machine does until the file is removed.
+/// The kernel's lock on the file decides, not its existence: the lock ends with its process, and
+/// works across the machines of a network file system with locks. On a file system without locks
+/// the record in the file decides: a process of this machine holds the lock while it runs; one of
+/// another machine holds it until the file is removed.
 class RunLock {
  public:
-  /// @throws UserError (environment) naming host, process and start time of the run that holds it,
-  /// or when the file cannot be written
+  /// @throws UserError (environment) naming host, process and start time of the run that holds the
+  /// lock, or if the file cannot be written
   explicit RunLock(const std::string& run_dir);
-  /// As the constructor, for a run that starts later: takes and writes nothing. A directory that
-  /// does not exist yet is free.
+  /// Checks that the lock is free, without taking it. A missing directory is free. @throws as the
+  /// constructor
   static void require_free(const std::string& run_dir);
-  /// Empties the record and lets go.
+  /// Empties the record and releases the lock.
   ~RunLock();
   RunLock(const RunLock&) = delete;
   RunLock& operator=(const RunLock&) = delete;

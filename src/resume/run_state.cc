@@ -11,7 +11,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/json_fields.h"
-#include "resume/parts.h"
+#include "resume/shards.h"
 #include "resume/segment_store.h"
 
 namespace rematch {
@@ -21,8 +21,6 @@ constexpr int64_t kVersion = 1;
 
 using Pairs = std::vector<std::pair<std::string, std::string>>;
 using Segments = std::vector<std::shared_ptr<const Segment>>;
-
-// ---- writing
 
 Json pairs_json(const Pairs& pairs) {
   Json object = Json::object();
@@ -35,7 +33,7 @@ Json pairs_json(const Pairs& pairs) {
 
 Json window_json(const OpenWindow& open, SegmentWriter& segments) {
   Json rows = Json::array();
-  for (const PackedRow& row : open.window.rows) rows.push_back(segments.numbers_of(row.segments));
+  for (const PackedRow& row : open.window.rows) rows.push_back(segments.add(row.segments));
   return {{"window_idx", open.window.window_idx},
           {"epoch", open.window.epoch},
           {"is_partial", open.window.is_partial},
@@ -53,9 +51,7 @@ Json packing_json(const PackingSummary& packing) {
           {"num_underfilled", packing.num_underfilled}};
 }
 
-// ---- reading
-
-JsonOrigin origin_of(const std::string& path) {
+JsonOrigin make_origin(const std::string& path) {
   return {.path = path,
           .error = "the training state of a checkpoint cannot be read",
           .fix =
@@ -129,7 +125,7 @@ OpenWindow read_window(JsonFields fields, const RunState& run, const Segments& s
   return open;
 }
 
-/// Nothing unused may be stored: such a document is invalid.
+/// Refuses a document with unused segments.
 void require_all_used(const RunState& run, const Segments& segments, const JsonOrigin& origin) {
   std::unordered_set<const Segment*> used;
   for (const auto& segment : run.waiting) used.insert(segment.get());
@@ -148,7 +144,7 @@ void require_all_used(const RunState& run, const Segments& segments, const JsonO
 
 }  // namespace
 
-StateFiles state_files_of(const RunState& run, NamedTensors optimizer) {
+StateFiles to_state_files(const RunState& run, NamedTensors optimizer) {
   SegmentWriter segments;
   Json root;
   root["version"] = kVersion;
@@ -157,7 +153,7 @@ StateFiles state_files_of(const RunState& run, NamedTensors optimizer) {
                     {"next_window_in_epoch", run.cursor.next_window_in_epoch},
                     {"window_idx", run.cursor.window_idx}};
   root["open_window"] = run.open ? window_json(*run.open, segments) : Json(nullptr);
-  root["waiting"] = segments.numbers_of(run.waiting);
+  root["waiting"] = segments.add(run.waiting);
   root["segments"] = segments.descriptions();
   root["packing"] = packing_json(run.packing);
   root["evaluation_pending"] = run.evaluation_pending;
@@ -168,8 +164,8 @@ StateFiles state_files_of(const RunState& run, NamedTensors optimizer) {
           .segments = segments.tensors()};
 }
 
-RunState run_state_of(const StateFiles& files, const std::string& where, int64_t vocab_size) {
-  const JsonOrigin origin = origin_of(where);
+RunState to_run_state(const StateFiles& files, const std::string& where, int64_t vocab_size) {
+  const JsonOrigin origin = make_origin(where);
   const Json root = parse_document(files.document, origin);
   JsonFields fields(root, origin);
   fields.integer("version", kVersion, kVersion);
@@ -190,29 +186,29 @@ RunState run_state_of(const StateFiles& files, const std::string& where, int64_t
 }
 
 Fingerprint read_saved_fingerprint(const std::string& checkpoint_dir) {
-  const JsonOrigin origin = origin_of(state_document_path(checkpoint_dir));
+  const JsonOrigin origin = make_origin(state_document_path(checkpoint_dir));
   const Json root = parse_document(read_state_document(checkpoint_dir), origin);
   return read_fingerprint(JsonFields(root, origin).object("fingerprint"), origin);
 }
 
 LoadedCheckpoint read_checkpoint(const std::string& checkpoint_dir, int64_t vocab_size,
-                                 const StatePart& now) {
-  std::vector<StateFiles> files = read_state_parts(checkpoint_dir);
+                                 const StateShard& now) {
+  std::vector<StateFiles> files = read_state_shards(checkpoint_dir);
   LoadedCheckpoint loaded;
   loaded.path = checkpoint_dir;
   std::vector<RunState> runs;
-  for (StateFiles& part : files) {
-    const StatePart which{static_cast<int>(runs.size()), static_cast<int>(files.size())};
-    runs.push_back(run_state_of(part, state_document_path(checkpoint_dir, which), vocab_size));
-    std::move(part.optimizer.begin(), part.optimizer.end(), std::back_inserter(loaded.optimizer));
+  for (StateFiles& shard : files) {
+    const StateShard which{static_cast<int>(runs.size()), static_cast<int>(files.size())};
+    runs.push_back(to_run_state(shard, state_document_path(checkpoint_dir, which), vocab_size));
+    std::move(shard.optimizer.begin(), shard.optimizer.end(), std::back_inserter(loaded.optimizer));
   }
-  loaded.run = part_for(std::move(runs), now, checkpoint_dir);
+  loaded.run = select_shard(std::move(runs), now, checkpoint_dir);
   const std::string trainer_path = join_path(checkpoint_dir, "trainer_state.json");
   if (!std::filesystem::is_regular_file(trainer_path))
-    throw_json_error(origin_of(trainer_path), "", "the file is missing");
+    throw_json_error(make_origin(trainer_path), "", "the file is missing");
   loaded.trainer = TrainerState::from_json(read_file(trainer_path), trainer_path);
   if (loaded.trainer.global_step != loaded.run.num_steps) {
-    JsonOrigin origin = origin_of(trainer_path);
+    JsonOrigin origin = make_origin(trainer_path);
     origin.error = "the files of a checkpoint do not match";
     throw_json_error(origin, "global_step",
                      fmt::format("{}, but the training state is from step {}",

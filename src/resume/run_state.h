@@ -14,18 +14,15 @@
 
 namespace rematch {
 
-// The state of a run, apart from its weights, has two halves:
-//
-//   TrainerState       read by other programs: trainer_state.json, with transformers' names
-//   (resume/trainer_state.h) RunState           read by this program only:
-//   training_state/state.json, the place in the data, the open window, the carry buffer
-//
-// On disk a RunState and the optimizer's tensors are StateFiles (checkpoint/state_files.h); a
+// Without its weights, a run's state consists of:
+// - TrainerState, for other programs too: trainer_state.json (resume/trainer_state.h)
+// - RunState, for this program only: training_state/state.json
+// - the optimizer's tensors, stored with RunState as StateFiles (checkpoint/state_files.h)
 // LoadedCheckpoint is all of it read back.
 
-/// What a run needs beyond weights, optimizer and TrainerState to continue as if it had never
-/// stopped. There is no state of a random generator: every draw is a function of the seed, the
-/// sample and the epoch (base/random.h).
+/// Position in the data, open window and carry buffer: with weights, optimizer and TrainerState, a
+/// run continues as if it had never stopped. No random generator has a state: every draw is a
+/// function of the seed, the sample and the epoch (base/random.h).
 struct RunState {
   /// finished optimizer steps (AdamW::num_steps, position in the schedule)
   int64_t num_steps = 0;
@@ -40,21 +37,20 @@ struct RunState {
   Fingerprint fingerprint;
 };
 
-/// A run's state and the optimizer's tensors as files. A segment that appears in several places is
-/// stored once.
+/// Converts a run's state and the optimizer's tensors to files. A segment that appears several
+/// times is stored once.
 /// @param optimizer  AdamW::state()
-StateFiles state_files_of(const RunState& run, NamedTensors optimizer);
+StateFiles to_state_files(const RunState& run, NamedTensors optimizer);
 
-/// Unpacks the result of state_files_of, with the same sharing of segments.
+/// Inverse of to_state_files, with the same sharing of segments.
 /// @param where       path of the document, for errors (state_document_path)
 /// @param vocab_size  token ids must be below it
-/// @throws UserError (data) for anything that state_files_of cannot have written: wrong types,
+/// @throws UserError (data) for anything that to_state_files cannot have written: wrong types,
 /// counts, ranges, missing or unknown keys
-RunState run_state_of(const StateFiles& files, const std::string& where, int64_t vocab_size);
+RunState to_run_state(const StateFiles& files, const std::string& where, int64_t vocab_size);
 
-/// The fingerprint of a checkpoint, which read_checkpoint() would read with everything else. Cost:
-/// one JSON document.
-/// @throws UserError (data) when it is missing or damaged
+/// Reads only the fingerprint of a checkpoint. Cost: one JSON document.
+/// @throws UserError (data) if it is missing or damaged
 Fingerprint read_saved_fingerprint(const std::string& checkpoint_dir);
 
 /// A whole checkpoint, except the weights.
@@ -66,11 +62,10 @@ struct LoadedCheckpoint {
   NamedTensors optimizer;
 };
 
-/// Reads trainer_state.json and training_state/ of a checkpoint and checks them against each other.
-/// @param vocab_size  of the resumed model. @param now  the rank that resumes; its run state is
-/// part_for() it
-/// @throws UserError (data) when anything is missing, damaged or inconsistent
+/// Reads trainer_state.json and training_state/ of a checkpoint and checks that they match.
+/// @param vocab_size  of the resumed model. @param now  the rank that resumes (select_shard())
+/// @throws UserError (data) if anything is missing, damaged or inconsistent
 LoadedCheckpoint read_checkpoint(const std::string& checkpoint_dir, int64_t vocab_size,
-                                 const StatePart& now = {});
+                                 const StateShard& now = {});
 
 }  // namespace rematch

@@ -17,12 +17,12 @@ namespace {
 
 constexpr const char* kTokenIds = "token_ids";
 constexpr const char* kIsLabel = "is_label";
-/// Labels that are not their token: rows (token of the store, label). Absent when there are none.
+/// Labels other than their token: pairs (index of the token in the store, label). Absent if none.
 constexpr const char* kOtherLabels = "other_labels";
-const std::string kSlots = "_slots";  ///< after the kind
+const std::string kSlots = "_slots";  ///< suffix of a kind
 constexpr int64_t kSlotWidth = 3;     ///< position, target, source
-/// Of a picture: left, top, width, height of a crop, 1 if mirrored, brightness, contrast,
-/// saturation. Absent when nothing is changed.
+/// Left, top, width, height of a crop, 1 if mirrored, brightness, contrast, saturation. Absent for
+/// an unchanged picture.
 constexpr const char* kChange = "change";
 constexpr size_t kChangeNumbers = 8;
 constexpr int64_t kMaxInt = std::numeric_limits<int>::max();
@@ -38,7 +38,7 @@ Json image_json(const ImageRef& image) {
   return json;
 }
 
-Json description_of(const Segment& segment, const std::set<std::string>& slot_kinds) {
+Json describe(const Segment& segment, const std::set<std::string>& slot_kinds) {
   Json images = Json::array();
   for (const ImageRef& image : segment.images) images.push_back(image_json(image));
   Json description = {{"sample_id", segment.sample_id},    {"num_tokens", segment.encoded_len()},
@@ -101,11 +101,11 @@ class TensorReader {
     next_token_ += num_tokens;
   }
 
-  /// Reads the next slots of every kind; `fields` say how many.
+  /// Reads the next slots of every kind. @param fields  with the number of slots of each kind
   void take_slots(Segment& segment, JsonFields& fields, const std::string& place) {
     for (auto& [kind, slots] : slots_) {
       const int64_t num_slots = fields.integer("num_" + kind + kSlots, 0, slots.left());
-      const int32_t* slot = slots.rows.const_data_ptr<int32_t>() + slots.next * kSlotWidth;
+      const int32_t* slot = slots.slots.const_data_ptr<int32_t>() + slots.next * kSlotWidth;
       for (int64_t i = 0; i < num_slots; ++i, slot += kSlotWidth) {
         if (slot[2] != 0 && slot[2] != 1)
           fail(place, fmt::format("{} slot {} has source {}, expected 0 or 1", kind, i, slot[2]));
@@ -119,16 +119,15 @@ class TensorReader {
   }
 
  private:
-  void read_other_labels(const at::Tensor& rows) {
-    const int32_t* row = rows.const_data_ptr<int32_t>();
-    for (int64_t i = 0; i < rows.size(0); ++i, row += 2) other_labels_[row[0]] = row[1];
+  void read_other_labels(const at::Tensor& pairs) {
+    const int32_t* pair = pairs.const_data_ptr<int32_t>();
+    for (int64_t i = 0; i < pairs.size(0); ++i, pair += 2) other_labels_[pair[0]] = pair[1];
   }
 
-  /// Slots of one kind, of which the first `next` have been read.
-  struct SlotRows {
-    at::Tensor rows;
-    int64_t next = 0;
-    int64_t left() const { return rows.size(0) - next; }
+  struct KindSlots {
+    at::Tensor slots;
+    int64_t next = 0;  ///< first slot that is not read yet
+    int64_t left() const { return slots.size(0) - next; }
   };
 
   [[noreturn]] void fail(const std::string& place, const std::string& what) const {
@@ -154,8 +153,8 @@ class TensorReader {
 
   const JsonOrigin& origin_;
   at::Tensor token_ids_, is_label_;
-  std::map<int64_t, int32_t> other_labels_;  ///< token of the store → label
-  std::map<std::string, SlotRows> slots_;
+  std::map<int64_t, int32_t> other_labels_;  ///< index of a token in the store → label
+  std::map<std::string, KindSlots> slots_;
   int64_t next_token_ = 0;
 };
 
@@ -219,21 +218,19 @@ Segment read_segment(const Json& value, TensorReader& tensors, int64_t vocab_siz
 
 }  // namespace
 
-int64_t SegmentWriter::number_of(const std::shared_ptr<const Segment>& segment) {
-  const auto [found, is_new] =
-      numbers_.emplace(segment.get(), static_cast<int64_t>(segments_.size()));
-  if (is_new) segments_.push_back(segment);
-  return found->second;
-}
-
-Json SegmentWriter::numbers_of(const std::vector<std::shared_ptr<const Segment>>& segments) {
+Json SegmentWriter::add(const std::vector<std::shared_ptr<const Segment>>& segments) {
   Json numbers = Json::array();
-  for (const auto& segment : segments) numbers.push_back(number_of(segment));
+  for (const auto& segment : segments) {
+    const auto [found, is_new] =
+        numbers_.emplace(segment.get(), static_cast<int64_t>(segments_.size()));
+    if (is_new) segments_.push_back(segment);
+    numbers.push_back(found->second);
+  }
   return numbers;
 }
 
 std::set<std::string> SegmentWriter::slot_kinds() const {
-  std::set<std::string> kinds{kCoordSlots};  // always there: so it was before there were others
+  std::set<std::string> kinds{kCoordSlots};  // always present, as in older files
   for (const auto& segment : segments_) {
     for (const auto& [kind, slots] : segment->slots) kinds.insert(kind);
   }
@@ -243,7 +240,7 @@ std::set<std::string> SegmentWriter::slot_kinds() const {
 Json SegmentWriter::descriptions() const {
   const std::set<std::string> kinds = slot_kinds();
   Json list = Json::array();
-  for (const auto& segment : segments_) list.push_back(description_of(*segment, kinds));
+  for (const auto& segment : segments_) list.push_back(describe(*segment, kinds));
   return list;
 }
 
@@ -272,16 +269,16 @@ NamedTensors SegmentWriter::tensors() const {
                          at::from_blob(other_labels.data(), {num_labels, 2}, at::kInt).clone());
   }
   for (const std::string& kind : slot_kinds()) {
-    std::vector<int32_t> rows;
+    std::vector<int32_t> values;
     for (const auto& segment : segments_) {
       for (const Slot& slot : segment->slots_of(kind)) {
-        rows.insert(rows.end(),
-                    {slot.position, slot.target, slot.source == SlotSource::kPrefix ? 0 : 1});
+        values.insert(values.end(),
+                      {slot.position, slot.target, slot.source == SlotSource::kPrefix ? 0 : 1});
       }
     }
-    const auto num_slots = static_cast<int64_t>(rows.size()) / kSlotWidth;
+    const auto num_slots = static_cast<int64_t>(values.size()) / kSlotWidth;
     tensors.emplace_back(kind + kSlots,
-                         at::from_blob(rows.data(), {num_slots, kSlotWidth}, at::kInt).clone());
+                         at::from_blob(values.data(), {num_slots, kSlotWidth}, at::kInt).clone());
   }
   return tensors;
 }

@@ -13,15 +13,13 @@
 
 namespace rematch {
 
-/// Segments for a checkpoint, each stored once however often it is referenced: token ids as int32,
-/// labels as a mask (a label is the token itself or kIgnoreLabel), the slots of a kind as rows of
-/// (position, target, source) in `KIND_slots`; the rest as JSON.
+/// Segments for a checkpoint, each stored once: token ids as int32, labels as a mask (a label is
+/// mostly the token itself or kIgnoreLabel), the slots of a kind as triples (position, target,
+/// source) in `KIND_slots`; the rest as JSON.
 class SegmentWriter {
  public:
-  /// Number of a segment in the store; the same object has the same number.
-  int64_t number_of(const std::shared_ptr<const Segment>& segment);
-  /// Numbers of a list of segments, as JSON.
-  Json numbers_of(const std::vector<std::shared_ptr<const Segment>>& segments);
+  /// Adds segments that the store does not have yet. Returns the numbers of all as a JSON list.
+  Json add(const std::vector<std::shared_ptr<const Segment>>& segments);
 
   /// One object for each segment, in the order of their numbers.
   Json descriptions() const;
@@ -34,8 +32,8 @@ class SegmentWriter {
   std::vector<std::shared_ptr<const Segment>> segments_;
 };
 
-/// Reads the output of SegmentWriter. Everything is checked, so that the segments can be trained
-/// on: counts, ids, spans, supervision.
+/// Reads the output of SegmentWriter and checks that the segments can be trained on: counts, ids,
+/// spans, supervision.
 /// @param descriptions  value of the key "segments". @param vocab_size  token ids are below it
 /// @throws UserError (data)
 std::vector<std::shared_ptr<const Segment>> read_segments(const Json& descriptions,
@@ -43,8 +41,7 @@ std::vector<std::shared_ptr<const Segment>> read_segments(const Json& descriptio
                                                           int64_t vocab_size,
                                                           const JsonOrigin& origin);
 
-/// Segments by their numbers. @param place  of the list, for errors; no number may appear twice in
-/// it
+/// Segments by their numbers, which must be distinct. @param place  of the list, for errors
 std::vector<std::shared_ptr<const Segment>> segments_by_number(
     const Json& numbers, const std::vector<std::shared_ptr<const Segment>>& segments,
     const JsonOrigin& origin, const std::string& place);

@@ -17,10 +17,10 @@
 namespace rematch {
 namespace {
 
-// Python writes NaN, Infinity and -Infinity, which JSON does not have; quoted here, they pass the
-// strict parser.
 constexpr const char* kEvalSet = "eval_set";
 
+// Python writes NaN, Infinity and -Infinity, which are not JSON; they are quoted for the strict
+// parser.
 constexpr std::pair<const char*, double> kNotFinite[] = {
     {"NaN", std::numeric_limits<double>::quiet_NaN()},
     {"Infinity", std::numeric_limits<double>::infinity()},
@@ -28,13 +28,12 @@ constexpr std::pair<const char*, double> kNotFinite[] = {
 
 std::string_view constant_at(std::string_view text) {
   for (const auto& [word, value] : kNotFinite) {
-    const std::string_view name(word);
-    if (text.substr(0, name.size()) == name) return name;
+    if (text.starts_with(word)) return word;
   }
   return {};
 }
 
-std::string with_quoted_constants(std::string_view text) {
+std::string quote_constants(std::string_view text) {
   std::string out;
   bool in_string = false;
   while (!text.empty()) {
@@ -52,7 +51,7 @@ std::string with_quoted_constants(std::string_view text) {
   return out;
 }
 
-double number_of(const Json& value, const JsonOrigin& origin, const std::string& place) {
+double read_number(const Json& value, const JsonOrigin& origin, const std::string& place) {
   if (value.is_number()) return value.get<double>();
   if (value.is_string()) {
     for (const auto& [word, number] : kNotFinite) {
@@ -62,7 +61,7 @@ double number_of(const Json& value, const JsonOrigin& origin, const std::string&
   throw_json_error(origin, place, fmt::format("expected a number, found {}", value.type_name()));
 }
 
-LogEntry log_entry(const Json& value, const JsonOrigin& origin, const std::string& place) {
+LogEntry read_log_entry(const Json& value, const JsonOrigin& origin, const std::string& place) {
   JsonFields fields(value, origin, place);
   LogEntry entry{.step = fields.integer("step"), .values = {}};
   for (const auto& item : value.items()) {
@@ -70,13 +69,13 @@ LogEntry log_entry(const Json& value, const JsonOrigin& origin, const std::strin
       entry.eval_set = fields.text(kEvalSet);
     } else if (item.key() != "step") {
       entry.values.emplace_back(item.key(),
-                                number_of(item.value(), origin, fields.place_of(item.key())));
+                                read_number(item.value(), origin, fields.place_of(item.key())));
     }
   }
   return entry;
 }
 
-/// What transformers has no field for.
+/// Fields that transformers does not have.
 void read_own_fields(JsonFields own, TrainerState& state) {
   state.best_of.metric = own.text_or("best_metric_name", "");
   state.best_of.greater_is_better = own.boolean_or("best_metric_greater_is_better", true);
@@ -102,7 +101,7 @@ bool TrainerState::update_best(double value, bool greater_is_better, int64_t ste
   return true;
 }
 
-std::optional<std::string> TrainerState::start_best_anew(const BestOf& now) {
+std::optional<std::string> TrainerState::reset_best(const BestOf& now) {
   const BestOf before = std::exchange(best_of, now);
   if (!best_metric || before.metric.empty() || before == now) return std::nullopt;
   const bool same_metric =
@@ -117,7 +116,7 @@ std::optional<std::string> TrainerState::start_best_anew(const BestOf& now) {
                          : fmt::format("resumed with another metric_for_best_model: {} → {}",
                                        metric(before), metric(now));
   text += fmt::format(
-      "; scores before and after cannot be compared, so the best starts anew "
+      "; scores before and after are not comparable, so the best score is reset "
       "(it was {} after step {})",
       *best_metric, best_global_step.value_or(0));
   if (best_model_checkpoint) {
@@ -143,20 +142,20 @@ TrainerState TrainerState::from_json(std::string_view text, const std::string& p
                               "resume from another checkpoint, or start from the weights of this "
                               "one: `model.model` without resume_from_checkpoint",
                           .null_is_absent = true};
-  const Json root = parse_document(with_quoted_constants(text), origin);
+  const Json root = parse_document(quote_constants(text), origin);
   JsonFields fields(root, origin);
   TrainerState state;
   state.global_step = fields.integer("global_step", 0);
-  state.epoch = number_of(fields.at("epoch"), origin, "epoch");
+  state.epoch = read_number(fields.at("epoch"), origin, "epoch");
   state.max_steps = fields.integer("max_steps");
-  state.num_train_epochs = number_of(fields.at("num_train_epochs"), origin, "num_train_epochs");
+  state.num_train_epochs = read_number(fields.at("num_train_epochs"), origin, "num_train_epochs");
   state.logging_steps = fields.integer("logging_steps");
   state.eval_steps = fields.integer("eval_steps");
   state.save_steps = fields.integer("save_steps");
   state.train_batch_size = fields.integer("train_batch_size");
   state.num_input_tokens_seen = fields.integer("num_input_tokens_seen");
   if (fields.has("best_metric"))
-    state.best_metric = number_of(fields.at("best_metric"), origin, "best_metric");
+    state.best_metric = read_number(fields.at("best_metric"), origin, "best_metric");
   if (fields.has("best_global_step"))
     state.best_global_step = fields.integer("best_global_step", 0);
   if (fields.has("best_model_checkpoint"))
@@ -164,7 +163,8 @@ TrainerState TrainerState::from_json(std::string_view text, const std::string& p
   read_own_fields(fields.object_or_empty("stateful_callbacks").object_or_empty("rematch"), state);
   const Json& history = fields.list("log_history");
   for (size_t i = 0; i < history.size(); ++i)
-    state.log_history.push_back(log_entry(history[i], origin, fmt::format("log_history[{}]", i)));
+    state.log_history.push_back(
+        read_log_entry(history[i], origin, fmt::format("log_history[{}]", i)));
   return state;
 }
 

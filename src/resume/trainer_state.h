@@ -9,8 +9,7 @@
 
 namespace rematch {
 
-/// The name of a metric, stored once per process, so that a history of thousands of lines stores
-/// only its numbers.
+/// The name of a metric, stored once per process, so that a history of thousands of lines is small.
 class MetricName {
  public:
   MetricName(const std::string& text);  // NOLINT: converts from text
@@ -22,25 +21,25 @@ class MetricName {
   const std::string* text_;  ///< valid as long as the program runs
 };
 
-/// One logged line: metric name → value, plus the step it belongs to.
+/// A line of the log: a step and its metrics.
 struct LogEntry {
   int64_t step = 0;
   std::vector<std::pair<MetricName, double>> values;
-  std::string eval_set;  ///< what an evaluation was over (evaluate/eval_set.h), else empty
+  std::string eval_set;  ///< data set of an evaluation (evaluate/eval_set.h), else empty
 
   bool operator==(const LogEntry&) const = default;
 };
 
-/// What a best score is a score of: those of another metric or set cannot be compared with it.
+/// Metric and data set of a best score; scores of another metric or set are not comparable.
 struct BestOf {
-  std::string metric;  ///< empty = not known, in files of older versions
+  std::string metric;  ///< empty = unknown, in files of older versions
   bool greater_is_better = true;
   std::string eval_set;  ///< evaluate/eval_set.h
 
   bool operator==(const BestOf&) const = default;
 };
 
-/// The state of a run that other programs read; written as trainer_state.json with transformers'
+/// The state of a run for other programs too; written as trainer_state.json with transformers'
 /// field names.
 struct TrainerState {
   int64_t global_step = 0;
@@ -56,22 +55,22 @@ struct TrainerState {
   std::optional<int64_t> best_global_step;
   std::optional<std::string> best_model_checkpoint;
   BestOf best_of;  ///< of best_metric
-  /// checkpoints that were the best of another metric or set, which are never deleted
+  /// checkpoints that were the best for another metric or set; never deleted
   std::vector<std::string> kept_checkpoints;
   std::vector<LogEntry> log_history;
 
-  /// True when `value` is better than best_metric; then stores it with `step`.
+  /// If `value` is better than best_metric, stores it with `step` and returns true.
   bool update_best(double value, bool greater_is_better, int64_t step);
 
-  /// Call it with what evaluations measure from now on. When that is not what best_metric is of, no
-  /// score is the best any more, and the checkpoint that was is kept. @return what to tell the user
-  std::optional<std::string> start_best_anew(const BestOf& now);
+  /// Sets the metric and data set of the evaluations from now on. If they differ from those of
+  /// best_metric, resets the best score and keeps its checkpoint. @return a note for the user
+  std::optional<std::string> reset_best(const BestOf& now);
 
   /// trainer_state.json (indent 2), loadable by transformers' TrainerState.load_from_json.
   std::string to_json() const;
 
-  /// Reads a trainer_state.json. Every double comes back bit for bit; num_train_epochs comes back
-  /// rounded up, as transformers writes it. Unused keys are ignored.
+  /// Reads a trainer_state.json. Doubles are exact; num_train_epochs is rounded up, as transformers
+  /// writes it. Ignores unknown keys.
   /// @param origin  its path, for errors. @throws UserError (data) for invalid JSON, a missing key
   /// or a value of the wrong type
   static TrainerState from_json(std::string_view text, const std::string& origin);

@@ -27,7 +27,7 @@ Json own_fields(const TrainerState& run) {
 }
 
 // The whole file with an empty history.
-std::string frame_of(const TrainerState& run) {
+std::string make_frame(const TrainerState& run) {
   Json state;
   state["best_global_step"] = optional_json(run.best_global_step);
   state["best_metric"] = optional_json(run.best_metric);
@@ -44,7 +44,7 @@ std::string frame_of(const TrainerState& run) {
   state["num_input_tokens_seen"] = run.num_input_tokens_seen;
   state["num_train_epochs"] = static_cast<int64_t>(std::ceil(run.num_train_epochs));
   state["save_steps"] = run.save_steps;
-  // Of transformers' fields this one is for others: it reads those of callbacks that it has itself.
+  // transformers reads only its callbacks' entries here, so other programs may add some.
   state["stateful_callbacks"] = Json::object();
   const Json own = own_fields(run);
   if (!own.empty()) state["stateful_callbacks"]["rematch"] = own;
@@ -55,7 +55,7 @@ std::string frame_of(const TrainerState& run) {
   return python_json(state, 2) + "\n";
 }
 
-// A line of the history, indented as a member of it.
+// Appends an entry of the history with its indentation.
 void append_entry(std::string& text, const LogEntry& entry) {
   Json line = Json::object();
   for (const auto& [name, value] : entry.values) line[std::string(name)] = value;
@@ -72,7 +72,7 @@ void append_entry(std::string& text, const LogEntry& entry) {
 
 void print_trainer_state(const TrainerState& state,
                          const std::function<void(std::string_view)>& print) {
-  const std::string frame = frame_of(state);
+  const std::string frame = make_frame(state);
   const size_t found = frame.find(kHistory);
   REMATCH_CHECK(found != std::string::npos);
   const size_t inside = found + kHistory.size();

@@ -7,8 +7,8 @@
 
 namespace rematch {
 
-/// Gives the text of trainer_state.json to `print`, in pieces of about a MiB: a history of a week
-/// is never in memory as text.
+/// Passes the text of trainer_state.json to `print` in pieces of about 1 MiB, so that a long
+/// history is never in memory as text.
 void print_trainer_state(const TrainerState& state,
                          const std::function<void(std::string_view)>& print);
 

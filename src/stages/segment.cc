@@ -87,7 +87,7 @@ class SegmentStage : public Stage {
     fields.finish();
 
     const ParsedRollout parsed = format_->parse(response_token_ids, stop_ids_, prompt);
-    const Matching matching = match_objects(scene_of(parsed.objects), ground_truth, options.match);
+    const Matching matching = match_objects(to_scene(parsed.objects), ground_truth, options.match);
     const SegmentResult result =
         build_segment({prompt, parsed, matching, ground_truth}, *format_, options.target);
     check_encoded_len(result.segment, options.global_max_length);

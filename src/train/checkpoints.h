@@ -36,7 +36,7 @@ class Checkpoints {
   /// state covers every file. When the step is the best so far, the state's best_model_checkpoint
   /// is set to it. The links `best` and `last` follow before old checkpoints go. A failure (full
   /// disk, …) leaves earlier checkpoints as they were.
-  /// @param write_state  the training state (write_state_files), after all other files; a part of
+  /// @param write_state  the training state (write_state_shard), after all other files; a part of
   /// it on each rank; not called with
   ///                     save_only_model
   /// @param seal         completes the state on rank 0, after all parts (write_state_manifest); may

@@ -33,7 +33,7 @@ OpenWindow make_window(Trainer& trainer, StepMetrics& metrics) {
   segments = trainer.bad_samples.drop_too_long(std::move(segments), metrics);
   return {.window = {.window_idx = plan.window_idx,
                      .epoch = plan.epoch,
-                     .rows = trainer.packer.rows_of(std::move(segments), metrics),
+                     .rows = trainer.packer.pack(std::move(segments), metrics),
                      .is_partial = plan.is_partial},
           .last_of_epoch = plan.last_of_epoch};
 }

@@ -182,7 +182,7 @@ BestOf Trainer::best_of() const {
 void Trainer::compare_scores_with_evaluation() {
   Terminal& terminal = log.terminal();
   if (!evaluation->settings().metric_for_best_model.empty()) {
-    if (const auto text = state.start_best_anew(best_of())) terminal.warn(*text);
+    if (const auto text = state.reset_best(best_of())) terminal.warn(*text);
   }
   const auto last = std::find_if(state.log_history.rbegin(), state.log_history.rend(),
                                  [](const LogEntry& entry) { return !entry.eval_set.empty(); });
@@ -206,9 +206,9 @@ RunState Trainer::run_state() const {
 void Trainer::save() {
   run_phase(group, "save", [&] {
     log.sync();  // a checkpoint that survives a loss of power has the lines of its steps
-    const StatePart part{group.rank(), group.size()};
+    const StateShard part{group.rank(), group.size()};
     const auto write_state = [&](const std::string& directory) {
-      write_state_part(directory, state_files_of(run_state(), mstep->state_to_save()), part);
+      write_state_shard(directory, to_state_files(run_state(), mstep->state_to_save()), part);
     };
     const auto seal = [&](const std::string& directory) {
       write_state_manifest(directory, part.size);

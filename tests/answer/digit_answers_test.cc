@@ -65,7 +65,7 @@ TEST(DigitAnswers, AreByteExact) {
 TEST(DigitAnswers, KeepEveryBin) {
   for (int bin = 0; bin < kNumBins; ++bin) {
     const std::vector<SceneObject> objects{box("x", {bin, bin, bin, bin})};
-    EXPECT_EQ(scene_of(read(write(objects)).objects), objects) << bin;
+    EXPECT_EQ(to_scene(read(write(objects)).objects), objects) << bin;
   }
 }
 
@@ -78,7 +78,7 @@ RC_GTEST_PROP(DigitAnswers, AreReadAsTheyAreWritten, ()) {
   const ParsedRollout parsed = read(write(objects) + "<|im_end|>");
   RC_ASSERT(parsed.status == ParseStatus::kComplete);
   RC_ASSERT(parsed.dropped_invalid == 0);
-  RC_ASSERT(scene_of(parsed.objects) == objects);
+  RC_ASSERT(to_scene(parsed.objects) == objects);
 }
 
 TEST(DigitAnswers, MayCountPixelsOfTheResizedImage) {

@@ -68,7 +68,7 @@ TEST(TaughtDigits, ShowANumberAsTheModelWroteIt) {
   const std::vector<SceneObject> truth{{"cat", {GeometryKind::kBbox2d, {490, 100, 699, 300}}}};
   Prompt prompt;
   prompt.token_ids = vocab().encode("find");
-  const Matching matching = match_objects(scene_of(parsed.objects), truth, {});
+  const Matching matching = match_objects(to_scene(parsed.objects), truth, {});
   const SegmentResult result =
       build_segment({prompt, parsed, matching, truth}, *format, {.policy = "rewrite"});
   EXPECT_EQ(result.append_text, answer);

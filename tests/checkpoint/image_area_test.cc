@@ -18,7 +18,7 @@ Json with_area(const std::string& text, const std::string& name = "preprocessor_
 
 }  // namespace
 
-TEST(ImageArea, IsSetInEveryFormThatAFileHas) {
+TEST(ImageArea, IsSetInEveryFieldOfAFile) {
   const Json newer =
       with_area(R"({"size": {"shortest_edge": 1, "longest_edge": 2}, "patch_size": 16})");
   EXPECT_EQ(newer["size"], Json({{"shortest_edge", 100}, {"longest_edge", 200}}));
@@ -37,7 +37,7 @@ TEST(ImageArea, IsSetInEveryFormThatAFileHas) {
   EXPECT_TRUE(nested["video_processor"].empty());
 }
 
-TEST(ImageArea, LeavesAFileThatGivesItAsItIs) {
+TEST(ImageArea, DoesNotChangeAFileThatAlreadyHasIt) {
   for (const std::string text :
        {R"({"size":{"shortest_edge":100,"longest_edge":200}})",
         R"({"min_pixels":100,"max_pixels":200,"size":{"longest_edge":5}})"})
@@ -46,7 +46,7 @@ TEST(ImageArea, LeavesAFileThatGivesItAsItIs) {
   EXPECT_EQ(processor_with_area(other, {100, 200}, "processor_config.json"), other);
 }
 
-TEST(ImageArea, IsWrittenOnlyWhereItDiffers) {
+TEST(ImageArea, IsWrittenOnlyIfDifferent) {
   const test::TempDir dir;
   dir.write("base/preprocessor_config.json",
             R"({"size": {"shortest_edge": 1, "longest_edge": 2}})");

@@ -143,7 +143,7 @@ TEST(PeftDir, ValuesOfTheWrongTypeAreRefused) {
   EXPECT_EQ(copy.refused().kind(), ErrorKind::kData);
 }
 
-TEST(PeftDir, SettingsThatAreOffOrOnlyDescribeAreFine) {
+TEST(PeftDir, AcceptsDisabledAndDescriptiveSettings) {
   const AdapterCopy copy;
   for (const auto& [key, value] :
        std::vector<std::pair<std::string, Json>>{{"invented_next_year", nullptr},

@@ -58,7 +58,7 @@ TEST(SafetensorsHeader, RefusesAHugeHeaderBeforeReadingIt) {
             std::string::npos);
 }
 
-TEST(SafetensorsHeader, RefusesTextThatIsNoObjectOrNoJson) {
+TEST(SafetensorsHeader, RefusesInvalidJsonAndOtherValues) {
   EXPECT_NE(refusal(safetensors_bytes("[1]", 0)).find("start with {"), std::string::npos);
   EXPECT_NE(refusal(safetensors_bytes(" {}", 0)).find("start with {"), std::string::npos);
   EXPECT_NE(refusal(safetensors_bytes("", 0)).find("start with {"), std::string::npos);
@@ -149,7 +149,7 @@ TEST(SafetensorsHeader, WritesDtypeRanksDownwardsThenNamesPaddedToEight) {
   EXPECT_EQ(write_safetensors_header(entries).size() % 8, 0u);
 }
 
-RC_GTEST_PROP(SafetensorsHeaderProperty, WhatIsWrittenIsRead, ()) {
+RC_GTEST_PROP(SafetensorsHeaderProperty, ReadsBackWhatItWrites, ()) {
   const std::vector<const char*> dtypes = {"F32", "BF16", "U8", "I64", "BOOL"};
   std::vector<SafetensorsEntry> entries;
   const int count = *rc::gen::inRange(0, 6);

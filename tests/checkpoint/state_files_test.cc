@@ -50,7 +50,7 @@ Problem problem_of(const std::string& checkpoint) {
 
 }  // namespace
 
-TEST(StateFiles, ComesBackAsItWasWritten) {
+TEST(StateFiles, RoundTrips) {
   const test::TempDir dir;
   const StateFiles expected = small_state();
   const StateFiles state = read_state_files(write_checkpoint(dir));
@@ -138,7 +138,7 @@ TEST(StateFiles, AFileThatDoesNotBelongThereIsFound) {
   EXPECT_EQ(problem_of(checkpoint).where, checkpoint + "/training_state/segments-2.safetensors");
 }
 
-TEST(StateFiles, FilesThatNoRunGoesOnFromMayChange) {
+TEST(StateFiles, FilesThatNoResumedRunReadsMayChange) {
   const test::TempDir dir;
   const std::string checkpoint = write_checkpoint(dir);
   write_file_atomic(checkpoint + "/README.md", "edited");
@@ -163,7 +163,7 @@ TEST(StateFiles, ADamagedManifestIsRefusedAndNeverLeadsOutOfTheCheckpoint) {
   }
 }
 
-TEST(StateFiles, ACheckpointOfWeightsAloneSaysWhoWroteIt) {
+TEST(StateFiles, ACheckpointWithoutStateSaysWhatWroteIt) {
   const test::TempDir dir;
   dir.write("checkpoint-1/trainer_state.json", "{}");
   dir.write("model/config.json", "{}");

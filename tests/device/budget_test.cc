@@ -26,7 +26,7 @@ Window window_of(test::RecordedStage2& stage2, int64_t num_rows) {
   MetricsBag metrics;
   std::vector<std::vector<int64_t>> samples;
   for (int64_t row = 0; row < num_rows; ++row) samples.push_back({row});
-  return {.rows = packer.rows_of(stage2.segments(samples), metrics)};
+  return {.rows = packer.pack(stage2.segments(samples), metrics)};
 }
 
 /// @param in_row  done in the forward pass of every row, with a parameter at hand

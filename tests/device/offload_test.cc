@@ -39,8 +39,7 @@ Trained train(bool offloads) {
   Packer packer({});
   for (int64_t step = 0; step < 2; ++step) {
     MetricsBag metrics;
-    const Window window{.rows =
-                            packer.rows_of(stage2.segments({{2 * step, 2 * step + 1}}), metrics)};
+    const Window window{.rows = packer.pack(stage2.segments({{2 * step, 2 * step + 1}}), metrics)};
     EXPECT_TRUE(all_on(device)) << "step " << step;
     mstep.run(window, metrics);
   }

@@ -19,7 +19,7 @@ std::vector<double> ten_losses() {
   for (int step = 0; step < 10; ++step) {
     const int64_t first = (step % 2) * 4;
     MetricsBag metrics;
-    mstep.run({.rows = Packer({}).rows_of(
+    mstep.run({.rows = Packer({}).pack(
                    stage2.segments({{first, first + 1}, {first + 2, first + 3}}), metrics)},
               metrics);
     losses.push_back(metrics.values("loss").at(0));
@@ -35,7 +35,7 @@ at::Tensor first_moments(const std::vector<std::vector<int64_t>>& micro_batches,
   stage2.teach(target);
   MStep& mstep = stage2.mstep(1e-3);
   MetricsBag metrics;
-  mstep.run({.rows = Packer(packing).rows_of(stage2.segments(micro_batches), metrics)}, metrics);
+  mstep.run({.rows = Packer(packing).pack(stage2.segments(micro_batches), metrics)}, metrics);
   std::vector<at::Tensor> flat;
   for (const auto& [name, tensor] : mstep.optimizer().state()) {
     if (name.size() > 8 && name.compare(name.size() - 8, 8, ".exp_avg") == 0)

@@ -245,7 +245,7 @@ TEST(Resume, AnotherMetricOrSetStartsTheBestAndTheHealthAnew) {
     EXPECT_EQ(result.exit_code, 0) << result.err;
     return result.err + result.out;
   };
-  EXPECT_EQ(goes_on(3, "").find("starts anew"), std::string::npos);
+  EXPECT_EQ(goes_on(3, "").find("the best score is reset"), std::string::npos);
   EXPECT_EQ(state(3)["best_global_step"], 1);
 
   const std::string duplicates =

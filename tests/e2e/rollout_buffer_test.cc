@@ -92,7 +92,7 @@ TEST(RolloutBuffer, ReuseSurvivesMutationOfItsInputs) {
   RolloutBuffer buffer({.enabled = true, .m_steps = 3});
   MetricsBag metrics;
   Packer packer({});
-  buffer.open({.window = {.rows = packer.rows_of(stage2.segments({{0, 1}, {2}}), metrics)}});
+  buffer.open({.window = {.rows = packer.pack(stage2.segments({{0, 1}, {2}}), metrics)}});
   const std::vector<PackedRow> before = buffer.window().rows;
   std::vector<Segment> copies;
   for (const PackedRow& row : before) {

@@ -24,7 +24,7 @@ TEST(RolloutPacking, AStepTrainsOnPackedSegmentsOfUnpackedRollouts) {
   MStep& mstep = stage2.mstep(1e-3);
   stage2.watch_rows([&](const PackedRow& row) { rows.push_back(row); });
   MetricsBag metrics;
-  mstep.run({.rows = packer.rows_of(stage2.segments({{0, 1, 2, 3}}), metrics)}, metrics);
+  mstep.run({.rows = packer.pack(stage2.segments({{0, 1, 2, 3}}), metrics)}, metrics);
 
   // Rollouts were asked one sequence a sample; the forward pass ran on a row of several segments.
   ASSERT_EQ(stage2.prompts_seen().size(), 4u);
@@ -63,7 +63,7 @@ TEST(RolloutPacking, PacksByTheLengthsOfTheBuiltSegments) {
     stage2.cut_answers(max_answer_tokens);
     MetricsBag metrics;
     const std::vector<PackedRow> rows =
-        Packer(carry()).rows_of(stage2.segments({{0, 1, 2, 3, 4, 5, 6, 7}}), metrics);
+        Packer(carry()).pack(stage2.segments({{0, 1, 2, 3, 4, 5, 6, 7}}), metrics);
     int total = 0;
     for (const auto& segment : rows.at(0).segments)
       total += static_cast<int>(segment->token_ids.size());

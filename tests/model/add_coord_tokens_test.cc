@@ -25,7 +25,7 @@ void expect_coord_rows(const at::Tensor& before, const at::Tensor& after) {
   EXPECT_EQ(std::get<0>(at::unique_dim(added, 0)).size(0), 1000);
 }
 
-TEST(AddCoordTokens, GrowsATiedEmbeddingThatHasNoRoom) {
+TEST(AddCoordTokens, GrowsATiedEmbeddingWithoutFreeRows) {
   const test::CheckpointCopy stock = test::stock_checkpoint(400);
   test::TempDir dir;
   const AddedCoordTokens added = add_coord_tokens(stock.path(), dir.file("out"));
@@ -49,7 +49,7 @@ TEST(AddCoordTokens, UsesFreeRowsWhenThereAreEnough) {
   expect_coord_rows(before, after);
 }
 
-TEST(AddCoordTokens, GivesAnUntiedHeadRowsOfItsOwn) {
+TEST(AddCoordTokens, AddsRowsToAnUntiedHead) {
   test::CheckpointCopy stock = test::stock_checkpoint(400);
   stock.tensor(kHead) = stock.tensor(kEmbedding).flip(1) * 2;
   stock.write_weights();
@@ -101,7 +101,7 @@ TEST(AddCoordTokens, GivesTheSameBytesTwice) {
   }
 }
 
-TEST(AddCoordTokens, RefusesModelsThatHaveThemOrSomeOfThem) {
+TEST(AddCoordTokens, RefusesModelsWithCoordTokens) {
   test::TempDir dir;
   const auto refusal = [&](const std::string& model) {
     const UserError error =
@@ -121,7 +121,7 @@ TEST(AddCoordTokens, RefusesModelsThatHaveThemOrSomeOfThem) {
   EXPECT_EQ(refusal(partial.path()), "the model already has some of the coord tokens, 1 of 1000");
 }
 
-TEST(AddCoordTokens, RefusesAnOutputThatHoldsSomething) {
+TEST(AddCoordTokens, RefusesANonEmptyOutputDirectory) {
   const test::CheckpointCopy stock = test::stock_checkpoint(400);
   test::TempDir dir;
   dir.write("out/precious", "1");

@@ -82,7 +82,7 @@ TEST(GradientCheckpointing, GivesTheBitsOfPlainTrainingWithFrozenParts) {
   }
 }
 
-TEST(GradientCheckpointing, DropsTheSameInputsOfAdaptersWhenItComputesAgain) {
+TEST(GradientCheckpointing, DropsTheSameAdapterInputsWhenRecomputing) {
   const auto adapted = [](bool checkpointing, bool use_dora) {
     const auto model = tiny(checkpointing);
     std::vector<std::string> names;

@@ -46,7 +46,7 @@ TEST(Qwen3VLFamily, ReadsTheOldSpelling) {
   EXPECT_EQ(config.vision.rope_theta, 10000.0);
 }
 
-TEST(Qwen3VLFamily, RopeScalingReplacesRopeParametersWhole) {
+TEST(Qwen3VLFamily, RopeScalingReplacesRopeParametersEntirely) {
   const ModelDescription config = with([](Json& root) {
     root["text_config"]["rope_scaling"] = Json::parse(R"({"type":"default"})");
   });
@@ -90,7 +90,7 @@ TEST(Qwen3VLFamily, TheMergersAreTheAlignerAndTheRestOfVisualIsTheVit) {
   EXPECT_EQ(part_of("lm_head.weight"), ParameterPart::kLlm);
 }
 
-TEST(Qwen3VLFamily, AThetaInsideBeatsTheOuterOne) {
+TEST(Qwen3VLFamily, AnInnerThetaTakesPrecedence) {
   EXPECT_EQ(with([](Json& root) { root["text_config"]["rope_theta"] = 7; }).text.rope.theta,
             5000000.0);
 }

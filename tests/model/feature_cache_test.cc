@@ -43,7 +43,7 @@ TEST(FeatureCache, GivesTheBitsOfTheTowerAndComputesARowOnce) {
   EXPECT_EQ(cache.num_hits(), 1);
 }
 
-TEST(FeatureCache, TellsRowsApartByTheirPixels) {
+TEST(FeatureCache, DistinguishesRowsByTheirPixels) {
   const auto model = frozen_model();
   const VisionInput row = images(*model);
   VisionInput other = row;
@@ -55,7 +55,7 @@ TEST(FeatureCache, TellsRowsApartByTheirPixels) {
   EXPECT_EQ(cache.num_hits(), 0);
 }
 
-TEST(FeatureCache, KeepsNothingThatTakesAGradient) {
+TEST(FeatureCache, DoesNotCacheFeaturesWithGradient) {
   const auto model = frozen_model();
   model->parameter("model.visual.merger.linear_fc2.weight").set_requires_grad(true);
   FeatureCache cache;
@@ -86,7 +86,7 @@ TEST(FeatureCache, StaysBelowItsBound) {
   EXPECT_EQ(cache.bytes(), 0);
 }
 
-TEST(FeatureCache, IsNotUsedWithoutGradients) {
+TEST(FeatureCache, IsUnusedWithoutGradients) {
   const auto model = frozen_model();
   const at::NoGradGuard no_grad;
   FeatureCache cache;

@@ -81,7 +81,7 @@ TEST(AdapterFiles, UnknownTensorsWrongShapesAndMissingPartsAreRefused) {
   EXPECT_NE(refused(head).problems()[0].error.find("head"), std::string::npos);
 }
 
-TEST(AdapterFiles, WhatIsSavedIsWhatWasLoaded) {
+TEST(AdapterFiles, SavesWhatItLoaded) {
   const auto model = Model::load(test::tiny_tied(), {});
   const auto adapter = Adapter::load(*model, dora(), "golden");
   test::TempDir dir;
@@ -119,7 +119,7 @@ TEST(MergeAdapter, TheMergedCheckpointGivesTheAdaptersLogits) {
   }
 }
 
-TEST(MergeAdapter, WithoutADtypeTheBaseModelsIsKept) {
+TEST(MergeAdapter, WithoutADtypeKeepsThatOfTheBaseModel) {
   test::TempDir dir;
   merge_adapter({.adapter_dir = golden_adapter("dora"),
                  .base_dir = test::tiny_tied(),
@@ -135,7 +135,7 @@ TEST(MergeAdapter, WithoutADtypeTheBaseModelsIsKept) {
                          base->tensor("model.visual.merger.linear_fc2.weight")));
 }
 
-TEST(MergeAdapter, RefusesABaseThatIsNotThereAnotherBaseAndADirectoryInUse) {
+TEST(MergeAdapter, RefusesAMissingBaseAnotherBaseAndANonEmptyOutput) {
   test::TempDir dir;
   const auto merge = [&](const std::string& base, const std::string& output) {
     const MergeOptions options{.adapter_dir = golden_adapter("dora"),

@@ -51,7 +51,7 @@ TEST(LoraOracle, PeftsAdaptersOnEveryLinearGiveItsLogitsGradientsAndMergedWeight
   }
 }
 
-TEST(LoraOracle, PeftLoadsOurAdaptersWithoutComplaintAndGivesOurLogits) {
+TEST(LoraOracle, PeftLoadsOurAdaptersWithoutWarningsAndGivesOurLogits) {
   SKIP_WITHOUT_PEFT();
   struct Case {
     bool use_dora;

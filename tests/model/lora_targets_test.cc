@@ -57,7 +57,7 @@ TEST(AdapterTargets, AllLinearMeansEveryLinearButTheHead) {
   std::sort(expected.begin(), expected.end());
   std::sort(found.begin(), found.end());
   EXPECT_EQ(found, expected);
-  // PEFT is told the names: its own all-linear is expanded too.
+  // PEFT gets the names: all-linear is expanded.
   EXPECT_EQ(select({}).targets.target_modules, select({}).modules);
 }
 
@@ -80,7 +80,7 @@ TEST(AdapterTargets, ARegexMustMatchTheWholeName) {
   EXPECT_NE(refused(regex("q_proj")).problems()[0].what.find("q_proj"), std::string::npos);
 }
 
-TEST(AdapterTargets, FrozenGroupsGetNoAdapterAndPeftIsToldTheNames) {
+TEST(AdapterTargets, FrozenPartsGetNoAdapterAndPeftGetsTheModuleNames) {
   AdapterTargets options;
   options.is_frozen = is_visual;
   const AdapterSelection text = select(options);
@@ -93,10 +93,10 @@ TEST(AdapterTargets, FrozenGroupsGetNoAdapterAndPeftIsToldTheNames) {
   options.is_frozen = [](const std::string&) { return true; };
   const UserError all = refused(options);
   EXPECT_EQ(all.kind(), ErrorKind::kConfig);
-  EXPECT_EQ(all.problems()[0].error, "nothing is left to adapt");
+  EXPECT_EQ(all.problems()[0].error, "nothing to adapt");
 }
 
-TEST(AdapterTargets, NamesThatMatchNothingAreListedWithNearOnes) {
+TEST(AdapterTargets, UnmatchedNamesAreReportedWithSimilarNames) {
   const UserError error = refused(list({"q_proj", "k_prj", "vision_model"}));
   EXPECT_EQ(error.kind(), ErrorKind::kConfig);
   ASSERT_EQ(error.problems().size(), 2u);
@@ -115,7 +115,7 @@ TEST(AdapterTargets, ARegexThatDoesNotCompileIsAConfigurationError) {
   EXPECT_NE(error.problems()[0].what.find("character"), std::string::npos);
 }
 
-TEST(AdapterTargets, ModulesThatAreNoLinearLayersAreRefused) {
+TEST(AdapterTargets, RefusesModulesOtherThanLinearLayers) {
   EXPECT_NE(refused(list({"proj"})).problems()[0].fix.find("attn.proj"), std::string::npos);
   for (const char* name : {"embed_tokens", "mlp", "input_layernorm", "merger"}) {
     EXPECT_NE(refused(list({name})).problems()[0].error.find("not a Linear"), std::string::npos)
@@ -123,7 +123,7 @@ TEST(AdapterTargets, ModulesThatAreNoLinearLayersAreRefused) {
   }
 }
 
-TEST(AdapterTargets, TheHeadIsATargetOnlyWhenItIsAMatrixOfItsOwn) {
+TEST(AdapterTargets, OnlyAnUntiedHeadCanBeATarget) {
   EXPECT_NE(refused(list({"lm_head"})).problems()[0].what.find("tied"), std::string::npos);
   EXPECT_EQ(select_targets(describe_model(test::tiny_untied()), names_of(test::tiny_untied()),
                            list({"lm_head"}))

@@ -81,8 +81,8 @@ TEST_P(LoraLayer, EqualsPeftInOutputGradientsAndMergedWeight) {
     EXPECT_LE((fresh.magnitude_O - take("initial_magnitude")).abs().max().item<double>(),
               is_half ? 0.0 : 1e-6);
   }
-  expect_near(merged_lora_weight(layer.weight, tensors, options.scaling()), "merged");
-  EXPECT_EQ(merged_lora_weight(layer.weight, tensors, options.scaling()).scalar_type(),
+  expect_near(merge_lora(layer.weight, tensors, options.scaling()), "merged");
+  EXPECT_EQ(merge_lora(layer.weight, tensors, options.scaling()).scalar_type(),
             layer.weight.scalar_type());
 }
 
@@ -108,7 +108,7 @@ TEST(Lora, PeftAdaptersOnTextVisionAndAlignerGivePeftsNumbers) {
   }
 }
 
-TEST(Lora, AFreshAdapterLeavesTheModelAsItWas) {
+TEST(Lora, ANewAdapterDoesNotChangeTheModel) {
   for (const bool use_dora : {false, true}) {
     const auto model = Model::load(test::tiny_tied(), {});
     const at::Tensor before = test::recipe_logits(*model);
@@ -246,7 +246,7 @@ TEST(Lora, GradientCheckpointingDropsTheSameAndChangesNoBit) {
   for (size_t i = 0; i < plain.size(); ++i) EXPECT_TRUE(at::equal(plain[i], recomputed[i])) << i;
 }
 
-TEST(Lora, MasksDropTheShareThatWasAskedFor) {
+TEST(Lora, MasksDropTheRequestedShare) {
   for (const double dropout : {0.05, 0.5}) {
     const at::Tensor mask = dropout_mask(11, {301, 333}, dropout, at::kCPU);
     const double count = 301 * 333;

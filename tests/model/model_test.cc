@@ -42,7 +42,7 @@ TEST(Qwen3VLTie, ARedundantEqualHeadStaysTied) {
   EXPECT_TRUE(model->unused_tensors().empty());
 }
 
-TEST(Qwen3VLTie, ADifferentHeadIsKeptWhateverTheFlagSays) {
+TEST(Qwen3VLTie, ADifferentHeadStaysSeparateDespiteTheFlag) {
   test::CheckpointCopy copy(test::tiny_tied());
   copy.tensor(kHead) = copy.tensor(kEmbedding) + 1;
   copy.write_weights();
@@ -94,7 +94,7 @@ TEST(Qwen3VLLoad, RefusesIntegerWeights) {
   EXPECT_NE(load_problem(copy.path()).error.find("wrong dtype"), std::string::npos);
 }
 
-TEST(Qwen3VLLoad, ListsTensorsNobodyUsesButNotRotaryTables) {
+TEST(Qwen3VLLoad, ListsUnusedTensorsExceptRotaryTables) {
   test::CheckpointCopy copy(test::tiny_tied());
   copy.tensor("model.language_model.layers.9.stray") = at::ones({2});
   copy.tensor("model.visual.rotary_pos_emb.inv_freq") = at::ones({2});
@@ -126,7 +126,7 @@ TEST(Qwen3VLForward, Bfloat16StaysNearFloat32) {
   EXPECT_LE((found - wanted).norm().item<double>(), 0.05 * wanted.norm().item<double>());
 }
 
-TEST(Qwen3VLForward, ThePaddingRowTakesNoGradientFromLookUps) {
+TEST(Qwen3VLForward, LookupsGiveThePaddingRowNoGradient) {
   const auto model = Model::load(test::tiny_tied(), {});
   const at::Tensor table = model->parameter(kEmbedding);
   table.requires_grad_(true);

@@ -82,7 +82,7 @@ TEST(PackedLogits, SegmentsWithAndWithoutImagesShareARow) {
   }
 }
 
-TEST(PackedLogits, LongSegmentsBesideShortOnesEqualTheSegmentsAlone) {
+TEST(PackedLogits, LongAndShortSegmentsInARowEqualTheSegmentsAlone) {
   // Beyond 64 tokens attention groups by similar length: some of these share a padded group, some
   // stand alone.
   const auto model = Model::load(test::tiny_tied(), {});

@@ -14,7 +14,7 @@ namespace rematch::test {
 inline constexpr int kImagePad = 366, kVisionStart = 363, kVisionEnd = 364, kFirstCoord = 368,
                      kNumTextTokens = 350;
 
-/// What random_segment draws from.
+/// Options of random_segment.
 struct SegmentMix {
   int max_images = 3;      ///< 0 = text only
   int max_text = 40;       ///< tokens of each run of text, ≥ 1

@@ -7,7 +7,7 @@
 
 namespace rematch {
 
-TEST(CheckPatchesFit, TakesSettingsThatAgree) {
+TEST(CheckPatchesFit, AcceptsMatchingSettings) {
   EXPECT_NO_THROW(check_patches_fit({.patch_size = 14, .temporal_patch_size = 2, .merge_size = 2},
                                     {.patch_size = 14}, "model"));
 }

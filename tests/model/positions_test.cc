@@ -11,33 +11,33 @@ using Row = std::vector<int64_t>;
 constexpr int64_t kPad = 7;
 const PositionOptions kOptions{.image_token_id = kPad, .merge_size = 2};
 
-TEST(PositionIds, TextCountsUpInAllThreeRows) {
+TEST(PositionIds, TextCountsUpOnAllThreeAxes) {
   const Positions positions = position_ids({1, 2, 3}, {}, kOptions);
-  for (const Row& row : positions.rows) EXPECT_EQ(row, (Row{0, 1, 2}));
+  for (const Row& row : positions.axes) EXPECT_EQ(row, (Row{0, 1, 2}));
   EXPECT_EQ(positions.next, 3);
 }
 
-TEST(PositionIds, AnImageSpreadsOverRowsAndColumnsAndMovesOnByItsLongerSide) {
+TEST(PositionIds, AnImageSpreadsOverRowsAndColumnsAndAdvancesByItsLongerSide) {
   // 4×6 patches merge to 2×3 tokens.
   const Positions positions =
       position_ids({1, kPad, kPad, kPad, kPad, kPad, kPad, 2}, {{1, 4, 6}}, kOptions);
-  EXPECT_EQ(positions.rows[0], (Row{0, 1, 1, 1, 1, 1, 1, 4}));
-  EXPECT_EQ(positions.rows[1], (Row{0, 1, 1, 1, 2, 2, 2, 4}));
-  EXPECT_EQ(positions.rows[2], (Row{0, 1, 2, 3, 1, 2, 3, 4}));
+  EXPECT_EQ(positions.axes[0], (Row{0, 1, 1, 1, 1, 1, 1, 4}));
+  EXPECT_EQ(positions.axes[1], (Row{0, 1, 1, 1, 2, 2, 2, 4}));
+  EXPECT_EQ(positions.axes[2], (Row{0, 1, 2, 3, 1, 2, 3, 4}));
   EXPECT_EQ(positions.next, 5);
 }
 
 TEST(PositionIds, AdjacentImagesFollowEachOther) {
   const Positions positions = position_ids({kPad, kPad, kPad}, {{1, 2, 2}, {1, 4, 2}}, kOptions);
-  EXPECT_EQ(positions.rows[1], (Row{0, 1, 2}));
-  EXPECT_EQ(positions.rows[2], (Row{0, 1, 1}));
+  EXPECT_EQ(positions.axes[1], (Row{0, 1, 2}));
+  EXPECT_EQ(positions.axes[2], (Row{0, 1, 1}));
   EXPECT_EQ(positions.next, 3);
 }
 
-TEST(PositionIds, FramesCountInTheFirstRow) {
+TEST(PositionIds, FramesCountOnTheFirstAxis) {
   const Positions positions = position_ids({kPad, kPad, kPad, 1}, {{3, 2, 2}}, kOptions);
-  EXPECT_EQ(positions.rows[0], (Row{0, 1, 2, 1}));
-  EXPECT_EQ(positions.rows[1], (Row{0, 0, 0, 1}));
+  EXPECT_EQ(positions.axes[0], (Row{0, 1, 2, 1}));
+  EXPECT_EQ(positions.axes[1], (Row{0, 0, 0, 1}));
   EXPECT_EQ(positions.next, 3);
 }
 

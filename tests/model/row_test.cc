@@ -12,7 +12,7 @@ namespace {
 
 constexpr int kImagePad = 366;
 
-// Images by path "HxW" (in patches), each with pixels of its own.
+// Images by path "HxW" (in patches), each with different pixels.
 std::shared_ptr<const Patches> make_pixels(const ImageRef& image) {
   auto patches = std::make_shared<Patches>();
   const int64_t height = image.path[0] - '0', width = image.path[2] - '0';

@@ -4,7 +4,7 @@
 
 namespace rematch {
 
-TEST(SampledHash, KnowsEveryValueOfASmallTensorAndItsBits) {
+TEST(SampledHash, DetectsEveryChangedBitOfASmallTensor) {
   const at::Tensor values = at::arange(1000, at::kFloat);
   EXPECT_EQ(sampled_hash(values), sampled_hash(values.clone()));
   EXPECT_EQ(sampled_hash(values.view({10, 100}).t()),
@@ -18,7 +18,7 @@ TEST(SampledHash, KnowsEveryValueOfASmallTensorAndItsBits) {
   EXPECT_EQ(sampled_hash(at::empty({0})), sampled_hash(at::empty({0})));
 }
 
-TEST(SampledHash, OfALargeTensorFindsDamageOfABlock) {
+TEST(SampledHash, DetectsADamagedBlockOfALargeTensor) {
   constexpr int64_t kStride = 65536;
   const at::Tensor values = at::arange(5 * (1 << 20) + 1001, at::kInt).to(at::kShort);
   for (const int64_t begin : {int64_t{0}, int64_t{700'001}, values.numel() - kStride / 2}) {

@@ -65,7 +65,7 @@ class CheckpointCopy {
   std::unique_ptr<TempDir> dir_ = std::make_unique<TempDir>();
 };
 
-/// What config.json of `source` describes after a change.
+/// The description of `source` after a change of its config.json.
 inline ModelDescription described_with(const std::string& source,
                                        const std::function<void(Json&)>& change) {
   const TempDir dir;
@@ -75,7 +75,7 @@ inline ModelDescription described_with(const std::string& source,
   return describe_model(dir.path());
 }
 
-/// Why it is refused.
+/// The problem of such a changed config.json.
 inline Problem refusal_of(const std::string& source, const std::function<void(Json&)>& change) {
   const UserError error = catch_user_error([&] { described_with(source, change); });
   EXPECT_EQ(error.kind(), ErrorKind::kData);

@@ -67,7 +67,7 @@ std::string first_error(const AdapterTargets& targets) {
 
 }  // namespace
 
-TEST(TokenRows, FreshOnesChangeNothingAndOnlyTheyAndTheAdaptersAreTrained) {
+TEST(TokenRows, NewRowsChangeNothingAndOnlyTheyAndTheAdaptersAreTrained) {
   for (const std::string& base : {test::tiny_tied(), test::tiny_untied()}) {
     const auto model = Model::load(base, {});
     const at::Tensor before = logits(*model);
@@ -113,7 +113,7 @@ TEST(TokenRows, AMergedCheckpointAndAReloadedAdapterGiveTheSameLogits) {
   }
 }
 
-TEST(TokenRows, AResumedRunTakesTheValuesOfTheSameTokensOnly) {
+TEST(TokenRows, AResumedRunAcceptsOnlyTheSameTokens) {
   const auto model = Model::load(test::tiny_tied(), {});
   const auto adapter = attach(*model, rows_of(kTokens));
   move_all(*adapter);
@@ -131,7 +131,7 @@ TEST(TokenRows, AResumedRunTakesTheValuesOfTheSameTokensOnly) {
   embedding->set_values(files, "checkpoint-1");  // the head's copy is no second parameter
 }
 
-TEST(TokenRows, OfTiedWeightsOneMatrixIsSavedUnderBothNamesAsPeftDoes) {
+TEST(TokenRows, TiedWeightsAreSavedUnderBothNamesAsPeftDoes) {
   const auto model = Model::load(test::tiny_tied(), {});
   for (const char* name : {"embed_tokens", "lm_head"}) {
     const AdapterSelection selection = select(*model, saved({name}));
@@ -161,7 +161,7 @@ TEST(TokenRows, ContradictionsAreConfigurationErrors) {
   EXPECT_NE(first_error(saved({"language_model"})).find("embedding"), std::string::npos);
 }
 
-TEST(CoordRows, FreshOnesAreToldFromTrainedOnes) {
+TEST(CoordRows, DistinguishesNewRowsFromTrainedOnes) {
   const test::CheckpointCopy stock = test::stock_checkpoint(400);
   test::TempDir dir;
   add_coord_tokens(stock.path(), dir.file("out"));
@@ -172,7 +172,7 @@ TEST(CoordRows, FreshOnesAreToldFromTrainedOnes) {
   EXPECT_TRUE(rows_look_untrained(at::cat({at::randn({368, 8}), at::zeros({1000, 8})}), ids));
 }
 
-TEST(AddCoordTokens, UntiesWhenAskedTo) {
+TEST(AddCoordTokens, UntiesOnRequest) {
   const test::CheckpointCopy stock = test::stock_checkpoint(400);
   test::TempDir dir;
   EXPECT_TRUE(add_coord_tokens(stock.path(), dir.file("out"), true).untied);

@@ -63,7 +63,7 @@ TEST(Qwen25VLFamily, ReadsTheFlatSpellingOfPublishedFiles) {
   EXPECT_EQ(found.text.num_layers(), wanted.text.num_layers());
 }
 
-TEST(Qwen25VLFamily, TheTieFlagMayStandInTheTextTower) {
+TEST(Qwen25VLFamily, TheTieFlagMayBeInTheTextTower) {
   const auto flag = [](bool top, bool text) {
     return windows_with([&](Json& root) {
              root["tie_word_embeddings"] = top;
@@ -116,7 +116,7 @@ TEST(Qwen25VLFamily, RefusesWhatItDoesNotComputeByName) {
             std::string::npos);
 }
 
-TEST(Qwen25VLFamily, ParametersHaveTheModulesNamesWhateverTheFileCallsThem) {
+TEST(Qwen25VLFamily, ParametersHaveTheModulesNamesForAnyFileNames) {
   const auto model = Model::load(test::windows_tied(), {});
   EXPECT_TRUE(model->parameter("model.visual.merger.mlp.0.weight").defined());
   EXPECT_TRUE(model->parameter("model.language_model.layers.1.self_attn.k_proj.bias").defined());
@@ -127,7 +127,7 @@ TEST(Qwen25VLFamily, ParametersHaveTheModulesNamesWhateverTheFileCallsThem) {
   EXPECT_EQ(dir->stored_name("lm_head.weight"), "lm_head.weight");
 }
 
-TEST(Qwen25VLFamily, AnImageDoesNotDependOnThoseBesideIt) {
+TEST(Qwen25VLFamily, AnImageDoesNotDependOnItsNeighbours) {
   const at::NoGradGuard no_grad;
   const auto model = Model::load(test::windows_untied(), {});
   const std::vector<GridThw> grids{{1, 6, 10}, {1, 2, 4}, {1, 6, 10}};

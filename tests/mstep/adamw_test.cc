@@ -180,7 +180,7 @@ TEST(ClipGradNorm, OnlyMeasuresWithoutALimitAndSkipsParametersWithoutGradient) {
   EXPECT_EQ(clip_grad_norm({{"a", 1, 0, {"y"}, {without}}}, 1.0), 0.0);
 }
 
-TEST(Float32Gradients, SumWhatBfloat16WouldRoundAway) {
+TEST(Float32Gradients, SumSmallGradientsThatBfloat16WouldLose) {
   const at::Tensor parameter = at::ones({1}, at::kBFloat16).requires_grad_();
   Float32Gradients gradients({{"llm", 1, 0, {"p"}, {parameter}}});
   const auto backward = [&](double scale) {

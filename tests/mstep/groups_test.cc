@@ -37,7 +37,7 @@ const ParameterGroup* find(const std::vector<ParameterGroup>& groups, const std:
 
 }  // namespace
 
-TEST(MakeGroups, GivesEachPartItsRateAndSparesNormsAndBiasesTheDecay) {
+TEST(MakeGroups, EachPartHasItsRateAndNormsAndBiasesHaveNoDecay) {
   const auto groups = make_groups(parameters_of_all_parts(), kParts,
                                   {.learning_rate = 1e-4, .vit_lr = 2e-5, .weight_decay = 0.1});
   std::vector<std::string> names;
@@ -61,7 +61,7 @@ TEST(MakeGroups, GivesEachPartItsRateAndSparesNormsAndBiasesTheDecay) {
                                       "model.visual.deepstack_merger_list.0.linear_fc1.bias"}));
 }
 
-TEST(MakeGroups, LeavesFrozenPartsOutAndWithoutGradient) {
+TEST(MakeGroups, OmitsFrozenPartsAndTheirGradients) {
   const auto parameters = parameters_of_all_parts();
   const auto groups =
       make_groups(parameters, kParts, {.learning_rate = 1}, {.vit = true, .aligner = true});

@@ -1,5 +1,5 @@
-// What a new loss takes: the source beside this test and its line in CMake. Everything here names
-// it by text only.
+// A new loss needs one source file (toy_loss.cc) and its line in CMake. This test refers to it only
+// by name.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -45,7 +45,7 @@ std::shared_ptr<const Segment> segment_with_toys() {
   segment->prompt_len = 2;
   segment->append_len = 3;
   segment->add_slot(kCoordSlots, {3, 500, SlotSource::kAppend});
-  segment->add_slot("toy", {4, 1020, SlotSource::kAppend});  // beside a label
+  segment->add_slot("toy", {4, 1020, SlotSource::kAppend});  // next to a label
   segment->add_slot("toy", {2, 1021, SlotSource::kPrefix});
   segment->where = "a.jsonl:1";
   return segment;
@@ -152,7 +152,7 @@ TEST(LossExtension, ItsTargetsPassTheChecksAndGoThroughACheckpoint) {
   const auto segment = segment_with_toys();
   EXPECT_NO_THROW(check_supervision(*segment));
   SegmentWriter writer;
-  writer.number_of(segment);
+  writer.add({segment});
   const auto read = read_segments(writer.descriptions(), writer.tensors(), kVocab,
                                   {.path = "state.json", .error = "", .fix = ""});
   ASSERT_EQ(read.size(), 1u);
@@ -160,7 +160,7 @@ TEST(LossExtension, ItsTargetsPassTheChecksAndGoThroughACheckpoint) {
   EXPECT_EQ(read[0]->labels, segment->labels);
 }
 
-TEST(LossExtension, TheLossStageTakesItsSlotsAndSettings) {
+TEST(LossExtension, TheLossStageAcceptsItsSlotsAndSettings) {
   const test::TempDir directory;
   write_safetensors(directory.file("logits.safetensors"), {{"logits", at::zeros({3, kVocab})}});
   const Json input = {{"logits", directory.file("logits.safetensors")},
@@ -177,7 +177,7 @@ TEST(LossExtension, TheLossStageTakesItsSlotsAndSettings) {
   EXPECT_NEAR(answer["loss"].get<double>(), std::log(kVocab) + 3 * std::log(2.0), 1e-6);
 }
 
-TEST(LossExtension, NoFileOfTheProgramKnowsIt) {
+TEST(LossExtension, NoFileOfTheProgramRefersToIt) {
   int num_files = 0;
   for (const auto& entry :
        std::filesystem::recursive_directory_iterator(test::source_path("src"))) {

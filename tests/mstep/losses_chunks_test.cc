@@ -113,7 +113,7 @@ TEST(LossChunks, SumTheHeadsGradientInFloat32WhateverItsType) {
   EXPECT_LE(relative_distance(chunked.weight, whole.weight), 4e-3);
 }
 
-TEST(LossChunks, NeverHoldMoreThanAFewChunksOfLogits) {
+TEST(LossChunks, HoldAtMostAFewChunksOfLogits) {
   const at::Tensor weight_VH = random_tensor({kWideVocab, kHidden}, 3).requires_grad_(),
                    hidden_TH = random_tensor({kTokens, kHidden}, 4).requires_grad_();
   const RowSupervision supervision = supervise_all();

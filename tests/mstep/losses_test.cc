@@ -42,7 +42,7 @@ Segment segment_of(std::vector<int> labels, std::vector<Slot> slots) {
 }  // namespace
 
 // spec: pack-07 select-15
-TEST(RowSupervision, MovesPositionsBehindTheSegmentsBefore) {
+TEST(RowSupervision, ShiftsPositionsByThePrecedingSegments) {
   PackedRow row;
   row.segments.push_back(
       std::make_shared<Segment>(segment_of({-100, 5, -100}, {{2, 40, SlotSource::kPrefix}})));

@@ -79,7 +79,7 @@ void run_step(GradientSum& gradients, const ParameterGroup& all, int num_rows) {
 
 }  // namespace
 
-TEST(GradientSumOfMany, EveryParameterHasOneOwnerAndSharesAreEven) {
+TEST(GradientSumOfMany, EveryParameterHasOneOwnerAndOwnersAreBalanced) {
   const ParameterGroup all = adapter();
   int64_t total = 0;
   for (const at::Tensor& parameter : all.parameters) total += parameter.numel();
@@ -111,7 +111,7 @@ TEST(GradientSumOfMany, EveryParameterHasOneOwnerAndSharesAreEven) {
   EXPECT_EQ(owned.size(), all.names.size());
 }
 
-TEST(GradientSumOfMany, SendsWhatDataParallelismSendsWhateverTheRows) {
+TEST(GradientSumOfMany, TrafficIsThatOfDataParallelismForAnyNumberOfRows) {
   constexpr int kRanks = 4;
   const ParameterGroup all = adapter();
   int64_t total = 0;
@@ -141,7 +141,7 @@ TEST(GradientSumOfMany, SendsWhatDataParallelismSendsWhateverTheRows) {
   }
 }
 
-TEST(GradientSumOfMany, BucketsLeaveDuringTheLastPassInTheOrderOfTheFirst) {
+TEST(GradientSumOfMany, BucketsAreSentDuringTheLastPassInTheOrderOfTheFirst) {
   // The chain uses them in another order than the group lists them.
   const at::Tensor first = at::ones({4}).requires_grad_(), second = at::ones({4}).requires_grad_(),
                    third = at::ones({4}).requires_grad_();

@@ -138,7 +138,7 @@ TEST(MStep, RowNormalisationAveragesTheMeansOfTheRows) {
       1e-3);
 }
 
-TEST(LossScales, DivideByTheCountsOfTheWindowOrOfTheRow) {
+TEST(LossScales, DivideByTheCountsOfTheWindowOrTheRow) {
   const std::vector<RowSupervision> rows = {
       {{test::labels({1, 2}, {1, 1})}},
       {{test::labels({1, 2, 3}, {1, 1, 1}), test::coord_slots({4}, {0}, {true})}}};
@@ -212,7 +212,7 @@ TEST(MStep, ClipsTheGradientOnceOverAllParameters) {
   EXPECT_LE(relative_difference(clipped, free), 1e-5);
 }
 
-TEST(MStep, AFrozenParameterHasNoGradientAndStaysAsItIs) {
+TEST(MStep, AFrozenParameterHasNoGradientAndDoesNotChange) {
   Toy toy;
   toy.embedding_VH.set_requires_grad(false);
   const at::Tensor before = toy.embedding_VH.clone();
@@ -248,7 +248,7 @@ TEST(MStep, ANonFiniteLossStopsBeforeTheUpdateAndNamesTheSamples) {
   EXPECT_FALSE(toy.head_VH.grad().defined());  // row 0 had left one
 }
 
-TEST(MStep, ANonFiniteGradientStopsToo) {
+TEST(MStep, ANonFiniteGradientAlsoStops) {
   Toy toy;
   RowModel model = toy.model();
   const auto hidden_TH = model.hidden_TH;

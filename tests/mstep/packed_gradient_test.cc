@@ -147,7 +147,7 @@ TEST(PackedGradient, ByRowItIsTheMeanOfTheRows) {
 }
 
 TEST(PackedGradient, ByRowItDependsOnThePacking) {
-  // Which is why `window` is the default; and the comparisons above can fail.
+  // For this reason `window` is the default. Also shows that the comparisons above can fail.
   const PackedStep one = step_of({row_of(41, {0, 1, 2, 3})}, LossNormalization::kRow);
   const PackedStep two = step_of({row_of(41, {0}), row_of(41, {1, 2, 3})}, LossNormalization::kRow);
   double difference = 0, norm = 0;

@@ -186,7 +186,7 @@ TEST(ExactRows, GiveTheBitsOfOneProcess) {
 TEST(ExactRows, GiveTheSameBitsInBucketsOfAnySize) {
   for (const at::ScalarType dtype : {at::kFloat, at::kBFloat16}) {
     const Outcome one = train(1, {.dtype = dtype});
-    // each parameter in a message of its own; the two biases in one; one matrix with a bias
+    // each parameter in a separate message; the two biases in one; one matrix with a bias
     for (const int64_t bytes : {1, 64, 33000}) {
       for (const int zero_stage : {0, 1}) {
         const GradientSumOptions options{

@@ -81,7 +81,7 @@ TEST(Schedule, RefusesKeywordsItDoesNotTakeWhereTransformersDoes) {
   EXPECT_EQ(Schedule({.type = ScheduleType::kConstant, .min_lr_rate = 0.1}).factor(3), 1.0);
 }
 
-TEST(NumWarmupSteps, StepsBeatTheRatioWhichRoundsUp) {
+TEST(NumWarmupSteps, StepsTakePrecedenceOverTheRatioWhichRoundsUp) {
   EXPECT_EQ(num_warmup_steps(7, 0.5, 100), 7);
   EXPECT_EQ(num_warmup_steps(0, 0.05, 101), 6);
   EXPECT_EQ(num_warmup_steps(0, 0.0, 101), 0);

@@ -110,7 +110,7 @@ TEST(LossStage, ShowsANonFiniteLossAsNull) {
   EXPECT_NEAR(answered.lines[0]["soft_ce"].get<double>(), std::log(1000.0), 1e-6);
 }
 
-TEST(LossStage, RefusesWrongLinesAndGoesOn) {
+TEST(LossStage, RefusesInvalidLinesAndContinues) {
   const test::TempDir directory;
   const auto stage = make_loss_stage({});
   const std::string path = write_logits(directory, at::zeros({3, kVocab}));

@@ -1,5 +1,4 @@
-// A loss of its own in one file: it pushes down the logit of a token at "toy" slots, whose target
-// is that token.
+// A separate loss in one file: it pushes down the logit of the target token at "toy" slots.
 #include "mstep/loss/loss_table.h"
 
 namespace rematch {

@@ -8,8 +8,8 @@
 
 namespace rematch::test {
 
-// What tests of the M-step compute on instead of a model: an embedding and a head of these sizes,
-// and rows to feed them.
+// Replaces the model in tests of the M-step: an embedding and a head of these sizes, and rows for
+// them.
 
 inline constexpr int64_t kVocab = 1030, kHidden = 8;
 

@@ -14,7 +14,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 // spec: pack-15 select-04
-TEST(CarryBuffer, KeepsWhatWasNotChosenInItsOrder) {
+TEST(CarryBuffer, KeepsTheOrderOfTheRemainingSegments) {
   CarryBuffer carry({.packing_length = 10, .packing_buffer = 8});
   carry.insert(segments_of(0, {4, 9, 3, 8, 3}));
   const PackedRow row = carry.take_row(PackingSelector::kFifo);
@@ -27,7 +27,7 @@ TEST(CarryBuffer, KeepsWhatWasNotChosenInItsOrder) {
 }
 
 // spec: pack-15 select-06
-TEST(CarryBuffer, HandsOutTheSegmentsThemselvesNotCopies) {
+TEST(CarryBuffer, ReturnsTheSegmentsNotCopies) {
   CarryBuffer carry({.packing_length = 10, .packing_buffer = 8});
   const auto segments = segments_of(0, {4, 5});
   carry.insert(segments);
@@ -53,7 +53,7 @@ TEST(CarryBuffer, IsFullAtItsLimitAndRefusesOneMoreWithoutChanging) {
 }
 
 // spec: select-13 select-21
-TEST(CarryBuffer, NamesTheOversizeSegmentBeforeItSpeaksOfRoom) {
+TEST(CarryBuffer, ReportsAnOversizeSegmentBeforeABufferOverflow) {
   CarryBuffer carry({.packing_length = 10, .packing_buffer = 2});
   carry.insert(segments_of(0, {10}));
   const UserError error = test::catch_user_error([&] { carry.insert(segments_of(7, {3, 3, 11})); });

@@ -26,10 +26,10 @@ std::vector<std::vector<int64_t>> ids_of_rows(const std::vector<PackedRow>& rows
 
 }  // namespace
 
-TEST(Packer, MakesEachMicroBatchARowWithoutPackingAndSaysNothingOfIt) {
+TEST(Packer, WithoutPackingEachMicroBatchIsARowAndNothingIsLogged) {
   Packer packer({});
   MetricsBag metrics;
-  const auto rows = packer.rows_of({segments_of(3, {2, 5}), {}, segments_of(8, {1})}, metrics);
+  const auto rows = packer.pack({segments_of(3, {2, 5}), {}, segments_of(8, {1})}, metrics);
   EXPECT_THAT(ids_of_rows(rows), ElementsAre(ElementsAre(3, 4), ElementsAre(8)));
   EXPECT_EQ(rows[0].total_len(), 7);
   EXPECT_EQ(metrics.all().size(), 1u) << "the time alone";
@@ -42,11 +42,11 @@ TEST(Packer, CarryModeTrainsOneRowAMicroBatchAndKeepsTheRest) {
                  .packing_length = 10});
   MetricsBag metrics;
   EXPECT_THAT(
-      ids_of_rows(packer.rows_of({segments_of(0, {6, 7, 4}), segments_of(3, {3, 2})}, metrics)),
+      ids_of_rows(packer.pack({segments_of(0, {6, 7, 4}), segments_of(3, {3, 2})}, metrics)),
       ElementsAre(ElementsAre(0, 2), ElementsAre(1, 3)));
   EXPECT_THAT(ids_of(packer.waiting()), ElementsAre(4));
-  // The next window goes on with what waits.
-  EXPECT_THAT(ids_of_rows(packer.rows_of({segments_of(5, {9})}, metrics)),
+  // The next window continues with the waiting segments.
+  EXPECT_THAT(ids_of_rows(packer.pack({segments_of(5, {9})}, metrics)),
               ElementsAre(ElementsAre(4)));
   EXPECT_THAT(ids_of(packer.waiting()), ElementsAre(5));
 }
@@ -57,7 +57,7 @@ TEST(Packer, WindowScopeLeavesNothingWaitingWhateverTheBuffer) {
        .packing_length = 10});
   MetricsBag metrics;
   EXPECT_THAT(
-      ids_of_rows(packer.rows_of({segments_of(0, {6, 7, 4}), segments_of(3, {3, 2})}, metrics)),
+      ids_of_rows(packer.pack({segments_of(0, {6, 7, 4}), segments_of(3, {3, 2})}, metrics)),
       ElementsAre(ElementsAre(0, 2), ElementsAre(1, 3), ElementsAre(4)));
   EXPECT_TRUE(packer.waiting().empty());
 }
@@ -66,7 +66,7 @@ TEST(Packer, CountsEveryRowInTheMetrics) {
   Packer packer({.pack = {.selector = PackingSelector::kFifo, .scope = PackScope::kCarry},
                  .packing_length = 10});
   MetricsBag metrics;
-  packer.rows_of({segments_of(0, {6, 7, 4}), segments_of(3, {3, 2})}, metrics);
+  packer.pack({segments_of(0, {6, 7, 4}), segments_of(3, {3, 2})}, metrics);
   EXPECT_THAT(metrics.values("packing/post_rollout_fill"), ElementsAre(1.0, 1.0));
   EXPECT_THAT(metrics.values("packing/post_rollout_selected_total_len"), ElementsAre(10, 10));
   EXPECT_THAT(metrics.values("packing/post_rollout_segments"), ElementsAre(2, 2));
@@ -74,25 +74,25 @@ TEST(Packer, CountsEveryRowInTheMetrics) {
 }
 
 // spec: select-17
-TEST(Packer, WarnsOfAnUnderfilledRowWithItsNumbers) {
+TEST(Packer, WarnsAboutAnUnderfilledRowWithItsNumbers) {
   std::vector<std::string> warnings;
   Packer packer({.pack = {.min_fill_ratio = 0.7, .scope = PackScope::kCarry},
                  .packing_length = 10,
                  .warn = [&](const std::string& text) { warnings.push_back(text); }});
   MetricsBag metrics;
-  packer.rows_of({segments_of(0, {7})}, metrics);
+  packer.pack({segments_of(0, {7})}, metrics);
   EXPECT_TRUE(warnings.empty()) << "at the target is not below it";
-  packer.rows_of({segments_of(1, {6, 8})}, metrics);
+  packer.pack({segments_of(1, {6, 8})}, metrics);
   ASSERT_EQ(warnings.size(), 1u);
   for (const char* part : {"fill 0.600", "target 0.7", "1 segments", "1 waiting"})
     EXPECT_THAT(warnings[0], HasSubstr(part));
 }
 
-TEST(Packer, TellsTheRunInOneLine) {
+TEST(Packer, SummarisesTheRunInOneLine) {
   Packer packer({.pack = {.selector = PackingSelector::kFifo, .scope = PackScope::kCarry},
                  .packing_length = 10});
   MetricsBag metrics;
-  packer.rows_of({segments_of(0, {6, 7, 4}), segments_of(3, {1, 5})}, metrics);
+  packer.pack({segments_of(0, {6, 7, 4}), segments_of(3, {1, 5})}, metrics);
   EXPECT_EQ(packer.summary_text(),
             "packing: 2 rows of up to 10 tokens, mean fill 0.900, 4 segments, 18 tokens; as padded "
             "batches 26 (31 % padding avoided); "
@@ -122,7 +122,7 @@ RC_GTEST_PROP(Packer, LosesNoSegment, ()) {
       next_id += static_cast<int64_t>(lens.size());
     }
     MetricsBag metrics;
-    for (const PackedRow& row : packer.rows_of(std::move(micro_batches), metrics)) {
+    for (const PackedRow& row : packer.pack(std::move(micro_batches), metrics)) {
       RC_ASSERT(row.total_len() <= 50);
       const auto ids = ids_of(row.segments);
       RC_ASSERT(!ids.empty() && std::is_sorted(ids.begin(), ids.end()));

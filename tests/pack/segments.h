@@ -6,7 +6,7 @@
 
 namespace rematch::test {
 
-/// A segment of `len` tokens whose sample is `id`.
+/// A segment of `len` tokens of sample `id`.
 inline std::shared_ptr<const Segment> segment_of(int64_t id, int len) {
   Segment segment;
   segment.sample_id = id;

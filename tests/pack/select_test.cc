@@ -129,7 +129,7 @@ TEST(SelectBinpacking, TakesABinOnlyWhenItHoldsMoreThanFifo) {
 
 // spec: select-11
 TEST(SelectBinpacking, TakesTheBinOfFewestThenOfSmallestIndices) {
-  // Beside 1: the bins {6}, {5}, {4} and their fillings {6, 3}, {5, 4}, both 9; fifo makes 8.
+  // Next to 1: the bins {6}, {5}, {4} are filled to {6, 3} and {5, 4}, both 9; fifo reaches 8.
   EXPECT_EQ(select(PackingSelector::kBinpacking, {{1, 2, 5, 4, 6, 3}, 10}),
             (Selection{{0, 2, 3}, 10}));
   // {9} has fewer than {5, 4}; fifo starts with the 2 and makes 8.
@@ -184,8 +184,8 @@ TEST(SelectOptimal, EqualsBruteForceOnAdversarialSets) {
 }
 
 TEST(SelectOptimal, CountsMoreSegmentsThanAByteOrTwoHold) {
-  // One segment more than the row holds; the kinds of counts change at 255 and at 65 535 beside the
-  // oldest.
+  // One segment more than fits; the type of the counts changes at 255 and at 65 535 segments in
+  // addition to the oldest.
   for (const int cap : {254, 255, 256, 257, 65536}) {
     Buffer buffer{std::vector<int>(cap, 1), cap};
     buffer.encoded_lens.push_back(1);
@@ -197,7 +197,7 @@ TEST(SelectOptimal, CountsMoreSegmentsThanAByteOrTwoHold) {
   }
 }
 
-TEST(SelectOptimal, BothWaysAgreeOnBuffersOfRealSize) {
+TEST(SelectOptimal, BothAlgorithmsAgreeOnBuffersOfRealSize) {
   int num_answered = 0;
   for (uint64_t seed = 0; seed < 60; ++seed) {
     const int cap = seed % 2 == 0 ? 4000 : 16000;
@@ -252,7 +252,7 @@ TEST(SelectSegments, LengthsUpToTheLargestIntegerDoNotOverflow) {
 }
 
 // spec: select-05 select-07 select-09 select-10 select-12 select-19 select-20
-RC_GTEST_PROP(SelectSegments, HoldsTheOldestAscendsFitsAndIsNeverBelowFifo, ()) {
+RC_GTEST_PROP(SelectSegments, IncludesTheOldestAscendsFitsAndIsNeverBelowFifo, ()) {
   const Buffer buffer = *buffers(80);
   const int64_t fifo = select(PackingSelector::kFifo, buffer).total;
   const int64_t optimal = select(PackingSelector::kOptimal, buffer).total;
@@ -279,7 +279,7 @@ RC_GTEST_PROP(SelectOptimal, EqualsBruteForceOnAnySmallSet, ()) {
   RC_ASSERT(optimal_by_counts(buffer.encoded_lens, buffer.packing_length) == best);
 }
 
-RC_GTEST_PROP(SelectOptimal, BothWaysAgreeOnAnySet, ()) {
+RC_GTEST_PROP(SelectOptimal, BothAlgorithmsAgreeOnAnySet, ()) {
   const Buffer buffer = *buffers(120);
   const auto full = optimal_by_exchange(buffer.encoded_lens, buffer.packing_length);
   RC_CLASSIFY(full.has_value());

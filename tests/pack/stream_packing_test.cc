@@ -66,7 +66,7 @@ TEST(StreamPacking, CountsWhatFinishedEpochsDropped) {
   EXPECT_NE(packing.summary_text(2).find("2 samples of 2 epochs"), std::string::npos);
 }
 
-TEST(StreamPacking, TheFingerprintTellsEverythingApartThatMakesOtherRows) {
+TEST(StreamPacking, TheFingerprintChangesWithEverythingThatChangesTheRows) {
   const auto print_of = [](StreamOptions options, int more, bool vary_by_epoch) {
     const auto encoded_len = [more](int64_t sample_idx, int64_t) {
       return len_of(sample_idx, 0) + (sample_idx == 7 ? more : 0);

@@ -120,7 +120,7 @@ TEST(PackStream, TakesASampleOfTheFullLength) {
             3u);
 }
 
-TEST(PackStream, RefusesOptionsAndIndicesThatCannotBe) {
+TEST(PackStream, RefusesInvalidOptionsAndIndices) {
   EXPECT_THROW(pack({1}, {.packing_length = 0}), InternalError);
   EXPECT_THROW(pack({1}, {.pack = {.buffer = 0}, .packing_length = 10}), InternalError);
   EXPECT_THROW(pack({11}, {.packing_length = 10}), InternalError);
@@ -143,7 +143,7 @@ RC_GTEST_PROP(PackStream, TrainsEverySampleOnceOrCountsItAsDropped, ()) {
   RC_ASSERT(packed.rows.empty() == order.empty());
 }
 
-RC_GTEST_PROP(PackStream, RowsKeepTheCapAndTheOrderOfTheStreamAndHoldTheOldest, ()) {
+RC_GTEST_PROP(PackStream, RowsRespectLengthLimitAndStreamOrderAndIncludeTheOldest, ()) {
   const StreamOptions options = any_options();
   const std::vector<int> encoded_lens = any_lens(options.packing_length);
   const StreamRows packed = pack(encoded_lens, options);
@@ -160,7 +160,7 @@ RC_GTEST_PROP(PackStream, RowsKeepTheCapAndTheOrderOfTheStreamAndHoldTheOldest, 
   }
 }
 
-RC_GTEST_PROP(PackStream, LooksNoFurtherThanTheBuffer, ()) {
+RC_GTEST_PROP(PackStream, SelectsOnlyFromTheBuffer, ()) {
   const StreamOptions options = any_options();
   const std::vector<int> encoded_lens = any_lens(options.packing_length);
   int64_t num_trained = 0;

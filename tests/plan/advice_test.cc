@@ -18,7 +18,7 @@ TEST(PlanAdvice, IsEmptyWhenThePlanFits) {
   const PlanRequest request = test::request_of(test::kPublicModels[0], 80);
   const MemoryPlan plan = make_plan(request);
   ASSERT_TRUE(plan.fits);
-  EXPECT_TRUE(advice_for(request, plan).empty());
+  EXPECT_TRUE(make_advice(request, plan).empty());
 }
 
 TEST(PlanAdvice, NamesEveryChangeThatIsEnoughAlone) {
@@ -26,22 +26,22 @@ TEST(PlanAdvice, NamesEveryChangeThatIsEnoughAlone) {
   request.sample_tokens = 24000;
   const MemoryPlan plan = make_plan(request);
   ASSERT_FALSE(plan.fits);
-  const std::string lines = join(advice_for(request, plan), "\n");
+  const std::string lines = join(make_advice(request, plan), "\n");
   EXPECT_THAT(lines, HasSubstr("set global_max_length: "));
   EXPECT_THAT(lines, HasSubstr("set training.gradient_checkpointing: true: "));
   EXPECT_THAT(lines, HasSubstr("which fits"));
 }
 
-TEST(PlanAdvice, AddsChangesUpWhenNoneIsEnough) {
+TEST(PlanAdvice, CombinesChangesWhenNoneIsEnough) {
   PlanRequest request = test::request_of(test::kPublicModels[2], 24);
-  const std::string lines = join(advice_for(request, make_plan(request)), "\n");
+  const std::string lines = join(make_advice(request, make_plan(request)), "\n");
   EXPECT_THAT(lines, HasSubstr("together: set training.gradient_checkpointing: true; "));
   EXPECT_THAT(lines, HasSubstr("weights, optimizer and gradients alone are 147.0 GiB"));
 }
 
 TEST(PlanAdvice, SaysSoWhenNothingHelps) {
   PlanRequest request = test::request_of(test::kPublicModels[3], 24);
-  EXPECT_THAT(join(advice_for(request, make_plan(request)), "\n"), HasSubstr("still too much"));
+  EXPECT_THAT(join(make_advice(request, make_plan(request)), "\n"), HasSubstr("still too much"));
 }
 
 TEST(PlanReport, FitsEightyColumns) {
@@ -73,7 +73,7 @@ TEST(PlanReport, JsonHasTheFieldsOfItsContract) {
   }
   EXPECT_EQ(json["peak_bytes"], peak);
   EXPECT_EQ(json["fits"], false);
-  EXPECT_EQ(json["advice"].size(), advice_for(request, plan).size());
+  EXPECT_EQ(json["advice"].size(), make_advice(request, plan).size());
 }
 
 }  // namespace

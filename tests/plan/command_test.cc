@@ -79,7 +79,7 @@ TEST(PlanCommand, OverridesWithoutAConfigurationAreRefused) {
   EXPECT_THAT(error.what(), HasSubstr("--set needs a configuration"));
 }
 
-TEST(CheckMemory, RefusesWhatCannotFitTheGpuThatWasAskedFor) {
+TEST(CheckMemory, RefusesAPlanThatExceedsTheRequestedGpu) {
   const PlannedRun run(test::kPublicModels[2]);
   const UserError error =
       test::catch_user_error([&] { check_memory({.path = run.config, .gpu_memory_gib = 80}); });

@@ -69,7 +69,7 @@ TEST(PlanParameters, AnAdapterHasRankTimesTheSidesOfEveryLinear) {
   EXPECT_EQ(trained.num_full, 0);
 }
 
-TEST(PlanParameters, RowsOfTokensAreTrainedWithAnAdapter) {
+TEST(PlanParameters, AnAdapterTrainsTokenRows) {
   const ModelDescription model = describe_model(test::tiny_dir());
   TunerSettings tuner{.train_type = TrainType::kLora};
   const int64_t without = trained_parameters(model, tuner).num_adapter;

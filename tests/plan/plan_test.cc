@@ -52,7 +52,7 @@ TEST(Plan, ZeroStagesSplitTheOptimizerThenTheGradients) {
 
 // Each rank adds up its own rows, or with exact_ranks those of all ranks for the parameters it
 // owns. Messages lie in host memory.
-TEST(Plan, SeveralRanksHoldSumsAndGradientsOnTheirWay) {
+TEST(Plan, SeveralRanksHoldSumsAndGradientsInFlight) {
   const int64_t count = test::kPublicModels[2].total;
   PlanRequest request = eight_b();
   request.batches.gradient_accumulation_steps = 8;
@@ -184,7 +184,7 @@ TEST(Plan, OffloadMovesTheTrainingStateToTheHostDuringVllmRolloutsOnly) {
   EXPECT_GT(bytes_of(plan, "m-step", "moments"), 0);
 }
 
-TEST(Plan, OnTheHostASavedFileComesOnTopOfTheFullestMoment) {
+TEST(Plan, OnTheHostASavedFileAddsToThePeak) {
   PlanRequest request = eight_b();
   request.device.on_gpu = false;
   const MemoryPlan plan = make_plan(request);

@@ -15,10 +15,10 @@ const at::Device kGpu(at::kCUDA, 1);
 
 }  // namespace
 
-TEST(MissingDevice, SaysWhatKeepsItAway) {
+TEST(MissingDevice, ExplainsWhyItIsMissing) {
   const std::tuple<CudaState, const char*, const char*> cases[] = {
       {{}, "this torch build has no CUDA", "install a CUDA build"},
-      {{.built_for = 13000}, "CUDA 13.0, but no NVIDIA driver", "a container, that is given a GPU"},
+      {{.built_for = 13000}, "CUDA 13.0, but no NVIDIA driver", "a container with a GPU"},
       {{.built_for = 13000, .driver = "535.104.05"},
        "driver 535.104.05 is too old: torch is built for CUDA 13.0, which needs 580",
        "update the driver"},
@@ -48,7 +48,7 @@ TEST(MissingDevice, IsThrownForADeviceThatNoMachineHas) {
   EXPECT_THROW(choose_device("cuda:"), UserError);
   const UserError number = test::catch_user_error([] { choose_device("99"); });
   EXPECT_THAT(number.what(), HasSubstr("--device cuda:99"));
-  EXPECT_EQ(device_of_rank("gpu", {.size = 2, .rank = 1, .local_rank = 1}, 2), "cuda:1");
+  EXPECT_EQ(rank_device("gpu", {.size = 2, .rank = 1, .local_rank = 1}, 2), "cuda:1");
 }
 
 TEST(DtypeOn, RefusesBfloat16OnAGpuThatLacksIt) {

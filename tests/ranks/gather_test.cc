@@ -29,7 +29,7 @@ struct Part {
 
 }  // namespace
 
-TEST(Wire, ValuesComeBackAsTheyWere) {
+TEST(Wire, ValuesRoundTrip) {
   const Part part{std::string("a\0b", 3), Color::kGreen, {{1, 0.1}, {2, -0.0}}, {{"x", {3, 4}}}};
   EXPECT_EQ(from_wire<Part>(to_wire(part)), part);
   const double nan = std::numeric_limits<double>::quiet_NaN();
@@ -57,7 +57,7 @@ TEST(Gather, GivesEveryRankTheValuesOfAll) {
   EXPECT_THAT(gather(alone(), 7), ::testing::ElementsAre(7));
 }
 
-TEST(Gather, WindowOrderTakesOneItemOfEachRankInTurn) {
+TEST(Gather, WindowOrderIsRoundRobinOverTheRanks) {
   const std::vector<std::vector<int>> by_rank{{0, 3, 6}, {1, 4}, {2}};
   EXPECT_THAT(in_window_order(by_rank), ::testing::ElementsAre(0, 1, 2, 3, 4, 6));
 }

@@ -14,7 +14,7 @@
 
 namespace rematch {
 
-TEST(Group, OfOneLeavesEveryValueAsItIs) {
+TEST(Group, OfOneRankChangesNoValue) {
   Group& group = alone();
   EXPECT_EQ(group.size(), 1);
   EXPECT_EQ(group.rank(), 0);
@@ -61,7 +61,7 @@ TEST(Group, BroadcastsATensorOfAnyRank) {
   });
 }
 
-TEST(Group, ExchangesUnequalSharesWhileTheRankGoesOn) {
+TEST(Group, ExchangesUnequalCountsAsynchronously) {
   test::run_ranks(3, [](Group& group) {
     // Rank r sends r + 1 values "10 r + to" to every rank.
     const int rank = group.rank();
@@ -88,14 +88,14 @@ TEST(OwnGpus, TwoRanksOnOneAreRefusedByName) {
   });
 }
 
-TEST(OwnGpus, AreOfTheLocalRank) {
+TEST(OwnGpus, FollowTheLocalRank) {
   World world{.size = 4, .rank = 3, .local_size = 2, .local_rank = 1};
-  EXPECT_EQ(device_of_rank("auto", world, 2), "cuda:1");
-  EXPECT_EQ(device_of_rank("cuda:0", world, 2), "cuda:0") << "a wish is a wish";
-  EXPECT_EQ(device_of_rank("", world, 0), "") << "the CPU";
-  EXPECT_EQ(device_of_rank("cuda", World{}, 1), "cuda");
+  EXPECT_EQ(rank_device("auto", world, 2), "cuda:1");
+  EXPECT_EQ(rank_device("cuda:0", world, 2), "cuda:0") << "a wish is a wish";
+  EXPECT_EQ(rank_device("", world, 0), "") << "the CPU";
+  EXPECT_EQ(rank_device("cuda", World{}, 1), "cuda");
   ::setenv("CUDA_VISIBLE_DEVICES", "5", 1);
-  const UserError error = test::catch_user_error([&] { device_of_rank("auto", world, 1); });
+  const UserError error = test::catch_user_error([&] { rank_device("auto", world, 1); });
   EXPECT_EQ(error.problems()[0].error, "this host has fewer GPUs than ranks");
   EXPECT_NE(
       error.problems()[0].what.find("1 GPU found, CUDA_VISIBLE_DEVICES=5, 2 ranks on this host"),
@@ -103,11 +103,12 @@ TEST(OwnGpus, AreOfTheLocalRank) {
   ::unsetenv("CUDA_VISIBLE_DEVICES");
 }
 
-TEST(Meeting, NamesTheRankAndWhatDiffers) {
+TEST(Meeting, NamesTheRankAndTheDifference) {
   test::run_ranks(3, [](Group& group) {
-    meet(group, {{"training.seed", "42"}});
+    require_equal(group, {{"training.seed", "42"}});
     const auto differ = [&] {
-      meet(group, {{"training.seed", group.rank() == 2 ? "43" : "42"}, {"the build", "one"}});
+      require_equal(group,
+                    {{"training.seed", group.rank() == 2 ? "43" : "42"}, {"the build", "one"}});
     };
     const UserError error = test::catch_user_error(differ);
     EXPECT_EQ(error.kind(), ErrorKind::kEnvironment);
@@ -118,15 +119,15 @@ TEST(Meeting, NamesTheRankAndWhatDiffers) {
   });
 }
 
-TEST(Meeting, TellsOfAFileOnceWithTheFirstKeyThatDiffers) {
+TEST(Meeting, ReportsAFileOnceWithItsFirstDifferentKey) {
   test::run_ranks(2, [](Group& group) {
     const std::string mine = group.rank() == 0 ? "1" : "2";
     const UserError error = test::catch_user_error([&] {
-      meet(group, {{"a.json", "present"},
-                   {"a.json: x", mine},
-                   {"a.json: y", mine},
-                   {"a.json: z", "0"},
-                   {"b.json: x", mine}});
+      require_equal(group, {{"a.json", "present"},
+                            {"a.json: x", mine},
+                            {"a.json: y", mine},
+                            {"a.json: z", "0"},
+                            {"b.json: x", mine}});
     });
     ASSERT_EQ(error.problems().size(), 2u);
     EXPECT_NE(error.problems()[0].error.find("a different a.json: x"), std::string::npos);
@@ -135,13 +136,13 @@ TEST(Meeting, TellsOfAFileOnceWithTheFirstKeyThatDiffers) {
   });
 }
 
-TEST(Meeting, KnowsNamesThatLeadNowhereElse) {
+TEST(Meeting, DetectsLoopbackNames) {
   EXPECT_TRUE(is_loopback("127.0.1.1"));
   EXPECT_FALSE(is_loopback("192.0.2.1"));
   EXPECT_FALSE(is_loopback("no such host"));
 }
 
-TEST(Group, SplitsIntoGroupsOfNeighboursThatKnowTheirNumbersInTheRun) {
+TEST(Group, SplitsIntoSubgroupsThatKnowTheirRanksInTheRun) {
   test::run_ranks(4, [](Group& group) {
     for (int again = 0; again < 2; ++again) {
       const std::unique_ptr<Group> part = group.split(2);

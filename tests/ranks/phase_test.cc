@@ -83,7 +83,7 @@ TEST(Phase, AllKeepTheStateOrNone) {
   });
 }
 
-TEST(Phase, ThePeersOwnErrorReplacesReportsOfIt) {
+TEST(Phase, ThePeersOwnErrorReplacesReportsAboutIt) {
   test::run_ranks(3, [](Group& group) {
     const auto part = [&] {
       if (group.rank() == 0) throw PeerFailure(ErrorKind::kEnvironment, kProblem);
@@ -95,7 +95,7 @@ TEST(Phase, ThePeersOwnErrorReplacesReportsOfIt) {
 }
 
 // Rank 1 fails while the others are in, or on their way to, a synchronous call.
-TEST(Phase, NoRankWaitsInACallThatAnotherNeverReaches) {
+TEST(Phase, NoRankBlocksInACallThatTheOthersNeverEnter) {
   const std::vector<std::function<void(Group&)>> calls{
       [](Group& group) {
         double value = 1;
@@ -143,7 +143,7 @@ TEST(Phase, NamesItselfForTheWatchdog) {
   run_phase(alone(), "update", [] { EXPECT_STREQ(alone().phase(), "update"); });
 }
 
-TEST(Phase, AloneThrowsWhereItHappens) {
+TEST(Phase, AloneThrowsAtOnce) {
   EXPECT_THROW(together(alone(), [] { throw Keeping(ErrorKind::kData, kProblem); }), Keeping);
   EXPECT_TRUE(on_any_rank(alone(), true));
   EXPECT_FALSE(on_any_rank(alone(), false));

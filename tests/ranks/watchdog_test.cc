@@ -57,7 +57,7 @@ TEST(Watchdog, NamesASilentRankThenGivesUp) {
   EXPECT_THAT(pair.end.get(), HasSubstr("silent for 30 s"));
 }
 
-TEST(Watchdog, IsQuietAboutRanksThatBeatOrExited) {
+TEST(Watchdog, IsQuietAboutLiveAndExitedRanks) {
   // a crowded machine delays threads
   Pair pair(false, false, {.warn_after = 50, .give_up_after = 100});
   pair.first->start(kArrival);
@@ -87,7 +87,7 @@ TEST(Watchdog, NamesAStuckRankThatOthersWaitFor) {
   EXPECT_THAT(pair.end.get(), HasSubstr("rank 1 on "));
 }
 
-TEST(Watchdog, ALongerPauseIsUsualWhereRanksRecoveredFromOne) {
+TEST(Watchdog, ALongPauseIsNormalAfterRanksRecoveredFromOne) {
   Pair pair(true, false, {.give_up_after = 1000, .warn_when_stuck = 20, .give_up_when_stuck = 900});
   pair.first->start(kArrival);
   pair.second->start(kArrival);

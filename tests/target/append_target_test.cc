@@ -32,7 +32,7 @@ Prompt a_prompt() {
 SegmentResult build(const std::string& response, const std::vector<SceneObject>& truth) {
   const ParsedRollout parsed = vocab().parse(response);
   return build_segment(
-      {a_prompt(), parsed, match_objects(scene_of(parsed.objects), truth, {}), truth},
+      {a_prompt(), parsed, match_objects(to_scene(parsed.objects), truth, {}), truth},
       answer_format(), {});
 }
 
@@ -160,7 +160,7 @@ TEST(PairTargets, TransportPolygons) {
   const std::vector<SceneObject> truth = {
       {"a", {GeometryKind::kPoly, {201, 301, 99, 99, 301, 99}}}};
   const auto targets =
-      pair_targets({a_prompt(), parsed, match_objects(scene_of(parsed.objects), truth, {}), truth},
+      pair_targets({a_prompt(), parsed, match_objects(to_scene(parsed.objects), truth, {}), truth},
                    {.ot_epsilon = 1.0});
   ASSERT_EQ(targets.size(), 1u);
   EXPECT_EQ(targets[0].bins, (std::vector<int>{99, 99, 301, 99, 201, 301}));
@@ -204,7 +204,7 @@ RC_GTEST_PROP(BuildSegment, AlwaysGivesACompleteValidAnswer, ()) {
   ids.resize(static_cast<size_t>(pick(0, static_cast<int>(ids.size()) + 1)));
   const ParsedRollout parsed = vocab().parse(ids);
   const SegmentResult result =
-      build_segment({a_prompt(), parsed, match_objects(scene_of(parsed.objects), truth, {}), truth},
+      build_segment({a_prompt(), parsed, match_objects(to_scene(parsed.objects), truth, {}), truth},
                     answer_format(), {});
   check_supervision(result.segment);
   const std::string text = assistant_text(result.segment);

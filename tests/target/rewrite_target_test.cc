@@ -30,7 +30,7 @@ TargetSettings rewrite() { return {.policy = "rewrite"}; }
 
 SegmentResult build(const ParsedRollout& parsed, const std::vector<SceneObject>& truth,
                     const TargetSettings& options) {
-  const Matching matching = match_objects(scene_of(parsed.objects), truth, {});
+  const Matching matching = match_objects(to_scene(parsed.objects), truth, {});
   return build_segment({prompt_without_images(), parsed, matching, truth}, answer_format(),
                        options);
 }

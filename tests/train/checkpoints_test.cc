@@ -168,7 +168,7 @@ TEST(Checkpoints, TheBestOfAnotherMetricIsNeverDeleted) {
   state.update_best(0.5, true, 1);
   state.best_of = {"eval_rollout_f1", true, "a"};
   checkpoints.save(state, no_state);
-  state.start_best_anew({"eval_rollout_duplicates", false, "a"});
+  state.reset_best({"eval_rollout_duplicates", false, "a"});
   for (const int64_t step : {2, 3, 4}) {
     state.global_step = step;
     state.update_best(step == 3 ? 0.1 : 0.2, false, step);

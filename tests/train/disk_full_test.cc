@@ -28,7 +28,7 @@ void save_in(const std::string& run_dir, TrainerState& state, const RunState& ru
         write_safetensors(directory + "/model.safetensors", {{"w", at::ones({1000})}});
       });
   checkpoints.save(state, [&run](const std::string& directory) {
-    write_state_files(directory, state_files_of(run, {{"w.exp_avg", at::ones({2000})},
+    write_state_files(directory, to_state_files(run, {{"w.exp_avg", at::ones({2000})},
                                                       {"w.exp_avg_sq", at::ones({2000})}}));
   });
 }

@@ -1,5 +1,5 @@
 // Checkpoints that several ranks write, and what a resumed rank takes of them.
-#include "resume/parts.h"
+#include "resume/shards.h"
 
 #include <gtest/gtest.h>
 
@@ -50,22 +50,22 @@ TEST(Parts, AnOpenWindowIsDealtAnewToAnyNumberOfRanks) {
   for (const int before : {1, 2, 3, 4}) {
     for (const int now : {1, 2, 3, 4}) {
       for (int rank = 0; rank < now; ++rank) {
-        const RunState run = part_for(parts_of(before, 7), {rank, now}, "checkpoint-3");
+        const RunState run = select_shard(parts_of(before, 7), {rank, now}, "checkpoint-3");
         EXPECT_EQ(places(run), places(part_of(rank, now, 7))) << before << " to " << now;
         EXPECT_EQ(run.num_steps, 3);
       }
     }
   }
-  EXPECT_EQ(part_for(parts_of(3, 7), {0, 2}, "").packing.num_rows, 6);
-  EXPECT_EQ(part_for(parts_of(3, 7), {1, 2}, "").packing.num_rows, 0);
+  EXPECT_EQ(select_shard(parts_of(3, 7), {0, 2}, "").packing.num_rows, 6);
+  EXPECT_EQ(select_shard(parts_of(3, 7), {1, 2}, "").packing.num_rows, 0);
 }
 
 TEST(Parts, CarryBuffersStayWithTheirNumberOfRanks) {
   std::vector<RunState> parts = parts_of(2, 4);
   parts[1].waiting = {named(8), named(9)};
-  EXPECT_EQ(part_for(parts, {1, 2}, "checkpoint-3").waiting.size(), 2u);
+  EXPECT_EQ(select_shard(parts, {1, 2}, "checkpoint-3").waiting.size(), 2u);
   const Problem problem =
-      test::catch_user_error([&] { part_for(parts, {0, 4}, "checkpoint-3"); }).problems()[0];
+      test::catch_user_error([&] { select_shard(parts, {0, 4}, "checkpoint-3"); }).problems()[0];
   EXPECT_EQ(problem.where, "checkpoint-3");
   EXPECT_EQ(problem.what, "written by 2 ranks, 2 segments wait in their carry buffers; now 4");
   EXPECT_NE(problem.fix.find("resume with 2 ranks"), std::string::npos);
@@ -74,7 +74,7 @@ TEST(Parts, CarryBuffersStayWithTheirNumberOfRanks) {
 TEST(Parts, OfDifferentStepsDoNotMatch) {
   std::vector<RunState> parts = parts_of(2, 4);
   parts[1].num_steps = 2;
-  EXPECT_EQ(test::catch_user_error([&] { part_for(parts, {0, 2}, "checkpoint-3"); }).kind(),
+  EXPECT_EQ(test::catch_user_error([&] { select_shard(parts, {0, 2}, "checkpoint-3"); }).kind(),
             ErrorKind::kData);
 }
 
@@ -83,14 +83,14 @@ TEST(Parts, EveryFileOfEveryRankIsCovered) {
   const std::string path = dir.file("checkpoint-3");
   std::filesystem::create_directories(path);
   for (int rank = 0; rank < 2; ++rank) {
-    write_state_part(path,
-                     {.document = "{}",
-                      .optimizer = {{"w" + std::to_string(rank), at::ones({3})}},
-                      .segments = {}},
-                     {rank, 2});
+    write_state_shard(path,
+                      {.document = "{}",
+                       .optimizer = {{"w" + std::to_string(rank), at::ones({3})}},
+                       .segments = {}},
+                      {rank, 2});
   }
   write_state_manifest(path, 2);
-  const std::vector<StateFiles> parts = read_state_parts(path);
+  const std::vector<StateFiles> parts = read_state_shards(path);
   ASSERT_EQ(parts.size(), 2u);
   EXPECT_EQ(parts[1].optimizer[0].first, "w1");
   std::filesystem::remove(path + "/training_state/optimizer-00001-of-00002.safetensors");

@@ -30,7 +30,7 @@ void save_steps(const std::string& run_dir, const std::vector<int64_t>& steps,
       write_file_atomic(directory + "/model.safetensors", "weights");
     };
     const Checkpoints::Writer write_state = [&](const std::string& directory) {
-      write_state_files(directory, state_files_of(run, {}));
+      write_state_files(directory, to_state_files(run, {}));
     };
     TrainerState state;
     state.global_step = step;
@@ -234,7 +234,7 @@ TEST(LatestComplete, NoticesDamageInEveryFileOfACheckpoint) {
       write_file_atomic(directory + "/additional_chat_templates/other.jinja", "a template");
     };
     const Checkpoints::Writer write_state = [&](const std::string& directory) {
-      write_state_files(directory, state_files_of(run, {}));
+      write_state_files(directory, to_state_files(run, {}));
     };
     for (const int64_t step : {1, 2}) {
       TrainerState state;

@@ -23,7 +23,7 @@ using test::same_segments;
 using test::some_segment;
 
 RunState reread(const RunState& run) {
-  return run_state_of(state_files_of(run, {}), "state.json", kVocabSize);
+  return to_run_state(to_state_files(run, {}), "state.json", kVocabSize);
 }
 
 void expect_same(const RunState& a, const RunState& b) {
@@ -55,12 +55,12 @@ void expect_same(const RunState& a, const RunState& b) {
 /// The problem that reading a changed state gives.
 Problem problem_with(const std::function<void(Json&, StateFiles&)>& change,
                      int64_t vocab_size = kVocabSize) {
-  StateFiles state = state_files_of(busy_run(), {});
+  StateFiles state = to_state_files(busy_run(), {});
   Json root = parse_json(state.document, "state.json");
   change(root, state);
   state.document = python_json(root, 2);
   const UserError error =
-      test::catch_user_error([&] { run_state_of(state, "state.json", vocab_size); });
+      test::catch_user_error([&] { to_run_state(state, "state.json", vocab_size); });
   EXPECT_EQ(error.kind(), ErrorKind::kData);
   return error.problems()[0];
 }
@@ -83,8 +83,8 @@ TEST(RunState, AFreshRunComesBackAsItWas) {
 }
 
 TEST(RunState, WritingWhatWasReadGivesTheSameBytes) {
-  const StateFiles first = state_files_of(busy_run(), {});
-  const StateFiles second = state_files_of(run_state_of(first, "state.json", kVocabSize), {});
+  const StateFiles first = to_state_files(busy_run(), {});
+  const StateFiles second = to_state_files(to_run_state(first, "state.json", kVocabSize), {});
   EXPECT_EQ(first.document, second.document);
   for (size_t i = 0; i < first.segments.size(); ++i)
     EXPECT_TRUE(at::equal(first.segments[i].second, second.segments[i].second));
@@ -93,9 +93,9 @@ TEST(RunState, WritingWhatWasReadGivesTheSameBytes) {
 TEST(RunState, ASegmentInTwoPlacesIsStoredOnceAndSharedAgain) {
   RunState run = busy_run();
   run.waiting = {run.open->window.rows[1].segments[0], some_segment(5)};
-  const StateFiles state = state_files_of(run, {});
+  const StateFiles state = to_state_files(run, {});
   EXPECT_EQ(parse_json(state.document, "")["segments"].size(), 4u);
-  const RunState again = run_state_of(state, "state.json", kVocabSize);
+  const RunState again = to_run_state(state, "state.json", kVocabSize);
   EXPECT_EQ(again.waiting[0], again.open->window.rows[1].segments[0]);
   expect_same(again, run);
 }
@@ -133,7 +133,7 @@ RC_GTEST_PROP(RunState, AnySegmentsComeBackAsTheyWere,
 }
 
 TEST(RunState, EveryMissingKeyIsNamed) {
-  const Json root = parse_json(state_files_of(busy_run(), {}).document, "");
+  const Json root = parse_json(to_state_files(busy_run(), {}).document, "");
   const std::function<void(const Json&, const Json::json_pointer&)> visit =
       [&](const Json& value, const Json::json_pointer& path) {
         for (const auto& item : value.items()) {
@@ -155,7 +155,7 @@ TEST(RunState, EveryMissingKeyIsNamed) {
 }
 
 TEST(RunState, EveryValueOfAnotherTypeIsRefused) {
-  const Json root = parse_json(state_files_of(busy_run(), {}).document, "").flatten();
+  const Json root = parse_json(to_state_files(busy_run(), {}).document, "").flatten();
   for (const auto& item : root.items()) {
     const Json::json_pointer place(item.key());
     for (const Json& wrong : {Json(nullptr), Json(Json::array({1})), Json(1.5), Json(-7), Json("x"),
@@ -255,14 +255,14 @@ TEST(RunState, TensorsThatDoNotFitAreRefused) {
 
 RC_GTEST_PROP(RunState, AnyChangedDocumentIsReadOrRefusedAndNeverCrashes,
               (uint32_t at, uint8_t byte, uint8_t kind)) {
-  StateFiles state = state_files_of(busy_run(), {});
+  StateFiles state = to_state_files(busy_run(), {});
   std::string& text = state.document;
   const size_t offset = at % text.size();
   if (kind % 3 == 0) text[offset] = static_cast<char>(byte);
   if (kind % 3 == 1) text.erase(offset, 1 + byte % 16);
   if (kind % 3 == 2) text.insert(offset, text.substr(byte % text.size(), 1 + byte % 8));
   try {
-    run_state_of(state, "state.json", kVocabSize);
+    to_run_state(state, "state.json", kVocabSize);
   } catch (const UserError& error) {
     RC_ASSERT(error.kind() == ErrorKind::kData);
     RC_ASSERT(!error.problems()[0].fix.empty());
@@ -273,7 +273,7 @@ TEST(LoadedCheckpoint, HoldsTheFilesOfACheckpointAgainstEachOther) {
   const test::TempDir dir;
   const std::string path = dir.file("checkpoint-11");
   std::filesystem::create_directories(path);
-  write_state_files(path, state_files_of(busy_run(), {{"a.exp_avg", at::ones({2})}}));
+  write_state_files(path, to_state_files(busy_run(), {{"a.exp_avg", at::ones({2})}}));
   // no trainer_state.json
   EXPECT_EQ(test::catch_user_error([&] { read_checkpoint(path, kVocabSize); }).kind(),
             ErrorKind::kData);

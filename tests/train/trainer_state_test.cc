@@ -111,7 +111,7 @@ TEST(TrainerState, WritesTransformersFieldNames) {
   EXPECT_EQ(json["log_history"][0]["step"], 7);
 }
 
-TEST(TrainerState, ComesBackAsItWasWritten) {
+TEST(TrainerState, RoundTrips) {
   const TrainerState expected = full_state();
   const TrainerState state = TrainerState::from_json(expected.to_json(), "trainer_state.json");
   EXPECT_EQ(state.global_step, expected.global_step);
@@ -232,9 +232,9 @@ TEST(TrainerState, TheBestOfAnotherMetricOrSetIsKeptAndNotCompared) {
     state.best_of = by_f1;
     state.best_model_checkpoint = "run/checkpoint-1";
     state = TrainerState::from_json(state.to_json(), "trainer_state.json");
-    EXPECT_FALSE(state.start_best_anew(by_f1)) << "nothing has changed";
+    EXPECT_FALSE(state.reset_best(by_f1)) << "nothing has changed";
     EXPECT_EQ(state.best_metric, 0.57);
-    const std::optional<std::string> text = state.start_best_anew(now);
+    const std::optional<std::string> text = state.reset_best(now);
     ASSERT_TRUE(text);
     EXPECT_NE(text->find("run/checkpoint-1 is kept"), std::string::npos) << *text;
     EXPECT_FALSE(state.best_metric || state.best_model_checkpoint);
@@ -249,7 +249,7 @@ TEST(TrainerState, TheBestOfAnOlderFileStays) {
   TrainerState state;
   state.update_best(0.57, true, 1);
   state = TrainerState::from_json(state.to_json(), "trainer_state.json");
-  EXPECT_FALSE(state.start_best_anew({"eval_loss", false, "set a"}));
+  EXPECT_FALSE(state.reset_best({"eval_loss", false, "set a"}));
   EXPECT_EQ(state.best_metric, 0.57);
 }
 

@@ -87,7 +87,7 @@ std::vector<std::vector<int64_t>> trained_ids(Scenes& scenes, int64_t num_epochs
   for (WindowPlan plan = windows.next(); plan.epoch < num_epochs; plan = windows.next()) {
     MetricsBag metrics;
     WindowSegments segments = teacher.build(plan);
-    for (const PackedRow& row : packer.rows_of(std::move(segments), metrics)) {
+    for (const PackedRow& row : packer.pack(std::move(segments), metrics)) {
       EXPECT_LE(row.total_len(), options.packing_length);
       for (const auto& segment : row.segments)
         ids[static_cast<size_t>(plan.epoch)].push_back(segment->sample_id);

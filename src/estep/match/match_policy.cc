@@ -6,7 +6,7 @@ namespace {
 Matching match_by_maskiou(const std::vector<SceneObject>& predictions,
                           const std::vector<SceneObject>& ground_truth,
                           const MatchSettings& options) {
-  return match(geometries_of(predictions), geometries_of(ground_truth), options);
+  return match(get_geometries(predictions), get_geometries(ground_truth), options);
 }
 
 }  // namespace

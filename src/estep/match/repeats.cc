@@ -7,7 +7,7 @@ namespace rematch {
 
 std::vector<int> repeated_objects(const std::vector<SceneObject>& objects, double iou,
                                   int resolution) {
-  const std::vector<Geometry> geometries = geometries_of(objects);
+  const std::vector<Geometry> geometries = get_geometries(objects);
   MaskCache masks(geometries, resolution);
   const auto is_repeat = [&](size_t later, size_t earlier) {
     return objects[later].desc == objects[earlier].desc &&

@@ -9,7 +9,7 @@
 namespace rematch {
 
 constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
-constexpr int64_t kMostLayers = 1024;  // ten times those of any known model
+constexpr int64_t kMostLayers = 1024;  // ten times the most of any known model
 
 int64_t config_count(JsonFields& fields, const std::string& key, int64_t fallback, int64_t least) {
   return fields.integer_or<int64_t>(key, fallback, least, kMost);
@@ -25,7 +25,7 @@ int64_t config_side(JsonFields& fields, const std::string& key, int64_t fallback
   const std::vector<int> sides = fields.integers(key);
   const bool is_square = !sides.empty() && sides.front() >= 1 &&
                          std::count(sides.begin(), sides.end(), sides.front()) == std::ssize(sides);
-  if (!is_square) fields.fail(key, "one integer above 0 is expected, found a list of others");
+  if (!is_square) fields.fail(key, "expected one integer above 0 or a list of equal ones");
   return sides.front();
 }
 
@@ -34,13 +34,13 @@ std::vector<int64_t> config_counts(JsonFields& fields, const std::string& key,
   if (!fields.has(key)) return fallback;
   const std::vector<int> counts = fields.integers(key);
   if (std::any_of(counts.begin(), counts.end(), [](int count) { return count < 0; }))
-    fields.fail(key, "a number is negative");
+    fields.fail(key, "expected no negative numbers");
   return {counts.begin(), counts.end()};
 }
 
 double config_positive(JsonFields& fields, const std::string& key, double fallback) {
   const double number = fields.number_or(key, fallback);
-  if (number <= 0) fields.fail(key, fmt::format("a number above 0 is expected, found {}", number));
+  if (number <= 0) fields.fail(key, fmt::format("expected a number above 0, found {}", number));
   return number;
 }
 

@@ -9,22 +9,22 @@
 
 namespace rematch {
 
-// A model in names and numbers: a family writes it (family.h), every engine reads it. Nothing else
-// knows a family's layout. "Module" is a checkpoint name without its last component; parameters are
-// MODULE.weight and perhaps MODULE.bias.
+// A model in names and numbers: a family writes it (family.h), every engine reads it. No other code
+// depends on a family's layout. A "module" is a checkpoint name without its last component;
+// parameters are MODULE.weight and sometimes MODULE.bias.
 
-/// Which of the three parts a parameter belongs to.
+/// One of the three parts of a model.
 enum class ParameterPart { kVit, kAligner, kLlm };
 
-/// Finds the part of a parameter by its checkpoint name, including those of adapters.
+/// Maps a parameter to its part by checkpoint name; also works for adapters.
 struct ParameterParts {
   /// Modules and their parts; the first that contains the parameter decides, llm if none does.
   std::vector<std::pair<std::string, ParameterPart>> modules;
   ParameterPart operator()(const std::string& parameter) const;
 };
 
-/// Prefixes of tensor names in weights files and of the modules that they mean. The first that fits
-/// replaces; other names stay.
+/// Pairs of a prefix of tensor names in weights files and its replacement. The first match applies;
+/// other names do not change.
 using FileNames = std::vector<std::pair<std::string, std::string>>;
 
 enum class Activation { kSilu, kGeluTanh, kGeluErf };
@@ -66,12 +66,13 @@ struct LayerDescription {
   std::optional<NormDescription> q_norm, k_norm;  ///< of each head, before the rotation
   NormDescription mlp_norm;
   MlpDescription mlp;
-  int64_t window = 0;  ///< tokens that a token attends to, itself included; 0 = all before it
-  /// visual feature that is added after the layer at the image pads; -1 = none
+  int64_t window = 0;  ///< tokens that a token attends to, including itself; 0 = all before it
+  /// index of the visual feature added at the image pads after the layer; -1 = none
   int64_t deepstack = -1;
 };
 
-/// The text tower. Heads and widths are the same in every layer: the layers share one cache.
+/// The text tower. Heads and widths are the same in every layer, because the layers share one
+/// cache.
 struct TextDescription {
   int64_t vocab_size = 0;
   int64_t hidden_size = 0;
@@ -81,7 +82,7 @@ struct TextDescription {
   int64_t head_dim = 0;
   RopeDescription rope;
   std::string embedding;      ///< module, [vocab_size, hidden_size]
-  int64_t pad_token_id = -1;  ///< embedding row that takes no gradient; -1 = none
+  int64_t pad_token_id = -1;  ///< embedding row without gradient; -1 = none
   std::vector<LayerDescription> layers;
   NormDescription final_norm;
   LinearDescription head;
@@ -97,17 +98,17 @@ struct VisionBlockDescription {
   LinearDescription proj;
   NormDescription norm2;
   MlpDescription mlp;
-  /// side in patches of the squares that attend to themselves only, the same in all; 0 = the whole
-  /// frame
+  /// side in patches of the squares within which patches attend, the same in all blocks; 0 = the
+  /// whole frame
   int64_t window = 0;
-  /// which of the deepstack mergers reads the block's output; -1 = none
+  /// index of the deepstack merger that reads the block's output; -1 = none
   int64_t deepstack_merger = -1;
 };
 
 /// Merges merge² patches into one visual token: fc2(activation(fc1(norm x))).
 struct MergerDescription {
   NormDescription norm;
-  bool norm_after_shuffle = false;  ///< over all patches of a token, not each
+  bool norm_after_shuffle = false;  ///< norm over all patches of a token, not over each
   LinearDescription fc1, fc2;
   Activation activation = Activation::kGeluErf;
 };
@@ -121,7 +122,7 @@ struct VisionDescription {
   int64_t patch_size = 16;
   int64_t temporal_patch_size = 2;
   int64_t spatial_merge_size = 2;
-  /// rows and columns each rotate a quarter of a head's columns
+  /// row and column positions each rotate half of a head
   double rope_theta = 10000;
   /// a convolution: weight [hidden_size, channels, temporal, side, side]
   LinearDescription patch_embed;
@@ -138,7 +139,7 @@ struct VisionDescription {
   int64_t patch_width() const {
     return in_channels * temporal_patch_size * patch_size * patch_size;
   }
-  /// Side in patches of the windows that some blocks attend in; 0 = none do.
+  /// Side in patches of the attention windows of some blocks; 0 = no block has windows.
   int64_t window() const;
   int64_t merge_area() const { return spatial_merge_size * spatial_merge_size; }
   /// Image pads of an image of t·h·w patches.
@@ -153,9 +154,9 @@ struct ModelDescription {
   bool tie_word_embeddings = false;  ///< as in config.json; the weights decide (Model::tied)
   int64_t image_token_id = 0;        ///< the image pad
   ParameterParts part_of;
-  FileNames file_names;  ///< of checkpoints that call modules otherwise
+  FileNames file_names;  ///< for checkpoints with other module names
 
-  /// Every Linear that can carry an adapter: blocks, mergers, layers, head.
+  /// Every Linear that can have an adapter: blocks, mergers, layers, head.
   std::vector<LinearDescription> linears() const;
 };
 

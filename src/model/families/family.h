@@ -7,28 +7,28 @@
 
 namespace rematch {
 
-/// A kind of model: how its config.json becomes a description, and the few rules for its text that
-/// are in no file of a checkpoint.
+/// A model architecture: converts its config.json to a description, and holds the few rules for its
+/// text that are in no checkpoint file.
 struct Family {
   std::string title;  ///< for messages
-  /// of config.json, and the family's name in `template.template`
+  /// in config.json; also the family's name in `template.template`
   std::string model_type;
-  std::vector<std::string> architectures;  ///< of config.json, used when it has no model type
-  /// @param config  the document config.json, an object. @throws UserError (data) for values that
-  /// are invalid or not implemented
+  std::vector<std::string> architectures;  ///< in config.json, used if it has no model type
+  /// @param config  config.json, an object. @throws UserError (data) for invalid or unsupported
+  /// values
   ModelDescription (*describe)(const Json& config, const JsonOrigin& origin) = nullptr;
-  /// `tokenizer_class` of tokenizers that may consist of vocab.json and merges.txt, and their
-  /// built-in split pattern.
+  /// `tokenizer_class` of tokenizers that may consist of only vocab.json and merges.txt, and their
+  /// split pattern
   std::vector<std::string> tokenizer_classes;
   std::string split_pattern;
-  /// The answer format that its published checkpoints write: a name in answer_formats()
+  /// answer format of its published checkpoints: a name in answer_formats()
   std::string stock_answer_format;
 };
 
 /// The known families, built-in ones first.
 const std::vector<Family>& families();
 
-/// Adds a family. Call it before any model is loaded, from one thread.
+/// Adds a family. Call it before any model is loaded; not thread-safe.
 void register_family(Family family);
 
 /// Reads and checks DIR/config.json. @throws UserError (data) for an unknown family, and as

@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include "model/families/config_values.h"
+
 namespace rematch {
 
 std::vector<std::string> qwen2_tokenizer_classes() {
@@ -18,6 +20,48 @@ MlpDescription gated_mlp(const std::string& prefix, int64_t width, int64_t inner
           .gate = LinearDescription{prefix + "gate_proj", inner, width, has_bias},
           .up = {prefix + "up_proj", inner, width, has_bias},
           .down = {prefix + "down_proj", width, inner, has_bias}};
+}
+
+LayerDescription qwen_layer(const TextDescription& text, int64_t layer_idx, double eps,
+                            bool has_bias) {
+  const std::string prefix = fmt::format("{}layers.{}.", kQwenText, layer_idx),
+                    attention = prefix + "self_attn.";
+  const int64_t hidden = text.hidden_size, q_width = text.num_attention_heads * text.head_dim,
+                kv_width = text.num_key_value_heads * text.head_dim;
+  return {.attention_norm = {prefix + "input_layernorm", hidden, NormKind::kRms, eps},
+          .q = {attention + "q_proj", q_width, hidden, has_bias},
+          .k = {attention + "k_proj", kv_width, hidden, has_bias},
+          .v = {attention + "v_proj", kv_width, hidden, has_bias},
+          .o = {attention + "o_proj", hidden, q_width},
+          .q_norm = std::nullopt,
+          .k_norm = std::nullopt,
+          .mlp_norm = {prefix + "post_attention_layernorm", hidden, NormKind::kRms, eps},
+          .mlp = gated_mlp(prefix + "mlp.", hidden, text.intermediate_size, false)};
+}
+
+NormDescription qwen_vision_norm(const std::string& module, int64_t width, NormKind kind) {
+  return {module, width, kind, 1e-6};
+}
+
+VisionBlockDescription qwen_vision_block(const VisionDescription& vision, int64_t block_idx,
+                                         NormKind norm) {
+  const std::string prefix = fmt::format("{}blocks.{}.", kQwenVision, block_idx);
+  const int64_t width = vision.hidden_size;
+  return {.norm1 = qwen_vision_norm(prefix + "norm1", width, norm),
+          .qkv = {prefix + "attn.qkv", 3 * width, width, true},
+          .proj = {prefix + "attn.proj", width, width, true},
+          .norm2 = qwen_vision_norm(prefix + "norm2", width, norm),
+          .mlp = {}};
+}
+
+void set_qwen_ends(TextDescription& text, double eps) {
+  text.embedding = kQwenText + "embed_tokens";
+  text.final_norm = {kQwenText + "norm", text.hidden_size, NormKind::kRms, eps};
+  text.head = {"lm_head", text.vocab_size, text.hidden_size};
+}
+
+double read_rope_theta(JsonFields& tower, JsonFields& rope, double fallback) {
+  return config_positive(rope, "rope_theta", config_positive(tower, "rope_theta", fallback));
 }
 
 void check_query_groups(JsonFields& fields, const TextDescription& text) {
@@ -37,10 +81,11 @@ void check_vision_heads(JsonFields& fields, const VisionDescription& vision) {
 
 void check_visual_width(JsonFields& root, const ModelDescription& model) {
   if (model.vision.out_hidden_size() == model.text.hidden_size) return;
-  root.fail("vision_config.out_hidden_size",
-            fmt::format(
-                "{} is not the text tower's hidden_size {}, though visual rows replace embeddings",
-                model.vision.out_hidden_size(), model.text.hidden_size));
+  root.fail(
+      "vision_config.out_hidden_size",
+      fmt::format("{} differs from the text tower's hidden_size {}, but visual features replace "
+                  "embeddings",
+                  model.vision.out_hidden_size(), model.text.hidden_size));
 }
 
 }  // namespace rematch

@@ -20,7 +20,7 @@ std::vector<Family>& table() {
   return families;
 }
 
-const Family& family_of(JsonFields root, JsonOrigin origin) {
+const Family& find_family(JsonFields root, JsonOrigin origin) {
   const std::string model_type = root.text_or("model_type", "");
   const std::vector<std::string> architectures = root.texts("architectures");
   std::vector<std::string> known;
@@ -45,7 +45,7 @@ struct ConfigFile {
     origin.path = join_path(model_dir, "config.json");
     config = read_json_file(origin.path);
   }
-  const Family& family() const { return family_of(JsonFields(config, origin), origin); }
+  const Family& family() const { return find_family(JsonFields(config, origin), origin); }
 
   JsonOrigin origin{
       .path = "",

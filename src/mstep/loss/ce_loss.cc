@@ -1,4 +1,4 @@
-// Cross-entropy in float32 with sums in float64; the logits are not sanitised, so a NaN stays a NaN
+// Cross-entropy in float32 with sums in float64; logits are not sanitised, so NaN stays NaN
 // (BEHAVIOUR 8.1, 8.2). Cost: two float32 copies of [K, V] at the peak.
 #include "mstep/loss/loss_table.h"
 #include "mstep/loss/losses.h"
@@ -10,8 +10,8 @@ at::Tensor cross_entropy_K(LossChunk& chunk, double weight) {
   const at::Tensor x_KV = chunk.logits_KV.to(at::kFloat);
   const auto [max_K, argmax_K] = x_KV.max(1);
   const at::Tensor labels_K1 = chunk.targets_K.unsqueeze(1);
-  // Shifted by the row maximum, an exponential in float32 is exact enough; the long sum over the
-  // vocabulary is what needs float64.
+  // The exponentials are shifted by the row maximum, so float32 is exact enough; only the long sum
+  // over the vocabulary needs float64.
   at::Tensor exp_KV = at::sub(x_KV, max_K.unsqueeze(1)).exp_();
   const at::Tensor sum_K = exp_KV.sum(1, false, at::kDouble);
   const at::Tensor label_logit_K = x_KV.gather(1, labels_K1).squeeze(1);

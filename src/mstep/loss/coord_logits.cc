@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kLogitLimit = 1e4;
 
-at::Tensor sanitised(const at::Tensor& logits) {
+at::Tensor sanitise(const at::Tensor& logits) {
   return at::nan_to_num(logits.to(at::kFloat), 0.0, kLogitLimit, -kLogitLimit)
       .clamp_(-kLogitLimit, kLogitLimit);
 }
@@ -34,7 +34,7 @@ CoordLogits::CoordLogits(const LossChunk& chunk)
     : temperature_(chunk.options.value(kCoordTemperature)) {
   const auto& ids = chunk.options.coord_token_ids;
   ids_B_ = upload_index({ids.begin(), ids.end()}, chunk.logits_KV.device());
-  at::Tensor s_KV = sanitised(chunk.logits_KV);
+  at::Tensor s_KV = sanitise(chunk.logits_KV);
   const at::Tensor z_KB = s_KV.index_select(1, ids_B_).to(at::kDouble).div_(temperature_);
   target_KB = coord_targets_KB(chunk.targets_K, chunk.options);
   logsumexp_K = at::logsumexp(z_KB, {1});
@@ -62,8 +62,8 @@ void CoordLogits::add_gradient_to(LossChunk& chunk) {
     exp_KV_.zero_();
   }
   if (grad_KB_.defined()) exp_KV_.index_add_(1, ids_B_, grad_KB_.to(at::kFloat));
-  // A sanitised logit is a constant: no gradient through NaN, ±inf or a value that was clamped.
-  // (Comparisons with NaN are false.)
+  // A sanitised logit is a constant: no gradient through NaN, ±inf or a clamped value. (Comparisons
+  // with NaN are false.)
   exp_KV_.mul_(chunk.logits_KV.abs().le(kLogitLimit)).mul_(chunk.scale / temperature_);
   chunk.add_gradient(std::move(exp_KV_));
 }

@@ -14,11 +14,11 @@ std::vector<LossKey> coord_keys();
 /// @return        [K, B] float64, rows sum to 1
 at::Tensor coord_targets_KB(const at::Tensor& bins_K, const LossOptions& options);
 
-/// Shared by the terms on coord slots (BEHAVIOUR 8.2): the logits of a chunk, sanitised (NaN → 0,
-/// ±inf → ±1e4, clamped to ±1e4) and over the temperature, as two distributions, one over the bins
-/// and one over the vocabulary. The vocabulary-wide exponentials are float32 (shifted by the row
-/// maximum), everything over bins and every sum is float64: the gate loss is a difference of two
-/// large numbers. Cost: three float32 copies of [K, V] at the peak, one kept.
+/// Logits of a chunk, shared by the terms on coord slots (BEHAVIOUR 8.2): sanitised (NaN → 0, ±inf
+/// → ±1e4, clamped to ±1e4), divided by the temperature, as one distribution over the bins and one
+/// over the vocabulary. The exponentials over the vocabulary are float32 (shifted by the row
+/// maximum); everything over bins and every sum is float64, because the gate loss is a difference
+/// of two large numbers. Cost: three float32 copies of [K, V] at the peak, one kept.
 class CoordLogits : public LossChunk::Shared {
  public:
   explicit CoordLogits(const LossChunk& chunk);
@@ -27,12 +27,13 @@ class CoordLogits : public LossChunk::Shared {
   at::Tensor log_p_KB, p_KB;   ///< softmax over the bins
   at::Tensor logsumexp_K;      ///< over the bins
   at::Tensor logsumexp_all_K;  ///< over the vocabulary
-  /// of the exponentials over the vocabulary, shifted by the row maximum
+  /// sum of the exponentials over the vocabulary, shifted by the row maximum
   at::Tensor sum_all_K;
 
-  /// Adds weight · grad_KB to the gradient by the bins' logits over the temperature.
+  /// Adds weight · grad_KB to the gradient with respect to the bins' logits / temperature.
   void add_to_bins(at::Tensor grad_KB, double weight);
-  /// Adds factor · the shifted exponentials to the gradient by all logits over the temperature.
+  /// Adds factor · the shifted exponentials to the gradient with respect to all logits /
+  /// temperature.
   void add_to_all(const at::Tensor& factor_K1);
   void add_gradient_to(LossChunk& chunk) override;
 

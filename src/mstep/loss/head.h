@@ -10,16 +10,15 @@ namespace rematch {
 
 // Shapes: K positions, H hidden, V vocabulary.
 
-/// The language-model head as the loss differentiates it. Its tensors that require grad are
-/// trained.
+/// The language-model head as the loss differentiates it. Tensors with requires_grad are trained.
 struct Head {
   std::function<at::Tensor(const at::Tensor& hidden_KH)> logits_KV;  ///< [K, H] → [K, V]
-  /// if logits_KV is exactly hidden · weightᵀ; else undefined
+  /// the weight if logits_KV is exactly hidden · weightᵀ; else undefined
   at::Tensor weight_VH;
-  /// other tensors that logits_KV reads: an adapter's and its frozen base
+  /// other tensors that logits_KV reads: those of an adapter and its frozen base
   std::vector<at::Tensor> parameters = {};
 
-  /// The head given by a layer, with or without an adapter.
+  /// The head of a model, with or without an adapter.
   static Head of(const LinearWeights& layer);
 };
 

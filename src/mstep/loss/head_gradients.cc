@@ -21,7 +21,7 @@ struct Sums : torch::CustomClassHolder {
   variable_list gradients;
 };
 
-// A scalar whose gradient with respect to its inputs is already known.
+// A scalar with known gradients with respect to its inputs.
 struct KnownGradients : torch::autograd::Function<KnownGradients> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& value,
                             at::TensorList /*inputs*/, const c10::intrusive_ptr<Sums>& sums) {
@@ -78,8 +78,8 @@ void HeadGradients::add_hidden(const at::Tensor& grad_KH) {
   hidden_sum_TH_.index_add_(0, rows_K_, grad_KH);
 }
 
-// Sum of the weight's gradient += gradᵀ·hidden, some rows at a time, which avoids a second matrix
-// of the head's size.
+// Adds gradᵀ·hidden to the weight's gradient, some rows at a time, which avoids a second matrix of
+// the head's size.
 void HeadGradients::add_product(const at::Tensor& grad_KV) {
   constexpr int64_t kRows = 8192;
   at::Tensor& sum_VH = parameter_sums_[0];
@@ -95,8 +95,8 @@ void HeadGradients::add_product(const at::Tensor& grad_KV) {
 void HeadGradients::add_through_graph(const at::Tensor& grad_KV) {
   variable_list inputs = parameters_;
   if (hidden_KH_.requires_grad()) inputs.push_back(hidden_KH_);
-  // The graph is kept because a head may share a part of it between chunks; this chunk's own part
-  // is freed with its logits.
+  // The graph is retained because chunks may share a piece of it; the rest is freed with the
+  // chunk's logits.
   const variable_list found = torch::autograd::grad({std::exchange(logits_KV_, {})}, inputs,
                                                     {grad_KV}, /*retain_graph=*/true,
                                                     /*create_graph=*/false, /*allow_unused=*/true);

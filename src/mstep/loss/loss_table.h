@@ -13,18 +13,17 @@ LossTerm soft_cross_entropy_term();  ///< soft_ce_loss.cc
 LossTerm wasserstein_term();         ///< w1_loss.cc
 LossTerm gate_term();                ///< gate_loss.cc
 
-/// The ONE table of loss terms. Sums are taken in its order.
+/// The table of loss terms. Sums are taken in its order.
 const std::vector<LossTerm>& loss_terms();
 
-/// Adds a term to the table, for code that is not in this folder. Call before the first run, e.g.
-/// from a static initialiser.
-/// @return true
+/// Adds a term to the table, for code outside this folder. Call before the first run, e.g. from a
+/// static initialiser. Returns true.
 bool add_loss_term(LossTerm term);
 
 /// The settings of all terms, each once.
 std::vector<LossKey> loss_keys();
 
-/// A kind of target with the terms that a run has on it, and their weights.
+/// A kind of target with a run's terms on it and their weights.
 struct LossKind {
   std::string name;
   std::vector<std::pair<const LossTerm*, double>> terms;

@@ -28,7 +28,7 @@ struct LossOptions {
   double value(const LossKey& key) const;
 };
 
-/// K positions with one kind of target on their way through its terms.
+/// K positions with one kind of target, as its terms process them.
 class LossChunk {
  public:
   LossChunk(const LossOptions& run_options, at::Tensor logits, at::Tensor targets,
@@ -45,7 +45,7 @@ class LossChunk {
   const double scale;          ///< multiplies every gradient
   const bool needs_gradient;
 
-  /// Adds [K, V] float32 to the gradient of the logits, which takes ownership of the first one.
+  /// Adds [K, V] float32 to the gradient of the logits. Takes ownership of the first tensor.
   void add_gradient(at::Tensor grad_KV);
   /// Records a sum over the chunk (scalar float64) under a name of RowLoss::details.
   void add_sum(std::string name, at::Tensor sum) {
@@ -53,7 +53,7 @@ class LossChunk {
   }
   const std::vector<std::pair<std::string, at::Tensor>>& sums() const { return sums_; }
 
-  /// Values that several terms compute from the chunk's logits, and the gradient that they
+  /// Values that several terms derive from the chunk's logits, and the gradient that they
   /// accumulate there.
   class Shared {
    public:
@@ -82,22 +82,22 @@ class LossChunk {
   at::Tensor grad_KV_;
 };
 
-/// One term of the loss. It has its own file and a row in the table of loss_table.cc; nothing else
+/// One term of the loss. Each has a file and an entry in the table of loss_table.cc; nothing else
 /// refers to it.
 struct LossTerm {
   std::string name;  ///< of its sum in RowLoss::details
-  /// The kind of target it reads, whose number of positions normalises it: kLabels, or a kind of
-  /// Segment::slots. Terms of one kind share logits.
+  /// The kind of target it reads: kLabels, or a kind of Segment::slots. Normalised by the number of
+  /// positions of that kind. Terms of one kind share logits.
   std::string kind;
-  /// none = 1. A term with the default 0 is computed only in runs that give it a weight
+  /// nullopt = 1. A term with default 0 is computed only in runs that give it a weight
   std::optional<LossKey> weight;
   std::vector<LossKey> keys = {};  ///< further settings
-  /// The K losses without weight, [K] float64. If the chunk needs a gradient, it receives weight ·
-  /// theirs, through LossChunk::add_gradient (scaled) or a shared value.
+  /// The K losses without weight, [K] float64. If the chunk needs a gradient, also adds weight ·
+  /// their gradient, through LossChunk::add_gradient (scaled) or a shared value.
   std::function<at::Tensor(LossChunk& chunk, double weight)> values_K;
 };
 
-/// The kind of target that Segment::labels are.
+/// The kind of target of Segment::labels.
 inline constexpr const char* kLabels = "ce";
 
 }  // namespace rematch

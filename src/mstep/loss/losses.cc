@@ -55,14 +55,18 @@ at::Tensor add_chunk(LossChunk& chunk, const LossKind& kind, const Positions& po
     weighted_K = weighted_K.defined() ? weighted_K + share_K : share_K;
   }
   const bool has_sources = positions.is_prefix_K.defined();
-  const auto share_of = [&](const at::Tensor& mask_K) { return at::mul(weighted_K, mask_K).sum(); };
+  const auto masked_sum = [&](const at::Tensor& mask_K) {
+    return at::mul(weighted_K, mask_K).sum();
+  };
   std::vector<at::Tensor> sums;
-  sums.push_back(has_sources ? share_of(positions.is_prefix_K)
+  sums.push_back(has_sources ? masked_sum(positions.is_prefix_K)
                              : at::zeros({}, weighted_K.options()));
-  sums.push_back(has_sources ? share_of(positions.is_prefix_K.logical_not()) : weighted_K.sum());
-  for (const auto& [name, sum] : chunk.sums()) sums.push_back(sum);
+  sums.push_back(has_sources ? masked_sum(positions.is_prefix_K.logical_not()) : weighted_K.sum());
   std::vector<std::string> names;
-  for (const auto& [name, sum] : chunk.sums()) names.push_back(name);
+  for (const auto& [name, sum] : chunk.sums()) {
+    sums.push_back(sum);
+    names.push_back(name);
+  }
   row.pending.push_back({.kind = kind.name,
                          .sums_S = at::stack(sums),
                          .names = std::move(names),
@@ -83,7 +87,7 @@ void add_sums(const PendingSums& chunk, const double* value, RowLoss& row) {
   for (const std::string& name : chunk.names) row.details.add(name, {*value++, chunk.count});
 }
 
-/// Positions of the first chunk, which shows the size of the vocabulary.
+/// Positions of the first chunk; its logits show the size of the vocabulary.
 constexpr int64_t kFirstChunk = 64;
 
 int64_t chunk_size(int64_t vocab_size, const LossOptions& options) {
@@ -119,7 +123,7 @@ void NamedSums::add(const NamedSums& more) {
   for (const auto& [name, sum] : more) add(name, sum);
 }
 
-double scale_of(const LossScale& scale, const std::string& kind) {
+double get_scale(const LossScale& scale, const std::string& kind) {
   const auto found = scale.find(kind);
   return found == scale.end() ? 1.0 : found->second;
 }
@@ -141,7 +145,7 @@ RowLoss pending_row_loss(const at::Tensor& hidden_TH, const RowSupervision& supe
       const size_t end = std::min(begin + size, targets.positions.size());
       const Positions positions = take_positions(targets, begin, end, hidden_TH.device());
       LossChunk chunk(options, gradients.logits_KV(positions.rows_K), positions.targets_K,
-                      scale_of(scale, kind.name), gradients.are_needed());
+                      get_scale(scale, kind.name), gradients.are_needed());
       const at::Tensor chunk_sum = add_chunk(chunk, kind, positions, row);
       kind_sum = kind_sum.defined() ? kind_sum + chunk_sum : chunk_sum;
       if (gradients.are_needed()) gradients.add(chunk.take_gradient());
@@ -149,10 +153,10 @@ RowLoss pending_row_loss(const at::Tensor& hidden_TH, const RowSupervision& supe
       begin = end;
     }
     if (!kind_sum.defined()) continue;
-    const at::Tensor scaled = kind_sum * scale_of(scale, kind.name);
+    const at::Tensor scaled = kind_sum * get_scale(scale, kind.name);
     total = total.defined() ? total + scaled : scaled;
   }
-  // Without supervision an empty slice: zero with a graph and without 0 · NaN.
+  // Without supervision: the sum of an empty slice, which is zero with a graph, even for NaN.
   row.total = total.defined() ? gradients.attach(total.to(at::kFloat))
                               : hidden_TH.narrow(0, 0, 0).sum(at::kFloat);
   return row;

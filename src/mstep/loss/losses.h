@@ -14,20 +14,19 @@ namespace rematch {
 
 // Shapes: T tokens of a row, K supervised positions, H hidden, V vocabulary.
 
-/// The supervised positions of a row that have one kind of target.
+/// The supervised positions of a row with one kind of target.
 struct KindTargets {
   std::vector<int64_t> positions;  ///< in the row, ≥ 1; the logits are those of the position before
   std::vector<int64_t> values;     ///< labels, or targets of slots
   std::vector<bool> is_prefix;     ///< slots only: in the kept prefix; empty for labels
 };
 
-/// What a row is supervised on, by kind of target, with positions in the row. A kind without
-/// targets has no entry.
+/// Supervised positions of a row by kind of target. A kind without targets has no entry.
 struct RowSupervision {
   std::map<std::string, KindTargets> by_kind;
 
   static RowSupervision from(const PackedRow& row);
-  /// Positions that have a kind of target.
+  /// Number of positions with a kind of target.
   size_t count(const std::string& kind) const;
 };
 
@@ -60,12 +59,12 @@ struct NamedSums : std::map<std::string, LossSum> {
 /// Sums of a chunk of a row that are still on the device.
 struct PendingSums {
   std::string kind;  ///< of its targets
-  /// float64: what the prefix and what the rest has of the weighted sum, then those of `names`
+  /// float64: the weighted sum over the prefix, that over the rest, then the sums of `names`
   at::Tensor sums_S;
   std::vector<std::string> names;  ///< entries of RowLoss::details
   int64_t count = 0;               ///< positions
   int64_t num_prefix = 0;
-  bool has_sources = false;  ///< slots: KIND_prefix and KIND_tail are details too
+  bool has_sources = false;  ///< slots: there are also details KIND_prefix and KIND_tail
 };
 
 /// Sums over a row (not means): the caller divides by the window's counts.
@@ -75,16 +74,16 @@ struct RowLoss {
   NamedSums by_kind;  ///< weighted sums of the terms, by kind of target
   /// each term without its weight; KIND_prefix and KIND_tail of slots, with weights; kCorrectTokens
   NamedSums details;
-  std::vector<PendingSums> pending;  ///< what `by_kind` and `details` still lack, see settle()
+  std::vector<PendingSums> pending;  ///< not yet in `by_kind` and `details`, see settle()
 };
 
-/// Detail of cross-entropy: labels that have the largest logit (stage 1 eval_token_acc).
+/// Detail of cross-entropy: number of labels with the largest logit (stage 1 eval_token_acc).
 inline constexpr const char* kCorrectTokens = "ce_correct";
 
-/// What multiplies a row's sum of each kind of target, so that the rows of a window add up to the
-/// loss of the step. 1 for a kind without entry.
+/// Factors of a row's sums by kind of target, so that the rows of a window add up to the loss of
+/// the step. 1 for a kind without entry.
 using LossScale = std::map<std::string, double>;
-double scale_of(const LossScale& scale, const std::string& kind);
+double get_scale(const LossScale& scale, const std::string& kind);
 
 /// Loss of one row with its graph. Only supervised positions reach the head, in chunks; each
 /// chunk's gradient is propagated through the head at once, so that no logits outlive their chunk.
@@ -93,10 +92,10 @@ double scale_of(const LossScale& scale, const std::string& kind);
 /// @param scale      e.g. kLabels: 1 / labels of the window for `window` normalisation
 RowLoss row_loss(const at::Tensor& hidden_TH, const RowSupervision& supervision, const Head& head,
                  const LossOptions& options, const LossScale& scale);
-/// The same without a wait: the sums stay on the device until settle().
+/// row_loss() without waiting for the device: the sums stay there until settle().
 RowLoss pending_row_loss(const at::Tensor& hidden_TH, const RowSupervision& supervision,
                          const Head& head, const LossOptions& options, const LossScale& scale);
-/// Brings the sums of rows to the host, all in one transfer.
+/// Brings the sums of rows to the host in one transfer.
 void settle(std::span<RowLoss> rows);
 
 }  // namespace rematch

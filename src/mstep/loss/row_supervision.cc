@@ -12,7 +12,7 @@ void add_labels(const Segment& segment, int64_t offset, RowSupervision& row) {
                             segment.token_ids.size()));
   for (size_t i = 0; i < segment.labels.size(); ++i) {
     if (segment.labels[i] == kIgnoreLabel) continue;
-    // The first position has no preceding logits in its own segment.
+    // The first position has no preceding logits in its segment.
     REMATCH_CHECK(i > 0 && segment.labels[i] >= 0,
                   fmt::format("{}: label {} at position {}", segment.where, segment.labels[i], i));
     KindTargets& targets = row.by_kind[kLabels];

@@ -38,7 +38,7 @@ AdamW::AdamW(std::vector<ParameterGroup> groups, const AdamWSettings& options)
   }
 }
 
-// One pass over the memory; what torch.optim.AdamW(fused=True) calls.
+// Calls the same operator as torch.optim.AdamW(fused=True): one pass over the memory.
 void AdamW::update(at::Tensor& master, Slot& slot, const at::Tensor& grad, double learning_rate,
                    double weight_decay) const {
   ++slot.num_steps;
@@ -46,8 +46,8 @@ void AdamW::update(at::Tensor& master, Slot& slot, const at::Tensor& grad, doubl
   at::_fused_adamw_({master}, {grad}, {slot.exp_avg}, {slot.exp_avg_sq}, {}, {num_steps},
                     learning_rate, options_.beta1, options_.beta2, weight_decay, options_.epsilon,
                     /*amsgrad=*/false, /*maximize=*/false);
-  // The operator does not increment the version of its arguments, which caches of values derived
-  // from a weight rely on.
+  // The operator does not increment the version of its arguments, but caches of values derived from
+  // a weight rely on it.
   master.unsafeGetTensorImpl()->bump_version();
 }
 
@@ -57,7 +57,7 @@ void AdamW::step(double lr_factor) {
   for (size_t g = 0; g < groups_.size(); ++g) {
     for (size_t i = 0; i < groups_[g].parameters.size(); ++i) {
       at::Tensor& parameter = groups_[g].parameters[i];
-      // as in torch: a parameter that takes no part is not decayed either
+      // as in torch, weight decay does not apply either
       if (!parameter.grad().defined()) continue;
       Slot& slot = slots_[g][i];
       at::Tensor& master = slot.master.defined() ? slot.master : parameter;

@@ -18,33 +18,31 @@ struct ParameterGroup {
   std::vector<at::Tensor> parameters;  ///< leaves with requires_grad
 };
 
-/// AdamW as torch.optim.AdamW(fused=True) computes it; bfloat16 parameters train through float32
-/// masters.
+/// AdamW as torch.optim.AdamW(fused=True) computes it; bfloat16 parameters have float32 masters.
 class AdamW {
  public:
   AdamW(std::vector<ParameterGroup> groups, const AdamWSettings& options);
 
-  /// One update from the parameters' .grad (in place); a parameter without one is left alone, as
-  /// torch does.
+  /// One update from the parameters' .grad (in place); as in torch, a parameter without one does
+  /// not change.
   /// @param lr_factor multiplies every group's learning rate
   void step(double lr_factor);
   const std::vector<ParameterGroup>& groups() const { return groups_; }
   int64_t num_steps() const { return num_steps_; }
 
   /// State by name for checkpoints: float32 "NAME.master" (bfloat16 only), "NAME.exp_avg",
-  /// "NAME.exp_avg_sq"; int64 "NAME.num_steps" only where a parameter has taken part in another
-  /// number of steps than num_steps(). The tensors are the live ones: write them before the next
-  /// step.
+  /// "NAME.exp_avg_sq"; int64 "NAME.num_steps" only if it differs from num_steps(). These are the
+  /// live tensors: write them before the next step.
   std::vector<std::pair<std::string, at::Tensor>> state() const;
-  /// The live tensors that only the optimizer holds: masters of bfloat16 parameters and both
-  /// averages. None shares memory with a parameter.
+  /// The live tensors of the optimizer: masters of bfloat16 parameters and both averages. None
+  /// shares memory with a parameter.
   std::vector<at::Tensor> tensors() const;
   /// Restores what state() returned. @throws UserError (data) for a missing or misshapen entry
   void load_state(const std::vector<std::pair<std::string, at::Tensor>>& state, int64_t num_steps);
 
  private:
   struct Slot {
-    /// float32; undefined for a float32 parameter, which is its own master (no second view of it)
+    /// float32; undefined for a float32 parameter, which is its own master
     at::Tensor master;
     at::Tensor exp_avg, exp_avg_sq;  ///< float32
     int64_t num_steps = 0;           ///< updates so far, the t of the bias corrections
@@ -59,8 +57,8 @@ class AdamW {
 };
 
 /// Scales all gradients so that their global L2 norm is at most max_norm (≤ 0: only measures).
-/// Returns the norm before scaling. Computed as torch.nn.utils.clip_grad_norm_ does, in float32,
-/// fixed order.
+/// Returns the norm before scaling. Computed like torch.nn.utils.clip_grad_norm_, in float32 and in
+/// a fixed order.
 double clip_grad_norm(const std::vector<ParameterGroup>& groups, double max_norm);
 /// L2 norm of one gradient: a float32 scalar.
 at::Tensor gradient_norm(const at::Tensor& grad);

@@ -17,9 +17,8 @@ double clip_to_norm(const at::Tensor& norms, const std::vector<at::Tensor>& grad
   if (!(max_norm > 0)) return total.item<double>();
   const at::Tensor coefficient =
       at::clamp_max(at::div(at::full_like(total, max_norm), at::add(total, 1e-6)), 1.0);
-  const at::Tensor on_host = at::stack({total, coefficient}).cpu();  // one wait for both
-  // Multiplying by a coefficient of one would be exact; leaving the gradients alone is equivalent
-  // and cheaper.
+  const at::Tensor on_host = at::stack({total, coefficient}).cpu();  // one transfer for both
+  // Multiplying by one is exact; skipping it is equivalent and cheaper.
   if (on_host[1].item<double>() != 1.0) {
     for (const at::Tensor& grad : grads) grad.mul_(coefficient);
   }

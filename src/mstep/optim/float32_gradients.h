@@ -8,10 +8,10 @@
 
 namespace rematch {
 
-/// Sums the gradients of bfloat16 parameters in float32, however many backward passes a step has: a
-/// small micro-batch's share is not rounded away. While it lives, a hook takes each bfloat16
-/// gradient as soon as it is complete, so at most one of them exists at a time. float32 parameters
-/// are left to autograd.
+/// Sums the gradients of bfloat16 parameters in float32 over the backward passes of a step, so
+/// small contributions are not rounded away. While the object exists, a hook takes each bfloat16
+/// gradient as soon as it is complete, so at most one of them exists at a time. Autograd sums those
+/// of float32 parameters.
 class Float32Gradients {
  public:
   explicit Float32Gradients(const std::vector<ParameterGroup>& groups);
@@ -19,10 +19,9 @@ class Float32Gradients {
   Float32Gradients(const Float32Gradients&) = delete;
   Float32Gradients& operator=(const Float32Gradients&) = delete;
 
-  /// Stores the sums where clip_grad_norm() and AdamW expect them (.grad, float32), and starts new
-  /// ones.
+  /// Moves the sums to .grad (float32), where clip_grad_norm() and AdamW expect them.
   void publish();
-  /// Discards the sums since the last publish().
+  /// Drops the sums since the last publish().
   void discard();
 
  private:

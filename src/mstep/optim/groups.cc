@@ -51,7 +51,7 @@ std::vector<ParameterGroup> make_groups(
   }
   if (groups.empty()) {
     throw UserError(ErrorKind::kConfig,
-                    {.error = "nothing is left to train",
+                    {.error = "nothing to train",
                      .where = "tuner.freeze_llm, tuner.freeze_vit, tuner.freeze_aligner",
                      .what = fmt::format("all {} parameters are frozen", parameters.size()),
                      .fix = "set at least one of the three to false"});

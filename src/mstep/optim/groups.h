@@ -11,15 +11,15 @@
 
 namespace rematch {
 
-/// True for weights of norms and for biases, which are not decayed.
+/// True for weights of norms and for biases, which have no weight decay.
 bool is_undecayed(const std::string& name);
 
 /// Sets requires_grad of every parameter by `freeze` and groups the trainable ones: vit, aligner,
-/// llm, each with decay then without
-/// (".no_decay"), without empty groups; inside a group in the order given.
-/// @param parameters  leaves under their checkpoint names
+/// llm, each with weight decay then without (".no_decay"). Omits empty groups; keeps the given
+/// order inside a group.
+/// @param parameters  leaves with their checkpoint names
 /// @param part_of     of the model's description
-/// @throws UserError (config) when nothing is trainable
+/// @throws UserError (config) if nothing is trainable
 std::vector<ParameterGroup> make_groups(
     const std::vector<std::pair<std::string, at::Tensor>>& parameters,
     const ParameterParts& part_of, const OptimSettings& optim, const FreezeSettings& freeze = {});

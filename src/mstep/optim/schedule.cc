@@ -17,11 +17,11 @@ constexpr double kDefaultNumCycles = 0.5;
 // The keywords that each schedule accepts.
 struct KeywordsRow {
   ScheduleType type;
-  bool ignores_keywords;  ///< transformers silently ignores them for these two
+  bool ignores_keywords;  ///< as transformers silently does
   std::vector<std::string> keywords;
 };
 
-const KeywordsRow& row_of(ScheduleType type) {
+const KeywordsRow& keywords_row(ScheduleType type) {
   static const std::vector<KeywordsRow> kRows = {
       {ScheduleType::kConstant, true, {}},
       {ScheduleType::kConstantWithWarmup, true, {}},
@@ -60,7 +60,7 @@ void check_keywords(const KeywordsRow& row, const ScheduleSettings& settings) {
   }
 }
 
-// Floor of the two cosines that have one, as a share of the learning rate.
+// Floor of the cosine schedules with min_lr, as a share of the learning rate.
 double floor_rate(const ScheduleSettings& settings, double learning_rate) {
   if (settings.min_lr && settings.min_lr_rate) {
     throw keyword_error(
@@ -99,7 +99,7 @@ Schedule::Schedule(const ScheduleSettings& settings, double learning_rate,
       num_training_steps_(num_training_steps),
       num_warmup_steps_(
           num_warmup_steps(settings.warmup_steps, settings.warmup_ratio, num_training_steps)) {
-  const KeywordsRow& row = row_of(settings_.type);
+  const KeywordsRow& row = keywords_row(settings_.type);
   check_keywords(row, settings_);
   const bool has_floor =
       std::find(row.keywords.begin(), row.keywords.end(), "min_lr") != row.keywords.end();
@@ -113,21 +113,19 @@ double Schedule::factor(int64_t num_done_steps) const {
   const double num_cycles = settings_.num_cycles.value_or(kDefaultNumCycles);
   const bool is_warming_up = num_done_steps < num_warmup_steps_;
 
+  // This schedule is one step ahead, so that its last step reaches the floor.
+  const bool is_ahead = settings_.type == ScheduleType::kCosineWarmupWithMinLr;
+
   if (settings_.type == ScheduleType::kConstant) return 1.0;
-  if (settings_.type == ScheduleType::kCosineWarmupWithMinLr) {
-    if (is_warming_up && !settings_.warmup_lr_rate) return (step + 1.0) / std::max(1.0, warmup);
-    if (is_warming_up)
-      return *settings_.warmup_lr_rate +
-             (1.0 - *settings_.warmup_lr_rate) * step / std::max(1.0, warmup - 1.0);
-    // one ahead: the last step reaches the floor
-    const double progress = (step - warmup + 1.0) / std::max(1.0, total - warmup);
-    return std::max(0.0, cosine(progress, num_cycles) * (1.0 - min_lr_rate_) + min_lr_rate_);
+  if (is_warming_up && is_ahead && settings_.warmup_lr_rate) {
+    return *settings_.warmup_lr_rate +
+           (1.0 - *settings_.warmup_lr_rate) * step / std::max(1.0, warmup - 1.0);
   }
-  if (is_warming_up) return step / std::max(1.0, warmup);
+  if (is_warming_up) return (step + (is_ahead ? 1.0 : 0.0)) / std::max(1.0, warmup);
   if (settings_.type == ScheduleType::kConstantWithWarmup) return 1.0;
   if (settings_.type == ScheduleType::kLinear)
     return std::max(0.0, (total - step) / std::max(1.0, total - warmup));
-  const double progress = (step - warmup) / std::max(1.0, total - warmup);
+  const double progress = (step - warmup + (is_ahead ? 1.0 : 0.0)) / std::max(1.0, total - warmup);
   return std::max(0.0, cosine(progress, num_cycles) * (1.0 - min_lr_rate_) + min_lr_rate_);
 }
 

@@ -7,7 +7,7 @@ namespace rematch {
 
 /// Learning-rate factor by optimizer step, as transformers defines it (float64; the same for every
 /// group).
-/// @source transformers optimization.py: get_scheduler and the lambdas behind it
+/// @source transformers optimization.py: get_scheduler and its lambdas
 class Schedule {
  public:
   /// @param learning_rate       min_lr is relative to it
@@ -17,8 +17,8 @@ class Schedule {
   explicit Schedule(const ScheduleSettings& settings, double learning_rate = 0,
                     int64_t num_training_steps = 0);
 
-  /// The factor of every group's learning rate in the update after `num_done_steps` finished ones
-  /// (0 for the first update).
+  /// Factor of every learning rate in the update that follows `num_done_steps` finished ones (0 for
+  /// the first update).
   double factor(int64_t num_done_steps) const;
 
  private:
@@ -28,7 +28,7 @@ class Schedule {
   double min_lr_rate_ = 0;
 };
 
-/// `training.warmup_steps` when it is positive, else `warmup_ratio` of the run, rounded up.
+/// `training.warmup_steps` if it is positive, else `warmup_ratio` of the run, rounded up.
 int64_t num_warmup_steps(int64_t warmup_steps, double warmup_ratio, int64_t num_training_steps);
 
 }  // namespace rematch

@@ -12,9 +12,6 @@
 namespace rematch {
 namespace {
 
-const std::string kText = "model.language_model.", kVision = "model.visual.";
-constexpr double kVisionEps = 1e-6;
-
 // mRoPE in sections: the pairs of section i rotate with axis i % 3 (t, h, w).
 std::vector<int64_t> section_axes(JsonFields& rope, int64_t head_dim) {
   const std::vector<int64_t> sections = config_counts(rope, "mrope_section", {16, 24, 24});
@@ -23,7 +20,7 @@ std::vector<int64_t> section_axes(JsonFields& rope, int64_t head_dim) {
     rope.fail(
         "mrope_section",
         fmt::format(
-            "{} sections of {} pairs in all; three (t, h, w) of {} are expected, half of a head",
+            "{} sections with {} pairs in total; expected three (t, h, w) with {}, half of a head",
             sections.size(), num_pairs, head_dim / 2));
   }
   std::vector<int64_t> axes;
@@ -41,22 +38,6 @@ void refuse_sliding_windows(JsonFields& fields) {
       fields.fail("layer_types",
                   fmt::format("\"{}\" is not implemented, only \"full_attention\" is", type));
   }
-}
-
-LayerDescription text_layer(const TextDescription& text, int64_t layer_idx, double eps) {
-  const std::string prefix = fmt::format("{}layers.{}.", kText, layer_idx),
-                    attention = prefix + "self_attn.", mlp = prefix + "mlp.";
-  const int64_t hidden = text.hidden_size, inner = text.intermediate_size,
-                kv_width = text.num_key_value_heads * text.head_dim;
-  return {.attention_norm = {prefix + "input_layernorm", hidden, NormKind::kRms, eps},
-          .q = {attention + "q_proj", hidden, hidden, true},
-          .k = {attention + "k_proj", kv_width, hidden, true},
-          .v = {attention + "v_proj", kv_width, hidden, true},
-          .o = {attention + "o_proj", hidden, hidden},
-          .q_norm = std::nullopt,
-          .k_norm = std::nullopt,
-          .mlp_norm = {prefix + "post_attention_layernorm", hidden, NormKind::kRms, eps},
-          .mlp = gated_mlp(mlp, hidden, inner, false)};
 }
 
 TextDescription read_text(JsonFields fields, bool has_null_kv_heads) {
@@ -85,31 +66,21 @@ TextDescription read_text(JsonFields fields, bool has_null_kv_heads) {
   require_config_text(fields, "hidden_act", {"silu"});
   refuse_sliding_windows(fields);
   JsonFields rope = config_rope(fields, {"default", "mrope"});
-  text.rope.theta =
-      config_positive(rope, "rope_theta", config_positive(fields, "rope_theta", 1000000));
+  text.rope.theta = read_rope_theta(fields, rope, 1000000);
   text.rope.axis_of_pair = section_axes(rope, text.head_dim);
   text.pad_token_id = config_pad_token(fields, text.vocab_size);
-  text.embedding = kText + "embed_tokens";
-  for (int64_t i = 0; i < num_layers; ++i) text.layers.push_back(text_layer(text, i, eps));
-  text.final_norm = {kText + "norm", text.hidden_size, NormKind::kRms, eps};
-  text.head = {"lm_head", text.vocab_size, text.hidden_size};
+  set_qwen_ends(text, eps);
+  for (int64_t i = 0; i < num_layers; ++i) text.layers.push_back(qwen_layer(text, i, eps, true));
   return text;
-}
-
-NormDescription vision_norm(const std::string& module, int64_t width) {
-  return {module, width, NormKind::kRms, kVisionEps};
 }
 
 VisionBlockDescription vision_block(const VisionDescription& vision, int64_t block_idx,
                                     int64_t window) {
-  const std::string prefix = fmt::format("{}blocks.{}.", kVision, block_idx);
-  const int64_t width = vision.hidden_size, inner = vision.intermediate_size;
-  return {.norm1 = vision_norm(prefix + "norm1", width),
-          .qkv = {prefix + "attn.qkv", 3 * width, width, true},
-          .proj = {prefix + "attn.proj", width, width, true},
-          .norm2 = vision_norm(prefix + "norm2", width),
-          .mlp = gated_mlp(prefix + "mlp.", width, inner, true),
-          .window = window};
+  VisionBlockDescription block = qwen_vision_block(vision, block_idx, NormKind::kRms);
+  block.mlp = gated_mlp(fmt::format("{}blocks.{}.mlp.", kQwenVision, block_idx), vision.hidden_size,
+                        vision.intermediate_size, true);
+  block.window = window;
+  return block;
 }
 
 VisionDescription read_vision(JsonFields fields) {
@@ -127,8 +98,7 @@ VisionDescription read_vision(JsonFields fields) {
   const std::vector<int64_t> full = config_counts(fields, "fullatt_block_indexes", {7, 15, 23, 31});
   require_config_text(fields, "hidden_act", {"silu"});
   JsonFields rope = config_rope(fields, {"axial", "default"});
-  vision.rope_theta =
-      config_positive(rope, "rope_theta", config_positive(fields, "rope_theta", 10000));
+  vision.rope_theta = read_rope_theta(fields, rope, 10000);
   check_vision_heads(fields, vision);
   // Whole visual tokens, rounded down.
   const int64_t window =
@@ -136,15 +106,15 @@ VisionDescription read_vision(JsonFields fields) {
   if (window == 0)
     fields.fail("window_size",
                 fmt::format("{} pixels are less than a visual token", window_pixels));
-  vision.patch_embed = {kVision + "patch_embed.proj", vision.hidden_size, vision.patch_width(),
+  vision.patch_embed = {kQwenVision + "patch_embed.proj", vision.hidden_size, vision.patch_width(),
                         false};
   for (int64_t i = 0; i < depth; ++i) {
     const bool is_full = std::find(full.begin(), full.end(), i) != full.end();
     vision.blocks.push_back(vision_block(vision, i, is_full ? 0 : window));
   }
   const int64_t merged = vision.hidden_size * vision.merge_area();
-  const std::string merger = kVision + "merger.";
-  vision.merger = {.norm = vision_norm(merger + "ln_q", vision.hidden_size),
+  const std::string merger = kQwenVision + "merger.";
+  vision.merger = {.norm = qwen_vision_norm(merger + "ln_q", vision.hidden_size, NormKind::kRms),
                    .fc1 = {merger + "mlp.0", merged, merged, true},
                    .fc2 = {merger + "mlp.2", out_width, merged, true},
                    .activation = Activation::kGeluErf};
@@ -155,7 +125,7 @@ ModelDescription describe(const Json& config, const JsonOrigin& origin) {
   JsonFields root(config, origin);
   ModelDescription model;
   model.vision = read_vision(root.object("vision_config"));
-  // Older files have the text tower's keys at the top.
+  // Older files have the text tower's keys at the top level.
   const bool is_nested = root.has("text_config");
   const Json& text = is_nested ? root.at("text_config") : config;
   const bool has_null_kv_heads = is_explicit_null(text, "num_key_value_heads");
@@ -165,14 +135,13 @@ ModelDescription describe(const Json& config, const JsonOrigin& origin) {
                               text_fields.boolean_or("tie_word_embeddings", false);
   model.text = read_text(text_fields, has_null_kv_heads);
   model.image_token_id = config_count(root, "image_token_id", 151655, 0);
-  model.part_of.modules = {{kVision + "merger", ParameterPart::kAligner},
+  model.part_of.modules = {{kQwenVision + "merger", ParameterPart::kAligner},
                            {"model.visual", ParameterPart::kVit}};
-  // What transformers writes for this family, and what the published files have; others have the
-  // modules' own names.
-  model.file_names = {{"visual.", kVision},
-                      {"model.layers.", kText + "layers."},
-                      {"model.embed_tokens.", kText + "embed_tokens."},
-                      {"model.norm.", kText + "norm."}};
+  // Names in published files and in those that transformers writes for this family.
+  model.file_names = {{"visual.", kQwenVision},
+                      {"model.layers.", kQwenText + "layers."},
+                      {"model.embed_tokens.", kQwenText + "embed_tokens."},
+                      {"model.norm.", kQwenText + "norm."}};
   check_visual_width(root, model);
   return model;
 }

@@ -11,8 +11,6 @@
 namespace rematch {
 namespace {
 
-const std::string kText = "model.language_model.", kVision = "model.visual.";
-
 // Interleaved mRoPE: pair j rotates with h (j%3 == 1, j < 3·section[1]), w (j%3 == 2, j <
 // 3·section[2]) or t.
 std::vector<int64_t> interleaved_axes(const std::vector<int64_t>& section, int64_t head_dim) {
@@ -24,24 +22,15 @@ std::vector<int64_t> interleaved_axes(const std::vector<int64_t>& section, int64
 
 LayerDescription text_layer(const TextDescription& text, int64_t layer_idx, double eps,
                             bool has_deepstack) {
-  const std::string prefix = fmt::format("{}layers.{}.", kText, layer_idx),
-                    attention = prefix + "self_attn.", mlp = prefix + "mlp.";
-  const int64_t hidden = text.hidden_size, inner = text.intermediate_size;
-  const int64_t q_width = text.num_attention_heads * text.head_dim,
-                kv_width = text.num_key_value_heads * text.head_dim;
-  return {.attention_norm = {prefix + "input_layernorm", hidden, NormKind::kRms, eps},
-          .q = {attention + "q_proj", q_width, hidden},
-          .k = {attention + "k_proj", kv_width, hidden},
-          .v = {attention + "v_proj", kv_width, hidden},
-          .o = {attention + "o_proj", hidden, q_width},
-          .q_norm = NormDescription{attention + "q_norm", text.head_dim, NormKind::kRms, eps},
-          .k_norm = NormDescription{attention + "k_norm", text.head_dim, NormKind::kRms, eps},
-          .mlp_norm = {prefix + "post_attention_layernorm", hidden, NormKind::kRms, eps},
-          .mlp = gated_mlp(mlp, hidden, inner, false),
-          .deepstack = has_deepstack ? layer_idx : -1};
+  LayerDescription layer = qwen_layer(text, layer_idx, eps, false);
+  const std::string attention = fmt::format("{}layers.{}.self_attn.", kQwenText, layer_idx);
+  layer.q_norm = NormDescription{attention + "q_norm", text.head_dim, NormKind::kRms, eps};
+  layer.k_norm = NormDescription{attention + "k_norm", text.head_dim, NormKind::kRms, eps};
+  if (has_deepstack) layer.deepstack = layer_idx;
+  return layer;
 }
 
-// @param num_features  of DeepStack: feature k follows layer k
+// @param num_features  of DeepStack; feature k is added after layer k
 TextDescription read_text(JsonFields fields, bool has_null_kv_heads, int64_t num_features) {
   TextDescription text;
   text.vocab_size = config_count(fields, "vocab_size", 151936);
@@ -58,34 +47,28 @@ TextDescription read_text(JsonFields fields, bool has_null_kv_heads, int64_t num
     fields.fail("attention_bias", "biases of attention are not implemented");
   }
   JsonFields rope = config_rope(fields, {"default"});
-  text.rope.theta =
-      config_positive(rope, "rope_theta", config_positive(fields, "rope_theta", 500000));
+  text.rope.theta = read_rope_theta(fields, rope, 500000);
   const std::vector<int64_t> section = config_counts(rope, "mrope_section", {24, 20, 20});
   if (section.size() != 3)
     rope.fail("mrope_section",
-              fmt::format("three numbers are expected (t, h, w), found {}", section.size()));
+              fmt::format("expected three numbers (t, h, w), found {}", section.size()));
   text.rope.axis_of_pair = interleaved_axes(section, text.head_dim);
   text.pad_token_id = config_pad_token(fields, text.vocab_size);
   check_query_groups(fields, text);
   if (text.head_dim % 2 != 0)
     fields.fail("head_dim",
                 fmt::format("{} is odd, and heads are rotated in halves", text.head_dim));
-  text.embedding = kText + "embed_tokens";
+  set_qwen_ends(text, eps);
   for (int64_t i = 0; i < num_layers; ++i)
     text.layers.push_back(text_layer(text, i, eps, i < num_features));
-  text.final_norm = {kText + "norm", text.hidden_size, NormKind::kRms, eps};
-  text.head = {"lm_head", text.vocab_size, text.hidden_size};
   return text;
 }
 
-NormDescription layer_norm_of(const std::string& module, int64_t width) {
-  return {module, width, NormKind::kLayer, 1e-6};
-}
-
-MergerDescription merger_of(const VisionDescription& vision, const std::string& module,
-                            int64_t out_width, bool norm_after_shuffle) {
+MergerDescription make_merger(const VisionDescription& vision, const std::string& module,
+                              int64_t out_width, bool norm_after_shuffle) {
   const int64_t merged = vision.hidden_size * vision.merge_area();
-  return {.norm = layer_norm_of(module + ".norm", norm_after_shuffle ? merged : vision.hidden_size),
+  return {.norm = qwen_vision_norm(
+              module + ".norm", norm_after_shuffle ? merged : vision.hidden_size, NormKind::kLayer),
           .norm_after_shuffle = norm_after_shuffle,
           .fc1 = {module + ".linear_fc1", merged, merged, true},
           .fc2 = {module + ".linear_fc2", out_width, merged, true},
@@ -93,16 +76,14 @@ MergerDescription merger_of(const VisionDescription& vision, const std::string& 
 }
 
 VisionBlockDescription vision_block(const VisionDescription& vision, int64_t block_idx) {
-  const std::string prefix = fmt::format("{}blocks.{}.", kVision, block_idx);
+  VisionBlockDescription block = qwen_vision_block(vision, block_idx, NormKind::kLayer);
+  const std::string mlp = fmt::format("{}blocks.{}.mlp.", kQwenVision, block_idx);
   const int64_t width = vision.hidden_size, inner = vision.intermediate_size;
-  return {.norm1 = layer_norm_of(prefix + "norm1", width),
-          .qkv = {prefix + "attn.qkv", 3 * width, width, true},
-          .proj = {prefix + "attn.proj", width, width, true},
-          .norm2 = layer_norm_of(prefix + "norm2", width),
-          .mlp = {.activation = Activation::kGeluTanh,
-                  .gate = std::nullopt,
-                  .up = {prefix + "mlp.linear_fc1", inner, width, true},
-                  .down = {prefix + "mlp.linear_fc2", width, inner, true}}};
+  block.mlp = {.activation = Activation::kGeluTanh,
+               .gate = std::nullopt,
+               .up = {mlp + "linear_fc1", inner, width, true},
+               .down = {mlp + "linear_fc2", width, inner, true}};
+  return block;
 }
 
 VisionDescription read_vision(JsonFields fields) {
@@ -120,8 +101,7 @@ VisionDescription read_vision(JsonFields fields) {
   const std::vector<int64_t> taps = config_counts(fields, "deepstack_visual_indexes", {8, 16, 24});
   require_config_text(fields, "hidden_act", {"gelu_pytorch_tanh"});
   JsonFields rope = config_rope(fields, {"axial", "default"});
-  vision.rope_theta =
-      config_positive(rope, "rope_theta", config_positive(fields, "rope_theta", 10000));
+  vision.rope_theta = read_rope_theta(fields, rope, 10000);
 
   check_vision_heads(fields, vision);
   if (std::ssize(taps) > depth)
@@ -130,17 +110,17 @@ VisionDescription read_vision(JsonFields fields) {
     if (block >= depth)
       fields.fail("deepstack_visual_indexes", fmt::format("block {} of {}", block, depth));
   }
-  vision.patch_embed = {kVision + "patch_embed.proj", vision.hidden_size, vision.patch_width(),
+  vision.patch_embed = {kQwenVision + "patch_embed.proj", vision.hidden_size, vision.patch_width(),
                         true};
-  vision.position_table = kVision + "pos_embed";
+  vision.position_table = kQwenVision + "pos_embed";
   for (int64_t i = 0; i < depth; ++i) vision.blocks.push_back(vision_block(vision, i));
-  vision.merger = merger_of(vision, kVision + "merger", out_width, false);
+  vision.merger = make_merger(vision, kQwenVision + "merger", out_width, false);
   for (size_t k = 0; k < taps.size(); ++k) {
-    // Features come in block order; the merger is given by the block's first position in the list.
+    // Features are in block order; a block's merger is its first position in the list.
     int64_t& merger = vision.blocks[static_cast<size_t>(taps[k])].deepstack_merger;
     if (merger < 0) merger = static_cast<int64_t>(k);
-    vision.deepstack_mergers.push_back(
-        merger_of(vision, fmt::format("{}deepstack_merger_list.{}", kVision, k), out_width, true));
+    vision.deepstack_mergers.push_back(make_merger(
+        vision, fmt::format("{}deepstack_merger_list.{}", kQwenVision, k), out_width, true));
   }
   return vision;
 }
@@ -159,8 +139,8 @@ ModelDescription describe(const Json& config, const JsonOrigin& origin) {
                 std::count_if(model.vision.blocks.begin(), model.vision.blocks.end(), feeds));
   model.tie_word_embeddings = root.boolean_or("tie_word_embeddings", false);
   model.image_token_id = config_count(root, "image_token_id", 151655, 0);
-  model.part_of.modules = {{kVision + "merger", ParameterPart::kAligner},
-                           {kVision + "deepstack_merger_list", ParameterPart::kAligner},
+  model.part_of.modules = {{kQwenVision + "merger", ParameterPart::kAligner},
+                           {kQwenVision + "deepstack_merger_list", ParameterPart::kAligner},
                            {"model.visual", ParameterPart::kVit}};
   check_visual_width(root, model);
   return model;

@@ -3,8 +3,8 @@
 
 namespace rematch {
 
-/// Dense Qwen3-VL (MODEL 1–4): pre-norm decoder with normed heads and interleaved mRoPE; a vision
-/// tower of LayerNorm blocks with learned positions, whose early blocks feed the first text layers
+/// Dense Qwen3-VL (MODEL 1–4): pre-norm decoder with head norms and interleaved mRoPE; a vision
+/// tower of LayerNorm blocks with learned positions; some blocks also feed the first text layers
 /// (DeepStack).
 Family qwen3vl_family();
 
