@@ -20,17 +20,6 @@ namespace fs = std::filesystem;
 using testing::HasSubstr;
 using testing::Not;
 
-/// A script for bash in the program's directory. `$R` is the program; `steps N` waits until the run
-/// has logged N lines.
-test::ProcessResult script(const test::Program& program, const std::string& text) {
-  const std::string path = program.dir().write(
-      "script.sh", fmt::format("cd {}\nR={}\nsteps() {{ for i in $(seq 600); do [ \"$(cat "
-                               "out/run/logging.jsonl 2>/dev/null | wc -l)\" -ge "
-                               "$1 ] && return; sleep 0.05; done; exit 99; }}\n{}\n",
-                               program.dir().path(), test::binary_path("bin/rematch"), text));
-  return test::run_command("exec bash " + path);
-}
-
 /// A run that takes so long that a script can meddle with it.
 std::string long_run(const test::Program& program, const std::string& more = "") {
   return program.config("training: {max_steps: 400, save_strategy: \"no\", save_last_epoch: false" +
@@ -52,16 +41,6 @@ std::string model_with_processor(const test::Program& program, const std::string
       "model: {model: model}\ncustom: {extra: {rollout_matching: {rollout_backend: native}}}\n");
 }
 
-/// The golden training set with its images in the program's directory, where a test may damage
-/// them; its configuration.
-std::string own_images(const test::Program& program, const std::string& lines) {
-  fs::copy(test::Program::golden("images"), program.dir().file("images"));
-  fs::copy(test::Program::golden("train.jsonl"), program.dir().file("train.jsonl"));
-  return program.config(
-      "custom: {train_jsonl: train.jsonl, extra: {rollout_matching: {max_new_tokens: 4}}}\n" +
-      lines);
-}
-
 /// Two starts in a world that does not hold still (tests/support/world_shim.c), the second from
 /// what the first wrote, in another hour on another host: they give the weights and the log of one
 /// plain run. @param world  more of the environment
@@ -71,11 +50,10 @@ void expect_no_difference(const test::Program& program, const std::string& world
       "training: {save_strategy: steps, save_steps: 1, report_to: tensorboard, "
       "resume_from_checkpoint: latest}\n";
   for (const char* steps : {"1", "2"}) {
-    const test::ProcessResult result =
-        script(program, fmt::format("{} LD_PRELOAD={} $R train {} --set training.max_steps={} "
-                                    "--set training.lr_scheduler_type=constant",
-                                    world, test::binary_path("tests/librematch_world_shim.so"),
-                                    program.config(lines), steps));
+    const test::ProcessResult result = program.script(fmt::format(
+        "{} LD_PRELOAD={} $R train {} --set training.max_steps={} "
+        "--set training.lr_scheduler_type=constant",
+        world, test::binary_path("tests/librematch_world_shim.so"), program.config(lines), steps));
     ASSERT_EQ(result.exit_code, 0) << result.err;
   }
   ASSERT_EQ(
@@ -110,7 +88,7 @@ TEST(Faults, OutputOntoAFullDiskIsAnError) {
            "$R check " + config, "$R --help", "$R eval " + config,
            "echo '{\"encoded_lens\": [1], \"packing_length\": 1}' | $R stage pack"}) {
     for (const char* target : {" > /dev/full", " >&-"}) {
-      const test::ProcessResult result = script(program, command + target);
+      const test::ProcessResult result = program.script(command + target);
       EXPECT_EQ(result.exit_code, 4) << command << target << result.err;
       EXPECT_THAT(result.err, HasSubstr("cannot write the output")) << command << target;
     }
@@ -124,7 +102,7 @@ TEST(Faults, AClosedPipeEndsOnlyWhatPrintsQuietly) {
   test::Program program;
   const std::string config = program.config("custom: {val_sample_limit: 1}\n");
   const auto into_closed_pipe = [&](const std::string& command) {
-    return script(program, "{ sleep 0.3; " + command + "; } | true; exit ${PIPESTATUS[0]}");
+    return program.script("{ sleep 0.3; " + command + "; } | true; exit ${PIPESTATUS[0]}");
   };
   const test::ProcessResult check = into_closed_pipe("$R check " + config);
   EXPECT_EQ(check.exit_code, 141) << "as every program that a closed pipe ends";
@@ -137,25 +115,24 @@ TEST(Faults, AClosedPipeEndsOnlyWhatPrintsQuietly) {
 
 TEST(Faults, TrainingGoesOnWithoutItsTerminal) {
   test::Program program;
-  const test::ProcessResult hung_up = script(
-      program, "$R train " + long_run(program) +
-                   " --set training.max_steps=12 & pid=$!; steps 2; kill -HUP $pid; wait $pid");
+  const test::ProcessResult hung_up =
+      program.script("$R train " + long_run(program) +
+                     " --set training.max_steps=12 & pid=$!; steps 2; kill -HUP $pid; wait $pid");
   EXPECT_EQ(hung_up.exit_code, 0) << hung_up.err;
   const test::ProcessResult no_reader =
-      script(program, "$R train " + long_run(program) +
-                          " --set training.max_steps=12 2>&1 | head -c 1; exit ${PIPESTATUS[0]}");
+      program.script("$R train " + long_run(program) +
+                     " --set training.max_steps=12 2>&1 | head -c 1; exit ${PIPESTATUS[0]}");
   EXPECT_EQ(no_reader.exit_code, 0) << no_reader.err;
 }
 
 TEST(Faults, AClosedTerminalLeavesNoPartOfAFile) {
   test::Program program;
   const std::string images = test::Program::golden("images");
-  const test::ProcessResult hung_up =
-      script(program, "$R predict " + test::Program::model() + " $(for i in $(seq 200); do echo " +
-                          images +
-                          "/0.png; done) --out found.jsonl & pid=$!; for i in $(seq 200); do ls | "
-                          "grep -q tmp && break; sleep 0.05; done; kill -HUP $pid; kill -HUP $pid; "
-                          "wait $pid; code=$?; ls; exit $code");
+  const test::ProcessResult hung_up = program.script(
+      "$R predict " + test::Program::model() + " $(for i in $(seq 200); do echo " + images +
+      "/0.png; done) --out found.jsonl & pid=$!; for i in $(seq 200); do ls | "
+      "grep -q tmp && break; sleep 0.05; done; kill -HUP $pid; kill -HUP $pid; "
+      "wait $pid; code=$?; ls; exit $code");
   EXPECT_EQ(hung_up.exit_code, 130) << hung_up.err;
   EXPECT_EQ(hung_up.out.find("found"), std::string::npos) << hung_up.out;
 }
@@ -166,37 +143,36 @@ TEST(Faults, SignalsOfSchedulersSave) {
   const std::string stop =
       "; [ $(ls -d out/run/checkpoint-* | wc -l) -ge 1 ] || exit 98; kill -TERM $pid; wait $pid; "
       "exit $?";
-  const test::ProcessResult saved = script(
-      program, "$R train " + config +
-                   " & pid=$!; steps 2; kill -USR1 $pid; n=$(cat out/run/logging.jsonl | wc -l); "
-                   "steps $((n + 3))" +
-                   stop);
+  const test::ProcessResult saved =
+      program.script("$R train " + config +
+                     " & pid=$!; steps 2; kill -USR1 $pid; n=$(cat out/run/logging.jsonl | wc -l); "
+                     "steps $((n + 3))" +
+                     stop);
   EXPECT_EQ(saved.exit_code, 130) << saved.err;
   EXPECT_THAT(saved.err, HasSubstr("saved out/run/checkpoint-"));
   for (const char* signal : {"USR2", "XCPU"}) {
     fs::remove_all(program.run_dir());
-    const test::ProcessResult ended = script(
-        program, "$R train " + config + " & pid=$!; steps 2; kill -" + signal + " $pid; wait $pid");
+    const test::ProcessResult ended = program.script(
+        "$R train " + config + " & pid=$!; steps 2; kill -" + signal + " $pid; wait $pid");
     EXPECT_EQ(ended.exit_code, 130) << signal << ended.err;
     EXPECT_THAT(ended.err, HasSubstr("saved out/run/checkpoint-")) << signal;
     EXPECT_THAT(ended.err, HasSubstr("continue with: rematch train "));
     EXPECT_THAT(ended.err, HasSubstr("run.yaml --resume\n"));
   }
   const test::ProcessResult twice =
-      script(program, "$R train " + config +
-                          " --set custom.extra.rollout_matching.max_new_tokens=1000 & pid=$!; "
-                          "sleep 1; kill -TERM $pid; kill -TERM $pid; wait $pid");
+      program.script("$R train " + config +
+                     " --set custom.extra.rollout_matching.max_new_tokens=1000 & pid=$!; "
+                     "sleep 1; kill -TERM $pid; kill -TERM $pid; wait $pid");
   EXPECT_EQ(twice.exit_code, 130);
 }
 
 TEST(Faults, ASecondRunInADirectoryIsRefusedAndNamesTheFirst) {
   test::Program program;
   const std::string config = long_run(program);
-  const test::ProcessResult second = script(
-      program,
+  const test::ProcessResult second = program.script(
       "$R train " + config + " 2>/dev/null & pid=$!; steps 1; $R check " + config +
-          " 2>check.err; checked=$?; $R train " + config +
-          "; code=$?; kill -KILL $pid; wait $pid 2>/dev/null; echo $pid $checked; exit $code");
+      " 2>check.err; checked=$?; $R train " + config +
+      "; code=$?; kill -KILL $pid; wait $pid 2>/dev/null; echo $pid $checked; exit $code");
   EXPECT_EQ(second.exit_code, 4) << second.err;
   EXPECT_THAT(second.out, HasSubstr(" 4\n")) << "`rematch check` says so, too";
   EXPECT_THAT(read_file(program.dir().file("check.err")),
@@ -308,12 +284,11 @@ TEST(Faults, TooLittleMemoryIsToldAsMemory) {
   int num_told = 0;
   for (const int mib : {1000, 800, 700, 600, 550, 500, 450}) {
     // its libraries alone do not fit
-    if (script(program, fmt::format("ulimit -v {}; $R --version", mib * 1024)).exit_code != 0)
-      break;
+    if (program.script(fmt::format("ulimit -v {}; $R --version", mib * 1024)).exit_code != 0) break;
     // One thread: libgomp ends the process itself, with its own message, if the stack of a thread
     // does not fit.
-    const test::ProcessResult result = script(
-        program, fmt::format("ulimit -v {}; OMP_NUM_THREADS=1 $R train {}", mib * 1024, config));
+    const test::ProcessResult result = program.script(
+        fmt::format("ulimit -v {}; OMP_NUM_THREADS=1 $R train {}", mib * 1024, config));
     EXPECT_TRUE(result.exit_code == 0 || result.exit_code == 4)
         << mib << " MiB: " << result.exit_code << "\n"
         << result.err;
@@ -333,95 +308,11 @@ TEST(Faults, ADecimalCommaChangesNothing) {
   test::Program program;
   // A locale of our own: most machines have none with a comma, and then a test with its name alone
   // proves nothing.
-  if (script(program, "localedef -i de_DE -f UTF-8 ./de_DE.UTF-8 2>/dev/null; [ -d de_DE.UTF-8 ]")
+  if (program.script("localedef -i de_DE -f UTF-8 ./de_DE.UTF-8 2>/dev/null; [ -d de_DE.UTF-8 ]")
           .exit_code != 0) {
     GTEST_SKIP() << "localedef makes no German locale here (Debian package locales)";
   }
   expect_no_difference(program, "LOCPATH=$PWD SHIM_LOCALE=de_DE.UTF-8 LC_ALL=de_DE.UTF-8");
-}
-
-TEST(Faults, AnImageThatTurnsBadStopsWithTheStateSavedAndTheAdviceCanBeFollowed) {
-  for (const char* variant : {"rollout_matching_sft", "sft"}) {
-    test::Program program;
-    const std::string config =
-        own_images(program,
-                   "training: {max_steps: 400, save_strategy: \"no\", save_last_epoch: false}\n") +
-        " --set custom.trainer_variant=" + variant;
-    const test::ProcessResult stopped =
-        script(program, "$R train " + config +
-                            " & pid=$!; steps 2; for f in images/*; do head -c 100 $f > x; cat x > "
-                            "$f; done; wait $pid");
-    EXPECT_EQ(stopped.exit_code, 3) << variant << stopped.err;
-    EXPECT_THAT(stopped.err, HasSubstr("train.jsonl:")) << "the record is named";
-    EXPECT_THAT(stopped.err, HasSubstr("saved out/run/checkpoint-")) << variant;
-    EXPECT_THAT(stopped.err, HasSubstr("resume with data.on_bad_sample: skip")) << variant;
-    const auto first =
-        test::run_command("ls -d " + program.run_dir() + "/checkpoint-* | sed 's/.*-//'");
-    const int step = std::stoi(first.out);
-    EXPECT_GE(step, 2);
-    // All but one come back; resuming skips that one.
-    ASSERT_EQ(script(program, "cp -f " + test::Program::golden("images") +
-                                  "/* images/; echo broken > images/0.png")
-                  .exit_code,
-              0);
-    const test::ProcessResult resumed =
-        program.run(fmt::format("train {} --set training.resume_from_checkpoint=latest --set "
-                                "data.on_bad_sample=skip --set training.max_steps={}",
-                                config, step + 8));
-    EXPECT_EQ(resumed.exit_code, 0) << variant << resumed.err;
-    EXPECT_THAT(resumed.err, HasSubstr("images cannot be used and are skipped")) << variant;
-    EXPECT_THAT(resumed.err, HasSubstr("warning: skipped ")) << variant;
-    EXPECT_THAT(read_file(program.run_dir() + "/skipped.jsonl"), HasSubstr("images/0.png"))
-        << variant;
-    EXPECT_THAT(read_file(program.run_dir() + "/logging.jsonl"), HasSubstr("data/skipped_samples"))
-        << variant;
-  }
-}
-
-TEST(Faults, AnImageThatTurnsBadAfterItsRolloutIsLeftOutWhenTheRunGoesOn) {
-  // A window of four of the eight samples, rolled out once for all steps; and a window of stage 1,
-  // whose images are first read by the step.
-  for (const char* more : {" --set custom.extra.rollout_matching.rollout_buffer.enabled=true --set "
-                           "custom.extra.rollout_matching.rollout_buffer.m_steps=400",
-                           " --set custom.trainer_variant=sft"}) {
-    test::Program program;
-    const std::string config =
-        own_images(program,
-                   "training: {max_steps: 400, save_strategy: \"no\", save_last_epoch: false, "
-                   "lr_scheduler_type: constant}\n") +
-        more;
-    const test::ProcessResult ended =
-        script(program, "$R train " + config + " & pid=$!; steps 2; kill -TERM $pid; wait $pid");
-    ASSERT_EQ(ended.exit_code, 130) << ended.err;
-    ASSERT_EQ(
-        script(program,
-               "for i in 0 1 2 3; do head -c 100 images/$i.png > x; cat x > images/$i.png; done")
-            .exit_code,
-        0);
-    const std::string resume = "train " + config + " --set training.resume_from_checkpoint=latest";
-    const test::ProcessResult stopped = program.run(resume);
-    EXPECT_EQ(stopped.exit_code, 3) << stopped.err;
-    EXPECT_THAT(stopped.err, HasSubstr("resume with data.on_bad_sample: skip")) << more;
-    const int step =
-        std::stoi(test::run_command("ls -d " + program.run_dir() +
-                                    "/checkpoint-* | sed 's/.*-//' | sort -n | tail -1")
-                      .out);
-    const test::ProcessResult skipped = program.run(fmt::format(
-        "{} --set data.on_bad_sample=skip --set training.max_steps={}", resume, step + 2));
-    EXPECT_EQ(skipped.exit_code, 0) << more << skipped.err;
-    EXPECT_THAT(skipped.err, HasSubstr("warning: skipped ")) << more;
-    EXPECT_THAT(read_file(program.run_dir() + "/skipped.jsonl"), HasSubstr("images/")) << more;
-  }
-}
-
-TEST(Faults, WithoutAnyUsableImageSkippingStops) {
-  test::Program program;
-  const std::string config = own_images(program, "data: {on_bad_sample: skip}\n");
-  for (const auto& entry : fs::directory_iterator(program.dir().file("images")))
-    fs::resize_file(entry.path(), 10);
-  const test::ProcessResult result = program.run("train " + config);
-  EXPECT_EQ(result.exit_code, 3) << result.err;
-  EXPECT_THAT(result.err, HasSubstr("no sample of a window can be used"));
 }
 
 TEST(Faults, APromptLongerThanASegmentIsToldBeforeTheModelIsLoaded) {
@@ -438,7 +329,7 @@ TEST(Faults, APromptLongerThanASegmentIsToldBeforeTheModelIsLoaded) {
 TEST(Faults, SpecialFilesAreErrorsInTime) {
   test::Program program;
   const std::string config = program.config();
-  ASSERT_EQ(script(program, "mkfifo pipe").exit_code, 0);
+  ASSERT_EQ(program.script("mkfifo pipe").exit_code, 0);
   for (const std::string& path :
        std::vector<std::string>{"/dev/zero", "pipe", "/tmp", "/dev/tty"}) {
     const std::string record =
@@ -449,8 +340,8 @@ TEST(Faults, SpecialFilesAreErrorsInTime) {
              {"JSONL", "train " + config + " --set custom.train_jsonl=" + path},
              {"image", "train " + config + " --set custom.train_jsonl=" + data},
              {"prompt", "check " + config + " --set custom.user_prompt=x.txt"}}) {
-      if (what == "prompt") script(program, "ln -sf " + path + " x.txt");
-      const test::ProcessResult result = script(program, "timeout -k 1 60 $R " + command);
+      if (what == "prompt") program.script("ln -sf " + path + " x.txt");
+      const test::ProcessResult result = program.script("timeout -k 1 60 $R " + command);
       EXPECT_TRUE(result.exit_code >= 2 && result.exit_code <= 4)
           << what << " " << path << ": " << result.exit_code << result.err;
     }
@@ -458,9 +349,9 @@ TEST(Faults, SpecialFilesAreErrorsInTime) {
                              "preprocessor_config.json", "model.safetensors"}) {
       fs::remove_all(program.dir().file("model"));
       fs::copy(test::Program::model(), program.dir().file("model"), fs::copy_options::recursive);
-      script(program, fmt::format("rm -f model/{0}; ln -s $(realpath {1}) model/{0}", file, path));
+      program.script(fmt::format("rm -f model/{0}; ln -s $(realpath {1}) model/{0}", file, path));
       const test::ProcessResult result =
-          script(program, "timeout -k 1 60 $R train " + config + " --set model.model=model");
+          program.script("timeout -k 1 60 $R train " + config + " --set model.model=model");
       EXPECT_TRUE(result.exit_code >= 2 && result.exit_code <= 4)
           << file << " " << path << ": " << result.exit_code << result.err;
     }

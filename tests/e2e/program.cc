@@ -1,5 +1,7 @@
 #include "program.h"
 
+#include <fmt/core.h>
+
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -36,6 +38,15 @@ ProcessResult Program::run(const std::string& arguments, const std::string& inpu
 
 ProcessResult Program::run_stage(const std::string& arguments, const std::string& input) const {
   return start("rematch-stages", "stage " + arguments, input);
+}
+
+ProcessResult Program::script(const std::string& text) const {
+  const std::string path = dir_.write(
+      "script.sh", fmt::format("cd {}\nR={}\nsteps() {{ for i in $(seq 600); do [ \"$(cat "
+                               "out/run/logging.jsonl 2>/dev/null | wc -l)\" -ge "
+                               "$1 ] && return; sleep 0.05; done; exit 99; }}\n{}\n",
+                               dir_.path(), binary_path("bin/rematch"), text));
+  return run_command("exec bash " + path);
 }
 
 ProcessResult Program::start(const std::string& program, const std::string& arguments,

@@ -18,6 +18,9 @@ class Program {
   ProcessResult run(const std::string& arguments, const std::string& input = "") const;
   /// `rematch-stages stage ARGUMENTS`, in the temporary directory.
   ProcessResult run_stage(const std::string& arguments, const std::string& input) const;
+  /// Runs a bash script in the temporary directory. `$R` is the program; `steps N` waits until the
+  /// run has logged N lines.
+  ProcessResult script(const std::string& text) const;
   const TempDir& dir() const { return dir_; }
   std::string run_dir() const { return dir_.file("out/run"); }
   /// logging.jsonl without what a clock decides.
