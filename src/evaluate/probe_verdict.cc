@@ -7,14 +7,14 @@
 namespace rematch {
 namespace {
 
-// What is left to gain, besides the limits in evaluate/signs.cc; docs/probe.md has the reasons.
-// with fewer, a truncated answer is no loop: max_new_tokens is too low
+// Thresholds besides the limits in evaluate/signs.cc; docs/probe.md has the reasons.
+// Below it, truncated answers are no loops: max_new_tokens is too low.
 constexpr double kFewRepeats = 0.02;
-// above it, a tenth of the rest is less than seeds differ by
+// Above it, a tenth of the rest is less than the difference between seeds.
 constexpr double kNothingLeftF1 = 0.96;
 constexpr double kNothingLeftLabels = 0.95;
 constexpr double kSomeDuplicates = 0.01;  // repeats that stage 2 can halve
-constexpr double kLeastFound = 0.30;      // missing objects that a sampled answer has
+constexpr double kLeastFound = 0.30;      // share of missing objects found by sampled answers
 
 bool is_too_low(const char* sign, double value) { return value < sign_named(sign).least; }
 bool is_too_high(const char* sign, double value) { return value > sign_named(sign).most; }
