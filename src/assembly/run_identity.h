@@ -7,15 +7,15 @@
 
 namespace rematch {
 
-/// The part of a run's identity that follows from its configuration.
+/// The part of a run's identity that depends only on its configuration.
 FingerprintInput fingerprint_input(const Settings& settings, int world_size);
-/// The identity of a run: what a checkpoint must have in common with it to be resumed.
+/// The identity of a run, which a resumed checkpoint must share.
 Fingerprint run_fingerprint(const ConfigResult& config, const Session& session, const Group& group);
 
-/// The same, once every rank has it and the same inputs. @throws as meet()
+/// The same, after checking that all ranks agree on it and on the inputs. @throws as meet()
 Fingerprint agreed_fingerprint(const ConfigResult& config, const Session& session, Group& group);
 
-/// Refuses ranks with different configurations, before anything is read. @throws as meet()
+/// Refuses ranks with different configurations, before other inputs are read. @throws as meet()
 void meet_with_configuration(const ConfigResult& result, Group& group);
 
 }  // namespace rematch
