@@ -92,15 +92,15 @@ std::vector<std::pair<std::string, std::string>> weight_files(const Session& ses
 
 void add_weights(Pairs& pairs, const Session& session, Group& group) {
   const Pairs files = from_first_rank(group, group.rank() == 0 ? weight_files(session) : Pairs());
-  const std::map<std::string, std::string> file_of(files.begin(), files.end());
+  const std::map<std::string, std::string> files_by_parameter(files.begin(), files.end());
   for (const NamedParameter& parameter : all_parameters(*session.model)) {
-    const auto file = file_of.find(parameter.name);
-    pairs.emplace_back(
-        fmt::format("{}: {}",
-                    file == file_of.end() ? "weights"
-                                          : std::filesystem::path(file->second).filename().string(),
-                    parameter.name),
-        "values " + sampled_hash(parameter.tensor));
+    const auto file = files_by_parameter.find(parameter.name);
+    pairs.emplace_back(fmt::format("{}: {}",
+                                   file == files_by_parameter.end()
+                                       ? "weights"
+                                       : std::filesystem::path(file->second).filename().string(),
+                                   parameter.name),
+                       "values " + sampled_hash(parameter.tensor));
   }
 }
 

@@ -246,13 +246,16 @@ double sum_all(const MetricsBag& bag, const std::string& joined) {
 }
 
 bool is_in(MetricScope scope, const MetricRow& row) {
-  const std::string_view name = row.name;
-  const bool of_evaluation = name.starts_with("eval_"), of_coco = name.starts_with("coco_"),
-             of_health = name.starts_with("health/");
-  if (scope == MetricScope::kStep) return !of_evaluation && !of_coco && !of_health;
-  if (scope == MetricScope::kHealth) return of_health;
-  if (scope != MetricScope::kGate) return scope == MetricScope::kCoco ? of_coco : of_evaluation;
-  return of_evaluation && row.reduction == kRatio && row.source.starts_with("rollout/matched");
+  const bool is_evaluation = row.name.starts_with("eval_"), is_coco = row.name.starts_with("coco_"),
+             is_health = row.name.starts_with("health/");
+  switch (scope) {
+    case MetricScope::kStep: return !is_evaluation && !is_coco && !is_health;
+    case MetricScope::kEvaluation: return is_evaluation;
+    case MetricScope::kHealth: return is_health;
+    case MetricScope::kCoco: return is_coco;
+    case MetricScope::kGate: break;
+  }
+  return is_evaluation && row.reduction == kRatio && row.source.starts_with("rollout/matched");
 }
 
 double reduce_row(const MetricRow& row, const MetricsBag& bag) {

@@ -22,7 +22,7 @@ HealthItem make_item(const char* advice, std::string name, std::string value, bo
   return item;
 }
 
-ScoreOf scores_of(const EvaluationFile& file) {
+ScoreOf score_lookup(const EvaluationFile& file) {
   return [&file](std::string_view name) {
     const auto found = file.scores.find(std::string(name));
     return found == file.scores.end() ? std::nullopt : std::optional(found->second);
@@ -32,7 +32,7 @@ ScoreOf scores_of(const EvaluationFile& file) {
 /// The set of an evaluation; for an older file its counts.
 std::string set_text(const EvaluationFile& file) {
   if (!file.eval_set.empty()) return file.eval_set;
-  const ScoreOf score = scores_of(file);
+  const ScoreOf score = score_lookup(file);
   const auto count = [&](const char* name) {
     const std::optional<double> value = score(name);
     return value ? fmt::format("{:.0f}", *value) : "unknown";
@@ -77,7 +77,7 @@ std::vector<NamedEvaluation> list_evaluations(const std::vector<RunData>& runs) 
 }
 
 bool over_same_set(const EvaluationFile& a, const EvaluationFile& b) {
-  return same_eval_set(a.eval_set, scores_of(a), b.eval_set, scores_of(b));
+  return same_eval_set(a.eval_set, score_lookup(a), b.eval_set, score_lookup(b));
 }
 
 std::string different_sets(const std::vector<NamedEvaluation>& evaluations) {
