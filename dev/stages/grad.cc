@@ -7,14 +7,12 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
-#include "base/file.h"
 #include "checkpoint/safetensors.h"
 #include "model/row.h"
 #include "mstep/loss/loss_table.h"
 #include "mstep/mstep.h"
 #include "mstep/optim/float32_gradients.h"
 #include "mstep/optim/groups.h"
-#include "ranks/device.h"
 #include "loss_input.h"
 #include "model_input.h"
 #include "tool_stages.h"
@@ -42,16 +40,9 @@ std::shared_ptr<const Segment> read_segment(const Json& value, const std::string
   return segment;
 }
 
-class GradStage : public Stage {
+class GradStage : public ModelStage {
  public:
-  explicit GradStage(const StageOptions& options)
-      : device_(choose_device(options.device)),
-        model_(
-            Model::load(options.model_dir, {.dtype = dtype_of(options.dtype), .device = device_})),
-        model_dir_(options.model_dir),
-        output_dir_(options.output_dir) {
-    make_directories(output_dir_);
-  }
+  using ModelStage::ModelStage;
 
   Json run(const Json& input) override {
     JsonFields fields(input, input_origin(), "input");
@@ -129,11 +120,6 @@ class GradStage : public Stage {
     }
     return gradients;
   }
-
-  const at::Device device_;
-  const std::shared_ptr<Model> model_;
-  const std::string model_dir_;
-  const std::string output_dir_;
 };
 
 }  // namespace

@@ -6,26 +6,17 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
-#include "base/file.h"
 #include "checkpoint/safetensors.h"
 #include "model/row.h"
-#include "ranks/device.h"
 #include "model_input.h"
 #include "tool_stages.h"
 
 namespace rematch {
 namespace {
 
-class LogitsStage : public Stage {
+class LogitsStage : public ModelStage {
  public:
-  explicit LogitsStage(const StageOptions& options)
-      : device_(choose_device(options.device)),
-        model_(
-            Model::load(options.model_dir, {.dtype = dtype_of(options.dtype), .device = device_})),
-        model_dir_(options.model_dir),
-        output_dir_(options.output_dir) {
-    make_directories(output_dir_);
-  }
+  using ModelStage::ModelStage;
 
   Json run(const Json& input) override {
     JsonFields fields(input, input_origin(), "input");
@@ -59,11 +50,6 @@ class LogitsStage : public Stage {
     write_safetensors(file, {{.name = "logits", .tensor = logits_TV}});
     return file;
   }
-
-  const at::Device device_;
-  const std::shared_ptr<Model> model_;
-  const std::string model_dir_;
-  const std::string output_dir_;
 };
 
 }  // namespace

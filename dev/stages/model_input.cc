@@ -1,8 +1,10 @@
 #include "model_input.h"
 
 #include "base/error.h"
+#include "base/file.h"
 #include "model/families/family.h"
 #include "model/patch_fit.h"
+#include "ranks/device.h"
 #include "vision/image.h"
 
 namespace rematch {
@@ -22,6 +24,14 @@ PixelGetter pixels_from_files(const std::string& model_dir) {
     check_patches_fit(options, describe_model(model_dir).vision, model_dir);
     return std::make_shared<const Patches>(patchify(load_image(image.path), options, image.path));
   };
+}
+
+ModelStage::ModelStage(const StageOptions& options)
+    : device_(choose_device(options.device)),
+      model_(Model::load(options.model_dir, {.dtype = dtype_of(options.dtype), .device = device_})),
+      model_dir_(options.model_dir),
+      output_dir_(options.output_dir) {
+  make_directories(output_dir_);
 }
 
 }  // namespace rematch

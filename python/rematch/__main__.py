@@ -1,4 +1,4 @@
-"""Replaces this process by the program that the wheel brings."""
+"""Replaces this process by the program in the wheel."""
 
 import importlib.util
 import os
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def torch_here() -> str:
-    """The release of the torch that this interpreter imports, without its build's name; "" = none."""
+    """The version of the installed torch without its build suffix; "" = no torch."""
     if importlib.util.find_spec("torch") is None:
         return ""
     return version("torch").partition("+")[0]
@@ -21,10 +21,10 @@ def main() -> int:
     if found != wanted:
         print(f"error: torch {wanted} is needed\n"
               f"  where: {sys.executable}\n"
-              f"  what:  {f'it has torch {found}' if found else 'it has no torch'}; rematch uses the libtorch of the wheel beside it, of that release\n"
-              f"  fix:   pip install torch=={wanted}, or make a wheel of rematch for the torch that is there", file=sys.stderr)
+              f"  what:  {f'it has torch {found}' if found else 'it has no torch'}; rematch needs the libtorch of exactly that release\n"
+              f"  fix:   pip install torch=={wanted}, or build a wheel of rematch for the installed torch", file=sys.stderr)
         return 4
-    # The interpreter that runs this is the one whose vLLM is meant, if it has one (vllm.python, docs/vllm.md).
+    # The program uses the vLLM of this interpreter, if it has one (vllm.python, docs/vllm.md).
     os.execv(program, [str(program), *sys.argv[1:]])
 
 

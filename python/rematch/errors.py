@@ -1,4 +1,4 @@
-"""What rematch raises."""
+"""The exception of this package."""
 
 import re
 from typing import Dict, List
@@ -8,7 +8,7 @@ _KINDS = {2: "config", 3: "data", 4: "environment", 130: "interrupted"}
 
 
 class Error(Exception):
-    """Something that the caller can fix; its text is the four lines that the program prints.
+    """A problem that the caller can fix. Its text is the program's four-line message.
 
     Attributes:
         kind: "data" (values), "config" (options) or "environment" (files); of the program also "interrupted" and "bug".
@@ -56,7 +56,7 @@ def problem(kind: str, error: str, where: str, what: str, fix: str) -> Error:
 
 
 def from_program(command: str, code: int, output: str) -> Error:
-    """The Error that the program printed before it ended with this exit code; a negative one is a signal's."""
+    """Makes an Error from the program's output and exit code; a negative code is a signal."""
     found = [dict(zip(("error", "where", "what", "fix"), parts)) for parts in _PROBLEM.findall(output)]
     if found:
         return Error(_KINDS.get(code, "bug"), found)

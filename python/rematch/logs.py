@@ -1,4 +1,4 @@
-"""The log of a run as rows."""
+"""The log of a run as lists of dicts."""
 
 import json
 import os
@@ -11,11 +11,11 @@ from rematch.errors import problem
 
 @dataclass(frozen=True)
 class Log:
-    """Rows of a run's log, in the order in which they were written.
+    """Entries of a run's log, in the order of the file.
 
     Attributes:
         steps: logged training steps: step, loss, learning_rate, time/step_s, … (docs/metrics.md).
-        evaluations: evaluations during training: step, eval_rollout_f1, eval_loss, …; eval_set names what they were over.
+        evaluations: evaluations during training: step, eval_rollout_f1, eval_loss, …; eval_set names the evaluated set.
     """
 
     steps: List[Dict[str, Any]]
@@ -25,8 +25,7 @@ class Log:
 def read_log(run: Union[str, "os.PathLike[str]"]) -> Log:
     """Reads logging.jsonl of a run. Steps and evaluations have different columns, so they are two lists.
 
-    A torn last line, as a killed run leaves it, is left out. A run that was started again in the same directory has its later rows behind
-    the earlier ones. Scores of evaluations with different `eval_set` cannot be compared.
+    Ignores a torn last line of a killed run. If a run was started again in the same directory, its later entries follow the earlier ones. Scores of evaluations with different `eval_set` cannot be compared.
 
     Args:
         run: the run's directory (training.output_dir/run_name), or its logging.jsonl.
@@ -42,7 +41,7 @@ def read_log(run: Union[str, "os.PathLike[str]"]) -> Log:
     try:
         lines = path.read_bytes().split(b"\n")
     except OSError as error:
-        raise problem("environment", "this run has no log that can be read", str(path), error.strerror or str(error),
+        raise problem("environment", "this run has no readable log", str(path), error.strerror or str(error),
                       "give a run's directory (training.output_dir/run_name) or its logging.jsonl") from None
     log = Log([], [])
     for number, line in enumerate(lines, 1):

@@ -16,14 +16,14 @@ Box = Tuple[float, float, float, float]
 
 def show(image: Union[str, "os.PathLike[str]", "PIL.Image.Image"], objects: Sequence[Mapping[str, Any]], *,
          min_score: float = 0.0) -> "PIL.Image.Image":
-    """Draws objects into a copy of an image: a colour for each name, the score in two digits. A notebook displays the picture that it returns.
+    """Draws objects into a copy of an image: a colour for each name, the score in two digits. A notebook displays the returned picture.
 
     Needs Pillow.
 
     Args:
         image: a path or a picture of Pillow.
         objects: predictions or truths: `desc`, one of `bbox_2d` and `poly` in thousandths of the image's sides, and maybe `score`.
-        min_score: objects that score less are left out.
+        min_score: objects with a lower score are left out.
 
     Example:
         >>> picture = PIL.Image.new("RGB", (320, 240), "white")
@@ -73,7 +73,7 @@ def _points(one: Mapping[str, Any], size: Tuple[int, int], place: str) -> List[T
     bins = list(box if box is not None else poly if poly is not None else [])
     is_shape = (len(bins) == 4 if box is not None else len(bins) >= 6 and len(bins) % 2 == 0) and (box is None or poly is None)
     if not is_shape or not all(isinstance(value, (int, float)) and 0 <= value <= _NUM_BINS for value in bins):
-        raise problem("data", "this object has no box or polygon that can be drawn", place, f"bbox_2d {box}, poly {poly}",
+        raise problem("data", "this object has no valid box or polygon", place, f"bbox_2d {box}, poly {poly}",
                       "give bbox_2d (x1, y1, x2, y2) or poly (x, y of three or more vertices) in thousandths of the image's sides, 0 to 999")
     if box is not None:
         x1, y1, x2, y2 = bins

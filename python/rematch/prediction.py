@@ -1,4 +1,4 @@
-"""Objects in images, by the program."""
+"""Finds objects in images with the program."""
 
 import errno
 import json
@@ -20,17 +20,17 @@ Image = Union[str, "os.PathLike[str]", "PIL.Image.Image"]
 
 
 class FoundObject(TypedDict, total=False):
-    """An object that the model named; exactly one of bbox_2d and poly is there."""
+    """An object in an answer; it has exactly one of bbox_2d and poly."""
 
     desc: str
     bbox_2d: List[int]  # x1, y1, x2, y2 in thousandths of the image's sides
-    poly: List[int]  # x, y of each vertex, likewise
+    poly: List[int]  # x, y of each vertex, in the same unit
     box_px: List[float]  # left, top, right, bottom in pixels
     score: float  # 0..1; absent when the backend gives no probabilities
 
 
 class Prediction(TypedDict, total=False):
-    """The answer to an image. Of an unreadable one only image, objects (none), status and error are there."""
+    """The answer to an image. An unreadable image has only image, objects (empty), status and error."""
 
     image: str  # its path; "" for a picture of Pillow
     width: int
@@ -48,11 +48,11 @@ def predict(model: Union[str, "os.PathLike[str]"], images: Union[Image, Sequence
             backend: Optional[str] = None, device: Optional[str] = None) -> List[Prediction]:
     """Finds the objects in images with a trained model: `rematch predict` (docs/serve.md), which loads the model once for all images.
 
-    An image that cannot be read does not end the others: its `status` is "unreadable". Any other problem raises rematch.Error; what the
-    program warns of becomes a warning.
+    An unreadable image does not affect the others; its `status` is "unreadable". Any other problem raises rematch.Error. Warnings of the
+    program become Python warnings.
 
     Args:
-        model: a checkpoint, or an adapter whose base model is where it was.
+        model: a checkpoint, or an adapter with its base model still in place.
         images: one image, or several: paths of images or of directories, pictures of Pillow.
         adapter: a PEFT adapter on top of `model`.
         min_score: objects below it are left out.
@@ -86,7 +86,7 @@ def predict(model: Union[str, "os.PathLike[str]"], images: Union[Image, Sequence
 
 
 def _path(image: Any, copy: Path, place: str) -> str:
-    """Where the image lies, after writing it to `copy` if it is a picture."""
+    """The path of an image; a picture is first written to `copy`."""
     if hasattr(image, "save"):
         image.convert("RGB").save(copy)
         return str(copy)
@@ -106,7 +106,7 @@ def _run(arguments: List[str]) -> Tuple[List[Prediction], str]:
             raise
         raise problem("data", "these are too many images for one command", f"{len(arguments)} arguments", os.strerror(errno.E2BIG),
                       "give the directory that holds them, or fewer at a time") from None
-    # Not splitlines(): texts may hold other separators of lines. What follows the last line end is a line cut off.
+    # Not splitlines(): texts may contain other line separators. Text after the last newline is an incomplete line.
     lines: List[Prediction] = [json.loads(line) for line in done.stdout.split("\n")[:-1]]
     if done.returncode != 0:
         raised = from_program("rematch predict", done.returncode, done.stderr)

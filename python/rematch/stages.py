@@ -1,6 +1,6 @@
-"""The stages of rollout matching on plain lists and dicts, the same code that trains.
+"""The stages of rollout matching on plain lists and dicts, with the code of the training loop.
 
-Token ids and coordinates may also be arrays or tensors: whatever has `tolist()`. Bins are integers 0..999, thousandths of the image's side.
+Token ids and coordinates may also be arrays or tensors (anything with `tolist()`). Bins are integers 0..999, thousandths of the image's side.
 Every function releases the interpreter's lock while it works and may be called from several threads. Wrong input raises rematch.Error.
 """
 
@@ -12,11 +12,11 @@ try:
     from rematch import _stages
 except ImportError as error:
     _modules = ", ".join(sorted(path.name for path in Path(__file__).parent.glob("_stages.*.so"))) or "none"
-    raise ImportError(f"rematch has no module for this Python ({error}); here are: {_modules} (abi3 serves all from 3.12 on); docs/python.md tells "
-                      "how to make one") from error
+    raise ImportError(f"rematch has no module for this Python ({error}); here are: {_modules} (abi3 serves all from 3.12 on); docs/python.md explains "
+                      "how to build one") from error
 
 Model = Union[str, "os.PathLike[str]"]
-"""A model directory; of it only tokenizer.json and, where it lies there, generation_config.json are read, once a process."""
+"""A model directory; only tokenizer.json and an optional generation_config.json are read, once per process."""
 
 
 class SceneObject(TypedDict, total=False):
@@ -42,7 +42,7 @@ class Parsed(TypedDict):
     """An answer read strictly."""
 
     response_token_ids: List[int]  # cut at the first stop token
-    prefix_token_ids: List[int]  # what is kept: up to the end of the last complete entry
+    prefix_token_ids: List[int]  # kept part: up to the end of the last complete entry
     prefix_text: str
     objects: List[ParsedObject]
     max_object_index: Optional[int]
@@ -52,7 +52,7 @@ class Parsed(TypedDict):
 
 
 class Matching(TypedDict):
-    """Which prediction stands for which truth; all are positions in the two lists."""
+    """Pairs of predictions and truths, as positions in the two lists."""
 
     pairs: List[List[int]]  # [prediction, truth]
     false_positives: List[int]
@@ -65,7 +65,7 @@ class Segment(TypedDict):
     """A teacher-forced sequence: prompt, kept answer, what was missing."""
 
     token_ids: List[int]
-    labels: List[int]  # -100 where cross-entropy expects nothing
+    labels: List[int]  # -100 for no cross-entropy
     coord_slots: List[List[Any]]  # [position, bin, "prefix" or "append"]
     prompt_len: int
     prefix_len: int
@@ -86,7 +86,7 @@ class Packed(TypedDict):
 
 
 class Scene(TypedDict, total=False):
-    """Answer and truth of an image; lines of an evaluation's samples.jsonl are such."""
+    """Answer and truth of an image, for example a line of an evaluation's samples.jsonl."""
 
     predictions: Sequence[SceneObject]  # in the order of the answer
     scores: Sequence[float]  # of the predictions, 0..1; may be absent
@@ -102,7 +102,7 @@ def _given(**options: Any) -> Dict[str, Any]:
 
 def parse(response_token_ids: Sequence[int], *, model: Model, answer_format: Optional[str] = None,
           resized_px: Optional[Sequence[int]] = None) -> Parsed:
-    """Reads the token ids of an answer strictly: its valid objects, and the part that is kept.
+    """Reads the token ids of an answer strictly: its valid objects, and the kept prefix.
 
     Args:
         response_token_ids: what the model wrote after the prompt; a stop token and what follows are cut off.
@@ -121,13 +121,13 @@ def parse(response_token_ids: Sequence[int], *, model: Model, answer_format: Opt
 def match(predictions: Sequence[SceneObject], ground_truth: Sequence[SceneObject], *, candidate_top_k: Optional[int] = None,
           maskiou_gate: Optional[float] = None, maskiou_resolution: Optional[int] = None, fp_cost: Optional[float] = None,
           fn_cost: Optional[float] = None) -> Matching:
-    """Pairs predictions with truths by the IoU of their masks. Descriptions are not looked at.
+    """Pairs predictions with truths by the IoU of their masks. Ignores descriptions.
 
     Args:
         candidate_top_k: truths that each prediction is compared with (10).
         maskiou_gate: pairs below it are refused (0.3).
         maskiou_resolution: side of the masks' canvas in pixels (256).
-        fp_cost, fn_cost: of an unmatched prediction and of an unmatched truth (1).
+        fp_cost, fn_cost: costs of an unmatched prediction and of an unmatched truth (1).
 
     Example:
         >>> cup, plate = {"bbox_2d": [100, 100, 300, 300]}, {"bbox_2d": [400, 420, 900, 880]}
@@ -143,12 +143,12 @@ def match(predictions: Sequence[SceneObject], ground_truth: Sequence[SceneObject
 def segment(prompt_token_ids: Sequence[int], response_token_ids: Sequence[int], ground_truth: Sequence[SceneObject], *, model: Model,
             options: Optional[Mapping[str, Any]] = None, answer_format: Optional[str] = None,
             resized_px: Optional[Sequence[int]] = None) -> Segment:
-    """Makes the sequence that is trained on: the answer's prefix is kept, its matched objects take the truth's coordinates, and what is
-    missing is appended (or all is rewritten, by target_policy).
+    """Makes a training sequence: keeps the answer's prefix, gives its matched objects the true coordinates as targets, and appends missing
+    objects (or rewrites the whole answer, by target_policy).
 
     Args:
         prompt_token_ids: with every image pad expanded.
-        ground_truth: with desc, in the order in which missing ones are to be appended.
+        ground_truth: objects with desc, in the order for appending missing ones.
         model: the model directory.
         options: those of match(), and target_policy, match_policy, ot_cost, ot_epsilon, ot_iters, rewrite_order,
             incomplete_rollouts, global_max_length (docs/contract/STAGES.md, docs/targets.md).
@@ -171,7 +171,7 @@ def pack(encoded_lens: Sequence[int], packing_length: int, *, packing_selector: 
         encoded_lens: lengths of the waiting segments, oldest first.
         packing_length: the most tokens of a row.
         packing_selector: "binpacking" (the default) or another of docs/packing.md.
-        packing_buffer: the most segments that may wait.
+        packing_buffer: the most waiting segments.
 
     Example:
         >>> rematch.pack([500, 300, 400], 1000)["selected"]
@@ -186,11 +186,11 @@ def evaluate(scenes: Sequence[Scene], *, label_match: Optional[str] = None, matc
              fp_cost: Optional[float] = None, fn_cost: Optional[float] = None) -> Dict[str, Any]:
     """Scores answers as `rematch eval` does, under its names: eval_rollout_f1, coco_ap, per_class, … (docs/metrics.md).
 
-    COCO's AP and AR rank predictions by their scores. Unless every scene with predictions has scores, the order of the answers stands in,
-    and `coco_ranking` is "order" instead of "score".
+    COCO's AP and AR rank predictions by their scores. If any prediction has no score, the order of the answers is used
+    instead, and `coco_ranking` is "order" instead of "score".
 
     Args:
-        scenes: an image each.
+        scenes: one for each image.
         label_match: "exact", "normalized" (the default) or the path of a file of synonyms.
         match_policy: as custom.extra.rollout_matching.match_policy; the other options are those of match().
 

@@ -21,8 +21,8 @@ namespace {
 
 constexpr const char* kCoordTokens = "coord_tokens";
 
-// The text of a token first: digits may be one.
-int64_t token_of(const std::string& entry, const Tokenizer& tokenizer) {
+// Tries the text of a token first, since digits may be a token.
+int64_t find_token(const std::string& entry, const Tokenizer& tokenizer) {
   if (const std::optional<TokenId> id = tokenizer.token_id(entry)) return *id;
   int64_t id = -1;
   const auto [end, error] = std::from_chars(entry.data(), entry.data() + entry.size(), id);
@@ -34,7 +34,7 @@ int64_t token_of(const std::string& entry, const Tokenizer& tokenizer) {
                    .fix = "write `coord_tokens`, or ids and texts of the model's tokenizer"});
 }
 
-/// @param model_dir  of the tokenizer, for errors
+/// @param model_dir  directory of the tokenizer, for errors
 std::vector<int64_t> token_ids(const std::vector<std::string>& entries, const Tokenizer& tokenizer,
                                const std::string& model_dir) {
   std::set<int64_t> ids;
@@ -43,7 +43,7 @@ std::vector<int64_t> token_ids(const std::vector<std::string>& entries, const To
       const CoordVocab coords = CoordVocab::from(tokenizer, model_dir);
       ids.insert(coords.ids().begin(), coords.ids().end());
     } else {
-      ids.insert(token_of(entry, tokenizer));
+      ids.insert(find_token(entry, tokenizer));
     }
   }
   return {ids.begin(), ids.end()};
@@ -93,6 +93,15 @@ void check_adapter_targets(const Settings& settings, const Tokenizer& tokenizer)
   const ModelDescription description = describe_model(directory);
   select_targets(description, HfDir::open(directory, description.file_names)->names(),
                  target_options(settings, description, tokenizer));
+}
+
+std::vector<NamedParameter> all_parameters(const Model& model) {
+  std::vector<NamedParameter> parameters = model.parameters();
+  if (!model.adapter()) return parameters;
+  for (const NamedParameter& parameter : model.adapter()->parameters()) {
+    if (!model.parameter(parameter.name).defined()) parameters.push_back(parameter);
+  }
+  return parameters;
 }
 
 void attach_adapter(Model& model, const Settings& settings, const AnswerFormat& format,

@@ -1,5 +1,6 @@
 #pragma once
 #include <string>
+#include <vector>
 
 #include "estep/answer/answer_format.h"
 #include "model/model.h"
@@ -9,14 +10,17 @@
 
 namespace rematch {
 
-/// Finds a mistyped adapter target before data and weights are read: the names of the model's
-/// tensors are sufficient.
+/// Finds a mistyped adapter target before data and weights are read. Needs only the names of the
+/// model's tensors.
 /// @throws UserError (config) as select_targets
 void check_adapter_targets(const Settings& settings, const Tokenizer& tokenizer);
 
-/// Attaches the configured adapter to the model. @param saved_dir  adapter directory to take values
-/// from; empty = a fresh adapter Warns when rows of coord tokens were never trained, and are not
-/// now.
+/// Parameters of the model and of its adapter, each once.
+std::vector<NamedParameter> all_parameters(const Model& model);
+
+/// Attaches the configured adapter to the model. Warns when the rows of coord tokens were never
+/// trained, and the adapter does not train them. @param saved_dir  adapter directory with saved
+/// values; empty = a fresh adapter
 void attach_adapter(Model& model, const Settings& settings, const AnswerFormat& format,
                     const std::string& saved_dir, Terminal& terminal);
 

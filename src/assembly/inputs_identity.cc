@@ -1,5 +1,7 @@
 #include "assembly/inputs_identity.h"
 
+#include "assembly/adapter_setup.h"
+
 #include <fmt/core.h>
 
 #include <filesystem>
@@ -23,7 +25,7 @@ namespace {
 
 using Pairs = std::vector<std::pair<std::string, std::string>>;
 
-// All that the program, transformers or vLLM read besides the weights.
+// Files besides the weights that the program, transformers or vLLM read.
 constexpr const char* kModelFiles[] = {"config.json",
                                        "generation_config.json",
                                        "preprocessor_config.json",
@@ -66,23 +68,13 @@ void add_file(Pairs& pairs, const std::string& name, const std::string& text) {
         add_members(pairs, json, name + ": ", 2);
         return;
       }
-    } catch (const UserError&) {  // who needs the file reports it
+    } catch (const UserError&) {  // reported where the file is needed
     }
   }
   pairs.emplace_back(name, fmt::format("content {}", content_hash_of(text)));
 }
 
-std::vector<NamedParameter> all_parameters(const Model& model) {
-  std::vector<NamedParameter> parameters = model.parameters();
-  if (!model.adapter()) return parameters;
-  for (const NamedParameter& parameter : model.adapter()->parameters()) {
-    if (!model.parameter(parameter.name).defined()) parameters.push_back(parameter);
-  }
-  return parameters;
-}
-
-/// Parameters and the files that hold them, as rank 0 has them: other hosts may have the same
-/// weights in other shards.
+/// Parameters with their files on rank 0. Other hosts may have the same weights in other shards.
 std::vector<std::pair<std::string, std::string>> weight_files(const Session& session) {
   Pairs names;
   std::shared_ptr<const HfDir> files;
@@ -100,15 +92,15 @@ std::vector<std::pair<std::string, std::string>> weight_files(const Session& ses
 
 void add_weights(Pairs& pairs, const Session& session, Group& group) {
   const Pairs files = from_first_rank(group, group.rank() == 0 ? weight_files(session) : Pairs());
-  const std::map<std::string, std::string> file_of(files.begin(), files.end());
+  const std::map<std::string, std::string> files_by_parameter(files.begin(), files.end());
   for (const NamedParameter& parameter : all_parameters(*session.model)) {
-    const auto file = file_of.find(parameter.name);
-    pairs.emplace_back(
-        fmt::format("{}: {}",
-                    file == file_of.end() ? "weights"
-                                          : std::filesystem::path(file->second).filename().string(),
-                    parameter.name),
-        "values " + sampled_hash(parameter.tensor));
+    const auto file = files_by_parameter.find(parameter.name);
+    pairs.emplace_back(fmt::format("{}: {}",
+                                   file == files_by_parameter.end()
+                                       ? "weights"
+                                       : std::filesystem::path(file->second).filename().string(),
+                                   parameter.name),
+                       "values " + sampled_hash(parameter.tensor));
   }
 }
 

@@ -8,14 +8,15 @@
 
 namespace rematch {
 
-/// The configuration files of a model directory as pairs for require_equal(): "config.json:
-/// hidden_size" and the value for the members of JSON objects, two levels deep, else the file's
-/// name and a hash.
+/// The configuration files of a model directory as pairs for require_equal(): for a JSON object its
+/// members, two levels deep, as "config.json: hidden_size" and value; for other files the name and
+/// a hash.
 std::vector<std::pair<std::string, std::string>> model_files_identity(const std::string& model_dir);
 
-/// Compares what the ranks have read: values of all parameters (by sampled_hash), configuration
-/// files of the model directory, records, synonyms, prompts. Every rank calls it, before an engine
-/// starts. @throws UserError (environment) on every rank, with each file and key that differs
+/// Checks that all ranks read the same inputs: values of all parameters (by sampled_hash),
+/// configuration files of the model, records, synonyms, prompts. Every rank calls it, before an
+/// engine starts. @throws UserError (environment) on every rank, with each file and key that
+/// differs
 void meet_with_inputs(const Session& session, Group& group);
 
 }  // namespace rematch

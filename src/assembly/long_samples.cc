@@ -17,14 +17,14 @@ namespace {
 
 constexpr unsigned kMostThreads = 16;
 
-/// Whether a sample's objects are written in more than one order over a run.
+/// True when the order of a sample's objects varies during a run.
 bool orders_vary(const Settings& settings) {
   const bool follows_rollout = settings.is_stage_2() && settings.target.policy == "rewrite" &&
                                settings.target.rewrite_order == RewriteOrder::kRollout;
   return follows_rollout || settings.data.object_ordering == ObjectOrdering::kRandom;
 }
 
-/// Rollouts and noise may show any number in place of a true one.
+/// Largest distance of shown coordinates. Rollouts and noise may show any number.
 int coord_slack_bins(const Settings& settings) {
   return settings.is_stage_2() || settings.data.coord_input_noise > 0 ? kNumBins : 0;
 }
@@ -50,9 +50,9 @@ std::vector<SampleLength> measure(const Dataset& dataset, const Settings& settin
   return lengths;
 }
 
-// "line 5 (4200 = 3900 + 300)" of each.
-std::string list_of(const Dataset& dataset, const std::vector<SampleLength>& lengths,
-                    const std::vector<int64_t>& which) {
+// "line 5 (4200 = 3900 + 300), …".
+std::string list_samples(const Dataset& dataset, const std::vector<SampleLength>& lengths,
+                         const std::vector<int64_t>& which) {
   std::vector<std::string> texts;
   for (const int64_t i : which) {
     const SampleLength& length = lengths[static_cast<size_t>(i)];
@@ -65,7 +65,7 @@ std::string list_of(const Dataset& dataset, const std::vector<SampleLength>& len
   return join(texts, ", ");
 }
 
-// A rollout that ends late and finds nothing is followed by the whole truth.
+// In the worst case a rollout of max_new_tokens finds nothing and the whole truth is appended.
 void warn_of_long_rollouts(const Dataset& dataset, const std::vector<SampleLength>& lengths,
                            const Settings& settings, int64_t cap, Terminal& terminal) {
   if (!settings.is_stage_2() || settings.target.policy != "append") return;
@@ -108,7 +108,7 @@ int64_t settle_long_samples(Dataset& dataset, const Settings& settings,
                               dataset.size()),
          .where = dataset.path(),
          .what = fmt::format("cap {} tokens; prompt + answer of {}", cap,
-                             list_of(dataset, lengths, too_long)),
+                             list_samples(dataset, lengths, too_long)),
          .fix = fmt::format(
              "raise global_max_length ({} holds them all), lower template.max_pixels for smaller "
              "images{}",
@@ -119,7 +119,7 @@ int64_t settle_long_samples(Dataset& dataset, const Settings& settings,
   terminal.warn(fmt::format(
       "template.truncation_strategy: delete dropped {} of {} samples of {}, longer than "
       "global_max_length ({}): {}",
-      num_long, dataset.size(), dataset.path(), cap, list_of(dataset, lengths, too_long)));
+      num_long, dataset.size(), dataset.path(), cap, list_samples(dataset, lengths, too_long)));
   dataset = dataset.without(too_long);
   return num_long;
 }

@@ -4,11 +4,11 @@
 
 namespace rematch {
 
-/// Adds the keys of all loss terms but those on coord slots, which config/ has itself: NAME becomes
-/// `custom.loss.NAME`, in both stages. Call before a configuration is read, and once only.
+/// Adds the configuration keys `custom.loss.NAME` of all loss terms, except those on coord slots,
+/// which config/ defines. Call it once, before a configuration is read.
 void add_loss_keys();
 
-/// What a configuration says about the losses.
+/// The loss options of a configuration.
 LossOptions loss_options(const Settings& settings,
                          const std::array<TokenId, 1000>& coord_token_ids);
 

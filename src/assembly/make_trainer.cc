@@ -21,8 +21,8 @@ bool has_validation(const Settings& settings) {
   return settings.data.val_jsonl && settings.cadence.eval_when != When::kNever;
 }
 
-/// Empty when an epoch takes every sample once.
-DrawEpoch draw_of(const Dataset& data, uint64_t seed) {
+/// Draws the samples of an epoch by their weights; empty when each is used once.
+DrawEpoch make_draw(const Dataset& data, uint64_t seed) {
   const auto is_whole = [](const MixturePart& part) { return part.weight == 1; };
   if (std::all_of(data.parts().begin(), data.parts().end(), is_whole)) return {};
   return [parts = data.parts(), seed](int64_t epoch) { return draw_mixture(parts, seed, epoch); };
@@ -37,20 +37,22 @@ std::unique_ptr<WindowStream> make_stream(const Session& session, const Group& g
                     .world_size = group.size(),
                     .rank = group.rank(),
                     .cut = session.stream_packing ? session.stream_packing->cut() : CutEpoch(),
-                    .draw = draw_of(*session.train_data, settings.seed)});
+                    .draw = make_draw(*session.train_data, settings.seed)});
+}
+
+std::vector<NamedParameter> trained_parameters(const Model& model) {
+  return model.adapter() ? model.adapter()->parameters() : model.parameters();
 }
 
 std::unique_ptr<MStep> make_mstep(const Session& session, FeatureCache* features,
                                   int64_t total_steps, Group& group) {
   const OptimSettings& optim = session.settings.optim;
-  const Adapter* adapter = session.model->adapter().get();
   std::vector<std::pair<std::string, at::Tensor>> parameters;
-  for (const NamedParameter& parameter :
-       adapter ? adapter->parameters() : session.model->parameters())
+  for (const NamedParameter& parameter : trained_parameters(*session.model))
     parameters.emplace_back(parameter.name, parameter.tensor);
-  // An adapter has no tensors of frozen parts.
+  // An adapter has no tensors in frozen parts.
   const FreezeSettings freeze =
-      adapter == nullptr ? session.settings.tuner.freeze : FreezeSettings{};
+      session.model->adapter() ? FreezeSettings{} : session.settings.tuner.freeze;
   const GradientSumOptions over_ranks{.exact_ranks = optim.exact_ranks,
                                       .zero_stage = optim.zero_stage,
                                       .bucket_bytes = session.settings.ddp_bucket_cap_mb << 20};
@@ -89,7 +91,7 @@ BadSamples make_bad_samples(const Session& session, Group& group) {
 RolloutParts make_rollout_parts(const Session& session, const Rollouts& rollouts,
                                 Observers& observers) {
   const Settings& settings = session.settings;
-  // Samples that are skipped are measured by BadSamples.
+  // With `skip`, BadSamples checks the lengths.
   const bool skips = settings.data.on_bad_sample == OnBadSample::kSkip;
   return {.scorer = *rollouts.train_scorer,
           .source = rollouts.source(),
@@ -104,10 +106,9 @@ RolloutParts make_rollout_parts(const Session& session, const Rollouts& rollouts
 
 /// The model files of a checkpoint: the model, or the adapter trained on it.
 void save_weights(const Session& session, const std::string& directory) {
-  const Adapter* adapter = session.model->adapter().get();
-  check_finite_weights(adapter ? adapter->parameters() : session.model->parameters());
-  if (adapter) {
-    write_peft_adapter(directory, adapter->files());
+  check_finite_weights(trained_parameters(*session.model));
+  if (session.model->adapter()) {
+    write_peft_adapter(directory, session.model->adapter()->files());
   } else {
     save_hf_model(session.settings.model.directory, *session.model, directory);
   }
@@ -157,16 +158,16 @@ Trainer make_trainer(const Session& session, Observers& observers, Rollouts& rol
   std::unique_ptr<WindowStream> stream = make_stream(session, group);
   RolloutBuffer buffer(settings.rollout_buffer,
                        settings.is_stage_2() ? settings.target.rollout_share : 1);
-  const auto steps_of_epoch = [windows = stream.get(), buffer](int64_t epoch) {
-    return buffer.steps_of_epoch(windows->windows_in_epoch(epoch), windows->ends_partial(epoch));
+  const auto epoch_steps = [windows = stream.get(), buffer](int64_t epoch) {
+    return buffer.epoch_steps(windows->windows_in_epoch(epoch), windows->ends_partial(epoch));
   };
-  Cadence cadence(settings.cadence, steps_of_epoch);
-  // Only a window that is reused has rows that recur.
+  Cadence cadence(settings.cadence, epoch_steps);
+  // Rows recur only when windows are reused.
   std::unique_ptr<FeatureCache> features;
   if (settings.rollout_buffer.steps_per_window() > 1) features = std::make_unique<FeatureCache>();
   std::unique_ptr<MStep> mstep = make_mstep(session, features.get(), cadence.total_steps(), group);
 
-  group.barrier();  // no rank starts a shared engine when another one has failed before it
+  group.barrier();  // no rank starts a shared engine after another one failed
   if (needs_rollouts(settings))
     rollouts =
         make_rollouts(session, [steps = mstep.get()] { return steps->optimizer().tensors(); });
@@ -180,7 +181,7 @@ Trainer make_trainer(const Session& session, Observers& observers, Rollouts& rol
        .stream = std::move(stream),
        .bad_samples = make_bad_samples(session, group),
        .rollouts = std::move(parts),
-       .truth = session.truth_of_training(session.stream_packing ? session.max_length() : 0),
+       .truth = session.training_truth(session.stream_packing ? session.max_length() : 0),
        .packer = make_packer(session),
        .buffer = std::move(buffer),
        .features = std::move(features),

@@ -7,13 +7,13 @@
 
 namespace rematch {
 
-/// True when the run rolls out: in training, or when it evaluates.
+/// True when the run rolls out, in training or in evaluations.
 bool needs_rollouts(const Settings& settings);
-/// The needs of a training. @param weights_dir  as SessionNeeds
+/// The session needs of a training. @param weights_dir  as SessionNeeds
 SessionNeeds training_needs(const Settings& settings, Group* engine_ranks, std::string weights_dir);
 
-/// Makes the parts of a run, each from those before it. Every rank calls it, inside a phase.
-/// @param rollouts     filled; outlives the trainer, as session, observers and group do
+/// Makes a trainer from the parts of a run. Every rank calls it, inside a phase.
+/// @param rollouts  filled in; must outlive the trainer, like session, observers and group
 /// @throws UserError as the parts
 Trainer make_trainer(const Session& session, Observers& observers, Rollouts& rollouts, Group& group,
                      Fingerprint fingerprint);

@@ -9,7 +9,7 @@ namespace rematch {
 
 namespace {
 
-RunLog::Live live_of(const Session& session, const Group& group) {
+RunLog::Live live_sources(const Session& session, const Group& group) {
   const Settings& settings = session.settings;
   RunLog::Live live{.memory_bytes = [&session] { return memory_in_use(session.device); },
                     .num_ranks = group.size(),
@@ -27,7 +27,7 @@ Observers::Observers(const ConfigResult& config, const Session& session, Group& 
     : config_(config),
       session_(session),
       is_first_(group.rank() == 0),
-      log_(session.terminal, live_of(session, group)) {}
+      log_(session.terminal, live_sources(session, group)) {}
 
 void Observers::open(std::optional<int64_t> resumed_step) {
   if (!is_first_) return;

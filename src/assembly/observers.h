@@ -14,27 +14,26 @@
 
 namespace rematch {
 
-/// Everything that watches a run: the terminal's progress, logging.jsonl, TensorBoard, pictures of
-/// rollouts, wandb. Rank 0 writes; the other ranks have a log that goes nowhere.
+/// The outputs of a run: terminal progress, logging.jsonl, TensorBoard, pictures of rollouts,
+/// wandb. Only rank 0 writes.
 class Observers {
  public:
-  /// Session and group outlive it. Opens nothing yet.
+  /// Session and group must outlive it. Opens no file yet.
   Observers(const ConfigResult& config, const Session& session, Group& group);
 
   RunLog& log() { return log_; }
-  /// Opens the files, on rank 0. @param resumed_step  lines of later steps were written by a killed
-  /// run after its last checkpoint and are dropped; none keeps all. @throws UserError (environment)
+  /// Opens the files, on rank 0. @param resumed_step  log lines after this step, left by a killed
+  /// run, are removed; nullopt keeps all. @throws UserError (environment)
   void open(std::optional<int64_t> resumed_step);
   /// Bytes of logging.jsonl that an earlier run wrote, once it is open; 0 on other ranks.
   int64_t earlier_log_bytes() const { return file_ == nullptr ? 0 : file_->earlier_bytes(); }
-  /// Drops them. @throws UserError (environment)
+  /// Removes these bytes. @throws UserError (environment)
   void drop_earlier_log() {
     if (file_ != nullptr) file_->drop_earlier();
   }
-  /// The scored rollouts of a window. @param step  that they are for, from 1
+  /// Shows the scored rollouts of a window. @param step  optimizer step, from 1
   void show(int64_t step, const std::vector<ScoredRollout>& scored);
-  /// At the end of a run: what watching it has cost, and what went wrong. @param seconds  of the
-  /// run
+  /// Reports the time spent on pictures and problems of wandb. @param seconds  duration of the run
   void close(double seconds);
 
  private:

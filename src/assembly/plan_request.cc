@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int64_t kAssumedTokens = 4096;  // of a sample, without global_max_length
+constexpr int64_t kAssumedTokens = 4096;  // tokens of a sample without global_max_length
 
 void require_config_json(const std::string& directory) {
   std::error_code ignored;
@@ -27,7 +27,7 @@ void require_config_json(const std::string& directory) {
                    .fix = "copy the config.json of the model there, or name another directory"});
 }
 
-// Bytes of a weight in the files, as config.json says it.
+// Bytes per weight in the files, from config.json.
 int64_t stored_value_bytes(const std::string& directory) {
   const Json config = read_json_file(join_path(directory, "config.json"));
   const auto dtype_of = [](const Json& object) -> std::string {

@@ -42,11 +42,11 @@ bool leads_to_directory(const fs::path& path) {
 }
 
 bool is_missing(const std::string& path) {
-  std::error_code error;  // a link whose target is missing is an image that cannot be read
+  std::error_code error;  // a broken link counts as an unreadable image
   return fs::symlink_status(path, error).type() == fs::file_type::not_found;
 }
 
-/// Answers name their image, and JSON is UTF-8. @throws UserError (data)
+/// Refuses a path that cannot be written to JSON. @throws UserError (data)
 void require_utf8(const std::string& path) {
   if (is_valid_utf8(path)) return;
   throw UserError(ErrorKind::kData, {.error = "the image's name is not UTF-8",
@@ -55,10 +55,10 @@ void require_utf8(const std::string& path) {
                                      .fix = "rename the file or its directory"});
 }
 
-/// What is wrong with the image that `part` reads; nothing when it succeeds.
-std::optional<Problem> problem_in(const std::function<void()>& part) {
+/// Runs a step that reads an image. @return its problem; nullopt on success
+std::optional<Problem> image_problem(const std::function<void()>& step) {
   try {
-    part();
+    step();
     return std::nullopt;
   } catch (const OutOfResources&) {
     throw;
@@ -67,9 +67,9 @@ std::optional<Problem> problem_in(const std::function<void()>& part) {
   }
 }
 
-/// Settings that a configuration for this model would have.
-Settings settings_of(const PredictorOptions& options, const std::string& base_dir,
-                     const std::string& prompt_dir, Terminal& terminal) {
+/// The settings of an equivalent configuration.
+Settings predictor_settings(const PredictorOptions& options, const std::string& base_dir,
+                            const std::string& prompt_dir, Terminal& terminal) {
   Settings settings;
   settings.variant = TrainerVariant::kRolloutMatching;
   settings.model.directory = base_dir;
@@ -104,8 +104,8 @@ Predictor::Predictor(const PredictorOptions& options, Terminal& terminal) {
   std::optional<PeftAdapter> adapter;
   if (!adapter_dir.empty()) adapter = read_peft_adapter(adapter_dir);
   if (adapter_dir == base_dir && adapter) base_dir = adapter->config.base_model;
-  require_model_dir(base_dir);  // before a warning about what it lacks
-  settings_ = settings_of(options, base_dir, adapter ? adapter_dir : base_dir, terminal);
+  require_model_dir(base_dir);  // first, before warnings about missing files
+  settings_ = predictor_settings(options, base_dir, adapter ? adapter_dir : base_dir, terminal);
   if (adapter && has_image_processor(adapter_dir)) {
     const PatchOptions trained = PatchOptions::from_model_dir(adapter_dir);
     settings_.images.min_pixels = trained.min_pixels;
@@ -120,7 +120,7 @@ Predictor::Predictor(const PredictorOptions& options, Terminal& terminal) {
 
 Predictor::~Predictor() = default;
 
-Prompt Predictor::prompt_of(const Prediction& image, int64_t index) const {
+Prompt Predictor::image_prompt(const Prediction& image, int64_t index) const {
   const Sample sample{.sample_id = index,
                       .image_paths = {image.path},
                       .width_px = image.width_px,
@@ -136,28 +136,28 @@ std::vector<Prediction> Predictor::predict(const std::vector<std::string>& paths
   std::vector<ImageRef> images;
   for (size_t i = 0; i < paths.size(); ++i) {
     Prediction& one = predictions.emplace_back(Prediction{.path = paths[i]});
-    one.unreadable = problem_in([&] {
+    one.unreadable = image_problem([&] {
       require_utf8(one.path);
       const ImageSize size = read_image_size(one.path);
       one.width_px = size.width_px;
       one.height_px = size.height_px;
-      prompts[i] = prompt_of(one, num_answered_++);
+      prompts[i] = image_prompt(one, num_answered_++);
     });
     images.insert(images.end(), prompts[i].images.begin(), prompts[i].images.end());
   }
   session_->pixels->prefetch(images);
-  std::vector<Prompt> asked;
+  std::vector<Prompt> readable;
   std::vector<Prediction*> answered;
   for (size_t i = 0; i < paths.size(); ++i) {
     Prediction& one = predictions[i];
-    // Decoded before anything is asked: a damaged image would end the answers of all.
+    // Decode first: a damaged image in the engine would end all answers.
     if (!one.unreadable)
-      one.unreadable = problem_in([&] { session_->pixels->get(prompts[i].images.front()); });
+      one.unreadable = image_problem([&] { session_->pixels->get(prompts[i].images.front()); });
     if (one.unreadable) continue;
-    asked.push_back(std::move(prompts[i]));
+    readable.push_back(std::move(prompts[i]));
     answered.push_back(&one);
   }
-  if (!asked.empty()) answer(asked, answered);
+  if (!readable.empty()) answer(readable, answered);
   return predictions;
 }
 
@@ -178,7 +178,7 @@ void Predictor::answer(const std::vector<Prompt>& prompts,
   }
 }
 
-std::vector<std::string> images_at(const std::vector<std::string>& paths) {
+std::vector<std::string> list_images(const std::vector<std::string>& paths) {
   std::vector<std::string> images;
   for (const std::string& path : paths) {
     if (is_missing(path)) {

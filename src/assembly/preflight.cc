@@ -31,7 +31,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The checks that come after the parts of the session.
+/// The checks of a preflight, in order.
 class Checks {
  public:
   Checks(const ConfigResult& config, std::string device, int num_ranks)
@@ -61,7 +61,7 @@ class Checks {
  private:
   void build_parts() {
     const auto vllm_options = [this](const at::Device& device) {
-      VllmOptions options = vllm_options_of(settings_, device, alone());
+      VllmOptions options = make_vllm_options(settings_, device, alone());
       options.world_size = options.ranks_on_host = num_ranks_;
       return options;
     };
@@ -123,7 +123,7 @@ class Checks {
     });
   }
 
-  /// Compares a checkpoint with what is known without the model.
+  /// Compares the resumed checkpoint with the configuration, as far as possible without the model.
   void check_resume() {
     if (!settings_.checkpoints.resume_from_checkpoint) return;
     problems_.attempt([&] {

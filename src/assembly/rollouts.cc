@@ -7,25 +7,20 @@
 #include <string>
 #include <utility>
 
+#include "assembly/adapter_setup.h"
 #include "assembly/loss_keys.h"
 #include "assembly/sample_pixels.h"
 #include "evaluate/eval_set.h"
 #include "ranks/phase.h"
-#include "model/adapter.h"
 #include "rollout/engine_factory.h"
 #include "text/stop_ids.h"
 
 namespace rematch {
 namespace {
 
-std::vector<at::Tensor> parameters_of(const Model& model) {
+std::vector<at::Tensor> parameter_tensors(const Model& model) {
   std::vector<at::Tensor> tensors;
-  for (const NamedParameter& parameter : model.parameters()) tensors.push_back(parameter.tensor);
-  if (!model.adapter()) return tensors;
-  for (const NamedParameter& parameter : model.adapter()->parameters()) {
-    // the others belong to the model
-    if (!model.parameter(parameter.name).defined()) tensors.push_back(parameter.tensor);
-  }
+  for (const NamedParameter& parameter : all_parameters(model)) tensors.push_back(parameter.tensor);
   return tensors;
 }
 
@@ -49,12 +44,12 @@ std::unique_ptr<Offload> make_offload(const Session& session, Offload::Tensors o
   const auto warn = [&terminal](const std::string& text) { terminal.warn(text); };
   return std::make_unique<Offload>(
       Offload::Options{.settings = settings.offload, .warn = warn},
-      [model = session.model] { return parameters_of(*model); }, std::move(mover),
+      [model = session.model] { return parameter_tensors(*model); }, std::move(mover),
       std::move(optimizer));
 }
 
 /// Identity of the validation set.
-std::string eval_set_of(const Session& session) {
+std::string describe_eval_set(const Session& session) {
   const Dataset& data = *session.val_data;
   return eval_set_text({.num_records = data.size(),
                         .records = data.content_hash(),
@@ -74,7 +69,7 @@ Rollouts make_rollouts(const Session& session, Offload::Tensors optimizer,
   generate.repeat_terminate.entry_key = answer_formats().find(session.format_name).entry_key;
   Rollouts rollouts;
   std::optional<OffloadScope> offload_scope;
-  // Before any rank starts an engine and waits for those that it shares it with.
+  // Before a rank starts an engine and waits for the ranks that share it.
   together(session.vllm.ranks != nullptr ? *session.vllm.ranks : alone(), [&] {
     rollouts.offload = make_offload(session, std::move(optimizer), std::move(mover));
     offload_scope.emplace(rollouts.offload.get());
@@ -110,15 +105,14 @@ std::unique_ptr<Evaluation> make_evaluation(const Session& session, const Rollou
   const bool scores = rollouts.val_scorer != nullptr;
   const int batch_size = std::max(settings.evaluation.per_device_eval_batch_size,
                                   scores ? settings.generation.batch_size : 1);
-  return std::make_unique<Evaluation>(rollouts.val_scorer.get(),
-                                      scores ? std::optional(rollouts.source()) : std::nullopt,
-                                      teacher_forced ? session.truth_of_validation() : nullptr,
-                                      teacher_loss, session.val_data->size(),
-                                      Evaluation::Options{.settings = settings.evaluation,
-                                                          .batch_size = batch_size,
-                                                          .extra_gates = std::move(extra_gates),
-                                                          .eval_set = eval_set_of(session),
-                                                          .group = &group});
+  return std::make_unique<Evaluation>(
+      rollouts.val_scorer.get(), scores ? std::optional(rollouts.source()) : std::nullopt,
+      teacher_forced ? session.validation_truth() : nullptr, teacher_loss, session.val_data->size(),
+      Evaluation::Options{.settings = settings.evaluation,
+                          .batch_size = batch_size,
+                          .extra_gates = std::move(extra_gates),
+                          .eval_set = describe_eval_set(session),
+                          .group = &group});
 }
 
 }  // namespace rematch

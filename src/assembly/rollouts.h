@@ -10,10 +10,10 @@
 
 namespace rematch {
 
-/// The engine and the scorers of its answers; all null without rollouts. The session
-/// outlives it.
+/// The engine and the scorers of its answers; all null without rollouts. The session must outlive
+/// it.
 struct Rollouts {
-  std::unique_ptr<Offload> offload;  ///< null when not enabled or without effect
+  std::unique_ptr<Offload> offload;  ///< null when off or without effect
   std::unique_ptr<RolloutEngine> engine;
   std::unique_ptr<RolloutScorer> train_scorer;  ///< null without train data
   std::unique_ptr<RolloutScorer> val_scorer;    ///< null without validation data
@@ -22,16 +22,16 @@ struct Rollouts {
   RolloutSource source() const { return {*engine, offload.get()}; }
 };
 
-/// Starts the configured engine, with training state out of its way.
-/// @param optimizer  tensors that offload may move too; empty: nothing is trained. @param mover
-/// tests replace it
+/// Starts the configured engine, after offloading training state.
+/// @param optimizer  gives the optimizer tensors for offloading; empty outside training
+/// @param mover  replaced in tests
 /// @throws UserError as make_engine()
 Rollouts make_rollouts(const Session& session, Offload::Tensors optimizer = {},
                        std::unique_ptr<TensorMover> mover = make_tensor_mover());
 
-/// Evaluation of the session's val_data, which it has: rollouts when there is an engine; with
-/// `teacher_forced`, the loss on the full ground truth too (stage 1).
-/// @param rollouts     outlives the evaluation, as the session does
+/// Makes the evaluation on the session's val_data, which must exist: rollouts if there is an
+/// engine; with `teacher_forced` also the loss on the full ground truth (stage 1).
+/// @param rollouts     must outlive the evaluation, like the session
 /// @param extra_gates  further IoU gates to score at. @param group  ranks that share the work
 std::unique_ptr<Evaluation> make_evaluation(const Session& session, const Rollouts& rollouts,
                                             bool teacher_forced,

@@ -15,11 +15,11 @@
 namespace rematch {
 namespace {
 
-/// The parts of a training, each made from those before it.
+/// The parts of a training, in order of construction.
 struct Run {
   Run(const ConfigResult& config, const std::string& device, Terminal& terminal, Group& group)
       : directory(config, terminal, group),
-        engine_ranks(needs_rollouts(config.settings) ? ranks_of_engine(config.settings, group)
+        engine_ranks(needs_rollouts(config.settings) ? split_engine_ranks(config.settings, group)
                                                      : nullptr),
         session(config.settings, device,
                 training_needs(config.settings, engine_ranks.get(),
@@ -29,12 +29,12 @@ struct Run {
         observers(config, session, group),
         trainer(make_trainer(session, observers, rollouts, group, fingerprint)) {}
 
-  /// Continues from the checkpoint, if there is one, and opens the logs. Not part of the
-  /// construction: an engine that ranks share is destroyed when all ranks know of a failure.
+  /// Restores the checkpoint, if there is one, and opens the logs. Not part of the constructor:
+  /// after a failure, a shared engine must stay alive until all ranks know of it.
   void begin(const ConfigResult& config, Terminal& terminal, Group& group) {
     std::optional<LoadedCheckpoint> resumed = directory.read_checkpoint(session, fingerprint);
     if (resumed) trainer.restore(*std::move(resumed));
-    group.barrier();  // all ranks could read it: only now the directory changes
+    group.barrier();  // change the directory only after all ranks read the checkpoint
     if (directory.continues_its_run() && trainer.has_work())
       directory.continue_from(trainer.progress());
     if (!directory.continues_its_run()) {
@@ -49,13 +49,13 @@ struct Run {
       terminal.say(line);
   }
 
-  /// The last step whose log lines this run continues; nothing when they are an earlier run's, or
-  /// when it adds none: later lines are then those of later checkpoints, which stay as well.
+  /// The last step of the log lines that this run continues. Nullopt when the lines belong to an
+  /// earlier run, or when this run adds none; then the lines of later checkpoints stay, like these.
   std::optional<int64_t> kept_log_step(const Settings& settings) const {
     if (directory.continues_its_run())
       return trainer.has_work() ? std::optional(trainer.progress().global_step) : std::nullopt;
-    // `latest` without a checkpoint starts the same run again: what it logged before its first
-    // checkpoint is dropped as well, the evaluation of step 0 included.
+    // `latest` without a checkpoint restarts the same run: remove all its log lines, including the
+    // evaluation of step 0.
     const bool starts_again =
         settings.checkpoints.resume_from_checkpoint && !directory.checkpoint();
     return starts_again ? std::optional<int64_t>(-1) : std::nullopt;

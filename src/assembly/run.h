@@ -7,11 +7,10 @@
 
 namespace rematch {
 
-/// Assembles a training, each part from those before it, and runs it: session, optimizer, rollouts,
-/// logs, checkpoints, then the loop.
+/// Assembles a training (session, optimizer, rollouts, logs, checkpoints) and runs it.
 /// @param result  a checked configuration, the same on every rank (RankProcess). @param device
 /// value of --device
-/// @param group   ranks that train together
+/// @param group   ranks of the training
 /// @throws UserError; Interrupted after the state has been saved
 void run_training(const ConfigResult& result, const std::string& device, Terminal& terminal,
                   Group& group = alone());

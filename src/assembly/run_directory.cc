@@ -19,7 +19,7 @@ namespace {
 bool lies_in(const std::string& checkpoint, const std::string& run_dir) {
   namespace fs = std::filesystem;
   std::error_code error;
-  // Where it is named, which may be a link to another disk, and where it lies.
+  // Compare the path as given, which may be a link to another disk, and the resolved path.
   const fs::path named = fs::absolute(fs::path(checkpoint) / "").parent_path().parent_path();
   if (fs::equivalent(named, run_dir, error)) return true;
   const fs::path parent = fs::weakly_canonical(checkpoint, error).parent_path();

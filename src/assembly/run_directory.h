@@ -13,34 +13,33 @@
 
 namespace rematch {
 
-/// @throws UserError (configuration) when the files of the run would replace its configuration or
-/// data, or its checkpoints the model it starts from
+/// @throws UserError (config) when the run would overwrite its configuration, its data or the model
+/// that it starts from
 void refuse_to_replace_inputs(const ConfigResult& config);
 
-/// The directory of a run: locked by rank 0 for as long as this object lives, cleared of what
-/// killed runs left, with the configuration in args.json and effective_config.txt; and the
-/// checkpoint that the run resumes from. Made before a model is loaded, so that an unwritable disk
-/// is found first.
+/// The directory of a run, and the checkpoint that the run resumes from. Rank 0 locks the directory
+/// for the lifetime of this object, removes leftovers of killed runs, and writes args.json and
+/// effective_config.txt. Constructed before a model is loaded, to find an unwritable disk early.
 class RunDirectory {
  public:
-  /// Every rank makes one, inside a phase. @throws UserError (environment) for a directory that
-  /// cannot be written or is in use; as resolve_resume()
+  /// Every rank makes one, inside a phase. @throws UserError (environment) for an unwritable or
+  /// locked directory; as resolve_resume()
   RunDirectory(const ConfigResult& config, Terminal& terminal, Group& group);
 
   /// The checkpoint that the run resumes from, the same on every rank.
   const std::optional<std::string>& checkpoint() const { return checkpoint_; }
-  /// Reads it, without its weights; warns about settings that changed. Nothing without one.
+  /// Reads the checkpoint without its weights; warns about changed settings. Nullopt without one.
   /// @throws UserError (data) when it is damaged or of another run
   std::optional<LoadedCheckpoint> read_checkpoint(const Session& session,
                                                   const Fingerprint& fingerprint) const;
-  /// True when that checkpoint is one of this directory; otherwise what the directory holds is an
-  /// earlier run's.
+  /// True when the checkpoint is in this directory. Otherwise the directory's files belong to an
+  /// earlier run.
   bool continues_its_run() const { return continues_its_run_; }
-  /// Moves checkpoints of later steps than the resumed one aside, on rank 0; `best` and `last` then
-  /// lead to what is left. @param state  of the resumed checkpoint
+  /// Moves checkpoints after the resumed step aside and updates the links `best` and `last`, on
+  /// rank 0. @param state  state of the resumed checkpoint
   void continue_from(const TrainerState& state) const;
-  /// Moves the checkpoints and the log of an earlier run aside; for rank 0. @param log_bytes  of
-  /// logging.jsonl that it wrote
+  /// Moves the checkpoints and the log of an earlier run aside; for rank 0. @param log_bytes  its
+  /// part of logging.jsonl
   void move_earlier_run(int64_t log_bytes) const;
 
  private:

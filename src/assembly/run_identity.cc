@@ -12,22 +12,22 @@
 namespace rematch {
 namespace {
 
-/// Settings of one host: paths, whose contents are compared, and what no other rank waits for. All
-/// others decide which collectives a rank enters, or over which samples.
+/// True for settings of one host: paths (their contents are compared) and settings that do not
+/// affect other ranks. All other settings decide the collectives of a rank or its samples.
 bool may_differ_between_ranks(const std::string& key) {
-  static const std::set<std::string> kOfAHost = {"model.model",
-                                                 "custom.train_jsonl",
-                                                 "custom.val_jsonl",
-                                                 "custom.extra.rollout_matching.label_match",
-                                                 "data.dataloader_num_workers",
-                                                 "data.dataloader_prefetch_factor",
-                                                 "training.output_dir",
-                                                 "training.logging_dir",
-                                                 "training.run_name",
-                                                 "training.add_version",
-                                                 "training.report_to",
-                                                 "training.resume_from_checkpoint"};
-  return kOfAHost.contains(key);
+  static const std::set<std::string> kHostSettings = {"model.model",
+                                                      "custom.train_jsonl",
+                                                      "custom.val_jsonl",
+                                                      "custom.extra.rollout_matching.label_match",
+                                                      "data.dataloader_num_workers",
+                                                      "data.dataloader_prefetch_factor",
+                                                      "training.output_dir",
+                                                      "training.logging_dir",
+                                                      "training.run_name",
+                                                      "training.add_version",
+                                                      "training.report_to",
+                                                      "training.resume_from_checkpoint"};
+  return kHostSettings.contains(key);
 }
 
 }  // namespace
@@ -73,7 +73,7 @@ Fingerprint run_fingerprint(const ConfigResult& config, const Session& session,
   }
   input.answer_format = session.format_name;
   for (const EffectiveValue& value : config.effective) {
-    // Resolved above: null and its default are the same.
+    // Set above: null and the default are the same format.
     if (value.key != "custom.answer_format") input.settings.emplace_back(value.key, value.value);
   }
   return make_fingerprint(input);

@@ -7,15 +7,17 @@
 
 namespace rematch {
 
-/// The part of a run's identity that follows from its configuration.
+/// The part of a run's identity that depends only on its configuration.
 FingerprintInput fingerprint_input(const Settings& settings, int world_size);
-/// The identity of a run: what a checkpoint must have in common with it to be resumed.
+/// The identity of a run, which a resumed checkpoint must share.
 Fingerprint run_fingerprint(const ConfigResult& config, const Session& session, const Group& group);
 
-/// The same, once every rank has it and the same inputs. @throws as require_equal()
+/// The same, after checking that all ranks agree on it and on the inputs. @throws as
+/// require_equal()
 Fingerprint agreed_fingerprint(const ConfigResult& config, const Session& session, Group& group);
 
-/// Refuses ranks with different configurations, before anything is read. @throws as require_equal()
+/// Refuses ranks with different configurations, before other inputs are read. @throws as
+/// require_equal()
 void meet_with_configuration(const ConfigResult& result, Group& group);
 
 }  // namespace rematch

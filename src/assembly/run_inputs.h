@@ -5,8 +5,8 @@
 
 namespace rematch {
 
-/// The files that a run of this configuration reads, for the commands that write next to it: the
-/// configuration with its bases, every file that a value names (data, prompts, synonyms), and the
+/// The files that a run of this configuration reads, so that commands do not overwrite them: the
+/// configuration with its bases, every file named by a value (data, prompts, synonyms), and the
 /// files of the model.
 InputFiles run_inputs(const ConfigResult& config);
 

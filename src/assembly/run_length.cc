@@ -12,27 +12,27 @@
 namespace rematch {
 namespace {
 
-constexpr int64_t kFewSteps = 100;  ///< fewer move weights too little at any usual learning rate
+constexpr int64_t kFewSteps = 100;  ///< fewer steps hardly change weights at usual learning rates
 
 }  // namespace
 
 RunLength run_length(const Settings& settings, int64_t num_samples, int num_ranks) {
   WindowOptions options{.num_samples = num_samples, .batches = settings.batches};
-  // Which samples share a window depends on this product alone.
+  // The samples of a window depend only on this product.
   options.batches.gradient_accumulation_steps *= num_ranks;
   WindowStream stream(options);
   const int64_t num_windows = stream.windows_in_epoch(0);
   const RolloutBuffer buffer(settings.rollout_buffer,
                              settings.is_stage_2() ? settings.target.rollout_share : 1);
-  const int64_t steps_of_epoch = buffer.steps_of_epoch(num_windows, stream.ends_partial(0));
-  std::vector<int64_t> seen{0};  // after so many windows of an epoch
+  const int64_t epoch_steps = buffer.epoch_steps(num_windows, stream.ends_partial(0));
+  std::vector<int64_t> seen{0};  // samples seen after N windows of an epoch
   for (int64_t window = 0; window < num_windows; ++window)
     seen.push_back(seen.back() + std::ssize(stream.next().samples()));
-  RunLength length{.steps = Cadence(settings.cadence, steps_of_epoch).total_steps(),
+  RunLength length{.steps = Cadence(settings.cadence, epoch_steps).total_steps(),
                    .is_bound = settings.pack.enabled && !settings.is_stage_2()};
   const int64_t per_window = settings.rollout_buffer.steps_per_window();
-  const int64_t rest = length.steps % steps_of_epoch;
-  length.samples_seen = length.steps / steps_of_epoch * seen.back() +
+  const int64_t rest = length.steps % epoch_steps;
+  length.samples_seen = length.steps / epoch_steps * seen.back() +
                         seen[static_cast<size_t>((rest + per_window - 1) / per_window)];
   return length;
 }

@@ -6,11 +6,10 @@
 
 namespace rematch {
 
-/// How long a run trains. With packed rows of stage 1, which hold several samples, an upper bound
-/// of the steps.
+/// Length of a run. With packed rows in stage 1 (several samples each) an upper bound.
 struct RunLength {
   int64_t steps = 0;         ///< optimizer steps
-  int64_t samples_seen = 0;  ///< each as often as it is used
+  int64_t samples_seen = 0;  ///< counted once per use
   bool is_bound = false;
 };
 
@@ -22,7 +21,7 @@ RunLength run_length(const Settings& settings, int64_t num_samples, int num_rank
 /// "3 optimizer steps (18 samples seen)".
 std::string length_text(const RunLength& length);
 
-/// A warning when a run from the start is too short to learn from; "" otherwise.
+/// A warning when a run is too short to learn from; "" otherwise.
 std::string short_run_warning(const RunLength& length, const Settings& settings);
 
 }  // namespace rematch

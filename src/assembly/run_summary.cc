@@ -23,7 +23,7 @@ std::string packing_text(const Packer& packer, Group& group) {
   return packer.summary_text(total, static_cast<size_t>(counts[5]));
 }
 
-/// Greedy choices that another engine, batch or machine may make otherwise; empty without any.
+/// Number of greedy choices that may differ on another engine, batch or machine; empty if 0.
 std::string near_ties_text(const Rollouts& rollouts, Group& group) {
   int64_t count = rollouts.engine ? rollouts.engine->num_near_ties() : 0;
   group.all_reduce(std::span<int64_t>(&count, 1));

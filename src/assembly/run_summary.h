@@ -10,10 +10,10 @@
 
 namespace rematch {
 
-/// The lines that say where a run resumes, and at its end what it did and what to do next.
+/// Prints where a run resumes, and at its end what it did and the next commands.
 class RunSummary {
  public:
-  /// Call it when the first step is about to begin; prints where the run resumes.
+  /// Prints where the run resumes. Call it just before the first step, which starts the clock.
   RunSummary(const RunDirectory& directory, const Trainer& trainer, Terminal& terminal);
 
   /// Every rank calls it, inside a phase.

@@ -11,8 +11,8 @@
 namespace rematch {
 namespace {
 
-/// The first record that shows an image; nothing when none does.
-const Sample* record_of(const std::string& image_path, const std::optional<Dataset>& data) {
+/// The first record with an image; null when there is none.
+const Sample* find_record(const std::string& image_path, const std::optional<Dataset>& data) {
   if (!data) return nullptr;
   for (const Sample& sample : data->samples()) {
     if (std::find(sample.image_paths.begin(), sample.image_paths.end(), image_path) !=
@@ -30,8 +30,8 @@ PixelGetter sample_pixels(PixelStore& store, const std::optional<Dataset>& train
     try {
       return store.get(image);
     } catch (const UserError& error) {
-      const Sample* const trained = record_of(image.path, train_data);
-      const Sample* const record = trained != nullptr ? trained : record_of(image.path, val_data);
+      const Sample* const trained = find_record(image.path, train_data);
+      const Sample* const record = trained != nullptr ? trained : find_record(image.path, val_data);
       std::vector<Problem> problems = error.problems();
       for (Problem& problem : problems) {
         if (record != nullptr) problem.where += fmt::format(" ({})", record->where);

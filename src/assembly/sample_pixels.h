@@ -7,8 +7,8 @@
 
 namespace rematch {
 
-/// The pixels of samples, from `store`. Its errors become BadSample: they name the record of the
-/// image and how the run goes on. All arguments outlive the result.
+/// Returns a getter of the pixels in `store`. Errors become BadSample, with the record of the image
+/// and how to continue the run. All arguments must outlive the result.
 PixelGetter sample_pixels(PixelStore& store, const std::optional<Dataset>& train_data,
                           const std::optional<Dataset>& val_data);
 

@@ -41,7 +41,7 @@ SessionParts build_or_throw(const Settings& settings, const std::string& device,
                             const SessionNeeds& needs, const Group& group, Terminal& terminal) {
   Problems problems(/*collects=*/false);
   const auto vllm_options = [&](const at::Device& on) {
-    return vllm_options_of(settings, on, group, needs.engine_ranks);
+    return make_vllm_options(settings, on, group, needs.engine_ranks);
   };
   return build_session_parts({.settings = settings,
                               .device = device,
@@ -80,7 +80,7 @@ Session::Session(const Settings& settings_, SessionParts parts, const SessionNee
     std::vector<const Dataset*> data;
     if (train_data) data.push_back(&*train_data);
     if (val_data) data.push_back(&*val_data);
-    vllm = vllm_options_of(settings, device, group, needs.engine_ranks);
+    vllm = make_vllm_options(settings, device, group, needs.engine_ranks);
     settle_vllm_options(vllm, settings, data, *prompts, patches);
   }
   // Finds samples that are too long for a row before the model is loaded.
@@ -110,7 +110,7 @@ RolloutScorer::Options Session::training_options() const {
 }
 
 std::unique_ptr<StreamPacking> Session::make_stream_packing() const {
-  const std::shared_ptr<const TruthSegments> source = truth_of_training(/*row_tokens=*/0);
+  const std::shared_ptr<const TruthSegments> source = training_truth(/*row_tokens=*/0);
   const StreamSamples samples{
       .num_samples = train_data->size(),
       .encoded_len = [source](int64_t sample_idx,
@@ -154,12 +154,12 @@ RowModel Session::row_model(FeatureCache* kept) const {
           }};
 }
 
-std::unique_ptr<TruthSegments> Session::truth_of_validation() const {
+std::unique_ptr<TruthSegments> Session::validation_truth() const {
   return std::make_unique<TruthSegments>(*val_data, *prompts, *format, *pixels, scorer_options(),
                                          TruthSegments::Caps{.segment_tokens = max_length()});
 }
 
-std::unique_ptr<TruthSegments> Session::truth_of_training(int row_tokens) const {
+std::unique_ptr<TruthSegments> Session::training_truth(int row_tokens) const {
   return std::make_unique<TruthSegments>(
       *train_data, *prompts, *format, *pixels, training_options(),
       TruthSegments::Caps{.segment_tokens = max_length(), .row_tokens = row_tokens}, input_noise());

@@ -17,9 +17,8 @@
 
 namespace rematch {
 
-/// The first parts of a configuration: checked data, prompts, loaded model. Train, eval and rollout
-/// all start from one. Members are in the order of construction, cheap checks before slow work
-/// (BEHAVIOUR 4.3).
+/// The common start of train, eval and rollout: checked data, prompts, loaded model. Members are in
+/// order of construction, with cheap checks before slow work (BEHAVIOUR 4.3).
 class Session {
  public:
   /// @param device  value of --device
@@ -40,30 +39,29 @@ class Session {
   /// training samples that `template.truncation_strategy: delete` dropped
   int64_t num_long_dropped = 0;
   std::unique_ptr<PixelStore> pixels;
-  /// settled for the data when backend `vllm` is needed
+  /// completed for the data when backend `vllm` is needed
   VllmOptions vllm;
-  /// of train_data in stage 1 with packing, else null
+  /// packing of train_data in stage 1, else null
   std::unique_ptr<StreamPacking> stream_packing;
-  std::shared_ptr<Model> model;  ///< with its adapter, when one is trained
+  std::shared_ptr<Model> model;  ///< with its adapter, if one is trained
 
-  /// How targets are made. Where the checkpoint's own format, which the configuration does not
-  /// name, writes digits, that is `rewrite`.
+  /// Target settings; `rewrite` if the configuration names no format and the checkpoint's format
+  /// writes digits.
   TargetSettings target_settings() const;
-  /// The noise on coordinates that training on the truth shows.
+  /// Noise on shown coordinates when training on the truth.
   InputNoise input_noise() const;
   /// Cap of a segment in tokens; 0 = none.
   int max_length() const;
-  /// The model as the M-step sees it. @param kept  features of rows that may recur; null = computed
-  /// every time
+  /// The model for the M-step. @param kept  cache for the features of recurring rows; may be null
   RowModel row_model(FeatureCache* kept = nullptr) const;
-  /// Segments of the full ground truth of validation data (stage 1).
-  std::unique_ptr<TruthSegments> truth_of_validation() const;
-  /// Segments of the full ground truth of train_data, with noise and augmentation. @param
-  /// row_tokens  cap of a micro-batch that packing made; 0 = none
-  std::unique_ptr<TruthSegments> truth_of_training(int row_tokens) const;
-  /// Options of scoring, without the stop ids.
+  /// Builder of full ground-truth segments of the validation data (stage 1).
+  std::unique_ptr<TruthSegments> validation_truth() const;
+  /// Builder of full ground-truth segments of train_data, with noise and augmentation.
+  /// @param row_tokens  cap of a packed micro-batch; 0 = none
+  std::unique_ptr<TruthSegments> training_truth(int row_tokens) const;
+  /// Options of a scorer, without the stop ids.
   RolloutScorer::Options scorer_options() const;
-  /// The same for training samples: with augmentation.
+  /// The same with augmentation, for training samples.
   RolloutScorer::Options training_options() const;
 
  private:

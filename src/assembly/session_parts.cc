@@ -22,7 +22,8 @@
 namespace rematch {
 namespace {
 
-// A sample whose image the processor rejects by its size has no prompt that could be skipped later.
+// Drops samples with image sizes that the processor rejects: they have no prompt and so cannot be
+// skipped later.
 Dataset without_impossible_sizes(const Dataset& dataset, const PatchOptions& patches,
                                  Terminal& terminal) {
   std::vector<int64_t> impossible;
@@ -43,7 +44,7 @@ Dataset without_impossible_sizes(const Dataset& dataset, const PatchOptions& pat
   return dataset.without(impossible);
 }
 
-/// Every object can be written in the answer format.
+/// Checks that the answer format can write every object.
 void check_geometries(const Dataset& dataset, const AnswerFormat& format) {
   for (const Sample& sample : dataset.samples()) {
     for (const SceneObject& object : sample.objects)
@@ -51,9 +52,9 @@ void check_geometries(const Dataset& dataset, const AnswerFormat& format) {
   }
 }
 
-/// Reads a JSONL and checks its records and the headers of its images; warns on the terminal.
-/// @param on_bad  kSkip: images that cannot be used are found when they are needed, here only the
-/// first are named. @throws UserError
+/// Reads a JSONL and checks its records and image headers; warns on the terminal.
+/// @param on_bad  kSkip: unusable images are only a warning here, and skipped when they are needed
+/// @throws UserError
 Dataset load_checked(const std::string& path, std::optional<int64_t> limit, bool single_image,
                      const AnswerFormat& format, const PatchOptions& patches, OnBadSample on_bad,
                      Terminal& terminal) {
@@ -83,11 +84,11 @@ Dataset load_checked(const std::string& path, std::optional<int64_t> limit, bool
                                       : dataset;
 }
 
-/// The tokens that stand for images are the ones that the model replaces.
+/// Checks that tokenizer and model agree on the image token.
 void check_tokenizer_fits(const Tokenizer& tokenizer, const std::string& directory) {
   const std::optional<TokenId> pad = tokenizer.token_id("<|image_pad|>");
   const int64_t expected = describe_model(directory).image_token_id;
-  if (!pad || *pad == expected) return;  // without one, prompts are refused
+  if (!pad || *pad == expected) return;  // prompts report a missing one
   throw UserError(
       ErrorKind::kData,
       {.error = "the tokenizer belongs to another model",
@@ -97,8 +98,8 @@ void check_tokenizer_fits(const Tokenizer& tokenizer, const std::string& directo
        .fix = "take tokenizer.json and config.json from the same checkpoint"});
 }
 
-/// The prompts of a configuration in the model's chat template. @throws UserError for a damaged
-/// template
+/// Makes the prompt encoder of a configuration, with the model's chat template.
+/// @throws UserError for a damaged template
 std::unique_ptr<PromptEncoder> make_prompts(const Settings& settings, const SessionParts& parts,
                                             Terminal& terminal) {
   auto chat_template =
@@ -114,8 +115,8 @@ std::unique_ptr<PromptEncoder> make_prompts(const Settings& settings, const Sess
                              .merge_size = parts.patches->merge_size});
 }
 
-/// Without an answer format or an image processor, which is reported separately, checks what it
-/// can.
+/// Loads a JSONL. Without an answer format or an image processor (reported separately) it skips the
+/// checks that need them.
 Dataset load_data(const SessionBuild& build, const SessionParts& parts, const std::string& path,
                   std::optional<int64_t> limit, OnBadSample on_bad) {
   const bool single_image = build.settings.is_stage_2();
@@ -125,7 +126,7 @@ Dataset load_data(const SessionBuild& build, const SessionParts& parts, const st
              : Dataset::load(path, {.limit = limit, .require_single_image = single_image});
 }
 
-/// All files of custom.train_jsonl; the problems of all are reported together.
+/// Loads all files of custom.train_jsonl; reports the problems of all files together.
 Dataset load_train_files(const SessionBuild& build, const SessionParts& parts,
                          OnBadSample on_bad_sample) {
   const DataSettings& data = build.settings.data;
@@ -149,7 +150,7 @@ Dataset load_train_files(const SessionBuild& build, const SessionParts& parts,
   return Dataset::mixed(std::move(files), weights);
 }
 
-/// Texts that the user wrote: the built-in ones name no side.
+/// Prompt texts of the user; the built-in ones do not mention left or right.
 std::vector<std::pair<std::string, std::string>> own_prompts(const PromptSettings& prompts) {
   return {{"template.system", prompts.system_prompt.value_or("")},
           {"custom.user_prompt", prompts.user_prompt.value_or("")}};
@@ -161,7 +162,7 @@ void check_augment(const SessionBuild& build, const Dataset& data) {
     check_side_words(data.samples(), own_prompts(build.settings.prompt));
 }
 
-/// Settles samples that are too long. @return how many were dropped
+/// Handles samples that are too long. @return number of dropped samples
 int64_t settle_long(const SessionBuild& build, const SessionParts& parts, Dataset& data,
                     const AugmentSettings& augment) {
   if (!parts.prompts || !parts.format) return 0;
@@ -173,7 +174,8 @@ int64_t settle_long(const SessionBuild& build, const SessionParts& parts, Datase
                              build.terminal);
 }
 
-/// Training never guesses; where nothing is trained, the checkpoint decides.
+/// Name of the answer format. Training uses the configured one or the default; other commands may
+/// use the format of the checkpoint.
 std::string format_name(const SessionBuild& build, const Tokenizer& tokenizer) {
   const std::optional<std::string>& given = build.settings.data.answer_format;
   const std::string& directory = build.settings.model.directory;
@@ -277,7 +279,7 @@ SessionParts build_session_parts(const SessionBuild& build, Problems& problems) 
                                                     : VllmOptions{});
     });
   }
-  // a file of synonyms is found wrong before the data are read
+  // Find a wrong file of synonyms before reading the data.
   problems.attempt([&] { LabelMatch::from(settings.match.label_match); });
   if (problems.attempt([&] { require_model_dir(settings.model.directory); }))
     build_model_parts(build, parts, problems);

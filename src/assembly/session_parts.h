@@ -21,26 +21,26 @@
 
 namespace rematch {
 
-/// The needs of a command; a session reads and builds nothing else.
+/// Parts that a command needs; a session reads and builds nothing else.
 struct SessionNeeds {
   bool train_data = false;
   bool val_data = false;
-  /// the records of custom.train_jsonl are evaluated in place of those of val_jsonl
+  /// evaluate the records of custom.train_jsonl instead of val_jsonl
   bool evaluates_train_data = false;
-  /// the loss on the full truth of val_data is measured: its samples must fit the cap
+  /// measure the loss on the full truth of val_data; its samples must fit the cap
   bool val_truth = false;
-  bool rollouts = false;          ///< make_rollouts() follows: its backend is checked first
-  Group* engine_ranks = nullptr;  ///< as ranks_of_engine()
-  /// a checkpoint whose weights replace those of model.model (resume); empty: those of model.model
+  bool rollouts = false;          ///< make_rollouts() follows; check its backend first
+  Group* engine_ranks = nullptr;  ///< as split_engine_ranks()
+  /// checkpoint with the weights (resume); empty = model.model
   std::string weights_dir;
 };
 
-/// The problems of a build: a run throws at the first one, `rematch check` collects them all.
+/// Problems of a build. A run throws the first one; `rematch check` collects all.
 class Problems {
  public:
   explicit Problems(bool collects) : collects_(collects) {}
 
-  /// Runs a step. @return false when it failed and its problems are collected, each once
+  /// Runs a step. @return false when it failed and its problems were collected, each once
   bool attempt(const std::function<void()>& step);
   const std::vector<std::pair<ErrorKind, Problem>>& all() const { return all_; }
   std::vector<std::pair<ErrorKind, Problem>> take() { return std::move(all_); }
@@ -50,8 +50,8 @@ class Problems {
   std::vector<std::pair<ErrorKind, Problem>> all_;
 };
 
-/// The parts of a session that need no weights. Where problems are collected, a part that failed,
-/// or needs one that did, is absent.
+/// The parts of a session without weights. When problems are collected, failed parts and parts that
+/// need them are absent.
 struct SessionParts {
   at::Device device = at::kCPU;
   std::shared_ptr<const Tokenizer> tokenizer;
@@ -65,18 +65,18 @@ struct SessionParts {
   int64_t num_long_dropped = 0, num_long_dropped_val = 0;
 };
 
-/// Inputs of a build: the same steps in the same order for a run and for `rematch check`.
+/// Inputs of a build, the same for a run and for `rematch check`.
 struct SessionBuild {
   const Settings& settings;
   std::string device;  ///< value of --device
   SessionNeeds needs;
-  /// the configuration's options of the vLLM backend on a device
+  /// makes the options of the vLLM backend on a device
   std::function<VllmOptions(const at::Device&)> vllm_options;
   Terminal& terminal;
 };
 
-/// Builds them, cheap checks before slow work: backend and device before data are read (BEHAVIOUR
-/// 4.3). @throws UserError unless `problems` collects; Interrupted
+/// Builds the parts, with cheap checks before slow work: backend and device before data are read
+/// (BEHAVIOUR 4.3). @throws UserError unless `problems` collects; Interrupted
 SessionParts build_session_parts(const SessionBuild& build, Problems& problems);
 
 }  // namespace rematch

@@ -30,7 +30,7 @@ int64_t device_memory(const at::Device& device) {
              : static_cast<int64_t>(at::accelerator::getMemoryInfo(device.index()).second);
 }
 
-/// The fullest phase, and what the device has.
+/// The phase with the highest planned memory, and the usable memory.
 std::string memory_text(const MemoryPlan& plan) {
   std::string text =
       fmt::format("at most {} planned ({})", gib_text(plan.peak_bytes), plan.peak_phase);
@@ -54,8 +54,8 @@ std::string samples_text(const Dataset& data, const char* purpose) {
   return fmt::format("{} {} samples from {}", data.size(), purpose, data.path());
 }
 
-/// What generation_config.json says of sampling and the configuration decides otherwise
-/// (docs/contract/MODEL.md 8); "" if nothing.
+/// Sampling values where the configuration overrides generation_config.json
+/// (docs/contract/MODEL.md 8); "" if none.
 std::string overridden_sampling(const std::string& model_dir,
                                 const GenerationSettings& generation) {
   const std::string path = model_dir + "/generation_config.json";

@@ -7,13 +7,13 @@
 
 namespace rematch {
 
-/// What a run is about to do, a line each: what is trained, on what, for how long, with which
-/// rollouts, the memory of each phase as planned (docs/plan.md), and where it writes.
-/// @param first_step, last_step  optimizer steps that are done, and that will be
+/// Describes a run that is about to start, one line per topic: trained parameters, data, steps,
+/// rollouts, planned memory (docs/plan.md), output directory.
+/// @param first_step, last_step  optimizer steps done so far, and at the end
 std::vector<std::string> start_lines(const Session& session, const Group& group, int64_t first_step,
                                      int64_t last_step);
 
-/// Bytes that this process (on a CPU) or its allocator on the device holds now.
+/// Memory in use: bytes of this process (CPU) or of its allocator on the device.
 int64_t memory_in_use(const at::Device& device);
 
 }  // namespace rematch

@@ -22,11 +22,11 @@ class LongestPrompt {
   int64_t num_tokens = 0;
   std::string where;
 
-  void look_at(const Dataset& dataset, const PromptEncoder& prompts, const PatchOptions& patches) {
+  void update(const Dataset& dataset, const PromptEncoder& prompts, const PatchOptions& patches) {
     for (const Sample& sample : dataset.samples()) {
       std::vector<GridThw> grids;
       for (const ImageRef& image : image_refs(sample, patches)) grids.push_back(image.grid_thw);
-      // prompts differ in the sizes of their images and in their texts only
+      // Prompts differ only in image sizes and texts.
       if (!seen_.emplace(std::move(grids), sample.prompt).second) continue;
       const auto length =
           static_cast<int64_t>(make_prompt(sample, 0, prompts, patches).token_ids.size());
@@ -42,7 +42,7 @@ class LongestPrompt {
 
 }  // namespace
 
-std::unique_ptr<Group> ranks_of_engine(const Settings& settings, Group& group) {
+std::unique_ptr<Group> split_engine_ranks(const Settings& settings, Group& group) {
   const int size = settings.vllm.tensor_parallel_size;
   if (settings.backend != "vllm" || size == 1 || group.is_alone()) return nullptr;
   VllmOptions options{settings.vllm};
@@ -52,8 +52,8 @@ std::unique_ptr<Group> ranks_of_engine(const Settings& settings, Group& group) {
   return group.split(size);
 }
 
-VllmOptions vllm_options_of(const Settings& settings, const at::Device& device, const Group& group,
-                            Group* ranks) {
+VllmOptions make_vllm_options(const Settings& settings, const at::Device& device,
+                              const Group& group, Group* ranks) {
   VllmOptions options{settings.vllm};
   options.world_size = group.size();
   if (!group.is_alone()) {
@@ -80,7 +80,7 @@ void settle_vllm_options(VllmOptions& options, const Settings& settings,
                          const std::vector<const Dataset*>& data, const PromptEncoder& prompts,
                          const PatchOptions& patches) {
   LongestPrompt longest;
-  for (const Dataset* dataset : data) longest.look_at(*dataset, prompts, patches);
+  for (const Dataset* dataset : data) longest.update(*dataset, prompts, patches);
   settle_model_len(options, longest.num_tokens, settings.generation.max_new_tokens, longest.where);
   make_directories(settings.output.run_dir);  // of the engine's log
 }

@@ -13,19 +13,19 @@
 
 namespace rematch {
 
-/// The ranks that run one vLLM engine with this one: `vllm.tensor_parallel_size` neighbours. Null
-/// when every rank has an engine of its own. Every rank calls it. @throws UserError (environment)
-/// on all ranks: their number is no multiple; ranks of one engine on different hosts
-std::unique_ptr<Group> ranks_of_engine(const Settings& settings, Group& group);
+/// Makes the group of the ranks that share a vLLM engine: `vllm.tensor_parallel_size` neighbours.
+/// Null when each rank has its own engine. Every rank calls it. @throws UserError (environment) on
+/// all ranks when their number is no multiple, or ranks of an engine are on different hosts
+std::unique_ptr<Group> split_engine_ranks(const Settings& settings, Group& group);
 
-/// Options of the `vllm` backend from a configuration.
-/// @param ranks  as ranks_of_engine(), outlives them
-VllmOptions vllm_options_of(const Settings& settings, const at::Device& device, const Group& group,
-                            Group* ranks = nullptr);
+/// Makes the options of the `vllm` backend.
+/// @param ranks  result of split_engine_ranks(); must outlive the options
+VllmOptions make_vllm_options(const Settings& settings, const at::Device& device,
+                              const Group& group, Group* ranks = nullptr);
 
-/// Completes them once the data is known: `max_model_len` holds the longest prompt and its answer.
-/// Makes the directory of the engine's log.
-/// @throws UserError (config) when it cannot, (environment) for the directory
+/// Completes the options for the data: `max_model_len` must fit the longest prompt and its answer.
+/// Creates the directory of the engine's log.
+/// @throws UserError (config) when it does not fit, (environment) for the directory
 void settle_vllm_options(VllmOptions& options, const Settings& settings,
                          const std::vector<const Dataset*>& data, const PromptEncoder& prompts,
                          const PatchOptions& patches);

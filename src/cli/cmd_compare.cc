@@ -12,7 +12,7 @@
 #include "draw/encode.h"
 #include "observe/terminal.h"
 #include "report/answer_sheet.h"
-#include "report/judged_sample.h"
+#include "report/evaluated_sample.h"
 #include "report/report.h"
 #include "report/score_table.h"
 
@@ -38,7 +38,7 @@ void add_images(InputFiles& inputs, const std::vector<RunData>& runs) {
   for (const RunData& run : runs) {
     for (const EvaluationFile& evaluation : run.evaluations) {
       if (evaluation.samples_path.empty()) continue;
-      for (const JudgedSample& sample : read_judged_samples(evaluation.samples_path))
+      for (const EvaluatedSample& sample : read_evaluated_samples(evaluation.samples_path))
         inputs.add(sample.image_path);
     }
   }
@@ -54,7 +54,7 @@ int run_compare(const CompareArguments& arguments) {
   const std::vector<RunData> runs = read_runs(arguments.runs);
   const InputFiles inputs = files_of(runs);
   if (!arguments.out.empty()) inputs.refuse(arguments.out);
-  const std::vector<NamedEvaluation> evaluations = evaluations_of(runs);
+  const std::vector<NamedEvaluation> evaluations = list_evaluations(runs);
   if (evaluations.empty()) {
     throw UserError(ErrorKind::kData,
                     {.error = "these runs have no evaluation to compare",
@@ -103,7 +103,7 @@ int run_report(const ReportArguments& arguments) {
   std::cout << fmt::format("wrote {} ({:.1f} MB); open it in a browser\n", arguments.out,
                            static_cast<double>(html.size()) / 1e6);
   if (!arguments.sheet.empty()) {
-    const Canvas sheet = draw_answer_sheet(evaluations_of(runs), kSheetRows);
+    const Canvas sheet = draw_answer_sheet(list_evaluations(runs), kSheetRows);
     write_output(arguments.sheet, inputs, encode_png(sheet.image()));
     std::cout << fmt::format("wrote {}\n", arguments.sheet);
   }

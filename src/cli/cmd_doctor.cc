@@ -75,7 +75,7 @@ int examine_choice(const DoctorArguments& arguments, const at::Device& device, s
       mention(backend, !device.is_cuda(), out);
       continue;
     }
-    const VllmOptions vllm = vllm_options_of(settings, device, alone());
+    const VllmOptions vllm = make_vllm_options(settings, device, alone());
     runs = examine(backend, vllm, out);
     if (backend == "vllm") print_environment(vllm.python, out);
   }

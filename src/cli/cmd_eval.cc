@@ -75,7 +75,7 @@ int run_eval(const RunArguments& arguments, bool all_scores) {
   run_phase(group, "start", [&] {
     meet_with_configuration(result, group);
     const bool needs_rollouts = settings.is_stage_2() || settings.rollouts;
-    if (needs_rollouts) engine_ranks = ranks_of_engine(settings, group);
+    if (needs_rollouts) engine_ranks = split_engine_ranks(settings, group);
     if (is_first) make_directories(settings.output.run_dir);
     prepared.emplace(settings, process.device(),
                      SessionNeeds{.val_data = true,

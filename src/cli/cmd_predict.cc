@@ -183,7 +183,7 @@ void report_unreadable(const std::vector<Prediction>& predictions) {
 int run_predict(PredictArguments& arguments) {
   require_alone("rematch predict");
   const std::unique_ptr<Terminal> terminal = Terminal::standard();
-  const std::vector<std::string> images = images_at(arguments.inputs);
+  const std::vector<std::string> images = list_images(arguments.inputs);
   const NamedModel model = find_model(arguments.predictor.model_dir);
   if (!model.note.empty()) terminal->say(model.note);
   arguments.predictor.model_dir = model.path;

@@ -11,10 +11,10 @@ namespace rematch {
 struct TargetOptions {
   const AnswerFormat& format;
   TargetSettings target;
-  int max_length = 0;  ///< of a segment, in tokens; 0 = no cap
+  int max_length = 0;  ///< most tokens of a segment; 0 = no cap
 };
 
-/// The target that the configured policy makes of a scored rollout (BEHAVIOUR 7).
+/// Applies the configured target policy to a scored rollout (BEHAVIOUR 7).
 SegmentResult build_target(const ScoredRollout& one, const AnswerFormat& format,
                            const TargetSettings& target);
 

@@ -9,32 +9,32 @@
 
 namespace rematch {
 
-/// An engine, and what makes room for it.
+/// A rollout engine, and the offload that makes room for it.
 struct RolloutSource {
   RolloutEngine& engine;
   Offload* offload = nullptr;  ///< used only when the engine holds its own weights
 };
 
-/// Rolls out the prompts of prepared samples with the weights that the engine has. Adds
+/// Generates the rollouts of prepared samples with the engine's current weights. Adds
 /// time/rollout_generate_s.
-/// @param on_progress  number of finished rollouts, may be empty. @throws as the engine;
-/// Interrupted
+/// @param on_progress  takes the number of finished rollouts; may be empty
+/// @throws as the engine; Interrupted
 void roll_out(RolloutEngine& engine, std::vector<ScoredRollout>& prepared, MetricsBag& metrics,
               const std::function<void(int)>& on_progress = {});
 
-/// Samples that are rolled out together.
+/// Samples passed to the engine together.
 struct SampleBatch {
-  std::vector<int64_t> samples;  ///< into the scorer's data set
-  int64_t epoch = 0;             ///< part of the key of sampling randomness
+  std::vector<int64_t> samples;  ///< indices into the scorer's data set
+  int64_t epoch = 0;             ///< part of the sampling key
 };
 
-/// A scored batch. @param metrics  what was observed of it
+/// Takes a scored batch. @param metrics  observations of the batch
 using OnBatch =
     std::function<void(size_t batch, std::vector<ScoredRollout> scored, MetricsBag metrics)>;
 
-/// A pass over a data set with the present weights: prefetches the images of the next batch, rolls
-/// out, parses and matches each batch, and reports progress.
-/// @param on_progress  number of finished rollouts of all batches, may be empty
+/// Makes a pass over a data set with the current weights: rolls out, parses and matches each batch
+/// while the images of the next one are loaded.
+/// @param on_progress  takes the number of finished rollouts of all batches; may be empty
 /// @throws as roll_out() and RolloutScorer::parse()
 void score_batches(const RolloutScorer& scorer, const RolloutSource& source,
                    const std::vector<SampleBatch>& batches,

@@ -31,12 +31,16 @@ Prompt make_prompt(const Sample& sample, int64_t epoch, const PromptEncoder& pro
   return prompt;
 }
 
+Sample RolloutScorer::shown_sample(int64_t index, int64_t epoch) const {
+  return augmented(dataset_.samples()[static_cast<size_t>(index)], options_.augment, options_.seed,
+                   epoch);
+}
+
 void RolloutScorer::prefetch(const std::vector<int64_t>& sample_indices, int64_t epoch) const {
   std::vector<ImageRef> images;
   for (const int64_t index : sample_indices) {
-    const Sample sample = augmented(dataset_.samples()[static_cast<size_t>(index)],
-                                    options_.augment, options_.seed, epoch);
-    for (ImageRef& image : image_refs(sample, options_.patches)) images.push_back(std::move(image));
+    for (ImageRef& image : image_refs(shown_sample(index, epoch), options_.patches))
+      images.push_back(std::move(image));
   }
   pixels_.prefetch(images);
 }
@@ -45,38 +49,40 @@ std::vector<ScoredRollout> RolloutScorer::prepare(const std::vector<int64_t>& sa
                                                   int64_t epoch) const {
   std::vector<ScoredRollout> prepared;
   for (const int64_t index : sample_indices) {
-    const Sample& sample = dataset_.samples()[static_cast<size_t>(index)];
-    const Sample shown = augmented(sample, options_.augment, options_.seed, epoch);
+    const Sample shown = shown_sample(index, epoch);
     prepared.push_back(
-        {.sample = &sample,
+        {.sample = &dataset_.samples()[static_cast<size_t>(index)],
          .ground_truth = order_objects(shown, options_.ordering, options_.seed, epoch),
          .prompt = make_prompt(shown, epoch, prompts_, options_.patches)});
   }
   return prepared;
 }
 
-void RolloutScorer::parse(ScoredRollout& one, MetricsBag& metrics) const {
+void RolloutScorer::parse(ScoredRollout& rollout, MetricsBag& metrics) const {
   const Span time(metrics, "time/rollout_parse_match_s");
-  check_prompt_ids(one.prompt.token_ids, one.rollout.prompt_token_ids, options_.backend,
-                   one.sample->where);
-  one.parsed = format_.parse(one.rollout.response_token_ids, options_.stop_ids, one.prompt);
-  one.scores = object_scores(one.parsed.objects, one.rollout.token_logprobs);
+  check_prompt_ids(rollout.prompt.token_ids, rollout.rollout.prompt_token_ids, options_.backend,
+                   rollout.sample->where);
+  rollout.parsed =
+      format_.parse(rollout.rollout.response_token_ids, options_.stop_ids, rollout.prompt);
+  rollout.scores = object_scores(rollout.parsed.objects, rollout.rollout.token_logprobs);
 }
 
-void RolloutScorer::match(ScoredRollout& one, MetricsBag& metrics) const {
+void RolloutScorer::match(ScoredRollout& rollout, MetricsBag& metrics) const {
   const Span time(metrics, "time/rollout_parse_match_s");
-  one.matching = match_objects(to_scene(one.parsed.objects), one.ground_truth, options_.match);
-  observe(one, one.matching, metrics);
+  rollout.matching =
+      match_objects(to_scene(rollout.parsed.objects), rollout.ground_truth, options_.match);
+  observe(rollout, rollout.matching, metrics);
 }
 
-void RolloutScorer::observe(const ScoredRollout& one, const Matching& matching,
+void RolloutScorer::observe(const ScoredRollout& rollout, const Matching& matching,
                             MetricsBag& metrics) const {
-  observe_matching(to_scene(one.parsed.objects), one.ground_truth, matching, options_.match,
+  observe_matching(to_scene(rollout.parsed.objects), rollout.ground_truth, matching, options_.match,
                    options_.labels, metrics);
-  observe_status(one.parsed.status, metrics);
-  metrics.add("rollout/parse_dropped_invalid", one.parsed.dropped_invalid);
-  metrics.add("rollout/prompt_len", static_cast<double>(one.rollout.prompt_token_ids.size()));
-  metrics.add("rollout/gen_new_tokens", static_cast<double>(one.rollout.response_token_ids.size()));
+  observe_status(rollout.parsed.status, metrics);
+  metrics.add("rollout/parse_dropped_invalid", rollout.parsed.dropped_invalid);
+  metrics.add("rollout/prompt_len", static_cast<double>(rollout.rollout.prompt_token_ids.size()));
+  metrics.add("rollout/gen_new_tokens",
+              static_cast<double>(rollout.rollout.response_token_ids.size()));
 }
 
 }  // namespace rematch

@@ -17,9 +17,9 @@
 
 namespace rematch {
 
-/// One sample on its way: prompt and truth first, then rollout, parse and matching.
+/// One sample of an E-step: prompt and ground truth first, then rollout, parse and matching.
 struct ScoredRollout {
-  const Sample* sample = nullptr;         ///< as the data set has it, without augmentation
+  const Sample* sample = nullptr;         ///< of the data set, without augmentation
   std::vector<SceneObject> ground_truth;  ///< in the order of numbering
   Prompt prompt;
   Rollout rollout;
@@ -28,13 +28,12 @@ struct ScoredRollout {
   Matching matching;
 };
 
-/// The prompt of a sample, image pads expanded. @param epoch  part of the key of sampling
-/// randomness
+/// Makes the prompt of a sample, image pads expanded. @param epoch  part of the sampling key
 Prompt make_prompt(const Sample& sample, int64_t epoch, const PromptEncoder& prompts,
                    const PatchOptions& patches);
 
-/// Prompts for the samples of a data set; parses and matches what an engine answered. Training,
-/// evaluation, probe and `rematch rollout` use these same steps.
+/// Makes prompts for the samples of a data set; parses and matches the rollouts. Training,
+/// evaluation, probe and `rematch rollout` share these steps.
 class RolloutScorer {
  public:
   struct Options {
@@ -42,35 +41,38 @@ class RolloutScorer {
     LabelMatch labels;
     ObjectOrdering ordering = ObjectOrdering::kSorted;
     uint64_t seed = 42;
-    AugmentSettings augment;  ///< off where nothing is trained
+    AugmentSettings augment;  ///< off outside training
     PatchOptions patches;
     std::vector<TokenId> stop_ids;
     std::string backend;  ///< name of the engine, for errors
   };
-  /// All parts outlive the scorer.
+  /// All parts must outlive the scorer.
   RolloutScorer(const Dataset& dataset, const PromptEncoder& prompts, const AnswerFormat& format,
                 PixelStore& pixels, Options options);
 
-  /// Starts loading the images of samples that will be rolled out soon.
+  /// Starts loading the images of samples.
   void prefetch(const std::vector<int64_t>& sample_indices, int64_t epoch) const;
-  /// Prompts and truths of samples, in the order given. @param sample_indices  into
-  /// dataset.samples()
+  /// Makes prompts and ground truths of samples, in the given order.
+  /// @param sample_indices  into dataset.samples()
   std::vector<ScoredRollout> prepare(const std::vector<int64_t>& sample_indices,
                                      int64_t epoch) const;
-  /// Reads the rollout strictly (BEHAVIOUR 5). @throws UserError when the backend used a different
+  /// Parses the rollout strictly (BEHAVIOUR 5). @throws UserError when the backend used a different
   /// prompt (the specification's sanity check)
-  void parse(ScoredRollout& one, MetricsBag& metrics) const;
-  /// Pairs the parsed objects with the truth (BEHAVIOUR 6) and observes the result.
-  void match(ScoredRollout& one, MetricsBag& metrics) const;
+  void parse(ScoredRollout& rollout, MetricsBag& metrics) const;
+  /// Matches the parsed objects with the ground truth (BEHAVIOUR 6) and adds the metrics.
+  void match(ScoredRollout& rollout, MetricsBag& metrics) const;
 
-  /// Adds the rollout metrics of BEHAVIOUR 15 and 16 under a matching (its own, or one at another
-  /// gate) as raw observations.
-  void observe(const ScoredRollout& one, const Matching& matching, MetricsBag& metrics) const;
+  /// Adds the raw observations of BEHAVIOUR 15 and 16 for a matching of the rollout: its own, or
+  /// one at another gate.
+  void observe(const ScoredRollout& rollout, const Matching& matching, MetricsBag& metrics) const;
 
   const Options& options() const { return options_; }
   const Dataset& dataset() const { return dataset_; }
 
  private:
+  /// A sample with the augmentation of an epoch.
+  Sample shown_sample(int64_t index, int64_t epoch) const;
+
   const Dataset& dataset_;
   const PromptEncoder& prompts_;
   const AnswerFormat& format_;

@@ -24,9 +24,9 @@ void add_vertices(std::vector<SceneObject>& objects, int count) {
   }
 }
 
-/// The orders of which one is longest. What follows an object's last bin is cut apart before the
-/// next words, so an object adds the same tokens anywhere but at the end, where brackets and braces
-/// of the whole answer join its own: only the last object's kind counts.
+/// Orders of the objects, one of which gives the longest answer. An object has the same tokens at
+/// every place but the last, where its brackets merge with those that close the answer. So only the
+/// kind of the last object matters.
 Orders longest_orders(std::vector<SceneObject> objects, bool any_order) {
   Orders orders{objects};
   const auto other = std::find_if(objects.begin(), objects.end(), [&](const SceneObject& object) {
@@ -38,8 +38,8 @@ Orders longest_orders(std::vector<SceneObject> objects, bool any_order) {
   return orders;
 }
 
-/// The same where an entry ends with a label, whose last characters may join what follows: every
-/// object may be the last. Numbers may be longer than the truth's.
+/// The same for formats in which an entry ends with its label: the label's last characters may
+/// merge with the following text, so every object is tried at the end. Also tries longer numbers.
 Orders longest_digit_orders(std::vector<SceneObject> objects, const MeasureOptions& options) {
   Orders orders{objects};
   for (SceneObject& object : objects) {
@@ -63,7 +63,7 @@ std::vector<SampleLength> measure_samples(const Dataset& dataset, const PromptEn
   std::atomic<int64_t> next{0}, num_done{0};
   std::mutex mutex;
   std::exception_ptr error;
-  // Takes blocks until none is left; the first error ends all threads' work.
+  // Takes blocks until none is left; the first error stops all threads.
   const auto work = [&](bool reports) {
     try {
       for (int64_t begin = next.fetch_add(kBlock); begin < dataset.size();

@@ -33,7 +33,7 @@ WindowSegments TruthSegments::build(const WindowPlan& plan) const {
       images.insert(images.end(), segments.back().back()->images.begin(),
                     segments.back().back()->images.end());
     }
-    // The stream was packed by these very lengths.
+    // The stream was packed with the same lengths.
     REMATCH_CHECK(caps_.row_tokens <= 0 || num_tokens <= caps_.row_tokens,
                   fmt::format("a packed row of {} samples has {} tokens, cap {}",
                               micro_batch.size(), num_tokens, caps_.row_tokens));

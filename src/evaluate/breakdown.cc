@@ -12,10 +12,10 @@ double ratio(int64_t part, int64_t whole) {
   return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0.0;
 }
 
-// Largest numbers of objects of the ranges; beyond the last there is one more range.
+// Largest object count of each range; one more range follows the last.
 constexpr size_t kRangeEnds[] = {0, 1, 2, 3, 5, 8, 12, 20};
 
-size_t range_of(size_t count) {
+size_t find_range(size_t count) {
   return static_cast<size_t>(std::lower_bound(std::begin(kRangeEnds), std::end(kRangeEnds), count) -
                              std::begin(kRangeEnds));
 }
@@ -39,27 +39,27 @@ double BreakdownRow::f1() const { return ratio(placed + predictions_placed, trut
 void Breakdown::add(const std::vector<SceneObject>& truth,
                     const std::vector<SceneObject>& predictions, const Matching& matching) {
   std::set<std::string> present;
-  const auto row_of = [&](const SceneObject& object) -> BreakdownRow& {
+  const auto class_row = [&](const SceneObject& object) -> BreakdownRow& {
     const std::string label = labels_.canonical(object.desc);
     BreakdownRow& row = classes_[label];
     row.name = label;
     if (present.insert(label).second) ++row.num_images;
     return row;
   };
-  BreakdownRow& all = counts_[range_of(truth.size())];
+  BreakdownRow& all = counts_[find_range(truth.size())];
   ++all.num_images;
   all.truths += static_cast<int64_t>(truth.size());
   all.predictions += static_cast<int64_t>(predictions.size());
-  for (const SceneObject& object : truth) ++row_of(object).truths;
-  for (const SceneObject& object : predictions) ++row_of(object).predictions;
+  for (const SceneObject& object : truth) ++class_row(object).truths;
+  for (const SceneObject& object : predictions) ++class_row(object).predictions;
   for (const auto& [p, t] : matching.pairs) {
-    BreakdownRow& of_truth = row_of(truth[static_cast<size_t>(t)]);
-    BreakdownRow& of_prediction = row_of(predictions[static_cast<size_t>(p)]);
-    const bool named = of_truth.name == of_prediction.name;
-    ++of_truth.placed;
-    ++of_prediction.predictions_placed;
-    of_truth.placed_named += named;
-    if (!named) ++confused_[{of_truth.name, of_prediction.name}];
+    BreakdownRow& truth_row = class_row(truth[static_cast<size_t>(t)]);
+    BreakdownRow& prediction_row = class_row(predictions[static_cast<size_t>(p)]);
+    const bool named = truth_row.name == prediction_row.name;
+    ++truth_row.placed;
+    ++prediction_row.predictions_placed;
+    truth_row.placed_named += named;
+    if (!named) ++confused_[{truth_row.name, prediction_row.name}];
     ++all.placed;
     ++all.predictions_placed;
     all.placed_named += named;

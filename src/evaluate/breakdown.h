@@ -11,29 +11,28 @@
 
 namespace rematch {
 
-/// Counts of one part of the validation data, and the scores that follow from them (0 where nothing
-/// is to be divided).
+/// Counts over a part of the validation data, and their scores (0 for an empty denominator).
 struct BreakdownRow {
-  std::string name;                ///< of a class, or of a range of object counts such as "3–5"
-  int64_t num_images = 0;          ///< that belong to the part
-  int64_t truths = 0;              ///< objects of the truth
-  int64_t predictions = 0;         ///< objects of the answers; of a class: those with its label
-  int64_t placed = 0;              ///< truths that a prediction was matched with
-  int64_t placed_named = 0;        ///< of these, with the right label
-  int64_t predictions_placed = 0;  ///< predictions that were matched
+  std::string name;                ///< a class, or a range of object counts such as "3–5"
+  int64_t num_images = 0;          ///< images of the part
+  int64_t truths = 0;              ///< ground-truth objects
+  int64_t predictions = 0;         ///< predicted objects; for a class: those with its label
+  int64_t placed = 0;              ///< truths with a matched prediction
+  int64_t placed_named = 0;        ///< of these, truths with the right label
+  int64_t predictions_placed = 0;  ///< matched predictions
 
   double precision_labels() const;
   double recall_labels() const;
   double f1_labels() const;
-  double recall() const;  ///< whatever the label
-  double f1() const;      ///< whatever the label
+  double recall() const;  ///< ignores labels
+  double f1() const;      ///< ignores labels
 };
 
-/// Matched truths of one name that were called another.
+/// Matched truths of one label that got another.
 struct Confusion {
   std::string truth, prediction;
   int64_t count = 0;
-  int64_t placed = 0;  ///< matched truths of that name, whatever they were called
+  int64_t placed = 0;  ///< matched truths of that label, with any predicted label
 };
 
 /// Scores of an evaluation by class and by the number of objects in the image.
@@ -46,9 +45,9 @@ class Breakdown {
 
   /// Classes of the truth and of the answers, most truths first.
   std::vector<BreakdownRow> classes() const;
-  /// The most frequent confusions first. @param most  how many
+  /// The `most` most frequent confusions, in that order.
   std::vector<Confusion> confusions(size_t most) const;
-  /// Ranges of object counts that occur, ascending.
+  /// The ranges of object counts that occur, ascending.
   std::vector<BreakdownRow> counts() const;
 
  private:

@@ -22,12 +22,11 @@ Json row_json(const BreakdownRow& row) {
 }  // namespace
 
 Json per_class_json(const Breakdown& breakdown, const CocoResult& coco) {
-  std::map<std::string, CocoScores> coco_of;
-  for (const auto& [label, scores] : coco.per_class) coco_of[label] = scores;
+  const std::map<std::string, CocoScores> coco_scores(coco.per_class.begin(), coco.per_class.end());
   Json rows = Json::array();
   for (const BreakdownRow& row : breakdown.classes()) {
     Json json = row_json(row);
-    if (const auto found = coco_of.find(row.name); found != coco_of.end())
+    if (const auto found = coco_scores.find(row.name); found != coco_scores.end())
       json["coco_ap"] = found->second.ap;
     rows.push_back(std::move(json));
   }

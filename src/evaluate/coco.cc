@@ -31,7 +31,7 @@ double mean_known(const std::vector<double>& values) {
 
 }  // namespace
 
-/// A prediction after its image was matched, by IoU threshold.
+/// A prediction with its match at each IoU threshold.
 struct CocoEvaluator::Ranked {
   double score = 0;
   int place = 0;  ///< among the predictions of its class in its image
@@ -60,7 +60,7 @@ void CocoEvaluator::add(const std::vector<LabelledBox>& truths,
   }
 }
 
-// The scenes of a class with their predictions best first, and their final score in `score`.
+// The scenes of a class, with predictions sorted by their final score, best first.
 std::vector<CocoEvaluator::Scene> CocoEvaluator::ranked_scenes(
     const std::map<int64_t, Scene>& scenes) const {
   std::vector<Scene> ranked;
@@ -73,8 +73,8 @@ std::vector<CocoEvaluator::Scene> CocoEvaluator::ranked_scenes(
   return ranked;
 }
 
-// Truths of another size are ignored: they may take a prediction that nothing else wants, which
-// then counts neither way.
+// Truths of another size are ignored: a prediction that matches only such a truth counts neither as
+// hit nor as miss.
 void CocoEvaluator::match_scene(const Scene& scene, int size, std::vector<Ranked>& found,
                                 int64_t& num_truths) {
   const auto off_size = [size](const Box& box) {
@@ -124,14 +124,14 @@ void CocoEvaluator::rank(const std::vector<Scene>& scenes, int size, std::vector
 
 namespace {
 
-/// Precision at the recall thresholds, and the recall in the end.
+/// Precision at the recall thresholds, and the final recall.
 struct Curve {
   std::vector<double> precision = std::vector<double>(kNumRecalls, 0.0);
   double recall = 0;
 };
 
-/// @param hits  of predictions that count, best first
-Curve curve_of(const std::vector<bool>& hits, int64_t num_truths) {
+/// @param hits  flags of the predictions that count, best first
+Curve precision_curve(const std::vector<bool>& hits, int64_t num_truths) {
   std::vector<double> recall, precision;
   double tp = 0, fp = 0;
   for (const bool hit : hits) {
@@ -153,7 +153,7 @@ Curve curve_of(const std::vector<bool>& hits, int64_t num_truths) {
 
 }  // namespace
 
-CocoScores CocoEvaluator::scores_of(const std::vector<Scene>& scenes) {
+CocoScores CocoEvaluator::class_scores(const std::vector<Scene>& scenes) {
   CocoScores scores;
   for (int size = 0; size < kNumSizes; ++size) {
     std::vector<Ranked> found;
@@ -165,7 +165,7 @@ CocoScores CocoEvaluator::scores_of(const std::vector<Scene>& scenes) {
       for (const Ranked& one : found) {
         if (one.place < max_predictions && !one.ignored[t]) hits.push_back(one.hit[t]);
       }
-      return curve_of(hits, num_truths);
+      return precision_curve(hits, num_truths);
     };
     std::vector<double> precisions, recalls, recalls_1, recalls_10;
     for (size_t t = 0; t < kNumIous; ++t) {
@@ -197,13 +197,9 @@ CocoResult CocoEvaluator::scores() const {
   for (const auto& [label, scenes] : classes_) {
     const bool is_class = std::any_of(scenes.begin(), scenes.end(),
                                       [](const auto& item) { return !item.second.truths.empty(); });
-    if (is_class) all.per_class.emplace_back(label, scores_of(ranked_scenes(scenes)));
+    if (is_class) all.per_class.emplace_back(label, class_scores(ranked_scenes(scenes)));
   }
-  for (double CocoScores::* const score :
-       {&CocoScores::ap, &CocoScores::ap50, &CocoScores::ap75, &CocoScores::ap_small,
-        &CocoScores::ap_medium, &CocoScores::ap_large, &CocoScores::ar_1, &CocoScores::ar_10,
-        &CocoScores::ar_100, &CocoScores::ar_small, &CocoScores::ar_medium,
-        &CocoScores::ar_large}) {
+  for (const auto& [name, score] : kCocoScoreFields) {
     std::vector<double> values;
     for (const auto& [label, scores] : all.per_class) values.push_back(scores.*score);
     all.*score = mean_known(values);
@@ -223,7 +219,7 @@ std::vector<RankedClass> CocoEvaluator::ranked_classes() const {
       one.predictions.push_back({ranked.score, ranked.hit[0]});
       hits.push_back(ranked.hit[0]);
     }
-    if (one.num_truths > 0) one.precision = curve_of(hits, one.num_truths).precision;
+    if (one.num_truths > 0) one.precision = precision_curve(hits, one.num_truths).precision;
   }
   return all;
 }

@@ -18,7 +18,7 @@ std::vector<LabelledBox> labelled_boxes(const std::vector<SceneObject>& objects,
   std::vector<LabelledBox> boxes;
   for (const SceneObject& object : objects) {
     const Aabb box = bounding_box(object.geometry);
-    boxes.push_back({labels.class_of(object.desc), static_cast<double>(box.min_x) * pixels_x,
+    boxes.push_back({labels.class_name(object.desc), static_cast<double>(box.min_x) * pixels_x,
                      static_cast<double>(box.min_y) * pixels_y,
                      static_cast<double>(box.max_x - box.min_x) * pixels_x,
                      static_cast<double>(box.max_y - box.min_y) * pixels_y});
@@ -44,18 +44,8 @@ std::vector<double> read_scores(JsonFields& scene, size_t num_predictions) {
 
 MetricsBag coco_metrics(const CocoScores& scores) {
   MetricsBag metrics;
-  metrics.add("coco_ap", scores.ap);
-  metrics.add("coco_ap50", scores.ap50);
-  metrics.add("coco_ap75", scores.ap75);
-  metrics.add("coco_ap_small", scores.ap_small);
-  metrics.add("coco_ap_medium", scores.ap_medium);
-  metrics.add("coco_ap_large", scores.ap_large);
-  metrics.add("coco_ar_1", scores.ar_1);
-  metrics.add("coco_ar_10", scores.ar_10);
-  metrics.add("coco_ar_100", scores.ar_100);
-  metrics.add("coco_ar_small", scores.ar_small);
-  metrics.add("coco_ar_medium", scores.ar_medium);
-  metrics.add("coco_ar_large", scores.ar_large);
+  for (const auto& [name, score] : kCocoScoreFields)
+    metrics.add(std::string("coco_") + name, scores.*score);
   return metrics;
 }
 

@@ -9,13 +9,13 @@
 
 namespace rematch {
 
-/// Objects by their bounding boxes in pixels of the image, labels in canonical form.
-/// @param scores  one for each object, or none
+/// Converts objects to bounding boxes in pixels of the image, with canonical labels.
+/// @param scores  one for each object, or empty
 std::vector<LabelledBox> labelled_boxes(const std::vector<SceneObject>& objects, int width_px,
                                         int height_px, const LabelMatch& labels,
                                         const std::vector<double>& scores = {});
 
-/// `scores` of a scene: absent, or one from 0 to 1 for each of its predictions.
+/// Reads `scores` of a scene: absent, or a number from 0 to 1 for each prediction.
 /// @throws UserError (data) naming the scene
 std::vector<double> read_scores(JsonFields& scene, size_t num_predictions);
 

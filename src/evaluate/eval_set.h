@@ -6,8 +6,7 @@
 
 namespace rematch {
 
-/// What the scores of an evaluation depend on besides the model: scores over different sets cannot
-/// be compared.
+/// Inputs of an evaluation besides the model. Scores over different sets cannot be compared.
 struct EvalSet {
   int64_t num_records = 0;  ///< after val_sample_limit
   std::string records;      ///< hash of the file
@@ -19,8 +18,8 @@ struct EvalSet {
 /// prompts 5d…".
 std::string eval_set_text(const EvalSet& set);
 
-/// True when scores may be compared: equal sets. Where a file of an older version names none,
-/// different numbers of samples or of truths tell sets apart, else they count as equal.
+/// True when two evaluations are over the same set. If a file of an older version names no set, the
+/// numbers of samples and of truths are compared instead.
 /// @param a, b  eval_set_text(), or empty. @param scores_a, scores_b  of the two evaluations
 bool same_eval_set(const std::string& a, const ScoreOf& scores_a, const std::string& b,
                    const ScoreOf& scores_b);

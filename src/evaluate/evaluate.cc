@@ -1,10 +1,7 @@
 #include "evaluate/evaluate.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <numeric>
 
 #include "base/interrupt.h"
@@ -16,14 +13,14 @@
 namespace rematch {
 namespace {
 
-// keys the sampling, so that two evaluations of the same weights agree
+// Part of the sampling key, so that two evaluations of the same weights agree.
 constexpr int64_t kEpoch = 0;
 
 double ratio(double part, double whole) { return whole > 0 ? part / whole : 0.0; }
 
 }  // namespace
 
-/// Observations of a batch; those of all batches, in order, are what one process observes.
+/// Observations of a batch. All batches in order equal the observations of a single process.
 struct Evaluation::Batch {
   std::vector<int64_t> samples;
   MetricsBag rollouts;
@@ -110,20 +107,17 @@ EvaluationResult Evaluation::reduce(const std::vector<Batch>& batches, double se
 
   EvaluationResult result{.values = reduce_metrics(metrics, MetricScope::kEvaluation)};
   for (size_t i = 0; i < at_gates.size(); ++i) {
-    const std::string suffix =
-        fmt::format("_iou{:02.0f}", std::round(options_.extra_gates[i] * 100));
-    for (const auto& [name, value] : reduce_metrics(at_gates[i], MetricScope::kGate))
-      result.values.emplace_back(name + suffix, value);
+    for (auto& value : reduce_gate_metrics(at_gates[i], options_.extra_gates[i]))
+      result.values.push_back(std::move(value));
   }
   return result;
 }
 
 void Evaluation::score_rollouts(Terminal& terminal, const Visitor& visit,
                                 std::vector<Batch>& batches) const {
-  options_.group
-      ->barrier();  // no rank enters a shared engine when another one has failed before it
+  options_.group->barrier();  // no rank enters a shared engine after another one failed
   const bool is_alone = options_.group->is_alone();
-  // Other ranks are about as far.
+  // Assumes that the other ranks are as far.
   const auto on_progress = [&](int64_t num_done) {
     terminal.progress({.phase = "answers",
                        .done = std::min(num_done * options_.group->size(), num_samples_),
@@ -132,24 +126,23 @@ void Evaluation::score_rollouts(Terminal& terminal, const Visitor& visit,
   const auto on_batch = [&](size_t i, std::vector<ScoredRollout> scored, MetricsBag metrics) {
     Batch& batch = batches[i];
     batch.rollouts = std::move(metrics);
-    for (ScoredRollout& one : scored) {
-      const std::vector<SceneObject> predictions = to_scene(one.parsed.objects);
+    for (ScoredRollout& rollout : scored) {
+      const std::vector<SceneObject> predictions = to_scene(rollout.parsed.objects);
       for (size_t gate = 0; gate < options_.extra_gates.size(); ++gate) {
         MatchSettings match = scorer_->options().match;
         match.maskiou_gate = options_.extra_gates[gate];
-        scorer_->observe(one, match_objects(predictions, one.ground_truth, match),
+        scorer_->observe(rollout, match_objects(predictions, rollout.ground_truth, match),
                          batch.at_gates[gate]);
       }
-      if (visit && is_alone) visit(one);
-      if (visit && !is_alone) batch.answers.push_back(std::move(one.rollout));
+      if (visit && is_alone) visit(rollout);
+      if (visit && !is_alone) batch.answers.push_back(std::move(rollout.rollout));
     }
   };
   score_batches(*scorer_, *source_, own_batches(), on_progress, on_batch);
   terminal.finish_progress();
 }
 
-// Other ranks' answers are parsed and matched again here, which takes less time than sending the
-// results.
+// Parses and matches the answers of other ranks again, which is faster than sending the results.
 void Evaluation::visit_all(const std::vector<Batch>& batches, const Visitor& visit) const {
   MetricsBag unused;
   for (const Batch& batch : batches) {

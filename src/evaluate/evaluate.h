@@ -32,15 +32,15 @@ class Evaluation {
  public:
   struct Options {
     EvaluationSettings settings;
-    int batch_size = 1;  ///< samples passed to the engine or the forward together
-    /// further IoU gates for `eval_rollout_f1_iou50`-like values (`rematch eval` only)
+    int batch_size = 1;  ///< samples per call of the engine or the forward
+    /// more IoU gates, for scores such as `eval_rollout_f1_iou50` (`rematch eval` only)
     std::vector<double> extra_gates;
     std::string eval_set;     ///< eval_set_text()
-    Group* group = &alone();  ///< ranks that take batches of samples in turn
+    Group* group = &alone();  ///< ranks that share the batches
   };
-  /// Teacher-forced loss of one row, without gradients (stage 1).
+  /// Computes the teacher-forced loss of one row, without gradients (stage 1).
   using TeacherLoss = std::function<RowLoss(const PackedRow&)>;
-  /// Called with every scored rollout, in order (`rematch eval`, `rematch rollout`); may be empty.
+  /// Takes every scored rollout, in order (`rematch eval`, `rematch rollout`); may be empty.
   using Visitor = std::function<void(const ScoredRollout&)>;
 
   /// @param scorer  null: no rollouts. @param source  set with a scorer. @param truth  null: no
@@ -49,10 +49,10 @@ class Evaluation {
              std::unique_ptr<TruthSegments> truth, TeacherLoss teacher_loss, int64_t num_samples,
              Options options);
 
-  /// The same result on every rank, that of one process to the bit: batches are distributed whole,
-  /// and none is padded or repeated. Every rank calls it, inside a phase.
-  /// @param visit  given on all ranks or none; called on rank 0, after the last batch when there
-  /// are several ranks
+  /// Evaluates. Every rank gets the result of a single process, bit for bit: whole batches are
+  /// distributed, without padding or repetition. Every rank calls it, inside a phase.
+  /// @param visit  given on all ranks or on none; called on rank 0, with several ranks after the
+  /// last batch
   EvaluationResult run(Terminal& terminal, const Visitor& visit = {});
   int64_t num_samples() const { return num_samples_; }
   const EvaluationSettings& settings() const { return options_.settings; }

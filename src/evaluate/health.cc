@@ -11,14 +11,14 @@
 namespace rematch {
 namespace {
 
-/// How much worse, in the unit of the score; ≤ 0: no worse.
+/// The worsening in the unit of the score; ≤ 0: no worse.
 double worsening(Worse worse, double before, double now) {
   if (worse == Worse::kLower) return before - now;
   if (worse == Worse::kHigher) return now - before;
   return std::max(now - std::max(before, 1.0), std::min(before, 1.0) - now);
 }
 
-/// Of one value: binomial for a share, Poisson for a number of predictions per truth.
+/// Variance of a score: binomial for a share, Poisson for predictions per truth.
 double variance(Worse worse, double value, double count) {
   const double spread = worse == Worse::kFartherFromOne ? value : value * (1 - value);
   return std::max(spread, 0.0) / std::max(count, 1.0);
@@ -34,12 +34,12 @@ std::optional<Health> compare_health(const ScoreOf& before, const ScoreOf& now, 
     const std::optional<double> was = before(sign.score), is = now(sign.score);
     if (!was || !is) return std::nullopt;
     health.changes.emplace_back(sign.name, *is - *was);
-    const auto count_of = [&](const ScoreOf& scores) {
+    const auto count = [&](const ScoreOf& scores) {
       return *sign.count == '\0' ? static_cast<double>(num_samples)
                                  : scores(sign.count).value_or(0);
     };
-    const double error = std::sqrt(variance(sign.worse, *was, count_of(before)) +
-                                   variance(sign.worse, *is, count_of(now)));
+    const double error = std::sqrt(variance(sign.worse, *was, count(before)) +
+                                   variance(sign.worse, *is, count(now)));
     const double worse_by = worsening(sign.worse, *was, *is);
     if (worse_by <= sign.tolerance || worse_by <= 2 * error) continue;
     health.harms.push_back({sign.name, *was, *is});

@@ -9,19 +9,19 @@
 
 namespace rematch {
 
-/// A sign of a model's health that is worse than it was.
+/// A sign of a model's health that got worse.
 struct Harm {
-  std::string sign;  ///< name under `health/`, e.g. "precision"
+  std::string sign;  ///< as under `health/`, e.g. "precision"
   double before = 0, now = 0;
 };
 
-/// An evaluation compared with an earlier one of the same samples.
+/// An evaluation compared with an earlier one over the same set.
 struct Health {
   /// step of the earlier evaluation; 0: the start of the run
   int64_t since_step = 0;
-  std::vector<std::pair<std::string, double>> changes;  ///< sign → now minus before, every sign
+  std::vector<std::pair<std::string, double>> changes;  ///< sign → now minus before; every sign
   std::vector<Harm> harms;
-  bool nothing_to_lose = false;  ///< F1 was 0 then
+  bool nothing_to_lose = false;  ///< F1 of the earlier evaluation was 0
 
   bool is_worse() const { return !harms.empty(); }
   /// "health: nothing in the answers is worse than at the start", or a first line that names each
@@ -30,14 +30,13 @@ struct Health {
   std::vector<std::string> lines(bool is_stage1 = false) const;
 };
 
-/// A score of an evaluation by its name in observe/catalog; none when it is not measured.
+/// Looks up a score of an evaluation by its name in observe/catalog; nullopt when absent.
 using ScoreOf = std::function<std::optional<double>(std::string_view)>;
 
 /// Compares the signs of the health line (evaluate/signs.h). A change is a harm when it exceeds the
-/// sign's tolerance, by which single runs differ, and two standard errors of the difference, so
-/// that a handful of samples raises no alarm.
-/// @param num_samples  evaluated samples, ≥ 1
-/// @return none when one of the two has no rollout scores
+/// sign's tolerance (noise between runs) and two standard errors of the difference (noise of few
+/// samples). @param num_samples  evaluated samples, ≥ 1
+/// @return nullopt when one of the two has no rollout scores
 std::optional<Health> compare_health(const ScoreOf& before, const ScoreOf& now, int64_t num_samples,
                                      int64_t since_step);
 

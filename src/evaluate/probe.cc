@@ -10,12 +10,12 @@
 namespace rematch {
 namespace {
 
-constexpr double kRepeatIou = 0.5;  // that of `duplicates`
 constexpr double kStrictGate = 0.5;
-// last counts of objects of a bucket; more than the last one make their own
+// Largest object count of each bucket; larger counts are rollout more bucket.
 constexpr int kBucketEnds[] = {0, 2, 5, 10, 20, 50};
 
-std::vector<SampleBatch> batches_of(const std::vector<int64_t>& samples, int size, int64_t epoch) {
+std::vector<SampleBatch> make_batches(const std::vector<int64_t>& samples, int size,
+                                      int64_t epoch) {
   std::vector<SampleBatch> batches;
   for (size_t begin = 0; begin < samples.size(); begin += static_cast<size_t>(size)) {
     const auto first = samples.begin() + static_cast<std::ptrdiff_t>(begin);
@@ -27,7 +27,7 @@ std::vector<SampleBatch> batches_of(const std::vector<int64_t>& samples, int siz
 
 }  // namespace
 
-ProbeBucket& Probe::bucket_of(size_t num_truths) {
+ProbeBucket& Probe::find_bucket(size_t num_truths) {
   const int count = static_cast<int>(num_truths);
   int from = 0, to = count;
   for (const int end : kBucketEnds) {
@@ -41,36 +41,36 @@ ProbeBucket& Probe::bucket_of(size_t num_truths) {
   return bucket;
 }
 
-void Probe::add(const ScoredRollout& one, const Matching& matching_50, const RolloutScorer& scorer,
-                int64_t sample_idx) {
+void Probe::add(const ScoredRollout& rollout, const Matching& matching_50,
+                const RolloutScorer& scorer, int64_t sample_idx) {
   const LabelMatch& labels = scorer.options().labels;
   const auto num_repeated =
-      static_cast<int64_t>(repeated_objects(to_scene(one.parsed.objects), kRepeatIou,
+      static_cast<int64_t>(repeated_objects(to_scene(rollout.parsed.objects), kRepeatIou,
                                             scorer.options().match.maskiou_resolution)
                                .size());
-  ProbeBucket& bucket = bucket_of(one.ground_truth.size());
+  ProbeBucket& bucket = find_bucket(rollout.ground_truth.size());
   bucket.num_images += 1;
-  bucket.num_truths += static_cast<int64_t>(one.ground_truth.size());
-  bucket.num_predictions += static_cast<int64_t>(one.parsed.objects.size());
-  bucket.num_missing += static_cast<int64_t>(one.matching.false_negatives.size());
+  bucket.num_truths += static_cast<int64_t>(rollout.ground_truth.size());
+  bucket.num_predictions += static_cast<int64_t>(rollout.parsed.objects.size());
+  bucket.num_missing += static_cast<int64_t>(rollout.matching.false_negatives.size());
   bucket.num_repeated += num_repeated;
-  numbers_.num_truncated += one.parsed.status == ParseStatus::kTruncated;
-  numbers_.num_malformed += one.parsed.status == ParseStatus::kMalformed;
-  numbers_.num_matched += static_cast<int64_t>(one.matching.pairs.size());
+  numbers_.num_truncated += rollout.parsed.status == ParseStatus::kTruncated;
+  numbers_.num_malformed += rollout.parsed.status == ParseStatus::kMalformed;
+  numbers_.num_matched += static_cast<int64_t>(rollout.matching.pairs.size());
   numbers_.num_matched_50 += static_cast<int64_t>(matching_50.pairs.size());
-  numbers_.matched_iou_sum += one.matching.matched_maskiou_sum;
-  for (size_t i = 0; i < one.matching.pairs.size(); ++i) {
-    const auto [prediction, truth] = one.matching.pairs[i];
+  numbers_.matched_iou_sum += rollout.matching.matched_maskiou_sum;
+  for (size_t i = 0; i < rollout.matching.pairs.size(); ++i) {
+    const auto [prediction, truth] = rollout.matching.pairs[i];
     numbers_.num_named_right +=
-        labels.canonical(one.parsed.objects[static_cast<size_t>(prediction)].desc) ==
-        labels.canonical(one.ground_truth[static_cast<size_t>(truth)].desc);
+        labels.same(rollout.parsed.objects[static_cast<size_t>(prediction)].desc,
+                    rollout.ground_truth[static_cast<size_t>(truth)].desc);
     if (i == 0) continue;
     numbers_.num_neighbours += 1;
-    numbers_.num_in_order += one.matching.pairs[i - 1].second < truth;
+    numbers_.num_in_order += rollout.matching.pairs[i - 1].second < truth;
   }
-  if (one.matching.false_negatives.empty()) return;
-  misses_.push_back({sample_idx, one.matching.false_negatives,
-                     std::vector<bool>(one.matching.false_negatives.size(), false)});
+  if (rollout.matching.false_negatives.empty()) return;
+  misses_.push_back({sample_idx, rollout.matching.false_negatives,
+                     std::vector<bool>(rollout.matching.false_negatives.size(), false)});
 }
 
 void Probe::measure_greedy(const Answers& answers, Terminal& terminal) {
@@ -79,15 +79,15 @@ void Probe::measure_greedy(const Answers& answers, Terminal& terminal) {
   strict.maskiou_gate = kStrictGate;
   std::vector<int64_t> samples(static_cast<size_t>(num_samples));
   std::iota(samples.begin(), samples.end(), 0);
-  const std::vector<SampleBatch> batches = batches_of(samples, answers.batch_size, 0);
+  const std::vector<SampleBatch> batches = make_batches(samples, answers.batch_size, 0);
 
   const auto on_progress = [&](int64_t num_done) {
     terminal.progress({.phase = "answer", .done = num_done, .total = num_samples});
   };
   const auto on_batch = [&](size_t batch, std::vector<ScoredRollout> scored, const MetricsBag&) {
     for (size_t i = 0; i < scored.size(); ++i) {
-      const ScoredRollout& one = scored[i];
-      add(one, match_objects(to_scene(one.parsed.objects), one.ground_truth, strict),
+      const ScoredRollout& rollout = scored[i];
+      add(rollout, match_objects(to_scene(rollout.parsed.objects), rollout.ground_truth, strict),
           answers.scorer, batches[batch].samples[i]);
     }
   };
@@ -101,7 +101,7 @@ void Probe::measure_draws(const Answers& answers, int num_draws, Terminal& termi
   for (const Miss& miss : misses_) samples.push_back(miss.sample_idx);
   std::vector<SampleBatch> batches;
   for (int draw = 1; draw <= num_draws; ++draw) {
-    for (SampleBatch& batch : batches_of(samples, answers.batch_size, draw))
+    for (SampleBatch& batch : make_batches(samples, answers.batch_size, draw))
       batches.push_back(std::move(batch));
   }
 
@@ -109,11 +109,11 @@ void Probe::measure_draws(const Answers& answers, int num_draws, Terminal& termi
     terminal.progress(
         {.phase = "sample", .done = num_done, .total = std::ssize(misses_) * num_draws});
   };
-  size_t next = 0;  // of misses_; each draw goes through all of them
+  size_t next = 0;  // each draw visits all of misses_ in order
   const auto on_batch = [&](size_t, std::vector<ScoredRollout> scored, const MetricsBag&) {
-    for (const ScoredRollout& one : scored) {
+    for (const ScoredRollout& rollout : scored) {
       Miss& miss = misses_[next++ % misses_.size()];
-      for (const auto& [prediction, truth] : one.matching.pairs) {
+      for (const auto& [prediction, truth] : rollout.matching.pairs) {
         const auto at = std::find(miss.missing.begin(), miss.missing.end(), truth);
         if (at != miss.missing.end())
           miss.found[static_cast<size_t>(at - miss.missing.begin())] = true;
@@ -125,7 +125,7 @@ void Probe::measure_draws(const Answers& answers, int num_draws, Terminal& termi
   for (const Miss& miss : misses_) {
     const size_t num_truths =
         answers.scorer.dataset().samples()[static_cast<size_t>(miss.sample_idx)].objects.size();
-    bucket_of(num_truths).num_found += std::count(miss.found.begin(), miss.found.end(), true);
+    find_bucket(num_truths).num_found += std::count(miss.found.begin(), miss.found.end(), true);
   }
 }
 

@@ -7,14 +7,14 @@
 namespace rematch {
 namespace {
 
-// What is left to gain, besides the limits in evaluate/signs.cc; docs/probe.md has the reasons.
-// with fewer, a truncated answer is no loop: max_new_tokens is too low
+// Thresholds besides the limits in evaluate/signs.cc; docs/probe.md has the reasons.
+// Below it, truncated answers are no loops: max_new_tokens is too low.
 constexpr double kFewRepeats = 0.02;
-// above it, a tenth of the rest is less than seeds differ by
+// Above it, a tenth of the rest is less than the difference between seeds.
 constexpr double kNothingLeftF1 = 0.96;
 constexpr double kNothingLeftLabels = 0.95;
 constexpr double kSomeDuplicates = 0.01;  // repeats that stage 2 can halve
-constexpr double kLeastFound = 0.30;      // missing objects that a sampled answer has
+constexpr double kLeastFound = 0.30;      // share of missing objects found by sampled answers
 
 bool is_too_low(const char* sign, double value) { return value < sign_named(sign).least; }
 bool is_too_high(const char* sign, double value) { return value > sign_named(sign).most; }
@@ -27,7 +27,8 @@ double share(Part part, int64_t whole) {
 std::string percent(double value) { return fmt::format("{:.1f} %", 100 * value); }
 
 constexpr const char* kNeverAppend =
-    "not `target_policy: append` from here: it teaches to go on after everything the model writes";
+    "not `target_policy: append` from here: it teaches the model to continue after whatever it "
+    "wrote";
 constexpr const char* kNoise =
     "`custom.coord_input_noise: 12` in stage 1 costs nothing and prepares for the model's own "
     "coordinates";
@@ -42,7 +43,7 @@ bool runs_away(const ProbeNumbers& numbers) {
 ProbeVerdict broken(const ProbeNumbers& numbers) {
   ProbeVerdict verdict{
       .action = ProbeAction::kStage1,
-      .headline = "go on with stage 1: the answers run away",
+      .headline = "continue stage 1: the answers run away",
       .reasons = {fmt::format("{} of the answers are truncated, {} malformed; {:.2f} predictions "
                               "for each object, {} of them repeat "
                               "an earlier one",
@@ -51,13 +52,13 @@ ProbeVerdict broken(const ProbeNumbers& numbers) {
       .steps = {}};
   if (is_too_high("truncated", numbers.truncated()) && numbers.duplicates() < kFewRepeats &&
       numbers.pred_per_gt() <= 1) {
-    verdict.headline = "raise max_new_tokens, or go on with stage 1: the answers are cut off";
+    verdict.headline = "raise max_new_tokens, or continue stage 1: the answers are cut off";
     verdict.steps.emplace_back(
         "they hold no repeats: see with `rematch rollout` whether `max_new_tokens` cuts good "
         "answers, and raise it");
   }
   if (!runs_away(numbers) && numbers.malformed() > numbers.truncated()) {
-    verdict.headline = "go on with stage 1: the answers are not JSON";
+    verdict.headline = "continue stage 1: the answers are not JSON";
     verdict.steps.emplace_back(
         "read some with `rematch rollout`: a checkpoint that was taught another format or prompt "
         "needs stage 1 from there");
@@ -76,7 +77,7 @@ ProbeVerdict disordered(const ProbeNumbers& numbers, bool sorted) {
   const std::string agreement =
       measured
           ? fmt::format(
-                "{} of neighbouring objects in the answers stand in the sorted order (50 % "
+                "{} of neighbouring objects in the answers are in the sorted order (50 % "
                 "is chance)",
                 percent(*measured))
           : "no answer has two matched objects, so the order of the answers cannot be measured";
@@ -84,7 +85,7 @@ ProbeVerdict disordered(const ProbeNumbers& numbers, bool sorted) {
     return {
         .action = ProbeAction::kSort,
         .headline =
-            "go on with stage 1 on sorted answers: the model does not follow the order of the data",
+            "continue stage 1 on sorted answers: the model does not follow the order of the data",
         .reasons = {agreement,
                     "`custom.object_ordering` is sorted: the checkpoint was taught another order, "
                     "or none"},
@@ -92,10 +93,10 @@ ProbeVerdict disordered(const ProbeNumbers& numbers, bool sorted) {
   }
   return {
       .action = ProbeAction::kSort,
-      .headline = "sort the answers and go on with stage 1",
-      .reasons =
-          {"`custom.object_ordering` is random: the model is taught an order that it cannot know",
-           agreement},
+      .headline = "sort the answers and continue stage 1",
+      .reasons = {"`custom.object_ordering` is random: the model is taught an order that it cannot "
+                  "predict",
+                  agreement},
       .steps = {"`custom.object_ordering: sorted` if the answers can be sorted: it gained more "
                 "than any stage 2 (docs/targets.md)",
                 "where they cannot, stage 2 with `target_policy: rewrite`: its order is then the "
@@ -105,7 +106,7 @@ ProbeVerdict disordered(const ProbeNumbers& numbers, bool sorted) {
 
 ProbeVerdict nameless(const ProbeNumbers& numbers) {
   return {.action = ProbeAction::kStage1,
-          .headline = "go on with stage 1: the labels are not learnt",
+          .headline = "continue stage 1: the labels are not learnt",
           .reasons = {fmt::format(
               "F1 @ IoU 0.5 is {:.3f}, but only {} of the matched objects are named right",
               numbers.f1_50(), percent(numbers.label_accuracy()))},
@@ -119,7 +120,7 @@ ProbeVerdict nameless(const ProbeNumbers& numbers) {
 ProbeVerdict unfinished(const ProbeNumbers& numbers) {
   return {
       .action = ProbeAction::kStage1,
-      .headline = "go on with stage 1: it is not finished",
+      .headline = "continue stage 1: it is not finished",
       .reasons = {fmt::format(
           "F1 @ IoU 0.5 is {:.3f}: {} of the objects are missing, {} of the others are named right",
           numbers.f1_50(), percent(numbers.missing()), percent(numbers.label_accuracy()))},
@@ -158,8 +159,7 @@ ProbeVerdict finished(const ProbeNumbers& numbers) {
   }
   return {.action = ProbeAction::kNoise,
           .headline = "add noise to stage 1: stage 2 has little to work with",
-          .reasons = {room,
-                      "what the model does not find in its own samples, rollouts cannot bring up"},
+          .reasons = {room, "rollouts cannot teach what the model never finds in its own samples"},
           .steps = {"stage 1 with `custom.coord_input_noise: 12`", "more data of what is missing",
                     kAgain}};
 }
@@ -217,7 +217,7 @@ ProbeVerdict judge(const ProbeNumbers& numbers, bool sorted) {
   if (numbers.total().num_truths == 0) {
     return {
         .action = ProbeAction::kStop,
-        .headline = "stop: the validation set has no objects to judge by",
+        .headline = "stop: the validation set has no objects",
         .reasons = {fmt::format("{} images without a single object", numbers.total().num_images)},
         .steps = {"set `custom.val_jsonl` to images with objects"}};
   }

@@ -6,31 +6,31 @@
 
 namespace rematch {
 
-/// Sums over the images whose number of objects lies in a range.
+/// Sums over the images with a number of objects in a range.
 struct ProbeBucket {
-  int min_objects = 0, max_objects = 0;  ///< ends included
+  int min_objects = 0, max_objects = 0;  ///< both included
   int64_t num_images = 0;
   int64_t num_truths = 0;
   int64_t num_predictions = 0;
-  int64_t num_missing = 0;   ///< truths that the greedy answer does not have
-  int64_t num_found = 0;     ///< of those, truths that at least one sampled answer has
+  int64_t num_missing = 0;   ///< truths missed by the greedy answer
+  int64_t num_found = 0;     ///< of those, truths found by at least one sampled answer
   int64_t num_repeated = 0;  ///< predictions that repeat an earlier one
 };
 
-/// What `rematch probe` measures of a checkpoint. Pairs are those of `maskiou_gate` unless a name
-/// says otherwise.
+/// Measurements of `rematch probe`. Pairs are counted at `maskiou_gate` unless a name says
+/// otherwise.
 struct ProbeNumbers {
-  /// by objects of an image, ascending, ranges without images left out
+  /// by number of objects, ascending, without empty ranges
   std::vector<ProbeBucket> by_count;
   int64_t num_truncated = 0;  ///< greedy answers
   int64_t num_malformed = 0;
   int64_t num_matched = 0;
-  int64_t num_matched_50 = 0;  ///< pairs when only those of maskIoU ≥ 0.5 count
+  int64_t num_matched_50 = 0;  ///< pairs with maskIoU ≥ 0.5
   int64_t num_named_right = 0;
   double matched_iou_sum = 0;
   int64_t num_neighbours = 0;  ///< matched objects that follow one another in an answer
-  int64_t num_in_order = 0;    ///< of those, in the sorted order of the truth too
-  int num_draws = 0;           ///< sampled answers for each image that misses something
+  int64_t num_in_order = 0;    ///< of those, also in the sorted order of the truth
+  int num_draws = 0;           ///< sampled answers for each image with a missed object
 
   ProbeBucket total() const;  ///< over all images
 
@@ -48,10 +48,10 @@ struct ProbeNumbers {
   std::optional<double> order_agreement() const;
 };
 
-/// What to do with a checkpoint.
+/// Recommended next action for a checkpoint.
 enum class ProbeAction {
-  kSort,     ///< sort the answers and go on with stage 1
-  kStage1,   ///< go on with stage 1
+  kSort,     ///< sort the answers and continue stage 1
+  kStage1,   ///< continue stage 1
   kNoise,    ///< stage 1 with noise on its coordinate inputs
   kRewrite,  ///< stage 2 with target_policy: rewrite
   kStop,     ///< nothing measurable is left to gain
@@ -59,17 +59,16 @@ enum class ProbeAction {
 /// "sort", "stage_1", "noise", "rewrite", "stop".
 const char* name_of(ProbeAction action);
 
-/// A judgement in words.
+/// Recommendation with its reasons.
 struct ProbeVerdict {
   ProbeAction action = ProbeAction::kStop;
-  std::string headline;              ///< one line: what to do
-  std::vector<std::string> reasons;  ///< the numbers that decided
-  std::vector<std::string> steps;    ///< what to set, in order
+  std::string headline;              ///< one line: the action
+  std::vector<std::string> reasons;  ///< the deciding numbers
+  std::vector<std::string> steps;    ///< settings to change, in order
 };
 
-/// Judges by the thresholds of docs/probe.md, the gravest finding first: broken answers, order,
-/// boxes, labels; then whether anything is left to gain, and whether the model's own samples hold
-/// it. Depends on its arguments only.
+/// Applies the thresholds of docs/probe.md. The most serious finding wins: broken answers, order,
+/// boxes, labels; then what is left to gain, and if the model's own samples contain it.
 /// @param sorted  `custom.object_ordering: sorted`
 ProbeVerdict judge(const ProbeNumbers& numbers, bool sorted);
 

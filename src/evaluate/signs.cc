@@ -53,7 +53,7 @@ constexpr Sign kSigns[] = {
     {"pred_per_gt", "predictions per truth", "eval_rollout_pred_per_gt", "eval_rollout_gt_objects",
      kAll, Worse::kFartherFromOne, 0.1, 0.75, 1.25,
      "it writes more objects than there are: `target_policy: rewrite` teaches where an answer ends "
-     "(append teaches to go on); with rewrite, look for objects that the truth has twice "
+     "(append teaches to continue); with rewrite, look for objects that the truth has twice "
      "(`rematch data check`)",
      "it stops before every object is named: check that the truth is complete, since rewrite and "
      "stage 1 teach that nothing else is there",

@@ -5,10 +5,10 @@
 
 namespace rematch {
 
-/// Change of a sign that is for the worse.
+/// Direction in which a sign gets worse.
 enum class Worse { kLower, kHigher, kFartherFromOne };
 
-/// Judges that use a sign, as bits.
+/// Users of a sign, as bits.
 enum SignJudge : unsigned {
   kHealthLine = 1,   ///< each evaluation of a run against its start (evaluate/health.h)
   kReportLimit = 2,  ///< the last evaluation against the limits (report/score_table.h)
@@ -16,25 +16,25 @@ enum SignJudge : unsigned {
   kProbe = 8,        ///< a checkpoint against the limits (evaluate/probe_verdict.h)
 };
 
-/// A property of a model's answers by which they are judged. Each number has its reason in
-/// docs/health.md or docs/probe.md.
+/// A property of a model's answers that shows their quality. docs/health.md and docs/probe.md
+/// explain each number.
 struct Sign {
   const char* name;   ///< as under `health/`, e.g. "precision"
-  const char* label;  ///< for people
-  const char* score;  ///< in an evaluation; "": only the probe measures it
-  const char* count;  ///< score that counts what the sign is a share of; "": the samples
+  const char* label;  ///< displayed name
+  const char* score;  ///< name in an evaluation; "": measured by the probe only
+  const char* count;  ///< name of the score that is its denominator; "": the number of samples
   unsigned judges;    ///< SignJudge
   Worse worse;
-  double tolerance = 0;  ///< a smaller change is noise between runs
+  double tolerance = 0;  ///< smaller changes are noise between runs
   /// limits of a healthy model
   double least = 0, most = std::numeric_limits<double>::infinity();
-  const char* advice = "";           ///< one sentence, in lower case: what to do about it
-  const char* advice_if_fewer = "";  ///< kFartherFromOne: when it is too low
-  const char* stage1_advice = "";    ///< of a stage-1 run; "": `advice`
+  const char* advice = "";           ///< one sentence in lower case
+  const char* advice_if_fewer = "";  ///< kFartherFromOne: advice when it is too low
+  const char* stage1_advice = "";    ///< for a stage-1 run; "": `advice`
   const char* stage1_advice_if_fewer = "";
 
   bool is_good(double value) const { return value >= least && value <= most; }
-  /// @param is_stage1  the model was trained on the truth alone: no word about rollouts
+  /// @param is_stage1  the model was trained on the truth alone: give no advice about rollouts
   const char* advice_for(bool is_low, bool is_stage1 = false) const {
     const char* fewer = is_stage1 ? stage1_advice_if_fewer : advice_if_fewer;
     if (is_low && *fewer != '\0') return fewer;
@@ -42,9 +42,9 @@ struct Sign {
   }
 };
 
-/// The ONE table of signs, in the order in which judges name them.
+/// The only table of signs, in display order.
 std::span<const Sign> signs();
-/// The sign of that name, which must exist.
+/// Finds a sign, which must exist.
 const Sign& sign_named(std::string_view name);
 
 }  // namespace rematch

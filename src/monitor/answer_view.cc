@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kPanelPx = 512, kColumns = 3;
 
-/// The first `max_bytes` bytes, in whole characters.
+/// Cuts a text after `max_bytes` bytes, at a character boundary.
 std::string shorten(std::string text, int64_t max_bytes) {
   if (std::ssize(text) <= max_bytes) return text;
   auto end = static_cast<size_t>(max_bytes);
@@ -24,13 +24,13 @@ std::string shorten(std::string text, int64_t max_bytes) {
   return text.substr(0, end) + "…";
 }
 
-/// Matched pairs whose descriptions are the same label.
+/// Number of matched pairs with equal labels.
 int64_t count_equal_labels(const ScoredRollout& rollout, const LabelMatch& labels) {
   const auto& pairs = rollout.matching.pairs;
   return std::count_if(pairs.begin(), pairs.end(), [&](const std::pair<int, int>& pair) {
     const std::string& predicted = rollout.parsed.objects[static_cast<size_t>(pair.first)].desc;
     const std::string& truth = rollout.ground_truth[static_cast<size_t>(pair.second)].desc;
-    return labels.canonical(predicted) == labels.canonical(truth);
+    return labels.same(predicted, truth);
   });
 }
 
@@ -47,14 +47,14 @@ void add_objects(AnswerView& view, const ScoredRollout& rollout) {
     view.links.emplace_back(truth, num_truths + predicted);
 }
 
-/// The line in its file, also when the run reads several.
-std::string line_of(const Sample& sample) {
+/// Line number of a sample in its file.
+std::string line_number(const Sample& sample) {
   const size_t colon = sample.where.rfind(':');
   return colon == std::string::npos ? std::to_string(sample.sample_id + 1)
                                     : sample.where.substr(colon + 1);
 }
 
-/// Lines of a diff, which Markdown viewers colour.
+/// Prefixes every line, for a diff.
 std::string mark_lines(const std::string& text, const char* mark) {
   std::string lines;
   if (text.empty()) return lines;
@@ -71,7 +71,7 @@ AnswerView view_answer(const ScoredRollout& rollout, const SegmentResult& target
   AnswerView view{
       .image = rollout.prompt.images.front(),
       .caption = fmt::format("line {}: {} true, {} found, {} matched, answer {}",
-                             line_of(*rollout.sample), rollout.ground_truth.size(),
+                             line_number(*rollout.sample), rollout.ground_truth.size(),
                              parsed.objects.size(), num_matched, parse_status_name(parsed.status)),
       .own_prompt = rollout.sample->prompt};
   add_objects(view, rollout);
@@ -83,13 +83,13 @@ AnswerView view_answer(const ScoredRollout& rollout, const SegmentResult& target
   view.dropped = shorten(lossy_utf8(answer.substr(num_kept)), max_bytes);
   view.taught = shorten(target.append_text, max_bytes);
 
-  const auto f1_of = [&](int64_t num_right) {
+  const auto f1 = [&](int64_t num_right) {
     return view.objects.empty()
                ? 1.0
                : 2 * static_cast<double>(num_right) / static_cast<double>(view.objects.size());
   };
-  view.f1 = f1_of(num_matched);
-  view.f1_labels = f1_of(count_equal_labels(rollout, labels));
+  view.f1 = f1(num_matched);
+  view.f1_labels = f1(count_equal_labels(rollout, labels));
   return view;
 }
 

@@ -39,7 +39,7 @@ class MonitorDump::Writer {
   }
 
  private:
-  /// Returns after a stop request, once nothing is waiting.
+  /// Returns after a stop request, when nothing is waiting.
   void run(const std::stop_token& stop) {
     while (true) {
       std::unique_lock lock(mutex_);
@@ -85,7 +85,7 @@ class MonitorDump::Writer {
   std::mutex mutex_;
   std::condition_variable_any wake_;
   std::deque<std::pair<int64_t, std::vector<AnswerView>>> waiting_;
-  std::jthread thread_;  // last: it ends before what it uses
+  std::jthread thread_;  // last member: joined before the others are destroyed
 };
 
 MonitorDump::MonitorDump(Options options, const AnswerFormat& format, Terminal& terminal)

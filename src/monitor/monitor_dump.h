@@ -17,8 +17,8 @@ namespace rematch {
 
 /// Pictures and texts of rollouts during a training: `step_N.png` with ground truth, answer and
 /// matches, `step_N.md` with the texts, both also in TensorBoard, and `completions/step_N.jsonl` in
-/// the run directory. A background thread draws and writes, so a step only pays for copying; a
-/// failed write is a warning. A step that a resumed run repeats replaces its files.
+/// the run directory. A background thread draws and writes, so a step only waits for copying. A
+/// failed write is a warning. A repeated step of a resumed run replaces its files.
 class MonitorDump {
  public:
   struct Options {
@@ -28,18 +28,19 @@ class MonitorDump {
     std::string run_dir;
     int64_t logging_steps = 5;
     std::string user_prompt;
-    TensorboardSink* tensorboard = nullptr;  ///< outlives it; null = none
+    TensorboardSink* tensorboard = nullptr;  ///< must outlive this object; may be null
   };
-  /// The format and the terminal outlive it. @throws UserError (environment) when a directory
-  /// cannot be made
+  /// The format and the terminal must outlive it. @throws UserError (environment) when a directory
+  /// cannot be created
   MonitorDump(Options options, const AnswerFormat& format, Terminal& terminal);
-  /// Writes what is still waiting.
+  /// Writes all waiting dumps.
   ~MonitorDump();
 
   /// Dumps the first rollouts of a window if its step is due. @param step  optimizer step, from 1
   void dump(int64_t step, const std::vector<ScoredRollout>& rollouts);
 
-  /// How long steps have waited for it, as the line at the end of a run. @param seconds  of the run
+  /// Line for the end of a run: how long steps waited for the dumps. @param seconds  duration of
+  /// the run
   std::string summary_text(double seconds) const;
 
  private:

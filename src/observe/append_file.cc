@@ -54,8 +54,7 @@ void AppendFile::drop_first(int64_t num_bytes) {
 }
 
 void AppendFile::sync() const {
-  // Pipes and some file systems cannot be synced; they keep nothing that a loss of power could
-  // take.
+  // Pipes and some file systems cannot be synced, and need not be.
   if (::fsync(fd_) != 0 && errno != EINVAL && errno != EROFS) fail("write to", path_, errno);
 }
 
@@ -66,8 +65,7 @@ void AppendFile::append(std::string_view record) {
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) {
       const int error_number = errno;
-      // Best effort: what cannot be truncated (a pipe, a device) has no partial record to remove
-      // either.
+      // A file that cannot be truncated (pipe, device) keeps no partial record.
       [[maybe_unused]] const int result = ::ftruncate(fd_, size_bytes_);
       fail("write to", path_, error_number);
     }

@@ -5,25 +5,23 @@
 
 namespace rematch {
 
-/// A file that grows by whole records: each append reaches the system at once, so a killed process
-/// loses nothing it has written, and a failed append (full disk) is undone, so that readers never
-/// see a partial record.
+/// A file that grows by whole records. Each append is written at once, so a killed process loses
+/// nothing. A failed append (full disk) is undone, so readers never see a partial record.
 class AppendFile {
  public:
-  /// Opens or creates `path`, parents included. @throws UserError (environment)
+  /// Opens or creates `path` and its parent directories. @throws UserError (environment)
   explicit AppendFile(const std::string& path);
   ~AppendFile();
   AppendFile(const AppendFile&) = delete;
   AppendFile& operator=(const AppendFile&) = delete;
 
-  /// Appends one record. @throws UserError (environment), e.g. on a full disk; the file is then
+  /// Appends one record. @throws UserError (environment), e.g. on a full disk, and leaves the file
   /// unchanged
   void append(std::string_view record);
-  /// Waits until all records are on the device: from then on a loss of power takes none. @throws
-  /// UserError (environment)
+  /// Flushes all records to the device, safe from a power loss. @throws UserError (environment)
   void sync() const;
 
-  /// Drops what the file begins with. Readers see the old file or the new one, whole.
+  /// Removes the first bytes of the file. Readers see the whole old file or the whole new one.
   void drop_first(int64_t num_bytes);
 
   int64_t size_bytes() const { return size_bytes_; }

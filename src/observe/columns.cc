@@ -18,12 +18,12 @@ bool is_number(const std::string& cell) {
 
 }  // namespace
 
-size_t width_of(const std::string& text) {
+size_t display_width(const std::string& text) {
   return static_cast<size_t>(
       std::count_if(text.begin(), text.end(), [](char byte) { return !is_continuation(byte); }));
 }
 
-std::string clipped(const std::string& text, size_t width) {
+std::string clip(const std::string& text, size_t width) {
   size_t columns = 0;
   for (size_t i = 0; i < text.size(); ++i) {
     if (!is_continuation(text[i]) && columns++ == width) return text.substr(0, i);
@@ -31,8 +31,8 @@ std::string clipped(const std::string& text, size_t width) {
   return text;
 }
 
-std::string padded(const std::string& text, size_t width) {
-  return text + std::string(width - std::min(width, width_of(text)), ' ');
+std::string pad(const std::string& text, size_t width) {
+  return text + std::string(width - std::min(width, display_width(text)), ' ');
 }
 
 std::string table_text(const std::vector<std::vector<std::string>>& rows) {
@@ -40,15 +40,14 @@ std::string table_text(const std::vector<std::vector<std::string>>& rows) {
   for (const auto& row : rows) {
     widths.resize(std::max(widths.size(), row.size()), 0);
     for (size_t column = 0; column < row.size(); ++column)
-      widths[column] = std::max(widths[column], width_of(row[column]));
+      widths[column] = std::max(widths[column], display_width(row[column]));
   }
   std::string text;
   for (size_t i = 0; i < rows.size(); ++i) {
     std::string line;
     for (size_t column = 0; column < rows[i].size(); ++column) {
       const std::string& cell = rows[i][column];
-      const std::string padding(widths[column] - width_of(cell), ' ');
-      // Headers of numeric columns are aligned like their numbers.
+      const std::string padding(widths[column] - display_width(cell), ' ');
       const bool right = column > 0 && (is_number(cell) || i == 0);
       line += (column > 0 ? "  " : "") + (right ? padding + cell : cell + padding);
     }

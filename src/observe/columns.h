@@ -5,16 +5,16 @@
 
 namespace rematch {
 
-/// Characters of UTF-8 text (each taken as one column wide).
-size_t width_of(const std::string& text);
+/// Number of columns of UTF-8 text, one for each character.
+size_t display_width(const std::string& text);
 
-/// The first `width` columns of a text.
-std::string clipped(const std::string& text, size_t width);
+/// Cuts a text after `width` columns.
+std::string clip(const std::string& text, size_t width);
 
-/// The text with spaces after it, `width` columns in all; longer text stays as it is.
-std::string padded(const std::string& text, size_t width);
+/// Appends spaces up to `width` columns.
+std::string pad(const std::string& text, size_t width);
 
-/// Rows with their columns aligned, the first underlined as the header; no newline at the end.
+/// Formats rows with aligned columns and an underlined header; no newline at the end.
 std::string table_text(const std::vector<std::vector<std::string>>& rows);
 
 }  // namespace rematch

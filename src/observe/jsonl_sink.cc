@@ -46,7 +46,7 @@ class JsonlFile : public JsonlSink {
   int64_t earlier_bytes_;
 };
 
-int64_t step_of(std::string_view line, const std::string& origin) {
+int64_t read_step(std::string_view line, const std::string& origin) {
   const Json entry = parse_json(line, origin);
   if (!entry.is_object() || !entry.contains("step") || !entry["step"].is_number_integer()) {
     throw UserError(ErrorKind::kData,
@@ -78,8 +78,8 @@ void truncate_jsonl_after(const std::string& path, int64_t step) {
   for (size_t begin = 0; begin < lines.size();) {
     const size_t end = lines.find('\n', begin) + 1;
     const std::string_view line = lines.substr(begin, end - begin);
-    const int64_t line_step = step_of(line, fmt::format("{}:{}", path, ++line_number));
-    // Steps that fall back are those of a later run, which ended before its first save.
+    const int64_t line_step = read_step(line, fmt::format("{}:{}", path, ++line_number));
+    // Steps decrease where a later run begins, which ended before its first save.
     if (line_step < last_step) break;
     last_step = line_step;
     if (line_step <= step) kept += line;

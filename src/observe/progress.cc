@@ -24,7 +24,7 @@ std::string duration_text(double seconds) {
   return fmt::format("{}:{:02}", whole / 60, whole % 60);
 }
 
-/// The same in at most five columns: "12:10", "1h12".
+/// A duration in at most five columns: "12:10", "1h12".
 std::string short_duration(double seconds) {
   const int64_t whole = whole_seconds(seconds);
   return whole < 3600 ? duration_text(seconds)
@@ -33,8 +33,8 @@ std::string short_duration(double seconds) {
 
 std::string field_text(const ProgressField& field) {
   const std::string value = field.value.empty() ? "–" : field.value;
-  if (!field.is_unit) return "  " + field.name + " " + padded(value, field.width);
-  const size_t width = width_of(value);
+  if (!field.is_unit) return "  " + field.name + " " + pad(value, field.width);
+  const size_t width = display_width(value);
   return "  " + std::string(field.width - std::min(field.width, width), ' ') + value + " " +
          field.name;
 }
@@ -50,14 +50,15 @@ ProgressLayout::ProgressLayout(const Progress& first, size_t width, bool is_asci
     : width_(width),
       is_ascii_(is_ascii),
       count_width_(2 * fmt::format("{}", first.total).size() + 1) {
-  size_t used = width_of(first.phase) + 1 + count_width_ + kTimeWidth;
+  size_t used = display_width(first.phase) + 1 + count_width_ + kTimeWidth;
   if (used + kFrame + kLeastCells <= width) {
     bar_cells_ = kLeastCells;
     used += kFrame + kLeastCells;
   }
   for (const bool is_extra : {false, true}) {
     for (const ProgressField& field : first.fields) {
-      const size_t columns = width_of(field_text({field.name, "", field.width, field.is_unit}));
+      const size_t columns =
+          display_width(field_text({field.name, "", field.width, field.is_unit}));
       if (field.is_extra != is_extra || used + columns > width) continue;
       shown_.push_back(field.name);
       used += columns;
@@ -73,7 +74,7 @@ std::string ProgressLayout::bar(double part) const {
   if (is_ascii_) return " [" + std::string(full, '#') + std::string(bar_cells_ - full, '.') + "]";
   std::string cells;
   for (size_t i = 0; i < full; ++i) cells += "█";
-  return " ▕" + padded(cells + kEighths[eighths % 8], bar_cells_) + "▏";
+  return " ▕" + pad(cells + kEighths[eighths % 8], bar_cells_) + "▏";
 }
 
 std::string ProgressLayout::line(const Progress& state, double elapsed_s, double left_s) const {
@@ -85,7 +86,7 @@ std::string ProgressLayout::line(const Progress& state, double elapsed_s, double
       text += field_text(field);
   }
   text += "  " + (left_s < 0 ? short_duration(elapsed_s) : short_duration(left_s) + " left");
-  return clipped(text, width_);
+  return clip(text, width_);
 }
 
 std::string plain_progress(const Progress& state, double elapsed_s, double left_s) {

@@ -10,9 +10,9 @@ namespace rematch {
 struct ProgressField {
   std::string name;       ///< e.g. "loss"
   std::string value;      ///< e.g. "1.23"; empty = not known yet
-  size_t width = 5;       ///< columns that the value never exceeds
+  size_t width = 5;       ///< most columns of the value
   bool is_unit = false;   ///< the name is a unit: "0.17 s/step" instead of "loss 1.23"
-  bool is_extra = false;  ///< only where the screen is wide enough for it
+  bool is_extra = false;  ///< shown only on a wide screen
 };
 
 /// The state of a long-running task.
@@ -20,14 +20,14 @@ struct Progress {
   std::string phase;  ///< "train", "answers", "predict" …
   int64_t done = 0;
   int64_t total = 0;
-  std::vector<ProgressField> fields;  ///< shown in order; the same ones in every state of a phase
+  std::vector<ProgressField> fields;  ///< in display order; the same in every state of a phase
 };
 
-/// Arrangement of a progress line, chosen once from the first state of a phase and the width of the
-/// screen: the bar keeps its place and its length, every field its column.
+/// Layout of a progress line, fixed at the start of a phase: the bar keeps its place and length,
+/// every field its column.
 class ProgressLayout {
  public:
-  /// @param width  columns that the line may take. @param is_ascii  draws the bar without blocks
+  /// @param width  most columns of the line. @param is_ascii  draw the bar in ASCII
   ProgressLayout(const Progress& first, size_t width, bool is_ascii);
   /// @param elapsed_s  since the phase began. @param left_s  negative = not known
   std::string line(const Progress& state, double elapsed_s, double left_s) const;
@@ -42,7 +42,7 @@ class ProgressLayout {
   std::vector<std::string> shown_;  ///< names of the fields that fit
 };
 
-/// The state as a plain line, with every field that is known.
+/// Formats a state as a plain line, with every known field.
 std::string plain_progress(const Progress& state, double elapsed_s, double left_s);
 
 }  // namespace rematch

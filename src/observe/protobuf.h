@@ -5,11 +5,11 @@
 #include <string>
 #include <string_view>
 
-// Messages of protobuf, appended field by field. TensorBoard's events are the only ones: a library
-// would be a large dependency for one page.
+// Writes protobuf messages field by field. Only TensorBoard's events need them, too little for a
+// library.
 namespace rematch::protobuf {
 
-// Wire types of protobuf.
+// Wire types.
 inline constexpr int kVarint = 0;
 inline constexpr int kFixed64 = 1;
 inline constexpr int kBytes = 2;

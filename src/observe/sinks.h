@@ -3,12 +3,22 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 namespace rematch {
 
 using MetricValues = std::vector<std::pair<std::string, double>>;
+
+/// The value of a metric in a list of (name, value) pairs; nullopt when it is absent.
+template <typename Values>
+std::optional<double> find_value(const Values& values, std::string_view wanted) {
+  for (const auto& [name, value] : values) {
+    if (static_cast<const std::string&>(name) == wanted) return value;
+  }
+  return std::nullopt;
+}
 
 /// A destination of logged steps.
 class MetricSink {
@@ -19,8 +29,8 @@ class MetricSink {
   /// @throws UserError (environment), e.g. full disk
   virtual void write(int64_t step, const MetricValues& values,
                      const std::string& eval_set = {}) = 0;
-  /// Brings what was written to the device, before a checkpoint counts on it. @throws UserError
-  /// (environment)
+  /// Flushes all lines to the device, before a checkpoint relies on them.
+  /// @throws UserError (environment)
   virtual void sync() {}
 };
 
@@ -28,13 +38,13 @@ class MetricSink {
 /// loses nothing. Appends.
 class JsonlSink : public MetricSink {
  public:
-  /// Bytes that the file held when it was opened.
+  /// Size of the file when it was opened.
   virtual int64_t earlier_bytes() const = 0;
-  /// Drops them: the log then begins with what this sink wrote.
+  /// Removes these bytes: the log then starts with what this sink wrote.
   virtual void drop_earlier() = 0;
 };
 
-/// Drops a torn end first.
+/// Opens the log and removes a torn last line.
 std::unique_ptr<JsonlSink> make_jsonl_sink(const std::string& path);
 
 /// A picture and its size.
@@ -43,7 +53,7 @@ struct PngPicture {
   int width_px = 0, height_px = 0;
 };
 
-/// TensorBoard's event file: scalars under the metrics' names, and what has no place in a log line.
+/// TensorBoard's event file: scalars under the metrics' names, pictures, texts and settings.
 /// Thread-safe.
 class TensorboardSink : public MetricSink {
  public:
@@ -54,13 +64,13 @@ class TensorboardSink : public MetricSink {
   virtual void settings(const std::vector<std::pair<std::string, std::string>>& settings) = 0;
 };
 
-/// An event file in a directory (created).
-/// @param keep_until  given on resume, the checkpoint's step: TensorBoard then hides what earlier
-/// files hold after it
+/// Opens an event file; creates the directory.
+/// @param keep_until  step of the checkpoint on resume; TensorBoard then hides later events of
+/// earlier files
 std::unique_ptr<TensorboardSink> make_tensorboard_sink(
     const std::string& directory, std::optional<int64_t> keep_until = std::nullopt);
 
-/// Drops the lines of a logging.jsonl whose step is after `step` (resume).
+/// Removes the lines of a logging.jsonl with a step after `step` (resume).
 void truncate_jsonl_after(const std::string& path, int64_t step);
 
 }  // namespace rematch

@@ -1,6 +1,5 @@
 // TensorBoard's event files, written by hand: a record is framed as TFRecord (length, masked
-// CRC-32C of the length, bytes, masked CRC-32C of the bytes) and holds a protobuf `Event`, of which
-// we need a few fields.
+// CRC-32C of the length, bytes, masked CRC-32C of the bytes) and holds a protobuf `Event`.
 // @source tensorboard/compat/proto/event.proto and summary.proto (field numbers),
 // tensorflow/core/lib/hash/crc32c.h (the mask)
 #include <fmt/core.h>
@@ -42,7 +41,7 @@ uint32_t masked_crc32c(std::string_view bytes) {
   return ((crc >> 15) | (crc << 17)) + 0xA282EAD8u;
 }
 
-/// Event{wall_time = 1}, to which one of the payloads below is appended.
+/// Event{wall_time = 1}, without payload.
 std::string begin_event() {
   std::string event;
   put_tag(event, 1, kFixed64);
@@ -71,13 +70,10 @@ std::string file_name() {
 /// Marks the start of a session at a step: readers drop earlier events from this step on.
 std::string start_event(int64_t step) {
   constexpr uint64_t kStart = 1;  // SessionLog.SessionStatus.START
-  std::string session_log;
-  put_tag(session_log, 1, kVarint);  // SessionLog.status
-  put_varint(session_log, kStart);
-  std::string event = begin_event();
-  put_tag(event, 2, kVarint);  // Event.step
-  put_varint(event, static_cast<uint64_t>(step));
-  put_bytes(event, 7, session_log);  // Event.session_log
+  std::string session_log, event = begin_event();
+  put_number(session_log, 1, kStart);                 // SessionLog.status
+  put_number(event, 2, static_cast<uint64_t>(step));  // Event.step
+  put_bytes(event, 7, session_log);                   // Event.session_log
   return event;
 }
 

@@ -16,7 +16,7 @@ using namespace protobuf;  // NOLINT(google-build-using-namespace): this file is
 constexpr uint64_t kFloat = 1, kString = 7;  // DataType
 
 /// SummaryMetadata{plugin_data{plugin_name, content}}
-std::string metadata_of(const std::string& plugin, const std::string& content) {
+std::string plugin_metadata(const std::string& plugin, const std::string& content) {
   std::string data, metadata;
   put_bytes(data, 1, plugin);
   if (!content.empty()) put_bytes(data, 2, content);
@@ -25,7 +25,7 @@ std::string metadata_of(const std::string& plugin, const std::string& content) {
 }
 
 /// TensorShapeProto with one dimension.
-std::string shape_of(uint64_t size) {
+std::string tensor_shape(uint64_t size) {
   std::string dimension, shape;
   if (size > 0) put_number(dimension, 1, size);
   put_bytes(shape, 2, dimension);
@@ -75,11 +75,11 @@ std::string image_value(const std::string& tag, const PngPicture& picture) {
 std::string text_value(const std::string& tag, const std::string& text) {
   std::string tensor, bytes;
   put_number(tensor, 1, kString);
-  put_bytes(tensor, 2, shape_of(1));
+  put_bytes(tensor, 2, tensor_shape(1));
   put_bytes(tensor, 8, text);
   put_bytes(bytes, 1, tag);
   put_bytes(bytes, 8, tensor);
-  put_bytes(bytes, 9, metadata_of("text", ""));
+  put_bytes(bytes, 9, plugin_metadata("text", ""));
   return bytes;
 }
 
@@ -92,11 +92,11 @@ std::string hparams_value(const std::vector<std::pair<std::string, std::string>>
     put_bytes(session, 1, entry);
   }
   put_bytes(content, 3, session);  // HParamsPluginData.session_start_info
-  put_number(tensor, 1, kFloat);   // readers want a tensor, if an empty one
-  put_bytes(tensor, 2, shape_of(0));
+  put_number(tensor, 1, kFloat);   // readers need a tensor, even an empty one
+  put_bytes(tensor, 2, tensor_shape(0));
   put_bytes(bytes, 1, "_hparams_/session_start_info");
   put_bytes(bytes, 8, tensor);
-  put_bytes(bytes, 9, metadata_of("hparams", content));
+  put_bytes(bytes, 9, plugin_metadata("hparams", content));
   return bytes;
 }
 

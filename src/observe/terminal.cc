@@ -29,8 +29,8 @@ bool is_screen() {
   return ::isatty(STDERR_FILENO) != 0 && term != nullptr && std::string(term) != "dumb";
 }
 
-/// True when the locale names an encoding other than UTF-8. One that is not set, as in containers,
-/// says nothing about the terminal.
+/// True when the locale has an encoding other than UTF-8. Containers often set no locale; then
+/// UTF-8 is assumed.
 bool is_ascii_locale() {
   for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
     const char* value = std::getenv(name);
@@ -46,7 +46,7 @@ bool is_ascii_locale() {
 }  // namespace
 
 struct Terminal::Impl {
-  /// When a phase started, to estimate the time left.
+  /// Start of a phase, to estimate the time left.
   struct Phase {
     Clock::time_point start;
     int64_t done_at_start = 0;
@@ -70,7 +70,7 @@ struct Terminal::Impl {
       : out(out_stream), err(err_stream), options(terminal_options) {}
 
   Phase begin(const Progress& state, Clock::time_point now) const {
-    // One column stays free: a full line would wrap and could not be redrawn.
+    // Keep one column free: a full line would wrap and could not be redrawn.
     const auto width = static_cast<size_t>(std::max(options.width - 1, 1));
     return {.start = now,
             .done_at_start = state.done,
@@ -78,7 +78,7 @@ struct Terminal::Impl {
             .layout = ProgressLayout(state, width, options.is_ascii)};
   }
 
-  /// Seconds since the phase began, and those it will take from now on (negative: unknown).
+  /// Seconds since the phase began, and seconds left (negative: unknown).
   std::pair<double, double> times_s(const Progress& state, Clock::time_point now) const {
     const Phase& phase = phases.at(state.phase);
     const double elapsed = seconds_between(phase.start, now);

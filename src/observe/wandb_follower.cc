@@ -48,8 +48,7 @@ pid_t start_python(const std::vector<std::string>& arguments, int input,
   posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, output.c_str(),
                                    O_WRONLY | O_CREAT | O_APPEND, 0644);
   posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
-  // In its own session, Ctrl-C does not reach it: it ends after the run. Signals that this process
-  // ignores have their default action again.
+  // Its own session keeps Ctrl-C away from it. Ignored signals get their default action back.
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
   sigset_t defaults;

@@ -1,4 +1,4 @@
-"""Sends the log of a run to wandb as it grows. The program holds this text and starts it with the python3 of the PATH.
+"""Sends the log of a run to wandb as it grows. The program contains this text and starts it with python3.
 
 arguments: none                       exits with 0 if wandb is installed, else with 3
            RUN_DIR OFFSET INODE RUN_NAME
@@ -7,7 +7,7 @@ arguments: none                       exits with 0 if wandb is installed, else w
 """
 import sys
 
-# Not from the current directory: wandb leaves a folder `wandb` there, which is no package.
+# Import nothing from the current directory: wandb leaves a folder `wandb` there, which is not the package.
 sys.path = [folder for folder in sys.path if folder]
 import importlib.util
 import json
@@ -41,7 +41,7 @@ def follow(directory, offset, inode, name):
     position, rest, is_complete = 0, b"", False
     while True:
         with open(os.path.join(directory, "logging.jsonl"), "rb") as log:
-            # A replaced log lacks what an earlier run wrote, all before the offset.
+            # A replaced log no longer has the lines of an earlier run, which were all before the offset.
             is_replaced = os.fstat(log.fileno()).st_ino != inode
             log.seek(position if is_replaced else offset + position)
             text = log.read()

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "base/error.h"
-#include "python/json_of.h"
+#include "python/convert.h"
 #include "python/scene_scores.h"
 #include "stages/stage.h"
 
@@ -22,9 +22,9 @@ namespace {
 
 using MakeStage = std::unique_ptr<Stage> (*)(const StageOptions&);
 
-/// The stage of a model directory, read once: a tokenizer takes longer to load than a thousand
-/// answers to parse. Stages answer from several threads at a time.
-std::shared_ptr<Stage> stage_of(MakeStage make, const StageOptions& options) {
+/// Returns the cached stage of a model directory: loading a tokenizer takes longer than parsing a
+/// thousand answers. Stages are thread-safe.
+std::shared_ptr<Stage> cached_stage(MakeStage make, const StageOptions& options) {
   static std::mutex mutex;
   static std::map<std::tuple<MakeStage, std::string, std::string>, std::shared_ptr<Stage>> stages;
   const std::lock_guard lock(mutex);
@@ -33,7 +33,7 @@ std::shared_ptr<Stage> stage_of(MakeStage make, const StageOptions& options) {
   return stage;
 }
 
-/// Raises rematch.Error with the problems that were found.
+/// Raises rematch.Error with the problems of an error.
 [[noreturn]] void raise(const UserError& error) {
   nb::list problems;
   for (const Problem& problem : error.problems()) {
@@ -50,24 +50,24 @@ std::shared_ptr<Stage> stage_of(MakeStage make, const StageOptions& options) {
   throw nb::python_error();
 }
 
-/// Answers an input without the GIL: other threads of the interpreter run on.
-template <typename Answer>
-nb::object answered(nb::handle input, Answer answer) {
+/// Computes an answer without the GIL, so that other Python threads can run.
+template <typename Compute>
+nb::object answer(nb::handle input, Compute compute) {
   try {
-    const Json json = json_of(input, "input");
+    const Json json = to_json(input, "input");
     Json result;
     {
       const nb::gil_scoped_release released;
-      result = answer(json);
+      result = compute(json);
     }
-    return python_of(result);
+    return to_python(result);
   } catch (const UserError& error) {
     raise(error);
   }
 }
 
-nb::object of_stage(MakeStage make, const StageOptions& options, nb::handle input) {
-  return answered(input, [&](const Json& json) { return stage_of(make, options)->run(json); });
+nb::object answer_by_stage(MakeStage make, const StageOptions& options, nb::handle input) {
+  return answer(input, [&](const Json& json) { return cached_stage(make, options)->run(json); });
 }
 
 }  // namespace
@@ -79,23 +79,25 @@ NB_MODULE(_stages, module) {
   module.def(
       "parse",
       [](const std::string& model, const std::string& answer_format, nb::handle input) {
-        return of_stage(make_parse_stage, {.model_dir = model, .answer_format = answer_format},
-                        input);
+        return answer_by_stage(make_parse_stage,
+                               {.model_dir = model, .answer_format = answer_format}, input);
       },
       arg("model"), arg("answer_format"), arg("input"));
   module.def(
       "segment",
       [](const std::string& model, const std::string& answer_format, nb::handle input) {
-        return of_stage(make_segment_stage, {.model_dir = model, .answer_format = answer_format},
-                        input);
+        return answer_by_stage(make_segment_stage,
+                               {.model_dir = model, .answer_format = answer_format}, input);
       },
       arg("model"), arg("answer_format"), arg("input"));
   module.def(
-      "match", [](nb::handle input) { return of_stage(make_match_stage, StageOptions(), input); },
+      "match",
+      [](nb::handle input) { return answer_by_stage(make_match_stage, StageOptions(), input); },
       arg("input"));
   module.def(
-      "pack", [](nb::handle input) { return of_stage(make_pack_stage, StageOptions(), input); },
+      "pack",
+      [](nb::handle input) { return answer_by_stage(make_pack_stage, StageOptions(), input); },
       arg("input"));
   module.def(
-      "evaluate", [](nb::handle input) { return answered(input, score_scenes); }, arg("input"));
+      "evaluate", [](nb::handle input) { return answer(input, score_scenes); }, arg("input"));
 }

@@ -2,7 +2,6 @@
 
 #include <fmt/core.h>
 
-#include <cmath>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -52,7 +51,7 @@ Scene read_scene(const Json& json, const std::string& place) {
   return scene;
 }
 
-/// What is summed over scenes.
+/// Sums over scenes.
 class SceneScores {
  public:
   SceneScores(MatchSettings match, LabelMatch labels)
@@ -62,12 +61,12 @@ class SceneScores {
         breakdown_(labels_) {}
 
   void add(const Scene& scene) {
-    const Matching matching = matched(scene, match_, metrics_);
+    const Matching matching = match(scene, match_, metrics_);
     if (scene.status) observe_status(*scene.status, metrics_);
     for (size_t i = 0; i < at_gates_.size(); ++i) {
       MatchSettings at_gate = match_;
       at_gate.maskiou_gate = kExtraGates[i];
-      matched(scene, at_gate, at_gates_[i]);
+      match(scene, at_gate, at_gates_[i]);
     }
     const auto boxes = [&](const std::vector<SceneObject>& objects,
                            const std::vector<double>& scores) {
@@ -82,9 +81,8 @@ class SceneScores {
     for (const auto& [name, value] : reduce_metrics(metrics_, MetricScope::kEvaluation))
       json[name] = value;
     for (size_t i = 0; i < at_gates_.size(); ++i) {
-      const std::string suffix = fmt::format("_iou{:02.0f}", std::round(kExtraGates[i] * 100));
-      for (const auto& [name, value] : reduce_metrics(at_gates_[i], MetricScope::kGate))
-        json[name + suffix] = value;
+      for (const auto& [name, value] : reduce_gate_metrics(at_gates_[i], kExtraGates[i]))
+        json[name] = value;
     }
     const CocoResult coco = coco_.scores();
     for (const auto& [name, value] : reduce_metrics(coco_metrics(coco), MetricScope::kCoco))
@@ -97,8 +95,8 @@ class SceneScores {
   }
 
  private:
-  Matching matched(const Scene& scene, const MatchSettings& match, MetricsBag& metrics) const {
-    Matching matching = match_objects(scene.predictions, scene.ground_truth, match);
+  Matching match(const Scene& scene, const MatchSettings& settings, MetricsBag& metrics) const {
+    Matching matching = match_objects(scene.predictions, scene.ground_truth, settings);
     observe_matching(scene.predictions, scene.ground_truth, matching, match_, labels_, metrics);
     return matching;
   }

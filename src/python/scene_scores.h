@@ -3,15 +3,13 @@
 
 namespace rematch {
 
-/// Scores of answers against the truth, under the names of `rematch eval`: `eval_rollout_…`, the
-/// same at maskIoU gates 0.30 and 0.50
-/// (`…_iou30`, `…_iou50`), `coco_…`, `coco_per_class`, `per_class`, `per_count`, `num_samples`
-/// and what follows from scores of predictions (evaluate/confidence.h).
+/// Scores answers against the truth, under the names of `rematch eval`: `eval_rollout_…`, the same
+/// at maskIoU gates 0.30 and 0.50 (`…_iou30`, `…_iou50`), `coco_…`, `coco_per_class`, `per_class`,
+/// `per_count`, `num_samples` and the fields of evaluate/confidence.h.
 /// @param input  {"scenes": […], "options": {…}}. A scene is a line of an evaluation's
-/// samples.jsonl: predictions, ground_truth, width
-///               and height in pixels, scores of the predictions, which may be absent, and status
-///               (how the answer ended), which may be absent in all; what else such a line holds is
-///               not read. Options are those of matching, and label_match.
+/// samples.jsonl: predictions, ground_truth, width and height in pixels, optionally the scores of
+/// the predictions, and the parse status (in all scenes or in none). Options are those of matching,
+/// and label_match.
 /// @throws UserError (data, config) naming scene and field
 Json score_scenes(const Json& input);
 

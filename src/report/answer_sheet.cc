@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "draw/panel.h"
-#include "report/judged_sample.h"
+#include "report/evaluated_sample.h"
 #include "vision/image.h"
 
 namespace rematch {
@@ -13,7 +13,7 @@ namespace {
 constexpr int kPanelPx = 320;
 constexpr Rgb kRightColor{20, 60, 220}, kMisnamedColor{205, 105, 0};
 
-Canvas draw_panel(const JudgedSample& sample, const std::vector<DrawnObject>& objects) {
+Canvas draw_panel(const EvaluatedSample& sample, const std::vector<DrawnObject>& objects) {
   try {
     return scene_panel(load_image(sample.image_path), objects, kPanelPx);
   } catch (const UserError& error) {
@@ -21,14 +21,14 @@ Canvas draw_panel(const JudgedSample& sample, const std::vector<DrawnObject>& ob
   }
 }
 
-Canvas draw_truth(const JudgedSample& sample) {
+Canvas draw_truth(const EvaluatedSample& sample) {
   std::vector<DrawnObject> objects;
   for (const SceneObject& object : sample.truth)
     objects.push_back({object.geometry, object.desc, kTruthColor});
   return draw_panel(sample, objects);
 }
 
-Canvas draw_answer(const JudgedSample& sample) {
+Canvas draw_answer(const EvaluatedSample& sample) {
   std::vector<DrawnObject> objects;
   for (size_t i = 0; i < sample.predictions.size(); ++i) {
     const SceneObject& object = sample.predictions[i];
@@ -44,10 +44,10 @@ Canvas draw_answer(const JudgedSample& sample) {
 }  // namespace
 
 Canvas draw_answer_sheet(const std::vector<NamedEvaluation>& evaluations, int num_rows) {
-  std::vector<std::pair<std::string, std::vector<JudgedSample>>> columns;
+  std::vector<std::pair<std::string, std::vector<EvaluatedSample>>> columns;
   for (const NamedEvaluation& evaluation : evaluations) {
     if (!evaluation.file->samples_path.empty())
-      columns.emplace_back(evaluation.name, read_judged_samples(evaluation.file->samples_path));
+      columns.emplace_back(evaluation.name, read_evaluated_samples(evaluation.file->samples_path));
   }
   if (columns.empty() || columns.front().second.empty()) {
     throw UserError(ErrorKind::kData,
@@ -56,13 +56,13 @@ Canvas draw_answer_sheet(const std::vector<NamedEvaluation>& evaluations, int nu
                      .what = "no evaluation has a file NAME.samples.jsonl with samples",
                      .fix = "run `rematch eval CONFIG --set model.model=CHECKPOINT` for each"});
   }
-  const std::vector<JudgedSample>& first = columns.front().second;
+  const std::vector<EvaluatedSample>& first = columns.front().second;
   std::vector<std::pair<std::string, Canvas>> panels;
   for (const size_t row : evenly_spaced(first.size(), num_rows)) {
     panels.emplace_back(fmt::format("line {}: truth", first[row].sample_id + 1),
                         draw_truth(first[row]));
     for (const auto& [name, samples] : columns) {
-      const JudgedSample* sample = find_same_image(samples, first[row]);
+      const EvaluatedSample* sample = find_same_image(samples, first[row]);
       panels.emplace_back(
           name, sample == nullptr ? blank_panel("not evaluated", kPanelPx) : draw_answer(*sample));
     }

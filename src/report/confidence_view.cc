@@ -66,9 +66,7 @@ Json collect_calibration(JsonFields& result, const JsonOrigin& origin) {
 
 Json collect_confidence(const EvaluationFile& evaluation) {
   if (evaluation.path.empty()) return nullptr;
-  const JsonOrigin origin{.path = evaluation.path,
-                          .error = "a file of this run cannot be read",
-                          .fix = "evaluate the checkpoint again, or remove the file"};
+  const JsonOrigin origin = run_file_origin(evaluation.path);
   const Json json = parse_document(read_file(evaluation.path), origin);
   JsonFields result(json, origin);
   if (!result.has("coco_ranking")) return nullptr;

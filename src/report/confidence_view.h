@@ -4,10 +4,10 @@
 
 namespace rematch {
 
-/// What an evaluation says about the scores of objects: {"ranking": "score" or "order", "curves":
+/// Data of an evaluation about the scores of objects: {"ranking": "score" or "order", "curves":
 /// [{"name", "truths", "precision": at recall 0, 0.01, …, 1}, …], "confusion": a table with its
 /// header or [], "calibration": {"error", "bins": [{"count", "score", "precision"}, …]} or null};
-/// null when it says nothing, as evaluations of older versions.
+/// null for evaluations of older versions.
 /// @throws UserError (data) when the file is damaged
 Json collect_confidence(const EvaluationFile& evaluation);
 

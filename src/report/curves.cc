@@ -15,8 +15,8 @@ namespace {
 
 struct Chart {
   const char* title;
-  const char* key;         ///< of training steps
-  const char* evaluation;  ///< of evaluations; may be empty
+  const char* key;         ///< metric of training steps
+  const char* evaluation;  ///< metric of evaluations; may be empty
   bool may_be_log = false;
 };
 
@@ -41,11 +41,11 @@ constexpr std::pair<const char*, const char*> kTimeParts[] = {
     {"time/optimizer_s", "optimizer"}};
 
 constexpr size_t kMaxPoints = 400;
-constexpr double kLogRatio = 8;  ///< of the largest value to the smallest, for a logarithmic axis
+constexpr double kLogRatio = 8;  ///< largest to smallest value that gets a logarithmic axis
 
 using Points = std::vector<std::pair<double, double>>;
 
-/// Means of `group` neighbours, to five digits: the shape of the curve stays, the file stays small.
+/// Means of `group` neighbours, to five digits, which keeps the file small.
 Points thin_out(const Points& line, size_t group) {
   Points thin;
   for (size_t begin = 0; begin < line.size(); begin += group) {
@@ -61,14 +61,14 @@ Points thin_out(const Points& line, size_t group) {
   return thin;
 }
 
-/// Adds the point to the last line, or to a new one: where the step number falls, the run was
-/// started again in the same directory.
+/// Adds the point to the last line, or to a new one where the step number falls (the run was
+/// started again in the same directory).
 void add_point(std::vector<Points>& lines, double x, double y, bool continues) {
   if (lines.empty() || !continues || x < lines.back().back().first) lines.emplace_back();
   lines.back().emplace_back(x, y);
 }
 
-/// A run's part of a chart.
+/// The curve of a run in a chart.
 Json collect_curve(const RunData& run, const Chart& chart) {
   std::vector<Points> lines, dots;
   size_t num_points = 0;
@@ -110,7 +110,7 @@ bool spans_magnitudes(const Json& curves) {
   return least > 0 && most >= kLogRatio * least;
 }
 
-double mean_of(const RunData& run, const char* key) {
+double mean_value(const RunData& run, const char* key) {
   double sum = 0;
   int count = 0;
   for (const LoggedStep& step : run.log) {
@@ -144,15 +144,15 @@ Json collect_curves(const std::vector<RunData>& runs) {
 Json collect_times(const std::vector<RunData>& runs) {
   Json times = Json::array();
   for (const RunData& run : runs) {
-    const double step_s = mean_of(run, "time/step_s");
+    const double step_s = mean_value(run, "time/step_s");
     if (step_s <= 0) continue;
     double known = 0;
-    for (const auto& [key, name] : kTimeParts) known += mean_of(run, key);
+    for (const auto& [key, name] : kTimeParts) known += mean_value(run, key);
     // On several ranks each time is that of the slowest rank.
     const double whole = std::max(step_s, known);
     Json parts = Json::array();
     for (const auto& [key, name] : kTimeParts)
-      parts.push_back(Json::array({name, 100 * mean_of(run, key) / whole}));
+      parts.push_back(Json::array({name, 100 * mean_value(run, key) / whole}));
     parts.push_back(Json::array({"other", 100 * (whole - known) / whole}));
     times.push_back({{"name", run.name}, {"step_s", step_s}, {"parts", std::move(parts)}});
   }

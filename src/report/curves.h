@@ -6,13 +6,14 @@
 
 namespace rematch {
 
-/// The curves of the runs' logs: {"names": of each run with a log, else null, "charts": one for
-/// each metric that any run has, {"title", "log": whether its axis is logarithmic, "runs": for each
-/// run {"lines": [[[x, y], …], …], "dots": likewise}}}. Lines are training steps, dots evaluations;
-/// a list of dots are evaluations over one set in one start of the run, which may be connected.
+/// The curves of the runs' logs: {"names": name of each run, null without a log, "charts":
+/// [{"title", "log": true for a logarithmic axis, "runs": [{"lines": [[[x, y], …], …], "dots":
+/// [[[x, y], …], …]}, …]}, …]}, with one chart for each metric of any run. Lines are training
+/// steps, dots evaluations. The dots of one list are over the same set, without a restart between
+/// them, and may be connected.
 Json collect_curves(const std::vector<RunData>& runs);
 
-/// Where the time of a mean step went, for each run that logs it: {"name", "step_s", "parts":
+/// Time of a mean step by activity, for each run that logs it: {"name", "step_s", "parts":
 /// [[name, percent], …]}.
 Json collect_times(const std::vector<RunData>& runs);
 

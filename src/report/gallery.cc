@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "draw/encode.h"
 #include "draw/panel.h"
-#include "report/judged_sample.h"
+#include "report/evaluated_sample.h"
 #include "vision/image.h"
 
 namespace rematch {
@@ -29,7 +29,7 @@ Json objects_json(const std::vector<SceneObject>& objects, const std::vector<dou
 }
 
 /// A sample of the gallery; null when its image cannot be read or exceeds the bytes that are left.
-Json collect_sample(const JudgedSample& sample, const JudgedSample* before, int long_side_px,
+Json collect_sample(const EvaluatedSample& sample, const EvaluatedSample* before, int long_side_px,
                     size_t& bytes_left) {
   Image image;
   try {
@@ -60,10 +60,10 @@ Json collect_sample(const JudgedSample& sample, const JudgedSample* before, int 
 
 Json collect_gallery(const EvaluationFile& now, const EvaluationFile* before,
                      const GalleryOptions& options) {
-  const std::vector<JudgedSample> samples = read_judged_samples(now.samples_path);
-  std::vector<JudgedSample> earlier;
+  const std::vector<EvaluatedSample> samples = read_evaluated_samples(now.samples_path);
+  std::vector<EvaluatedSample> earlier;
   if (before != nullptr && !before->samples_path.empty())
-    earlier = read_judged_samples(before->samples_path);
+    earlier = read_evaluated_samples(before->samples_path);
 
   std::vector<size_t> by_score(samples.size());
   std::iota(by_score.begin(), by_score.end(), size_t{0});

@@ -6,13 +6,13 @@
 
 namespace rematch {
 
-/// How many images a report shows, and how large.
+/// Number and size of the images in a report.
 struct GalleryOptions {
-  int num_worst = 12;  ///< with the lowest label F1
-  /// evenly spaced over the data, whatever their score
+  int num_worst = 12;  ///< images with the lowest label F1
+  /// images evenly spaced over the data
   int num_even = 12;
-  int long_side_px = 360;  ///< of an image at most
-  /// of all images together; those that would exceed it are left out
+  int long_side_px = 360;  ///< largest side of an image
+  /// most bytes of all images together; further images are left out
   size_t max_bytes = size_t{3} * 1024 * 1024;
 };
 

@@ -23,12 +23,6 @@ constexpr ScoreKind kTelling[] = {{"eval_rollout_f1_iou50", "F1 @ .5", 1},
                                   {"eval_rollout_label_accuracy", "label accuracy", 1},
                                   {"eval_loss", "loss on the truth", -1}};
 
-std::optional<double> score_of(const EvaluationFile& file, const char* key) {
-  const auto found = file.scores.find(key);
-  if (found == file.scores.end() || found->second < 0) return std::nullopt;
-  return found->second;
-}
-
 /// Three digits; ".676" for shares.
 std::string short_score(double value, int better) {
   if (better < 0) return fmt::format("{:.3g}", value);
@@ -49,7 +43,7 @@ Json number_json(const ScoreKind& kind, std::optional<double> before, double now
 }
 
 /// "F1 @ .5 .361 → .676, label F1 @ .5 .177 → .409".
-std::string told(const Json& numbers) {
+std::string describe_numbers(const Json& numbers) {
   std::vector<std::string> parts;
   for (const Json& number : numbers) {
     if (parts.size() == kInSentence) break;
@@ -66,23 +60,23 @@ Json evaluated_headline(const std::vector<NamedEvaluation>& evaluations) {
   const EvaluationFile* before = compares ? evaluations.front().file : nullptr;
   Json numbers = Json::array();
   for (const ScoreKind& kind : kTelling) {
-    const std::optional<double> value = score_of(now, kind.key);
+    const std::optional<double> value = now.score(kind.key);
     if (!value || numbers.size() == kNumbers) continue;
     numbers.push_back(
-        number_json(kind, before == nullptr ? std::nullopt : score_of(*before, kind.key), *value));
+        number_json(kind, before == nullptr ? std::nullopt : before->score(kind.key), *value));
   }
   std::string sentence =
-      numbers.empty() ? evaluations.back().name + " was evaluated" : told(numbers);
+      numbers.empty() ? evaluations.back().name + " was evaluated" : describe_numbers(numbers);
   const std::string fault = main_fault(now);
   if (!fault.empty()) sentence += fmt::format("; {} are the main fault left", fault);
   std::string about = evaluations.back().name;
   if (compares) about = evaluations.front().name + " → " + about;
-  if (const std::optional<double> count = score_of(now, "num_samples"))
+  if (const std::optional<double> count = now.score("num_samples"))
     about += fmt::format(", {:.0f} images", *count);
   return {{"sentence", sentence + "."}, {"about", about}, {"numbers", std::move(numbers)}};
 }
 
-/// Of the last run, which has a log.
+/// Headline of a run without an evaluation, which has a log.
 Json logged_headline(const RunData& run) {
   std::optional<double> first, last;
   for (const LoggedStep& step : run.log) {
@@ -94,15 +88,15 @@ Json logged_headline(const RunData& run) {
   Json numbers = Json::array();
   if (last) numbers.push_back(number_json({"loss", "loss", -1}, first, *last));
   const std::string steps = fmt::format("{} steps without an evaluation", run.log.back().step);
-  return {{"sentence", (last ? told(numbers) + " in " : "") + steps + "."},
+  return {{"sentence", (last ? describe_numbers(numbers) + " in " : "") + steps + "."},
           {"about", run.name},
           {"numbers", std::move(numbers)}};
 }
 
-/// Objects that each fault costs, as a share of truths and predictions together.
+/// The cost of each fault in objects, as a share of all truths and predictions.
 std::vector<std::pair<double, const char*>> weigh_faults(const EvaluationFile& file, double truths,
                                                          double predictions) {
-  const auto score = [&](const char* key) { return score_of(file, key).value_or(0.0); };
+  const auto score = [&](const char* key) { return file.score(key).value_or(0.0); };
   const double matched = score("eval_rollout_matched"), all = truths + predictions;
   const bool has_iou50 = file.scores.contains("eval_rollout_precision_iou50");
   const double exact = has_iou50 ? score("eval_rollout_precision_iou50") * predictions : matched;
@@ -121,8 +115,8 @@ std::vector<std::pair<double, const char*>> weigh_faults(const EvaluationFile& f
 }  // namespace
 
 std::string main_fault(const EvaluationFile& evaluation) {
-  const std::optional<double> truths = score_of(evaluation, "eval_rollout_gt_objects"),
-                              predictions = score_of(evaluation, "eval_rollout_pred_objects");
+  const std::optional<double> truths = evaluation.score("eval_rollout_gt_objects"),
+                              predictions = evaluation.score("eval_rollout_pred_objects");
   if (!truths || !predictions || *truths + *predictions <= 0) return "";
   const auto faults = weigh_faults(evaluation, *truths, *predictions);
   const auto worst = std::max_element(

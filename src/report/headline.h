@@ -8,13 +8,13 @@
 namespace rematch {
 
 /// The start of a report: {"sentence", "about", "numbers": [{"label", "before", "now", "change"},
-/// …]}. At most three numbers; `change` is 1 when it became better, −1 worse, 0 neither. "before"
-/// is empty where there is nothing to compare with. Without an evaluation it is about the loss.
+/// …]}. At most three numbers; `change` is 1 for better, −1 for worse, 0 otherwise. "before" is
+/// empty without a comparison. Without an evaluation the headline is about the loss.
 Json collect_headline(const std::vector<RunData>& runs,
                       const std::vector<NamedEvaluation>& evaluations);
 
-/// What costs an evaluation most, such as "wrong names"; empty when nothing stands out or its
-/// scores do not tell.
+/// The largest fault in the answers of an evaluation, such as "wrong names"; empty when none stands
+/// out or scores are missing.
 std::string main_fault(const EvaluationFile& evaluation);
 
 }  // namespace rematch

@@ -10,18 +10,18 @@ namespace {
 
 namespace fs = std::filesystem;
 
-fs::path directory_of(const std::string& path) {
+fs::path canonical_directory(const std::string& path) {
   const fs::path whole = fs::weakly_canonical(fs::absolute(path));
   return whole.has_filename() ? whole : whole.parent_path();
 }
 
-/// True when the model is a checkpoint in the run's directory. A relative path may be one from
-/// another working directory: then the run's path must end in it.
-bool is_checkpoint_of(const std::string& model, const RunData& run) {
+/// True when the model is a checkpoint in the run's directory. A relative path may belong to
+/// another working directory; then the end of the run's path must equal it.
+bool is_checkpoint_in(const std::string& model, const RunData& run) {
   const fs::path parent = fs::path(model).lexically_normal().parent_path();
   if (model.empty() || !parent.has_filename()) return false;
-  const fs::path directory = directory_of(run.path);
-  if (directory_of(model).parent_path() == directory) return true;
+  const fs::path directory = canonical_directory(run.path);
+  if (canonical_directory(model).parent_path() == directory) return true;
   if (parent.is_absolute() || *parent.begin() == "..") return false;
   auto part = directory.end();
   for (auto wanted = parent.end(); wanted != parent.begin();) {
@@ -30,16 +30,16 @@ bool is_checkpoint_of(const std::string& model, const RunData& run) {
   return true;
 }
 
-/// True when all that the directory holds are evaluations of checkpoints of `run`.
-bool is_evaluation_of(const RunData& evaluated, const RunData& run) {
+/// True when the directory holds only evaluations of checkpoints of `run`.
+bool holds_evaluations_of(const RunData& evaluated, const RunData& run) {
   return evaluated.log.empty() && !evaluated.evaluations.empty() && !run.log.empty() &&
          std::all_of(evaluated.evaluations.begin(), evaluated.evaluations.end(),
-                     [&](const EvaluationFile& file) { return is_checkpoint_of(file.model, run); });
+                     [&](const EvaluationFile& file) { return is_checkpoint_in(file.model, run); });
 }
 
 bool is_from_log(const EvaluationFile& file) { return file.path.empty(); }
 
-/// Names an evaluation after its checkpoint and adds the scores that only the log has.
+/// Names an evaluation after its checkpoint and adds scores that only the log has.
 void adopt(EvaluationFile& file, const RunData& run) {
   file.name = fs::path(file.model).filename().string();
   file.is_stage1 = run.is_stage1();
@@ -59,7 +59,7 @@ void merge_into(RunData& run, RunData evaluated) {
            std::any_of(evaluated.evaluations.begin(), evaluated.evaluations.end(),
                        [&](const EvaluationFile& file) {
                          return !old.model.empty() && !file.model.empty() &&
-                                directory_of(old.model) == directory_of(file.model) &&
+                                canonical_directory(old.model) == canonical_directory(file.model) &&
                                 over_same_set(old, file);
                        });
   };
@@ -75,7 +75,7 @@ void merge_into(RunData& run, RunData evaluated) {
 std::vector<RunData> merge_runs(std::vector<RunData> runs) {
   for (size_t i = 0; i < runs.size();) {
     const auto found = std::find_if(runs.begin(), runs.end(), [&](const RunData& run) {
-      return is_evaluation_of(runs[i], run);
+      return holds_evaluations_of(runs[i], run);
     });
     if (found == runs.end()) {
       ++i;
@@ -89,7 +89,7 @@ std::vector<RunData> merge_runs(std::vector<RunData> runs) {
     runs.erase(runs.begin() + static_cast<std::ptrdiff_t>(first));
     const size_t place = first == 0 ? 0 : last - 1;
     runs.insert(runs.begin() + static_cast<std::ptrdiff_t>(place), std::move(merged));
-    i = first;  // what stood behind has moved up
+    i = first;  // later runs moved up
   }
   return runs;
 }

@@ -21,7 +21,7 @@ constexpr const char kScript[] =
 #include "report_js.inc"
     ;
 
-/// Puts `text` in the place of `mark`.
+/// Replaces `mark` by `text`.
 void replace_mark(std::string& page, std::string_view mark, std::string_view text) {
   const size_t at = page.find(mark);
   REMATCH_CHECK(at != std::string::npos, "report.html has this mark");
@@ -33,13 +33,8 @@ void replace_mark(std::string& page, std::string_view mark, std::string_view tex
 std::string fill_page(const Json& data) {
   // Paths may hold bytes that are not UTF-8.
   const std::string json = data.dump(-1, ' ', false, Json::error_handler_t::replace);
-  std::string safe;
-  for (const char c : json) {
-    if (c == '<')
-      safe += "\\u003c";  // neither "</script>" nor "<!--" can appear
-    else
-      safe += c;
-  }
+  std::string safe;  // contains neither "</script>" nor "<!--"
+  for (const char c : json) c == '<' ? safe += "\\u003c" : safe += c;
   std::string page = kPage;
   replace_mark(page, "@STYLE@", kStyle);
   replace_mark(page, "@SCRIPT@", kScript);

@@ -5,8 +5,8 @@
 
 namespace rematch {
 
-/// The report's page (report.html with report.css and its scripts) around the data that its script
-/// shows: one file that loads nothing. Strings in the data cannot end the element that holds them.
+/// Builds the report's page from report.html, report.css, the scripts and the data, as one file
+/// that loads nothing. Strings in the data cannot close the script element.
 std::string fill_page(const Json& data);
 
 }  // namespace rematch

@@ -19,7 +19,7 @@ constexpr size_t kMaxClasses = 40;
 struct Fact {
   const char* name;
   const char* key;
-  bool of_rollouts = false;  ///< means nothing for a stage that trains on the truth alone
+  bool needs_rollouts = false;  ///< meaningless in stage 1
 };
 constexpr Fact kFacts[] = {{"model", "model.model"},
                            {"trained on", "custom.train_jsonl"},
@@ -41,36 +41,34 @@ Json collect_facts(const RunData& run) {
   if (!run.log.empty()) {
     const bool rolls_out = run.setting("custom.trainer_variant") == "rollout_matching_sft";
     for (const Fact& fact : kFacts) {
-      if (rolls_out || !fact.of_rollouts) add(fact.name, run.setting(fact.key));
+      if (rolls_out || !fact.needs_rollouts) add(fact.name, run.setting(fact.key));
     }
     add("steps", std::to_string(run.log.back().step));
   }
   for (const EvaluationFile& file : run.evaluations) {
     if (file.model.empty()) continue;
-    const auto count = file.scores.find("num_samples");
-    add("evaluated",
-        file.model +
-            (count == file.scores.end() ? "" : fmt::format(", {:.0f} samples", count->second)));
+    const std::optional<double> count = file.score("num_samples");
+    add("evaluated", file.model + (count ? fmt::format(", {:.0f} samples", *count) : ""));
   }
   return facts;
 }
 
-double value_of(const ScoreRow& row, const char* key) {
+double cell_value(const ScoreRow& row, const char* key) {
   const auto found = row.values.find(key);
   return found == row.values.end() ? 0.0 : found->second;
 }
 
-/// A share of a row; null where there is nothing to divide by.
-Json share_of(const ScoreRow& row, const char* key, double whole) {
-  return whole > 0 ? Json(value_of(row, key)) : Json();
+/// A share; null for an empty denominator.
+Json share_cell(const ScoreRow& row, const char* key, double whole) {
+  return whole > 0 ? Json(cell_value(row, key)) : Json();
 }
 
-Json f1_of(const ScoreRow& row) {
-  return share_of(row, "f1_labels", value_of(row, "truths") + value_of(row, "predictions"));
+Json f1_cell(const ScoreRow& row) {
+  return share_cell(row, "f1_labels", cell_value(row, "truths") + cell_value(row, "predictions"));
 }
 
-/// COCO's AP of a class; null for one that no truth has.
-Json ap_of(const ScoreRow& row) {
+/// COCO's AP of a class; null without truths.
+Json ap_cell(const ScoreRow& row) {
   const auto found = row.values.find("coco_ap");
   return found == row.values.end() || found->second < 0 ? Json() : Json(found->second);
 }
@@ -89,17 +87,17 @@ Json collect_rows(const char* first, const std::vector<ScoreRow>& rows,
   if (!before.empty()) table[0].push_back("named F1 before");
   for (const ScoreRow& row : rows) {
     if (table.size() > kMaxClasses) break;
-    const double truths = value_of(row, "truths"), predictions = value_of(row, "predictions");
-    Json cells = Json::array({row.name, static_cast<int64_t>(value_of(row, "images")),
+    const double truths = cell_value(row, "truths"), predictions = cell_value(row, "predictions");
+    Json cells = Json::array({row.name, static_cast<int64_t>(cell_value(row, "images")),
                               static_cast<int64_t>(truths), static_cast<int64_t>(predictions),
-                              share_of(row, "recall", truths),
-                              share_of(row, "precision_labels", predictions),
-                              share_of(row, "recall_labels", truths), f1_of(row)});
-    if (with_ap) cells.push_back(ap_of(row));
+                              share_cell(row, "recall", truths),
+                              share_cell(row, "precision_labels", predictions),
+                              share_cell(row, "recall_labels", truths), f1_cell(row)});
+    if (with_ap) cells.push_back(ap_cell(row));
     if (!before.empty()) {
       const auto same = std::find_if(before.begin(), before.end(),
                                      [&](const ScoreRow& one) { return one.name == row.name; });
-      cells.push_back(same == before.end() ? Json() : f1_of(*same));
+      cells.push_back(same == before.end() ? Json() : f1_cell(*same));
     }
     table.push_back(std::move(cells));
   }
@@ -119,7 +117,7 @@ std::string config_text(const RunData& run) {
 
 std::string report_html(const std::vector<RunData>& runs, const GalleryOptions& gallery) {
   const Json none = Json::array();
-  const std::vector<NamedEvaluation> evaluations = evaluations_of(runs);
+  const std::vector<NamedEvaluation> evaluations = list_evaluations(runs);
   Json data{{"title", runs.back().name},
             {"headline", collect_headline(runs, evaluations)},
             {"runs", none},

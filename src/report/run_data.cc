@@ -21,12 +21,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-JsonOrigin origin_of(const std::string& path) {
-  return {.path = path,
-          .error = "a file of this run cannot be read",
-          .fix = "evaluate the checkpoint again, or remove the file"};
-}
-
 std::map<std::string, double> read_numbers(const Json& object) {
   std::map<std::string, double> values;
   for (const auto& item : object.items()) {
@@ -45,18 +39,18 @@ std::vector<ScoreRow> read_rows(const Json& json, const char* key) {
   return rows;
 }
 
-std::string text_of(const Json& object, const char* key) {
+std::string text_or_empty(const Json& object, const char* key) {
   const auto found = object.find(key);
   return found != object.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
 EvaluationFile read_evaluation(const fs::path& path) {
-  const Json json = parse_document(read_file(path.string()), origin_of(path.string()));
+  const Json json = parse_document(read_file(path.string()), run_file_origin(path.string()));
   if (!json.is_object())
-    throw_json_error(origin_of(path.string()), "", "expected an object of scores");
+    throw_json_error(run_file_origin(path.string()), "", "expected an object of scores");
   EvaluationFile file{.name = path.stem().string(),
-                      .model = text_of(json, "model"),
-                      .eval_set = text_of(json, "eval_set"),
+                      .model = text_or_empty(json, "model"),
+                      .eval_set = text_or_empty(json, "eval_set"),
                       .scores = read_numbers(json),
                       .per_class = read_rows(json, "per_class"),
                       .per_count = read_rows(json, "per_count"),
@@ -93,18 +87,18 @@ void flatten(const Json& value, const std::string& key,
   }
 }
 
-/// A step as the trainer logs it, or nothing for a line that has none.
-std::optional<LoggedStep> step_in(const Json& line) {
+/// Reads a logged step; nullopt for a line without one.
+std::optional<LoggedStep> read_step(const Json& line) {
   if (!line.is_object() || !line.contains("step")) return std::nullopt;
   const Json& step = line["step"];
   const bool fits = step.is_number_integer() && step.get<double>() < 9e18;
-  return fits ? std::optional(
-                    LoggedStep{step.get<int64_t>(), read_numbers(line), text_of(line, "eval_set")})
+  return fits ? std::optional(LoggedStep{step.get<int64_t>(), read_numbers(line),
+                                         text_or_empty(line, "eval_set")})
               : std::nullopt;
 }
 
-/// Reads the whole lines of a log. A torn end is only a warning: the trainer repairs what a kill or
-/// a loss of power left there when the run continues (make_jsonl_sink).
+/// Reads the whole lines of a log. A torn last line is only a warning; the trainer repairs it when
+/// the run continues (make_jsonl_sink).
 void read_log(const std::string& path, RunData& run) {
   const std::string content = read_file(path);
   std::string_view lines = whole_lines(content);
@@ -119,7 +113,7 @@ void read_log(const std::string& path, RunData& run) {
         parse_document(line, {.path = fmt::format("{}:{}", path, number),
                               .error = "a line of this log cannot be read",
                               .fix = "remove this line, the others can be read without it"});
-    if (std::optional<LoggedStep> step = step_in(json)) {
+    if (std::optional<LoggedStep> step = read_step(json)) {
       run.log.push_back(*std::move(step));
     } else {
       ++without_step;
@@ -147,12 +141,12 @@ std::vector<EvaluationFile> find_logged_evaluations(const std::vector<LoggedStep
 
 std::vector<std::pair<std::string, std::string>> read_config(const std::string& path) {
   std::vector<std::pair<std::string, std::string>> config;
-  flatten(parse_document(read_file(path), origin_of(path)), "", config);
+  flatten(parse_document(read_file(path), run_file_origin(path)), "", config);
   return config;
 }
 
-/// Marks the evaluations of models that stage 1 trained: of this run, or of the run in whose
-/// directory the model lies.
+/// Marks the evaluations of stage-1 models. The stage is known from the configuration of this run,
+/// or of the run that owns the model's directory.
 void mark_stage1(RunData& run) {
   for (EvaluationFile& file : run.evaluations) {
     RunData trained{.config = run.config};
@@ -178,7 +172,7 @@ RunData read_result(const fs::path& file, const std::string& path) {
   return run;
 }
 
-/// `rematch compare CHECKPOINT` means its evaluation, which lies next to it.
+/// True for a checkpoint. `rematch compare CHECKPOINT` reads the evaluation next to it.
 bool is_checkpoint(const fs::path& directory) {
   return fs::exists(directory / "config.json") || fs::exists(directory / "adapter_config.json");
 }
@@ -202,6 +196,18 @@ void read_evaluations(const fs::path& directory, RunData& run) {
 }
 
 }  // namespace
+
+JsonOrigin run_file_origin(const std::string& path) {
+  return {.path = path,
+          .error = "a file of this run cannot be read",
+          .fix = "evaluate the checkpoint again, or remove the file"};
+}
+
+std::optional<double> EvaluationFile::score(const std::string& key) const {
+  const auto found = scores.find(key);
+  if (found == scores.end() || found->second < 0) return std::nullopt;
+  return found->second;
+}
 
 std::string RunData::setting(const std::string& key) const {
   for (const auto& [name, value] : config) {

@@ -13,13 +13,8 @@
 namespace rematch {
 namespace {
 
-const double* find(const EvaluationFile& file, const std::string& key) {
-  const auto found = file.scores.find(key);
-  return found == file.scores.end() || found->second < 0 ? nullptr : &found->second;
-}
-
-/// The advice as a sentence, when the value is not good.
-HealthItem judged(const char* advice, std::string name, std::string value, bool good) {
+/// Makes an item, with the advice as a sentence when the value is not good.
+HealthItem make_item(const char* advice, std::string name, std::string value, bool good) {
   HealthItem item{.name = std::move(name), .value = std::move(value), .good = good};
   if (good) return item;
   item.advice = advice;
@@ -27,17 +22,17 @@ HealthItem judged(const char* advice, std::string name, std::string value, bool 
   return item;
 }
 
-ScoreOf scores_of(const EvaluationFile& file) {
+ScoreOf score_lookup(const EvaluationFile& file) {
   return [&file](std::string_view name) {
     const auto found = file.scores.find(std::string(name));
     return found == file.scores.end() ? std::nullopt : std::optional(found->second);
   };
 }
 
-/// The set of an evaluation; of an older file what it tells of it.
+/// The set of an evaluation; for an older file its counts.
 std::string set_text(const EvaluationFile& file) {
   if (!file.eval_set.empty()) return file.eval_set;
-  const ScoreOf score = scores_of(file);
+  const ScoreOf score = score_lookup(file);
   const auto count = [&](const char* name) {
     const std::optional<double> value = score(name);
     return value ? fmt::format("{:.0f}", *value) : "unknown";
@@ -69,7 +64,7 @@ const std::vector<ScoreKind>& score_kinds() {
   return kKinds;
 }
 
-std::vector<NamedEvaluation> evaluations_of(const std::vector<RunData>& runs) {
+std::vector<NamedEvaluation> list_evaluations(const std::vector<RunData>& runs) {
   std::vector<NamedEvaluation> all;
   for (const RunData& run : runs) {
     const bool with_first = runs.size() == 1 && run.first_logged.has_value();
@@ -82,7 +77,7 @@ std::vector<NamedEvaluation> evaluations_of(const std::vector<RunData>& runs) {
 }
 
 bool over_same_set(const EvaluationFile& a, const EvaluationFile& b) {
-  return same_eval_set(a.eval_set, scores_of(a), b.eval_set, scores_of(b));
+  return same_eval_set(a.eval_set, score_lookup(a), b.eval_set, score_lookup(b));
 }
 
 std::string different_sets(const std::vector<NamedEvaluation>& evaluations) {
@@ -98,8 +93,8 @@ std::string different_sets(const std::vector<NamedEvaluation>& evaluations) {
 }
 
 std::string shown_score(const EvaluationFile& file, const std::string& key) {
-  const double* value = find(file, key);
-  return value == nullptr ? "-" : fmt::format("{:.3f}", *value);
+  const std::optional<double> value = file.score(key);
+  return !value ? "-" : fmt::format("{:.3f}", *value);
 }
 
 std::vector<std::vector<std::string>> score_table(const std::vector<NamedEvaluation>& evaluations) {
@@ -109,26 +104,24 @@ std::vector<std::vector<std::string>> score_table(const std::vector<NamedEvaluat
   if (with_gain) rows[0].push_back("last - first");
   for (const ScoreKind& kind : score_kinds()) {
     std::vector<std::string> row{kind.label};
-    const double* best = nullptr;
+    std::optional<double> best;
     bool all_equal = true;
     for (const NamedEvaluation& evaluation : evaluations) {
       row.push_back(shown_score(*evaluation.file, kind.key));
-      const double* value = find(*evaluation.file, kind.key);
-      all_equal = all_equal && (value == nullptr || best == nullptr || *value == *best);
-      if (value != nullptr && kind.better != 0 &&
-          (best == nullptr || kind.better * *value > kind.better * *best))
+      const std::optional<double> value = evaluation.file->score(kind.key);
+      all_equal = all_equal && (!value || !best || *value == *best);
+      if (value && kind.better != 0 && (!best || kind.better * *value > kind.better * *best))
         best = value;
     }
     if (std::all_of(row.begin() + 1, row.end(),
                     [](const std::string& cell) { return cell == "-"; }))
       continue;
-    for (size_t i = 0; with_gain && best != nullptr && !all_equal && i < evaluations.size(); ++i) {
-      const double* value = find(*evaluations[i].file, kind.key);
-      if (value != nullptr && *value == *best) row[i + 1] += "*";
+    for (size_t i = 0; with_gain && best && !all_equal && i < evaluations.size(); ++i) {
+      if (evaluations[i].file->score(kind.key) == best) row[i + 1] += "*";
     }
     if (with_gain) {
-      const double *first = find(*evaluations.front().file, kind.key),
-                   *last = find(*evaluations.back().file, kind.key);
+      const std::optional<double> first = evaluations.front().file->score(kind.key),
+                                  last = evaluations.back().file->score(kind.key);
       row.push_back(first && last ? fmt::format("{:+.3f}", *last - *first) : "-");
     }
     rows.push_back(std::move(row));
@@ -154,23 +147,22 @@ std::string markdown_table(const std::vector<std::vector<std::string>>& rows) {
 std::vector<HealthItem> judge_health(const EvaluationFile& now, const EvaluationFile* before) {
   std::vector<HealthItem> items;
   for (const Sign& sign : signs()) {
-    const double* value = find(now, sign.score);
-    if ((sign.judges & kReportLimit) == 0 || value == nullptr) continue;
+    const std::optional<double> value = now.score(sign.score);
+    if ((sign.judges & kReportLimit) == 0 || !value) continue;
     const std::string shown = sign.worse == Worse::kFartherFromOne
                                   ? fmt::format("{:.2f}", *value)
                                   : fmt::format("{:.1f} %", *value * 100);
-    items.push_back(judged(sign.advice_for(*value < sign.least, now.is_stage1), sign.label, shown,
-                           sign.is_good(*value)));
-    const double* count = find(now, sign.count);
-    items.back().is_judged = count == nullptr || *count > 0;
+    items.push_back(make_item(sign.advice_for(*value < sign.least, now.is_stage1), sign.label,
+                              shown, sign.is_good(*value)));
+    items.back().is_judged = now.score(sign.count).value_or(1) > 0;
   }
   if (before == nullptr || before == &now || !over_same_set(*before, now)) return items;
   for (const Sign& sign : signs()) {
-    const double *after = find(now, sign.score), *first = find(*before, sign.score);
-    if ((sign.judges & kReportFall) == 0 || after == nullptr || first == nullptr) continue;
-    items.push_back(
-        judged(sign.advice_for(true, now.is_stage1), fmt::format("{}, before → after", sign.label),
-               fmt::format("{:.3f} → {:.3f}", *first, *after), *after >= *first - sign.tolerance));
+    const std::optional<double> after = now.score(sign.score), first = before->score(sign.score);
+    if ((sign.judges & kReportFall) == 0 || !after || !first) continue;
+    items.push_back(make_item(
+        sign.advice_for(true, now.is_stage1), fmt::format("{}, before → after", sign.label),
+        fmt::format("{:.3f} → {:.3f}", *first, *after), *after >= *first - sign.tolerance));
     items.back().is_judged = *first > 0 || *after > 0;
   }
   return items;

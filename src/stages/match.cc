@@ -9,7 +9,7 @@
 namespace rematch {
 namespace {
 
-std::vector<SceneObject> unnamed(std::vector<Geometry> geometries) {
+std::vector<SceneObject> objects_without_desc(std::vector<Geometry> geometries) {
   std::vector<SceneObject> objects;
   for (Geometry& geometry : geometries)
     objects.push_back({.desc = {}, .geometry = std::move(geometry)});
@@ -21,9 +21,9 @@ class MatchStage : public Stage {
   Json run(const Json& input) override {
     JsonFields fields(input, input_origin(), "input");
     const std::vector<SceneObject> predictions =
-        unnamed(read_geometries(fields.at("predictions"), "predictions"));
+        objects_without_desc(read_geometries(fields.at("predictions"), "predictions"));
     const std::vector<SceneObject> ground_truth =
-        unnamed(read_geometries(fields.at("ground_truth"), "ground_truth"));
+        objects_without_desc(read_geometries(fields.at("ground_truth"), "ground_truth"));
     JsonFields options = fields.object_or_empty("options");
     fields.finish();
     const MatchSettings match_options = read_match_options(options);

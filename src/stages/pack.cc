@@ -1,4 +1,4 @@
-// `rematch stage pack`: lengths of waiting segments in, those that share the next row out.
+// `rematch stage pack`: lengths of waiting segments in, the segments of the next row out.
 #include <fmt/core.h>
 
 #include <nlohmann/json.hpp>
@@ -11,7 +11,7 @@
 namespace rematch {
 namespace {
 
-int at_least_one(const std::string& key, int value) {
+int require_positive(const std::string& key, int value) {
   if (value >= 1) return value;
   throw UserError(ErrorKind::kConfig, {.error = fmt::format("{} must be at least 1", key),
                                        .where = fmt::format("input.{}", key),
@@ -25,16 +25,16 @@ class PackStage : public Stage {
     JsonFields fields(input, input_origin(), "input");
     const std::vector<int> encoded_lens = fields.integers("encoded_lens");
     fields.at("packing_length");
-    PackingLimits limits{
-        .packing_length = at_least_one("packing_length", fields.integer_or("packing_length", 0))};
+    PackingLimits limits{.packing_length = require_positive(
+                             "packing_length", fields.integer_or("packing_length", 0))};
     const PackingSelector selector =
         packing_selector(fields.text_or("packing_selector", "binpacking"));
     if (fields.has("packing_buffer"))
       limits.packing_buffer =
-          at_least_one("packing_buffer", fields.integer_or("packing_buffer", 0));
+          require_positive("packing_buffer", fields.integer_or("packing_buffer", 0));
     fields.finish();
     check_lengths(encoded_lens);
-    check_insertion(encoded_lens, name_of, 0, limits);
+    check_insertion(encoded_lens, length_name, 0, limits);
 
     const Selection selection = select_segments(selector, encoded_lens, limits.packing_length);
     Json answer;
@@ -45,13 +45,13 @@ class PackStage : public Stage {
   }
 
  private:
-  static std::string name_of(size_t i) { return fmt::format("encoded_lens[{}]", i); }
+  static std::string length_name(size_t i) { return fmt::format("encoded_lens[{}]", i); }
 
   static void check_lengths(const std::vector<int>& encoded_lens) {
     for (size_t i = 0; i < encoded_lens.size(); ++i) {
       if (encoded_lens[i] >= 1) continue;
       throw UserError(ErrorKind::kData, {.error = "a segment must have at least one token",
-                                         .where = name_of(i),
+                                         .where = length_name(i),
                                          .what = fmt::format("encoded_len {}", encoded_lens[i]),
                                          .fix = "pass lengths of 1 or more"});
     }

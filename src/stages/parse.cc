@@ -3,8 +3,6 @@
 
 #include "stages/scene_input.h"
 #include "stages/stage.h"
-#include "text/stop_ids.h"
-#include "text/tokenizer.h"
 
 namespace rematch {
 namespace {
@@ -27,12 +25,9 @@ Json object_json(const ParsedObject& object, bool has_coord_tokens) {
   return value;
 }
 
-class ParseStage : public Stage {
+class ParseStage : public AnswerStage {
  public:
-  explicit ParseStage(const StageOptions& options)
-      : tokenizer_(Tokenizer::load(options.model_dir)),
-        format_(stage_format(options, tokenizer_)),
-        stop_ids_(read_stop_ids(options.model_dir, *tokenizer_)) {}
+  using AnswerStage::AnswerStage;
 
   Json run(const Json& input) override {
     JsonFields fields(input, input_origin(), "input");
@@ -59,11 +54,6 @@ class ParseStage : public Stage {
     answer["status"] = parse_status_name(parsed.status);
     return answer;
   }
-
- private:
-  std::shared_ptr<const Tokenizer> tokenizer_;
-  std::unique_ptr<const AnswerFormat> format_;
-  std::vector<TokenId> stop_ids_;
 };
 
 }  // namespace

@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "text/stop_ids.h"
 
 namespace rematch {
 namespace {
@@ -49,7 +50,7 @@ int read_coordinate(const Json& value, const std::string& where, bool any_range)
   }
   refuse(where, "a coordinate is not a bin", shown_json(value),
          "pass an integer 0..999 or \"<|coord_k|>\"; a pixel x becomes min(999, round(x / width * "
-         "1000)), y likewise with height");
+         "1000)), a pixel y the same with height");
 }
 
 Geometry read_geometry(GeometryKind kind, const Json& value, const std::string& where,
@@ -154,12 +155,13 @@ std::vector<SceneObject> read_scene_objects(const Json& list, const std::string&
   return objects;
 }
 
-std::unique_ptr<const AnswerFormat> stage_format(const StageOptions& options,
-                                                 std::shared_ptr<const Tokenizer> tokenizer) {
+AnswerStage::AnswerStage(const StageOptions& options)
+    : tokenizer_(Tokenizer::load(options.model_dir)) {
   const std::optional<std::string> given =
       options.answer_format.empty() ? std::nullopt : std::optional(options.answer_format);
-  const std::string name = checkpoint_format(given, options.model_dir, *tokenizer);
-  return make_answer_format(name, std::move(tokenizer), options.model_dir);
+  const std::string name = checkpoint_format(given, options.model_dir, *tokenizer_);
+  format_ = make_answer_format(name, tokenizer_, options.model_dir);
+  stop_ids_ = read_stop_ids(options.model_dir, *tokenizer_);
 }
 
 std::array<int, 2> read_resized_px(JsonFields& fields) {

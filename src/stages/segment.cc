@@ -11,7 +11,6 @@
 #include "stages/scene_input.h"
 #include "stages/segment_json.h"
 #include "stages/stage.h"
-#include "text/stop_ids.h"
 #include "text/tokenizer.h"
 
 namespace rematch {
@@ -33,7 +32,7 @@ void read_choice(JsonFields& reader, const std::string& key, E& field) {
   field = *value;
 }
 
-/// @param format  decides what target_policy is by default
+/// @param format  decides the default of target_policy
 SegmentStageOptions read_options(JsonFields reader, const AnswerFormat& format) {
   SegmentStageOptions options;
   if (format.coords() == nullptr) options.target.policy = "rewrite";
@@ -66,12 +65,9 @@ void check_prompt(const std::vector<TokenId>& ids, const Tokenizer& tokenizer) {
   }
 }
 
-class SegmentStage : public Stage {
+class SegmentStage : public AnswerStage {
  public:
-  explicit SegmentStage(const StageOptions& options)
-      : tokenizer_(Tokenizer::load(options.model_dir)),
-        format_(stage_format(options, tokenizer_)),
-        stop_ids_(read_stop_ids(options.model_dir, *tokenizer_)) {}
+  using AnswerStage::AnswerStage;
 
   Json run(const Json& input) override {
     JsonFields fields(input, input_origin(), "input");
@@ -93,11 +89,6 @@ class SegmentStage : public Stage {
     check_encoded_len(result.segment, options.global_max_length);
     return segment_json(result);
   }
-
- private:
-  std::shared_ptr<const Tokenizer> tokenizer_;
-  std::unique_ptr<const AnswerFormat> format_;
-  std::vector<TokenId> stop_ids_;
 };
 
 }  // namespace

@@ -4,7 +4,7 @@
 
 namespace rematch {
 
-/// A segment and how it came about, as `rematch stage segment` and `rematch rollout` show it.
+/// Converts a segment to the JSON of `rematch stage segment` and `rematch rollout`.
 Json segment_json(const SegmentResult& result);
 
 }  // namespace rematch

@@ -22,8 +22,7 @@ Json error_object(const UserError& error) {
   return value;
 }
 
-// A pending input line: its id (null when absent) and either its input or the error from reading
-// it.
+// A waiting input line: its id (null when absent), and its input or the error in it.
 struct Line {
   int64_t number = 0;
   Json id;
@@ -35,8 +34,8 @@ struct Line {
 Line read_line(const std::string& text, int64_t number) {
   Line line{.number = number};
   try {
-    // The reader of JSON forgives a byte order mark at its start, which is right for the first line
-    // only.
+    // The JSON parser accepts a byte order mark at the start, which is legal only in the first
+    // line.
     if (number > 1 && text.starts_with("\xEF\xBB\xBF")) {
       throw UserError(ErrorKind::kData, {.error = "a byte order mark in the middle of the input",
                                          .where = fmt::format("line {}", number),

@@ -9,11 +9,10 @@
 
 namespace rematch {
 
-/// Command-line options a stage may take (STAGES.md); a stage names those it needs in its table
-/// row.
+/// Command-line options of stages (STAGES.md). StageRow lists the options of each stage.
 struct StageOptions {
   std::string model_dir;          ///< --model
-  std::string answer_format;      ///< --answer-format; empty = that of the model directory
+  std::string answer_format;      ///< --answer-format; empty = format of the model directory
   std::string output_dir;         ///< --out
   std::string backend = "hf";     ///< --backend
   std::string dtype = "float32";  ///< --dtype
@@ -25,44 +24,42 @@ struct StageOptions {
 class Stage {
  public:
   virtual ~Stage() = default;
-  /// Answers one input line (its "id" already taken out). @throws UserError, which becomes the
-  /// line's "error".
+  /// Answers one input line, without its "id". @throws UserError, which becomes the line's "error".
   virtual Json run(const Json& input) = 0;
-  /// Answers several lines together (`generate`); the default runs them one by one. The answer has
-  /// the size of `inputs`.
-  /// @param errors  same size, pre-filled null: an entry set to an error object fails that line
-  /// only.
+  /// Answers several lines together (`generate`); the default runs them one by one. Returns one
+  /// answer for each input.
+  /// @param errors  one null for each input; an error object fails that line only
   virtual std::vector<Json> run_batch(const std::vector<Json>& inputs, std::vector<Json>& errors);
 
-  /// Called before run_batch: for each input its id as text, or "line-N" without an id.
+  /// Called before run_batch with the id of each input as text, or "line-N" without an id.
   void set_line_names(std::vector<std::string> names);
 
  protected:
-  /// Where a stage writes the file of the line it is answering: `directory`/<id>.safetensors.
+  /// Path of the output file of the current line: `directory`/<id>.safetensors.
   /// @throws UserError (data) when the id cannot be a file name
   std::string line_file(const std::string& directory) const;
 
   std::vector<std::string> line_names_;
-  size_t line_idx_ = 0;  ///< index of the input in run_batch; its default keeps it
+  size_t line_idx_ = 0;  ///< index of the current input in run_batch; set by the default run_batch
 };
 
-/// A row of the tables of stages (stages/stage_table.h).
+/// An entry of the tables of stages (stages/stage_table.h).
 struct StageRow {
   const char* name;
   const char* summary;
-  /// which of StageOptions it takes: "model", "answer-format", "out", "backend", "dtype",
+  /// its command-line options: "model", "answer-format", "out", "backend", "dtype",
   /// "batch-size", "device"
   std::vector<std::string> options;
   std::unique_ptr<Stage> (*make)(const StageOptions&);
 };
 
-/// Runs JSON lines from `in` to `out`, same order, "id" echoed. A bad line gives {"id", "error":
-/// {kind, message, fix}} only.
+/// Answers JSON lines from `in` on `out`, in the same order, with the "id" repeated. A bad line
+/// gives only {"id", "error": {kind, message, fix}}.
 /// @return 0, or 3 when any line failed
 int run_stage(Stage& stage, int batch_size, std::istream& in, std::ostream& out);
 
-/// For reading an input line with JsonFields: an invalid value is an error of kind data, an unknown
-/// key one of kind config; null is the default.
+/// Error texts for JsonFields of an input line. An invalid value is an error of kind data, an
+/// unknown key of kind config; null means the default.
 const JsonOrigin& input_origin();
 
 // Factories of the public stages.

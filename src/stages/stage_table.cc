@@ -10,7 +10,7 @@
 namespace rematch {
 namespace {
 
-// The rows that all_stages() adds; `rematch` only needs their names.
+// Stages of `rematch-stages` only; here just their names.
 constexpr const char* kToolNames[] = {"tokenize", "render", "pixels", "generate",
                                       "logits",   "loss",   "grad"};
 
@@ -37,7 +37,7 @@ const std::vector<StageRow>& public_stages() {
        "prompt, response and ground truth → teacher-forced segment",
        {"model", "answer-format"},
        make_segment_stage},
-      {"pack", "lengths of waiting segments → those that share the next row", {}, make_pack_stage},
+      {"pack", "lengths of waiting segments → segments of the next row", {}, make_pack_stage},
   };
   return kTable;
 }

@@ -6,10 +6,10 @@
 
 namespace rematch {
 
-/// Stages of `rematch`: parse, match, segment and pack, which Python offers as well.
+/// Stages of `rematch` and of the Python package: parse, match, segment and pack.
 const std::vector<StageRow>& public_stages();
 
-/// Row of a stage. The message for a tool that only `rematch-stages` has names that program.
+/// Finds a stage. For a stage that only `rematch-stages` has, the error names that program.
 /// @param program  "rematch" or "rematch-stages", for messages
 /// @throws UserError (config) with did-you-mean for an unknown name
 const StageRow& find_stage(const std::vector<StageRow>& table, const std::string& name,

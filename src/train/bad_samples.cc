@@ -44,16 +44,17 @@ std::string list_line(const Sample& sample, const UserError& error) {
   return line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-/// The list's view of a segment's sample, which may no longer be among the data.
-Sample sample_of(const Segment& segment) {
+/// Sample of a segment for skipped.jsonl. The sample itself may no longer be in the data.
+Sample listed_sample(const Segment& segment) {
   Sample sample{
       .sample_id = segment.sample_id, .image_paths = {}, .objects = {}, .where = segment.where};
   for (const ImageRef& image : segment.images) sample.image_paths.push_back(image.path);
   return sample;
 }
 
-/// The micro-batches that keep a sample, in the order of the window, distributed over the ranks in
-/// turn again. @param by_rank  each with its emptied ones. @param num_kept  on all ranks
+/// Redistributes the micro-batches that still hold a sample over the ranks, round robin in window
+/// order. @param by_rank  micro-batches of every rank, empty ones included
+/// @param num_kept  receives the number of micro-batches kept on all ranks
 MicroBatches own_share(std::vector<MicroBatches> by_rank, int rank, size_t& num_kept) {
   const size_t size = by_rank.size();
   MicroBatches kept = in_window_order(std::move(by_rank));
@@ -108,7 +109,7 @@ bool BadSamples::is_readable(const Sample& sample) {
 }
 
 bool BadSamples::is_readable(const Segment& segment) {
-  return can_load(segment.images, sample_of(segment));
+  return can_load(segment.images, listed_sample(segment));
 }
 
 bool BadSamples::is_too_long(const Segment& segment) {
@@ -116,7 +117,7 @@ bool BadSamples::is_too_long(const Segment& segment) {
     check_encoded_len(segment, options_.max_length);
     return false;
   } catch (const SegmentTooLong& error) {
-    note(sample_of(segment), error);
+    note(listed_sample(segment), error);
     return true;
   }
 }
@@ -173,7 +174,7 @@ void BadSamples::drop_from(RunState& run) {
     return !is_readable(*segment);
   };
   std::erase_if(run.waiting, is_dropped);
-  std::array<int64_t, 2> num_rows{};  // of the open window on all ranks, before and after
+  std::array<int64_t, 2> num_rows{};  // open window, all ranks: before and after
   if (run.open) {
     std::vector<PackedRow>& rows = run.open->window.rows;
     num_rows[0] = std::ssize(rows);

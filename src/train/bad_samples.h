@@ -19,39 +19,39 @@
 namespace rematch {
 
 /// Leaves out samples that cannot be trained on (`data.on_bad_sample`). With `stop` it does
-/// nothing: they are errors where they occur. With `skip` they are left out: each is warned about
-/// once and listed with a hash of its image files in `skipped.jsonl` of the run directory. Every
-/// rank calls the functions, inside a phase; all ranks together then train on the window of one
-/// process.
+/// nothing: a bad sample is an error where it occurs. With `skip` it warns once about each bad
+/// sample and lists it, with a hash of its image files, in `skipped.jsonl` of the run directory.
+/// Every rank calls the functions, inside a phase. Together the ranks train on the same window as
+/// a single process.
 class BadSamples {
  public:
   struct Options {
     bool skips = false;   ///< data.on_bad_sample: skip
-    std::string run_dir;  ///< of skipped.jsonl
-    int max_length = 0;   ///< of a segment from a rollout, in tokens; 0 = none
+    std::string run_dir;  ///< directory of skipped.jsonl
+    int max_length = 0;   ///< most tokens of a segment from a rollout; 0 = no cap
     PatchOptions patches;
     AugmentSettings augment;
-    uint64_t seed = 42;  ///< of augmentation
+    uint64_t seed = 42;  ///< seed of augmentation
   };
-  /// `data`, `pixels`, `terminal` and `group` outlive it. @throws UserError (environment) when the
-  /// list cannot be written
+  /// `data`, `pixels`, `terminal` and `group` must outlive this object.
+  /// @throws UserError (environment) when skipped.jsonl cannot be written
   BadSamples(const Dataset& data, PixelStore& pixels, Terminal& terminal, Group& group,
              Options options);
 
-  /// Decodes the images of a window before it is built, so that a bad one costs neither a rollout
-  /// nor a step, and leaves out the samples whose images cannot be used. Micro-batches that keep a
-  /// sample are distributed again over the ranks.
+  /// Decodes the images of a window before it is built, so that a bad image costs neither a rollout
+  /// nor a step. Leaves out samples with unusable images, and redistributes the micro-batches that
+  /// still hold a sample over the ranks.
   /// @throws BadSample (data) when no sample of the window is left on any rank
   WindowPlan drop_unreadable(WindowPlan plan, MetricsBag& metrics);
-  /// Leaves out the segments that a rollout made longer than max_length; their rollouts remain in
+  /// Leaves out segments that a rollout made longer than max_length. Their rollouts still count in
   /// the step's rollout metrics. @throws BadSample (data) when none is left on any rank
   WindowSegments drop_too_long(WindowSegments segments, MetricsBag& metrics);
-  /// Leaves the segments of bad images out of a resumed run's open window and of those that wait
-  /// for a row. @throws UserError (data) when no rank keeps a row of the window
+  /// Removes segments with bad images from the open window and the carry buffer of a resumed run.
+  /// @throws UserError (data) when no rank keeps a row of the window
   void drop_from(RunState& run);
 
  private:
-  /// The sample as an epoch shows it.
+  /// A sample with the augmentation of an epoch.
   Sample shown_sample(int64_t index, int64_t epoch) const;
   bool is_readable(const Sample& sample);
   bool is_readable(const Segment& segment);
@@ -64,7 +64,7 @@ class BadSamples {
   Terminal& terminal_;
   Group& group_;
   Options options_;
-  std::unique_ptr<AppendFile> list_;  ///< null: bad samples are not skipped
+  std::unique_ptr<AppendFile> list_;  ///< skipped.jsonl; null when bad samples are not skipped
   std::set<int64_t> noted_;
 };
 

@@ -13,17 +13,15 @@ namespace rematch {
 Cadence::Cadence(const CadenceSettings& options, int64_t steps_per_epoch)
     : Cadence(options, [steps_per_epoch](int64_t) { return steps_per_epoch; }) {}
 
-Cadence::Cadence(const CadenceSettings& options, StepsOfEpoch steps_of_epoch)
-    : options_(options),
-      steps_of_epoch_(std::move(steps_of_epoch)),
-      total_steps_(options.max_steps) {
+Cadence::Cadence(const CadenceSettings& options, EpochSteps epoch_steps)
+    : options_(options), epoch_steps_(std::move(epoch_steps)), total_steps_(options.max_steps) {
   if (options.max_steps > 0) return;
   const auto whole_epochs = static_cast<int64_t>(std::floor(options.num_train_epochs));
   total_steps_ = 0;
   for (int64_t epoch = 0; epoch < whole_epochs; ++epoch) total_steps_ += steps_in(epoch);
   if (options.num_train_epochs > static_cast<double>(whole_epochs)) {
-    // Multiplied before the whole epochs are subtracted: 2.1 epochs of 10 steps are 21, though 2.1
-    // - 2 is a little more than 0.1.
+    // Multiply first, then subtract the whole epochs: 2.1 epochs of 10 steps are 21 steps, but
+    // 2.1 - 2 is slightly more than 0.1 in floating point.
     const int64_t steps = steps_in(whole_epochs);
     total_steps_ +=
         static_cast<int64_t>(std::ceil(options.num_train_epochs * static_cast<double>(steps))) -
@@ -33,7 +31,7 @@ Cadence::Cadence(const CadenceSettings& options, StepsOfEpoch steps_of_epoch)
 }
 
 int64_t Cadence::steps_in(int64_t epoch) const {
-  const int64_t steps = steps_of_epoch_(epoch);
+  const int64_t steps = epoch_steps_(epoch);
   REMATCH_CHECK(steps >= 1, fmt::format("epoch {} has {} steps", epoch, steps));
   return steps;
 }
@@ -48,8 +46,7 @@ double Cadence::epoch_at(int64_t step) const {
       std::lower_bound(epoch_ends_.begin(), epoch_ends_.end(), step) - epoch_ends_.begin();
   const int64_t start = epoch == 0 ? 0 : epoch_ends_[static_cast<size_t>(epoch) - 1];
   const int64_t steps = epoch_ends_[static_cast<size_t>(epoch)] - start;
-  // One division of integers: exact at the ends of epochs, and step / steps when all epochs are
-  // equal.
+  // A single division keeps the result exact at the end of an epoch.
   return static_cast<double>(epoch * steps + (step - start)) / static_cast<double>(steps);
 }
 

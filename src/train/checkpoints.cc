@@ -26,12 +26,12 @@ constexpr const char* kPrefix = "checkpoint-";
 Checkpoints::Checkpoints(Options options, Writer write_model)
     : options_(std::move(options)), write_model_(std::move(write_model)) {}
 
-std::string Checkpoints::path_of(int64_t step) const {
+std::string Checkpoints::checkpoint_path(int64_t step) const {
   return join_path(options_.run_dir, fmt::format("{}{}", kPrefix, step));
 }
 
 std::string Checkpoints::save(TrainerState& state, const Writer& write_state, const Writer& seal) {
-  const std::string path = path_of(state.global_step);
+  const std::string path = checkpoint_path(state.global_step);
   const std::optional<std::string> best_before = state.best_model_checkpoint;
   if (state.best_global_step == state.global_step) state.best_model_checkpoint = path;
   try {
@@ -88,7 +88,7 @@ void Checkpoints::make_room(const std::string& path) {
 std::vector<int64_t> Checkpoints::existing_steps() const {
   std::vector<int64_t> steps;
   for (const CheckpointName& checkpoint : list_saved_checkpoints(options_.run_dir)) {
-    if (checkpoint.path == path_of(checkpoint.step)) steps.push_back(checkpoint.step);
+    if (checkpoint.path == checkpoint_path(checkpoint.step)) steps.push_back(checkpoint.step);
   }
   return steps;
 }
@@ -99,29 +99,28 @@ void Checkpoints::rotate(const TrainerState& state) const {
   int64_t excess = static_cast<int64_t>(steps.size()) - options_.save_total_limit;
   for (const int64_t step : steps) {
     if (excess <= 0) break;
-    if (step == state.global_step || is_a_best(state, step)) continue;
+    if (step == state.global_step || is_best(state, step)) continue;
     remove(step);
     --excess;
   }
 }
 
-bool Checkpoints::is_a_best(const TrainerState& state, int64_t step) const {
+bool Checkpoints::is_best(const TrainerState& state, int64_t step) const {
   std::vector<std::string> best = state.kept_checkpoints;
   if (state.best_model_checkpoint) best.push_back(*state.best_model_checkpoint);
-  // By name: the run directory may be spelt differently from the run that wrote the state.
+  // Compare names only: another process may have written the run directory differently.
   return std::any_of(best.begin(), best.end(), [&](const std::string& path) {
-    return fs::path(path).filename() == fs::path(path_of(step)).filename();
+    return fs::path(path).filename() == fs::path(checkpoint_path(step)).filename();
   });
 }
 
 void Checkpoints::remove(int64_t step) const {
-  // Renamed first: a process killed while deleting leaves no partial checkpoint under a complete
-  // one's name.
+  // Rename first: a process killed while deleting must not leave a partial checkpoint-N.
   const std::string doomed =
       fmt::format("{}/.tmp-{}{}-{}", options_.run_dir, kPrefix, step, ::getpid());
   std::error_code error;
-  fs::rename(path_of(step), doomed, error);
-  fs::remove_all(error ? path_of(step) : doomed, error);
+  fs::rename(checkpoint_path(step), doomed, error);
+  fs::remove_all(error ? checkpoint_path(step) : doomed, error);
 }
 
 }  // namespace rematch

@@ -10,45 +10,42 @@
 
 namespace rematch {
 
-/// `checkpoint-N` directories of a run: written completely or not at all, rotated without ever
-/// losing the best or the newest (BEHAVIOUR 17).
+/// The `checkpoint-N` directories of a run. Each is written completely or not at all. Rotation
+/// never deletes the best or the newest one (BEHAVIOUR 17).
 class Checkpoints {
  public:
   struct Options {
     std::string run_dir;
     int64_t save_total_limit = 0;  ///< 0 = keep all
     bool save_only_model = false;  ///< no training state
-    /// rank 0 writes the model, each its part of the state; none goes on before the checkpoint is
-    /// complete
+    /// rank 0 writes the model, every rank its part of the state; all wait for the whole checkpoint
     Group* group = &alone();
-    std::function<void(const std::string&)> warn = {};  ///< of links that cannot be made
+    std::function<void(const std::string&)> warn = {};  ///< called when a link cannot be made
   };
-  /// Writes the files of a checkpoint, or a part of them, into a directory.
+  /// Writes all or some files of a checkpoint into a directory.
   using Writer = std::function<void(const std::string& directory)>;
 
-  /// @param write_model  the model's files (Hugging Face format)
+  /// @param write_model  writes the model files (Hugging Face format)
   Checkpoints(Options options, Writer write_model);
 
-  /// Path of the checkpoint of a step, whether it exists or not.
-  std::string path_of(int64_t step) const;
+  /// Path of the checkpoint of a step, which need not exist.
+  std::string checkpoint_path(int64_t step) const;
 
-  /// Saves `checkpoint-<state.global_step>` and rotates old ones. The manifest of its training
-  /// state covers every file. When the step is the best so far, the state's best_model_checkpoint
-  /// is set to it. The links `best` and `last` follow before old checkpoints go. A failure (full
-  /// disk, …) leaves earlier checkpoints as they were.
-  /// @param write_state  the training state (write_state_shard), after all other files; a part of
-  /// it on each rank; not called with
-  ///                     save_only_model
-  /// @param seal         completes the state on rank 0, after all parts (write_state_manifest); may
-  /// be empty
-  /// Every rank calls it, inside a phase. @return its path; @throws UserError (environment)
+  /// Saves `checkpoint-<state.global_step>`, updates the links `best` and `last`, then deletes old
+  /// checkpoints. Sets state.best_model_checkpoint when the step is the best so far. A failure
+  /// (full disk, …) leaves earlier checkpoints untouched. Every rank calls it, inside a phase.
+  /// @param write_state  writes this rank's part of the training state, after all other files
+  /// (write_state_shard); not called with save_only_model
+  /// @param seal  completes the state on rank 0, after all parts (write_state_manifest); may be
+  /// empty
+  /// @return path of the checkpoint; @throws UserError (environment)
   std::string save(TrainerState& state, const Writer& write_state, const Writer& seal = {});
 
   /// Steps of complete checkpoints that the run saved in its directory, ascending.
   std::vector<int64_t> existing_steps() const;
 
-  /// Called once on rank 0, when the first checkpoint is complete except for its name: clears its
-  /// place of an earlier run.
+  /// Sets a function that rank 0 calls once, just before the first checkpoint gets its final name.
+  /// It moves an earlier run out of the way.
   void before_first_save(std::function<void()> clear) { clear_ = std::move(clear); }
 
  private:
@@ -57,7 +54,7 @@ class Checkpoints {
   void make_room(const std::string& path);
   void rotate(const TrainerState& state) const;
   void link(const TrainerState& state) const;
-  bool is_a_best(const TrainerState& state, int64_t step) const;
+  bool is_best(const TrainerState& state, int64_t step) const;
   void remove(int64_t step) const;
   Options options_;
   Writer write_model_;

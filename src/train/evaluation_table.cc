@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <string_view>
 
 #include "observe/columns.h"
 
@@ -18,26 +17,19 @@ constexpr std::pair<const char*, const char*> kScores[] = {{"eval_rollout_f1", "
                                                            {"eval_loss", "loss"},
                                                            {"eval_token_acc", "token acc"}};
 
-template <typename Values>
-std::optional<double> score_in(const Values& values, std::string_view wanted) {
-  for (const auto& [name, value] : values) {
-    if (static_cast<const std::string&>(name) == wanted) return value;
-  }
-  return std::nullopt;
-}
-
 bool is_evaluation(const LogEntry& entry) {
   return std::any_of(std::begin(kScores), std::end(kScores), [&](const auto& score) {
-    return score_in(entry.values, score.first).has_value();
+    return find_value(entry.values, score.first).has_value();
   });
 }
 
 template <typename Values>
-std::vector<std::string> row_of(int64_t step, const Values& values, const MetricValues& columns) {
+std::vector<std::string> score_row(int64_t step, const Values& values,
+                                   const MetricValues& columns) {
   std::vector<std::string> row{fmt::format("step {}", step)};
   for (const auto& [name, text] : kScores) {
-    if (!score_in(columns, name)) continue;
-    const std::optional<double> value = score_in(values, name);
+    if (!find_value(columns, name)) continue;
+    const std::optional<double> value = find_value(values, name);
     row.push_back(value ? fmt::format("{:.3f}", *value) : "–");
   }
   return row;
@@ -49,13 +41,13 @@ std::string evaluation_table(const std::vector<LogEntry>& history, int64_t step,
                              const MetricValues& now, const std::string& eval_set) {
   std::vector<std::vector<std::string>> rows{{""}};
   for (const auto& [name, text] : kScores) {
-    if (score_in(now, name)) rows.front().push_back(text);
+    if (find_value(now, name)) rows.front().push_back(text);
   }
   const auto first = std::find_if(history.begin(), history.end(), [&](const LogEntry& entry) {
     return is_evaluation(entry) && entry.eval_set == eval_set;
   });
-  if (first != history.end()) rows.push_back(row_of(first->step, first->values, now));
-  rows.push_back(row_of(step, now, now));
+  if (first != history.end()) rows.push_back(score_row(first->step, first->values, now));
+  rows.push_back(score_row(step, now, now));
   return fmt::format("evaluation after step {}\n{}", step, table_text(rows));
 }
 

@@ -7,10 +7,9 @@
 
 namespace rematch {
 
-/// The scores of an evaluation as a small table, below those of the first one over the same set
-/// when there is an earlier one; at most 80 columns.
-/// @param history  of the entries before it. @param eval_set  what `now` was measured over; empty =
-/// not known
+/// The scores of an evaluation as a small table of at most 80 columns. The row above shows the
+/// first evaluation over the same set, if there is one.
+/// @param history  earlier log entries. @param eval_set  set behind `now`; empty = not known
 std::string evaluation_table(const std::vector<LogEntry>& history, int64_t step,
                              const MetricValues& now, const std::string& eval_set);
 

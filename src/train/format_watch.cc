@@ -24,23 +24,23 @@ std::optional<std::string> FormatWatch::observe(int64_t num_answers, int64_t num
 }
 
 std::string FormatWatch::text() const {
-  const std::string of = fmt::format("of {} answers", num_answers_);
   const std::string stage_1 =
       fmt::format("rematch init {} {} --stage1 --out stage1.yaml", shell_word(options_.model_dir),
                   shell_word(options_.train_jsonl));
   if (num_truncated_ == 0) {
     return fmt::format(
-        "{} {} are malformed:\n  this checkpoint has not learnt the format, and stage 2 cannot "
+        "{} of {} answers are malformed:\n  this checkpoint has not learnt the format, and stage 2 "
+        "cannot "
         "teach it.\n  Stop, and train stage 1 first:\n  {}",
-        num_malformed_, of, stage_1);
+        num_malformed_, num_answers_, stage_1);
   }
   const std::string malformed =
       num_malformed_ == 0 ? "" : fmt::format(" and {} are malformed", num_malformed_);
   return fmt::format(
-      "{} {} are cut off at max_new_tokens ({}){}.\n  Stop, and raise "
+      "{} of {} answers are cut off at max_new_tokens ({}){}.\n  Stop, and raise "
       "custom.extra.rollout_matching.max_new_tokens;\n  if the answers never end, train stage 1 "
       "first:\n  {}",
-      num_truncated_, of, options_.max_new_tokens, malformed, stage_1);
+      num_truncated_, num_answers_, options_.max_new_tokens, malformed, stage_1);
 }
 
 }  // namespace rematch

@@ -5,20 +5,20 @@
 
 namespace rematch {
 
-/// Notices, when a run of stage 2 begins, that no answer of the model can be used: stage 2 then has
+/// Detects at the start of a stage-2 run that no answer of the model is usable: stage 2 then has
 /// nothing to learn from.
 class FormatWatch {
  public:
   struct Options {
-    std::string model_dir;  ///< that the run starts from
+    std::string model_dir;  ///< model that the run starts from
     std::string train_jsonl;
     int max_new_tokens = 0;
   };
   explicit FormatWatch(Options options) : options_(std::move(options)) {}
 
-  /// Counts the answers of a window, or of an evaluation, until there are enough of them or one of
-  /// them can be used; afterwards it does nothing.
-  /// @return what to tell the user when none can be used: the count and what to do
+  /// Counts the answers of a window or an evaluation, until there are enough of them or one is
+  /// usable. Afterwards it does nothing.
+  /// @return a warning when none is usable: the count and what to do
   std::optional<std::string> observe(int64_t num_answers, int64_t num_malformed,
                                      int64_t num_truncated);
 

@@ -2,8 +2,9 @@
 //
 //   window → roll out → parse → match → target → pack → update (m_steps times) → report
 //
-// Stage 1 is the same with the ground truth in place of rollouts. A phase runs on all ranks at
-// once: it is where they agree, where failures save the state, and where time is measured.
+// Stage 1 runs the same loop, with the ground truth in place of rollouts. All ranks enter and leave
+// a phase together. A phase measures its time. On an interrupt or a recoverable failure it saves
+// the state of the run.
 #include "train/loop.h"
 
 namespace rematch {
@@ -13,14 +14,15 @@ WindowSegments segments_from_rollouts(Trainer& trainer, const WindowPlan& plan,
                                       StepMetrics& metrics) {
   std::vector<ScoredRollout> rollouts = trainer.prepare(plan);
   trainer.roll_out(rollouts, plan, metrics);
-  for (ScoredRollout& one : rollouts) {
-    trainer.parse(one, metrics);
-    trainer.match(one, metrics);
+  for (ScoredRollout& rollout : rollouts) {
+    trainer.parse(rollout, metrics);
+    trainer.match(rollout, metrics);
   }
   trainer.show(rollouts);
 
   std::vector<std::shared_ptr<const Segment>> segments;
-  for (const ScoredRollout& one : rollouts) segments.push_back(trainer.target(one, metrics));
+  for (const ScoredRollout& rollout : rollouts)
+    segments.push_back(trainer.make_target(rollout, metrics));
   return plan.by_micro_batch(std::move(segments));
 }
 
@@ -49,7 +51,7 @@ void train(Trainer& trainer) {
           trainer.phase("rollout", metrics, [&] { return make_window(trainer, metrics); }));
     }
     trainer.phase("update", metrics, [&] { trainer.mstep->run(trainer.buffer.window(), metrics); });
-    trainer.run("report", [&] { trainer.finish_step(metrics); });
+    trainer.untimed_phase("report", [&] { trainer.finish_step(metrics); });
   }
 }
 

@@ -22,8 +22,7 @@ bool RolloutBuffer::finish_step(MetricsBag& metrics) {
     if (is_reuse() && rollout_share_ < 1)
       metrics.add("rollout/is_rollout",
                   rolls_out(open_->window.window_idx, rollout_share_) ? 1 : 0);
-    // A reused window costs no rollout: logged as zeros, so that sums over a log are the time
-    // actually spent.
+    // A reused window costs no rollout. Zeros make sums over the log equal the time spent.
     for (const char* name : {"time/rollout_generate_s", "time/rollout_parse_match_s",
                              "time/rollout_teacher_encode_s", "time/post_rollout_pack_s"}) {
       if (is_reuse()) metrics.add(name, 0);

@@ -10,7 +10,7 @@
 
 namespace rematch {
 
-/// True for the windows that roll out when a part of them does (BEHAVIOUR 4.8).
+/// True for a window that rolls out, when only a share of the windows does (BEHAVIOUR 4.8).
 /// @param share  `rollout_share`, (0, 1]
 bool rolls_out(int64_t window_idx, double share);
 
@@ -22,25 +22,24 @@ class RolloutBuffer {
   explicit RolloutBuffer(const RolloutBufferSettings& settings, double rollout_share = 1)
       : settings_(settings), rollout_share_(rollout_share) {}
 
-  /// Optimizer steps in an epoch of `num_windows` windows. @param ends_partial  its last window is
-  /// partial
-  int64_t steps_of_epoch(int64_t num_windows, bool ends_partial) const {
+  /// Optimizer steps in an epoch of `num_windows` windows.
+  /// @param ends_partial  the last window is partial
+  int64_t epoch_steps(int64_t num_windows, bool ends_partial) const {
     return num_windows * settings_.steps_per_window() -
            (ends_partial ? settings_.steps_per_window() - 1 : 0);
   }
 
   bool is_open() const { return open_.has_value(); }
-  /// Makes a window current.
   void open(OpenWindow window) { open_ = std::move(window); }
   /// The window for an M-step; const, because reuse requires that no step changes it.
   const Window& window() const { return open_->window; }
-  /// The current window, for checkpoints; none between two windows.
+  /// The current window, for checkpoints; nullopt between two windows.
   const std::optional<OpenWindow>& state() const { return open_; }
   void restore(std::optional<OpenWindow> state) { open_ = std::move(state); }
 
   /// True when the next step has no E-step.
   bool is_reuse() const { return open_ && open_->completed_steps > 0; }
-  /// True when the current window is used once although others are used `m_steps` times.
+  /// True when the current window is partial, and so used once instead of `m_steps` times.
   bool is_cut_short() const {
     return open_ && open_->window.is_partial && settings_.steps_per_window() > 1;
   }
@@ -49,7 +48,7 @@ class RolloutBuffer {
   /// after its last use.
   /// @return true when the step was the last of its epoch
   bool finish_step(MetricsBag& metrics);
-  /// Tokens of the rows that the last finished step was trained on.
+  /// Tokens in the rows of the last finished step.
   int64_t last_num_tokens() const { return last_num_tokens_; }
 
  private:

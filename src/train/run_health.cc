@@ -10,19 +10,14 @@ namespace {
 
 template <typename Values>
 ScoreOf scores_in(const Values& values) {
-  return [&values](std::string_view name) -> std::optional<double> {
-    for (const auto& [key, value] : values) {
-      if (static_cast<const std::string&>(key) == name) return value;
-    }
-    return std::nullopt;
-  };
+  return [&values](std::string_view name) { return find_value(values, name); };
 }
 
 bool has_rollout_scores(const LogEntry& entry) {
-  return scores_in(entry.values)("eval_rollout_precision").has_value();
+  return find_value(entry.values, "eval_rollout_precision").has_value();
 }
 
-/// The first evaluation that may be compared with one over a set.
+/// The first evaluation over a set comparable with `eval_set`.
 std::vector<LogEntry>::const_iterator first_over(const std::vector<LogEntry>& history,
                                                  const std::string& eval_set,
                                                  const ScoreOf& scores) {

@@ -10,20 +10,20 @@
 
 namespace rematch {
 
-/// The health of an evaluation against the first one of the run over the same set. The reference is
-/// the first such entry of the log history with rollout scores, which is part of every checkpoint:
-/// a resumed run compares with the same numbers.
-/// @param now  scores of an evaluation; @param history  of the entries before it
-/// @param eval_set  what `now` was measured over; empty = not known
-/// @return none when there is no earlier evaluation, or no rollout scores
+/// Compares an evaluation with the first one of the run over the same set. That one is taken from
+/// the log history, which is part of every checkpoint: a resumed run compares with the same
+/// numbers.
+/// @param now  scores of the evaluation. @param history  earlier log entries
+/// @param eval_set  set behind `now`; empty = not known
+/// @return nullopt when there is no earlier evaluation, or no rollout scores
 std::optional<Health> health_since_start(const std::vector<LogEntry>& history,
                                          const MetricValues& now, int64_t num_samples,
                                          const std::string& eval_set = {});
 
-/// The same of the last evaluation in the history (the summary of a run).
+/// The same for the last evaluation in the history (summary of a run).
 std::optional<Health> health_at_end(const std::vector<LogEntry>& history, int64_t num_samples);
 
-/// Its changes and the number of harms as logged: `health/…`.
+/// The logged metrics `health/…`: every change, and the number of harms.
 MetricValues health_metrics(const Health& health);
 
 }  // namespace rematch

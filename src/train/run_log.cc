@@ -15,17 +15,7 @@
 namespace rematch {
 namespace {
 
-int64_t count_of(double share, int64_t num_samples) {
-  return std::llround(share * static_cast<double>(num_samples));
-}
-
-double value_of(const MetricValues& values, const std::string& name) {
-  const auto found = std::find_if(values.begin(), values.end(),
-                                  [&](const auto& item) { return item.first == name; });
-  return found == values.end() ? 0 : found->second;
-}
-
-/// The best evaluation and its checkpoint; empty when evaluations choose none.
+/// The best evaluation and its checkpoint; empty without a metric for the best.
 std::string best_text(const TrainerState& state) {
   if (!state.best_metric) return "";
   const int64_t step = state.best_global_step.value_or(0);
@@ -65,7 +55,7 @@ void RunLog::step(TrainerState& state, const MetricsBag& metrics, bool log_due,
   const int64_t unusable =
       watch_format(std::ssize(malformed), std::llround(metrics.sum("rollout/parse_malformed")),
                    std::llround(metrics.sum("rollout/parse_truncated")));
-  // Of the first step only: what is logged must not depend on where a run was resumed.
+  // Only in the first step: the log must not depend on where a run was resumed.
   if (unusable > 0 && state.global_step == 1)
     values.emplace_back("health/unusable_answers", static_cast<double>(unusable));
   if (!log_due) return;
@@ -83,18 +73,19 @@ int64_t RunLog::watch_format(int64_t num_answers, int64_t num_malformed, int64_t
 bool RunLog::evaluation(TrainerState& state, const EvaluationResult& result, int64_t num_samples) {
   terminal_.say(
       evaluation_table(state.log_history, state.global_step, result.values, result.eval_set));
-  const auto answers = [&](const char* rate) {
-    return count_of(value_of(result.values, rate), num_samples);
+  const auto num_answers = [&](const char* rate) -> int64_t {
+    return std::llround(find_value(result.values, rate).value_or(0) *
+                        static_cast<double>(num_samples));
   };
   if (state.global_step == 0)
-    watch_format(num_samples, answers("eval_rollout_parse_malformed_rate"),
-                 answers("eval_rollout_parse_truncated_rate"));
+    watch_format(num_samples, num_answers("eval_rollout_parse_malformed_rate"),
+                 num_answers("eval_rollout_parse_truncated_rate"));
   MetricValues values = result.values;
   const std::optional<Health> health =
       health_since_start(state.log_history, values, num_samples, result.eval_set);
   if (health) {
     say_health(*health);
-    health_said_after_ = state.global_step;
+    health_shown_at_step_ = state.global_step;
     for (auto& value : health_metrics(*health)) values.push_back(std::move(value));
   }
   values.emplace_back("epoch", state.epoch);
@@ -104,8 +95,8 @@ bool RunLog::evaluation(TrainerState& state, const EvaluationResult& result, int
 
 void RunLog::note_final_health(const TrainerState& state, int64_t num_samples) {
   const std::optional<Health> health = health_at_end(state.log_history, num_samples);
-  if (!health || health_said_after_ == state.global_step) return;
-  terminal_.say("of the last evaluation:");
+  if (!health || health_shown_at_step_ == state.global_step) return;
+  terminal_.say("last evaluation:");
   say_health(*health);
 }
 
@@ -117,7 +108,7 @@ void RunLog::say_health(const Health& health) {
 
 void RunLog::note_stopped_by_harm(const TrainerState& state) {
   const std::string best =
-      state.best_model_checkpoint ? "the best evaluation is that of " + *state.best_model_checkpoint
+      state.best_model_checkpoint   ? "the best evaluation is " + *state.best_model_checkpoint
       : state.best_global_step == 0 ? "no evaluation was better than the start: keep model.model"
                                     : "no checkpoint of the best evaluation is kept";
   terminal_.say(fmt::format("stopped after step {} of {} (training.stop_on_harm); {}",

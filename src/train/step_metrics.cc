@@ -13,7 +13,7 @@ namespace {
 
 using Values = std::vector<double>;
 
-/// The values of each micro-batch: as many as it has samples, or one. Empty when neither fits.
+/// Splits values by micro-batch: one for each sample, or one for each micro-batch.
 std::vector<Values> by_micro_batch(const Values& values, const std::vector<int64_t>& sizes,
                                    bool by_sample) {
   std::vector<Values> parts;
@@ -26,8 +26,8 @@ std::vector<Values> by_micro_batch(const Values& values, const std::vector<int64
   return parts;
 }
 
-/// The values of all ranks in the order of the window; nothing when they were not observed once for
-/// each sample or micro-batch on every rank.
+/// The values of all ranks in window order; empty unless every rank observed one for each sample,
+/// or one for each micro-batch.
 Values in_order_of_window(const std::vector<StepMetrics>& ranks, const std::string& name) {
   bool is_by_sample = true, is_by_micro_batch = true;
   for (const StepMetrics& rank : ranks) {

@@ -8,7 +8,7 @@
 
 namespace rematch {
 
-/// The observations of one step, and how the samples of its window lie in micro-batches.
+/// The observations of one step, with the sizes of its micro-batches.
 struct StepMetrics : MetricsBag {
   /// samples in each micro-batch of this rank's window; empty when the step reuses a window
   std::vector<int64_t> micro_batches;
@@ -23,11 +23,11 @@ struct StepMetrics : MetricsBag {
   }
 };
 
-/// The observations of a step over all ranks, on rank 0, as one process would have made them; on
-/// the others what they were. What was observed once for each sample, or for each micro-batch, of
-/// the window is put into the order of the window, so that sums have the same bits and percentiles
-/// are over all samples. Of times ("time/…") those of the rank that needed longest are kept; of
-/// anything else that a step observes once, rank 0's.
+/// Gathers the observations of a step from all ranks on rank 0, as a single process would have made
+/// them; the other ranks keep their own. Values observed once per sample, or once per micro-batch,
+/// are put in window order, so that sums have the same bits and percentiles cover all samples.
+/// Times ("time/…") are those of the slowest rank. Other values observed once per step are rank
+/// 0's.
 MetricsBag gather_metrics(Group& group, const StepMetrics& mine);
 
 }  // namespace rematch

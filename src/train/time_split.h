@@ -6,18 +6,17 @@
 
 namespace rematch {
 
-/// Where the time of a run's steps went.
+/// Time of a run's steps by activity.
 class TimeSplit {
  public:
   /// Adds the times of a step.
   void add(const MetricsBag& step);
-  /// Shares of a run, largest parts of a step in its order: "rollouts 61 %, forward 12 %, …"; empty
-  /// without steps.
-  /// @param total_s  the whole run; what is in no step is evaluation and saving
+  /// Shares of a run in the order of a step: "rollouts 61 %, forward 12 %, …"; empty without steps.
+  /// @param total_s  the whole run; time outside steps is evaluation and saving
   std::string text(double total_s) const;
 
  private:
-  std::map<std::string, double> seconds_;  ///< by words for people
+  std::map<std::string, double> seconds_;  ///< by displayed name
   double steps_s_ = 0;
 };
 

@@ -9,15 +9,15 @@
 
 namespace rematch {
 
-/// The progress of a training, with the same fields in every step: a score that a step did not
+/// The progress bar of a training, with the same fields in every step. A score that a step did not
 /// measure keeps its last value.
 class TrainBar {
  public:
-  /// @param rolls_out  shows the scores of rollouts. @param memory_name  "RAM" or "GPU"
+  /// @param rolls_out  show the scores of rollouts. @param memory_name  "RAM" or "GPU"
   TrainBar(bool rolls_out, std::string memory_name)
       : rolls_out_(rolls_out), memory_name_(std::move(memory_name)) {}
 
-  /// @param values  of the step. @param tokens_per_s  0 = not measured
+  /// @param values  metrics of the step. @param tokens_per_s  0 = not measured
   Progress state(int64_t step, int64_t num_steps, const MetricValues& values, double tokens_per_s,
                  int64_t memory_bytes);
 

@@ -15,11 +15,11 @@
 namespace rematch {
 namespace {
 
-// Cleaning after every window would cost a small model a tenth of its time in page faults.
+// Returning memory after every window would cost a small model a tenth of its time (page faults).
 constexpr int64_t kWindowsPerCleaning = 16;
 
-/// Problems of a failed save. Weights that are not finite before the first step are those that the
-/// run was given.
+/// The problems of a failed save. If weights are not finite before the first step, the run was
+/// given a damaged checkpoint.
 std::vector<Problem> save_problems(const UserError& unsaved, int64_t num_steps) {
   std::vector<Problem> problems = unsaved.problems();
   if (num_steps > 0 || unsaved.kind() != ErrorKind::kData) return problems;
@@ -29,9 +29,9 @@ std::vector<Problem> save_problems(const UserError& unsaved, int64_t num_steps) 
   return problems;
 }
 
-/// Throws what ended the run, followed by why its state is not saved; call it where `unsaved` is
-/// caught. An interrupt promises a saved state: after one the failed save is the error. A save that
-/// failed on another rank is reported by that rank.
+/// Throws the error that ended the run, extended by the reason why its state was not saved. Call it
+/// in the handler of `unsaved`. After an interrupt, which promises a saved state, the failed save
+/// is the error. If the save failed on another rank, that rank reports it.
 [[noreturn]] void throw_with_cause(const std::exception_ptr& first, const UserError& unsaved,
                                    int64_t num_steps) {
   const std::exception_ptr second = std::current_exception();
@@ -68,13 +68,13 @@ Trainer::Trainer(TrainerParts parts) : TrainerParts(std::move(parts)) {
 
 void Trainer::start() {
   run_phase(group, "evaluate", [&] {
-    if (evaluate_first && state.global_step == 0 && state.log_history.empty()) judge();
+    if (evaluate_first && state.global_step == 0 && state.log_history.empty()) evaluate();
     if (!evaluation_pending_) return;
     evaluate_and_save(true, cadence.after_step(state.global_step, false).save);
   });
 }
 
-void Trainer::run(const char* name, const std::function<void()>& body) {
+void Trainer::untimed_phase(const char* name, const std::function<void()>& body) {
   const WindowCursor cursor = stream->cursor();
   const Packer packed = packer;
   is_saved_ = false;
@@ -111,7 +111,7 @@ std::vector<ScoredRollout> Trainer::prepare(const WindowPlan& plan) const {
 
 void Trainer::roll_out(std::vector<ScoredRollout>& scored, const WindowPlan& plan,
                        MetricsBag& metrics) {
-  group.barrier();  // no rank enters a shared engine when another one has failed before it
+  group.barrier();  // no rank enters a shared engine after another one failed
   GenerationScope scope(rollouts->source.engine, rollouts->source.offload, plan.window_idx);
   rematch::roll_out(rollouts->source.engine, scored, metrics);
   scope.finish();
@@ -149,7 +149,7 @@ void Trainer::finish_step(StepMetrics& metrics) {
 void Trainer::evaluate_and_save(bool evaluation_due, bool save_due) {
   evaluation_pending_ = evaluation_due && evaluation != nullptr;
   if (evaluation_pending_) {
-    const bool is_best = judge();
+    const bool is_best = evaluate();
     evaluation_pending_ = false;
     const bool saves_best = is_best && save_on_best && cadence.may_save(state.global_step);
     save_due = save_due || is_harmful_ || saves_best;
@@ -159,7 +159,7 @@ void Trainer::evaluate_and_save(bool evaluation_due, bool save_due) {
 }
 
 /// Evaluates, logs and compares with the start. @return true when the result is the best so far
-bool Trainer::judge() {
+bool Trainer::evaluate() {
   bool is_best = false;
   run_phase(group, "evaluate", [&] {
     const EvaluationResult result = evaluation->run(log.terminal());
@@ -178,8 +178,8 @@ BestOf Trainer::best_of() const {
   return {settings.metric_for_best_model, settings.greater_is_better, evaluation->eval_set()};
 }
 
-/// After a resume: scores over another set, or of another metric, are no reference any more.
-void Trainer::compare_scores_with_evaluation() {
+/// After a resume: scores over another set, or of another metric, no longer serve as reference.
+void Trainer::warn_about_changed_evaluation() {
   Terminal& terminal = log.terminal();
   if (!evaluation->settings().metric_for_best_model.empty()) {
     if (const auto text = state.reset_best(best_of())) terminal.warn(*text);
@@ -205,7 +205,7 @@ RunState Trainer::run_state() const {
 
 void Trainer::save() {
   run_phase(group, "save", [&] {
-    log.sync();  // a checkpoint that survives a loss of power has the lines of its steps
+    log.sync();  // after a power loss, the log must hold the steps of every checkpoint
     const StateShard part{group.rank(), group.size()};
     const auto write_state = [&](const std::string& directory) {
       write_state_shard(directory, to_state_files(run_state(), mstep->state_to_save()), part);
@@ -234,7 +234,7 @@ void Trainer::restore(LoadedCheckpoint loaded) {
   state.best_of = std::move(loaded.trainer.best_of);
   state.kept_checkpoints = std::move(loaded.trainer.kept_checkpoints);
   state.log_history = std::move(loaded.trainer.log_history);
-  if (evaluation != nullptr) compare_scores_with_evaluation();
+  if (evaluation != nullptr) warn_about_changed_evaluation();
   is_done_ = state.global_step >= cadence.total_steps();
 }
 

@@ -28,7 +28,7 @@ std::shared_ptr<const Tokenizer> stock_tokenizer(const test::TempDir& directory)
 
 }  // namespace
 
-TEST(CheckpointFormat, IsTheOneGivenOrStoredOrThatOfItsTokens) {
+TEST(CheckpointFormat, IsGivenStoredOrFoundFromItsTokens) {
   const auto with_coords = Tokenizer::load(kModel);
   EXPECT_EQ(checkpoint_format({}, kModel, *with_coords), "coord_tokens");
   EXPECT_EQ(checkpoint_format("qwen2_5_json", kModel, *with_coords), "qwen2_5_json");

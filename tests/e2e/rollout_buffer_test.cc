@@ -124,7 +124,7 @@ TEST(RolloutBuffer, AFinalPartialWindowIsProcessedOnce) {
   EXPECT_EQ(loop.num_built.size(), 4u);
   EXPECT_THAT(loop.told, HasSubstr("partial"));
   EXPECT_THAT(loop.told, HasSubstr("gradient_accumulation_steps")) << "a mitigation";
-  EXPECT_EQ(RolloutBuffer({.enabled = true, .m_steps = 2}).steps_of_epoch(3, true), 5);
+  EXPECT_EQ(RolloutBuffer({.enabled = true, .m_steps = 2}).epoch_steps(3, true), 5);
 }
 
 // spec: buffer-08 buffer-09 buffer-10 buffer-11

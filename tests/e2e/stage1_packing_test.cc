@@ -54,16 +54,16 @@ TEST(StageOnePacking, TakesThePlannedStepsAndTrainsEverySampleOnceAnEpoch) {
   ASSERT_EQ(result.exit_code, 0) << result.err;
   const std::vector<Json> steps = logged_steps(program);
   std::vector<double> segments_of_epoch(3, 0.0);
-  std::vector<int> steps_of_epoch(3, 0);
+  std::vector<int> epoch_steps(3, 0);
   for (const Json& step : steps) {
     const auto epoch = static_cast<size_t>(std::ceil(step.at("epoch").get<double>()) - 1);
     ASSERT_LT(epoch, 3u);
     segments_of_epoch[epoch] += step.at("packing/post_rollout_segments").get<double>();
-    ++steps_of_epoch[epoch];
+    ++epoch_steps[epoch];
     EXPECT_LE(step.at("packing/post_rollout_fill").get<double>(), 1.0);
   }
   EXPECT_EQ(segments_of_epoch, (std::vector<double>(3, kNumScenes)));
-  EXPECT_EQ(steps_of_epoch, (std::vector<int>{3, 3, 4}));
+  EXPECT_EQ(epoch_steps, (std::vector<int>{3, 3, 4}));
   EXPECT_EQ(steps.back().at("epoch"), 3.0);
   const Json state = final_state(program, steps.size());
   EXPECT_EQ(state["max_steps"], steps.size());

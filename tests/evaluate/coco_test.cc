@@ -11,7 +11,7 @@ LabelledBox box(const std::string& label, double x, double side = 50) {
 
 }  // namespace
 
-TEST(CocoEvaluator, OfPerfectAnswersIsOne) {
+TEST(CocoEvaluator, PerfectAnswersScoreOne) {
   CocoEvaluator coco;
   coco.add({box("cat", 0), box("dog", 100)}, {box("dog", 100), box("cat", 0)});
   const CocoResult scores = coco.scores();
@@ -59,6 +59,6 @@ TEST(CocoEvaluator, RanksByScoreOnlyWhenEveryPredictionHasOne) {
   EXPECT_NEAR(equal.scores().ap, 0.5, 1e-12) << "equal scores: the order of the answer";
 }
 
-TEST(CocoEvaluator, OfNothingIsUndefined) { EXPECT_EQ(CocoEvaluator().scores().ap, -1); }
+TEST(CocoEvaluator, IsUndefinedWithoutTruths) { EXPECT_EQ(CocoEvaluator().scores().ap, -1); }
 
 }  // namespace rematch

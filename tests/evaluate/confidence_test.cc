@@ -20,7 +20,7 @@ const PrecisionCurve& curve_of(const std::vector<PrecisionCurve>& curves, const 
 
 }  // namespace
 
-TEST(PrecisionCurves, AreOfAllClassesAndOfTheMostFrequent) {
+TEST(PrecisionCurves, CoverAllClassesAndTheMostFrequentOnes) {
   CocoEvaluator coco;
   coco.add({box("cat", 0), box("cat", 100), box("dog", 200)},
            {box("cat", 0, 0.9), box("cat", 400, 0.8), box("cat", 100, 0.7), box("cow", 0, 0.6)});

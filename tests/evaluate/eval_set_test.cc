@@ -16,7 +16,7 @@ ScoreOf of(const std::map<std::string, double>& scores) {
 
 }  // namespace
 
-TEST(EvalSet, EveryPartOfItIsInItsText) {
+TEST(EvalSet, TextDependsOnEveryPart) {
   const EvalSet set{.num_records = 32,
                     .records = "9f3c",
                     .labels = "normalized",
@@ -33,7 +33,7 @@ TEST(EvalSet, EveryPartOfItIsInItsText) {
   }
 }
 
-TEST(EvalSet, OfOlderFilesTheCountsTell) {
+TEST(EvalSet, ComparesCountsForOlderFiles) {
   const ScoreOf few = of({{"num_samples", 4}, {"eval_rollout_gt_objects", 20}}),
                 many = of({{"num_samples", 32}, {"eval_rollout_gt_objects", 184}}), none = of({});
   EXPECT_TRUE(same_eval_set("", few, "", few));

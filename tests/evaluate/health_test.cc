@@ -45,7 +45,7 @@ std::vector<std::string> harms(const Scores& before, const Scores& now, int64_t 
 
 }  // namespace
 
-TEST(Health, OfTheSameScoresOrBetterOnesIsUnharmed) {
+TEST(Health, EqualOrBetterScoresAreNoHarm) {
   EXPECT_THAT(harms(scores(), scores()), SizeIs(0));
   EXPECT_THAT(harms(scores({{"eval_rollout_precision", 0.5},
                             {"eval_rollout_parse_truncated_rate", 0.3},
@@ -58,7 +58,7 @@ TEST(Health, OfTheSameScoresOrBetterOnesIsUnharmed) {
   EXPECT_THAT(health.changes, SizeIs(6));
 }
 
-TEST(Health, OfAModelThatFoundNothingHasNothingToLose) {
+TEST(Health, NothingToLoseWithoutAnyMatch) {
   const Scores useless = scores({{"eval_rollout_f1", 0}, {"eval_rollout_precision", 0}});
   EXPECT_EQ(compare_health(of(useless), of(useless), 500, 0)->lines(),
             std::vector<std::string>{"health: nothing to lose yet (F1 0 at the start)"});
@@ -70,7 +70,7 @@ TEST(Health, OfAModelThatFoundNothingHasNothingToLose) {
               HasSubstr("worse than at the start: malformed"));
 }
 
-TEST(Health, EverySignIsAnAlarmOfItsOwn) {
+TEST(Health, EverySignRaisesAnAlarm) {
   EXPECT_EQ(harms(scores(), scores({{"eval_rollout_precision", 0.85}})),
             std::vector<std::string>{"precision"});
   EXPECT_EQ(harms(scores(), scores({{"eval_rollout_label_accuracy", 0.75}})),
@@ -103,7 +103,7 @@ TEST(Health, AHandfulOfSamplesRaisesNoAlarm) {
   EXPECT_THAT(harms(scores(few), scores(worse), 16), SizeIs(0));
 }
 
-TEST(Health, TooManyAndTooFewPredictionsGetAdviceOfTheirOwn) {
+TEST(Health, TooManyAndTooFewPredictionsGetDifferentAdvice) {
   const auto advice = [](double before, double now) {
     return compare_health(of(scores({{"eval_rollout_pred_per_gt", before}})),
                           of(scores({{"eval_rollout_pred_per_gt", now}})), 500, 0)

@@ -52,7 +52,7 @@ TEST(ProbeNumbers, AreSharesOfTheirWholes) {
   EXPECT_DOUBLE_EQ(ProbeNumbers{}.found(), 0.0);
 }
 
-TEST(ProbeVerdict, OfAHealthyCheckpointWithRoomIsStageTwoWithRewrite) {
+TEST(ProbeVerdict, RecommendsRewriteForAHealthyCheckpointWithRoom) {
   const ProbeVerdict verdict = judge(healthy(), true);
   EXPECT_EQ(verdict.action, ProbeAction::kRewrite);
   EXPECT_THAT(verdict.headline, HasSubstr("target_policy: rewrite"));
@@ -60,7 +60,7 @@ TEST(ProbeVerdict, OfAHealthyCheckpointWithRoomIsStageTwoWithRewrite) {
               HasSubstr("50.0 % of those appear in one of 8 sampled answers"));
 }
 
-TEST(ProbeVerdict, OfAnswersThatRunAwayIsStageOneAndNeverAppend) {
+TEST(ProbeVerdict, RecommendsStage1ForRunawayAnswers) {
   EXPECT_EQ(action([](ProbeNumbers& n) { n.num_truncated = 30; }), ProbeAction::kStage1);
   EXPECT_EQ(action([](ProbeNumbers& n) { n.num_malformed = 11; }), ProbeAction::kStage1);
   EXPECT_EQ(action([](ProbeNumbers& n) { n.by_count[0].num_repeated = 101; }),
@@ -72,7 +72,7 @@ TEST(ProbeVerdict, OfAnswersThatRunAwayIsStageOneAndNeverAppend) {
   EXPECT_THAT(verdict.steps, testing::Contains(HasSubstr("not `target_policy: append`")));
 }
 
-TEST(ProbeVerdict, OfAnswersThatAreOnlyCutOffNamesMaxNewTokens) {
+TEST(ProbeVerdict, NamesMaxNewTokensForTruncatedAnswers) {
   const ProbeVerdict verdict = judge(with([](ProbeNumbers& n) {
                                        n.num_truncated = 30;
                                        n.by_count[0].num_predictions = 900;
@@ -82,7 +82,7 @@ TEST(ProbeVerdict, OfAnswersThatAreOnlyCutOffNamesMaxNewTokens) {
   EXPECT_THAT(verdict.headline, HasSubstr("max_new_tokens"));
 }
 
-TEST(ProbeVerdict, OfAnswersThatDoNotRunAwayButAreMalformedSaysSo) {
+TEST(ProbeVerdict, ReportsMalformedAnswers) {
   const ProbeVerdict verdict = judge(with([](ProbeNumbers& n) {
                                        n.num_malformed = 134;
                                        n.by_count[0].num_predictions = 750;
@@ -92,7 +92,7 @@ TEST(ProbeVerdict, OfAnswersThatDoNotRunAwayButAreMalformedSaysSo) {
   EXPECT_THAT(verdict.headline, HasSubstr("the answers are not JSON"));
 }
 
-TEST(ProbeVerdict, OfAnswersWithoutTheDatasOrderIsToSort) {
+TEST(ProbeVerdict, RecommendsSortingForUnorderedAnswers) {
   EXPECT_EQ(action([](ProbeNumbers& n) { n.num_in_order = 380; }), ProbeAction::kSort);
   const ProbeVerdict random = judge(healthy(), false);
   EXPECT_EQ(random.action, ProbeAction::kSort);
@@ -101,19 +101,19 @@ TEST(ProbeVerdict, OfAnswersWithoutTheDatasOrderIsToSort) {
       testing::Contains(HasSubstr("where they cannot, stage 2 with `target_policy: rewrite`")));
 }
 
-TEST(ProbeVerdict, OfForgottenLabelsIsStageOneThoughTheBoxesAreGood) {
+TEST(ProbeVerdict, RecommendsStage1ForForgottenLabels) {
   const ProbeVerdict verdict = judge(with([](ProbeNumbers& n) { n.num_named_right = 300; }), true);
   EXPECT_EQ(verdict.action, ProbeAction::kStage1);
   EXPECT_THAT(verdict.headline, HasSubstr("labels"));
 }
 
-TEST(ProbeVerdict, OfAnUnfinishedCheckpointIsStageOne) {
+TEST(ProbeVerdict, RecommendsStage1ForAnUnfinishedCheckpoint) {
   const ProbeVerdict verdict = judge(with([](ProbeNumbers& n) { n.num_matched_50 = 600; }), true);
   EXPECT_EQ(verdict.action, ProbeAction::kStage1);
   EXPECT_THAT(verdict.headline, HasSubstr("not finished"));
 }
 
-TEST(ProbeVerdict, WithoutAnythingInTheSamplesIsNoise) {
+TEST(ProbeVerdict, RecommendsNoiseWhenSamplesFindNothing) {
   const auto barren = [](ProbeNumbers& n) {
     n.by_count[0].num_found = 10;
     n.by_count[0].num_repeated = 5;
@@ -121,7 +121,7 @@ TEST(ProbeVerdict, WithoutAnythingInTheSamplesIsNoise) {
   EXPECT_EQ(action(barren), ProbeAction::kNoise);
 }
 
-TEST(ProbeVerdict, WithNothingLeftToGainOrNoObjectsIsToStop) {
+TEST(ProbeVerdict, RecommendsStoppingWithNothingToGain) {
   const auto perfect = [](ProbeNumbers& n) {
     n.num_matched_50 = 980;
     n.num_named_right = 910;
@@ -131,7 +131,7 @@ TEST(ProbeVerdict, WithNothingLeftToGainOrNoObjectsIsToStop) {
   EXPECT_EQ(judge({}, true).action, ProbeAction::kStop);
 }
 
-TEST(ProbeVerdict, NamesTheGravestFindingFirst) {
+TEST(ProbeVerdict, ReportsTheMostSeriousFinding) {
   const auto everything = [](ProbeNumbers& n) {
     n.num_malformed = 100;
     n.num_in_order = 300;

@@ -8,11 +8,13 @@
 
 namespace rematch {
 
-TEST(SolveAssignment, OfEqualCostsIsTheIdentity) {
+TEST(SolveAssignment, IsTheIdentityForEqualCosts) {
   EXPECT_EQ(solve_assignment(CostMatrix(4, 1.0)), (std::vector<int>{0, 1, 2, 3}));
 }
 
-TEST(SolveAssignment, OfNothingIsNothing) { EXPECT_TRUE(solve_assignment(CostMatrix(0)).empty()); }
+TEST(SolveAssignment, AcceptsAnEmptyMatrix) {
+  EXPECT_TRUE(solve_assignment(CostMatrix(0)).empty());
+}
 
 TEST(SolveAssignment, MovesAnEarlierRowAsideWhenThatIsCheaper) {
   CostMatrix costs(2);

@@ -7,7 +7,7 @@
 
 namespace rematch {
 
-TEST(LabelMatch, NormalizedSeesThroughCaseFormAndWhiteSpace) {
+TEST(LabelMatch, NormalizedIgnoresCaseFormAndWhiteSpace) {
   const LabelMatch labels = LabelMatch::from("normalized");
   const auto same = [&](const char* a, const char* b) {
     return labels.canonical(a) == labels.canonical(b);
@@ -29,8 +29,8 @@ TEST(LabelMatch, ExactComparesBytes) {
 }
 
 TEST(LabelMatch, ClassesAreNormalisedLabelsUnderEveryRule) {
-  EXPECT_EQ(LabelMatch::from("exact").class_of(" Red  CAR"), "red car");
-  EXPECT_EQ(LabelMatch::from("normalized").class_of(" Red  CAR"), "red car");
+  EXPECT_EQ(LabelMatch::from("exact").class_name(" Red  CAR"), "red car");
+  EXPECT_EQ(LabelMatch::from("normalized").class_name(" Red  CAR"), "red car");
 }
 
 TEST(LabelMatch, SynonymsComeFromAFile) {
@@ -43,7 +43,7 @@ TEST(LabelMatch, SynonymsComeFromAFile) {
   EXPECT_EQ(labels.canonical("dog"), "dog");
 }
 
-TEST(LabelMatch, RefusesWhatIsNoListOfSynonyms) {
+TEST(LabelMatch, RefusesOtherJson) {
   const test::TempDir dir;
   for (const char* text :
        {"[]", R"({"a": "b"})", R"({"a": [1]})", R"({"a": ["c"], "b": ["C"]})", "nonsense"}) {

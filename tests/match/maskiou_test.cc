@@ -37,7 +37,7 @@ TEST(Rasterize, GivesSmallObjectsFewPixelsOrNone) {
   EXPECT_EQ(rasterize(box(997, 997, 999, 999), 256).runs, (Runs{65535, 1}));
 }
 
-TEST(Rasterize, EmptinessByWidthIsThatOfTheSubPixelGrid) {
+TEST(Rasterize, IsEmptyWhenNarrowerThanTheSubPixelGrid) {
   const std::vector<double> expected = {1.0, .7437, .4880, .2327, 0.0};
   for (int width = 0; width <= 4; ++width) {
     int empty = 0;

@@ -47,22 +47,22 @@ std::vector<Geometry> some_geometries(int limit) {
 
 }  // namespace
 
-TEST(CandidatesOf, AreTheBestOverlapsFirstTiesByIndex) {
+TEST(CandidatesOf, AreSortedByOverlapThenIndex) {
   const std::vector<Geometry> truth = {box_of(0, 0, 10, 10), box_of(0, 0, 100, 100),
                                        box_of(500, 500, 600, 600), box_of(0, 0, 100, 100)};
-  EXPECT_EQ(candidates_of(box_of(0, 0, 100, 100), truth, 10), (std::vector<int>{1, 3, 0, 2}));
-  EXPECT_EQ(candidates_of(box_of(0, 0, 100, 100), truth, 2), (std::vector<int>{1, 3}));
+  EXPECT_EQ(find_candidates(box_of(0, 0, 100, 100), truth, 10), (std::vector<int>{1, 3, 0, 2}));
+  EXPECT_EQ(find_candidates(box_of(0, 0, 100, 100), truth, 2), (std::vector<int>{1, 3}));
 }
 
 TEST(CandidatesOf, FallBackToTheNearestCentresWhenNoBoxTouches) {
   const std::vector<Geometry> truth = {box_of(900, 900, 910, 910), box_of(30, 0, 40, 10),
                                        box_of(0, 30, 10, 40), box_of(20, 20, 24, 24)};
-  EXPECT_EQ(candidates_of(box_of(0, 0, 10, 10), truth, 10), (std::vector<int>{3, 1, 2, 0}));
+  EXPECT_EQ(find_candidates(box_of(0, 0, 10, 10), truth, 10), (std::vector<int>{3, 1, 2, 0}));
 }
 
 TEST(CandidatesOf, TreatTouchingAndFlatBoxesAsWithoutOverlap) {
   // Continuous areas, no +1: a shared edge and a box without width overlap nothing.
-  EXPECT_EQ(candidates_of(box_of(0, 0, 10, 10), {box_of(10, 0, 500, 10), box_of(5, 5, 5, 5)}, 1),
+  EXPECT_EQ(find_candidates(box_of(0, 0, 10, 10), {box_of(10, 0, 500, 10), box_of(5, 5, 5, 5)}, 1),
             (std::vector<int>{1}));
 }
 
@@ -110,7 +110,7 @@ TEST(Match, PairsDisjointObjectsWhenTheGateIsZero) {
   EXPECT_EQ(match({box_of(0, 0, 9, 9)}, {box_of(900, 900, 999, 999)}, options).pairs.size(), 1u);
 }
 
-TEST(Match, LeavesAPairAloneWhenThatIsCheaper) {
+TEST(Match, LeavesAPairUnmatchedWhenThatIsCheaper) {
   MatchSettings options;
   options.fp_cost = 0.1;
   options.fn_cost = 0.1;
@@ -120,7 +120,7 @@ TEST(Match, LeavesAPairAloneWhenThatIsCheaper) {
   EXPECT_EQ(matching.gating_rejections, 0);
 }
 
-TEST(Match, NeverPairsWhatIsInfeasibleHoweverDearBeingAlone) {
+TEST(Match, InfeasiblePairsStayUnmatchedAtAnyCost) {
   MatchSettings options;
   options.fp_cost = 1e7;
   options.fn_cost = 1e7;
@@ -144,7 +144,7 @@ TEST(Match, RefusesOptionsOutOfRange) {
   refused({.fn_cost = -1}, "fn_cost");
 }
 
-TEST(Match, CopesWithHundredsOfObjects) {
+TEST(Match, HandlesHundredsOfObjects) {
   std::vector<Geometry> predictions, truth;
   for (int i = 0; i < 300; ++i) {
     const int x = (i * 37) % 900, y = (i * 91) % 900;

@@ -86,11 +86,11 @@ TEST(MetricTable, HoldsEveryNameOfTheContract) {
   EXPECT_EQ(table.size(), expand(contract).size());
 }
 
-TEST(MetricTable, RatiosHaveADenominatorAndNothingElseHas) {
+TEST(MetricTable, OnlyRatiosHaveADenominator) {
   for (const MetricRow& row : metric_table()) {
-    EXPECT_EQ(row.reduction == Reduction::kRatio, *row.denominator != '\0') << row.name;
-    EXPECT_NE(*row.meaning, '\0') << row.name;
-    EXPECT_NE(*row.unit, '\0') << row.name;
+    EXPECT_EQ(row.reduction == Reduction::kRatio, !row.denominator.empty()) << row.name;
+    EXPECT_FALSE(row.meaning.empty()) << row.name;
+    EXPECT_FALSE(row.unit.empty()) << row.name;
   }
 }
 
@@ -182,7 +182,7 @@ TEST(ReduceMetrics, GivesAnEvaluationTheSameObservationsUnderItsOwnNames) {
                                    "eval_rollout_f1_labels", "eval_rollout_matched_maskiou_mean"}));
 }
 
-TEST(EvaluationMetrics, AreThoseThatTheKindOfEvaluationMeasures) {
+TEST(EvaluationMetrics, DependOnTheKindOfEvaluation) {
   const auto names = [](bool teacher_forced, bool rollouts) {
     const std::vector<std::string> list = evaluation_metrics(teacher_forced, rollouts);
     return std::set<std::string>(list.begin(), list.end());

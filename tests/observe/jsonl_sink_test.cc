@@ -41,7 +41,7 @@ TEST(JsonlSink, KeepsEveryBitOfAValue) {
   }
 }
 
-TEST(JsonlSink, WritesNullForWhatJsonCannotSay) {
+TEST(JsonlSink, WritesNullForNanAndInfinity) {
   const test::TempDir dir;
   make_jsonl_sink(dir.file("log"))
       ->write(1, {{"a", std::nan("")}, {"b", std::numeric_limits<double>::infinity()}});
@@ -76,7 +76,7 @@ TEST(JsonlSink, SaysThatTheDiskIsFull) {
   EXPECT_NE(error.problems()[0].fix.find("free disk space"), std::string::npos);
 }
 
-TEST(JsonlSink, TakesHalfALineBackWhenTheDiskFillsUp) {
+TEST(JsonlSink, RemovesAPartialLineOnAFullDisk) {
   const test::TempDir dir;
   const auto sink = make_jsonl_sink(dir.file("log"));
   sink->write(1, {{"loss", 1}});
@@ -130,7 +130,7 @@ TEST(TruncateJsonl, DropsTheZerosThatALossOfPowerLeaves) {
   }
 }
 
-TEST(TruncateJsonl, IsContentWithoutALog) {
+TEST(TruncateJsonl, AcceptsAMissingLog) {
   const test::TempDir dir;
   truncate_jsonl_after(dir.file("none"), 3);
   EXPECT_THROW(read_file(dir.file("none")), UserError);

@@ -23,7 +23,7 @@ Progress training(int64_t done, int64_t total, const std::string& loss) {
 
 /// Columns before the first occurrence of a text.
 size_t column_of(const std::string& line, const std::string& text) {
-  return width_of(line.substr(0, line.find(text)));
+  return display_width(line.substr(0, line.find(text)));
 }
 
 }  // namespace
@@ -36,7 +36,7 @@ TEST(ProgressLayout, FitsATrainingIntoEightyColumns) {
   const std::string line = long_run.line(training(123455, 123456, "1e-05"), 400000, 400000);
   EXPECT_EQ(line, "train ▕██████████▉▏ 123455/123456  loss 1e-05  F1 .40   0.17 s/step  99h59 left")
       << "the fields of every training fit";
-  EXPECT_LE(width_of(line), 79u);
+  EXPECT_LE(display_width(line), 79u);
 }
 
 TEST(ProgressLayout, ShowsMoreOnlyOnAWiderScreen) {
@@ -58,7 +58,7 @@ TEST(ProgressLayout, NeverMovesBetweenTwoStates) {
                       later = layout.line(training(1999, 2000, "12345"), 3000, 0.2);
     for (const char* mark : {"▕", "▏ ", "/2000", "loss", "F1", "s/step"})
       EXPECT_EQ(column_of(first, mark), column_of(later, mark)) << width << mark;
-    EXPECT_LE(width_of(later), width);
+    EXPECT_LE(display_width(later), width);
   }
 }
 

@@ -21,7 +21,7 @@ size_t count(const std::string& text, const std::string& part) {
 
 }  // namespace
 
-TEST(Terminal, WritesPlainLinesNowAndThenWithoutATty) {
+TEST(Terminal, WritesOccasionalPlainLinesWithoutATty) {
   Screen screen;
   Terminal terminal(screen.out, screen.err, {.is_tty = false});
   for (int step = 1; step <= 100; ++step)
@@ -98,7 +98,7 @@ TEST(Terminal, KeepsTheBarOfAPhaseWhenAnotherBegins) {
   EXPECT_NE(shown.find("train", shown.rfind('\n')), std::string::npos);
 }
 
-TEST(Terminal, WarnsOnceOfEveryThing) {
+TEST(Terminal, WarnsOncePerText) {
   Screen screen;
   Terminal terminal(screen.out, screen.err, {.is_tty = false});
   terminal.warn("a");
@@ -107,7 +107,7 @@ TEST(Terminal, WarnsOnceOfEveryThing) {
   EXPECT_EQ(screen.err.str(), "warning: a\nwarning: b\n");
 }
 
-TEST(Terminal, UsesColoursOnlyWhereItMay) {
+TEST(Terminal, UsesColoursOnlyOnATty) {
   Screen plain, coloured;
   Terminal(plain.out, plain.err, {.is_tty = false, .use_color = true}).warn("a");
   Terminal(coloured.out, coloured.err, {.is_tty = true, .use_color = true}).warn("a");

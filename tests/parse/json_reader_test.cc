@@ -30,7 +30,7 @@ std::string repeat(const std::string& text, int times) {
 
 }  // namespace
 
-TEST(ReadJsonObject, OfNothingIsTruncated) {
+TEST(ReadJsonObject, EmptyInputIsTruncated) {
   EXPECT_EQ(status_of(""), kTruncated);
   EXPECT_EQ(status_of(" \t\r\n"), kTruncated);
   EXPECT_EQ(status_of("{"), kTruncated);
@@ -155,7 +155,7 @@ TEST(ReadJsonObject, RefusesInvalidUtf8) {
   }
 }
 
-TEST(ReadJsonObject, AcceptsTheBordersOfUtf8) {
+TEST(ReadJsonObject, AcceptsTheLimitsOfUtf8) {
   for (const char* bytes : {"\xC2\x80", "\xDF\xBF", "\xE0\xA0\x80", "\xED\x9F\xBF", "\xEE\x80\x80",
                             "\xEF\xBF\xBF", "\xF0\x90\x80\x80", "\xF4\x8F\xBF\xBF"}) {
     EXPECT_EQ(text_of("\"" + std::string(bytes) + "\""), bytes);

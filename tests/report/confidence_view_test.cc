@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
-#include "report/judged_sample.h"
+#include "report/evaluated_sample.h"
 #include "support/capture.h"
 #include "support/paths.h"
 
@@ -61,7 +61,7 @@ TEST(ConfidenceView, ADamagedFileIsAnError) {
   }
 }
 
-TEST(JudgedSample, HasTheScoresOfItsPredictions) {
+TEST(EvaluatedSample, HasTheScoresOfItsPredictions) {
   const test::TempDir dir;
   const std::string line =
       R"({"sample_id": 0, "images": ["a.png"], "width": 200, "height": 100, "status": "complete",
@@ -69,7 +69,7 @@ TEST(JudgedSample, HasTheScoresOfItsPredictions) {
           "ground_truth": [], "pairs": [], "named_right": []})";
   const auto read = [&](std::string text) {
     std::erase(text, '\n');
-    return read_judged_samples(dir.write("samples.jsonl", text));
+    return read_evaluated_samples(dir.write("samples.jsonl", text));
   };
   EXPECT_EQ(read(line)[0].scores, std::vector<double>{0.75});
   EXPECT_TRUE(read(replaced(line, R"("scores": [0.75],)", ""))[0].scores.empty());

@@ -3,7 +3,7 @@
 
 namespace rematch {
 
-TEST_F(ReportTest, ASecondStartInTheSameDirectoryIsALineOfItsOwn) {
+TEST_F(ReportTest, ARestartInTheSameDirectoryStartsANewLine) {
   directory_.write("twice/logging.jsonl",
                    "{\"step\": 1, \"loss\": 3.0}\n{\"step\": 4, \"loss\": 2.0}\n"
                    "{\"step\": 1, \"loss\": 3.5}\n{\"step\": 4, \"loss\": 2.5}\n");

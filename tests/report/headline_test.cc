@@ -96,7 +96,7 @@ TEST(Headline, ALowerLossIsBetter) {
   EXPECT_EQ(found["numbers"][0]["change"], 1);
 }
 
-TEST_F(ReportTest, ALogAloneTellsOfItsLoss) {
+TEST_F(ReportTest, ALogAloneReportsItsLoss) {
   directory_.write("log/logging.jsonl",
                    "{\"step\": 1, \"loss\": 21.0}\n{\"step\": 40, \"loss\": 2.0}\n");
   const Json found = collect_headline({read_run(directory_.file("log"))}, {});

@@ -33,7 +33,7 @@ class MergeRunsTest : public testing::Test {
   std::vector<std::string> columns(const std::vector<std::string>& names) const {
     const std::vector<RunData> runs = read(names);
     std::vector<std::string> found;
-    for (const NamedEvaluation& one : evaluations_of(runs)) found.push_back(one.name);
+    for (const NamedEvaluation& one : list_evaluations(runs)) found.push_back(one.name);
     return found;
   }
 

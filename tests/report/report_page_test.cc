@@ -1,5 +1,5 @@
 #include "report/answer_sheet.h"
-#include "report/judged_sample.h"
+#include "report/evaluated_sample.h"
 #include "report/report_fixture.h"
 #include "report/score_table.h"
 
@@ -32,7 +32,7 @@ TEST_F(ReportTest, GeometriesThatCannotBeDrawnAreErrors) {
   }
 }
 
-TEST_F(ReportTest, ThePageLoadsNothing) {
+TEST_F(ReportTest, PageLoadsNothing) {
   const std::string page = report_html(runs(), {});
   EXPECT_LT(page.size(), size_t{5} * 1024 * 1024);
   for (const char* outside : {"https://", "<link", "src=\"", "@import", "url("})
@@ -43,7 +43,7 @@ TEST_F(ReportTest, ThePageLoadsNothing) {
   for (const char* mark : {"@STYLE@", "@SCRIPT@", "@DATA@"}) EXPECT_FALSE(has(page, mark)) << mark;
 }
 
-TEST_F(ReportTest, TheDataHoldEverythingThatThePageShows) {
+TEST_F(ReportTest, DataHoldsEverythingOnThePage) {
   const Json data = data_of(report_html(runs(), {}));
   EXPECT_EQ(data["title"], "after");
   EXPECT_EQ(data["headline"]["sentence"], "F1 .400 → .800, label accuracy .900 → .200.");
@@ -99,7 +99,7 @@ TEST_F(ReportTest, TheGalleryStaysWithinItsBytesAndLeavesOutLostImages) {
   EXPECT_EQ(groups({}), 0u);
 }
 
-TEST_F(ReportTest, WhatWasZeroAndIsGetsNoTick) {
+TEST_F(ReportTest, UnchangedZerosGetNoTick) {
   const auto item = [](double before, double now) {
     const EvaluationFile first{.name = "a", .scores = {{"eval_rollout_f1", before}}},
         last{.name = "b", .scores = {{"eval_rollout_f1", now}}};
@@ -158,8 +158,8 @@ TEST_F(ReportTest, AShareOfNothingIsNull) {
 
 TEST_F(ReportTest, TheAnswerSheetShowsTruthAndEveryEvaluation) {
   const std::vector<RunData> all = runs();
-  const Canvas both = draw_answer_sheet(evaluations_of(all), 4);
-  const Canvas one = draw_answer_sheet({evaluations_of(all)[0]}, 4);
+  const Canvas both = draw_answer_sheet(list_evaluations(all), 4);
+  const Canvas one = draw_answer_sheet({list_evaluations(all)[0]}, 4);
   EXPECT_EQ(both.width_px() - one.width_px(), 330);  // one more panel and its gap
   EXPECT_EQ(both.height_px(), one.height_px());      // one sample, one row
   EXPECT_EQ(test::catch_user_error([&] { draw_answer_sheet({}, 4); }).kind(), ErrorKind::kData);
@@ -175,18 +175,19 @@ TEST_F(ReportTest, DamagedSamplesAreAnError) {
     std::string bad = good;
     bad.replace(bad.find(from), from.size(), to);
     const std::string path = directory_.write("bad.jsonl", bad);
-    EXPECT_EQ(test::catch_user_error([&] { read_judged_samples(path); }).kind(), ErrorKind::kData);
+    EXPECT_EQ(test::catch_user_error([&] { read_evaluated_samples(path); }).kind(),
+              ErrorKind::kData);
   }
 }
 
 TEST_F(ReportTest, AnEmptySceneAnsweredAsEmptyIsPerfect) {
-  EXPECT_EQ(JudgedSample{}.f1_labels(), 1.0);
-  JudgedSample missed;
+  EXPECT_EQ(EvaluatedSample{}.f1_labels(), 1.0);
+  EvaluatedSample missed;
   missed.truth.resize(1);
   EXPECT_EQ(missed.f1_labels(), 0.0);
 }
 
-TEST_F(ReportTest, NothingIsJudgedBetweenDifferentSets) {
+TEST_F(ReportTest, DifferentSetsAreNotCompared) {
   const auto file = [](const std::string& set, double f1) {
     return EvaluationFile{.name = "x",
                           .eval_set = set,

@@ -34,7 +34,7 @@ TEST_F(ReportTest, ADirectoryThatIsNoRunIsAnError) {
             ErrorKind::kData);
 }
 
-TEST_F(ReportTest, ATornLogIsReadAsFarAsItIsWhole) {
+TEST_F(ReportTest, ReadsTheWholeLinesOfATornLog) {
   const std::string log = directory_.file("after/logging.jsonl"), whole = read_file(log);
   using namespace std::string_literals;
   for (const std::string& rest : {"{\"step\": 3, \"lo"s, "\0\0\0"s, "{\"st\0\0\n"s}) {
@@ -78,7 +78,7 @@ TEST_F(ReportTest, ACheckpointMeansItsEvaluation) {
 
 TEST_F(ReportTest, TheTableMarksTheBestAndShowsTheDifference) {
   const std::vector<RunData> all = runs();
-  const std::vector<std::vector<std::string>> table = score_table(evaluations_of(all));
+  const std::vector<std::vector<std::string>> table = score_table(list_evaluations(all));
   EXPECT_EQ(table[0], (std::vector<std::string>{"score", "before", "after", "last - first"}));
   EXPECT_EQ(table[1], (std::vector<std::string>{"F1", "0.400", "0.800*", "+0.400"}));
   for (const auto& row : table) EXPECT_NE(row[0], "COCO AP");  // undefined in both
@@ -105,13 +105,13 @@ TEST_F(ReportTest, ARunAloneIsComparedWithItsOwnFirstEvaluation) {
       "{\"step\": 5, \"loss\": 1.5}\n"
       "{\"step\": 10, \"eval_rollout_f1\": 0.6, \"eval_rollout_label_accuracy\": 0.1}\n");
   const std::vector<RunData> alone{read_run(directory_.file("alone"))};
-  EXPECT_EQ(score_table(evaluations_of(alone))[0],
+  EXPECT_EQ(score_table(list_evaluations(alone))[0],
             (std::vector<std::string>{"score", "alone/step 0", "alone/step 10", "last - first"}));
   const Json advice = data_of(report_html(alone, {}))["health"].back()["advice"];
   EXPECT_TRUE(has(advice.get<std::string>(), "Labels are being forgotten"));
   std::vector<RunData> several = runs();
   several.push_back(alone[0]);
-  EXPECT_EQ(evaluations_of(several).size(), 3u);
+  EXPECT_EQ(list_evaluations(several).size(), 3u);
 }
 
 TEST_F(ReportTest, AFileWithoutScoresIsAnError) {
@@ -129,7 +129,7 @@ TEST_F(ReportTest, ARunAloneIsComparedWithItsFirstEvaluationOverTheSameSet) {
                    "{\"step\": 5, \"eval_rollout_f1\": 0.5, \"eval_set\": \"b\"}\n"
                    "{\"step\": 10, \"eval_rollout_f1\": 0.6, \"eval_set\": \"b\"}\n");
   const std::vector<RunData> alone{read_run(directory_.file("alone"))};
-  EXPECT_EQ(score_table(evaluations_of(alone))[0],
+  EXPECT_EQ(score_table(list_evaluations(alone))[0],
             (std::vector<std::string>{"score", "alone/step 5", "alone/step 10", "last - first"}));
 }
 

@@ -174,7 +174,7 @@ TEST(SegmentStage, ChecksItsOptions) {
       ErrorKind::kData);
 }
 
-TEST(RunStage, AnswersAWrongLineAndGoesOn) {
+TEST(RunStage, ContinuesAfterAWrongLine) {
   const auto stage = make_match_stage({});
   std::istringstream in(
       "{\"id\": 1, \"predictions\": []}\n\nnot json\n{\"id\": \"x\", \"predictions\": [], "

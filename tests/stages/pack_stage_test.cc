@@ -26,7 +26,7 @@ ErrorKind refused(const std::string& input, const std::vector<std::string>& ment
 
 }  // namespace
 
-TEST(PackStage, SaysWhatSharesTheRowAndHowFullItIs) {
+TEST(PackStage, ReportsTheSegmentsAndFillOfTheRow) {
   const Json answer = run(
       R"({"encoded_lens": [30, 20, 41, 9], "packing_length": 80, "packing_selector": "optimal"})");
   EXPECT_EQ(answer["selected"], Json::parse("[0, 2, 3]"));
@@ -34,7 +34,7 @@ TEST(PackStage, SaysWhatSharesTheRowAndHowFullItIs) {
   EXPECT_EQ(answer["fill"].get<double>(), 1.0);
 }
 
-TEST(PackStage, ChoosesByBinpackingUnlessToldOtherwise) {
+TEST(PackStage, UsesBinpackingByDefault) {
   const std::string line = R"({"encoded_lens": [1, 6, 5, 4], "packing_length": 10)";
   EXPECT_EQ(run(line + "}")["selected"], Json::parse("[0, 2, 3]"));
   EXPECT_EQ(run(line + R"(, "packing_selector": "fifo"})")["selected"], Json::parse("[0, 1]"));
@@ -86,7 +86,7 @@ TEST(PackStage, NamesWhatIsWrongWithALine) {
             ErrorKind::kConfig);
 }
 
-TEST(PackStage, GoesOnAfterAWrongLine) {
+TEST(PackStage, ContinuesAfterAWrongLine) {
   std::istringstream in(R"({"id": "a", "encoded_lens": [9], "packing_length": 4}
 {"id": "b", "encoded_lens": [3], "packing_length": 4}
 )");

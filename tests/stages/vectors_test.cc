@@ -72,38 +72,38 @@ StageOptions digits_with(const std::string& tokenizer) {
 
 }  // namespace
 
-TEST(Vectors, OfASecondReadingOfTheParseRulesAgree) {
+TEST(Vectors, SecondImplementationOfParseAgrees) {
   expect_all_lines_agree("random_parse", *make_parse_stage(with_golden_tokenizer()));
 }
 
-TEST(Vectors, OfASecondReadingOfTheTargetRulesAgree) {
+TEST(Vectors, SecondImplementationOfTargetsAgrees) {
   expect_all_lines_agree("random_segment", *make_segment_stage(with_golden_tokenizer()));
 }
 
-TEST(Vectors, OfParseAgree) {
+TEST(Vectors, ParseAgrees) {
   expect_all_lines_agree("parse", *make_parse_stage(with_golden_tokenizer()));
 }
 
-TEST(Vectors, OfMatchAgree) { expect_all_lines_agree("match", *make_match_stage({})); }
+TEST(Vectors, MatchAgrees) { expect_all_lines_agree("match", *make_match_stage({})); }
 
-TEST(Vectors, OfSegmentAgree) {
+TEST(Vectors, SegmentAgrees) {
   expect_all_lines_agree("segment", *make_segment_stage(with_golden_tokenizer()));
 }
 
-TEST(Vectors, OfRewrittenSegmentsAgree) {
+TEST(Vectors, RewrittenSegmentsAgree) {
   expect_all_lines_agree("segment_rewrite", *make_segment_stage(with_golden_tokenizer()));
 }
 
-TEST(Vectors, OfDigitAnswersAgree) {
+TEST(Vectors, DigitAnswersAgree) {
   expect_all_lines_agree("parse_qwen", *make_parse_stage(digits_with("tokenizer")));
   expect_all_lines_agree("segment_qwen", *make_segment_stage(digits_with("tokenizer")));
 }
 
-TEST(Vectors, OfDigitAnswersAgreeWhereTokensMergeDigitsWithPunctuation) {
+TEST(Vectors, DigitAnswersAgreeForTokensWithPunctuation) {
   expect_all_lines_agree("segment_qwen_merged",
                          *make_segment_stage(digits_with("tokenizer_merged")));
 }
 
-TEST(Vectors, OfPackAgree) { expect_all_lines_agree("pack", *make_pack_stage({})); }
+TEST(Vectors, PackAgrees) { expect_all_lines_agree("pack", *make_pack_stage({})); }
 
 }  // namespace rematch

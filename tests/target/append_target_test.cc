@@ -115,7 +115,7 @@ TEST(BuildSegment, TeachesTheTargetBinsOfMatchedPredictionsOnly) {
   }
 }
 
-TEST(BuildSegment, NumbersOnFromTheLargestKeptIndex) {
+TEST(BuildSegment, ContinuesFromTheLargestKeptIndex) {
   EXPECT_EQ(build("{" + box_entry("object_7"), {box_object("x", {900, 900, 950, 950})})
                 .append_text.substr(0, 12),
             ", \"object_8\"");
@@ -132,7 +132,7 @@ TEST(BuildSegment, NumbersOnFromTheLargestKeptIndex) {
             ", \"object_1000000000\"");
 }
 
-TEST(BuildSegment, OfAnEmptySceneOnlyCloses) {
+TEST(BuildSegment, OnlyClosesTheAnswerOfAnEmptyScene) {
   EXPECT_EQ(assistant_text(build("{}", {}).segment), "{}<|im_end|>");
   EXPECT_EQ(assistant_text(build("nonsense", {}).segment), "{}<|im_end|>");
   EXPECT_EQ(assistant_text(build("{" + box_entry("object_1"), {}).segment),

@@ -22,11 +22,11 @@ int pick(int low, int high) {
 
 }  // namespace
 
-TEST(CoordTargets, OfTwoBoxesAreTheGroundTruthAsGiven) {
+TEST(CoordTargets, AreTheGroundTruthForTwoBoxes) {
   EXPECT_EQ(coord_targets(bbox({1, 2, 3, 4}), bbox({900, 10, 5, 7}), {}), (Bins{900, 10, 5, 7}));
 }
 
-TEST(CoordTargets, MoveEachVertexToWhatItStandsFor) {
+TEST(CoordTargets, MoveEachVertexToItsTarget) {
   // Far apart and sharp: every vertex goes to its own counterpart, whatever the order.
   const TargetSettings sharp{.ot_epsilon = 1.0, .ot_iters = 50};
   EXPECT_EQ(coord_targets(poly({102, 100, 500, 103, 300, 601}),
@@ -34,7 +34,7 @@ TEST(CoordTargets, MoveEachVertexToWhatItStandsFor) {
             (Bins{100, 100, 500, 100, 300, 600}));
 }
 
-TEST(CoordTargets, OfAPredictedBoxAreTheBoundsOfItsCorners) {
+TEST(CoordTargets, AreTheBoundsOfTheMovedCornersOfABox) {
   const TargetSettings sharp{.ot_epsilon = 1.0, .ot_iters = 50};
   EXPECT_EQ(coord_targets(bbox({101, 99, 499, 301}), poly({100, 100, 500, 100, 500, 300, 100, 300}),
                           sharp),

@@ -137,7 +137,7 @@ TEST(RewriteTarget, TakesTheOrderOfTheRolloutOnRequest) {
   EXPECT_EQ(answer_without_end(build(parsed, truth, rewrite()).segment), said(truth));
 }
 
-TEST(RewriteTarget, LendsNoCoordinatesToAnotherForm) {
+TEST(RewriteTarget, UsesNoCoordinatesOfAnotherForm) {
   const std::vector<SceneObject> truth = {
       {"a", {GeometryKind::kPoly, {0, 0, 100, 0, 100, 100, 0, 100}}}};
   const SegmentResult result =

@@ -70,8 +70,7 @@ TEST(EncodeAnswer, MarksTheTokensThatTouchADescription) {
   for (const ByteSpan& mark : answer.marks) {
     const TokenSpan tokens = encoded.bytes.overlapping(mark.begin, mark.end);
     for (size_t i = 0; i < encoded.token_ids.size(); ++i) {
-      const bool touches =
-          encoded.bytes.begin_of(i) < mark.end && mark.begin < encoded.bytes.ends[i];
+      const bool touches = encoded.bytes.begin(i) < mark.end && mark.begin < encoded.bytes.ends[i];
       const auto token = static_cast<int>(i);
       EXPECT_EQ(tokens.begin <= token && token < tokens.end, touches) << "token " << i;
     }

@@ -13,7 +13,7 @@ TEST(Cadence, MaxStepsBeatsEpochs) {
   EXPECT_EQ(Cadence({.num_train_epochs = 0.01}, 10).total_steps(), 1);
 }
 
-TEST(Cadence, LogsEveryNthTheFirstWhenAskedAndTheLast) {
+TEST(Cadence, LogsEveryNthStepTheFirstAndTheLast) {
   const Cadence cadence({.max_steps = 25, .logging_steps = 10, .logging_first_step = true}, 100);
   std::vector<int64_t> logged;
   for (int64_t step = 1; step <= 25; ++step) {
@@ -68,7 +68,7 @@ int64_t uneven(int64_t epoch) {
   return kSteps[epoch % 3];
 }
 
-TEST(Cadence, CountsWhatUnevenEpochsReallyTake) {
+TEST(Cadence, CountsStepsOfUnevenEpochs) {
   EXPECT_EQ(Cadence({.num_train_epochs = 2}, uneven).total_steps(), 17);
   EXPECT_EQ(Cadence({.num_train_epochs = 4}, uneven).total_steps(), 39);
   // 3.5 of the second epoch's 7, rounded up
@@ -77,7 +77,7 @@ TEST(Cadence, CountsWhatUnevenEpochsReallyTake) {
   EXPECT_EQ(Cadence({.num_train_epochs = 0.1}, uneven).total_steps(), 1);
 }
 
-TEST(Cadence, PartsOfEpochsAreRoundedAsTheyAlwaysWere) {
+TEST(Cadence, RoundsFractionalEpochsUp) {
   for (const double num_train_epochs : {0.1, 0.3, 1.1, 2.1, 2.5, 3.0, 3.3, 7.7, 10.01}) {
     for (const int64_t steps : {1, 3, 10, 33, 100, 1001}) {
       EXPECT_EQ(Cadence({.num_train_epochs = num_train_epochs}, steps).total_steps(),
@@ -87,7 +87,7 @@ TEST(Cadence, PartsOfEpochsAreRoundedAsTheyAlwaysWere) {
   }
 }
 
-TEST(Cadence, TheEpochIsWholeExactlyAtItsLastStepAndNeverFalls) {
+TEST(Cadence, EpochIsWholeAtItsLastStepAndMonotone) {
   const Cadence cadence({.num_train_epochs = 6}, uneven);
   EXPECT_EQ(cadence.epoch_at(0), 0.0);
   EXPECT_EQ(cadence.epoch_at(5), 0.5);
@@ -108,7 +108,7 @@ TEST(Cadence, EvenEpochsAreReportedAsStepsOverSteps) {
     EXPECT_EQ(cadence.epoch_at(step), static_cast<double>(step) / 7.0);
 }
 
-TEST(Cadence, WithMaxStepsAsksForNoEpochBehindTheStep) {
+TEST(Cadence, WithMaxStepsLooksAtNoLaterEpoch) {
   std::vector<int64_t> asked;
   const Cadence cadence({.max_steps = 14, .num_train_epochs = 1000}, [&](int64_t epoch) {
     asked.push_back(epoch);

@@ -47,7 +47,7 @@ TEST(Checkpoints, KeepsTheNewestAndTheBest) {
     checkpoints.save(state, no_state);
   }
   EXPECT_EQ(checkpoints.existing_steps(), (std::vector<int64_t>{2, 5}));
-  EXPECT_EQ(state.best_model_checkpoint, checkpoints.path_of(2));
+  EXPECT_EQ(state.best_model_checkpoint, checkpoints.checkpoint_path(2));
   EXPECT_EQ(std::filesystem::read_symlink(dir.file("best")), "checkpoint-2");
   EXPECT_EQ(std::filesystem::read_symlink(dir.file("last")), "checkpoint-5");
 }
@@ -88,7 +88,7 @@ TEST(Checkpoints, AFullDiskLeavesThePreviousCheckpointIntactAndNoTrace) {
   EXPECT_EQ(error.kind(), ErrorKind::kEnvironment);
   EXPECT_EQ(error.problems()[0].what, "No space left on device");
   EXPECT_EQ(checkpoints.existing_steps(), (std::vector<int64_t>{1}));
-  EXPECT_EQ(read_file(checkpoints.path_of(1) + "/model.safetensors"), "weights");
+  EXPECT_EQ(read_file(checkpoints.checkpoint_path(1) + "/model.safetensors"), "weights");
   EXPECT_EQ(names_in(dir.path()), (std::vector<std::string>{"checkpoint-1", "last"}));
 }
 
@@ -147,7 +147,7 @@ TEST(Checkpoints, AFailingStateWriterLeavesNoCheckpointAndDeletesNone) {
   EXPECT_EQ(names_in(dir.path()), (std::vector<std::string>{"checkpoint-1", "last"}));
 }
 
-TEST(Checkpoints, TheBestSurvivesThoughItsPathWasWrittenInAnotherWay) {
+TEST(Checkpoints, KeepsTheBestUnderAnotherSpellingOfItsPath) {
   test::TempDir dir;
   Checkpoints checkpoints({.run_dir = dir.path(), .save_total_limit = 1}, tiny_writer());
   for (const int64_t step : {9, 10, 11}) {

@@ -53,7 +53,7 @@ std::vector<std::string> what_differs(const Fingerprint& saved, const Fingerprin
 
 }  // namespace
 
-TEST(Fingerprint, AgreesWithItselfWhereverTheModelLies) {
+TEST(Fingerprint, DoesNotDependOnTheModelsPath) {
   const test::TempDir dir;
   write_model_files(dir, "a");
   write_model_files(dir, "b");
@@ -156,7 +156,7 @@ TEST(Fingerprint, AnotherConfigOrTokenizerIsAnotherModel) {
             (std::vector<std::string>{"model (config.json)", "model (tokenizer.json)"}));
 }
 
-TEST(Fingerprint, TheDtypeThatACheckpointWritesIntoItsConfigIsNoDifference) {
+TEST(Fingerprint, IgnoresTheDtypeInTheConfig) {
   const test::TempDir dir;
   write_model_files(dir, "a");
   write_model_files(dir, "b");

@@ -160,7 +160,7 @@ TEST_F(LongSamplesTest, CannotAllBeDropped) {
             std::string::npos);
 }
 
-TEST_F(LongSamplesTest, AreNotLookedForWithoutACap) {
+TEST_F(LongSamplesTest, AreNotMeasuredWithoutACap) {
   EXPECT_EQ(settle(0), 0);
   EXPECT_TRUE(err_.str().empty());
 }
@@ -180,7 +180,7 @@ TEST_F(LongSamplesTest, MayGrowWithARolloutInStage2) {
   EXPECT_NE(err_.str().find("such a segment is left out"), std::string::npos) << err_.str();
 }
 
-TEST_F(LongSamplesTest, DoNotGrowWithARolloutThatTheSegmentDoesNotHold) {
+TEST_F(LongSamplesTest, DoNotGrowWhenTheSegmentExcludesTheRollout) {
   variant_ = TrainerVariant::kRolloutMatching;
   policy_ = "rewrite";
   settle(totals_.back());

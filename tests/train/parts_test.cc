@@ -46,7 +46,7 @@ std::vector<int64_t> places(const RunState& run) {
 
 }  // namespace
 
-TEST(Parts, AnOpenWindowIsDealtAnewToAnyNumberOfRanks) {
+TEST(Parts, AnOpenWindowIsRedistributedToAnyNumberOfRanks) {
   for (const int before : {1, 2, 3, 4}) {
     for (const int now : {1, 2, 3, 4}) {
       for (int rank = 0; rank < now; ++rank) {

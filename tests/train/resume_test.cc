@@ -51,7 +51,7 @@ int64_t pid_of_a_dead_process() {
 
 }  // namespace
 
-TEST(LatestComplete, CountsNumbersAndNotLetters) {
+TEST(LatestComplete, SortsByNumber) {
   const test::TempDir dir;
   save_steps(dir.path(), {9, 10, 2});
   const ResumeChoice choice = latest_complete(dir.path());
@@ -60,7 +60,7 @@ TEST(LatestComplete, CountsNumbersAndNotLetters) {
   EXPECT_EQ(read_checkpoint(*choice.checkpoint, 10).trainer.global_step, 10);
 }
 
-TEST(LatestComplete, NothingThereIsANewStart) {
+TEST(LatestComplete, StartsANewRunWithoutCheckpoints) {
   const test::TempDir dir;
   dir.write("logging.jsonl", "");
   dir.write("checkpoint-x/trainer_state.json", "{}");
@@ -72,7 +72,7 @@ TEST(LatestComplete, NothingThereIsANewStart) {
   }
 }
 
-TEST(LatestComplete, PassesOverWhatIsDamagedAndSaysWhy) {
+TEST(LatestComplete, SkipsDamagedCheckpointsWithAReason) {
   for (const char* file : {"training_state/state.json", "training_state/optimizer.safetensors",
                            "training_state/segments.safetensors", "training_state/manifest.json",
                            "model.safetensors"}) {
@@ -86,7 +86,7 @@ TEST(LatestComplete, PassesOverWhatIsDamagedAndSaysWhy) {
   }
 }
 
-TEST(LatestComplete, PassesOverWhatIsIncomplete) {
+TEST(LatestComplete, SkipsIncompleteCheckpoints) {
   const test::TempDir dir;
   save_steps(dir.path(), {3});
   dir.write("checkpoint-4/model.safetensors", "half a copy");
@@ -95,7 +95,7 @@ TEST(LatestComplete, PassesOverWhatIsIncomplete) {
   EXPECT_NE(choice.warnings.at(0).find("checkpoint-4"), std::string::npos);
 }
 
-TEST(LatestComplete, NeverStartsAnewOverDamagedCheckpoints) {
+TEST(LatestComplete, RefusesToRestartOverDamagedCheckpoints) {
   const test::TempDir dir;
   save_steps(dir.path(), {3, 4});
   truncate(dir.file("checkpoint-3/training_state/state.json"));
@@ -105,7 +105,7 @@ TEST(LatestComplete, NeverStartsAnewOverDamagedCheckpoints) {
   EXPECT_EQ(error.problems().size(), 2u);
 }
 
-TEST(LatestComplete, RefusesWeightsAloneWithTheReason) {
+TEST(LatestComplete, RefusesCheckpointsWithWeightsOnly) {
   const test::TempDir dir;
   save_steps(dir.path(), {3});
   save_steps(dir.path(), {4}, true);
@@ -115,7 +115,7 @@ TEST(LatestComplete, RefusesWeightsAloneWithTheReason) {
   EXPECT_NE(error.problems()[0].what.find("save_only_model: true"), std::string::npos);
 }
 
-TEST(ResolveResume, TakesAPathAsItIs) {
+TEST(ResolveResume, UsesAPathUnchanged) {
   const test::TempDir dir;
   save_steps(dir.path(), {3, 4});
   EXPECT_EQ(resolve_resume("latest", dir.path()).checkpoint, dir.file("checkpoint-4"));
@@ -129,7 +129,7 @@ TEST(ResolveResume, TakesAPathAsItIs) {
   EXPECT_NE(older.warnings[0].find("checkpoint-4"), std::string::npos);
 }
 
-TEST(ResolveResume, AMissingPathNamesWhatIsThere) {
+TEST(ResolveResume, ListsCheckpointsWhenThePathIsMissing) {
   const test::TempDir dir;
   save_steps(dir.file("run"), {300, 400});
   const UserError error = test::catch_user_error(
@@ -144,7 +144,7 @@ TEST(ResolveResume, AMissingPathNamesWhatIsThere) {
   EXPECT_NE(slip.problems()[0].what.find(dir.file("run")), std::string::npos) << slip.what();
 }
 
-TEST(ResolveResume, AFileOrARunDirectoryIsNoCheckpoint) {
+TEST(ResolveResume, RefusesFilesAndRunDirectories) {
   const test::TempDir dir;
   save_steps(dir.file("run"), {3, 4});
   dir.write("file", "");
@@ -157,7 +157,7 @@ TEST(ResolveResume, AFileOrARunDirectoryIsNoCheckpoint) {
   EXPECT_NE(error.problems()[0].fix.find(dir.file("run/checkpoint-4")), std::string::npos);
 }
 
-TEST(ResolveResume, ADamagedOrForeignDirectoryIsRefused) {
+TEST(ResolveResume, RefusesDamagedAndForeignDirectories) {
   const test::TempDir dir;
   save_steps(dir.path(), {3, 4, 5});
   truncate(dir.file("checkpoint-3/training_state/state.json"));
@@ -171,7 +171,7 @@ TEST(ResolveResume, ADamagedOrForeignDirectoryIsRefused) {
   }
 }
 
-TEST(RemoveLeftovers, TakesThoseOfDeadProcessesOnly) {
+TEST(RemoveLeftovers, RemovesOnlyFilesOfDeadProcesses) {
   const test::TempDir dir;
   const std::string dead = std::to_string(pid_of_a_dead_process());
   const std::string parent = std::to_string(::getppid()), own = std::to_string(::getpid());
@@ -192,7 +192,7 @@ TEST(RemoveLeftovers, TakesThoseOfDeadProcessesOnly) {
   EXPECT_TRUE(remove_leftovers(dir.file("nowhere")).empty());
 }
 
-TEST(RemoveLeftovers, TakesHalfWrittenFilesOfTheRun) {
+TEST(RemoveLeftovers, RemovesHalfWrittenFiles) {
   const test::TempDir dir;
   const std::string dead = std::to_string(pid_of_a_dead_process()),
                     parent = std::to_string(::getppid());
@@ -206,7 +206,7 @@ TEST(RemoveLeftovers, TakesHalfWrittenFilesOfTheRun) {
   EXPECT_EQ(std::distance(fs::directory_iterator(dir.path()), {}), 3);
 }
 
-TEST(RemoveLeftovers, BringsBackACheckpointThatWasMovedAsideAndNeverReplaced) {
+TEST(RemoveLeftovers, RestoresACheckpointWhoseReplacementFailed) {
   const test::TempDir dir;
   const std::string dead = std::to_string(pid_of_a_dead_process());
   save_steps(dir.path(), {4});
@@ -222,7 +222,7 @@ TEST(RemoveLeftovers, BringsBackACheckpointThatWasMovedAsideAndNeverReplaced) {
       << "the checkpoint and `last`";
 }
 
-TEST(LatestComplete, NoticesDamageInEveryFileOfACheckpoint) {
+TEST(LatestComplete, DetectsDamageInEveryFile) {
   for (const char* file : {"trainer_state.json", "tokenizer.json", "preprocessor_config.json",
                            "additional_chat_templates/other.jinja"}) {
     const test::TempDir dir;
@@ -249,7 +249,7 @@ TEST(LatestComplete, NoticesDamageInEveryFileOfACheckpoint) {
   }
 }
 
-TEST(MoveLaterCheckpointsAside, KeepsEveryHistoryApart) {
+TEST(MoveLaterCheckpointsAside, UsesADirectoryForEachHistory) {
   const test::TempDir dir;
   save_steps(dir.path(), {1, 2, 3});
   dir.write("logging.jsonl", "{\"step\": 3}\n");
@@ -263,7 +263,7 @@ TEST(MoveLaterCheckpointsAside, KeepsEveryHistoryApart) {
   EXPECT_EQ(latest_complete(dir.path()).checkpoint, dir.file("checkpoint-1"));
 }
 
-TEST(MoveEarlierRunAside, TakesEveryCheckpointAndItsPartOfTheLog) {
+TEST(MoveEarlierRunAside, MovesAllCheckpointsAndItsPartOfTheLog) {
   const test::TempDir dir;
   save_steps(dir.path(), {1, 2});
   const std::string earlier = "{\"step\": 1}\n{\"step\": 2}\n";
@@ -275,7 +275,7 @@ TEST(MoveEarlierRunAside, TakesEveryCheckpointAndItsPartOfTheLog) {
   EXPECT_FALSE(move_earlier_run_aside(dir.path(), 0));
 }
 
-TEST(ListCheckpoints, GoesByTheStoredStep) {
+TEST(ListCheckpoints, SortsByTheStoredStep) {
   const test::TempDir dir;
   save_steps(dir.path(), {1, 2});
   fs::copy(dir.file("checkpoint-1"), dir.file("checkpoint-99"), fs::copy_options::recursive);
@@ -293,7 +293,7 @@ TEST(ListCheckpoints, GoesByTheStoredStep) {
   EXPECT_NE(choice.warnings.back().find("after step 1"), std::string::npos);
 }
 
-TEST(ListCheckpoints, ATornTrainerStateIsNotTheRunsOwn) {
+TEST(ListCheckpoints, IgnoresACheckpointWithATornTrainerState) {
   for (const double part : {0.0, 0.5, 0.99}) {
     const test::TempDir dir;
     save_steps(dir.path(), {1, 2});
@@ -316,7 +316,7 @@ TEST(ResolveResume, ALinkOfTheRunIsTheCheckpointItLeadsTo) {
   EXPECT_EQ(resolve_resume(dir.file("last"), dir.path()).checkpoint, dir.file("checkpoint-10"));
 }
 
-TEST(ListCheckpoints, ASaveMovesWhatIsInItsWayAside) {
+TEST(ListCheckpoints, SavingMovesAForeignDirectoryAside) {
   const test::TempDir dir;
   dir.write("checkpoint-3/notes.txt", "of another program");
   save_steps(dir.path(), {3});
@@ -346,7 +346,7 @@ int lock_in_a_child(const std::string& run_dir) {
 
 }  // namespace
 
-TEST(RunLock, HoldsAsLongAsItsObjectAndNotLonger) {
+TEST(RunLock, IsReleasedWithItsObject) {
   const test::TempDir dir;
   {
     const RunLock lock(dir.path());
@@ -355,7 +355,7 @@ TEST(RunLock, HoldsAsLongAsItsObjectAndNotLonger) {
   EXPECT_EQ(lock_in_a_child(dir.path()), 0);
 }
 
-TEST(RunLock, TheRecordOfADeadRunOrAnyOtherTextHoldsNobodyBack) {
+TEST(RunLock, IgnoresTheRecordOfADeadRun) {
   const test::TempDir dir;
   EXPECT_EQ(lock_in_a_child(dir.path()), 0);  // it died with the record in the file
   EXPECT_NE(read_file(dir.file(".lock")), "");

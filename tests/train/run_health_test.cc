@@ -46,7 +46,7 @@ TEST(RunHealth, AResumedRunComparesWithTheSameNumbers) {
             health_since_start(state.log_history, now, 1000)->lines());
 }
 
-TEST(RunHealth, AtTheEndIsThatOfTheLastEvaluation) {
+TEST(RunHealth, AtTheEndComparesTheLastEvaluation) {
   EXPECT_FALSE(health_at_end({evaluated(10, 0.9)}, 1000));
   const std::vector<LogEntry> history{evaluated(0, 0.9),
                                       evaluated(10, 0.4),
@@ -65,7 +65,7 @@ TEST(RunHealth, IsLoggedAsTheNumberOfHarmsAndEveryChange) {
   EXPECT_EQ(logged, expected);
 }
 
-TEST(RunHealth, OverAnotherSetStartsAnew) {
+TEST(RunHealth, StartsAgainOverAnotherSet) {
   LogEntry first = evaluated(0, 0.9), second = evaluated(10, 0.3);
   first.eval_set = "a";
   second.eval_set = "b";

@@ -54,7 +54,7 @@ TEST(RunLinks, AreNoCheckpoints) {
   EXPECT_TRUE(fs::exists(dir.file("checkpoint-2/config.json")));
 }
 
-TEST(RunLinks, LeaveWhatAUserPutThereAlone) {
+TEST(RunLinks, DoNotReplaceFilesOfTheUser) {
   const test::TempDir dir;
   make_checkpoint(dir, "checkpoint-2");
   dir.write("best/notes.txt", "mine");

@@ -65,7 +65,7 @@ size_t count(const std::string& text, const std::string& part) {
 
 }  // namespace
 
-TEST(RunLog, SaysOnceThatNoAnswerCanBeUsedAndWhatToDo) {
+TEST(RunLog, WarnsOnceWhenNoAnswerIsUsable) {
   Said run(true);
   run.step(window(40, true, false));
   run.step(window(40, true, false));
@@ -82,14 +82,14 @@ TEST(RunLog, SaysOnceThatNoAnswerCanBeUsedAndWhatToDo) {
               Not(testing::Contains(std::pair(MetricName("health/unusable_answers"), 40.0))));
 }
 
-TEST(RunLog, CutOffAnswersNeedMoreTokens) {
+TEST(RunLog, AdvisesMoreTokensForTruncatedAnswers) {
   Said run(true);
   run.step(window(8, false, true));
   EXPECT_THAT(run.err.str(), HasSubstr("8 of 8 answers are cut off at max_new_tokens (96)"));
   EXPECT_THAT(run.err.str(), HasSubstr("raise custom.extra.rollout_matching.max_new_tokens"));
 }
 
-TEST(RunLog, OneUsableAnswerOrStageOneIsNoReasonToWarn) {
+TEST(RunLog, DoesNotWarnWithAUsableAnswerOrInStage1) {
   Said good(true), stage_1(false);
   good.step(window(1, false, false));
   good.step(window(40, true, false));
@@ -107,7 +107,7 @@ TEST(FormatWatch, WaitsForEnoughAnswers) {
   EXPECT_FALSE(watch.observe(9, 9, 0));
 }
 
-TEST(RunLog, AnEvaluationIsASmallTable) {
+TEST(RunLog, ShowsAnEvaluationAsATable) {
   Said run(false);
   EvaluationResult start = evaluated(0.5, 0.25);
   run.log->evaluation(run.state, start, 1000);
@@ -124,7 +124,7 @@ TEST(RunLog, AnEvaluationIsASmallTable) {
               HasSubstr("step 12  0.500      0.750\nhealth: nothing in the answers"));
 }
 
-TEST(RunLog, HealthOfTheLastStepIsSaidOnce) {
+TEST(RunLog, ShowsFinalHealthOnce) {
   Said run(false);
   run.log->evaluation(run.state, evaluated(0.5, 0.25), 1000);
   run.state.global_step = 12;
@@ -133,7 +133,7 @@ TEST(RunLog, HealthOfTheLastStepIsSaidOnce) {
   EXPECT_EQ(count(run.err.str(), "health: "), 1u);
   run.state.global_step = 15;
   run.log->note_final_health(run.state, 1000);
-  EXPECT_THAT(run.err.str(), HasSubstr("of the last evaluation:\nhealth: "));
+  EXPECT_THAT(run.err.str(), HasSubstr("last evaluation:\nhealth: "));
 }
 
 TEST(RunLog, NamesTheBestCheckpointAtTheEnd) {
@@ -159,7 +159,7 @@ TEST(RunLog, NamesTheBestCheckpointAtTheEnd) {
   EXPECT_THAT(end(state), HasSubstr("best  the start of the run (eval_loss 9)"));
 }
 
-TEST(TrainBar, KeepsItsFieldsWhenAStepMeasuresLess) {
+TEST(TrainBar, KeepsFieldsOfUnmeasuredMetrics) {
   TrainBar bar(true, "GPU");
   const Progress first = bar.state(1, 4, {{"loss", 4.331}, {"rollout/f1", 0.404}}, 100, 1 << 30);
   const Progress reuse = bar.state(2, 4, {{"loss", 4.2}}, 0, 1 << 30);
@@ -170,7 +170,7 @@ TEST(TrainBar, KeepsItsFieldsWhenAStepMeasuresLess) {
   EXPECT_EQ(reuse.fields[5].value, "1.00 GiB");
 }
 
-TEST(TrainBar, NumbersNeverExceedTheirColumns) {
+TEST(TrainBar, NumbersFitTheirColumns) {
   for (const double value : {0.0, 1e-9, 0.0123, 0.5, 9.999, 99.99, 1234.5, 99999.7, 1e12})
     EXPECT_LE(short_number(value).size(), 5u) << value;
   EXPECT_EQ(short_number(1.2e-5), "1e-05");

@@ -74,9 +74,9 @@ at::Tensor& tensor_of(StateFiles& state, const std::string& name) {
 
 }  // namespace
 
-TEST(RunState, ABusyRunComesBackAsItWas) { expect_same(reread(busy_run()), busy_run()); }
+TEST(RunState, RoundTripsABusyRun) { expect_same(reread(busy_run()), busy_run()); }
 
-TEST(RunState, AFreshRunComesBackAsItWas) {
+TEST(RunState, RoundTripsAFreshRun) {
   const RunState run;
   expect_same(reread(run), run);
   EXPECT_FALSE(reread(run).open);

@@ -8,7 +8,7 @@
 
 namespace rematch {
 
-TEST(StepMetrics, AreInTheOrderOfTheWindowWhateverTheNumberOfRanks) {
+TEST(StepMetrics, AreInWindowOrderForAnyNumberOfRanks) {
   // Micro-batches of 2, 2, 2, 2 and 1 samples: 0 1 | 2 3 | 4 5 | 6 7 | 8, distributed in turn.
   const std::vector<std::vector<double>> micro_batches{{0, 1}, {2, 3}, {4, 5}, {6, 7}, {8}};
   for (const int size : {2, 3, 4, 6}) {
@@ -37,7 +37,7 @@ TEST(StepMetrics, AreInTheOrderOfTheWindowWhateverTheNumberOfRanks) {
   }
 }
 
-TEST(StepMetrics, OfAReusedWindowAreThoseOfRankZero) {
+TEST(StepMetrics, ComeFromRankZeroForAReusedWindow) {
   test::run_ranks(2, [](Group& group) {
     StepMetrics bag;
     bag.add("rollout/buffer_reuse", 1);

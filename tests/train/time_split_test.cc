@@ -19,7 +19,7 @@ TEST(TimeSplit, GivesTheSharesOfARunInTheOrderOfAStep) {
   EXPECT_EQ(split.text(10), "rollouts 50 %, backward 20 %, other 10 %, evaluation and saving 20 %");
 }
 
-TEST(TimeSplit, OfSeveralRanksAddsUpToTheRun) {
+TEST(TimeSplit, AddsUpToTheRunWithSeveralRanks) {
   TimeSplit split;
   MetricsBag slowest;  // of each part another rank's
   slowest.add("time/forward_s", 6);

@@ -66,7 +66,7 @@ Problem problem_with(const std::string& text) {
 
 }  // namespace
 
-TEST(TrainerState, RemembersTheBestInTheAskedDirection) {
+TEST(TrainerState, TracksTheBestInTheGivenDirection) {
   TrainerState state;
   EXPECT_TRUE(state.update_best(0.5, true, 1));
   EXPECT_FALSE(state.update_best(0.5, true, 2));
@@ -130,14 +130,14 @@ TEST(TrainerState, RoundTrips) {
   EXPECT_EQ(state.to_json(), expected.to_json());
 }
 
-TEST(TrainerState, AFreshStateComesBackWithoutABest) {
+TEST(TrainerState, RoundTripsAFreshState) {
   const TrainerState state =
       TrainerState::from_json(TrainerState().to_json(), "trainer_state.json");
   EXPECT_FALSE(state.best_metric || state.best_global_step || state.best_model_checkpoint);
   EXPECT_TRUE(state.log_history.empty());
 }
 
-TEST(TrainerState, IsPrintedInPiecesAsPythonPrintsItWhole) {
+TEST(TrainerState, IsPrintedAsByPython) {
   for (const int64_t num_steps : {0, 1, 20000}) {
     TrainerState state;
     for (int64_t step = 1; step <= num_steps; ++step)

@@ -126,7 +126,7 @@ TEST(StreamPacking, TrainsEachSceneOnceInEveryEpoch) {
   }
 }
 
-TEST(TruthSegments, EncodedLenIsThatOfTheSegmentItBuilds) {
+TEST(TruthSegments, EncodedLenEqualsTheBuiltSegment) {
   for (const ObjectOrdering ordering : {ObjectOrdering::kSorted, ObjectOrdering::kRandom}) {
     Scenes scenes(golden_model(), ordering);
     TruthSegments teacher = scenes.teacher();
@@ -146,7 +146,7 @@ TEST(TruthSegments, EncodedLenIsThatOfTheSegmentItBuilds) {
   }
 }
 
-TEST(TruthSegments, ASamplesOwnUserTextIsPartOfItsPromptAndLength) {
+TEST(TruthSegments, IncludesTheUserTextOfTheSample) {
   const test::TempDir dir;
   const std::string record = R"({"images": [")" +
                              test::source_path("tests/golden/e2e/images/0.png") +

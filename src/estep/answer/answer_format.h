@@ -14,33 +14,31 @@
 
 namespace rematch {
 
-/// An object of an answer that is taught as a whole: what the model is shown and what it is taught
-/// there.
+/// An object of a fully taught answer: its text (model input) and its target bins.
 struct AnswerEntry {
-  SceneObject shown;             ///< desc, and the bins that stand in the text
+  SceneObject shown;             ///< desc, and the bins in the text
   std::vector<int> taught_bins;  ///< as many as shown.geometry.bins
   SlotSource source = SlotSource::kAppend;
-  /// ParsedObject::written of the prediction whose bins are shown; empty = written from the bins
+  /// ParsedObject::written of the prediction that gives the shown bins; empty = write the bins
   std::vector<int> written = {};
 };
 
-/// What a target teaches at a token of the answer.
+/// Supervision of a token of the answer.
 struct TaughtToken {
-  TokenId id = 0;            ///< the token that is shown
-  int label = kIgnoreLabel;  ///< cross-entropy on this id
-  /// ≥ 0: a coord slot with this bin (then there is no label)
+  TokenId id = 0;            ///< model input
+  int label = kIgnoreLabel;  ///< target of cross-entropy
+  /// ≥ 0: target of a coord slot, in place of a label
   int bin = -1;
   SlotSource source = SlotSource::kAppend;  ///< of the coord slot
 };
 
-/// An answer, or its last part, as a target teaches it.
+/// An answer, or its last part, with supervision.
 struct TaughtAnswer {
   std::string text;
   std::vector<TaughtToken> tokens;
 };
 
-/// How answers are written and read (BEHAVIOUR 19): one file for each format. Immutable, safe to
-/// share between threads.
+/// Writes and parses answers (BEHAVIOUR 19); one file for each format. Immutable and thread-safe.
 class AnswerFormat {
  public:
   /// @throws UserError (data) when the tokenizer has no `<|im_end|>`. @param where  the model
@@ -48,28 +46,27 @@ class AnswerFormat {
   AnswerFormat(std::shared_ptr<const Tokenizer> tokenizer, const std::string& where);
   virtual ~AnswerFormat() = default;
 
-  /// Reads a response strictly, cut at the first of `stop_ids`. Never throws for a bad response.
-  /// @param prompt  of the response
+  /// Parses a response strictly, up to the first of `stop_ids`. Never throws for a bad response.
   ParsedRollout parse(const std::vector<TokenId>& response_token_ids,
                       const std::vector<TokenId>& stop_ids, const Prompt& prompt) const;
 
-  /// The whole answer of a scene, numbered from 1 and encoded as one piece, with what is taught at
-  /// each token. @throws UserError (data) for a geometry that the format cannot write
+  /// Writes the whole answer of a scene, numbered from 1, with supervision.
+  /// @throws UserError (data) for a geometry that the format cannot write
   virtual TaughtAnswer teach(const std::vector<AnswerEntry>& entries,
                              const Prompt& prompt) const = 0;
 
-  /// The missing objects behind the kept prefix of a rollout (`target_policy: append`).
-  /// @throws UserError (config) in formats whose row says that they cannot append
+  /// Writes the missing objects after the kept prefix of a rollout (`target_policy: append`).
+  /// @throws UserError (config) in formats without coord tokens
   virtual TaughtAnswer teach_rest(const ParsedRollout& kept,
                                   const std::vector<SceneObject>& missing) const;
 
-  /// @throws UserError (data) for a geometry that the format cannot write. @param where
-  /// "path:line" of the record
+  /// @throws UserError (data) for a geometry that the format cannot write
+  /// @param where  "path:line" of the record
   virtual void check_geometry(GeometryKind, const std::string& where) const;
 
-  /// The coord tokens that the format writes; null when it writes none.
+  /// Coord tokens of the format; null for a format with digits.
   virtual const CoordVocab* coords() const { return nullptr; }
-  /// Their ids in bin order; zeros when it writes none.
+  /// Their ids in bin order; zeros for a format with digits.
   std::array<TokenId, 1000> coord_token_ids() const {
     return coords() != nullptr ? coords()->ids() : std::array<TokenId, 1000>{};
   }
@@ -81,23 +78,23 @@ class AnswerFormat {
   TokenId im_end_id() const { return im_end_id_; }
 
  private:
-  /// @param token_ids  of the response, cut
+  /// @param token_ids  the response, without the stop token
   virtual ParsedRollout read(std::vector<TokenId> token_ids, const Prompt& prompt) const = 0;
 
   std::shared_ptr<const Tokenizer> tokenizer_;
   TokenId im_end_id_ = 0;
 };
 
-/// A row of the table of formats: a new format is its file and its row.
+/// An entry of the table of formats. A new format needs its file and its entry.
 struct AnswerFormatRow {
   std::string name;
   std::string meaning;
-  /// Coordinates are coord tokens: `append` and the losses on coordinates are possible, and the
-  /// tokenizer needs the tokens.
+  /// Coordinates are coord tokens. This allows `append` and the losses on coordinates, and requires
+  /// the tokens in the tokenizer.
   bool has_coord_tokens = false;
-  /// Key that opens an entry, or its beginning; `repeat_terminate.max_object_keys` counts it.
+  /// Start of the key that opens an entry; `repeat_terminate.max_object_keys` counts it.
   std::string entry_key;
-  /// Texts that ask for this format when a configuration gives none.
+  /// Default prompt texts.
   PromptTexts (*built_in_prompt)(ObjectOrdering ordering) = nullptr;
   std::unique_ptr<const AnswerFormat> (*make)(std::shared_ptr<const Tokenizer> tokenizer,
                                               const std::string& where) = nullptr;
@@ -106,7 +103,7 @@ struct AnswerFormatRow {
 /// Values of `custom.answer_format`.
 Choices<AnswerFormatRow>& answer_formats();
 
-/// The format that a configuration names. @param where  the model directory, for errors
+/// Makes the format of a name. @param where  the model directory, for errors
 /// @throws UserError (config) for an unknown name, (data) when the tokenizer lacks its tokens
 std::unique_ptr<const AnswerFormat> make_answer_format(const std::string& name,
                                                        std::shared_ptr<const Tokenizer> tokenizer,

@@ -13,15 +13,14 @@ struct ByteSpan {
   bool operator==(const ByteSpan&) const = default;
 };
 
-/// Answer text, or a part of one, with the places that its format asks about: descriptions or
-/// numbers.
+/// Answer text, or a part of one, with the spans of its descriptions or numbers.
 struct AnswerText {
   std::string text;
   std::vector<ByteSpan> marks;  ///< ascending, disjoint
 };
 
-/// The same text in canonical composition (NFC), piece by piece, with its marks. A tokenizer that
-/// normalises encodes this one. Marks begin and end next to ASCII punctuation.
+/// Normalises a text to NFC, as some tokenizers do, and moves its marks accordingly. Marks must
+/// begin and end next to ASCII punctuation.
 AnswerText normalized(const AnswerText& answer);
 
 }  // namespace rematch

@@ -33,8 +33,8 @@ std::string checkpoint_format(const std::optional<std::string>& given, const std
     check_stored_format(*stored, model_dir);
     return stored->answer_format;
   }
-  // One token is enough to tell; CoordVocab names the first that is missing. A directory with a
-  // tokenizer alone has no family.
+  // One coord token is enough; CoordVocab reports a missing one. A directory that holds only a
+  // tokenizer has no model family.
   if (tokenizer.token_id("<|coord_0|>") ||
       !std::filesystem::exists(join_path(model_dir, "config.json")))
     return kDefaultAnswerFormat;

@@ -10,8 +10,8 @@ namespace rematch {
 /// @throws UserError (data) when the answer format of a rematch_prompt.json is not known
 void check_stored_format(const StoredPrompt& stored, const std::string& model_dir);
 
-/// Name of the answer format in which a checkpoint is asked and read (BEHAVIOUR 19.9): the one
-/// given; else the one of its rematch_prompt.json; else `coord_tokens` when its tokenizer has them;
+/// Name of the answer format of a checkpoint (BEHAVIOUR 19.9): the given one; else the one of its
+/// rematch_prompt.json; else `coord_tokens` when its tokenizer has them;
 /// else its family's stock format.
 /// @throws UserError (data) for a damaged rematch_prompt.json or config.json
 std::string checkpoint_format(const std::optional<std::string>& given, const std::string& model_dir,

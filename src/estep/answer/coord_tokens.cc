@@ -9,6 +9,7 @@
 #include "estep/answer/answer_format.h"
 #include "estep/answer/coord_token_text.h"
 #include "estep/answer/encode_answer.h"
+#include "estep/parse/add_entries.h"
 #include "estep/parse/json_reader.h"
 #include "estep/parse/object_rules.h"
 #include "estep/parse/prefix.h"
@@ -16,8 +17,8 @@
 namespace rematch {
 namespace {
 
-// The built-in wording. No token is spelled out here: a prompt must not contain the text of an
-// added token.
+// The default prompt. It names no coord token: a prompt must not contain the text of an added
+// token.
 constexpr const char* kSystemPrompt =
     "You find the objects in an image. Answer with a single JSON object and nothing else. "
     "Its keys are object_1, object_2 and so on, numbered without gaps. "
@@ -42,27 +43,7 @@ PromptTexts built_in_prompt(ObjectOrdering ordering) {
           kUserPrompt};
 }
 
-void judge_entries(const JsonDocument& document, const ResponseTokens& response,
-                   ParsedRollout& parsed) {
-  int previous_end = 0;
-  for (size_t i = 0; i < document.top.items.size(); ++i) {
-    const std::string& key = document.top.keys[i];
-    const JsonNode& value = document.top.items[i];
-    const TokenSpan entry{previous_end, response.tokens.overlapping(value.end - 1, value.end).end};
-    previous_end = entry.end;
-    if (const auto index = object_index(key))
-      parsed.max_object_index = std::max(parsed.max_object_index.value_or(0), *index);
-    if (auto object = valid_object(key, value, response)) {
-      object->entry = entry;
-      parsed.objects.push_back(std::move(*object));
-    } else {
-      ++parsed.dropped_invalid;
-    }
-  }
-  if (document.entry_open) ++parsed.dropped_invalid;
-}
-
-// For each token of the answer, whether it overlaps a desc.
+// Flags the tokens that overlap a desc.
 std::vector<bool> tokens_in_descs(const EncodedAnswer& answer) {
   std::vector<bool> in_desc(answer.token_ids.size(), false);
   for (const ByteSpan& desc : answer.marks) {
@@ -81,8 +62,7 @@ class CoordTokens : public AnswerFormat {
 
   const CoordVocab* coords() const override { return &coords_; }
 
-  /// Cross-entropy on every token that is not a coord token, desc included; coord slots on every
-  /// coord token.
+  /// Cross-entropy on every other token, desc included; coord slots on every coord token.
   TaughtAnswer teach(const std::vector<AnswerEntry>& entries, const Prompt&) const override {
     std::vector<SceneObject> shown;
     std::vector<TaughtToken> slots;
@@ -113,8 +93,7 @@ class CoordTokens : public AnswerFormat {
     return taught;
   }
 
-  /// Cross-entropy on tokens that are neither coord tokens nor touch a desc; coord slots on the
-  /// coord tokens.
+  /// Cross-entropy on tokens outside coord tokens and descs; coord slots on the coord tokens.
   TaughtAnswer teach_rest(const ParsedRollout& kept,
                           const std::vector<SceneObject>& missing) const override {
     const int64_t first_index = kept.max_object_index ? *kept.max_object_index + 1 : 1;
@@ -139,8 +118,13 @@ class CoordTokens : public AnswerFormat {
     const TokenBytes tokens = TokenBytes::of_response(parsed.response_token_ids, tokenizer());
     const bool has_unknown_id = tokens.ends.size() < parsed.response_token_ids.size();
     const JsonDocument document = read_json_object(tokens.bytes, has_unknown_id);
-    parsed.status = document.status;
-    judge_entries(document, {parsed.response_token_ids, tokens, coords_}, parsed);
+    const ResponseTokens response{parsed.response_token_ids, tokens, coords_};
+    add_entries(document, tokens, parsed, [&](size_t i) {
+      const std::string& key = document.top.keys[i];
+      if (const auto index = object_index(key))
+        parsed.max_object_index = std::max(parsed.max_object_index.value_or(0), *index);
+      return valid_object(key, document.top.items[i], response);
+    });
     if (!document.open_end) {
       parsed.prefix_text.push_back('{');
       parsed.prefix_token_ids = tokenizer().encode("{");

@@ -8,7 +8,7 @@
 namespace rematch {
 
 AnswerText normalized(const AnswerText& answer) {
-  // ASCII punctuation neither composes nor reorders, so piece by piece equals the whole.
+  // ASCII punctuation neither composes nor reorders, so the pieces can be normalised separately.
   AnswerText result;
   const std::string_view text = answer.text;
   size_t at = 0;

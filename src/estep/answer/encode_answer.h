@@ -11,7 +11,7 @@ namespace rematch {
 struct EncodedAnswer {
   std::vector<TokenId> token_ids;
   TokenBytes bytes;             ///< of token_ids
-  std::vector<ByteSpan> marks;  ///< those of the text, in `bytes`
+  std::vector<ByteSpan> marks;  ///< marks of the text, as spans of `bytes`
 };
 
 /// Encodes a text on its own and finds its marks in the bytes of the tokens.

@@ -22,7 +22,7 @@ double object_score(std::span<const float> token_logprobs, const TokenSpan& entr
     for (int i = coord.begin; i < coord.end; ++i) coords += token_logprobs[static_cast<size_t>(i)];
   }
   if (!coord_tokens.empty()) coords /= static_cast<double>(coord_tokens.size());
-  return std::min(1.0, std::exp(text + coords));  // rounding may lift a certain token above 0
+  return std::min(1.0, std::exp(text + coords));  // rounding may lift a log-probability above 0
 }
 
 std::vector<double> object_scores(const std::vector<ParsedObject>& objects,

@@ -8,10 +8,10 @@ namespace rematch {
 
 /// Confidence in an object of an answer (BEHAVIOUR 20.2): exp(sum of the log-probabilities of its
 /// text tokens + mean over its coordinates of their log-probability).
-/// @param token_logprobs  of the whole answer
-/// @param entry           the tokens that belong to the object
-/// @param coord_tokens    the tokens of each coordinate; the others of the entry are its text
-/// @return in (0, 1], or 0 where the probability is below what a double holds
+/// @param token_logprobs  log-probabilities of the whole answer
+/// @param entry           tokens of the object
+/// @param coord_tokens    tokens of each coordinate; the rest of the entry is its text
+/// @return in (0, 1], or 0 when the probability underflows a double
 double object_score(std::span<const float> token_logprobs, const TokenSpan& entry,
                     std::span<const TokenSpan> coord_tokens);
 

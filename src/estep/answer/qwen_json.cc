@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "estep/answer/answer_format.h"
 #include "estep/answer/teach_digits.h"
+#include "estep/parse/add_entries.h"
 #include "estep/parse/json_reader.h"
 #include "estep/parse/token_bytes.h"
 
@@ -27,22 +28,22 @@ constexpr const char* kUserPrompt =
     "Locate every object in this image. Report the label and the bbox coordinates of each in JSON "
     "format.";
 
-// Stock checkpoints are asked without a system message.
+// Stock checkpoints expect no system message.
 PromptTexts built_in_prompt(ObjectOrdering) { return {"", kUserPrompt}; }
 
-/// Largest number that is written for x and for y.
+/// The numbers that stand for the right edge (x) and the bottom edge (y).
 struct Scale {
   int x = 1000;
   int y = 1000;
 
-  int of(size_t coordinate) const { return coordinate % 2 == 0 ? x : y; }
+  int along(size_t coordinate) const { return coordinate % 2 == 0 ? x : y; }
 };
 
 // floor(bin · scale / 999 + 1/2) and back, exactly.
-int number_of_bin(int64_t bin, int64_t scale) {
+int bin_to_number(int64_t bin, int64_t scale) {
   return static_cast<int>((2 * bin * scale + kLastBin) / (2 * kLastBin));
 }
-int bin_of_number(int64_t number, int64_t scale) {
+int number_to_bin(int64_t number, int64_t scale) {
   return static_cast<int>((2 * number * kLastBin + scale) / (2 * scale));
 }
 
@@ -56,14 +57,14 @@ std::optional<int> read_number(const JsonNode& node, std::string_view bytes, int
   return is_integer && value >= 0 && value <= max ? std::optional<int>(value) : std::nullopt;
 }
 
-// The value of a key that occurs exactly once; null otherwise.
+// The value of a key; null unless it occurs exactly once.
 const JsonNode* only_value(const JsonNode& object, std::string_view key) {
   if (std::count(object.keys.begin(), object.keys.end(), key) != 1) return nullptr;
   const auto found = std::find(object.keys.begin(), object.keys.end(), key);
   return &object.items[static_cast<size_t>(found - object.keys.begin())];
 }
 
-// A complete element by the rules of a valid entry (BEHAVIOUR 19.5); nullopt when one is broken.
+// Reads a complete element; nullopt unless it is a valid entry (BEHAVIOUR 19.5).
 std::optional<ParsedObject> read_entry(const JsonNode& element, const TokenBytes& tokens,
                                        const Scale& scale) {
   const JsonNode* box = only_value(element, "bbox_2d");
@@ -76,10 +77,10 @@ std::optional<ParsedObject> read_entry(const JsonNode& element, const TokenBytes
   if (object.desc.empty()) return std::nullopt;
   for (size_t i = 0; i < 4; ++i) {
     const JsonNode& node = box->items[i];
-    const std::optional<int> number = read_number(node, tokens.bytes, scale.of(i));
+    const std::optional<int> number = read_number(node, tokens.bytes, scale.along(i));
     if (!number) return std::nullopt;
     object.written.push_back(*number);
-    object.geometry.bins.push_back(bin_of_number(*number, scale.of(i)));
+    object.geometry.bins.push_back(number_to_bin(*number, scale.along(i)));
     object.coord_tokens.push_back(tokens.overlapping(node.begin, node.end));
   }
   return object;
@@ -91,24 +92,24 @@ void write_entry(const AnswerEntry& entry, const Scale& scale, AnswerText& answe
   for (size_t i = 0; i < entry.shown.geometry.bins.size(); ++i) {
     if (i > 0) answer.text += ", ";
     const int number = entry.written.empty()
-                           ? number_of_bin(entry.shown.geometry.bins[i], scale.of(i))
+                           ? bin_to_number(entry.shown.geometry.bins[i], scale.along(i))
                            : entry.written[i];
     const size_t begin = answer.text.size();
     answer.text += fmt::format("{}", number);
     answer.marks.push_back({begin, answer.text.size()});
-    truth.push_back(fmt::format("{}", number_of_bin(entry.taught_bins[i], scale.of(i))));
+    truth.push_back(fmt::format("{}", bin_to_number(entry.taught_bins[i], scale.along(i))));
   }
   answer.text += "], \"label\": " + python_json_string(entry.shown.desc) + "}";
 }
 
 class DigitList : public AnswerFormat {
  public:
-  /// @param in_pixels  of the resized image, not thousandths of its sides
+  /// @param in_pixels  coordinates are pixels of the resized image, not thousandths of its sides
   DigitList(std::shared_ptr<const Tokenizer> tokenizer, const std::string& where, bool in_pixels)
       : AnswerFormat(std::move(tokenizer), where), in_pixels_(in_pixels) {}
 
   TaughtAnswer teach(const std::vector<AnswerEntry>& entries, const Prompt& prompt) const override {
-    const Scale scale = scale_of(prompt);
+    const Scale scale = scale_for(prompt);
     AnswerText answer{std::string(kFence) + "\n[", {}};
     std::vector<std::string> truth;
     for (const AnswerEntry& entry : entries) {
@@ -134,7 +135,7 @@ class DigitList : public AnswerFormat {
 
  private:
   ParsedRollout read(std::vector<TokenId> token_ids, const Prompt& prompt) const override {
-    const Scale scale = scale_of(prompt);
+    const Scale scale = scale_for(prompt);
     ParsedRollout parsed;
     parsed.response_token_ids = std::move(token_ids);
     const TokenBytes tokens = TokenBytes::of_response(parsed.response_token_ids, tokenizer());
@@ -142,23 +143,12 @@ class DigitList : public AnswerFormat {
     const size_t fence = tokens.bytes.find(kFence);
     const size_t begin = fence == std::string::npos ? 0 : fence + kFence.size();
     const JsonDocument document = read_json_list(tokens.bytes, has_unknown_id, begin);
-    parsed.status = document.status;
-    int previous_end = 0;
-    for (const JsonNode& element : document.top.items) {
-      const TokenSpan entry{previous_end, tokens.overlapping(element.end - 1, element.end).end};
-      previous_end = entry.end;
-      if (auto object = read_entry(element, tokens, scale)) {
-        object->entry = entry;
-        parsed.objects.push_back(std::move(*object));
-      } else {
-        ++parsed.dropped_invalid;
-      }
-    }
-    if (document.entry_open) ++parsed.dropped_invalid;
+    add_entries(document, tokens, parsed,
+                [&](size_t i) { return read_entry(document.top.items[i], tokens, scale); });
     return parsed;
   }
 
-  Scale scale_of(const Prompt& prompt) const {
+  Scale scale_for(const Prompt& prompt) const {
     if (!in_pixels_) return {};
     const auto [width, height] = prompt.resized_px;
     if (width > 0 && height > 0) return {width, height};

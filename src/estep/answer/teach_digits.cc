@@ -14,7 +14,7 @@ namespace {
 // Index of the first token in which the two differ.
 size_t first_difference(const std::vector<TokenId>& a, const std::vector<TokenId>& b) {
   const auto [at_a, at_b] = std::mismatch(a.begin(), a.end(), b.begin(), b.end());
-  REMATCH_CHECK(at_a != a.end() && at_b != b.end(), "an answer begins another one");
+  REMATCH_CHECK(at_a != a.end() && at_b != b.end(), "one answer is a prefix of the other");
   return static_cast<size_t>(std::distance(a.begin(), at_a));
 }
 
@@ -23,7 +23,7 @@ size_t first_difference(const std::vector<TokenId>& a, const std::vector<TokenId
 TaughtAnswer teach_digits(const AnswerText& shown, const std::vector<std::string>& truth,
                           const Tokenizer& tokenizer) {
   REMATCH_CHECK(shown.marks.size() == truth.size(),
-                fmt::format("{} numbers, {} true ones", shown.marks.size(), truth.size()));
+                fmt::format("{} numbers, {} true numbers", shown.marks.size(), truth.size()));
   const EncodedAnswer answer = encode_answer(shown, tokenizer);
   TaughtAnswer taught{.text = shown.text, .tokens = {}};
   for (const TokenId id : answer.token_ids) taught.tokens.push_back({.id = id, .label = id});
@@ -33,13 +33,13 @@ TaughtAnswer teach_digits(const AnswerText& shown, const std::vector<std::string
     std::string right = shown.text;
     right.replace(number.begin, number.end - number.begin, truth[i]);
     const std::vector<TokenId> right_ids = tokenizer.encode(right);
-    const size_t parts = first_difference(answer.token_ids, right_ids);
+    const size_t differing = first_difference(answer.token_ids, right_ids);
     const TokenSpan tokens = answer.bytes.overlapping(answer.marks[i].begin, answer.marks[i].end);
     for (size_t token = static_cast<size_t>(tokens.begin); token < static_cast<size_t>(tokens.end);
          ++token) {
-      if (token > parts) taught.tokens[token].label = kIgnoreLabel;
+      if (token > differing) taught.tokens[token].label = kIgnoreLabel;
     }
-    taught.tokens[parts].label = right_ids[parts];
+    taught.tokens[differing].label = right_ids[differing];
   }
   return taught;
 }

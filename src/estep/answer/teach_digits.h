@@ -8,12 +8,12 @@
 
 namespace rematch {
 
-/// What is taught at each token of an answer whose numbers are digits (BEHAVIOUR 19.8): every token
-/// is its own label, except at a shown number that differs from the true one. There the first token
-/// at which the two spellings part is taught, and the rest of the number is not: what follows a
-/// wrong digit has no right answer.
-/// @param shown  marks are its numbers, in plain digits. @param truth  the true numbers, as many
-/// Cost: the tokenizer on the answer, once more for each number that differs.
+/// Supervision of an answer with numbers in digits (BEHAVIOUR 19.8). Every token is its own label,
+/// except in a shown number that differs from the true one. There the label of the first differing
+/// token is the true one, and the rest of the number is not supervised, since nothing correct can
+/// follow a wrong digit.
+/// @param shown  its marks are the numbers. @param truth  the true numbers, one for each mark
+/// Cost: the tokenizer on the answer, and once more for each differing number.
 TaughtAnswer teach_digits(const AnswerText& shown, const std::vector<std::string>& truth,
                           const Tokenizer& tokenizer);
 

@@ -40,9 +40,9 @@ class AssignmentSolver {
     flip_path(new_row, sink);
   }
 
-  // Dijkstra from `new_row` to the nearest unassigned column. The choice among equally near columns
-  // decides ties, and so the order matters in every detail: candidates start as n-1…0, a removed
-  // one is replaced by the last.
+  // Dijkstra from `new_row` to the nearest unassigned column. To break ties as scipy does, the
+  // order of candidates is part of the contract: they start as n-1…0, and the last one replaces a
+  // removed one.
   std::pair<int, double> find_path(int new_row) {
     for (size_t i = 0; i < n_; ++i) open_columns_[i] = static_cast<int>(n_ - 1 - i);
     size_t num_open = n_;
@@ -64,8 +64,8 @@ class AssignmentSolver {
     }
   }
 
-  // Shortens distances through `row` and returns the place in open_columns_ of the nearest column;
-  // on equal distance a free one wins.
+  // Shortens distances through `row` and returns the index in open_columns_ of the nearest column;
+  // a free column wins a tie.
   size_t relax_row(int row, double reached, size_t num_open) {
     size_t nearest = 0;
     double lowest = kInfinity;
@@ -113,8 +113,8 @@ class AssignmentSolver {
   size_t n_;
   std::vector<double> row_dual_, column_dual_;
   std::vector<int> column_of_row_, row_of_column_;
-  std::vector<int> from_row_;     // of each column: the row before it on its shortest path
-  std::vector<double> distance_;  // of each column
+  std::vector<int> from_row_;     // row before each column on its shortest path
+  std::vector<double> distance_;  // to each column
   std::vector<bool> row_seen_, column_seen_;
   std::vector<int> open_columns_;
 };

@@ -20,9 +20,9 @@ struct CostMatrix {
   }
 };
 
-/// Column of each row in an assignment of least total cost; among equals, exactly the one that
-/// scipy's `linear_sum_assignment` returns. Cost: O(n³) at worst, near O(n²) when most rows find a
-/// free column at once.
+/// Solves the assignment problem: the column of each row at least total cost. Among equal solutions
+/// it returns the one of scipy's `linear_sum_assignment`. Cost: O(n³) at worst, near O(n²) when
+/// most rows find a free column at once.
 /// @source D. F. Crouse, "On implementing 2D rectangular assignment algorithms", 2016, with scipy's
 /// order of candidates
 std::vector<int> solve_assignment(const CostMatrix& costs);

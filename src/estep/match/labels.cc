@@ -33,7 +33,7 @@ LabelMatch LabelMatch::from(const std::string& rule) {
     refuse(rule, fmt::format("expected an object, found {}", synonyms.type_name()));
   const auto add = [&](const std::string& name, const std::string& label) {
     const auto [known, is_new] =
-        match.label_of_.emplace(normalize_label(name), normalize_label(label));
+        match.labels_by_name_.emplace(normalize_label(name), normalize_label(label));
     if (!is_new && known->second != normalize_label(label)) {
       refuse(rule, fmt::format("\"{}\" is a synonym of both \"{}\" and \"{}\"", name, known->second,
                                normalize_label(label)));
@@ -54,24 +54,24 @@ LabelMatch LabelMatch::from(const std::string& rule) {
   return match;
 }
 
-std::string LabelMatch::class_of(const std::string& desc) const {
+std::string LabelMatch::class_name(const std::string& desc) const {
   return exact_ ? normalize_label(desc) : canonical(desc);
 }
 
 std::string LabelMatch::identity() const {
   if (exact_) return "exact";
-  if (label_of_.empty()) return "normalized";
+  if (labels_by_name_.empty()) return "normalized";
   std::string all;
-  for (const auto& [name, label] : label_of_)
+  for (const auto& [name, label] : labels_by_name_)
     all += fmt::format("{}:{}{}:{}", name.size(), name, label.size(), label);
-  return fmt::format("{} synonyms, content {}", label_of_.size(), content_hash_of(all));
+  return fmt::format("{} synonyms, content {}", labels_by_name_.size(), content_hash_of(all));
 }
 
 std::string LabelMatch::canonical(const std::string& desc) const {
   if (exact_) return desc;
   std::string label = normalize_label(desc);
-  const auto known = label_of_.find(label);
-  return known == label_of_.end() ? label : known->second;
+  const auto known = labels_by_name_.find(label);
+  return known == labels_by_name_.end() ? label : known->second;
 }
 
 }  // namespace rematch

@@ -21,17 +21,16 @@ GridPoint to_grid(const Vertex& vertex) {
           static_cast<int64_t>(scale * vertex.y + 0.5)};
 }
 
-// Emits the samples of one edge, one for every step along its longer axis, in the direction from →
-// to.
+// Appends the samples of one edge: one for every step along its longer axis.
 void append_edge(GridPoint from, GridPoint to, std::vector<GridPoint>& samples) {
   const int64_t dx = std::abs(to.u - from.u);
   const int64_t dy = std::abs(to.v - from.v);
   if (dx == 0 && dy == 0) {
-    // The reference divides 0 by 0 here; a single sample has no influence on the crossings.
+    // The reference divides 0 by 0 here; a single sample does not affect the crossings.
     samples.push_back(from);
     return;
   }
-  // The slope is always taken from the smaller end, so that an edge and its reverse round equally.
+  // The slope starts at the smaller end, so that an edge and its reverse round equally.
   const bool along_x = dx >= dy;
   const bool flip = along_x ? from.u > to.u : from.v > to.v;
   if (flip) std::swap(from, to);
@@ -51,8 +50,8 @@ void append_edge(GridPoint from, GridPoint to, std::vector<GridPoint>& samples) 
   }
 }
 
-// Where the boundary crosses the centre of a pixel column (between sub-columns 5c+2 and 5c+3): flat
-// column-major indices, sorted.
+// Crossings of the boundary with the centres of pixel columns (between sub-columns 5c+2 and 5c+3),
+// as sorted column-major indices.
 std::vector<int64_t> column_crossings(const std::vector<GridPoint>& samples, int64_t height,
                                       int64_t width) {
   std::vector<int64_t> crossings;
@@ -71,7 +70,7 @@ std::vector<int64_t> column_crossings(const std::vector<GridPoint>& samples, int
   return crossings;
 }
 
-// Differences of sorted crossings, an empty run removed together with its change of colour.
+// Differences of sorted crossings; an empty run is removed and its neighbours joined.
 Mask runs_between(const std::vector<int64_t>& crossings, int64_t num_pixels) {
   Mask mask;
   int64_t previous = 0;
@@ -132,7 +131,7 @@ Mask rasterize_polygon(const std::vector<Vertex>& vertices, int height, int widt
 Mask rasterize(const Geometry& geometry, int resolution) {
   std::vector<int> bins = geometry.bins;
   if (geometry.kind == GeometryKind::kBbox2d) {
-    const Aabb box = clamped(bounding_box(geometry));
+    const Aabb box = bounding_box(geometry);
     const int x1 = static_cast<int>(box.min_x), y1 = static_cast<int>(box.min_y);
     const int x2 = static_cast<int>(box.max_x), y2 = static_cast<int>(box.max_y);
     bins = {x1, y1, x2, y1, x2, y2, x1, y2};

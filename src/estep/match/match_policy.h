@@ -9,13 +9,12 @@
 
 namespace rematch {
 
-/// A way of deciding which prediction stands for which ground truth. Indices of the answer are
-/// positions in the two lists.
+/// Pairs predictions with ground truths. The indices of the result are positions in the two lists.
 using MatchPolicy = Matching (*)(const std::vector<SceneObject>& predictions,
                                  const std::vector<SceneObject>& ground_truth,
                                  const MatchSettings& options);
 
-/// A row of the table of match policies: a new policy is its file and its row.
+/// An entry of the table of match policies. A new policy needs its file and its entry.
 struct MatchPolicyRow {
   std::string name;
   std::string meaning;
@@ -25,8 +24,8 @@ struct MatchPolicyRow {
 /// Values of `match_policy`.
 Choices<MatchPolicyRow>& match_policies();
 
-/// The policy that `options` names, applied. @throws UserError (config) for an unknown policy or
-/// options out of range
+/// Applies the policy of `options`. @throws UserError (config) for an unknown policy or options out
+/// of range
 Matching match_objects(const std::vector<SceneObject>& predictions,
                        const std::vector<SceneObject>& ground_truth, const MatchSettings& options);
 

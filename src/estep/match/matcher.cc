@@ -58,14 +58,14 @@ std::vector<int> nearest_boxes(const Aabb& prediction, const std::vector<Aabb>& 
   return order;
 }
 
-std::vector<Aabb> boxes_of(const std::vector<Geometry>& geometries) {
+std::vector<Aabb> bounding_boxes(const std::vector<Geometry>& geometries) {
   std::vector<Aabb> boxes;
   for (const Geometry& geometry : geometries) boxes.push_back(bounding_box(geometry));
   return boxes;
 }
 
-// The square matrix of the assignment: pairs in the upper left, costs of unmatched objects to the
-// right and below, zeros in the lower right.
+// The square cost matrix: pairs in the upper left, unmatched objects to the right and below, zeros
+// in the lower right.
 CostMatrix padded_costs(int num_predictions, int num_ground_truth, const MatchSettings& options) {
   CostMatrix costs(num_predictions + num_ground_truth);
   for (int row = 0; row < costs.size; ++row) {
@@ -78,58 +78,53 @@ CostMatrix padded_costs(int num_predictions, int num_ground_truth, const MatchSe
   return costs;
 }
 
-// The matrix of the assignment with the mask results.
-struct JudgedPairs {
+// The cost matrix with the maskIoU of each pair.
+struct ScoredPairs {
   CostMatrix costs;
   int num_predictions = 0;
   int num_ground_truth = 0;
-  std::vector<double> ious;  // [prediction, ground truth]; only of pairs that pass the maskIoU gate
+  std::vector<double> ious;  // [prediction, ground truth]; 0 below the maskIoU gate
   int num_rejected = 0;      // candidates below the maskIoU gate
 
-  double& iou(int p, int g) {
-    return ious[static_cast<size_t>(p) * static_cast<size_t>(num_ground_truth) +
-                static_cast<size_t>(g)];
-  }
-  double iou(int p, int g) const {
-    return ious[static_cast<size_t>(p) * static_cast<size_t>(num_ground_truth) +
-                static_cast<size_t>(g)];
+  size_t iou_index(int p, int g) const {
+    return static_cast<size_t>(p) * static_cast<size_t>(num_ground_truth) + static_cast<size_t>(g);
   }
 };
 
-JudgedPairs judge_candidates(const std::vector<Geometry>& predictions,
+ScoredPairs score_candidates(const std::vector<Geometry>& predictions,
                              const std::vector<Geometry>& ground_truth,
                              const MatchSettings& options) {
   const int num_predictions = static_cast<int>(predictions.size()),
             num_ground_truth = static_cast<int>(ground_truth.size());
-  JudgedPairs judged{padded_costs(num_predictions, num_ground_truth, options), num_predictions,
+  ScoredPairs scored{padded_costs(num_predictions, num_ground_truth, options), num_predictions,
                      num_ground_truth,
                      std::vector<double>(predictions.size() * ground_truth.size(), 0.0), 0};
-  const std::vector<Aabb> boxes = boxes_of(ground_truth);
+  const std::vector<Aabb> boxes = bounding_boxes(ground_truth);
   MaskCache prediction_masks(predictions, options.maskiou_resolution);
   MaskCache ground_truth_masks(ground_truth, options.maskiou_resolution);
   for (int p = 0; p < num_predictions; ++p) {
     const Geometry& prediction = predictions[static_cast<size_t>(p)];
     for (const int g : nearest_boxes(bounding_box(prediction), boxes, options.candidate_top_k)) {
-      const double iou = mask_iou(prediction, prediction_masks.of(p),
-                                  ground_truth[static_cast<size_t>(g)], ground_truth_masks.of(g));
+      const double iou = mask_iou(prediction, prediction_masks.get(p),
+                                  ground_truth[static_cast<size_t>(g)], ground_truth_masks.get(g));
       if (iou < options.maskiou_gate) {
-        ++judged.num_rejected;
+        ++scored.num_rejected;
       } else {
-        judged.costs.at(p, g) = 1.0 - iou;
-        judged.iou(p, g) = iou;
+        scored.costs.at(p, g) = 1.0 - iou;
+        scored.ious[scored.iou_index(p, g)] = iou;
       }
     }
   }
-  return judged;
+  return scored;
 }
 
-void collect_pairs(const JudgedPairs& judged, const std::vector<int>& column_of_row,
+void collect_pairs(const ScoredPairs& scored, const std::vector<int>& column_of_row,
                    Matching& matching) {
-  for (int p = 0; p < judged.num_predictions; ++p) {
+  for (int p = 0; p < scored.num_predictions; ++p) {
     const int column = column_of_row[static_cast<size_t>(p)];
-    if (column >= judged.num_ground_truth || judged.costs.at(p, column) >= kPairBelow) continue;
+    if (column >= scored.num_ground_truth || scored.costs.at(p, column) >= kPairBelow) continue;
     matching.pairs.emplace_back(p, column);
-    matching.matched_maskiou_sum += judged.iou(p, column);
+    matching.matched_maskiou_sum += scored.ious[scored.iou_index(p, column)];
   }
 }
 
@@ -146,7 +141,7 @@ std::vector<int> indices_not_set(const std::vector<bool>& flags) {
   throw UserError(ErrorKind::kConfig, {.error = fmt::format("{} is out of range", key),
                                        .where = "custom.extra.rollout_matching." + key,
                                        .what = fmt::format("{} = {}", key, found),
-                                       .fix = fmt::format("use {}", legal)});
+                                       .fix = "use " + legal});
 }
 
 }  // namespace
@@ -167,9 +162,9 @@ void check_match_options(const MatchSettings& options) {
     refuse("fn_cost", fmt::to_string(options.fn_cost), "a number ≥ 0");
 }
 
-std::vector<int> candidates_of(const Geometry& prediction,
-                               const std::vector<Geometry>& ground_truth, int top_k) {
-  return nearest_boxes(bounding_box(prediction), boxes_of(ground_truth), top_k);
+std::vector<int> find_candidates(const Geometry& prediction,
+                                 const std::vector<Geometry>& ground_truth, int top_k) {
+  return nearest_boxes(bounding_box(prediction), bounding_boxes(ground_truth), top_k);
 }
 
 Matching match(const std::vector<Geometry>& predictions, const std::vector<Geometry>& ground_truth,
@@ -177,9 +172,9 @@ Matching match(const std::vector<Geometry>& predictions, const std::vector<Geome
   check_match_options(options);
   Matching matching;
   if (!predictions.empty() && !ground_truth.empty()) {
-    const JudgedPairs judged = judge_candidates(predictions, ground_truth, options);
-    matching.gating_rejections = judged.num_rejected;
-    collect_pairs(judged, solve_assignment(judged.costs), matching);
+    const ScoredPairs scored = score_candidates(predictions, ground_truth, options);
+    matching.gating_rejections = scored.num_rejected;
+    collect_pairs(scored, solve_assignment(scored.costs), matching);
   }
   std::vector<bool> has_pair(predictions.size(), false), is_matched(ground_truth.size(), false);
   for (const auto& [p, g] : matching.pairs) {

@@ -6,11 +6,6 @@
 #include "estep/match/repeats.h"
 
 namespace rematch {
-namespace {
-
-constexpr double kRepeatIou = 0.5;  // of `duplicates`
-
-}  // namespace
 
 void observe_matching(const std::vector<SceneObject>& predictions,
                       const std::vector<SceneObject>& ground_truth, const Matching& matching,
@@ -22,8 +17,8 @@ void observe_matching(const std::vector<SceneObject>& predictions,
   metrics.add("rollout/valid_pred_objects", num_pred);
   metrics.add("rollout/matched", num_matched);
   const auto is_named_right = [&](const std::pair<int, int>& pair) {
-    return labels.canonical(predictions[static_cast<size_t>(pair.first)].desc) ==
-           labels.canonical(ground_truth[static_cast<size_t>(pair.second)].desc);
+    return labels.same(predictions[static_cast<size_t>(pair.first)].desc,
+                       ground_truth[static_cast<size_t>(pair.second)].desc);
   };
   const auto num_named_right =
       std::count_if(matching.pairs.begin(), matching.pairs.end(), is_named_right);

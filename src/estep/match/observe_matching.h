@@ -8,15 +8,14 @@
 
 namespace rematch {
 
-/// Adds what an answer was worth under a matching as raw observations (`rollout/…`: objects, pairs,
-/// labels, repeats), which observe/catalog turns into the sums, means and percentiles of BEHAVIOUR
-/// 15 and 16.
-/// @param matching  of these two lists under `options`
+/// Adds the raw observations of an answer under a matching (`rollout/…`: objects, pairs, labels,
+/// repeats). observe/catalog reduces them to the metrics of BEHAVIOUR 15 and 16.
+/// @param matching  of the two lists
 void observe_matching(const std::vector<SceneObject>& predictions,
                       const std::vector<SceneObject>& ground_truth, const Matching& matching,
                       const MatchSettings& options, const LabelMatch& labels, MetricsBag& metrics);
 
-/// Adds how the reading of the answer ended (`rollout/parse_…`).
+/// Adds the raw observations of a parse status (`rollout/parse_…`).
 void observe_status(ParseStatus status, MetricsBag& metrics);
 
 }  // namespace rematch

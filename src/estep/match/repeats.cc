@@ -11,8 +11,8 @@ std::vector<int> repeated_objects(const std::vector<SceneObject>& objects, doubl
   MaskCache masks(geometries, resolution);
   const auto is_repeat = [&](size_t later, size_t earlier) {
     return objects[later].desc == objects[earlier].desc &&
-           mask_iou(geometries[later], masks.of(static_cast<int>(later)), geometries[earlier],
-                    masks.of(static_cast<int>(earlier))) >= iou;
+           mask_iou(geometries[later], masks.get(static_cast<int>(later)), geometries[earlier],
+                    masks.get(static_cast<int>(earlier))) >= iou;
   };
 
   std::vector<int> repeated;

@@ -24,7 +24,7 @@ int hex_value(unsigned char c) {
   return -1;
 }
 
-// Recursive descent. Every read_* returns false when reading has to stop, with status_ saying why.
+// Recursive descent. Every read_* returns false when reading must stop; status_ has the reason.
 class Reader {
  public:
   Reader(std::string_view bytes, bool end_is_violation, size_t begin = 0)
@@ -67,7 +67,7 @@ class Reader {
     status_ = ParseStatus::kMalformed;
     return false;
   }
-  // The byte at at_ is not legal here. A character cut off by the end is still a truncation.
+  // Refuses the byte at at_. A character cut off by the end of the input is still a truncation.
   bool refuse_byte() {
     if (peek() >= 0x80 && !skip_utf8()) return false;
     return refuse();

@@ -39,7 +39,7 @@ bool read_geometry(GeometryKind kind, const JsonNode& value, const ResponseToken
   if (!strings || !legal_count(kind, strings->size())) return false;
   object.geometry.kind = kind;
   for (const JsonNode* string : *strings) {
-    // Between the quotes as written: an escaped or spelt-out coord token is several tokens.
+    // Compare tokens, not text: an escaped or spelt-out coord token is several tokens.
     const int token = response.tokens.token_exactly(string->begin + 1, string->end - 1);
     const int bin =
         token < 0 ? -1

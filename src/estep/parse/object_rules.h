@@ -19,15 +19,14 @@ inline constexpr int64_t kMaxObjectIndex = 999'999'999;
 /// kMaxObjectIndex.
 std::optional<int64_t> object_index(std::string_view key);
 
-/// The response around an entry: its tokens.
+/// The tokens of a response.
 struct ResponseTokens {
   const std::vector<TokenId>& token_ids;
   const TokenBytes& tokens;
   const CoordVocab& coord_vocab;
 };
 
-/// Judges a complete entry by the rules of a valid object (BEHAVIOUR 5.5); nullopt when one is
-/// broken.
+/// Reads a complete entry; nullopt unless it is a valid object (BEHAVIOUR 5.5).
 std::optional<ParsedObject> valid_object(const std::string& key, const JsonNode& value,
                                          const ResponseTokens& response);
 

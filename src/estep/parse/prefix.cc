@@ -25,7 +25,7 @@ std::vector<TokenId> cut_token_ids(const std::vector<TokenId>& token_ids, const 
   size_t token = 0;
   for (; token < tokens.ends.size() && tokens.ends[token] <= cut; ++token)
     kept.push_back(token_ids[token]);
-  const size_t begin = tokens.begin_of(token);
+  const size_t begin = tokens.begin(token);
   if (begin < cut) {
     const std::vector<TokenId> rest =
         encode_bytes(std::string_view(tokens.bytes).substr(begin, cut - begin), tokenizer);

@@ -10,7 +10,7 @@
 
 namespace rematch {
 
-/// The bytes of a token sequence and the position of each token in them.
+/// The bytes of a token sequence, with the span of each token.
 struct TokenBytes {
   std::string bytes;
   std::vector<size_t> ends;  ///< offset after each token; ascending
@@ -20,7 +20,7 @@ struct TokenBytes {
     ends.push_back(bytes.size());
   }
 
-  size_t begin_of(size_t token) const { return token == 0 ? 0 : ends[token - 1]; }
+  size_t begin(size_t token) const { return token == 0 ? 0 : ends[token - 1]; }
 
   /// Index of the token that covers exactly [begin, end); -1 when there is none. begin < end. Cost:
   /// O(log tokens).
@@ -28,7 +28,7 @@ struct TokenBytes {
     const auto found = std::lower_bound(ends.begin(), ends.end(), end);
     if (found == ends.end() || *found != end) return -1;
     const size_t token = static_cast<size_t>(found - ends.begin());
-    return begin_of(token) == begin ? static_cast<int>(token) : -1;
+    return this->begin(token) == begin ? static_cast<int>(token) : -1;
   }
 
   /// The tokens that overlap bytes [begin, end); begin < end ≤ bytes.size(). Cost: O(log tokens).
@@ -38,7 +38,7 @@ struct TokenBytes {
     return {static_cast<int>(first - ends.begin()), static_cast<int>(last - ends.begin()) + 1};
   }
 
-  /// The bytes of a response up to its first id without a token, which is a violation at its place.
+  /// The bytes of a response, up to the first id that is not in the vocabulary.
   static TokenBytes of_response(const std::vector<TokenId>& token_ids, const Tokenizer& tokenizer) {
     TokenBytes tokens;
     for (const TokenId id : token_ids) {

@@ -8,6 +8,7 @@
 #include "estep/target/segment_builder.h"
 
 namespace rematch {
+
 std::vector<PairTarget> pair_targets(const TargetInput& input, const TargetSettings& options) {
   std::vector<PairTarget> targets;
   for (const auto& [p, g] : input.matching.pairs) {
@@ -31,7 +32,7 @@ SegmentResult append_missing(const TargetInput& input, const std::vector<PairTar
       ++result.num_excluded;
       continue;
     }
-    // Kept ids are the response's own, so a position in the response is one in the prefix.
+    // The prefix keeps the response's ids, so positions in both are the same.
     const std::vector<TokenSpan>& tokens =
         parsed.objects.at(static_cast<size_t>(target.prediction)).coord_tokens;
     REMATCH_CHECK(target.bins->size() == tokens.size(),

@@ -62,8 +62,8 @@ class Kernel {
   std::vector<double> values_;
 };
 
-// A box is its four corners, a polygon its vertices.
-std::vector<BinPoint> points_of(const Geometry& geometry) {
+// The corners of a box, or the vertices of a polygon.
+std::vector<BinPoint> vertices(const Geometry& geometry) {
   const std::vector<int>& b = geometry.bins;
   if (geometry.kind == GeometryKind::kBbox2d) {
     const double x1 = b[0], y1 = b[1], x2 = b[2], y2 = b[3];
@@ -151,7 +151,7 @@ std::optional<std::vector<int>> coord_targets(const Geometry& predicted,
   const bool predicted_box = predicted.kind == GeometryKind::kBbox2d;
   if (predicted_box && ground_truth.kind == GeometryKind::kBbox2d) return ground_truth.bins;
   const auto bins =
-      rounded_bins(transport_points(points_of(predicted), points_of(ground_truth), options));
+      rounded_bins(transport_points(vertices(predicted), vertices(ground_truth), options));
   return bins && predicted_box ? bounding_bins(*bins) : bins;
 }
 

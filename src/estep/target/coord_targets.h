@@ -8,7 +8,7 @@
 
 namespace rematch {
 
-/// "l1" or "l2". @throws UserError (config) for anything else
+/// Parses "l1" or "l2". @throws UserError (config) for anything else
 OtCost ot_cost_from(std::string_view name);
 
 /// Rejects options outside their ranges. @throws UserError (config) naming the key
@@ -20,8 +20,8 @@ struct BinPoint {
   double y = 0.0;
 };
 
-/// Moves each of `from` to the average of `to` that an entropic optimal transport (Sinkhorn,
-/// uniform masses) sends it to.
+/// Moves each point of `from` to the mean of `to` under an entropic optimal transport plan
+/// (Sinkhorn, uniform masses).
 /// @param from,to  ≥ 1 point each
 /// @return one point for each of `from`; not finite when the inputs are not
 /// Cost: O(ot_iters · |from| · |to|).
@@ -30,12 +30,13 @@ std::vector<BinPoint> transport_points(const std::vector<BinPoint>& from,
                                        const std::vector<BinPoint>& to,
                                        const TargetSettings& options);
 
-/// Bins, half to even, clamped to 0..999; nullopt when a coordinate is not finite. x,y after x,y.
+/// Rounds points to bins (half to even, clamped to 0..999), as x,y,x,y,…; nullopt when a coordinate
+/// is not finite.
 std::optional<std::vector<int>> rounded_bins(const std::vector<BinPoint>& points);
 
-/// The target bins for the coord tokens of a matched prediction, slot by slot. Two boxes: the
-/// ground truth as given; else the transported vertices, for a predicted box the bounding box of
-/// its transported corners.
+/// The target bins for the coord tokens of a matched prediction. For two boxes: the ground truth.
+/// Otherwise the transported vertices; for a predicted box the bounding box of its transported
+/// corners.
 /// @return as many values as predicted.bins; nullopt when target construction fails (a non-finite
 /// coordinate)
 std::optional<std::vector<int>> coord_targets(const Geometry& predicted,

@@ -11,7 +11,7 @@ bool is_same_form(const Geometry& a, const Geometry& b) {
   return a.kind == b.kind && a.bins.size() == b.bins.size();
 }
 
-/// Indices of the ground truths in the order of the target's entries.
+/// Indices of the ground truths in the order of the answer.
 std::vector<int> entry_order(const SegmentResult& result, size_t num_ground_truth,
                              RewriteOrder rewrite_order) {
   std::vector<int> order(num_ground_truth);
@@ -25,8 +25,8 @@ std::vector<int> entry_order(const SegmentResult& result, size_t num_ground_trut
 
 }  // namespace
 
-// The ground truth's own answer; a matched prediction lends its coordinates as inputs and, in the
-// rollout's order, its place (BEHAVIOUR 7.8).
+// The full ground-truth answer. Matched predictions provide the shown coordinates, and the order of
+// entries with `rewrite_order: rollout` (BEHAVIOUR 7.8).
 SegmentResult rewrite_target(const TargetInput& input, const AnswerFormat& format,
                              const TargetSettings& options) {
   SegmentResult result;

@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+
 namespace rematch {
 namespace {
 
@@ -17,9 +19,8 @@ std::string id_at(const std::vector<TokenId>& ids, size_t position) {
 void check_prompt_ids(const std::vector<TokenId>& ours, const std::vector<TokenId>& theirs,
                       const std::string& backend, const std::string& where) {
   if (ours == theirs) return;
-  size_t position = 0;
-  while (position < ours.size() && position < theirs.size() && ours[position] == theirs[position])
-    ++position;
+  const auto position = static_cast<size_t>(
+      std::mismatch(ours.begin(), ours.end(), theirs.begin(), theirs.end()).first - ours.begin());
   throw UserError(
       ErrorKind::kData,
       {.error = fmt::format("the prompt that {} used differs from the encoded one at position {}",
@@ -52,7 +53,7 @@ void check_supervision(const Segment& segment) {
     if (position < segment.prompt_len) refuse(position, "it is before the assistant span");
     if (position == 0) refuse(position, kNothingBefore);
     if (label < 0) refuse(position, fmt::format("{} is not a token", label));
-    // Formats with digits teach another token at a wrong one; those with slots never do.
+    // Only formats with digits have labels that differ from the token.
     if (label != segment.token_ids[static_cast<size_t>(position)] &&
         !segment.slots_of(kCoordSlots).empty())
       refuse(position, "its label is not its token");

@@ -9,7 +9,7 @@ Choices<TargetPolicyRow>& target_policies() {
         "the rollout is kept, missing objects are appended, matched coordinates corrected",
         append_target},
        {"rewrite",
-        "the truth's answer, in which matched predictions lend their coordinates as inputs",
+        "the full ground-truth answer; matched predictions provide the coordinates shown as inputs",
         rewrite_target}});
   return table;
 }

@@ -12,7 +12,7 @@
 
 namespace rematch {
 
-/// What a policy makes a segment of.
+/// Input of a target policy.
 struct TargetInput {
   const Prompt& prompt;
   const ParsedRollout& parsed;
@@ -20,28 +20,27 @@ struct TargetInput {
   const std::vector<SceneObject>& ground_truth;  ///< in the order of numbering
 };
 
-/// A segment and what became of each object on the way.
+/// A segment with its pairs and counts.
 struct SegmentResult {
   Segment segment;
-  /// what is written behind the prefix; without a prefix the whole answer
+  /// text after the prefix; the whole answer if there is no prefix
   std::string append_text;
-  /// (prediction, ground truth) that the target is made with
+  /// (prediction, ground truth) pairs used by the target
   std::vector<std::pair<int, int>> pairs;
   /// ground truths without a pair, ascending: unmatched, or excluded
   std::vector<int> false_negatives;
-  /// pairs whose predicted coordinates the target shows (`matched_for_supervision`)
+  /// pairs with predicted coordinates in the segment (`matched_for_supervision`)
   int num_supervised_pairs = 0;
-  /// pairs whose target construction failed (`excluded_from_supervision`)
+  /// pairs without a target, because its construction failed (`excluded_from_supervision`)
   int num_excluded = 0;
 };
 
-/// A way of making the segment of a sample from its rollout. The result has passed
-/// check_supervision(); the caller compares the prompt ids (check_prompt_ids) and the length
-/// (check_encoded_len).
+/// Builds the segment of a sample from its rollout. The result has passed check_supervision(); the
+/// caller checks the prompt ids (check_prompt_ids) and the length (check_encoded_len).
 using TargetPolicy = SegmentResult (*)(const TargetInput& input, const AnswerFormat& format,
                                        const TargetSettings& options);
 
-/// A row of the table of target policies: a new policy is its file and its row.
+/// An entry of the table of target policies. A new policy needs its file and its entry.
 struct TargetPolicyRow {
   std::string name;
   std::string meaning;
@@ -51,7 +50,7 @@ struct TargetPolicyRow {
 /// Values of `target_policy`.
 Choices<TargetPolicyRow>& target_policies();
 
-/// The segment that the policy of `options` makes. @throws UserError (config) for an unknown policy
+/// Applies the policy of `options`. @throws UserError (config) for an unknown policy
 /// or options out of range
 SegmentResult build_segment(const TargetInput& input, const AnswerFormat& format,
                             const TargetSettings& options);
@@ -62,7 +61,7 @@ SegmentResult rewrite_target(const TargetInput& input, const AnswerFormat& forma
 SegmentResult append_target(const TargetInput& input, const AnswerFormat& format,
                             const TargetSettings& options);
 
-/// Indices of the ground truths that no pair holds, ascending.
+/// Ascending indices of the ground truths without a pair.
 std::vector<int> missing_indices(const std::vector<std::pair<int, int>>& pairs,
                                  size_t num_ground_truth);
 

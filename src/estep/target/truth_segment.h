@@ -9,22 +9,20 @@
 
 namespace rematch {
 
-/// prompt + the answer of all entries as its format teaches it + `<|im_end|>`; prefix_len is 0.
+/// Builds the segment prompt + answer of all entries + `<|im_end|>`; prefix_len is 0.
 /// @param text  if given, receives the answer's text
 Segment answer_segment(const Prompt& prompt, const std::vector<AnswerEntry>& entries,
                        const AnswerFormat& format, std::string* text = nullptr);
 
-/// Imprecise coordinates to learn from (`custom.coord_input_noise`, BEHAVIOUR 14): those shown
-/// differ from those taught.
+/// Noise on the coordinates that the model is shown, not on those it is taught
+/// (`custom.coord_input_noise`, BEHAVIOUR 14).
 struct InputNoise {
   double sigma_bins = 0;  ///< standard deviation; 0 = none
-  /// with the prompt's epoch and sample_id and the number of the coordinate, all that a draw
-  /// depends on
+  /// a draw depends only on it, the prompt's epoch and sample_id, and the index of the coordinate
   uint64_t seed = 0;
 };
 
-/// The segment of plain supervised fine-tuning (BEHAVIOUR 14): answer_segment() of the ground
-/// truth.
+/// Builds the segment of plain supervised fine-tuning (BEHAVIOUR 14).
 Segment build_ground_truth_segment(const Prompt& prompt, const std::vector<SceneObject>& objects,
                                    const AnswerFormat& format, const InputNoise& noise = {});
 

@@ -1,4 +1,4 @@
-#include "python/json_of.h"
+#include "python/convert.h"
 
 #include <fmt/core.h>
 #include <nanobind/stl/string.h>
@@ -19,7 +19,7 @@ constexpr int kDeepest = 512;  // as parse_json
   throw UserError(ErrorKind::kData, {.error = error, .where = place, .what = what, .fix = fix});
 }
 
-std::string text_of(nb::handle value, const std::string& place) {
+std::string read_text(nb::handle value, const std::string& place) {
   try {
     return nb::cast<std::string>(value);
   } catch (const std::exception&) {
@@ -41,7 +41,7 @@ Json json_at_depth(nb::handle value, const std::string& place, int depth) {
     return number;
   }
   if (nb::isinstance<nb::float_>(value)) return nb::cast<double>(value);
-  if (nb::isinstance<nb::str>(value)) return text_of(value, place);
+  if (nb::isinstance<nb::str>(value)) return read_text(value, place);
   if (nb::isinstance<nb::list>(value) || nb::isinstance<nb::tuple>(value)) {
     Json list = Json::array();
     for (const nb::handle item : value)
@@ -53,7 +53,7 @@ Json json_at_depth(nb::handle value, const std::string& place, int depth) {
     for (const auto& [key, item] : nb::cast<nb::dict>(value)) {
       if (!nb::isinstance<nb::str>(key))
         refuse(place, "a key is not text", nb::repr(key).c_str(), "use str keys");
-      const std::string name = text_of(key, place);
+      const std::string name = read_text(key, place);
       object[name] = json_at_depth(item, fmt::format("{}.{}", place, name), depth + 1);
     }
     return object;
@@ -66,9 +66,9 @@ Json json_at_depth(nb::handle value, const std::string& place, int depth) {
 
 }  // namespace
 
-Json json_of(nb::handle value, const std::string& place) { return json_at_depth(value, place, 0); }
+Json to_json(nb::handle value, const std::string& place) { return json_at_depth(value, place, 0); }
 
-nb::object python_of(const Json& value) {
+nb::object to_python(const Json& value) {
   switch (value.type()) {
     case Json::value_t::boolean: return nb::bool_(value.get<bool>());
     case Json::value_t::number_integer: return nb::int_(value.get<int64_t>());
@@ -77,13 +77,13 @@ nb::object python_of(const Json& value) {
     case Json::value_t::string: return nb::cast(value.get_ref<const std::string&>());
     case Json::value_t::array: {
       nb::list list;
-      for (const Json& item : value) list.append(python_of(item));
+      for (const Json& item : value) list.append(to_python(item));
       return list;
     }
     case Json::value_t::object: {
       nb::dict dict;
       for (const auto& member : value.items())
-        dict[nb::cast(member.key())] = python_of(member.value());
+        dict[nb::cast(member.key())] = to_python(member.value());
       return dict;
     }
     default: return nb::none();

@@ -1,4 +1,4 @@
-#include "report/judged_sample.h"
+#include "report/evaluated_sample.h"
 
 #include <fmt/core.h>
 
@@ -31,12 +31,12 @@ std::vector<SceneObject> read_objects(JsonFields& sample, const std::string& key
   return objects;
 }
 
-JudgedSample read_sample(const Json& json, const JsonOrigin& origin) {
+EvaluatedSample read_sample(const Json& json, const JsonOrigin& origin) {
   JsonFields fields(json, origin);
-  JudgedSample sample{.sample_id = fields.integer("sample_id"),
-                      .truth = read_objects(fields, "ground_truth", origin),
-                      .predictions = read_objects(fields, "predictions", origin),
-                      .status = fields.text("status")};
+  EvaluatedSample sample{.sample_id = fields.integer("sample_id"),
+                         .truth = read_objects(fields, "ground_truth", origin),
+                         .predictions = read_objects(fields, "predictions", origin),
+                         .status = fields.text("status")};
   sample.scores = read_scores(fields, sample.predictions.size());
   const std::vector<std::string> images = fields.texts("images");
   if (images.empty()) fields.fail("images", "expected at least one");
@@ -57,15 +57,15 @@ JudgedSample read_sample(const Json& json, const JsonOrigin& origin) {
 
 }  // namespace
 
-double JudgedSample::f1_labels() const {
+double EvaluatedSample::f1_labels() const {
   const size_t num_objects = truth.size() + predictions.size();
   const auto num_right = std::count(named_right.begin(), named_right.end(), true);
   return num_objects == 0 ? 1.0
                           : 2 * static_cast<double>(num_right) / static_cast<double>(num_objects);
 }
 
-std::vector<JudgedSample> read_judged_samples(const std::string& path) {
-  std::vector<JudgedSample> samples;
+std::vector<EvaluatedSample> read_evaluated_samples(const std::string& path) {
+  std::vector<EvaluatedSample> samples;
   int number = 0;
   for (const std::string& line : split(read_file(path), '\n')) {
     ++number;
@@ -78,9 +78,9 @@ std::vector<JudgedSample> read_judged_samples(const std::string& path) {
   return samples;
 }
 
-const JudgedSample* find_same_image(const std::vector<JudgedSample>& samples,
-                                    const JudgedSample& like) {
-  const auto found = std::find_if(samples.begin(), samples.end(), [&](const JudgedSample& one) {
+const EvaluatedSample* find_same_image(const std::vector<EvaluatedSample>& samples,
+                                       const EvaluatedSample& like) {
+  const auto found = std::find_if(samples.begin(), samples.end(), [&](const EvaluatedSample& one) {
     return one.sample_id == like.sample_id && one.image_path == like.image_path;
   });
   return found == samples.end() ? nullptr : &*found;
