@@ -3,7 +3,7 @@
 mstep.py BENCH_MSTEP [--tokens 8000] [--steps 2] [--json OUT]   BENCH_MSTEP is the program built from bench/mstep.cc
 
 Writes a random checkpoint (text tower of 31 M parameters, 150 000-token vocabulary, tied head), one row of random tokens whose second half is
-supervised, and runs both sides on them, each in a process of its own: forward, loss, backward, clipping, AdamW. Losses of every step must be
+supervised, and runs both sides on them, each in a separate process: forward, loss, backward, clipping, AdamW. Losses of every step must be
 equal to 1e-4, the second one after an update, or the bench fails. Memory is the resident size of the process at its highest during the steps,
 with what it has swapped out if there is swap: then its seconds are no measure, its CPU seconds are.
 """

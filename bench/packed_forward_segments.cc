@@ -57,7 +57,7 @@ void keep_half(Segment& segment) {
   }
 }
 
-// The longest segment of the drawn image that is no longer than `target`, if any is.
+// The longest segment of the drawn image with at most `target` tokens; none if all are longer.
 Segment write_segment(const Writer& writer, int target, int64_t id, bool with_image, uint64_t key) {
   Prompt prompt{.sample_id = id};
   std::vector<GridThw> grids;

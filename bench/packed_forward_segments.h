@@ -10,7 +10,7 @@
 
 namespace rematch::bench {
 
-/// How segment lengths are drawn from 16–600 tokens.
+/// Distribution of segment lengths over 16–600 tokens.
 enum class LengthMix {
   kEven,  ///< uniform over lengths
   kLog,   ///< uniform over the logarithm of lengths: many short segments, few long ones

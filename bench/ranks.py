@@ -9,9 +9,9 @@ demo: configs/demo/stage2.yaml, 24 scenes in a window, one row for each of two r
 model of that name of bench/rollout.py (31 M values), 8 scenes and short answers. Sides take turns; the first step of each run is left out.
 Times are medians of all other steps. A ratio is the median of the rounds' ratios, whose sides ran close together. Bytes are what the loopback interface of a
 network namespace has carried, start included; the least is every gradient of a step to its owner and every value back once. Processor
-time is that of a whole run less that of a run of one step; beside that of one rank with one thread it says what ranks add, also on a machine
+time is that of a whole run less that of a run of one step; compared with one rank with one thread it says what ranks add, also on a machine
 too crowded for times. An exchange travels during the last backward pass (exact: also while the next row is computed). What a rank
-waits for exchanges stands beside what it waits when it does so where they start; both hold the wait for a slower rank.
+waits for exchanges is listed next to what it waits when it does so where they start; both hold the wait for a slower rank.
 """
 import argparse
 import json

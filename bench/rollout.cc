@@ -163,7 +163,7 @@ class Worker {
   }
 
   // The last token of an answer is made the stop token: as many steps as an answer that ends there
-  // by a limit of its own.
+  // by its own limit.
   void end_answers(size_t prompt_idx, size_t position, std::span<float> logits_V) {
     if (prompt_idx == 0 && on_first_answer_) on_first_answer_(position);
     if (static_cast<int>(position) + 1 != limits_[prompt_idx]) return;

@@ -5,8 +5,8 @@ answer lengths, float32, greedy.
 usage: bench/rollout.py BENCH_ROLLOUT [--sizes tiny,small,medium] [--prompts 48] [--rounds 3] [--threads 2] [--vllm PYTHON] [--json OUT]
 
 Three random checkpoints are made: tiny (the demonstration's shape), small (8 layers of 512, 30 M parameters), medium (12 layers of 1024, 150 M).
-Every prompt shows a 256-pixel picture of its own; answers have 16 to 400 tokens, ended by a limit per prompt, stop ids off. "many": all prompts
-at hand, transformers in batches of 16; "one": some of them one after another. Each side is a process of its own that stays warm; sides take
+Every prompt shows a different 256-pixel picture; answers have 16 to 400 tokens, ended by a limit per prompt, stop ids off. "many": all prompts
+at hand, transformers in batches of 16; "one": some of them one after another. Each side is a separate process that stays warm; sides take
 turns, the first round is left out, medians count. Ids are compared: sides may part only where the two best logits nearly tie.
 The native engine answers twice, with drafts (its default: probable tokens are computed ahead) and without: random models repeat themselves,
 and so do answers in JSON, but not equally. Its guesses start from nothing in every run.

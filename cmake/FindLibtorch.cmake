@@ -36,12 +36,12 @@ if(EXISTS ${REMATCH_TORCH_DIR}/lib/libtorch_cuda.so)
   target_compile_definitions(Libtorch::Libtorch INTERFACE REMATCH_TORCH_HAS_CUDA=1)
 endif()
 target_link_directories(Libtorch::Libtorch INTERFACE ${REMATCH_TORCH_DIR}/lib)
-# --no-as-needed: the CUDA backend registers itself from a library whose symbols nobody names; libtorch.so needs it where the wheel has it.
+# --no-as-needed: the CUDA backend registers itself from a library that is linked but never referenced; libtorch.so needs it where the wheel has it.
 # libstdc++ comes first: the wheels export parts of a static one (std::filesystem), and those of 2.11.0 for CUDA crash. One argument, because
 # CMake moves repeated ones apart.
 list(TRANSFORM _torch_libs PREPEND "-l")
 list(JOIN _torch_libs "," _torch_libs)
 target_link_libraries(Libtorch::Libtorch INTERFACE -Wl,--push-state,--no-as-needed,-lstdc++,${_torch_libs},--pop-state Threads::Threads)
-# Of the build tree only: what is installed finds torch beside it (Wheel.cmake).
+# For the build tree only: the installed program finds torch next to it (Wheel.cmake).
 set(CMAKE_BUILD_RPATH ${REMATCH_TORCH_DIR}/lib)
 target_compile_definitions(Libtorch::Libtorch INTERFACE _GLIBCXX_USE_CXX11_ABI=1 REMATCH_TORCH_VERSION="${Libtorch_VERSION}")

@@ -1,5 +1,5 @@
-# What the wheel holds (scripts/wheel, pyproject.toml): the program and the vLLM plug-in, below the package rematch, beside the modules
-# of src/python. libtorch is that of the torch package beside it; the other libraries are bundled afterwards by auditwheel.
+# Contents of the wheel (scripts/wheel, pyproject.toml): the program and the vLLM plug-in, in the package rematch, next to the modules
+# of src/python. libtorch is that of the torch package next to it; the other libraries are bundled afterwards by auditwheel.
 if(NOT TARGET rematch)
   return()
 endif()

@@ -151,7 +151,7 @@ def paths(repository, prose, comment):
 def tests(repository, line):
     for name in TEST_NAME.findall(line):
         if name not in repository.tests:
-            yield f"there is no test {name}"
+            yield f"no test is called {name}"
 
 
 def comment_of(suffix, line):

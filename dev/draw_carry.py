@@ -33,7 +33,7 @@ def main():
     rng = random.Random(5)
     waiting, number = [], 0
     parts = [f'<text x="{LEFT}" y="36" class="head">the row that is trained (cap {CAP} tokens)</text>',
-             f'<text x="{LEFT + 470}" y="36" class="head">what goes on waiting</text>']
+             f'<text x="{LEFT + 470}" y="36" class="head">segments that keep waiting</text>']
     for step in range(NUM_STEPS):
         for _ in range(rng.choice([2, 3])):
             waiting.append((number, rng.choice([140, 190, 240, 310, 380, 450, 520]), COLORS[step % len(COLORS)]))

@@ -95,7 +95,7 @@ def main():
     parts = scene(TRUTH, MARGIN, 34, "truth", None) + scene(ANSWER, MARGIN + SIDE + 24, 34, "the model's answer", pairs)
     parts += legend(2 * SIDE + 2 * MARGIN + 34, 74)
     y = 34 + SIDE + 40
-    for name, tokens in (("append: the answer goes on, behind what was right and what was wrong", append),
+    for name, tokens in (("append: the answer continues after right and wrong objects alike", append),
                          ("rewrite: the truth's own answer, read with the model's coordinates where they match", rewrite)):
         parts.append(f'<text x="{MARGIN}" y="{y}" class="head">{name}</text>')
         boxes, height = flow(tokens, y + 12)

@@ -26,7 +26,7 @@ COMMON = {
 }
 PACKED = {"training.packing": "true", "global_max_length": 700}
 LORA = {"tuner.train_type": "lora", "tuner.lora_rank": 8, "tuner.lora_dropout": 0.1, "training.learning_rate": 5e-3}
-# A configuration of its own: what the demonstration recommends may change, what is compared here does not.
+# A separate configuration: the demonstration's may change, the one compared here does not.
 STAGE_2, STAGE_1 = OUT / "stage2.yaml", "tests/shapes/stage1_more.yaml"
 STAGE_2_TEXT = f"""\
 extends: {ROOT}/tests/shapes/common.yaml
@@ -81,7 +81,7 @@ def remembered(program, name):
 
 
 def run(program, name, side):
-    """Weights and log lines of a case. A resumed case is broken off by its number of steps and goes on from the checkpoint."""
+    """Weights and log lines of a case. A resumed case stops after some steps and continues from the checkpoint."""
     config, settings, broken_off = CASES[name]
     run_dir = OUT / side / name
     shutil.rmtree(run_dir, ignore_errors=True)

@@ -72,7 +72,7 @@ def read_statements(root, breaches):
                 seen.add(tag)
                 is_new = tag not in statements
                 statement = statements.setdefault(tag, Statement(tag, sentence, requirement, source))
-                # "… with these keys:" goes on in the list below it.
+                # "… with these keys:" continues in the list below it.
                 announced = statement if is_new and sentence.endswith(":") else None
     if not statements:
         breaches.append("openspec/: no statement found")

@@ -10,7 +10,7 @@ crowded  five to eight smaller ones, closer together, many like a neighbour, mor
 
 The digits are the 1,797 scans of 8x8 pixels in scikit-learn's wheel (UCI "Optical Recognition of Handwritten Digits", E. Alpaydin and C. Kaynak, CC BY 4.0);
 scripts/setup takes that one file out of the wheel. Validation pages use the last 360 scans, training pages the others: no scan is in both.
-`desc` is "zero" to "nine" with `bbox_2d`, or "triangle" with `poly`: a mark of three strokes that is drawn by hand beside the digits.
+`desc` is "zero" to "nine" with `bbox_2d`, or "triangle" with `poly`: a mark of three strokes that is drawn by hand next to the digits.
 Objects stand in the order in which an annotator drew them, which nothing in the picture tells.
 
 Coordinates are bins: bin(x) = min(999, floor(1000 * x / side + 1/2)), x a continuous image coordinate (pixel i covers [i, i+1]),

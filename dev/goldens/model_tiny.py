@@ -118,7 +118,7 @@ def answers(directory, stride):
 
 
 def write_companions(directory):
-    """What a user's checkpoint has beside the weights, so that rollout and training tests can start from it."""
+    """The files of a user's checkpoint other than the weights, so that rollout and training tests can start from it."""
     shutil.copyfile(TOKENIZER, directory / "tokenizer.json")
     (directory / "chat_template.jinja").write_text(CHAT_TEMPLATE)
     dump = lambda name, value: (directory / name).write_text(json.dumps(value, indent=2) + "\n")

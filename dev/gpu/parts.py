@@ -226,7 +226,7 @@ def speed(machine):
     return numbers
 
 
-# name: what it does, for whoever cannot run it; the part
+# name: a description for people who cannot run it; the part
 PARTS = {
     "doctor": ("lists the device and the backends that can run on it", doctor),
     "tests": ("runs the tests that need a GPU", tests),

@@ -1,6 +1,6 @@
 """Registers torchvision's operators just before torchvision is imported: for a CPU torch with a torchvision built for CUDA.
 
-Such a torchvision cannot load its library, and its import fails over operators that nobody declared ("operator torchvision::nms does not
+Such a torchvision cannot load its library, and its import fails over operators that were never declared ("operator torchvision::nms does not
 exist"), taking transformers' Qwen3-VL with it. The resize functions need none of them; here they are declared and never run.
 scripts/setup-vllm puts this file into .venv-vllm with a .pth file that imports it; it costs nothing until torchvision is asked for.
 """

@@ -26,7 +26,7 @@ const std::set<std::string> kWithoutChoice = {"template.template",
                                               kRolloutMatching + ".vllm.mode",
                                               kRolloutMatching + ".vllm.enable_lora"};
 
-/// What else a key needs before its value counts, by the beginning of its path.
+/// Other keys that a key needs before it has an effect, by the beginning of its path.
 const std::map<std::string, Overrides> kCompany = {
     {"debug.", {"debug.enabled=true"}},
     {"debug.enabled", {"debug.output_dir=elsewhere"}},

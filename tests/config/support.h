@@ -25,7 +25,7 @@ inline std::vector<std::string> with_required(const std::vector<std::string>& ov
   return all;
 }
 
-/// Loads `yaml` as a file of its own; the required keys are added.
+/// Loads `yaml` as a separate file; the required keys are added.
 inline ConfigResult load_text(const std::string& yaml,
                               const std::vector<std::string>& overrides = {}, int world_size = 1) {
   TempDir dir;

@@ -95,7 +95,7 @@ TEST(ParseYaml, RefusesAnAliasToItself) {
 }
 
 TEST(ParseYaml, RefusesAnAliasWithoutAnchor) {
-  EXPECT_EQ(problem_of("a: *nobody\n").error, "not valid YAML");
+  EXPECT_EQ(problem_of("a: *missing\n").error, "not valid YAML");
 }
 
 TEST(ParseYaml, StopsAnAliasBombEarly) {

@@ -35,7 +35,7 @@ struct Head {
   }
 };
 
-/// What both directions are given. Tensors are on the CPU.
+/// Inputs of the forward and the backward pass. Tensors are on the CPU.
 struct Rows {
   at::Tensor q, k, v, begins_q, begins_k;
   bool is_causal = false;

@@ -16,7 +16,7 @@ struct Trained {
   int64_t num_generated_without_device = 0;
 };
 
-/// Two steps of stage 2 on the device, beside an engine with weights of its own.
+/// Two steps of stage 2 on the device, next to an engine that holds a copy of the weights.
 Trained train(bool offloads) {
   const at::Device device = test::pretend_device();
   test::RecordedStage2 stage2;

@@ -15,7 +15,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-/// What a user is told when the device is full in a phase.
+/// The message a user gets when the device is full in a phase.
 Problem told_in(const std::string& phase, const std::string& backend = "hf") {
   test::Program program;
   const std::string config = program.config(
@@ -59,7 +59,7 @@ TEST(DeviceOutOfMemory, NamesThePhaseWhatWasAskedForAndWhatToLower) {
     EXPECT_THAT(problem.fix, HasSubstr(lower));
   }
   EXPECT_THAT(told_in("rollout", "native").what, HasSubstr("Tried to allocate"))
-      << "its cache has a message of its own";
+      << "its cache has a separate message";
 }
 
 }  // namespace rematch

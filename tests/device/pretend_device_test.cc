@@ -47,7 +47,7 @@ TEST(PretendDevice, RefusesWhatIsLeftOnTheCpu) {
       << "a scalar where it is no number";
   EXPECT_EQ(at::add(there, 2.0).sum().item<double>(), 48);
   EXPECT_EQ(at::mul(there, at::full({}, 3.0)).sum().item<double>(), 48)
-      << "a scalar beside numbers";
+      << "a scalar next to numbers";
 }
 
 TEST(PretendDeviceDeathTest, APointerThatTheHostFollowsEndsTheProcess) {

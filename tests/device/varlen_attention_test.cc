@@ -169,7 +169,7 @@ TEST_F(VarlenAttention, TheLastQueryOfASegmentSeesItsLastKey) {
   EXPECT_LT((found.cpu() - wanted).abs().max().item<double>(), 1e-5);
 }
 
-// Two prompts in two steps; in the second one of them goes on with several rows, the other with
+// Two prompts in two steps; in the second, one of them continues with several rows, the other with
 // one.
 TEST_F(VarlenAttention, PrefillsTheNativeEngine) {
   const auto model_on = [](const at::Device& where) {

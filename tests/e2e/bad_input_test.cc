@@ -1,4 +1,4 @@
-// Every mistake a user can make ends in four lines that say what, where and how to mend it, and in
+// Every mistake a user can make ends in four lines that say what, where and how to fix it, and in
 // the right exit code.
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Every command of `rematch --help`: something it does, and two mistakes that end with an error
-// that says where and how to mend it.
+// that says where and how to fix it.
 #include <gtest/gtest.h>
 
 #include <set>

@@ -1,5 +1,5 @@
 // Every file operation of a run may fail once, or from some moment on, and so may every large
-// allocation. Whatever fails, the run either goes on or ends with an error, and the next start
+// allocation. Whatever fails, the run either continues or ends with an error, and the next start
 // continues to the same bits. REMATCH_FAULT_POINTS sets how many operations of each kind are tried
 // (scripts/check-faults).
 #include <fmt/core.h>
@@ -35,7 +35,7 @@ const std::vector<Fault> kReadFaults = {{"read", "EIO", false},      {"read", "s
                                         {"open-read", "EIO", true},  {"map", "ENOMEM", false},
                                         {"malloc", "ENOMEM", false}, {"malloc", "ENOMEM", true}};
 constexpr int kSteps = 4;
-// Of an allocation. oneDNN does not look at the outcome of its own, which are smaller.
+// Of an allocation. oneDNN does not check its own, which are smaller.
 constexpr int64_t kLeastBytes = (int64_t{1} << 18) + 1;
 
 std::string config_of(const test::Program& program) {
@@ -101,7 +101,7 @@ std::string name_of(const Fault& fault, int64_t at, int64_t num_calls) {
                      fault.stays ? " for good" : "");
 }
 
-/// Whether a run goes on although it cannot read or allocate something, or says what it was.
+/// True if a run that cannot read or allocate something continues, or reports it.
 bool goes_on_or_tells(const Fault& fault, const test::ProcessResult& result) {
   const auto tells = [&](const char* text) { return result.err.find(text) != std::string::npos; };
   if (result.exit_code == 0) return true;

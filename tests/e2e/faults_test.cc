@@ -381,7 +381,7 @@ TEST(Faults, ImagesOutsideTheirDirectoryAreCountedAndNothingIsWrittenOutside) {
       "custom: {train_jsonl: train.jsonl, extra: {rollout_matching: {max_new_tokens: 4}}}\n");
   const test::ProcessResult linked = program.run("train " + config);
   EXPECT_EQ(linked.exit_code, 0) << linked.err;
-  EXPECT_THAT(linked.err, Not(HasSubstr("outside")));  // nothing that a user could mend
+  EXPECT_THAT(linked.err, Not(HasSubstr("outside")));  // nothing that a user could fix
 }
 
 }  // namespace rematch

@@ -70,7 +70,7 @@ void perform(const ByteChange& change, std::string& content, bool zeros, size_t 
   for (size_t i = 0; i < length; ++i) content[begin + i] = zeros ? '\0' : change.bytes[i];
 }
 
-/// What operations have done, and how far that is on the disk.
+/// Effects of operations, and how much of them is on the disk.
 class Disk {
  public:
   explicit Disk(std::string root) : root_(std::move(root)) {

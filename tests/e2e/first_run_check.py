@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs every command of docs/first_run.md in an empty directory and compares what it prints with the page.
 
-usage: first_run_check.py REMATCH [--update]     --update writes the page's outputs anew
+usage: first_run_check.py REMATCH [--update]     --update rewrites the page's outputs
 
 A block ```console holds a line "$ command" and what it prints (output and errors together). Numbers may differ, as may what stands for
 "…" lines; everything else must be there, in order.

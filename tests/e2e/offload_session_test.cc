@@ -1,5 +1,5 @@
 // Offloading of training state in a session: a recording mover instead of a GPU, and an engine with
-// weights of its own instead of vLLM.
+// a copy of the weights instead of vLLM.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 
-/// What the stand-in for vLLM tells, and whether it starts at all.
+/// What the stand-in for vLLM reports, and whether it starts at all.
 struct StandIn {
   std::shared_ptr<test::Recording> recording;
   bool fails_to_start = false;
@@ -30,7 +30,7 @@ StandIn& stand_in() {
   return instance;
 }
 
-/// An engine beside the model that answers nothing.
+/// An engine next to the model that answers nothing.
 class ColocatedEngine : public RolloutEngine {
  public:
   bool holds_own_weights() const override { return true; }

@@ -1,7 +1,7 @@
 // Power is lost at any moment of a run that saves. What a disk may then hold follows from the
 // journal of the run's file operations: bytes and names that were synced are there, the others may
 // be missing, and unsynced bytes may be zeros. From each such disk the next start finds every
-// checkpoint that was reported as saved, a log without a hole, and goes on to the same bits.
+// checkpoint that was reported as saved, a log without a gap, and continues to the same bits.
 // REMATCH_POWER_POINTS sets how many disks a whole run continues from, REMATCH_POWER_DRAWS how
 // often each cut is drawn (scripts/check-faults).
 #include <fmt/core.h>

@@ -7,7 +7,7 @@
 
 namespace rematch::test {
 
-/// The program itself on the tiny golden model and the golden scenes, in a directory of its own.
+/// The program itself on the tiny golden model and the golden scenes, in a temporary directory.
 class Program {
  public:
   Program();

@@ -29,7 +29,7 @@ const std::string kLora =
     "save_strategy: steps, save_steps: 3}\n"
     "custom: {extra: {rollout_matching: {rollout_buffer: {enabled: true, m_steps: 2}}}}\n";
 
-/// How a run is started: `num_ranks` times `accumulation` micro-batches a window.
+/// Start of a run: `num_ranks` times `accumulation` micro-batches a window.
 struct World {
   int num_ranks = 1;
   int accumulation = 4;

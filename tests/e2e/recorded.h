@@ -49,9 +49,9 @@ class RecordedStage2 {
   void drift_prompt_ids(size_t position);
   const RolloutScorer& scorer() const;
   RolloutEngine& engine() const;
-  /// From now on the engine says that it holds weights of its own, as a backend beside the model
-  /// would, and training offloads around it. To be called before rollout_parts(). @param offload
-  /// may be null
+  /// From now on the engine says that it holds a copy of the weights, as a backend next to the
+  /// model would, and training offloads around it. To be called before rollout_parts(). @param
+  /// offload may be null
   /// @param on_event  called with "sync", "generate" and "release" as they come; what it throws the
   /// engine throws
   void hold_own_weights(Offload* offload, std::function<void(const std::string&)> on_event);

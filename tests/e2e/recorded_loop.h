@@ -22,7 +22,7 @@ struct RecordedLoop {
     /// told what a checkpoint is written from; may be empty
     std::function<void(const WindowCursor&, const Packer&)> on_save;
   };
-  /// What one optimizer step was trained on and logged.
+  /// The data and the log line of one optimizer step.
   struct Step {
     std::vector<PackedRow> rows;
     std::map<std::string, double> metrics;

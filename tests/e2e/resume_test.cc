@@ -120,7 +120,7 @@ TEST(Resume, TwentyKillsAtRandomMomentsChangeNothing) {
       }
     };
     // From before the first log line to the last rotation. A run that reached its end, after none
-    // or several kills, is judged and begun anew.
+    // or several kills, is checked and restarted.
     int num_kills = 0;
     for (int attempt = 0; attempt < 60 && num_kills < 7; ++attempt) {
       if (killed_after(program, config,

@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 
 
 class Work:
-    """Runs the program in a directory of its own."""
+    """Runs the program in a temporary directory."""
 
     def __init__(self, rematch, here):
         self.rematch, self.here = Path(rematch).resolve(), here

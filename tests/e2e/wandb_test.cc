@@ -14,7 +14,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Writes down what it is told.
+// Records its calls.
 constexpr const char* kStandIn = R"(
 import os
 class Run:

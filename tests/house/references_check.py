@@ -1,4 +1,4 @@
-"""Checks of dev/check_references.py on small trees of its own; needs the standard library only."""
+"""Checks of dev/check_references.py on small temporary trees; needs the standard library only."""
 
 import subprocess
 import sys
@@ -56,7 +56,7 @@ class References(unittest.TestCase):
         self.write("tests/a_test.cc", "TEST_F(Row, HasASum) {\n")
         self.write("tests/CMakeLists.txt", "add_test(NAME Soak.EndsAlike COMMAND x)\n")
         self.assertEqual(self.breaches("docs/a.md", "`Row.HasASum`, `Row.*`, `Soak.EndsAlike`\n"), [])
-        self.assertEqual(self.breaches("docs/a.md", "`Row.HasNone`\n"), ["docs/a.md:1: there is no test Row.HasNone"])
+        self.assertEqual(self.breaches("docs/a.md", "`Row.HasNone`\n"), ["docs/a.md:1: no test is called Row.HasNone"])
 
     def test_file_names_in_comments_and_pages_are_looked_for(self):
         self.assertEqual(self.breaches("src/a.cc", "// as model/row.h and row.h do\n#include \"gone.h\"\n"), [])

@@ -1,4 +1,4 @@
-"""Checks of dev/spec_trace.py on small trees of its own; needs the standard library only."""
+"""Checks of dev/spec_trace.py on small temporary trees; needs the standard library only."""
 
 import subprocess
 import sys

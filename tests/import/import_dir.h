@@ -14,7 +14,7 @@
 
 namespace rematch::test {
 
-/// A data set of another program in a directory of its own, and what is written for it.
+/// A data set of another program in a temporary directory, and the files converted from it.
 class ImportDir : public testing::Test {
  protected:
   /// A white image of 200 x 100 pixels.
@@ -41,7 +41,7 @@ class ImportDir : public testing::Test {
   TempDir dir_;
 };
 
-/// The one problem of an action that a user must mend.
+/// The one problem of an action that a user must fix.
 inline Problem problem_of(const std::function<void()>& action) {
   return catch_user_error(action).problems().front();
 }

@@ -22,7 +22,7 @@ TEST(Team, RunsEveryWorkerOnce) {
 
 TEST(Team, WaitsUntilEverybodyHasCome) {
   constexpr int kRounds = 500;
-  std::vector<int> steps(3 * 16, 0);  // a worker's counter has a cache line of its own
+  std::vector<int> steps(3 * 16, 0);  // each worker's counter has its own cache line
   std::vector<int> behind(3, 0);
   kernels::run_team(3, [&](const kernels::Worker& worker) {
     for (int round = 1; round <= kRounds; ++round) {

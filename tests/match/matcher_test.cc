@@ -185,7 +185,7 @@ RC_GTEST_PROP(Match, PaysTheLeastTotalCost, ()) {
         mask_iou(predictions[p], rasterize(predictions[p], 32), truth[g], rasterize(truth[g], 32));
     return iou < options.maskiou_gate ? 1e6 : 1.0 - iou;
   };
-  // Every way to give each prediction a ground truth or nobody.
+  // Every way to give each prediction a ground truth or none.
   double best = 1e18;
   std::vector<int> choice(num_p, -1);
   const std::function<void(size_t, double, size_t)> visit = [&](size_t p, double cost,

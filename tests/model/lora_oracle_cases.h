@@ -8,7 +8,7 @@
 
 namespace rematch::test {
 
-/// Answers of PEFT beside an adapter directory (dev/goldens/lora.py).
+/// Answers of PEFT next to an adapter directory (dev/goldens/lora.py).
 class LoraAnswers {
  public:
   /// @param adapter_dir  its answers lie in adapter_dir + ".answers.safetensors"

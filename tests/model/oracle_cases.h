@@ -10,7 +10,7 @@
 
 namespace rematch::test {
 
-/// Answers of transformers beside a tiny checkpoint (dev/goldens/model_tiny.py).
+/// Answers of transformers next to a tiny checkpoint (dev/goldens/model_tiny.py).
 class OracleAnswers {
  public:
   /// @param model_dir  its answers lie in model_dir + ".answers.safetensors"

@@ -128,7 +128,7 @@ TEST(TokenRows, AResumedRunAcceptsOnlyTheSameTokens) {
   const auto full = Model::load(test::tiny_tied(), {});
   const auto embedding = attach(*full, saved({"embed_tokens"}));
   const PeftAdapter files = embedding->files();
-  embedding->set_values(files, "checkpoint-1");  // the head's copy is no second parameter
+  embedding->set_values(files, "checkpoint-1");  // the head's copy is not a second parameter
 }
 
 TEST(TokenRows, TiedWeightsAreSavedUnderBothNamesAsPeftDoes) {

@@ -67,7 +67,8 @@ NativeEngine engine_with(Recorder& recorder, const NativeSettings& native = {}) 
 }  // namespace
 
 TEST(DecodeGraphs, AnswersWithReplaysAreThoseWithout) {
-  // All answers side by side; fewer, so that steps are filled up; pieces of prompts beside answers.
+  // All answers side by side; fewer, so that steps are filled up; pieces of prompts next to
+  // answers.
   for (const NativeSettings& native : {NativeSettings{}, NativeSettings{.max_num_seqs = 3},
                                        NativeSettings{.max_num_seqs = 5, .max_step_rows = 7}}) {
     Recorder recorder;

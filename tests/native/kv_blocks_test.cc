@@ -41,7 +41,7 @@ TEST(ChainKey, TellsImagesApartByContentAndPlace) {
   const std::vector<ContentKey> keys{key_of(pads), with(10, 3, 1), with(10, 3, 2), with(11, 2, 1),
                                      with(10, 2, 1)};
   EXPECT_EQ(std::set<ContentKey>(keys.begin(), keys.end()).size(), keys.size());
-  // An image elsewhere is none of this block's business; one that goes on beyond it is.
+  // An image elsewhere is none of this block's business; one that continues beyond it is.
   EXPECT_EQ(with(13, 5, 1), key_of(pads));
   EXPECT_EQ(with(2, 8, 1), key_of(pads));
   EXPECT_EQ(with(2, 20, 1), with(10, 3, 1));
@@ -94,7 +94,7 @@ TEST(KvBlocks, TheFirstToPublishContentStaysTheOneThatIsFound) {
   blocks.publish(second, key(1));
   EXPECT_EQ(blocks.acquire(key(1)), first);
   blocks.release(second);
-  EXPECT_EQ(blocks.num_kept(), 0) << "nobody could find it there";
+  EXPECT_EQ(blocks.num_kept(), 0) << "it could not be found there";
 }
 
 TEST(KvBlocks, OverwritesWhatWasReleasedLongestAgo) {

@@ -129,7 +129,7 @@ struct Play {
   std::vector<int64_t> finished;  ///< arrivals in the order they ended
   int64_t num_steps = 0, num_preemptions = 0, num_found_tokens = 0, num_drafts = 0,
           num_right_drafts = 0;
-  /// The next draft of a sequence, or none; empty = nobody guesses.
+  /// The next draft of a sequence, or none; empty = no guess.
   std::function<std::optional<int32_t>(const Sequence&)> guess;
 };
 

@@ -198,7 +198,7 @@ TEST(Scheduler, TheYoungestGivesUpItsBlocksAndComesBackInItsPlace) {
     while (decoded_by[static_cast<size_t>(oldest)] == 14) ++oldest;
     EXPECT_TRUE(std::any_of(plan.items.begin(), plan.items.end(), [&](const auto& item) {
       return item.sequence->arrival() == oldest;
-    })) << "the oldest goes on in every step";
+    })) << "the oldest continues in every step";
     scheduler.computed(plan);
     for (const StepPlan::Item& item : plan.items) {
       if (item.num_logits == 0) continue;
@@ -222,7 +222,7 @@ TEST(Scheduler, EqualPromptsAreComputedOnce) {
         5, Request{.prompt = tokens(9, prompt_len), .max_new_tokens = 1});
     Play play(roomy());
     EXPECT_EQ(play.answer(requests), expected(requests));
-    // Without a whole block before their last token nobody waits for the first.
+    // Without a whole block before their last token, none waits for the first.
     const int64_t computed_each = prompt_len < 5 ? prompt_len : 1;
     EXPECT_EQ(play.cache.num_rows_computed(), prompt_len + 4 * computed_each)
         << "prompts of " << prompt_len;
@@ -234,7 +234,7 @@ TEST(Scheduler, EqualPromptsAreComputedOnce) {
 }
 
 TEST(Scheduler, WritesToACopyOfASharedBlock) {
-  // Equal prompts that end inside a block and then go different ways: their owner goes on writing
+  // Equal prompts that end inside a block and then go different ways: their owner keeps writing
   // behind the prompt meanwhile.
   Play play(roomy(8));
   const Request request{.prompt = tokens(3, 13), .max_new_tokens = 20};

@@ -31,7 +31,7 @@ int64_t num_scores(const std::vector<int64_t>& lens) {
 }
 
 // 1/0.85² = 1.384 for what padding to 85 % may add, and a 64-square for each segment so short that
-// a call of its own would cost more.
+// a separate call would cost more.
 int64_t score_bound(const std::vector<int64_t>& lens) {
   double bound = 0;
   for (const int64_t len : lens)

@@ -1,4 +1,4 @@
-"""rematch.predict, show and read_log, from this checkout's Python beside a built program.
+"""rematch.predict, show and read_log, from this checkout's Python with a built program.
 
 usage: functions_check.py PROGRAM
 """

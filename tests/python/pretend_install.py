@@ -1,4 +1,4 @@
-"""An installation of rematch without a wheel: the package of this checkout beside a built program, and what pip would know of it."""
+"""An installation of rematch without a wheel: the package of this checkout with a built program, and what pip would know of it."""
 
 import os
 import sys

@@ -16,7 +16,7 @@ class Keeping : public UserError, public KeepsState {
   using UserError::UserError;
 };
 
-const Problem kProblem{.error = "it broke", .where = "here", .what = "so", .fix = "mend it"};
+const Problem kProblem{.error = "it broke", .where = "here", .what = "so", .fix = "repair it"};
 
 /// Outcome of a phase on this rank: who failed, and the first problem's headline.
 std::string outcome(Group& group, const std::function<void()>& part) {

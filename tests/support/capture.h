@@ -6,7 +6,7 @@
 
 namespace rematch::test {
 
-/// What a finished child process left.
+/// Output and exit status of a finished child process.
 struct ProcessResult {
   int exit_code = -1;
   std::string out;

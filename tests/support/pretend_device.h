@@ -21,7 +21,7 @@ at::Device pretend_device();
 /// what CUDA's allocator throws. Null: never.
 void set_pretend_full(std::function<bool()> is_full);
 
-/// What passed between host and device.
+/// Copies between host and device.
 struct Traffic {
   /// times the host waits for the device: copies to the host, scalars it reads, uploads that are
   /// not queued

@@ -36,7 +36,7 @@ void for_tensors(const c10::IValue& value, const Look& look) {
   }
 }
 
-// As on CUDA: a number that became a tensor may stand beside tensors of the device, and in an
+// As on CUDA: a number that became a tensor may be combined with tensors of the device, and in an
 // operator that works element by element so may a scalar of the CPU; everything else must be on the
 // device.
 void refuse_mixed(const c10::OperatorHandle& op, const std::vector<c10::IValue>& arguments) {

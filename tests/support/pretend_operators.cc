@@ -1,4 +1,4 @@
-// The operators that a device has to have of its own: memory, copies, views, and the convolution,
+// The operators that a device must implement itself: memory, copies, views, and the convolution,
 // which torch offers no other device.
 #include <ATen/EmptyTensor.h>
 #include <torch/library.h>
@@ -115,7 +115,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> convolution_backward(
 }
 
 // Whether Tensor::set_data may put memory of one device in the place of another's; torch knows it
-// of its own devices only.
+// of this backend only.
 bool may_change_places(const at::Tensor&, const at::Tensor&) { return true; }
 
 }  // namespace

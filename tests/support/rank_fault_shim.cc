@@ -3,7 +3,7 @@
 //   PLANT_RANK   which rank (RANK); its first attempt only (TORCHELASTIC_RESTART_COUNT is not above
 //   0) PLANT_PHASE  start (its first connection), rollout, parse (of an answer that is no JSON),
 //   backward, exchange, update, evaluate, save PLANT_AT     how often the phase is entered until
-//   then, from 1 PLANT_FAULT  kill, stop, hang (lives and does not go on), interrupt, throw, nan
+//   then, from 1 PLANT_FAULT  kill, stop, hang (alive without progress), interrupt, throw, nan
 //   (in backward), full (from then on the disk under
 //                PLANT_UNDER is full)
 //   PLANT_UNDER  the directory of runs

@@ -6,7 +6,7 @@
 namespace rematch::test {
 
 /// Runs `body` on `size` ranks, which are threads of this process that talk over the loopback
-/// interface, each with one thread of its own for tensors. An exception of a rank is rethrown when
+/// interface, each with one thread for tensors. An exception of a rank is rethrown when
 /// all have ended (that of the lowest rank).
 void run_ranks(int size, const std::function<void(Group&)>& body);
 

@@ -1,5 +1,5 @@
-/// What the preloaded libraries that stand between a program and its files share. The including
-/// file defines `opened`, defines _GNU_SOURCE before any header, and is C.
+/// Shared parts of the preloaded libraries that stand between a program and its files. The
+/// including file defines `opened`, defines _GNU_SOURCE before any header, and is C.
 #pragma once
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -17,7 +17,7 @@ static const char* setting(const char* name) {
   return value == NULL ? "" : value;
 }
 
-/// Whether an absolute path lies below the directory that the environment variable names.
+/// True if an absolute path lies below the directory that the environment variable names.
 static int is_below(const char* variable, const char* path) {
   const char* directory = setting(variable);
   return *directory != '\0' && strncmp(path, directory, strlen(directory)) == 0;

@@ -17,7 +17,7 @@ std::shared_ptr<const Segment> of_length(size_t length) {
   return made;
 }
 
-/// drop_too_long() with a cap of four tokens on a rank of its own.
+/// drop_too_long() with a cap of four tokens on a single rank.
 WindowSegments drop_too_long(Group& group, WindowSegments segments, MetricsBag& metrics) {
   const test::TempDir directory;
   std::ostringstream out;

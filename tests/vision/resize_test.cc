@@ -63,7 +63,7 @@ TEST(ProcessedSize, RefusesWhatTheProcessorWouldChangeWhenAsked) {
   EXPECT_NE(error.problems()[0].what.find("96 x 50 px (width x height) would become 96 x 64 px"),
             std::string::npos);
   EXPECT_NE(error.problems()[0].fix.find("96 x 64"), std::string::npos);
-  // A legal multiple is no legal size when it is too small.
+  // A legal multiple is not a legal size when it is too small.
   options.min_pixels = 65536;
   EXPECT_THROW(processed_size({.height_px = 64, .width_px = 96}, options, "x"), UserError);
 }

@@ -7,7 +7,7 @@
 
 namespace rematch::test {
 
-/// Why the real vLLM cannot be used here; empty when it can. Asked once.
+/// The reason why the real vLLM cannot be used here; empty when it can. Computed once.
 const std::string& why_no_vllm();
 
 /// Skips the test with the reason where vLLM is not installed.
@@ -15,7 +15,7 @@ const std::string& why_no_vllm();
   if (const std::string& reason = ::rematch::test::why_no_vllm(); !reason.empty()) \
   GTEST_SKIP() << reason
 
-/// A model and questions to it, with real pictures in a directory of its own.
+/// A model and questions to it, with real pictures in a temporary directory.
 struct Questions {
   std::shared_ptr<Model> model;
   EngineParts parts;
@@ -36,15 +36,15 @@ Questions questions_about(const std::string& model_dir, const std::vector<std::s
 /// Runs a recipe of dev/goldens with the Python that has vLLM; a failure fails the test.
 void make_goldens(const std::string& arguments);
 
-/// The demonstration's architecture with random weights and a head of its own, whose processor
+/// The demonstration's architecture with random weights and an untied head, whose processor
 /// resizes to areas of 4096 to 32768 pixels; made once, in a temporary directory.
 const std::string& random_model();
 
 /// A random Qwen2.5-VL checkpoint as transformers writes it, with the same areas; made once.
 const std::string& windows_model();
 
-/// How two lists of greedy answers differ: rows that differ where the two best logits of `model` do
-/// not nearly tie, and rows that do.
+/// Difference of two lists of greedy answers: rows that differ where the two best logits of `model`
+/// do not nearly tie, and rows that do.
 struct Differences {
   int unexplained = 0;
   int near_ties = 0;

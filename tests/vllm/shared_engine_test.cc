@@ -68,8 +68,8 @@ std::vector<int64_t> answered(RolloutEngine& engine, const std::vector<int64_t>&
   return answers;
 }
 
-/// What ends a part that all ranks run: "own, …" or "peer, …" with the first problem's headline, or
-/// "interrupted".
+/// The end of a part that all ranks run: "own, …" or "peer, …" with the first problem's headline,
+/// or "interrupted".
 std::string end_of(Group& group, const std::function<void()>& part) {
   try {
     together(group, part);

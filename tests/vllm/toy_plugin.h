@@ -10,9 +10,9 @@
 
 namespace rematch::test {
 
-/// A small vLLM without Python: a model of its own whose weights come by load_weights() alone, pads
-/// that it expands itself, pictures that it pre-processes itself. Decodes with the engine `hf` on
-/// that model.
+/// A small vLLM without Python: with its own model, whose weights come by load_weights() alone,
+/// pads that it expands itself, pictures that it pre-processes itself. Decodes with the engine `hf`
+/// on that model.
 class ToyPlugin : public VllmPlugin {
  public:
   ToyPlugin(const EngineParts& parts, const GenerateOptions& options, const PatchOptions& patches);
@@ -41,7 +41,7 @@ class ToyPlugin : public VllmPlugin {
   size_t drift_at = SIZE_MAX;  ///< position at which reported prompt ids are wrong
 
  private:
-  EngineParts parts_;  ///< with the model of its own
+  EngineParts parts_;  ///< with its own model
   GenerateOptions options_;
   PatchOptions patches_;
   std::map<std::string, std::shared_ptr<const Patches>> pixels_;

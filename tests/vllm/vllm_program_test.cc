@@ -1,4 +1,4 @@
-// `rematch` itself with `rollout_backend: vllm`, beside `hf` on the same scenes.
+// `rematch` itself with `rollout_backend: vllm`, compared with `hf` on the same scenes.
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 

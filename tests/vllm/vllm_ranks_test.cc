@@ -1,5 +1,5 @@
-// Two ranks and one real vLLM engine on the CPU, each rank a process with one thread, beside `hf`
-// in this process. The program itself on several ranks: dev/vllm/try_groups.py.
+// Two ranks and one real vLLM engine on the CPU, each rank a process with one thread, compared with
+// `hf` in this process. The program itself on several ranks: dev/vllm/try_groups.py.
 #include <ATen/Parallel.h>
 #include <fmt/core.h>
 #include <gtest/gtest.h>
@@ -53,7 +53,7 @@ Answers answers_in_a_turn(RolloutEngine& engine, const std::vector<Prompt>& prom
 
 }  // namespace
 
-/// What a rank does; started by the test below.
+/// The work of a rank; started by the test below.
 TEST(VllmRanks, DISABLED_OneOfThem) {
   const std::string directory = std::getenv(kDirectory);
   const World world{.size = kRanks,

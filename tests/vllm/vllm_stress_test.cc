@@ -1,4 +1,5 @@
-// Many windows with the real vLLM: memory stays level, and nobody waits for Python's lock for ever.
+// Many windows with the real vLLM: memory stays level, and no thread waits for Python's lock
+// forever.
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
@@ -49,7 +50,8 @@ TEST(VllmStress, TwoHundredSyncsAndGenerationsNeitherGrowNorLock) {
 
   std::atomic<bool> stop = false;
   std::atomic<int64_t> num_decoded = 0, num_backward = 0;
-  // What runs beside an E-step: workers that load images, and a backward pass of other threads.
+  // What runs during a rollout phase: workers that load images, and a backward pass of other
+  // threads.
   std::thread worker([&] {
     while (!stop) {
       num_decoded += asked.parts.pixels(asked.prompts[1].images.front())->num_rows();
@@ -76,7 +78,7 @@ TEST(VllmStress, TwoHundredSyncsAndGenerationsNeitherGrowNorLock) {
   worker.join();
   backward.join();
   std::printf(
-      "resident: %ld MiB after 40 windows, %ld MiB after 200; beside them %ld backward passes\n",
+      "resident: %ld MiB after 40 windows, %ld MiB after 200; during them %ld backward passes\n",
       early / 256, late / 256, static_cast<int64_t>(num_backward));
   EXPECT_LT(static_cast<double>(late), 1.02 * static_cast<double>(early));
   EXPECT_GT(num_decoded, 0);
