@@ -22,7 +22,7 @@ class Choices {
  public:
   /// @param kind     what a row is, for errors, e.g. "packing selector". @param key  last part of
   /// the YAML key that chooses
-  /// @param way_out  beside the names, what else a user may do about a wrong one, e.g.
+  /// @param way_out  a remedy other than these names, e.g.
   /// "`training.packing: false`"; may be empty
   Choices(std::string kind, std::string key, std::string way_out, std::initializer_list<Row> rows)
       : kind_(std::move(kind)), key_(std::move(key)), way_out_(std::move(way_out)), rows_(rows) {}

@@ -8,7 +8,7 @@
 namespace rematch {
 
 /// A value of an enum and the text that users write for it. An enum's ONE table of both stands
-/// beside it:
+/// next to it:
 ///
 ///     enum class OtCost { kL1, kL2 };
 ///     inline constexpr EnumName<OtCost> kOtCosts[] = {{OtCost::kL1, "l1"}, {OtCost::kL2, "l2"}};

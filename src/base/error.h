@@ -53,11 +53,11 @@ class UserError : public std::exception {
   std::string text_;
 };
 
-/// What a user is told of a path that the system refuses (environment), if that is what
+/// The Problem (environment) of a path that the system refuses; nullopt unless that is what
 /// std::filesystem has thrown.
 std::optional<Problem> path_problem(const std::exception& error);
 
-/// What a user is told of an exception that no code of ours throws on purpose.
+/// The Problem of an unexpected exception.
 Problem bug_problem(std::string what);
 
 /// The four lines of one problem, each ended by a newline.

@@ -89,7 +89,7 @@ class StagedDirectory {
   StagedDirectory(const StagedDirectory&) = delete;
   StagedDirectory& operator=(const StagedDirectory&) = delete;
 
-  /// Where to write until commit (a hidden sibling `.tmp-NAME-PID` of the final path).
+  /// The path to write to until commit (a hidden sibling `.tmp-NAME-PID` of the final path).
   const std::string& path() const { return temporary_path_; }
   void commit();
 

@@ -32,7 +32,7 @@ int64_t number_of(const char* path, const std::string& name) {
 MemoryBytes host_memory() {
   MemoryBytes memory{.total = number_of("/proc/meminfo", "MemTotal:") * 1024,
                      .available = number_of("/proc/meminfo", "MemAvailable:") * 1024};
-  // A container has a limit of its own; its page cache counts as available.
+  // A container has its own limit; its page cache counts as available.
   const auto limit = number_in("/sys/fs/cgroup/memory.max"),
              used = number_in("/sys/fs/cgroup/memory.current");
   if (!limit || !used) return memory;

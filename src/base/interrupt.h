@@ -9,10 +9,10 @@ namespace rematch {
 /// signal (SIGXFSZ).
 void install_interrupt_handlers();
 
-/// What a training does with the other signals of terminals, schedulers and spot machines; after
+/// The reaction of a training to other signals of terminals, schedulers and spot machines; after
 /// install_interrupt_handlers().
-///   SIGHUP, SIGPIPE     it goes on without its terminal
-///   SIGUSR1             take_save_request() is true once: it saves and goes on
+///   SIGHUP, SIGPIPE     it continues without its terminal
+///   SIGUSR1             take_save_request() is true once: it saves and continues
 ///   SIGUSR2, SIGXCPU    as SIGTERM
 /// A signal that the process was started to ignore stays ignored.
 void install_training_signals();
@@ -37,7 +37,7 @@ void throw_if_interrupted();
 /// Counts as a call of throw_if_interrupted(), for work that asks the other ranks before it throws.
 void count_interrupt_check();
 
-/// How often work has got as far as a check: work whose number stands still is stuck.
+/// Number of interrupt checks so far; if it stops growing, the work is stuck.
 int64_t num_interrupt_checks();
 
 }  // namespace rematch

@@ -16,7 +16,7 @@ namespace {
 /// 2^53: doubles up to here hold every integer.
 constexpr double kMostExact = 9007199254740992.0;
 
-/// Whether an int64 can hold the value.
+/// True if an int64 can hold the value.
 bool is_integer(const Json& value) {
   if (value.is_number_unsigned())
     return value.get<uint64_t>() <= static_cast<uint64_t>(std::numeric_limits<int64_t>::max());

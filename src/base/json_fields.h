@@ -10,7 +10,7 @@
 
 namespace rematch {
 
-/// Where a JSON document comes from and how errors about it read.
+/// The source of a JSON document and the wording of errors about it.
 struct JsonOrigin {
   std::string path;  ///< of the file; empty = errors name only the place in the document
   /// e.g. "the training state of a checkpoint cannot be read"; "{}" stands for the place of the
@@ -101,7 +101,7 @@ int64_t json_integer(const Json& value, const JsonOrigin& origin, const std::str
 /// Text in a document: itself when it is UTF-8, else {"hex": …}, because file names may be any
 /// bytes.
 Json bytes_json(const std::string& bytes);
-/// What bytes_json wrote. @throws UserError (data)
+/// The bytes that bytes_json wrote. @throws UserError (data)
 std::string bytes_of(const Json& value, const JsonOrigin& origin, const std::string& place);
 
 }  // namespace rematch

@@ -3,9 +3,8 @@
 
 namespace rematch {
 
-/// The machine lacks memory or file descriptors at the moment (environment). Says nothing about the
-/// file that was to be read: whoever takes errors of a file as a fault of that file lets this one
-/// pass.
+/// The machine lacks memory or file descriptors at the moment (environment). The file is not at
+/// fault: code that skips unreadable files must rethrow this.
 class OutOfResources : public UserError {
  public:
   using UserError::UserError;

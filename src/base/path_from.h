@@ -10,7 +10,7 @@ class PathFrom {
   /// @param directory  may be missing yet, or be a symbolic link
   explicit PathFrom(const std::string& directory);
 
-  /// `path` as a reader finds it from the directory: without resolving links of its own where that
+  /// `path` as a reader finds it from the directory: without resolving its links where that
   /// leads to the same file, else with all links resolved.
   std::string operator()(const std::string& path) const;
 

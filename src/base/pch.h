@@ -1,6 +1,6 @@
 #pragma once
 // The precompiled header of the torch-free folders: what most files include. Not nlohmann/json.hpp:
-// its templates would be instantiated anew at the end of every file. A file includes what it uses
+// its templates would be instantiated again at the end of every file. A file includes what it uses
 // all the same; clang-tidy and the fuzzers build without this header.
 #include <fmt/core.h>
 

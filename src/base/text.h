@@ -15,8 +15,8 @@ std::string python_strip(std::string_view utf8);
 /// Canonical composition (NFC). Input must be valid UTF-8. ASCII input is returned unchanged.
 std::string normalize_nfc(std::string_view utf8);
 
-/// What labels are compared by: NFKC, then case folded, white space collapsed to single spaces and
-/// trimmed. Input must be valid UTF-8.
+/// The form in which labels are compared: NFKC, then case folded, white space collapsed to single
+/// spaces and trimmed. Input must be valid UTF-8.
 std::string normalize_label(std::string_view utf8);
 
 /// Appends a code point as UTF-8. @param code_point 0..0x10FFFF, no surrogate

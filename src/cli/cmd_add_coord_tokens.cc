@@ -20,8 +20,8 @@ int run_add_coord_tokens(const std::string& model_dir, const std::string& out_di
                     : fmt::format("the embedding grew from {} to {} rows\n", added.old_rows,
                                   added.new_rows));
   if (untie)
-    std::cout << (added.untied ? "the head is now a matrix of its own\n"
-                               : "the head was a matrix of its own already\n");
+    std::cout << (added.untied ? "the head is now a separate matrix\n"
+                               : "the head was a separate matrix already\n");
   std::cout << fmt::format("wrote {}\n", out_dir);
   return 0;
 }

@@ -197,7 +197,7 @@ int run_predict(PredictArguments& arguments) {
     refuse_drawing_among(images, arguments.draw_dir);
     for (size_t i = 0; i < images.size(); ++i)
       inputs.refuse(drawing_path(arguments.draw_dir, images[i], i));
-    survive_closed_pipe();  // the pictures are wanted whoever reads the answers
+    survive_closed_pipe();  // the pictures are wanted even if no one reads the answers
     make_directories(arguments.draw_dir);
   }
   std::optional<OutputFile> file;

@@ -14,8 +14,8 @@ struct StageRow;
 struct Command {
   CLI::App* app = nullptr;
   std::function<int()> run;  ///< @return exit code; @throws UserError
-  /// whose worth outlives a terminal; others print, and end with their reader
-  bool leaves_files = false;
+  /// keeps running after its output pipe closes; other commands end with their reader
+  bool writes_files = false;
 };
 
 /// Commands that take a configuration or a model: `rematch train`, `eval`, `check`, `plan`,

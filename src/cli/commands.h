@@ -59,7 +59,7 @@ struct PlanArguments {
 /// @throws UserError
 int run_plan(const PlanArguments& arguments, std::ostream& out);
 
-/// Whether a configuration fits, for `rematch check`. @return a warning for people; empty when it
+/// Checks whether a configuration fits, for `rematch check`. @return a warning; empty when it
 /// fits, or nothing is known
 /// @throws UserError (config) when what every step holds is more than all memory of the GPU that
 /// was asked for

@@ -94,7 +94,7 @@ std::vector<FoundName> all_names() {
   return names;
 }
 
-/// How well a word fits a name; 0 = not at all.
+/// Quality of the fit of a word to a name; 0 = none.
 int fit(const std::string& word, const FoundName& entry) {
   constexpr size_t kTelling = 4;  // shorter ones begin too many words
   int best = 0;

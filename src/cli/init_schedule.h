@@ -4,7 +4,7 @@
 
 namespace rematch {
 
-/// How long a first run trains, how large its steps are and how often it saves.
+/// Length of a first run, size of its steps, and interval between saves.
 struct InitSchedule {
   int64_t batch_size = 16;  ///< samples of an optimizer step
   int64_t epochs = 3;

@@ -43,7 +43,7 @@ std::optional<double> bytes_in(std::string_view message) {
   return bytes;
 }
 
-/// What a training does, and what makes it take less.
+/// A phase of training, and how to make it take less.
 struct PhaseAdvice {
   std::string_view phase;
   const char* during;

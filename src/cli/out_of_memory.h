@@ -10,8 +10,8 @@ namespace rematch {
 /// memory; they have types and messages of their own.
 bool is_out_of_memory(const std::exception& error);
 
-/// What was asked for, as far as the message says it, what was there (device; machine, container,
-/// ulimit), and what to lower.
+/// The requested memory, as far as the message names it, the available one (device; machine,
+/// container, ulimit), and the settings to lower.
 /// @param phase  of a training (Group::phase); empty = another command
 Problem out_of_memory(const std::exception& error, std::string_view phase = "");
 

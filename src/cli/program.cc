@@ -146,7 +146,7 @@ int run_command_line(CLI::App& app, const std::vector<Command>& commands, int ar
     const auto given = std::find_if(commands.begin(), commands.end(),
                                     [](const Command& command) { return command.app->parsed(); });
     REMATCH_CHECK(given != commands.end());
-    if (given->leaves_files) survive_closed_pipe();
+    if (given->writes_files) survive_closed_pipe();
     return given->run();
   });
 }

@@ -129,7 +129,7 @@ Command add_train(CLI::App& app) {
   train->add_flag("--resume", arguments->resume,
                   "continue from the newest checkpoint of the run directory, as "
                   "training.resume_from_checkpoint: latest; without one a new run starts");
-  return {train, [arguments] { return run_train(*arguments); }, /*leaves_files=*/true};
+  return {train, [arguments] { return run_train(*arguments); }, /*writes_files=*/true};
 }
 
 Command add_eval(CLI::App& app) {
@@ -144,7 +144,7 @@ Command add_eval(CLI::App& app) {
   eval->add_flag("--all", arguments->all_scores,
                  "print every score, and tables of classes and object counts");
   return {eval, [arguments] { return run_eval(arguments->run, arguments->all_scores); },
-          /*leaves_files=*/true};
+          /*writes_files=*/true};
 }
 
 Command add_check(CLI::App& app) {
@@ -186,7 +186,7 @@ Command add_rollout(CLI::App& app) {
                       "in the run directory");
   return {rollout,
           [arguments] { return run_rollout(arguments->run, arguments->split, arguments->out); },
-          /*leaves_files=*/true};
+          /*writes_files=*/true};
 }
 
 Command add_probe(CLI::App& app) {
@@ -221,13 +221,12 @@ Command add_coord_tokens(CLI::App& app) {
   const auto arguments = std::make_shared<Arguments>();
   coord->add_option("MODEL", arguments->model_dir, "Hugging Face directory")->required();
   coord->add_option("OUT", arguments->out_dir, "directory to create")->required();
-  coord->add_flag("--untie", arguments->untie,
-                  "give a model with tied embeddings a head of its own");
+  coord->add_flag("--untie", arguments->untie, "give a model with tied embeddings a separate head");
   return {coord,
           [arguments] {
             return run_add_coord_tokens(arguments->model_dir, arguments->out_dir, arguments->untie);
           },
-          /*leaves_files=*/true};
+          /*writes_files=*/true};
 }
 
 Command add_merge(CLI::App& app) {
@@ -246,7 +245,7 @@ Command add_merge(CLI::App& app) {
       ->add_option("--dtype", arguments->dtype,
                    "float32 or bfloat16; default: the dtype of the base model's weights")
       ->check(CLI::IsMember({"float32", "bfloat16"}));
-  return {merge, [arguments] { return run_merge(*arguments); }, /*leaves_files=*/true};
+  return {merge, [arguments] { return run_merge(*arguments); }, /*writes_files=*/true};
 }
 
 Command add_doctor(CLI::App& app) {

@@ -36,7 +36,7 @@ ConfigResult load_config(const std::string& path, const std::vector<std::string>
 /// The effective configuration as nested JSON by the users' own key names (args.json).
 Json effective_json(const ConfigResult& result);
 
-/// What `rematch check` prints: effective values by section with their origins, aligned, and each
+/// The output of `rematch check`: effective values by section with their origins, aligned, and each
 /// warning once.
 std::string effective_text(const ConfigResult& result);
 

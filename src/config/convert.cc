@@ -65,7 +65,7 @@ const char* type_name(KeyType type) {
   return "";
 }
 
-/// How to correct a value of the wrong type.
+/// Advice for a value of the wrong type.
 std::string type_advice(const KeySpec& spec, const Node& node) {
   const std::string name = spec.path.substr(spec.path.rfind('.') + 1);
   if (node.is_map())

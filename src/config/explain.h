@@ -5,7 +5,7 @@
 
 namespace rematch {
 
-/// What a value of this key must be, in a word: "text", "choice", "integer", …
+/// Type of a key's value in a word: "text", "choice", "integer", …
 const char* type_word(const KeySpec& spec);
 
 /// Choices, range and values with special treatment, in words; "" without any.

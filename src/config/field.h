@@ -13,7 +13,7 @@
 
 namespace rematch {
 
-/// What a key's value must be. It determines the type, never YAML's guess.
+/// Type of a key's value. It decides how YAML text is read, never YAML's guess.
 enum class KeyType {
   kString,      ///< any scalar, its text as written
   kInteger,     ///< unquoted decimal digits

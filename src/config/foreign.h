@@ -17,7 +17,7 @@ const std::vector<ForeignKey>& foreign_table();
 /// The row of a name as typed: case and `-` for `_` do not matter. nullptr when there is none.
 const ForeignKey* find_foreign(const std::string& name);
 
-/// What to do about a foreign key, as the `fix` of an error.
+/// Advice for a foreign key, as the `fix` of an error.
 std::string foreign_fix(const ForeignKey& row);
 
 /// Our key for a name as typed (`max_steps`, `--lr`, `training.max_steps`): exact, foreign, the end

@@ -13,7 +13,7 @@ struct LossKey;
 struct Settings;
 enum class TrainerVariant;
 
-/// What the program does with a key.
+/// Treatment of a key by the program.
 enum class KeyState {
   kHonoured,
   kIgnored,  ///< accepted, warned about once, with the reason in `note`
@@ -52,8 +52,8 @@ struct KeySpec {
   std::string way_out;
   std::vector<std::string> null_words;  ///< texts that mean null, e.g. "auto"
   std::vector<ValueRule> rules;
-  /// Of a number. Every one has bounds within which sums and products of several keys are exact:
-  /// ±2^31 unless it says closer ones.
+  /// Bounds of a number. Every number has bounds within which sums and products of several keys are
+  /// exact: ±2^31 unless it says closer ones.
   double low = -std::numeric_limits<double>::infinity();
   double high = std::numeric_limits<double>::infinity();
   bool low_open = false;

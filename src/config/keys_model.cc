@@ -51,7 +51,7 @@ std::vector<KeySpec> template_section() {
                 "in an error, `delete` drops them"),
       image("image_resize", &ImageSettings::image_resize)
           .says("an image whose size the model's image processor changes: `processor` resizes it "
-                "likewise, `refuse` is an error"),
+                "in the same way, `refuse` is an error"),
       image("image_backend", &ImageSettings::image_backend)
           .says("which of transformers' two image processors is followed to the bit: `torchvision` "
                 "(vLLM's too) or `pil`, without "

@@ -127,7 +127,7 @@ std::vector<KeySpec> run_keys() {
                 "it (transformers)"),
       key("ddp_timeout", &Settings::ddp_timeout)
           .within(1, 1e8)
-          .says("several ranks: seconds that they wait for one that lives but does not go on "
+          .says("several ranks: seconds to wait for a rank that is alive but makes no progress "
                 "(transformers)"),
       ignored("training.deepspeed", "only its ZeRO stage is read, as `training.zero_stage`"),
   };

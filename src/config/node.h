@@ -8,7 +8,7 @@
 
 namespace rematch {
 
-/// Where a key or value was written.
+/// The place where a key or value was written.
 struct Origin {
   /// path as the user gave it, or "--set a.b.c"; null = nowhere
   std::shared_ptr<const std::string> file;

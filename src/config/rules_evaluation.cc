@@ -36,7 +36,7 @@ void evaluation(Draft& config) {
     config.derive("training.eval_steps", config.json("training.save_steps"), "training.save_steps");
 }
 
-/// What `eval_on_start` and `stop_on_harm` need. After evaluation().
+/// Requirements of `eval_on_start` and `stop_on_harm`. Runs after evaluation().
 void health(Draft& config) {
   const std::string start = "training.eval_on_start", stop = "training.stop_on_harm",
                     when = "training.eval_strategy";

@@ -5,7 +5,7 @@
 
 namespace rematch {
 
-/// Where a run writes: output_dir[/version][/run_name]. Creates nothing.
+/// The directory of a run: output_dir[/version][/run_name]. Creates nothing.
 /// @param go_on  with add_version: the newest version that holds a checkpoint of this run, when
 /// there is one
 ///               (`resume_from_checkpoint: latest`)

@@ -37,7 +37,8 @@ class Values {
   const Json& json(const std::string& path) const;
   /// "file:line:col", "--set a.b.c", "default" or "derived from …".
   const std::string& origin(const std::string& path) const;
-  /// Where to send a user who should change the key: its origin when given, else the key's name.
+  /// The place to name to a user who should change the key: its origin when given, else the key's
+  /// name.
   std::string where(const std::string& path) const;
 
   void set(const std::string& path, Json value, std::string origin, bool given);
@@ -50,7 +51,7 @@ class Values {
   std::unordered_map<std::string, Entry> entries_;
 };
 
-/// What reading a tree against the schema found.
+/// The result of reading a tree against the schema.
 struct CheckResult {
   Values values;
   std::vector<Warning> warnings;

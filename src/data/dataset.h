@@ -11,7 +11,7 @@ namespace rematch {
 
 struct PatchOptions;
 
-/// How a JSONL is read.
+/// Options for reading a JSONL.
 struct DatasetOptions {
   std::optional<int64_t> limit;  ///< only the first N records; later lines are not read
   /// contents of the tokenizer's added tokens, which no `desc` may contain
@@ -51,7 +51,7 @@ class Dataset {
   /// changed; of several files also of their weights and order.
   const std::string& content_hash() const { return content_hash_; }
 
-  /// What is legal and probably not meant, for the user to read once: boxes without area,
+  /// Warnings about legal but probably unintended content, shown once: boxes without area,
   /// coordinates that look like pixels.
   const std::vector<std::string>& warnings() const { return warnings_; }
 

@@ -3,7 +3,7 @@
 
 namespace rematch {
 
-/// What to do about a field that other programs write into a record, or nullptr for one that is not
+/// Advice for a field that other programs write into a record, or nullptr for one that is not
 /// known.
 const char* advice_for_record_key(std::string_view key);
 /// The same for a field of an object.

@@ -238,7 +238,7 @@ SceneObject read_object(const Json& object, size_t object_idx, const RecordConte
   return result;
 }
 
-// Every object, so that all that is wrong with a record is told at once.
+// Reads every object so that all problems of a record are reported together.
 std::vector<SceneObject> read_objects(const Json& objects, const RecordContext& context) {
   std::vector<SceneObject> result;
   std::vector<Problem> problems;

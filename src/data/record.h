@@ -20,12 +20,12 @@ class ForbiddenTexts {
   std::array<std::vector<std::string>, 256> by_first_byte_;
 };
 
-/// What read_record needs to know about a line.
+/// Context of the line that read_record reads.
 struct RecordContext {
   std::string where;      ///< "path:line"
   std::string directory;  ///< relative image paths are resolved against it
   bool require_single_image = true;
-  /// a box whose corners are swapped is legal: whoever reads it looks for them
+  /// boxes with swapped corners are legal: the caller looks for them
   bool allow_inverted = false;
   const ForbiddenTexts* forbidden = nullptr;
 };

@@ -16,7 +16,7 @@ using CutEpoch = std::function<std::vector<std::vector<int64_t>>(const std::vect
 /// The sample indices that an epoch takes, always equally many; an index may recur.
 using DrawEpoch = std::function<std::vector<int64_t>(int64_t epoch)>;
 
-/// How samples become windows.
+/// Options for cutting samples into windows.
 struct WindowOptions {
   int64_t num_samples = 0;  ///< of an epoch, ≥ 1
   BatchSettings batches;
@@ -74,7 +74,7 @@ struct WindowCursor {
 /// An endless stream of accumulation windows: each epoch is a permutation of the samples drawn from
 /// (seed, epoch), cut into micro-batches, which the ranks take in turn; a window never spans two
 /// epochs. The union over ranks depends on the product of world_size and
-/// gradient_accumulation_steps only. With a `cut` of its own an epoch may have more or fewer
+/// gradient_accumulation_steps only. With its own `cut` an epoch may have more or fewer
 /// windows than another.
 ///
 ///   WindowStream stream({.num_samples = dataset.size(), .batches = {.gradient_accumulation_steps =

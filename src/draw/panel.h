@@ -32,7 +32,7 @@ Canvas scene_panel(const Image& image, const std::vector<DrawnObject>& objects, 
 /// A grey panel that says why there is no image.
 Canvas blank_panel(const std::string& reason, int long_side_px);
 
-/// What a colour means, for the line above a sheet.
+/// Meaning of a colour, for the line above a sheet.
 struct LegendEntry {
   Rgb color;
   std::string text;

@@ -38,9 +38,9 @@ struct ForeignSet {
   InputFiles also_read{};                ///< as `sources`: files of a model
 };
 
-/// How a data set is read.
+/// Options for reading a data set.
 struct ImportOptions {
-  std::string images_dir;  ///< where relative names of images lie; empty: beside the annotations
+  std::string images_dir;  ///< directory of relative image names; empty: that of the annotations
   bool polygons = false;   ///< outlines of one ring become `poly`; else boxes only
   bool upright = false;    ///< photos stored rotated (EXIF) are copied upright; else left out
   std::string split;       ///< name of the split; empty: as the data set says
@@ -88,7 +88,7 @@ std::string split_of_name(const std::string& path);
 /// @throws UserError (configuration) when two files are the same split and `split` is not set
 void check_one_file_per_split(const std::vector<std::string>& paths, const ImportOptions& options);
 
-/// What was written of a split.
+/// The files written for a split.
 struct WrittenSplit {
   std::string path;
   int64_t num_images = 0, num_boxes = 0, num_polygons = 0;

@@ -138,8 +138,8 @@ fs::path image_of_annotation(const fs::path& annotation, const fs::path& directo
     std::transform(upper.begin(), upper.end(), upper.begin(),
                    [](unsigned char c) { return std::toupper(c); });
     for (const std::string& each : {std::string(ending), upper}) {
-      const fs::path beside = directory / (annotation.stem().string() + each);
-      if (fs::exists(beside)) return beside;
+      const fs::path sibling = directory / (annotation.stem().string() + each);
+      if (fs::exists(sibling)) return sibling;
     }
   }
   return name.empty() ? directory / (annotation.stem().string() + ".jpg") : written;

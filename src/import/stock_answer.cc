@@ -25,7 +25,7 @@ constexpr double kLastBin = kNumBins - 1;
        .fix = "write [{\"bbox_2d\": [x1, y1, x2, y2], \"label\": \"cat\"}], fenced or bare"});
 }
 
-/// What follows the opening of a fence, or all of it without one.
+/// The text after the opening of a fence, or all text without one.
 std::string_view without_fence(std::string_view text) {
   constexpr std::string_view kFence = "```json", kAnyFence = "```";
   if (const size_t fence = text.find(kFence); fence != std::string_view::npos)

@@ -107,7 +107,8 @@ class StockReader {
         ++num_answers;
     }
     if (num_answers > 1)
-      set_.notes["answers of conversations with several, each a record of its own"] += num_answers;
+      set_.notes["answers of conversations with several, each written as a separate record"] +=
+          num_answers;
     const bool has_answer = std::any_of(chat.turns.begin(), chat.turns.end(), [](const auto& turn) {
       return turn.role == ChatTurn::Role::kAssistant;
     });

@@ -7,7 +7,7 @@
 
 namespace rematch {
 
-/// How conversations with stock answers are read.
+/// Options for reading conversations with stock answers.
 struct StockImport {
   ImportOptions files;     ///< `polygons` has no meaning here
   StockScale scale;        ///< unit of the coordinates

@@ -21,7 +21,7 @@ namespace {
 constexpr double kNorm1000 = 1000;
 constexpr double kMostShares = 2;  // beyond, a share of a side is surely none
 
-/// What the coordinates of a record are: pixels, shares of the sides, or thousandths.
+/// Unit of a record's coordinates: pixels, shares of the sides, or thousandths.
 double divisor_of(JsonFields& objects) {
   const std::string type = objects.text_or("bbox_type", "real");
   if (type == "real") return 0;

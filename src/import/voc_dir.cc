@@ -61,7 +61,7 @@ std::map<std::string, std::vector<fs::path>> splits_of(const fs::path& root,
   if (!fs::is_directory(root / "Annotations")) {
     splits = annotation_files(root, ".xml", wanted);
     if (splits.empty())
-      refuse_voc(root.string(), "it has no directory Annotations, and no XML of its own");
+      refuse_voc(root.string(), "it has neither a directory Annotations nor XML files");
     return splits;
   }
   for (const char* name : {"train", "val", "test"}) {

@@ -32,8 +32,8 @@ std::string desc_of(std::string text) {
   return python_strip(text);
 }
 
-/// Why an object cannot be a record's, or null. @param width, height  of the image in the object's
-/// unit. @param may_be_flat  boxes without area are kept
+/// The reason why an object cannot be part of a record, or null. @param width, height  of the image
+/// in the object's unit. @param may_be_flat  boxes without area are kept
 const char* unusable(const ForeignObject& object, double width, double height, bool may_be_flat) {
   const auto& [desc, x0, y0, x1, y1, ring] = object;
   const auto is_finite = [](const std::array<double, 2>& vertex) {

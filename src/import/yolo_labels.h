@@ -8,7 +8,7 @@
 
 namespace rematch {
 
-/// What the lines of a YOLO data set's label files hold.
+/// Content of the lines of a YOLO data set's label files.
 struct YoloLabels {
   std::map<int, std::string> names;  ///< of the classes
   bool polygons = false;             ///< outlines are kept

@@ -38,7 +38,7 @@ std::map<int, std::string> names_of(const YAML::Node& names, const std::string& 
   return result;
 }
 
-/// Where an entry of the YAML is. As in Ultralytics, "../train/images" may lie next to the YAML:
+/// The path of an entry of the YAML. As in Ultralytics, "../train/images" may lie next to the YAML:
 /// Roboflow's exports are written so.
 fs::path place_of(const fs::path& root, const std::string& entry) {
   fs::path path = fs::path(entry).is_absolute() ? fs::path(entry) : root / entry;
@@ -111,7 +111,7 @@ std::vector<std::string> texts_of(const YAML::Node& node) {
   return texts;
 }
 
-/// How many numbers of key points follow a box: points times numbers a point.
+/// Number of key point values after a box: points times values per point.
 size_t key_point_values(const YAML::Node& shape, const std::string& path) {
   if (!shape || shape.IsNull()) return 0;
   const auto numbers = shape.as<std::vector<int>>();

@@ -11,7 +11,7 @@ namespace rematch {
 /// already is returned as it is. Use it for what the host makes at every step.
 at::Tensor upload(const at::Tensor& host, const at::Device& device);
 
-/// Index values on `device`, int64 [values.size()], uploaded likewise.
+/// Index values on `device`, int64 [values.size()], uploaded in the same way.
 at::Tensor upload_index(const std::vector<int64_t>& values, const at::Device& device);
 
 }  // namespace rematch

@@ -78,7 +78,7 @@ const std::vector<MetricRow> kTrainingMetrics = {
     ratio("rollout/gating_rejection_rate", "rollout/gating_rejections", "rollout/candidate_pairs",
           "fraction of candidate pairs below maskiou_gate"),
     metric("rollout/matched_for_supervision", "objects", kSum,
-           "pairs whose predicted coordinates the target shows and corrects"),
+           "pairs with predicted coordinates that the target shows and corrects"),
     metric("rollout/excluded_from_supervision", "objects", kSum,
            "pairs whose target could not be built; their ground truth is appended"),
     metric("rollout/is_rollout", "0 or 1", kLast,

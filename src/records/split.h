@@ -17,7 +17,7 @@ struct SplitFiles {
   SplitPart train, val;
 };
 
-/// How a JSONL is divided.
+/// Options for dividing a JSONL.
 struct SplitOptions {
   double val_share = 0.1;  ///< of the records, within (0, 1)
   uint64_t seed = 0;

@@ -60,7 +60,7 @@ void check(const Sample& sample, const std::string& path, Refusals& refusals) {
   if (sample.prompt.find(kImageMark) != std::string::npos) {
     refusals.add(sample, "\"prompt\" contains the mark of an image",
                  fmt::format("{} in {}", kImageMark, shown_json(sample.prompt)),
-                 "remove it: the file will have one of its own");
+                 "remove it: the new file gets its own");
   }
 }
 

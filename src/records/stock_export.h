@@ -7,7 +7,7 @@
 
 namespace rematch {
 
-/// How records become conversations.
+/// Options for turning records into conversations.
 struct StockExport {
   StockScale scale;        ///< unit of the coordinates
   std::string usual_text;  ///< the user's text of records without a `prompt`

@@ -114,7 +114,7 @@ class Reviewer {
         throw;
       } catch (const UserError& error) {
         const Problem& problem = error.problems().front();
-        const bool is_new = told_.insert(problem.error).second;
+        const bool is_new = advised_.insert(problem.error).second;
         note(FindingKind::kUnreadableImage, number,
              fmt::format("{}: {}{}", path, problem.error, is_new ? "; " + problem.fix : ""));
       }
@@ -161,7 +161,7 @@ class Reviewer {
   bool decode_;
   Review review_;
   std::vector<int64_t> widths_, heights_, counts_;
-  std::set<std::string> seen_, told_;  // images; errors whose way out is told once
+  std::set<std::string> seen_, advised_;  // images; errors with a fix already shown
   BoxCensus census_;
   OutsideImages outside_;
 };

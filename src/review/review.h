@@ -28,7 +28,7 @@ constexpr size_t kNumFindingKinds = static_cast<size_t>(FindingKind::kNumKinds);
 /// A kind in words, e.g. "boxes with swapped corners".
 const char* finding_name(FindingKind kind);
 
-/// Where and what.
+/// A finding and its line.
 struct Finding {
   int64_t line = 0;  ///< 1-based
   std::string what;
@@ -39,7 +39,7 @@ struct Spread {
   int64_t least = 0, median = 0, most = 0;
 };
 
-/// What a JSONL holds, and what is odd about it.
+/// Content of a JSONL and its oddities.
 struct Review {
   int64_t num_records = 0, num_objects = 0, num_boxes = 0, num_polygons = 0, num_empty_scenes = 0;
   int64_t num_refused = 0;                 ///< records that cannot be read
@@ -60,8 +60,8 @@ struct Review {
 
 /// Reads every record, the bad ones too. @param decode  decodes every image (slow), not only its
 /// header
-/// @param added_tokens  of a model, beside those of every supported tokenizer: no `desc` may
-/// contain their texts
+/// @param added_tokens  of a model, in addition to those of every supported tokenizer: no `desc`
+/// may contain their texts
 /// @throws UserError (environment) when the JSONL cannot be read; (data) when it is another
 /// program's format
 Review review_jsonl(const std::string& path, bool decode,

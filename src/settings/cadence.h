@@ -11,7 +11,8 @@ inline constexpr EnumName<When> kWhens[] = {
     {When::kSteps, "steps"}, {When::kEpoch, "epoch"}, {When::kBest, "best"}, {When::kNever, "no"}};
 constexpr std::span<const EnumName<When>> names_of(When) { return kWhens; }
 
-/// How long to train and when to log, evaluate and save; counts optimizer steps (BEHAVIOUR 10.3).
+/// Length of training and intervals of logging, evaluation and saving; counts optimizer steps
+/// (BEHAVIOUR 10.3).
 struct CadenceSettings {
   int64_t max_steps = -1;  ///< > 0 overrides num_train_epochs
   double num_train_epochs = 3;

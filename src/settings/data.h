@@ -9,7 +9,7 @@
 
 namespace rematch {
 
-/// How the objects of an answer are numbered (`custom.object_ordering`).
+/// Order of the objects of an answer (`custom.object_ordering`).
 enum class ObjectOrdering {
   kSorted,  ///< stable by (min y, min x) over all vertices
   kRandom,  ///< reshuffled each epoch
@@ -20,7 +20,7 @@ constexpr std::span<const EnumName<ObjectOrdering>> names_of(ObjectOrdering) {
   return kObjectOrderings;
 }
 
-/// What training does when an image cannot be used in the middle of a run (`data.on_bad_sample`).
+/// Reaction to an image that becomes unusable in the middle of a run (`data.on_bad_sample`).
 enum class OnBadSample {
   kStop,  ///< it stops with its state saved
   kSkip,  ///< it leaves the sample out, says so and counts it
@@ -29,7 +29,7 @@ inline constexpr EnumName<OnBadSample> kOnBadSamples[] = {{OnBadSample::kStop, "
                                                           {OnBadSample::kSkip, "skip"}};
 constexpr std::span<const EnumName<OnBadSample>> names_of(OnBadSample) { return kOnBadSamples; }
 
-/// What is done with samples that are longer than `global_max_length`
+/// Treatment of samples that are longer than `global_max_length`
 /// (`template.truncation_strategy`); nothing is ever truncated.
 enum class LongSamples {
   kRaise,   ///< an error that lists them
@@ -71,7 +71,7 @@ struct PromptSettings {
   bool operator==(const PromptSettings&) const = default;
 };
 
-/// What is done with an image whose size the model's image processor would change
+/// Treatment of an image whose size the model's image processor would change
 /// (`template.image_resize`).
 enum class ImageResize {
   kProcessor,  ///< it is resized as the processor does
@@ -92,7 +92,7 @@ inline constexpr EnumName<ImageBackend> kImageBackends[] = {
     {ImageBackend::kTorchvision, "torchvision"}, {ImageBackend::kPil, "pil"}};
 constexpr std::span<const EnumName<ImageBackend>> names_of(ImageBackend) { return kImageBackends; }
 
-/// How images become pixels (`template.*`); whatever is not said here comes from the model
+/// Conversion of images to pixels (`template.*`); values not set here come from the model
 /// directory.
 struct ImageSettings {
   ImageResize image_resize = ImageResize::kProcessor;
@@ -103,7 +103,7 @@ struct ImageSettings {
   bool operator==(const ImageSettings&) const = default;
 };
 
-/// How images are decoded (`data.dataloader_*`); changes no result.
+/// Decoding of images (`data.dataloader_*`); changes no result.
 struct LoaderSettings {
   int num_workers = 2;      ///< threads; 0 = in the training thread
   int prefetch_factor = 2;  ///< batches that each thread may be ahead of their use, ≥ 1
@@ -111,7 +111,7 @@ struct LoaderSettings {
   bool operator==(const LoaderSettings&) const = default;
 };
 
-/// How samples become windows (`training.*`).
+/// Batch sizes, which cut samples into windows (`training.*`).
 struct BatchSettings {
   int per_device_train_batch_size = 1;  ///< samples of a micro-batch, ≥ 1
   int gradient_accumulation_steps = 1;  ///< micro-batches of a window on each rank, ≥ 1

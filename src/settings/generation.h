@@ -33,7 +33,7 @@ struct NativeSettings {
   bool operator==(const NativeSettings&) const = default;
 };
 
-/// How to decode; the same for every backend. Names are the keys under
+/// Decoding, the same for every backend. Names are the keys under
 /// `custom.extra.rollout_matching`.
 struct GenerationSettings {
   int max_new_tokens = 512;

@@ -8,7 +8,7 @@
 
 namespace rematch {
 
-/// How sums become the loss of a step (`loss_normalization`, BEHAVIOUR 8.4).
+/// Normalization of sums to the loss of a step (`loss_normalization`, BEHAVIOUR 8.4).
 enum class LossNormalization {
   /// divided by the window's counts: independent of packing and of the split into micro-batches
   kWindow,

@@ -3,7 +3,7 @@
 
 namespace rematch {
 
-/// How predictions are judged (BEHAVIOUR 6); names are the keys under
+/// Matching of predictions with the truth (BEHAVIOUR 6); names are the keys under
 /// `custom.extra.rollout_matching`.
 struct MatchSettings {
   /// `match_policy`: a name in match_policies(); the costs, gate and candidates are that one's

@@ -7,7 +7,7 @@
 
 namespace rematch {
 
-/// Where a run writes.
+/// Outputs of a run.
 struct OutputSettings {
   std::string output_dir = "output";
   /// `vN-YYYYMMDD-HHMMSS` between the two, N one above the largest there is
@@ -15,7 +15,7 @@ struct OutputSettings {
   std::optional<std::string> run_name;  ///< none or empty: no extra level
   std::string logging_dir;              ///< of TensorBoard events
   std::vector<std::string> report_to{"tensorboard"};
-  /// output_dir[/vN-date-time][/run_name]; has no key of its own, see run_directory()
+  /// output_dir[/vN-date-time][/run_name]; no key sets it, see run_directory()
   std::string run_dir;
 
   bool wants_wandb() const {
@@ -36,7 +36,7 @@ struct CheckpointSettings {
   bool operator==(const CheckpointSettings&) const = default;
 };
 
-/// How an evaluation runs and is judged (BEHAVIOUR 15).
+/// Evaluation and its scores (BEHAVIOUR 15).
 struct EvaluationSettings {
   int per_device_eval_batch_size = 1;
   std::string metric_for_best_model;  ///< with its `eval_` prefix; empty = none

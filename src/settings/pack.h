@@ -3,7 +3,7 @@
 
 namespace rematch {
 
-/// How the segments that share a row are chosen (`packing_selector`, BEHAVIOUR 9.3).
+/// Selection of the segments that share a row (`packing_selector`, BEHAVIOUR 9.3).
 enum class PackingSelector {
   /// the better of fifo and constant-volume best-fit-decreasing: the specification's rule
   kBinpacking,

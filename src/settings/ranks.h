@@ -5,7 +5,7 @@
 
 namespace rematch {
 
-/// How the tensors of several ranks travel (`training.ddp_backend`).
+/// Transport of tensors between ranks (`training.ddp_backend`).
 enum class DdpBackend {
   kGloo,  ///< through host memory, over TCP
   kNccl,  ///< between GPUs

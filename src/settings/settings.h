@@ -40,7 +40,7 @@ struct Settings {
   uint64_t seed = 42;  ///< of all random numbers
   DdpBackend ddp_backend = DdpBackend::kGloo;
   int64_t ddp_bucket_cap_mb = 25;  ///< MiB of gradients that ranks send in one message
-  /// seconds that ranks wait for one that lives but does not go on
+  /// seconds to wait for a rank that is alive but makes no progress
   int64_t ddp_timeout = 1800;
   ModelSettings model;
   DataSettings data;

@@ -20,7 +20,7 @@ inline constexpr EnumName<RewriteOrder> kRewriteOrders[] = {{RewriteOrder::kTrut
                                                             {RewriteOrder::kRollout, "rollout"}};
 constexpr std::span<const EnumName<RewriteOrder>> names_of(RewriteOrder) { return kRewriteOrders; }
 
-/// What a rollout that is not complete lends to a rewritten answer.
+/// Use of an incomplete rollout in a rewritten answer.
 enum class IncompleteRollouts { kKeep, kEmpty };
 inline constexpr EnumName<IncompleteRollouts> kIncompleteRollouts[] = {
     {IncompleteRollouts::kKeep, "keep"}, {IncompleteRollouts::kEmpty, "empty"}};
@@ -28,7 +28,7 @@ constexpr std::span<const EnumName<IncompleteRollouts>> names_of(IncompleteRollo
   return kIncompleteRollouts;
 }
 
-/// How targets are made (BEHAVIOUR 7); names are the keys under `custom.extra.rollout_matching`.
+/// Building of targets (BEHAVIOUR 7); names are the keys under `custom.extra.rollout_matching`.
 struct TargetSettings {
   std::string policy = "append";  ///< `target_policy`: a name in target_policies()
   RewriteOrder rewrite_order = RewriteOrder::kTruth;

@@ -7,12 +7,12 @@
 
 namespace rematch {
 
-/// How a checkpoint was asked while it was trained; `rematch_prompt.json` beside its weights.
+/// The prompt of a checkpoint's training; `rematch_prompt.json` next to its weights.
 struct StoredPrompt {
   PromptSettings texts;
   int max_new_tokens = 512;
   std::string answer_format = kDefaultAnswerFormat;  ///< absent in files of older versions
-  /// which image processor was followed; absent likewise
+  /// which image processor was followed; may be absent too
   ImageBackend image_backend = ImageBackend::kTorchvision;
 };
 

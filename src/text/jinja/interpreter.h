@@ -43,7 +43,7 @@ class Interpreter {
   Value apply_filter(const std::string& name, const Value& value, const Arguments& arguments);
   /// Applies a test by name. @throws TemplateError
   bool apply_test(const std::string& name, const Value& value, const Arguments& arguments);
-  /// What iterating over a value gives: items of a list, keys of a dict, characters of a text.
+  /// Elements of an iteration over a value: items of a list, keys of a dict, characters of a text.
   List items_of(const Value& value);
   /// value.name as a template reads it (attribute, else item).
   Value attribute(const Value& value, const std::string& name);

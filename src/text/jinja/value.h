@@ -22,7 +22,7 @@ struct Undefined {
 };
 struct None {};
 
-/// What `namespace(…)` returns: the only value a template can change. Never stored inside other
+/// Result of `namespace(…)`: the only value a template can change. Never stored inside other
 /// values, so no value holds itself.
 struct Namespace {
   Dict members;
