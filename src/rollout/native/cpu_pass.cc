@@ -101,7 +101,7 @@ void CpuPass::work(const Step& step, const Worker& worker) const {
 
 void CpuPass::embed(const Step& step, const Worker& worker) const {
   const auto num_rows = static_cast<int64_t>(step.token_ids.size());
-  const Range rows = kernels::share(num_rows, 1, worker.index, worker.count);
+  const Range rows = worker.share(num_rows);
   const int64_t row_bytes = text_.hidden_size * kernels::storage_bytes(weights_.embedding.storage);
   for (int64_t t = rows.begin; t < rows.end; ++t) {
     const VisualRow* const visual = visual_of_row_[static_cast<size_t>(t)];
@@ -119,7 +119,7 @@ void CpuPass::embed(const Step& step, const Worker& worker) const {
 void CpuPass::compute_rope(const Step& step, const Worker& worker) const {
   const auto num_rows = static_cast<int64_t>(step.token_ids.size());
   const int64_t half = text_.head_dim / 2;
-  const Range angles = kernels::share(num_rows * half, 16, worker.index, worker.count);
+  const Range angles = worker.share(num_rows * half, 16);
   for (int64_t i = angles.begin; i < angles.end; ++i) {
     const int64_t t = i / half;
     const auto j = static_cast<size_t>(i % half);
@@ -134,7 +134,7 @@ void CpuPass::compute_rope(const Step& step, const Worker& worker) const {
 // Norm of every row, ready for products, after adding the pending DeepStack feature.
 void CpuPass::normalise(int64_t deepstack, const CpuRmsNorm& norm, int64_t num_rows,
                         const Worker& worker) const {
-  const Range rows = kernels::share(num_rows, 1, worker.index, worker.count);
+  const Range rows = worker.share(num_rows);
   for (int64_t t = rows.begin; t < rows.end; ++t) {
     add_deepstack(deepstack, t, t);
     kernels::rms_norm(hidden().row(t), norm.weight.data(), text_.hidden_size, norm.eps,
@@ -157,7 +157,7 @@ void CpuPass::add_deepstack(int64_t deepstack, int64_t step_row, int64_t row) co
 void CpuPass::multiply(const kernels::PackedWeights& w, const kernels::InterleavedRows& x,
                        const Rows& y, kernels::Into into, const Worker& worker) const {
   const Range columns =
-      worker.share_of(w.num_outputs, kernels::run_of_panels(w.num_outputs, worker.count));
+      worker.share(w.num_outputs, kernels::share_unit(w.num_outputs, worker.count));
   if (columns.size() > 0) kernels::gemm(w, x, y, columns, into);
 }
 
@@ -166,7 +166,7 @@ void CpuPass::store_heads(const Step& step, int64_t layer_idx, const CpuLayer& l
                           const Worker& worker) const {
   const kernels::CacheLayer cache = cache_.layer(layer_idx);
   const int64_t heads = text_.num_attention_heads + text_.num_key_value_heads;
-  const Range range = kernels::share(num_rows() * heads, 1, worker.index, worker.count);
+  const Range range = worker.share(num_rows() * heads);
   size_t s = 0;
   for (int64_t i = range.begin; i < range.end; ++i) {
     const int64_t t = i / heads, head = i % heads, kv_head = head - text_.num_attention_heads;
@@ -235,8 +235,7 @@ void CpuPass::attend(const Step& step, bool narrows, int64_t layer_idx,
   }
   worker.wait();
   if (plan.num_partials() == 0) return;
-  const Range tasks =
-      kernels::share(static_cast<int64_t>(plan.tasks().size()), 1, worker.index, worker.count);
+  const Range tasks = worker.share(static_cast<int64_t>(plan.tasks().size()));
   for (int64_t i = tasks.begin; i < tasks.end; ++i) {
     const CpuAttentionPlan::Task& task = plan.tasks()[static_cast<size_t>(i)];
     if (task.first_partial < 0) continue;
@@ -247,7 +246,7 @@ void CpuPass::attend(const Step& step, bool narrows, int64_t layer_idx,
 }
 
 void CpuPass::interleave_attended(int64_t num_rows, const Worker& worker) const {
-  const Range rows = kernels::share(num_rows, 1, worker.index, worker.count);
+  const Range rows = worker.share(num_rows);
   kernels::interleave(attended(), rows, {0, q_width()}, inputs(num_rows, q_width()));
   worker.wait();
 }
@@ -256,8 +255,8 @@ void CpuPass::feed_forward(const CpuLayer& layer, int64_t num_rows, const Worker
   const kernels::InterleavedRows x = inputs(num_rows, text_.hidden_size);
   const kernels::InterleavedRows down_x{scratch_.down_inputs.data(), num_rows,
                                         text_.intermediate_size};
-  const Range columns = worker.share_of(
-      text_.intermediate_size, kernels::run_of_panels(text_.intermediate_size, worker.count));
+  const Range columns = worker.share(text_.intermediate_size,
+                                     kernels::share_unit(text_.intermediate_size, worker.count));
   if (columns.size() > 0) {
     kernels::gemm(layer.gate, x, gate(), columns);
     kernels::gemm(layer.up, x, up(), columns);
@@ -277,7 +276,7 @@ void CpuPass::compute_logits(int64_t deepstack, const Worker& worker) const {
   if (num_last == 0) return;
   const Rows last{scratch_.last_SH.data(), text_.hidden_size},
       logits{scratch_.logits_SV.data(), text_.vocab_size};
-  const Range rows = kernels::share(num_last, 1, worker.index, worker.count);
+  const Range rows = worker.share(num_last);
   for (int64_t i = rows.begin; i < rows.end; ++i) {
     const int64_t step_row = last_rows_[static_cast<size_t>(i)], row = is_narrowed_ ? i : step_row;
     add_deepstack(deepstack, step_row, row);

@@ -110,11 +110,10 @@ struct Pass {
   void multiply(const kernels::PackedWeights& w, const ConstRows& x, int64_t rows, const Rows& y,
                 kernels::Into into, const Worker& worker, const Finish& finish) const {
     const kernels::InterleavedRows in_order{inputs.data(), rows, w.num_inputs};
-    kernels::interleave(x, kernels::share(rows, 1, worker.index, worker.count), {0, w.num_inputs},
-                        in_order);
+    kernels::interleave(x, worker.share(rows), {0, w.num_inputs}, in_order);
     worker.wait();
     const Range columns =
-        worker.share_of(w.num_outputs, kernels::run_of_panels(w.num_outputs, worker.count));
+        worker.share(w.num_outputs, kernels::share_unit(w.num_outputs, worker.count));
     if (columns.size() > 0) {
       kernels::gemm(w, in_order, y, columns, into);
       finish(columns);
@@ -144,7 +143,7 @@ struct Pass {
   }
 
   void normalise(const CpuVisionNorm& norm, const Worker& worker) const {
-    const Range rows = kernels::share(num_rows, 1, worker.index, worker.count);
+    const Range rows = worker.share(num_rows);
     for (int64_t i = rows.begin; i < rows.end; ++i)
       normalise(norm, hidden().row(i), vision.hidden_size, normed().row(i));
     worker.wait();
@@ -156,7 +155,7 @@ struct Pass {
     const bool moves = !grid.order.empty();
     multiply(tower.patch_embed, {pixels, width}, num_rows, moves ? normed() : hidden(),
              kernels::Into::kStore, worker);
-    const Range mine = kernels::share(num_rows, 1, worker.index, worker.count);
+    const Range mine = worker.share(num_rows);
     const float* const positions =
         grid.rows.position_ND.defined() ? grid.rows.position_ND.const_data_ptr<float>() : nullptr;
     for (int64_t i = mine.begin; i < mine.end; ++i) {
@@ -174,7 +173,7 @@ struct Pass {
     const float* const cos = rows.rope.cos.const_data_ptr<float>();
     const float* const sin = rows.rope.sin.const_data_ptr<float>();
     const int64_t width = vision.hidden_size;
-    const Range mine = kernels::share(num_rows, 1, worker.index, worker.count);
+    const Range mine = worker.share(num_rows);
     for (int64_t i = mine.begin; i < mine.end; ++i) {
       for (int64_t head = 0; head < vision.num_heads; ++head) {
         float* const q = qkv().row(i) + head * head_dim();
@@ -192,7 +191,7 @@ struct Pass {
         attention.data() + worker.index * kernels::attention_scratch_floats(head_dim()),
         pointers.data() + worker.index * kernels::kAttentionScratchRows};
     const auto num_tasks = static_cast<int64_t>(spans.tasks().size());
-    const Range mine = kernels::share(vision.num_heads * num_tasks, 1, worker.index, worker.count);
+    const Range mine = worker.share(vision.num_heads * num_tasks);
     for (int64_t i = mine.begin; i < mine.end; ++i) {
       const auto& [span, queries] = spans.tasks()[static_cast<size_t>(i % num_tasks)];
       kernels::attend(cache(),
@@ -242,7 +241,7 @@ struct Pass {
     const int64_t num_tokens = num_rows / merge_area(), width = vision.hidden_size,
                   merged_width = width * merge_area();
     const Rows shuffled{merged.data(), merged_width}, inner{shuffled.row(num_tokens), merged_width};
-    const Range mine = kernels::share(num_tokens, 1, worker.index, worker.count);
+    const Range mine = worker.share(num_tokens);
     const int64_t norm_width = merger.norm_after_shuffle ? merged_width : width;
     for (int64_t i = mine.begin; i < mine.end; ++i) {
       const int64_t token = grid.token.empty() ? i : grid.token[static_cast<size_t>(i)];
