@@ -311,8 +311,8 @@ class AtenRunner : public StepRunner {
     const at::Device device = model_->device();
     plan.varlen = {.rows_P = index(rows),
                    .slots_L = index(slots),
-                   .queries = SegmentBounds::of(query_lens, device),
-                   .keys = SegmentBounds::of(key_lens, device)};
+                   .queries = SegmentBounds::from_lens(query_lens, device),
+                   .keys = SegmentBounds::from_lens(key_lens, device)};
   }
 
   AttentionPlan plan_attention(const Step& step) const {
