@@ -20,6 +20,9 @@ struct RowBatch {
   VisionInput images;  ///< of all segments, in order; empty for text only
 };
 
+/// Pixels of several images, [patches, patch width].
+at::Tensor joined_pixels(const std::vector<std::shared_ptr<const Patches>>& patches);
+
 /// Turns a packed row into tensors of the host; pixels come from `pixels`. The model moves to its
 /// device what it reads.
 /// @throws UserError whatever `pixels` throws

@@ -266,9 +266,9 @@ TEST_P(NativeEngineOn, ForgetsWhatOldWeightsComputed) {
     const at::NoGradGuard no_grad;
     for (const NamedParameter& parameter : model->parameters()) parameter.tensor.mul_(1 / 1.05);
   }
-  native_engine.sync_weights(kWeightsOfNow);
+  native_engine.sync_weights(kCurrentWeights);
   native_engine.generate({golden().prompts[0]}, {});
-  native_engine.sync_weights(kWeightsOfNow);
+  native_engine.sync_weights(kCurrentWeights);
   EXPECT_EQ(native_engine.blocks(), nullptr);
 }
 

@@ -249,8 +249,8 @@ TEST(VllmEngine, SyncsOnceForAVersionAndAlwaysForTheWeightsOfNow) {
   engine.sync_weights(7);
   engine.sync_weights(7);
   EXPECT_EQ(rig.plugin.num_syncs, 2);
-  engine.sync_weights(kWeightsOfNow);
-  engine.sync_weights(kWeightsOfNow);
+  engine.sync_weights(kCurrentWeights);
+  engine.sync_weights(kCurrentWeights);
   EXPECT_EQ(rig.plugin.num_syncs, 4);
   engine.sync_weights(7);
   EXPECT_EQ(rig.plugin.num_syncs, 5) << "weights of now were some others";
@@ -285,7 +285,7 @@ TEST(VllmEngine, RefusesToGenerateWithWeightsOfAnotherVersion) {
   rig.plugin.version = 1;
   rig.plugin.number = 5;  // somebody else's engine took its place
   rig.failure_of_generate();
-  rig.engine().sync_weights(kWeightsOfNow);
+  rig.engine().sync_weights(kCurrentWeights);
   EXPECT_EQ(rig.engine().generate(rig.asked.prompts, {}).size(), 3u);
 }
 

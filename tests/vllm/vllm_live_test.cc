@@ -86,7 +86,7 @@ TEST(VllmLive, AfterAStepOnlyASyncShowsWhatWasLearnt) {
   engine->sync_weights(1);
   expect_equal_answers(asked, *engine, "after a step and a sync");
   learn(asked);
-  engine->sync_weights(kWeightsOfNow);
+  engine->sync_weights(kCurrentWeights);
   expect_equal_answers(asked, *engine, "weights of now");
 }
 

@@ -46,13 +46,13 @@ std::span<float> CpuPass::run(const Step& step, int num_threads) {
 }
 
 void CpuPass::mark_visual_rows(const Step& step) {
-  visual_of_row_.assign(step.token_ids.size(), nullptr);
+  visual_by_row_.assign(step.token_ids.size(), nullptr);
   for (const VisualRow& visual : step.visual_rows)
-    visual_of_row_.at(static_cast<size_t>(visual.row)) = &visual;
+    visual_by_row_.at(static_cast<size_t>(visual.row)) = &visual;
 }
 
-// The rows that need logits, and a step of these alone: all that remains once the last layer has
-// its keys and values.
+// Finds the rows that need logits. The last layer computes only these after storing keys and
+// values.
 void CpuPass::find_last_rows(const Step& step) {
   last_rows_.clear();
   last_step_.sequences.clear();
@@ -76,7 +76,7 @@ void CpuPass::work(const Step& step, const Worker& worker) const {
   embed(step, worker);
   compute_rope(step, worker);
   const auto num_layers = static_cast<int64_t>(weights_.layers.size());
-  int64_t deepstack = -1;  // feature that follows the layer before
+  int64_t deepstack = -1;  // feature to add after the previous layer
   for (int64_t i = 0; i < num_layers; ++i) {
     const CpuLayer& layer = weights_.layers[static_cast<size_t>(i)];
     normalise(deepstack, layer.attention_norm, num_rows(), worker);
@@ -104,7 +104,7 @@ void CpuPass::embed(const Step& step, const Worker& worker) const {
   const Range rows = worker.share(num_rows);
   const int64_t row_bytes = text_.hidden_size * kernels::storage_bytes(weights_.embedding.storage);
   for (int64_t t = rows.begin; t < rows.end; ++t) {
-    const VisualRow* const visual = visual_of_row_[static_cast<size_t>(t)];
+    const VisualRow* const visual = visual_by_row_[static_cast<size_t>(t)];
     if (visual != nullptr) {
       std::copy_n(visual->embed_H, text_.hidden_size, hidden().row(t));
     } else {
@@ -115,7 +115,6 @@ void CpuPass::embed(const Step& step, const Worker& worker) const {
   }
 }
 
-// Cosines and sines of every row's angles.
 void CpuPass::compute_rope(const Step& step, const Worker& worker) const {
   const auto num_rows = static_cast<int64_t>(step.token_ids.size());
   const int64_t half = text_.head_dim / 2;
@@ -131,7 +130,7 @@ void CpuPass::compute_rope(const Step& step, const Worker& worker) const {
   }
 }
 
-// Norm of every row, ready for products, after adding the pending DeepStack feature.
+// Adds the pending DeepStack feature, normalises every row and interleaves it for products.
 void CpuPass::normalise(int64_t deepstack, const CpuRmsNorm& norm, int64_t num_rows,
                         const Worker& worker) const {
   const Range rows = worker.share(num_rows);
@@ -144,9 +143,9 @@ void CpuPass::normalise(int64_t deepstack, const CpuRmsNorm& norm, int64_t num_r
   worker.wait();
 }
 
-// @param row  of the hidden rows, where step row `step_row` is
+// @param row  hidden row that holds step row `step_row`
 void CpuPass::add_deepstack(int64_t deepstack, int64_t step_row, int64_t row) const {
-  const VisualRow* const visual = visual_of_row_[static_cast<size_t>(step_row)];
+  const VisualRow* const visual = visual_by_row_[static_cast<size_t>(step_row)];
   if (visual == nullptr || deepstack < 0 ||
       deepstack >= static_cast<int64_t>(visual->deepstack_H.size()))
     return;
@@ -161,7 +160,7 @@ void CpuPass::multiply(const kernels::PackedWeights& w, const kernels::Interleav
   if (columns.size() > 0) kernels::gemm(w, x, y, columns, into);
 }
 
-// Norms and rotates the heads of q and k, and stores k and v in the cache.
+// Normalises and rotates the heads of q and k; stores k and v in the cache.
 void CpuPass::store_heads(const Step& step, int64_t layer_idx, const CpuLayer& layer,
                           const Worker& worker) const {
   const kernels::CacheLayer cache = cache_.layer(layer_idx);
@@ -185,8 +184,8 @@ void CpuPass::store_heads(const Step& step, int64_t layer_idx, const CpuLayer& l
   worker.wait();
 }
 
-// Hidden rows that need logits move to the front. The first worker does it: there are few, and rows
-// must move in order.
+// Moves hidden rows that need logits to the front. Only the first worker does: there are few, and
+// they must move in order.
 void CpuPass::keep_last_rows(const Worker& worker) const {
   if (worker.index == 0) {
     for (size_t i = 0; i < last_rows_.size(); ++i) {
@@ -198,7 +197,7 @@ void CpuPass::keep_last_rows(const Worker& worker) const {
   worker.wait();
 }
 
-// @param narrows  `step` holds the last rows of sequences, whose results go to the front
+// @param narrows  true if `step` is last_step_; results then go to the front
 kernels::AttentionTask CpuPass::attention_task(const Step& step, bool narrows,
                                                const CpuAttentionPlan::Task& task) const {
   const StepSequence& sequence = step.sequences[task.sequence];
@@ -270,7 +269,6 @@ void CpuPass::feed_forward(const CpuLayer& layer, int64_t num_rows, const Worker
   worker.wait();
 }
 
-// Logits of the rows that need them.
 void CpuPass::compute_logits(int64_t deepstack, const Worker& worker) const {
   const auto num_last = static_cast<int64_t>(last_rows_.size());
   if (num_last == 0) return;
