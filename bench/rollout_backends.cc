@@ -100,7 +100,7 @@ class Side {
     // Every call uses new images, so that no prompt cache can answer.
     std::vector<Prompt> asked;
     for (int i = 0; i < batch; ++i) asked.push_back(prompts_[(first_++) % prompts_.size()]);
-    engine_->sync_weights(kWeightsOfNow);
+    engine_->sync_weights(kCurrentWeights);
     const auto begin = std::chrono::steady_clock::now();
     const std::vector<Rollout> rollouts = engine_->generate(asked, {});
     const double seconds =

@@ -12,9 +12,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
   try {
     const auto header = rematch::vision::read_image_header(bytes, "fuzz");
-    if (int64_t{header.width_px} * header.height_px > kMaxPixels) return 0;
+    if (int64_t{header.size.width_px} * header.size.height_px > kMaxPixels) return 0;
     const rematch::Image image = rematch::decode_image(bytes, "fuzz");
-    REMATCH_CHECK(image.width_px == header.width_px && image.height_px == header.height_px, "size");
+    REMATCH_CHECK(image.size() == header.size, "size");
     REMATCH_CHECK(image.rgb.size() == static_cast<size_t>(image.width_px) *
                                           static_cast<size_t>(image.height_px) * 3,
                   "pixels");

@@ -37,7 +37,7 @@ void encode_text(std::string_view bytes) {
   const std::string text = rematch::lossy_utf8(bytes);
   if (!rematch::is_valid_utf8(text)) std::abort();
   const std::string back = tokenizer->decode_bytes(tokenizer->encode(text));
-  // Space beside an lstrip or rstrip token is swallowed; without added tokens the normalised text
+  // Space next to an lstrip or rstrip token is swallowed; without added tokens the normalised text
   // comes back.
   if (tokenizer->find_added_token(text).empty() && back != rematch::reference_nfc(text))
     std::abort();

@@ -186,8 +186,8 @@ class GenerateStage : public Stage {
       vllm_.max_model_len =
           std::max(vllm_.max_model_len, (needed + kLengthStep - 1) / kLengthStep * kLengthStep);
       vllm_.max_images = std::max(vllm_.max_images, static_cast<int>(prompt.images.size()));
-      settle_model_len(vllm_, static_cast<int64_t>(prompt.token_ids.size()), max_new_tokens,
-                       prompt.where);
+      set_max_model_len(vllm_, static_cast<int64_t>(prompt.token_ids.size()), max_new_tokens,
+                        prompt.where);
     }
   }
 

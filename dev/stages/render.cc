@@ -72,8 +72,7 @@ class RenderStage : public Stage {
 
   GridThw grid_of_file(const std::string& path) {
     const ImageSize size = read_image_size(path);
-    return processed_grid({.height_px = size.height_px, .width_px = size.width_px}, options(),
-                          path);
+    return processed_grid(size, options(), path);
   }
 
   std::string model_dir_;

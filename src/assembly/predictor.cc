@@ -163,7 +163,7 @@ std::vector<Prediction> Predictor::predict(const std::vector<std::string>& paths
 
 void Predictor::answer(const std::vector<Prompt>& prompts,
                        const std::vector<Prediction*>& predictions) {
-  GenerationScope scope(*rollouts_.engine, nullptr, kWeightsOfNow);
+  GenerationScope scope(*rollouts_.engine, nullptr, kCurrentWeights);
   const std::vector<Rollout> rollouts = rollouts_.engine->generate(prompts, {});
   scope.finish();
   for (size_t i = 0; i < prompts.size(); ++i) {

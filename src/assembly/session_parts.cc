@@ -30,7 +30,7 @@ Dataset without_impossible_sizes(const Dataset& dataset, const PatchOptions& pat
   for (int64_t i = 0; i < dataset.size(); ++i) {
     const Sample& sample = dataset.samples()[static_cast<size_t>(i)];
     try {
-      processed_size({.height_px = sample.height_px, .width_px = sample.width_px}, patches,
+      processed_size({.width_px = sample.width_px, .height_px = sample.height_px}, patches,
                      sample.where);
     } catch (const UserError&) {
       impossible.push_back(i);

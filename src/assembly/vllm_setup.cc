@@ -81,7 +81,7 @@ void settle_vllm_options(VllmOptions& options, const Settings& settings,
                          const PatchOptions& patches) {
   LongestPrompt longest;
   for (const Dataset* dataset : data) longest.update(*dataset, prompts, patches);
-  settle_model_len(options, longest.num_tokens, settings.generation.max_new_tokens, longest.where);
+  set_max_model_len(options, longest.num_tokens, settings.generation.max_new_tokens, longest.where);
   make_directories(settings.output.run_dir);  // of the engine's log
 }
 

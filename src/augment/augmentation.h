@@ -12,7 +12,7 @@ namespace rematch {
 struct Augmentation {
   const char* name;
   bool (*is_on)(const AugmentSettings&);
-  /// Draws the change for a sample whose objects lie in the picture as far as earlier rows changed
+  /// Draws the change for a sample with objects in the picture as far as earlier rows changed
   /// it. Depends on its arguments only. @param key  of the random stream
   void (*draw)(const Sample& sample, const AugmentSettings& settings, uint64_t key,
                ImageChange& change);

@@ -80,8 +80,7 @@ void paint_crop(const ImageChange& change, Image& image) {
     const auto row = image.rgb.begin() + (y * image.width_px + left) * kNumChannels;
     part.rgb.insert(part.rgb.end(), row, row + width * kNumChannels);
   }
-  image = resize_bicubic(part, {.height_px = image.height_px, .width_px = image.width_px},
-                         ImageBackend::kPil);
+  image = resize_bicubic(part, image.size(), ImageBackend::kPil);
 }
 
 }  // namespace rematch

@@ -12,7 +12,7 @@ struct AugmentChoice {
   uint64_t seed = 42;
 };
 
-/// Reads `--augment`: a configuration file, whose `data.augment` and `training.seed` count, or
+/// Reads `--augment`: a configuration file (its `data.augment` and `training.seed` count), or
 /// values such as `hflip=0.5,crop=0.5,color=0.2`. Empty: off.
 /// @throws UserError (config) as the keys of a configuration, or when nothing is switched on
 AugmentChoice read_augment_choice(const std::string& text);

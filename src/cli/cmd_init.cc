@@ -102,7 +102,7 @@ bool must_learn_coord_tokens(const std::string& model_dir) {
   return answer_formats().find(name).has_coord_tokens && !read_stored_prompt(model_dir);
 }
 
-/// The file whose name says "train", else the first one.
+/// The file with "train" in its name, else the first one.
 std::string training_file(const std::vector<std::string>& files) {
   const auto named = std::find_if(files.begin(), files.end(), [](const std::string& file) {
     return file.find("train") != std::string::npos;

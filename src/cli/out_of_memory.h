@@ -7,7 +7,7 @@
 namespace rematch {
 
 /// True for what allocators, oneDNN, CUDA and the start of a thread throw when there is not enough
-/// memory; they have types and messages of their own.
+/// memory; they have separate types and messages.
 bool is_out_of_memory(const std::exception& error);
 
 /// The requested memory, as far as the message names it, the available one (device; machine,

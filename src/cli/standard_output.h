@@ -7,7 +7,7 @@ namespace rematch {
 /// so that no file of ours becomes "standard output".
 void watch_standard_output();
 
-/// For commands whose result is not their output: a closed pipe is an error of the write (exit 4),
+/// For commands with files as their result: a closed pipe is an error of the write (exit 4),
 /// not the end of the process. Commands that print leave SIGPIPE as it is, so that `rematch check …
 /// | head` ends quietly.
 void survive_closed_pipe();

@@ -32,7 +32,7 @@ using KeyValue = std::variant<std::monostate, bool, int64_t, double, std::string
 std::string yaml_text(const KeyValue& value);
 
 // The key type that follows from the type of a field: bool, integers, double, texts, enums with a
-// table of names, lists of texts, and std::optional of these, whose absence is null.
+// table of names, lists of texts, and std::optional of these (absent = null).
 
 template <class T>
 inline constexpr bool is_optional = false;

@@ -1,5 +1,5 @@
 // Keys of training that decide where a run writes, when, and how rows are packed. "(ms-swift)" and
-// "(transformers)" name whose default it is.
+// "(transformers)" name the program with this default.
 #include "config/keys.h"
 
 namespace rematch {

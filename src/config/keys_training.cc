@@ -1,5 +1,5 @@
-// Keys of training that decide what is learnt. "(ms-swift)" and "(transformers)" name whose default
-// it is.
+// Keys of training that decide what is learnt. "(ms-swift)" and "(transformers)" name the program
+// with that default.
 #include "config/keys.h"
 
 namespace rematch {

@@ -22,7 +22,7 @@ Json json_of(const KeyValue& value) {
 
 constexpr const char* kPassedOn = "passed to the engine";
 
-/// A key whose value, unless null, goes to vLLM under the same name.
+/// A key that is passed to vLLM under the same name unless null.
 KeySpec handed_on(const char* name, KeyType type, std::string fallback = "") {
   KeySpec spec = plain_key(kRolloutMatching + ".vllm." + name, type, std::move(fallback));
   spec.help = kPassedOn;

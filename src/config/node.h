@@ -67,8 +67,8 @@ Node parse_yaml(std::string_view text, const std::string& name, bool has_lines,
 /// base's keys first. Linear.
 Node merge(Node base, const Node& upper);
 
-/// True for values that mean "not used": null, false, 0, empty text, empty list, a map whose
-/// `enabled` is off or whose members are all off.
+/// True for values that mean "not used": null, false, 0, empty text, empty list, a map with
+/// `enabled` off or all members off.
 bool is_off(const Node& node);
 
 /// The value as one line of YAML flow style, shortened to about 60 characters, for messages.

@@ -16,7 +16,7 @@
 namespace rematch {
 namespace {
 
-/// Stops reading a document whose rest is meaningless or too expensive.
+/// Stops reading a document when its rest is meaningless or too expensive.
 struct StopReading {};
 
 class TreeBuilder : public YAML::EventHandler {

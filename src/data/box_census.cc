@@ -12,8 +12,8 @@ namespace rematch {
 namespace {
 
 constexpr size_t kMostNamed = 10;
-// Below this the set is suspected: a false alarm in one of ten thousand well-made sets whose boxes
-// lie anywhere. Eight scenes of 640 x 480.
+// Below this the set is suspected: a false alarm in one of ten thousand well-made sets with boxes
+// that lie anywhere. Eight scenes of 640 x 480.
 constexpr double kLeastChance = 1e-4;
 
 // Largest coordinate of one axis. @param axis  0 = x, 1 = y

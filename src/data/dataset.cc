@@ -121,8 +121,7 @@ int64_t check_image_sizes(const Sample& sample, const PatchOptions& options) {
                                size.width_px, size.height_px, sample.width_px, sample.height_px),
            .fix = "correct the record's \"width\" and \"height\", or replace the file"});
     }
-    processed_size({.height_px = size.height_px, .width_px = size.width_px}, options,
-                   fmt::format("{} ({})", path, sample.where));
+    processed_size(size, options, fmt::format("{} ({})", path, sample.where));
   }
   return num_deep_grey;
 }
@@ -250,7 +249,7 @@ int64_t Dataset::validate_images(const PatchOptions& options) const {
 
 std::vector<ImageRef> image_refs(const Sample& sample, const PatchOptions& options) {
   const GridThw grid_thw = processed_grid(
-      {.height_px = sample.height_px, .width_px = sample.width_px}, options, sample.where);
+      {.width_px = sample.width_px, .height_px = sample.height_px}, options, sample.where);
   std::vector<ImageRef> refs;
   for (const std::string& path : sample.image_paths)
     refs.push_back({.path = path, .grid_thw = grid_thw, .change = sample.change});

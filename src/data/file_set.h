@@ -19,7 +19,7 @@ class FileSet {
  public:
   /// Cost: one stat.
   void insert(const std::string& path);
-  /// Cost: one stat; of a file whose size is known, up to 32 KiB of both are read, once each.
+  /// Cost: one stat; for a file of known size, up to 32 KiB of both are read, once each.
   bool has_content_of(const std::string& path);
 
  private:

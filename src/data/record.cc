@@ -270,7 +270,7 @@ std::string read_prompt(const Json& record, const RecordContext& context) {
   return prompt;
 }
 
-// One line of a JSONL: its errors have a column and no line of their own.
+// One line of a JSONL: its errors have a column but no line.
 Json parse_line(std::string_view line, const std::string& where) {
   try {
     return parse_json(line, where);

@@ -106,7 +106,7 @@ Image scale_to(const Image& image, int long_side_px) {
     return std::max(1, static_cast<int>(std::lround(side * factor)));
   };
   return resize_bicubic(image,
-                        {.height_px = scaled(image.height_px), .width_px = scaled(image.width_px)},
+                        {.width_px = scaled(image.width_px), .height_px = scaled(image.height_px)},
                         ImageBackend::kPil);
 }
 

@@ -25,7 +25,7 @@ std::vector<Point> vertices_px(const Geometry& geometry, int width_px, int heigh
 Image scale_to(const Image& image, int long_side_px);
 
 /// The scaled image with objects drawn over it.
-/// @param links  pairs of indices into `objects` whose centres a line connects
+/// @param links  pairs of indices into `objects`; a line connects their centres
 Canvas scene_panel(const Image& image, const std::vector<DrawnObject>& objects, int long_side_px,
                    const std::vector<std::pair<int, int>>& links = {});
 

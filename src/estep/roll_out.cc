@@ -22,7 +22,7 @@ void score_batches(const RolloutScorer& scorer, const RolloutSource& source,
                    const std::vector<SampleBatch>& batches,
                    const std::function<void(int64_t)>& on_progress, const OnBatch& on_batch) {
   if (!batches.empty()) scorer.prefetch(batches.front().samples, batches.front().epoch);
-  GenerationScope scope(source.engine, source.offload, kWeightsOfNow);
+  GenerationScope scope(source.engine, source.offload, kCurrentWeights);
   int64_t num_done = 0;
   for (size_t i = 0; i < batches.size(); ++i) {
     if (i + 1 < batches.size()) scorer.prefetch(batches[i + 1].samples, batches[i + 1].epoch);

@@ -116,7 +116,7 @@ void read_annotations(const Json& annotations, const std::map<int64_t, std::stri
   }
 }
 
-/// @throws UserError (data) for a file whose boxes are shares of the sides: no corner is above 1
+/// @throws UserError (data) for a file with boxes as shares of the sides: no corner is above 1
 void check_unit(const std::map<int64_t, ForeignImage>& images, const std::string& path) {
   int64_t num_boxes = 0;
   double largest = 0;

@@ -67,7 +67,7 @@ ForeignSet read_labelme_dir(const std::string& directory, const ImportOptions& o
 
 /// Ultralytics YOLO: the data set's YAML with `path`, `train`, `val`, `test`, `names`, or the
 /// directory that holds one; labels lie in `labels/` where `images/` are. Key points are left out.
-/// @throws UserError as read_coco_files; a split none of whose images has a label file is one, and
+/// @throws UserError as read_coco_files; a split without any label file is one, and
 /// labels in pixels
 ForeignSet read_yolo_set(const std::string& yaml_or_directory, const ImportOptions& options);
 
@@ -75,10 +75,10 @@ ForeignSet read_yolo_set(const std::string& yaml_or_directory, const ImportOptio
 /// file for each split. The user's text becomes the record's prompt. Records without boxes
 /// (questions, captions) are left out: only `"bbox": []` says that there is nothing.
 /// @throws UserError as read_coco_files, naming the line; also for a file of shares that says it
-/// has pixels, and for one whose boxes are in the text of its answers (read_stock_files reads it)
+/// has pixels, and for one with boxes in the text of its answers (read_stock_files reads it)
 ForeignSet read_swift_files(const std::vector<std::string>& paths, const ImportOptions& options);
 
-/// The split whose name is a word of `name`: train (training), val (valid, validation) or test
+/// The split named by a word of `name`: train (training), val (valid, validation) or test
 /// (testing); "" without one, or with two.
 std::string split_in_words(const std::string& name);
 

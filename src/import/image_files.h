@@ -10,7 +10,7 @@ namespace rematch {
 bool is_image_name(const std::filesystem::path& path);
 
 /// All images below a directory, sorted, through symbolic links too. A directory that is reached
-/// twice is read once; a link whose target is missing counts as an image if its name is one.
+/// twice is read once; a link to nothing counts as an image if its name is one.
 std::vector<std::filesystem::path> images_below(const std::filesystem::path& directory);
 
 /// @throws UserError (data) unless it is a directory

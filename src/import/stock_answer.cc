@@ -127,8 +127,7 @@ class EntryReader {
 StockSides stock_sides(const StockScale& scale, const ImageSize& file, const std::string& where) {
   if (scale.unit == StockScale::Unit::kThousandths) return {};
   if (scale.unit == StockScale::Unit::kFilePixels) return {.x = file.width_px, .y = file.height_px};
-  const PixelSize resized =
-      smart_resize({.height_px = file.height_px, .width_px = file.width_px}, scale.resize, where);
+  const ImageSize resized = smart_resize(file, scale.resize, where);
   return {.x = resized.width_px, .y = resized.height_px};
 }
 

@@ -14,7 +14,7 @@ struct StockImport {
   std::string usual_text;  ///< the user's text that a record need not repeat as its `prompt`
 };
 
-/// Conversations whose answers are lists of boxes: `messages` or `conversations` records in a JSON
+/// Conversations with lists of boxes as answers: `messages` or `conversations` records in a JSON
 /// array or in JSON lines, one file for each split. Every answer becomes a record with the text
 /// that asked for it. What cannot be read (a record, an answer, an entry) is left out, counted and
 /// named.

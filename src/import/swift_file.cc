@@ -158,7 +158,7 @@ std::optional<ForeignImage> read_line(const std::string& line, const JsonOrigin&
   return image;
 }
 
-/// @throws UserError (data) for a file whose pixels are shares of the sides
+/// @throws UserError (data) for a file with shares of the sides as pixels
 void check_unit(const PixelCount& pixels, const std::string& path) {
   if (pixels.num_boxes == 0 || pixels.largest > 1) return;
   throw UserError(

@@ -18,19 +18,20 @@ struct CacheLayer {
   int64_t block_len = 0;
   int64_t head_dim = 0;
 
-  /// Values of one head in a block, and the offset of the first.
+  /// Number of values of one head in a block, and the offset of the first.
   int64_t head_size() const { return block_len * head_dim; }
   int64_t head_offset(int64_t block, int64_t kv_head) const {
     return (block * num_kv_heads + kv_head) * head_size();
   }
 };
 
-/// Stores a token's key and value, D floats each, at its place in a block.
+/// Stores the key and value of a token, D floats each, in slot `slot` of a block.
 void store_token(const CacheLayer& cache, int64_t block, int64_t kv_head, int64_t slot,
                  const float* key, const float* value);
 
-/// Keys are processed in spans of this many, from position 0. What a span contributes to a query,
-/// and the order in which spans are added, never depend on other queries, blocks or workers.
+/// Keys are processed in spans of this length, from position 0. The contribution of a span to a
+/// query, and the order in which spans are added, do not depend on other queries, blocks or
+/// workers.
 inline constexpr int64_t kAttentionSpan = 256;
 /// Queries that share one pass over the keys.
 inline constexpr int64_t kAttentionQueries = 12;
@@ -44,13 +45,13 @@ struct AttentionTask {
   int64_t group = 1;  ///< G
   Range queries;      ///< at most kAttentionQueries
   ConstRows q;        ///< rows of [nq, D], from row 0 on
-  Rows out;           ///< likewise
-  /// ≥ 0: every row attends to all positions up to and including this one, later ones too (vision);
-  /// needs a table of all of them.
+  Rows out;           ///< same layout as q
+  /// ≥ 0: not causal (vision): every row attends to positions 0 … last_position, which the block
+  /// table must cover.
   int64_t last_position = -1;
 };
 
-/// Scratch memory of one worker. Contents are valid during one call only.
+/// Scratch memory of one worker, valid only during one call.
 struct AttentionScratch {
   float* values = nullptr;      ///< attention_scratch_floats(D) of them
   const void** rows = nullptr;  ///< kAttentionScratchRows of them
@@ -60,22 +61,22 @@ constexpr int64_t attention_scratch_floats(int64_t head_dim) {
   return kAttentionQueries * (kAttentionSpan + 3 * (head_dim + 16)) + 256;
 }
 
-/// Softmax(q·kᵀ/√D)·v over all spans, into task.out.
+/// Writes softmax(q·kᵀ/√D)·v over all spans to task.out.
 void attend(const CacheLayer& cache, const AttentionTask& task, const AttentionScratch& scratch);
 
-/// What one span contributes to each query of a task: the greatest score, the sum of exponentials,
-/// and D weighted values.
+/// Floats of the result of one span for all queries of a task; per query D weighted values, the
+/// largest score and the sum of exponentials.
 constexpr int64_t attention_partial_floats(int64_t head_dim) {
   return kAttentionQueries * (head_dim + 2);
 }
 
-/// Processes one span of a task, for workers that share a long sequence. @param partial
-/// attention_partial_floats(D)
+/// Processes one span of a task, so that several workers can share a long sequence.
+/// @param partial  attention_partial_floats(D)
 void attend_span(const CacheLayer& cache, const AttentionTask& task, int64_t span,
                  const AttentionScratch& scratch, float* partial);
 
-/// Adds up spans: attend() is attend_span() for each span, then this. @param partials  of spans 0 …
-/// num_spans − 1, consecutively
+/// Adds up spans: attend() equals attend_span() for each span followed by this.
+/// @param partials  of spans 0 … num_spans − 1, consecutive
 void combine_spans(const CacheLayer& cache, const AttentionTask& task, int64_t num_spans,
                    const float* partials, const AttentionScratch& scratch);
 

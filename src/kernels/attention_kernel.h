@@ -16,9 +16,9 @@ struct KeyLanes {
   int count;      ///< at most a register
 };
 
-/// Scores of QR queries with KG times a register of keys. Each is a sum over d in ascending order,
+/// Scores of QR queries with KG registers of keys. Each score is a sum over d in ascending order,
 /// in its own lane.
-/// @param next    keys that are prefetched meanwhile, KG of them
+/// @param next    KG registers of keys to prefetch
 /// @param scores  [QR, kAttentionSpan]
 template <class V, class W, int QR, int KG>
 void score_lanes(const KeyLanes<W>* keys, const KeyLanes<W>* next, int64_t block_len,
@@ -61,15 +61,15 @@ void score_lanes(const KeyLanes<W>* keys, const KeyLanes<W>* next, int64_t block
 }
 
 /// QR weighted sums of `num_keys` rows of values, ND registers of each: out[q] = Σ_j
-/// p[q][j]·rows[j]; even and odd j separately, because each addition waits for the one before, and
-/// both sums are added at the end.
+/// p[q][j]·rows[j]. Even and odd j have separate sums, because each addition waits for the previous
+/// one; both are added at the end.
 /// @param last  values in the last register
 template <class V, class W, int QR, int ND>
 void weighted_rows(const W* const* rows, int64_t offset, int last, int64_t num_keys, const float* p,
                    float* out, int64_t out_stride) {
   using F = typename V::F;
   constexpr int L = V::kLanes;
-  constexpr int64_t kAhead = 8;  // keys whose values are prefetched meanwhile
+  constexpr int64_t kAhead = 8;  // prefetch distance in keys
   F sums[2][QR][ND];
 #pragma GCC unroll 2
   for (int part = 0; part < 2; ++part) {
@@ -122,11 +122,11 @@ struct AttentionKernel {
   using F = typename V::F;
   static constexpr int L = V::kLanes;
   static constexpr bool kIsWide = V::kRegisters >= 32;
-  // side by side, with kScoredLanes registers of keys
+  // queries per call of score_lanes, with kScoredLanes registers of keys
   static constexpr int kScoredQueries = kIsWide ? 6 : 4;
   static constexpr int kScoredLanes = kIsWide ? 4 : 2;
-  // side by side, with kValueRegisters of each value
-  static constexpr int kWeighedQueries = kIsWide ? 3 : 2;
+  // queries per call of weighted_rows, with kValueRegisters of each value
+  static constexpr int kSummedQueries = kIsWide ? 3 : 2;
   static constexpr int kValueRegisters = kIsWide ? 4 : 2;
 
   const CacheLayer& cache;
@@ -148,7 +148,7 @@ struct AttentionKernel {
   float* queries() const { return scratch.values; }
   float* scores() const { return queries() + kAttentionQueries * cache.head_dim; }
   float* partial() const { return scores() + kAttentionQueries * kAttentionSpan; }
-  float* state() const { return partial() + attention_partial_floats(cache.head_dim); }
+  float* totals() const { return partial() + attention_partial_floats(cache.head_dim); }
   int64_t partial_stride() const { return cache.head_dim + 2; }
 
   static void attend(const CacheLayer& cache, const AttentionTask& task,
@@ -158,9 +158,9 @@ struct AttentionKernel {
     const int64_t num_spans = kernel.position(kernel.num_queries() - 1) / kAttentionSpan + 1;
     for (int64_t span = 0; span < num_spans; ++span) {
       kernel.span(span, kernel.partial());
-      kernel.take(span, kernel.partial());
+      kernel.add_span(span, kernel.partial());
     }
-    kernel.write();
+    kernel.write_output();
   }
 
   static void attend_span(const CacheLayer& cache, const AttentionTask& task, int64_t span,
@@ -174,8 +174,8 @@ struct AttentionKernel {
                             const float* partials, const AttentionScratch& scratch) {
     const AttentionKernel kernel{cache, task, scratch};
     for (int64_t span = 0; span < num_spans; ++span)
-      kernel.take(span, partials + span * attention_partial_floats(cache.head_dim));
-    kernel.write();
+      kernel.add_span(span, partials + span * attention_partial_floats(cache.head_dim));
+    kernel.write_output();
   }
 
   void load_queries() const {
@@ -187,7 +187,7 @@ struct AttentionKernel {
     }
   }
 
-  /// Keys of a span that a query attends to; none when 0 or less.
+  /// Number of keys of a span that a query attends to; none if ≤ 0.
   int64_t visible(int64_t query, int64_t span) const {
     const int64_t keys = position(query) + 1 - span * kAttentionSpan;
     return keys < kAttentionSpan ? keys : kAttentionSpan;
@@ -203,10 +203,10 @@ struct AttentionKernel {
       softmax(scores() + query * kAttentionSpan, visible(query, span), num_keys,
               partial + query * partial_stride());
     }
-    weigh(num_keys, values, partial);
+    sum_values(num_keys, values, partial);
   }
 
-  /// Locates a span's keys, in registers of neighbours, and values. Returns the number of
+  /// Finds the keys of a span, as registers of adjacent keys, and its values. Returns the number of
   /// registers.
   int64_t locate(int64_t span, int64_t num_keys, KeyLanes<W>* keys, const W** values) const {
     int64_t block = span * kAttentionSpan / cache.block_len,
@@ -218,7 +218,7 @@ struct AttentionKernel {
       for (int64_t i = 0; i < count; ++i)
         values[j + i] = static_cast<const W*>(cache.values) + offset + (slot + i) * cache.head_dim;
       for (int64_t i = 0; i < count; i += L) {
-        // Lanes after the last key are read with it where block and span have them; their scores
+        // Reads past the last key where block and span allow, to fill the register; those scores
         // are not used.
         const int64_t room = kAttentionSpan - j - i, in_block = left - i,
                       most = room < in_block ? room : in_block;
@@ -260,48 +260,48 @@ struct AttentionKernel {
                               cache.head_dim, scores() + query * kAttentionSpan);
   }
 
-  /// Turns scores into e^(score − greatest), 0 for keys that are not attended to.
+  /// Replaces scores by e^(score − largest), and by 0 for keys that are not attended to.
   void softmax(float* p, int64_t num_visible, int64_t num_keys, float* partial) const {
     if (num_visible < 0) num_visible = 0;
     const int64_t padded = (num_keys + L - 1) / L * L;
     for (int64_t j = num_visible; j < padded; ++j) p[j] = -HUGE_VALF;
     F top = V::set1(-HUGE_VALF);
     for (int64_t j = 0; j < padded; j += L) top = V::max(top, V::load(p + j));
-    const float greatest = V::max_of(top);
-    const F shift = V::set1(num_visible == 0 ? 0.0f : greatest);
+    const float largest = V::max_lane(top);
+    const F shift = V::set1(num_visible == 0 ? 0.0f : largest);
     F sum = V::zero();
     for (int64_t j = 0; j < padded; j += L) {
-      const F weight = exp_of<V>(V::sub(V::load(p + j), shift));
+      const F weight = vec_exp<V>(V::sub(V::load(p + j), shift));
       V::store(p + j, weight);
       sum = V::add(sum, weight);
     }
-    partial[cache.head_dim] = greatest;
+    partial[cache.head_dim] = largest;
     partial[cache.head_dim + 1] = V::sum(sum);
   }
 
-  void weigh(int64_t num_keys, const W* const* values, float* partial) const {
+  void sum_values(int64_t num_keys, const W* const* values, float* partial) const {
     for (int64_t query = 0; query < num_queries();) {
       const int64_t left = num_queries() - query;
-      const int count = left < kWeighedQueries ? static_cast<int>(left) : kWeighedQueries;
+      const int count = left < kSummedQueries ? static_cast<int>(left) : kSummedQueries;
       for (int64_t d = 0; d < cache.head_dim; d += kValueRegisters * L) {
         const int64_t width =
             cache.head_dim - d < kValueRegisters * L ? cache.head_dim - d : kValueRegisters * L;
         const int registers = static_cast<int>((width + L - 1) / L);
         const int last = static_cast<int>(width - (registers - 1) * L);
-        weigh_some<kWeighedQueries>(count, registers, values, d, last, num_keys,
-                                    scores() + query * kAttentionSpan,
-                                    partial + query * partial_stride() + d);
+        sum_some_values<kSummedQueries>(count, registers, values, d, last, num_keys,
+                                        scores() + query * kAttentionSpan,
+                                        partial + query * partial_stride() + d);
       }
       query += count;
     }
   }
 
   template <int QR>
-  void weigh_some(int count, int registers, const W* const* values, int64_t offset, int last,
-                  int64_t num_keys, const float* p, float* out) const {
+  void sum_some_values(int count, int registers, const W* const* values, int64_t offset, int last,
+                       int64_t num_keys, const float* p, float* out) const {
     if constexpr (QR > 1) {
       if (count < QR)
-        return weigh_some<QR - 1>(count, registers, values, offset, last, num_keys, p, out);
+        return sum_some_values<QR - 1>(count, registers, values, offset, last, num_keys, p, out);
     }
     const int64_t stride = partial_stride();
     if (registers == 1)
@@ -315,31 +315,31 @@ struct AttentionKernel {
     }
   }
 
-  /// Adds a span to the result of the spans before it.
-  void take(int64_t span, const float* partials) const {
+  /// Adds a span to the result of the previous spans.
+  void add_span(int64_t span, const float* partials) const {
     const int64_t width = cache.head_dim;
     for (int64_t query = 0; query < num_queries(); ++query) {
       if (visible(query, span) <= 0) continue;
       const float* more = partials + query * partial_stride();
-      float* sum = state() + query * partial_stride();
+      float* sum = totals() + query * partial_stride();
       if (span == 0) {
         for (int64_t d = 0; d < width + 2; ++d) sum[d] = more[d];
         continue;
       }
-      const float greatest = sum[width] > more[width] ? sum[width] : more[width];
-      const F scale = exp_of<V>(V::set1(sum[width] - greatest)),
-              more_scale = exp_of<V>(V::set1(more[width] - greatest));
-      sum[width] = 0;  // takes part in the loop below, like the sum of exponentials after it
+      const float largest = sum[width] > more[width] ? sum[width] : more[width];
+      const F scale = vec_exp<V>(V::set1(sum[width] - largest)),
+              more_scale = vec_exp<V>(V::set1(more[width] - largest));
+      sum[width] = 0;  // the loop below includes it and the sum of exponentials after it
       RowKernels<V>::for_row(width + 2, [&](const auto& load, const auto& store) {
         store(sum, V::fma(load(sum), scale, V::mul(load(more), more_scale)));
       });
-      sum[width] = greatest;
+      sum[width] = largest;
     }
   }
 
-  void write() const {
+  void write_output() const {
     for (int64_t query = 0; query < num_queries(); ++query) {
-      const float* sum = state() + query * partial_stride();
+      const float* sum = totals() + query * partial_stride();
       float* out = task.out.row(row(query)) + head_offset(query);
       const F total = V::set1(sum[cache.head_dim + 1]);
       RowKernels<V>::for_row(cache.head_dim, [&](const auto& load, const auto& store) {

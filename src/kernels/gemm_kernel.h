@@ -10,35 +10,35 @@
 
 namespace rematch::kernels {
 
-/// This many products are added in sequence; their sums are added up in order. Fewer would cost
-/// time, more would cost precision.
+/// Products per partial sum; partial sums are added in order. Fewer would cost time, more would
+/// cost precision.
 inline constexpr int64_t kChain = 512;
-/// Where several tiles use the same weights, they take strips of K in turn: the first tile reads a
-/// strip as it arrives from memory, the others from the L1 cache, of which a tile's columns fill at
-/// most half. Each prefetches this much of the next strip: few tiles take short ones.
-inline constexpr int64_t kMostStripBytes = 16384, kFetchedBytesOfTile = 4096;
-/// A single tile prefetches its weights this far ahead, for this many rows of x and more. With
-/// fewer, the hardware prefetcher is faster: only weights are read, line by line.
+/// Several tiles that use the same weights process K in strips: the first tile reads a strip from
+/// memory, the others from the L1 cache, of which a tile's columns fill at most half. Each tile
+/// prefetches up to kFetchedBytesOfTile of the next strip, so few tiles need short strips.
+inline constexpr int64_t kMaxStripBytes = 16384, kFetchedBytesOfTile = 4096;
+/// A single tile prefetches its weights this far ahead if x has at least kRowsToFetchFor rows. With
+/// fewer rows the hardware prefetcher is faster.
 inline constexpr int64_t kBytesAhead = 8192, kRowsToFetchFor = 6;
-/// Steps along K that rows are interleaved for at a time, so that all of them stay in the L1 cache.
+/// Steps along K that are interleaved at a time, so that all rows stay in the L1 cache.
 inline constexpr int64_t kInterleaved = 128;
-/// Groups of rows for which sums are kept at a time.
+/// Groups of rows per block; the sums of a block are kept together.
 inline constexpr int64_t kBlockGroups = 18;
 
-/// Loops, from outer to inner: blocks of groups, panels, strips of K, tiles. Tiles share the
-/// prefetching of weights evenly, so that memory is busy while they multiply.
+/// Loops, from outer to inner: blocks of groups, panels, strips of K, tiles. Tiles prefetch equal
+/// shares of the next weights, which keeps memory busy while they multiply.
 template <class V, class W>
 struct GemmKernel {
   static constexpr PanelTiles<V, W> kTiles{};
   static constexpr int L = V::kLanes;
-  static constexpr int kMostRows = tile_rows<V>(2), kFewRows = tile_rows<V>(4);
+  static constexpr int kMaxRows = tile_rows<V>(2), kFewRows = tile_rows<V>(4);
 
-  /// The rows of x that one tile takes; groups are as even as possible.
+  /// The rows of x that one tile processes; group sizes are as even as possible.
   struct Group {
     int64_t first_row, num_rows;
   };
-  /// @param num_rows  of the whole of x, here and below
-  static int64_t num_groups(int64_t num_rows) { return (num_rows + kMostRows - 1) / kMostRows; }
+  /// @param num_rows  all rows of x, here and below
+  static int64_t num_groups(int64_t num_rows) { return (num_rows + kMaxRows - 1) / kMaxRows; }
   static Group group_at(int64_t index, int64_t num_rows, int64_t num_groups) {
     const int64_t begin = num_rows * index / num_groups;
     return {begin, num_rows * (index + 1) / num_groups - begin};
@@ -88,14 +88,14 @@ struct GemmKernel {
     }
   }
 
-  /// `num_columns` outputs from `column` on, which begins a panel.
+  /// Computes `num_columns` outputs from `column` on, the first of a panel.
   void multiply(int64_t column, int64_t registers, int64_t num_columns) const {
     const int64_t tile_width = registers * L,
                   num_parts = (num_columns + tile_width - 1) / tile_width;
     const int64_t num_tiles = num_parts * num_block_groups, num_inputs = weights.num_inputs;
     const int64_t strip = num_tiles == 1 ? kChain : strip_length(num_tiles, tile_width);
-    alignas(64) float buffers[2][kBlockGroups * kMostRows * kPanel];
-    static_assert(kFewRows * kMaxTileRegisters * L <= kBlockGroups * kMostRows * kPanel);
+    alignas(64) float buffers[2][kBlockGroups * kMaxRows * kPanel];
+    static_assert(kFewRows * kMaxTileRegisters * L <= kBlockGroups * kMaxRows * kPanel);
     float *sums = buffers[0], *totals = buffers[1];
     for (int64_t k = 0; k < num_inputs; k += strip) {
       const int64_t count = std::min(strip, num_inputs - k), end = k + count;
@@ -104,7 +104,7 @@ struct GemmKernel {
         for (int64_t i = 0; i < num_block_groups; ++i) {
           const Group& group = groups[i];
           in.x = x.data + group.first_row * num_inputs + k * group.num_rows;
-          kTiles.of[group.num_rows][registers](
+          kTiles.functions[group.num_rows][registers](
               in, sums + (part * num_rows + group.first_row - first_row) * tile_width);
           in.ahead += in.lines_ahead * kLineBytes;
         }
@@ -131,13 +131,13 @@ struct GemmKernel {
   static int64_t strip_length(int64_t num_tiles, int64_t tile_width) {
     constexpr int64_t kBytes = static_cast<int64_t>(sizeof(W));
     int64_t length = kChain;
-    while (length * tile_width * kBytes > kMostStripBytes ||
+    while (length * tile_width * kBytes > kMaxStripBytes ||
            length * kPanel * kBytes > num_tiles * kFetchedBytesOfTile)
       length /= 2;
     return length;
   }
 
-  /// Of the first tile of a strip.
+  /// Input of the first tile of a strip.
   TileInput<W> input(int64_t column, int64_t k, int64_t count, int64_t num_tiles) const {
     constexpr int64_t kBytes = static_cast<int64_t>(sizeof(W));
     const int64_t panel_stride = weights.num_inputs * kPanel;

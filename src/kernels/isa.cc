@@ -1,5 +1,6 @@
 #include "kernels/isa.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <string>
@@ -11,20 +12,20 @@
 namespace rematch::kernels {
 namespace {
 
-bool has(Isa isa) {
+bool is_supported(Isa isa) {
 #ifdef REMATCH_KERNELS_X86
   __builtin_cpu_init();
   if (isa == Isa::kAvx2) return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
   if (isa == Isa::kAvx512) {
     return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
            __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
-           has(Isa::kAvx2);
+           is_supported(Isa::kAvx2);
   }
 #endif
   return isa == Isa::kPortable;
 }
 
-const KernelTable& table_of(Isa isa) {
+const KernelTable& get_table(Isa isa) {
 #ifdef REMATCH_KERNELS_X86
   if (isa == Isa::kAvx512) return avx512_table();
   if (isa == Isa::kAvx2) return avx2_table();
@@ -32,8 +33,8 @@ const KernelTable& table_of(Isa isa) {
   return portable_table();
 }
 
-// An unknown or unavailable name is ignored: results would differ in the last bits only.
-Isa first_choice() {
+// Ignores an unknown or unavailable name: only the last bits of results depend on it.
+Isa default_isa() {
   const std::vector<Isa> isas = available_isas();
   const char* wanted = std::getenv("REMATCH_ISA");
   for (const Isa isa : isas) {
@@ -42,12 +43,12 @@ Isa first_choice() {
   return isas.back();
 }
 
-std::atomic<Isa>& choice() {
-  static std::atomic<Isa> isa{first_choice()};
+std::atomic<Isa>& selected_isa() {
+  static std::atomic<Isa> isa{default_isa()};
   return isa;
 }
 
-const KernelTable& table() { return table_of(choice().load(std::memory_order_relaxed)); }
+const KernelTable& table() { return get_table(selected_isa().load(std::memory_order_relaxed)); }
 
 int slot(Storage storage) { return storage == Storage::kFloat ? 0 : 1; }
 
@@ -60,16 +61,16 @@ const char* isa_name(Isa isa) {
 std::vector<Isa> available_isas() {
   std::vector<Isa> isas;
   for (const Isa isa : {Isa::kPortable, Isa::kAvx2, Isa::kAvx512}) {
-    if (has(isa)) isas.push_back(isa);
+    if (is_supported(isa)) isas.push_back(isa);
   }
   return isas;
 }
 
-Isa isa_in_use() { return choice().load(); }
+Isa isa_in_use() { return selected_isa().load(); }
 
 void use_isa(Isa isa) {
-  REMATCH_CHECK(has(isa), isa_name(isa));
-  choice().store(isa);
+  REMATCH_CHECK(is_supported(isa), isa_name(isa));
+  selected_isa().store(isa);
 }
 
 void interleave(const ConstRows& x, Range rows, Range columns, const InterleavedRows& out) {
@@ -81,7 +82,7 @@ void gemm(const PackedWeights& w, const InterleavedRows& x, const Rows& y, Range
   REMATCH_CHECK(
       columns.begin % kPanel == 0 && (columns.end % kPanel == 0 || columns.end == w.num_outputs),
       "columns cut a panel");
-  REMATCH_CHECK(x.num_inputs == w.num_inputs, "rows and weights of different widths");
+  REMATCH_CHECK(x.num_inputs == w.num_inputs, "rows and weights differ in width");
   if (x.num_rows > 0 && columns.size() > 0) table().gemm[slot(w.storage)](w, x, y, columns, into);
 }
 
@@ -138,7 +139,7 @@ SoftmaxSum softmax_sum(const float* x, int64_t width) { return table().softmax_s
 
 void store_as(const float* x, int64_t width, Storage storage, void* out) {
   if (storage == Storage::kFloat) {
-    table().store_float(x, width, static_cast<float*>(out));
+    std::copy_n(x, width, static_cast<float*>(out));
   } else {
     table().store_bfloat16(x, width, static_cast<uint16_t*>(out));
   }
@@ -146,7 +147,7 @@ void store_as(const float* x, int64_t width, Storage storage, void* out) {
 
 void load_from(const void* x, Storage storage, int64_t width, float* out) {
   if (storage == Storage::kFloat) {
-    table().load_float(static_cast<const float*>(x), width, out);
+    std::copy_n(static_cast<const float*>(x), width, out);
   } else {
     table().load_bfloat16(static_cast<const uint16_t*>(x), width, out);
   }

@@ -6,12 +6,11 @@
 
 namespace rematch::kernels {
 
-/// The table of an instruction set: all templates with its Vec.
+/// The table of an instruction set: all templates instantiated with its Vec.
 template <class V>
 constexpr KernelTable make_table() {
   using Rows = RowKernels<V>;
   KernelTable table;
-  table.name = V::kName;
   table.interleave = GemmKernel<V, float>::interleave;
   table.gemm[0] = GemmKernel<V, float>::run;
   table.gemm[1] = GemmKernel<V, uint16_t>::run;
@@ -19,7 +18,7 @@ constexpr KernelTable make_table() {
   table.attend[1] = AttentionKernel<V, uint16_t>::attend;
   table.attend_span[0] = AttentionKernel<V, float>::attend_span;
   table.attend_span[1] = AttentionKernel<V, uint16_t>::attend_span;
-  // a span's result is float32 either way
+  // results of spans are float32 for both Storages
   table.combine_spans = AttentionKernel<V, float>::combine_spans;
   table.rms_norm = Rows::rms_norm;
   table.layer_norm = Rows::layer_norm;
@@ -30,10 +29,8 @@ constexpr KernelTable make_table() {
   table.gelu_erf = Rows::gelu_erf;
   table.exp = Rows::exp;
   table.softmax_sum = Rows::softmax_sum;
-  table.store_float = Rows::template store_as<float>;
-  table.store_bfloat16 = Rows::template store_as<uint16_t>;
-  table.load_float = Rows::template load_from<float>;
-  table.load_bfloat16 = Rows::template load_from<uint16_t>;
+  table.store_bfloat16 = Rows::template convert<float, uint16_t>;
+  table.load_bfloat16 = Rows::template convert<uint16_t, float>;
   return table;
 }
 

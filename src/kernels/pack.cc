@@ -10,7 +10,7 @@ template <class W>
 void pack_panel(const Matrix* parts, int num_parts, int64_t panel, W* out) {
   const int64_t num_inputs = parts->num_inputs;
   const W* rows[kPanel] = {};
-  int64_t first = -panel * kPanel;  // of the part, counted from the panel's first output
+  int64_t first = -panel * kPanel;  // first output of a matrix, relative to the panel
   for (int i = 0; i < num_parts; ++i) {
     const int64_t begin = std::max<int64_t>(0, first),
                   end = std::min(kPanel, first + parts[i].num_outputs);
@@ -31,7 +31,7 @@ void pack(const Matrix* parts, int num_parts, Range panels, void* packed) {
   const int64_t num_inputs = parts->num_inputs;
   for (int i = 1; i < num_parts; ++i) {
     REMATCH_CHECK(parts[i].num_inputs == num_inputs && parts[i].storage == parts->storage,
-                  "parts of different kinds");
+                  "matrices differ in width or storage");
   }
   for (int64_t panel = panels.begin; panel < panels.end; ++panel) {
     const int64_t offset = panel * kPanel * num_inputs;

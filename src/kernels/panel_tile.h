@@ -12,12 +12,12 @@ namespace rematch::kernels {
 inline constexpr int kUnrolled = 4;
 inline constexpr int64_t kLineBytes = 64;
 
-/// Into the L2 cache: it allows more outstanding prefetches than L1, which x needs for itself. With
-/// prefetches into L1, products of eight rows and more read a third less per second (Zen 4;
+/// Prefetches into L2: it allows more outstanding prefetches than L1, and x needs L1. Prefetching
+/// into L1 reduces the read bandwidth of products of eight or more rows by a third (Zen 4;
 /// bench/README.md).
 inline void prefetch_to_l2(const void* at) { __builtin_prefetch(at, 0, 2); }
 
-/// What a tile multiplies, and what it prefetches for later.
+/// Operands of a tile, and the memory that it prefetches.
 template <class W>
 struct TileInput {
   const W* w = nullptr;         ///< the first of its registers at the first k
@@ -25,14 +25,14 @@ struct TileInput {
   const float* x = nullptr;     ///< [count, MR]
   int64_t count = 0;            ///< steps along K
   bool begins = true;           ///< starts a new sum; else continues one
-  int64_t own_ahead = 0;        ///< > 0: the tile's weights are prefetched this many values ahead
-  const char* ahead = nullptr;  ///< what else is prefetched meanwhile:
+  int64_t own_ahead = 0;        ///< > 0: prefetches the tile's own weights this many values ahead
+  const char* ahead = nullptr;  ///< other memory to prefetch:
   int64_t lines_ahead = 0;      ///< this many cache lines,
-  int64_t lines_a_step = 0;     ///< so many every kUnrolled steps
+  int64_t lines_a_step = 0;     ///< this many every kUnrolled steps
 };
 
-/// MR rows of x times NV registers of outputs. Every product is added to one lane, k ascending: its
-/// bits depend on the two rows alone, whatever MR and NV.
+/// MR rows of x times NV registers of outputs. Each output is summed in its own lane in ascending
+/// order of k, so its bits depend only on its two rows, not on MR or NV.
 /// @param sums  [MR, NV registers]; read unless the sum begins
 template <class V, class W, int MR, int NV>
 void panel_tile(const TileInput<W>& in, float* sums) {
@@ -50,7 +50,7 @@ void panel_tile(const TileInput<W>& in, float* sums) {
       acc[m][v] = in.begins ? V::zero() : V::load(sums + (m * NV + v) * L);
   }
   const auto step = [&](int u) __attribute__((always_inline)) {
-    // else GCC loads for several steps at once, more than the registers hold
+    // keeps GCC from loading more steps at once than fit into registers
     asm volatile("" ::: "memory");
     F values[NV];
 #pragma GCC unroll 8
@@ -99,13 +99,13 @@ void panel_tile(const TileInput<W>& in, float* sums) {
 inline constexpr int kMaxTileRows = 14;
 inline constexpr int kMaxTileRegisters = 4;
 
-/// Whether sums, weights and one value of x fit the registers.
+/// True if sums, weights and one value of x fit into the registers.
 template <class V>
 constexpr bool tile_fits(int rows, int registers) {
   return rows * registers + registers + 1 <= V::kRegisters;
 }
 
-/// Largest number of rows of x whose sums fit next to `registers` of weights.
+/// Largest number of rows of x with sums that fit next to `registers` of weights.
 template <class V>
 constexpr int tile_rows(int registers) {
   int rows = kMaxTileRows;
@@ -116,19 +116,18 @@ constexpr int tile_rows(int registers) {
 template <class W>
 using PanelTile = void (*)(const TileInput<W>& in, float* sums);
 
-/// The tile functions by rows and registers (1, 2 and 4); null where the registers are
-/// insufficient.
+/// The tile functions by rows and registers (2 and 4); null if there are too few registers.
 template <class V, class W>
 struct PanelTiles {
-  PanelTile<W> of[kMaxTileRows + 1][kMaxTileRegisters + 1] = {};
+  PanelTile<W> functions[kMaxTileRows + 1][kMaxTileRegisters + 1] = {};
 
   constexpr PanelTiles() { fill<1>(); }
 
  private:
   template <int MR>
   constexpr void fill() {
-    if constexpr (tile_fits<V>(MR, 2)) of[MR][2] = panel_tile<V, W, MR, 2>;
-    if constexpr (tile_fits<V>(MR, 4)) of[MR][4] = panel_tile<V, W, MR, 4>;
+    if constexpr (tile_fits<V>(MR, 2)) functions[MR][2] = panel_tile<V, W, MR, 2>;
+    if constexpr (tile_fits<V>(MR, 4)) functions[MR][4] = panel_tile<V, W, MR, 4>;
     if constexpr (MR < kMaxTileRows) fill<MR + 1>();
   }
 };

@@ -5,7 +5,8 @@
 
 namespace rematch::kernels {
 
-// One row of activations at a time; the order of a sum over a row depends on its length alone.
+// Each function processes one row of activations; the order of a sum depends only on the row's
+// length.
 
 /// y = x / sqrt(mean(x²) + eps) · weight over `width` values. y may be x.
 void rms_norm(const float* x, const float* weight, int64_t width, float eps, float* y);
@@ -37,7 +38,7 @@ void exp(const float* x, int64_t width, float* y);
 /// Reads a row once. Relative error of the sum at most 2^-20.
 SoftmaxSum softmax_sum(const float* x, int64_t width);
 
-/// Stores floats as `storage`, to nearest even.
+/// Stores floats as `storage`, rounded to nearest even.
 void store_as(const float* x, int64_t width, Storage storage, void* out);
 
 /// Reads `width` stored values.

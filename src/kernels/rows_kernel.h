@@ -11,7 +11,7 @@ namespace rematch::kernels {
 
 /// e^x: x = n·ln 2 + r with |r| ≤ ln 2 / 2, e^r by a polynomial of degree 7, n into the exponent.
 template <class V>
-typename V::F exp_of(typename V::F x) {
+typename V::F vec_exp(typename V::F x) {
   using F = typename V::F;
   const F clamped = V::max(V::min(x, V::set1(88.0f)), V::set1(-87.3f));
   const F n = V::round(V::mul(clamped, V::set1(1.44269504f)));
@@ -33,7 +33,7 @@ struct RowKernels {
   using F = typename V::F;
   static constexpr int L = V::kLanes;
 
-  /// Calls body(load, store, i) for every register of a row; the last one may be a part.
+  /// Calls body(load, store) for every register of a row; the last one may be partial.
   template <class Body>
   static void for_row(int64_t width, const Body& body) {
     int64_t i = 0;
@@ -47,9 +47,10 @@ struct RowKernels {
          [&](float* p, F value) { V::store(p + i, value, rest); });
   }
 
-  /// Σ term(register): four sums side by side, because each addition waits for the one before.
+  /// Σ term(register), in four independent sums: each addition waits for the previous one of its
+  /// sum.
   template <class Term>
-  static float sum_of(const float* x, int64_t width, const Term& term) {
+  static float sum_terms(const float* x, int64_t width, const Term& term) {
     F sums[4] = {V::zero(), V::zero(), V::zero(), V::zero()};
     int64_t i = 0;
     for (; i + 4 * L <= width; i += 4 * L) {
@@ -64,7 +65,7 @@ struct RowKernels {
   }
 
   static void rms_norm(const float* x, const float* weight, int64_t width, float eps, float* y) {
-    const float squares = sum_of(x, width, [](F value, int) { return V::mul(value, value); });
+    const float squares = sum_terms(x, width, [](F value, int) { return V::mul(value, value); });
     const F scale = V::set1(1.0f / std::sqrt(squares / static_cast<float>(width) + eps));
     for_row(width, [&](const auto& load, const auto& store) {
       store(y, V::mul(V::mul(load(x), scale), load(weight)));
@@ -74,12 +75,12 @@ struct RowKernels {
   static void layer_norm(const float* x, const float* weight, const float* bias, int64_t width,
                          float eps, float* y) {
     const float mean =
-        sum_of(x, width, [](F value, int) { return value; }) / static_cast<float>(width);
+        sum_terms(x, width, [](F value, int) { return value; }) / static_cast<float>(width);
     const F center = V::set1(mean);
     alignas(64) float kept[L];
-    const float squares = sum_of(x, width, [&](F value, int count) {
+    const float squares = sum_terms(x, width, [&](F value, int count) {
       F delta = V::sub(value, center);
-      if (count < L) {  // lanes beyond the row hold -mean
+      if (count < L) {  // lanes after the end of the row hold -mean
         V::store(kept, delta);
         delta = V::load(kept, count);
       }
@@ -109,7 +110,7 @@ struct RowKernels {
     const F one = V::set1(1.0f);
     for_row(width, [&](const auto& load, const auto& store) {
       const F g = load(gate);
-      store(gate, V::mul(V::div(g, V::add(one, exp_of<V>(V::sub(V::zero(), g)))), load(up)));
+      store(gate, V::mul(V::div(g, V::add(one, vec_exp<V>(V::sub(V::zero(), g)))), load(up)));
     });
   }
 
@@ -119,11 +120,11 @@ struct RowKernels {
     for_row(width, [&](const auto& load, const auto& store) {
       const F value = load(x);
       const F u = V::mul(value, V::fma(V::mul(cubic, value), value, one));
-      store(x, V::div(value, V::add(one, exp_of<V>(V::mul(u, scale)))));
+      store(x, V::div(value, V::add(one, vec_exp<V>(V::mul(u, scale)))));
     });
   }
 
-  /// erf of |x|/√2 as Abramowitz and Stegun 7.1.26 give it: 1 − (a1·t + … + a5·t⁵)·e^(-x²/2), t = 1
+  /// erf of |x|/√2 by Abramowitz and Stegun 7.1.26: 1 − (a1·t + … + a5·t⁵)·e^(-x²/2), t = 1
   /// / (1 + p·|x|/√2).
   static void gelu_erf(float* x, int64_t width) {
     constexpr float kA[] = {1.061405429f, -1.453152027f, 1.421413741f, -0.284496736f, 0.254829592f};
@@ -134,7 +135,7 @@ struct RowKernels {
       const F t = V::div(one, V::fma(V::max(value, V::sub(zero, value)), scale, one));
       F rest = V::set1(kA[0]);
       for (int i = 1; i < 5; ++i) rest = V::fma(rest, t, V::set1(kA[i]));
-      rest = V::mul(V::mul(rest, t), exp_of<V>(V::mul(V::mul(value, value), V::set1(-0.5f))));
+      rest = V::mul(V::mul(rest, t), vec_exp<V>(V::mul(V::mul(value, value), V::set1(-0.5f))));
       // left = (1 − erf(|x|/√2))/2: GELU(x)/x is `left` for negative x, else 1 − left.
       const F left = V::mul(half, rest);
       store(x, V::mul(value, V::add(V::where_at_least(value, zero, V::sub(one, V::add(left, left))),
@@ -143,7 +144,7 @@ struct RowKernels {
   }
 
   static void exp(const float* x, int64_t width, float* y) {
-    for_row(width, [&](const auto& load, const auto& store) { store(y, exp_of<V>(load(x))); });
+    for_row(width, [&](const auto& load, const auto& store) { store(y, vec_exp<V>(load(x))); });
   }
 
   /// Values of a block: small enough that it stays in the L1 cache between its two uses.
@@ -157,7 +158,7 @@ struct RowKernels {
       add_block(x + begin, left < kSoftmaxBlock ? left : kSoftmaxBlock, all);
     }
     if (whole == width) return all;
-    float rest[L];  // missing values have no weight
+    float rest[L];  // padded with values of weight 0
     for (int64_t i = 0; i < L; ++i)
       rest[i] = whole + i < width ? x[whole + i] : std::numeric_limits<float>::lowest();
     add_block(rest, L, all);
@@ -174,24 +175,16 @@ struct RowKernels {
     }
     all.is_finite = all.is_finite && V::sum(bad) == 0;
     const float before = all.largest;
-    all.largest = V::max_of(largest);
+    all.largest = V::max_lane(largest);
     const F shift = V::set1(all.largest);
     const float sum =
-        sum_of(x, width, [shift](F value, int) { return exp_of<V>(V::sub(value, shift)); });
+        sum_terms(x, width, [shift](F value, int) { return vec_exp<V>(V::sub(value, shift)); });
     if (all.largest > before) all.sum *= std::exp(static_cast<double>(before) - all.largest);
     all.sum += sum;
   }
 
-  template <class W>
-  static void store_as(const float* x, int64_t width, W* out) {
-    int64_t i = 0;
-    for (; i + L <= width; i += L) V::store(out + i, V::load(x + i));
-    if (i < width)
-      V::store(out + i, V::load(x + i, static_cast<int>(width - i)), static_cast<int>(width - i));
-  }
-
-  template <class W>
-  static void load_from(const W* x, int64_t width, float* out) {
+  template <class From, class To>
+  static void convert(const From* x, int64_t width, To* out) {
     int64_t i = 0;
     for (; i + L <= width; i += L) V::store(out + i, V::load(x + i));
     if (i < width)

@@ -1,34 +1,30 @@
 #pragma once
 #include "kernels/attention.h"
 #include "kernels/gemm.h"
+#include "kernels/rows.h"
 #include "kernels/types.h"
 
 namespace rematch::kernels {
 
-/// Everything that exists once for each instruction set. The public functions (gemm.h, attention.h,
-/// rows.h) go through the table in use.
+/// The functions that are compiled once per instruction set. The public functions (gemm.h,
+/// attention.h, rows.h) call those of the table in use.
 struct KernelTable {
-  const char* name = "";
-  void (*interleave)(const ConstRows&, Range, Range, const InterleavedRows&) = nullptr;
-  /// One function for each Storage.
-  void (*gemm[2])(const PackedWeights&, const InterleavedRows&, const Rows&, Range, Into) = {};
-  void (*attend[2])(const CacheLayer&, const AttentionTask&, const AttentionScratch&) = {};
-  void (*attend_span[2])(const CacheLayer&, const AttentionTask&, int64_t, const AttentionScratch&,
-                         float*) = {};
-  void (*combine_spans)(const CacheLayer&, const AttentionTask&, int64_t, const float*,
-                        const AttentionScratch&) = nullptr;
-  void (*rms_norm)(const float*, const float*, int64_t, float, float*) = nullptr;
-  void (*layer_norm)(const float*, const float*, const float*, int64_t, float, float*) = nullptr;
-  void (*rotate)(float*, const float*, const float*, int64_t) = nullptr;
-  void (*add)(float*, const float*, int64_t) = nullptr;
-  void (*silu_mul)(float*, const float*, int64_t) = nullptr;
-  void (*gelu_tanh)(float*, int64_t) = nullptr;
-  void (*gelu_erf)(float*, int64_t) = nullptr;
-  void (*exp)(const float*, int64_t, float*) = nullptr;
-  SoftmaxSum (*softmax_sum)(const float*, int64_t) = nullptr;
-  void (*store_float)(const float*, int64_t, float*) = nullptr;
+  decltype(&kernels::interleave) interleave = nullptr;
+  // one function per Storage
+  decltype(&kernels::gemm) gemm[2] = {};
+  decltype(&kernels::attend) attend[2] = {};
+  decltype(&kernels::attend_span) attend_span[2] = {};
+  decltype(&kernels::combine_spans) combine_spans = nullptr;
+  decltype(&kernels::rms_norm) rms_norm = nullptr;
+  decltype(&kernels::layer_norm) layer_norm = nullptr;
+  decltype(&kernels::rotate) rotate = nullptr;
+  decltype(&kernels::add) add = nullptr;
+  decltype(&kernels::silu_mul) silu_mul = nullptr;
+  decltype(&kernels::gelu_tanh) gelu_tanh = nullptr;
+  decltype(&kernels::gelu_erf) gelu_erf = nullptr;
+  decltype(&kernels::exp) exp = nullptr;
+  decltype(&kernels::softmax_sum) softmax_sum = nullptr;
   void (*store_bfloat16)(const float*, int64_t, uint16_t*) = nullptr;
-  void (*load_float)(const float*, int64_t, float*) = nullptr;
   void (*load_bfloat16)(const uint16_t*, int64_t, float*) = nullptr;
 };
 

@@ -7,9 +7,9 @@
 namespace rematch::kernels {
 namespace {
 
-// Spin for a few hundred µs, longer than the shares of a phase differ by. After that another
-// process occupies the core of a worker: sleep, because a thread that has slept is scheduled at
-// once when it is woken.
+// Spin for a few hundred µs, longer than the workers' shares differ. A longer wait means that
+// another process occupies a worker's core. Then sleep: a thread that slept is scheduled at once
+// when it is woken.
 constexpr int kSpins = 20000;
 
 void pause() {

@@ -1,5 +1,5 @@
-// Where there is no OpenMP, and under ThreadSanitizer, which cannot see into OpenMP's own waiting:
-// threads made for each call.
+// Creates threads for each call. Used without OpenMP, and under ThreadSanitizer, which does not
+// understand OpenMP's synchronisation.
 #include <thread>
 #include <vector>
 

@@ -3,7 +3,7 @@
 
 namespace rematch::kernels {
 
-/// How weights and cached keys and values are stored; everything is computed in float32.
+/// Number format of stored weights, keys and values; computation is in float32.
 enum class Storage {
   kFloat,     ///< float32
   kBfloat16,  ///< the upper half of a float32, in a uint16_t
@@ -19,8 +19,8 @@ struct Range {
   int64_t size() const { return end - begin; }
 };
 
-/// The share of one worker of `size` items, in runs of `unit`: contiguous, and as even as
-/// that allows.
+/// One worker's share of `size` items: contiguous, in multiples of `unit`, and otherwise as even as
+/// possible.
 constexpr Range share(int64_t size, int64_t unit, int worker, int num_workers) {
   const int64_t units = (size + unit - 1) / unit;
   const int64_t begin = units * worker / num_workers * unit,
@@ -49,7 +49,7 @@ struct ConstRows {
 struct SoftmaxSum {
   float largest = 0;
   double sum = 0;
-  bool is_finite = true;  ///< all values are; else the rest has no meaning
+  bool is_finite = true;  ///< all values are; if false, the other fields are undefined
 };
 
 }  // namespace rematch::kernels

@@ -12,7 +12,6 @@ struct VecAvx2 {
   using F = __m256;
   static constexpr int kLanes = 8;
   static constexpr int kRegisters = 16;
-  static constexpr const char* kName = "avx2";
 
   static __m256i head(int n) {
     return _mm256_cmpgt_epi32(_mm256_set1_epi32(n), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
@@ -68,7 +67,7 @@ struct VecAvx2 {
     const __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
     return _mm_cvtss_f32(_mm_add_ss(two, _mm_shuffle_ps(two, two, 1)));
   }
-  static float max_of(F a) {
+  static float max_lane(F a) {
     const __m128 four = _mm_max_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
     const __m128 two = _mm_max_ps(four, _mm_movehl_ps(four, four));
     return _mm_cvtss_f32(_mm_max_ss(two, _mm_shuffle_ps(two, two, 1)));

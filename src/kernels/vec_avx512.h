@@ -7,13 +7,12 @@
 
 namespace rematch::kernels {
 
-/// Sixteen floats in one register. What every kernel is written in; the other instruction sets have
-/// the same members.
+/// Sixteen floats in one register. Kernels are templates over this type; the other instruction sets
+/// have the same members.
 struct VecAvx512 {
   using F = __m512;
   static constexpr int kLanes = 16;
   static constexpr int kRegisters = 32;
-  static constexpr const char* kName = "avx512";
 
   static __mmask16 head(int n) { return static_cast<__mmask16>((1U << n) - 1U); }
 
@@ -90,10 +89,10 @@ struct VecAvx512 {
     const __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
     return _mm_cvtss_f32(_mm_add_ss(two, _mm_shuffle_ps(two, two, 1)));
   }
-  static float max_of(F a) { return _mm512_reduce_max_ps(a); }
+  static float max_lane(F a) { return _mm512_reduce_max_ps(a); }
 
  private:
-  // Four lanes of partial sums of each argument, one group of lanes after the other.
+  // Four lanes of partial sums per argument, in consecutive groups of lanes.
   static F quarters(F a, F b, F c, F d) {
     // a0-3 a4-7 b0-3 b4-7
     const F ab = _mm512_add_ps(_mm512_shuffle_f32x4(a, b, 0x44), _mm512_shuffle_f32x4(a, b, 0xEE));

@@ -5,14 +5,13 @@
 
 namespace rematch::kernels {
 
-/// Four floats that any compiler keeps in one register; see VecAvx512. Multiplication and addition
-/// round separately.
+/// Four floats, which every compiler keeps in one register; see VecAvx512. Multiplication and
+/// addition round separately.
 struct VecPortable {
   typedef float F __attribute__((vector_size(16)));
   typedef int32_t I __attribute__((vector_size(16)));
   static constexpr int kLanes = 4;
   static constexpr int kRegisters = 16;
-  static constexpr const char* kName = "portable";
 
   static F zero() { return F{}; }
   static F set1(float x) { return F{x, x, x, x}; }
@@ -52,7 +51,7 @@ struct VecPortable {
   static F min(F a, F b) { return a < b ? a : b; }
   static F fma(F a, F b, F c) { return a * b + c; }
   static F round(F a) {
-    // Adding 1.5·2^23 leaves no room for a fraction; good for what exp needs, |a| < 2^22.
+    // Adding 1.5·2^23 leaves no bits for a fraction; valid for |a| < 2^22, which suffices for exp.
     const F magic = set1(12582912.0f);
     return (a + magic) - magic;
   }
@@ -68,7 +67,7 @@ struct VecPortable {
     for (int i = 0; i < N; ++i) out[i] = sum(x[i]);
   }
   static float sum(F a) { return (a[0] + a[2]) + (a[1] + a[3]); }
-  static float max_of(F a) {
+  static float max_lane(F a) {
     const float x = a[0] > a[1] ? a[0] : a[1], y = a[2] > a[3] ? a[2] : a[3];
     return x > y ? x : y;
   }

@@ -64,7 +64,7 @@ at::Tensor Decoder::forward(const at::Tensor& embeds_TH, const at::Tensor& posit
     const auto layer_idx = static_cast<int64_t>(i);
     hidden = again == nullptr
                  ? layer_forward(layer_idx, hidden, rope, attention)
-                 : checkpointed(
+                 : run_checkpointed(
                        [this, layer_idx, rope, again](const std::vector<at::Tensor>& inputs) {
                          return layer_forward(layer_idx, inputs[0], rope, *again);
                        },

@@ -7,7 +7,6 @@
 #include "base/error.h"
 
 namespace rematch {
-namespace {
 
 at::Tensor join_pixels(const std::vector<std::shared_ptr<const Patches>>& patches) {
   int64_t num_rows = 0;
@@ -22,8 +21,6 @@ at::Tensor join_pixels(const std::vector<std::shared_ptr<const Patches>>& patche
   REMATCH_CHECK(cursor == pixels.data_ptr<float>() + pixels.numel());
   return pixels;
 }
-
-}  // namespace
 
 RowBatch make_row(const PackedRow& row, const PixelGetter& pixels) {
   RowBatch batch;

@@ -20,6 +20,9 @@ struct RowBatch {
   VisionInput images;  ///< of all segments, in order; empty for text only
 };
 
+/// Pixels of several images, [patches, patch width].
+at::Tensor joined_pixels(const std::vector<std::shared_ptr<const Patches>>& patches);
+
 /// Converts a packed row to tensors on the host; the model uploads them to its device.
 /// @throws exceptions of `pixels`
 RowBatch make_row(const PackedRow& row, const PixelGetter& pixels);

@@ -116,7 +116,7 @@ VisionFeatures VisionTower::forward(const at::Tensor& pixel_values_NC,
     hidden =
         !checkpointing_
             ? block_forward(blocks_[i], hidden, rows.rope, *attention)
-            : checkpointed(
+            : run_checkpointed(
                   [this, i, rope = rows.rope, attention](const std::vector<at::Tensor>& inputs) {
                     return block_forward(blocks_[i], inputs[0], rope, *attention);
                   },

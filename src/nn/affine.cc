@@ -15,7 +15,7 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// Below this, at::linear is as fast, and oneDNN's set-up for a new shape (0.2 ms) is noticeable.
+// With fewer rows at::linear is as fast, and oneDNN's set-up for a new shape (0.2 ms) matters.
 constexpr int64_t kMinRows = 64;
 
 // The only torch operator that passes plain float32 tensors to oneDNN.
@@ -33,30 +33,30 @@ const std::optional<c10::TypedOperatorHandle<Pointwise>>& onednn_linear() {
   return handle;
 }
 
-// Meta tensors take the CPU's path: a plan counts what it saves (plan/row_memory.h).
+// Meta tensors take the CPU path, so that a plan counts its saved tensors (plan/row_memory.h).
 bool is_plain(const at::Tensor& tensor) {
   return (tensor.is_cpu() || tensor.is_meta()) && tensor.scalar_type() == at::kFloat;
 }
 
-bool goes_to_onednn(const at::Tensor& x, const at::Tensor& weight) {
+bool uses_onednn(const at::Tensor& x, const at::Tensor& weight) {
   return is_plain(x) && is_plain(weight) && x.numel() >= kMinRows * x.size(-1) &&
          weight.numel() > 0 && onednn_linear() && at::globalContext().userEnabledMkldnn();
 }
 
-// Contiguous rows or columns, as oneDNN reads them; a copy of anything else, such as expanded
-// gradients.
+// A matrix with contiguous rows or columns, which oneDNN requires; copies any other, such as
+// expanded gradients.
 at::Tensor dense(const at::Tensor& matrix) {
   return matrix.is_contiguous() || matrix.t().is_contiguous() ? matrix : matrix.contiguous();
 }
 
-// gᵀ·x, some rows at a time: oneDNN transposes both sides into its own memory, and the copies of a
-// long row would be the step's peak.
+// gᵀ·x in chunks of rows: oneDNN copies both transposed operands, and for a long row these copies
+// would be the peak memory of the step.
 at::Tensor weight_gradient(const at::Tensor& g_MN, const at::Tensor& x_MK) {
   constexpr int64_t kRows = 2048;
   at::Tensor sum_NK;
   for (int64_t first = 0; first < g_MN.size(0); first += kRows) {
     const int64_t count = std::min(kRows, g_MN.size(0) - first);
-    // A contiguous copy of gᵀ pays off: with both sides transposed oneDNN is a third slower.
+    // With both operands transposed oneDNN is a third slower, so copy gᵀ.
     const at::Tensor part_NK =
         product_MN(g_MN.narrow(0, first, count).t().contiguous(), x_MK.narrow(0, first, count).t());
     sum_NK = sum_NK.defined() ? sum_NK.add_(part_NK) : part_NK;
@@ -92,20 +92,20 @@ struct AffineFunction : torch::autograd::Function<AffineFunction> {
 }  // namespace
 
 void bound_onednn_caches() {
-  // compiled code, enough for one step
+  // compiled code: enough for one step
   setenv("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "64", /*overwrite=*/0);
   setenv("LRU_CACHE_CAPACITY", "1", /*overwrite=*/0);
 }
 
 at::Tensor affine(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
   const auto maybe_bias = bias.defined() ? std::optional<at::Tensor>(bias) : std::nullopt;
-  return goes_to_onednn(x, weight) ? AffineFunction::apply(x, weight, maybe_bias)
-                                   : at::linear(x, weight, maybe_bias);
+  return uses_onednn(x, weight) ? AffineFunction::apply(x, weight, maybe_bias)
+                                : at::linear(x, weight, maybe_bias);
 }
 
 at::Tensor product_MN(const at::Tensor& x_MK, const at::Tensor& w_NK) {
   const at::NoGradGuard no_grad;
-  if (x_MK.is_meta() || !goes_to_onednn(x_MK, w_NK)) return at::mm(x_MK, w_NK.t());
+  if (x_MK.is_meta() || !uses_onednn(x_MK, w_NK)) return at::mm(x_MK, w_NK.t());
   return onednn_linear()->call(dense(x_MK.detach()), dense(w_NK.detach()), std::nullopt, "none",
                                c10::List<std::optional<at::Scalar>>(), std::nullopt);
 }

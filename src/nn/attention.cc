@@ -11,8 +11,7 @@ struct SdpaOptions {
   at::Tensor mask;  ///< additive; may be undefined
 };
 
-// The only call of torch's attention. q [B, nq, Tq, D], k and v [B, nkv, Tk, D]; scale D^-0.5;
-// never builds [T, T] itself.
+// q [B, nq, Tq, D], k and v [B, nkv, Tk, D]; scale D^-0.5.
 at::Tensor sdpa(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                 const SdpaOptions& options) {
   const std::optional<at::Tensor> mask =
@@ -22,7 +21,7 @@ at::Tensor sdpa(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                                           /*enable_gqa=*/q.size(1) != k.size(1));
 }
 
-// q, k, v [T, heads, D] attended group by group of the plan.
+// Attention of q, k, v [T, heads, D], one call per group of the plan.
 at::Tensor grouped_attention(const SegmentPlan& plan, const at::Tensor& q_TND,
                              const at::Tensor& k_TND, const at::Tensor& v_TND, bool is_causal) {
   const at::Tensor q = plan.to_groups(q_TND), k = plan.to_groups(k_TND), v = plan.to_groups(v_TND);
@@ -50,11 +49,11 @@ at::Tensor SegmentAttention::attend(const at::Tensor& q_TND, const at::Tensor& k
       {.device = device, .dtype = q_TND.scalar_type(), .head_dim = q_TND.size(-1)});
   if (kernel == AttentionKernel::kVarlen && q_TND.size(0) > 0) {
     if (!bounds_) {
-      // Flash attention takes a shortcut for segments of one row each, in which empty ones would be
-      // in the way.
+      // Flash attention has a fast path for segments of one row each; empty segments would break
+      // it.
       std::vector<int64_t> lens = segment_lens_;
       std::erase(lens, 0);
-      bounds_ = SegmentBounds::of(lens, device);
+      bounds_ = SegmentBounds::from_lens(lens, device);
     }
     return varlen_attention(q_TND, k_TND, v_TND, *bounds_, *bounds_, is_causal_);
   }

@@ -13,30 +13,30 @@ class SegmentPlan;
 
 // Shapes: nq query heads, nkv key/value heads (nq a multiple of nkv), D head size.
 
-/// How a decoder layer attends; the only thing in which a training row and a cached generation step
-/// differ.
+/// Attention of the decoder layers; the only difference between a training row and a cached
+/// generation step.
 class AttentionContext {
  public:
   virtual ~AttentionContext() = default;
   /// @param layer_idx  0-based decoder layer
-  /// @param q          [..., nq, D] rotated; leading shape as the hidden states' ([T] for rows, [B,
+  /// @param q          [..., nq, D] rotated; leading shape of the hidden states ([T] for rows, [B,
   /// T] for padded batches)
   /// @param k,v        [..., nkv, D]; k rotated
   /// @return           [..., nq, D]
   virtual at::Tensor attend(int64_t layer_idx, const at::Tensor& q, const at::Tensor& k,
                             const at::Tensor& v) = 0;
-  /// A copy that attends the same way when the backward pass recomputes a layer; null when that is
-  /// impossible (a growing cache).
+  /// A copy with which the backward pass can recompute a layer; null if that is impossible (a
+  /// growing cache).
   virtual std::shared_ptr<AttentionContext> for_recomputing() const { return nullptr; }
 };
 
 /// Attention inside each segment of a varlen row, by the kernel of choose_attention(). Cost Σ len²,
-/// no [T, T] mask. What a kernel needs to know about the segments is made by the first layer and
-/// used by all.
+/// no [T, T] mask. The first layer prepares the tensors that describe the segments; all layers use
+/// them.
 class SegmentAttention {
  public:
-  /// @param segment_lens  lengths of consecutive segments, each ≥ 0. @param is_causal  else full
-  /// (vision frames)
+  /// @param segment_lens  lengths of consecutive segments, each ≥ 0
+  /// @param is_causal     false: full attention (vision frames)
   SegmentAttention(std::vector<int64_t> segment_lens, bool is_causal)
       : segment_lens_(std::move(segment_lens)), is_causal_(is_causal) {}
   /// q [T, nq, D], k,v [T, nkv, D] → [T, nq, D].
@@ -45,8 +45,8 @@ class SegmentAttention {
  private:
   std::vector<int64_t> segment_lens_;
   bool is_causal_;
-  std::shared_ptr<const SegmentPlan> plan_;  ///< of kGroups
-  std::optional<SegmentBounds> bounds_;      ///< of kVarlen
+  std::shared_ptr<const SegmentPlan> plan_;  ///< for kGroups
+  std::optional<SegmentBounds> bounds_;      ///< for kVarlen
 };
 
 /// Block-causal attention of a varlen row: each segment attends to itself only, causally.

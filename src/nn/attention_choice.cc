@@ -10,13 +10,13 @@
 namespace rematch {
 namespace {
 
-// What its backward pass takes on every GPU that has it, in steps of eight.
+// Head sizes that the backward pass of flash attention supports on every GPU: multiples of 8.
 constexpr int64_t kLargestHead = 128, kHeadStep = 8;
 
-// Whether a GPU is new enough is known to the operator alone.
+// Only the operator knows whether a GPU is new enough.
 bool try_flash(const at::Device& device) {
   const at::NoGradGuard no_grad;
-  const SegmentBounds bounds = SegmentBounds::of({8}, device);
+  const SegmentBounds bounds = SegmentBounds::from_lens({8}, device);
   const at::Tensor x = at::zeros({8, 1, 64}, at::TensorOptions(device).dtype(at::kBFloat16));
   try {
     varlen_attention(x, x, x, bounds, bounds, /*is_causal=*/true);
@@ -59,7 +59,7 @@ std::string describe_attention(const at::Device& device, at::ScalarType dtype,
   return text;
 }
 
-SegmentBounds SegmentBounds::of(const std::vector<int64_t>& lens, const at::Device& device) {
+SegmentBounds SegmentBounds::from_lens(const std::vector<int64_t>& lens, const at::Device& device) {
   std::vector<int32_t> begins(lens.size() + 1, 0);
   std::transform_inclusive_scan(lens.begin(), lens.end(), begins.begin() + 1, std::plus<>(),
                                 [](int64_t len) { return static_cast<int32_t>(len); });

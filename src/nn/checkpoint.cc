@@ -3,11 +3,11 @@
 #include <c10/core/GradMode.h>
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/csrc/autograd/custom_function.h>
+#include <torch/csrc/autograd/functions/accumulate_grad.h>
 
 #include <algorithm>
+#include <unordered_set>
 #include <utility>
-
-#include "nn/graph_leaves.h"
 
 namespace rematch {
 namespace {
@@ -15,15 +15,34 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// What the backward pass needs in addition to the inputs.
+// The leaves that require grad in the graph of `output`, each once, in an order that depends only
+// on the graph.
+std::vector<at::Tensor> graph_leaves(const at::Tensor& output) {
+  if (!output.grad_fn()) return {};
+  std::vector<at::Tensor> leaves;
+  std::vector<torch::autograd::Node*> open{output.grad_fn().get()};
+  std::unordered_set<torch::autograd::Node*> seen{nullptr};
+  while (!open.empty()) {
+    torch::autograd::Node* node = open.back();
+    open.pop_back();
+    if (!seen.insert(node).second) continue;
+    if (const auto* leaf = dynamic_cast<torch::autograd::AccumulateGrad*>(node))
+      leaves.push_back(leaf->variable);
+    for (const torch::autograd::Edge& edge : node->next_edges())
+      open.push_back(edge.function.get());
+  }
+  return leaves;
+}
+
+// State of the backward pass, in addition to the inputs.
 struct BlockState : torch::CustomClassHolder {
   Block block;
   at::Tensor output;  ///< of the first run, until it is returned
   size_t num_inputs = 0;
 };
 
-// Inputs that start a graph of their own.
-variable_list cut_off(const variable_list& inputs, size_t count) {
+// Copies of the inputs that are leaves of a new graph.
+variable_list detach_inputs(const variable_list& inputs, size_t count) {
   variable_list leaves;
   for (size_t i = 0; i < count; ++i)
     leaves.push_back(inputs[i].detach().requires_grad_(inputs[i].requires_grad()));
@@ -42,7 +61,7 @@ struct Checkpointed : torch::autograd::Function<Checkpointed> {
     const auto state =
         c10::static_intrusive_pointer_cast<BlockState>(ctx->saved_data["state"].toCapsule());
     const variable_list all = ctx->get_saved_variables();
-    variable_list inputs = cut_off(all, state->num_inputs), wanted;
+    variable_list inputs = detach_inputs(all, state->num_inputs), wanted;
     at::Tensor output;
     {
       const at::AutoGradMode with_grad(true);
@@ -70,14 +89,14 @@ struct Checkpointed : torch::autograd::Function<Checkpointed> {
 
 }  // namespace
 
-at::Tensor checkpointed(const Block& block, const std::vector<at::Tensor>& inputs) {
+at::Tensor run_checkpointed(const Block& block, const std::vector<at::Tensor>& inputs) {
   if (!at::GradMode::is_enabled()) return block(inputs);
   auto state = c10::make_intrusive<BlockState>();
   variable_list all = inputs;
   {
-    // With a graph that is discarded at once: it shows exactly which parameters take part and what
-    // has no gradient.
-    const variable_list cut = cut_off(inputs, inputs.size());
+    // Builds a graph only to find out which parameters the block uses and which inputs need a
+    // gradient; the graph is discarded at once.
+    const variable_list cut = detach_inputs(inputs, inputs.size());
     at::Tensor output = block(cut);
     if (!output.requires_grad()) return output;
     for (const at::Tensor& leaf : graph_leaves(output)) {

@@ -6,15 +6,14 @@
 
 namespace rematch {
 
-/// A part of a network: a pure function of its inputs and of parameters it knows.
+/// A part of a network: a pure function of its inputs and of the parameters it captures.
 using Block = std::function<at::Tensor(const std::vector<at::Tensor>& inputs)>;
 
-/// Runs `block` and keeps only its inputs: what it saves for its gradient is dropped and recomputed
-/// in the backward pass. Gradients equal those of a plain call bit for bit, whether parameters are
-/// frozen or not; nothing is kept where nothing needs a gradient. Everything that `block` refers to
-/// must live, unchanged, until the backward pass is done. The result can be differentiated once per
-/// forward pass kept, first order only. Cost: one more forward pass. Memory: one block's
-/// activations at a time, forward and backward.
-at::Tensor checkpointed(const Block& block, const std::vector<at::Tensor>& inputs);
+/// Runs `block` and keeps only its inputs; the backward pass recomputes its activations. Gradients
+/// are bit-identical to those of a plain call, for frozen and trained parameters. Keeps nothing if
+/// nothing needs a gradient. Everything that `block` refers to must stay alive and unchanged until
+/// the end of the backward pass. The result can be differentiated once, first order only. Cost: one
+/// more forward pass. Memory: the activations of one block at a time, forward and backward.
+at::Tensor run_checkpointed(const Block& block, const std::vector<at::Tensor>& inputs);
 
 }  // namespace rematch

@@ -1,17 +1,12 @@
 #include "nn/layers.h"
 
 #include "nn/affine.h"
-#include "nn/rms_norm_function.h"
 
 namespace rematch {
 
 at::Tensor linear(const at::Tensor& x, const LinearWeights& layer) {
   if (layer.adapter) return layer.adapter->forward(x, layer);
   return affine(x, layer.weight, layer.bias);
-}
-
-at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double eps) {
-  return RmsNormFunction::apply(x, weight, eps);
 }
 
 at::Tensor layer_norm(const at::Tensor& x, const LayerNormWeights& layer) {

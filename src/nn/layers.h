@@ -6,17 +6,17 @@
 
 namespace rematch {
 
-// The layers that both towers are made of. All are differentiable and keep the input's dtype.
+// Layers of both towers. All are differentiable and keep the input's dtype.
 
 struct LinearWeights;
 
-/// Adds to the output of a Linear (LoRA, DoRA: model/lora.h).
+/// Modifies the output of a Linear (LoRA, DoRA: model/lora.h).
 class LinearAdapter {
  public:
   virtual ~LinearAdapter() = default;
-  /// The adapted output for `x`, in x's dtype; `base.weight` and `base.bias` are the frozen map.
+  /// The adapted output for `x`, in x's dtype; `base.weight` and `base.bias` are frozen.
   virtual at::Tensor forward(const at::Tensor& x, const LinearWeights& base) const = 0;
-  /// Its own tensors that forward() reads.
+  /// The adapter's tensors.
   virtual std::vector<at::Tensor> parameters() const = 0;
 };
 
@@ -37,8 +37,8 @@ struct LayerNormWeights {
 /// x·Wᵀ + b over the last dimension, or the output of the layer's adapter.
 at::Tensor linear(const at::Tensor& x, const LinearWeights& layer);
 
-/// RMSNorm over the last dimension: statistics in float32, cast back to x's dtype, only then times
-/// weight (MODEL 2.2, 7).
+/// RMSNorm over the last dimension: normalised in float32, cast to x's dtype, then multiplied by
+/// the weight (MODEL 2.2, 7).
 at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double eps);
 
 /// LayerNorm over the last dimension.

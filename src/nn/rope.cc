@@ -5,7 +5,7 @@
 namespace rematch {
 namespace {
 
-RopeTable doubled(const at::Tensor& angles) {
+RopeTable make_table(const at::Tensor& angles) {
   const at::Tensor cos = at::cos(angles);
   const at::Tensor sin = at::sin(angles);
   return {at::cat({cos, cos}, -1), at::cat({sin, sin}, -1)};
@@ -24,7 +24,7 @@ at::Tensor inverse_frequencies(double theta, int64_t dim) {
   return at::reciprocal(at::pow(theta, exponents));
 }
 
-// Choosing the axis before the multiplication gives the same bits as choosing after it.
+// Selecting the axis before the multiplication gives the same bits as selecting it afterwards.
 RopeColumns rope_columns(double theta, const std::vector<int64_t>& axis_of_pair,
                          at::Device device) {
   return {at::tensor(axis_of_pair, at::TensorOptions().dtype(at::kLong)).to(device),
@@ -38,7 +38,7 @@ RopeTable rope_table(const at::Tensor& positions, const RopeColumns& columns,
                                 .index_select(0, columns.axis)
                                 .movedim(0, -1)
                                 .to(at::kFloat);
-  const RopeTable table = doubled((chosen * columns.frequencies).contiguous());
+  const RopeTable table = make_table((chosen * columns.frequencies).contiguous());
   return {table.cos.to(dtype), table.sin.to(dtype)};
 }
 
@@ -48,7 +48,7 @@ RopeTable vision_rope_table(const at::Tensor& coordinates, double theta, int64_t
   const at::Tensor frequencies = upload(inverse_frequencies(theta, head_dim / 2), device);
   const at::Tensor angles_N2F =
       upload(coordinates, device).to(at::kFloat).unsqueeze(-1) * frequencies;
-  return doubled(angles_N2F.flatten(1));
+  return make_table(angles_N2F.flatten(1));
 }
 
 at::Tensor apply_rope(const at::Tensor& x, const RopeTable& table) {

@@ -17,8 +17,7 @@ struct RopeTable {
 /// [dim/2], on CPU.
 at::Tensor inverse_frequencies(double theta, int64_t dim);
 
-/// The columns of a rotary table on a device, made once so that a step copies nothing from the
-/// host.
+/// The columns of a rotary table on a device; made once, so that steps copy nothing from the host.
 struct RopeColumns {
   at::Tensor axis;         ///< [head_dim/2] int64: row of the positions that rotates a column
   at::Tensor frequencies;  ///< [head_dim/2] float32

@@ -11,8 +11,8 @@
 namespace rematch {
 namespace {
 
-// Both directions move whole rows and are each other's transpose, so gradients are gathers as well:
-// no slow index_add.
+// Both directions gather rows and are each other's transpose, so gradients are gathers too, not
+// slow index_adds.
 
 class ToGroups : public torch::autograd::Function<ToGroups> {
  public:
@@ -24,7 +24,7 @@ class ToGroups : public torch::autograd::Function<ToGroups> {
   }
   static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
                                                  torch::autograd::variable_list gradients) {
-    // Padding has no gradient: real positions never attend to it, and its own outputs are dropped.
+    // Padding has no gradient: real positions do not attend to it, and its outputs are dropped.
     return {gradients[0].index_select(0, context->get_saved_variables()[0]), {}, {}};
   }
 };
@@ -77,7 +77,7 @@ SegmentPlan::SegmentPlan(const std::vector<int64_t>& lens, const Options& option
     Group group{0, lens[order[first]], static_cast<int64_t>(grouped_from_row.size())};
     size_t last = first;
     while (last < order.size() && fits(lens[order[last]], group.len)) ++last;
-    // Inside a group segments keep their order in the row, so that rows of equal segments need no
+    // Segments of a group keep their order in the row, so that a row of equal segments needs no
     // copy.
     std::sort(order.begin() + static_cast<std::ptrdiff_t>(first),
               order.begin() + static_cast<std::ptrdiff_t>(last));
@@ -109,7 +109,7 @@ at::Tensor SegmentPlan::to_groups(const at::Tensor& rows) const {
 
 at::Tensor SegmentPlan::from_groups(const at::Tensor& grouped) const {
   if (is_identity()) return grouped;
-  // Autograd takes no undefined tensor as an input: without padding there is nothing to mask.
+  // Autograd accepts no undefined tensor as an input.
   const std::optional<at::Tensor> is_real =
       is_real_.defined() ? std::optional(is_real_) : std::nullopt;
   return FromGroups::apply(grouped, grouped_from_row_, row_from_grouped_, is_real);

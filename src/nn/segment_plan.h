@@ -6,22 +6,21 @@
 
 namespace rematch {
 
-/// How the segments of a varlen row are put side by side into few batched attention calls: one
-/// kernel for 24 segments instead of 24. Segments are grouped by length; inside a group shorter
-/// ones are padded at their end, which causal attention never attends to.
+/// Batches the segments of a varlen row into few attention calls, for example one instead of 24.
+/// Segments are grouped by length. Shorter segments of a group are padded at the end, where causal
+/// attention does not look.
 class SegmentPlan {
  public:
   struct Group {
     int64_t num_segments = 0;
     int64_t len = 0;        ///< of the longest segment
-    int64_t begin_row = 0;  ///< of the group in the grouped layout
+    int64_t begin_row = 0;  ///< first row of the group in the grouped layout
   };
   struct Options {
-    bool may_pad = false;  ///< only causal attention may
-    /// segments up to this length share a group whatever their lengths: calls cost more than
-    /// padding
+    bool may_pad = false;  ///< allowed for causal attention only
+    /// all segments up to this length share a group: a call costs more than padding
     int64_t always_group_len = 64;
-    /// of a padded group's longer segments: shortest length over longest
+    /// for longer segments: least ratio of the shortest to the longest length in a group
     double min_fill = 0.85;
   };
 
@@ -38,7 +37,7 @@ class SegmentPlan {
 
  private:
   std::vector<Group> groups_;
-  /// [P] int64: row behind each grouped row; padding repeats its segment's last row
+  /// [P] int64: source row of each grouped row; padding repeats the last row of its segment
   at::Tensor grouped_from_row_;
   at::Tensor row_from_grouped_;  ///< [T] int64: the inverse
   at::Tensor is_real_;           ///< [P] bool; undefined without padding

@@ -6,12 +6,13 @@
 
 namespace rematch {
 
-/// `host` on `device`, without a wait: the copy is queued from page-locked memory, which torch
-/// keeps until it is done. Where such memory is refused, an ordinary copy. A tensor that is there
-/// already is returned as it is. Use it for what the host makes at every step.
+/// Copies a tensor that the host makes at every step to `device` without waiting: the copy is
+/// queued from page-locked memory, which torch keeps until it is done. Falls back to an ordinary
+/// copy if page-locked memory is unavailable. Returns a tensor that is already on `device`
+/// unchanged.
 at::Tensor upload(const at::Tensor& host, const at::Device& device);
 
-/// Index values on `device`, int64 [values.size()], uploaded in the same way.
+/// Index values on `device`, int64 [values.size()], copied as by upload().
 at::Tensor upload_index(const std::vector<int64_t>& values, const at::Device& device);
 
 }  // namespace rematch

@@ -7,7 +7,7 @@ namespace rematch {
 /// Numbers of what write_boxes wrote.
 struct BoxesWritten {
   int64_t num_records = 0, num_polygons = 0;
-  int64_t num_flat = 0;  ///< polygons whose box has no area
+  int64_t num_flat = 0;  ///< polygons with a box without area
 };
 
 /// Writes a copy of a JSONL in which every `poly` is its bounding box; all else stays.

@@ -108,7 +108,7 @@ class Repairer {
     try {
       const ImageSize size = read_image_size(path);
       // refuses what is too long and thin
-      smart_resize({.height_px = size.height_px, .width_px = size.width_px}, {}, path);
+      smart_resize(size, {}, path);
       if (record.value("width", Json()) != size.width_px ||
           record.value("height", Json()) != size.height_px)
         ++repairs_["sizes taken from the file"];

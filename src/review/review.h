@@ -14,7 +14,7 @@ enum class FindingKind {
   kRefused,          ///< training stops at it; a record may have several
   kUnreadableImage,  ///< its file is missing, damaged or of a kind that must be converted
   kWrongSize,        ///< the record's sides are not the file's
-  kInverted,         ///< a box whose corners are swapped
+  kInverted,         ///< a box with swapped corners
   kNoArea,           ///< a box or outline without area
   kRepeatedObject,   ///< same desc and place twice in a record
   kNearRepeat,       ///< same desc as an earlier object of the record, and maskIoU ≥ 0.8 with it

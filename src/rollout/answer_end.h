@@ -5,9 +5,10 @@
 
 namespace rematch {
 
-/// Accepts the next token of an answer, by one rule for every engine that decodes by itself: a stop
-/// id ends the answer and is not kept; any other token is kept with its log-probability, and the
-/// repeat guard or the length may end the answer with it. Sets `finish_reason` when it ends.
+/// Adds the next token to an answer; the rule of every engine that decodes itself. A stop id ends
+/// the answer and is not kept. Any other token is kept with its log-probability, and the repeat
+/// guard or the length limit may end the answer after it. Sets `finish_reason` when the answer
+/// ends.
 /// @return true when the answer ends
 bool take_token(const ChosenToken& token, const GenerateOptions& options, RepeatGuard& guard,
                 Rollout& rollout);

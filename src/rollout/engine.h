@@ -10,50 +10,48 @@
 
 namespace rematch {
 
-/// How to decode, with the values that only a run has.
+/// Decoding settings of a run.
 struct GenerateOptions : GenerationSettings {
   uint64_t seed = 0;  ///< with epoch, sample_id and position, the key of every draw (BEHAVIOUR 4.7)
   std::vector<TokenId> stop_ids;
 };
 
-/// Version for RolloutEngine::sync_weights() that never equals the last one: an evaluation, which
-/// may come in the middle of a window, needs the current weights.
-inline constexpr int64_t kWeightsOfNow = -1;
+/// Argument of RolloutEngine::sync_weights() that always syncs: an evaluation in the middle of a
+/// window needs the current weights.
+inline constexpr int64_t kCurrentWeights = -1;
 
-/// The rollout backend as the loop sees it. Which one runs is decided once, in
-/// assembly/rollouts.cc.
+/// Interface of a rollout backend. assembly/rollouts.cc chooses the backend of a run.
 class RolloutEngine {
  public:
   virtual ~RolloutEngine() = default;
-  /// True when the engine keeps its own copy of the weights: then offload makes room for it
-  /// (BEHAVIOUR 11), and only sync_weights() gives it the new ones.
+  /// True if the engine has its own copy of the weights: offload makes room for it (BEHAVIOUR 11),
+  /// and sync_weights() updates it.
   virtual bool holds_own_weights() const { return false; }
-  /// Makes the engine use the training weights of this version; a no-op for engines that share
-  /// them. Offload may have moved the model's parameters to host memory.
+  /// Updates the engine to this version of the training weights; a no-op for engines that share
+  /// them. The model's parameters may be offloaded to host memory.
   virtual void sync_weights(int64_t version) = 0;
-  /// Answers every prompt, in order. No gradients, no packing. Polls for interrupts between tokens
-  /// (throws Interrupted).
-  /// @param on_progress  called with the number of finished prompts, may be empty
+  /// Generates an answer to every prompt, in order, without gradients or packing. Throws
+  /// Interrupted between tokens.
+  /// @param on_progress  called with the number of finished prompts; may be empty
   virtual std::vector<Rollout> generate(const std::vector<Prompt>& prompts,
                                         const std::function<void(int)>& on_progress) = 0;
-  /// Greedy choices so far where the two best logits nearly tied (BEHAVIOUR 4.2); 0 for engines
-  /// that show no logits.
+  /// Number of greedy choices so far in which the two best logits nearly tied (BEHAVIOUR 4.2); 0
+  /// for engines that return no logits.
   virtual int64_t num_near_ties() const { return 0; }
-  /// Releases what is only needed while generating (caches).
+  /// Releases memory that is needed only while generating (caches).
   virtual void release() = 0;
 
-  // A turn of generating, for an engine that several ranks share; the others need none. EngineTurn
-  // calls these.
+  // For engines that several ranks share; EngineTurn calls them.
   virtual void begin_turn() {}
-  /// Returns when all ranks have ended their turns; until then this rank answers the others'
-  /// prompts with them.
+  /// Returns when all ranks have ended their turns. Until then this rank keeps generating for the
+  /// others.
   virtual void end_turn() {}
-  /// Stops the other ranks after a failure; without effect outside a turn.
+  /// Stops the other ranks after a failure; no effect outside a turn.
   virtual void abandon_turn() noexcept {}
 };
 
-/// The scope in which this rank may generate. Either all ranks that share an engine enter it, or
-/// none. Scopes may be nested; the first end() ends the turn. When an exception leaves the scope,
+/// The scope in which this rank may generate. All ranks that share an engine must enter it
+/// together. Scopes may be nested; the first end() ends the turn. If an exception leaves the scope,
 /// the other ranks stop too.
 class EngineTurn {
  public:

@@ -4,8 +4,8 @@
 
 namespace rematch {
 
-/// An engine with its own weights failed or returned something impossible; names the sample and the
-/// place. The run stops, and the state at the window's start is saved.
+/// An engine with its own weights failed or returned an invalid answer. The run stops and saves its
+/// state at the start of the window.
 class EngineFailure : public UserError, public KeepsState {
  public:
   using UserError::UserError;

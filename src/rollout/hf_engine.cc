@@ -18,10 +18,10 @@ namespace {
 
 // Shapes: B rows in the cache, P prompt columns, H hidden, V vocabulary.
 
-// Columns reserved at a time after the prompt: rollouts usually end long before max_new_tokens.
+// Columns reserved at a time: rollouts usually end long before max_new_tokens.
 constexpr int64_t kColumnChunk = 128;
-// Finished rows leave the cache when they are at least 1/kCompactFraction of it; until then they
-// are computed and ignored.
+// Finished rows are removed from the cache when they are at least 1/kCompactFraction of it; until
+// then they are computed and ignored.
 constexpr int64_t kCompactFraction = 4;
 
 // One prompt being answered.
@@ -43,7 +43,7 @@ struct DecodingRow {
   bool finished = false;
 };
 
-// Answers one padded batch: prefill, then one token of every live row per step.
+// Generates for one padded batch: prefill, then one token per step for every live row.
 class BatchDecoder {
  public:
   BatchDecoder(const Model& model, Sampler& sampler, const GenerateOptions& options)
@@ -110,7 +110,7 @@ class BatchDecoder {
     return model_.head_KV(hidden_BTH.select(1, num_new - 1)).to(at::kCPU, at::kFloat).contiguous();
   }
 
-  // Chooses the next token of every live row. Returns how many rows finish with it.
+  // Chooses the next token of every live row. Returns the number of rows that finish with it.
   int choose_tokens(const at::Tensor& logits_BV) {
     const int64_t vocab_size = logits_BV.size(1);
     float* const logits = logits_BV.data_ptr<float>();
@@ -128,7 +128,7 @@ class BatchDecoder {
     return num_finished;
   }
 
-  // Drops finished rows when that pays off, and ensures a free column.
+  // Removes finished rows if that pays off, and ensures a free column.
   void make_room() {
     std::vector<int64_t> live;
     for (size_t i = 0; i < rows_.size(); ++i) {

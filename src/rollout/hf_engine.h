@@ -10,9 +10,9 @@ namespace rematch {
 
 class Tokenizer;
 
-/// Backend `hf`: the training model itself decodes a left-padded batch over a key/value cache
-/// (BEHAVIOUR 4.2, ENGINES 2). The oracle of the other backends: greedy ids equal those of batch
-/// size 1 and of transformers' generate, except where the two best logits nearly tie.
+/// Backend `hf`: the training model decodes a left-padded batch over a key/value cache (BEHAVIOUR
+/// 4.2, ENGINES 2). The reference for the other backends: greedy ids equal those of batch size 1
+/// and of transformers' generate, unless the two best logits nearly tie.
 class HfEngine : public RolloutEngine {
  public:
   /// @param model      shared with training; never written to
@@ -23,7 +23,7 @@ class HfEngine : public RolloutEngine {
            PixelGetter pixels, const GenerateOptions& options);
 
   void sync_weights(int64_t) override {}
-  /// Prompts are answered in their order, `batch_size` at a time.
+  /// Answers `batch_size` prompts at a time, in order.
   /// @throws UserError (data) naming the sample when its ids, images and pads do not match or a
   /// logit is not finite; Interrupted
   std::vector<Rollout> generate(const std::vector<Prompt>& prompts,

@@ -14,7 +14,7 @@ namespace {
 constexpr int64_t kRowDim = 2;
 constexpr int64_t kColumnDim = 4;
 
-int64_t least(const std::vector<int64_t>& values) {
+int64_t minimum(const std::vector<int64_t>& values) {
   return *std::min_element(values.begin(), values.end());
 }
 
@@ -42,7 +42,7 @@ at::Tensor KvCache::view(int64_t layer_idx, int64_t which, int64_t first, int64_
 void KvCache::rebuild(const std::vector<int64_t>& row_idx, int64_t capacity) {
   std::vector<int64_t> paddings;
   for (const int64_t row : row_idx) paddings.push_back(paddings_[static_cast<size_t>(row)]);
-  const int64_t dropped = least(paddings);
+  const int64_t dropped = minimum(paddings);
   const int64_t kept = len_ - dropped;
   REMATCH_CHECK(capacity - dropped >= kept, fmt::format("{} columns, capacity {}", len_, capacity));
   std::vector<int64_t> sizes = storage_.sizes().vec();
@@ -62,13 +62,13 @@ void KvCache::rebuild(const std::vector<int64_t>& row_idx, int64_t capacity) {
 
 CachedAttention::CachedAttention(KvCache& cache, int64_t num_new, at::ScalarType dtype,
                                  const at::Device& device)
-    : cache_(cache), first_(least(cache.paddings())), end_(cache.len() + num_new) {
-  // Built on the CPU and moved once: [B, T, columns] of "may attend to".
+    : cache_(cache), first_(minimum(cache.paddings())), end_(cache.len() + num_new) {
+  // `visible` [B, T, columns]: true if the query may attend to the column.
   const at::Tensor column = at::arange(first_, end_, at::kLong);
   const at::Tensor query = at::arange(cache.len(), end_, at::kLong).unsqueeze(1);
   const at::Tensor padding = at::tensor(cache.paddings(), at::kLong).view({-1, 1, 1});
-  // A padding query attends to itself only: its output is unused but must be finite, because 0·NaN
-  // would reach real rows through the values.
+  // A padding query attends only to itself. Its output is unused but must be finite: as a value it
+  // would turn into NaN in real rows (0·NaN).
   const at::Tensor visible = ((column <= query) & (column >= padding)) | (column == query);
   const at::Tensor zeros = at::zeros(visible.sizes(), at::kFloat);
   const at::Tensor mask =
@@ -82,8 +82,7 @@ at::Tensor CachedAttention::attend(int64_t layer_idx, const at::Tensor& q, const
   const at::Tensor keys = cache_.keys(layer_idx, first_, end_),
                    values = cache_.values(layer_idx, first_, end_);
   if (q.size(1) == 1) {
-    // One token: the query heads that share a key head are laid out as its queries, so that keys
-    // need not be repeated for them.
+    // One token: treats the query heads of a key head as its queries, so keys need no repetition.
     const at::Tensor grouped = q.reshape({q.size(0), k.size(2), q.size(2) / k.size(2), q.size(3)});
     return masked_attention(grouped, keys, values, mask_).reshape(q.sizes());
   }

@@ -11,8 +11,8 @@ namespace rematch {
 // Shapes: B rows, T new tokens, L columns (left padding, prompt and generated ids), nq query heads,
 // nkv key/value heads, D head size.
 
-/// Keys and values of a left-padded batch, one tensor [layer, 2, B, nkv, capacity, D]. Column j of
-/// every row is the same step; a row's first `padding` columns are empty.
+/// Keys and values of a left-padded batch, one tensor [layer, 2, B, nkv, capacity, D]. Column j
+/// holds step j of every row; the first `padding` columns of a row are empty.
 class KvCache {
  public:
   struct Shape {
@@ -39,11 +39,11 @@ class KvCache {
   at::Tensor values(int64_t layer_idx, int64_t first, int64_t end) const {
     return view(layer_idx, 1, first, end);
   }
-  /// Counts T written columns once every layer has them.
+  /// Counts columns as written, after every layer has stored them.
   void advance(int64_t num_columns) { len_ += num_columns; }
 
-  /// Keeps the given rows (ascending), drops columns that are padding for all of them, and makes
-  /// room for `capacity` columns in all. Cost: one copy of what stays.
+  /// Keeps the given rows (ascending), drops columns that are padding in all of them, and sets the
+  /// capacity in columns, counted before dropping. Cost: one copy of the remaining cache.
   void rebuild(const std::vector<int64_t>& row_idx, int64_t capacity);
 
  private:
@@ -55,12 +55,12 @@ class KvCache {
   at::Tensor storage_;
 };
 
-/// Attention of a left-padded batch over its cache; padding is only in the mask. Hidden states are
+/// Attention of a left-padded batch over its cache; a mask excludes the padding. Hidden states are
 /// [B, T, H].
 class CachedAttention : public AttentionContext {
  public:
-  /// For `num_new` tokens after those in the cache. The caller advances the cache after the
-  /// forward.
+  /// @param num_new  tokens after those in the cache; the caller advances the cache after the
+  /// forward pass
   CachedAttention(KvCache& cache, int64_t num_new, at::ScalarType dtype, const at::Device& device);
   /// q [B, T, nq, D], k and v [B, T, nkv, D] → [B, T, nq, D]
   at::Tensor attend(int64_t layer_idx, const at::Tensor& q, const at::Tensor& k,

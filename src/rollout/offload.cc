@@ -30,8 +30,7 @@ class DeviceMover : public TensorMover {
   }
 
  private:
-  // Page-locked memory copies several times as fast, but systems limit it: the rest uses ordinary
-  // memory.
+  // Page-locked memory copies several times faster but is limited; falls back to ordinary memory.
   static at::Tensor host_like(const at::Tensor& tensor) {
     const at::TensorOptions host = tensor.options().device(at::kCPU);
     if (tensor.is_cuda()) {
@@ -44,22 +43,20 @@ class DeviceMover : public TensorMover {
   }
 };
 
-std::string reason_of(const std::exception& error) {
+std::string first_line(const std::exception& error) {
   const auto* torch_error = dynamic_cast<const c10::Error*>(&error);
   const std::string text =
       torch_error != nullptr ? torch_error->what_without_backtrace() : error.what();
   return text.substr(0, text.find('\n'));
 }
 
-double gib(size_t bytes) { return static_cast<double>(bytes) / kBytesPerGib; }
-
-size_t bytes_of(const std::vector<at::Tensor>& tensors) {
+double total_gib(const std::vector<at::Tensor>& tensors) {
   size_t bytes = 0;
   for (const at::Tensor& tensor : tensors) bytes += tensor.nbytes();
-  return bytes;
+  return static_cast<double>(bytes) / kBytesPerGib;
 }
 
-// A view keeps the device memory alive and would no longer see the parameter's updates.
+// A view would keep the device memory alive and miss updates of the parameter.
 void check_movable(const at::Tensor& tensor) {
   const bool is_whole =
       tensor.storage_offset() == 0 && tensor.storage().nbytes() == tensor.nbytes();
@@ -82,11 +79,11 @@ Offload::Offload(Options options, Tensors parameters, std::unique_ptr<TensorMove
       optimizer_(std::move(optimizer)),
       mover_(std::move(mover)) {}
 
-// Each tensor once; those of a failed restore are already moved.
+// Each tensor once, without those that a failed restore left in host memory.
 std::vector<at::Tensor> Offload::tensors_to_move() const {
   std::vector<at::Tensor> tensors;
   std::set<const at::TensorImpl*> seen;
-  for (const Offloaded& away : offloaded_) seen.insert(away.tensor.unsafeGetTensorImpl());
+  for (const Offloaded& offloaded : offloaded_) seen.insert(offloaded.tensor.unsafeGetTensorImpl());
   const auto take = [&](const at::Tensor& tensor) {
     if (tensor.defined() && tensor.numel() > 0 && mover_->is_on_device(tensor) &&
         seen.insert(tensor.unsafeGetTensorImpl()).second) {
@@ -126,18 +123,18 @@ void Offload::move_out(const std::vector<at::Tensor>& tensors) {
       tensor.set_data(mover_->to_host(tensor));
       offloaded_.push_back({tensor, home});
     }
-    for (const Offloaded& away : offloaded_) {
-      if (emptied.insert(away.home.index()).second) mover_->release_cached(away.home);
+    for (const Offloaded& offloaded : offloaded_) {
+      if (emptied.insert(offloaded.home.index()).second) mover_->release_cached(offloaded.home);
     }
   } catch (const std::exception& error) {
-    const std::string reason = reason_of(error);
+    const std::string reason = first_line(error);
     const size_t num_moved = offloaded_.size();
-    move_back();  // there was room a moment ago; if even that fails, its own error says more
+    move_back();  // if this fails too, its error is more informative
     throw UserError(ErrorKind::kEnvironment,
                     {.error = "training state could not be moved to host memory for a rollout",
                      .where = "custom.extra.rollout_matching.offload",
                      .what = fmt::format("{} of {} tensors ({:.2f} GiB in total) were moved: {}",
-                                         num_moved, tensors.size(), gib(bytes_of(tensors)), reason),
+                                         num_moved, tensors.size(), total_gib(tensors), reason),
                      .fix = "free host memory, or set offload.offload_optimizer or "
                             "offload.offload_model to false"});
   }
@@ -151,22 +148,22 @@ void Offload::move_back() {
   const at::NoGradGuard no_grad;
   const size_t num_all = offloaded_.size();
   try {
-    // From the end: returned tensors are forgotten at once, and a failure leaves exactly those that
-    // are still in host memory.
+    // Removes each tensor once it is moved back: after a failure the list holds those still in host
+    // memory.
     while (!offloaded_.empty()) {
       const Offloaded& last = offloaded_.back();
       last.tensor.set_data(mover_->to_device(last.tensor, last.home));
       offloaded_.pop_back();
     }
   } catch (const std::exception& error) {
-    size_t bytes = 0;
-    for (const Offloaded& away : offloaded_) bytes += away.tensor.nbytes();
+    std::vector<at::Tensor> left;
+    for (const Offloaded& offloaded : offloaded_) left.push_back(offloaded.tensor);
     throw UserError(
         ErrorKind::kEnvironment,
         {.error = "training state could not return to the device after a rollout",
          .where = "custom.extra.rollout_matching.offload",
          .what = fmt::format("{} of {} tensors ({:.2f} GiB) are still in host memory: {}",
-                             offloaded_.size(), num_all, gib(bytes), reason_of(error)),
+                             offloaded_.size(), num_all, total_gib(left), first_line(error)),
          .fix = "lower vllm.gpu_memory_utilization, set vllm.sleep_level: 1, or stop other "
                 "programs on the device"});
   }

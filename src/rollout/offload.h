@@ -16,46 +16,43 @@ namespace rematch {
 class TensorMover {
  public:
   virtual ~TensorMover() = default;
-  /// True when a tensor takes device memory, which moving it would free. (On a CPU everything is in
-  /// host memory already.)
+  /// True if the tensor is in device memory. (On a CPU all tensors are in host memory.)
   virtual bool is_on_device(const at::Tensor& tensor) const = 0;
   /// A copy in host memory: same values, dtype, sizes and strides, separate storage. @throws
   /// c10::Error, std::bad_alloc
   virtual at::Tensor to_host(const at::Tensor& tensor) = 0;
-  /// A copy on `device` of what to_host() returned. @throws c10::Error when the device's memory is
+  /// A copy on `device` of a result of to_host(). @throws c10::Error when device memory is
   /// insufficient
   virtual at::Tensor to_device(const at::Tensor& tensor, const at::Device& device) = 0;
-  /// Returns memory cached by a device's allocator to the device, for other users.
+  /// Frees memory that a device's allocator has cached.
   virtual void release_cached(const at::Device& device) = 0;
 };
 
-/// Page-locked host memory where available, blocking copies, the caching allocator emptied.
+/// Uses page-locked host memory if available and blocking copies.
 std::unique_ptr<TensorMover> make_tensor_mover();
 
 /// Keeps training state in host memory while a rollout engine with its own weights starts, receives
-/// the weights and generates (BEHAVIOUR 11). OffloadScope decides when; this class knows what to
-/// move and where it came from.
+/// the weights and generates (BEHAVIOUR 11). OffloadScope starts and ends this.
 ///
-/// A tensor moves by exchanging its data (at::Tensor::set_data), so its holders (model, optimizer,
-/// tied head, autograd hooks) keep the same tensor throughout. Meanwhile it is an ordinary CPU
-/// tensor: weights can be read for the sync and saved. Not thread-safe.
+/// Moving a tensor replaces its data (at::Tensor::set_data), so its holders (model, optimizer, tied
+/// head, autograd hooks) keep the same tensor. While offloaded it is an ordinary CPU tensor that
+/// can be read for the sync and saved. Not thread-safe.
 class Offload {
  public:
   using Tensors = std::function<std::vector<at::Tensor>()>;
   struct Options {
     OffloadSettings settings;
-    std::function<void(const std::string&)>
-        /// called when state cannot return while an exception is pending; must not throw; may be
-        /// empty
-        warn;
+    /// called if state cannot be restored while an exception is pending; must not throw; may be
+    /// empty
+    std::function<void(const std::string&)> warn;
   };
-  /// @param parameters  all of the model's, requested at every scope; a tied matrix may be listed
-  /// twice and moves once
-  /// @param optimizer   tensors of the optimizer, requested likewise; empty: nothing is trained
+  /// @param parameters  returns all parameters of the model; called for every scope. A tied matrix
+  /// may appear twice
+  /// @param optimizer   returns the tensors of the optimizer; empty: nothing is trained
   Offload(Options options, Tensors parameters, std::unique_ptr<TensorMover> mover,
           Tensors optimizer = {});
 
-  /// Tensors that are in host memory now.
+  /// Number of tensors that are in host memory now.
   int64_t num_offloaded() const { return static_cast<int64_t>(offloaded_.size()); }
 
  private:
@@ -75,19 +72,18 @@ class Offload {
   Tensors optimizer_;
   std::unique_ptr<TensorMover> mover_;
   std::vector<Offloaded> offloaded_;
-  int depth_ = 0;  ///< open scopes; only the outermost moves
+  int depth_ = 0;  ///< open scopes; only the outermost moves tensors
 };
 
-/// The scope in which training state is in host memory. Nested scopes do nothing.
+/// The scope in which training state is in host memory. Nested scopes have no effect.
 ///
 ///     OffloadScope offload(maybe_null);
 ///     engine.sync_weights(…); engine.generate(…); engine.release();
 ///     offload.restore();
 class OffloadScope {
  public:
-  /// @param offload  null: nothing moves
-  /// @throws UserError (environment) when host memory is insufficient; everything is then back on
-  /// its device
+  /// @param offload  null: no offload
+  /// @throws UserError (environment) when host memory is insufficient, after moving everything back
   explicit OffloadScope(Offload* offload);
   /// Restores the state if an exception prevented restore(). A failure goes to Options::warn.
   ~OffloadScope();
@@ -95,8 +91,8 @@ class OffloadScope {
   OffloadScope& operator=(const OffloadScope&) = delete;
 
   /// Restores everything; the regular end of the scope.
-  /// @throws UserError (environment) when device memory is insufficient; the values stay safe in
-  /// host memory, and the next scope's end tries again
+  /// @throws UserError (environment) when device memory is insufficient; the values stay in host
+  /// memory, and the end of the next scope tries again
   void restore();
 
  private:

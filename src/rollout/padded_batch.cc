@@ -18,43 +18,39 @@ UserError bad_prompt(const Prompt& prompt, const std::string& error, const std::
                                       .fix = fix});
 }
 
-RowInput row_of(const Prompt& prompt) {
-  RowInput row;
-  row.token_ids.assign(prompt.token_ids.begin(), prompt.token_ids.end());
-  row.segment_lens = {static_cast<int64_t>(prompt.token_ids.size())};
-  row.grids.emplace_back();
-  for (const ImageRef& image : prompt.images) row.grids.back().push_back(image.grid_thw);
-  return row;
-}
-
-// Pixels of every image of the batch, concatenated. `keep_alive` owns the memory that the copy
-// reads.
 VisionInput gather_pixels(std::span<const Prompt> prompts, const PixelGetter& pixels) {
   VisionInput input;
-  std::vector<std::shared_ptr<const Patches>> keep_alive;
-  std::vector<at::Tensor> parts;
+  std::vector<std::shared_ptr<const Patches>> patches;
   for (const Prompt& prompt : prompts) {
     for (const ImageRef& image : prompt.images) {
-      auto patches = pixels(image);
-      if (patches->grid_thw != image.grid_thw) {
-        throw bad_prompt(
-            prompt, "an image's size differs from that of its prompt",
-            fmt::format("{}: {}x{} patches, the prompt has {}x{}", image.path, patches->grid_thw[1],
-                        patches->grid_thw[2], image.grid_thw[1], image.grid_thw[2]),
-            "do not change image files during a run");
-      }
-      input.grid_thw.push_back(patches->grid_thw);
-      // from_blob takes a mutable pointer; cat below only reads.
-      float* const values = const_cast<float*>(patches->pixel_values.data());
-      parts.push_back(at::from_blob(values, {patches->num_rows(), patches->row_width}, at::kFloat));
-      keep_alive.push_back(std::move(patches));
+      patches.push_back(load_patches(prompt, image, pixels));
+      input.grid_thw.push_back(image.grid_thw);
     }
   }
-  if (!parts.empty()) input.pixel_values_NC = at::cat(parts);
+  if (!patches.empty()) input.pixel_values_NC = joined_pixels(patches);
   return input;
 }
 
 }  // namespace
+
+RowInput prompt_row(const Prompt& prompt) {
+  RowInput row{.token_ids = {prompt.token_ids.begin(), prompt.token_ids.end()},
+               .segment_lens = {std::ssize(prompt.token_ids)},
+               .grids = {{}}};
+  for (const ImageRef& image : prompt.images) row.grids.back().push_back(image.grid_thw);
+  return row;
+}
+
+std::shared_ptr<const Patches> load_patches(const Prompt& prompt, const ImageRef& image,
+                                            const PixelGetter& pixels) {
+  std::shared_ptr<const Patches> patches = pixels(image);
+  if (patches->grid_thw == image.grid_thw) return patches;
+  throw bad_prompt(
+      prompt, "an image's size differs from that of its prompt",
+      fmt::format("{}: {}x{} patches, the prompt has {}x{}", image.path, patches->grid_thw[1],
+                  patches->grid_thw[2], image.grid_thw[1], image.grid_thw[2]),
+      "do not change image files during a run");
+}
 
 void check_prompt(const Prompt& prompt, const ModelDescription& model) {
   if (prompt.token_ids.empty())
@@ -100,7 +96,7 @@ PaddedBatch pad_prompts(std::span<const Prompt> prompts, const Model& model,
       if (ids[i] == model.description().image_token_id)
         visual_idx.push_back(row * num_columns + padding + i);
     }
-    const at::Tensor positions_3T = model.positions_3T(row_of(prompt));
+    const at::Tensor positions_3T = model.positions_3T(prompt_row(prompt));
     batch.positions_3BP.select(1, row).narrow(1, padding, len).copy_(positions_3T);
     batch.next_positions.push_back(positions_3T.max().item<int64_t>() + 1);
   }

@@ -4,19 +4,16 @@
 
 #include <string>
 
-#include "base/error.h"
+#include "base/option_range.h"
 #include "text/tokenizer.h"
 
 namespace rematch {
 namespace {
 
 void require_at_least(const char* key, int value, int least) {
-  if (value >= least) return;
-  throw UserError(ErrorKind::kConfig,
-                  {.error = fmt::format("repeat_terminate.{} is out of range", key),
-                   .where = fmt::format("repeat_terminate.{}", key),
-                   .what = fmt::format("{}", value),
-                   .fix = fmt::format("use {} or more", least)});
+  if (value < least)
+    refuse_value(fmt::format("repeat_terminate.{}", key), value,
+                 fmt::format("{} or more", least).c_str());
 }
 
 }  // namespace
@@ -34,7 +31,7 @@ void ObjectKeyCounter::feed(std::string_view bytes) {
 void ObjectKeyCounter::feed_outside(char byte) {
   if (byte == ' ' || byte == '\t' || byte == '\n' || byte == '\r') return;
   if (byte == '"') {
-    // Repetitive text need not be JSON: everything but a certain value counts as a key.
+    // Repetitive text may not be valid JSON: every string that is not certainly a value is a key.
     is_candidate_ = previous_ != ':' && (containers_.empty() || containers_.back() == '{');
     in_string_ = true;
     escaped_ = false;
@@ -63,7 +60,7 @@ void check_repeat_guard_options(const RepeatGuardSettings& options) {
   require_at_least("min_new_tokens", options.min_new_tokens, 0);
   require_at_least("max_consecutive_token_repeats", options.max_consecutive_token_repeats, 1);
   require_at_least("ngram_size", options.ngram_size, 1);
-  // One block has nothing to repeat: it would end every row.
+  // A single block does not repeat; 1 would end every answer.
   require_at_least("ngram_repeats", options.ngram_repeats, 2);
   require_at_least("max_object_keys", options.max_object_keys, 0);
 }
@@ -88,8 +85,8 @@ bool RepeatGuard::push(TokenId token_id) {
 
   if (static_cast<int64_t>(ids_.size()) < options_.min_new_tokens) return false;
   if (run_len_ >= options_.max_consecutive_token_repeats) return true;
-  // The last n ids equal each of the r − 1 blocks before them exactly when n·(r − 1) ids in a row
-  // equal the id n earlier.
+  // The last r blocks of n ids are equal if and only if n·(r − 1) consecutive ids equal the id n
+  // positions before them.
   if (period_len_ >= static_cast<int64_t>(options_.ngram_size) * (options_.ngram_repeats - 1))
     return true;
   return options_.max_object_keys > 0 && keys_.count() >= options_.max_object_keys;

@@ -11,12 +11,11 @@ namespace rematch {
 
 class Tokenizer;
 
-/// Counts completed `"object_…"` keys in text that arrives in pieces. A key counts at its closing
-/// quote; a string that is a value (after a colon or inside an array) is not one, whatever it
-/// contains.
+/// Counts complete `"object_…"` keys in text that arrives in pieces. A key counts at its closing
+/// quote. A string that is a value (after a colon or inside an array) is never a key.
 class ObjectKeyCounter {
  public:
-  /// @param key_start  what begins the keys that count
+  /// @param key_start  prefix of the keys to count
   explicit ObjectKeyCounter(std::string key_start = "object_") : key_start_(std::move(key_start)) {}
 
   /// @param bytes  the next piece; may split characters, escapes and keys anywhere
@@ -32,30 +31,31 @@ class ObjectKeyCounter {
   char previous_ = '\0';          ///< last byte outside strings that is not whitespace
   bool in_string_ = false;
   bool escaped_ = false;
-  bool is_candidate_ = false;  ///< the open string is where a key may be
+  bool is_candidate_ = false;  ///< the open string is in a position of a key
   size_t string_len_ = 0;
-  bool matches_ = false;  ///< the open string starts with key_start_, as far as it has been read
+  bool matches_ = false;  ///< the open string so far agrees with key_start_
   int count_ = 0;
 };
 
-/// Watches one row's generated ids and detects repetition (BEHAVIOUR 4.5). Torch-free, O(1) per
+/// Detects repetition in the generated ids of one answer (BEHAVIOUR 4.5). Torch-free, O(1) per
 /// token and byte.
 class RepeatGuard {
  public:
-  /// @param tokenizer  provides token bytes for `max_object_keys`; must outlive the guard; may be
-  /// null when there is no such cap
+  /// @param tokenizer  provides token bytes for `max_object_keys`; outlives the guard; may be null
+  /// without that cap
   /// @throws UserError (config) for options out of range
   RepeatGuard(const RepeatGuardSettings& options, const Tokenizer* tokenizer);
 
-  /// Accepts the next generated id. @return true when the row ends with this token (which is kept)
+  /// Adds the next generated id. @return true if the answer ends with this token (which is kept)
   bool push(TokenId token_id);
 
-  /// The same rule for an engine that returns whole answers. @return how many of the first ids are
-  /// kept; `ids.size()` and `triggered = false` when the guard never fires
+  /// Result of cut().
   struct Cut {
     size_t num_kept = 0;
     bool triggered = false;
   };
+  /// Applies the guard to a whole answer. @return the number of ids that are kept; all of them and
+  /// `triggered = false` if the guard does not fire
   static Cut cut(const std::vector<TokenId>& generated_ids, const RepeatGuardSettings& options,
                  const Tokenizer* tokenizer);
 

@@ -8,7 +8,7 @@
 #include <functional>
 #include <limits>
 
-#include "base/error.h"
+#include "base/option_range.h"
 #include "base/random.h"
 #include "kernels/rows.h"
 
@@ -17,23 +17,16 @@ namespace {
 
 constexpr float kRemoved = -std::numeric_limits<float>::infinity();
 constexpr double kNearTie = 1e-5;
-// Separates this stream from others that use (seed, epoch, sample), such as the random object
+// Separates this random stream from others that use (seed, epoch, sample), such as the object
 // ordering.
 constexpr uint64_t kRolloutStream = 0x726F6C6C6F7574ULL;
 
-[[noreturn]] void refuse(const char* key, const std::string& found, const char* legal) {
-  throw UserError(ErrorKind::kConfig, {.error = fmt::format("{} is out of range", key),
-                                       .where = key,
-                                       .what = found,
-                                       .fix = fmt::format("use {}", legal)});
-}
-
-// An upper bound of −log(−log u) for u = (bits >> 11)·2⁻⁵³, from the leading ones of `bits` alone:
-// with w = 1 − u, −log u ≥ w, so the noise is at most −log w, and w ≥ 2^−(leading ones + 1).
+// An upper bound of −log(−log u) for u = (bits >> 11)·2⁻⁵³, from the leading ones of `bits`: let
+// w = 1 − u. Then −log u ≥ w, so the noise is at most −log w, and w ≥ 2^−(leading ones + 1).
 double noise_bound(uint64_t bits) { return 0.693147180559945309 * (std::countl_one(bits) + 1); }
 
 struct Extremes {
-  // second: of the others, equal ones included
+  // second may equal best
   float best = kRemoved, second = kRemoved, lowest = -kRemoved;
 
   void take(float logit) {
@@ -45,7 +38,7 @@ struct Extremes {
 };
 
 // Lane by lane, so that compilers vectorise it.
-Extremes extremes(std::span<const float> logits_V) {
+Extremes find_extremes(std::span<const float> logits_V) {
   constexpr size_t kLanes = 16;
   float best[kLanes], second[kLanes], lowest[kLanes];
   std::fill_n(best, kLanes, kRemoved);
@@ -71,8 +64,8 @@ Extremes extremes(std::span<const float> logits_V) {
   return all;
 }
 
-/// What a softmax over the logits needs.
-/// @throws UserError (data) naming the sample when one is not finite
+/// Maximum and sum of the softmax of the logits.
+/// @throws UserError (data) naming the sample if a logit is not finite
 kernels::SoftmaxSum checked_softmax(std::span<const float> logits_V, const std::string& who,
                                     int64_t position) {
   const kernels::SoftmaxSum sum =
@@ -113,20 +106,18 @@ double gumbel_noise(uint64_t bits) {
 
 void check_sampling_options(const GenerateOptions& options) {
   if (!(options.temperature >= 0) || !std::isfinite(options.temperature)) {
-    refuse("temperature", fmt::format("{}", options.temperature), "0 (greedy) or more");
+    refuse_value("temperature", options.temperature, "0 (greedy) or more");
   }
   if (!(options.top_p >= 0 && options.top_p <= 1))
-    refuse("top_p", fmt::format("{}", options.top_p), "a value from 0 to 1 (1 = off)");
-  if (options.top_k < 0)
-    refuse("top_k", fmt::format("{}", options.top_k), "a positive number, or off");
+    refuse_value("top_p", options.top_p, "a value from 0 to 1 (1 = off)");
+  if (options.top_k < 0) refuse_value("top_k", options.top_k, "a positive number, or off");
   if (!(options.repetition_penalty > 0) || !std::isfinite(options.repetition_penalty)) {
-    refuse("repetition_penalty", fmt::format("{}", options.repetition_penalty),
-           "a value above 0 (1.0 = off)");
+    refuse_value("repetition_penalty", options.repetition_penalty, "a value above 0 (1.0 = off)");
   }
   if (options.max_new_tokens < 1)
-    refuse("max_new_tokens", fmt::format("{}", options.max_new_tokens), "1 or more");
+    refuse_value("max_new_tokens", options.max_new_tokens, "1 or more");
   if (options.batch_size < 1)
-    refuse("rollout_generate_batch_size", fmt::format("{}", options.batch_size), "1 or more");
+    refuse_value("rollout_generate_batch_size", options.batch_size, "1 or more");
 }
 
 SamplerRow::SamplerRow(const Prompt& prompt, const GenerateOptions& options, int64_t vocab_size)
@@ -153,7 +144,7 @@ Sampler::Sampler(const GenerateOptions& options) : options_(options) {
 
 ChosenToken Sampler::next(std::span<float> logits_V, SamplerRow& row) {
   const kernels::SoftmaxSum sum = checked_softmax(logits_V, row.who_, row.num_generated_);
-  // Truncation leaves the logit of a token that can be chosen as it is.
+  // Truncation does not change the logits of tokens that can be chosen.
   const bool rescales = row.penalises_ || (options_.temperature != 0 && options_.temperature != 1);
   if (rescales) raw_.assign(logits_V.begin(), logits_V.end());
   warp(logits_V, row);
@@ -178,12 +169,12 @@ void Sampler::warp(std::span<float> logits_V, const SamplerRow& row) {
     logit = logit < 0 ? logit * penalty : logit / penalty;
   }
   if (options_.temperature == 0) return;
-  cool(logits_V);
+  apply_temperature(logits_V);
   if (options_.top_k > 0) keep_top_k(logits_V);
   if (options_.top_p < 1) keep_top_p(logits_V);
 }
 
-void Sampler::cool(std::span<float> logits_V) const {
+void Sampler::apply_temperature(std::span<float> logits_V) const {
   const auto temperature = static_cast<float>(options_.temperature);
   if (temperature == 1.0f) return;
   const auto [lowest, highest] = std::minmax_element(logits_V.begin(), logits_V.end());
@@ -191,7 +182,7 @@ void Sampler::cool(std::span<float> logits_V) const {
     for (float& logit : logits_V) logit /= temperature;
     return;
   }
-  // The temperature is so low that float32 overflows: the limit is greedy.
+  // float32 overflows at this low temperature: choose greedily.
   const auto best = std::max_element(logits_V.begin(), logits_V.end()) - logits_V.begin();
   std::fill(logits_V.begin(), logits_V.end(), kRemoved);
   logits_V[static_cast<size_t>(best)] = 0;
@@ -209,14 +200,14 @@ void Sampler::keep_top_k(std::span<float> logits_V) {
   }
 }
 
-// Removes, from the least likely up, every token at which the cumulative probability is still ≤ 1 −
-// top_p; the best one is always kept.
+// Removes tokens in ascending order of probability while the cumulative probability is ≤ 1 − top_p;
+// always keeps the best one.
 void Sampler::keep_top_p(std::span<float> logits_V) {
   const float largest = *std::max_element(logits_V.begin(), logits_V.end());
   double total = 0;
   for (const float logit : logits_V) total += std::exp(static_cast<double>(logit) - largest);
   const double removable = (1 - options_.top_p) * total;
-  // Tokens that would be removed even if all V were equally likely need no sorting.
+  // Tokens below this weight are always removed, so they need no sorting.
   const double floor = removable / static_cast<double>(logits_V.size());
   double cumulated = 0;
   order_.clear();
@@ -229,12 +220,12 @@ void Sampler::keep_top_p(std::span<float> logits_V) {
       logits_V[i] = kRemoved;
     }
   }
-  const auto logit_of = [&](TokenId id) { return logits_V[static_cast<size_t>(id)]; };
+  const auto logit_at = [&](TokenId id) { return logits_V[static_cast<size_t>(id)]; };
   std::sort(order_.begin(), order_.end(), [&](int a, int b) {
-    return logit_of(a) != logit_of(b) ? logit_of(a) < logit_of(b) : a < b;
+    return logit_at(a) != logit_at(b) ? logit_at(a) < logit_at(b) : a < b;
   });
   for (size_t i = 0; i + 1 < order_.size(); ++i) {
-    cumulated += std::exp(static_cast<double>(logit_of(order_[i])) - largest);
+    cumulated += std::exp(static_cast<double>(logit_at(order_[i])) - largest);
     if (cumulated > removable) break;
     logits_V[static_cast<size_t>(order_[i])] = kRemoved;
   }
@@ -242,7 +233,7 @@ void Sampler::keep_top_p(std::span<float> logits_V) {
 
 TokenId Sampler::greedy(std::span<const float> logits_V, const SamplerRow& row) {
   REMATCH_CHECK(!logits_V.empty(), row.who_);
-  const Extremes found = extremes(logits_V);
+  const Extremes found = find_extremes(logits_V);
   const double largest_magnitude = std::max(std::abs(static_cast<double>(found.best)),
                                             std::abs(static_cast<double>(found.lowest)));
   if (static_cast<double>(found.best) - found.second < kNearTie * largest_magnitude)

@@ -9,13 +9,12 @@
 
 namespace rematch {
 
-/// The sampler's state of one sequence: its sample and the ids that the repetition penalty has
-/// seen.
+/// Sampler state of one sequence: its random key and the ids for the repetition penalty.
 class SamplerRow {
  public:
-  /// @param prompt      names the sequence (epoch, sample_id, where) and provides the first ids of
-  /// the penalty
-  /// @param vocab_size  ids beyond it cannot be generated and are not remembered
+  /// @param prompt      identifies the sequence (epoch, sample_id, where); its ids are penalised
+  /// too
+  /// @param vocab_size  larger ids cannot be generated and are ignored
   SamplerRow(const Prompt& prompt, const GenerateOptions& options, int64_t vocab_size);
 
   int64_t num_generated() const { return num_generated_; }
@@ -44,11 +43,10 @@ struct ChosenToken {
 ///
 /// Order and arithmetic are those of transformers' processors: repetition penalty, then (only when
 /// sampling) temperature, top_k, top_p. Greedy takes the first of equal maxima. Sampling takes
-/// argmax(logit + Gumbel noise), which draws from the same distribution as a walk along the
-/// cumulative sum but lets rounding differences between batch sizes matter only where two perturbed
-/// logits nearly tie. Noise is keyed by (seed, epoch, sample_id, position, token id): the same
-/// sample gives the same tokens whatever its batch. One sampler serves any number of rows; not
-/// thread-safe.
+/// argmax(logit + Gumbel noise): the same distribution as inverting the cumulative sum, but
+/// rounding differences between batch sizes matter only if two perturbed logits nearly tie. Noise
+/// is keyed by (seed, epoch, sample_id, position, token id), so a sample gives the same tokens in
+/// any batch. One sampler serves any number of rows; not thread-safe.
 class Sampler {
  public:
   /// @throws UserError (config) for options out of range, see check_sampling_options()
@@ -59,19 +57,19 @@ class Sampler {
   /// the k tokens that can matter.
   ChosenToken next(std::span<float> logits_V, SamplerRow& row);
 
-  /// What `next` draws from: logits after penalty, temperature, top_k and top_p; removed entries
-  /// are -inf. For tests.
+  /// Applies penalty, temperature, top_k and top_p to logits; removed entries become -inf. For
+  /// tests.
   void process(std::span<float> logits_V, const SamplerRow& row);
 
-  /// Greedy choices so far where the two best logits differed by less than 1e-5 of the largest
-  /// magnitude: only there may another implementation choose differently.
+  /// Number of greedy choices so far in which the two best logits differed by less than 1e-5 of the
+  /// largest magnitude. Only there may another implementation choose differently.
   int64_t num_near_ties() const { return num_near_ties_; }
 
  private:
   void warp(std::span<float> logits_V, const SamplerRow& row);
   TokenId greedy(std::span<const float> logits_V, const SamplerRow& row);
   TokenId draw(std::span<const float> logits_V, const SamplerRow& row) const;
-  void cool(std::span<float> logits_V) const;
+  void apply_temperature(std::span<float> logits_V) const;
   void keep_top_k(std::span<float> logits_V);
   void keep_top_p(std::span<float> logits_V);
 

@@ -71,7 +71,7 @@ struct PromptSettings {
   bool operator==(const PromptSettings&) const = default;
 };
 
-/// Treatment of an image whose size the model's image processor would change
+/// Treatment of an image that the model's image processor would resize
 /// (`template.image_resize`).
 enum class ImageResize {
   kProcessor,  ///< it is resized as the processor does

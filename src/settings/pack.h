@@ -21,7 +21,7 @@ constexpr std::span<const EnumName<PackingSelector>> names_of(PackingSelector) {
 
 /// Which segments may share a row (`post_rollout_pack_scope`).
 enum class PackScope {
-  /// each micro-batch is a row: packing off, or stage 1, whose data stream is packed already
+  /// each micro-batch is a row: packing off, or stage 1 (its data stream is packed already)
   kMicroBatch,
   /// `micro`, the specification's carry mode: after each micro-batch one row is selected, the other
   /// segments keep waiting

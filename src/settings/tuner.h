@@ -38,7 +38,7 @@ struct AdapterTargetSettings {
   std::vector<std::string> target_modules{"all-linear"};
   std::optional<std::string> target_regex;   ///< instead of target_modules
   std::vector<std::string> modules_to_save;  ///< trained in full
-  /// Tokens whose rows of embedding and head are trained: ids, texts of tokens, or `coord_tokens`
+  /// Tokens with trained rows of embedding and head: ids, texts of tokens, or `coord_tokens`
   /// for all 1000.
   std::vector<std::string> trainable_token_indices;
 

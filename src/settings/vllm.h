@@ -8,7 +8,7 @@ namespace rematch {
 
 /// Settings of the `vllm` backend only: `custom.extra.rollout_matching.vllm`.
 struct VllmSettings {
-  /// interpreter whose environment has vLLM; "python3": see find_interpreter()
+  /// interpreter of an environment with vLLM; "python3": see find_interpreter()
   std::string python = "python3";
   int tensor_parallel_size = 4;  ///< ≥ 1
   /// fraction of the device's memory that the engine may use

@@ -66,7 +66,7 @@ void BytePairEncoder::encode_short(std::string_view word, std::vector<TokenId>& 
 
 void BytePairEncoder::encode_long(std::string_view word, std::vector<TokenId>& out) const {
   // Symbols form a linked list over the bytes; the heap holds candidate merges, and a candidate
-  // whose pair has changed since is skipped.
+  // with a changed pair is skipped.
   struct Symbol {
     TokenId id;
     int64_t previous;

@@ -15,7 +15,7 @@ struct Run {
   uint32_t last;
 };
 
-// Combining classes and compositions of Unicode 10 to 15 that the reference (whose tables are of
+// Combining classes and compositions of Unicode 10 to 15 that the reference (its tables are of
 // Unicode 9) does not know. Written by dev/goldens/text_unicode_additions.py.
 constexpr Run kYoungerThanReference[] = {
     {0x7FD, 0x7FD},     {0x898, 0x89F},     {0x8CA, 0x8D3},     {0x9FE, 0x9FE},

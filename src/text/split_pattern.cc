@@ -13,7 +13,7 @@ namespace {
 
 constexpr size_t kMaxPatternBytes = 4096;
 
-// Categories whose members only grew between the two Unicode versions, so that adding code points
+// Categories that only grew between the two Unicode versions, so that adding code points
 // is enough.
 constexpr std::array<std::string_view, 25> kCategories = {
     "L",  "Lu", "Ll", "Lt", "Lm", "Lo", "M",  "Me", "N",  "Nd", "Nl", "No", "P",

@@ -9,7 +9,7 @@ namespace rematch {
 /// `\s` becomes White_Space (PCRE2's adds U+180E), categories get the code points that PCRE2's
 /// Unicode tables lack.
 /// @param where  file and key, for the error
-/// @throws UserError (data) naming the first construct whose meaning differs between the two
+/// @throws UserError (data) naming the first construct with different meanings in the two
 /// engines or that is not implemented
 std::string pcre_pattern_of(std::string_view pattern, const std::string& where);
 

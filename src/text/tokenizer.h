@@ -53,7 +53,7 @@ class Tokenizer {
   /// empty view when has_token(id) is false.
   std::string_view token_bytes(TokenId id) const;
 
-  /// Id of an added token or vocabulary entry whose *bytes* are exactly `content`; nullopt when
+  /// Id of an added token or vocabulary entry with exactly the *bytes* of `content`; nullopt when
   /// there is none.
   std::optional<TokenId> token_id(std::string_view content) const;
 
@@ -63,7 +63,7 @@ class Tokenizer {
   /// One more than the largest id.
   int num_ids() const;
 
-  /// The first added token whose text occurs in `utf8` (as encode() would find it), or empty. Input
+  /// The first added token that occurs in `utf8` (as encode() would find it), or empty. Input
   /// must be valid UTF-8.
   std::string find_added_token(std::string_view utf8) const;
 

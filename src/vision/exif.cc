@@ -3,8 +3,8 @@
 namespace rematch::vision {
 namespace {
 
-// Bounds-checked integers of a TIFF block; an out-of-range read returns 0, which no valid structure
-// needs.
+// Bounds-checked integers of a TIFF block; an out-of-range read returns 0, which no valid TIFF has
+// there.
 struct TiffReader {
   std::string_view bytes;
   bool is_big_endian = false;

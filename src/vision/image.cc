@@ -6,6 +6,13 @@
 
 namespace rematch {
 
+Image black_image(ImageSize size) {
+  Image image{.width_px = size.width_px, .height_px = size.height_px, .rgb = {}};
+  image.rgb.resize(static_cast<size_t>(size.width_px) * static_cast<size_t>(size.height_px) *
+                   kNumChannels);
+  return image;
+}
+
 Image vision::decode_stored(std::string_view bytes, const ImageHeader& header,
                             const std::string& where) {
   switch (header.format) {
@@ -29,8 +36,7 @@ ImageFacts read_image_facts(const std::string& path) {
   const MappedFile file(path);
   const vision::ImageHeader header = vision::read_image_header(file.bytes(), path);
   vision::refuse_rotated(header, path);
-  return {.size = {.width_px = header.width_px, .height_px = header.height_px},
-          .is_deep_grey = header.is_deep_grey};
+  return {.size = header.size, .is_deep_grey = header.is_deep_grey};
 }
 
 ImageSize read_image_size(const std::string& path) { return read_image_facts(path).size; }

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "vision/image.h"
 
-/// Shared by the decoders; not included outside vision/.
+/// Shared by the decoders; included only inside vision/.
 namespace rematch::vision {
 
 enum class ImageFormat { kJpeg, kPng, kWebp };
@@ -14,25 +14,24 @@ enum class ImageFormat { kJpeg, kPng, kWebp };
 /// The fields of an image header that are needed.
 struct ImageHeader {
   ImageFormat format = ImageFormat::kPng;
-  int width_px = 0;
-  int height_px = 0;
+  ImageSize size;
   bool has_alpha = false;     ///< WebP only
   bool is_cmyk = false;       ///< JPEG only: CMYK or YCCK
   bool is_deep_grey = false;  ///< PNG only: 16-bit grey without an alpha channel
-  int orientation = 1;        ///< EXIF's, 1..8; the sizes are those of the stored pixels
+  int orientation = 1;        ///< EXIF's, 1..8; `size` is that of the stored pixels
 };
 
-/// Recognises the format by its first bytes and rejects what must be converted first (animation,
-/// bombs). Never reads outside `bytes`. @throws UserError (data)
+/// Recognises the format by its first bytes. Rejects animations, decompression bombs and other
+/// files that must be converted first. Never reads outside `bytes`. @throws UserError (data)
 ImageHeader read_image_header(std::string_view bytes, const std::string& where);
 
-/// @throws UserError (data) when EXIF says that the image is stored rotated
+/// Rejects an image that EXIF declares rotated. @throws UserError (data)
 void refuse_rotated(const ImageHeader& header, const std::string& where);
 
-/// The stored pixels, whatever EXIF says. @throws UserError as decode_image
+/// Decodes the pixels as stored; ignores the EXIF orientation. @throws UserError as decode_image
 Image decode_stored(std::string_view bytes, const ImageHeader& header, const std::string& where);
 
-// One decoder per file. Each fills an Image whose size is the header's. @throws UserError (data)
+// One decoder per file. Each returns an Image of the size in the header. @throws UserError (data)
 // when the stream is corrupt or truncated
 Image decode_jpeg(std::string_view bytes, const ImageHeader& header, const std::string& where);
 Image decode_png(std::string_view bytes, const ImageHeader& header, const std::string& where);
@@ -55,8 +54,5 @@ inline uint8_t composite_on_white(uint8_t value, uint8_t alpha) {
 
 /// The error for a truncated or corrupt stream. @param reason  the decoder's message
 UserError corrupt_image(const std::string& where, const char* format, const std::string& reason);
-
-/// An image of the header's size, all zero.
-Image blank_image(const ImageHeader& header);
 
 }  // namespace rematch::vision

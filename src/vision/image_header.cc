@@ -8,7 +8,7 @@ namespace {
 
 // Pillow's limit against decompression bombs: beyond this it refuses to open a file.
 constexpr int64_t kMaxPixels = 178'956'970;
-constexpr const char* kTurnCommand =
+constexpr const char* kConvertCommand =
     "python3 -c 'from PIL import Image, ImageOps; "
     "ImageOps.exif_transpose(Image.open(\"IN\")).convert(\"RGB\").save(\"OUT.png\")'";
 
@@ -27,17 +27,17 @@ uint32_t little_endian32(std::string_view bytes, size_t offset) {
 
 [[noreturn]] void refuse(const std::string& where, const std::string& error,
                          const std::string& what,
-                         const std::string& fix = fmt::format("convert it: {}", kTurnCommand)) {
+                         const std::string& fix = fmt::format("convert it: {}", kConvertCommand)) {
   throw UserError(ErrorKind::kData, {.error = error, .where = where, .what = what, .fix = fix});
 }
 
-// A later block that says "upright" does not undo an earlier one.
+// A block that says "upright" does not override an earlier one.
 void note_orientation(std::string_view exif, ImageHeader& header) {
   if (const int orientation = exif_orientation(exif); orientation != 1)
     header.orientation = orientation;
 }
 
-void check_size(int64_t width, int64_t height, const std::string& where) {
+ImageSize checked_size(int64_t width, int64_t height, const std::string& where) {
   if (width <= 0 || height <= 0)
     refuse(where, "the image has no pixels", fmt::format("{} x {} px", width, height),
            "replace the file");
@@ -46,6 +46,7 @@ void check_size(int64_t width, int64_t height, const std::string& where) {
            fmt::format("{} x {} px; the limit is {} pixels", width, height, kMaxPixels),
            "scale it down, or replace the file if it is damaged");
   }
+  return {.width_px = static_cast<int>(width), .height_px = static_cast<int>(height)};
 }
 
 // Walks the chunks: IHDR first, then eXIf (rotation) and acTL (animation), in any position.
@@ -54,10 +55,7 @@ ImageHeader png_header(std::string_view bytes, const std::string& where) {
   ImageHeader header{.format = ImageFormat::kPng};
   if (bytes.size() < kSignature + kChunkFrame + 13 || bytes.substr(12, 4) != "IHDR")
     throw corrupt_image(where, "PNG", "no IHDR chunk");
-  const uint32_t width = big_endian(bytes, 16, 4), height = big_endian(bytes, 20, 4);
-  check_size(width, height, where);
-  header.width_px = static_cast<int>(width);
-  header.height_px = static_cast<int>(height);
+  header.size = checked_size(big_endian(bytes, 16, 4), big_endian(bytes, 20, 4), where);
   header.is_deep_grey = bytes[24] == 16 && bytes[25] == 0;  // bits per sample, colour type
   for (size_t offset = kSignature; offset + kChunkFrame <= bytes.size();) {
     const size_t length = big_endian(bytes, offset, 4);
@@ -79,18 +77,14 @@ bool is_frame_header(int marker) {
   return marker >= 0xC0 && marker <= 0xCF && marker != 0xC4 && marker != 0xC8 && marker != 0xCC;
 }
 
-// Precision, height, width and number of components, as they follow the length of a start-of-frame
-// marker.
+// @param content  of a start-of-frame segment: precision, height, width, number of components
 void read_jpeg_frame(std::string_view content, ImageHeader& header, const std::string& where) {
   if (content.size() < 6) throw corrupt_image(where, "JPEG", "the frame header is too short");
   const int num_bits = static_cast<unsigned char>(content[0]);
   if (num_bits != 8)
     refuse(where, "the image has more than 8 bits per channel",
            fmt::format("a JPEG with {} bits", num_bits));
-  const uint32_t height = big_endian(content, 1, 2), width = big_endian(content, 3, 2);
-  check_size(width, height, where);
-  header.width_px = static_cast<int>(width);
-  header.height_px = static_cast<int>(height);
+  header.size = checked_size(big_endian(content, 3, 2), big_endian(content, 1, 2), where);
   const int num_components = static_cast<unsigned char>(content[5]);
   header.is_cmyk = num_components == 4;
   if (num_components != 1 && num_components != 3 && num_components != 4) {
@@ -118,14 +112,15 @@ ImageHeader jpeg_header(std::string_view bytes, const std::string& where) {
     const size_t length = big_endian(bytes, offset + 2, 2);
     if (length < 2 || length > bytes.size() - offset - 2) break;
     const std::string_view content = bytes.substr(offset + 4, length - 2);
-    if (is_frame_header(marker) && header.width_px == 0) read_jpeg_frame(content, header, where);
+    if (is_frame_header(marker) && header.size.width_px == 0)
+      read_jpeg_frame(content, header, where);
     if (marker == 0xE1 && !seen_exif && content.substr(0, 6) == std::string_view("Exif\0\0", 6)) {
       seen_exif = true;
       note_orientation(content, header);
     }
     offset += 2 + length;
   }
-  if (header.width_px == 0) throw corrupt_image(where, "JPEG", "no frame header");
+  if (header.size.width_px == 0) throw corrupt_image(where, "JPEG", "no frame header");
   return header;
 }
 
@@ -136,10 +131,8 @@ ImageHeader webp_header(std::string_view bytes, const std::string& where) {
   if (status != VP8_STATUS_OK)
     throw corrupt_image(where, "WebP", fmt::format("status {}", static_cast<int>(status)));
   if (features.has_animation) refuse(where, "the image is animated", "animated WebP");
-  check_size(features.width, features.height, where);
   ImageHeader header{.format = ImageFormat::kWebp,
-                     .width_px = features.width,
-                     .height_px = features.height,
+                     .size = checked_size(features.width, features.height, where),
                      .has_alpha = features.has_alpha != 0};
   for (size_t offset = 12; offset + 8 <= bytes.size();) {
     const size_t length = little_endian32(bytes, offset + 4);
@@ -151,7 +144,7 @@ ImageHeader webp_header(std::string_view bytes, const std::string& where) {
   return header;
 }
 
-std::string name_of_other_format(std::string_view bytes) {
+std::string describe_unknown_format(std::string_view bytes) {
   if (bytes.substr(0, 4) == "GIF8") return "a GIF";
   if (bytes.substr(0, 2) == "BM") return "a BMP";
   if (bytes.substr(0, 4) == std::string_view("II*\0", 4) ||
@@ -171,13 +164,6 @@ UserError corrupt_image(const std::string& where, const char* format, const std:
                                       .fix = "download the file again, or leave it out"});
 }
 
-Image blank_image(const ImageHeader& header) {
-  Image image{.width_px = header.width_px, .height_px = header.height_px, .rgb = {}};
-  image.rgb.resize(static_cast<size_t>(header.width_px) * static_cast<size_t>(header.height_px) *
-                   3);
-  return image;
-}
-
 void refuse_rotated(const ImageHeader& header, const std::string& where) {
   if (header.orientation == 1) return;
   refuse(where, "the image is stored rotated (EXIF)",
@@ -186,7 +172,7 @@ void refuse_rotated(const ImageHeader& header, const std::string& where) {
                      header.orientation),
          fmt::format(
              "turn it: {}; where a record names it, check its width, height and coordinates then",
-             kTurnCommand));
+             kConvertCommand));
 }
 
 ImageHeader read_image_header(std::string_view bytes, const std::string& where) {
@@ -197,7 +183,7 @@ ImageHeader read_image_header(std::string_view bytes, const std::string& where) 
   const std::string error = "the image is not a JPEG, PNG or WebP file";
   if (bytes.empty())
     refuse(where, error, "an empty file", "download the file again, or leave it out");
-  refuse(where, error, name_of_other_format(bytes));
+  refuse(where, error, describe_unknown_format(bytes));
 }
 
 }  // namespace rematch::vision

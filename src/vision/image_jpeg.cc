@@ -14,49 +14,49 @@
 namespace rematch::vision {
 namespace {
 
-// A progressive file may hold any number of scans over a huge picture; real ones have about ten.
+// A malicious progressive file may repeat scans of a huge image; real files have about ten.
 constexpr int kMaxScans = 500;
 
-// libjpeg exits through longjmp, which skips destructors and may lose changed locals: this struct
-// and the pixels belong to the caller, and run_decoder itself has only trivial locals.
+// libjpeg reports errors through longjmp, which skips destructors and may lose changed locals. So
+// the caller owns this struct and the pixels, and run_decoder has only trivial locals.
 struct JpegState {
-  jpeg_error_mgr errors;  // first member: libjpeg hands out pointers to it
+  jpeg_error_mgr errors;  // first member: get_state() casts a pointer to it
   jpeg_decompress_struct info;
   jpeg_progress_mgr progress;
   jmp_buf jump;
   char message[JMSG_LENGTH_MAX];
 };
 
-JpegState& state_of(j_common_ptr info) { return *reinterpret_cast<JpegState*>(info->err); }
+JpegState& get_state(j_common_ptr info) { return *reinterpret_cast<JpegState*>(info->err); }
 
-[[noreturn]] void leave(j_common_ptr info) {
-  JpegState& state = state_of(info);
+[[noreturn]] void abort_decoding(j_common_ptr info) {
+  JpegState& state = get_state(info);
   if (state.message[0] == '\0') state.errors.format_message(info, state.message);
   longjmp(state.jump, 1);
 }
 
-// Pillow continues after these: no pixel is lost.
+// Pillow continues after these warnings: no pixel is lost.
 bool is_harmless(int code) {
   return code == JWRN_EXTRANEOUS_DATA || code == JWRN_ADOBE_XFORM || code == JWRN_JFIF_MAJOR;
 }
 
-// Every other warning (premature end, bad Huffman code, …) means that pixels were made up.
+// After any other warning (premature end, bad Huffman code, …) libjpeg invents pixels.
 void on_message(j_common_ptr info, int level) {
-  if (level < 0 && !is_harmless(info->err->msg_code)) leave(info);
+  if (level < 0 && !is_harmless(info->err->msg_code)) abort_decoding(info);
 }
 
 void on_progress(j_common_ptr info) {
   if (reinterpret_cast<j_decompress_ptr>(info)->input_scan_number <= kMaxScans) return;
-  std::strcpy(state_of(info).message, "too many scans");
-  leave(info);
+  std::strcpy(get_state(info).message, "too many scans");
+  abort_decoding(info);
 }
 
 // @return false with state.message set when the stream is bad. @param samples  [height, width, 3 or
 // 4]
 bool run_decoder(std::string_view bytes, JpegState& state, const ImageHeader& header,
                  uint8_t* samples) {
-  const auto width = static_cast<unsigned>(header.width_px),
-             height = static_cast<unsigned>(header.height_px);
+  const auto width = static_cast<unsigned>(header.size.width_px),
+             height = static_cast<unsigned>(header.size.height_px);
   const int num_channels = header.is_cmyk ? 4 : 3;
   jpeg_decompress_struct& info = state.info;
   if (setjmp(state.jump) != 0) return false;
@@ -79,8 +79,8 @@ bool run_decoder(std::string_view bytes, JpegState& state, const ImageHeader& he
   return true;
 }
 
-// Pillow's arithmetic, which knows no colour profile. Adobe's programs, and so all others, store
-// the inks inverted: 255 is no ink.
+// Pillow's arithmetic, without colour profiles. Inks are stored inverted, as Adobe's programs do:
+// 255 is no ink.
 void convert_cmyk(const std::vector<uint8_t>& inks, Image& image) {
   for (size_t pixel = 0; pixel < inks.size() / 4; ++pixel) {
     const uint8_t* stored = inks.data() + pixel * 4;
@@ -96,11 +96,11 @@ void convert_cmyk(const std::vector<uint8_t>& inks, Image& image) {
 }  // namespace
 
 Image decode_jpeg(std::string_view bytes, const ImageHeader& header, const std::string& where) {
-  Image image = blank_image(header);
+  Image image = black_image(header.size);
   JpegState state;
   std::memset(&state, 0, sizeof state);
   state.info.err = jpeg_std_error(&state.errors);
-  state.errors.error_exit = leave;
+  state.errors.error_exit = abort_decoding;
   state.errors.emit_message = on_message;
   state.progress.progress_monitor = on_progress;
   std::vector<uint8_t> inks(header.is_cmyk ? image.rgb.size() / 3 * 4 : 0);

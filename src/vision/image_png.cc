@@ -11,8 +11,8 @@
 namespace rematch::vision {
 namespace {
 
-// What libpng returns: samples as stored (1, 2 and 4 bits widened to a byte, not scaled; of 16 bits
-// one byte), palette and transparency.
+// Output of libpng: samples as stored (1, 2 and 4 bits widened to a byte but not scaled, 16 bits
+// reduced to one byte), palette and transparency.
 struct RawPng {
   int color_type = 0;
   int bit_depth = 0;
@@ -72,15 +72,15 @@ void read_palette(const PngState& state, RawPng& raw) {
   }
 }
 
-// Header and palette; everything that owns memory belongs to the caller. @return false with
-// state.message set
+// Reads header and palette. The caller owns all memory, because libpng may longjmp. @return false
+// with state.message set on failure
 bool read_start(PngState& state, const ImageHeader& header, RawPng& raw) {
   if (setjmp(png_jmpbuf(state.png)) != 0) return false;
   png_set_read_fn(state.png, &state, on_read);
   png_set_user_limits(state.png, INT_MAX, INT_MAX);  // the area was checked with the header
   png_read_info(state.png, state.info);
   png_set_packing(state.png);
-  // Of 16 bits Pillow keeps the high byte; grey alone it reads whole and cuts at 255.
+  // Like Pillow: keep the high byte of 16-bit channels, but clamp 16-bit grey to 255.
   if (!header.is_deep_grey) png_set_strip_16(state.png);
   png_set_interlace_handling(state.png);
   png_read_update_info(state.png, state.info);
@@ -99,8 +99,8 @@ bool read_rows(PngState& state, png_bytepp rows) {
   return true;
 }
 
-// Samples of two bytes, the high one first, become one: levels above 255 are white, as in Pillow.
-void cut_deep_samples(RawPng& raw) {
+// Reduces big-endian two-byte samples to one byte: levels above 255 become white, as in Pillow.
+void clamp_deep_samples(RawPng& raw) {
   for (size_t i = 0; i < raw.samples.size() / 2; ++i)
     raw.samples[i] = raw.samples[2 * i] != 0 ? 255 : raw.samples[2 * i + 1];
   raw.samples.resize(raw.samples.size() / 2);
@@ -110,28 +110,28 @@ bool run_decoder(PngState& state, const ImageHeader& header, RawPng& raw, int& s
   stored_depth = static_cast<unsigned char>(state.bytes[24]);
   if (!read_start(state, header, raw)) return false;
   const size_t row_size =
-      static_cast<size_t>(header.width_px) * raw.num_channels * (header.is_deep_grey ? 2 : 1);
-  if (png_get_image_width(state.png, state.info) != static_cast<unsigned>(header.width_px) ||
-      png_get_image_height(state.png, state.info) != static_cast<unsigned>(header.height_px) ||
+      static_cast<size_t>(header.size.width_px) * raw.num_channels * (header.is_deep_grey ? 2 : 1);
+  if (png_get_image_width(state.png, state.info) != static_cast<unsigned>(header.size.width_px) ||
+      png_get_image_height(state.png, state.info) != static_cast<unsigned>(header.size.height_px) ||
       png_get_rowbytes(state.png, state.info) != row_size) {
     std::strcpy(state.message, "the header appears twice");
     return false;
   }
-  raw.samples.resize(row_size * static_cast<size_t>(header.height_px));
-  std::vector<png_bytep> rows(static_cast<size_t>(header.height_px));
+  raw.samples.resize(row_size * static_cast<size_t>(header.size.height_px));
+  std::vector<png_bytep> rows(static_cast<size_t>(header.size.height_px));
   for (size_t y = 0; y < rows.size(); ++y) rows[y] = raw.samples.data() + y * row_size;
   if (!read_rows(state, rows.data())) return false;
-  if (header.is_deep_grey) cut_deep_samples(raw);
+  if (header.is_deep_grey) clamp_deep_samples(raw);
   return true;
 }
 
-// Grey levels of fewer than 8 bits spread over 0..255.
+// Factor that spreads grey levels of fewer than 8 bits over 0..255.
 unsigned grey_scale(int stored_depth) {
   return stored_depth == 1 ? 255 : stored_depth == 2 ? 85 : stored_depth == 4 ? 17 : 1;
 }
 
-// The transparent grey level after scaling. Pillow scales it for 1 bit only and compares its low
-// byte otherwise; so do we.
+// The transparent grey level after scaling. Like Pillow: scale it for 1 bit only, otherwise use its
+// low byte.
 unsigned scaled_key(unsigned key, int stored_depth) {
   return stored_depth == 1 ? (key != 0 ? 255 : 0) : key & 0xFF;
 }
@@ -180,7 +180,6 @@ Image decode_png(std::string_view bytes, const ImageHeader& header, const std::s
   PngState state{.bytes = bytes};
   state.png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &state, on_error, on_warning);
   if (state.png != nullptr) state.info = png_create_info_struct(state.png);
-  // Frees libpng's structures on every exit path.
   struct Guard {
     PngState& state;
     ~Guard() { png_destroy_read_struct(&state.png, &state.info, nullptr); }
@@ -191,7 +190,7 @@ Image decode_png(std::string_view bytes, const ImageHeader& header, const std::s
   int stored_depth = 0;
   if (!run_decoder(state, header, raw, stored_depth))
     throw corrupt_image(where, "PNG", state.message);
-  Image image = blank_image(header);
+  Image image = black_image(header.size);
   if (raw.color_type == PNG_COLOR_TYPE_PALETTE) {
     convert_palette(raw, image);
   } else if ((raw.color_type & PNG_COLOR_MASK_COLOR) != 0) {

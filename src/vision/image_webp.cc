@@ -8,19 +8,14 @@ namespace rematch::vision {
 
 Image decode_webp(std::string_view bytes, const ImageHeader& header, const std::string& where) {
   const auto* data = reinterpret_cast<const uint8_t*>(bytes.data());
-  Image image = blank_image(header);
-  if (!header.has_alpha) {
-    if (WebPDecodeRGBInto(data, bytes.size(), image.rgb.data(), image.rgb.size(),
-                          image.width_px * 3) == nullptr) {
-      throw corrupt_image(where, "WebP", "the image data cannot be decoded");
-    }
-    return image;
-  }
-  std::vector<uint8_t> rgba(image.rgb.size() / 3 * 4);
-  if (WebPDecodeRGBAInto(data, bytes.size(), rgba.data(), rgba.size(), image.width_px * 4) ==
-      nullptr) {
-    throw corrupt_image(where, "WebP", "the image data cannot be decoded");
-  }
+  Image image = black_image(header.size);
+  std::vector<uint8_t> rgba(header.has_alpha ? image.rgb.size() / 3 * 4 : 0);
+  const uint8_t* const decoded =
+      header.has_alpha
+          ? WebPDecodeRGBAInto(data, bytes.size(), rgba.data(), rgba.size(), image.width_px * 4)
+          : WebPDecodeRGBInto(data, bytes.size(), image.rgb.data(), image.rgb.size(),
+                              image.width_px * 3);
+  if (decoded == nullptr) throw corrupt_image(where, "WebP", "the image data cannot be decoded");
   for (size_t pixel = 0; pixel < rgba.size() / 4; ++pixel) {
     for (size_t channel = 0; channel < 3; ++channel) {
       image.rgb[pixel * 3 + channel] =

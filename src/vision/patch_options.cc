@@ -18,8 +18,8 @@ constexpr std::array<double, 3> kClipStd{0.26862954, 0.26130258, 0.27577711};
 constexpr int64_t kDefaultMinPixels = 56 * 56;
 constexpr int64_t kDefaultMaxPixels = 28 * 28 * 1280;
 
-constexpr int kMostPatch = 1024;
-constexpr int64_t kMostPixels = int64_t{1} << 40;
+constexpr int kMaxPatch = 1024;
+constexpr int64_t kMaxPixels = int64_t{1} << 40;
 
 struct SettingsFile {
   Json settings;
@@ -65,8 +65,8 @@ std::array<double, 3> read_channels(JsonFields& fields, const char* key,
   return {number((*value)[0]), number((*value)[1]), number((*value)[2])};
 }
 
-// Rescaling and normalising are part of what the model was trained on; they cannot be switched off.
-void refuse_switched_off(JsonFields& fields, const char* key) {
+// The model was trained on rescaled and normalised pixels, so these steps cannot be turned off.
+void require_true(JsonFields& fields, const char* key) {
   if (!fields.boolean_or(key, true)) fields.fail(key, "only true is implemented, found false");
 }
 
@@ -76,10 +76,10 @@ void read_area_limits(JsonFields& fields, PatchOptions& options) {
   const bool has_size = fields.has("size");
   JsonFields size = fields.object_or_empty("size");
   const auto limit = [&](const char* top_key, const char* size_key, int64_t fallback) {
-    if (fields.has(top_key)) return fields.integer(top_key, 1, kMostPixels);
+    if (fields.has(top_key)) return fields.integer(top_key, 1, kMaxPixels);
     if (!has_size) return fallback;
     return size.integer(size.has(size_key) || !size.has(top_key) ? size_key : top_key, 1,
-                        kMostPixels);
+                        kMaxPixels);
   };
   options.min_pixels = limit("min_pixels", "shortest_edge", kDefaultMinPixels);
   options.max_pixels = limit("max_pixels", "longest_edge", kDefaultMaxPixels);
@@ -94,8 +94,8 @@ void read_resizing(JsonFields& fields, PatchOptions& options) {
   }
 }
 
-// What the configuration says beside the directory.
-void apply(const ImageSettings& images, PatchOptions& options) {
+// Settings of the configuration override those of the model directory.
+void apply_config(const ImageSettings& images, PatchOptions& options) {
   options.on_resize = images.image_resize;
   options.backend = images.image_backend;
   options.min_pixels = images.min_pixels.value_or(options.min_pixels);
@@ -121,12 +121,12 @@ PatchOptions PatchOptions::from_model_dir(const std::string& model_dir,
                           .fix = "correct it, or copy the file of the original checkpoint",
                           .null_is_absent = true};
   JsonFields fields(file.settings, origin);
-  refuse_switched_off(fields, "do_rescale");
-  refuse_switched_off(fields, "do_normalize");
+  require_true(fields, "do_rescale");
+  require_true(fields, "do_normalize");
   PatchOptions options;
-  options.patch_size = fields.integer_or("patch_size", kDefaultPatchSize, 1, kMostPatch);
-  options.temporal_patch_size = fields.integer_or("temporal_patch_size", 2, 1, kMostPatch);
-  options.merge_size = fields.integer_or("merge_size", 2, 1, kMostPatch);
+  options.patch_size = fields.integer_or("patch_size", kDefaultPatchSize, 1, kMaxPatch);
+  options.temporal_patch_size = fields.integer_or("temporal_patch_size", 2, 1, kMaxPatch);
+  options.merge_size = fields.integer_or("merge_size", 2, 1, kMaxPatch);
   options.image_mean = read_channels(fields, "image_mean", kClipMean, false);
   options.image_std = read_channels(fields, "image_std", kClipStd, true);
   options.rescale_factor = fields.number_or("rescale_factor", options.rescale_factor);
@@ -136,7 +136,7 @@ PatchOptions PatchOptions::from_model_dir(const std::string& model_dir,
   }
   read_area_limits(fields, options);
   read_resizing(fields, options);
-  apply(images, options);
+  apply_config(images, options);
   return options;
 }
 

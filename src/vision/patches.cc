@@ -11,9 +11,9 @@ namespace rematch {
 namespace {
 
 // Normalised value of every grey level of every channel, in the arithmetic of transformers' two
-// backends. torchvision's is fused, in float32: mean and std are scaled to grey levels first, then
-// a rounded subtraction and a true division; a reciprocal, or rescaling x first, differs in half of
-// the values. Pillow's rescales x first, in float64.
+// backends. torchvision's is fused, in float32: mean and std are scaled to grey levels, then
+// subtracted and divided. (Multiplying by a reciprocal, or rescaling x first, would change half of
+// the values.) Pillow's rescales x first, in float64.
 std::array<std::array<float, 256>, kNumChannels> normalised_levels(const PatchOptions& options) {
   std::array<std::array<float, 256>, kNumChannels> levels{};
   const bool is_fused = options.backend == ImageBackend::kTorchvision;
@@ -30,7 +30,7 @@ std::array<std::array<float, 256>, kNumChannels> normalised_levels(const PatchOp
   return levels;
 }
 
-Patches cut(const Image& image, const PatchOptions& options) {
+Patches cut_into_patches(const Image& image, const PatchOptions& options) {
   const int64_t patch = options.patch_size, merge = options.merge_size,
                 num_frames = options.temporal_patch_size;
   Patches result;
@@ -50,7 +50,7 @@ Patches cut(const Image& image, const PatchOptions& options) {
             ((patch_y * patch + y) * image.width_px + patch_x * patch) * kNumChannels + channel;
         for (int64_t x = 0; x < patch; ++x) *out++ = levels[channel][pixel[x * kNumChannels]];
       }
-      // A still picture is a video whose frames are all the same.
+      // A still image is a video of equal frames.
       for (int64_t frame = 1; frame < num_frames; ++frame, out += frame_size)
         std::memcpy(out, first_frame, frame_size * sizeof(float));
     }
@@ -65,15 +65,14 @@ Patches cut(const Image& image, const PatchOptions& options) {
   return result;
 }
 
-// The size that a user is told to use instead.
-std::string advice_for(PixelSize legal) {
+std::string resize_advice(ImageSize legal) {
   return fmt::format("resize the file to {} x {} px and correct its record's width and height",
                      legal.width_px, legal.height_px);
 }
 
 }  // namespace
 
-PixelSize processed_size(PixelSize size, const PatchOptions& options, const std::string& where) {
+ImageSize processed_size(ImageSize size, const PatchOptions& options, const std::string& where) {
   const int multiple = options.side_multiple_px();
   if (!options.do_resize) {
     if (size.width_px > 0 && size.height_px > 0 && size.width_px % multiple == 0 &&
@@ -86,9 +85,9 @@ PixelSize processed_size(PixelSize size, const PatchOptions& options, const std:
                                          "processor does not resize (do_resize: false)",
                                          size.width_px, size.height_px),
                      .fix = fmt::format("{} (the nearest legal size)",
-                                        advice_for(nearest_legal_size(size, multiple)))});
+                                        resize_advice(nearest_legal_size(size, multiple)))});
   }
-  const PixelSize result = smart_resize(size,
+  const ImageSize result = smart_resize(size,
                                         {.side_multiple_px = multiple,
                                          .min_pixels = options.min_pixels,
                                          .max_pixels = options.max_pixels},
@@ -101,7 +100,7 @@ PixelSize processed_size(PixelSize size, const PatchOptions& options, const std:
          .what = fmt::format("{} x {} px (width x height) would become {} x {} px, and "
                              "template.image_resize is refuse",
                              size.width_px, size.height_px, result.width_px, result.height_px),
-         .fix = fmt::format("{}, or set template.image_resize: processor", advice_for(result))});
+         .fix = fmt::format("{}, or set template.image_resize: processor", resize_advice(result))});
   }
   return result;
 }
@@ -110,20 +109,21 @@ GridThw grid_of(int width_px, int height_px, const PatchOptions& options) {
   return {1, height_px / options.patch_size, width_px / options.patch_size};
 }
 
-GridThw processed_grid(PixelSize size, const PatchOptions& options, const std::string& where) {
-  const PixelSize processed = processed_size(size, options, where);
+GridThw processed_grid(ImageSize size, const PatchOptions& options, const std::string& where) {
+  const ImageSize processed = processed_size(size, options, where);
   return grid_of(processed.width_px, processed.height_px, options);
 }
 
 Patches patchify(const Image& image, const PatchOptions& options, const std::string& where) {
-  const PixelSize size{.height_px = image.height_px, .width_px = image.width_px};
-  const PixelSize processed = processed_size(size, options, where);
+  const ImageSize size = image.size();
+  const ImageSize processed = processed_size(size, options, where);
   const size_t num_bytes =
       static_cast<size_t>(image.width_px) * static_cast<size_t>(image.height_px) * kNumChannels;
   REMATCH_CHECK(image.rgb.size() == num_bytes,
                 fmt::format("{} bytes, {} expected", image.rgb.size(), num_bytes));
-  return processed == size ? cut(image, options)
-                           : cut(resize_bicubic(image, processed, options.backend), options);
+  return processed == size
+             ? cut_into_patches(image, options)
+             : cut_into_patches(resize_bicubic(image, processed, options.backend), options);
 }
 
 }  // namespace rematch

@@ -12,8 +12,8 @@
 
 namespace rematch {
 
-/// How pixels become vision-tower rows; read from processor_config.json / preprocessor_config.json
-/// (MODEL 6, 8).
+/// Conversion of pixels to vision-tower rows; read from processor_config.json /
+/// preprocessor_config.json (MODEL 6, 8).
 struct PatchOptions {
   int patch_size = 16;
   int temporal_patch_size = 2;
@@ -25,19 +25,18 @@ struct PatchOptions {
   int64_t min_pixels = 65536;
   /// area of the largest image, when the processor resizes
   int64_t max_pixels = 16777216;
-  /// the processor resizes; false: sides must be multiples of side_multiple_px()
+  /// true: the processor resizes; false: sides must be multiples of side_multiple_px()
   bool do_resize = false;
-  /// what is done with an image that it would resize
+  /// resize such an image, or reject it
   ImageResize on_resize = ImageResize::kProcessor;
   ImageBackend backend = ImageBackend::kTorchvision;
 
   /// Reads the image processor's settings of a model directory: `image_processor` of
   /// processor_config.json, else preprocessor_config.json. Missing fields take the defaults of
   /// transformers' class (patch 14, CLIP mean and std, resized), not those above.
-  /// @param images  what the configuration says beside the directory
-  /// @throws UserError (data) for a missing file, damaged values, or settings that switch rescaling
-  /// or normalising off; (config) when the
-  ///         configured limits exclude each other
+  /// @param images  settings of the configuration, which take precedence
+  /// @throws UserError (data) for a missing file, damaged values, or settings that turn off
+  /// rescaling or normalising; (config) when min_pixels exceeds max_pixels
   static PatchOptions from_model_dir(const std::string& model_dir,
                                      const ImageSettings& images = {});
 
@@ -57,17 +56,16 @@ struct Patches {
   int64_t num_rows() const { return grid_thw[0] * grid_thw[1] * grid_thw[2]; }
 };
 
-/// The size at which an image is cut into patches: what the image processor makes of `size`, known
-/// without its pixels.
+/// The size at which an image is cut into patches: the output size of the image processor. Needs no
+/// pixels.
 /// @param where  the image's name in errors
-/// @throws UserError (data) when the processor rejects the size (one side more than 200 times the
-/// other), does not resize and a side is not
-///         a multiple of patch·merge, or when it would resize and may not; the last two name the
-///         size to use instead
-PixelSize processed_size(PixelSize size, const PatchOptions& options, const std::string& where);
+/// @throws UserError (data) when one side is more than 200 times the other; when the processor does
+/// not resize and a side is not a multiple of patch·merge; or when it would resize but
+/// template.image_resize is `refuse`. The last two name the size to use instead
+ImageSize processed_size(ImageSize size, const PatchOptions& options, const std::string& where);
 
-/// Resizes to processed_size(), normalises and cuts an RGB image; bit-equal to transformers' image
-/// processor of options.backend.
+/// Resizes an RGB image to processed_size(), normalises it and cuts it into patches. Bit-identical
+/// to transformers' image processor of options.backend.
 /// @throws UserError (data) as processed_size()
 Patches patchify(const Image& image, const PatchOptions& options, const std::string& where);
 
@@ -79,7 +77,8 @@ inline std::array<int, 2> resized_px(const GridThw& grid, const PatchOptions& op
   return {static_cast<int>(grid[2]) * options.patch_size,
           static_cast<int>(grid[1]) * options.patch_size};
 }
-/// The same for an image as it is in its file. @throws UserError (data) as processed_size()
-GridThw processed_grid(PixelSize size, const PatchOptions& options, const std::string& where);
+/// Grid of an image of this size before resizing. @throws UserError (data) as
+/// processed_size()
+GridThw processed_grid(ImageSize size, const PatchOptions& options, const std::string& where);
 
 }  // namespace rematch

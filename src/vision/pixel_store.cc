@@ -26,14 +26,14 @@ struct Entry {
   State state = State::kQueued;
   std::shared_ptr<const Patches> patches;  // kReady
   std::exception_ptr error;                // kFailed
-  // number of the prefetch() call whose get() is still due; 0 = none
+  // number of the prefetch() call that requested it, until get() fetches it; 0 = none
   uint64_t wanted_by = 0;
   uint64_t used_in = 0;                     // number of prefetch() calls when it was last requested
   std::list<std::string>::iterator recent;  // place in Impl::recent_, kReady only
 };
 
-// A picture and what is done to it.
-std::string key_of(const ImageRef& image) {
+// The path of an image and its augmentation.
+std::string cache_key(const ImageRef& image) {
   if (!image.change.is_any()) return image.path;
   const auto& [crop, is_flipped, color] = image.change;
   return fmt::format("{}\n{} {} {} {} {} {} {} {}", image.path, crop[0], crop[1], crop[2], crop[3],
@@ -70,13 +70,13 @@ struct PixelStore::Impl {
     const std::lock_guard lock(mutex_);
     ++num_prefetches_;
     for (const ImageRef& image : images) {
-      if (const auto known = entries_.find(key_of(image)); known != entries_.end())
+      if (const auto known = entries_.find(cache_key(image)); known != entries_.end())
         known->second->used_in = num_prefetches_;
     }
-    drop_images_gone_by();
+    drop_old_images();
     if (workers_.empty()) return;
     for (const ImageRef& image : images) {
-      std::shared_ptr<Entry>& entry = entries_[key_of(image)];
+      std::shared_ptr<Entry>& entry = entries_[cache_key(image)];
       if (entry == nullptr) {
         entry = new_entry(image);
         entry->used_in = num_prefetches_;
@@ -88,7 +88,7 @@ struct PixelStore::Impl {
   }
 
   std::shared_ptr<const Patches> get(const ImageRef& image) {
-    const std::string key = key_of(image);
+    const std::string key = cache_key(image);
     std::unique_lock lock(mutex_);
     std::shared_ptr<Entry>& slot = entries_[key];
     if (slot == nullptr) slot = new_entry(image);
@@ -135,12 +135,12 @@ struct PixelStore::Impl {
   static std::shared_ptr<Entry> new_entry(const ImageRef& image) {
     auto entry = std::make_shared<Entry>();
     entry->image = image;
-    entry->key = key_of(image);
+    entry->key = cache_key(image);
     return entry;
   }
 
   void change(Image& picture, const ImageChange& change) const {
-    REMATCH_CHECK(options_.change != nullptr, "a store that changes no pictures");
+    REMATCH_CHECK(options_.change != nullptr, "Options::change is empty");
     options_.change(picture, change);
   }
 
@@ -176,9 +176,9 @@ struct PixelStore::Impl {
     return entry.wanted_by != 0 && entry.wanted_by == num_prefetches_;
   }
 
-  // Workers pause when they are as far ahead as LoaderSettings allow, and while the cache is full
-  // of images that the last prefetch() requested and get() has not fetched: running further ahead
-  // would evict what is needed next. Cost: linear in the cached images, a few dozen.
+  // Workers pause when they are as far ahead as LoaderSettings allow, and when images that get()
+  // has not fetched yet fill the cache: loading more would evict images that are needed next. Cost:
+  // linear in the cached images, a few dozen.
   bool has_room() const {
     size_t waiting_bytes = 0;
     int64_t num_ahead = num_loading_ahead_;
@@ -194,10 +194,9 @@ struct PixelStore::Impl {
            (waiting_bytes == 0 || waiting_bytes < options_.cache_bytes);
   }
 
-  // Drops ready images that neither this prefetch() nor the previous one requested: a window's
-  // images are reused until the window after next begins, and keeping them longer would make memory
-  // grow with the run.
-  void drop_images_gone_by() {
+  // Drops ready images that neither this prefetch() nor the previous one requested: the images of a
+  // window may be reused in the next one. Keeping them longer would make memory grow.
+  void drop_old_images() {
     for (auto path = recent_.begin(); path != recent_.end();) {
       const auto found = entries_.find(*path);
       path = found->second->used_in + 1 < num_prefetches_ ? drop(path) : std::next(path);
@@ -211,7 +210,7 @@ struct PixelStore::Impl {
     return recent_.erase(path);
   }
 
-  // Drops the least recently used images until the rest fits; those still due go last.
+  // Drops the least recently used images until the rest fits; wanted ones last.
   void evict() {
     for (const bool even_wanted : {false, true}) {
       for (auto path = recent_.begin();
@@ -233,7 +232,7 @@ struct PixelStore::Impl {
   bool stopping_ = false;
   uint64_t num_prefetches_ = 0;
   std::unordered_map<std::string, std::shared_ptr<Entry>> entries_;
-  std::deque<std::weak_ptr<Entry>> queue_;  // some were loaded, or dropped, meanwhile
+  std::deque<std::weak_ptr<Entry>> queue_;  // may hold entries that were loaded or dropped since
   std::list<std::string> recent_;           // ready images, least recently used first
   size_t cached_bytes_ = 0;
   int64_t num_loading_ahead_ = 0;  // images that workers are decoding

@@ -11,9 +11,9 @@
 
 namespace rematch {
 
-/// Loads images ahead on worker threads and keeps those in use: an image is dropped when two
-/// consecutive prefetch() calls, and every get() since the first of them, request others. Results
-/// never depend on the number of workers.
+/// Loads images ahead of use on worker threads and caches them. An image is dropped when neither of
+/// the last two prefetch() calls, nor any get() since the first of them, requested it. Results do
+/// not depend on the number of workers.
 class PixelStore {
  public:
   struct Options {
@@ -22,19 +22,19 @@ class PixelStore {
     int batch_images = 1;
     size_t cache_bytes = size_t{1} << 30;  ///< least recently used images beyond this are dropped
     PatchOptions patches;
-    /// applies ImageRef::change; needed where references have one
+    /// applies ImageRef::change; required if any reference has one
     std::function<void(Image&, const ImageChange&)> change;
   };
   explicit PixelStore(const Options& options);
   ~PixelStore();
   PixelStore(const PixelStore&) = delete;
 
-  /// Starts loading the images of a window (or batch) in the background; errors surface in get().
-  /// Call it once per window, with all its images: it also decides which images are dropped.
+  /// Starts loading the images of a window (or batch) in the background; get() throws the errors.
+  /// Call it once per window with all its images: it also drops images that are no longer used.
   void prefetch(const std::vector<ImageRef>& images);
 
-  /// Pixels of one image; waits for the load or does it. @throws UserError, also when the file's
-  /// size disagrees with image.grid_thw
+  /// Pixels of one image; waits until it is loaded, or loads it now. @throws UserError, also when
+  /// the file's size disagrees with image.grid_thw
   std::shared_ptr<const Patches> get(const ImageRef& image);
 
  private:

@@ -1,5 +1,5 @@
-// Written by hand: no linked library resizes, and training must see the very bits that transformers
-// serves (BEHAVIOUR 2.6).
+// Written by hand: no linked library resizes images, and training needs exactly the bits that
+// transformers produces (BEHAVIOUR 2.6).
 #include "vision/resample.h"
 
 #include <algorithm>
@@ -24,8 +24,8 @@ double cubic(double x) {
   return 0.0;
 }
 
-// How the values of one side become those of its new length: new value i is the weighted sum of
-// `count` values from `first` on.
+// Filter weights along one side: new value i is the weighted sum of `count` old values from `first`
+// on.
 struct Weights {
   struct Taps {
     int64_t first = 0;
@@ -38,8 +38,8 @@ struct Weights {
   int shift = 0;
 };
 
-// One difference between the two: Pillow keeps 22 bits; torchvision as many as let the largest
-// weight fit 16 bits.
+// First difference between the backends: Pillow keeps 22 bits, torchvision as many as fit the
+// largest weight into 16 bits.
 int choose_shift(const std::vector<double>& weights, ImageBackend backend) {
   constexpr int kPillowBits = 32 - 8 - 2;
   if (backend == ImageBackend::kPil) return kPillowBits;
@@ -86,9 +86,7 @@ uint8_t to_level(int32_t sum, int shift) {
 
 Image resize_width(const Image& image, int width_px, ImageBackend backend) {
   const Weights weights = make_weights(image.width_px, width_px, backend);
-  Image result{.width_px = width_px, .height_px = image.height_px, .rgb = {}};
-  result.rgb.resize(static_cast<size_t>(width_px) * static_cast<size_t>(image.height_px) *
-                    kNumChannels);
+  Image result = black_image({.width_px = width_px, .height_px = image.height_px});
   uint8_t* out = result.rgb.data();
   for (int64_t y = 0; y < image.height_px; ++y) {
     const uint8_t* const row = image.rgb.data() + y * image.width_px * kNumChannels;
@@ -113,9 +111,8 @@ Image resize_width(const Image& image, int width_px, ImageBackend backend) {
 
 Image resize_height(const Image& image, int height_px, ImageBackend backend) {
   const Weights weights = make_weights(image.height_px, height_px, backend);
-  Image result{.width_px = image.width_px, .height_px = height_px, .rgb = {}};
+  Image result = black_image({.width_px = image.width_px, .height_px = height_px});
   const int64_t row_size = image.width_px * kNumChannels;
-  result.rgb.resize(static_cast<size_t>(row_size * height_px));
   std::vector<int32_t> sums(static_cast<size_t>(row_size));
   for (int64_t y = 0; y < height_px; ++y) {
     const Weights::Taps taps = weights.taps[static_cast<size_t>(y)];
@@ -132,9 +129,9 @@ Image resize_height(const Image& image, int height_px, ImageBackend backend) {
   return result;
 }
 
-// The other difference: Pillow (from 13) begins with the height where that sheds more than twice as
-// many rows as columns. The order shows, because values are rounded to grey levels in between.
-bool is_height_first(PixelSize from, PixelSize to, ImageBackend backend) {
+// Second difference: Pillow (from 13) resizes the height first if that removes more than twice as
+// many rows as columns. The order affects the result, because values are rounded in between.
+bool is_height_first(ImageSize from, ImageSize to, ImageBackend backend) {
   const int64_t rows = int64_t{from.height_px} - to.height_px,
                 columns = int64_t{from.width_px} - to.width_px;
   return backend == ImageBackend::kPil && rows > 0 && rows > 2 * columns;
@@ -142,13 +139,13 @@ bool is_height_first(PixelSize from, PixelSize to, ImageBackend backend) {
 
 }  // namespace
 
-Image resize_bicubic(const Image& image, PixelSize size, ImageBackend backend) {
+Image resize_bicubic(const Image& image, ImageSize size, ImageBackend backend) {
   REMATCH_CHECK(
       image.width_px > 0 && image.height_px > 0 && size.width_px > 0 && size.height_px > 0,
       "an empty image");
   if (size.width_px == image.width_px) return resize_height(image, size.height_px, backend);
   if (size.height_px == image.height_px) return resize_width(image, size.width_px, backend);
-  return is_height_first({.height_px = image.height_px, .width_px = image.width_px}, size, backend)
+  return is_height_first(image.size(), size, backend)
              ? resize_width(resize_height(image, size.height_px, backend), size.width_px, backend)
              : resize_height(resize_width(image, size.width_px, backend), size.height_px, backend);
 }

@@ -5,10 +5,10 @@
 
 namespace rematch {
 
-/// Resizes an image with the bicubic filter, antialiased where it shrinks, on 8-bit values: bit for
-/// bit what `backend` gives. Both sizes must be positive. Cost: (width / new width + height / new
-/// height, at least 2) · 4 multiplications a value.
+/// Resizes an image with the bicubic filter, antialiased when it shrinks, on 8-bit values.
+/// Bit-identical to `backend`. Both sizes must be positive. Cost: 4 · (width / new width + height /
+/// new height, at least 2) multiplications per value.
 /// @source Pillow 13: Resample.c; PyTorch: the uint8 kernel of upsample_bicubic2d with antialias
-Image resize_bicubic(const Image& image, PixelSize size, ImageBackend backend);
+Image resize_bicubic(const Image& image, ImageSize size, ImageBackend backend);
 
 }  // namespace rematch

@@ -23,7 +23,7 @@ int64_t round_to_multiple(int64_t side_px, int64_t multiple) {
 
 }  // namespace
 
-PixelSize smart_resize(PixelSize size, const ResizeLimits& limits, const std::string& where) {
+ImageSize smart_resize(ImageSize size, const ResizeLimits& limits, const std::string& where) {
   const int64_t height = size.height_px, width = size.width_px, factor = limits.side_multiple_px;
   REMATCH_CHECK(height > 0 && width > 0 && factor > 0,
                 fmt::format("{}x{}, factor {}", width, height, factor));
@@ -37,8 +37,7 @@ PixelSize smart_resize(PixelSize size, const ResizeLimits& limits, const std::st
                                          width, height, ratio),
                      .fix = "crop or pad the image"});
   }
-  // The doubles below repeat Python's expressions operation by operation: floor and ceil make the
-  // last bit matter.
+  // The same operations on doubles as in Python: floor and ceil make the last bit matter.
   const double area = static_cast<double>(height * width), multiple = static_cast<double>(factor);
   double new_height = static_cast<double>(round_to_multiple(height, factor));
   double new_width = static_cast<double>(round_to_multiple(width, factor));
@@ -62,15 +61,15 @@ PixelSize smart_resize(PixelSize size, const ResizeLimits& limits, const std::st
                      .fix = "lower size.shortest_edge / min_pixels in the model's preprocessor "
                             "configuration, or template.min_pixels"});
   }
-  return {.height_px = static_cast<int>(new_height), .width_px = static_cast<int>(new_width)};
+  return {.width_px = static_cast<int>(new_width), .height_px = static_cast<int>(new_height)};
 }
 
-PixelSize nearest_legal_size(PixelSize size, int side_multiple_px) {
+ImageSize nearest_legal_size(ImageSize size, int side_multiple_px) {
   const auto nearest = [&](int side_px) {
     const int64_t multiple = side_multiple_px;
     return static_cast<int>(std::max<int64_t>(1, (side_px + multiple / 2) / multiple) * multiple);
   };
-  return {.height_px = nearest(size.height_px), .width_px = nearest(size.width_px)};
+  return {.width_px = nearest(size.width_px), .height_px = nearest(size.height_px)};
 }
 
 }  // namespace rematch

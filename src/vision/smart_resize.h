@@ -2,15 +2,9 @@
 #include <cstdint>
 #include <string>
 
+#include "vision/image.h"
+
 namespace rematch {
-
-/// Height and width of an image in pixels.
-struct PixelSize {
-  int height_px = 0;
-  int width_px = 0;
-
-  bool operator==(const PixelSize&) const = default;
-};
 
 /// The limits of smart_resize.
 struct ResizeLimits {
@@ -19,17 +13,17 @@ struct ResizeLimits {
   int64_t max_pixels = 16777216;  ///< largest area
 };
 
-/// The size to which the image processor resizes an image: sides are multiples of
-/// `side_multiple_px`, the area lies within the limits where that is possible, the aspect ratio is
-/// kept as closely as possible. Python's rounding (half to even). `size` must be positive.
+/// The size to which the image processor resizes an image: each side is a multiple of
+/// `side_multiple_px`, the area is within the limits if possible, and the aspect ratio changes as
+/// little as possible. Rounds as Python does (half to even). `size` must be positive.
 /// @param where  the image's name in errors
-/// @throws UserError (data) when one side is more than 200 times the other, or the result would not
-/// fit 32 bits
+/// @throws UserError (data) when one side is more than 200 times the other, or a side
+/// of the result does not fit 32 bits
 /// @source transformers: smart_resize
-PixelSize smart_resize(PixelSize size, const ResizeLimits& limits, const std::string& where);
+ImageSize smart_resize(ImageSize size, const ResizeLimits& limits, const std::string& where);
 
 /// The legal size closest to `size`: each side rounded to the nearest positive multiple of
 /// `side_multiple_px`.
-PixelSize nearest_legal_size(PixelSize size, int side_multiple_px);
+ImageSize nearest_legal_size(ImageSize size, int side_multiple_px);
 
 }  // namespace rematch

@@ -10,13 +10,11 @@ namespace {
 
 bool swaps_sides(int orientation) { return orientation >= 5; }
 
-/// @param orientation  EXIF's, 2..8: which edges of the picture the first row and column are
-Image turn(const Image& stored, int orientation) {
+// @param orientation  EXIF's, 2..8: the edges of the picture at the first row and column
+Image make_upright(const Image& stored, int orientation) {
   const bool swaps = swaps_sides(orientation);
-  Image upright{.width_px = swaps ? stored.height_px : stored.width_px,
-                .height_px = swaps ? stored.width_px : stored.height_px,
-                .rgb = {}};
-  upright.rgb.resize(stored.rgb.size());
+  Image upright =
+      black_image(StoredImage{.size = stored.size(), .orientation = orientation}.upright_size());
   const bool from_right = orientation == 2 || orientation == 3 || orientation >= 7;
   const bool from_bottom =
       orientation == 3 || orientation == 4 || orientation == 6 || orientation == 7;
@@ -44,15 +42,14 @@ ImageSize StoredImage::upright_size() const {
 StoredImage read_stored_image(const std::string& path) {
   const MappedFile file(path);
   const vision::ImageHeader header = vision::read_image_header(file.bytes(), path);
-  return {.size = {.width_px = header.width_px, .height_px = header.height_px},
-          .orientation = header.orientation};
+  return {.size = header.size, .orientation = header.orientation};
 }
 
 Image load_upright(const std::string& path) {
   const std::string bytes = read_file(path);  // not mapped, as in load_image
   const vision::ImageHeader header = vision::read_image_header(bytes, path);
   const Image stored = vision::decode_stored(bytes, header, path);
-  return header.orientation == 1 ? stored : turn(stored, header.orientation);
+  return header.orientation == 1 ? stored : make_upright(stored, header.orientation);
 }
 
 }  // namespace rematch

@@ -5,21 +5,21 @@
 
 namespace rematch {
 
-/// An image as its file stores it. Cameras store the sensor's pixels and note in EXIF how to turn
-/// them; viewers and annotation tools show the turned picture.
+/// An image as stored in its file. Cameras store the sensor's pixels and record their orientation
+/// in EXIF; viewers and annotation tools show the image upright.
 struct StoredImage {
   ImageSize size;       ///< of the stored pixels
-  int orientation = 1;  ///< EXIF's: 1 is upright, 2..8 are mirrored or turned
+  int orientation = 1;  ///< EXIF's: 1 is upright, 2..8 are mirrored or rotated
 
   bool is_upright() const { return orientation == 1; }
-  /// Size of the picture that viewers show.
+  /// Size as viewers show it.
   ImageSize upright_size() const;
 };
 
-/// Reads the header. @throws UserError as read_image_facts, but takes rotated images
+/// Reads the header. @throws UserError as read_image_facts, but accepts rotated images
 StoredImage read_stored_image(const std::string& path);
 
-/// Decodes the picture that viewers show. @throws UserError as load_image, but takes rotated images
+/// Decodes an image as viewers show it. @throws UserError as load_image, but accepts rotated images
 Image load_upright(const std::string& path);
 
 }  // namespace rematch

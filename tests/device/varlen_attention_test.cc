@@ -109,7 +109,7 @@ TEST_F(VarlenAttention, EqualsTheGroupsForwardAndBackward) {
       return SegmentAttention(kLens, is_causal).attend(x[0], x[1], x[2]);
     };
     const auto by_lengths = [&](const std::vector<at::Tensor>& x) {
-      const SegmentBounds bounds = SegmentBounds::of({5, 1, 9, 9, 3}, device());
+      const SegmentBounds bounds = SegmentBounds::from_lens({5, 1, 9, 9, 3}, device());
       return varlen_attention(x[0], x[1], x[2], bounds, bounds, is_causal);
     };
     const std::vector<at::Tensor> x = inputs(27, at::kFloat);
@@ -163,9 +163,9 @@ TEST_F(VarlenAttention, TheLastQueryOfASegmentSeesItsLastKey) {
   const auto batched = [](const at::Tensor& rows) { return rows.transpose(0, 1).unsqueeze(0); };
   const at::Tensor wanted =
       masked_attention(batched(q), batched(x[1]), batched(x[2]), mask)[0].transpose(0, 1);
-  const at::Tensor found =
-      varlen_attention(q.to(device()), x[1].to(device()), x[2].to(device()),
-                       SegmentBounds::of({4}, device()), SegmentBounds::of({9}, device()), true);
+  const at::Tensor found = varlen_attention(q.to(device()), x[1].to(device()), x[2].to(device()),
+                                            SegmentBounds::from_lens({4}, device()),
+                                            SegmentBounds::from_lens({9}, device()), true);
   EXPECT_LT((found.cpu() - wanted).abs().max().item<double>(), 1e-5);
 }
 

@@ -18,7 +18,7 @@ struct FileOperation {
   std::string second;  ///< rename, exchange
 };
 
-/// What survives a power loss of names (files made, renamed, removed) that were not synced.
+/// The names (files made, renamed, removed) that survive a power loss without a sync.
 enum class LostNames {
   kNone,         ///< every one is kept
   kAllUnsynced,  ///< ext4 and xfs: the journal was not written since the last sync of anything
@@ -27,7 +27,7 @@ enum class LostNames {
   kByDirectory,
 };
 
-/// What survives of bytes that were not synced.
+/// The bytes that survive without a sync.
 enum class LostBytes {
   kNone,   ///< all are kept
   kAll,    ///< the file has the size and bytes of its last sync

@@ -20,7 +20,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 
-/// What the stand-in for vLLM reports, and whether it starts at all.
+/// Reports of the stand-in for vLLM, and whether it starts at all.
 struct StandIn {
   std::shared_ptr<test::Recording> recording;
   bool fails_to_start = false;

@@ -19,7 +19,7 @@ struct RecordedLoop {
     Packer::Options packing;
     RolloutBufferSettings buffer;
     int skip_longer_than = 0;  ///< tokens of segments that are left out; 0 = none are
-    /// told what a checkpoint is written from; may be empty
+    /// called with the state that a checkpoint is written from; may be empty
     std::function<void(const WindowCursor&, const Packer&)> on_save;
   };
   /// The data and the log line of one optimizer step.

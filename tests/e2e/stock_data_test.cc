@@ -1,4 +1,4 @@
-// Records with a prompt of their own, and the commands between records and stock data, as a user
+// Records with their own prompts, and the commands between records and stock data, as a user
 // starts them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ Json stock_record(const std::string& image) {
           {"images", {image}}};
 }
 
-// The golden records of a split, with absolute images and a prompt of their own.
+// The golden records of a split, with absolute images and their own prompts.
 std::string with_prompts(const test::Program& program, const std::string& name,
                          const std::string& prompt) {
   std::string lines;

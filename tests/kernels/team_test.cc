@@ -43,7 +43,7 @@ TEST(Team, SharesHaveEveryItemOnceInWholeUnits) {
     for (const int64_t size : {0, 1, 31, 32, 33, 100}) {
       std::vector<int> times(static_cast<size_t>(size), 0);
       kernels::run_team(threads, [&](const kernels::Worker& worker) {
-        const kernels::Range items = worker.share_of(size, 8);
+        const kernels::Range items = worker.share(size, 8);
         EXPECT_TRUE(items.begin % 8 == 0 || items.size() == 0);
         for (int64_t i = items.begin; i < items.end; ++i) ++times[static_cast<size_t>(i)];
       });

@@ -261,14 +261,14 @@ TEST_P(NativeEngineOn, ForgetsWhatOldWeightsComputed) {
   EXPECT_NE(expected, before);
   native_engine.sync_weights(2);
   EXPECT_EQ(responses(native_engine.generate(golden().prompts, {})), expected);
-  // An evaluation never knows, so it always asks anew.
+  // An evaluation never knows, so it always asks again.
   {
     const at::NoGradGuard no_grad;
     for (const NamedParameter& parameter : model->parameters()) parameter.tensor.mul_(1 / 1.05);
   }
-  native_engine.sync_weights(kWeightsOfNow);
+  native_engine.sync_weights(kCurrentWeights);
   native_engine.generate({golden().prompts[0]}, {});
-  native_engine.sync_weights(kWeightsOfNow);
+  native_engine.sync_weights(kCurrentWeights);
   EXPECT_EQ(native_engine.blocks(), nullptr);
 }
 

@@ -31,7 +31,7 @@ struct Stack {
         const at::Tensor x = rms_norm(inputs[0], layer[0], 1e-6);
         return inputs[0] + at::linear(at::silu(at::linear(x, layer[1])), layer[2]);
       };
-      hidden = checkpointing ? checkpointed(block, {hidden}) : block({hidden});
+      hidden = checkpointing ? run_checkpointed(block, {hidden}) : block({hidden});
     }
     return hidden;
   }
@@ -85,13 +85,13 @@ TEST(Checkpointed, MakesNoGraphWhereNothingNeedsOne) {
     return at::linear(inputs[0], stack.layers[0][1]);
   };
   const at::Tensor input = random_leaf({kRows, kWidth}, 99);
-  EXPECT_FALSE(checkpointed(counted, {input.detach()}).requires_grad());
+  EXPECT_FALSE(run_checkpointed(counted, {input.detach()}).requires_grad());
   {
     const at::NoGradGuard no_grad;
-    EXPECT_FALSE(checkpointed(counted, {input}).requires_grad());
+    EXPECT_FALSE(run_checkpointed(counted, {input}).requires_grad());
   }
   EXPECT_EQ(num_runs, 2);
-  torch::autograd::backward({checkpointed(counted, {input}).sum()}, {});
+  torch::autograd::backward({run_checkpointed(counted, {input}).sum()}, {});
   EXPECT_EQ(num_runs, 4);  // forward, and again for the backward pass
 }
 

@@ -7,7 +7,7 @@
 namespace rematch {
 namespace {
 
-/// What an engine makes of the tokens that a model writes.
+/// The answer that an engine makes of a model's tokens.
 struct Taken {
   std::vector<TokenId> response;
   std::optional<FinishReason> reason;

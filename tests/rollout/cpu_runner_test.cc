@@ -179,7 +179,7 @@ TEST(CpuRunner, GivesLogitsOnlyToThoseThatWantThem) {
 }
 
 TEST(CpuRunner, GivesSeveralRowsOfASequenceTheLogitsTheyHaveAlone) {
-  // As with drafts: some sequences want the logits of their last rows, beside others that want one
+  // As with drafts: some sequences want the logits of their last rows, next to others that want one
   // or none, in every order.
   const StepPrompt first(*tiny(), 30, kNoImage, 11), second(*tiny(), 25, {1, 4, 4}, 12);
   const auto runner = make_cpu_runner(tiny());

@@ -72,8 +72,8 @@ void expect_logprobs(const std::vector<Rollout>& rollouts, const std::vector<std
 }
 
 const LoadedModel& rollout_model() {
-  // Two threads on so small a model mostly wait for each other; beside other work they wait for
-  // minutes.
+  // Two threads on so small a model mostly wait for each other; with other work on the machine they
+  // wait for minutes.
   at::set_num_threads(1);
   static const LoadedModel loaded{Model::load(source_path("tests/golden/rollout_model"), {}),
                                   Tokenizer::load(source_path("tests/golden/rollout_model"))};

@@ -318,7 +318,7 @@ TEST(Offload, RefusesViewsAsABug) {
   {
     const at::Tensor alias = whole.detach();
     EXPECT_THROW(OffloadScope scope(&offload), InternalError)
-        << "somebody else looks at the same memory";
+        << "another owner looks at the same memory";
   }
   tensors = {whole, whole.detach()};
   EXPECT_THROW(OffloadScope scope(&offload), InternalError) << "two of the list share memory";

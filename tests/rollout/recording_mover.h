@@ -13,7 +13,7 @@
 
 namespace rematch::test {
 
-/// What happened around a rollout, in order: "out" and "back" of training state (a run of moves is
+/// Events around a rollout, in order: "out" and "back" of training state (a run of moves is
 /// one entry) among what others push.
 struct Recording {
   std::vector<std::string> events;
@@ -21,7 +21,7 @@ struct Recording {
   int num_back = 0;
   int num_cache_releases = 0;
   int fail_out_at = -1;   ///< this move to host memory fails, counted from 0
-  int fail_back_at = -1;  ///< likewise back to the device
+  int fail_back_at = -1;  ///< the same for moves back to the device
 
   void push(const std::string& event) {
     if (events.empty() || events.back() != event) events.push_back(event);

@@ -83,7 +83,7 @@ RC_GTEST_PROP(LoadImage, FlippedBytesNeverCrash, ()) {
   // Sizes are flipped too; keep the test small.
   try {
     const vision::ImageHeader header = vision::read_image_header(bytes, "bytes");
-    if (int64_t{header.width_px} * header.height_px > 1 << 22) return;
+    if (int64_t{header.size.width_px} * header.size.height_px > 1 << 22) return;
   } catch (const UserError&) {
     return;
   }

@@ -99,7 +99,7 @@ TEST_F(PixelsStageTest, ResizesToTheBitAsPyTorchAtEverySize) {
     image.rgb.assign(pixels_HWC.const_data_ptr<uint8_t>(),
                      pixels_HWC.const_data_ptr<uint8_t>() + pixels_HWC.numel());
     const Image resized = resize_bicubic(
-        image, {.height_px = static_cast<int>(new_height), .width_px = static_cast<int>(new_width)},
+        image, {.width_px = static_cast<int>(new_width), .height_px = static_cast<int>(new_height)},
         ImageBackend::kTorchvision);
     const at::Tensor expected = at::_upsample_bicubic2d_aa(
         pixels_HWC.permute({2, 0, 1}).contiguous().unsqueeze(0), {new_height, new_width}, false);

@@ -29,8 +29,7 @@ void expect_processed(const std::string& directory, const Json& row) {
                     backend = row["backend"].get<std::string>();
   const PatchOptions options = PatchOptions::from_model_dir(
       directory + "/" + model, {.image_backend = value_of<ImageBackend>(backend).value()});
-  const ImageSize stored = read_image_size(path);
-  const PixelSize size{.height_px = stored.height_px, .width_px = stored.width_px};
+  const ImageSize size = read_image_size(path);
   if (row.contains("refused")) {
     EXPECT_THROW(processed_size(size, options, file), UserError) << file;
     return;

@@ -38,26 +38,26 @@ TEST(ResizeBicubic, EqualsBothProcessorsOfTransformersBitForBit) {
 TEST(ResizeBicubic, TheTwoBackendsDiffer) {
   Image image = grey_ramp(40, 200);
   for (size_t i = 0; i < image.rgb.size(); ++i) image.rgb[i] = static_cast<uint8_t>(i * i % 251);
-  const PixelSize size{.height_px = 64, .width_px = 32};
+  const ImageSize size{.width_px = 32, .height_px = 64};
   EXPECT_NE(resize_bicubic(image, size, ImageBackend::kPil).rgb,
             resize_bicubic(image, size, ImageBackend::kTorchvision).rgb);
 }
 
 TEST(ProcessedSize, IsKnownForAPhotographAndATinyImage) {
-  EXPECT_EQ(processed_size({.height_px = 427, .width_px = 640}, resizing(), "x"),
-            (PixelSize{.height_px = 96, .width_px = 128}));
-  EXPECT_EQ(processed_size({.height_px = 5, .width_px = 5}, resizing(), "x"),
-            (PixelSize{.height_px = 32, .width_px = 32}));
-  EXPECT_EQ(processed_grid({.height_px = 5, .width_px = 5}, resizing(), "x"), (GridThw{1, 2, 2}));
+  EXPECT_EQ(processed_size({.width_px = 640, .height_px = 427}, resizing(), "x"),
+            (ImageSize{.width_px = 128, .height_px = 96}));
+  EXPECT_EQ(processed_size({.width_px = 5, .height_px = 5}, resizing(), "x"),
+            (ImageSize{.width_px = 32, .height_px = 32}));
+  EXPECT_EQ(processed_grid({.width_px = 5, .height_px = 5}, resizing(), "x"), (GridThw{1, 2, 2}));
 }
 
 TEST(ProcessedSize, RefusesWhatTheProcessorWouldChangeWhenAsked) {
   PatchOptions options = resizing();
   options.on_resize = ImageResize::kRefuse;
-  EXPECT_EQ(processed_size({.height_px = 64, .width_px = 96}, options, "x"),
-            (PixelSize{.height_px = 64, .width_px = 96}));
+  EXPECT_EQ(processed_size({.width_px = 96, .height_px = 64}, options, "x"),
+            (ImageSize{.width_px = 96, .height_px = 64}));
   const UserError error = test::catch_user_error(
-      [&] { processed_size({.height_px = 50, .width_px = 96}, options, "photo.png"); });
+      [&] { processed_size({.width_px = 96, .height_px = 50}, options, "photo.png"); });
   EXPECT_EQ(error.kind(), ErrorKind::kData);
   EXPECT_EQ(error.problems()[0].where, "photo.png");
   EXPECT_NE(error.problems()[0].what.find("96 x 50 px (width x height) would become 96 x 64 px"),
@@ -65,14 +65,14 @@ TEST(ProcessedSize, RefusesWhatTheProcessorWouldChangeWhenAsked) {
   EXPECT_NE(error.problems()[0].fix.find("96 x 64"), std::string::npos);
   // A legal multiple is not a legal size when it is too small.
   options.min_pixels = 65536;
-  EXPECT_THROW(processed_size({.height_px = 64, .width_px = 96}, options, "x"), UserError);
+  EXPECT_THROW(processed_size({.width_px = 96, .height_px = 64}, options, "x"), UserError);
 }
 
 TEST(Patchify, ResizesBeforeItCuts) {
   const Image photo = grey_ramp(100, 70);
   const Patches patches = patchify(photo, resizing(), "x");
   EXPECT_EQ(patches.grid_thw, (GridThw{1, 4, 6}));
-  EXPECT_EQ(patches.pixel_values, patchify(resize_bicubic(photo, {.height_px = 64, .width_px = 96},
+  EXPECT_EQ(patches.pixel_values, patchify(resize_bicubic(photo, {.width_px = 96, .height_px = 64},
                                                           ImageBackend::kTorchvision),
                                            PatchOptions{}, "x")
                                       .pixel_values);

@@ -18,30 +18,30 @@ TEST(SmartResize, EqualsTransformers) {
   for (const Json& item : cases) {
     // height, width, factor, min, max, new height, new width
     const auto v = item.get<std::vector<int64_t>>();
-    const PixelSize size = smart_resize(
-        {.height_px = static_cast<int>(v[0]), .width_px = static_cast<int>(v[1])},
+    const ImageSize size = smart_resize(
+        {.width_px = static_cast<int>(v[1]), .height_px = static_cast<int>(v[0])},
         {.side_multiple_px = static_cast<int>(v[2]), .min_pixels = v[3], .max_pixels = v[4]},
         "golden");
-    EXPECT_EQ(size, (PixelSize{static_cast<int>(v[5]), static_cast<int>(v[6])})) << item.dump();
+    EXPECT_EQ(size, (ImageSize{static_cast<int>(v[6]), static_cast<int>(v[5])})) << item.dump();
   }
 }
 
 TEST(SmartResize, RoundsHalvesToTheEvenMultiple) {
   const ResizeLimits any{.side_multiple_px = 32, .min_pixels = 1, .max_pixels = 1 << 30};
-  EXPECT_EQ(smart_resize({48, 80}, any, "x"), (PixelSize{64, 64}));
-  EXPECT_EQ(smart_resize({112, 144}, any, "x"), (PixelSize{128, 128}));
+  EXPECT_EQ(smart_resize({80, 48}, any, "x"), (ImageSize{64, 64}));
+  EXPECT_EQ(smart_resize({144, 112}, any, "x"), (ImageSize{128, 128}));
 }
 
 TEST(SmartResize, RefusesAnAspectRatioBeyond200) {
-  const UserError error = test::catch_user_error([] { smart_resize({10, 2001}, {}, "long.png"); });
+  const UserError error = test::catch_user_error([] { smart_resize({2001, 10}, {}, "long.png"); });
   EXPECT_EQ(error.kind(), ErrorKind::kData);
   EXPECT_EQ(error.problems()[0].where, "long.png");
-  EXPECT_NO_THROW(smart_resize({10, 2000}, {}, "long.png"));
+  EXPECT_NO_THROW(smart_resize({2000, 10}, {}, "long.png"));
 }
 
 TEST(NearestLegalSize, IsThePositiveMultipleNextToEachSide) {
-  EXPECT_EQ(nearest_legal_size({1, 33}, 32), (PixelSize{32, 32}));
-  EXPECT_EQ(nearest_legal_size({640, 479}, 32), (PixelSize{640, 480}));
+  EXPECT_EQ(nearest_legal_size({33, 1}, 32), (ImageSize{32, 32}));
+  EXPECT_EQ(nearest_legal_size({479, 640}, 32), (ImageSize{480, 640}));
 }
 
 }  // namespace rematch

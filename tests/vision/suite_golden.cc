@@ -18,8 +18,7 @@ namespace {
 void expect_refused(const std::string& path, const Json& row) {
   const UserError error = catch_user_error([&] {
     const ImageSize size = read_image_size(path);
-    processed_size({.height_px = size.height_px, .width_px = size.width_px}, {.do_resize = true},
-                   path);
+    processed_size(size, {.do_resize = true}, path);
   });
   EXPECT_NE(error.problems()[0].error.find(row["refused"].get<std::string>()), std::string::npos)
       << path << ": " << error.what();
@@ -34,8 +33,7 @@ void expect_row(const std::string& directory, const Json& row) {
   const PatchOptions options = PatchOptions::from_model_dir(
       directory + "/" + model, {.image_backend = value_of<ImageBackend>(backend).value()});
   const ImageSize size = read_image_size(path);
-  const GridThw grid =
-      processed_grid({.height_px = size.height_px, .width_px = size.width_px}, options, path);
+  const GridThw grid = processed_grid(size, options, path);
   EXPECT_EQ(grid, row["grid"].get<GridThw>());
   EXPECT_EQ(grid[1] * grid[2] / (options.merge_size * options.merge_size),
             row["tokens"].get<int64_t>());

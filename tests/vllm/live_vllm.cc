@@ -84,8 +84,7 @@ Questions make_questions(const std::string& model_dir, const std::vector<std::st
   asked.parts.vllm.model_dir = model_dir;
   for (const std::string& path : paths) {
     const Image image = load(path);
-    const GridThw grid =
-        processed_grid({.height_px = image.height_px, .width_px = image.width_px}, patches, path);
+    const GridThw grid = processed_grid(image.size(), patches, path);
     asked.prompts.push_back({.sample_id = static_cast<int64_t>(asked.prompts.size()),
                              .token_ids = encoder.encode({grid}),
                              .images = {{.path = path, .grid_thw = grid}},

@@ -41,9 +41,9 @@ TEST(VllmChecks, RanksOfACpuMayShareAnEngineAndShareItsMemory) {
   VllmOptions given = options();
   given.tensor_parallel_size = given.world_size = 2;
   EXPECT_NO_THROW(check_vllm_arithmetic(given, {16 * kGib, 16 * kGib}));
-  const int64_t whole = memory_of_rank(given).total;
+  const int64_t whole = rank_memory(given).total;
   given.ranks_on_host = 2;
-  EXPECT_EQ(memory_of_rank(given).total, whole / 2);
+  EXPECT_EQ(rank_memory(given).total, whole / 2);
 }
 
 TEST(VllmChecks, RefusesRanksThatAreNoMultipleOfTensorParallelSize) {
@@ -109,16 +109,16 @@ TEST(VllmChecks, RefusesPromptsThatMaxModelLenCannotHold) {
 
 TEST(VllmChecks, SettlesTheModelLengthByConfigurationDataAndPositions) {
   VllmOptions given = options();
-  settle_model_len(given, 100, 60, "a.jsonl:1");
+  set_max_model_len(given, 100, 60, "a.jsonl:1");
   EXPECT_EQ(given.max_model_len, 512) << "as configured";
   given.max_model_len = 0;
-  settle_model_len(given, 100, 60, "a.jsonl:1");
+  set_max_model_len(given, 100, 60, "a.jsonl:1");
   EXPECT_EQ(given.max_model_len, 160) << "as the data ask for";
   given.max_model_len = 1'000'000;
-  settle_model_len(given, 100, 60, "a.jsonl:1");
+  set_max_model_len(given, 100, 60, "a.jsonl:1");
   EXPECT_EQ(given.max_model_len, 4096) << "the model has no more positions";
   const UserError error =
-      test::catch_user_error([&] { settle_model_len(given, 4000, 97, "a.jsonl:1"); });
+      test::catch_user_error([&] { set_max_model_len(given, 4000, 97, "a.jsonl:1"); });
   EXPECT_NE(error.problems().front().what.find("max_position_embeddings"), std::string::npos);
   EXPECT_NE(error.problems().front().fix.find("rollout_backend: hf"), std::string::npos);
 }

@@ -200,7 +200,7 @@ TEST(VllmEngine, NeverTakesAMissingAnswerForAnEmptyOne) {
   EXPECT_NE(problem.where.find("sample 1"), std::string::npos);
   EXPECT_NE(problem.what.find("1 of 3"), std::string::npos);
   Rig stranger;
-  stranger.refusal([](VllmAnswer& answer) { answer.id = "somebody"; });
+  stranger.refusal([](VllmAnswer& answer) { answer.id = "stranger"; });
 }
 
 TEST(VllmEngine, AnExceptionOfPythonNamesTheSample) {
@@ -249,8 +249,8 @@ TEST(VllmEngine, SyncsOnceForAVersionAndAlwaysForTheWeightsOfNow) {
   engine.sync_weights(7);
   engine.sync_weights(7);
   EXPECT_EQ(rig.plugin.num_syncs, 2);
-  engine.sync_weights(kWeightsOfNow);
-  engine.sync_weights(kWeightsOfNow);
+  engine.sync_weights(kCurrentWeights);
+  engine.sync_weights(kCurrentWeights);
   EXPECT_EQ(rig.plugin.num_syncs, 4);
   engine.sync_weights(7);
   EXPECT_EQ(rig.plugin.num_syncs, 5) << "weights of now were some others";
@@ -283,9 +283,9 @@ TEST(VllmEngine, RefusesToGenerateWithWeightsOfAnotherVersion) {
   rig.plugin.version = 99;
   EXPECT_NE(rig.failure_of_generate().what.find("weights_version 99"), std::string::npos);
   rig.plugin.version = 1;
-  rig.plugin.number = 5;  // somebody else's engine took its place
+  rig.plugin.number = 5;  // another engine took its place
   rig.failure_of_generate();
-  rig.engine().sync_weights(kWeightsOfNow);
+  rig.engine().sync_weights(kCurrentWeights);
   EXPECT_EQ(rig.engine().generate(rig.asked.prompts, {}).size(), 3u);
 }
 

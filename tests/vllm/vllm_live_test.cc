@@ -79,14 +79,14 @@ TEST(VllmLive, AfterAStepOnlyASyncShowsWhatWasLearnt) {
   engine->sync_weights(0);
   const auto before = asked.answers(*engine);
   learn(asked);
-  EXPECT_EQ(asked.answers(*engine), before) << "the engine has weights of its own";
+  EXPECT_EQ(asked.answers(*engine), before) << "the engine has a copy of the weights";
   engine->sync_weights(0);
   EXPECT_EQ(asked.answers(*engine), before) << "version 0 is there already";
   EXPECT_NE(before, asked.answers(*make_engine("hf", asked.parts, asked.options(kNewTokens))));
   engine->sync_weights(1);
   expect_equal_answers(asked, *engine, "after a step and a sync");
   learn(asked);
-  engine->sync_weights(kWeightsOfNow);
+  engine->sync_weights(kCurrentWeights);
   expect_equal_answers(asked, *engine, "weights of now");
 }
 
@@ -232,7 +232,7 @@ TEST(VllmLive, AModelThatItsKernelsDoNotKnowIsRefusedAtTheStart) {
         << error.what();
     EXPECT_NE(error.problems().front().fix.find("rollout_backend: hf"), std::string::npos);
   }
-  // The engine that failed is in nobody's way.
+  // The engine that failed blocks nothing.
   const test::Questions others = test::questions(test::source_path("tests/shapes/model"), 2);
   EXPECT_EQ(others.answers(*make_engine("vllm", others.parts, others.options(4))).size(), 2u);
 }

@@ -12,19 +12,18 @@ class RolloutEngine;
 struct EngineParts;
 struct GenerateOptions;
 
-/// Engines that come with the program; engine_factory.cc makes them.
+/// Built-in engines; engine_factory.cc creates them.
 enum class BuiltInEngine { kVllm, kHf, kNative, kNone };
 
-/// A row of the table of rollout backends. A backend that a program adds brings its engine along;
-/// rows stand here without libtorch.
+/// An entry of the table of rollout backends. A backend added by another program provides `make`.
+/// No libtorch here.
 struct BackendRow {
   std::string name;
   std::string meaning;
-  /// RolloutEngine::holds_own_weights(), known before the engine is made (and the first peak with
-  /// it)
+  /// RolloutEngine::holds_own_weights(), needed before the engine is created (memory plan)
   bool holds_own_weights = false;
   BuiltInEngine built_in = BuiltInEngine::kNone;
-  /// with kNone
+  /// for kNone
   std::function<std::unique_ptr<RolloutEngine>(const EngineParts&, const GenerateOptions&)> make =
       {};
 };

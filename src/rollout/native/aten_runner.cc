@@ -20,7 +20,7 @@ namespace {
 // Shapes: T rows of a step, S sequences, L cached tokens, nq query heads, nkv key/value heads, D
 // head size, H hidden, V vocabulary.
 
-// Index tensors of one step, made once and used by every layer.
+// Index tensors of one step; made once, used by every layer.
 struct AttentionPlan {
   at::Tensor slots_T;  ///< where each row's key and value are stored
   // Sequences with one row.
@@ -33,23 +33,22 @@ struct AttentionPlan {
     at::Tensor mask;  ///< [1, 1, rows, L]
   };
   std::vector<Prefill> prefills;
-  /// The same sequences in one call, where attention goes by cumulative lengths; then `prefills` is
-  /// empty.
+  /// All prefills in one call, if attention supports cumulative lengths; `prefills` is then empty.
   struct VarlenPrefill {
-    at::Tensor rows_P, slots_L;  ///< of all of them, one after the other
+    at::Tensor rows_P, slots_L;  ///< of all sequences, concatenated
     SegmentBounds queries, keys;
   };
   std::optional<VarlenPrefill> varlen;
 };
 
-at::Tensor additive(const at::Tensor& visible, const at::TensorOptions& options) {
+at::Tensor additive_mask(const at::Tensor& visible, const at::TensorOptions& options) {
   const at::Tensor mask =
       at::zeros(visible.sizes(), at::kFloat)
           .masked_fill(visible.logical_not(), -std::numeric_limits<float>::infinity());
   return upload(mask.to(options.dtype()), options.device());
 }
 
-// Keys and values in pages; the cache that a decoder layer writes to and reads from.
+// Attention of a decoder layer that reads and writes keys and values in pages.
 class PagedAttention : public AttentionContext {
  public:
   PagedAttention(const at::Tensor& cache, const AttentionPlan& plan) : cache_(cache), plan_(plan) {}
@@ -88,18 +87,18 @@ class PagedAttention : public AttentionContext {
               at::Tensor& out) const {
     const int64_t num_sequences = plan_.decode_slots_SL.size(0), num_kv_heads = keys.size(1),
                   head_dim = keys.size(2);
-    const auto gathered = [&](const at::Tensor& pages) {
+    const auto gather = [&](const at::Tensor& pages) {
       return pages.index_select(0, plan_.decode_slots_SL.flatten())
           .view({num_sequences, plan_.decode_slots_SL.size(1), num_kv_heads, head_dim})
           .transpose(1, 2);
     };
-    // The query heads that share a key head are laid out as its queries.
+    // Treats the query heads of a key head as its queries.
     const bool is_all = !plan_.decode_rows_S.defined();
     const at::Tensor q = is_all ? q_TND : q_TND.index_select(0, plan_.decode_rows_S);
     const at::Tensor grouped =
         q.reshape({num_sequences, num_kv_heads, q.size(1) / num_kv_heads, head_dim});
     const at::Tensor attended =
-        masked_attention(grouped, gathered(keys), gathered(values), plan_.decode_mask_S11L);
+        masked_attention(grouped, gather(keys), gather(values), plan_.decode_mask_S11L);
     if (is_all) {
       out.copy_(attended.reshape(q.sizes()));
     } else {
@@ -114,9 +113,9 @@ class PagedAttention : public AttentionContext {
 class AtenRunner : public StepRunner {
  public:
   AtenRunner(std::shared_ptr<const Model> model, StepGraphMaker graphs)
-      : model_(std::move(model)),
-        graphs_(std::move(graphs), [this](const DecodeInputs& inputs) { return decoded(inputs); }) {
-  }
+      : model_(std::move(model)), graphs_(std::move(graphs), [this](const DecodeInputs& inputs) {
+          return compute_decode(inputs);
+        }) {}
 
   int64_t block_bytes(int64_t block_len) const override {
     const TextDescription& text = model_->description().text;
@@ -128,7 +127,7 @@ class AtenRunner : public StepRunner {
     const TextDescription& text = model_->description().text;
     release();
     shape_ = shape;
-    // One more slot: rows that pad a step to a graph's size write there.
+    // One spare slot, for rows that pad a step to the size of a graph.
     cache_ = at::empty({text.num_layers(), 2, shape.num_blocks * shape.block_len + 1,
                         text.num_key_value_heads, text.head_dim},
                        at::TensorOptions(model_->device()).dtype(model_->dtype()));
@@ -147,7 +146,7 @@ class AtenRunner : public StepRunner {
     REMATCH_CHECK(static_cast<int64_t>(step.positions_3T.size()) == 3 * num_rows,
                   fmt::format("{} rows", num_rows));
     if (graphs_.can_run(step))
-      return on_host(graphs_.run(decode_inputs(step, decoding(step)), num_rows));
+      return copy_to_host(graphs_.run(decode_inputs(step, decoding_sequences(step)), num_rows));
     const AttentionPlan plan = plan_attention(step);
     PagedAttention attention(cache_, plan);
     at::Tensor embeds_TH = model_->embed(at::tensor(step.token_ids, at::kInt).to(at::kLong));
@@ -167,7 +166,7 @@ class AtenRunner : public StepRunner {
     const at::Tensor positions_3T = at::tensor(step.positions_3T, at::kLong).view({3, num_rows});
     const at::Tensor hidden_TH =
         model_->decode_TH(embeds_TH, positions_3T, attention, visual_idx_M, deepstack_MH);
-    return logits_of(step, hidden_TH);
+    return compute_logits(step, hidden_TH);
   }
 
   void release() override {
@@ -186,7 +185,7 @@ class AtenRunner : public StepRunner {
     return upload(rows_MH.to(model_->dtype()), model_->device());
   }
 
-  std::span<float> logits_of(const Step& step, const at::Tensor& hidden_TH) {
+  std::span<float> compute_logits(const Step& step, const at::Tensor& hidden_TH) {
     std::vector<int64_t> rows;
     for (const StepSequence& sequence : step.sequences) {
       for (int64_t i = sequence.num_rows - sequence.num_logits; i < sequence.num_rows; ++i)
@@ -194,17 +193,17 @@ class AtenRunner : public StepRunner {
     }
     if (rows.empty()) return {};
     const at::Tensor hidden_KH = hidden_TH.index_select(0, index(rows));
-    return on_host(model_->head_KV(hidden_KH));
+    return copy_to_host(model_->head_KV(hidden_KH));
   }
 
-  std::span<float> on_host(const at::Tensor& logits_KV) {
+  std::span<float> copy_to_host(const at::Tensor& logits_KV) {
     logits_KV_ =
         logits_KV.to(at::kCPU, at::kFloat, /*non_blocking=*/false, /*copy=*/true).contiguous();
     return {logits_KV_.data_ptr<float>(), static_cast<size_t>(logits_KV_.numel())};
   }
 
-  // Logits of a step in which every sequence decodes.
-  at::Tensor decoded(const DecodeInputs& inputs) const {
+  // Logits of a step in which every sequence decodes one token.
+  at::Tensor compute_decode(const DecodeInputs& inputs) const {
     const AttentionPlan plan{.slots_T = inputs.slots_S,
                              .decode_slots_SL = inputs.cached_slots_SL,
                              .decode_mask_S11L = inputs.mask_S11L};
@@ -215,7 +214,7 @@ class AtenRunner : public StepRunner {
         .to(at::kFloat);
   }
 
-  int64_t slot_of(const StepSequence& sequence, int64_t token_idx) const {
+  int64_t find_slot(const StepSequence& sequence, int64_t token_idx) const {
     const auto block = static_cast<size_t>(token_idx / shape_.block_len);
     REMATCH_CHECK(block < sequence.block_table.size(),
                   fmt::format("token {} of {} blocks", token_idx, sequence.block_table.size()));
@@ -230,7 +229,7 @@ class AtenRunner : public StepRunner {
     return at::TensorOptions(model_->device()).dtype(model_->dtype());
   }
 
-  static std::vector<const StepSequence*> decoding(const Step& step) {
+  static std::vector<const StepSequence*> decoding_sequences(const Step& step) {
     std::vector<const StepSequence*> decodes;
     for (const StepSequence& sequence : step.sequences) {
       if (sequence.num_rows == 1) decodes.push_back(&sequence);
@@ -238,36 +237,36 @@ class AtenRunner : public StepRunner {
     return decodes;
   }
 
-  static int64_t longest_of(const std::vector<const StepSequence*>& decodes) {
+  static int64_t longest_context(const std::vector<const StepSequence*>& decodes) {
     int64_t longest = 0;
     for (const StepSequence* sequence : decodes)
       longest = std::max(longest, sequence->num_cached + 1);
     return longest;
   }
 
-  // Inputs of decoding sequences, padded with sequences that attend to themselves only, in the
-  // spare slot.
-  void see_cached(const std::vector<const StepSequence*>& decodes, int64_t num_rows,
-                  int64_t num_tokens, at::Tensor& slots_SL, at::Tensor& mask_S11L) const {
+  // Cached slots and mask of decoding sequences, padded with sequences that attend only
+  // to the spare slot.
+  void gather_cached(const std::vector<const StepSequence*>& decodes, int64_t num_rows,
+                     int64_t num_tokens, at::Tensor& slots_SL, at::Tensor& mask_S11L) const {
     std::vector<int64_t> lens(static_cast<size_t>(num_rows), 1),
         cached(static_cast<size_t>(num_rows * num_tokens), spare_slot());
     auto slot = cached.begin();
     for (size_t s = 0; s < decodes.size(); ++s) {
       lens[s] = decodes[s]->num_cached + 1;
       for (int64_t i = 0; i < num_tokens; ++i)
-        *slot++ = slot_of(*decodes[s], std::min(i, decodes[s]->num_cached));
+        *slot++ = find_slot(*decodes[s], std::min(i, decodes[s]->num_cached));
     }
     const at::Tensor visible =
         at::arange(num_tokens, at::kLong) < at::tensor(lens, at::kLong).unsqueeze(1);
     slots_SL = index(cached).view({num_rows, num_tokens});
-    mask_S11L = additive(visible, float_options()).view({num_rows, 1, 1, num_tokens});
+    mask_S11L = additive_mask(visible, float_options()).view({num_rows, 1, 1, num_tokens});
   }
 
-  // A step of decoding sequences only, padded likewise.
+  // Inputs of a step in which every sequence decodes one token, padded to the size of a graph.
   DecodeInputs decode_inputs(const Step& step,
                              const std::vector<const StepSequence*>& decodes) const {
     const auto [num_rows, num_tokens] =
-        DecodeGraphs::padded_size(static_cast<int64_t>(decodes.size()), longest_of(decodes));
+        DecodeGraphs::padded_size(static_cast<int64_t>(decodes.size()), longest_context(decodes));
     const auto size = static_cast<size_t>(num_rows), count = step.token_ids.size();
     std::vector<int64_t> token_ids(size, 0), positions(3 * size, 0), slots(size, spare_slot());
     for (size_t s = 0; s < decodes.size(); ++s) {
@@ -275,16 +274,16 @@ class AtenRunner : public StepRunner {
       token_ids[s] = step.token_ids[row];
       for (size_t axis = 0; axis < 3; ++axis)
         positions[axis * size + s] = step.positions_3T[axis * count + row];
-      slots[s] = slot_of(*decodes[s], decodes[s]->num_cached);
+      slots[s] = find_slot(*decodes[s], decodes[s]->num_cached);
     }
     DecodeInputs inputs{.token_ids_S = index(token_ids),
                         .positions_3S = index(positions).view({3, num_rows}),
                         .slots_S = index(slots)};
-    see_cached(decodes, num_rows, num_tokens, inputs.cached_slots_SL, inputs.mask_S11L);
+    gather_cached(decodes, num_rows, num_tokens, inputs.cached_slots_SL, inputs.mask_S11L);
     return inputs;
   }
 
-  // Sequences with several rows, each over all that it has cached then.
+  // Plans sequences with several rows; each attends to all its tokens up to its last row.
   void plan_prefills(const std::vector<const StepSequence*>& sequences, AttentionPlan& plan) const {
     if (sequences.empty()) return;
     const AttentionCase attention{.device = model_->device(),
@@ -294,7 +293,7 @@ class AtenRunner : public StepRunner {
     std::vector<int64_t> rows, slots, query_lens, key_lens;
     for (const StepSequence* sequence : sequences) {
       const int64_t end = sequence->num_cached + sequence->num_rows;
-      for (int64_t i = 0; i < end; ++i) slots.push_back(slot_of(*sequence, i));
+      for (int64_t i = 0; i < end; ++i) slots.push_back(find_slot(*sequence, i));
       if (is_varlen) {
         for (int64_t i = 0; i < sequence->num_rows; ++i) rows.push_back(sequence->first_row + i);
         query_lens.push_back(sequence->num_rows);
@@ -302,7 +301,7 @@ class AtenRunner : public StepRunner {
         continue;
       }
       const at::Tensor query = at::arange(sequence->num_cached, end, at::kLong).unsqueeze(1);
-      const at::Tensor mask = additive(at::arange(end, at::kLong) <= query, float_options())
+      const at::Tensor mask = additive_mask(at::arange(end, at::kLong) <= query, float_options())
                                   .view({1, 1, sequence->num_rows, end});
       plan.prefills.push_back(
           {sequence->first_row, sequence->num_rows, index(std::exchange(slots, {})), mask});
@@ -311,8 +310,8 @@ class AtenRunner : public StepRunner {
     const at::Device device = model_->device();
     plan.varlen = {.rows_P = index(rows),
                    .slots_L = index(slots),
-                   .queries = SegmentBounds::of(query_lens, device),
-                   .keys = SegmentBounds::of(key_lens, device)};
+                   .queries = SegmentBounds::from_lens(query_lens, device),
+                   .keys = SegmentBounds::from_lens(key_lens, device)};
   }
 
   AttentionPlan plan_attention(const Step& step) const {
@@ -322,16 +321,16 @@ class AtenRunner : public StepRunner {
     for (const StepSequence& sequence : step.sequences) {
       for (int64_t i = 0; i < sequence.num_rows; ++i) {
         slots[static_cast<size_t>(sequence.first_row + i)] =
-            slot_of(sequence, sequence.num_cached + i);
+            find_slot(sequence, sequence.num_cached + i);
       }
       if (sequence.num_rows > 1) several.push_back(&sequence);
     }
     plan_prefills(several, plan);
     plan.slots_T = index(slots);
-    const std::vector<const StepSequence*> decodes = decoding(step);
+    const std::vector<const StepSequence*> decodes = decoding_sequences(step);
     if (decodes.empty()) return plan;
-    see_cached(decodes, static_cast<int64_t>(decodes.size()), longest_of(decodes),
-               plan.decode_slots_SL, plan.decode_mask_S11L);
+    gather_cached(decodes, static_cast<int64_t>(decodes.size()), longest_context(decodes),
+                  plan.decode_slots_SL, plan.decode_mask_S11L);
     if (decodes.size() == step.token_ids.size()) return plan;
     std::vector<int64_t> rows;
     for (const StepSequence* sequence : decodes) rows.push_back(sequence->first_row);

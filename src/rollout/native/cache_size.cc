@@ -12,8 +12,8 @@
 namespace rematch {
 namespace {
 
-constexpr int64_t kFreeFraction = 4;  // training needs its share after the rollout
-constexpr int64_t kMostBlocks = std::numeric_limits<int32_t>::max();
+constexpr int64_t kFreeFraction = 4;  // the rest is for training
+constexpr int64_t kMaxBlocks = std::numeric_limits<int32_t>::max();
 
 }  // namespace
 
@@ -22,7 +22,7 @@ int64_t num_cache_blocks(const CacheDemand& demand, const NativeSettings& option
   const double bytes = options.kv_cache_gib > 0 ? options.kv_cache_gib * kBytesPerGib
                                                 : static_cast<double>(free_bytes / kFreeFraction);
   const double most =
-      std::min(bytes / static_cast<double>(demand.block_bytes), static_cast<double>(kMostBlocks));
+      std::min(bytes / static_cast<double>(demand.block_bytes), static_cast<double>(kMaxBlocks));
   const auto limit = static_cast<int64_t>(most);
   std::vector<int64_t> needs;
   for (const int64_t prompt_len : demand.prompt_lens) {
@@ -32,7 +32,7 @@ int64_t num_cache_blocks(const CacheDemand& demand, const NativeSettings& option
   const auto num_live = std::min(needs.size(), static_cast<size_t>(options.max_num_seqs));
   std::partial_sort(needs.begin(), needs.begin() + static_cast<std::ptrdiff_t>(num_live),
                     needs.end(), std::greater<>());
-  int64_t wanted = 1;  // in addition to the others, for copies
+  int64_t wanted = 1;  // one extra block for copies
   for (size_t i = 0; i < num_live && wanted < limit; ++i) wanted += needs[i];
   return std::min(wanted, limit);
 }

@@ -5,7 +5,7 @@
 namespace rematch {
 namespace {
 
-// With fewer tasks than this per worker, long ones are cut into spans.
+// With fewer tasks per worker, long tasks are split into spans.
 constexpr int64_t kTasksPerWorker = 4;
 // The cost of reading a key, in queries that use it.
 constexpr int64_t kReadingCost = 2;

@@ -8,15 +8,14 @@
 
 namespace rematch {
 
-/// Memory for numbers, aligned to a large page when it is large itself; its contents are undefined
-/// until written.
+/// Uninitialised memory for numbers; large buffers are aligned to large pages.
 template <class T>
 class CpuBuffer {
  public:
   CpuBuffer() = default;
   explicit CpuBuffer(int64_t size) { reserve(size); }
 
-  /// Room for at least `size` values. Contents are lost when the buffer grows.
+  /// Makes room for at least `size` values. Contents are lost when the buffer grows.
   void reserve(int64_t size) {
     if (size <= size_) return;
     constexpr size_t kLargePage = size_t{2} << 20;

@@ -12,9 +12,9 @@
 namespace rematch {
 namespace {
 
-constexpr int64_t kMostWaitingBytes = 64 << 20;
+constexpr int64_t kMaxWaitingBytes = 64 << 20;
 
-kernels::Storage storage_of(const at::Tensor& tensor) {
+kernels::Storage find_storage(const at::Tensor& tensor) {
   return tensor.scalar_type() == at::kFloat ? kernels::Storage::kFloat
                                             : kernels::Storage::kBfloat16;
 }
@@ -25,7 +25,7 @@ kernels::Matrix as_matrix(const at::Tensor& tensor, const std::string& name) {
                 fmt::format("{} is {} of {} dimensions", name, at::toString(tensor.scalar_type()),
                             tensor.dim()));
   return {.data = tensor.const_data_ptr(),
-          .storage = storage_of(tensor),
+          .storage = find_storage(tensor),
           .num_outputs = tensor.size(0),
           .num_inputs = tensor.numel() / tensor.size(0)};
 }
@@ -40,8 +40,8 @@ CpuParameters::CpuParameters(const Model& model, Tower tower) : model_(model) {
     const at::Tensor& tensor = parameter.tensor;
     const bool is_text = model.description().part_of(parameter.name) == ParameterPart::kLlm;
     if (tensor.dim() < 2 || is_text != (tower == Tower::kText)) continue;
-    most_bytes +=
-        kernels::packed_bytes(tensor.size(0), tensor.numel() / tensor.size(0), storage_of(tensor));
+    most_bytes += kernels::packed_bytes(tensor.size(0), tensor.numel() / tensor.size(0),
+                                        find_storage(tensor));
   }
   memory_.packed.reserve(most_bytes);  // unused memory is never touched
 }
@@ -72,7 +72,7 @@ kernels::PackedWeights CpuParameters::packed(const std::vector<std::string>& nam
   packing.packed = data;
   waiting_.push_back(std::move(packing));
   num_waiting_bytes_ += num_bytes;
-  if (num_waiting_bytes_ > kMostWaitingBytes) pack_waiting();
+  if (num_waiting_bytes_ > kMaxWaitingBytes) pack_waiting();
   return {.data = data, .storage = storage, .num_outputs = num_outputs, .num_inputs = num_inputs};
 }
 

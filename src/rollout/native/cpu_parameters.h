@@ -13,41 +13,41 @@
 
 namespace rematch {
 
-/// What kernels read: packed matrices in one piece of memory, and tensors that are read unpacked.
+/// Memory that kernels read: packed matrices in one buffer, and unpacked tensors.
 struct CpuMemory {
   CpuBuffer<uint8_t> packed;
   std::vector<at::Tensor> tensors;
 };
 
-/// Finds a model's parameters by checkpoint name for the kernels, merged with the adapter if there
-/// is one. Products read packed copies (kernels/gemm.h), which take the memory of the matrices
-/// again during a rollout.
+/// Provides a model's parameters by checkpoint name for the kernels, merged with the adapter if
+/// there is one. Products read packed copies (kernels/gemm.h), which double the memory of the
+/// matrices during a rollout.
 class CpuParameters {
  public:
-  enum class Tower { kVision, kText };  ///< the vision tower has the mergers
+  enum class Tower { kVision, kText };  ///< the vision tower includes the mergers
   /// @param model  on the CPU, float32 or bfloat16
-  /// @param tower  whose matrices will be packed
+  /// @param tower  the tower of the matrices to pack
   CpuParameters(const Model& model, Tower tower);
 
-  /// Linears with the same input, stacked, to be packed for products; all dimensions of a weight
-  /// but the first are flattened. Cost: one pass over them, deferred to memory() at the latest.
+  /// Packs linears with the same input, stacked. All dimensions of a weight but the first are
+  /// flattened. Cost: one pass over the weights, deferred until memory() at the latest.
   kernels::PackedWeights linear(std::initializer_list<const LinearDescription*> parts);
   kernels::PackedWeights linear(const LinearDescription& one) { return linear({&one}); }
-  /// The head: the embedding when tied.
+  /// The head; the embedding if tied.
   kernels::PackedWeights head();
-  /// A parameter row by row, for look-ups.
+  /// An unpacked matrix for look-ups.
   kernels::Matrix matrix(const std::string& name);
-  /// A copy as float32; for a few kilobytes.
+  /// A float32 copy of a small parameter.
   std::vector<float> vector(const std::string& name) const;
-  /// The tensor itself.
+  /// The merged tensor.
   at::Tensor tensor(const std::string& name) const;
 
-  /// Owner of everything the results point to, now complete.
+  /// Packs all that is deferred. Returns the memory that the results point to.
   CpuMemory memory() &&;
 
  private:
   struct Packing {
-    std::vector<at::Tensor> tensors;  ///< merged ones live no longer than this
+    std::vector<at::Tensor> tensors;  ///< keeps merged tensors alive
     std::vector<kernels::Matrix> parts;
     int64_t num_panels = 0;
     void* packed = nullptr;
@@ -59,7 +59,7 @@ class CpuParameters {
   std::map<std::string, const NamedParameter*> parameters_;
   CpuMemory memory_;
   int64_t num_packed_bytes_ = 0;
-  /// so that threads are called together once for many small matrices
+  /// batched, so that one parallel loop packs many small matrices
   std::vector<Packing> waiting_;
   int64_t num_waiting_bytes_ = 0;
 };

@@ -46,13 +46,13 @@ std::span<float> CpuPass::run(const Step& step, int num_threads) {
 }
 
 void CpuPass::mark_visual_rows(const Step& step) {
-  visual_of_row_.assign(step.token_ids.size(), nullptr);
+  visual_by_row_.assign(step.token_ids.size(), nullptr);
   for (const VisualRow& visual : step.visual_rows)
-    visual_of_row_.at(static_cast<size_t>(visual.row)) = &visual;
+    visual_by_row_.at(static_cast<size_t>(visual.row)) = &visual;
 }
 
-// The rows that need logits, and a step of these alone: all that remains once the last layer has
-// its keys and values.
+// Finds the rows that need logits. The last layer computes only these after storing keys and
+// values.
 void CpuPass::find_last_rows(const Step& step) {
   last_rows_.clear();
   last_step_.sequences.clear();
@@ -76,7 +76,7 @@ void CpuPass::work(const Step& step, const Worker& worker) const {
   embed(step, worker);
   compute_rope(step, worker);
   const auto num_layers = static_cast<int64_t>(weights_.layers.size());
-  int64_t deepstack = -1;  // feature that follows the layer before
+  int64_t deepstack = -1;  // feature to add after the previous layer
   for (int64_t i = 0; i < num_layers; ++i) {
     const CpuLayer& layer = weights_.layers[static_cast<size_t>(i)];
     normalise(deepstack, layer.attention_norm, num_rows(), worker);
@@ -101,10 +101,10 @@ void CpuPass::work(const Step& step, const Worker& worker) const {
 
 void CpuPass::embed(const Step& step, const Worker& worker) const {
   const auto num_rows = static_cast<int64_t>(step.token_ids.size());
-  const Range rows = kernels::share(num_rows, 1, worker.index, worker.count);
+  const Range rows = worker.share(num_rows);
   const int64_t row_bytes = text_.hidden_size * kernels::storage_bytes(weights_.embedding.storage);
   for (int64_t t = rows.begin; t < rows.end; ++t) {
-    const VisualRow* const visual = visual_of_row_[static_cast<size_t>(t)];
+    const VisualRow* const visual = visual_by_row_[static_cast<size_t>(t)];
     if (visual != nullptr) {
       std::copy_n(visual->embed_H, text_.hidden_size, hidden().row(t));
     } else {
@@ -115,11 +115,10 @@ void CpuPass::embed(const Step& step, const Worker& worker) const {
   }
 }
 
-// Cosines and sines of every row's angles.
 void CpuPass::compute_rope(const Step& step, const Worker& worker) const {
   const auto num_rows = static_cast<int64_t>(step.token_ids.size());
   const int64_t half = text_.head_dim / 2;
-  const Range angles = kernels::share(num_rows * half, 16, worker.index, worker.count);
+  const Range angles = worker.share(num_rows * half, 16);
   for (int64_t i = angles.begin; i < angles.end; ++i) {
     const int64_t t = i / half;
     const auto j = static_cast<size_t>(i % half);
@@ -131,10 +130,10 @@ void CpuPass::compute_rope(const Step& step, const Worker& worker) const {
   }
 }
 
-// Norm of every row, ready for products, after adding the pending DeepStack feature.
+// Adds the pending DeepStack feature, normalises every row and interleaves it for products.
 void CpuPass::normalise(int64_t deepstack, const CpuRmsNorm& norm, int64_t num_rows,
                         const Worker& worker) const {
-  const Range rows = kernels::share(num_rows, 1, worker.index, worker.count);
+  const Range rows = worker.share(num_rows);
   for (int64_t t = rows.begin; t < rows.end; ++t) {
     add_deepstack(deepstack, t, t);
     kernels::rms_norm(hidden().row(t), norm.weight.data(), text_.hidden_size, norm.eps,
@@ -144,9 +143,9 @@ void CpuPass::normalise(int64_t deepstack, const CpuRmsNorm& norm, int64_t num_r
   worker.wait();
 }
 
-// @param row  of the hidden rows, where step row `step_row` is
+// @param row  hidden row that holds step row `step_row`
 void CpuPass::add_deepstack(int64_t deepstack, int64_t step_row, int64_t row) const {
-  const VisualRow* const visual = visual_of_row_[static_cast<size_t>(step_row)];
+  const VisualRow* const visual = visual_by_row_[static_cast<size_t>(step_row)];
   if (visual == nullptr || deepstack < 0 ||
       deepstack >= static_cast<int64_t>(visual->deepstack_H.size()))
     return;
@@ -157,16 +156,16 @@ void CpuPass::add_deepstack(int64_t deepstack, int64_t step_row, int64_t row) co
 void CpuPass::multiply(const kernels::PackedWeights& w, const kernels::InterleavedRows& x,
                        const Rows& y, kernels::Into into, const Worker& worker) const {
   const Range columns =
-      worker.share_of(w.num_outputs, kernels::run_of_panels(w.num_outputs, worker.count));
+      worker.share(w.num_outputs, kernels::share_unit(w.num_outputs, worker.count));
   if (columns.size() > 0) kernels::gemm(w, x, y, columns, into);
 }
 
-// Norms and rotates the heads of q and k, and stores k and v in the cache.
+// Normalises and rotates the heads of q and k; stores k and v in the cache.
 void CpuPass::store_heads(const Step& step, int64_t layer_idx, const CpuLayer& layer,
                           const Worker& worker) const {
   const kernels::CacheLayer cache = cache_.layer(layer_idx);
   const int64_t heads = text_.num_attention_heads + text_.num_key_value_heads;
-  const Range range = kernels::share(num_rows() * heads, 1, worker.index, worker.count);
+  const Range range = worker.share(num_rows() * heads);
   size_t s = 0;
   for (int64_t i = range.begin; i < range.end; ++i) {
     const int64_t t = i / heads, head = i % heads, kv_head = head - text_.num_attention_heads;
@@ -185,8 +184,8 @@ void CpuPass::store_heads(const Step& step, int64_t layer_idx, const CpuLayer& l
   worker.wait();
 }
 
-// Hidden rows that need logits move to the front. The first worker does it: there are few, and rows
-// must move in order.
+// Moves hidden rows that need logits to the front. Only the first worker does: there are few, and
+// they must move in order.
 void CpuPass::keep_last_rows(const Worker& worker) const {
   if (worker.index == 0) {
     for (size_t i = 0; i < last_rows_.size(); ++i) {
@@ -198,7 +197,7 @@ void CpuPass::keep_last_rows(const Worker& worker) const {
   worker.wait();
 }
 
-// @param narrows  `step` holds the last rows of sequences, whose results go to the front
+// @param narrows  true if `step` is last_step_; results then go to the front
 kernels::AttentionTask CpuPass::attention_task(const Step& step, bool narrows,
                                                const CpuAttentionPlan::Task& task) const {
   const StepSequence& sequence = step.sequences[task.sequence];
@@ -235,8 +234,7 @@ void CpuPass::attend(const Step& step, bool narrows, int64_t layer_idx,
   }
   worker.wait();
   if (plan.num_partials() == 0) return;
-  const Range tasks =
-      kernels::share(static_cast<int64_t>(plan.tasks().size()), 1, worker.index, worker.count);
+  const Range tasks = worker.share(static_cast<int64_t>(plan.tasks().size()));
   for (int64_t i = tasks.begin; i < tasks.end; ++i) {
     const CpuAttentionPlan::Task& task = plan.tasks()[static_cast<size_t>(i)];
     if (task.first_partial < 0) continue;
@@ -247,7 +245,7 @@ void CpuPass::attend(const Step& step, bool narrows, int64_t layer_idx,
 }
 
 void CpuPass::interleave_attended(int64_t num_rows, const Worker& worker) const {
-  const Range rows = kernels::share(num_rows, 1, worker.index, worker.count);
+  const Range rows = worker.share(num_rows);
   kernels::interleave(attended(), rows, {0, q_width()}, inputs(num_rows, q_width()));
   worker.wait();
 }
@@ -256,8 +254,8 @@ void CpuPass::feed_forward(const CpuLayer& layer, int64_t num_rows, const Worker
   const kernels::InterleavedRows x = inputs(num_rows, text_.hidden_size);
   const kernels::InterleavedRows down_x{scratch_.down_inputs.data(), num_rows,
                                         text_.intermediate_size};
-  const Range columns = worker.share_of(
-      text_.intermediate_size, kernels::run_of_panels(text_.intermediate_size, worker.count));
+  const Range columns = worker.share(text_.intermediate_size,
+                                     kernels::share_unit(text_.intermediate_size, worker.count));
   if (columns.size() > 0) {
     kernels::gemm(layer.gate, x, gate(), columns);
     kernels::gemm(layer.up, x, up(), columns);
@@ -271,13 +269,12 @@ void CpuPass::feed_forward(const CpuLayer& layer, int64_t num_rows, const Worker
   worker.wait();
 }
 
-// Logits of the rows that need them.
 void CpuPass::compute_logits(int64_t deepstack, const Worker& worker) const {
   const auto num_last = static_cast<int64_t>(last_rows_.size());
   if (num_last == 0) return;
   const Rows last{scratch_.last_SH.data(), text_.hidden_size},
       logits{scratch_.logits_SV.data(), text_.vocab_size};
-  const Range rows = kernels::share(num_last, 1, worker.index, worker.count);
+  const Range rows = worker.share(num_last);
   for (int64_t i = rows.begin; i < rows.end; ++i) {
     const int64_t step_row = last_rows_[static_cast<size_t>(i)], row = is_narrowed_ ? i : step_row;
     add_deepstack(deepstack, step_row, row);

@@ -38,33 +38,33 @@ struct CpuCache {
   }
 };
 
-/// A step's pass through the decoder on the kernels of src/kernels: the distribution of work, and
-/// all memory written except the cache.
+/// A forward pass of the decoder on the kernels of src/kernels. Distributes the work over threads
+/// and owns all memory that it writes, except the cache.
 class CpuPass {
  public:
-  /// All three outlive the pass.
+  /// All arguments must outlive the pass.
   CpuPass(const TextDescription& text, const CpuWeights& weights, const CpuCache& cache)
       : text_(text), weights_(weights), cache_(cache) {}
 
-  /// Room for steps of this many rows.
+  /// Makes room for steps of this many rows.
   void reserve_rows(int64_t num_rows);
   /// Releases the memory of steps.
   void release() { scratch_ = {}; }
-  /// Logits of the rows that need them, valid until the next call; keys and values of the step are
-  /// stored in the cache.
-  /// @param step  its tokens, blocks and visual rows are legal
+  /// Computes the logits of the rows that need them, valid until the next call; stores keys and
+  /// values in the cache.
+  /// @param step  with valid tokens, blocks and visual rows
   std::span<float> run(const Step& step, int num_threads);
 
  private:
   // Everything a step writes except the cache.
   struct Scratch {
     CpuBuffer<float> hidden_TH, normed_TH, qkv_T, attended_T, gate_TI, up_TI;
-    // of products, interleaved: of hidden states and heads, of the feed-forward network
+    // interleaved inputs of products; down_inputs: of the last one of the feed-forward network
     CpuBuffer<float> inputs, down_inputs;
     CpuBuffer<float> cos_T, sin_T;  // [T, D / 2]
     CpuBuffer<float> last_SH, logits_SV;
-    CpuBuffer<float> attention;       // of each worker
-    CpuBuffer<const void*> pointers;  // of each worker
+    CpuBuffer<float> attention;       // per worker
+    CpuBuffer<const void*> pointers;  // per worker
     CpuBuffer<float> partials;
   };
 
@@ -87,9 +87,9 @@ class CpuPass {
   void reserve_workers(int num_workers);
   void mark_visual_rows(const Step& step);
   void find_last_rows(const Step& step);
-  int64_t num_rows() const { return static_cast<int64_t>(visual_of_row_.size()); }
+  int64_t num_rows() const { return static_cast<int64_t>(visual_by_row_.size()); }
 
-  // One worker's part of a step; a barrier wherever a worker needs another one's results.
+  // One worker's share of a step, with a barrier wherever workers need each other's results.
   void work(const Step& step, const kernels::Worker& worker) const;
   void embed(const Step& step, const kernels::Worker& worker) const;
   void compute_rope(const Step& step, const kernels::Worker& worker) const;
@@ -114,11 +114,11 @@ class CpuPass {
   const CpuCache& cache_;
   Scratch scratch_;
   CpuAttentionPlan plan_, last_plan_;
-  std::vector<const VisualRow*> visual_of_row_;  // [T]; null for text
-  std::vector<int64_t> last_rows_;               // that need logits
-  Step last_step_;                               // of these alone; sequences only
-  std::vector<int64_t> first_last_rows_;         // of each sequence of last_step_, in last_rows_
-  bool is_narrowed_ = false;                     // there are others
+  std::vector<const VisualRow*> visual_by_row_;  // [T]; null for text
+  std::vector<int64_t> last_rows_;               // rows that need logits
+  Step last_step_;                               // a step of these rows; sequences only
+  std::vector<int64_t> first_last_rows_;  // first index in last_rows_ per sequence of last_step_
+  bool is_narrowed_ = false;              // some rows need no logits
 };
 
 }  // namespace rematch

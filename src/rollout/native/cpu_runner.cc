@@ -39,11 +39,10 @@ class CpuRunner : public StepRunner {
     pass_.reserve_rows(max_rows);
   }
 
-  void refresh() override { weights_ = take_cpu_weights(*model_); }
+  void refresh() override { weights_ = load_cpu_weights(*model_); }
 
-  // bench/rollout: values from 4 to 24 are about equally fast with AVX-512, for models that fit
-  // into a cache and for larger ones. Slower instruction sets multiply fewer rows in the time of
-  // one read.
+  // By bench/rollout: with AVX-512 values from 4 to 24 are about equally fast, for models that fit
+  // into a cache and for larger ones. Slower instruction sets multiply fewer rows per read.
   double rows_per_reading() const override {
     switch (kernels::isa_in_use()) {
       case kernels::Isa::kAvx512: return 8;
@@ -58,7 +57,7 @@ class CpuRunner : public StepRunner {
     REMATCH_CHECK(from >= 0 && from < shape.num_blocks && to >= 0 && to < shape.num_blocks &&
                       num_tokens <= shape.block_len,
                   fmt::format("{} to {} of {}, {} tokens", from, to, shape.num_blocks, num_tokens));
-    // Whole blocks: what follows those tokens is overwritten before it is read.
+    // Copies whole blocks: the slots after those tokens are overwritten before they are read.
     const int64_t bytes = cache_.block_bytes(shape.block_len);
     for (int64_t i = 0; i < text_.num_layers(); ++i) {
       const kernels::CacheLayer layer = cache_.layer(i);

@@ -5,7 +5,7 @@
 namespace rematch {
 namespace {
 
-CpuVisionNorm take_vision_norm(const CpuParameters& parameters, const NormDescription& norm) {
+CpuVisionNorm load_vision_norm(const CpuParameters& parameters, const NormDescription& norm) {
   CpuVisionNorm taken{.weight = parameters.vector(norm.module + ".weight"),
                       .bias = {},
                       .eps = static_cast<float>(norm.eps)};
@@ -13,14 +13,14 @@ CpuVisionNorm take_vision_norm(const CpuParameters& parameters, const NormDescri
   return taken;
 }
 
-CpuMerger take_merger(CpuParameters& parameters, const MergerDescription& merger) {
-  return {take_vision_norm(parameters, merger.norm), parameters.linear(merger.fc1),
+CpuMerger load_merger(CpuParameters& parameters, const MergerDescription& merger) {
+  return {load_vision_norm(parameters, merger.norm), parameters.linear(merger.fc1),
           parameters.linear(merger.fc2), merger.norm_after_shuffle};
 }
 
 }  // namespace
 
-CpuTower take_cpu_tower(const Model& model) {
+CpuTower load_cpu_tower(const Model& model) {
   const at::NoGradGuard no_grad;
   const VisionDescription& vision = model.description().vision;
   CpuParameters parameters(model, CpuParameters::Tower::kVision);
@@ -29,8 +29,8 @@ CpuTower take_cpu_tower(const Model& model) {
   if (!vision.position_table.empty())
     tower.pos_embed = parameters.tensor(vision.position_table + ".weight");
   for (const VisionBlockDescription& block : vision.blocks) {
-    tower.blocks.push_back({take_vision_norm(parameters, block.norm1),
-                            take_vision_norm(parameters, block.norm2),
+    tower.blocks.push_back({load_vision_norm(parameters, block.norm1),
+                            load_vision_norm(parameters, block.norm2),
                             parameters.linear(block.qkv),
                             parameters.linear(block.proj),
                             parameters.linear(block.mlp.up),
@@ -39,9 +39,9 @@ CpuTower take_cpu_tower(const Model& model) {
                             block.window > 0});
     if (block.mlp.gate) tower.blocks.back().gate = parameters.linear(*block.mlp.gate);
   }
-  tower.merger = take_merger(parameters, vision.merger);
+  tower.merger = load_merger(parameters, vision.merger);
   for (const MergerDescription& merger : vision.deepstack_mergers)
-    tower.deepstack.push_back(take_merger(parameters, merger));
+    tower.deepstack.push_back(load_merger(parameters, merger));
   tower.memory = std::move(parameters).memory();
   return tower;
 }

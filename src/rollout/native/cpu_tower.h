@@ -9,7 +9,7 @@
 
 namespace rematch {
 
-/// A LayerNorm, or without a bias an RMSNorm.
+/// A LayerNorm; an RMSNorm if `bias` is empty.
 struct CpuVisionNorm {
   std::vector<float> weight, bias;
   float eps = 0;
@@ -19,29 +19,28 @@ struct CpuVisionNorm {
 struct CpuVisionBlock {
   CpuVisionNorm norm1, norm2;
   kernels::PackedWeights qkv, proj, fc1, fc2;
-  kernels::PackedWeights gate;  ///< of a gated MLP; no outputs without one
-  bool has_windows = false;     ///< rows attend to their window only
+  kernels::PackedWeights gate;  ///< for a gated MLP; else without outputs
+  bool has_windows = false;     ///< rows attend only to their window
 };
 
 /// Merges merge² rows into one visual token.
 struct CpuMerger {
   CpuVisionNorm norm;
   kernels::PackedWeights fc1, fc2;
-  bool norm_after_shuffle = false;  ///< over all rows of a token, not each
+  bool norm_after_shuffle = false;  ///< normalises all rows of a token together
 };
 
-/// The vision tower as the kernels read it: matrices are packed copies, merged with the adapter if
-/// there is one.
+/// The vision tower in the kernels' format: packed copies, merged with the adapter if there is one.
 struct CpuTower {
   kernels::PackedWeights patch_embed;
   at::Tensor pos_embed;  ///< the learned table, for look-ups; undefined = none
   std::vector<CpuVisionBlock> blocks;
   CpuMerger merger;
   std::vector<CpuMerger> deepstack;  ///< VisionDescription::deepstack_mergers
-  CpuMemory memory;                  ///< owner of what the pointers point to
+  CpuMemory memory;                  ///< owns the data
 };
 
 /// @param model  on the CPU, float32 or bfloat16. Cost: one pass over the tower's weights
-CpuTower take_cpu_tower(const Model& model);
+CpuTower load_cpu_tower(const Model& model);
 
 }  // namespace rematch

@@ -33,7 +33,7 @@ using kernels::Worker;
 constexpr size_t kKeptGrids = 64;
 constexpr int64_t kBlockLen = CpuVisionSpans::kBlockLen;
 
-// What depends on an image's grid alone.
+// Data that depends only on an image's grid.
 struct GridRows {
   VisionRows rows;
   CpuVisionSpans frames, windows;
@@ -46,21 +46,21 @@ struct GridRows {
   int64_t num_blocks() const { return std::max(frames.num_blocks(), windows.num_blocks()); }
 };
 
-// The outputs of one image.
+// Input and outputs of one image.
 struct Job {
   CpuVision::Image image;
   const GridRows* rows = nullptr;
   float* embeds_MH = nullptr;
-  // of each block; null where it feeds none
+  // per block: the merger that it feeds and its output; null if none
   std::vector<std::pair<const CpuMerger*, float*>> merger_after;
 };
 
-// One image's pass through the tower: its activations, and one worker's part; a barrier wherever a
-// worker needs another one's results.
+// The forward pass of one image: its activations, and each worker's share of the work, with a
+// barrier wherever workers need each other's results.
 struct Pass {
   const VisionDescription& vision;
   const CpuTower& tower;
-  // Keys and values of a span are a sequence in one "block table": 0, 1, 2, …
+  // block_table is 0, 1, 2, …: keys and values of a span are in consecutive blocks
   int64_t num_rows = 0;
   CpuBuffer<float> inputs, hidden_ND, normed_ND, qkv_N, attended_ND, inner_NF, gate_NF, merged,
       keys, values, attention;
@@ -69,7 +69,7 @@ struct Pass {
 
   int64_t merge_area() const { return vision.merge_area(); }
   int64_t head_dim() const { return vision.head_dim(); }
-  // merge² rows are one row of a merger
+  // merge² rows form one row of a merger
   Rows hidden() const { return {hidden_ND.data(), vision.hidden_size}; }
   Rows normed() const { return {normed_ND.data(), vision.hidden_size}; }
   Rows qkv() const { return {qkv_N.data(), 3 * vision.hidden_size}; }
@@ -81,7 +81,7 @@ struct Pass {
     const GridThw& grid = job.image.grid_thw;
     num_rows = grid[0] * grid[1] * grid[2];
     const int64_t width = vision.hidden_size, merged_width = width * merge_area();
-    // Products read pixels, rows, and merged rows, which have as many values.
+    // Inputs of products: pixels, rows, and merged rows (as many values as rows).
     inputs.reserve(num_rows *
                    std::max({tower.patch_embed.num_inputs, width, vision.intermediate_size}));
     hidden_ND.reserve(num_rows * width);
@@ -105,16 +105,15 @@ struct Pass {
             vision.num_heads, kBlockLen,     head_dim()};
   }
 
-  // Calls finish(columns) for all outputs of a product once they are ready.
+  // Computes a product and calls finish(columns) on each worker's columns.
   template <class Finish>
   void multiply(const kernels::PackedWeights& w, const ConstRows& x, int64_t rows, const Rows& y,
                 kernels::Into into, const Worker& worker, const Finish& finish) const {
     const kernels::InterleavedRows in_order{inputs.data(), rows, w.num_inputs};
-    kernels::interleave(x, kernels::share(rows, 1, worker.index, worker.count), {0, w.num_inputs},
-                        in_order);
+    kernels::interleave(x, worker.share(rows), {0, w.num_inputs}, in_order);
     worker.wait();
     const Range columns =
-        worker.share_of(w.num_outputs, kernels::run_of_panels(w.num_outputs, worker.count));
+        worker.share(w.num_outputs, kernels::share_unit(w.num_outputs, worker.count));
     if (columns.size() > 0) {
       kernels::gemm(w, in_order, y, columns, into);
       finish(columns);
@@ -144,19 +143,19 @@ struct Pass {
   }
 
   void normalise(const CpuVisionNorm& norm, const Worker& worker) const {
-    const Range rows = kernels::share(num_rows, 1, worker.index, worker.count);
+    const Range rows = worker.share(num_rows);
     for (int64_t i = rows.begin; i < rows.end; ++i)
       normalise(norm, hidden().row(i), vision.hidden_size, normed().row(i));
     worker.wait();
   }
 
-  // Patches arrive in the processor's order.
+  // @param pixels  patches in the processor's order
   void embed(const float* pixels, const GridRows& grid, const Worker& worker) const {
     const int64_t width = tower.patch_embed.num_inputs;
     const bool moves = !grid.order.empty();
     multiply(tower.patch_embed, {pixels, width}, num_rows, moves ? normed() : hidden(),
              kernels::Into::kStore, worker);
-    const Range mine = kernels::share(num_rows, 1, worker.index, worker.count);
+    const Range mine = worker.share(num_rows);
     const float* const positions =
         grid.rows.position_ND.defined() ? grid.rows.position_ND.const_data_ptr<float>() : nullptr;
     for (int64_t i = mine.begin; i < mine.end; ++i) {
@@ -169,18 +168,18 @@ struct Pass {
     if (moves) worker.wait();
   }
 
-  // Rotates q and k, and stores k and v where attention reads them.
+  // Rotates q and k; stores k and v in blocks for attention.
   void rotate(const VisionRows& rows, const CpuVisionSpans& spans, const Worker& worker) const {
     const float* const cos = rows.rope.cos.const_data_ptr<float>();
     const float* const sin = rows.rope.sin.const_data_ptr<float>();
     const int64_t width = vision.hidden_size;
-    const Range mine = kernels::share(num_rows, 1, worker.index, worker.count);
+    const Range mine = worker.share(num_rows);
     for (int64_t i = mine.begin; i < mine.end; ++i) {
       for (int64_t head = 0; head < vision.num_heads; ++head) {
         float* const q = qkv().row(i) + head * head_dim();
         kernels::rotate(q, cos + i * head_dim(), sin + i * head_dim(), head_dim());
         kernels::rotate(q + width, cos + i * head_dim(), sin + i * head_dim(), head_dim());
-        kernels::store_token(cache(), spans.block_of(i), head, spans.slot_of(i), q + width,
+        kernels::store_token(cache(), spans.block(i), head, spans.slot(i), q + width,
                              q + 2 * width);
       }
     }
@@ -192,7 +191,7 @@ struct Pass {
         attention.data() + worker.index * kernels::attention_scratch_floats(head_dim()),
         pointers.data() + worker.index * kernels::kAttentionScratchRows};
     const auto num_tasks = static_cast<int64_t>(spans.tasks().size());
-    const Range mine = kernels::share(vision.num_heads * num_tasks, 1, worker.index, worker.count);
+    const Range mine = worker.share(vision.num_heads * num_tasks);
     for (int64_t i = mine.begin; i < mine.end; ++i) {
       const auto& [span, queries] = spans.tasks()[static_cast<size_t>(i % num_tasks)];
       kernels::attend(cache(),
@@ -235,14 +234,14 @@ struct Pass {
     feed_forward(block, worker);
   }
 
-  // merge² consecutive rows are a visual token; tokens leave in the processor's order. Hidden rows
-  // are only read.
+  // Merges each merge² consecutive rows into a visual token, in the processor's order. Does not
+  // change the hidden rows.
   void merge(const CpuMerger& merger, const GridRows& grid, const Rows& out,
              const Worker& worker) const {
     const int64_t num_tokens = num_rows / merge_area(), width = vision.hidden_size,
                   merged_width = width * merge_area();
     const Rows shuffled{merged.data(), merged_width}, inner{shuffled.row(num_tokens), merged_width};
-    const Range mine = kernels::share(num_tokens, 1, worker.index, worker.count);
+    const Range mine = worker.share(num_tokens);
     const int64_t norm_width = merger.norm_after_shuffle ? merged_width : width;
     for (int64_t i = mine.begin; i < mine.end; ++i) {
       const int64_t token = grid.token.empty() ? i : grid.token[static_cast<size_t>(i)];
@@ -273,9 +272,9 @@ struct CpuVision::Impl {
   explicit Impl(std::shared_ptr<const Model> m)
       : model(std::move(m)), vision(model->description().vision) {}
 
-  // Positions of an image's patches. Images of one size share them.
-  const GridRows& rows_of(const GridThw& grid) {
-    const auto [found, is_new] = rows_of_grid.try_emplace(grid);
+  // Cached positions of the patches of a grid.
+  const GridRows& grid_rows(const GridThw& grid) {
+    const auto [found, is_new] = rows_by_grid.try_emplace(grid);
     GridRows& all = found->second;
     if (!is_new) return all;
     VisionRows& rows = all.rows;
@@ -294,7 +293,7 @@ struct CpuVision::Impl {
     return all;
   }
 
-  // Features to fill, and their source.
+  // Allocates the features of an image.
   Job make_job(const Image& image, VisionFeatures& features) {
     const auto& [t, height, width] = image.grid_thw;
     REMATCH_CHECK(t >= 1 && height >= 1 && width >= 1 && height % vision.spatial_merge_size == 0 &&
@@ -304,7 +303,7 @@ struct CpuVision::Impl {
     const auto new_features = [&] {
       return at::empty({num_tokens, vision.out_hidden_size()}, at::kFloat);
     };
-    Job job{image, &rows_of(image.grid_thw)};
+    Job job{image, &grid_rows(image.grid_thw)};
     job.merger_after.resize(tower.blocks.size());
     for (size_t i = 0; i < tower.blocks.size(); ++i) {
       const int64_t merger = vision.blocks[i].deepstack_merger;
@@ -343,7 +342,7 @@ struct CpuVision::Impl {
   std::shared_ptr<const Model> model;
   const VisionDescription& vision;
   CpuTower tower;
-  std::map<GridThw, GridRows> rows_of_grid;  // with the tower's weights
+  std::map<GridThw, GridRows> rows_by_grid;  // valid for the current weights
   std::vector<Pass> passes;
 };
 
@@ -352,8 +351,8 @@ CpuVision::CpuVision(std::shared_ptr<const Model> model)
 CpuVision::~CpuVision() = default;
 
 void CpuVision::refresh() {
-  impl_->tower = take_cpu_tower(*impl_->model);
-  impl_->rows_of_grid.clear();
+  impl_->tower = load_cpu_tower(*impl_->model);
+  impl_->rows_by_grid.clear();
 }
 
 void CpuVision::release() { impl_ = std::make_unique<Impl>(impl_->model); }
@@ -361,7 +360,7 @@ void CpuVision::release() { impl_ = std::make_unique<Impl>(impl_->model); }
 std::vector<VisionFeatures> CpuVision::encode(std::span<const Image> images) {
   const at::NoGradGuard no_grad;
   if (impl_->tower.blocks.empty()) refresh();
-  if (impl_->rows_of_grid.size() > kKeptGrids) impl_->rows_of_grid.clear();
+  if (impl_->rows_by_grid.size() > kKeptGrids) impl_->rows_by_grid.clear();
   std::vector<VisionFeatures> features(images.size());
   std::vector<Job> jobs;
   for (size_t i = 0; i < images.size(); ++i)

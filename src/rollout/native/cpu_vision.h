@@ -8,24 +8,24 @@
 
 namespace rematch {
 
-/// The vision tower on the kernels of src/kernels, in float32 whatever the weights' dtype. Equal to
-/// Model::encode_images up to rounding. The result of an image depends on its pixels alone: not on
-/// other images or the number of threads, which is at::get_num_threads().
+/// The vision tower on the kernels of src/kernels, always in float32. Equal to Model::encode_images
+/// up to rounding. The features of an image depend only on its pixels, not on other images or the
+/// number of threads (at::get_num_threads()).
 class CpuVision {
  public:
   /// @param model  on the CPU
   explicit CpuVision(std::shared_ptr<const Model> model);
   ~CpuVision();
 
-  /// Reads the current training weights: call it before the first image, and after they have
-  /// changed. Merges an adapter.
+  /// Reads the training weights and merges an adapter: call it before the first image and whenever
+  /// they have changed.
   void refresh();
   struct Image {
-    const float* pixels = nullptr;  ///< [t·h·w, patch width] as the processor returns them
+    const float* pixels = nullptr;  ///< [t·h·w, patch width] in the processor's order
     GridThw grid_thw{};             ///< patches
   };
-  /// Features of each image, float32. One per thread is processed in parallel; threads share an
-  /// image when there are fewer.
+  /// Float32 features of each image. Each thread processes one image; with fewer images than
+  /// threads, all threads share each image.
   std::vector<VisionFeatures> encode(std::span<const Image> images);
   /// Releases memory; call refresh() before the next image.
   void release();

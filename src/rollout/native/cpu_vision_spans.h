@@ -6,8 +6,8 @@
 
 namespace rematch {
 
-/// The spans of rows that attend to themselves only (frames, or the windows of frames), and where
-/// their keys and values lie: each span is a sequence of whole blocks of its own.
+/// Spans of rows that attend only to themselves (frames, or windows of frames) and the places of
+/// their keys and values: each span has its own consecutive blocks.
 class CpuVisionSpans {
  public:
   static constexpr int64_t kBlockLen = 16;
@@ -22,19 +22,17 @@ class CpuVisionSpans {
   /// Queries of one span that share a pass over its keys.
   struct Task {
     Span span;
-    kernels::Range queries;  ///< from the span's first row
+    kernels::Range queries;  ///< relative to the span's first row
   };
   const std::vector<Task>& tasks() const { return tasks_; }
   int64_t num_blocks() const { return num_blocks_; }
-  /// Block and place in it of a row's key and value.
-  int64_t block_of(int64_t row) const {
-    return place_of_row_[static_cast<size_t>(row)] / kBlockLen;
-  }
-  int64_t slot_of(int64_t row) const { return place_of_row_[static_cast<size_t>(row)] % kBlockLen; }
+  /// Block, and slot within it, of a row's key and value.
+  int64_t block(int64_t row) const { return places_[static_cast<size_t>(row)] / kBlockLen; }
+  int64_t slot(int64_t row) const { return places_[static_cast<size_t>(row)] % kBlockLen; }
 
  private:
   std::vector<Task> tasks_;
-  std::vector<int64_t> place_of_row_;
+  std::vector<int64_t> places_;
   int64_t num_blocks_ = 0;
 };
 

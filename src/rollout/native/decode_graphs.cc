@@ -10,8 +10,8 @@ namespace {
 
 // Recording costs about two steps.
 constexpr int64_t kUsesBeforeRecording = 3;
-constexpr int64_t kFewSequences = 8, kTokensOfASize = 128;
-// Of the largest logit; kernels may differ in the order of sums.
+constexpr int64_t kFewSequences = 8, kTokenGranularity = 128;
+// Relative to the largest logit; kernels may sum in a different order.
 constexpr double kTolerance = 1e-2;
 
 void copy_inputs(const DecodeInputs& from, DecodeInputs& to) {
@@ -22,7 +22,7 @@ void copy_inputs(const DecodeInputs& from, DecodeInputs& to) {
   to.mask_S11L.copy_(from.mask_S11L);
 }
 
-DecodeInputs cloned(const DecodeInputs& from) {
+DecodeInputs clone_inputs(const DecodeInputs& from) {
   return {from.token_ids_S.clone(), from.positions_3S.clone(), from.slots_S.clone(),
           from.cached_slots_SL.clone(), from.mask_S11L.clone()};
 }
@@ -46,7 +46,7 @@ bool DecodeGraphs::can_run(const Step& step) const {
 std::pair<int64_t, int64_t> DecodeGraphs::padded_size(int64_t num_sequences, int64_t num_tokens) {
   int64_t rows = 1;
   while (rows < num_sequences) rows = rows < kFewSequences ? 2 * rows : rows + kFewSequences;
-  return {rows, (num_tokens + kTokensOfASize - 1) / kTokensOfASize * kTokensOfASize};
+  return {rows, (num_tokens + kTokenGranularity - 1) / kTokenGranularity * kTokenGranularity};
 }
 
 at::Tensor DecodeGraphs::run(const DecodeInputs& padded, int64_t num_sequences) {
@@ -62,7 +62,7 @@ at::Tensor DecodeGraphs::run(const DecodeInputs& padded, int64_t num_sequences) 
 }
 
 void DecodeGraphs::record(Size& size, const DecodeInputs& padded, const at::Tensor& logits_SV) {
-  size.inputs = cloned(padded);
+  size.inputs = clone_inputs(padded);
   size.logits_SV = at::empty_like(logits_SV);
   std::unique_ptr<StepGraph> graph;
   try {

@@ -12,19 +12,19 @@
 
 namespace rematch {
 
-/// What a step in which every sequence decodes one token reads. S sequences, L tokens of the
-/// longest, both perhaps padded.
+/// Inputs of a step in which every sequence decodes one token. S sequences, L tokens of the
+/// longest; both may be padded.
 struct DecodeInputs {
   at::Tensor token_ids_S;      ///< int64
   at::Tensor positions_3S;     ///< int64
-  at::Tensor slots_S;          ///< int64; where each row's key and value are stored
-  at::Tensor cached_slots_SL;  ///< int64; after a sequence's end a separate slot with finite values
+  at::Tensor slots_S;          ///< int64; slot of each row's key and value
+  at::Tensor cached_slots_SL;  ///< int64; the spare slot after the end of a sequence
   at::Tensor mask_S11L;        ///< added to scores: 0, or −∞ after the end
 };
 
-/// Replays decoding steps if the device can. A step is padded to one of a few sizes, and each size
-/// is recorded once it has occurred often enough. The first replay of a size must equal the
-/// computed result, or replays are turned off: a graph that reads stale memory gives no error.
+/// Replays decoding steps as device graphs. A step is padded to one of a few sizes, and each size
+/// is recorded after it has occurred several times. If the first replay of a size differs from the
+/// computed result, replays are turned off: a graph that reads stale memory raises no error.
 class DecodeGraphs {
  public:
   /// Logits of a step's sequences, float32 on the device: [S, V].
@@ -34,19 +34,19 @@ class DecodeGraphs {
   DecodeGraphs(StepGraphMaker make_graph, Compute compute)
       : make_graph_(std::move(make_graph)), compute_(std::move(compute)) {}
 
-  /// Whether run() accepts a step: every sequence decodes and needs logits.
+  /// True if run() accepts a step: every sequence decodes and needs logits.
   bool can_run(const Step& step) const;
-  /// Sizes to which a step of this many sequences and tokens is padded.
+  /// Padded size of a step of this many sequences and tokens.
   static std::pair<int64_t, int64_t> padded_size(int64_t num_sequences, int64_t num_tokens);
-  /// Logits [num_sequences, V] of a padded step: replayed, or computed.
+  /// Logits [num_sequences, V] of a padded step, replayed or computed.
   at::Tensor run(const DecodeInputs& padded, int64_t num_sequences);
-  /// Forgets all recordings: before the cache or weights move.
+  /// Drops all recordings; call it before the cache or the weights move.
   void clear() { sizes_.clear(); }
 
  private:
   struct Size {
     int64_t num_uses = 0;
-    DecodeInputs inputs;  ///< what the recording reads
+    DecodeInputs inputs;  ///< memory that the recording reads
     at::Tensor logits_SV;
     std::unique_ptr<StepGraph> graph;
   };

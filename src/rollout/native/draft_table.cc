@@ -5,8 +5,8 @@
 namespace rematch {
 namespace {
 
-// Older counts fade: the model learns, and answers change.
-constexpr double kMostTried = 512;
+// Counts are halved beyond this, because the model learns and answers change.
+constexpr double kMaxTried = 512;
 
 }  // namespace
 
@@ -49,22 +49,22 @@ DraftTable::Guess DraftTable::guess(const DraftContext& context) const {
 
 void DraftTable::learn(const DraftContext& context, TokenId token_id) {
   for (size_t rule = 0; rule < kRules.size(); ++rule) {
-    const uint64_t hashed = hash(rule, context);
-    const Slot* const known = find(rule, hashed);
-    Slot& slot = slots_[rule][hashed % kNumSlots];
+    const uint64_t context_hash = hash(rule, context);
+    const Slot* const known = find(rule, context_hash);
+    Slot& slot = slots_[rule][context_hash % kNumSlots];
     if (known == nullptr) {
-      slot = {static_cast<uint32_t>(hashed >> 32), token_id, 0};
+      slot = {static_cast<uint32_t>(context_hash >> 32), token_id, 0};
       continue;
     }
     const bool is_right = slot.token_id == token_id;
     Count& count = counts_[rule][slot.num_right];
     count.right += is_right ? 1 : 0;
     count.tried += 1;
-    if (count.tried > kMostTried) count = {count.right / 2, count.tried / 2};
+    if (count.tried > kMaxTried) count = {count.right / 2, count.tried / 2};
     if (is_right) {
-      slot.num_right = std::min<uint32_t>(slot.num_right + 1, kMostInARow);
+      slot.num_right = std::min<uint32_t>(slot.num_right + 1, kMaxInARow);
     } else if (slot.num_right > 1) {
-      slot.num_right = 1;  // one miss does not discard it
+      slot.num_right = 1;  // one miss does not discard the token
     } else {
       slot = {slot.tag, token_id, 0};
     }

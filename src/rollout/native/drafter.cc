@@ -9,10 +9,10 @@
 namespace rematch {
 namespace {
 
-// Beyond this there is little to gain, and logits take memory: rows of a whole vocabulary.
-constexpr int64_t kMostRows = 64;
+// More rows gain little, and each needs memory for the logits of the whole vocabulary.
+constexpr int64_t kMaxRows = 64;
 
-DraftContext context_of(const Sequence& sequence) {
+DraftContext last_tokens(const Sequence& sequence) {
   DraftContext context;
   for (int64_t i =
            std::max<int64_t>(0, sequence.len() - static_cast<int64_t>(DraftContext::kLength));
@@ -45,16 +45,16 @@ void Drafter::draft(Scheduler& scheduler, StepPlan& plan, double rows_per_readin
     if (guess.token_id < 0 || is_stop_id(guess.token_id, stop_ids_)) return;
     candidate.token_id = guess.token_id;
     candidate.probability *= guess.probability;
-    // The threshold only rises.
+    // The threshold only rises, so a candidate below it never succeeds.
     if (candidate.probability * (rows_per_reading + static_cast<double>(plan.num_rows)) >
         num_useful)
       candidates.push(candidate);
   };
-  for (size_t i = 0; i < plan.items.size() && plan.num_rows < kMostRows; ++i) {
+  for (size_t i = 0; i < plan.items.size() && plan.num_rows < kMaxRows; ++i) {
     if (plan.items[i].num_logits > 0)
-      offer({.probability = 1, .item_idx = i, .context = context_of(*plan.items[i].sequence)});
+      offer({.probability = 1, .item_idx = i, .context = last_tokens(*plan.items[i].sequence)});
   }
-  while (!candidates.empty() && plan.num_rows < kMostRows) {
+  while (!candidates.empty() && plan.num_rows < kMaxRows) {
     Candidate best = candidates.top();
     candidates.pop();
     if (best.probability * (rows_per_reading + static_cast<double>(plan.num_rows)) <= num_useful)
@@ -67,7 +67,7 @@ void Drafter::draft(Scheduler& scheduler, StepPlan& plan, double rows_per_readin
 }
 
 void Drafter::learn(const Sequence& sequence, TokenId token_id) {
-  table_.learn(context_of(sequence), token_id);
+  table_.learn(last_tokens(sequence), token_id);
 }
 
 }  // namespace rematch

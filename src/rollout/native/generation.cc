@@ -14,7 +14,7 @@
 namespace rematch {
 namespace {
 
-// Logits that one thread handles before waking another one pays off.
+// Least number of logits per thread for which parallel sampling pays off.
 constexpr int64_t kLogitsPerTask = 1 << 15;
 
 }  // namespace
@@ -47,7 +47,7 @@ std::vector<Rollout> NativeEngine::Generation::run() {
   return std::move(rollouts_);
 }
 
-// No more than can run at the same time are loaded.
+// Loads only as many prompts as can run at the same time.
 void NativeEngine::Generation::queue_prompts() {
   while (next_prompt_ < prompts_.size() &&
          scheduler_.num_running() + scheduler_.num_waiting() < engine_.max_live(prompts_.size())) {
@@ -63,7 +63,7 @@ void NativeEngine::Generation::queue_prompts() {
 }
 
 void NativeEngine::Generation::step() {
-  const ThreadsFor threads(engine_.governor_.num_threads(at::get_num_threads()));
+  const ThreadCountGuard threads(engine_.governor_.num_threads(at::get_num_threads()));
   StepPlan plan = scheduler_.next();
   engine_.drafter_.draft(scheduler_, plan, rows_per_reading_);
   for (const BlockCopy& copy : plan.copies)
@@ -83,11 +83,12 @@ void NativeEngine::Generation::step() {
   engine_.stats_.num_right_drafts += num_right;
 }
 
-// Calls visit(image, first, end) for the tokens of an item that show an image.
+// Calls visit(image, first, end) for the token range of each image in an item.
 template <typename Visit>
-void NativeEngine::Generation::for_shown(const StepPlan::Item& item, const Visit& visit) {
+void NativeEngine::Generation::for_each_shown_image(const StepPlan::Item& item,
+                                                    const Visit& visit) {
   const int64_t first = item.sequence->num_computed, end = first + item.num_rows;
-  for (const ImageSpan& image : answer_of(item).images) {
+  for (const ImageSpan& image : find_answer(item).images) {
     const int64_t from = std::max(first, image.first_token),
                   to = std::min(end, image.first_token + image.num_tokens);
     if (from < to) visit(image, from, to);
@@ -97,8 +98,8 @@ void NativeEngine::Generation::for_shown(const StepPlan::Item& item, const Visit
 void NativeEngine::Generation::encode_images(const StepPlan& plan) {
   std::vector<ContentKey> shown;
   for (const StepPlan::Item& item : plan.items) {
-    for_shown(item,
-              [&](const ImageSpan& image, int64_t, int64_t) { shown.push_back(image.content); });
+    for_each_shown_image(
+        item, [&](const ImageSpan& image, int64_t, int64_t) { shown.push_back(image.content); });
   }
   images_.encode(shown);
 }
@@ -108,7 +109,7 @@ Step NativeEngine::Generation::make_step(const StepPlan& plan) {
   step.token_ids.reserve(static_cast<size_t>(plan.num_rows));
   step.positions_3T.resize(static_cast<size_t>(3 * plan.num_rows));
   for (const StepPlan::Item& item : plan.items) {
-    const LiveAnswer& answer = answer_of(item);
+    const LiveAnswer& answer = find_answer(item);
     const Sequence& sequence = answer.sequence;
     const auto first_row = static_cast<int64_t>(step.token_ids.size());
     for (int64_t i = 0; i < item.num_rows; ++i) {
@@ -119,7 +120,7 @@ Step NativeEngine::Generation::make_step(const StepPlan& plan) {
             answer.position(axis, token_idx);
       }
     }
-    for_shown(item, [&](const ImageSpan& image, int64_t from, int64_t to) {
+    for_each_shown_image(item, [&](const ImageSpan& image, int64_t from, int64_t to) {
       for (int64_t i = from; i < to; ++i) {
         step.visual_rows.push_back(images_.visual_row(image.content, i - image.first_token,
                                                       first_row + i - sequence.num_computed));
@@ -137,51 +138,53 @@ Step NativeEngine::Generation::make_step(const StepPlan& plan) {
 NativeEngine::Generation::DraftCount NativeEngine::Generation::choose_tokens(
     const StepPlan& plan, std::span<float> logits_KV) {
   const auto vocab_size = static_cast<size_t>(engine_.parts_.model->description().text.vocab_size);
-  std::vector<Asking> asking;
+  std::vector<Pending> pending;
   int64_t num_logits = 0, num_right = 0;
   for (const StepPlan::Item& item : plan.items) {
     if (item.num_logits == 0) continue;
-    asking.push_back({&answer_of(item),
-                      logits_KV.subspan(static_cast<size_t>(num_logits) * vocab_size, vocab_size)});
+    pending.push_back(
+        {&find_answer(item),
+         logits_KV.subspan(static_cast<size_t>(num_logits) * vocab_size, vocab_size)});
     num_logits += item.num_logits;
   }
   REMATCH_CHECK(logits_KV.size() == static_cast<size_t>(num_logits) * vocab_size,
                 fmt::format("{} logits", logits_KV.size()));
-  const int64_t num_drafts = num_logits - static_cast<int64_t>(asking.size());
+  const int64_t num_drafts = num_logits - static_cast<int64_t>(pending.size());
   const int num_done_before = num_done_;
-  while (!asking.empty()) {
+  while (!pending.empty()) {
     if (engine_.observer_) {
-      for (const Asking& one : asking) {
-        engine_.observer_(one.answer->prompt_idx,
-                          static_cast<size_t>(one.answer->sampler.num_generated()), one.logits_V);
+      for (const Pending& next : pending) {
+        engine_.observer_(next.answer->prompt_idx,
+                          static_cast<size_t>(next.answer->sampler.num_generated()), next.logits_V);
       }
     }
-    const std::vector<ChosenToken> tokens = sample(asking);
-    // Those whose draft is right also have the next row of logits.
-    std::vector<Asking> going_on;
-    for (size_t i = 0; i < asking.size(); ++i) {
-      if (take(*asking[i].answer, tokens[i]) != Taken::kDrafted) continue;
-      going_on.push_back({asking[i].answer, {asking[i].logits_V.data() + vocab_size, vocab_size}});
+    const std::vector<ChosenToken> tokens = sample(pending);
+    // If the token equals the draft, the next row of logits is available too.
+    std::vector<Pending> continuing;
+    for (size_t i = 0; i < pending.size(); ++i) {
+      if (add_token(*pending[i].answer, tokens[i]) != Added::kDrafted) continue;
+      continuing.push_back(
+          {pending[i].answer, {pending[i].logits_V.data() + vocab_size, vocab_size}});
     }
-    asking = std::move(going_on);
-    num_right += static_cast<int64_t>(asking.size());
+    pending = std::move(continuing);
+    num_right += static_cast<int64_t>(pending.size());
   }
   if (num_done_ > num_done_before && on_progress_) on_progress_(num_done_);
   return {num_drafts, num_right};
 }
 
-std::vector<ChosenToken> NativeEngine::Generation::sample(const std::vector<Asking>& asking) {
-  const auto num_rows = static_cast<int64_t>(asking.size());
+std::vector<ChosenToken> NativeEngine::Generation::sample(const std::vector<Pending>& pending) {
+  const auto num_rows = static_cast<int64_t>(pending.size());
   const int64_t rows_per_task =
-      std::max<int64_t>(1, kLogitsPerTask / static_cast<int64_t>(asking.front().logits_V.size()));
-  std::vector<ChosenToken> tokens(asking.size());
-  std::vector<std::exception_ptr> errors(asking.size());
-  engine_.need_samplers();
+      std::max<int64_t>(1, kLogitsPerTask / static_cast<int64_t>(pending.front().logits_V.size()));
+  std::vector<ChosenToken> tokens(pending.size());
+  std::vector<std::exception_ptr> errors(pending.size());
+  engine_.ensure_samplers();
   at::parallel_for(0, num_rows, rows_per_task, [&](int64_t first, int64_t end) {
     Sampler& sampler = engine_.samplers_.at(static_cast<size_t>(at::get_thread_num()));
     for (auto i = static_cast<size_t>(first); i < static_cast<size_t>(end); ++i) {
       try {
-        tokens[i] = sampler.next(asking[i].logits_V, asking[i].answer->sampler);
+        tokens[i] = sampler.next(pending[i].logits_V, pending[i].answer->sampler);
       } catch (...) {
         errors[i] = std::current_exception();
       }
@@ -193,17 +196,17 @@ std::vector<ChosenToken> NativeEngine::Generation::sample(const std::vector<Aski
   return tokens;
 }
 
-// Adds a token to its answer, which is removed when the token ends it.
-NativeEngine::Generation::Taken NativeEngine::Generation::take(LiveAnswer& answer,
-                                                               const ChosenToken& token) {
+// Adds a token to an answer; removes the answer if it ends.
+NativeEngine::Generation::Added NativeEngine::Generation::add_token(LiveAnswer& answer,
+                                                                    const ChosenToken& token) {
   if (rows_per_reading_ > 0) engine_.drafter_.learn(answer.sequence, token.token_id);
   if (!take_token(token, options_, answer.guard, rollouts_[answer.prompt_idx]))
-    return answer.sequence.append(token.token_id) ? Taken::kDrafted : Taken::kWaits;
+    return answer.sequence.append(token.token_id) ? Added::kDrafted : Added::kWaits;
   scheduler_.remove(answer.sequence);
   images_.finish(answer.prompt);
   live_.erase(answer.sequence.arrival());
   ++num_done_;
-  return Taken::kEnded;
+  return Added::kEnded;
 }
 
 }  // namespace rematch

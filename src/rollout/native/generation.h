@@ -14,25 +14,25 @@
 
 namespace rematch {
 
-/// One call of NativeEngine::generate(): prompts enter as room allows, all live answers are stepped
-/// together, and each leaves when it ends.
+/// One call of NativeEngine::generate(): admits prompts while there is room, steps all live answers
+/// together and removes each answer when it ends.
 class NativeEngine::Generation {
  public:
   /// All arguments must outlive this. @param on_progress  as in RolloutEngine::generate()
   Generation(NativeEngine& engine, const std::vector<Prompt>& prompts,
              const std::function<void(int)>& on_progress);
 
-  /// Answers all prompts, in order. @throws as NativeEngine::generate(); no block is lost
+  /// Answers all prompts, in order. @throws as NativeEngine::generate(), after releasing all blocks
   std::vector<Rollout> run();
 
  private:
-  /// An answer whose next token can be chosen.
-  struct Asking {
+  /// An answer and the logits of its next token.
+  struct Pending {
     LiveAnswer* answer = nullptr;
     std::span<float> logits_V;
   };
-  /// The fate of an answer with its new token.
-  enum class Taken { kEnded, kWaits, kDrafted };
+  /// Result of adding a token to an answer. kDrafted: logits of the following token are available.
+  enum class Added { kEnded, kWaits, kDrafted };
   struct DraftCount {
     int64_t num_drafts = 0;
     int64_t num_right = 0;
@@ -43,11 +43,11 @@ class NativeEngine::Generation {
   void encode_images(const StepPlan& plan);
   Step make_step(const StepPlan& plan);
   DraftCount choose_tokens(const StepPlan& plan, std::span<float> logits_KV);
-  std::vector<ChosenToken> sample(const std::vector<Asking>& asking);
-  Taken take(LiveAnswer& answer, const ChosenToken& token);
-  LiveAnswer& answer_of(const StepPlan::Item& item) { return live_.at(item.sequence->arrival()); }
+  std::vector<ChosenToken> sample(const std::vector<Pending>& pending);
+  Added add_token(LiveAnswer& answer, const ChosenToken& token);
+  LiveAnswer& find_answer(const StepPlan::Item& item) { return live_.at(item.sequence->arrival()); }
   template <typename Visit>
-  void for_shown(const StepPlan::Item& item, const Visit& visit);
+  void for_each_shown_image(const StepPlan::Item& item, const Visit& visit);
 
   NativeEngine& engine_;
   const GenerateOptions& options_;
@@ -56,7 +56,7 @@ class NativeEngine::Generation {
   const double rows_per_reading_;  ///< 0 = no drafts
   PromptImages images_;
   std::vector<Rollout> rollouts_;
-  /// by arrival; outlives the scheduler that knows their sequences
+  /// by arrival; outlives the scheduler, which points to their sequences
   std::map<int64_t, LiveAnswer> live_;
   Scheduler scheduler_;
   size_t next_prompt_ = 0;

@@ -12,7 +12,7 @@ ContentKey chain_key(const ContentKey& parent, std::span<const TokenId> token_id
                      int64_t first_token, std::span<const ImageSpan> images) {
   ContentHasher hasher;
   hasher.feed_value(parent);
-  // the first half of a block is not the block
+  // distinguishes a partial block from a full one
   hasher.feed_value(static_cast<uint64_t>(token_ids.size()));
   hasher.feed(token_ids.data(), token_ids.size_bytes());
   const int64_t end_token = first_token + static_cast<int64_t>(token_ids.size());
@@ -31,12 +31,6 @@ KvBlocks::KvBlocks(const Options& options) : options_(options) {
   REMATCH_CHECK(
       options.num_blocks >= 0 && options.num_blocks <= INT32_MAX && options.block_len >= 1,
       fmt::format("{} blocks of {} tokens", options.num_blocks, options.block_len));
-}
-
-const KvBlocks::Block& KvBlocks::block_at(int32_t block) const {
-  REMATCH_CHECK(block >= 0 && block < num_touched_,
-                fmt::format("block {} of {}", block, num_touched_));
-  return blocks_[static_cast<size_t>(block)];
 }
 
 KvBlocks::Block& KvBlocks::block_at(int32_t block) {

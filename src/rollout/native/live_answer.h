@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "rollout/native/sequence.h"
+#include "rollout/padded_batch.h"
 #include "rollout/repeat_guard.h"
 #include "rollout/sampler.h"
 #include "model/model.h"
@@ -28,11 +29,7 @@ struct LiveAnswer {
                   .max_new_tokens = options.max_new_tokens,
                   .who = sample_name(prompt_.sample_id, prompt_.where)},
                  options.native.block_len) {
-    RowInput row{.token_ids = {prompt_.token_ids.begin(), prompt_.token_ids.end()},
-                 .segment_lens = {static_cast<int64_t>(prompt_.token_ids.size())},
-                 .grids = {{}}};
-    for (const ImageRef& image : prompt_.images) row.grids.back().push_back(image.grid_thw);
-    positions_3T = model.positions_3T(row).contiguous();
+    positions_3T = model.positions_3T(prompt_row(prompt_)).contiguous();
     first_new_position = positions_3T.max().item<int64_t>() + 1;
   }
 
@@ -43,7 +40,7 @@ struct LiveAnswer {
     return positions_3T.const_data_ptr<int64_t>()[axis * prompt_len + token_idx];
   }
 
-  size_t prompt_idx;  ///< also its arrival at the scheduler
+  size_t prompt_idx;  ///< also Sequence::arrival()
   const Prompt& prompt;
   std::vector<ImageSpan> images;
   SamplerRow sampler;

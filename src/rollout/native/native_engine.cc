@@ -8,7 +8,7 @@
 #include <new>
 #include <numeric>
 
-#include "base/error.h"
+#include "base/option_range.h"
 #include "rollout/engine_factory.h"
 #include "rollout/native/aten_runner.h"
 #include "rollout/native/cache_size.h"
@@ -40,17 +40,10 @@ std::vector<int64_t> prompt_lens(std::span<const Prompt> prompts) {
 }  // namespace
 
 void check_native_options(const NativeSettings& options) {
-  const auto refuse = [](const char* key, const std::string& found, const char* legal) {
-    throw UserError(ErrorKind::kConfig, {.error = fmt::format("{} is out of range", key),
-                                         .where = key,
-                                         .what = found,
-                                         .fix = fmt::format("use {}", legal)});
-  };
   if (options.max_num_seqs < 1)
-    refuse("native.max_num_seqs", fmt::format("{}", options.max_num_seqs), "1 or more");
+    refuse_value("native.max_num_seqs", options.max_num_seqs, "1 or more");
   if (!(options.kv_cache_gib >= 0))
-    refuse("native.kv_cache_gib", fmt::format("{}", options.kv_cache_gib),
-           "a positive number or auto");
+    refuse_value("native.kv_cache_gib", options.kv_cache_gib, "a positive number or auto");
   REMATCH_CHECK(options.block_len >= 1 && options.max_step_rows >= 0,
                 fmt::format("{}, {}", options.block_len, options.max_step_rows));
 }
@@ -78,7 +71,7 @@ int64_t NativeEngine::max_step_rows(size_t num_prompts) const {
   return std::max(wanted, max_live(num_prompts));  // every decoding sequence has a row
 }
 
-void NativeEngine::need_samplers() {
+void NativeEngine::ensure_samplers() {
   while (samplers_.size() < static_cast<size_t>(at::get_num_threads()))
     samplers_.emplace_back(options_);
 }
@@ -90,8 +83,8 @@ int64_t NativeEngine::num_near_ties() const {
 }
 
 void NativeEngine::sync_weights(int64_t version) {
-  // An evaluation needs the current weights, which may or may not be those of the last call.
-  if (version != weights_version_ || version == kWeightsOfNow) release();
+  // kCurrentWeights: the weights may have changed since the last call.
+  if (version != weights_version_ || version == kCurrentWeights) release();
   weights_version_ = version;
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "rollout/native/cpu_vision.h"
+#include "rollout/padded_batch.h"
 
 namespace rematch {
 namespace {
@@ -18,7 +19,7 @@ ContentKey content_key(const Patches& patches) {
   return hasher.key();
 }
 
-at::Tensor on_cpu(const at::Tensor& features) {
+at::Tensor to_cpu(const at::Tensor& features) {
   return features.to(at::kCPU, at::kFloat).contiguous();
 }
 
@@ -42,7 +43,7 @@ ImageEncoder make_aten_encoder(std::shared_ptr<const Model> model) {
     const at::NoGradGuard no_grad;
     std::vector<VisionFeatures> features;
     for (const Patches* patches : images) {
-      // from_blob takes a mutable pointer; the tower only reads.
+      // from_blob takes a mutable pointer, but the tower only reads
       float* const values = const_cast<float*>(patches->pixel_values.data());
       features.push_back(
           model->encode_images({.pixel_values_NC = at::from_blob(
@@ -60,19 +61,10 @@ void PromptImages::expect(std::span<const Prompt> prompts) {
   }
 }
 
-const ContentKey& PromptImages::content_of(const ImageRef& image, const Prompt& prompt) {
+const ContentKey& PromptImages::load_content(const ImageRef& image, const Prompt& prompt) {
   Use& use = uses_.at(image);
   if (use.is_loaded) return use.content;
-  std::shared_ptr<const Patches> patches = pixels_(image);
-  if (patches->grid_thw != image.grid_thw) {
-    throw UserError(ErrorKind::kData,
-                    {.error = "an image's size differs from that of its prompt",
-                     .where = sample_name(prompt.sample_id, prompt.where),
-                     .what = fmt::format("{}: {}x{} patches, the prompt has {}x{}", image.path,
-                                         patches->grid_thw[1], patches->grid_thw[2],
-                                         image.grid_thw[1], image.grid_thw[2]),
-                     .fix = "do not change image files during a run"});
-  }
+  std::shared_ptr<const Patches> patches = load_patches(prompt, image, pixels_);
   if (patches->row_width != model_.vision.patch_width()) {
     throw UserError(
         ErrorKind::kData,
@@ -97,7 +89,7 @@ std::vector<ImageSpan> PromptImages::spans(const Prompt& prompt) {
   for (const ImageRef& image : prompt.images) {
     const int64_t num_pads = model_.vision.num_tokens(image.grid_thw);
     at = std::find(at, prompt.token_ids.end(), pad_id);
-    spans.push_back({at - prompt.token_ids.begin(), num_pads, content_of(image, prompt)});
+    spans.push_back({at - prompt.token_ids.begin(), num_pads, load_content(image, prompt)});
     REMATCH_CHECK(
         spans.back().first_token + num_pads <= static_cast<int64_t>(prompt.token_ids.size()),
         prompt.where);
@@ -118,9 +110,9 @@ void PromptImages::encode(std::span<const ContentKey> contents) {
   const std::vector<VisionFeatures> all = encoder_.encode(patches);
   auto features = all.begin();
   for (Image* image : wanted) {
-    image->embeds_MH = on_cpu(features->embeds_MH);
+    image->embeds_MH = to_cpu(features->embeds_MH);
     for (const at::Tensor& feature : features->deepstack_MH)
-      image->deepstack_MH.push_back(on_cpu(feature));
+      image->deepstack_MH.push_back(to_cpu(feature));
     image->patches.reset();
     ++features;
     ++num_encoded_;

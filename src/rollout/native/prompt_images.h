@@ -19,42 +19,42 @@ namespace rematch {
 
 /// Computes the features of images.
 struct ImageEncoder {
-  std::function<void()> refresh;  ///< reads the current training weights; before the first image
+  std::function<void()> refresh;  ///< reads the training weights; call it before the first image
   std::function<std::vector<VisionFeatures>(std::span<const Patches* const> images)> encode;
-  std::function<void()> release;  ///< releases memory; refresh() before the next image
+  std::function<void()> release;  ///< releases memory; call refresh() before the next image
 };
 
-/// The tower on the CPU kernels: the result of an image depends on its pixels alone.
+/// The vision tower on the CPU kernels; the features of an image depend only on its pixels.
 ImageEncoder make_cpu_encoder(std::shared_ptr<const Model> model);
-/// The model's own tower on ATen operators, on any device.
+/// The vision tower on ATen operators, on any device.
 ImageEncoder make_aten_encoder(std::shared_ptr<const Model> model);
 
-/// The images of the prompts that are being answered. Pixels are identified by content; each image
-/// is encoded once, when the first of its pads is about to be computed, and its features are kept
-/// until no prompt needs them.
+/// The images of the prompts being answered, identified by the content of their pixels. Each is
+/// encoded once, just before its first pad is computed; its features are kept until no prompt needs
+/// them.
 class PromptImages {
  public:
   PromptImages(const ModelDescription& model, PixelGetter pixels, const ImageEncoder& encoder)
       : model_(model), pixels_(std::move(pixels)), encoder_(encoder) {}
 
-  /// Announces all prompts to come: shared images are kept for the last of them.
+  /// Announces all prompts, so that a shared image is kept until its last prompt.
   void expect(std::span<const Prompt> prompts);
-  /// Pads of a prompt's images with their content. Loads pixels on first use.
+  /// Position and content of the images of a prompt. Loads pixels on first use.
   /// @param prompt  with as many pads as its images need (check_prompt)
   /// @throws UserError (data) when an image's pixels disagree with its reference
   std::vector<ImageSpan> spans(const Prompt& prompt);
-  /// Ensures the features of images.
+  /// Computes features of images that have none yet.
   void encode(std::span<const ContentKey> contents);
-  /// Features of one pad. @param pad_idx  of the image. Valid until the image is dropped
+  /// Features of pad `pad_idx` of an image. Valid until finish() of its last prompt
   VisualRow visual_row(const ContentKey& content, int64_t pad_idx, int64_t row) const;
-  /// The prompt is answered.
+  /// Drops the images of an answered prompt that no other prompt needs.
   void finish(const Prompt& prompt);
 
   int64_t num_encoded() const { return num_encoded_; }  ///< images encoded by the tower
 
  private:
   struct Image {
-    int64_t num_uses = 0;                    ///< of prompts not yet answered
+    int64_t num_uses = 0;                    ///< by prompts not yet answered
     std::shared_ptr<const Patches> patches;  ///< until encoded
     at::Tensor embeds_MH;                    ///< float32 on CPU
     std::vector<at::Tensor> deepstack_MH;
@@ -64,7 +64,7 @@ class PromptImages {
     bool is_loaded = false;
     ContentKey content;
   };
-  const ContentKey& content_of(const ImageRef& image, const Prompt& prompt);
+  const ContentKey& load_content(const ImageRef& image, const Prompt& prompt);
 
   const ModelDescription& model_;
   PixelGetter pixels_;

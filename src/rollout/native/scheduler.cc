@@ -16,7 +16,7 @@ constexpr int64_t kEndless = int64_t{1} << 60;  // keeps sums in range
 
 void check_fits(int64_t prompt_len, int64_t max_new_tokens, const std::string& who,
                 const KvBlocks& blocks) {
-  // The last token of an answer is never fed back.
+  // The last token of an answer is not fed back.
   const int64_t needed = blocks.blocks_for(prompt_len + std::min(max_new_tokens, kEndless) - 1);
   if (needed <= blocks.num_blocks()) return;
   throw UserError(
@@ -34,7 +34,7 @@ Scheduler::Scheduler(const Options& options, KvBlocks& blocks)
     : options_(options), blocks_(blocks) {
   REMATCH_CHECK(options.max_num_seqs >= 1 && options.max_step_rows >= 1,
                 fmt::format("{} sequences, {} rows", options.max_num_seqs, options.max_step_rows));
-  // Room for every decode and, while one prefills, for at least one row of it.
+  // Room for every decoding sequence and at least one row of a prefill.
   options_.max_step_rows = std::max(options_.max_step_rows, options_.max_num_seqs);
 }
 
@@ -62,7 +62,7 @@ StepPlan Scheduler::next() {
   return plan;
 }
 
-// Blocks of wrong drafts: every next token finds the blocks that it would find without drafts.
+// Releases blocks of wrong drafts, so that drafts do not affect which blocks are available.
 void Scheduler::return_draft_blocks() {
   for (const auto& [arrival, sequence] : running_) {
     while (static_cast<int64_t>(sequence->block_table.size()) >
@@ -80,7 +80,7 @@ void Scheduler::plan_item(StepPlan& plan, Sequence& sequence, int64_t num_rows) 
 }
 
 void Scheduler::plan_decodes(StepPlan& plan) {
-  // By arrival, one by one: a planned sequence is older than any that a later one can preempt.
+  // By arrival, so that planned sequences are older than any that a later one can preempt.
   std::optional<int64_t> last;
   while (true) {
     const auto at = last ? running_.upper_bound(*last) : running_.begin();
@@ -132,8 +132,8 @@ void Scheduler::admit_waiting(StepPlan& plan) {
   }
 }
 
-// True when a running sequence is about to compute the very block that this one needs: it can be
-// found a step later.
+// True if a running sequence is about to compute a block that this one needs too, so that this one
+// can reuse it a step later.
 bool Scheduler::waits_for_same_prompt(Sequence& sequence) {
   if (!blocks_.prefix_cache()) return false;
   const int64_t block_len = blocks_.block_len();
@@ -146,12 +146,12 @@ bool Scheduler::waits_for_same_prompt(Sequence& sequence) {
   return false;
 }
 
-// Blocks to leave free when a sequence enters, so that the next tokens of running sequences preempt
-// none.
+// Blocks to leave free when a sequence enters, so that the next token of a running sequence does
+// not preempt it.
 int64_t Scheduler::num_spare_blocks() const { return running_.empty() ? 0 : 1; }
 
-// All blocks for the known tokens of a sequence: found ones first, new ones for the rest. False,
-// and nothing changed, when there are too few.
+// Allocates all blocks for the known tokens of a sequence: shared ones first, new ones for the
+// rest. Returns false and changes nothing if there are too few.
 bool Scheduler::give_blocks(Sequence& sequence, StepPlan& plan) {
   REMATCH_CHECK(sequence.block_table.empty() && sequence.num_computed == 0, sequence.who());
   const int64_t block_len = blocks_.block_len();
@@ -176,15 +176,15 @@ bool Scheduler::give_blocks(Sequence& sequence, StepPlan& plan) {
   return true;
 }
 
-// Copy on write: all but the last token of a prompt that was computed before, when they end inside
-// a block. The sequence writes to its copy.
+// Copy on write: if the whole prompt was computed before and ends inside a block, copies that block
+// except for its last token.
 bool Scheduler::copy_end_of_prompt(Sequence& sequence, StepPlan& plan) {
   const int64_t num_tokens = sequence.prompt_len() - 1 - sequence.num_computed;
   if (!blocks_.prefix_cache() || num_tokens < 1 || sequence.len() != sequence.prompt_len())
     return false;
   const std::optional<int32_t> shared = blocks_.acquire(sequence.prompt_key());
   if (!shared) return false;
-  // Holding the shared block may have taken the last one that was free.
+  // Acquiring the shared block may have used the last available one.
   const bool has_room = blocks_.num_available() > 0;
   if (has_room) {
     sequence.block_table.push_back(blocks_.allocate());
@@ -199,7 +199,7 @@ bool Scheduler::add_draft(StepPlan& plan, StepPlan::Item& item, TokenId token_id
   Sequence& sequence = *item.sequence;
   REMATCH_CHECK(item.num_logits >= 1, sequence.who());
   const int64_t end = sequence.num_computed + item.num_rows + 1;
-  // The last token of an answer is never fed back.
+  // The last token of an answer is not fed back.
   if (plan.num_rows >= options_.max_step_rows ||
       end - sequence.prompt_len() >= sequence.max_new_tokens())
     return false;
@@ -238,8 +238,7 @@ void Scheduler::publish_prompt(Sequence& sequence) {
 }
 
 void Scheduler::preempt(Sequence& sequence) {
-  // The blocks of its answer can also be found again when it returns, unless others need the room
-  // first.
+  // Publishes the blocks of its answer too, so that it can find them again if they are not evicted.
   const int64_t block_len = blocks_.block_len();
   for (int64_t i = 0; blocks_.prefix_cache() && (i + 1) * block_len <= sequence.num_computed; ++i) {
     blocks_.publish(sequence.block_table[static_cast<size_t>(i)], sequence.block_key(i));
@@ -252,7 +251,7 @@ void Scheduler::preempt(Sequence& sequence) {
 }
 
 void Scheduler::drop_blocks(Sequence& sequence) {
-  // From the end, so that of the kept blocks the start, which more prompts share, is evicted last.
+  // In reverse order, so that the start of the prompt, which more prompts share, is evicted last.
   for (auto block = sequence.block_table.rbegin(); block != sequence.block_table.rend(); ++block)
     blocks_.release(*block);
   sequence.block_table.clear();

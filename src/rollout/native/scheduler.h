@@ -9,20 +9,20 @@
 
 namespace rematch {
 
-/// The first tokens of a block to be copied into another one before the step.
+/// A copy of the first tokens of a block into another one, before the step.
 struct BlockCopy {
   int32_t from = 0;
   int32_t to = 0;
   int64_t num_tokens = 0;
 };
 
-/// What the next forward pass computes.
+/// The next forward pass.
 struct StepPlan {
   struct Item {
     Sequence* sequence = nullptr;
-    int64_t num_rows = 0;  ///< the tokens after its num_computed, drafts included
-    /// > 0: its last known token is among them, and so the next one can be chosen; one more for
-    /// each draft
+    int64_t num_rows = 0;  ///< tokens after num_computed, including drafts
+    /// 1 if the last known token is among them, so that the next one can be chosen; plus 1 per
+    /// draft
     int64_t num_logits = 0;
   };
   std::vector<Item> items;
@@ -30,25 +30,26 @@ struct StepPlan {
   int64_t num_rows = 0;
 };
 
-/// Rejects a prompt that cannot finish even alone in the cache.
+/// Rejects a prompt that does not fit into the cache even alone.
 /// @param who  sample and place. @throws UserError (config) naming it, with the numbers
 void check_fits(int64_t prompt_len, int64_t max_new_tokens, const std::string& who,
                 const KvBlocks& blocks);
 
-/// Decides what the engine computes next: all sequences that decode, one token each, then pieces of
-/// prompts up to a budget of rows. Torch-free.
+/// Plans the steps of the engine: one token of every decoding sequence, then parts of prompts up to
+/// a budget of rows. Torch-free.
 ///
-/// The longest-waiting sequence enters first; only one whose prompt is being computed by another
-/// lets others pass until it can be found. When blocks run out, the youngest running sequence is
-/// preempted and waits again in its old place; what it has generated is recomputed like a prompt.
-/// So a running sequence never loses blocks to a younger one, and every sequence ends.
+/// Sequences enter in order of arrival, except that a sequence waits while another one computes the
+/// same prompt, to reuse its blocks. When blocks run out, the youngest running sequence is
+/// preempted and waits again in its old place; its generated tokens are later recomputed like a
+/// prompt. So a running sequence never loses blocks to a younger one, and every sequence ends.
 ///
 ///     scheduler.add(a); scheduler.add(b);
 ///     while (scheduler.has_work()) {
-///       StepPlan plan = scheduler.next();     // add_draft() where a guess is worth a row, copy
-///       blocks, compute rows scheduler.computed(plan);             // then per item that wanted
-///       logits: sequence.append(token), again while
-///                                             // that returns true, or scheduler.remove(sequence)
+///       StepPlan plan = scheduler.next();
+///       // add_draft() where a guess is worth a row; copy blocks; compute rows
+///       scheduler.computed(plan);
+///       // per item with logits: sequence.append(token), repeated while it returns true,
+///       // or scheduler.remove(sequence)
 ///     }
 class Scheduler {
  public:
@@ -56,30 +57,30 @@ class Scheduler {
     int64_t max_num_seqs = 64;    ///< sequences that hold blocks at the same time, ≥ 1
     int64_t max_step_rows = 512;  ///< rows of one step, ≥ 1; raised to max_num_seqs
   };
-  /// @param blocks  shared with former and later schedulers, whose kept content is found again;
-  /// must outlive this
+  /// @param blocks  shared by successive schedulers, which find each other's kept content; must
+  /// outlive this
   Scheduler(const Options& options, KvBlocks& blocks);
   /// Releases all blocks.
   ~Scheduler();
   Scheduler(const Scheduler&) = delete;
   Scheduler& operator=(const Scheduler&) = delete;
 
-  /// Queues a sequence by its arrival. It must stay where it is until it is removed or the
-  /// scheduler is gone.
+  /// Queues a sequence by its arrival. Its address must not change until it is removed or the
+  /// scheduler is destroyed.
   /// @throws UserError (config) as check_fits()
   void add(Sequence& sequence);
   bool has_work() const { return !waiting_.empty() || !running_.empty(); }
   /// The next step; never empty while there is work. Cost O(sequences + blocks moved).
   StepPlan next();
-  /// Adds a draft of the token after the last of an item that needs logits, as one more row of the
-  /// step. False, and nothing changed, when there is no row, no block or no token left for it.
-  /// Blocks of drafts that prove wrong are free again before the next step takes any.
+  /// Adds a draft after the last token of an item that needs logits, as one more row of the step.
+  /// Returns false and changes nothing if there is no row, no block or no token left for it. Blocks
+  /// of wrong drafts are released before the next step allocates any.
   bool add_draft(StepPlan& plan, StepPlan::Item& item, TokenId token_id);
-  /// The rows of a plan are in the cache. Those of drafts count once Sequence::append() finds them
-  /// right.
+  /// Reports that the rows of a plan are in the cache. Rows of drafts count when Sequence::append()
+  /// accepts them.
   void computed(const StepPlan& plan);
-  /// Removes a sequence, finished or abandoned, wherever it is. Its prompt's blocks are kept for
-  /// others as long as there is room.
+  /// Removes a running or waiting sequence. The blocks of its prompt are kept for others while
+  /// there is room.
   void remove(Sequence& sequence);
 
   int64_t num_running() const { return static_cast<int64_t>(running_.size()); }

@@ -18,7 +18,7 @@ bool Sequence::append(TokenId token_id) {
   return false;
 }
 
-std::span<const TokenId> Sequence::tokens_of(int64_t block_idx, int64_t end_token) const {
+std::span<const TokenId> Sequence::block_tokens(int64_t block_idx, int64_t end_token) const {
   const int64_t first = block_idx * block_len_;
   REMATCH_CHECK(first < end_token && end_token <= len(),
                 fmt::format("tokens {} to {} of {}", first, end_token, len()));
@@ -30,7 +30,7 @@ const ContentKey& Sequence::block_key(int64_t block_idx) {
   while (static_cast<int64_t>(block_keys_.size()) <= block_idx) {
     const auto next = static_cast<int64_t>(block_keys_.size());
     const ContentKey parent = block_keys_.empty() ? ContentKey{} : block_keys_.back();
-    block_keys_.push_back(chain_key(parent, tokens_of(next, (next + 1) * block_len_),
+    block_keys_.push_back(chain_key(parent, block_tokens(next, (next + 1) * block_len_),
                                     next * block_len_, start_.images));
   }
   return block_keys_[static_cast<size_t>(block_idx)];
@@ -40,7 +40,7 @@ ContentKey Sequence::prompt_key() {
   const int64_t last = (prompt_len() - 1) / block_len_;
   if ((last + 1) * block_len_ == prompt_len()) return block_key(last);
   const ContentKey parent = last == 0 ? ContentKey{} : block_key(last - 1);
-  return chain_key(parent, tokens_of(last, prompt_len()), last * block_len_, start_.images);
+  return chain_key(parent, block_tokens(last, prompt_len()), last * block_len_, start_.images);
 }
 
 }  // namespace rematch

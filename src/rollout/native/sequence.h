@@ -8,8 +8,7 @@
 
 namespace rematch {
 
-/// One prompt being answered, as the scheduler sees it: tokens, and how many of them are in which
-/// blocks.
+/// A prompt and its answer so far, for the scheduler: tokens, and the blocks that hold them.
 class Sequence {
  public:
   struct Start {
@@ -30,14 +29,14 @@ class Sequence {
   const std::vector<TokenId>& token_ids() const { return token_ids_; }
   int64_t len() const { return static_cast<int64_t>(token_ids_.size()); }
   int64_t max_new_tokens() const { return start_.max_new_tokens; }
-  /// Appends the token chosen from the last logits. True when it was the next draft: it is already
-  /// computed, and its own logits are available. False drops the remaining drafts.
+  /// Appends the token chosen from the last logits. Returns true if it equals the next draft: it is
+  /// already computed, and its logits are available. Otherwise drops the remaining drafts.
   bool append(TokenId token_id);
 
-  /// Drafts of the tokens after the last, computed in the same step as that one.
+  /// Drafts of the tokens after the last one, computed in the same step.
   const std::vector<TokenId>& drafts() const { return drafts_; }
   void draft(TokenId token_id) { drafts_.push_back(token_id); }
-  /// Token of a row to compute: a known one, or after those a draft.
+  /// A known token, or a draft after the last one.
   TokenId token_at(int64_t token_idx) const {
     return token_idx < len() ? token_ids_[static_cast<size_t>(token_idx)]
                              : drafts_.at(static_cast<size_t>(token_idx - len()));
@@ -45,22 +44,21 @@ class Sequence {
 
   /// Key of tokens [0, (block_idx + 1)·block_len), which must exist. Cost: once per block.
   const ContentKey& block_key(int64_t block_idx);
-  /// Key of the whole prompt, for the block that holds its last tokens; block_key() when that block
-  /// is full.
+  /// Key of the whole prompt, for the block of its last tokens; block_key() if that block is full.
   ContentKey prompt_key();
 
   // State of the scheduler.
   std::vector<int32_t> block_table;
-  int64_t num_computed = 0;   ///< tokens whose keys and values are in the blocks
-  int64_t num_published = 0;  ///< blocks of the prompt whose content others can find
+  int64_t num_computed = 0;   ///< tokens with keys and values in the blocks
+  int64_t num_published = 0;  ///< blocks of the prompt that others can find
 
  private:
-  std::span<const TokenId> tokens_of(int64_t block_idx, int64_t end_token) const;
+  std::span<const TokenId> block_tokens(int64_t block_idx, int64_t end_token) const;
 
   Start start_;
   std::vector<TokenId> token_ids_;
   std::vector<TokenId> drafts_;
-  size_t num_right_drafts_ = 0;  ///< of drafts_, from the first on: they are tokens now
+  size_t num_right_drafts_ = 0;  ///< the first drafts_ that have become tokens
   int64_t block_len_;
   std::vector<ContentKey> block_keys_;
 };

@@ -9,20 +9,20 @@ namespace rematch {
 
 // Shapes: T tokens of a step, S its sequences, L text layers, H text hidden, V vocabulary.
 
-/// One sequence's share of a step: `num_rows` consecutive tokens that follow the `num_cached` ones
-/// whose keys and values are in its blocks.
+/// The rows of one sequence in a step: `num_rows` tokens after the `num_cached` tokens with keys
+/// and values in its blocks.
 struct StepSequence {
-  int64_t first_row = 0;  ///< of the step's T
-  /// ≥ 1; more than one while prefilling, and where drafts follow the last token
+  int64_t first_row = 0;  ///< among the step's T rows
+  /// ≥ 1; more than one for prefills and drafts
   int64_t num_rows = 0;
   int64_t num_cached = 0;  ///< tokens before them
-  /// Cache blocks in the order of the tokens; token i is in block i / block_len, slot i %
-  /// block_len. Covers num_cached + num_rows tokens.
+  /// Cache blocks: token i is in slot i % block_len of block_table[i / block_len]. Covers
+  /// num_cached + num_rows tokens.
   std::span<const int32_t> block_table;
-  int64_t num_logits = 0;  ///< needed from its last rows, ≤ num_rows
+  int64_t num_logits = 0;  ///< number of last rows that need logits, ≤ num_rows
 };
 
-/// A row whose embedding comes from an image.
+/// A row with an embedding from an image.
 struct VisualRow {
   int64_t row = 0;
   const float* embed_H = nullptr;         ///< replaces the token's embedding
@@ -48,20 +48,19 @@ class StepRunner {
   virtual ~StepRunner() = default;
   /// Bytes one block takes in all layers (keys and values).
   virtual int64_t block_bytes(int64_t block_len) const = 0;
-  /// Reserves the cache, and whatever else steps of up to `max_rows` tokens need; steps allocate
-  /// nothing after that.
+  /// Reserves the cache and all memory for steps of up to `max_rows` tokens.
   virtual void reserve(const CacheShape& shape, int64_t max_rows) = 0;
   /// Copies the first `num_tokens` tokens of a block to another (copy on write).
   virtual void copy_block(int32_t from, int32_t to, int64_t num_tokens) = 0;
-  /// Writes keys and values of the step's tokens and returns logits [rows that need them, V] in the
-  /// order of the rows, float32, valid and writable until the next call. A row's result never
-  /// depends on the other rows, on how a prompt is cut into steps or on the thread count.
+  /// Stores keys and values of the step's tokens. Returns the float32 logits [rows that need them,
+  /// V] in the order of the rows, valid and writable until the next call. A row's result does not
+  /// depend on other rows, on the division of a prompt into steps or on the thread count.
   virtual std::span<float> forward(const Step& step) = 0;
-  /// The number of rows whose products take about as long as reading the weights once: decides
+  /// Number of rows that take about as long to multiply as reading the weights once; decides
   /// whether a draft is worth a row. 0 = drafts are never worth it.
   virtual double rows_per_reading() const { return 0; }
-  /// Reads the current training weights: call it before the first step, and after they have
-  /// changed. Merges an adapter.
+  /// Reads the training weights and merges an adapter: call it before the first step and whenever
+  /// they have changed.
   virtual void refresh() {}
   /// Releases the cache and merged weights; call refresh() and reserve() before the next step.
   virtual void release() = 0;

@@ -7,40 +7,39 @@
 
 namespace rematch {
 
-/// How ATen's thread count is set while this lives.
-class ThreadsFor {
+/// Sets ATen's thread count for the lifetime of this object.
+class ThreadCountGuard {
  public:
-  explicit ThreadsFor(int num_threads) : former_(at::get_num_threads()) {
-    if (num_threads != former_) at::set_num_threads(num_threads);
+  explicit ThreadCountGuard(int num_threads) : previous_(at::get_num_threads()) {
+    if (num_threads != previous_) at::set_num_threads(num_threads);
   }
-  ~ThreadsFor() {
-    if (at::get_num_threads() != former_) at::set_num_threads(former_);
+  ~ThreadCountGuard() {
+    if (at::get_num_threads() != previous_) at::set_num_threads(previous_);
   }
-  ThreadsFor(const ThreadsFor&) = delete;
-  ThreadsFor& operator=(const ThreadsFor&) = delete;
+  ThreadCountGuard(const ThreadCountGuard&) = delete;
+  ThreadCountGuard& operator=(const ThreadCountGuard&) = delete;
 
  private:
-  int former_;
+  int previous_;
 };
 
-/// The duration of some work from here on, and how often threads of the process leave their cores
-/// meanwhile.
+/// Measures the time since its construction, and the context switches of the process.
 class StepClock {
  public:
   double seconds() const {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
   }
-  int64_t num_switches() const { return switches_so_far() - switches_at_begin_; }
+  int64_t num_switches() const { return count_switches() - switches_at_begin_; }
 
  private:
-  static int64_t switches_so_far() {
+  static int64_t count_switches() {
     rusage usage{};
     getrusage(RUSAGE_SELF, &usage);
     return usage.ru_nvcsw + usage.ru_nivcsw;
   }
 
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
-  int64_t switches_at_begin_ = switches_so_far();
+  int64_t switches_at_begin_ = count_switches();
 };
 
 }  // namespace rematch

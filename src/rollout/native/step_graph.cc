@@ -16,14 +16,13 @@ class DeviceGraph : public StepGraph {
       : device_(device), graph_(at::create_graph_impl(device.type())) {}
 
   void capture(const std::function<void()>& work) override {
-    // Devices record streams other than the default one only; it waits for pending work, and later
-    // work waits for it.
+    // Devices cannot record the default stream. Waits for pending work before and after recording.
     const c10::DeviceGuard on_device(device_);
     const c10::impl::VirtualGuardImpl guard(device_.type());
     guard.synchronizeDevice(device_.index());
     {
       const c10::StreamGuard side(guard.getStreamFromGlobalPool(device_));
-      work();  // what kernels set up at their first call must not be recorded
+      work();  // warm-up: the set-up at the first call of a kernel must not be recorded
       guard.synchronizeDevice(device_.index());
       graph_->capture_begin({0, 0}, at::GraphCaptureMode::ThreadLocal);
       try {

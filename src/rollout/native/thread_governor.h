@@ -4,13 +4,13 @@
 
 namespace rematch {
 
-/// Decides whether a step runs on all threads or on one. Threads that meet many times in a step
-/// lose more than they gain when other programs use the cores: a worker that waits for a
-/// descheduled thread loses a whole scheduler time slice. Answers do not depend on it.
+/// Decides whether a step runs on all threads or on one. When other programs use the cores, threads
+/// that synchronise often lose more than they gain: waiting for a descheduled thread costs a whole
+/// scheduler time slice. Answers do not depend on the decision.
 ///
-/// On a quiet machine it does nothing. After steps in which threads were repeatedly taken off their
-/// cores it tries one thread for a step, and keeps it for a while if that is faster, longer each
-/// time until the machine is quiet.
+/// On a quiet machine all threads are used. After several steps with many context switches it tries
+/// one thread for one step. If that is faster, it uses one thread for a number of steps, which
+/// doubles each time until the machine is quiet.
 class ThreadGovernor {
  public:
   /// The duration of a step.
@@ -20,18 +20,18 @@ class ThreadGovernor {
     int64_t num_switches = 0;  ///< times a thread of the process left its core
   };
 
-  /// Threads of the next step. @param max_threads  those there are, ≥ 1
+  /// Number of threads of the next step. @param max_threads  available threads, ≥ 1
   int num_threads(int max_threads) {
     used_ = state_ == State::kAll ? max_threads : 1;
     return used_;
   }
 
-  /// To be called after every step.
+  /// Call it after every step.
   void observe(const Observation& step) {
     if (num_left_ > 0) --num_left_;
     if (state_ == State::kTrying) {
       state_ = State::kAll;
-      // not comparable: a row of many costs less than one of few
+      // steps of different sizes are not comparable: rows are cheaper in a large step
       if (!is_about_as_large(step, crowded_)) return;
       if (step.seconds * static_cast<double>(crowded_.num_rows) <
           crowded_.seconds * static_cast<double>(step.num_rows)) {
@@ -60,10 +60,10 @@ class ThreadGovernor {
     return 4 * a.num_rows >= 3 * b.num_rows && 4 * b.num_rows >= 3 * a.num_rows;
   }
 
-  // of each thread: at the start and the end of a step
+  // per thread: at the start and the end of a step
   static constexpr int64_t kQuietSwitches = 2;
   static constexpr double kQuietSwitchesPerSecond = 200.0;  // the system's own work
-  // in a row: the first step of a process waits for its memory
+  // consecutive steps; more than one, because the first step of a process waits for its memory
   static constexpr int kCrowdedSteps = 2;
   static constexpr int64_t kShortestPatience = 16, kLongestPatience = 1024;
 

@@ -9,9 +9,9 @@
 namespace rematch {
 namespace {
 
-// How long a rank waits for another one of its engine: in lock-step all do the same, so that it is
-// a matter of moments.
-constexpr std::chrono::seconds kPatience{600};
+// Timeout of a rank that waits for another rank of its engine. They run in lock-step, so waits are
+// normally short.
+constexpr std::chrono::seconds kTimeout{600};
 
 }  // namespace
 
@@ -20,12 +20,12 @@ std::string engine_description(const VllmOptions& options, const MemoryBytes& me
   arguments["model"] = options.model_dir;
   arguments["limit_mm_per_prompt"] = {{"image", options.max_images}, {"video", options.max_videos}};
   for (const auto& [name, value] : options.engine_args) arguments[name] = parse_json(value, name);
-  // Every parameter comes from the training model, but a release's other values (the image's mean
-  // and deviation) do not: a start with dummy weights leaves noise there.
+  // Parameters come from the training model, but other values of a release (the mean and deviation
+  // of images) do not, and dummy weights would leave noise there.
   if (arguments.value("load_format", "") == "dummy") arguments["load_format"] = "auto";
   arguments["dtype"] = options.bfloat16 ? "bfloat16" : "float32";
   arguments["tensor_parallel_size"] = options.tensor_parallel_size;
-  // On a GPU a rank says which one is its own by joining a group, be it alone in it.
+  // On a GPU a rank selects its device by joining a group, even if it is the only member.
   const bool joins_group = options.ranks != nullptr || (options.world_size > 1 && !options.on_cpu);
   arguments["distributed_executor_backend"] = joins_group ? "external_launcher" : "uni";
   arguments["gpu_memory_utilization"] = options.gpu_memory_utilization;
@@ -33,12 +33,12 @@ std::string engine_description(const VllmOptions& options, const MemoryBytes& me
   arguments["max_num_seqs"] = options.max_num_seqs;
   arguments["generation_config"] = "vllm";  // every request carries its own decoding parameters
   arguments["mm_processor_kwargs"] = {{"do_resize", false}};
-  arguments["mm_processor_cache_gb"] = 0;  // every sync would empty it
+  arguments["mm_processor_cache_gb"] = 0;  // useless: every sync empties it
   arguments["disable_log_stats"] = true;
   arguments["seed"] = 0;
   if (options.sleep_level > 0 && !options.on_cpu) arguments["enable_sleep_mode"] = true;
   if (options.on_cpu) {
-    arguments["enforce_eager"] = true;  // compiling takes minutes there
+    arguments["enforce_eager"] = true;  // compiling takes minutes on a CPU
     arguments["kv_cache_memory_bytes"] = kv_cache_bytes(options, {memory.total, memory.total});
   }
   Json description;
@@ -52,7 +52,7 @@ std::string engine_description(const VllmOptions& options, const MemoryBytes& me
                             {"rank", options.ranks != nullptr ? options.ranks->rank() : 0},
                             {"size", options.tensor_parallel_size},
                             {"device", options.device_index},
-                            {"timeout_s", kPatience.count()}};
+                            {"timeout_s", kTimeout.count()}};
   }
   return description.dump();
 }

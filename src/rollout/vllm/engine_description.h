@@ -6,9 +6,9 @@
 
 namespace rematch {
 
-/// What the engine is started with, as JSON for the plug-in: vLLM's arguments, environment
-/// variables, log. The same options give the same text. @param memory  of this machine; free memory
-/// is only queried where it determines the size of the cache
+/// Arguments to start the engine with, as JSON for the plug-in: vLLM's arguments, log, group. The
+/// same options give the same text.
+/// @param memory  of this machine; only its total is used
 std::string engine_description(const VllmOptions& options, const MemoryBytes& memory);
 
 }  // namespace rematch

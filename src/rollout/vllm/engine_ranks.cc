@@ -16,9 +16,9 @@
 namespace rematch {
 namespace {
 
-constexpr int64_t kStepsPerWord = 16;
+constexpr int64_t kStepsPerExchange = 16;
 
-// Since the host's start: the same on all its processes.
+// The monotonic clock of the host, which all its processes share.
 int64_t now_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(
              std::chrono::steady_clock::now().time_since_epoch())
@@ -33,42 +33,42 @@ EngineRanks::EngineRanks(Group* group, std::function<void()> on_failure,
       on_failure_(std::move(on_failure)),
       is_interrupted_(std::move(is_interrupted)) {}
 
-void EngineRanks::together(const std::function<void()>& part) const {
-  rematch::together(group_, part);
+void EngineRanks::together(const std::function<void()>& work) const {
+  rematch::together(group_, work);
 }
 
-void EngineRanks::attempt(const std::function<void()>& part) {
-  if (is_alone()) return part();
+void EngineRanks::attempt(const std::function<void()>& work) {
+  if (is_alone()) return work();
   std::exception_ptr failure;
   int64_t time_ns = 0;
   try {
-    return part();
+    return work();
   } catch (...) {
     time_ns = now_ns();  // before the others can notice
     failure = std::current_exception();
   }
   on_failure_();
-  std::array<int64_t, 3> word{0, /*failed*/ 1, 0};
-  group_.all_reduce(word);
-  settle(failure, time_ns);
+  std::array<int64_t, 3> flags{0, /*failed*/ 1, 0};
+  group_.all_reduce(flags);
+  rethrow_first_failure(failure, time_ns);
 }
 
 void EngineRanks::before_step() {
   if (is_alone()) return throw_if_interrupted();
   count_interrupt_check();
-  if (num_steps_++ % kStepsPerWord == 0) exchange(false);
+  if (num_steps_++ % kStepsPerExchange == 0) exchange_flags(false);
 }
 
 void EngineRanks::after_last_step() {
   num_steps_ = 0;
-  if (!is_alone()) exchange(true);
+  if (!is_alone()) exchange_flags(true);
 }
 
-void EngineRanks::exchange(bool has_finished) {
-  std::array<int64_t, 3> word{is_interrupted_() ? 1 : 0, 0, has_finished ? 1 : 0};
-  group_.all_reduce(word);
-  const auto [num_interrupted, num_failed, num_finished] = word;
-  if (num_failed > 0) settle(nullptr, 0);
+void EngineRanks::exchange_flags(bool has_finished) {
+  std::array<int64_t, 3> flags{is_interrupted_() ? 1 : 0, 0, has_finished ? 1 : 0};
+  group_.all_reduce(flags);
+  const auto [num_interrupted, num_failed, num_finished] = flags;
+  if (num_failed > 0) rethrow_first_failure(nullptr, 0);
   if (num_finished == group_.size()) return;
   if (num_finished > 0) {
     on_failure_();
@@ -85,8 +85,9 @@ void EngineRanks::exchange(bool has_finished) {
   }
 }
 
-// One failure makes vLLM fail on the other ranks too: the first is the one to tell.
-void EngineRanks::settle(const std::exception_ptr& failure, int64_t time_ns) {
+// One failure makes vLLM fail on the other ranks too. Rethrows the first failure; the other ranks
+// throw PeerFailure.
+void EngineRanks::rethrow_first_failure(const std::exception_ptr& failure, int64_t time_ns) {
   num_steps_ = 0;
   if (!failure) on_failure_();
   std::vector<int64_t> times(static_cast<size_t>(group_.size()), 0);

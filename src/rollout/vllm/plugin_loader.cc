@@ -20,12 +20,12 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kDefaultPython = "python3";
-constexpr const char* kOwnEnvironment = ".venv-vllm/bin/python";
+constexpr const char* kVllmEnvironment = ".venv-vllm/bin/python";
 constexpr const char* kPluginFile = "librematch_vllm.so";
 const std::string kPythonKey = kVllmSection + ".python";
 
-// Versions are read from the packages' files: importing them takes seconds, and may fail. Nothing
-// comes from the current directory, where `python -c` looks first.
+// Reads versions from the packages' files: importing them takes seconds and may fail. Ignores the
+// current directory, where `python -c` looks first.
 constexpr const char* kProbe = R"PY(
 import sys
 sys.path[:] = [place for place in sys.path if place]
@@ -65,7 +65,7 @@ std::string shell_quoted(const std::string& text) {
   return quoted + "'";
 }
 
-std::string output_of(const std::string& command) {
+std::string run_command(const std::string& command) {
   std::string output;
   FILE* const pipe = popen(command.c_str(), "r");
   if (pipe == nullptr) return output;
@@ -81,13 +81,13 @@ fs::path program_directory() {
   return fs::read_symlink("/proc/self/exe", ignored).parent_path();
 }
 
-// The environment made by scripts/setup-vllm, searched from the program upwards: build/release/bin,
-// build/release, build, the checkout.
-std::string own_environment() {
+// The interpreter of the environment made by scripts/setup-vllm, searched in the directories above
+// the program.
+std::string find_vllm_environment() {
   std::error_code ignored;
   for (fs::path directory = program_directory(); !directory.empty();
        directory = directory.parent_path()) {
-    const fs::path candidate = directory / kOwnEnvironment;
+    const fs::path candidate = directory / kVllmEnvironment;
     if (fs::exists(candidate, ignored)) return candidate.string();
     if (directory == directory.root_path()) break;
   }
@@ -99,7 +99,7 @@ UserError environment_error(const std::string& error, const std::string& what,
   return vllm_error(ErrorKind::kEnvironment, error, kPythonKey, what, fix);
 }
 
-std::string described(const Interpreter& interpreter) {
+std::string describe(const Interpreter& interpreter) {
   return interpreter.executable.empty()
              ? interpreter.command
              : fmt::format("{} (Python {})", interpreter.executable, interpreter.python_version);
@@ -112,7 +112,7 @@ Function symbol(void* library, const char* name) {
 
 VllmPlugin& load(const Interpreter& interpreter) {
   const std::string path = plugin_path();
-  // Global: extension modules such as numpy's resolve Python's symbols in the process.
+  // Global, because extension modules such as numpy's need Python's symbols.
   if (dlopen(interpreter.libpython.c_str(), RTLD_NOW | RTLD_GLOBAL) == nullptr) {
     throw environment_error("the interpreter's library cannot be opened", dlerror(),
                             "set vllm.python to another interpreter");
@@ -134,7 +134,7 @@ VllmPlugin& load(const Interpreter& interpreter) {
     throw environment_error(
         "the vLLM plug-in was built for another Python",
         fmt::format("built for {}; {}", python == nullptr ? "an unknown version" : python(),
-                    described(interpreter)),
+                    describe(interpreter)),
         "set vllm.python to an environment of that version, or rebuild with this one "
         "(scripts/build)");
   }
@@ -146,7 +146,7 @@ VllmPlugin& load(const Interpreter& interpreter) {
 Interpreter probe_interpreter(const std::string& command) {
   Interpreter found{.command = command};
   const std::string output =
-      output_of(fmt::format("{} -c {} 2>&1", shell_quoted(command), shell_quoted(kProbe)));
+      run_command(fmt::format("{} -c {} 2>&1", shell_quoted(command), shell_quoted(kProbe)));
   const size_t start = output.rfind("REMATCH{");
   if (start == std::string::npos) {
     const std::vector<std::string> lines =
@@ -155,7 +155,7 @@ Interpreter probe_interpreter(const std::string& command) {
     return found;
   }
   const Json facts = parse_json(output.substr(start + 7, output.find('\n', start) - start - 7),
-                                "the answer of " + command);
+                                "the output of " + command);
   found.executable = facts.value("executable", "");
   found.python_version = facts.value("python", "");
   found.libpython = facts.value("libpython", "");
@@ -165,13 +165,13 @@ Interpreter probe_interpreter(const std::string& command) {
 }
 
 Interpreter find_interpreter(const std::string& python) {
-  // Queried once per process and name: a run gets here three times.
+  // Cached, because a run calls this three times.
   static std::map<std::string, Interpreter> known;
   const auto found = known.find(python);
   if (found != known.end()) return found->second;
   Interpreter chosen = probe_interpreter(python);
   if (python == kDefaultPython && chosen.vllm_version.empty()) {
-    const std::string own = own_environment();
+    const std::string own = find_vllm_environment();
     if (!own.empty()) chosen = probe_interpreter(own);
   }
   return known[python] = chosen;
@@ -187,21 +187,21 @@ void check_interpreter(const Interpreter& interpreter) {
   }
   if (interpreter.vllm_version.empty()) {
     throw environment_error("vLLM is not installed",
-                            fmt::format("{} has no module vllm", described(interpreter)), advice);
+                            fmt::format("{} has no module vllm", describe(interpreter)), advice);
   }
   if (interpreter.torch_version != REMATCH_TORCH_VERSION) {
     throw environment_error(
         "vLLM's torch is not the one that this program is built with",
         fmt::format(
             "{} has torch {}; the program is built with {}; a process can hold only one libtorch",
-            described(interpreter),
+            describe(interpreter),
             interpreter.torch_version.empty() ? "(none)" : interpreter.torch_version,
             REMATCH_TORCH_VERSION),
         advice);
   }
   if (interpreter.libpython.empty()) {
     throw environment_error("the interpreter has no shared library",
-                            fmt::format("{} has no libpython", described(interpreter)),
+                            fmt::format("{} has no libpython", describe(interpreter)),
                             "install one that has it (Debian: python3-dev)");
   }
 }
@@ -234,9 +234,9 @@ VllmPlugin& open_plugin(const Interpreter& interpreter) {
   try {
     loaded.import_engine(interpreter.executable);
   } catch (const PythonError& error) {
-    throw_if_interrupted();  // a helper process of the import received the signal
+    throw_if_interrupted();  // the signal ended a helper process of the import
     throw environment_error("vLLM cannot be imported",
-                            fmt::format("{}: {}", described(interpreter), error.what()),
+                            fmt::format("{}: {}", describe(interpreter), error.what()),
                             "repair that environment: run scripts/setup-vllm --fresh");
   }
   executable = interpreter.executable;

@@ -9,18 +9,14 @@
 namespace rematch {
 
 Image rgb_image(const Patches& patches, const PatchOptions& options) {
-  constexpr int64_t kNumChannels = 3;
-  // Values of neighbouring grey levels differ by far more than the float32 rounding of a round
-  // trip.
-  constexpr double kMostOff = 0.01;
+  // Far below the distance of grey levels, far above the float32 rounding of a round trip.
+  constexpr double kMaxError = 0.01;
   const int64_t patch = options.patch_size, merge = options.merge_size;
   const int64_t channel_len = options.temporal_patch_size * patch * patch;
   REMATCH_CHECK(patches.row_width == kNumChannels * channel_len,
                 fmt::format("{} values a row", patches.row_width));
-  Image image{.width_px = static_cast<int>(patches.grid_thw[2] * patch),
-              .height_px = static_cast<int>(patches.grid_thw[1] * patch)};
-  image.rgb.resize(static_cast<size_t>(image.width_px) * static_cast<size_t>(image.height_px) *
-                   kNumChannels);
+  Image image = black_image({.width_px = static_cast<int>(patches.grid_thw[2] * patch),
+                             .height_px = static_cast<int>(patches.grid_thw[1] * patch)});
 
   const float* row = patches.pixel_values.data();
   const auto read_patch = [&](int64_t patch_y, int64_t patch_x) {
@@ -28,7 +24,7 @@ Image rgb_image(const Patches& patches, const PatchOptions& options) {
       const double scale = 1.0 / options.rescale_factor;
       const double mean = options.image_mean[static_cast<size_t>(channel)] * scale;
       const double deviation = options.image_std[static_cast<size_t>(channel)] * scale;
-      const float* value = row + channel * channel_len;  // the first frame; the others are the same
+      const float* value = row + channel * channel_len;  // the first frame; the others are equal
       for (int64_t y = 0; y < patch; ++y) {
         uint8_t* pixel = image.rgb.data() +
                          ((patch_y * patch + y) * image.width_px + patch_x * patch) * kNumChannels +
@@ -36,7 +32,7 @@ Image rgb_image(const Patches& patches, const PatchOptions& options) {
         for (int64_t x = 0; x < patch; ++x) {
           const double level = static_cast<double>(*value++) * deviation + mean;
           const double nearest = std::nearbyint(level);
-          REMATCH_CHECK(std::abs(level - nearest) < kMostOff && nearest >= 0 && nearest <= 255,
+          REMATCH_CHECK(std::abs(level - nearest) < kMaxError && nearest >= 0 && nearest <= 255,
                         fmt::format("grey level {}", level));
           pixel[x * kNumChannels] = static_cast<uint8_t>(nearest);
         }

@@ -4,9 +4,9 @@
 
 namespace rematch {
 
-/// The image of normalised patches, byte for byte: the inverse of patchify(). So an image is
-/// decoded once for both backends, and vLLM's own processor can do its one pass of pre-processing.
-/// @param patches  of patchify() with the same options. Cost: one pass over the pixels
+/// Reconstructs the exact image from normalised patches: the inverse of patchify(). So training and
+/// vLLM share one decoded image, and vLLM's processor can pre-process it.
+/// @param patches  result of patchify() with the same options. Cost: one pass over the pixels
 Image rgb_image(const Patches& patches, const PatchOptions& options);
 
 }  // namespace rematch

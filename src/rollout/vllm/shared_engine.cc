@@ -10,21 +10,20 @@
 
 namespace rematch {
 
-/// What the ranks have brought, in rank order. Pictures stay where they are: every rank loads those
-/// of all from the same data.
+/// The prompts of all ranks, in rank order. Every rank loads their images from the same data.
 struct SharedEngine::Round {
   std::vector<Prompt> prompts;
-  size_t first = 0;  ///< of this rank's
+  size_t first = 0;  ///< index of this rank's first prompt
   int num_finished = 0;
 };
 
 SharedEngine::Round SharedEngine::meet(State state, const std::vector<Prompt>& prompts) {
-  const auto brought = gather(ranks_, std::pair(state, prompts));
+  const auto gathered = gather(ranks_, std::pair(state, prompts));
   Round round;
   int failed = -1;
   for (int rank = 0; rank < ranks_.size(); ++rank) {
     if (rank == ranks_.rank()) round.first = round.prompts.size();
-    const auto& [their_state, their_prompts] = brought[static_cast<size_t>(rank)];
+    const auto& [their_state, their_prompts] = gathered[static_cast<size_t>(rank)];
     if (their_state == State::kHasFailed && failed < 0) failed = ranks_.run_rank(rank);
     round.num_finished += their_state == State::kHasFinished ? 1 : 0;
     round.prompts.insert(round.prompts.end(), their_prompts.begin(), their_prompts.end());
@@ -34,14 +33,14 @@ SharedEngine::Round SharedEngine::meet(State state, const std::vector<Prompt>& p
   throw PeerFailure(ErrorKind::kEnvironment,
                     {.error = "a rank that shares the vLLM engine has failed",
                      .where = fmt::format("rank {}", failed),
-                     .what = "it generates no more",
+                     .what = "it no longer generates",
                      .fix = "look at that rank's own messages"});
 }
 
 std::vector<Rollout> SharedEngine::generate(const std::vector<Prompt>& prompts,
                                             const std::function<void(int)>& on_progress) {
   REMATCH_CHECK(is_in_turn_);
-  const Round round = meet(State::kAsks, prompts);
+  const Round round = meet(State::kHasPrompts, prompts);
   // Progress is global; report this rank's proportional share.
   const auto on_any = [&](int num_done) {
     if (on_progress && !prompts.empty()) {

@@ -8,13 +8,13 @@
 
 namespace rematch {
 
-/// An engine that several ranks run together, seen by one of them: each rank brings prompts of its
-/// own, the engine gets those of all, in rank order, and each keeps its share of the answers. Ranks
-/// may bring different numbers of prompts, or none, and a different number of times: a rank that
-/// has finished its turn answers for the others until they have too.
+/// An engine that several ranks run together, from the view of one rank. The engine receives the
+/// prompts of all ranks, in rank order, and each rank keeps the answers to its own. Numbers of
+/// prompts and of generate() calls may differ between ranks: a rank that has finished its turn
+/// keeps generating for the others.
 class SharedEngine : public RolloutEngine {
  public:
-  /// @param engine  the same on every rank; its generate() is called with the same prompts, in
+  /// @param engine  the same on every rank; all ranks call its generate() with the same prompts, in
   /// lock-step
   /// @param ranks   outlives the engine
   SharedEngine(std::unique_ptr<RolloutEngine> engine, Group& ranks)
@@ -22,7 +22,7 @@ class SharedEngine : public RolloutEngine {
 
   bool holds_own_weights() const override { return engine_->holds_own_weights(); }
   void sync_weights(int64_t version) override { engine_->sync_weights(version); }
-  /// Within a turn. @throws as the engine; PeerFailure when a rank has left its turn with an error
+  /// Within a turn. @throws as the engine; PeerFailure if a rank left its turn with an error
   std::vector<Rollout> generate(const std::vector<Prompt>& prompts,
                                 const std::function<void(int)>& on_progress) override;
   void release() override { engine_->release(); }
@@ -32,7 +32,7 @@ class SharedEngine : public RolloutEngine {
   void abandon_turn() noexcept override;
 
  private:
-  enum class State { kAsks, kHasFinished, kHasFailed };
+  enum class State { kHasPrompts, kHasFinished, kHasFailed };
   struct Round;
   Round meet(State state, const std::vector<Prompt>& prompts);
 

@@ -1,5 +1,5 @@
-// The two functions of backend `vllm` in the table of engine_factory.cc; in a separate file, so
-// that tests can replace them.
+// The two functions of backend `vllm` for engine_factory.cc; in a separate file, so that tests can
+// replace them.
 #include <ATen/ATen.h>
 
 #include "rollout/engine_factory.h"
@@ -12,7 +12,7 @@
 namespace rematch {
 
 void check_vllm_available(const VllmOptions& options) {
-  check_vllm_arithmetic(options, options.on_cpu ? memory_of_rank(options) : MemoryBytes{});
+  check_vllm_arithmetic(options, options.on_cpu ? rank_memory(options) : MemoryBytes{});
   const Interpreter interpreter = find_interpreter(options.python);
   check_interpreter(interpreter);
   VllmPlugin& plugin = open_plugin(interpreter);

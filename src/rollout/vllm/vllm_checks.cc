@@ -19,22 +19,23 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What an engine needs in addition to weights and cache: its workspace and Python.
+// Memory for the workspace and Python, in addition to weights and cache.
 constexpr int64_t kWorkspaceBytes = int64_t{256} << 20;
 
-std::optional<ModelDescription> model_of(const std::string& model_dir) {
+std::optional<ModelDescription> find_model(const std::string& model_dir) {
   std::error_code ignored;
   if (!fs::is_regular_file(join_path(model_dir, "config.json"), ignored)) return std::nullopt;
   return describe_model(model_dir);
 }
 
-// `max_position_embeddings`: vLLM has tables for that many positions. 0 = unknown.
+// `max_position_embeddings`, the size of vLLM's position tables. 0 = unknown.
 int64_t num_positions(const std::string& model_dir) {
   std::error_code ignored;
   const std::string path = join_path(model_dir, "config.json");
   if (!fs::is_regular_file(path, ignored)) return 0;
   const Json config = read_json_file(path);
-  const Json text = config.value("text_config", config);  // older files have its keys at the top
+  const Json text =
+      config.value("text_config", config);  // older files have these keys at the top level
   return text.is_object() && text.contains("max_position_embeddings") &&
                  text["max_position_embeddings"].is_number_integer()
              ? text["max_position_embeddings"].get<int64_t>()
@@ -43,8 +44,8 @@ int64_t num_positions(const std::string& model_dir) {
 
 int64_t bytes_per_value(const VllmOptions& options) { return options.bfloat16 ? 2 : 4; }
 
-// The engine's copy of the weights: as large as the files, unless the dtype differs; on a CPU both
-// the original and the packed copy are kept.
+// Size of the engine's weights: that of the files, converted to its dtype; twice on a CPU, which
+// keeps the original and a packed copy.
 int64_t weight_bytes(const VllmOptions& options) {
   std::error_code ignored;
   int64_t stored = 0;
@@ -53,10 +54,10 @@ int64_t weight_bytes(const VllmOptions& options) {
       stored += static_cast<int64_t>(entry.file_size(ignored));
   }
   const Json config = read_json_file(join_path(options.model_dir, "config.json"));
-  const auto says_half = [&config](const char* key) {
+  const auto is_half = [&config](const char* key) {
     return config.contains(key) && config[key].is_string() && config[key] != "float32";
   };
-  const int64_t stored_bytes_per_value = says_half("dtype") || says_half("torch_dtype") ? 2 : 4;
+  const int64_t stored_bytes_per_value = is_half("dtype") || is_half("torch_dtype") ? 2 : 4;
   return stored / stored_bytes_per_value * bytes_per_value(options) * (options.on_cpu ? 2 : 1) /
          options.tensor_parallel_size;
 }
@@ -142,14 +143,14 @@ void check_vllm_hosts(const std::vector<std::string>& hosts, int tensor_parallel
 void check_vllm_arithmetic(const VllmOptions& options, const MemoryBytes& memory) {
   REMATCH_CHECK(options.tensor_parallel_size >= 1 && options.world_size >= 1);
   check_vllm_ranks(options);
-  const std::optional<ModelDescription> model = model_of(options.model_dir);
+  const std::optional<ModelDescription> model = find_model(options.model_dir);
   if (!model) return;
   check_heads(options, *model);
   check_memory(options, *model, memory);
 }
 
-void settle_model_len(VllmOptions& options, int64_t prompt_tokens, int max_new_tokens,
-                      const std::string& where) {
+void set_max_model_len(VllmOptions& options, int64_t prompt_tokens, int max_new_tokens,
+                       const std::string& where) {
   const int64_t positions = num_positions(options.model_dir);
   if (options.max_model_len == 0) options.max_model_len = prompt_tokens + max_new_tokens;
   if (positions > 0) options.max_model_len = std::min(options.max_model_len, positions);
@@ -177,16 +178,16 @@ void check_vllm_lengths(const VllmOptions& options, int64_t prompt_tokens, int m
                   needed));
 }
 
-MemoryBytes memory_of_rank(const VllmOptions& options) {
+MemoryBytes rank_memory(const VllmOptions& options) {
   const MemoryBytes host = host_memory();
   return {host.total / options.ranks_on_host, host.available / options.ranks_on_host};
 }
 
 int64_t kv_cache_bytes(const VllmOptions& options, const MemoryBytes& memory) {
-  const std::optional<ModelDescription> model = model_of(options.model_dir);
+  const std::optional<ModelDescription> model = find_model(options.model_dir);
   REMATCH_CHECK(model.has_value(), options.model_dir);
   const int64_t per_token = cache_bytes_per_token(options, model->text);
-  // Blocks are of up to 128 tokens; a few more keep the engine's own bookkeeping out of the way.
+  // 1024 tokens more, for partial blocks (up to 128 tokens) and the engine's own bookkeeping.
   const int64_t sequence = (options.max_model_len + 1024) * per_token;
   const int64_t wanted = sequence * std::max(1, options.max_num_seqs);
   if (memory.total <= 0) return wanted;

@@ -30,7 +30,9 @@ constexpr uint64_t kVllmStream = 0x766c6c6d;
 const std::string kLogAdvice =
     "see the engine's log (vllm.log in the run directory; vllm-N.log of rank N)";
 
-std::string sample_of(const Prompt& prompt) { return sample_name(prompt.sample_id, prompt.where); }
+std::string describe_sample(const Prompt& prompt) {
+  return sample_name(prompt.sample_id, prompt.where);
+}
 
 EngineFailure failure(ErrorKind kind, const std::string& error, const std::string& where,
                       const std::string& what) {
@@ -40,9 +42,9 @@ EngineFailure failure(ErrorKind kind, const std::string& error, const std::strin
                               .fix = kLogAdvice + ", or set rollout_backend: hf"});
 }
 
-// A layer is everything up to the number in "model.language_model.layers.12.mlp…"; a name without a
-// number is a separate list.
-std::string layer_of(const std::string& name) {
+// The prefix up to the layer number, such as "model.language_model.layers.12"; for a name without a
+// number, the module.
+std::string layer_name(const std::string& name) {
   for (const char* const stem : {".layers.", ".blocks.", "deepstack_merger_list."}) {
     const size_t start = name.find(stem);
     if (start != std::string::npos)
@@ -69,14 +71,13 @@ std::string sampling_json(const Prompt& prompt, const GenerateOptions& options) 
   return sampling.dump();
 }
 
-/// The log-probabilities of the first tokens of an answer; empty when vLLM gives none.
-/// @throws EngineFailure naming the sample when one is not finite, or there are too few
-std::vector<float> checked_logprobs(const Prompt& prompt, const VllmAnswer& answer,
-                                    size_t num_kept) {
+/// The log-probabilities of the first tokens of an answer; empty if vLLM returns none.
+/// @throws EngineFailure naming the sample if one is not finite, or some are missing
+std::vector<float> check_logprobs(const Prompt& prompt, const VllmAnswer& answer, size_t num_kept) {
   if (answer.token_logprobs.empty()) return {};
   if (answer.token_logprobs.size() != answer.token_ids.size()) {
     throw failure(ErrorKind::kEnvironment, "vLLM did not return a log-probability for each token",
-                  sample_of(prompt),
+                  describe_sample(prompt),
                   fmt::format("{} log-probabilities of {} tokens", answer.token_logprobs.size(),
                               answer.token_ids.size()));
   }
@@ -85,13 +86,13 @@ std::vector<float> checked_logprobs(const Prompt& prompt, const VllmAnswer& answ
     logprobs.push_back(static_cast<float>(answer.token_logprobs[i]));
     if (std::isfinite(logprobs.back())) continue;
     throw failure(ErrorKind::kData, "vLLM returned a log-probability that is not finite",
-                  sample_of(prompt), fmt::format("position {}: {}", i, logprobs.back()));
+                  describe_sample(prompt), fmt::format("position {}: {}", i, logprobs.back()));
   }
   return logprobs;
 }
 
-/// The first place that waits for an answer; 0 when none does.
-size_t first_of(const std::map<std::string, size_t>& waiting) {
+/// Smallest index of an unanswered request; 0 if there is none.
+size_t first_waiting(const std::map<std::string, size_t>& waiting) {
   size_t first = waiting.empty() ? 0 : waiting.begin()->second;
   for (const auto& [id, place] : waiting) first = std::min(first, place);
   return first;
@@ -106,19 +107,19 @@ VllmEngine::VllmEngine(VllmPlugin& plugin, const EngineParts& parts, const Gener
       options_(options),
       patches_(patches),
       ranks_(parts.vllm.ranks, [this] { stop_shared_engine(); }),
-      synced_version_(kWeightsOfNow) {
+      synced_version_(kCurrentWeights) {
   check_sampling_options(options_);
   if (options_.repeat_terminate.enabled) check_repeat_guard_options(options_.repeat_terminate);
   start();
-  hand_over_weights();
+  send_weights();
 }
 
 void VllmEngine::start() {
   ranks_.attempt([&] {
     try {
-      engine_number_ = plugin_.start(engine_description(parts_.vllm, memory_of_rank(parts_.vllm)));
+      engine_number_ = plugin_.start(engine_description(parts_.vllm, rank_memory(parts_.vllm)));
     } catch (const PythonError& error) {
-      throw_if_interrupted();  // a helper process of the start received the signal
+      throw_if_interrupted();  // the signal ended a helper process
       throw vllm_error(ErrorKind::kEnvironment, "the vLLM engine cannot start", kVllmSection,
                        error.what(),
                        kLogAdvice +
@@ -132,27 +133,27 @@ void VllmEngine::start() {
 void VllmEngine::stop_shared_engine() {
   try {
     plugin_.stop();
-  } catch (const PythonError&) {  // the failure that led here is the one to report
+  } catch (const PythonError&) {  // the original failure is reported
   }
 }
 
-void VllmEngine::hand_over_weights() {
+void VllmEngine::send_weights() {
   const at::NoGradGuard no_grad;
   const Model& model = *parts_.model;
   std::vector<std::string> missing;
   try {
     plugin_.begin_sync();
     std::vector<std::pair<std::string, at::Tensor>> layer;
-    const auto hand_over = [&] {
+    const auto send = [&] {
       if (!layer.empty()) plugin_.load_weights(layer);
       layer.clear();  // merged tensors live for one layer
     };
     for (const NamedParameter& parameter : model.parameters()) {
-      if (!layer.empty() && layer_of(layer.back().first) != layer_of(parameter.name)) hand_over();
+      if (!layer.empty() && layer_name(layer.back().first) != layer_name(parameter.name)) send();
       layer.emplace_back(parameter.name,
                          model.adapter() ? model.adapter()->merged(parameter) : parameter.tensor);
     }
-    hand_over();
+    send();
     missing = plugin_.end_sync(++num_syncs_);
   } catch (const PythonError& error) {
     throw_if_interrupted();
@@ -168,12 +169,12 @@ void VllmEngine::hand_over_weights() {
 }
 
 void VllmEngine::sync_weights(int64_t version) {
-  if (version != kWeightsOfNow && version == synced_version_ &&
+  if (version != kCurrentWeights && version == synced_version_ &&
       plugin_.weights_version() == num_syncs_)
     return;
-  synced_version_ = kWeightsOfNow;
+  synced_version_ = kCurrentWeights;
   if (plugin_.running() != engine_number_) start();
-  hand_over_weights();
+  send_weights();
   synced_version_ = version;
 }
 
@@ -185,14 +186,14 @@ void VllmEngine::check_weights() const {
                 fmt::format("weights_version {}, expected {}", found, num_syncs_));
 }
 
-VllmRequest VllmEngine::request_of(const Prompt& prompt, const std::string& id) const {
+VllmRequest VllmEngine::make_request(const Prompt& prompt, const std::string& id) const {
   VllmRequest request{.id = id, .sampling_json = sampling_json(prompt, options_)};
   const auto pad = static_cast<int>(parts_.model->description().image_token_id);
   size_t image_idx = 0;
   for (size_t i = 0; i < prompt.token_ids.size(); ++i) {
     request.prompt_token_ids.push_back(prompt.token_ids[i]);
     if (prompt.token_ids[i] != pad || image_idx >= prompt.images.size()) continue;
-    // vLLM expands each pad itself, to the same number as here.
+    // vLLM expands each pad to the same number of pads.
     const auto& grid = prompt.images[image_idx++].grid_thw;
     const int64_t num_pads =
         grid[0] * grid[1] * grid[2] / (int64_t{patches_.merge_size} * patches_.merge_size);
@@ -215,16 +216,16 @@ void VllmEngine::check_prompt_ids(const Prompt& prompt, const VllmAnswer& answer
   };
   throw failure(
       ErrorKind::kData, "vLLM used a different prompt from the one that is trained on",
-      sample_of(prompt),
+      describe_sample(prompt),
       fmt::format("first difference at position {}: expected {}, vLLM has {}; {} and {} ids",
                   ours - prompt.token_ids.begin(), shown(ours, prompt.token_ids.end()),
                   shown(theirs, answer.prompt_token_ids.end()), prompt.token_ids.size(),
                   answer.prompt_token_ids.size()));
 }
 
-Rollout VllmEngine::checked(const Prompt& prompt, const VllmAnswer& answer) const {
+Rollout VllmEngine::check_answer(const Prompt& prompt, const VllmAnswer& answer) const {
   const auto refuse = [&](const std::string& error, const std::string& what) {
-    return failure(ErrorKind::kEnvironment, error, sample_of(prompt), what);
+    return failure(ErrorKind::kEnvironment, error, describe_sample(prompt), what);
   };
   check_prompt_ids(prompt, answer);
   if (answer.token_ids.empty()) {
@@ -265,7 +266,7 @@ Rollout VllmEngine::checked(const Prompt& prompt, const VllmAnswer& answer) cons
       rollout.finish_reason = FinishReason::kRepeat;
     }
   }
-  rollout.token_logprobs = checked_logprobs(prompt, answer, rollout.response_token_ids.size());
+  rollout.token_logprobs = check_logprobs(prompt, answer, rollout.response_token_ids.size());
   return rollout;
 }
 
@@ -277,7 +278,7 @@ bool VllmEngine::step(const Prompt* prompts, VllmAnswer* answers, Waiting& waiti
       const auto found = waiting.find(answer.id);
       if (found == waiting.end()) {
         throw failure(ErrorKind::kEnvironment, "vLLM answered a request that is not waiting",
-                      sample_of(prompts[0]), answer.id);
+                      describe_sample(prompts[0]), answer.id);
       }
       answers[found->second] = std::move(answer);
       waiting.erase(found);
@@ -287,7 +288,7 @@ bool VllmEngine::step(const Prompt* prompts, VllmAnswer* answers, Waiting& waiti
   } catch (const PythonError& error) {
     throw_if_interrupted();
     throw failure(ErrorKind::kEnvironment, "vLLM failed while generating",
-                  sample_of(prompts[first_of(waiting)]), error.what());
+                  describe_sample(prompts[first_waiting(waiting)]), error.what());
   }
 }
 
@@ -299,22 +300,22 @@ void VllmEngine::generate_together(const Prompt* prompts, VllmAnswer* answers, s
       const std::string id = fmt::format("rematch-{}", ++num_requests_);
       waiting[id] = i;
       try {
-        plugin_.add(request_of(prompts[i], id));
+        plugin_.add(make_request(prompts[i], id));
       } catch (const PythonError& error) {
-        throw failure(ErrorKind::kEnvironment, "vLLM rejects a prompt", sample_of(prompts[i]),
+        throw failure(ErrorKind::kEnvironment, "vLLM rejects a prompt", describe_sample(prompts[i]),
                       error.what());
       }
     }
   });
-  bool goes_on = true;
-  while (goes_on && !waiting.empty()) {
+  bool has_unfinished = true;
+  while (has_unfinished && !waiting.empty()) {
     ranks_.before_step();
-    ranks_.attempt([&] { goes_on = step(prompts, answers, waiting, on_finished); });
+    ranks_.attempt([&] { has_unfinished = step(prompts, answers, waiting, on_finished); });
   }
   ranks_.after_last_step();
   if (waiting.empty()) return;
   throw failure(ErrorKind::kEnvironment, "vLLM did not answer a prompt",
-                sample_of(prompts[first_of(waiting)]),
+                describe_sample(prompts[first_waiting(waiting)]),
                 fmt::format("{} of {} requests were never answered", waiting.size(), count));
 }
 
@@ -323,7 +324,7 @@ std::vector<Rollout> VllmEngine::generate(const std::vector<Prompt>& prompts,
   ranks_.together([&] {
     for (const Prompt& prompt : prompts) {
       check_vllm_lengths(parts_.vllm, static_cast<int64_t>(prompt.token_ids.size()),
-                         options_.max_new_tokens, sample_of(prompt));
+                         options_.max_new_tokens, describe_sample(prompt));
     }
     check_weights();
   });
@@ -342,8 +343,8 @@ std::vector<Rollout> VllmEngine::generate(const std::vector<Prompt>& prompts,
                         std::min(together, prompts.size() - first), on_finished);
     }
   } catch (...) {
-    // Whatever happened, the next call starts with an empty engine. An error of abort itself
-    // matters less than the original one.
+    // The next call must start with an empty engine. The original error is reported, not one of
+    // abort().
     try {
       if (plugin_.running() == engine_number_) plugin_.abort();
     } catch (const PythonError&) {
@@ -351,7 +352,8 @@ std::vector<Rollout> VllmEngine::generate(const std::vector<Prompt>& prompts,
     throw;
   }
   std::vector<Rollout> rollouts;
-  for (size_t i = 0; i < prompts.size(); ++i) rollouts.push_back(checked(prompts[i], answers[i]));
+  for (size_t i = 0; i < prompts.size(); ++i)
+    rollouts.push_back(check_answer(prompts[i], answers[i]));
   return rollouts;
 }
 

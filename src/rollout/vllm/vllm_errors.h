@@ -5,10 +5,10 @@
 
 namespace rematch {
 
-/// Section of the configuration that the backend's errors point to.
+/// Section of the configuration, for errors.
 inline const std::string kVllmSection = "custom.extra.rollout_matching.vllm";
 
-/// An error of the vLLM backend: each ends with the alternative.
+/// An error of the vLLM backend; its fix also names backend `hf`.
 inline UserError vllm_error(ErrorKind kind, const std::string& error, const std::string& where,
                             const std::string& what, const std::string& fix) {
   return UserError(

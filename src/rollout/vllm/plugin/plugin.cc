@@ -1,7 +1,7 @@
-// The only code of the program that uses Python. plugin_api.h has the contract of the functions.
+// The only code that uses Python. plugin_api.h documents the functions.
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
-// Python first: it defines macros that others test.
+// After Python.h, which defines macros that other headers test.
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 #include <dlfcn.h>
@@ -45,7 +45,7 @@ class Object {
   PyObject* owned_;
 };
 
-/// The interpreter lock, around every call: backward passes and data threads run without it.
+/// Holds the interpreter lock for one call; backward passes and data threads run without it.
 class Lock {
  public:
   Lock() : state_(PyGILState_Ensure()) {}
@@ -56,17 +56,17 @@ class Lock {
   PyGILState_STATE state_;
 };
 
-/// Preserves the program's state: signal handlers, threads and autograd mode.
-class Ours {
+/// Preserves signal handlers, the number of threads and the autograd mode.
+class PreserveProcess {
  public:
-  Ours() : num_threads_(at::get_num_threads()) {
+  PreserveProcess() : num_threads_(at::get_num_threads()) {
     for (size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], nullptr, &handlers_[i]);
   }
-  ~Ours() {
+  ~PreserveProcess() {
     for (size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], &handlers_[i], nullptr);
     if (at::get_num_threads() != num_threads_) at::set_num_threads(num_threads_);
   }
-  Ours(const Ours&) = delete;
+  PreserveProcess(const PreserveProcess&) = delete;
 
  private:
   static constexpr std::array kSignals{SIGINT,  SIGTERM, SIGHUP,  SIGPIPE, SIGCHLD, SIGUSR1,
@@ -76,18 +76,18 @@ class Ours {
   at::AutoGradMode grad_{at::GradMode::is_enabled()};
 };
 
-/// Preserves the memory policy of the process: on a CPU vLLM ties every allocation, also
-/// training's, to one NUMA node.
-class OurMemoryPolicy {
+/// Preserves the memory policy of the process: on a CPU vLLM binds all allocations, including those
+/// of training, to one NUMA node.
+class PreserveMemoryPolicy {
  public:
-  OurMemoryPolicy()
+  PreserveMemoryPolicy()
       : known_(syscall(SYS_get_mempolicy, &mode_, nodes_.data(), kNodeBits, nullptr, 0) == 0) {}
-  ~OurMemoryPolicy() {
+  ~PreserveMemoryPolicy() {
     if (known_)
       syscall(SYS_set_mempolicy, mode_, mode_ == 0 ? nullptr : nodes_.data(),
               mode_ == 0 ? 0 : kNodeBits);
   }
-  OurMemoryPolicy(const OurMemoryPolicy&) = delete;
+  PreserveMemoryPolicy(const PreserveMemoryPolicy&) = delete;
 
  private:
   static constexpr unsigned long kNodeBits = 4096;
@@ -96,11 +96,11 @@ class OurMemoryPolicy {
   bool known_;
 };
 
-/// Sends what C++ code below Python writes to standard output and error elsewhere while it lives:
-/// the terminal belongs to the program.
-class QuietDescriptors {
+/// Redirects standard output and error of C++ code that Python calls: the terminal belongs to the
+/// program.
+class RedirectOutput {
  public:
-  explicit QuietDescriptors(const std::string& path) {
+  explicit RedirectOutput(const std::string& path) {
     const int target = open(path.empty() ? "/dev/null" : path.c_str(),
                             O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
     if (target < 0) return;
@@ -110,14 +110,14 @@ class QuietDescriptors {
     }
     close(target);
   }
-  ~QuietDescriptors() {
+  ~RedirectOutput() {
     for (size_t i = 0; i < kept_.size(); ++i) {
       if (kept_[i] < 0) continue;
       dup2(kept_[i], static_cast<int>(i) + 1);
       close(kept_[i]);
     }
   }
-  QuietDescriptors(const QuietDescriptors&) = delete;
+  RedirectOutput(const RedirectOutput&) = delete;
 
  private:
   std::array<int, 2> kept_{-1, -1};
@@ -154,8 +154,8 @@ class Plugin : public VllmPlugin {
  public:
   std::string import_engine(const std::string& executable) override {
     if (!version_.empty()) return version_;
-    const Ours ours;
-    const QuietDescriptors quiet("");
+    const PreserveProcess ours;
+    const RedirectOutput quiet("");
     start_interpreter(executable);
     const Lock lock;
     load_driver();
@@ -172,10 +172,10 @@ class Plugin : public VllmPlugin {
 
   int64_t start(const std::string& description) override {
     if (engine_ != nullptr && description == description_) return number_;
-    const Ours ours;
-    const OurMemoryPolicy memory_policy;
+    const PreserveProcess ours;
+    const PreserveMemoryPolicy memory_policy;
     const Lock lock;
-    const QuietDescriptors quiet(log_path(description));
+    const RedirectOutput quiet(log_path(description));
     drop_engine();
     description_ = description;
     Object made = call(driver_, "start", "s#", description.data(),
@@ -185,23 +185,23 @@ class Plugin : public VllmPlugin {
   }
   void stop() override {
     if (engine_ == nullptr) return;
-    const Ours ours;
+    const PreserveProcess ours;
     const Lock lock;
-    const QuietDescriptors quiet(log_path(description_));
+    const RedirectOutput quiet(log_path(description_));
     drop_engine();
   }
   int64_t running() const override { return engine_ == nullptr ? 0 : number_; }
 
-  void begin_sync() override { on_engine("begin_sync"); }
+  void begin_sync() override { call_engine("begin_sync"); }
 
   void load_weights(const std::vector<std::pair<std::string, at::Tensor>>& layer) override {
-    const Ours ours;
+    const PreserveProcess ours;
     const Lock lock;
     const Object names(PyList_New(0)), tensors(PyList_New(0));
     for (const auto& [name, tensor] : layer) {
       const Object text(
           PyUnicode_FromStringAndSize(name.data(), static_cast<Py_ssize_t>(name.size())));
-      // The storage is the model's own: nothing is copied.
+      // Shares the storage of the model; no copy.
       const Object wrapped(THPVariable_Wrap(tensor.detach()));
       if (text.get() == nullptr || wrapped.get() == nullptr) throw_pending(driver_);
       PyList_Append(names.get(), text.get());
@@ -212,7 +212,7 @@ class Plugin : public VllmPlugin {
   }
 
   std::vector<std::string> end_sync(int64_t version) override {
-    const Ours ours;
+    const PreserveProcess ours;
     const Lock lock;
     const at::NoGradGuard no_grad;
     const Object missing = call(engine_, "end_sync", "L", static_cast<long long>(version));
@@ -228,7 +228,7 @@ class Plugin : public VllmPlugin {
   }
 
   void add(const VllmRequest& request) override {
-    const Ours ours;
+    const PreserveProcess ours;
     const Lock lock;
     const Object ids(PyList_New(0)), images(PyList_New(0));
     for (const TokenId id : request.prompt_token_ids) {
@@ -252,7 +252,7 @@ class Plugin : public VllmPlugin {
   }
 
   std::vector<VllmAnswer> step() override {
-    const Ours ours;
+    const PreserveProcess ours;
     const Lock lock;
     const Object finished = call(engine_, "step");
     std::vector<VllmAnswer> answers;
@@ -267,10 +267,10 @@ class Plugin : public VllmPlugin {
     return answers;
   }
 
-  void abort() override { on_engine("abort"); }
+  void abort() override { call_engine("abort"); }
 
   void sleep(int level) override {
-    const Ours ours;
+    const PreserveProcess ours;
     const Lock lock;
     call(engine_, "sleep", "i", level);
   }
@@ -278,7 +278,7 @@ class Plugin : public VllmPlugin {
  private:
   static void start_interpreter(const std::string& executable) {
     if (Py_IsInitialized() != 0) return;
-    // neither it nor the workers that it starts import from the current directory
+    // keeps the interpreter and its workers from importing from the current directory
     ::setenv("PYTHONSAFEPATH", "1", 1);
     PyConfig config;
     PyConfig_InitPythonConfig(&config);
@@ -307,7 +307,7 @@ class Plugin : public VllmPlugin {
     call(driver_, "take_over_output");
   }
 
-  /// One libtorch in the process: Python's is the file that the program is linked with.
+  /// Rejects a second libtorch: Python must use the file that the program is linked with.
   static void check_torch(PyObject* facts) {
     const std::string theirs = utf8(PyDict_GetItemString(facts, "torch_lib")) + "/libtorch_cpu.so";
     Dl_info ours{};
@@ -344,8 +344,8 @@ class Plugin : public VllmPlugin {
     return result;
   }
 
-  void on_engine(const char* name) {
-    const Ours ours;
+  void call_engine(const char* name) {
+    const PreserveProcess ours;
     const Lock lock;
     const at::NoGradGuard no_grad;
     call(engine_, name);
@@ -387,14 +387,14 @@ extern "C" __attribute__((visibility("default"))) int rematch_vllm_plugin_abi() 
   return rematch::kVllmPluginAbi;
 }
 
-#define REMATCH_TEXT_OF(number) #number
-#define REMATCH_TEXT(number) REMATCH_TEXT_OF(number)
+#define REMATCH_STRINGIFY(number) #number
+#define REMATCH_TEXT(number) REMATCH_STRINGIFY(number)
 extern "C" __attribute__((visibility("default"))) const char* rematch_vllm_plugin_python() {
   return REMATCH_TEXT(PY_MAJOR_VERSION) "." REMATCH_TEXT(PY_MINOR_VERSION);
 }
 
 extern "C" __attribute__((visibility("default"))) rematch::VllmPlugin* rematch_vllm_plugin() {
-  // Never destroyed: Python is not finalised, its threads die with the process.
+  // Never destroyed: Python is not finalised; its threads end with the process.
   static auto* const plugin = new rematch::Plugin;
   return plugin;
 }

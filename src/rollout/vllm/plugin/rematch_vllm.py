@@ -1,6 +1,6 @@
-"""The part of the vLLM backend that must be Python, compiled into librematch_vllm.so: as little as possible.
+"""The Python part of the vLLM backend, compiled into librematch_vllm.so.
 
-Everything is checked, measured, retried and worded by the program around it; here a call is passed on and what comes back is taken apart.
+It only forwards calls to vLLM and unpacks the results; the program checks them and words the errors.
 """
 import contextlib
 import json
@@ -9,7 +9,7 @@ import sys
 import threading
 import traceback
 
-# Before vllm is imported: the model stays in this process, nothing is sent or downloaded, and the program's threads are not pinned.
+# Set before vllm is imported: the model stays in this process, nothing is sent or downloaded, and threads are not pinned.
 _ENVIRONMENT = {
     "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
     "VLLM_NO_USAGE_STATS": "1",
@@ -20,13 +20,13 @@ _ENVIRONMENT = {
     "TOKENIZERS_PARALLELISM": "false",
     "PYTORCH_NVML_BASED_CUDA_CHECK": "1",
 }
-# What torchrun sets for the training processes: an engine of its own must not join their group.
+# Set by torchrun for the training processes; a single-rank engine must not join their group.
 _TORCHRUN = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK", "ROLE_RANK", "MASTER_ADDR", "MASTER_PORT",
              "TORCHELASTIC_USE_AGENT_STORE")
 
 
 class _Log:
-    """Replaces sys.stdout and sys.stderr: the terminal belongs to the program. Keeps the last lines until there is a file."""
+    """Replaces sys.stdout and sys.stderr, because the terminal belongs to the program. Keeps the last lines until a file is open."""
 
     encoding = "utf-8"
     errors = "replace"
@@ -72,9 +72,6 @@ def take_over_output():
     sys.stdout = sys.stderr = _log
 
 
-def note_exception(text):
-    _log.write(text)
-
 
 def import_engine():
     os.environ.update(_ENVIRONMENT)
@@ -91,8 +88,8 @@ def cuda_memory_bytes():
 
 
 @contextlib.contextmanager
-def _world_of(group):
-    """The environment of an engine that is on its own, or of a rank of the group that runs it."""
+def _distributed_environment(group):
+    """Sets the environment for a single-rank engine (no group) or for a rank of a group; restores it afterwards."""
     names = (*_TORCHRUN, "GLOO_SOCKET_IFNAME") if group else _TORCHRUN
     kept = {name: os.environ.pop(name) for name in names if name in os.environ}
     if group:
@@ -110,7 +107,7 @@ _num_joined = 0
 
 
 def _join(group, on_cpu):
-    """Makes the ranks that run the engine a world of their own to Python. vLLM takes it as it finds it."""
+    """Initialises torch.distributed with only the ranks of the engine; vLLM then uses that group."""
     import datetime
 
     import torch
@@ -125,14 +122,14 @@ def _join(group, on_cpu):
     dist.init_process_group(store=dist.PrefixStore(f"{group['prefix']}/{_num_joined}", store), rank=group["rank"],
                             world_size=group["size"], timeout=timeout, **backend)
     if on_cpu:
-        # What vLLM compiles for several ranks only takes minutes there.
+        # For several ranks vLLM compiles code, which takes minutes on a CPU.
         torch._dynamo.config.disable = True
-        _talk_over_gloo()
+        _use_gloo()
 
 
-def _talk_over_gloo():
-    """vLLM's own way through shared memory waits for ever when a rank has failed, and two engines of one host would share its names. It
-    is not taken when the ranks do not agree on a name."""
+def _use_gloo():
+    """Disables vLLM's shared-memory communication, which hangs if a rank fails and whose names collide between two engines on a host.
+    vLLM does not use it if the ranks have different group names."""
     from vllm.distributed.device_communicators import cpu_communicator
 
     shared_memory = getattr(cpu_communicator, "_CPUSHMDistributed", None)
@@ -140,11 +137,10 @@ def _talk_over_gloo():
         shared_memory.make_group_name = staticmethod(lambda communicator: f"rematch-{os.getpid()}")
 
 
-def _keep_weights_beside_packed_ones():
-    """On a CPU vLLM packs every matrix once after loading and drops the original, so that later weights would go nowhere. Here they come
-    with every optimizer step: the original stays, and what is packed is packed again after each sync.
+def _keep_unpacked_weights():
+    """On a CPU vLLM packs every matrix after loading and drops the original, so later weights would have no effect. Keeps the originals.
 
-    @return  does that; nothing where this release has no such step"""
+    Returns a function that packs all matrices again, to be called after each sync; it does nothing if this release does not pack."""
     from vllm.model_executor.layers import utils
 
     pack = getattr(utils, "rematch_pack", None) or getattr(utils, "dispatch_cpu_unquantized_gemm", None)
@@ -167,7 +163,7 @@ def _keep_weights_beside_packed_ones():
 
 
 def _first(root, paths):
-    """The first of the attribute paths that exists; releases differ."""
+    """Returns the first existing attribute path; releases differ."""
     for path in paths:
         value = root
         for name in path.split("."):
@@ -186,19 +182,19 @@ class Engine:
 
         _log.open(description["log_path"])
         threads, set_num_threads, random_state = torch.get_num_threads(), torch.set_num_threads, torch.get_rng_state()
-        self._pack_again = _keep_weights_beside_packed_ones() if description["on_cpu"] else lambda: None
-        # Older releases cannot say from which logits their log-probabilities are.
+        self._pack_again = _keep_unpacked_weights() if description["on_cpu"] else lambda: None
+        # Older releases do not let the caller choose the logits for log-probabilities.
         self._gives_logprobs = "logprobs_mode" in EngineArgs.__dataclass_fields__
         raw = {"logprobs_mode": "raw_logprobs"} if self._gives_logprobs else {}
         arguments = EngineArgs(**{**description["engine_args"], **raw})
         group = description.get("group")
         try:
-            with _world_of(group):
+            with _distributed_environment(group):
                 if group:
                     _join(group, description["on_cpu"])
                 self._engine = LLMEngine.from_engine_args(arguments)
         finally:
-            # On a CPU vLLM replaces the function by one that refuses, and calls it at every step.
+            # On a CPU vLLM replaces the function by one that raises, and calls it at every step.
             torch.set_num_threads = set_num_threads
             torch.set_num_threads(threads)
             torch.set_rng_state(random_state)
@@ -214,7 +210,7 @@ class Engine:
         self._generate_one_token()
 
     def _generate_one_token(self):
-        """What this machine's kernels do not support (a head size, a dtype) fails here and not in the first window."""
+        """Makes unsupported kernels (a head size, a dtype) fail at the start and not in the first window."""
         from vllm import SamplingParams
 
         self._engine.add_request("rematch-start", {"prompt_token_ids": [0]}, SamplingParams(max_tokens=1, temperature=0, detokenize=False))
@@ -269,7 +265,7 @@ class Engine:
             pictures = [Image.frombytes("RGB", (width, height), rgb) for width, height, rgb in images]
             prompt["multi_modal_data"] = {"image": pictures if len(pictures) > 1 else pictures[0]}
             prompt["mm_processor_kwargs"] = {"do_resize": False}
-        chosen = {"logprobs": 0} if self._gives_logprobs else {}  # of the chosen tokens alone
+        chosen = {"logprobs": 0} if self._gives_logprobs else {}  # only for the chosen tokens
         self._engine.add_request(request_id, prompt, SamplingParams(**json.loads(sampling), **chosen))
 
     def has_unfinished(self):
@@ -290,7 +286,7 @@ class Engine:
 
     def abort(self):
         processor = self._engine.output_processor
-        # Since 0.11 requests have an internal name too; the processor's table has the one that abort_request takes.
+        # Since 0.11 requests also have an internal name; the processor's table has the one that abort_request accepts.
         names = list(processor.request_states)
         if names:
             try:
@@ -314,11 +310,11 @@ class Engine:
         with contextlib.suppress(Exception):
             engine.engine_core.shutdown()
         del engine
-        _leave()
+        _close_connections()
 
 
-def _leave():
-    """Ends vLLM's connections: ranks that wait in them get an exception."""
+def _close_connections():
+    """Closes vLLM's connections; ranks that wait for this one get an exception."""
     import gc
     gc.collect()
     from vllm.distributed import cleanup_dist_env_and_memory
@@ -326,7 +322,7 @@ def _leave():
 
 
 def _logprobs(answer):
-    """Log-probability of each token; an empty list when the release gives none."""
+    """Log-probability of each token; an empty list if the release provides none."""
     return [float(entry[token].logprob) for token, entry in zip(answer.token_ids, answer.logprobs or ())]
 
 
@@ -341,7 +337,7 @@ def start(description):
         _engine = Engine(description)
     except BaseException:
         if "group" in description:
-            _leave()
+            _close_connections()
         raise
     return _engine
 
