@@ -52,6 +52,15 @@ int64_t rounded_up(int64_t value, int64_t multiple) {
 // A JSON string is a double-quoted scalar of YAML.
 std::string quoted(const std::string& text) { return python_json_string(text); }
 
+/// For small sets: augmentation, as a comment (docs/small_data.md#measured).
+std::string augment_lines(size_t num_records) {
+  constexpr size_t kFewRecords = 1000;
+  if (num_records >= kFewRecords) return "";
+  return "# data:\n#   augment: {crop: 0.6, color: 0.3}    # varies few pictures; `rematch data "
+         "show "
+         "--augment` draws them (docs/small_data.md)\n\n";
+}
+
 std::string yaml_for(const InitArguments& arguments, const Dataset& train,
                      const SampleLengths& lengths) {
   const int64_t max_new_tokens =
@@ -73,6 +82,7 @@ std::string yaml_for(const InitArguments& arguments, const Dataset& train,
       quoted(arguments.model), lengths.longest_prompt, lengths.longest_answer,
       lengths.median_answer, max_length, arguments.stage_1 ? "stage1" : "stage2",
       schedule_lines(init_schedule(train.size()), train.size(), !arguments.val.empty()));
+  yaml += augment_lines(static_cast<size_t>(train.size()));
   yaml += fmt::format("custom:\n  trainer_variant: {}\n  train_jsonl: {}\n",
                       arguments.stage_1 ? "sft" : "rollout_matching_sft", quoted(arguments.train));
   yaml += format_lines(arguments.model);

@@ -21,7 +21,7 @@ struct RowBatch {
 };
 
 /// Pixels of several images, [patches, patch width].
-at::Tensor joined_pixels(const std::vector<std::shared_ptr<const Patches>>& patches);
+at::Tensor join_pixels(const std::vector<std::shared_ptr<const Patches>>& patches);
 
 /// Converts a packed row to tensors on the host; the model uploads them to its device.
 /// @throws exceptions of `pixels`

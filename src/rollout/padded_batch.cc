@@ -27,7 +27,7 @@ VisionInput gather_pixels(std::span<const Prompt> prompts, const PixelGetter& pi
       input.grid_thw.push_back(image.grid_thw);
     }
   }
-  if (!patches.empty()) input.pixel_values_NC = joined_pixels(patches);
+  if (!patches.empty()) input.pixel_values_NC = join_pixels(patches);
   return input;
 }
 
