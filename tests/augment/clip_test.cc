@@ -99,9 +99,12 @@ RC_GTEST_PROP(Clip, BoxOfACropIsTheBoundingBoxOfTheCroppedMask, ()) {
   if (low[0] >= high[0] || low[1] >= high[1]) return;  // no pixel is left
   RC_ASSERT(after.has_value());
   for (size_t axis = 0; axis < 2; ++axis) {
-    const double scale = 999.0 / static_cast<double>(crop[axis + 2]);
-    RC_ASSERT(after->bins[axis] == std::floor(static_cast<double>(low[axis]) * scale + 0.5));
-    RC_ASSERT(after->bins[axis + 2] == std::floor(static_cast<double>(high[axis]) * scale + 0.5));
+    // Integers: a product with 999.0 / size misses half of a bin.
+    const auto to_bin = [size = crop[axis + 2]](int64_t px) {
+      return (2 * 999 * px + size) / (2 * size);
+    };
+    RC_ASSERT(after->bins[axis] == to_bin(low[axis]));
+    RC_ASSERT(after->bins[axis + 2] == to_bin(high[axis]));
   }
 }
 
