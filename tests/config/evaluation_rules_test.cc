@@ -1,27 +1,15 @@
 // Rules of evaluations, saving, the run directory and outputs.
-#include <filesystem>
-
 #include "config/run_dir.h"
 #include "config/support.h"
 
 namespace rematch {
-namespace {
 
 using test::effective;
+using test::kStage2;
 using test::load_set;
-using test::load_text;
 using test::problem_of_set;
 using test::stage2;
-
-const std::string kStage2 = "custom.trainer_variant=rollout_matching_sft";
-
-/// The only warning.
-Warning warning_of(const ConfigResult& result) {
-  EXPECT_EQ(result.warnings.size(), 1u);
-  return result.warnings.empty() ? Warning{} : result.warnings.front();
-}
-
-}  // namespace
+using test::warning_of;
 
 TEST(Evaluation, FollowsSavingWhenThereAreData) {
   EXPECT_EQ(load_set({}).settings.cadence.eval_when, When::kNever);

@@ -25,6 +25,15 @@ inline std::vector<std::string> with_required(const std::vector<std::string>& ov
   return all;
 }
 
+/// The override that makes a run one of stage 2.
+inline const std::string kStage2 = "custom.trainer_variant=rollout_matching_sft";
+
+/// The only warning.
+inline Warning warning_of(const ConfigResult& result) {
+  EXPECT_EQ(result.warnings.size(), 1u);
+  return result.warnings.empty() ? Warning{} : result.warnings.front();
+}
+
 /// Loads `yaml` as a separate file; the required keys are added.
 inline ConfigResult load_text(const std::string& yaml,
                               const std::vector<std::string>& overrides = {}, int world_size = 1) {
