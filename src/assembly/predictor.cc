@@ -99,7 +99,8 @@ Settings predictor_settings(const PredictorOptions& options, const std::string& 
 }  // namespace
 
 Predictor::Predictor(const PredictorOptions& options, Terminal& terminal) {
-  std::string base_dir = find_model(options.model_dir).path, adapter_dir = options.adapter_dir;
+  std::string base_dir = find_model(options.model_dir).path, adapter_dir;
+  if (!options.adapter_dir.empty()) adapter_dir = find_model(options.adapter_dir).path;
   if (adapter_dir.empty() && is_adapter_dir(base_dir)) adapter_dir = base_dir;
   std::optional<PeftAdapter> adapter;
   if (!adapter_dir.empty()) adapter = read_peft_adapter(adapter_dir);

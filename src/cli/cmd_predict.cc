@@ -184,12 +184,14 @@ int run_predict(PredictArguments& arguments) {
   require_alone("rematch predict");
   const std::unique_ptr<Terminal> terminal = Terminal::standard();
   const std::vector<std::string> images = list_images(arguments.inputs);
-  const NamedModel model = find_model(arguments.predictor.model_dir);
-  if (!model.note.empty()) terminal->say(model.note);
-  arguments.predictor.model_dir = model.path;
   InputFiles inputs;
-  add_model(inputs, arguments.predictor.model_dir);
-  add_model(inputs, arguments.predictor.adapter_dir);
+  for (std::string* named : {&arguments.predictor.model_dir, &arguments.predictor.adapter_dir}) {
+    if (named->empty()) continue;
+    const NamedModel model = find_model(*named);
+    if (!model.note.empty()) terminal->say(model.note);
+    *named = model.path;
+    add_model(inputs, *named);
+  }
   for (const std::string& image : images) inputs.add(image);
   if (!arguments.system.empty()) arguments.predictor.texts.system_prompt = arguments.system;
   if (!arguments.user.empty()) arguments.predictor.texts.user_prompt = arguments.user;
@@ -253,7 +255,7 @@ std::vector<Command> add_predict_command(CLI::App& app) {
   predict->add_option("IMAGE", arguments->inputs, "image files, or directories of them")
       ->required();
   predict->add_option("--adapter", arguments->predictor.adapter_dir,
-                      "PEFT adapter on top of MODEL");
+                      "PEFT adapter on top of MODEL, or its run directory");
   predict->add_option("--draw", arguments->draw_dir,
                       "directory for copies of the images with the objects drawn in");
   predict

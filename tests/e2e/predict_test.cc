@@ -135,6 +135,11 @@ TEST(Predict, AnAdapterAnswersAsItsMergedModel) {
   ASSERT_EQ(adapter.exit_code, 0) << adapter.err;
   EXPECT_EQ(adapter.out, merged.out);
   EXPECT_EQ(both.out, merged.out);
+  const test::ProcessResult run_dir =
+      program.run("predict " + test::Program::model() + " --adapter out/run" + image);
+  ASSERT_EQ(run_dir.exit_code, 0) << run_dir.err;
+  EXPECT_EQ(run_dir.out, merged.out);
+  EXPECT_NE(run_dir.err.find("taking out/run/checkpoint-2"), std::string::npos) << run_dir.err;
 }
 
 TEST(Predict, ImagesThatCannotBeReadDoNotEndTheOthers) {
