@@ -48,13 +48,18 @@ def show(image: Union[str, "os.PathLike[str]", "PIL.Image.Image"], objects: Sequ
         color = colors.setdefault(name, _COLORS[len(colors) % len(_COLORS)])
         points = _points(one, picture.size, f"objects[{i}]")
         pen.line([*points, points[0]], fill=color, width=width, joint="curve")
-        text = f"{name} {one['score']:.2f}" if "score" in one else name
+        text = f"{name} {_score_text(one['score'])}" if "score" in one else name
         left, top = min(x for x, _ in points), min(y for _, y in points)
         labels.append((_place(pen.textbbox((0, 0), text, font=font), left, top, picture.size, [box for box, _, _ in labels]), text, color))
     for (left, top, right, bottom), text, color in labels:
         pen.rectangle((left, top, right, bottom), fill=color)
         pen.text((left + 2, top), text, fill="white", font=font)
     return picture
+
+
+def _score_text(score: float) -> str:
+    """Two significant digits, at most four decimals."""
+    return f"{score:.{2 if score >= 0.0995 else 3 if score >= 0.00995 else 4}f}"
 
 
 def _opened(image: Any, module: Any) -> Any:

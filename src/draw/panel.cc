@@ -85,7 +85,10 @@ void draw_legend(Canvas& sheet, const std::vector<LegendEntry>& legend) {
 
 std::string scored_label(const std::string& name, const std::vector<double>& scores,
                          size_t object) {
-  return scores.empty() ? name : fmt::format("{} {:.2f}", name, scores.at(object));
+  if (scores.empty()) return name;
+  const double score = scores.at(object);
+  const int decimals = score >= 0.0995 ? 2 : score >= 0.00995 ? 3 : 4;
+  return fmt::format("{} {:.{}f}", name, score, decimals);
 }
 
 std::vector<Point> vertices_px(const Geometry& geometry, int width_px, int height_px) {

@@ -15,7 +15,8 @@ struct DrawnObject {
   Rgb color = kTruthColor;
 };
 
-/// The name of an object, with its score to two digits where there are scores.
+/// The name of an object, with its score to two significant digits (at most four decimals) where
+/// there are scores: 0.42, 0.042, 0.0042.
 std::string scored_label(const std::string& name, const std::vector<double>& scores, size_t object);
 
 /// Vertices of a geometry in pixels of an image of this size; a box has four.

@@ -4,6 +4,9 @@ const highestScore = Math.max(1e-9, ...(data.gallery ? data.gallery.groups : [])
   sample => [...sample.after, ...(sample.before || [])]).map(object => object.score || 0));
 const pictureWidth = 320, labelHeight = 13;
 
+/** A score to two significant digits, with at most four decimals. */
+const scoreText = score => score.toFixed(score >= 0.0995 ? 2 : score >= 0.00995 ? 3 : 4);
+
 /** Rectangle of an object in the picture, whose coordinates are thousandths of the image's sides, and the points of its outline. */
 function placed({bbox_2d: box, poly}, height) {
   const [left, top, right, bottom] = box || [];
@@ -19,7 +22,7 @@ const covers = (a, b) => a.left < b.right && b.left < a.right && a.top < b.botto
 /** Outline and label of an object. `taken` are rectangles of labels that show; one that would cover any of them is crowded. */
 function outline(object, kind, height, taken) {
   const {desc, score} = object, {points, ...box} = placed(object, height);
-  const name = score === undefined ? desc : `${desc} ${score.toFixed(2)}`;
+  const name = score === undefined ? desc : `${desc} ${scoreText(score)}`;
   const width = 7 * name.length, fits = box.left + width < pictureWidth;
   // Labels of the truth are above, those of answers below, so that they can be compared.
   const y = kind === 'truth' ? Math.max(10, box.top - 3) : Math.min(height - 3, box.bottom + 11);
@@ -90,13 +93,15 @@ function figure(sample, answers) {
   return whole;
 }
 
-/** Hides answers below a score, in all pictures. */
+/** Hides answers below a score, in all pictures. The slider moves over the scores in order, because they may all be small. */
 function scoreFilter(answers) {
-  const slider = html('input', {type: 'range', min: 0, max: Math.ceil(highestScore * 100), value: 0, 'aria-label': 'lowest score'});
-  const shown = html('b', {}, '0.00');
+  const scores = answers.flatMap(({score}) => score === undefined ? [] : [score]).sort((a, b) => a - b);
+  const slider = html('input', {type: 'range', min: 0, max: scores.length - 1, value: 0, 'aria-label': 'lowest score'});
+  const shown = html('b', {}, scoreText(scores[0]));
   slider.addEventListener('input', () => {
-    shown.textContent = (slider.value / 100).toFixed(2);
-    for (const {group, score} of answers) group.toggleAttribute('hidden', (score === undefined ? 1 : score) < slider.value / 100);
+    const lowest = scores[slider.value];
+    shown.textContent = scoreText(lowest);
+    for (const {group, score} of answers) group.toggleAttribute('hidden', score !== undefined && score < lowest);
   });
   return html('label', {class: 'filter'}, 'Answers with a score of at least ', shown, slider);
 }

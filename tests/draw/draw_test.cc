@@ -43,6 +43,14 @@ TEST(Draw, Base64IsThatOfTheStandard) {
   EXPECT_EQ(base64("foobar"), "Zm9vYmFy");
 }
 
+TEST(Draw, SmallScoresKeepTwoDigits) {
+  const std::vector<double> scores = {0.997, 0.0999, 0.0993, 0.0421, 0.00421, 0.00002};
+  const std::vector<std::string> expected = {"cat 1.00",  "cat 0.10",   "cat 0.099",
+                                             "cat 0.042", "cat 0.0042", "cat 0.0000"};
+  for (size_t i = 0; i < scores.size(); ++i) EXPECT_EQ(scored_label("cat", scores, i), expected[i]);
+  EXPECT_EQ(scored_label("cat", {}, 0), "cat");
+}
+
 TEST(Draw, WhatLiesOutsideIsClipped) {
   Canvas canvas(10, 10, kWhite);
   canvas.outline({{-50, -50}, {60, -50}, {60, 60}, {-50, 60}}, kInk, 3);
