@@ -1,4 +1,4 @@
-// The effective configuration for people and for args.json, and the documentation of all keys.
+// The effective configuration as text and as args.json, and the documentation of all keys.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -93,18 +93,14 @@ std::string config_markdown() {
       "Generated from the table in `src/config/keys_*.cc`; `rematch check CONFIG` shows the values "
       "of a file and where they come "
       "from.\n\n"
-      "A file is YAML; `extends: base.yaml` (or a list; `inherit` is the same) lays it over "
-      "others, paths relative to the file that names "
-      "them,\n"
-      "bases left to right, the file itself last. Mappings merge, everything else replaces. `--set "
-      "a.b.c=value` overrides a key by its own "
-      "name.\n"
-      "Values are typed by this table: `1e-4` is a number, `no` is text where text is expected, "
-      "booleans are `true`, `false`, `1`, `0` "
-      "without "
-      "quotes.\n"
-      "A key set to null has its default.\n"
-      "\"(ms-swift)\" and \"(transformers)\" name the program whose default a value is.\n";
+      "A file is YAML. `extends: base.yaml` (or a list; `inherit` is a synonym) merges it over "
+      "other files, whose paths are relative to the file that names them:\n"
+      "bases left to right, the file itself last. Mappings merge, other values replace. `--set "
+      "a.b.c=value` overrides one key.\n"
+      "This table decides the type of a value: `1e-4` is a number, `no` is text where text is "
+      "expected, booleans are `true`, `false`, `1` and `0` without quotes.\n"
+      "A key set to null gets its default.\n"
+      "\"(ms-swift)\" and \"(transformers)\" name the program that has the same default.\n";
   std::string group = "\n";
   for (const KeySpec& spec : schema()) {
     const bool whole_section =
