@@ -60,7 +60,7 @@ std::vector<KeySpec> template_section() {
           .within(1, 1 << 28)
           .says("area of the largest image; null: the image processor's"),
       image("min_pixels", &ImageSettings::min_pixels)
-          .within(1, 1 << 28)
+          .within(1, 1 << 24)
           .says("area of the smallest image; null: the image processor's"),
   };
 }
