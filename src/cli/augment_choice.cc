@@ -1,7 +1,6 @@
 #include "cli/augment_choice.h"
 
 #include <utility>
-#include <vector>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -35,8 +34,9 @@ AugmentChoice read_augment_choice(const std::string& text) {
   if (text.find('=') != std::string::npos) {
     choice.settings = settings_of(text);
   } else {
-    const Settings settings = load_config(text).settings;
-    choice = {.settings = settings.augment, .seed = settings.seed};
+    const ConfigResult config = load_config(text);
+    choice = {
+        .settings = config.settings.augment, .seed = config.settings.seed, .files = config.files};
   }
   if (choice.settings.is_on()) return choice;
   throw UserError(ErrorKind::kConfig,

@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "settings/augment.h"
 
@@ -10,6 +11,7 @@ namespace rematch {
 struct AugmentChoice {
   AugmentSettings settings;
   uint64_t seed = 42;
+  std::vector<std::string> files;  ///< that were read
 };
 
 /// Reads `--augment`: a configuration file (its `data.augment` and `training.seed` count), or

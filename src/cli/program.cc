@@ -1,9 +1,13 @@
 #include "cli/program.h"
 
 #include <fmt/core.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
+#include <climits>
 #include <iostream>
 #include <optional>
 #include <string_view>
@@ -132,6 +136,23 @@ std::vector<std::string> modern_arguments(const CLI::App& app, int argc, char** 
   }
   return arguments;
 }
+
+/// Ends the process if it cannot read its current directory. MKL, inside libtorch, would end it
+/// with a message about its own files when it is loaded, so this runs before any library is
+/// initialised, and calls nothing but the kernel.
+[[gnu::no_sanitize_address]] void require_current_directory() {
+  static std::array<char, PATH_MAX> path;
+  if (::syscall(SYS_getcwd, &path, sizeof(path)) > 0) return;
+  constexpr std::string_view kProblem =
+      "error: the current directory cannot be read\n"
+      "  where: the directory in which the program was started\n"
+      "  what:  it was removed, or its path is longer than 4095 characters\n"
+      "  fix:   change to a directory that exists, and start it again\n";
+  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, kProblem.data(), kProblem.size());
+  ::_exit(4);  // exit_code(ErrorKind::kEnvironment)
+}
+[[gnu::used,
+  gnu::section(".preinit_array")]] void (*g_before_libraries)() = require_current_directory;
 
 int run_command_line(CLI::App& app, const std::vector<Command>& commands, int argc, char** argv) {
   const std::vector<std::string> arguments = modern_arguments(app, argc, argv);

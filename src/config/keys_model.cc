@@ -58,7 +58,7 @@ std::vector<KeySpec> template_section() {
           .within(1, 1 << 28)
           .says("largest image area in pixels; null: the image processor's"),
       image("min_pixels", &ImageSettings::min_pixels)
-          .within(1, 1 << 28)
+          .within(1, 1 << 24)
           .says("smallest image area in pixels; null: the image processor's"),
   };
 }

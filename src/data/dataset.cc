@@ -11,6 +11,7 @@
 #include "base/content_key.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/interrupt.h"
 #include "base/out_of_resources.h"
 #include "base/text.h"
 #include "data/box_census.h"
@@ -141,6 +142,7 @@ Dataset Dataset::load(const std::string& jsonl_path, const DatasetOptions& optio
   ProblemList problems;
   int64_t line_idx = 0, num_records = 0;
   for (size_t begin = 0; begin < bytes.size(); ++line_idx) {
+    throw_if_interrupted();
     if (options.limit && num_records >= *options.limit) break;
     const size_t end = std::min(bytes.find('\n', begin), bytes.size());
     const std::string_view line = bytes.substr(begin, end - begin);

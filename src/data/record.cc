@@ -20,6 +20,8 @@ namespace {
 constexpr const char* kConvertFix =
     "convert pixels to bins: bin = min(999, round(1000 * x / width)) for x and min(999, round(1000 "
     "* y / height)) for y";
+/// Most objects of a record and vertices of an outline: matching compares them pairwise.
+constexpr size_t kMaxItems = 16384;
 const std::vector<std::string> kRecordFields = {"images", "objects", "width",    "height",
                                                 "prompt", "summary", "metadata", "poly_points"};
 const std::vector<std::string> kObjectFields = {"desc", "bbox_2d", "poly", "poly_points"};
@@ -178,6 +180,9 @@ std::vector<int> read_poly(const Json& value, const std::string& where) {
   if (bins.size() < 6)
     fail(where, "\"poly\" has fewer than three vertices",
          fmt::format("{} vertices", bins.size() / 2), fix);
+  if (bins.size() / 2 > kMaxItems)
+    fail(where, "\"poly\" has too many vertices",
+         fmt::format("{}; at most {}", bins.size() / 2, kMaxItems), "simplify the outline");
   return bins;
 }
 
@@ -318,6 +323,10 @@ Sample read_record(std::string_view line, const RecordContext& context) {
   if (!objects.is_array())
     fail(context.where, "\"objects\" is not a list", show(objects),
          "write \"objects\": [] for an empty scene");
+  if (objects.size() > kMaxItems)
+    fail(context.where, "a record has too many objects",
+         fmt::format("{}; at most {}", objects.size(), kMaxItems),
+         "cut the image into several, one record each");
   sample.objects = read_objects(objects, context);
   return sample;
 }

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/interrupt.h"
 #include "base/json.h"
 #include "base/output_file.h"
 #include "base/path_from.h"
@@ -109,6 +110,7 @@ std::string make_lines(const std::vector<ForeignImage>& images, const PathFrom& 
                        ImageChooser& chooser, WrittenSet& written, WrittenSplit& split) {
   std::string lines;
   for (const ForeignImage& image : images) {
+    throw_if_interrupted();
     const std::optional<UsableImage> usable = chooser.choose(image);
     if (!usable) continue;
     lines += python_json(make_record(image, *usable, path_from, written, split)) + "\n";

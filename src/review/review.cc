@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/interrupt.h"
 #include "base/out_of_resources.h"
 #include "base/text.h"
 #include "data/box_census.h"
@@ -209,6 +210,7 @@ Review review_jsonl(const std::string& path, bool decode,
   Reviewer reviewer(path, decode);
   int64_t number = 0;
   for (const std::string& line : split(bytes, '\n')) {
+    throw_if_interrupted();
     ++number;
     if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
     reviewer.add(line,

@@ -215,6 +215,20 @@ TEST(ReadRecord, RefusesWrongShapes) {
   expect_object_refused(R"({"desc": "a", "poly": [[1, 2, 3, 4, 5, 6]]})", {"not a pair"});
 }
 
+TEST(ReadRecord, BoundsTheNumberOfObjectsAndOfVertices) {
+  const auto repeated = [](const std::string& item, int count) {
+    std::string text = item;
+    for (int i = 1; i < count; ++i) text += ", " + item;
+    return text;
+  };
+  const std::string object = R"({"desc": "a", "bbox_2d": [1, 2, 3, 4]})";
+  EXPECT_EQ(read(record("[" + repeated(object, 16384) + "]")).objects.size(), 16384u);
+  expect_refused(record("[" + repeated(object, 16385) + "]"),
+                 {"too many objects", "16385; at most 16384", "cut the image"});
+  expect_object_refused(fmt::format(R"({{"desc": "a", "poly": [{}]}})", repeated("[1, 2]", 16385)),
+                        {"too many vertices", "16385"});
+}
+
 RC_GTEST_PROP(ReadRecord, AnyDamageIsADataErrorOrAValidSample, ()) {
   std::string line = record(R"([{"desc": "a cat", "bbox_2d": [1, 2.0, "<|coord_999|>", 3]},
     {"desc": "b", "poly": [[1, 2], [3, 4], [5, 6]]}])");

@@ -188,6 +188,11 @@ TEST(DataCommands, NoCommandReplacesWhatItReads) {
   expect_failure(program.run("data show data/train.jsonl --out data/train.jsonl"), 2,
                  "would replace");
   expect_failure(program.run("data show data/train.jsonl --out data/0.png"), 2, "would replace");
+  const std::string config = program.config("data: {augment: {hflip: 0.5}}\n"),
+                    yaml = read_file(config);
+  expect_failure(program.run("data show data/train.jsonl --augment " + config + " --out " + config),
+                 2, "would replace");
+  EXPECT_EQ(read_file(config), yaml);
   expect_failure(program.run("data from-swift swift/train.jsonl --out swift"), 2, "would replace");
   const std::string processor = "preprocessor_config.json",
                     kept = read_file(test::Program::model() + "/" + processor),

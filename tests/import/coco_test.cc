@@ -1,6 +1,7 @@
 // Which split a file is, and what its annotations say.
 #include <filesystem>
 
+#include "base/interrupt.h"
 #include "import/import_dir.h"
 
 namespace rematch {
@@ -64,6 +65,16 @@ TEST_F(CocoDir, SharesOfTheSidesAreNoPixels) {
   EXPECT_EQ(error.kind(), ErrorKind::kData);
   EXPECT_NE(std::string(error.what()).find("normalized (0 to 1)"), std::string::npos);
   EXPECT_EQ(convert({write("train.json", with_box("[0.1, 0.1, 5, 9]"))}).splits[0].num_boxes, 1);
+}
+
+TEST_F(CocoDir, AnInterruptEndsTheReadingOfImagesAndWritesNothing) {
+  write_image("a.png");
+  const std::string file = write("train.json", test::coco("a.png"));
+  set_interrupt_requested(true);
+  EXPECT_THROW(convert({file}), Interrupted);
+  set_interrupt_requested(false);
+  EXPECT_FALSE(std::filesystem::exists(out() + "/train.jsonl"));
+  EXPECT_EQ(convert({file}).splits.size(), 1u);
 }
 
 TEST_F(CocoDir, OneImageUnderTwoIdsIsAnError) {

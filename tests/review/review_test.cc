@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/interrupt.h"
 #include "data/dataset.h"
 #include "draw/canvas.h"
 #include "draw/encode.h"
@@ -87,6 +88,15 @@ TEST_F(ReviewTest, FindsEveryKindOfProblemWithItsLine) {
   EXPECT_EQ(review.num_empty_scenes, 2);
   EXPECT_EQ(review.classes.at("cat"), 6);
   EXPECT_FALSE(review.looks_like_pixels);
+}
+
+TEST_F(ReviewTest, AnInterruptEndsIt) {
+  const std::string path = directory_.write("data.jsonl", record(box("1, 2, 3, 4")));
+  set_interrupt_requested(true);
+  EXPECT_THROW(review_jsonl(path, false), Interrupted);
+  EXPECT_THROW(Dataset::load(path, {}), Interrupted);
+  set_interrupt_requested(false);
+  EXPECT_EQ(review_jsonl(path, false).num_records, 1);
 }
 
 TEST_F(ReviewTest, FindsAnObjectThatIsThereTwiceWithSlightlyDifferentSides) {
