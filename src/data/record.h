@@ -1,24 +1,10 @@
 #pragma once
-#include <array>
 #include <string>
 #include <string_view>
-#include <vector>
 
-#include "flow/sample.h"
+#include "flow/object_json.h"
 
 namespace rematch {
-
-/// Finds which of many texts (the added tokens of a vocabulary) a string contains.
-class ForbiddenTexts {
- public:
-  explicit ForbiddenTexts(const std::vector<std::string>& texts);
-  /// A forbidden text contained in `text`, or nullptr. Cost: |text| · (number of forbidden texts
-  /// that share a first byte).
-  const std::string* find_in(std::string_view text) const;
-
- private:
-  std::array<std::vector<std::string>, 256> by_first_byte_;
-};
 
 /// Context of the line that read_record reads.
 struct RecordContext {
