@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/json.h"
+#include "base/terminal_text.h"
 #include "base/text.h"
 
 namespace rematch {
@@ -56,14 +57,6 @@ bool holds_all(const Node& node, std::string_view value) {
   return problems.empty() && !value.starts_with("---") && equal_disarmed(node, disarmed);
 }
 
-/// The value between YAML's double quotes, and all of it between those of a shell.
-std::string quoted_argument(const std::string& path, std::string_view value) {
-  std::string argument;
-  for (const char c : path + "=" + python_json_string(value))
-    argument += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return "--set '" + argument + "'";
-}
-
 }  // namespace
 
 Node read_override(const std::string& text, std::vector<Problem>& problems) {
@@ -93,8 +86,8 @@ Node read_override(const std::string& text, std::vector<Problem>& problems) {
     problems.push_back({"YAML would drop a part of this value", name,
                         "outside quotes YAML gives `#`, `&`, `!`, `%`, `|`, `>`, `---`, `...` and "
                         "line breaks a meaning",
-                        fmt::format("put the value between quotes, which YAML then reads: {}",
-                                    quoted_argument(path, value))});
+                        "put the value between quotes, which YAML then reads: --set " +
+                            shell_word(path + "=" + python_json_string(value))});
     return {};
   }
   const Origin origin = node.origin;

@@ -67,12 +67,13 @@ std::vector<fs::path> files_with_ending(const fs::path& directory, const std::st
 
 }  // namespace
 
+bool is_readable_image_name(const fs::path& path) {
+  return std::count(std::begin(kReadable), std::end(kReadable), lower_ending(path)) > 0;
+}
+
 bool is_image_name(const fs::path& path) {
-  const auto is_ending = [ending = lower_ending(path)](const char* known) {
-    return ending == known;
-  };
-  return std::any_of(std::begin(kReadable), std::end(kReadable), is_ending) ||
-         std::any_of(std::begin(kUnreadable), std::end(kUnreadable), is_ending);
+  return is_readable_image_name(path) ||
+         std::count(std::begin(kUnreadable), std::end(kUnreadable), lower_ending(path)) > 0;
 }
 
 std::vector<fs::path> images_below(const fs::path& directory) {

@@ -6,6 +6,9 @@
 
 namespace rematch {
 
+/// True for the name of an image of a kind that can be read here.
+bool is_readable_image_name(const std::filesystem::path& path);
+
 /// True for the name of an image, also of a kind that cannot be read here, so that it is counted.
 bool is_image_name(const std::filesystem::path& path);
 
