@@ -42,7 +42,6 @@ const std::vector<std::string>& read_keys() {
                                                  "lora_alpha",
                                                  "lora_dropout",
                                                  "use_dora",
-                                                 "use_rslora",
                                                  "bias",
                                                  "target_modules",
                                                  "modules_to_save",
@@ -146,7 +145,6 @@ PeftConfig read_config(const std::string& path) {
   config.alpha = fields.number_or("lora_alpha", 8);
   config.dropout = fields.number_or("lora_dropout", 0);
   config.use_dora = fields.boolean_or("use_dora", false);
-  config.use_rslora = fields.boolean_or("use_rslora", false);
   const Json* modules = fields.find("target_modules");
   if (modules != nullptr && modules->is_string()) {
     config.targets.target_regex = modules->get<std::string>();
@@ -193,7 +191,7 @@ Json config_json(const PeftConfig& config) {
       {"target_parameters", nullptr},
       {"task_type", "CAUSAL_LM"},
       {"use_dora", config.use_dora},
-      {"use_rslora", config.use_rslora}};
+      {"use_rslora", false}};
   // Keys of newer releases, only if needed.
   if (targets.ensure_weight_tying) members["ensure_weight_tying"] = true;
   if (!targets.trainable_tokens.empty())
