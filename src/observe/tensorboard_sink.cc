@@ -97,9 +97,6 @@ class EventFile : public TensorboardSink {
   void text(int64_t step, const std::string& tag, const std::string& text) override {
     append(step, {text_value(tag, text)});
   }
-  void settings(const std::vector<std::pair<std::string, std::string>>& settings) override {
-    append(0, {hparams_value(settings)});
-  }
 
  private:
   void append(int64_t step, const std::vector<std::string>& values) {
