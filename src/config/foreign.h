@@ -4,9 +4,9 @@
 
 namespace rematch {
 
-/// A name that users of other trainers type, and what it is called here.
+/// Names that users of other trainers type, and what they are called here.
 struct ForeignKey {
-  const char* name;    ///< the last part of their key
+  const char* names;   ///< the last part of their keys, separated by blanks
   const char* key;     ///< ours, dotted; "" without a counterpart
   const char* answer;  ///< what else to know, or what to do instead; may be "" when `key` is not
 };
