@@ -30,6 +30,6 @@ std::string python_json(const Json& value, int indent = -1);
 std::string python_json_string(std::string_view text);
 
 /// A value for error messages: one line of UTF-8, cut after at most `most` bytes, then with "…".
-std::string shown_json(const Json& value, size_t most = 80);
+std::string show_json(const Json& value, size_t most = 80);
 
 }  // namespace rematch

@@ -18,4 +18,7 @@ class PathFrom {
   std::filesystem::path written_, resolved_;  // the directory, as given and without links
 };
 
+/// True for text such as OWNER/NAME: a path, or a model's id on the Hugging Face hub.
+bool looks_like_hub_id(const std::string& path);
+
 }  // namespace rematch

@@ -1,7 +1,7 @@
 #include <ostream>
 
+#include "base/terminal_text.h"
 #include "cli/commands.h"
-#include "cli/wrapped_text.h"
 #include "config/config.h"
 
 namespace rematch {

@@ -6,9 +6,9 @@
 #include <string_view>
 
 #include "base/terminal_text.h"
-#include "base/text.h"
 #include "config/groups.h"
 #include "config/schema.h"
+#include "observe/columns.h"
 
 namespace rematch {
 namespace {
@@ -17,24 +17,8 @@ constexpr size_t kColumns = 80;
 constexpr size_t kMostRows = 34;
 constexpr size_t kWidestAligned = 20;  // longer values only shift the origin next to them
 
-/// Number of code points; in most scripts each takes one column.
-size_t width(const std::string& text) {
-  return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) {
-    return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
-  }));
-}
-
-std::string clip(const std::string& text, size_t most) {
-  if (width(text) <= most) return text;
-  std::string kept;
-  size_t columns = 0;
-  for (size_t at = 0; at < text.size();) {
-    const size_t begin = at;
-    next_code_point(text, at);
-    if (++columns == most) break;
-    kept += text.substr(begin, at - begin);
-  }
-  return kept + "…";
+std::string clip_with_ellipsis(const std::string& text, size_t most) {
+  return display_width(text) <= most ? text : clip(text, most - 1) + "…";
 }
 
 /// Shortens an origin: "base.yaml:3" for "dir/base.yaml:3:7", "from KEY" for a derived value.
@@ -79,13 +63,14 @@ std::vector<const EffectiveValue*> select_rows(const ConfigResult& result, size_
 std::string format_row(const std::string& name, size_t name_width, const std::string& value,
                        size_t value_width, const std::string& origin) {
   const size_t taken = 2 + name_width + 2 + 2;  // name and blanks
-  const size_t room = kColumns > taken + width(origin) ? kColumns - taken - width(origin) : 0;
-  const std::string shown = clip(value, std::max(room, value_width));
-  const size_t columns = std::max(width(shown), value_width);
-  const std::string where =
-      clip(origin, std::max<size_t>(1, kColumns - std::min(kColumns - 1, taken + columns)));
-  return fmt::format("  {}{}  {}{}  {}\n", name, std::string(name_width - width(name), ' '), shown,
-                     std::string(columns - width(shown), ' '), where);
+  const size_t room =
+      kColumns > taken + display_width(origin) ? kColumns - taken - display_width(origin) : 0;
+  const std::string shown = clip_with_ellipsis(value, std::max(room, value_width));
+  const size_t columns = std::max(display_width(shown), value_width);
+  const std::string where = clip_with_ellipsis(
+      origin, std::max<size_t>(1, kColumns - std::min(kColumns - 1, taken + columns)));
+  return fmt::format("  {}{}  {}{}  {}\n", name, std::string(name_width - display_width(name), ' '),
+                     shown, std::string(columns - display_width(shown), ' '), where);
 }
 
 }  // namespace
@@ -97,8 +82,8 @@ std::string brief_text(const ConfigResult& result) {
   for (const std::string& file : result.files) text += fmt::format("read {}\n", printable(file));
   size_t name_width = 0, value_width = 0;
   for (const EffectiveValue* row : rows) {
-    name_width = std::max(name_width, width(name_in_group(row->key)));
-    const size_t columns = width(printable(row->value));
+    name_width = std::max(name_width, display_width(name_in_group(row->key)));
+    const size_t columns = display_width(printable(row->value));
     if (columns <= kWidestAligned) value_width = std::max(value_width, columns);
   }
   std::string heading;

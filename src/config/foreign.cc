@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/text.h"
 #include "config/schema.h"
 
 namespace rematch {
@@ -22,7 +23,9 @@ std::string normalize(std::string name) {
 const ForeignKey* find_foreign(const std::string& name) {
   const std::string wanted = normalize(name);
   for (const ForeignKey& row : foreign_table()) {
-    if (wanted == row.name) return &row;
+    for (const std::string& one : split(row.names, ' ')) {
+      if (wanted == one) return &row;
+    }
   }
   return nullptr;
 }

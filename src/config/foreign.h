@@ -4,9 +4,9 @@
 
 namespace rematch {
 
-/// A key of another trainer and its counterpart here.
+/// Keys of other trainers and their counterpart here.
 struct ForeignKey {
-  const char* name;    ///< last part of the foreign key
+  const char* names;   ///< last parts of the foreign keys, separated by blanks
   const char* key;     ///< our dotted key; "" if there is none
   const char* answer;  ///< remark, or advice if `key` is ""
 };

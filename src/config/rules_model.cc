@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
+#include "base/path_from.h"
 #include "base/text.h"
 #include "config/prompt_file.h"
 #include "config/rules.h"
@@ -47,17 +48,6 @@ void apply_dtype_rule(Draft& config) {
   } else if (!config.is_given(name) || config.text(name) == "auto") {
     config.derive(name, "bfloat16", "training.bf16");
   }
-}
-
-bool looks_like_hub_id(const std::string& text) {
-  const size_t slash = text.find('/');
-  if (slash == std::string::npos || slash == 0 || slash + 1 == text.size() ||
-      text.find('/', slash + 1) != std::string::npos)
-    return false;
-  if (text[0] == '.' || text[0] == '~') return false;
-  return text.find_first_not_of(
-             "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./") ==
-         std::string::npos;
 }
 
 void check_model_directory(Draft& config) {

@@ -1,24 +1,10 @@
 #pragma once
-#include <array>
 #include <string>
 #include <string_view>
-#include <vector>
 
-#include "flow/sample.h"
+#include "flow/object_json.h"
 
 namespace rematch {
-
-/// Searches strings for any of many texts (the added tokens of a vocabulary).
-class ForbiddenTexts {
- public:
-  explicit ForbiddenTexts(const std::vector<std::string>& texts);
-  /// Finds a forbidden text in `text`, nullptr if there is none. Cost: |text| · (number of
-  /// forbidden texts that share a first byte).
-  const std::string* find_in(std::string_view text) const;
-
- private:
-  std::array<std::vector<std::string>, 256> by_first_byte_;
-};
 
 /// Context of the line for read_record.
 struct RecordContext {

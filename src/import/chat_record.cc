@@ -40,10 +40,10 @@ std::string check_image_path(JsonFields& fields, const std::string& key, std::st
   if (path.starts_with(kFile)) path.erase(0, kFile.size());
   for (const char* scheme : {"http://", "https://", "data:"}) {
     if (path.starts_with(scheme))
-      fields.fail(key, fmt::format("expected a file, found {}", shown_json(path)));
+      fields.fail(key, fmt::format("expected a file, found {}", show_json(path)));
   }
   if (path.empty() || path.find('\0') != std::string::npos)
-    fields.fail(key, fmt::format("expected the path of an image, found {}", shown_json(path)));
+    fields.fail(key, fmt::format("expected the path of an image, found {}", show_json(path)));
   return path;
 }
 
@@ -64,7 +64,7 @@ void add_images(const Json& value, JsonFields& fields, const std::string& key,
     const auto member = [&](const char* name) { return value.is_object() && value.contains(name); };
     const char* name = member("path") ? "path" : member("url") ? "url" : nullptr;
     if (name == nullptr || !value[name].is_string())
-      fields.fail(key, fmt::format("expected the path of an image, found {}", shown_json(value)));
+      fields.fail(key, fmt::format("expected the path of an image, found {}", show_json(value)));
     add_image(check_image_path(fields, key, value[name].get<std::string>()), images);
   }
 }
@@ -76,7 +76,7 @@ std::string read_content(JsonFields& message, const std::string& key, const Json
   if (content.is_string()) return content.get<std::string>();
   if (!content.is_array())
     message.fail(key,
-                 fmt::format("expected text or a list of parts, found {}", shown_json(content)));
+                 fmt::format("expected text or a list of parts, found {}", show_json(content)));
   std::string text;
   for (size_t i = 0; i < content.size(); ++i) {
     JsonFields part(content[i], origin, fmt::format("{}[{}]", message.place_of(key), i));
@@ -93,7 +93,7 @@ std::string read_content(JsonFields& message, const std::string& key, const Json
     }
     // An image part without a path stands for an image of the record.
     if (!has_image && part.text_or("type", "") != "image")
-      part.fail("type", fmt::format("expected text or an image, found {}", shown_json(content[i])));
+      part.fail("type", fmt::format("expected text or an image, found {}", show_json(content[i])));
   }
   return text;
 }

@@ -67,12 +67,13 @@ std::vector<fs::path> list_files(const fs::path& directory, const std::string& e
 
 }  // namespace
 
+bool is_readable_image_name(const fs::path& path) {
+  return std::count(std::begin(kReadable), std::end(kReadable), lowercase_extension(path)) > 0;
+}
+
 bool is_image_name(const fs::path& path) {
-  const auto is_ending = [ending = lowercase_extension(path)](const char* known) {
-    return ending == known;
-  };
-  return std::any_of(std::begin(kReadable), std::end(kReadable), is_ending) ||
-         std::any_of(std::begin(kUnreadable), std::end(kUnreadable), is_ending);
+  return is_readable_image_name(path) ||
+         std::count(std::begin(kUnreadable), std::end(kUnreadable), lowercase_extension(path)) > 0;
 }
 
 std::vector<fs::path> list_images(const fs::path& directory) {

@@ -6,6 +6,9 @@
 
 namespace rematch {
 
+/// True for an image's file name of a supported kind.
+bool is_readable_image_name(const std::filesystem::path& path);
+
 /// True for an image's file name, even of an unsupported kind, so that it is counted.
 bool is_image_name(const std::filesystem::path& path);
 

@@ -72,7 +72,7 @@ class EntryReader {
  private:
   std::optional<SceneObject> read_object(const Json& entry, std::string& problem) {
     if (!entry.is_object()) {
-      problem = fmt::format("it is not an object: {}", shown_json(entry));
+      problem = fmt::format("it is not an object: {}", show_json(entry));
       return std::nullopt;
     }
     std::optional<Geometry> box = read_box(entry, problem);
@@ -81,7 +81,7 @@ class EntryReader {
     if (label == entry.end()) {
       problem = "it has no \"label\"";
     } else if (!label->is_string() || python_strip(label->get<std::string>()).empty()) {
-      problem = fmt::format("its \"label\" is not a name: {}", shown_json(*label));
+      problem = fmt::format("its \"label\" is not a name: {}", show_json(*label));
     } else {
       return SceneObject{.desc = python_strip(label->get<std::string>()),
                          .geometry = *std::move(box)};
@@ -99,7 +99,7 @@ class EntryReader {
         box->is_array() && box->size() == 4 &&
         std::all_of(box->begin(), box->end(), [](const Json& side) { return side.is_number(); });
     if (!is_box) {
-      problem = fmt::format("\"bbox_2d\" is not four numbers: {}", shown_json(*box));
+      problem = fmt::format("\"bbox_2d\" is not four numbers: {}", show_json(*box));
       return std::nullopt;
     }
     ++answer_.num_boxes;
@@ -116,7 +116,7 @@ class EntryReader {
     }
     if (!is_beyond) return geometry;
     ++answer_.num_beyond;
-    problem = fmt::format("{} is not within 0..{} x 0..{}", shown_json(*box), sides_.x, sides_.y);
+    problem = fmt::format("{} is not within 0..{} x 0..{}", show_json(*box), sides_.x, sides_.y);
     return std::nullopt;
   }
 
@@ -160,7 +160,7 @@ StockAnswer read_stock_answer(std::string_view text, const StockSides& sides,
   std::string_view rest = skip_fence(text);
   rest.remove_prefix(std::min(rest.find_first_not_of(" \t\r\n"), rest.size()));
   if (!rest.starts_with('[') && !rest.starts_with('{'))
-    refuse(where, fmt::format("it begins with {}", shown_json(std::string(rest.substr(0, 40)))));
+    refuse(where, fmt::format("it begins with {}", show_json(std::string(rest.substr(0, 40)))));
   const std::string_view value = find_first_value(rest);
   if (mentions_box(text.substr(0, text.size() - rest.size())) ||
       mentions_box(rest.substr(value.size())))

@@ -86,7 +86,7 @@ std::optional<ForeignObject> read_box(const Json& box, size_t index, double divi
   if (has_numbers && box.size() == 2) return std::nullopt;
   if (!has_numbers || box.size() != 4) {
     objects.fail("bbox", fmt::format("entry {} is not [x1, y1, x2, y2] in numbers: {}", index,
-                                     shown_json(box)));
+                                     show_json(box)));
   }
   std::array<double, 4> sides{};
   for (size_t k = 0; k < 4; ++k) {

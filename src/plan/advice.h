@@ -24,5 +24,7 @@ std::vector<PlanVariant> common_variants(const PlanRequest& request);
 
 /// "12.3 GiB"
 std::string gib_text(int64_t bytes);
+/// "8.77 B" or "415.35 M" parameters.
+std::string count_text(int64_t count);
 
 }  // namespace rematch

@@ -58,7 +58,7 @@ void check_sample(const Sample& sample, const std::string& path, Refusals& refus
   }
   if (sample.prompt.find(kImageMark) != std::string::npos) {
     refusals.add(sample, "\"prompt\" contains an image mark",
-                 fmt::format("{} in {}", kImageMark, shown_json(sample.prompt)),
+                 fmt::format("{} in {}", kImageMark, show_json(sample.prompt)),
                  "remove it: the new file adds one");
   }
 }

@@ -30,6 +30,9 @@ struct LoraSettings {
   double dropout = 0.05;  ///< dropout on the adapter's input in training, 0..1
   bool use_dora = false;
 
+  /// The factor of B·A.
+  double scaling() const { return alpha / static_cast<double>(rank); }
+
   bool operator==(const LoraSettings&) const = default;
 };
 

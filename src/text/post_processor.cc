@@ -18,7 +18,7 @@ constexpr TokenId kText = -1;
 TokenId read_pair_id(JsonFields& fields, const char* key) {
   const Json& pair = fields.list(key);
   if (pair.size() != 2 || !pair[1].is_number_integer() || pair[1] < 0 || pair[1] > kMaxTokenId) {
-    fields.fail(key, fmt::format("expected a token and its id, found {}", shown_json(pair)));
+    fields.fail(key, fmt::format("expected a token and its id, found {}", show_json(pair)));
   }
   return pair[1].get<TokenId>();
 }
@@ -35,7 +35,7 @@ std::vector<TokenId> read_template(JsonFields& fields) {
         !piece["SpecialToken"].is_object() || !piece["SpecialToken"].contains("id") ||
         !piece["SpecialToken"]["id"].is_string()) {
       fields.fail("single",
-                  fmt::format("expected Sequence or SpecialToken, found {}", shown_json(piece)));
+                  fmt::format("expected Sequence or SpecialToken, found {}", show_json(piece)));
     }
     for (const int id :
          tokens.object(piece["SpecialToken"]["id"].get<std::string>()).integers("ids"))
@@ -73,7 +73,7 @@ void PostProcessor::add(const Json& part, const std::string& where) {
         {.error = fmt::format("the tokenizer needs the post-processor {}, which is not implemented",
                               type),
          .where = where,
-         .what = shown_json(part, 120),
+         .what = show_json(part, 120),
          .fix = kOtherTokenizer});
   }
 }

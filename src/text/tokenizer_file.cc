@@ -14,7 +14,7 @@
 namespace rematch {
 namespace {
 
-std::string show(const Json& value) { return shown_json(value, 120); }
+std::string show(const Json& value) { return show_json(value, 120); }
 
 // A member, or a null value if it is absent.
 const Json& member(const Json& object, const char* key) {

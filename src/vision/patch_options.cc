@@ -57,7 +57,7 @@ std::array<double, 3> read_channels(JsonFields& fields, const char* key,
     const double result = item.is_number() ? item.get<double>() : NAN;
     if (!std::isfinite(result) || (must_be_positive && !(result > 0))) {
       fields.fail(key, fmt::format("expected three finite numbers{}, found {}",
-                                   must_be_positive ? " above 0" : "", shown_json(*value)));
+                                   must_be_positive ? " above 0" : "", show_json(*value)));
     }
     return result;
   };
