@@ -189,7 +189,7 @@ std::vector<Builtin> make_methods() {
 
 std::vector<Builtin> make_functions() {
   return {
-      // A syntax of its own, but a name that is defined.
+      // The parser reads its call; the name is defined.
       {"namespace", nullptr},
       {"raise_exception",
        [](Call c) -> Value {

@@ -99,7 +99,7 @@ Code Parser::if_statement() {
   std::vector<std::pair<Code, Code>> branches;
   for (end_ = "if"; end_ != "endif";) {
     const bool is_else = end_ == "else";
-    const Code condition = is_else ? nullptr : expression();
+    const Code condition = is_else ? nullptr : binary_expression(1);
     end_tag();
     const Code body = is_else ? block({"endif"}) : block({"elif", "else", "endif"});
     branches.emplace_back(condition, body);
