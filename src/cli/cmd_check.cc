@@ -2,7 +2,6 @@
 
 #include "base/terminal_text.h"
 #include "cli/commands.h"
-#include "config/brief_report.h"
 #include "config/config.h"
 
 namespace rematch {

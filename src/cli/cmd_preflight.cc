@@ -12,7 +12,6 @@
 #include "base/json.h"
 #include "base/terminal_text.h"
 #include "cli/commands.h"
-#include "config/brief_report.h"
 #include "config/config.h"
 #include "plan/advice.h"
 #include "plan/report.h"

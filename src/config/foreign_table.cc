@@ -7,22 +7,21 @@ namespace {
 
 constexpr const char* kNoQuantization =
     "weights are not quantised here: `tuner.train_type: lora` with `model.torch_dtype: bfloat16` "
-    "takes least memory, and `rematch plan CONFIG --gpu-memory GIB` says what fits";
+    "needs the least memory; `rematch plan CONFIG --gpu-memory GIB` shows what fits";
 constexpr const char* kNoUpload =
     "nothing is uploaded; a checkpoint is a Hugging Face directory: hf upload OWNER/NAME "
     "CHECKPOINT";
 constexpr const char* kStopOnHarm =
-    "there is no patience: `stop_on_harm: true` ends a run whose evaluation got clearly worse, "
+    "there is no patience: `stop_on_harm: true` ends a run when its evaluation gets clearly worse, "
     "`save_strategy: best` keeps the best checkpoint";
 constexpr const char* kNotNeeded = "not needed here: remove it";
 constexpr const char* kCommandLine =
-    "it is given on the command line: --device cuda:0; several: docs/distributed.md";
+    "choose the device on the command line: --device cuda:0; several GPUs: docs/distributed.md";
 constexpr const char* kAttention =
-    "attention follows from the device (docs/devices.md): remove the key";
+    "the device decides the attention implementation (docs/devices.md): remove the key";
 constexpr const char* kBatch =
-    "the samples of an optimizer step; `per_device_train_batch_size` of them are in memory "
-    "together";
-constexpr const char* kSplit = "validation records are a file of their own";
+    "samples per optimizer step; `per_device_train_batch_size` of them are in memory at a time";
+constexpr const char* kSplit = "validation records are in a separate file";
 
 }  // namespace
 
@@ -32,10 +31,10 @@ const std::vector<ForeignKey>& foreign_table() {
       {"lrf", "training.lr_scheduler_kwargs.min_lr_rate", ""},
       {"lr_schedule lr_scheduler lr_decay_style scheduler", "training.lr_scheduler_type", ""},
       {"optim optim_args", "training.optimizer",
-       "it is AdamW always; the key chooses its learning rates"},
+       "it is always AdamW; the key chooses its learning rates"},
       {"wd", "training.weight_decay", ""},
       {"warmup warmup_fraction lr_warmup_fraction", "training.warmup_ratio", ""},
-      {"num_warmup_steps lr_warmup_iters", "training.warmup_steps", ""},
+      {"lr_warmup_iters num_warmup_steps", "training.warmup_steps", ""},
       {"clip_grad gradient_clipping gradient_clip_val", "training.max_grad_norm", ""},
       {"epochs num_epochs n_epochs", "training.num_train_epochs", ""},
       {"steps num_steps max_iters train_iters iterations", "training.max_steps", ""},
@@ -44,11 +43,11 @@ const std::vector<ForeignKey>& foreign_table() {
       {"micro_batch_size per_gpu_train_batch_size per_device_batch_size",
        "training.per_device_train_batch_size", ""},
       {"auto_find_batch_size", "training.per_device_train_batch_size",
-       "it is not searched for: `rematch plan CONFIG` says how large a batch fits"},
+       "there is no search: `rematch plan CONFIG` shows how large a batch fits"},
       {"eval_batch_size", "training.per_device_eval_batch_size", ""},
       {"grad_accum", "training.gradient_accumulation_steps", ""},
       {"label_smoothing label_smoothing_factor", "custom.coord_soft_ce_w1.target_sigma",
-       "coordinates have soft targets of this width, text has none"},
+       "coordinates have soft targets of this width, text has no smoothing"},
       {"early_stopping early_stopping_patience early_stopping_threshold early_stop_interval "
        "patience",
        "training.stop_on_harm", kStopOnHarm},
@@ -58,12 +57,12 @@ const std::vector<ForeignKey>& foreign_table() {
       {"fsdp fsdp_config", "training.zero_stage",
        "1 shards the optimizer state, 2 the gradient sums too"},
       {"neftune_noise_alpha", "custom.coord_input_noise",
-       "noise on the coordinates that are shown; text and embeddings get none"},
+       "noise on the input coordinates; text and embeddings get none"},
       {"eval_every eval_interval val_check_interval", "training.eval_steps", ""},
       {"save_every save_interval save_period", "training.save_steps", ""},
       {"log_interval log_every", "training.logging_steps", ""},
       {"save_dir", "training.output_dir", ""},
-      {"project", "training.output_dir", "the run lies in output_dir/run_name"},
+      {"project", "training.output_dir", "the run directory is output_dir/run_name"},
       {"name exp_name", "training.run_name", ""},
       {"wandb_project use_wandb", "training.report_to", "`[wandb]`"},
       {"resume resume_from", "training.resume_from_checkpoint",

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view kBlank = " \t\r\n";
 
-std::string_view trimmed(std::string_view text) {
+std::string_view trim(std::string_view text) {
   const size_t begin = text.find_first_not_of(kBlank);
   if (begin == std::string_view::npos) return {};
   return text.substr(begin, text.find_last_not_of(kBlank) - begin + 1);
@@ -45,8 +45,7 @@ bool equal_disarmed(const Node& a, const Node& b) {
 /// True if YAML made of the value a node that holds all of it. In doubt false: the user then quotes
 /// the value.
 bool holds_all(const Node& node, std::string_view value) {
-  if (value.starts_with("!!"))
-    value = trimmed(value.substr(std::min(value.find(' '), value.size())));
+  if (value.starts_with("!!")) value = trim(value.substr(std::min(value.find(' '), value.size())));
   if (node.is_null()) {
     return value.empty() || value == "~" || value == "null" || value == "Null" || value == "NULL";
   }
@@ -74,20 +73,20 @@ Node read_override(const std::string& text, std::vector<Problem>& problems) {
   }
   if (keys.front() == "extends" || keys.front() == "inherit") {
     problems.push_back({fmt::format("`{}` cannot be set on the command line", keys.front()), name,
-                        "it belongs to the file whose bases it names",
+                        "it names the bases of the file that contains it",
                         "write it into the YAML file"});
     return {};
   }
   const size_t num_problems = problems.size();
-  const std::string_view value = trimmed(std::string_view(text).substr(equals + 1));
+  const std::string_view value = trim(std::string_view(text).substr(equals + 1));
   Node node = parse_yaml(value, name, false, problems);
   if (problems.size() > num_problems) return {};
   if (!holds_all(node, value)) {
-    problems.push_back({"YAML would drop a part of this value", name,
-                        "outside quotes YAML gives `#`, `&`, `!`, `%`, `|`, `>`, `---`, `...` and "
-                        "line breaks a meaning",
-                        "put the value between quotes, which YAML then reads: --set " +
-                            shell_word(path + "=" + python_json_string(value))});
+    problems.push_back(
+        {"YAML would drop a part of this value", name,
+         "outside quotes YAML gives `#`, `&`, `!`, `%`, `|`, `>`, `---`, `...` and "
+         "line breaks a meaning",
+         "quote the value: --set " + shell_word(path + "=" + python_json_string(value))});
     return {};
   }
   const Origin origin = node.origin;

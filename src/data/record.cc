@@ -25,7 +25,7 @@ const std::vector<std::string> kObjectFields = {"desc", "bbox_2d", "poly", "poly
   throw UserError(ErrorKind::kData, {.error = error, .where = where, .what = what, .fix = fix});
 }
 
-// A field of another program's records says more than the one that is missing for it.
+// Reports a field of another program before a missing field: its advice is more useful.
 void refuse_foreign_fields(const Json& value, const char* (*advice_for)(std::string_view),
                            const std::string& where) {
   for (const auto& member : value.items()) {
@@ -36,7 +36,7 @@ void refuse_foreign_fields(const Json& value, const char* (*advice_for)(std::str
   }
 }
 
-// The one line of a user's fix for a misspelt field.
+// Reports an unknown field, with the nearest known name.
 void refuse_unknown_fields(const Json& value, const std::vector<std::string>& known,
                            const std::string& where) {
   for (const auto& member : value.items()) {
@@ -50,7 +50,7 @@ void refuse_unknown_fields(const Json& value, const std::vector<std::string>& kn
 }
 
 int read_side(const Json& record, const char* key, const std::string& where) {
-  const Json& value = required_field(record, key, where);
+  const Json& value = require_field(record, key, where);
   const double number = value.is_number() ? value.get<double>() : 0.0;
   if (!(number >= 1) || number > std::numeric_limits<int>::max() || number != std::floor(number)) {
     fail(where, fmt::format("\"{}\" is not a positive integer", key), shown_json(value),
@@ -60,7 +60,7 @@ int read_side(const Json& record, const char* key, const std::string& where) {
 }
 
 std::vector<std::string> read_images(const Json& record, const RecordContext& context) {
-  const Json& value = required_field(record, "images", context.where);
+  const Json& value = require_field(record, "images", context.where);
   if (!value.is_array() || value.empty()) {
     fail(context.where, "\"images\" is not a list of paths", shown_json(value),
          "write \"images\": [\"path/to/image.jpg\"]");
@@ -112,7 +112,7 @@ std::vector<SceneObject> read_objects(const Json& objects, const RecordContext& 
   return result;
 }
 
-// The user text of a record, byte for byte as it is written; empty when it has none.
+// The user text of a record, byte for byte; empty if there is none.
 std::string read_prompt(const Json& record, const RecordContext& context) {
   const auto found = record.find("prompt");
   if (found == record.end()) return "";
@@ -131,7 +131,7 @@ std::string read_prompt(const Json& record, const RecordContext& context) {
   return prompt;
 }
 
-// One line of a JSONL: its errors have a column but no line.
+// Parses one line of a JSONL; its errors get a column but no line.
 Json parse_line(std::string_view line, const std::string& where) {
   try {
     return parse_json(line, where);
@@ -161,7 +161,7 @@ Sample read_record(std::string_view line, const RecordContext& context) {
   sample.width_px = read_side(record, "width", context.where);
   sample.height_px = read_side(record, "height", context.where);
   sample.prompt = read_prompt(record, context);
-  const Json& objects = required_field(record, "objects", context.where);
+  const Json& objects = require_field(record, "objects", context.where);
   if (!objects.is_array())
     fail(context.where, "\"objects\" is not a list", shown_json(objects),
          "write \"objects\": [] for an empty scene");

@@ -23,7 +23,7 @@ constexpr double kMaxCoordinate = 1e6;  // far beyond any bin; keeps sums and sq
   throw UserError(ErrorKind::kData, {.error = error, .where = where, .what = what, .fix = fix});
 }
 
-// "<|coord_k|>" with k 0..999 and no leading zero, as the vocabulary spells it.
+// The bin of a "<|coord_k|>" text, k 0..999 without leading zeros; nullopt for other texts.
 std::optional<int> coord_token_bin(std::string_view text) {
   constexpr std::string_view kOpen = "<|coord_", kClose = "|>";
   if (text.size() <= kOpen.size() + kClose.size() || !text.starts_with(kOpen) ||
@@ -74,7 +74,7 @@ std::vector<int> read_bbox(const Json& value, const std::string& where,
   return bins;
 }
 
-// Flat [x, y, x, y, …] or nested [[x, y], …], never a mixture.
+// Accepts flat [x, y, x, y, …] or nested [[x, y], …] lists, but no mixture.
 std::vector<int> read_poly(const Json& value, const std::string& where,
                            const GeometryRules& rules) {
   const char* fix =
@@ -92,7 +92,7 @@ std::vector<int> read_poly(const Json& value, const std::string& where,
     }
     if (item.size() != 2)
       fail(where, "a vertex of \"poly\" is not a pair",
-           fmt::format("{} (one ring only)", shown_json(item)), fix);
+           fmt::format("{} (a polygon has one ring)", shown_json(item)), fix);
     for (const Json& coordinate : item) bins.push_back(read_bin(coordinate, where, rules));
   }
   if (bins.size() % 2 != 0)
@@ -120,7 +120,7 @@ const std::string* ForbiddenTexts::find_in(std::string_view text) const {
   return nullptr;
 }
 
-const Json& required_field(const Json& value, const char* key, const std::string& where) {
+const Json& require_field(const Json& value, const char* key, const std::string& where) {
   const auto found = value.find(key);
   if (found == value.end()) {
     fail(where, fmt::format("the field \"{}\" is missing", key),
@@ -148,7 +148,7 @@ Geometry read_geometry(const Json& object, const std::string& where, const Geome
 }
 
 std::string read_desc(const Json& object, const std::string& where) {
-  const Json& value = required_field(object, "desc", where);
+  const Json& value = require_field(object, "desc", where);
   if (!value.is_string())
     fail(where, "\"desc\" is not a string", shown_json(value), "write the description as a string");
   std::string desc = python_strip(value.get_ref<const std::string&>());

@@ -9,12 +9,12 @@
 
 namespace rematch {
 
-/// Finds which of many texts (the added tokens of a vocabulary) a string contains.
+/// Searches strings for any of many texts (the added tokens of a vocabulary).
 class ForbiddenTexts {
  public:
   explicit ForbiddenTexts(const std::vector<std::string>& texts);
-  /// A forbidden text contained in `text`, or nullptr. Cost: |text| · (number of forbidden texts
-  /// that share a first byte).
+  /// Finds a forbidden text in `text`, nullptr if there is none. Cost: |text| · (number of
+  /// forbidden texts that share a first byte).
   const std::string* find_in(std::string_view text) const;
 
  private:
@@ -28,7 +28,7 @@ struct GeometryRules {
 };
 
 /// A member of a JSON object. @throws UserError (data) when it is missing
-const Json& required_field(const Json& object, const char* key, const std::string& where);
+const Json& require_field(const Json& object, const char* key, const std::string& where);
 
 /// Reads `bbox_2d` or `poly` of an object, of integers or coord-token strings.
 /// @throws UserError (data) at `where`
