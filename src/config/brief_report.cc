@@ -17,7 +17,8 @@ constexpr size_t kColumns = 80;
 constexpr size_t kMostRows = 34;
 constexpr size_t kWidestAligned = 20;  // longer values only shift the origin next to them
 
-std::string clip_with_ellipsis(const std::string& text, size_t most) {
+/// Cuts text to at most `most` columns, the last of which is then "…".
+std::string shorten(const std::string& text, size_t most) {
   return display_width(text) <= most ? text : clip(text, most - 1) + "…";
 }
 
@@ -65,10 +66,10 @@ std::string format_row(const std::string& name, size_t name_width, const std::st
   const size_t taken = 2 + name_width + 2 + 2;  // name and blanks
   const size_t room =
       kColumns > taken + display_width(origin) ? kColumns - taken - display_width(origin) : 0;
-  const std::string shown = clip_with_ellipsis(value, std::max(room, value_width));
+  const std::string shown = shorten(value, std::max(room, value_width));
   const size_t columns = std::max(display_width(shown), value_width);
-  const std::string where = clip_with_ellipsis(
-      origin, std::max<size_t>(1, kColumns - std::min(kColumns - 1, taken + columns)));
+  const std::string where =
+      shorten(origin, std::max<size_t>(1, kColumns - std::min(kColumns - 1, taken + columns)));
   return fmt::format("  {}{}  {}{}  {}\n", name, std::string(name_width - display_width(name), ' '),
                      shown, std::string(columns - display_width(shown), ' '), where);
 }

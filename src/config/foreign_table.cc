@@ -34,7 +34,7 @@ const std::vector<ForeignKey>& foreign_table() {
        "it is always AdamW; the key chooses its learning rates"},
       {"wd", "training.weight_decay", ""},
       {"warmup warmup_fraction lr_warmup_fraction", "training.warmup_ratio", ""},
-      {"num_warmup_steps lr_warmup_iters", "training.warmup_steps", ""},
+      {"lr_warmup_iters num_warmup_steps", "training.warmup_steps", ""},
       {"clip_grad gradient_clipping gradient_clip_val", "training.max_grad_norm", ""},
       {"epochs num_epochs n_epochs", "training.num_train_epochs", ""},
       {"steps num_steps max_iters train_iters iterations", "training.max_steps", ""},

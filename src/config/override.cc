@@ -82,11 +82,11 @@ Node read_override(const std::string& text, std::vector<Problem>& problems) {
   Node node = parse_yaml(value, name, false, problems);
   if (problems.size() > num_problems) return {};
   if (!holds_all(node, value)) {
-    problems.push_back({"YAML would drop a part of this value", name,
-                        "outside quotes YAML gives `#`, `&`, `!`, `%`, `|`, `>`, `---`, `...` and "
-                        "line breaks a meaning",
-                        "put the value between quotes, which YAML then reads: --set " +
-                            shell_word(path + "=" + python_json_string(value))});
+    problems.push_back(
+        {"YAML would drop a part of this value", name,
+         "outside quotes YAML gives `#`, `&`, `!`, `%`, `|`, `>`, `---`, `...` and "
+         "line breaks a meaning",
+         "quote the value: --set " + shell_word(path + "=" + python_json_string(value))});
     return {};
   }
   const Origin origin = node.origin;

@@ -6,7 +6,7 @@
 
 namespace rematch {
 
-/// True for an image's file name of a supported kind.
+/// True for an image's file name of a kind that can be read here.
 bool is_readable_image_name(const std::filesystem::path& path);
 
 /// True for an image's file name, even of an unsupported kind, so that it is counted.
