@@ -159,10 +159,12 @@ TEST(Faults, SignalsOfSchedulersSave) {
     EXPECT_THAT(ended.err, HasSubstr("continue with: rematch train "));
     EXPECT_THAT(ended.err, HasSubstr("run.yaml --resume\n"));
   }
+  fs::remove_all(program.run_dir());
   const test::ProcessResult twice =
       program.script("$R train " + config +
                      " --set custom.extra.rollout_matching.max_new_tokens=1000 & pid=$!; "
-                     "sleep 1; kill -TERM $pid; kill -TERM $pid; wait $pid");
+                     "until [ -e out/run/args.json ]; do sleep 0.05; done; "
+                     "kill -TERM $pid; kill -TERM $pid; wait $pid");
   EXPECT_EQ(twice.exit_code, 130);
 }
 
