@@ -10,8 +10,8 @@ class PathFrom {
   /// @param directory  may be missing yet, or be a symbolic link
   explicit PathFrom(const std::string& directory);
 
-  /// `path` as a reader finds it from the directory: without resolving its links where that
-  /// leads to the same file, else with all links resolved.
+  /// `path` relative to the directory. Links inside it stay if the result leads to the same file,
+  /// else all links are resolved.
   std::string operator()(const std::string& path) const;
 
  private:

@@ -2,7 +2,6 @@
 
 #include "cli/commands.h"
 #include "cli/wrapped_text.h"
-#include "config/brief_report.h"
 #include "config/config.h"
 
 namespace rematch {

@@ -12,7 +12,6 @@
 #include "base/json.h"
 #include "cli/commands.h"
 #include "cli/wrapped_text.h"
-#include "config/brief_report.h"
 #include "config/config.h"
 #include "plan/advice.h"
 #include "plan/report.h"

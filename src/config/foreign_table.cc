@@ -7,22 +7,21 @@ namespace {
 
 constexpr const char* kNoQuantization =
     "weights are not quantised here: `tuner.train_type: lora` with `model.torch_dtype: bfloat16` "
-    "takes least memory, and `rematch plan CONFIG --gpu-memory GIB` says what fits";
+    "needs the least memory; `rematch plan CONFIG --gpu-memory GIB` shows what fits";
 constexpr const char* kNoUpload =
     "nothing is uploaded; a checkpoint is a Hugging Face directory: hf upload OWNER/NAME "
     "CHECKPOINT";
 constexpr const char* kStopOnHarm =
-    "there is no patience: `stop_on_harm: true` ends a run whose evaluation got clearly worse, "
+    "there is no patience: `stop_on_harm: true` ends a run when its evaluation gets clearly worse, "
     "`save_strategy: best` keeps the best checkpoint";
 constexpr const char* kNotNeeded = "not needed here: remove it";
 constexpr const char* kCommandLine =
-    "it is given on the command line: --device cuda:0; several: docs/distributed.md";
+    "choose the device on the command line: --device cuda:0; several GPUs: docs/distributed.md";
 constexpr const char* kAttention =
-    "attention follows from the device (docs/devices.md): remove the key";
+    "the device decides the attention implementation (docs/devices.md): remove the key";
 constexpr const char* kBatch =
-    "the samples of an optimizer step; `per_device_train_batch_size` of them are in memory "
-    "together";
-constexpr const char* kSplit = "validation records are a file of their own";
+    "samples per optimizer step; `per_device_train_batch_size` of them are in memory at a time";
+constexpr const char* kSplit = "validation records are in a separate file";
 
 std::vector<ForeignKey> training_rows() {
   return {
@@ -33,8 +32,8 @@ std::vector<ForeignKey> training_rows() {
       {"lr_scheduler", "training.lr_scheduler_type", ""},
       {"lr_decay_style", "training.lr_scheduler_type", ""},
       {"scheduler", "training.lr_scheduler_type", ""},
-      {"optim", "training.optimizer", "it is AdamW always; the key chooses its learning rates"},
-      {"optim_args", "training.optimizer", "it is AdamW always: `adam_beta1`, `adam_epsilon` …"},
+      {"optim", "training.optimizer", "it is always AdamW; the key chooses its learning rates"},
+      {"optim_args", "training.optimizer", "it is always AdamW: `adam_beta1`, `adam_epsilon` …"},
       {"betas", "training.adam_beta1", "and `training.adam_beta2`"},
       {"wd", "training.weight_decay", ""},
       {"warmup", "training.warmup_ratio", ""},
@@ -62,15 +61,15 @@ std::vector<ForeignKey> training_rows() {
       {"per_gpu_train_batch_size", "training.per_device_train_batch_size", ""},
       {"per_device_batch_size", "training.per_device_train_batch_size", ""},
       {"auto_find_batch_size", "training.per_device_train_batch_size",
-       "it is not searched for: `rematch plan CONFIG` says how large a batch fits"},
+       "there is no search: `rematch plan CONFIG` shows how large a batch fits"},
       {"eval_batch_size", "training.per_device_eval_batch_size", ""},
       {"gradient_accumulation", "training.gradient_accumulation_steps", ""},
       {"grad_accum", "training.gradient_accumulation_steps", ""},
       {"gradient_checkpointing_kwargs", "training.gradient_checkpointing", ""},
       {"label_smoothing", "custom.coord_soft_ce_w1.target_sigma",
-       "coordinates have soft targets of this width, text has none"},
+       "coordinates have soft targets of this width, text has no smoothing"},
       {"label_smoothing_factor", "custom.coord_soft_ce_w1.target_sigma",
-       "coordinates have soft targets of this width, text has none"},
+       "coordinates have soft targets of this width, text has no smoothing"},
       {"early_stopping", "training.stop_on_harm", kStopOnHarm},
       {"early_stopping_patience", "training.stop_on_harm", kStopOnHarm},
       {"early_stopping_threshold", "training.stop_on_harm", kStopOnHarm},
@@ -84,7 +83,7 @@ std::vector<ForeignKey> training_rows() {
       {"fsdp_config", "training.zero_stage",
        "1 shards the optimizer state, 2 the gradient sums too"},
       {"neftune_noise_alpha", "custom.coord_input_noise",
-       "noise on the coordinates that are shown; text and embeddings get none"},
+       "noise on the input coordinates; text and embeddings get none"},
   };
 }
 
@@ -101,7 +100,7 @@ std::vector<ForeignKey> output_rows() {
       {"log_interval", "training.logging_steps", ""},
       {"log_every", "training.logging_steps", ""},
       {"save_dir", "training.output_dir", ""},
-      {"project", "training.output_dir", "the run lies in output_dir/run_name"},
+      {"project", "training.output_dir", "the run directory is output_dir/run_name"},
       {"name", "training.run_name", ""},
       {"exp_name", "training.run_name", ""},
       {"wandb_project", "training.report_to", "`[wandb]`"},

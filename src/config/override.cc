@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view kBlank = " \t\r\n";
 
-std::string_view trimmed(std::string_view text) {
+std::string_view trim(std::string_view text) {
   const size_t begin = text.find_first_not_of(kBlank);
   if (begin == std::string_view::npos) return {};
   return text.substr(begin, text.find_last_not_of(kBlank) - begin + 1);
@@ -22,18 +22,18 @@ std::string_view trimmed(std::string_view text) {
 
 bool is_blank(char c) { return kBlank.find(c) != std::string_view::npos; }
 
-/// A part of a value that YAML takes for something else.
+/// A part of a value that YAML does not read as part of the value.
 struct LostPart {
   std::string_view text;
   const char* taken_for;
 };
 
 std::string_view line_at(std::string_view text, size_t begin) {
-  return trimmed(text.substr(begin, text.find('\n', begin) - begin));
+  return trim(text.substr(begin, text.find('\n', begin) - begin));
 }
 
-/// End of the quoted text that begins at `begin`, behind its closing quote.
-size_t end_of_quotes(std::string_view text, size_t begin) {
+/// Finds the end of the quoted text at `begin`, just past its closing quote.
+size_t find_quotes_end(std::string_view text, size_t begin) {
   const char quote = text[begin];
   for (size_t i = begin + 1; i < text.size(); ++i) {
     if (quote == '"' && text[i] == '\\') {
@@ -49,15 +49,15 @@ size_t end_of_quotes(std::string_view text, size_t begin) {
   return text.size();
 }
 
-/// The first part outside quotes that YAML drops from a value that is not a plain scalar. In doubt
-/// a part counts as dropped: the user then quotes it.
-std::optional<LostPart> dropped_outside_quotes(std::string_view value) {
+/// Finds the first part outside quotes that YAML drops from a value that is not a plain scalar. If
+/// unsure, a part counts as dropped: the user then quotes it.
+std::optional<LostPart> find_dropped_part(std::string_view value) {
   bool begins_token = true;
   for (size_t i = 0; i < value.size(); ++i) {
     const char c = value[i];
     const bool after_blank = i == 0 || is_blank(value[i - 1]);
     if (begins_token && (c == '"' || c == '\'')) {
-      i = end_of_quotes(value, i) - 1;
+      i = find_quotes_end(value, i) - 1;
       begins_token = false;
       if (value.substr(i + 1, 1) == "#") return LostPart{line_at(value, i + 1), "a comment"};
       continue;
@@ -71,7 +71,7 @@ std::optional<LostPart> dropped_outside_quotes(std::string_view value) {
       const size_t end = value.find_first_of(" \t\r\n,[]{}", i);
       return LostPart{value.substr(i, end - i), "a tag"};
     }
-    // "[", "{", "," and ": " end a token; so does the dash of a block list.
+    // Brackets, ",", ": " and the dash of a block list end a token.
     const bool is_indicator = std::string_view("[]{},").find(c) != std::string_view::npos ||
                               (c == ':' && i + 1 < value.size() && is_blank(value[i + 1])) ||
                               (c == '-' && begins_token);
@@ -80,8 +80,8 @@ std::optional<LostPart> dropped_outside_quotes(std::string_view value) {
   return std::nullopt;
 }
 
-/// The part of a plain scalar that is not in what YAML made of it.
-LostPart lost_of_plain(std::string_view value) {
+/// Finds the part of a plain scalar that is missing in YAML's result.
+LostPart find_lost_plain_part(std::string_view value) {
   const std::string_view first = line_at(value, 0);
   if (value[0] == '%') return {first, "a directive"};
   if (value.starts_with("---") || value.starts_with("..."))
@@ -91,7 +91,7 @@ LostPart lost_of_plain(std::string_view value) {
     if (value[i] == '#' && (i == 0 || is_blank(value[i - 1])))
       return {line_at(value, i), "a comment"};
   }
-  if (const auto dropped = dropped_outside_quotes(value)) return *dropped;
+  if (const auto dropped = find_dropped_part(value)) return *dropped;
   for (const char* mark : {"\n...", "\n---", "\n%"}) {
     if (const size_t at = value.find(mark); at != std::string_view::npos)
       return {line_at(value, at + 1), "a document mark or a directive"};
@@ -104,28 +104,27 @@ bool is_null_word(std::string_view value) {
   return value.empty() || value == "~" || value == "null" || value == "Null" || value == "NULL";
 }
 
-/// The part of a value that YAML drops; nothing when the node holds all of it.
-std::optional<LostPart> lost_part(std::string_view value, const Node& node) {
-  if (value.starts_with("!!"))
-    value = trimmed(value.substr(std::min(value.find(' '), value.size())));
+/// Finds the part of a value that YAML drops; nullopt if the node has the whole value.
+std::optional<LostPart> find_lost_part(std::string_view value, const Node& node) {
+  if (value.starts_with("!!")) value = trim(value.substr(std::min(value.find(' '), value.size())));
   if (node.is_null())
-    return is_null_word(value) ? std::nullopt : std::optional(lost_of_plain(value));
+    return is_null_word(value) ? std::nullopt : std::optional(find_lost_plain_part(value));
   if (value.empty()) return std::nullopt;
   const bool is_quoted = value[0] == '"' || value[0] == '\'';
   if (node.is_scalar() && !is_quoted)
-    return node.scalar == value ? std::nullopt : std::optional(lost_of_plain(value));
+    return node.scalar == value ? std::nullopt : std::optional(find_lost_plain_part(value));
   if (value[0] == '%' || value.starts_with("---") || value.starts_with("..."))
-    return lost_of_plain(value);
-  if (const auto dropped = dropped_outside_quotes(value)) return dropped;
-  // What follows the closing quote or bracket is another document, which parse_yaml refuses, or its
-  // end.
+    return find_lost_plain_part(value);
+  if (const auto dropped = find_dropped_part(value)) return dropped;
+  // After the closing quote or bracket there can only be a document end, or another document, which
+  // parse_yaml refuses.
   if (value.ends_with("...") && (is_quoted || value[0] == '[' || value[0] == '{'))
     return LostPart{"...", "a document mark"};
   return std::nullopt;
 }
 
-/// The value between YAML's double quotes, and all of it between those of a shell.
-std::string quoted_argument(const std::string& path, std::string_view value) {
+/// The `--set` argument with the value in YAML's double quotes, all in the shell's single quotes.
+std::string quote_argument(const std::string& path, std::string_view value) {
   std::string argument;
   for (const char c : path + "=" + python_json_string(value))
     argument += c == '\'' ? std::string("'\\''") : std::string(1, c);
@@ -149,19 +148,18 @@ Node read_override(const std::string& text, std::vector<Problem>& problems) {
   }
   if (keys.front() == "extends" || keys.front() == "inherit") {
     problems.push_back({fmt::format("`{}` cannot be set on the command line", keys.front()), name,
-                        "it belongs to the file whose bases it names",
+                        "it names the bases of the file that contains it",
                         "write it into the YAML file"});
     return {};
   }
   const size_t num_problems = problems.size();
-  const std::string_view value = trimmed(std::string_view(text).substr(equals + 1));
+  const std::string_view value = trim(std::string_view(text).substr(equals + 1));
   Node node = parse_yaml(value, name, false, problems);
   if (problems.size() > num_problems) return {};
-  if (const auto lost = lost_part(value, node)) {
+  if (const auto lost = find_lost_part(value, node)) {
     problems.push_back({"YAML would drop a part of this value", name,
                         fmt::format("it takes `{}` for {}", lost->text, lost->taken_for),
-                        fmt::format("put the value between quotes, which YAML then reads: {}",
-                                    quoted_argument(path, value))});
+                        fmt::format("quote the value: {}", quote_argument(path, value))});
     return {};
   }
   const Origin origin = node.origin;

@@ -31,13 +31,13 @@ const std::vector<std::string> kObjectFields = {"desc", "bbox_2d", "poly", "poly
   throw UserError(ErrorKind::kData, {.error = error, .where = where, .what = what, .fix = fix});
 }
 
-// A value as written in the file, short enough for a terminal line.
+// A value for messages: its JSON, or its length if that is too long for a terminal line.
 std::string show(const Json& value) {
   const std::string text = python_json(value);
   return text.size() <= 80 ? text : fmt::format("a value of {} characters", text.size());
 }
 
-// A field of another program's records says more than the one that is missing for it.
+// Reports a field of another program before a missing field: its advice is more useful.
 void refuse_foreign_fields(const Json& value, const char* (*advice_for)(std::string_view),
                            const std::string& where) {
   for (const auto& member : value.items()) {
@@ -48,7 +48,7 @@ void refuse_foreign_fields(const Json& value, const char* (*advice_for)(std::str
   }
 }
 
-// The one line of a user's fix for a misspelt field.
+// Reports an unknown field, with the nearest known name.
 void refuse_unknown_fields(const Json& value, const std::vector<std::string>& known,
                            const std::string& where) {
   for (const auto& member : value.items()) {
@@ -61,7 +61,7 @@ void refuse_unknown_fields(const Json& value, const std::vector<std::string>& kn
   }
 }
 
-const Json& required(const Json& value, const char* key, const std::string& where) {
+const Json& require_field(const Json& value, const char* key, const std::string& where) {
   const auto found = value.find(key);
   if (found == value.end()) {
     fail(where, fmt::format("the field \"{}\" is missing", key),
@@ -72,7 +72,7 @@ const Json& required(const Json& value, const char* key, const std::string& wher
 }
 
 int read_side(const Json& record, const char* key, const std::string& where) {
-  const Json& value = required(record, key, where);
+  const Json& value = require_field(record, key, where);
   const double number = value.is_number() ? value.get<double>() : 0.0;
   if (!(number >= 1) || number > std::numeric_limits<int>::max() || number != std::floor(number)) {
     fail(where, fmt::format("\"{}\" is not a positive integer", key), show(value),
@@ -82,7 +82,7 @@ int read_side(const Json& record, const char* key, const std::string& where) {
 }
 
 std::vector<std::string> read_images(const Json& record, const RecordContext& context) {
-  const Json& value = required(record, "images", context.where);
+  const Json& value = require_field(record, "images", context.where);
   if (!value.is_array() || value.empty()) {
     fail(context.where, "\"images\" is not a list of paths", show(value),
          "write \"images\": [\"path/to/image.jpg\"]");
@@ -104,13 +104,12 @@ std::vector<std::string> read_images(const Json& record, const RecordContext& co
   return paths;
 }
 
-// "<|coord_k|>" with k 0..999 and no leading zero, as the vocabulary spells it.
+// The bin of a "<|coord_k|>" text, k 0..999 without leading zeros; nullopt for other texts.
 std::optional<int> coord_token_bin(const std::string& text) {
   constexpr std::string_view kOpen = "<|coord_", kClose = "|>";
-  if (text.size() <= kOpen.size() + kClose.size() || text.compare(0, kOpen.size(), kOpen) != 0 ||
-      text.compare(text.size() - kClose.size(), kClose.size(), kClose) != 0) {
+  if (text.size() <= kOpen.size() + kClose.size() || !text.starts_with(kOpen) ||
+      !text.ends_with(kClose))
     return std::nullopt;
-  }
   const std::string digits = text.substr(kOpen.size(), text.size() - kOpen.size() - kClose.size());
   if (digits.size() > 3 || digits.find_first_not_of("0123456789") != std::string::npos)
     return std::nullopt;
@@ -156,7 +155,7 @@ std::vector<int> read_bbox(const Json& value, const std::string& where, bool all
   return bins;
 }
 
-// Flat [x, y, x, y, …] or nested [[x, y], …], never a mixture.
+// Accepts flat [x, y, x, y, …] or nested [[x, y], …] lists, but no mixture.
 std::vector<int> read_poly(const Json& value, const std::string& where) {
   const char* fix =
       "write \"poly\": [[x1, y1], [x2, y2], [x3, y3], ...] or [x1, y1, x2, y2, x3, y3, ...] in "
@@ -173,7 +172,7 @@ std::vector<int> read_poly(const Json& value, const std::string& where) {
     }
     if (item.size() != 2)
       fail(where, "a vertex of \"poly\" is not a pair",
-           fmt::format("{} (one ring only)", show(item)), fix);
+           fmt::format("{} (a polygon has one ring)", show(item)), fix);
     for (const Json& coordinate : item) bins.push_back(read_bin(coordinate, where));
   }
   if (bins.size() % 2 != 0)
@@ -207,7 +206,7 @@ Geometry read_geometry(const Json& object, const std::string& where, bool allow_
 
 std::string read_desc(const Json& object, const std::string& where,
                       const ForbiddenTexts* forbidden) {
-  const Json& value = required(object, "desc", where);
+  const Json& value = require_field(object, "desc", where);
   if (!value.is_string())
     fail(where, "\"desc\" is not a string", show(value), "write the description as a string");
   std::string desc = python_strip(value.get_ref<const std::string&>());
@@ -258,7 +257,7 @@ std::vector<SceneObject> read_objects(const Json& objects, const RecordContext& 
   return result;
 }
 
-// The user text of a record, byte for byte as it is written; empty when it has none.
+// The user text of a record, byte for byte; empty if there is none.
 std::string read_prompt(const Json& record, const RecordContext& context) {
   const auto found = record.find("prompt");
   if (found == record.end()) return "";
@@ -275,7 +274,7 @@ std::string read_prompt(const Json& record, const RecordContext& context) {
   return prompt;
 }
 
-// One line of a JSONL: its errors have a column but no line.
+// Parses one line of a JSONL; its errors get a column but no line.
 Json parse_line(std::string_view line, const std::string& where) {
   try {
     return parse_json(line, where);
@@ -320,7 +319,7 @@ Sample read_record(std::string_view line, const RecordContext& context) {
   sample.width_px = read_side(record, "width", context.where);
   sample.height_px = read_side(record, "height", context.where);
   sample.prompt = read_prompt(record, context);
-  const Json& objects = required(record, "objects", context.where);
+  const Json& objects = require_field(record, "objects", context.where);
   if (!objects.is_array())
     fail(context.where, "\"objects\" is not a list", show(objects),
          "write \"objects\": [] for an empty scene");

@@ -61,7 +61,7 @@ TEST(ForeignKeys, TypedNamesBecomeOurs) {
            {"--push_to_hub", ""},
            {"--", ""},
            {"xyzzy", ""}})
-    EXPECT_EQ(meant_key(typed), key) << typed;
+    EXPECT_EQ(guess_key(typed), key) << typed;
 }
 
 TEST(WrongFile, AFlatFileOfArgumentsGetsOneErrorWithItsSections) {

@@ -13,7 +13,7 @@ struct Loaded {
   std::vector<Problem> problems;
   std::string text(const std::string& key) const {
     const Node* node = source.root.find(key);
-    return node ? brief(*node) : "(absent)";
+    return node ? shorten(*node) : "(absent)";
   }
 };
 
@@ -278,7 +278,7 @@ TEST(SetOverride, RefusesAValueOfWhichYamlWouldDropAPart) {
     EXPECT_EQ(loaded.text("p"), "from the file") << value;
   }
   EXPECT_EQ(load(path, {"p=it's #1"}).problems.at(0).fix,
-            "put the value between quotes, which YAML then reads: --set 'p=\"it'\\''s #1\"'");
+            "quote the value: --set 'p=\"it'\\''s #1\"'");
 }
 
 TEST(SetOverride, TakesAValueOfWhichNothingIsLost) {

@@ -165,8 +165,8 @@ TEST(DataCommands, TrainingWarnsOnceOfValidationDataThatItTrainsOn) {
       "check " + program.config("training: {eval_strategy: epoch}\n"
                                 "custom: {train_jsonl: train.jsonl, val_jsonl: val.jsonl}\n"));
   EXPECT_EQ(checked.exit_code, 0) << checked.err;
-  for (const char* text : {"1 of 1 image of val.jsonl is also in train.jsonl",
-                           "1 of 1 class of val.jsonl never occurs in train.jsonl: dog"}) {
+  for (const char* text : {"1 of 1 image in val.jsonl is also in train.jsonl",
+                           "1 of 1 class in val.jsonl never occurs in train.jsonl: dog"}) {
     const size_t first = checked.out.find(text);
     ASSERT_NE(first, std::string::npos) << checked.out;
     EXPECT_EQ(checked.out.find(text, first + 1), std::string::npos) << checked.out;
@@ -260,7 +260,7 @@ TEST(DataCommands, MistakesEndInFourLinesAndTheRightCode) {
   expect_failure(program.run("data from-voc . --out data"), 3, "Annotations");
   expect_failure(program.run("data from-yolo empty.json --out data"), 3, "names");
   program.dir().write("photos/notes.txt", "");
-  expect_failure(program.run("data from-yolo photos --out data"), 3, "holds no YAML");
+  expect_failure(program.run("data from-yolo photos --out data"), 3, "has no YAML");
   expect_failure(program.run("data from-labelme . --out data"), 3, "imagePath");
   expect_failure(program.run("data from-swift empty.json --out data"), 3, "images");
   expect_failure(program.run("data check missing.jsonl"), 4, "missing.jsonl");
