@@ -69,6 +69,11 @@ struct WindowCursor {
   int64_t window_idx = 0;            ///< windows of all epochs before + next_window_in_epoch
 
   bool operator==(const WindowCursor&) const = default;
+
+  template <typename Wire>
+  friend void fields(Wire& wire, WindowCursor& cursor) {
+    wire(cursor.epoch, cursor.next_window_in_epoch, cursor.window_idx);
+  }
 };
 
 /// An endless stream of accumulation windows: each epoch is a permutation of the samples drawn from
