@@ -25,11 +25,6 @@ bool is_integer(const Json& value) {
   return std::floor(number) == number && std::abs(number) <= kMostExact;
 }
 
-int hex_digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 }  // namespace
 
 void throw_json_error(const JsonOrigin& origin, const std::string& place, const std::string& what) {
@@ -176,29 +171,6 @@ int64_t json_integer(const Json& value, const JsonOrigin& origin, const std::str
   const std::string range = is_bounded ? fmt::format(" from {} to {}", least, most) : "";
   throw_json_error(origin, place,
                    fmt::format("expected an integer{}, found {}", range, show_json(value)));
-}
-
-Json bytes_json(const std::string& bytes) {
-  if (is_valid_utf8(bytes)) return bytes;
-  std::string hex;
-  for (const char byte : bytes) hex += fmt::format("{:02x}", static_cast<unsigned char>(byte));
-  return {{"hex", hex}};
-}
-
-std::string bytes_of(const Json& value, const JsonOrigin& origin, const std::string& place) {
-  if (value.is_string()) return value.get<std::string>();
-  JsonFields fields(value, origin, place);
-  const std::string hex = fields.text("hex");
-  fields.finish();
-  std::string bytes;
-  for (size_t i = 0; i + 1 < hex.size(); i += 2) {
-    const int high = hex_digit(hex[i]), low = hex_digit(hex[i + 1]);
-    if (high < 0 || low < 0) fields.fail("hex", "expected hexadecimal digits");
-    bytes += static_cast<char>(high * 16 + low);
-  }
-  if (hex.size() % 2 != 0)
-    fields.fail("hex", fmt::format("expected an even number of digits, found {}", hex.size()));
-  return bytes;
 }
 
 }  // namespace rematch

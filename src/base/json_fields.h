@@ -98,10 +98,4 @@ class JsonFields {
 int64_t json_integer(const Json& value, const JsonOrigin& origin, const std::string& place,
                      int64_t least, int64_t most);
 
-/// Bytes as JSON, because file names may be any bytes: a string when they are UTF-8, else
-/// {"hex": …}.
-Json bytes_json(const std::string& bytes);
-/// The bytes that bytes_json wrote. @throws UserError (data)
-std::string bytes_of(const Json& value, const JsonOrigin& origin, const std::string& place);
-
 }  // namespace rematch

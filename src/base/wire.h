@@ -1,7 +1,9 @@
 #pragma once
 #include <array>
-#include <cstring>
+#include <cstdint>
 #include <map>
+#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -12,30 +14,24 @@
 
 namespace rematch {
 
-// Values as bytes for another process of the same build on the same kind of machine: numbers keep
-// their bits, NaN included. A struct takes part when a function lists its fields once:
+// Values as bytes for another process on the same kind of machine: numbers keep their bits, NaN
+// included. A struct takes part when a function lists its fields once:
 //
 //   template <typename Wire>
 //   void fields(Wire& wire, Rollout& rollout) { wire(rollout.sample_id, rollout.text); }
 //
-// Not for files: nothing here survives a change of the struct.
+// The bytes hold no names and no types. A file of them needs a version number that every change of
+// its structs raises (checkpoint/state_files.cc).
+
+template <typename T, template <typename...> typename Template>
+inline constexpr bool kIsA = false;
+template <template <typename...> typename Template, typename... Args>
+inline constexpr bool kIsA<Template<Args...>, Template> = true;
 
 template <typename T>
-struct IsWireMap : std::false_type {};
-template <typename... Args>
-struct IsWireMap<std::map<Args...>> : std::true_type {};
-template <typename T>
-struct IsWireVector : std::false_type {};
-template <typename T>
-struct IsWireVector<std::vector<T>> : std::true_type {};
-template <typename T>
-struct IsWirePair : std::false_type {};
-template <typename A, typename B>
-struct IsWirePair<std::pair<A, B>> : std::true_type {};
-template <typename T>
-struct IsWireArray : std::false_type {};
+inline constexpr bool kIsWireArray = false;
 template <typename T, size_t N>
-struct IsWireArray<std::array<T, N>> : std::true_type {};
+inline constexpr bool kIsWireArray<std::array<T, N>> = true;
 
 template <typename T>
 inline constexpr bool kIsWireNumber = std::is_arithmetic_v<T> || std::is_enum_v<T>;
@@ -57,13 +53,18 @@ class WireWriter {
     } else if constexpr (std::is_same_v<T, std::string>) {
       write(value.size());
       bytes_ += value;
-    } else if constexpr (IsWirePair<T>::value) {
+    } else if constexpr (kIsA<T, std::pair>) {
       write(value.first);
       write(value.second);
-    } else if constexpr (IsWireVector<T>::value || IsWireMap<T>::value) {
-      write(value.size());
+    } else if constexpr (kIsA<T, std::shared_ptr>) {
+      write(*value);
+    } else if constexpr (kIsA<T, std::optional>) {
+      write(value.has_value());
+      if (value) write(*value);
+    } else if constexpr (kIsWireArray<T>) {
       for (const auto& item : value) write(item);
-    } else if constexpr (IsWireArray<T>::value) {
+    } else if constexpr (kIsA<T, std::vector> || kIsA<T, std::map>) {
+      write(value.size());
       for (const auto& item : value) write(item);
     } else {
       fields(*this, const_cast<T&>(value));  // fields() reads here and writes in WireReader
@@ -73,7 +74,8 @@ class WireWriter {
   std::string bytes_;
 };
 
-/// Takes values from bytes in the order in which they were written.
+/// Takes values from bytes in the order in which they were written. Any bytes are safe: reading
+/// stops at the first that no writer makes, and a size beyond the bytes left takes no memory.
 class WireReader {
  public:
   explicit WireReader(std::string_view bytes) : rest_(bytes) {}
@@ -82,51 +84,70 @@ class WireReader {
   void operator()(Values&... values) {
     (read(values), ...);
   }
-  bool is_at_end() const { return rest_.empty(); }
+  /// True if the bytes were exactly the values that were read.
+  bool is_complete() const { return !is_damaged_ && rest_.empty(); }
 
  private:
   std::string_view cut(size_t count) {
-    REMATCH_CHECK(count <= rest_.size(), "a message of another rank is too short");
-    const std::string_view head = rest_.substr(0, count);
-    rest_.remove_prefix(count);
+    is_damaged_ = is_damaged_ || count > rest_.size();
+    const std::string_view head = rest_.substr(0, is_damaged_ ? 0 : count);
+    rest_.remove_prefix(head.size());
     return head;
   }
+  /// Size of a list; every item has at least one byte.
   size_t read_size() {
     size_t size = 0;
     read(size);
-    return size;
+    is_damaged_ = is_damaged_ || size > rest_.size();
+    return is_damaged_ ? 0 : size;
   }
 
   template <typename T>
   void read(T& value) {
-    if constexpr (kIsWireNumber<T>) {
-      std::memcpy(&value, cut(sizeof value).data(), sizeof value);
+    if constexpr (std::is_same_v<T, bool>) {
+      uint8_t byte = 0;
+      read(byte);
+      is_damaged_ = is_damaged_ || byte > 1;
+      value = byte == 1;
+    } else if constexpr (kIsWireNumber<T>) {
+      cut(sizeof value).copy(reinterpret_cast<char*>(&value), sizeof value);
     } else if constexpr (std::is_same_v<T, std::string>) {
       value = cut(read_size());
-    } else if constexpr (IsWirePair<T>::value) {
+    } else if constexpr (kIsA<T, std::pair>) {
       read(value.first);
       read(value.second);
-    } else if constexpr (IsWireVector<T>::value) {
+    } else if constexpr (kIsA<T, std::shared_ptr>) {
+      auto made = std::make_shared<std::remove_const_t<typename T::element_type>>();
+      read(*made);
+      value = std::move(made);
+    } else if constexpr (kIsA<T, std::optional>) {
+      bool has_value = false;
+      read(has_value);
+      value.reset();
+      if (has_value) read(value.emplace());
+    } else if constexpr (kIsWireArray<T>) {
+      for (auto& item : value) read(item);
+    } else if constexpr (kIsA<T, std::vector>) {
       value.clear();
-      for (size_t left = read_size(); left > 0; --left) read(value.emplace_back());
-    } else if constexpr (IsWireMap<T>::value) {
+      for (size_t left = read_size(); left > 0 && !is_damaged_; --left) read(value.emplace_back());
+    } else if constexpr (kIsA<T, std::map>) {
       value.clear();
-      for (size_t left = read_size(); left > 0; --left) {
+      for (size_t left = read_size(); left > 0 && !is_damaged_; --left) {
         std::pair<typename T::key_type, typename T::mapped_type> item;
         read(item);
         value.insert(std::move(item));
       }
-    } else if constexpr (IsWireArray<T>::value) {
-      for (auto& item : value) read(item);
     } else {
       fields(*this, value);
     }
   }
 
   std::string_view rest_;
+  bool is_damaged_ = false;
 };
 
-/// Bytes of a value: a number, enum, string, pair, vector, map, array or struct with fields().
+/// @param value  numbers, enums, strings, pairs, arrays, vectors, maps, optionals, shared pointers
+/// (never null; shared values are written each time), and structs with fields()
 template <typename T>
 std::string to_wire(const T& value) {
   WireWriter writer;
@@ -134,14 +155,21 @@ std::string to_wire(const T& value) {
   return writer.take();
 }
 
-/// The value that to_wire() wrote. A message that is too short or too long is a bug.
+/// Bytes from a file; nullopt if to_wire cannot have written them.
 template <typename T>
-T from_wire(std::string_view bytes) {
+std::optional<T> try_from_wire(std::string_view bytes) {
   WireReader reader(bytes);
   T value{};
   reader(value);
-  REMATCH_CHECK(reader.is_at_end(), "a message of another rank is too long");
-  return value;
+  return reader.is_complete() ? std::optional<T>(std::move(value)) : std::nullopt;
+}
+
+/// Bytes from a rank of this run, which are whole.
+template <typename T>
+T from_wire(std::string_view bytes) {
+  std::optional<T> value = try_from_wire<T>(bytes);
+  REMATCH_CHECK(value.has_value(), "a message of another rank is damaged");
+  return *std::move(value);
 }
 
 }  // namespace rematch

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/json_fields.h"
 #include "base/text.h"
 #include "checkpoint/safetensors.h"
 
@@ -18,11 +19,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kDocument = "state.json";
+constexpr const char* kRun = "state.bin";
 constexpr const char* kOptimizer = "optimizer.safetensors";
-constexpr const char* kSegments = "segments.safetensors";
 constexpr const char* kManifest = "manifest.json";
-constexpr int kVersion = 1;
+/// Of all files of a training state. Raise it when the bytes of RunState change, e.g. with a field.
+constexpr int kVersion = 2;
 
 /// Size and hash of a file.
 struct FileMark {
@@ -30,7 +31,7 @@ struct FileMark {
   std::string hash;  ///< XXH3-64, 16 hex digits
 };
 
-/// "state.json", or with several shards "state-00001-of-00004.json".
+/// "state.bin", or with several shards "state-00001-of-00004.bin".
 std::string shard_name(const std::string& name, const StateShard& shard) {
   if (shard.size == 1) return name;
   const size_t dot = name.find('.');
@@ -41,7 +42,7 @@ std::string shard_name(const std::string& name, const StateShard& shard) {
 std::vector<std::string> shard_names(int num_shards) {
   std::vector<std::string> names;
   for (int rank = 0; rank < num_shards; ++rank) {
-    for (const char* name : {kDocument, kOptimizer, kSegments})
+    for (const char* name : {kRun, kOptimizer})
       names.push_back(shard_name(name, {rank, num_shards}));
   }
   return names;
@@ -51,23 +52,42 @@ std::string in_state_dir(const std::string& name) {
   return std::string(kTrainingStateDir) + "/" + name;
 }
 
+std::string shard_path(const std::string& checkpoint_dir, const std::string& name,
+                       const StateShard& shard) {
+  return join_path(checkpoint_dir, in_state_dir(shard_name(name, shard)));
+}
+
 FileMark mark_file(const std::string& path) {
   const MappedFile file(path);
   const std::string_view bytes = file.bytes();
   return {.size_bytes = static_cast<int64_t>(bytes.size()), .hash = content_hash_of(bytes)};
 }
 
+/// How a run starts from the weights of a checkpoint alone.
+std::string weights_fix(const std::string& checkpoint_dir) {
+  std::error_code error;
+  const bool is_adapter = fs::exists(join_path(checkpoint_dir, "adapter_config.json"), error);
+  return is_adapter
+             ? fmt::format(
+                   "merge the adapter (`rematch merge {} --out DIR`) and start a new run with "
+                   "`model.model: DIR` and without resume_from_checkpoint",
+                   checkpoint_dir)
+             : fmt::format(
+                   "start a new run with `model.model: {}` and without resume_from_checkpoint",
+                   checkpoint_dir);
+}
+
+std::string damage_fix(const std::string& checkpoint_dir) {
+  return "resume from an older checkpoint (`training.resume_from_checkpoint: PATH`), or " +
+         weights_fix(checkpoint_dir);
+}
+
 [[noreturn]] void refuse(const std::string& checkpoint_dir, const std::string& file,
                          std::string error, std::string what) {
-  throw UserError(
-      ErrorKind::kData,
-      {.error = std::move(error),
-       .where = join_path(checkpoint_dir, file),
-       .what = std::move(what),
-       .fix = fmt::format("resume from an older checkpoint (`training.resume_from_checkpoint: "
-                          "PATH`), or start from the weights alone: `model.model: {}` without "
-                          "resume_from_checkpoint",
-                          checkpoint_dir)});
+  throw UserError(ErrorKind::kData, {.error = std::move(error),
+                                     .where = join_path(checkpoint_dir, file),
+                                     .what = std::move(what),
+                                     .fix = damage_fix(checkpoint_dir)});
 }
 
 void require_state_dir(const std::string& checkpoint_dir) {
@@ -78,21 +98,13 @@ void require_state_dir(const std::string& checkpoint_dir) {
                      : is_checkpoint ? "it has trainer_state.json but no training_state/: written "
                                        "with `save_only_model: true` (or by another program)"
                                      : "it has neither training_state/ nor trainer_state.json";
-  const bool is_adapter = fs::exists(join_path(checkpoint_dir, "adapter_config.json"), error);
-  const std::string start =
-      is_adapter
-          ? fmt::format(
-                "merge the adapter (`rematch merge {} --out DIR`) and start a new run with "
-                "`model.model: DIR`",
-                checkpoint_dir)
-          : fmt::format("start a new run from its weights: `model.model: {}`", checkpoint_dir);
-  throw UserError(
-      ErrorKind::kData,
-      {.error = "a checkpoint without training state cannot be resumed",
-       .where = checkpoint_dir,
-       .what = what,
-       .fix = start + ", without resume_from_checkpoint; checkpoints that can be resumed need "
-                      "`training.save_only_model: false`"});
+  throw UserError(ErrorKind::kData,
+                  {.error = "a checkpoint without training state cannot be resumed",
+                   .where = checkpoint_dir,
+                   .what = what,
+                   .fix = weights_fix(checkpoint_dir) +
+                          "; checkpoints that can be resumed need `training.save_only_model: "
+                          "false`"});
 }
 
 // A model's card and its licence: people edit them, and no program reads them.
@@ -126,12 +138,6 @@ NamedTensors read_tensors(const std::string& path) {
   return tensors;
 }
 
-bool is_mark(const Json& value) {
-  return value.is_object() && value.contains("size_bytes") &&
-         value["size_bytes"].is_number_integer() && value.contains("xxh3") &&
-         value["xxh3"].is_string();
-}
-
 // A name that leads out of the checkpoint counts as damage.
 bool is_inside(const std::string& name) {
   const fs::path path(name);
@@ -152,44 +158,33 @@ Manifest read_manifest(const std::string& checkpoint_dir) {
     refuse(checkpoint_dir, name, "the training state of a checkpoint is incomplete",
            "its manifest is missing");
   }
-  Json root;
-  try {
-    root = read_json_file(path);
-  } catch (const UserError& error) {
-    if (error.kind() != ErrorKind::kData) throw;
-    refuse(checkpoint_dir, name, "the manifest of a training state is damaged",
-           error.problems()[0].where + ": " + error.problems()[0].what);
+  const JsonOrigin origin{.path = path,
+                          .error = "the manifest of a training state is damaged",
+                          .fix = damage_fix(checkpoint_dir)};
+  const Json root = parse_document(read_file(path), origin);
+  JsonFields fields(root, origin);
+  const int64_t version = fields.integer("version");
+  if (version != kVersion) {
+    throw UserError(ErrorKind::kData,
+                    {.error = "another version of Rematch wrote the training state of a checkpoint",
+                     .where = path,
+                     .what = fmt::format("the state has version {}, this program reads version {}",
+                                         version, kVersion),
+                     .fix = "its weights still load: " + weights_fix(checkpoint_dir)});
   }
-  const bool is_ours = root.is_object() && root.contains("version") && root["version"] == kVersion;
-  if (!is_ours || !root.contains("files") || !root["files"].is_object()) {
-    refuse(checkpoint_dir, name, "the manifest of a training state has an unknown format",
-           fmt::format("expected version {} with files", kVersion));
-  }
-  Manifest manifest;
-  if (root.contains("parts")) {
-    const bool is_count =
-        root["parts"].is_number_integer() && root["parts"] >= 2 && root["parts"] <= 99999;
-    if (!is_count)
-      refuse(checkpoint_dir, name, "the manifest of a training state is damaged",
-             "its number of parts");
-    manifest.num_shards = root["parts"].get<int>();
-  }
-  auto& marks = manifest.marks;
-  for (const auto& item : root["files"].items()) {
-    if (!is_inside(item.key()) || !is_mark(item.value())) {
-      refuse(checkpoint_dir, name, "the manifest of a training state is damaged",
-             fmt::format("the entry of {}", python_json_string(item.key())));
-    }
-    const FileMark mark{.size_bytes = item.value()["size_bytes"].get<int64_t>(),
-                        .hash = item.value()["xxh3"].get<std::string>()};
-    marks.emplace_back(item.key(), mark);
+  Manifest manifest{.num_shards = fields.integer_or("parts", 1, 1, 99999), .marks = {}};
+  const Json& files = fields.at("files");
+  for (const auto& item : files.items()) {
+    JsonFields mark(item.value(), origin, item.key());
+    if (!is_inside(item.key()))
+      throw_json_error(origin, item.key(), "it leads out of the checkpoint");
+    manifest.marks.emplace_back(
+        item.key(), FileMark{.size_bytes = mark.integer("size_bytes"), .hash = mark.text("xxh3")});
   }
   for (const std::string& required : shard_names(manifest.num_shards)) {
     const auto same = [&](const auto& mark) { return mark.first == in_state_dir(required); };
-    if (std::none_of(marks.begin(), marks.end(), same)) {
-      refuse(checkpoint_dir, name, "the manifest of a training state is damaged",
-             fmt::format("it does not list {}", required));
-    }
+    if (std::none_of(manifest.marks.begin(), manifest.marks.end(), same))
+      fields.fail("files", fmt::format("{} is not listed", required));
   }
   return manifest;
 }
@@ -220,17 +215,11 @@ void verify_file(const std::string& checkpoint_dir, const std::string& name,
 
 }  // namespace
 
-std::string state_document_path(const std::string& checkpoint_dir, const StateShard& shard) {
-  return join_path(checkpoint_dir, in_state_dir(shard_name(kDocument, shard)));
-}
-
 void write_state_shard(const std::string& checkpoint_dir, const StateFiles& files,
                        const StateShard& shard) {
-  const std::string directory = join_path(checkpoint_dir, kTrainingStateDir);
-  make_directories(directory);
-  write_file(join_path(directory, shard_name(kDocument, shard)), files.document);
-  write_tensors(join_path(directory, shard_name(kOptimizer, shard)), files.optimizer);
-  write_tensors(join_path(directory, shard_name(kSegments, shard)), files.segments);
+  make_directories(join_path(checkpoint_dir, kTrainingStateDir));
+  write_file(shard_path(checkpoint_dir, kRun, shard), files.run);
+  write_tensors(shard_path(checkpoint_dir, kOptimizer, shard), files.optimizer);
 }
 
 void write_state_manifest(const std::string& checkpoint_dir, int num_shards) {
@@ -242,11 +231,6 @@ void write_state_manifest(const std::string& checkpoint_dir, int num_shards) {
     manifest["files"][name] = {{"size_bytes", mark.size_bytes}, {"xxh3", mark.hash}};
   }
   write_file(join_path(checkpoint_dir, in_state_dir(kManifest)), python_json(manifest, 2) + "\n");
-}
-
-void write_state_files(const std::string& checkpoint_dir, const StateFiles& files) {
-  write_state_shard(checkpoint_dir, files, {});
-  write_state_manifest(checkpoint_dir, 1);
 }
 
 void verify_state_files(const std::string& checkpoint_dir) {
@@ -271,23 +255,19 @@ std::vector<StateFiles> read_state_shards(const std::string& checkpoint_dir) {
   const int num_shards = read_manifest(checkpoint_dir).num_shards;
   std::vector<StateFiles> shards;
   for (int rank = 0; rank < num_shards; ++rank) {
-    const auto path = [&](const char* name) {
-      return join_path(checkpoint_dir, in_state_dir(shard_name(name, {rank, num_shards})));
-    };
-    shards.push_back({.document = read_file(path(kDocument)),
-                      .optimizer = read_tensors(path(kOptimizer)),
-                      .segments = read_tensors(path(kSegments))});
+    const StateShard shard{rank, num_shards};
+    shards.push_back({.run = read_file(shard_path(checkpoint_dir, kRun, shard)),
+                      .optimizer = read_tensors(shard_path(checkpoint_dir, kOptimizer, shard))});
   }
   return shards;
 }
 
-std::string read_state_document(const std::string& checkpoint_dir) {
-  return read_file(
-      state_document_path(checkpoint_dir, {0, read_manifest(checkpoint_dir).num_shards}));
-}
-
-StateFiles read_state_files(const std::string& checkpoint_dir) {
-  return std::move(read_state_shards(checkpoint_dir).front());
+std::vector<std::string> run_state_paths(const std::string& checkpoint_dir) {
+  const int num_shards = read_manifest(checkpoint_dir).num_shards;
+  std::vector<std::string> paths;
+  for (int rank = 0; rank < num_shards; ++rank)
+    paths.push_back(shard_path(checkpoint_dir, kRun, {rank, num_shards}));
+  return paths;
 }
 
 }  // namespace rematch

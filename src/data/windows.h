@@ -68,6 +68,11 @@ struct WindowCursor {
   int64_t window_idx = 0;            ///< windows of all earlier epochs + next_window_in_epoch
 
   bool operator==(const WindowCursor&) const = default;
+
+  template <typename Wire>
+  friend void fields(Wire& wire, WindowCursor& cursor) {
+    wire(cursor.epoch, cursor.next_window_in_epoch, cursor.window_idx);
+  }
 };
 
 /// An endless stream of accumulation windows. Each epoch permutes the samples by (seed, epoch) and

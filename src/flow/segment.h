@@ -22,6 +22,11 @@ struct Slot {
   SlotSource source = SlotSource::kAppend;
 
   bool operator==(const Slot&) const = default;
+
+  template <typename Wire>
+  friend void fields(Wire& wire, Slot& slot) {
+    wire(slot.position, slot.target, slot.source);
+  }
 };
 
 /// The kind of slots on coord tokens; their target is a bin 0..999.
@@ -58,6 +63,12 @@ struct Segment {
     const auto found = slots.find(kind);
     return found == slots.end() ? kNone : found->second;
   }
+
+  template <typename Wire>
+  friend void fields(Wire& wire, Segment& segment) {
+    wire(segment.sample_id, segment.token_ids, segment.labels, segment.slots, segment.images,
+         segment.prompt_len, segment.prefix_len, segment.append_len, segment.where);
+  }
 };
 
 /// Segments of a window, one list for each micro-batch, in sample order.
@@ -72,6 +83,11 @@ struct PackedRow {
     for (const auto& segment : segments) total += segment->encoded_len();
     return total;
   }
+
+  template <typename Wire>
+  friend void fields(Wire& wire, PackedRow& row) {
+    wire(row.segments);
+  }
 };
 
 /// The rows behind one optimizer step (or several, when the rollout buffer reuses them). Passed as
@@ -82,6 +98,11 @@ struct Window {
   std::vector<PackedRow> rows;
   /// fewer micro-batches than gradient_accumulation_steps (end of an epoch)
   bool is_partial = false;
+
+  template <typename Wire>
+  friend void fields(Wire& wire, Window& window) {
+    wire(window.window_idx, window.epoch, window.rows, window.is_partial);
+  }
 };
 
 /// The current window: made by one E-step, trained on for one or more optimizer steps, never
@@ -91,6 +112,11 @@ struct OpenWindow {
   bool last_of_epoch = false;
   int64_t step0 = 0;            ///< optimizer steps before it was made
   int64_t completed_steps = 0;  ///< optimizer steps done on it
+
+  template <typename Wire>
+  friend void fields(Wire& wire, OpenWindow& open) {
+    wire(open.window, open.last_of_epoch, open.step0, open.completed_steps);
+  }
 };
 
 }  // namespace rematch

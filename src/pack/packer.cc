@@ -24,6 +24,14 @@ void PackingSummary::add(const PackedRow& row) {
   padded_tokens += segments * longest;
 }
 
+void PackingSummary::add(const PackingSummary& other) {
+  num_rows += other.num_rows;
+  num_segments += other.num_segments;
+  num_tokens += other.num_tokens;
+  padded_tokens += other.padded_tokens;
+  num_underfilled += other.num_underfilled;
+}
+
 std::string PackingSummary::text(int packing_length, size_t num_waiting) const {
   if (num_rows == 0) return "packing: no row was trained";
   const double fill =

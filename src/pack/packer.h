@@ -20,11 +20,18 @@ struct PackingSummary {
   int64_t num_underfilled = 0;  ///< rows below min_fill_ratio
 
   void add(const PackedRow& row);
+  void add(const PackingSummary& other);
   /// E.g. "packing: 12 rows, mean fill 0.91, 84 segments, 10 920 tokens; as padded batches 14 208
   /// (23 % padding avoided)".
   /// @param packing_length  tokens of a full row
   /// @param num_waiting     segments that were built but never trained on
   std::string text(int packing_length, size_t num_waiting) const;
+
+  template <typename Wire>
+  friend void fields(Wire& wire, PackingSummary& packing) {
+    wire(packing.num_rows, packing.num_segments, packing.num_tokens, packing.padded_tokens,
+         packing.num_underfilled);
+  }
 };
 
 /// Packs the segments of a window into the rows of its M-step.

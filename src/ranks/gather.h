@@ -1,9 +1,9 @@
 #pragma once
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "base/wire.h"
+#include "base/window_order.h"
 #include "ranks/group.h"
 
 namespace rematch {
@@ -24,21 +24,6 @@ template <typename T>
 T from_first_rank(Group& group, const T& mine) {
   if (group.is_alone()) return mine;
   return from_wire<T>(group.broadcast(group.rank() == 0 ? to_wire(mine) : std::string()));
-}
-
-/// Item 0 of each rank in rank order, then item 1 of each, …: window order, because the
-/// micro-batches of a window are distributed round-robin. Ranks may have different numbers of
-/// items.
-template <typename T>
-std::vector<T> in_window_order(std::vector<std::vector<T>> by_rank) {
-  std::vector<T> all;
-  for (size_t index = 0;; ++index) {
-    const size_t before = all.size();
-    for (std::vector<T>& items : by_rank) {
-      if (index < items.size()) all.push_back(std::move(items[index]));
-    }
-    if (all.size() == before) return all;
-  }
 }
 
 }  // namespace rematch

@@ -18,6 +18,11 @@ struct Fingerprint {
   std::vector<std::pair<std::string, std::string>> settings;
 
   bool operator==(const Fingerprint&) const = default;
+
+  template <typename Wire>
+  friend void fields(Wire& wire, Fingerprint& print) {
+    wire(print.fixed, print.settings);
+  }
 };
 
 /// The inputs of a fingerprint. All of them are fixed, except `settings` and the prompt files of

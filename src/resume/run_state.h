@@ -3,8 +3,10 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "base/wire.h"
 #include "checkpoint/state_files.h"
 #include "data/windows.h"
 #include "flow/segment.h"
@@ -16,7 +18,7 @@ namespace rematch {
 
 // Without its weights, a run's state consists of:
 // - TrainerState, for other programs too: trainer_state.json (resume/trainer_state.h)
-// - RunState, for this program only: training_state/state.json
+// - RunState, for this version of the program only: training_state/state.bin
 // - the optimizer's tensors, stored with RunState as StateFiles (checkpoint/state_files.h)
 // LoadedCheckpoint is all of it read back.
 
@@ -35,21 +37,21 @@ struct RunState {
   PackingSummary packing;           ///< Packer::summary
   bool evaluation_pending = false;  ///< the evaluation after num_steps is not finished
   Fingerprint fingerprint;
+
+  template <typename Wire>
+  friend void fields(Wire& wire, RunState& run) {
+    wire(run.num_steps, run.cursor, run.open, run.waiting, run.packing, run.evaluation_pending,
+         run.fingerprint);
+  }
 };
 
-/// Converts a run's state and the optimizer's tensors to files. A segment that appears several
-/// times is stored once.
-/// @param optimizer  AdamW::state()
-StateFiles to_state_files(const RunState& run, NamedTensors optimizer);
-
-/// Inverse of to_state_files, with the same sharing of segments.
-/// @param where       path of the document, for errors (state_document_path)
+/// Reads the bytes that to_wire() made of a run's state.
+/// @param path        of their file, for errors (run_state_paths)
 /// @param vocab_size  token ids must be below it
-/// @throws UserError (data) for anything that to_state_files cannot have written: wrong types,
-/// counts, ranges, missing or unknown keys
-RunState to_run_state(const StateFiles& files, const std::string& where, int64_t vocab_size);
+/// @throws UserError (data) for damaged bytes and for a state that no run can continue from
+RunState read_run_state(std::string_view bytes, const std::string& path, int64_t vocab_size);
 
-/// Reads only the fingerprint of a checkpoint. Cost: one JSON document.
+/// Reads the fingerprint of a checkpoint. Cost: the first rank's RunState.
 /// @throws UserError (data) if it is missing or damaged
 Fingerprint read_saved_fingerprint(const std::string& checkpoint_dir);
 

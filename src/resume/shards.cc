@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/window_order.h"
 
 namespace rematch {
 namespace {
@@ -40,19 +41,6 @@ void refuse_waiting(const std::vector<RunState>& shards, int size_now, const std
                           shards.size())});
 }
 
-/// The rows of an open window in window order.
-std::vector<PackedRow> take_rows(std::vector<RunState>& shards) {
-  std::vector<PackedRow> rows;
-  for (size_t index = 0;; ++index) {
-    const size_t before = rows.size();
-    for (RunState& shard : shards) {
-      std::vector<PackedRow>& own = shard.open->window.rows;
-      if (index < own.size()) rows.push_back(std::move(own[index]));
-    }
-    if (rows.size() == before) return rows;
-  }
-}
-
 }  // namespace
 
 RunState select_shard(std::vector<RunState> shards, const StateShard& now,
@@ -62,7 +50,9 @@ RunState select_shard(std::vector<RunState> shards, const StateShard& now,
   refuse_waiting(shards, now.size, where);
   RunState run = shards.front();
   if (run.open) {
-    std::vector<PackedRow> rows = take_rows(shards);
+    std::vector<std::vector<PackedRow>> by_rank;
+    for (RunState& shard : shards) by_rank.push_back(std::move(shard.open->window.rows));
+    std::vector<PackedRow> rows = in_window_order(std::move(by_rank));
     run.open->window.rows.clear();
     for (size_t i = static_cast<size_t>(now.rank); i < rows.size();
          i += static_cast<size_t>(now.size)) {
@@ -70,13 +60,8 @@ RunState select_shard(std::vector<RunState> shards, const StateShard& now,
     }
   }
   run.packing = {};
-  for (const RunState& shard : shards) {
-    if (now.rank != 0) break;
-    run.packing.num_rows += shard.packing.num_rows;
-    run.packing.num_segments += shard.packing.num_segments;
-    run.packing.num_tokens += shard.packing.num_tokens;
-    run.packing.padded_tokens += shard.packing.padded_tokens;
-    run.packing.num_underfilled += shard.packing.num_underfilled;
+  if (now.rank == 0) {
+    for (const RunState& shard : shards) run.packing.add(shard.packing);
   }
   return run;
 }

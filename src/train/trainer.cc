@@ -208,7 +208,7 @@ void Trainer::save() {
     log.sync();  // after a power loss, the log must hold the steps of every checkpoint
     const StateShard part{group.rank(), group.size()};
     const auto write_state = [&](const std::string& directory) {
-      write_state_shard(directory, to_state_files(run_state(), mstep->state_to_save()), part);
+      write_state_shard(directory, {to_wire(run_state()), mstep->state_to_save()}, part);
     };
     const auto seal = [&](const std::string& directory) {
       write_state_manifest(directory, part.size);

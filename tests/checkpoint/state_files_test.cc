@@ -9,6 +9,7 @@
 #include "checkpoint/safetensors.h"
 #include "support/capture.h"
 #include "support/paths.h"
+#include "support/state_files.h"
 
 namespace rematch {
 namespace {
@@ -16,11 +17,9 @@ namespace {
 namespace fs = std::filesystem;
 
 StateFiles small_state() {
-  return {
-      .document = "{\"num_steps\": 3}\n",
-      .optimizer = {{"a.exp_avg", at::arange(6, at::kFloat).reshape({2, 3})},
-                    {"a.num_steps", at::full({}, 7, at::kLong)}},
-      .segments = {{"token_ids", at::arange(5, at::kInt)}, {"is_label", at::ones({5}, at::kBool)}}};
+  return {.run = std::string("run\0\xff", 5),
+          .optimizer = {{"a.exp_avg", at::arange(6, at::kFloat).reshape({2, 3})},
+                        {"a.num_steps", at::full({}, 7, at::kLong)}}};
 }
 
 /// A checkpoint with weights and a training state.
@@ -30,7 +29,7 @@ std::string write_checkpoint(const test::TempDir& dir, const std::string& name =
   write_safetensors(path + "/model.safetensors", {{"w", at::full({4}, 0.5)}});
   write_file_atomic(path + "/config.json", "{}");
   write_file_atomic(path + "/README.md", "hello");
-  write_state_files(path, small_state());
+  test::write_state_files(path, small_state());
   write_file_atomic(path + "/trainer_state.json", "{}");
   return path;
 }
@@ -42,7 +41,7 @@ void flip_a_bit(const std::string& path) {
 }
 
 Problem problem_of(const std::string& checkpoint) {
-  const UserError error = test::catch_user_error([&] { read_state_files(checkpoint); });
+  const UserError error = test::catch_user_error([&] { read_state_shards(checkpoint); });
   EXPECT_EQ(error.kind(), ErrorKind::kData);
   EXPECT_NE(error.problems()[0].fix.find("model.model"), std::string::npos) << error.what();
   return error.problems()[0];
@@ -53,32 +52,29 @@ Problem problem_of(const std::string& checkpoint) {
 TEST(StateFiles, RoundTrips) {
   const test::TempDir dir;
   const StateFiles expected = small_state();
-  const StateFiles state = read_state_files(write_checkpoint(dir));
-  EXPECT_EQ(state.document, expected.document);
-  for (const auto& [written, read] : {std::pair(&expected.optimizer, &state.optimizer),
-                                      std::pair(&expected.segments, &state.segments)}) {
-    ASSERT_EQ(read->size(), written->size());
-    for (const auto& [name, tensor] : *written) {
-      const auto found = std::find_if(read->begin(), read->end(), [&name = name](const auto& item) {
-        return item.first == name;
-      });
-      ASSERT_NE(found, read->end()) << name;
-      EXPECT_EQ(found->second.scalar_type(), tensor.scalar_type());
-      EXPECT_TRUE(at::equal(found->second, tensor)) << name;
-    }
+  const StateFiles state = read_state_shards(write_checkpoint(dir)).front();
+  EXPECT_EQ(state.run, expected.run);
+  ASSERT_EQ(state.optimizer.size(), expected.optimizer.size());
+  for (const auto& [name, tensor] : expected.optimizer) {
+    const auto found =
+        std::find_if(state.optimizer.begin(), state.optimizer.end(),
+                     [&name = name](const auto& item) { return item.first == name; });
+    ASSERT_NE(found, state.optimizer.end()) << name;
+    EXPECT_EQ(found->second.scalar_type(), tensor.scalar_type());
+    EXPECT_TRUE(at::equal(found->second, tensor)) << name;
   }
 }
 
 TEST(StateFiles, NoTensorsAtAllIsFine) {
   const test::TempDir dir;
   fs::create_directories(dir.file("c"));
-  write_state_files(dir.file("c"), {.document = "{}", .optimizer = {}, .segments = {}});
-  EXPECT_TRUE(read_state_files(dir.file("c")).optimizer.empty());
+  test::write_state_files(dir.file("c"), {});
+  EXPECT_TRUE(read_state_shards(dir.file("c")).front().optimizer.empty());
 }
 
 TEST(StateFiles, ATruncatedFileIsNamedWithBothSizes) {
-  for (const char* file : {"training_state/state.json", "training_state/optimizer.safetensors",
-                           "training_state/segments.safetensors", "model.safetensors"}) {
+  for (const char* file :
+       {"training_state/state.bin", "training_state/optimizer.safetensors", "model.safetensors"}) {
     const test::TempDir dir;
     const std::string checkpoint = write_checkpoint(dir);
     const auto size = fs::file_size(checkpoint + "/" + file);
@@ -92,9 +88,8 @@ TEST(StateFiles, ATruncatedFileIsNamedWithBothSizes) {
 }
 
 TEST(StateFiles, AMissingFileIsNamed) {
-  for (const char* file : {"training_state/state.json", "training_state/optimizer.safetensors",
-                           "training_state/segments.safetensors", "training_state/manifest.json",
-                           "model.safetensors", "config.json"}) {
+  for (const char* file : {"training_state/state.bin", "training_state/optimizer.safetensors",
+                           "training_state/manifest.json", "model.safetensors", "config.json"}) {
     const test::TempDir dir;
     const std::string checkpoint = write_checkpoint(dir);
     fs::remove(checkpoint + "/" + file);
@@ -104,8 +99,8 @@ TEST(StateFiles, AMissingFileIsNamed) {
 }
 
 TEST(StateFiles, AChangedBitIsFoundInEveryFile) {
-  for (const char* file : {"training_state/state.json", "training_state/optimizer.safetensors",
-                           "training_state/segments.safetensors", "model.safetensors"}) {
+  for (const char* file :
+       {"training_state/state.bin", "training_state/optimizer.safetensors", "model.safetensors"}) {
     const test::TempDir dir;
     const std::string checkpoint = write_checkpoint(dir);
     flip_a_bit(checkpoint + "/" + file);
@@ -121,7 +116,7 @@ TEST(StateFiles, AFileOfAnotherCheckpointIsFound) {
   StateFiles other = small_state();
   other.optimizer[0].second.add_(1);
   fs::create_directories(dir.file("other"));
-  write_state_files(dir.file("other"), other);
+  test::write_state_files(dir.file("other"), other);
   fs::copy_file(dir.file("other/training_state/optimizer.safetensors"),
                 checkpoint + "/training_state/optimizer.safetensors",
                 fs::copy_options::overwrite_existing);
@@ -134,8 +129,8 @@ TEST(StateFiles, AFileThatDoesNotBelongThereIsFound) {
   const std::string checkpoint = write_checkpoint(dir);
   write_file_atomic(checkpoint + "/training_state/.nfs0001", "");
   EXPECT_NO_THROW(verify_state_files(checkpoint));
-  write_file_atomic(checkpoint + "/training_state/segments-2.safetensors", "");
-  EXPECT_EQ(problem_of(checkpoint).where, checkpoint + "/training_state/segments-2.safetensors");
+  write_file_atomic(checkpoint + "/training_state/segments.safetensors", "");
+  EXPECT_EQ(problem_of(checkpoint).where, checkpoint + "/training_state/segments.safetensors");
 }
 
 TEST(StateFiles, FilesThatNoResumedRunReadsMayChange) {
@@ -148,18 +143,45 @@ TEST(StateFiles, FilesThatNoResumedRunReadsMayChange) {
 TEST(StateFiles, ADamagedManifestIsRefusedAndNeverLeadsOutOfTheCheckpoint) {
   const std::string mark = R"({"size_bytes": 0, "xxh3": "2d06800538d394c2"})";
   for (const std::string& text :
-       {std::string("{\"version\": 1, \"fil"), std::string("[]"), std::string("{}"),
+       {std::string("{\"version\": 2, \"fil"), std::string("[]"), std::string("{}"),
+        std::string(R"({"version": "2", "files": {}})"), std::string(R"({"version": 2})"),
         std::string(R"({"version": 2, "files": {}})"),
-        std::string(R"({"version": 1, "files": {}})"),
-        std::string(R"({"version": 1, "files": []})"),
-        std::string(R"({"version": 1, "files": {"training_state/state.json": 3}})"),
-        R"({"version": 1, "files": {"../x": )" + mark + "}}",
-        R"({"version": 1, "files": {"/dev/null": )" + mark + "}}",
-        R"({"version": 1, "files": {"": )" + mark + "}}"}) {
+        std::string(R"({"version": 2, "files": []})"),
+        std::string(R"({"version": 2, "files": [3]})"),
+        std::string(R"({"version": 2, "files": "x"})"),
+        std::string(R"({"version": 2, "files": {"training_state/state.bin": 3}})"),
+        R"({"version": 2, "parts": 0, "files": {"config.json": )" + mark + "}}",
+        R"({"version": 2, "parts": 4294967297, "files": {"config.json": )" + mark + "}}",
+        R"({"version": 2, "files": {"../x": )" + mark + "}}",
+        R"({"version": 2, "files": {"/dev/null": )" + mark + "}}",
+        R"({"version": 2, "files": {"": )" + mark + "}}"}) {
     const test::TempDir dir;
     const std::string checkpoint = write_checkpoint(dir);
     write_file_atomic(checkpoint + "/training_state/manifest.json", text);
-    EXPECT_EQ(problem_of(checkpoint).where, checkpoint + "/training_state/manifest.json") << text;
+    const Problem problem = problem_of(checkpoint);
+    EXPECT_EQ(problem.error, "the manifest of a training state is damaged") << text;
+    EXPECT_TRUE(problem.where.starts_with(checkpoint + "/training_state/manifest.json")) << text;
+  }
+}
+
+TEST(StateFiles, AnotherVersionIsRefusedByNumberAndItsWeightsAreOffered) {
+  for (const char* version : {"1", "3"}) {
+    const test::TempDir dir;
+    const std::string checkpoint = write_checkpoint(dir);
+    const std::string manifest = checkpoint + "/training_state/manifest.json";
+    std::string text = read_file(manifest);
+    const std::string ours = "\"version\": 2";
+    text.replace(text.find(ours), ours.size(), std::string("\"version\": ") + version);
+    write_file_atomic(manifest, text);
+    const Problem problem = problem_of(checkpoint);
+    EXPECT_EQ(problem.error, "another version of Rematch wrote the training state of a checkpoint");
+    EXPECT_EQ(problem.where, manifest);
+    EXPECT_EQ(problem.what,
+              std::string("the state has version ") + version + ", this program reads version 2");
+    EXPECT_EQ(problem.fix, "its weights still load: start a new run with `model.model: " +
+                               checkpoint + "` and without resume_from_checkpoint");
+    write_file_atomic(checkpoint + "/adapter_config.json", "{}");
+    EXPECT_NE(problem_of(checkpoint).fix.find("rematch merge " + checkpoint), std::string::npos);
   }
 }
 
@@ -180,7 +202,7 @@ TEST(StateFiles, AFullDiskIsAnEnvironmentError) {
   fs::create_directories(dir.file("c/training_state"));
   fs::create_symlink("/dev/full", dir.file("c/training_state/optimizer.safetensors"));
   const UserError error =
-      test::catch_user_error([&] { write_state_files(dir.file("c"), small_state()); });
+      test::catch_user_error([&] { test::write_state_files(dir.file("c"), small_state()); });
   EXPECT_EQ(error.kind(), ErrorKind::kEnvironment);
   EXPECT_EQ(error.problems()[0].what, "No space left on device");
 }

@@ -13,7 +13,10 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/wire.h"
+#include "data/windows.h"
 #include "e2e/program.h"
+#include "flow/segment.h"
 
 namespace rematch {
 namespace {
@@ -141,11 +144,17 @@ TEST(Ranks, AWindowGoesOnWhileAnyRankKeepsARowOfIt) {
   ASSERT_EQ(run(program, {2, 1}, config).exit_code, 0);
   // Each rank has one row of the window that is open after step 3.
   const auto break_image_of = [&](int rank) {
-    const std::string path = fmt::format(
-        "{}/checkpoint-3/training_state/state-0000{}-of-00002.json", program.run_dir(), rank);
-    const Json segment = parse_json(read_file(path), path)["segments"].at(0);
-    program.dir().write(segment["images"][0]["path"].get<std::string>(), "broken");
-    return "skipped " + segment["where"].get<std::string>();
+    const std::string path = fmt::format("{}/checkpoint-3/training_state/state-0000{}-of-00002.bin",
+                                         program.run_dir(), rank);
+    const std::string bytes = read_file(path);
+    WireReader state(bytes);
+    int64_t num_steps = 0;
+    WindowCursor cursor;
+    std::optional<OpenWindow> open;
+    state(num_steps, cursor, open);
+    const Segment& segment = *open->window.rows.at(0).segments.at(0);
+    program.dir().write(segment.images.at(0).path, "broken");
+    return "skipped " + segment.where;
   };
   const std::string resume =
       config + " --set training.resume_from_checkpoint=latest --set data.on_bad_sample=skip";
@@ -339,7 +348,7 @@ TEST(Ranks, AnInterruptSavesTheStateOfAllRanks) {
   bool has_checkpoint = false;
   for (const auto& entry : fs::directory_iterator(program.run_dir())) {
     has_checkpoint =
-        has_checkpoint || fs::exists(entry.path() / "training_state/state-00001-of-00002.json");
+        has_checkpoint || fs::exists(entry.path() / "training_state/state-00001-of-00002.bin");
   }
   EXPECT_TRUE(has_checkpoint) << result.err;
 }

@@ -193,7 +193,7 @@ TEST(Resume, ADamagedCheckpointIsPassedOverForAnOlderOneAndNamedWhenAskedFor) {
   ASSERT_EQ(program.run("train " + program.config(lines)).exit_code, 0);
   const std::string newest = program.run_dir() + "/checkpoint-3";
   for (const char* file :
-       {"training_state/optimizer.safetensors", "training_state/state.json", "model.safetensors"}) {
+       {"training_state/optimizer.safetensors", "training_state/state.bin", "model.safetensors"}) {
     const std::string path = newest + "/" + file;
     const std::string whole = read_file(path);
     fs::resize_file(path, whole.size() / 2);

@@ -20,7 +20,7 @@
 #include "mstep/mstep.h"
 #include "mstep/toy_rows.h"
 #include "observe/catalog.h"
-#include "resume/segment_store.h"
+#include "resume/run_state.h"
 #include "tool_stages.h"
 #include "support/paths.h"
 
@@ -151,10 +151,9 @@ TEST(LossExtension, TeacherForcedEvaluationCountsItToo) {
 TEST(LossExtension, ItsTargetsPassTheChecksAndGoThroughACheckpoint) {
   const auto segment = segment_with_toys();
   EXPECT_NO_THROW(check_supervision(*segment));
-  SegmentWriter writer;
-  writer.add({segment});
-  const auto read = read_segments(writer.descriptions(), writer.tensors(), kVocab,
-                                  {.path = "state.json", .error = "", .fix = ""});
+  RunState run;
+  run.waiting = {segment};
+  const auto read = read_run_state(to_wire(run), "state.bin", kVocab).waiting;
   ASSERT_EQ(read.size(), 1u);
   EXPECT_EQ(read[0]->slots, segment->slots);
   EXPECT_EQ(read[0]->labels, segment->labels);

@@ -12,6 +12,7 @@
 #include "checkpoint/safetensors.h"
 #include "run_states.h"
 #include "support/paths.h"
+#include "support/state_files.h"
 #include "train/checkpoints.h"
 #include "resume/resume.h"
 
@@ -28,8 +29,9 @@ void save_in(const std::string& run_dir, TrainerState& state, const RunState& ru
         write_safetensors(directory + "/model.safetensors", {{"w", at::ones({1000})}});
       });
   checkpoints.save(state, [&run](const std::string& directory) {
-    write_state_files(directory, to_state_files(run, {{"w.exp_avg", at::ones({2000})},
-                                                      {"w.exp_avg_sq", at::ones({2000})}}));
+    test::write_state_files(
+        directory,
+        {to_wire(run), {{"w.exp_avg", at::ones({2000})}, {"w.exp_avg_sq", at::ones({2000})}}});
   });
 }
 
@@ -73,7 +75,7 @@ TEST(DiskFull, ASaveThatFailsAnywhereLeavesTheEarlierCheckpointAndNoTrace) {
   save_in(dir.path(), first, run);
   run.open->step0 += 2;
   run.num_steps = state.global_step = 13;
-  // Sizes of the files, one by one: model 4 kB, state.json some kB, optimizer 16 kB,
+  // Sizes of the files, one by one: model 4 kB, state.bin some kB, optimizer 16 kB,
   // trainer_state.json more than 100 kB.
   for (const rlim_t limit_bytes : {0, 1, 1000, 4200, 6000, 10000, 16100, 17000, 60000}) {
     EXPECT_EQ(save_with_limit(dir.path(), state, run, limit_bytes), kRefused) << limit_bytes;

@@ -84,9 +84,7 @@ TEST(Parts, EveryFileOfEveryRankIsCovered) {
   std::filesystem::create_directories(path);
   for (int rank = 0; rank < 2; ++rank) {
     write_state_shard(path,
-                      {.document = "{}",
-                       .optimizer = {{"w" + std::to_string(rank), at::ones({3})}},
-                       .segments = {}},
+                      {.run = "state", .optimizer = {{"w" + std::to_string(rank), at::ones({3})}}},
                       {rank, 2});
   }
   write_state_manifest(path, 2);

@@ -13,6 +13,7 @@
 #include "run_states.h"
 #include "support/capture.h"
 #include "support/paths.h"
+#include "support/state_files.h"
 #include "train/checkpoints.h"
 
 namespace rematch {
@@ -30,7 +31,7 @@ void save_steps(const std::string& run_dir, const std::vector<int64_t>& steps,
       write_file_atomic(directory + "/model.safetensors", "weights");
     };
     const Checkpoints::Writer write_state = [&](const std::string& directory) {
-      write_state_files(directory, to_state_files(run, {}));
+      test::write_state_files(directory, {to_wire(run), {}});
     };
     TrainerState state;
     state.global_step = step;
@@ -73,9 +74,8 @@ TEST(LatestComplete, StartsANewRunWithoutCheckpoints) {
 }
 
 TEST(LatestComplete, SkipsDamagedCheckpointsWithAReason) {
-  for (const char* file : {"training_state/state.json", "training_state/optimizer.safetensors",
-                           "training_state/segments.safetensors", "training_state/manifest.json",
-                           "model.safetensors"}) {
+  for (const char* file : {"training_state/state.bin", "training_state/optimizer.safetensors",
+                           "training_state/manifest.json", "model.safetensors"}) {
     const test::TempDir dir;
     save_steps(dir.path(), {9, 10});
     truncate(dir.file(std::string("checkpoint-10/") + file));
@@ -98,8 +98,8 @@ TEST(LatestComplete, SkipsIncompleteCheckpoints) {
 TEST(LatestComplete, RefusesToRestartOverDamagedCheckpoints) {
   const test::TempDir dir;
   save_steps(dir.path(), {3, 4});
-  truncate(dir.file("checkpoint-3/training_state/state.json"));
-  truncate(dir.file("checkpoint-4/training_state/state.json"));
+  truncate(dir.file("checkpoint-3/training_state/state.bin"));
+  truncate(dir.file("checkpoint-4/training_state/state.bin"));
   const UserError error = test::catch_user_error([&] { latest_complete(dir.path()); });
   EXPECT_EQ(error.kind(), ErrorKind::kData);
   EXPECT_EQ(error.problems().size(), 2u);
@@ -160,7 +160,7 @@ TEST(ResolveResume, RefusesFilesAndRunDirectories) {
 TEST(ResolveResume, RefusesDamagedAndForeignDirectories) {
   const test::TempDir dir;
   save_steps(dir.path(), {3, 4, 5});
-  truncate(dir.file("checkpoint-3/training_state/state.json"));
+  truncate(dir.file("checkpoint-3/training_state/state.bin"));
   fs::remove(dir.file("checkpoint-4/trainer_state.json"));
   fs::remove_all(dir.file("checkpoint-5/training_state"));
   dir.write("model/config.json", "{}");
@@ -234,7 +234,7 @@ TEST(LatestComplete, DetectsDamageInEveryFile) {
       write_file_atomic(directory + "/additional_chat_templates/other.jinja", "a template");
     };
     const Checkpoints::Writer write_state = [&](const std::string& directory) {
-      write_state_files(directory, to_state_files(run, {}));
+      test::write_state_files(directory, {to_wire(run), {}});
     };
     for (const int64_t step : {1, 2}) {
       TrainerState state;

@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
@@ -13,6 +14,7 @@
 #include "run_states.h"
 #include "support/capture.h"
 #include "support/paths.h"
+#include "support/state_files.h"
 
 namespace rematch {
 namespace {
@@ -23,7 +25,7 @@ using test::same_segments;
 using test::some_segment;
 
 RunState reread(const RunState& run) {
-  return to_run_state(to_state_files(run, {}), "state.json", kVocabSize);
+  return read_run_state(to_wire(run), "state.bin", kVocabSize);
 }
 
 void expect_same(const RunState& a, const RunState& b) {
@@ -52,24 +54,38 @@ void expect_same(const RunState& a, const RunState& b) {
   }
 }
 
-/// The problem that reading a changed state gives.
-Problem problem_with(const std::function<void(Json&, StateFiles&)>& change,
-                     int64_t vocab_size = kVocabSize) {
-  StateFiles state = to_state_files(busy_run(), {});
-  Json root = parse_json(state.document, "state.json");
-  change(root, state);
-  state.document = python_json(root, 2);
+/// The problem that reading gives.
+Problem problem_with(const std::string& bytes, int64_t vocab_size = kVocabSize) {
   const UserError error =
-      test::catch_user_error([&] { to_run_state(state, "state.json", vocab_size); });
+      test::catch_user_error([&] { read_run_state(bytes, "state.bin", vocab_size); });
   EXPECT_EQ(error.kind(), ErrorKind::kData);
-  return error.problems()[0];
+  const Problem& problem = error.problems()[0];
+  EXPECT_EQ(problem.error, "the training state of a checkpoint cannot be read");
+  EXPECT_EQ(problem.where, "state.bin");
+  EXPECT_NE(problem.fix.find("model.model"), std::string::npos);
+  return problem;
 }
 
-at::Tensor& tensor_of(StateFiles& state, const std::string& name) {
-  for (auto& [other, tensor] : state.segments) {
-    if (other == name) return tensor;
+/// Reads bytes that may be damaged. @return true if they were read; any error must be of data
+bool can_read(const std::string& bytes) {
+  try {
+    read_run_state(bytes, "state.bin", kVocabSize);
+    return true;
+  } catch (const UserError& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kData);
+    EXPECT_EQ(error.problems()[0].where, "state.bin");
+    return false;
   }
-  throw std::runtime_error(name);
+}
+
+/// A change of the second segment of a busy run's first row.
+std::function<void(RunState&)> in_segment(const std::function<void(Segment&)>& change) {
+  return [change](RunState& run) {
+    std::shared_ptr<const Segment>& place = run.open->window.rows[0].segments[1];
+    Segment segment = *place;
+    change(segment);
+    place = std::make_shared<const Segment>(segment);
+  };
 }
 
 }  // namespace
@@ -83,21 +99,25 @@ TEST(RunState, RoundTripsAFreshRun) {
 }
 
 TEST(RunState, WritingWhatWasReadGivesTheSameBytes) {
-  const StateFiles first = to_state_files(busy_run(), {});
-  const StateFiles second = to_state_files(to_run_state(first, "state.json", kVocabSize), {});
-  EXPECT_EQ(first.document, second.document);
-  for (size_t i = 0; i < first.segments.size(); ++i)
-    EXPECT_TRUE(at::equal(first.segments[i].second, second.segments[i].second));
+  const std::string bytes = to_wire(busy_run());
+  EXPECT_EQ(to_wire(read_run_state(bytes, "state.bin", kVocabSize)), bytes);
 }
 
-TEST(RunState, ASegmentInTwoPlacesIsStoredOnceAndSharedAgain) {
+TEST(RunState, ASegmentInTwoPlacesComesBackInBoth) {
   RunState run = busy_run();
   run.waiting = {run.open->window.rows[1].segments[0], some_segment(5)};
-  const StateFiles state = to_state_files(run, {});
-  EXPECT_EQ(parse_json(state.document, "")["segments"].size(), 4u);
-  const RunState again = to_run_state(state, "state.json", kVocabSize);
-  EXPECT_EQ(again.waiting[0], again.open->window.rows[1].segments[0]);
-  expect_same(again, run);
+  expect_same(reread(run), run);
+}
+
+// When this fails, the bytes of a training state have changed: raise kVersion of
+// checkpoint/state_files.cc, so that states of earlier versions are refused by number, and put both
+// new values here.
+TEST(RunState, ChangedBytesNeedANewVersion) {
+  const test::TempDir dir;
+  test::write_state_files(dir.path(), {to_wire(busy_run()), {}});
+  const Json manifest = read_json_file(dir.file("training_state/manifest.json"));
+  EXPECT_EQ(manifest["version"], 2);
+  EXPECT_EQ(manifest["files"]["training_state/state.bin"]["xxh3"], "48f37fcd8b2df26b");
 }
 
 TEST(RunState, AnyBytesSurviveInNames) {
@@ -132,148 +152,119 @@ RC_GTEST_PROP(RunState, AnySegmentsComeBackAsTheyWere,
   }
 }
 
-TEST(RunState, EveryMissingKeyIsNamed) {
-  const Json root = parse_json(to_state_files(busy_run(), {}).document, "");
-  const std::function<void(const Json&, const Json::json_pointer&)> visit =
-      [&](const Json& value, const Json::json_pointer& path) {
-        for (const auto& item : value.items()) {
-          const Json::json_pointer here =
-              value.is_array() ? path / std::stoul(item.key()) : path / item.key();
-          // Written only where a picture is changed (BEHAVIOUR 21.2).
-          const bool is_optional = item.key() == "change";
-          if (value.is_object() && !is_optional &&
-              path.to_string().rfind("/fingerprint/", 0) != 0) {
-            const Problem problem =
-                problem_with([&](Json& changed, StateFiles&) { changed[path].erase(item.key()); });
-            EXPECT_NE((problem.where + problem.what).find(item.key()), std::string::npos)
-                << here.to_string() << ": " << problem.where << ": " << problem.what;
-          }
-          if (item.value().is_structured()) visit(item.value(), here);
-        }
-      };
-  visit(root, Json::json_pointer());
+TEST(RunState, StatesThatNoRunCanContinueFromAreRefused) {
+  const std::vector<std::pair<const char*, std::function<void(RunState&)>>> changes = {
+      {"num_steps", [](RunState& run) { run.num_steps = 10; }},
+      {"negative num_steps", [](RunState& run) { run = {.num_steps = -1}; }},
+      {"cursor before the window", [](RunState& run) { run.cursor.window_idx = 6; }},
+      {"cursor before the epoch", [](RunState& run) { run.cursor.epoch = 0; }},
+      {"window_idx", [](RunState& run) { run.open->window.window_idx = -1; }},
+      {"epoch", [](RunState& run) { run.open->window.epoch = -1; }},
+      {"step0", [](RunState& run) { run.open->step0 = 12; }},
+      {"step0 and completed_steps",
+       [](RunState& run) {
+         run.open->step0 = 12;
+         run.open->completed_steps = -1;
+       }},
+      {"negative step0",
+       [](RunState& run) {
+         run.open->step0 = -1;
+         run.open->completed_steps = 12;
+       }},
+      {"completed_steps", [](RunState& run) { run.open->completed_steps = 1; }},
+      {"a row without segments", [](RunState& run) { run.open->window.rows[0].segments.clear(); }},
+      {"a waiting segment without tokens",
+       [](RunState& run) { run.waiting[0] = std::make_shared<Segment>(); }},
+      {"token -1", in_segment([](Segment& segment) { segment.token_ids[3] = -1; })},
+      {"token", in_segment([](Segment& segment) { segment.token_ids[3] = kVocabSize; })},
+      {"label -1", in_segment([](Segment& segment) { segment.labels[6] = -1; })},
+      {"label", in_segment([](Segment& segment) { segment.labels[6] = kVocabSize; })},
+      {"label of the prompt",
+       in_segment([](Segment& segment) { segment.labels[1] = segment.token_ids[1]; })},
+      {"fewer labels", in_segment([](Segment& segment) { segment.labels.pop_back(); })},
+      {"prompt_len", in_segment([](Segment& segment) { segment.prompt_len = 100; })},
+      {"negative prompt_len", in_segment([](Segment& segment) { segment.prompt_len = -1; })},
+      {"negative prefix_len", in_segment([](Segment& segment) { segment.prefix_len = -1; })},
+      {"append_len", in_segment([](Segment& segment) { segment.append_len += 2; })},
+      {"sum of lengths beyond an int", in_segment([](Segment& segment) {
+         segment.prefix_len = segment.append_len = std::numeric_limits<int>::max();
+       })},
+      {"no slot position",
+       in_segment([](Segment& segment) { segment.slots[kCoordSlots][0].position = 1 << 30; })},
+      {"slot in the prompt",
+       in_segment([](Segment& segment) { segment.slots[kCoordSlots][0].position = 0; })},
+      {"bin",
+       in_segment([](Segment& segment) { segment.slots[kCoordSlots][0].target = kNumBins; })},
+      {"image without a path", in_segment([](Segment& segment) { segment.images[0].path = ""; })},
+      {"grid", in_segment([](Segment& segment) { segment.images[0].grid_thw[2] = 0; })},
+      {"grid beyond an int",
+       in_segment([](Segment& segment) { segment.images[0].grid_thw[2] = int64_t{1} << 40; })},
+      {"crop", in_segment([](Segment& segment) { segment.images[0].change.crop_px[0] = -3; })},
+      {"crop beyond an int", in_segment([](Segment& segment) {
+         segment.images[0].change.crop_px[2] = int64_t{1} << 62;
+       })},
+      {"color", in_segment([](Segment& segment) { segment.images[0].change.color[1] = -1; })},
+  };
+  for (const auto& [name, change] : changes) {
+    SCOPED_TRACE(name);
+    RunState run = busy_run();
+    change(run);
+    problem_with(to_wire(run));
+  }
 }
 
-TEST(RunState, EveryValueOfAnotherTypeIsRefused) {
-  const Json root = parse_json(to_state_files(busy_run(), {}).document, "").flatten();
-  for (const auto& item : root.items()) {
-    const Json::json_pointer place(item.key());
-    for (const Json& wrong : {Json(nullptr), Json(Json::array({1})), Json(1.5), Json(-7), Json("x"),
-                              Json(18446744073709551615ull)}) {
-      // These stand for themselves: any text, the window that may be absent.
-      if (item.value().is_string() && wrong.is_string()) continue;
-      SCOPED_TRACE(item.key() + " = " + wrong.dump());
-      problem_with([&](Json& changed, StateFiles&) { changed[place] = wrong; });
+TEST(RunState, AnErrorNamesTheSampleAndTheVocabulary) {
+  const Problem problem = problem_with(to_wire(busy_run()), 20);
+  EXPECT_EQ(problem.what, "sample 3 (train.jsonl:4) has a token outside the vocabulary of 20");
+}
+
+TEST(RunState, EveryTruncationIsRefused) {
+  const std::string bytes = to_wire(busy_run());
+  ASSERT_TRUE(can_read(bytes));
+  for (size_t size = 0; size < bytes.size(); ++size)
+    ASSERT_FALSE(can_read(bytes.substr(0, size))) << size;
+  EXPECT_EQ(problem_with(bytes + "x").what,
+            std::to_string(bytes.size() + 1).insert(0, "its ") + " bytes are not a training state");
+}
+
+TEST(RunState, AHugeNumberAnywhereIsReadOrRefused) {
+  const std::string bytes = to_wire(busy_run());
+  for (const uint64_t number :
+       {uint64_t{1} << 31, uint64_t{1} << 40, ~uint64_t{0} / 2, ~uint64_t{0}}) {
+    for (size_t at = 0; at + sizeof number <= bytes.size(); ++at) {
+      std::string damaged = bytes;
+      damaged.replace(at, sizeof number, reinterpret_cast<const char*>(&number), sizeof number);
+      can_read(damaged);
     }
   }
 }
 
-TEST(RunState, AnUnknownKeyIsRefused) {
-  for (const char* place : {"/x", "/cursor/x", "/packing/x", "/open_window/x", "/segments/0/x",
-                            "/segments/1/images/0/x", "/fingerprint/x"}) {
-    const Problem problem =
-        problem_with([&](Json& root, StateFiles&) { root[Json::json_pointer(place)] = 1; });
-    EXPECT_EQ(problem.error, "unknown field \"x\"") << place;
-  }
-}
-
-TEST(RunState, NumbersThatContradictEachOtherAreRefused) {
-  const std::vector<std::pair<const char*, Json>> changes = {
-      {"/version", 2},
-      {"/num_steps", 10},
-      {"/cursor/window_idx", 6},
-      {"/cursor/epoch", 0},
-      {"/open_window/step0", 12},
-      {"/open_window/completed_steps", 1},
-      {"/segments/0/num_tokens", 9},
-      {"/segments/0/num_tokens", 0},
-      {"/segments/6/num_tokens", 100},
-      {"/segments/0/num_tokens", 1ll << 40},
-      {"/segments/0/prompt_len", 100},
-      {"/segments/1/prompt_len", 12},
-      {"/segments/0/num_coord_slots", 0},
-      {"/segments/0/num_coord_slots", 1ll << 60},
-      {"/segments/1/images/0/grid_thw", {1, 2}},
-      {"/segments/1/images/0/grid_thw", {1, 2, 0}},
-      {"/segments/1/images/0/path", ""},
-      {"/segments/1/images/0/path", {{"hex", "abc"}}},
-      {"/segments/1/images/0/path", {{"hex", "zz"}}},
-      {"/waiting/0", 7},
-      {"/waiting/0", -1},
-      {"/waiting/0", 4},
-      {"/waiting", Json::array()},
-      {"/open_window/rows/0", Json::array()},
-      {"/open_window/rows/1/0", 0},
-      {"/open_window", nullptr}};
-  for (const auto& [place, value] : changes) {
-    SCOPED_TRACE(std::string(place) + " = " + value.dump());
-    const Problem problem = problem_with([&place = place, &value = value](Json& root, StateFiles&) {
-      root[Json::json_pointer(place)] = value;
-    });
-    EXPECT_EQ(problem.error, "the training state of a checkpoint cannot be read");
-    EXPECT_EQ(problem.where.rfind("state.json: ", 0), 0u) << problem.where;
-  }
-}
-
-TEST(RunState, TensorsThatDoNotFitAreRefused) {
-  const std::vector<std::function<void(Json&, StateFiles&)>> changes = {
-      [](Json&, StateFiles& state) { state.segments.clear(); },
-      [](Json&, StateFiles& state) { state.segments.emplace_back("more", at::zeros({1})); },
-      [](Json&, StateFiles& state) {
-        tensor_of(state, "token_ids") = tensor_of(state, "token_ids").slice(0, 1);
-      },
-      [](Json&, StateFiles& state) {
-        tensor_of(state, "token_ids") = tensor_of(state, "token_ids").to(at::kLong);
-      },
-      [](Json&, StateFiles& state) {
-        tensor_of(state, "token_ids") = tensor_of(state, "token_ids").unsqueeze(0);
-      },
-      [](Json&, StateFiles& state) { tensor_of(state, "token_ids")[3] = -1; },
-      [](Json&, StateFiles& state) { tensor_of(state, "token_ids")[3] = kVocabSize; },
-      [](Json&, StateFiles& state) { tensor_of(state, "is_label")[0] = true; },
-      [](Json&, StateFiles& state) {
-        tensor_of(state, "is_label") = tensor_of(state, "is_label").to(at::kByte);
-      },
-      [](Json&, StateFiles& state) {
-        tensor_of(state, "coord_slots") = at::zeros({7, 2}, at::kInt);
-      },
-      [](Json&, StateFiles& state) { tensor_of(state, "coord_slots")[0][0] = 0; },
-      [](Json&, StateFiles& state) { tensor_of(state, "coord_slots")[0][0] = 1 << 30; },
-      [](Json&, StateFiles& state) { tensor_of(state, "coord_slots")[0][1] = kNumBins; },
-      [](Json&, StateFiles& state) { tensor_of(state, "coord_slots")[0][2] = 2; },
-      [](Json&, StateFiles& state) {
-        tensor_of(state, "coord_slots") = at::zeros({8, 3}, at::kInt);
-      },
-  };
-  for (size_t i = 0; i < changes.size(); ++i) {
-    SCOPED_TRACE(i);
-    problem_with(changes[i]);
-  }
-  const Problem problem = problem_with([](Json&, StateFiles&) {}, 20);
-  EXPECT_NE(problem.what.find("the vocabulary has 20"), std::string::npos) << problem.what;
-}
-
-RC_GTEST_PROP(RunState, AnyChangedDocumentIsReadOrRefusedAndNeverCrashes,
+RC_GTEST_PROP(RunState, AnyChangedBytesAreReadOrRefusedAndNeverCrash,
               (uint32_t at, uint8_t byte, uint8_t kind)) {
-  StateFiles state = to_state_files(busy_run(), {});
-  std::string& text = state.document;
-  const size_t offset = at % text.size();
-  if (kind % 3 == 0) text[offset] = static_cast<char>(byte);
-  if (kind % 3 == 1) text.erase(offset, 1 + byte % 16);
-  if (kind % 3 == 2) text.insert(offset, text.substr(byte % text.size(), 1 + byte % 8));
-  try {
-    to_run_state(state, "state.json", kVocabSize);
-  } catch (const UserError& error) {
-    RC_ASSERT(error.kind() == ErrorKind::kData);
-    RC_ASSERT(!error.problems()[0].fix.empty());
-  }
+  std::string bytes = to_wire(busy_run());
+  const size_t offset = at % bytes.size();
+  if (kind % 4 == 0) bytes[offset] = static_cast<char>(byte);
+  if (kind % 4 == 1) bytes[offset] = static_cast<char>(bytes[offset] ^ (1 << byte % 8));
+  if (kind % 4 == 2) bytes.erase(offset, 1 + byte % 16);
+  if (kind % 4 == 3) bytes.insert(offset, bytes.substr(byte % bytes.size(), 1 + byte % 8));
+  can_read(bytes);
+}
+
+TEST(SavedFingerprint, IsReadWithoutTheModel) {
+  const test::TempDir dir;
+  test::write_state_files(dir.path(), {to_wire(busy_run()), {}});
+  EXPECT_EQ(read_saved_fingerprint(dir.path()), busy_run().fingerprint);
+  dir.write("training_state/state.bin", "damaged");
+  const Problem problem =
+      test::catch_user_error([&] { read_saved_fingerprint(dir.path()); }).problems()[0];
+  EXPECT_EQ(problem.where, dir.file("training_state/state.bin"));
 }
 
 TEST(LoadedCheckpoint, HoldsTheFilesOfACheckpointAgainstEachOther) {
   const test::TempDir dir;
   const std::string path = dir.file("checkpoint-11");
   std::filesystem::create_directories(path);
-  write_state_files(path, to_state_files(busy_run(), {{"a.exp_avg", at::ones({2})}}));
+  test::write_state_files(path, {to_wire(busy_run()), {{"a.exp_avg", at::ones({2})}}});
   // no trainer_state.json
   EXPECT_EQ(test::catch_user_error([&] { read_checkpoint(path, kVocabSize); }).kind(),
             ErrorKind::kData);
@@ -290,7 +281,7 @@ TEST(LoadedCheckpoint, HoldsTheFilesOfACheckpointAgainstEachOther) {
   write_file_atomic(path + "/trainer_state.json", trainer.to_json());
   const Problem problem =
       test::catch_user_error([&] { read_checkpoint(path, kVocabSize); }).problems()[0];
-  EXPECT_EQ(problem.what, "12, but the training state is from step 11");
+  EXPECT_EQ(problem.what, "global_step 12, but the training state is from step 11");
 }
 
 }  // namespace rematch
