@@ -87,11 +87,9 @@ TEST(GradientCheckpointing, DropsTheSameAdapterInputsWhenRecomputing) {
     const auto model = tiny(checkpointing);
     std::vector<std::string> names;
     for (const NamedParameter& parameter : model->parameters()) names.push_back(parameter.name);
-    const auto adapter =
-        Adapter::create(*model, select_targets(model->description(), names, {}),
-                        {.lora = {{.rank = 4, .dropout = 0.3, .use_dora = use_dora}},
-                         .seed = 7,
-                         .base_model = "x"});
+    const auto adapter = Adapter::create(
+        *model, select_targets(model->description(), names, {}),
+        {.lora = {.rank = 4, .dropout = 0.3, .use_dora = use_dora}, .seed = 7, .base_model = "x"});
     const at::NoGradGuard no_grad;
     for (const NamedParameter& parameter : adapter->parameters()) {
       if (parameter.name.find("lora_B") == std::string::npos) continue;

@@ -113,7 +113,7 @@ TEST(Lora, ANewAdapterDoesNotChangeTheModel) {
     const auto model = Model::load(test::tiny_tied(), {});
     const at::Tensor before = test::recipe_logits(*model);
     const auto adapter =
-        Adapter::create(*model, all_linear(*model), {.lora = {{.rank = 3, .use_dora = use_dora}}});
+        Adapter::create(*model, all_linear(*model), {.lora = {.rank = 3, .use_dora = use_dora}});
     EXPECT_LT((test::recipe_logits(*model) - before).abs().max().item<double>(), 1e-5);
     EXPECT_EQ(adapter->parameters().size(), (use_dora ? 3u : 2u) * (model->linears().size()));
   }
@@ -121,25 +121,23 @@ TEST(Lora, ANewAdapterDoesNotChangeTheModel) {
 
 TEST(Lora, InitialAIsUniformWithinOneOverTheRootOfTheWidthAndRepeats) {
   const at::Tensor weight = at::ones({8, 400});
-  const LoraTensors tensors = initial_lora(weight, {{.rank = 16}}, "some.module", 3);
+  const LoraTensors tensors = initial_lora(weight, {.rank = 16}, "some.module", 3);
   const double bound = 1.0 / 20.0;
   EXPECT_LE(tensors.a_rI.abs().max().item<double>(), bound);
   EXPECT_GT(tensors.a_rI.abs().max().item<double>(), 0.99 * bound);
   EXPECT_NEAR(tensors.a_rI.mean().item<double>(), 0.0, 4 * bound / std::sqrt(3.0 * 6400));
   EXPECT_NEAR(tensors.a_rI.std().item<double>(), bound / std::sqrt(3.0), 0.03 * bound);
   EXPECT_EQ(tensors.b_Or.count_nonzero().item<int64_t>(), 0);
-  EXPECT_TRUE(at::equal(tensors.a_rI, initial_lora(weight, {{.rank = 16}}, "some.module", 3).a_rI));
-  EXPECT_FALSE(
-      at::equal(tensors.a_rI, initial_lora(weight, {{.rank = 16}}, "other.module", 3).a_rI));
-  EXPECT_FALSE(
-      at::equal(tensors.a_rI, initial_lora(weight, {{.rank = 16}}, "some.module", 4).a_rI));
+  EXPECT_TRUE(at::equal(tensors.a_rI, initial_lora(weight, {.rank = 16}, "some.module", 3).a_rI));
+  EXPECT_FALSE(at::equal(tensors.a_rI, initial_lora(weight, {.rank = 16}, "other.module", 3).a_rI));
+  EXPECT_FALSE(at::equal(tensors.a_rI, initial_lora(weight, {.rank = 16}, "some.module", 4).a_rI));
 }
 
 TEST(Lora, TheBaseModelTakesNoGradientAndKeepsItsBits) {
   const auto model = Model::load(test::tiny_tied(), {});
   const auto plain = Model::load(test::tiny_tied(), {});
   const auto adapter =
-      Adapter::create(*model, all_linear(*model), {.lora = {{.rank = 2, .use_dora = true}}});
+      Adapter::create(*model, all_linear(*model), {.lora = {.rank = 2, .use_dora = true}});
   stir(*adapter);
   torch::autograd::backward({test::recipe_logits(*model).sum()}, {});
   for (const NamedParameter& parameter : model->parameters()) {
@@ -153,7 +151,7 @@ TEST(Lora, MergedWeightsGiveTheAdaptersLogits) {
   for (const bool use_dora : {false, true}) {
     const auto model = Model::load(test::tiny_tied(), {});
     const auto adapter =
-        Adapter::create(*model, all_linear(*model), {.lora = {{.rank = 3, .use_dora = use_dora}}});
+        Adapter::create(*model, all_linear(*model), {.lora = {.rank = 3, .use_dora = use_dora}});
     stir(*adapter);
     const at::Tensor expected = test::recipe_logits(*model);
     const auto plain = Model::load(test::tiny_tied(), {});
@@ -168,7 +166,7 @@ TEST(Lora, MergedWeightsGiveTheAdaptersLogits) {
 TEST(Lora, TheNormFollowsTheAdapter) {
   const auto model = Model::load(test::tiny_tied(), {});
   const auto adapter =
-      Adapter::create(*model, all_linear(*model), {.lora = {{.rank = 3, .use_dora = true}}});
+      Adapter::create(*model, all_linear(*model), {.lora = {.rank = 3, .use_dora = true}});
   test::recipe_logits(*model);  // norms are known now
   stir(*adapter);
   const at::Tensor expected = test::recipe_logits(*model);
@@ -181,7 +179,7 @@ TEST(Lora, WithoutGradientsTheMergedEffectIsUsedAndFollowsTheAdapter) {
   for (const bool use_dora : {false, true}) {
     const auto model = Model::load(test::tiny_tied(), {});
     const auto adapter = Adapter::create(
-        *model, all_linear(*model), {.lora = {{.rank = 3, .dropout = 0.5, .use_dora = use_dora}}});
+        *model, all_linear(*model), {.lora = {.rank = 3, .dropout = 0.5, .use_dora = use_dora}});
     const auto merged_logits = [&] {
       const at::NoGradGuard no_grad;
       return test::recipe_logits(*model);
@@ -202,7 +200,7 @@ TEST(Lora, DropoutRepeatsForARowAndDiffersBetweenRowsStepsAndSeeds) {
     const auto model = Model::load(test::tiny_tied(), {});
     const auto adapter =
         Adapter::create(*model, all_linear(*model),
-                        {.lora = {{.rank = 3, .dropout = 0.3, .use_dora = true}}, .seed = 5});
+                        {.lora = {.rank = 3, .dropout = 0.3, .use_dora = true}, .seed = 5});
     stir(*adapter);
     // Another seed for the masks alone: the adapter itself stays.
     const auto twin = Adapter::load(*model, adapter->files(), "memory", seed);
@@ -219,7 +217,7 @@ TEST(Lora, DropoutRepeatsForARowAndDiffersBetweenRowsStepsAndSeeds) {
 TEST(Lora, DropoutEndsWithTheTrainingRow) {
   const auto model = Model::load(test::tiny_tied(), {});
   const auto adapter =
-      Adapter::create(*model, all_linear(*model), {.lora = {{.rank = 3, .dropout = 0.5}}});
+      Adapter::create(*model, all_linear(*model), {.lora = {.rank = 3, .dropout = 0.5}});
   stir(*adapter);
   const at::Tensor expected = test::recipe_logits(*model);
   {
@@ -233,7 +231,7 @@ TEST(Lora, GradientCheckpointingDropsTheSameAndChangesNoBit) {
   const auto gradients = [](bool checkpointing) {
     const auto model = Model::load(test::tiny_tied(), {.gradient_checkpointing = checkpointing});
     const auto adapter = Adapter::create(*model, all_linear(*model),
-                                         {.lora = {{.rank = 3, .dropout = 0.3, .use_dora = true}}});
+                                         {.lora = {.rank = 3, .dropout = 0.3, .use_dora = true}});
     stir(*adapter);
     const std::shared_ptr<void> training = adapter->training_row(4, 2);
     torch::autograd::backward({test::recipe_logits(*model).square().sum()}, {});
@@ -262,24 +260,23 @@ TEST(Lora, RefusesDropoutInFrontOfTheHead) {
   AdapterSelection selection;
   selection.modules = {"lm_head"};
   const UserError error = test::catch_user_error(
-      [&] { Adapter::create(*model, selection, {.lora = {{.dropout = 0.1}}}); });
+      [&] { Adapter::create(*model, selection, {.lora = {.dropout = 0.1}}); });
   EXPECT_EQ(error.kind(), ErrorKind::kConfig);
   EXPECT_EQ(error.problems()[0].where, "tuner.lora_dropout");
-  EXPECT_NO_THROW(Adapter::create(*model, selection, {.lora = {{.dropout = 0}}}));
+  EXPECT_NO_THROW(Adapter::create(*model, selection, {.lora = {.dropout = 0}}));
 }
 
 TEST(Lora, ResumingTakesOverValuesAndRefusesAnotherAdapter) {
   const auto model = Model::load(test::tiny_tied(), {});
-  const auto adapter = Adapter::create(*model, all_linear(*model), {.lora = {{.rank = 3}}});
+  const auto adapter = Adapter::create(*model, all_linear(*model), {.lora = {.rank = 3}});
   stir(*adapter);
   const PeftAdapter saved = adapter->files();
   const auto other_model = Model::load(test::tiny_tied(), {});
   const auto other =
-      Adapter::create(*other_model, all_linear(*other_model), {.lora = {{.rank = 3}}, .seed = 9});
+      Adapter::create(*other_model, all_linear(*other_model), {.lora = {.rank = 3}, .seed = 9});
   other->set_values(saved, "checkpoint-2");
   EXPECT_TRUE(at::equal(test::recipe_logits(*other_model), test::recipe_logits(*model)));
-  const auto wrong =
-      Adapter::create(*other_model, all_linear(*other_model), {.lora = {{.rank = 4}}});
+  const auto wrong = Adapter::create(*other_model, all_linear(*other_model), {.lora = {.rank = 4}});
   const UserError error = test::catch_user_error([&] { wrong->set_values(saved, "checkpoint-2"); });
   EXPECT_EQ(error.kind(), ErrorKind::kData);
   EXPECT_EQ(error.problems()[0].where, "checkpoint-2");

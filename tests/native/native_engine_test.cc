@@ -234,7 +234,7 @@ TEST_P(NativeEngineOn, RollsOutWithTheMergedWeightsOfAnAdapter) {
     std::vector<std::string> names;
     for (const NamedParameter& parameter : model->parameters()) names.push_back(parameter.name);
     const auto adapter = Adapter::create(*model, select_targets(model->description(), names, {}),
-                                         {.lora = {{.rank = 3, .use_dora = use_dora}}});
+                                         {.lora = {.rank = 3, .use_dora = use_dora}});
     {
       const at::NoGradGuard no_grad;
       uint64_t key = 1;

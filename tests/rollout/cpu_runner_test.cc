@@ -247,7 +247,7 @@ TEST(CpuRunner, MergesAnAdapterWhenItRefreshes) {
     std::vector<std::string> names;
     for (const NamedParameter& parameter : model->parameters()) names.push_back(parameter.name);
     const auto adapter = Adapter::create(*model, select_targets(model->description(), names, {}),
-                                         {.lora = {{.rank = 2, .alpha = 4, .use_dora = use_dora}}});
+                                         {.lora = {.rank = 2, .alpha = 4, .use_dora = use_dora}});
     const auto runner = make_cpu_runner(model);
     const StepPrompt prompt(*model, 25, kImage, 12);
     for (int change = 0; change < 2; ++change) {

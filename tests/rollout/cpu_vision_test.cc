@@ -126,7 +126,7 @@ TEST(CpuVision, TakesOverChangedAndAdaptedWeights) {
   std::vector<std::string> names;
   for (const NamedParameter& parameter : model->parameters()) names.push_back(parameter.name);
   const auto adapter = Adapter::create(*model, select_targets(model->description(), names, {}),
-                                       {.lora = {{.rank = 2, .alpha = 4}}});
+                                       {.lora = {.rank = 2, .alpha = 4}});
   for (const NamedParameter& parameter : adapter->parameters())
     at::Tensor(parameter.tensor).add_(0.1 * at::randn_like(parameter.tensor));
   for (const NamedParameter& parameter : model->parameters())

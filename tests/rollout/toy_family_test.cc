@@ -191,7 +191,7 @@ TEST(ToyFamily, SaysWhereAnAdapterGoes) {
   EXPECT_EQ(selection.modules.size(), 2u * 7);
   EXPECT_EQ(selection.modules.front(), "mind.0.query");
   EXPECT_EQ(selection.num_frozen, 4 + 2);
-  Adapter::create(*model, selection, {.lora = {{.rank = 2}}});
+  Adapter::create(*model, selection, {.lora = {.rank = 2}});
   EXPECT_EQ(model->head().weight.sizes(), (std::vector<int64_t>{kVocab, 48}));
   EXPECT_EQ(model->head().adapter, nullptr);
 }

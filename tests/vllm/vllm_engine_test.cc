@@ -263,7 +263,7 @@ TEST(VllmEngine, HandsOverMergedWeightsOfAnAdapter) {
     names.push_back(parameter.name);
   const auto adapter =
       Adapter::create(*rig.asked.model, select_targets(rig.asked.model->description(), names, {}),
-                      {.lora = {{.rank = 2, .use_dora = true}}});
+                      {.lora = {.rank = 2, .use_dora = true}});
   const at::NoGradGuard no_grad;
   for (const NamedParameter& parameter : adapter->parameters())
     at::Tensor(parameter.tensor).add_(0.01);

@@ -100,7 +100,7 @@ TEST(VllmLive, AnAdapterIsHandedOverMerged) {
       names.push_back(parameter.name);
     const auto adapter =
         Adapter::create(*asked.model, select_targets(asked.model->description(), names, {}),
-                        {.lora = {{.rank = 4, .use_dora = use_dora}}});
+                        {.lora = {.rank = 4, .use_dora = use_dora}});
     {
       const at::NoGradGuard no_grad;
       at::manual_seed(3);
