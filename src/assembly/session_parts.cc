@@ -84,18 +84,25 @@ Dataset load_checked(const std::string& path, std::optional<int64_t> limit, bool
                                       : dataset;
 }
 
-/// Checks that tokenizer and model agree on the image token.
+/// Checks that tokenizer and model agree on the image token, and that the model has a row for each
+/// id.
 void check_tokenizer_fits(const Tokenizer& tokenizer, const std::string& directory) {
   const std::optional<TokenId> pad = tokenizer.token_id("<|image_pad|>");
-  const int64_t expected = describe_model(directory).image_token_id;
-  if (!pad || *pad == expected) return;  // prompts report a missing one
-  throw UserError(
-      ErrorKind::kData,
-      {.error = "the tokenizer belongs to another model",
-       .where = directory + "/tokenizer.json",
-       .what = fmt::format("its <|image_pad|> is {}, image_token_id of config.json is {}", *pad,
-                           expected),
-       .fix = "take tokenizer.json and config.json from the same checkpoint"});
+  const ModelDescription model = describe_model(directory);
+  std::string misfit;
+  if (pad && *pad != model.image_token_id) {  // prompts report a missing one
+    misfit = fmt::format("its <|image_pad|> is {}, image_token_id of config.json is {}", *pad,
+                         model.image_token_id);
+  } else if (tokenizer.num_ids() > model.text.vocab_size) {
+    misfit = fmt::format("its largest id is {}, vocab_size of config.json is {}",
+                         tokenizer.num_ids() - 1, model.text.vocab_size);
+  }
+  if (misfit.empty()) return;
+  throw UserError(ErrorKind::kData,
+                  {.error = "the tokenizer belongs to another model",
+                   .where = directory + "/tokenizer.json",
+                   .what = misfit,
+                   .fix = "take tokenizer.json and config.json from the same checkpoint"});
 }
 
 /// Makes the prompt encoder of a configuration, with the model's chat template.

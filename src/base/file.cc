@@ -8,9 +8,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -108,10 +110,35 @@ void sync_path(const std::string& path) {
   if (result != 0 && error_number != EINVAL) fail("sync", path, error_number);
 }
 
-// Something else than a regular file has this name.
+// The descriptor of this process that a path names, like 1 for /dev/stdout; -1 for a file.
+int descriptor_of(const std::string& path) {
+  if (path == "/dev/stdout") return STDOUT_FILENO;
+  if (path == "/dev/stderr") return STDERR_FILENO;
+  for (const std::string_view directory : {"/dev/fd/", "/proc/self/fd/"}) {
+    int descriptor = -1;
+    const char* const end = path.data() + path.size();
+    if (path.starts_with(directory) &&
+        std::from_chars(path.data() + directory.size(), end, descriptor).ptr == end)
+      return descriptor;
+  }
+  return -1;
+}
+
+// What a chain of symbolic links leads to, or the descriptor that one of them names.
+std::string without_links(std::string path) {
+  std::error_code no_link;
+  for (int hops = 0; hops < 40 && descriptor_of(path) < 0; ++hops) {
+    const fs::path target = fs::read_symlink(path, no_link);
+    if (no_link) break;
+    path = fs::path(path).parent_path() / target;
+  }
+  return path;
+}
+
+// Something else than a regular file has this name: it is written to as it is.
 bool is_special(const std::string& path) {
   struct stat info{};
-  return ::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode);
+  return descriptor_of(path) >= 0 || (::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode));
 }
 
 // Swaps two directories atomically; false where the file system does not support it.
@@ -166,7 +193,10 @@ MappedFile::~MappedFile() {
 
 FileWriter::FileWriter(const std::string& path, const std::string& shown_as)
     : shown_as_(shown_as.empty() ? path : shown_as) {
-  fd_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  // A copy of a descriptor keeps its position, and what was written before.
+  const int descriptor = descriptor_of(path);
+  fd_ = descriptor >= 0 ? ::fcntl(descriptor, F_DUPFD_CLOEXEC, 0)
+                        : ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   if (fd_ < 0) fail("write", shown_as_, errno);
 }
 
@@ -195,10 +225,10 @@ void FileWriter::finish() {
 }
 
 StagedFile::StagedFile(const std::string& final_path)
-    : final_path_(final_path),
-      temporary_path_(is_special(final_path) ? ""
-                                             : fmt::format("{}.tmp-{}", final_path, ::getpid())),
-      writer_(temporary_path_.empty() ? final_path : temporary_path_, final_path) {}
+    : final_path_(without_links(final_path)),
+      temporary_path_(is_special(final_path_) ? ""
+                                              : fmt::format("{}.tmp-{}", final_path_, ::getpid())),
+      writer_(temporary_path_.empty() ? final_path_ : temporary_path_, final_path) {}
 
 StagedFile::~StagedFile() {
   if (!temporary_path_.empty()) ::unlink(temporary_path_.c_str());

@@ -52,7 +52,8 @@ class FileWriter {
 
 /// A file that appears complete or not at all: what is written goes into a sibling, commit() syncs
 /// and renames it to its final name (replacing an existing file). Without commit the sibling is
-/// removed. A pipe or a device under that name is written to as it is.
+/// removed. A symbolic link stays, and the file it leads to is replaced. A pipe, a device or a
+/// stream of this process, such as /dev/stdout, is written to as it is.
 class StagedFile {
  public:
   /// @throws UserError (environment), also for a directory

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
+#include <limits>
 #include <iostream>
 #include <memory>
 
@@ -170,6 +171,7 @@ Command add_split(CLI::App& data) {
   app->add_option("--val", arguments->options.val_share, "share of the validation records")
       ->capture_default_str();
   app->add_option("--seed", arguments->options.seed, "another seed draws other records")
+      ->check(CLI::Range(0, std::numeric_limits<int>::max()))
       ->capture_default_str();
   app->add_option("--out", arguments->options.out_dir,
                   "directory for NAME-train.jsonl and NAME-val.jsonl; default: where NAME.jsonl "

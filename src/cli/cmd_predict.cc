@@ -30,11 +30,12 @@ namespace {
 
 constexpr size_t kImagesTogether = 16;
 constexpr int kDrawnSidePx = 1024;
+constexpr size_t kLongestDrawnName = 200;  ///< bytes
 
 struct PredictArguments {
   PredictorOptions predictor;
   std::vector<std::string> inputs;
-  std::string system, user, draw_dir, out, format = "jsonl";
+  std::string draw_dir, out, format = "jsonl";
   double min_score = 0;
 };
 
@@ -124,10 +125,13 @@ std::string coco_document(const std::vector<Prediction>& predictions) {
   return python_json(json) + "\n";
 }
 
-/// Path of the drawing of the image with this index.
+/// Path of the drawing of the image with this index. A long name is cut between two characters:
+/// with what is added here it could be longer than a file's name may be.
 std::string drawing_path(const std::string& directory, const std::string& image, size_t index) {
-  return fmt::format("{}/{:04}_{}.png", directory, index,
-                     std::filesystem::path(image).stem().string());
+  std::string name = std::filesystem::path(image).stem().string();
+  size_t kept = std::min(name.size(), kLongestDrawnName);
+  while (kept > 0 && kept < name.size() && (name[kept] & 0xC0) == 0x80) --kept;
+  return fmt::format("{}/{:04}_{}.png", directory, index, name.substr(0, kept));
 }
 
 /// A directory that is read must not fill with drawings: they would replace images, and the next
@@ -192,8 +196,6 @@ int run_predict(PredictArguments& arguments) {
     add_model(inputs, *named);
   }
   for (const std::string& image : images) inputs.add(image);
-  if (!arguments.system.empty()) arguments.predictor.texts.system_prompt = arguments.system;
-  if (!arguments.user.empty()) arguments.predictor.texts.user_prompt = arguments.user;
   if (!arguments.draw_dir.empty()) {
     refuse_drawing_among(images, arguments.draw_dir);
     for (size_t i = 0; i < images.size(); ++i)
@@ -265,15 +267,21 @@ std::vector<Command> add_predict_command(CLI::App& app) {
   predict
       ->add_option("--min-score", arguments->min_score,
                    "leave out objects below this score, from 0 to 1")
-      ->check(CLI::Range(0.0, 1.0))
+      ->check(finite_range(0, 1))
       ->capture_default_str();
   predict->add_option(
       "--out", arguments->out,
       "file to write, replaced once all answers are there; default: standard output");
-  predict->add_option("--system", arguments->system,
-                      "system prompt; default: as stored with the checkpoint");
-  predict->add_option("--user", arguments->user,
-                      "user prompt; default: as stored with the checkpoint");
+  PromptSettings& texts = arguments->predictor.texts;
+  // Also an empty text: the prompt's checks name it.
+  const auto add_prompt = [predict](const char* option, std::optional<std::string>& prompt,
+                                    const char* help) {
+    predict->add_option_function<std::string>(
+        option, [&prompt](const std::string& text) { prompt = text; }, help);
+  };
+  add_prompt("--system", texts.system_prompt,
+             "system prompt; default: as stored with the checkpoint");
+  add_prompt("--user", texts.user_prompt, "user prompt; default: as stored with the checkpoint");
   predict
       ->add_option("--answer-format", arguments->predictor.answer_format,
                    "how answers are written; default: as stored with the checkpoint, else by its "

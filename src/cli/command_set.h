@@ -4,7 +4,8 @@
 
 namespace CLI {  // NOLINT(readability-identifier-naming): the name of the library
 class App;
-}
+class Validator;
+}  // namespace CLI
 
 namespace rematch {
 
@@ -17,6 +18,9 @@ struct Command {
   /// keeps running after its output pipe closes; other commands end with their reader
   bool writes_files = false;
 };
+
+/// As CLI::Range of two numbers, which lets NaN through.
+CLI::Validator finite_range(double least, double most);
 
 /// Commands that take a configuration or a model: `rematch train`, `eval`, `check`, `plan`,
 /// `rollout`, `probe`, `add-coord-tokens`, `merge`, `doctor`.

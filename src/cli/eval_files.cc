@@ -132,11 +132,11 @@ void EvalFiles::write(const Json& result, Terminal& terminal) const {
   std::set<std::string> labels;
   for (const auto* scenes : {&truths_, &predictions_}) {
     for (const auto& scene : *scenes) {
-      for (const SceneObject& object : scene) labels.insert(labels_.canonical(object.desc));
+      for (const SceneObject& object : scene) labels.insert(labels_.class_name(object.desc));
     }
   }
   const auto category_of = [&](const SceneObject& object) {
-    return std::distance(labels.begin(), labels.find(labels_.canonical(object.desc))) + 1;
+    return std::distance(labels.begin(), labels.find(labels_.class_name(object.desc))) + 1;
   };
   Json truth, found = Json::array();
   truth["images"] = Json::array();

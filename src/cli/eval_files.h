@@ -15,7 +15,8 @@ namespace rematch {
 /// each other's results.
 class EvalFiles {
  public:
-  /// @param labels  classes of predictions.json and of the tables are their canonical forms
+  /// @param labels  the tables have their canonical forms, truth.json and predictions.json their
+  /// class names
   /// @param inputs  files that are read
   EvalFiles(const std::string& run_dir, const std::string& model_dir, InputFiles inputs,
             const LabelMatch& labels);

@@ -1,4 +1,6 @@
 // Commands that take a configuration or a model.
+#include <fmt/core.h>
+
 #include <CLI/CLI.hpp>
 #include <cstdlib>
 #include <iostream>
@@ -9,19 +11,20 @@
 #include "estep/answer/answer_format.h"
 
 namespace rematch {
-namespace {
 
-/// As CLI::Range, which lets NaN through.
-CLI::Validator gib_range() {
+CLI::Validator finite_range(double least, double most) {
+  const std::string range = fmt::format("in range {:.15g} to {:.15g}", least, most);
   return CLI::Validator(
-      [](std::string& text) -> std::string {
+      [=](std::string& text) -> std::string {
         char* end = nullptr;
-        const double gib = std::strtod(text.c_str(), &end);
-        const bool fits = end != text.c_str() && *end == '\0' && gib >= 1e-3 && gib <= 1e6;
-        return fits ? "" : "Value " + text + " not in range 0.001 to 1000000";
+        const double value = std::strtod(text.c_str(), &end);
+        const bool fits = end != text.c_str() && *end == '\0' && value >= least && value <= most;
+        return fits ? "" : fmt::format("Value {} not {}", text, range);
       },
-      "FLOAT in [0.001 - 1e+06]");
+      fmt::format("FLOAT in [{:g} - {:g}]", least, most));
 }
+
+namespace {
 
 void add_overrides(CLI::App& command, std::vector<std::string>& overrides) {
   command
@@ -70,7 +73,7 @@ void add_plan_arguments(CLI::App& command, PlanArguments& arguments) {
   command
       .add_option("--gpu-memory", arguments.gpu_memory_gib,
                   "plan for a GPU with this many GiB; default: the CPU of this machine")
-      ->check(gib_range());
+      ->check(finite_range(1e-3, 1e6));
   command.add_option("--ranks", arguments.num_ranks, "data-parallel ranks, one device each")
       ->check(CLI::Range(1, 65536))
       ->capture_default_str();
@@ -95,7 +98,7 @@ void add_check_arguments(CLI::App& command, CheckArguments& arguments) {
   command
       .add_option("--gpu-memory", arguments.gpu_memory_gib,
                   "refuse a run that cannot fit a GPU with this many GiB")
-      ->check(gib_range());
+      ->check(finite_range(1e-3, 1e6));
   command.add_option("--ranks", arguments.num_ranks, "ranks that will train together")
       ->check(CLI::Range(1, 65536))
       ->capture_default_str();

@@ -33,6 +33,11 @@ class Sorter {
     for (const PeftTokens& tokens : adapter_.config.targets.trainable_tokens) expect_tokens(tokens);
     for (const TensorEntry& entry : adapter_.tensors) place(entry);
     for (const auto& [module, tensors] : sorted_.layers) require_complete(module, tensors);
+    for (const std::string& module : adapter_.config.targets.target_modules) {
+      if (linears_.contains(module) && !sorted_.layers.contains(module))
+        fail(fmt::format("the adapter of {} is incomplete", module),
+             "target_modules names it, and it has no tensors");
+    }
     for (const auto& [module, tokens] : sorted_.token_rows) {
       if (!tokens.rows_KH.defined())
         fail("the adapter is incomplete", fmt::format("{}{} is missing", module, kTokenRows));

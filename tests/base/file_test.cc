@@ -89,6 +89,32 @@ TEST(StagedFile, WritesToAPipeInsteadOfReplacingIt) {
   ::close(reader);
 }
 
+TEST(StagedFile, ReplacesWhatALinkLeadsToAndKeepsTheLink) {
+  test::TempDir dir;
+  std::filesystem::create_directory(dir.file("large"));
+  dir.write("large/a.txt", "old");
+  std::filesystem::create_symlink("large/a.txt", dir.file("a.txt"));
+  std::filesystem::create_symlink("large/b.txt", dir.file("b.txt"));
+  for (const char* name : {"a.txt", "b.txt"}) {
+    write_file_atomic(dir.file(name), "new");
+    EXPECT_TRUE(std::filesystem::is_symlink(dir.file(name)));
+    EXPECT_EQ(read_file(dir.file("large/") + name), "new");
+  }
+}
+
+TEST(StagedFile, WritesToAStreamOfTheProcessInsteadOfReplacingItsName) {
+  test::TempDir dir;
+  dir.write("out", "before ");
+  const int stream = ::open(dir.file("out").c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
+  const std::string name = "/dev/fd/" + std::to_string(stream);
+  std::filesystem::create_symlink(name, dir.file("link"));
+  write_file_atomic(name, "first ");
+  write_file_atomic(dir.file("link"), "second");
+  ::close(stream);
+  EXPECT_EQ(read_file(dir.file("out")), "before first second");
+  EXPECT_TRUE(std::filesystem::is_symlink(dir.file("link")));
+}
+
 TEST(FileWriter, ReportsAFullDisk) {
   const UserError error = test::catch_user_error([] {
     FileWriter writer("/dev/full");

@@ -138,15 +138,27 @@ TEST(Check, ReadsTheHeadersOfTheWeights) {
 TEST(Check, RefusesTheTokenizerOfAnotherModel) {
   test::Program program;
   fs::copy(test::Program::model(), program.dir().file("model"), fs::copy_options::recursive);
-  Json config = parse_json(read_file(program.dir().file("model/config.json")), "config.json");
+  const auto expect_refused = [&](const char* what) {
+    for (const char* command : {"check ", "train "}) {
+      const test::ProcessResult result =
+          program.run(command + program.config() + " --set model.model=model");
+      EXPECT_EQ(result.exit_code, 3) << result.out;
+      EXPECT_THAT(result.err, HasSubstr("the tokenizer belongs to another model"));
+      EXPECT_THAT(result.err, HasSubstr(what));
+    }
+  };
+  Json tokenizer = read_json_file(program.dir().file("model/tokenizer.json"));
+  Json config = read_json_file(program.dir().file("model/config.json"));
+  // An id that the embedding has no row for, of a coordinate that no record may hold.
+  const int64_t vocab_size = config["text_config"]["vocab_size"].get<int64_t>();
+  for (Json& token : tokenizer["added_tokens"]) {
+    if (token["content"] == "<|coord_500|>") token["id"] = vocab_size;
+  }
+  program.dir().write("model/tokenizer.json", tokenizer.dump());
+  expect_refused("its largest id is");
   config["image_token_id"] = config["image_token_id"].get<int>() + 1;
   program.dir().write("model/config.json", config.dump());
-  for (const char* command : {"check ", "train "}) {
-    const test::ProcessResult result =
-        program.run(command + program.config() + " --set model.model=model");
-    EXPECT_EQ(result.exit_code, 3) << result.out;
-    EXPECT_THAT(result.err, HasSubstr("the tokenizer belongs to another model"));
-  }
+  expect_refused("its <|image_pad|> is");
 }
 
 TEST(Check, RefusesACheckpointThatTrainingWouldNotResume) {

@@ -61,7 +61,8 @@ TEST(Confidence, PredictWritesItAndLeavesOutWhatIsBelowTheLeast) {
   for (const Json& one : document["annotations"]) coco.push_back(one["score"].get<double>());
   std::sort(coco.begin(), coco.end());
   EXPECT_EQ(coco, scores);
-  EXPECT_EQ(program.run(command + " --min-score 1.5").exit_code, 2);
+  for (const char* share : {"1.5", "nan"})
+    EXPECT_EQ(program.run(command + " --min-score " + share).exit_code, 2) << share;
 }
 
 TEST(Confidence, IsTheSameInRolloutsSamplesAndPredictions) {

@@ -51,6 +51,33 @@ TEST(Predict, AnswersAsEvaluationDoesWithThePromptStoredWithTheCheckpoint) {
   EXPECT_TRUE(std::filesystem::exists(program.dir().file("drawn/0000_0.png")));
 }
 
+TEST(Predict, DrawsAnImageWithTheLongestNameThatAFileMayHave) {
+  test::Program program;
+  // 251 bytes and ".png"; two bytes a character, so that a cut may not split one.
+  std::string name = "x";
+  while (name.size() < 251) name += "\u00E9";
+  std::filesystem::copy_file(test::Program::golden("images/0.png"),
+                             program.dir().file(name + ".png"));
+  const test::ProcessResult result = program.run("predict " + test::Program::model() + " " + name +
+                                                 ".png --draw drawn --max-new-tokens 4");
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(lines_of(result.out)[0]["image"], name + ".png");
+  const std::string drawn =
+      std::filesystem::directory_iterator(program.dir().file("drawn"))->path().filename();
+  EXPECT_EQ(drawn, "0000_" + name.substr(0, 199) + ".png");
+}
+
+TEST(Predict, AnEmptyPromptIsNoPromptOfTheCheckpoint) {
+  test::Program program;
+  const std::string command = "predict " + test::Program::model() + " " +
+                              test::Program::golden("images/0.png") + " --max-new-tokens 4";
+  for (const char* option : {"--user", "--system"}) {
+    const test::ProcessResult result = program.run(command + " " + option + " ''");
+    EXPECT_EQ(result.exit_code, 2) << option;
+    EXPECT_NE(result.err.find("the prompt is blank"), std::string::npos) << result.err;
+  }
+}
+
 TEST(Predict, SeesImagesOfTheSizeThatTrainingSaw) {
   for (const char* tuner : {"full", "lora"}) {
     test::Program program;

@@ -1,13 +1,47 @@
 // `rematch eval`'s files, `rematch compare` and `rematch report` as a user starts them.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cctype>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "base/file.h"
 #include "base/json.h"
 #include "e2e/program.h"
 
 namespace rematch {
+
+TEST(ReportCommands, FilesOfAnEvaluationHaveTheClassesOfItsCocoScores) {
+  test::Program program;
+  std::istringstream lines(read_file(test::Program::golden("val.jsonl")));
+  std::string records;
+  for (std::string line; std::getline(lines, line);) {
+    Json record = parse_json(line, "val.jsonl");
+    record["images"][0] = test::Program::golden(record["images"][0].get<std::string>());
+    for (size_t i = 0; i < record["objects"].size(); i += 2) {
+      std::string label = record["objects"][i]["desc"].get<std::string>();
+      std::transform(label.begin(), label.end(), label.begin(), ::toupper);
+      record["objects"][i]["desc"] = label;
+    }
+    records += record.dump() + "\n";
+  }
+  program.dir().write("val.jsonl", records);
+  // COCO's classes are normalised under either rule (BEHAVIOUR 15).
+  Json files[2];
+  for (const bool exact : {false, true}) {
+    const test::ProcessResult result = program.run(
+        "eval " + program.config() +
+        " --set custom.val_jsonl=val.jsonl --set custom.extra.rollout_matching.label_match=" +
+        (exact ? "exact" : "normalized"));
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+    const std::string base = program.run_dir() + "/eval/tiny_tied";
+    files[exact] = {read_json_file(base + ".truth.json"),
+                    read_json_file(base + ".predictions.json")};
+  }
+  EXPECT_FALSE(files[0][0]["categories"].empty());
+  EXPECT_EQ(files[0], files[1]);
+}
 
 TEST(ReportCommands, EvaluationsOfTwoCheckpointsAreComparedAndReported) {
   test::Program program;

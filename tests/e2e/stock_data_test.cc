@@ -184,6 +184,9 @@ TEST(StockData, ASplitIsTheSameEachTime) {
   EXPECT_THAT(first.out, HasSubstr("wrote train-val.jsonl: 2 records, 2 images"));
   const std::string val = read_file(program.dir().file("train-val.jsonl"));
   EXPECT_EQ(program.run("data split train.jsonl --val 0.25 --seed 3").exit_code, 0);
+  // They would all draw the same records.
+  for (const char* seed : {"-1", "99999999999999999999"})
+    EXPECT_EQ(program.run(std::string("data split train.jsonl --seed ") + seed).exit_code, 2);
   EXPECT_EQ(read_file(program.dir().file("train-val.jsonl")), val);
   EXPECT_EQ(program.run("data check train-val.jsonl").exit_code, 0);
   for (const char* share : {"0", "1", "nan", "-1"})

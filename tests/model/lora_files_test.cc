@@ -66,6 +66,12 @@ TEST(AdapterFiles, UnknownTensorsWrongShapesAndMissingPartsAreRefused) {
     std::erase_if(missing.tensors, [&](const TensorEntry& entry) { return entry.name == name; });
     EXPECT_NE(refused(missing).problems()[0].error.find("incomplete"), std::string::npos) << part;
   }
+  PeftAdapter absent = dora();
+  const std::string down = "model.language_model.layers.2.mlp.down_proj";
+  absent.config.targets.target_modules = {down};
+  std::erase_if(absent.tensors,
+                [&](const TensorEntry& entry) { return entry.name.starts_with(down); });
+  EXPECT_NE(refused(absent).problems()[0].what.find("target_modules"), std::string::npos);
   PeftAdapter plain = dora();
   plain.config.use_dora = false;
   EXPECT_NE(refused(plain).problems()[0].what.find("use_dora"), std::string::npos);
