@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json_fields.h"
+#include "import/directory_format.h"
 #include "import/foreign.h"
 #include "import/image_files.h"
 
@@ -100,7 +101,8 @@ ForeignSet read_labelme_dir(const std::string& directory, const ImportOptions& o
                     {.error = "this is not a directory of labelMe's annotations",
                      .where = directory,
                      .what = "neither it nor folders train, valid and test in it hold JSON files",
-                     .fix = "give the directory that holds one JSON an image"});
+                     .fix = import_fix(directory, "from-labelme",
+                                       "give the directory that holds one JSON an image")});
   }
   ForeignSet set;
   for (const auto& [split, files] : splits) {
