@@ -24,4 +24,7 @@ std::string foreign_fix(const ForeignKey& row);
 /// of a key's path or the nearest one; "" when nothing is near.
 std::string meant_key(const std::string& typed);
 
+/// The value of our key for that of a foreign one: `imgsz` is a side, `max_pixels` an area.
+std::string meant_value(const std::string& typed, const std::string& value);
+
 }  // namespace rematch
