@@ -36,7 +36,10 @@ AugmentChoice read_augment_choice(const std::string& text) {
     choice.settings = settings_of(text);
   } else {
     const Settings settings = load_config(text).settings;
-    choice = {.settings = settings.augment, .seed = settings.seed};
+    choice = {.settings = settings.augment,
+              .seed = settings.seed,
+              .train_files = settings.data.train_files,
+              .train_sample_limit = settings.data.train_sample_limit};
   }
   if (choice.settings.is_on()) return choice;
   throw UserError(ErrorKind::kConfig,

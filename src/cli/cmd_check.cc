@@ -1,7 +1,7 @@
 #include <ostream>
 
 #include "cli/commands.h"
-#include "cli/wrapped_text.h"
+#include "base/wrapped_text.h"
 #include "config/brief_report.h"
 #include "config/config.h"
 

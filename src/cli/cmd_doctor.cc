@@ -5,7 +5,7 @@
 #include "assembly/vllm_setup.h"
 #include "base/error.h"
 #include "cli/commands.h"
-#include "cli/wrapped_text.h"
+#include "base/wrapped_text.h"
 #include "config/config.h"
 #include "ranks/device.h"
 #include "ranks/group.h"

@@ -13,7 +13,7 @@
 #include "cli/command_set.h"
 #include "cli/completions.h"
 #include "cli/explain_search.h"
-#include "cli/wrapped_text.h"
+#include "base/wrapped_text.h"
 #include "config/explain.h"
 #include "config/foreign.h"
 #include "config/schema.h"

@@ -11,7 +11,7 @@
 #include "base/host_memory.h"
 #include "base/json.h"
 #include "cli/commands.h"
-#include "cli/wrapped_text.h"
+#include "base/wrapped_text.h"
 #include "config/brief_report.h"
 #include "config/config.h"
 #include "plan/advice.h"

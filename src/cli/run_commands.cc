@@ -18,7 +18,7 @@ CLI::Validator gib_range() {
         char* end = nullptr;
         const double gib = std::strtod(text.c_str(), &end);
         const bool fits = end != text.c_str() && *end == '\0' && gib >= 1e-3 && gib <= 1e6;
-        return fits ? "" : "Value " + text + " not in range 0.001 to 1000000";
+        return fits ? "" : text + " is not a number of GiB from 0.001 to 1000000, such as 24";
       },
       "FLOAT in [0.001 - 1e+06]");
 }
@@ -44,11 +44,10 @@ void add_asking_arguments(CLI::App& command, RunArguments& arguments) {
   command
       .add_option(
           "CONFIG|MODEL_DIR", arguments.config_path,
-          "YAML configuration, or a checkpoint as it is, or a run of full training (its best "
-          "checkpoint)")
+          "YAML configuration, or a checkpoint or adapter as it is, or a run (its best checkpoint)")
       ->required();
   command.add_option("JSONL", arguments.records,
-                     "records to ask about; default: custom.val_jsonl of the configuration");
+                     "records to ask about; default: custom.val_jsonl of the configuration or run");
   add_overrides(command, arguments.overrides);
   command
       .add_option("--answer-format", arguments.answer_format,
