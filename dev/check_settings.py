@@ -31,7 +31,7 @@ def main():
     readers = [path for folder in ("src",) for path in (ROOT / folder).rglob("*") if path.suffix in (".cc", ".h")
                and path.relative_to(ROOT).parts[1] not in ("config", "settings")]
     text = "\n".join(path.read_text() for path in readers)
-    # A struct's own function may be what the program reads (wants_tensorboard() reads report_to).
+    # A struct's own function may be what the program reads (reports_to() reads report_to).
     own = {header: header.read_text() for header in sorted((ROOT / "src/settings").glob("*.h"))}
     breaches, count = [], 0
     for header, body in own.items():

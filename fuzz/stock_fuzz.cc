@@ -31,7 +31,7 @@ void check_answer(std::string_view text) {
     REMATCH_CHECK(
         rematch::is_valid_utf8(object.desc) && !rematch::python_strip(object.desc).empty(), "desc");
   }
-  const std::string written = rematch::stock_answer_text(answer.objects, {});
+  const std::string written = rematch::format_stock_answer(answer.objects, {});
   const rematch::StockAnswer again = rematch::read_stock_answer(written, {}, "again");
   REMATCH_CHECK(again.objects == answer.objects && again.problems.empty(), written);
 }

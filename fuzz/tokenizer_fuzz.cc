@@ -22,7 +22,7 @@ void read_file_bytes(std::string_view bytes) { rematch::parse_tokenizer_json(byt
 void split_text(std::string_view bytes) {
   const size_t cut = bytes.find('\n');
   if (cut == std::string_view::npos || !rematch::is_valid_utf8(bytes)) return;
-  const rematch::SplitRegex regex(rematch::pcre_pattern_of(bytes.substr(0, cut), "fuzz"), "fuzz");
+  const rematch::SplitRegex regex(rematch::to_pcre_pattern(bytes.substr(0, cut), "fuzz"), "fuzz");
   const std::string_view text = bytes.substr(cut + 1);
   std::vector<std::string_view> pieces;
   regex.split(text, pieces);

@@ -131,7 +131,7 @@ TOOLS = """{%- set image_count = namespace(value=0) %}
 # Filters on items, block set, loop neighbours, filtered loops.
 MIXED = """{# a comment -#}
 {% set system_text %}
-{% for message in messages if message.role == 'system' %}
+{% for message in messages if message.role == 'system' and message.content is string %}
   {{ message.content | trim }}
 {% endfor %}
 {% endset %}
@@ -143,8 +143,6 @@ MIXED = """{# a comment -#}
 {% endif %}
   {%+ if loop.nextitem is defined %}next {{ loop.nextitem.role }}{% else %}end{% endif +%}
 
-{% else %}
-nobody
 {% endfor %}
 {% for key, value in (extra or {}) | items %}{{ key }}={{ value | tojson(indent=2) }};{% endfor %}
 """
@@ -172,72 +170,58 @@ SMALL_VARS = {"s": "  Hello w\u00f6rld\t\n", "n": 7, "f": 2.5, "z": None, "t": T
               "e": "", "el": [], "ed": {}, "w": "alpha,beta,,gamma", "rows": [{"k": "a", "v": 1}, {"k": "b"}, {"k": "a", "v": 0}], "q": "it's \"q\" \\ \u200b\u00a0\u3042"}
 SMALL = [
     # values and printing
-    "{{ n }} {{ f }} {{ z }} {{ t }} {{ missing }} {{ l }} {{ d }} {{ q }} {{ [q] }} {{ ['a', \"b'\"] }} {{ 1e3 }} {{ 1_000 }} {{ 0.1 + 0.2 }} {{ 1e16 }} {{ 1e-5 }}",
-    "{{ 'a' 'b' }}{{ \"x\\ty\\n\\x41\\u00e9\\U0001F600\\q\" }}", "{{ () }} {{ [1, 2,] }} {{ {'a': 1,} }} {{ {} }} {{ (1) }}",
-    "{{ true }} {{ True }} {{ none }} {{ None }} {{ false }}", "{{ 1, 2 }} {{ (1,) }} {{ (1, 2) == [1, 2] }} {{ (1, 2)[::-1] }} {{ (1,) + (2,) }} {{ ((1, 'a'), []) | tojson }}",
+    "{{ n }} {{ f }} {{ z }} {{ t }} {{ missing }} {{ q }} {{ 12345678901234567 }} {{ -3 }} {{ 1 }}", "{{ 'a' }}{{ \"x\\ty\\n\\'\\\"\\\\ \\. \" }}{{ '}}' }}{{ \"%}\" }}",
+    "{{ true }} {{ True }} {{ none }} {{ None }} {{ false }} {{ False }} {{ (1) }} {{ ((n)) }}", "{{ [1, 2,] | tojson }} {{ {'a': 1,} | tojson }} {{ {} | tojson }} {{ [] | tojson }}",
     # arithmetic
-    "{{ n + 1 }} {{ n - 10 }} {{ n * 3 }} {{ n / 2 }} {{ n // 2 }} {{ -n // 2 }} {{ n % 3 }} {{ -n % 3 }} {{ n % -3 }} {{ f * 2 }} {{ -f }} {{ +n }} {{ 7.5 // 2 }} {{ -7.5 % 2 }}",
-    "{{ 1 + 2 * 3 - 4 / 2 }} {{ (1 + 2) * 3 }} {{ 2 - 1 - 1 }} {{ 'ab' * 3 }} {{ 2 * 'xy' }} {{ [1] + [2] }} {{ true + 1 }} {{ -1 | abs }} {{ n ~ (1 + 1) }}",
-    "{{ 'a' ~ 1 ~ none ~ missing ~ l }} {{ 'a' + 'b' }}", "{{ (1 + 1) ~ 2 }}", "{{ 'n=' ~ n * 2 }}",
+    "{{ n + 1 }} {{ n - 10 }} {{ n % 3 }} {{ -n % 3 }} {{ n % -3 }} {{ -n }} {{ true + 1 }} {{ 2 - 1 - 1 }} {{ 1 + 5 % 3 - 4 }} {{ (1 + 5) % 4 }} {{ n ~ (1 + 1) }} {{ 1 - -1 }}",
+    "{{ 'a' ~ 1 ~ none ~ missing ~ f }} {{ 'a' + 'b' }} {{ ([1] + [2] + l) | tojson }} {{ 'n=' ~ n + 2 if false else 'n=' ~ n % 2 }}",
     # comparisons and logic
-    "{{ 1 == 1.0 }} {{ 1 == true }} {{ '1' == 1 }} {{ [1, 2] == [1, 2.0] }} {{ {'a': 1, 'b': 2} == {'b': 2, 'a': 1} }} {{ none == missing }} {{ 1 != 2 }}",
-    "{{ 1 < 2 < 3 }} {{ 1 < 3 < 2 }} {{ 'a' < 'b' }} {{ 'B' < 'a' }} {{ 2 >= 2 }} {{ 1 > 2 or 3 > 2 }} {{ 1 <= 1.5 }}",
-    "{{ 1 in l }} {{ 5 not in l }} {{ 'ell' in s }} {{ 'a' in d }} {{ 'x' in missing }} {{ not 1 in l }} {{ not true }} {{ 2 is in l }} {{ 2 is in([1, 2]) }}",
-    "{{ 0 or 'x' }} {{ 1 and 'y' }} {{ '' and 1 }}| {{ none or false }} {{ missing or 'd' }} {{ (1 or 2) and 3 }} {{ not 0 and 1 }}",
+    "{{ 1 == true }} {{ '1' == 1 }} {{ none == missing }} {{ 1 != 2 }} {{ f == 2 }} {{ 'a' == 'a' }} {{ z == none }} {{ l == 'x' }} {{ n == 7 }}", "{{ 1 < 2 }} {{ 2 >= 2 }} {{ 1 > 2 or 3 > 2 }} {{ 1 <= f }} {{ f > 2 }} {{ (1 < 2) == true }}",
+    "{{ 1 in l }} {{ 5 not in l }} {{ 'ell' in s }} {{ 'a' in d }} {{ 'x' in missing }} {{ not 1 in l }} {{ not true }} {{ 2 is in l }} {{ 2 is in([1, 2]) }} {{ 5 in d }} {{ 'a' in ['a', 1, none] }}",
+    "{{ 0 or 'x' }} {{ 1 and 'y' }} {{ '' and 1 }}| {{ none or false }} {{ missing or 'd' }} {{ (1 or 2) and 3 }} {{ not 0 and 1 }} {{ not (0 and 1) }} {{ not not 1 }} {{ 1 if el else 2 }} {{ 1 if d else 2 }}",
     "{{ 'a' if n > 3 else 'b' }} {{ 'a' if n > 30 }} {{ 'a' if false else 'b' if false else 'c' }} {{ ('x' if t else 'y') ~ 'z' }}",
     # items, attributes, slices
-    "{{ l[0] }} {{ l[-1] }} {{ l[9] }} {{ d.b }} {{ d['a'][1] }} {{ d.a.1 }} {{ d.nope }} {{ d['nope'] }} {{ s[2] }} {{ w[-1] }} {{ l.0 }} {{ none.x }} {{ n.x }}",
-    "{{ l[::-1] }} {{ l[1:] }} {{ l[:-1] }} {{ l[:] }} {{ l[::2] }} {{ l[5:] }} {{ l[-2:] }} {{ l[2:0:-1] }} {{ w[1:4] }} {{ w[::-1] }} {{ w[-3:] }} {{ w[:0] }} {{ l[-9:9] }} {{ l[9::-1] }} {{ l[:-9:-1] }}",
-    "{{ s[1 + 1:n] }}|{{ q[-3:] }}|{{ l[none:2] }}",
+    "{{ l[0] }} {{ l[-1] }} {{ l[9] }} {{ d.b }} {{ d['a'][1] }} {{ d.nope }} {{ d['nope'] }} {{ none.x }} {{ n.x }} {{ l[1 - 1] }} {{ l[-9] }} {{ rows[1]['k'] }} {{ rows[-1].k }} {{ l[true] }}",
+    "{{ l[::-1] | tojson }} {{ l[1:] | tojson }} {{ l[:-1] | tojson }} {{ l[:] | tojson }} {{ l[5:] | tojson }} {{ l[-2:] | tojson }} {{ l[2:0] | tojson }} {{ l[-9:9] | tojson }} {{ l[none:2] | tojson }} {{ l[1:2] | tojson }} {{ el[::-1] | tojson }}",
+    "{% set a = {'k': {'z': 1}} %}{{ a.k.z }}{{ {'a': {'b': 2}}.a.b }}{{ {'a': {'b': 2}}['a']['b'] }}{{ {'a': 1, 'a': 2} | tojson }}{{ [[1, [2]]][0][1][0] }}",
     # filters
-    "{{ s | length }} {{ l | count }} {{ d | length }} {{ missing | length }} {{ s | trim }}| {{ 'xxaxx' | trim('x') }} {{ 12 | string }} {{ 'Ab' | upper }} {{ 'Ab' | lower }} {{ 'hELLO wORLD' | capitalize }} {{ \"it's a-b2c dEF\" | title }}",
-    "{{ l | join }} {{ l | join(', ') }} {{ rows | join('-', attribute='k') }} {{ l | join(d='+') }} {{ 'abc' | join('.') }} {{ missing | join('x') }}",
-    "{{ missing | default('d') }} {{ e | default('d') }}| {{ e | default('d', true) }} {{ z | default('d', boolean=true) }} {{ missing | d }} {{ missing.x | default('q') if false else 'ok' }}",
-    "{{ l | first }} {{ l | last }} {{ el | first }} {{ 'abc' | first }} {{ 'abc' | last }} {{ l | reverse | list }} {{ 'abc' | reverse }} {{ 'abc' | list }} {{ d | list }} {{ d | items | list }}",
-    "{{ 'aXbXc' | replace('X', '-') }} {{ 'aXbXc' | replace('X', '-', 1) }} {{ 'ab' | replace('', '.') }} {{ 11 | replace('1', '2') }} {{ 'ab' | replace('', '.', 2) }}",
-    "{{ '12' | int }} {{ '1.9' | int }} {{ 'x' | int }} {{ 'x' | int(5) }} {{ 2.9 | int }} {{ -2.9 | int }} {{ true | int }} {{ '2.5' | float }} {{ 'x' | float }} {{ 3 | float }} {{ -3 | abs }} {{ -2.5 | abs }} {{ none | int }}",
-    "{{ 'a\\nb\\n\\nc' | indent }}| {{ 'a\\nb' | indent(2, true) }}| {{ 'a\\n\\nb' | indent(width=1, blank=true) }}| {{ 'a\\nb' | indent('> ') }}| {{ 'a\\n' | indent }}|",
-    "{{ rows | map(attribute='k') | list }} {{ l | map('string') | join('/') }} {{ rows | map(attribute='v', default=9) | list }} {{ ['a ', ' b'] | map('trim') | list }} {{ ['aXb'] | map('replace', 'X', 'Y') | list }}",
-    "{{ rows | selectattr('v') | list }} {{ rows | selectattr('v', 'defined') | map(attribute='k') | list }} {{ rows | rejectattr('k', 'equalto', 'a') | list }} {{ l | select('odd') | list }} {{ l | reject('gt', 1) | list }} {{ [0, 1, ''] | select | list }} {{ rows | selectattr('k', 'in', ['b']) | list }}",
-    "{{ d | tojson }} {{ q | tojson }} {{ [1.0, 1e22, none, true, 'ä', '</script>', '&'] | tojson }} {{ d | tojson(indent=2) }} {{ 'ä😀' | tojson(ensure_ascii=true) }} {{ {'b': 1, 'a': {'d': 1, 'c': 2}} | tojson(sort_keys=true) }} {{ {} | tojson }} {{ [] | tojson(indent=4) }} {{ 5 | tojson }}",
-    "{{ 'x' | safe }} {{ '\\u007f\\u0000\\u001f' | tojson }}", "{{ -1 | abs + 1 }} {{ 'a' ~ 'b' | upper }} {{ ('a' ~ 'b') | upper }} {{ n | string | length }} {{ -l | length if false else 1 }}",
+    "{{ s | length }} {{ l | length }} {{ d | length }} {{ missing | length }} {{ s | trim }}| {{ 'xxaxx' | trim('x') }} {{ 12 | string }} {{ none | trim }} {{ n | string | length }} {{ f | string }} {{ t | string }} {{ q | length }} {{ missing | trim }}|",
+    "{{ l | join }} {{ l | join(', ') }} {{ l | join(d='+') }} {{ missing | join('x') }} {{ [1, none, 'a', f] | join('-') }} {{ d | join(',') }}",
+    "{{ missing | default('d') }} {{ e | default('d') }}| {{ e | default('d', true) }} {{ z | default('d', boolean=true) }} {{ missing.x | default('q') if false else 'ok' }} {{ missing | default }}| {{ missing | default(none) }} {{ missing | default([]) | length }}",
+    "{{ 'aXbXc' | replace('X', '-') }} {{ 11 | replace('1', '2') }} {{ 'aa' | replace('a', 'aa') }} {{ missing | replace('a', 'b') }}|", "{{ l | list | tojson }} {{ d | list | tojson }} {{ missing | list | tojson }}",
+    "{{ rows | map(attribute='k') | list | tojson }} {{ rows | map(attribute='k') | join('/') }} {{ none | map(attribute='k') | list | tojson }} {{ missing | map(attribute='x') | list | length }}",
+    "{{ rows | selectattr('v') | list | tojson }} {{ rows | selectattr('v', 'defined') | map(attribute='k') | list | tojson }} {{ rows | rejectattr('k', 'equalto', 'a') | list | tojson }} {{ rows | selectattr('k', 'in', ['b']) | list | length }} {{ none | selectattr('k') | list | length }} {{ rows | rejectattr('v') | list | length }}",
+    "{{ d | tojson }} {{ q | tojson }} {{ [f, none, true, '\u00e4', '</script>', '&'] | tojson }} {{ d | tojson(indent=2) }} {{ '\u00e4\U0001f600' | tojson(ensure_ascii=false) }} {{ [] | tojson(indent=4) }} {{ {'x': {}, 'y': [1, [2]]} | tojson(indent=1) }} {{ 5 | tojson }} {{ [1] | tojson(indent=none) }} {{ rows | tojson(False, 0) }}",
+    "{{ '<x>' | safe }} {{ d | tojson | safe }} {{ ('<' | safe) ~ '<' }} {{ ('a' | safe) == 'a' }} {{ 'a' | safe is string }} {{ ('ab' | safe) | length }}", "{{ 'a' ~ 'b' | length }} {{ ('a' ~ 'b') | length }} {{ -l | length if false else 1 }} {{ s | trim | length + 1 }}",
     # tests
-    "{{ n is defined }} {{ missing is defined }} {{ missing is undefined }} {{ n is not defined }} {{ d.x is defined }} {{ d.b is defined }} {{ l[9] is defined }}",
-    "{{ 's' is string }} {{ n is string }} {{ d is mapping }} {{ l is mapping }} {{ l is iterable }} {{ s is iterable }} {{ n is iterable }} {{ d is iterable }} {{ missing is iterable }} {{ l is sequence }} {{ s is sequence }} {{ d is sequence }} {{ n is sequence }} {{ missing is sequence }}",
-    "{{ z is none }} {{ n is none }} {{ n is number }} {{ t is number }} {{ f is number }} {{ s is number }} {{ n is integer }} {{ t is integer }} {{ f is float }} {{ t is boolean }} {{ n is boolean }} {{ t is true }} {{ n is true }} {{ t is false }} {{ 1 is true }}",
-    "{{ 3 is odd }} {{ 4 is even }} {{ 9 is divisibleby 3 }} {{ 9 is divisibleby(2) }} {{ 1 is eq 1 }} {{ 1 is equalto(2) }} {{ 1 is ne 2 }} {{ 1 is lt 2 }} {{ 2 is ge 2 }} {{ 'a' is in 'abc' }} {{ -3 is odd }}",
-    "{{ n is number and s is string }} {{ n is string or s is string }} {{ 'y' if n is defined else 'n' }} {{ not n is string }} {{ range is callable }}",
+    "{{ n is defined }} {{ missing is defined }} {{ missing is undefined }} {{ n is not defined }} {{ d.x is defined }} {{ d.b is defined }} {{ l[9] is defined }} {{ strftime_now is defined }} {{ raise_exception is defined }} {{ namespace is not defined }}",
+    "{{ 's' is string }} {{ n is string }} {{ d is mapping }} {{ l is mapping }} {{ l is iterable }} {{ s is iterable }} {{ n is iterable }} {{ d is iterable }} {{ missing is iterable }} {{ l is sequence }} {{ s is sequence }} {{ d is sequence }} {{ n is sequence }} {{ missing is sequence }} {{ z is iterable }}",
+    "{{ z is none }} {{ n is none }} {{ missing is none }} {{ n is number }} {{ t is number }} {{ f is number }} {{ s is number }} {{ t is boolean }} {{ n is boolean }} {{ t is true }} {{ n is true }} {{ t is false }} {{ 1 is true }} {{ z is not none }}",
+    "{{ 1 is eq 1 }} {{ 1 is equalto(2) }} {{ 'a' is in 'abc' }} {{ n is number and s is string }} {{ n is string or s is string }} {{ 'y' if n is defined else 'n' }} {{ not n is string }} {{ s is defined() }}",
     # methods
-    "{{ w.split(',') }} {{ w.split(',', 1) }} {{ w.rsplit(',', 1) }} {{ ' a  b '.split() }} {{ ' a  b c '.split(none, 1) }} {{ ' a  b c '.rsplit(none, 1) }} {{ ''.split() }} {{ ''.split(',') }} {{ 'a'.split('aa') }} {{ 'aaa'.rsplit('aa') }} {{ '  '.split(none, 1) }} {{ w.split(sep=',', maxsplit=2) }}",
-    "{{ s.strip() }}|{{ s.lstrip() }}|{{ s.rstrip() }}|{{ 'xyaxy'.strip('yx') }}|{{ '\\n\\na\\n'.lstrip('\\n') }}|{{ '\\n\\na\\n'.rstrip('\\n') }}|{{ 'éaé'.strip('é') }}|{{ '\\u3000a\\u00a0'.strip() }}|",
-    "{{ w.startswith('al') }} {{ w.endswith('gamma') }} {{ w.startswith(('x', 'al')) }} {{ ''.startswith('') }} {{ w.upper() }} {{ 'AB'.lower() }} {{ 'ab cd'.title() }} {{ 'ab CD'.capitalize() }}",
-    "{{ w.replace(',', ';') }} {{ w.replace(',', ';', 1) }} {{ w.find('beta') }} {{ w.find('zz') }} {{ 'ééa'.find('a') }} {{ w.rfind(',') }} {{ w.count(',') }} {{ ''.count('') }} {{ ','.join(['a', 'b']) }} {{ 'a\\nb\\r\\nc\\n'.splitlines() }} {{ 'a\\nb'.splitlines(true) }} {{ 'prefix-x'.removeprefix('prefix-') }} {{ 'x.txt'.removesuffix('.txt') }}",
-    "{{ d.items() | list }} {{ d.keys() | list }} {{ d.values() | list }} {{ d.get('b') }} {{ d.get('x') }} {{ d.get('x', 5) }} {{ dict(a=1, b=2) }} {{ dict({'a': 1}, b=2) }}",
-    "{% for k, v in d.items() %}{{ k }}:{{ v }};{% endfor %}{% for k in d %}{{ k }}{% endfor %}{% for (a, b) in [[1, 2], [3, 4]] %}{{ a + b }} {% endfor %}{% for c in 'hé!' %}{{ c }}.{% endfor %}",
+    "{{ w.split(',') | tojson }} {{ w.split(',', 1) | tojson }} {{ ''.split(',') | tojson }} {{ 'a'.split('aa') | tojson }} {{ w.split(sep=',', maxsplit=2) | tojson }} {{ 'aaa'.split('aa') | tojson }} {{ w.split(',')[-1] }} {{ 'aXbX'.split('X') | length }}",
+    "{{ s.strip() }}|{{ s.lstrip() }}|{{ s.rstrip() }}|{{ 'xyaxy'.strip('yx') }}|{{ '\\n\\na\\n'.lstrip('\\n') }}|{{ '\\n\\na\\n'.rstrip('\\n') }}|{{ q.strip('\\'\"') }}|{{ ' \u3000a\u00a0 '.strip() }}|{{ ' \u3000a\u00a0 '.lstrip() }}|{{ ' \u3000a\u00a0 '.rstrip() }}|{{ ''.strip() }}|{{ '  '.lstrip() }}|{{ 'xx'.rstrip('x') }}|{{ 'a'.strip('') }}|{{ ' a '.strip(none) }}|",
+    "{{ w.startswith('al') }} {{ w.endswith('gamma') }} {{ ''.startswith('') }} {{ w.startswith('x') }} {{ w.replace(',', ';') }} {{ 'abc'.replace('b', '') }}", "{{ d.get('b') }} {{ d.get('x') }} {{ d.get('x', 5) }} {{ d.get('x', {}) | tojson }} {{ ed.get('a') is none }}",
+    "{% for k, v in d.items() %}{{ k }}:{{ v | tojson }};{% endfor %}{% for k in d %}{{ k }}{% endfor %}{% for k, v in d | items %}{{ k }}{% endfor %}{% for a, b in [[1, 2], [3, 4]] %}{{ a + b }} {% endfor %}{% for a, b in missing | items %}x{% endfor %}",
     # loops
-    "{% for x in l %}{{ loop.index }}{{ loop.index0 }}{{ loop.revindex }}{{ loop.revindex0 }}{{ loop.first }}{{ loop.last }}{{ loop.length }}{{ loop.depth }}{{ loop.previtem }}{{ loop.nextitem }}{{ loop.cycle('a', 'b') }};{% endfor %}",
-    "{% for x in [] %}a{% else %}none{% endfor %}{% for x in missing %}a{% else %}undef{% endfor %}{% for x in l if x > 5 %}a{% else %}filtered{% endfor %}",
-    "{% for x in l %}{% for y in l %}{{ loop.depth }}{{ x }}{{ y }}{% if y == 1 %}{% break %}{% endif %} {% endfor %}{% if x == 1 %}{% continue %}{% endif %}|{% endfor %}",
-    "{% set x = 1 %}{% for i in l %}{{ x }}{% set x = i %}{{ x }} {% endfor %}{{ x }}{% if true %}{% set x = 9 %}{% endif %}{{ x }}",
-    "{% set ns = namespace(a=1, b=[]) %}{% for i in l %}{% set ns.a = ns.a + i %}{% set ns.b = ns.b + [i] %}{% endfor %}{{ ns.a }} {{ ns.b }} {{ ns.c is defined }}{% set ns.c = 'new' %}{{ ns.c }}",
-    "{% for i in range(3) %}{{ i }}{% endfor %}{% for i in range(5, 1, -2) %}{{ i }}{% endfor %}{{ range(2, 4) | list }}", "{% for i in l if i is odd %}{{ loop.index }}{{ i }}{{ loop.last }}{% endfor %}",
+    "{% for x in l %}{{ loop.index }}{{ loop.index0 }}{{ loop.first }}{{ loop.last }}{{ loop.length }}{{ loop.previtem }}{{ loop.nextitem }}{{ loop['index'] }};{% endfor %}", "{% for x in [] %}a{% endfor %}{% for x in missing %}a{% endfor %}{% for x in l if x > 5 %}a{% endfor %}|{% for i in l if i > 1 %}{{ loop.index }}{{ i }}{{ loop.last }}{% endfor %}",
+    "{% for x in l %}{% for y in l %}{{ loop.index }}{{ x }}{{ y }} {% endfor %}{{ loop.index }}|{% endfor %}", "{% set x = 1 %}{% for i in l %}{{ x }}{% set x = i %}{{ x }} {% endfor %}{{ x }}{% if true %}{% set x = 9 %}{% endif %}{{ x }}",
+    "{% set ns = namespace(a=1, b=[]) %}{% for i in l %}{% set ns.a = ns.a + i %}{% set ns.b = ns.b + [i] %}{% endfor %}{{ ns.a }} {{ ns.b | tojson }} {{ ns.c is defined }}{% set ns.c = 'new' %}{{ ns.c }}{{ ns['a'] }}",
     # set, macros
-    "{% set a, b = 1, 2 %}{{ a }}{{ b }}{% set c = 1, 2 %}{{ c | list }}{% set t %}  x {{ a }} {% endset %}[{{ t }}]{% set t | trim | upper %} y {% endset %}[{{ t }}]",
-    "{% macro m(a, b=2, c='x' ~ b) %}{{ a }}-{{ b }}-{{ c }}{% endmacro %}{{ m(1) }} {{ m(1, 3) }} {{ m(b=5, a=4) }} {{ m() }} {{ m(1, c=7) | length }}{% macro r(x) %}{{ x }}{% if x > 0 %}{{ r(x - 1) }}{% endif %}{% endmacro %}{{ r(3) }}",
-    "{% set g = 'outer' %}{% macro m() %}{{ g }}{% set g = 'inner' %}{{ g }}{% endmacro %}{{ m() }}{{ g }}{% set g = 'later' %}{{ m() }}",
-    "{% set x = 5 %}{% set y %}{% set x = 6 %}{{ x }}{% endset %}{{ x }}{{ y }}",
+    "{% set t %}  x {{ n }} {% endset %}[{{ t }}]{% set x = 5 %}{% set y %}{% set x = 6 %}{{ x }}{% endset %}{{ x }}{{ y }}",
+    "{% macro m(a, b=2, c='x' ~ b) %}{{ a }}-{{ b }}-{{ c }}{% endmacro %}{{ m(1) }} {{ m(1, 3) }} {{ m(b=5, a=4) }} {{ m() }} {{ m(1, c=7) | length }}{% macro r(x) %}{{ x }}{% if x > 0 %}{{ r(x - 1) }}{% endif %}{% endmacro %}{{ r(3) }}{% macro e() %}{% endmacro %}{{ e() }}|{{ m is defined }}",
+    "{% set g = 'outer' %}{% macro m() %}{{ g }}{% set g = 'inner' %}{{ g }}{% endmacro %}{{ m() }}{{ g }}{% set g = 'later' %}{{ m() }}{% for g in l %}{{ m() }}{% endfor %}",
     # white space
     "a\n{% if true %}\nb\n{% endif %}\nc\n", "a\n  {% if true %}\n  b\n  {% endif %}  \nc\n\n", "a  {%- if true -%}  b  {%- endif -%}  c", "a\n  {{ n }}\n  {{- n -}}\n  b",
     "  {# c #}\nx {# d #}\ny\n {#- e -#} z", "x\n   {%+ if true %}y{% endif %}\n", "{% if true +%}\nx{% endif %}\n\n", "\t{% if true %}x{% endif %} \t{% if true %}y{% endif %}\n",
     "a\r\nb\r{% if true %}\r\nc{% endif %}", "{% for i in l %}\n  {{ i }}\n{% endfor %}\n", "{{ 'a' }}\n{{ 'b' }}\n\n", "{%- for i in l -%}\n {{ i }} \n{%- endfor -%}\n end", "   {% set a = 1 %}   \n  {{ a }}",
-    "{{- '  x  ' -}}   y", "\u3000{%- if true %}x{% endif %}\u00a0\n", "{% set a = {'k': {'z': 1}} %}{{ a.k.z }}{{ {'a': {'b': 2}}.a.b }}{{ {'a': {'b': 2}}['a']['b'] }}", "{ % {{ '{%' }} }} %} {", "{{ '}}' }}{{ \"%}\" }}",
-    "", "\n", "plain", "{% if n == 7 %}seven{% elif n == 8 %}eight{% else %}other{% endif %}{% if n == 8 %}x{% elif n == 7 %}y{% endif %}",
+    "{{- '  x  ' -}}   y", "\u3000{%- if true %}x{% endif %}\u00a0\n", "{ % {{ '{%' }} }} %} {", "{#-#}{##} {#+ x +#}\n{# a\nb #}\n  {# c -#}\n\n x", "{{ {'a': {'b': 1}}['a'].b}}{{[1][0]-1}}{{ 5-2 }}{{1%2}}{{ {} | length}}",
+    "", "\n", "plain", "{% if n == 7 %}seven{% elif n == 8 %}eight{% else %}other{% endif %}{% if n == 8 %}x{% elif n == 7 %}y{% endif %}{% if 0 %}{% endif %}",
 ]
-ERRORS = ["{{ missing.x }}", "{{ missing[0] }}", "{{ missing() }}", "{{ missing + 1 }}", "{{ 1 + 'a' }}", "{{ 1 / 0 }}", "{{ 1 % 0 }}", "{{ none | length }}", "{{ 1 < 'a' }}", "{{ 1 in 5 }}",
+ERRORS = ["{{ missing.x }}", "{{ missing[0] }}", "{{ missing() }}", "{{ missing + 1 }}", "{{ 1 + 'a' }}", "{{ 1 % 0 }}", "{{ none | length }}", "{{ 1 < 'a' }}", "{{ 1 in 5 }}", "{{ none in 'a' }}", "{{ none.strip() }}",
           "{% for x in 5 %}{% endfor %}", "{% for x in none %}{% endfor %}", "{{ raise_exception('no \u00e9') }}", "{{ missing | tojson }}", "{{ w.split('') }}", "{% for a, b in [[1]] %}{% endfor %}",
           "{% macro m(a) %}{% endmacro %}{{ m(1, 2) }}", "{% macro m(a) %}{% endmacro %}{{ m(b=2) }}", "{{ [1].append(2) }}", "{{ 'a'.nope() }}", "{{ n() }}", "{{ l | join(1, 2, 3) }}", "{{ w.startswith(1) }}",
-          "{{ range(1000000) }}", "{{ -s }}", "{% set n.x = 1 %}", "{{ loop.index }}", "{{ n | items | list }}"]
-
+          "{{ -s }}", "{% set n.x = 1 %}", "{{ loop.index }}", "{{ n | items | list }}", "{{ rows | selectattr('v', 'nope') | list }}", "{{ 'a' + missing }}", "{{ 'a' + none }}", "{{ l.get('a') }}"]
 
 def main():
     rows = []

@@ -46,7 +46,7 @@ Slot read_slot(const Json& item, const std::string& kind, const std::string& whe
                size_t num_tokens) {
   const bool has_shape = item.is_array() && item.size() == 3 && item[0].is_number_integer() &&
                          item[1].is_number_integer() && item[2].is_string();
-  const std::string found = shown_json(item);
+  const std::string found = show_json(item);
   if (!has_shape)
     fail(where, fmt::format("a {} slot has an invalid shape", kind), found,
          "pass [position, target, \"prefix\" or \"append\"]");

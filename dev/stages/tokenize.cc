@@ -37,7 +37,7 @@ class TokenizeStage : public Stage {
     const bool add_special_tokens = fields.boolean_or("add_special_tokens", false);
     fields.finish();
     std::vector<TokenId> token_ids = tokenizer_->encode(text);
-    if (add_special_tokens) token_ids = tokenizer_->with_special_tokens(std::move(token_ids));
+    if (add_special_tokens) token_ids = tokenizer_->add_special_tokens(std::move(token_ids));
     answer["token_ids"] = token_ids;
     answer["pieces"] = Json::array();
     for (const TokenId id : token_ids)

@@ -129,7 +129,7 @@ void attach_adapter(Model& model, const Settings& settings, const AnswerFormat& 
   }
   const auto adapter = Adapter::create(
       model, selection,
-      {.lora = {tuner.lora}, .seed = settings.seed, .base_model = settings.model.directory});
+      {.lora = tuner.lora, .seed = settings.seed, .base_model = settings.model.directory});
   if (!saved_dir.empty()) adapter->set_values(read_peft_adapter(saved_dir), saved_dir);
   for (const NamedParameter& parameter : adapter->parameters())
     num_values += parameter.tensor.numel();

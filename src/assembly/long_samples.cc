@@ -120,7 +120,7 @@ int64_t settle_long_samples(Dataset& dataset, const Settings& settings,
       "template.truncation_strategy: delete dropped {} of {} samples of {}, longer than "
       "global_max_length ({}): {}",
       num_long, dataset.size(), dataset.path(), cap, list_samples(dataset, lengths, too_long)));
-  dataset = dataset.without(too_long);
+  dataset = dataset.copy_without(too_long);
   return num_long;
 }
 

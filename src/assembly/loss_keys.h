@@ -8,7 +8,7 @@ namespace rematch {
 /// which config/ defines. Call it once, before a configuration is read.
 void add_loss_keys();
 
-/// The loss options of a configuration.
+/// The loss options of a configuration. @param coord_token_ids  vocabulary id of each bin
 LossOptions loss_options(const Settings& settings,
                          const std::array<TokenId, 1000>& coord_token_ids);
 

@@ -40,16 +40,12 @@ void Observers::open(std::optional<int64_t> resumed_step) {
   log_.add(std::move(log));
 
   TensorboardSink* tensorboard = nullptr;
-  if (output.wants_tensorboard()) {
+  if (output.reports_to("tensorboard")) {
     std::unique_ptr<TensorboardSink> sink = make_tensorboard_sink(output.logging_dir, resumed_step);
-    std::vector<std::pair<std::string, std::string>> values;
-    for (const EffectiveValue& value : config_.effective)
-      values.emplace_back(value.key, value.value);
-    sink->settings(values);
     tensorboard = sink.get();
     log_.add(std::move(sink));
   }
-  if (output.wants_wandb()) {
+  if (output.reports_to("wandb")) {
     if (const std::optional<std::string> text = missing_wandb())
       session_.terminal.warn(*text);
     else

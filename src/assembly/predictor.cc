@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cctype>
 #include <filesystem>
 #include <functional>
 
@@ -17,6 +16,7 @@
 #include "checkpoint/peft.h"
 #include "estep/answer/checkpoint_format.h"
 #include "estep/answer/object_score.h"
+#include "import/image_files.h"
 #include "model/adapter.h"
 #include "resume/run_links.h"
 #include "rollout/generation_scope.h"
@@ -28,13 +28,6 @@ namespace rematch {
 namespace {
 
 namespace fs = std::filesystem;
-
-bool is_image_name(const fs::path& path) {
-  std::string ending = path.extension().string();
-  std::transform(ending.begin(), ending.end(), ending.begin(),
-                 [](unsigned char c) { return std::tolower(c); });
-  return ending == ".jpg" || ending == ".jpeg" || ending == ".png" || ending == ".webp";
-}
 
 bool leads_to_directory(const fs::path& path) {
   std::error_code error;  // e.g. a link that leads to itself
@@ -191,7 +184,7 @@ std::vector<std::string> list_images(const std::vector<std::string>& paths) {
     }
     std::vector<std::string> found;
     for (const auto& entry : fs::directory_iterator(path)) {
-      if (is_image_name(entry.path()) && !leads_to_directory(entry.path()))
+      if (is_readable_image_name(entry.path()) && !leads_to_directory(entry.path()))
         found.push_back(entry.path().string());
     }
     std::sort(found.begin(), found.end());

@@ -117,7 +117,7 @@ class Checks {
   }
 
   void check_wandb() {
-    if (!settings_.output.wants_wandb()) return;
+    if (!settings_.output.reports_to("wandb")) return;
     problems_.attempt([&] {
       if (const auto text = missing_wandb()) result_.warnings.push_back(*text);
     });

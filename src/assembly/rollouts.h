@@ -22,17 +22,18 @@ struct Rollouts {
   RolloutSource source() const { return {*engine, offload.get()}; }
 };
 
-/// Starts the configured engine, after offloading training state.
-/// @param optimizer  gives the optimizer tensors for offloading; empty outside training
-/// @param mover  replaced in tests
+/// Starts the configured engine while training state is offloaded.
+/// @param optimizer  returns the optimizer tensors to offload; empty outside training
+/// @param mover      tests replace it
 /// @throws UserError as make_engine()
 Rollouts make_rollouts(const Session& session, Offload::Tensors optimizer = {},
                        std::unique_ptr<TensorMover> mover = make_tensor_mover());
 
-/// Makes the evaluation on the session's val_data, which must exist: rollouts if there is an
-/// engine; with `teacher_forced` also the loss on the full ground truth (stage 1).
+/// Makes the evaluation on the session's val_data, which must exist. It scores rollouts if there is
+/// a val_scorer, and with `teacher_forced` the loss on the full ground truth (stage 1).
 /// @param rollouts     must outlive the evaluation, like the session
-/// @param extra_gates  further IoU gates to score at. @param group  ranks that share the work
+/// @param extra_gates  further IoU gates to score at
+/// @param group        ranks that share the work
 std::unique_ptr<Evaluation> make_evaluation(const Session& session, const Rollouts& rollouts,
                                             bool teacher_forced,
                                             std::vector<double> extra_gates = {},

@@ -12,12 +12,12 @@ FingerprintInput fingerprint_input(const Settings& settings, int world_size);
 /// The identity of a run, which a resumed checkpoint must share.
 Fingerprint run_fingerprint(const ConfigResult& config, const Session& session, const Group& group);
 
-/// The same, after checking that all ranks agree on it and on the inputs. @throws as
-/// require_equal()
+/// run_fingerprint() after a check that all ranks have the same one and the same inputs.
+/// @throws as require_equal()
 Fingerprint agreed_fingerprint(const ConfigResult& config, const Session& session, Group& group);
 
-/// Refuses ranks with different configurations, before other inputs are read. @throws as
-/// require_equal()
+/// Refuses ranks with different configurations, before other inputs are read. Paths, names of the
+/// run and data workers may differ. @throws as require_equal()
 void meet_with_configuration(const ConfigResult& result, Group& group);
 
 }  // namespace rematch

@@ -10,7 +10,7 @@ namespace rematch {
 /// files of the model.
 InputFiles run_inputs(const ConfigResult& config);
 
-/// Adds the images of a data set.
+/// Adds the image files of all samples.
 void add_images(InputFiles& inputs, const Dataset& dataset);
 
 }  // namespace rematch

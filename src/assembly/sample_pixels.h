@@ -7,8 +7,8 @@
 
 namespace rematch {
 
-/// Returns a getter of the pixels in `store`. Errors become BadSample, with the record of the image
-/// and how to continue the run. All arguments must outlive the result.
+/// Returns a getter of the patches in `store`. It turns errors into BadSample, which names the
+/// record of the image and says how to continue the run. All arguments must outlive the result.
 PixelGetter sample_pixels(PixelStore& store, const std::optional<Dataset>& train_data,
                           const std::optional<Dataset>& val_data);
 

@@ -41,7 +41,7 @@ Dataset without_impossible_sizes(const Dataset& dataset, const PatchOptions& pat
   terminal.warn(fmt::format(
       "{} of {} samples of {} are left out: the image processor rejects the size of their images",
       impossible.size(), dataset.size(), dataset.path()));
-  return dataset.without(impossible);
+  return dataset.copy_without(impossible);
 }
 
 /// Checks that the answer format can write every object.
@@ -147,7 +147,7 @@ Dataset load_train_files(const SessionBuild& build, const SessionParts& parts,
   std::vector<Problem> found;
   for (const auto& [kind, problem] : problems.all()) found.push_back(problem);
   if (!found.empty()) throw UserError(problems.all().front().first, std::move(found));
-  return Dataset::mixed(std::move(files), weights);
+  return Dataset::mix(std::move(files), weights);
 }
 
 /// Prompt texts of the user; the built-in ones do not mention left or right.

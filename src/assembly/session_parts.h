@@ -29,8 +29,8 @@ struct SessionNeeds {
   bool evaluates_train_data = false;
   /// measure the loss on the full truth of val_data; its samples must fit the cap
   bool val_truth = false;
-  bool rollouts = false;          ///< make_rollouts() follows; check its backend first
-  Group* engine_ranks = nullptr;  ///< as split_engine_ranks()
+  bool rollouts = false;          ///< make_rollouts() follows: check that its backend can run
+  Group* engine_ranks = nullptr;  ///< ranks that share a vLLM engine (split_engine_ranks())
   /// checkpoint with the weights (resume); empty = model.model
   std::string weights_dir;
 };
@@ -41,6 +41,7 @@ class Problems {
   explicit Problems(bool collects) : collects_(collects) {}
 
   /// Runs a step. @return false when it failed and its problems were collected, each once
+  /// @throws what the step throws, unless problems are collected and it is a UserError
   bool attempt(const std::function<void()>& step);
   const std::vector<std::pair<ErrorKind, Problem>>& all() const { return all_; }
   std::vector<std::pair<ErrorKind, Problem>> take() { return std::move(all_); }

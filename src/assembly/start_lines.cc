@@ -19,11 +19,6 @@
 namespace rematch {
 namespace {
 
-std::string count_text(int64_t count) {
-  return count >= 1'000'000'000 ? fmt::format("{:.2f} B", static_cast<double>(count) / 1e9)
-                                : fmt::format("{:.2f} M", static_cast<double>(count) / 1e6);
-}
-
 int64_t device_memory(const at::Device& device) {
   return device.is_cpu()
              ? host_memory().total

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "base/file.h"
+#include "base/host_memory.h"
 #include "ranks/device.h"
-#include "ranks/meeting.h"
 #include "ranks/world.h"
 #include "estep/rollout_scorer.h"
 #include "rollout/vllm/vllm_checks.h"

@@ -10,7 +10,8 @@
 /// picture's proportions, so nothing is distorted and a prompt keeps its length.
 namespace rematch {
 
-/// An object that keeps a smaller share of its area is removed; its pixels stay.
+/// An object that keeps a smaller share of its area (of its length, if it has no area) is removed;
+/// its pixels stay.
 inline constexpr double kLeastVisible = 0.4;
 /// A crop that gives an outline more new vertices is drawn again, so that the length of an answer
 /// is bounded. Convex outlines never gain more.
@@ -21,7 +22,8 @@ bool crop_is_on(const AugmentSettings& settings);
 /// draws the picture stays whole.
 void draw_crop(const Sample& sample, const AugmentSettings& settings, uint64_t key,
                ImageChange& change);
-/// Clips the objects to the part that is kept and removes those of which too little is left.
+/// Clips the objects to the part that is kept, in bins of that part, and removes those that keep
+/// less than kLeastVisible.
 void move_to_crop(const ImageChange& change, int width_px, int height_px,
                   std::vector<SceneObject>& objects);
 void paint_crop(const ImageChange& change, Image& image);

@@ -1,9 +1,11 @@
 #include "base/host_memory.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <array>
 #include <fstream>
 #include <optional>
-#include <string>
 
 namespace rematch {
 namespace {
@@ -41,6 +43,11 @@ MemoryBytes host_memory() {
   if (memory.available > 0)
     memory.available = std::min(memory.available, std::max<int64_t>(0, *limit - taken));
   return memory;
+}
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";
 }
 
 }  // namespace rematch

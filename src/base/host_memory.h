@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <string>
 
 namespace rematch {
 
@@ -14,5 +15,8 @@ struct MemoryBytes {
 /// Total and available memory of this machine, within the limit of its control group (containers);
 /// zeros where unknown.
 MemoryBytes host_memory();
+
+/// Name of this machine.
+std::string host_name();
 
 }  // namespace rematch

@@ -212,7 +212,7 @@ std::string python_json(const Json& value, int indent) {
   return out;
 }
 
-std::string shown_json(const Json& value, size_t most) {
+std::string show_json(const Json& value, size_t most) {
   std::string text = value.dump(-1, ' ', false, Json::error_handler_t::replace);
   if (text.size() <= most) return text;
   // not within a character

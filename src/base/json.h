@@ -9,8 +9,8 @@ namespace rematch {
 /// accessed (it is slow to compile).
 using Json = nlohmann::ordered_json;
 
-/// Reads one JSON document strictly (RFC 8259, UTF-8): duplicate keys, trailing text and nesting
-/// beyond 512 are errors.
+/// Reads one JSON document strictly (RFC 8259, UTF-8): duplicate keys, zero bytes, trailing text
+/// and nesting beyond 512 levels are errors.
 /// @param text    the document
 /// @param origin  its name in errors, e.g. a path or "data.jsonl:17"
 /// @throws UserError (data) with origin:line:col
@@ -22,15 +22,14 @@ Json parse_json(std::string_view text, const std::string& origin);
 /// not JSON.
 Json read_json_file(const std::string& path);
 
-/// Text as Python's `json.dumps(value, ensure_ascii=False, indent=indent)` writes it; indent < 0 is
-/// one line with ", " and ": ".
+/// Writes a value as Python's `json.dumps(value, ensure_ascii=False, indent=indent)` does; indent <
+/// 0 is one line with ", " and ": ".
 std::string python_json(const Json& value, int indent = -1);
 
 /// A string between quotes as Python's `json.dumps(text, ensure_ascii=False)` writes it.
 std::string python_json_string(std::string_view text);
 
-/// A value as errors show it: on one line in UTF-8, of at most `most` bytes and "…" where it was
-/// cut.
-std::string shown_json(const Json& value, size_t most = 80);
+/// A value for error messages: one line of UTF-8, cut after at most `most` bytes, then with "…".
+std::string show_json(const Json& value, size_t most = 80);
 
 }  // namespace rematch

@@ -56,8 +56,7 @@ Json parse_document(std::string_view text, const JsonOrigin& origin) {
 JsonFields::JsonFields(const Json& value, const JsonOrigin& origin, std::string place)
     : value_(&value), origin_(&origin), place_(std::move(place)) {
   if (!value.is_object())
-    throw_json_error(origin, place_,
-                     fmt::format("expected an object, found {}", shown_json(value)));
+    throw_json_error(origin, place_, fmt::format("expected an object, found {}", show_json(value)));
 }
 
 std::string JsonFields::place_of(const std::string& key) const {
@@ -69,7 +68,7 @@ void JsonFields::fail(const std::string& key, const std::string& what) const {
 }
 
 void JsonFields::fail_type(const std::string& key, const char* wanted, const Json& found) const {
-  fail(key, fmt::format("expected {}, found {}", wanted, shown_json(found)));
+  fail(key, fmt::format("expected {}, found {}", wanted, show_json(found)));
 }
 
 const Json* JsonFields::find(const std::string& key) {
@@ -124,7 +123,7 @@ std::vector<int> JsonFields::integers(const std::string& key) {
   for (const Json& item : value) {
     if (!is_integer(item) || item.get<int64_t>() != static_cast<int>(item.get<int64_t>())) {
       fail(fmt::format("{}[{}]", key, integers.size()),
-           fmt::format("expected a list of integers, found {}", shown_json(item)));
+           fmt::format("expected a list of integers, found {}", show_json(item)));
     }
     integers.push_back(item.get<int>());
   }
@@ -176,7 +175,7 @@ int64_t json_integer(const Json& value, const JsonOrigin& origin, const std::str
       least != std::numeric_limits<int64_t>::min() || most != std::numeric_limits<int64_t>::max();
   const std::string range = is_bounded ? fmt::format(" from {} to {}", least, most) : "";
   throw_json_error(origin, place,
-                   fmt::format("expected an integer{}, found {}", range, shown_json(value)));
+                   fmt::format("expected an integer{}, found {}", range, show_json(value)));
 }
 
 Json bytes_json(const std::string& bytes) {

@@ -27,16 +27,15 @@ struct JsonOrigin {
 [[noreturn]] void throw_json_error(const JsonOrigin& origin, const std::string& place,
                                    const std::string& what);
 
-/// A document that a program wrote. @throws UserError (data) with the origin's error and fix when
-/// it is not JSON
+/// Parses a document that a program wrote. @throws UserError (data) with the origin's error and fix
+/// when it is not JSON
 Json parse_document(std::string_view text, const JsonOrigin& origin);
 
-/// The one reader of the members of a JSON object: a missing or mistyped member is an error that
-/// names its place, what was expected and what was found. Keeps references to the value and the
-/// origin. Every getter remembers its key for finish().
+/// Reader of the members of a JSON object. Keeps references to the value and the origin.
 ///
-/// Getters named …_or return their fallback when the key is absent. Integers may be written as
-/// 3, 3.0 or 3e0.
+/// Getters throw UserError (data) for a missing or mistyped member, with its place, what was
+/// expected and what was found; those named …_or return their fallback when the key is absent.
+/// Every getter remembers its key for finish(). Integers may be written as 3, 3.0 or 3e0.
 class JsonFields {
  public:
   /// @param place  of the object in the document, e.g. "cursor"
@@ -78,7 +77,8 @@ class JsonFields {
   /// As object(), but an empty object when the key is absent or null.
   JsonFields object_or_empty(const std::string& key);
 
-  /// Rejects keys that no getter has read, with a did-you-mean.
+  /// Rejects keys that no getter has read and suggests a similar one.
+  /// @throws UserError of the kind JsonOrigin::unknown_key
   void finish() const;
 
   /// Place of a member, e.g. "cursor.epoch".
@@ -94,12 +94,12 @@ class JsonFields {
   std::vector<std::string> asked_;
 };
 
-/// An integer within a range. @param place  for the error
+/// Reads an integer in [least, most]. @throws UserError (data) with `place`
 int64_t json_integer(const Json& value, const JsonOrigin& origin, const std::string& place,
                      int64_t least, int64_t most);
 
-/// Text in a document: itself when it is UTF-8, else {"hex": …}, because file names may be any
-/// bytes.
+/// Bytes as JSON, because file names may be any bytes: a string when they are UTF-8, else
+/// {"hex": …}.
 Json bytes_json(const std::string& bytes);
 /// The bytes that bytes_json wrote. @throws UserError (data)
 std::string bytes_of(const Json& value, const JsonOrigin& origin, const std::string& place);

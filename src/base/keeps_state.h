@@ -2,8 +2,8 @@
 
 namespace rematch {
 
-/// Base of errors that leave a run as it was after its last finished step: it saves its state
-/// before it ends.
+/// Base of errors that leave the state after the last finished step intact: the run saves it before
+/// it ends.
 class KeepsState {
  public:
   virtual ~KeepsState() = default;

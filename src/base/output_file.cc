@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "base/error.h"
+#include "base/interrupt.h"
 
 namespace rematch {
 namespace {
@@ -58,7 +59,9 @@ void InputFiles::refuse(const std::string& out) const {
 }
 
 OutputFile::OutputFile(const std::string& path, const InputFiles& inputs)
-    : file_(checked(path, inputs)) {}
+    : file_(checked(path, inputs)) {
+  count_interrupt_check();  // from here on a closed terminal may not end the process at once
+}
 
 void write_output(const std::string& path, const InputFiles& inputs, std::string_view content) {
   OutputFile file(path, inputs);

@@ -16,7 +16,7 @@ class InputFiles {
   InputFiles() = default;
   InputFiles(std::initializer_list<std::string> paths);
 
-  /// Adds a file; what is missing, or no regular file, cannot be replaced.
+  /// Adds a regular file. Ignores a path that is missing or not a regular file.
   void add(const std::string& path);
   /// Refuses `out` if it is one of these files under any name, also by a link.
   /// @throws UserError (configuration)
@@ -27,8 +27,8 @@ class InputFiles {
 };
 
 /// A file that a command writes for its user: it appears complete or not at all (StagedFile), and
-/// it never replaces a file that the command reads. Commands make it before their work, so that a
-/// bad path costs no time.
+/// it never replaces a file that the command reads. Without commit() the path stays as it was.
+/// Commands open it before their work, so that a bad path costs no time.
 class OutputFile {
  public:
   /// @throws UserError (configuration) for a path among `inputs` and for the log or configuration
@@ -42,7 +42,7 @@ class OutputFile {
   StagedFile file_;
 };
 
-/// Writes a whole OutputFile.
+/// Opens an OutputFile, writes `content` and commits.
 void write_output(const std::string& path, const InputFiles& inputs, std::string_view content);
 
 }  // namespace rematch

@@ -1,5 +1,8 @@
 #include "base/path_from.h"
 
+#include <algorithm>
+#include <cctype>
+
 namespace rematch {
 
 namespace fs = std::filesystem;
@@ -14,6 +17,15 @@ std::string PathFrom::operator()(const std::string& path) const {
   if (fs::equivalent(fs::weakly_canonical(resolved_ / plain, missing), path, missing))
     return plain.string();
   return fs::weakly_canonical(fs::absolute(path)).lexically_proximate(resolved_).string();
+}
+
+bool looks_like_hub_id(const std::string& path) {
+  const auto is_plain = [](unsigned char c) {
+    return (c < 0x80 && std::isalnum(c)) || c == '-' || c == '_' || c == '.' || c == '/';
+  };
+  return !path.empty() && path.front() != '.' && path.front() != '/' && path.back() != '/' &&
+         std::count(path.begin(), path.end(), '/') == 1 &&
+         std::all_of(path.begin(), path.end(), is_plain);
 }
 
 }  // namespace rematch

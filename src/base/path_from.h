@@ -10,12 +10,15 @@ class PathFrom {
   /// @param directory  may be missing yet, or be a symbolic link
   explicit PathFrom(const std::string& directory);
 
-  /// `path` as a reader finds it from the directory: without resolving its links where that
-  /// leads to the same file, else with all links resolved.
+  /// `path` relative to the directory. Links inside it stay if the result leads to the same file,
+  /// else all links are resolved.
   std::string operator()(const std::string& path) const;
 
  private:
   std::filesystem::path written_, resolved_;  // the directory, as given and without links
 };
+
+/// True for text such as OWNER/NAME: a path, or a model's id on the Hugging Face hub.
+bool looks_like_hub_id(const std::string& path);
 
 }  // namespace rematch

@@ -1,7 +1,7 @@
 #pragma once
 // The precompiled header of the torch-free folders: what most files include. Not nlohmann/json.hpp:
-// its templates would be instantiated again at the end of every file. A file includes what it uses
-// all the same; clang-tidy and the fuzzers build without this header.
+// its templates would be instantiated again at the end of every file. Every file still includes
+// what it uses, because clang-tidy and the fuzzers build without this header.
 #include <fmt/core.h>
 
 #include <algorithm>

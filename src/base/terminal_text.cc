@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "base/text.h"
+
 namespace rematch {
 namespace {
 
@@ -12,6 +14,37 @@ bool is_plain_in_a_shell(char c) {
   return is_letter || (c >= '0' && c <= '9') ||
          std::string_view("_-./,:=@%+").find(c) != std::string_view::npos ||
          static_cast<unsigned char>(c) >= 0x80;
+}
+
+/// The words between blanks. A command in backticks is one word, so that it can be copied.
+std::vector<std::string> words_of(const std::string& text) {
+  std::vector<std::string> words;
+  bool is_quoted = false;
+  for (const std::string& part : split(text, ' ')) {
+    if (is_quoted) {
+      words.back() += " " + part;
+    } else {
+      words.push_back(part);
+    }
+    if (std::count(part.begin(), part.end(), '`') % 2 != 0) is_quoted = !is_quoted;
+  }
+  return words;
+}
+
+std::string wrapped_line(const std::string& line, size_t indent, size_t columns) {
+  if (display_width(line) <= columns) return line;
+  std::string text, row = line.substr(0, std::min(line.find_first_not_of(' '), line.size()));
+  bool is_begun = false;
+  for (const std::string& word : words_of(line.substr(row.size()))) {
+    if (is_begun && display_width(row) + 1 + display_width(word) > columns) {
+      text += row + "\n";
+      row = std::string(indent, ' ') + word;
+    } else {
+      row += (is_begun ? " " : "") + word;
+    }
+    is_begun = true;
+  }
+  return text + row;
 }
 
 }  // namespace
@@ -38,6 +71,19 @@ std::string shell_word(const std::string& text) {
   std::string quoted = "'";
   for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return quoted + "'";
+}
+
+size_t display_width(std::string_view text) {
+  return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) {
+    return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
+  }));
+}
+
+std::string wrapped(const std::string& text, size_t indent, size_t columns) {
+  std::string all;
+  for (const std::string& line : split(text, '\n'))
+    all += (all.empty() ? "" : "\n") + wrapped_line(line, indent, columns);
+  return all;
 }
 
 std::string counted(int64_t count, std::string_view one, std::string_view many) {

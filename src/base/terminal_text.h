@@ -1,4 +1,5 @@
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -12,6 +13,13 @@ std::string printable(std::string_view text);
 /// A path as a POSIX shell takes it in a suggested command: as it is where that is safe, else
 /// between single quotes.
 std::string shell_word(const std::string& text);
+
+/// Number of columns of UTF-8 text, one for each character.
+size_t display_width(std::string_view text);
+
+/// Text broken at blanks into lines of at most `columns`; all but the first begin with `indent`
+/// blanks. Words and commands in backticks stay whole; lines of the text stay lines.
+std::string wrapped(const std::string& text, size_t indent, size_t columns = 80);
 
 /// "1 image", "2 images". @param many  "" adds an s to `one`
 std::string counted(int64_t count, std::string_view one, std::string_view many = "");

@@ -3,9 +3,9 @@
 
 namespace rematch {
 
-/// The complete lines of a log that grows line by line. A partial last line is what a process
-/// killed while writing leaves, and zeros are what a loss of power leaves: a partial line, and
-/// whatever lies behind a zero byte, is not part of it.
+/// The complete lines of a log that grows line by line. Drops a partial last line, which a process
+/// killed while writing leaves, and everything from the first zero byte on, which a loss of power
+/// leaves.
 std::string_view whole_lines(std::string_view content);
 
 }  // namespace rematch

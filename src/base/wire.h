@@ -126,7 +126,7 @@ class WireReader {
   std::string_view rest_;
 };
 
-/// @param value  numbers, enums, strings, pairs, vectors, maps, arrays, and structs with fields()
+/// Bytes of a value: a number, enum, string, pair, vector, map, array or struct with fields().
 template <typename T>
 std::string to_wire(const T& value) {
   WireWriter writer;
@@ -134,6 +134,7 @@ std::string to_wire(const T& value) {
   return writer.take();
 }
 
+/// The value that to_wire() wrote. A message that is too short or too long is a bug.
 template <typename T>
 T from_wire(std::string_view bytes) {
   WireReader reader(bytes);

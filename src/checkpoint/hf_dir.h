@@ -15,7 +15,7 @@
 namespace rematch {
 
 /// A Hugging Face model directory opened for reading: weights in one safetensors file or in shards
-/// (MODEL 8).
+/// (MODEL 8). Getters throw UserError (data) with similar names if a tensor is missing.
 class HfDir {
  public:
   /// Opens every shard and checks its header; loads no tensor.
@@ -32,12 +32,12 @@ class HfDir {
   bool has(const std::string& name) const { return locations_.count(name) != 0; }
   std::vector<int64_t> shape(const std::string& name) const;
   at::ScalarType dtype(const std::string& name) const;
-  /// A copy of a tensor on the CPU. @throws UserError (data) if it is missing, with similar names
+  /// A copy of a tensor on the CPU.
   at::Tensor tensor(const std::string& name) const;
   /// Name of the weights file that holds a tensor.
   const std::string& file_name(const std::string& name) const;
-  /// Name of a tensor in its file; for one that is not stored, the name that follows from the
-  /// stored tensors' prefixes.
+  /// Name of a tensor in its file. Never fails: for a tensor that is not stored, the name that
+  /// follows from the stored tensors' prefixes.
   std::string stored_name(const std::string& name) const;
 
  private:
@@ -71,8 +71,8 @@ struct SaveOptions {
 void write_hf_weights(const std::string& directory, const std::vector<TensorEntry>& tensors,
                       const SaveOptions& options = {});
 
-/// Rewrites the weights of `source` file by file, with the same file names. Holds one file in
-/// memory.
+/// Writes the changed weights of `source` to `directory`, file by file under the same names, with
+/// an index unless there is one file. Holds one file in memory.
 /// @param change  maps a name (of HfDir::names) and the stored tensor to the tensor to write
 /// @param added   new tensors, in the last file
 void rewrite_hf_weights(

@@ -3,30 +3,19 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cctype>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/path_from.h"
 #include "base/text.h"
 
 namespace rematch {
 namespace {
 
 namespace fs = std::filesystem;
-
-bool looks_like_hub_id(const std::string& path) {
-  const auto is_plain = [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_' || c == '.';
-  };
-  const std::vector<std::string> parts = split(path, '/');
-  if (parts.size() != 2 || parts[0].empty() || parts[1].empty() || parts[0].front() == '.')
-    return false;
-  return std::all_of(parts[0].begin(), parts[0].end(), is_plain) &&
-         std::all_of(parts[1].begin(), parts[1].end(), is_plain);
-}
 
 bool is_companion(const std::string& name) {
   static const std::vector<std::string> kNames = {"config.json",

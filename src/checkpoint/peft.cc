@@ -42,7 +42,6 @@ const std::vector<std::string>& read_keys() {
                                                  "lora_alpha",
                                                  "lora_dropout",
                                                  "use_dora",
-                                                 "use_rslora",
                                                  "bias",
                                                  "target_modules",
                                                  "modules_to_save",
@@ -93,7 +92,7 @@ void refuse_other_adapters(JsonFields& fields, const Json& root, const std::stri
         is_off(member.value()))
       continue;
     refuse(path, fmt::format("the adapter's setting `{}` is not supported", member.key()),
-           fmt::format("{}: {}", member.key(), shown_json(member.value())));
+           fmt::format("{}: {}", member.key(), show_json(member.value())));
   }
 }
 
@@ -101,7 +100,7 @@ std::vector<int64_t> read_token_ids(const Json& list, const std::string& path) {
   std::vector<int64_t> ids;
   for (const Json& id : list) {
     if (!id.is_number_unsigned() || id.get<uint64_t>() > 0x7fffffffu) {
-      refuse(path, "`trainable_token_indices` of an adapter has an invalid value", shown_json(id));
+      refuse(path, "`trainable_token_indices` of an adapter has an invalid value", show_json(id));
     }
     ids.push_back(id.get<int64_t>());
   }
@@ -115,8 +114,7 @@ std::vector<PeftTokens> read_tokens(JsonFields& fields, const std::string& path)
   if (value->is_array()) return {{"", read_token_ids(*value, path)}};
   std::vector<PeftTokens> tokens;
   if (!value->is_object())
-    refuse(path, "`trainable_token_indices` of an adapter has an invalid value",
-           shown_json(*value));
+    refuse(path, "`trainable_token_indices` of an adapter has an invalid value", show_json(*value));
   for (const auto& member : value->items()) {
     if (!member.value().is_array())
       refuse(path, "`trainable_token_indices` of an adapter has an invalid value", member.key());
@@ -146,7 +144,6 @@ PeftConfig read_config(const std::string& path) {
   config.alpha = fields.number_or("lora_alpha", 8);
   config.dropout = fields.number_or("lora_dropout", 0);
   config.use_dora = fields.boolean_or("use_dora", false);
-  config.use_rslora = fields.boolean_or("use_rslora", false);
   const Json* modules = fields.find("target_modules");
   if (modules != nullptr && modules->is_string()) {
     config.targets.target_regex = modules->get<std::string>();
@@ -193,7 +190,7 @@ Json config_json(const PeftConfig& config) {
       {"target_parameters", nullptr},
       {"task_type", "CAUSAL_LM"},
       {"use_dora", config.use_dora},
-      {"use_rslora", config.use_rslora}};
+      {"use_rslora", false}};
   // Keys of newer releases, only if needed.
   if (targets.ensure_weight_tying) members["ensure_weight_tying"] = true;
   if (!targets.trainable_tokens.empty())

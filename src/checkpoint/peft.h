@@ -15,7 +15,6 @@ struct PeftConfig {
   double alpha = 8;
   double dropout = 0;
   bool use_dora = false;
-  bool use_rslora = false;
   PeftTargets targets;
 };
 

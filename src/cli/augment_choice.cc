@@ -1,7 +1,6 @@
 #include "cli/augment_choice.h"
 
 #include <utility>
-#include <vector>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -35,9 +34,11 @@ AugmentChoice read_augment_choice(const std::string& text) {
   if (text.find('=') != std::string::npos) {
     choice.settings = settings_of(text);
   } else {
-    const Settings settings = load_config(text).settings;
+    ConfigResult config = load_config(text);
+    const Settings& settings = config.settings;
     choice = {.settings = settings.augment,
               .seed = settings.seed,
+              .files = std::move(config.files),
               .train_files = settings.data.train_files,
               .train_sample_limit = settings.data.train_sample_limit};
   }

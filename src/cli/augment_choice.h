@@ -13,6 +13,7 @@ namespace rematch {
 struct AugmentChoice {
   AugmentSettings settings;
   uint64_t seed = 42;
+  std::vector<std::string> files;           ///< that were read
   std::vector<TrainFile> train_files = {};  ///< of the configuration; else empty
   std::optional<int64_t> train_sample_limit = {};
 };

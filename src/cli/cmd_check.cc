@@ -1,8 +1,7 @@
 #include <ostream>
 
+#include "base/terminal_text.h"
 #include "cli/commands.h"
-#include "base/wrapped_text.h"
-#include "config/brief_report.h"
 #include "config/config.h"
 
 namespace rematch {

@@ -53,7 +53,7 @@ void print_classes(const std::map<std::string, int64_t>& classes) {
 void print_split_hint(const WrittenSet& written) {
   const std::string& path = written.splits.front().path;
   const std::string name = std::filesystem::path(path).stem().string();
-  if (written.splits.size() > 1 || !split_in_words(name).empty()) return;
+  if (written.splits.size() > 1 || !find_split_word(name).empty()) return;
   std::cout << fmt::format(
       "one file, no split: `rematch data split {} --val 0.1` makes training and validation files; "
       "--split train names it\n",

@@ -101,6 +101,7 @@ int run_data_show(const ShowArguments& arguments) {
   const Dataset dataset =
       Dataset::load(arguments.path, {.require_single_image = false, .check_image_files = false});
   InputFiles inputs{arguments.path};
+  for (const std::string& path : augment.files) inputs.add(path);
   for (const Sample& sample : dataset.samples()) {
     for (const std::string& image : sample.image_paths) inputs.add(image);
   }

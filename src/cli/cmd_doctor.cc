@@ -4,8 +4,8 @@
 
 #include "assembly/vllm_setup.h"
 #include "base/error.h"
+#include "base/terminal_text.h"
 #include "cli/commands.h"
-#include "base/wrapped_text.h"
 #include "config/config.h"
 #include "ranks/device.h"
 #include "ranks/group.h"

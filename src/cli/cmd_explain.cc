@@ -13,7 +13,6 @@
 #include "cli/command_set.h"
 #include "cli/completions.h"
 #include "cli/explain_search.h"
-#include "base/wrapped_text.h"
 #include "config/explain.h"
 #include "config/foreign.h"
 #include "config/schema.h"
@@ -47,7 +46,7 @@ constexpr size_t kMostFound = 8;
 std::string found_text(const std::string& query, const std::vector<FoundName>& found) {
   std::string text;
   if (const ForeignKey* row = find_foreign(query))
-    text = wrapped(fmt::format("{}: {}", row->name, foreign_fix(*row)), 2) + "\n\n";
+    text = wrapped(fmt::format("{}: {}", query, foreign_fix(*row)), 2) + "\n\n";
   for (size_t i = 0; i < found.size() && i < kMostFound; ++i)
     text += fmt::format("{}{}\n{}\n", found[i].name, found[i].is_metric ? " (metric)" : "",
                         wrapped("  " + found[i].meaning, 2));

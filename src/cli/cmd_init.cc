@@ -20,7 +20,6 @@
 #include "cli/command_set.h"
 #include "cli/init_schedule.h"
 #include "cli/sample_lengths.h"
-#include "base/wrapped_text.h"
 #include "estep/answer/answer_format.h"
 #include "estep/answer/checkpoint_format.h"
 #include "text/stored_prompt.h"

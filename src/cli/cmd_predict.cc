@@ -21,6 +21,7 @@
 #include "draw/encode.h"
 #include "draw/panel.h"
 #include "estep/answer/answer_format.h"
+#include "flow/object_json.h"
 #include "resume/run_links.h"
 #include "text/lossy.h"
 #include "vision/image.h"
@@ -64,9 +65,7 @@ std::string jsonl_line(const Prediction& one) {
   json["objects"] = Json::array();
   for (size_t k = 0; k < one.objects.size(); ++k) {
     const SceneObject& object = one.objects[k];
-    Json entry;
-    entry["desc"] = object.desc;
-    entry[geometry_key(object.geometry.kind)] = object.geometry.bins;
+    Json entry = object_json(object.desc, object.geometry);
     entry["box_px"] = box_px(object.geometry, one);
     if (!one.scores.empty()) entry["score"] = one.scores[k];
     json["objects"].push_back(std::move(entry));

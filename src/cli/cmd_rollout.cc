@@ -10,18 +10,12 @@
 #include "cli/commands.h"
 #include "cli/model_config.h"
 #include "estep/make_target.h"
+#include "flow/object_json.h"
 #include "ranks/ranks.h"
 #include "stages/segment_json.h"
 
 namespace rematch {
 namespace {
-
-Json object_json(const std::string& desc, const Geometry& geometry) {
-  Json object;
-  object["desc"] = desc;
-  object[geometry_key(geometry.kind)] = geometry.bins;
-  return object;
-}
 
 Json line_of(const ScoredRollout& one, const Session& session) {
   const Tokenizer& tokenizer = *session.tokenizer;

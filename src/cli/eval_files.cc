@@ -10,6 +10,7 @@
 #include "estep/match/maskiou.h"
 #include "evaluate/breakdown_json.h"
 #include "evaluate/confidence.h"
+#include "flow/object_json.h"
 #include "text/lossy.h"
 
 namespace rematch {
@@ -34,7 +35,7 @@ std::string replaced_text(const std::string& path, const Json& result) {
     for (const char* key : {"model", "val_jsonl"}) {
       if (old.is_object() && old.contains(key) && old[key] != result[key])
         return fmt::format("{} held the evaluation of {} {}: it is replaced", path, key,
-                           shown_json(old[key]));
+                           show_json(old[key]));
     }
   } catch (const UserError&) {
     // A damaged file is replaced without regret.
@@ -42,15 +43,10 @@ std::string replaced_text(const std::string& path, const Json& result) {
   return "";
 }
 
-template <typename Object>
-Json objects_json(const std::vector<Object>& objects) {
+Json objects_json(const std::vector<SceneObject>& objects) {
   Json list = Json::array();
-  for (const Object& object : objects) {
-    Json entry;
-    entry["desc"] = object.desc;
-    entry[geometry_key(object.geometry.kind)] = object.geometry.bins;
-    list.push_back(std::move(entry));
-  }
+  for (const SceneObject& object : objects)
+    list.push_back(object_json(object.desc, object.geometry));
   return list;
 }
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "base/terminal_text.h"
 #include "base/text.h"
-#include "base/wrapped_text.h"
 
 namespace rematch {
 namespace {

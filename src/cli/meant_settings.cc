@@ -35,7 +35,7 @@ std::string meant_settings(const CLI::App& command, const std::vector<std::strin
     const std::string& argument = unexpected[i];
     const size_t equals = argument.find('=');
     if (!is_option(argument) && equals == std::string::npos) return "";
-    const std::string key = meant_key(argument.substr(0, equals));
+    const std::string key = guess_key(argument.substr(0, equals));
     if (key.empty()) return "";
     std::string value = "true";
     if (equals != std::string::npos) {

@@ -1,9 +1,13 @@
 #include "cli/program.h"
 
+#include <fmt/core.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
+#include <climits>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -12,12 +16,12 @@
 #include "assembly/loss_keys.h"
 #include "base/error.h"
 #include "base/interrupt.h"
+#include "base/terminal_text.h"
 #include "base/text.h"
 #include "cli/help_format.h"
 #include "cli/out_of_memory.h"
 #include "cli/standard_output.h"
 #include "cli/usage_problem.h"
-#include "base/wrapped_text.h"
 #include "nn/affine.h"
 #include "observe/terminal.h"
 #include "ranks/error_file.h"
@@ -97,6 +101,23 @@ std::vector<std::string> modern_arguments(const CLI::App& app, int argc, char** 
   }
   return arguments;
 }
+
+/// Ends the process if it cannot read its current directory. MKL, inside libtorch, would end it
+/// with a message about its own files when it is loaded, so this runs before any library is
+/// initialised, and calls nothing but the kernel.
+[[gnu::no_sanitize_address]] void require_current_directory() {
+  static std::array<char, PATH_MAX> path;
+  if (::syscall(SYS_getcwd, &path, sizeof(path)) > 0) return;
+  constexpr std::string_view kProblem =
+      "error: the current directory cannot be read\n"
+      "  where: the directory in which the program was started\n"
+      "  what:  it was removed, or its path is longer than 4095 characters\n"
+      "  fix:   change to a directory that exists, and start it again\n";
+  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, kProblem.data(), kProblem.size());
+  ::_exit(4);  // exit_code(ErrorKind::kEnvironment)
+}
+[[gnu::used,
+  gnu::section(".preinit_array")]] void (*g_before_libraries)() = require_current_directory;
 
 int run_command_line(CLI::App& app, const std::vector<Command>& commands, int argc, char** argv) {
   const std::vector<std::string> arguments = modern_arguments(app, argc, argv);

@@ -1,5 +1,4 @@
-#include "config/brief_report.h"
-
+// The short form of the effective configuration.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -7,37 +6,22 @@
 #include <string_view>
 
 #include "base/terminal_text.h"
-#include "base/text.h"
+#include "config/groups.h"
 #include "config/schema.h"
+#include "observe/columns.h"
 
 namespace rematch {
 namespace {
 
 constexpr size_t kColumns = 80;
 constexpr size_t kMostRows = 34;
-constexpr size_t kWidestAligned = 20;  // longer values shift only their own origin
+constexpr size_t kWidestAligned = 20;  // longer values only shift the origin next to them
 
-/// Code points, which take a column each in most scripts.
-size_t width(const std::string& text) {
-  return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) {
-    return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
-  }));
+std::string clip_with_ellipsis(const std::string& text, size_t most) {
+  return display_width(text) <= most ? text : clip(text, most - 1) + "…";
 }
 
-std::string clipped(const std::string& text, size_t most) {
-  if (width(text) <= most) return text;
-  std::string kept;
-  size_t columns = 0;
-  for (size_t at = 0; at < text.size();) {
-    const size_t begin = at;
-    next_code_point(text, at);
-    if (++columns == most) break;
-    kept += text.substr(begin, at - begin);
-  }
-  return kept + "…";
-}
-
-/// "base.yaml:3" for "dir/base.yaml:3:7", as the directories stand above; "from KEY".
+/// Shortens an origin: "base.yaml:3" for "dir/base.yaml:3:7", "from KEY" for a derived value.
 std::string short_origin(const std::string& origin, const std::vector<std::string>& files) {
   for (const std::string& file : files) {
     if (!origin.starts_with(file + ":")) continue;
@@ -48,27 +32,17 @@ std::string short_origin(const std::string& origin, const std::vector<std::strin
   return origin.starts_with(kDerived) ? origin.substr(kDerived.size()) : origin;
 }
 
-std::string section_of(const std::string& path) {
-  if (path.starts_with(kRolloutMatching + ".")) return kRolloutMatching;
-  const size_t dot = path.find('.');
-  return dot == std::string::npos ? "(top level)" : path.substr(0, dot);
-}
-
-std::string name_in(const std::string& section, const std::string& path) {
-  return path.starts_with(section + ".") ? path.substr(section.size() + 1) : path;
-}
-
 bool is_derived(const EffectiveValue& row) { return row.origin.starts_with("derived"); }
 
 bool is_shown(const EffectiveValue& row, const Settings& settings) {
-  const bool is_of_vllm = row.key.starts_with(kRolloutMatching + ".vllm.");
-  if (is_derived(row) && is_of_vllm && settings.backend != "vllm") return false;
+  const bool for_vllm = row.key.starts_with(kRolloutMatching + ".vllm.");
+  if (is_derived(row) && for_vllm && settings.backend != "vllm") return false;
   return !row.origin.starts_with("default");
 }
 
-/// The first rows in the table's order; where there are too many, derived values give way.
-/// @param num_hidden  is set to the number of the others
-std::vector<const EffectiveValue*> shown_rows(const ConfigResult& result, size_t& num_hidden) {
+/// The first rows in the table's order; if there are too many, derived values are left out first.
+/// @param num_hidden  receives the number of rows left out
+std::vector<const EffectiveValue*> select_rows(const ConfigResult& result, size_t& num_hidden) {
   std::vector<const EffectiveValue*> all, rows;
   for (const EffectiveValue& row : result.effective) {
     if (is_shown(row, result.settings)) all.push_back(&row);
@@ -86,44 +60,40 @@ std::vector<const EffectiveValue*> shown_rows(const ConfigResult& result, size_t
   return rows;
 }
 
-std::string row_text(const std::string& name, size_t name_width, const std::string& value,
-                     size_t value_width, const std::string& origin) {
-  const size_t taken = 2 + name_width + 2 + 2;  // blanks and the name
-  const size_t room = kColumns > taken + width(origin) ? kColumns - taken - width(origin) : 0;
-  const std::string shown = clipped(value, std::max(room, value_width));
-  const size_t columns = std::max(width(shown), value_width);
-  const std::string where =
-      clipped(origin, std::max<size_t>(1, kColumns - std::min(kColumns - 1, taken + columns)));
-  return fmt::format("  {}{}  {}{}  {}\n", name, std::string(name_width - width(name), ' '), shown,
-                     std::string(columns - width(shown), ' '), where);
+std::string format_row(const std::string& name, size_t name_width, const std::string& value,
+                       size_t value_width, const std::string& origin) {
+  const size_t taken = 2 + name_width + 2 + 2;  // name and blanks
+  const size_t room =
+      kColumns > taken + display_width(origin) ? kColumns - taken - display_width(origin) : 0;
+  const std::string shown = clip_with_ellipsis(value, std::max(room, value_width));
+  const size_t columns = std::max(display_width(shown), value_width);
+  const std::string where = clip_with_ellipsis(
+      origin, std::max<size_t>(1, kColumns - std::min(kColumns - 1, taken + columns)));
+  return fmt::format("  {}{}  {}{}  {}\n", name, std::string(name_width - display_width(name), ' '),
+                     shown, std::string(columns - display_width(shown), ' '), where);
 }
 
 }  // namespace
 
 std::string brief_text(const ConfigResult& result) {
   size_t num_hidden = 0;
-  const std::vector<const EffectiveValue*> rows = shown_rows(result, num_hidden);
+  const std::vector<const EffectiveValue*> rows = sort_by_group(select_rows(result, num_hidden));
   std::string text;
   for (const std::string& file : result.files) text += fmt::format("read {}\n", printable(file));
   size_t name_width = 0, value_width = 0;
   for (const EffectiveValue* row : rows) {
-    name_width = std::max(name_width, width(name_in(section_of(row->key), row->key)));
-    const size_t columns = width(printable(row->value));
+    name_width = std::max(name_width, display_width(name_in_group(row->key)));
+    const size_t columns = display_width(printable(row->value));
     if (columns <= kWidestAligned) value_width = std::max(value_width, columns);
   }
-  std::vector<std::string> sections;  // their keys may be apart in the table
+  std::string heading;
   for (const EffectiveValue* row : rows) {
-    const std::string section = section_of(row->key);
-    if (std::find(sections.begin(), sections.end(), section) == sections.end())
-      sections.push_back(section);
-  }
-  for (const std::string& section : sections) {
-    text += section + "\n";
-    for (const EffectiveValue* row : rows) {
-      if (section_of(row->key) != section) continue;
-      text += row_text(name_in(section, row->key), name_width, printable(row->value), value_width,
+    const std::string group = key_group(row->key);
+    const std::string next = group.empty() ? "(top level)" : group;
+    if (next != heading) text += next + "\n";
+    heading = next;
+    text += format_row(name_in_group(row->key), name_width, printable(row->value), value_width,
                        short_origin(row->origin, result.files));
-    }
   }
   if (num_hidden > 0) text += fmt::format("… {} more are set or derived\n", num_hidden);
   return text + fmt::format("{} other keys have their defaults (`--all` shows every value)\n",

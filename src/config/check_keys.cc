@@ -11,7 +11,7 @@
 namespace rematch {
 namespace {
 
-/// True for a value that ValueRule::when covers.
+/// True if the value matches ValueRule::when.
 bool rule_applies(const std::string& when, const Node& node) {
   if (when == "on" || when == "off") return is_off(node) == (when == "off");
   const auto equal = [&](const Node& value) {
@@ -20,55 +20,55 @@ bool rule_applies(const std::string& when, const Node& node) {
   return equal(node) || std::any_of(node.items.begin(), node.items.end(), equal);
 }
 
-/// A key as errors show it: one line of limited length.
-std::string shortened(const std::string& key) {
+/// A key for messages: one line of limited length.
+std::string shorten_key(const std::string& key) {
   Node node;
   node.kind = Node::Kind::kScalar;
   node.scalar = key;
-  return key.size() > 120 ? brief(node) : key;
+  return key.size() > 120 ? shorten(node) : key;
 }
 
-/// Walks the tree once, from the root down.
+/// Checks the tree in one pass, from the root down.
 class Checker {
  public:
   explicit Checker(std::vector<Problem>& problems) : problems_(problems) {}
 
-  void section(const Node& node, const std::string& path) {
+  void check_section(const Node& node, const std::string& path) {
     if (node.is_null()) return;  // `training:` with nothing below it
     if (!node.is_map()) {
       problems_.push_back(
           {fmt::format("`{}` must be a mapping", path), node.origin.text(),
-           fmt::format("it is {}", brief(node)),
+           fmt::format("it is {}", shorten(node)),
            fmt::format("write `{}:` with keys below it", path.substr(path.rfind('.') + 1))});
       return;
     }
-    for (const Member& member : node.members) one(member, path);
+    for (const Member& member : node.members) check_member(member, path);
   }
 
   CheckResult take() {
     if (unknown_ > kMostUnknown) {
       problems_.push_back({"more unknown keys", "the same files",
-                           fmt::format("{} more than shown", unknown_ - kMostUnknown),
+                           fmt::format("{} more are not listed", unknown_ - kMostUnknown),
                            "check that this is a Rematch configuration"});
     }
     return {values_, std::move(warnings_)};
   }
 
  private:
-  void one(const Member& member, const std::string& section_path) {
+  void check_member(const Member& member, const std::string& section_path) {
     const std::string path = section_path.empty() ? member.key : section_path + "." + member.key;
     const bool is_one_name = member.key.find('.') == std::string::npos;
     if (const KeySpec* spec = is_one_name ? find_key(path) : nullptr) {
-      key(*spec, member);
+      check_key(*spec, member);
     } else if (is_one_name && is_section(path)) {
-      section(member.value, path);
+      check_section(member.value, path);
     } else {
-      unknown(member, section_path);
+      report_unknown(member, section_path);
     }
   }
 
-  void unknown(const Member& member, const std::string& section_path) {
-    if (++unknown_ > kMostUnknown) return;  // a different kind of file: the first ones suffice
+  void report_unknown(const Member& member, const std::string& section_path) {
+    if (++unknown_ > kMostUnknown) return;  // probably not a configuration
     std::string fix;
     std::vector<std::string> near = suggest_keys(section_path, member.key);
     for (std::string& name : near) name = "`" + name + "`";
@@ -77,10 +77,10 @@ class Checker {
       fix = fmt::format("nest it below `{}:`, or use `--set {}=…`. ",
                         split(member.key, '.').front(), member.key);
     const std::string name =
-        shortened(section_path.empty() ? member.key : section_path + "." + member.key);
+        shorten_key(section_path.empty() ? member.key : section_path + "." + member.key);
     if (const ForeignKey* row = find_foreign(member.key)) {
       problems_.push_back({fmt::format("unknown key `{}`", name), member.key_origin.text(),
-                           fmt::format("`{}` is a key of other trainers", shortened(member.key)),
+                           fmt::format("`{}` is a key of other trainers", shorten_key(member.key)),
                            foreign_fix(*row)});
       return;
     }
@@ -91,7 +91,7 @@ class Checker {
                          fix + "Correct or remove it; docs/config.md lists all keys"});
   }
 
-  void key(const KeySpec& spec, const Member& member) {
+  void check_key(const KeySpec& spec, const Member& member) {
     const Node& node = member.value;
     if (node.is_null()) {
       if (spec.state == KeyState::kHonoured) {
@@ -104,7 +104,7 @@ class Checker {
       warn(fmt::format("`{}` is ignored: {}", spec.path, spec.note), member.key_origin);
     } else if (spec.state == KeyState::kRemoved) {
       problems_.push_back({fmt::format("`{}` was removed", spec.path), member.key_origin.text(),
-                           fmt::format("it is {}", brief(node)), spec.note});
+                           fmt::format("it is {}", shorten(node)), spec.note});
     } else if (spec.state == KeyState::kRefused) {
       if (!is_off(node)) refuse(spec, member, spec.note);
     } else {
@@ -124,7 +124,7 @@ class Checker {
       if (rule.refuses) {
         refuse(spec, member, rule.text);
       } else {
-        const std::string value = rule.when[0] == '=' ? rule.when.substr(1) : brief(member.value);
+        const std::string value = rule.when[0] == '=' ? rule.when.substr(1) : shorten(member.value);
         warn(fmt::format("`{}: {}`: {}", spec.path, value, rule.text), member.value.origin);
       }
     }
@@ -132,7 +132,7 @@ class Checker {
 
   void refuse(const KeySpec& spec, const Member& member, const std::string& advice) {
     problems_.push_back({fmt::format("`{}` is refused", spec.path), member.value.origin.text(),
-                         fmt::format("it is {}", brief(member.value)), advice});
+                         fmt::format("it is {}", shorten(member.value)), advice});
   }
 
   void warn(std::string text, const Origin& where) {
@@ -150,7 +150,7 @@ class Checker {
 
 CheckResult check_keys(const Node& root, std::vector<Problem>& problems) {
   Checker checker(problems);
-  checker.section(root, "");
+  checker.check_section(root, "");
   return checker.take();
 }
 

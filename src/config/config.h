@@ -9,7 +9,7 @@
 
 namespace rematch {
 
-/// A row of the effective configuration.
+/// One key of the effective configuration.
 struct EffectiveValue {
   std::string key;
   std::string value;   ///< as JSON text, text values unquoted
@@ -21,24 +21,28 @@ struct ConfigResult {
   Settings settings;
   std::vector<Warning> warnings;
   std::vector<EffectiveValue> effective;  ///< every honoured key, in the table's order
-  std::vector<std::string> files;         ///< every file read, bases first
-  std::shared_ptr<const Values> values;   ///< the values themselves, for effective_json
+  std::vector<std::string> files;         ///< all files that were read, bases first
+  std::shared_ptr<const Values> values;   ///< typed values, for effective_json
 };
 
-/// Reads, merges and checks a configuration, with everything resolved that follows from it.
-/// @param path        YAML file; empty: the overrides are all. @param overrides  `a.b.c=value` of
-/// --set, later ones win
-/// @param world_size  ranks, for gradient_accumulation_steps
+/// Reads, merges and checks a configuration and derives the values that depend on others.
+/// @param path        YAML file; empty: only the overrides
+/// @param overrides   `a.b.c=value` of --set; later ones win
+/// @param world_size  number of ranks, for gradient_accumulation_steps
 /// @throws UserError (config) with ALL problems of the files together
 ConfigResult load_config(const std::string& path, const std::vector<std::string>& overrides = {},
                          int world_size = 1);
 
-/// The effective configuration as nested JSON by the users' own key names (args.json).
+/// The effective configuration as nested JSON with the key names of the YAML file (args.json).
 Json effective_json(const ConfigResult& result);
 
-/// The output of `rematch check`: effective values by section with their origins, aligned, and each
-/// warning once.
+/// The output of `rematch check --all`: effective values by section with their origins in aligned
+/// columns, and each warning once.
 std::string effective_text(const ConfigResult& result);
+
+/// The output of `rematch check`: the files and the values that are set or derived, each with its
+/// origin, in at most 80 columns and about 45 lines; defaults are only counted.
+std::string brief_text(const ConfigResult& result);
 
 /// docs/config.md, generated from the table of keys.
 std::string config_markdown();

@@ -14,33 +14,26 @@
 namespace rematch {
 namespace {
 
-/// Text after an optional plus sign, which from_chars does not accept.
-std::string_view unsigned_plus(std::string_view text) {
+/// Removes a plus sign, which from_chars does not accept.
+std::string_view skip_plus(std::string_view text) {
   if (text.size() > 1 && text[0] == '+' && text[1] != '-' && text[1] != '+') text.remove_prefix(1);
   return text;
 }
 
-/// 017 is 15 to some readers of YAML and 17 to others.
+/// Some YAML parsers read 017 as 15, others as 17.
 bool looks_octal(std::string_view text) {
   if (!text.empty() && (text[0] == '-' || text[0] == '+')) text.remove_prefix(1);
   return text.size() > 1 && text[0] == '0' && text[1] >= '0' && text[1] <= '9';
 }
 
-std::optional<int64_t> to_integer(std::string_view text) {
+/// Parses a whole text as a number. @tparam Number  int64_t or double
+template <class Number>
+std::optional<Number> parse(std::string_view text) {
   if (looks_octal(text)) return std::nullopt;
-  text = unsigned_plus(text);
-  int64_t value = 0;
+  text = skip_plus(text);
+  Number value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
-std::optional<double> to_number(std::string_view text) {
-  if (looks_octal(text)) return std::nullopt;
-  text = unsigned_plus(text);
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  // Underflow (1e-999) is reported as out of range like overflow; both are mistakes here.
+  // Underflow (1e-999) counts as out of range, like overflow.
   if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value))
     return std::nullopt;
   return value;
@@ -89,9 +82,9 @@ std::string type_advice(const KeySpec& spec, const Node& node) {
   }
 }
 
-Json wrong_type(const KeySpec& spec, const Node& node, std::vector<Problem>& problems) {
+Json report_wrong_type(const KeySpec& spec, const Node& node, std::vector<Problem>& problems) {
   problems.push_back({fmt::format("`{}` must be {}", spec.path, type_name(spec.type)),
-                      node.origin.text(), fmt::format("it is {}", brief(node)),
+                      node.origin.text(), fmt::format("it is {}", shorten(node)),
                       type_advice(spec, node)});
   return nullptr;
 }
@@ -110,7 +103,7 @@ bool check_choice(const KeySpec& spec, const std::string& text, const Node& node
   const std::vector<std::string> near =
       text.size() > 80 ? std::vector<std::string>{} : near_names(text, choices);
   problems.push_back(
-      {fmt::format("`{}` cannot be `{}`", spec.path, brief(node)), node.origin.text(),
+      {fmt::format("`{}` cannot be `{}`", spec.path, shorten(node)), node.origin.text(),
        fmt::format("legal values: {}", join(choices, ", ")),
        (near.empty() ? "choose one of these" : fmt::format("did you mean `{}`?", near.front())) +
            (spec.way_out.empty()
@@ -123,50 +116,50 @@ bool check_range(const KeySpec& spec, double value, const Node& node,
                  std::vector<Problem>& problems) {
   if (spec.in_range(value)) return true;
   std::string range = spec.range_text();
-  if (range.find(',') == std::string::npos) {  // the bound that is not worth mentioning elsewhere
+  if (range.find(',') == std::string::npos) {  // show the default bound that was exceeded
     if (value > spec.high) range = fmt::format("<= {:.0f}", spec.high);
     if (value < spec.low && range.empty()) range = fmt::format(">= {:.0f}", spec.low);
   }
   problems.push_back({fmt::format("`{}` is out of range", spec.path), node.origin.text(),
-                      fmt::format("{} is not {}", brief(node), range),
+                      fmt::format("{} is not {}", shorten(node), range),
                       fmt::format("choose a value {}", range)});
   return false;
 }
 
 Json convert_list(const KeySpec& spec, const Node& node, std::vector<Problem>& problems) {
-  if (node.is_map()) return wrong_type(spec, node, problems);
+  if (node.is_map()) return report_wrong_type(spec, node, problems);
   Json list = Json::array();
   const std::vector<Node> one = node.is_scalar() ? std::vector<Node>{node} : std::vector<Node>{};
   for (const Node& item : node.is_scalar() ? one : node.items) {
-    if (!item.is_scalar()) return wrong_type(spec, node, problems);
+    if (!item.is_scalar()) return report_wrong_type(spec, node, problems);
     if (check_choice(spec, item.scalar, item, problems)) list.push_back(item.scalar);
   }
   return list;
 }
 
-Json too_many_digits(const KeySpec& spec, const Node& node, std::vector<Problem>& problems) {
+Json report_too_many_digits(const KeySpec& spec, const Node& node, std::vector<Problem>& problems) {
   problems.push_back({fmt::format("`{}` is out of range", spec.path), node.origin.text(),
-                      brief(node) + " does not fit 64 bits", "choose a smaller number"});
+                      shorten(node) + " does not fit 64 bits", "choose a smaller number"});
   return {};
 }
 
 Json convert_scalar(const KeySpec& spec, const Node& node, std::vector<Problem>& problems) {
   const std::string& text = node.scalar;
-  if (!node.is_scalar()) return wrong_type(spec, node, problems);
+  if (!node.is_scalar()) return report_wrong_type(spec, node, problems);
   if (spec.type == KeyType::kString)
     return check_choice(spec, text, node, problems) ? Json(text) : Json();
-  if (node.quoted) return wrong_type(spec, node, problems);
+  if (node.quoted) return report_wrong_type(spec, node, problems);
   if (spec.type == KeyType::kBool) {
     if (const auto value = to_bool(text)) return *value;
   } else if (spec.type == KeyType::kInteger) {
-    if (const auto value = to_integer(text))
+    if (const auto value = parse<int64_t>(text))
       return check_range(spec, static_cast<double>(*value), node, problems) ? Json(*value) : Json();
     if (text.size() > 18 && text.find_first_not_of("+-0123456789") == std::string::npos)
-      return too_many_digits(spec, node, problems);
-  } else if (const auto value = to_number(text)) {
+      return report_too_many_digits(spec, node, problems);
+  } else if (const auto value = parse<double>(text)) {
     return check_range(spec, *value, node, problems) ? Json(*value) : Json();
   }
-  return wrong_type(spec, node, problems);
+  return report_wrong_type(spec, node, problems);
 }
 
 }  // namespace
@@ -189,23 +182,23 @@ Json default_value(const KeySpec& spec) {
   return value;
 }
 
-Json free_json(const Node& node) {
+Json untyped_json(const Node& node) {
   switch (node.kind) {
     case Node::Kind::kNull: return nullptr;
     case Node::Kind::kScalar:
       if (node.quoted) return node.scalar;
       if (node.scalar == "true" || node.scalar == "false") return node.scalar == "true";
-      if (const auto integer = to_integer(node.scalar)) return *integer;
-      if (const auto number = to_number(node.scalar)) return *number;
+      if (const auto integer = parse<int64_t>(node.scalar)) return *integer;
+      if (const auto number = parse<double>(node.scalar)) return *number;
       return node.scalar;
     case Node::Kind::kList: {
       Json list = Json::array();
-      for (const Node& item : node.items) list.push_back(free_json(item));
+      for (const Node& item : node.items) list.push_back(untyped_json(item));
       return list;
     }
     case Node::Kind::kMap: {
       Json map = Json::object();
-      for (const Member& member : node.members) map[member.key] = free_json(member.value);
+      for (const Member& member : node.members) map[member.key] = untyped_json(member.value);
       return map;
     }
   }

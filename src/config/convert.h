@@ -9,16 +9,15 @@
 
 namespace rematch {
 
-/// A key's default as JSON (null when it has none).
+/// A key's default as JSON; null if it has none.
 Json default_value(const KeySpec& spec);
 
-/// A written value as the key's type; appends a problem (and returns null) when it is of another
-/// type, outside the range or not among the choices. Null and the key's own words for null give
-/// null.
+/// Converts a YAML value to the key's type. A value of the wrong type, out of range or not among
+/// the choices appends a problem and returns null. Null and the key's `null_words` return null.
 Json convert(const KeySpec& spec, const Node& node, std::vector<Problem>& problems);
 
-/// Any tree as JSON: plain true/false/null and numbers keep their types, everything else becomes
-/// text.
-Json free_json(const Node& node);
+/// Converts a tree to JSON without a schema: unquoted true, false, null and numbers keep their
+/// types, other scalars become text.
+Json untyped_json(const Node& node);
 
 }  // namespace rematch

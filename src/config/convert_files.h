@@ -7,8 +7,8 @@
 
 namespace rematch {
 
-/// The value of a KeyType::kFiles: a string for one path without a weight, else a list of strings
-/// and of {"path", "weight"}. What is wrong with an entry becomes a problem.
+/// Converts the value of a KeyType::kFiles: a string for one path without a weight, else a list of
+/// strings and {"path", "weight"} objects. Wrong entries become problems.
 Json convert_files(const KeySpec& spec, const Node& node, std::vector<Problem>& problems);
 
 }  // namespace rematch

@@ -50,7 +50,7 @@ std::string state_words(const KeySpec& spec) {
 
 namespace {
 
-std::string details(const KeySpec& spec) {
+std::string key_text(const KeySpec& spec) {
   std::string text = spec.path + "\n";
   if (spec.state != KeyState::kHonoured) return text + fmt::format("  {}\n", state_words(spec));
   text += fmt::format("  {}, default {}\n  {}\n", type_word(spec), spec.default_text(), spec.help);
@@ -68,7 +68,7 @@ std::string section_text(const std::string& section) {
   return text;
 }
 
-Json property_of(const KeySpec& spec) {
+Json make_property(const KeySpec& spec) {
   Json property;
   if (spec.state != KeyState::kHonoured) {
     property["description"] = state_words(spec);
@@ -96,12 +96,12 @@ Json property_of(const KeySpec& spec) {
 }  // namespace
 
 std::string explain_key(const std::string& name) {
-  if (const KeySpec* spec = find_key(name)) return details(*spec);
+  if (const KeySpec* spec = find_key(name)) return key_text(*spec);
   if (!name.empty() && is_section(name)) return section_text(name);
   std::string text;
   for (const KeySpec& spec : schema()) {
     const bool ends = spec.path.size() > name.size() && spec.path.ends_with("." + name);
-    if (ends && !name.empty()) text += (text.empty() ? "" : "\n") + details(spec);
+    if (ends && !name.empty()) text += (text.empty() ? "" : "\n") + key_text(spec);
   }
   std::set<std::string> sections;
   for (const KeySpec& spec : schema()) {
@@ -129,7 +129,7 @@ std::string config_json_schema() {
                {"title", "Rematch configuration"},
                {"type", "object"}};
   root["properties"] = {
-      {"extends", {{"description", "a file, or a list of files, that this one is laid over"}}},
+      {"extends", {{"description", "a file, or a list of files, that this file overrides"}}},
       {"inherit", {{"description", "the same as extends"}}}};
   root["additionalProperties"] = false;
   for (const KeySpec& spec : schema()) {
@@ -143,7 +143,7 @@ std::string config_json_schema() {
                    {"additionalProperties", false}};
       object = &section;
     }
-    (*object)["properties"][parts.back()] = property_of(spec);
+    (*object)["properties"][parts.back()] = make_property(spec);
   }
   return python_json(root, 2) + "\n";
 }

@@ -5,22 +5,21 @@
 
 namespace rematch {
 
-/// Type of a key's value in a word: "text", "choice", "integer", …
+/// The type of a key's value as one word: "text", "choice", "integer", …
 const char* type_word(const KeySpec& spec);
 
-/// Choices, range and values with special treatment, in words; "" without any.
+/// Choices, range, and values that are refused or give a warning, in words; "" if there are none.
 std::string rule_words(const KeySpec& spec);
 
-/// The state of a key that is not honoured, with its reason or advice: "removed: …".
+/// The state of a key that is not honoured, with its reason or advice, e.g. "removed: …".
 std::string state_words(const KeySpec& spec);
 
-/// Everything the table says about a key, a section (its keys) or a name that ends the paths of
-/// some, e.g. "max_new_tokens" or "offload".
-/// @throws UserError (config) with the nearest names when there is none
+/// Describes a key, a section (all its keys), or all keys and sections whose path ends in the name,
+/// e.g. "max_new_tokens" or "offload".
+/// @throws UserError (config) with the nearest names if nothing matches
 std::string explain_key(const std::string& name);
 
-/// A JSON Schema (draft 2020-12) of configuration files, for editors: types, choices, defaults and
-/// meanings.
+/// The JSON Schema (draft 2020-12) of configuration files, for editors.
 std::string config_json_schema();
 
 }  // namespace rematch

@@ -13,26 +13,26 @@
 
 namespace rematch {
 
-/// Type of a key's value. It decides how YAML text is read, never YAML's guess.
+/// Type of a key's value. It alone decides how YAML text is read; YAML's own typing is not used.
 enum class KeyType {
   kString,      ///< any scalar, its text as written
   kInteger,     ///< unquoted decimal digits
   kNumber,      ///< unquoted, finite; 1e-4 and 3 are numbers
   kBool,        ///< unquoted true, false, 1, 0
-  kStringList,  ///< a list of scalars; one scalar is a list of one
+  kStringList,  ///< a list of scalars; a single scalar counts as a list
   kFiles,       ///< a path, or a list of paths and of `{path, weight}`
-  kAny,         ///< not examined (ignored and refused keys)
+  kAny,         ///< not checked (ignored and refused keys)
 };
 
 /// A value passed between a key and a field; monostate is null.
 using KeyValue = std::variant<std::monostate, bool, int64_t, double, std::string,
                               std::vector<std::string>, std::vector<TrainFile>>;
 
-/// The text that YAML would be given for a value: shortest digits, lists in flow style, null as "".
+/// A value as YAML text: shortest digits, lists in flow style, null as "".
 std::string yaml_text(const KeyValue& value);
 
-// The key type that follows from the type of a field: bool, integers, double, texts, enums with a
-// table of names, lists of texts, and std::optional of these (absent = null).
+// The key type of a field's C++ type: bool, integers, double, texts, enums with a table of names,
+// lists of texts, and std::optional of these (absent = null).
 
 template <class T>
 inline constexpr bool is_optional = false;
@@ -50,14 +50,14 @@ constexpr KeyType key_type() {
   return KeyType::kString;
 }
 
-/// The texts that are legal for an enum's key; empty for every other type.
+/// The legal texts of an enum's key; empty for other types.
 template <class T>
-std::vector<std::string> choices_of() {
+std::vector<std::string> list_choices() {
   if constexpr (NamedEnum<T>) return all_names<T>();
   return {};
 }
 
-/// The value of a field, as the value of its key.
+/// Converts a field to the value of its key.
 template <class T>
 KeyValue key_value(const T& field) {
   if constexpr (is_optional<T>) {
@@ -71,7 +71,8 @@ KeyValue key_value(const T& field) {
   }
 }
 
-/// Writes a checked value (type, range, choices) into a field; null leaves the field as it is.
+/// Writes a value, already checked for type, range and choices, to a field; null leaves the field
+/// unchanged.
 template <class T>
 void assign(T& field, const KeyValue& value) {
   if (std::holds_alternative<std::monostate>(value)) return;

@@ -12,10 +12,10 @@
 namespace rematch {
 namespace {
 
-constexpr size_t kFewest = 3;  ///< flat keys that make a file of arguments
+constexpr size_t kFewest = 3;  ///< fewest flat keys in a file of arguments
 
-/// The key of ours that takes the value of a flat one, "" without.
-std::string key_of(const std::string& name) {
+/// Our key for a flat one; "" if there is none.
+std::string find_counterpart(const std::string& name) {
   if (name == "data") return "custom.train_jsonl";
   if (is_section(name) && find_key(name + "." + name)) return name + "." + name;
   if (const ForeignKey* row = find_foreign(name)) return row->key;
@@ -25,15 +25,15 @@ std::string key_of(const std::string& name) {
   return "";
 }
 
-/// A value as YAML, on one line; "" for what a line cannot hold.
+/// A value as one line of YAML; "" if it needs several lines.
 std::string value_text(const Node& value) {
   const Node& one = value.is_list() && value.items.size() == 1 ? value.items.front() : value;
   if (one.is_scalar() && one.scalar.find('\n') == std::string::npos)
     return one.quoted ? "\"" + one.scalar + "\"" : one.scalar;
-  return one.is_list() ? brief(one) : "";
+  return one.is_list() ? shorten(one) : "";
 }
 
-/// Keys with their values as nested YAML, sections together.
+/// Keys with their values as nested YAML, grouped by section.
 struct Tree {
   std::map<std::string, Tree> sections;
   std::vector<std::string> lines;
@@ -55,13 +55,13 @@ struct Tree {
   }
 };
 
-std::string sectioned(const std::vector<const Member*>& flat) {
+std::string nest_keys(const std::vector<const Member*>& flat) {
   Tree tree;
-  std::map<std::string, std::string> taken;  // of two names for a key the first counts
+  std::map<std::string, std::string> taken;  // if two names mean one key, the first counts
   std::string others;
   const std::string indent = "    ";
   for (const Member* member : flat) {
-    const std::string key = key_of(member->key),
+    const std::string key = find_counterpart(member->key),
                       value = meant_value(member->key, value_text(member->value));
     if (!key.empty() && !value.empty() && taken.emplace(key, value).second) {
       tree.add(key, value);
@@ -79,7 +79,7 @@ std::string sectioned(const std::vector<const Member*>& flat) {
 
 }  // namespace
 
-std::optional<Problem> flat_arguments(const Node& root) {
+std::optional<Problem> check_flat_arguments(const Node& root) {
   std::vector<const Member*> flat;
   size_t num_known = 0;
   for (const Member& member : root.members) {
@@ -87,7 +87,7 @@ std::optional<Problem> flat_arguments(const Node& root) {
         find_key(member.key) != nullptr || (is_section(member.key) && !member.value.is_scalar());
     if (is_ours || member.key.find('.') != std::string::npos || member.value.is_map()) continue;
     flat.push_back(&member);
-    if (!key_of(member.key).empty()) ++num_known;
+    if (!find_counterpart(member.key).empty()) ++num_known;
   }
   if (num_known < kFewest || 2 * flat.size() < root.members.size()) return std::nullopt;
   std::vector<std::string> names;
@@ -95,11 +95,11 @@ std::optional<Problem> flat_arguments(const Node& root) {
     if (names.size() < kFewest) names.push_back(member->key);
   }
   return Problem{
-      .error = "this is a flat file of arguments; keys lie in sections here",
+      .error = "this is a flat file of arguments; here keys are grouped in sections",
       .where = flat.front()->key_origin.text(),
       .what = fmt::format("{} keys at the top level: {}{}", flat.size(), join(names, ", "),
                           flat.size() > names.size() ? " …" : ""),
-      .fix = "write them as follows, or begin with `rematch init MODEL JSONL`:" + sectioned(flat)};
+      .fix = "write them as follows, or begin with `rematch init MODEL JSONL`:" + nest_keys(flat)};
 }
 
 }  // namespace rematch

@@ -5,8 +5,8 @@
 
 namespace rematch {
 
-/// One error for a file of flat arguments (`model:`, `train_type:`, `lora_rank:` … at the top
-/// level), with the same values as a sectioned configuration; none for any other file.
-std::optional<Problem> flat_arguments(const Node& root);
+/// Detects a file of flat arguments (`model:`, `train_type:`, `lora_rank:` … at the top level) and
+/// returns one error whose fix has the same values in sections; nullopt for other files.
+std::optional<Problem> check_flat_arguments(const Node& root);
 
 }  // namespace rematch

@@ -5,13 +5,14 @@
 #include <cstdint>
 #include <system_error>
 
+#include "base/text.h"
 #include "config/schema.h"
 
 namespace rematch {
 namespace {
 
-/// A name as keys are written.
-std::string key_like(std::string name) {
+/// A typed name in the spelling of keys: no leading `-`, `_` for `-`, lower case.
+std::string normalize(std::string name) {
   name.erase(0, std::min(name.find_first_not_of('-'), name.size()));
   for (char& c : name) {
     if (c == '-') c = '_';
@@ -23,9 +24,11 @@ std::string key_like(std::string name) {
 }  // namespace
 
 const ForeignKey* find_foreign(const std::string& name) {
-  const std::string wanted = key_like(name);
+  const std::string wanted = normalize(name);
   for (const ForeignKey& row : foreign_table()) {
-    if (wanted == row.name) return &row;
+    for (const std::string& one : split(row.names, ' ')) {
+      if (wanted == one) return &row;
+    }
   }
   return nullptr;
 }
@@ -37,8 +40,8 @@ std::string foreign_fix(const ForeignKey& row) {
   return "use `" + key + "`" + (answer.empty() ? "" : ": " + answer);
 }
 
-std::string meant_key(const std::string& typed) {
-  std::string name = key_like(typed);
+std::string guess_key(const std::string& typed) {
+  std::string name = normalize(typed);
   if (name.empty()) return "";
   if (find_key(name)) return name;
   const std::string last = name.substr(name.rfind('.') + 1);
@@ -53,7 +56,7 @@ std::string meant_key(const std::string& typed) {
 }
 
 std::string meant_value(const std::string& typed, const std::string& value) {
-  const std::string name = key_like(typed);
+  const std::string name = normalize(typed);
   if (name != "imgsz" && name != "img_size") return value;
   int64_t side = 0;
   const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), side);

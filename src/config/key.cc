@@ -44,7 +44,7 @@ std::string KeySpec::default_text() const {
 }
 
 std::string KeySpec::range_text() const {
-  const bool has_low = low > -kLargest;  // others are not worth mentioning
+  const bool has_low = low > -kLargest;  // default bounds are not shown
   const bool has_high = high < kLargest;
   if (has_low && has_high)
     return fmt::format("in {}{}, {}{}", low_open ? "(" : "[", low, high, high_open ? ")" : "]");
@@ -71,23 +71,23 @@ KeySpec plain_key(std::string path, KeyType type, std::string fallback) {
 KeySpec text_key(std::string path, std::string fallback) {
   return plain_key(std::move(path), KeyType::kString, std::move(fallback));
 }
-KeySpec integer(std::string path, std::string fallback) {
+KeySpec integer_key(std::string path, std::string fallback) {
   return plain_key(std::move(path), KeyType::kInteger, std::move(fallback));
 }
-KeySpec number(std::string path, std::string fallback) {
+KeySpec number_key(std::string path, std::string fallback) {
   return plain_key(std::move(path), KeyType::kNumber, std::move(fallback));
 }
-KeySpec boolean(std::string path, std::string fallback) {
+KeySpec boolean_key(std::string path, std::string fallback) {
   return plain_key(std::move(path), KeyType::kBool, std::move(fallback));
 }
 
-KeySpec ignored(std::string path, std::string reason) {
+KeySpec ignored_key(std::string path, std::string reason) {
   return unused_key(std::move(path), KeyState::kIgnored, std::move(reason));
 }
-KeySpec refused(std::string path, std::string advice) {
+KeySpec refused_key(std::string path, std::string advice) {
   return unused_key(std::move(path), KeyState::kRefused, std::move(advice));
 }
-KeySpec removed(std::string path, std::string advice) {
+KeySpec removed_key(std::string path, std::string advice) {
   return unused_key(std::move(path), KeyState::kRemoved, std::move(advice));
 }
 

@@ -1,4 +1,4 @@
-// Keys of custom (without the stage-2 section) and the sections of other programs.
+// Keys of `custom` without the stage-2 section, and sections of other programs.
 #include "config/keys.h"
 #include "estep/answer/answer_format.h"
 
@@ -13,35 +13,35 @@ std::vector<KeySpec> data_keys() {
           .is_required()
           .says(
               "training records: a path, a list of paths, or a list of `{path, weight}`; an epoch "
-              "takes weight × records of each file"),
+              "uses weight × records of each file"),
       data("val_jsonl", &DataSettings::val_jsonl).says("validation records"),
       data("train_sample_limit", &DataSettings::train_sample_limit)
           .at_least(1)
-          .says("first N training records of each file; null: all"),
+          .says("uses the first N training records of each file; null: all"),
       data("val_sample_limit", &DataSettings::val_sample_limit)
           .at_least(1)
-          .says("first N validation records; null: all"),
+          .says("uses the first N validation records; null: all"),
       data("object_ordering", &DataSettings::object_ordering)
-          .says("objects by (min y, min x), or shuffled per epoch"),
+          .says("order of the objects: by (min y, min x), or shuffled in each epoch"),
       data("coord_input_noise", &DataSettings::coord_input_noise)
           .within(0, 1000)
-          .says("standard deviation in bins of the noise on coordinates shown where training "
-                "teaches the full truth"),
+          .says("standard deviation, in bins, of noise on the input coordinates when training "
+                "teaches the full ground truth"),
       data("answer_format", &DataSettings::answer_format)
           .one_of(answer_formats().names())
-          .says("how answers are written: " + answer_formats().meanings() +
-                "; null: `coord_tokens`, in commands that do not train the checkpoint's own"),
+          .says("format of answers: " + answer_formats().meanings() +
+                "; null: `coord_tokens` in training, the checkpoint's format in other commands"),
       prompt("user_prompt", &PromptSettings::user_prompt)
-          .says("text, or a path ending in `.txt`; null: built in"),
+          .says("text, or a path that ends in `.txt`; null: the built-in prompt"),
       text_key("custom.emit_norm", "none")
           .one_of({"none"})
           .says("only `none`: coordinates are bins already"),
       text_key("custom.json_format", "standard").one_of({"standard"}).says("only `standard`"),
-      boolean("custom.coord_tokens.enabled", "true")
+      boolean_key("custom.coord_tokens.enabled", "true")
           .refuses("off",
                    "remove this key and set `custom.answer_format` to a format that writes digits")
-          .says("only true: `custom.answer_format` chooses how coordinates are written"),
-      ignored("custom.coord_tokens.skip_bbox_norm", "coordinates are bins already"),
+          .says("only true; `custom.answer_format` chooses the format of coordinates"),
+      ignored_key("custom.coord_tokens.skip_bbox_norm", "coordinates are bins already"),
   };
 }
 
@@ -56,58 +56,60 @@ std::vector<KeySpec> other_keys() {
           .null_by_default()
           .refuses("=gkd_monitor", not_ours)
           .says("`rollout_matching_sft` is stage 2; null or `sft` is stage 1"),
-      refused("custom.visual_kd", not_ours),
-      refused("custom.fusion_config", not_ours),
-      refused("custom.augmentation", "remove it; `data.augment` has `hflip`, `crop` and `color`"),
-      refused("custom.augmentation_curriculum", not_ours),
-      refused("custom.bypass_prob", not_ours),
-      refused("custom.use_summary", not_ours),
-      refused("custom.coord_offset",
-              "the coordinate-offset adapter is not built: set `enabled: false`"),
-      ignored("custom.dump_conversation_text",
-              "use `rematch rollout`, which writes the ids of each prompt"),
-      ignored("custom.dump_conversation_path",
-              "use `rematch rollout`, which writes the ids of each prompt"),
-      ignored("custom.instability_monitor", always_logged),
-      ignored("custom.log_file", always_logged),
-      ignored("custom.token_type_metrics", always_logged),
-      boolean("custom.val_sample_with_replacement")
+      refused_key("custom.visual_kd", not_ours),
+      refused_key("custom.fusion_config", not_ours),
+      refused_key("custom.augmentation",
+                  "remove it; `data.augment` has `hflip`, `crop` and `color`"),
+      refused_key("custom.augmentation_curriculum", not_ours),
+      refused_key("custom.bypass_prob", not_ours),
+      refused_key("custom.use_summary", not_ours),
+      refused_key("custom.coord_offset",
+                  "the coordinate-offset adapter is not supported: set `enabled: false`"),
+      ignored_key("custom.dump_conversation_text",
+                  "use `rematch rollout`, which writes the ids of each prompt"),
+      ignored_key("custom.dump_conversation_path",
+                  "use `rematch rollout`, which writes the ids of each prompt"),
+      ignored_key("custom.instability_monitor", always_logged),
+      ignored_key("custom.log_file", always_logged),
+      ignored_key("custom.token_type_metrics", always_logged),
+      boolean_key("custom.val_sample_with_replacement")
           .refuses("on",
                    "validation reads every record once: set it to false, and select a subset with "
                    "`custom.val_sample_limit`")
           .warns("=false", "ignored; validation always reads every record once")
           .says("only false"),
-      refused("custom.hard_sample_mining",
-              "removed; to train on selected records, put them into `custom.train_jsonl`"),
-      refused("custom.coord_loss", "removed; its successor is `custom.coord_soft_ce_w1`"),
-      refused(
+      refused_key(
+          "custom.hard_sample_mining",
+          "removed; to train on selected records, put only these into `custom.train_jsonl`"),
+      refused_key("custom.coord_loss", "removed; its successor is `custom.coord_soft_ce_w1`"),
+      refused_key(
           "custom.sample_limit",
           "removed; its successors are `custom.train_sample_limit` and `custom.val_sample_limit`"),
-      refused("custom.summary_ratio", "removed; there is no summary mode"),
-      refused("custom.images_per_user_turn", "removed; a record holds one image"),
-      refused("custom.coord_expectation_metrics",
-              "removed; its successor is `custom.coord_soft_ce_w1`, whose losses are logged"),
-      refused("custom.rollout_matching", "move it to `custom.extra.rollout_matching`"),
-      ignored("custom.extra.rollout_backend_bench", "benches are separate programs"),
+      refused_key("custom.summary_ratio", "removed; there is no summary mode"),
+      refused_key("custom.images_per_user_turn", "removed; a record holds one image"),
+      refused_key("custom.coord_expectation_metrics",
+                  "removed; its successor is `custom.coord_soft_ce_w1`, whose losses are logged"),
+      refused_key("custom.rollout_matching", "move it to `custom.extra.rollout_matching`"),
+      ignored_key("custom.extra.rollout_backend_bench", "benchmarks are separate programs"),
   };
 }
 
 }  // namespace
 
 std::vector<KeySpec> custom_keys() {
-  return joined_keys({data_keys(), coord_loss_keys(), other_keys()});
+  return join_keys({data_keys(), coord_loss_keys(), other_keys()});
 }
 
 std::vector<KeySpec> foreign_keys() {
   return {
-      ignored("deepspeed", "only its ZeRO stage is read, as `training.zero_stage`"),
-      refused(
+      ignored_key("deepspeed", "only its ZeRO stage is read, as `training.zero_stage`"),
+      refused_key(
           "quantization",
-          "training is in bfloat16 or float32: remove the section and choose `model.torch_dtype`"),
-      refused("rlhf",
-              "this trainer is `custom.trainer_variant: rollout_matching_sft` (stage 2) or "
-              "supervised: remove the section"),
-      refused("prompts", "use `template.system` and `custom.user_prompt`"),
+          "weights are bfloat16 or float32: remove the section and choose `model.torch_dtype`"),
+      refused_key("rlhf",
+                  "RLHF is not supported: remove the section; `custom.trainer_variant: "
+                  "rollout_matching_sft` selects stage 2"),
+      refused_key("prompts", "use `template.system` and `custom.user_prompt`"),
   };
 }
 

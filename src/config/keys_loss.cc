@@ -1,4 +1,4 @@
-// Keys of losses, from their descriptions (settings/loss.h).
+// Keys of the losses, generated from their descriptions (settings/loss.h).
 #include <cmath>
 
 #include "config/keys.h"
@@ -7,7 +7,7 @@ namespace rematch {
 
 KeySpec loss_key(std::string path, const LossKey& key) {
   const KeyValue fallback = std::isfinite(key.fallback) ? KeyValue(key.fallback) : KeyValue();
-  KeySpec spec = number(std::move(path), yaml_text(fallback)).says(key.meaning);
+  KeySpec spec = number_key(std::move(path), yaml_text(fallback)).says(key.meaning);
   spec.low = key.closer ? key.closer->low : key.low;
   spec.low_open = key.excludes_low && !key.closer;
   if (key.closer) spec.high = key.closer->high;
@@ -18,8 +18,8 @@ KeySpec loss_key(std::string path, const LossKey& key) {
 }
 
 std::vector<KeySpec> coord_loss_keys() {
-  std::vector<KeySpec> keys{boolean(kCoordLosses + ".enabled", "true")
-                                .says("false: weights not given are 0 instead of 1")};
+  std::vector<KeySpec> keys{boolean_key(kCoordLosses + ".enabled", "true")
+                                .says("false: weights that are not set are 0 instead of 1")};
   for (const CoordLossKey& one : kCoordLossKeys)
     keys.push_back(
         loss_key(kCoordLosses + "." + one.shared_name, one.key).in(TrainerVariant::kSft));
@@ -33,7 +33,7 @@ std::vector<KeySpec> coord_loss_overrides() {
         loss_key(kRolloutMatching + "." + one.key.name, one.key)
             .null_by_default()
             .in(TrainerVariant::kRolloutMatching)
-            .says("stage-2 override; null: from `" + kCoordLosses + "." + one.shared_name + "`"));
+            .says("stage-2 override; null: `" + kCoordLosses + "." + one.shared_name + "`"));
   }
   return keys;
 }

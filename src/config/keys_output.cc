@@ -1,5 +1,5 @@
-// Keys of training that decide where a run writes, when, and how rows are packed. "(ms-swift)" and
-// "(transformers)" name the program with this default.
+// Keys of training for outputs, cadence and packing. "(ms-swift)" and "(transformers)" name the
+// program that has the same default.
 #include "config/keys.h"
 
 namespace rematch {
@@ -10,7 +10,7 @@ std::vector<KeySpec> directory_keys() {
   const KeysOf key("training.", part<&Settings::output>);
   return {
       key("output_dir", &OutputSettings::output_dir)
-          .says("parent of the run directories, relative to the current directory (ms-swift)"),
+          .says("parent of run directories, relative to the current directory (ms-swift)"),
       key("run_name", &OutputSettings::run_name)
           .says("the run directory is output_dir/run_name; null: output_dir itself"),
       key("add_version", &OutputSettings::add_version)
@@ -20,8 +20,8 @@ std::vector<KeySpec> directory_keys() {
       key("report_to", &OutputSettings::report_to)
           .one_of({"tensorboard", "none", "wandb", "swanlab"})
           .warns("=swanlab", log_instead)
-          .says("`tensorboard`, `wandb` (by the `python3` on PATH; ignored with a warning where "
-                "that has no wandb), `none` (ms-swift)"),
+          .says("`tensorboard`, `wandb` (uses the `python3` on PATH; a warning if that has no "
+                "wandb), `none` (ms-swift)"),
   };
 }
 
@@ -44,12 +44,12 @@ std::vector<KeySpec> evaluation_keys() {
           .says("optimizer steps between evaluations; null: save_steps (ms-swift)"),
       evaluation("eval_on_start", &EvaluationSettings::eval_on_start)
           .null_by_default()
-          .says("an evaluation before the first step, the reference of the health line; null: only "
+          .says("evaluates before the first step, as the reference of the health line; null: only "
                 "with stop_on_harm (transformers)"),
       evaluation("stop_on_harm", &EvaluationSettings::stop_on_harm)
-          .says("ends the run after an evaluation whose health is worse than at the start; every "
+          .says("ends the run when the health of an evaluation is worse than at the start; every "
                 "new best is saved (docs/health.md)"),
-      ignored("training.eval_packing", "evaluation is never packed"),
+      ignored_key("training.eval_packing", "evaluation is never packed"),
   };
 }
 
@@ -66,19 +66,19 @@ std::vector<KeySpec> checkpoint_keys() {
       checkpoint("save_total_limit", &CheckpointSettings::save_total_limit)
           .null_by_default()
           .at_least(1)
-          .says("checkpoints kept; the best and the newest are never deleted; null: all "
-                "(transformers)"),
+          .says("number of checkpoints to keep; the best and the newest are never deleted; null: "
+                "all (transformers)"),
       checkpoint("save_only_model", &CheckpointSettings::save_only_model)
-          .says("no training state in checkpoints (transformers)"),
+          .says("saves checkpoints without training state (transformers)"),
       key("save_last_epoch", &CadenceSettings::save_last_epoch)
-          .says("a final checkpoint at the end"),
+          .says("writes a checkpoint at the end of the run"),
       key("save_delay_steps", &CadenceSettings::save_delay_steps)
           .at_least(0)
           .says("no checkpoint before this step"),
       key("save_delay_epochs", &CadenceSettings::save_delay_epochs)
           .at_least(0)
           .says("no checkpoint before this epoch"),
-      ignored("training.save_safetensors", "weights are always safetensors"),
+      ignored_key("training.save_safetensors", "weights are always safetensors"),
       evaluation("metric_for_best_model", &EvaluationSettings::metric_for_best_model)
           .says("stage 1: `eval_loss` (default), `eval_token_acc`; stage 2: `eval_rollout_f1` "
                 "(default), `eval_rollout_…`"),
@@ -95,27 +95,29 @@ std::vector<KeySpec> packing_keys() {
   const KeysOf key("training.", part<&Settings::pack>);
   return {
       key("packing", &PackSettings::enabled)
-          .says("rows of several segments up to `global_max_length` (ms-swift)"),
+          .says("packs several segments into a row of up to `global_max_length` tokens (ms-swift)"),
       key("packing_buffer", &PackSettings::buffer)
           .at_least(1)
-          .says("segments that may wait for a row"),
+          .says("most segments that may wait for a row"),
       key("packing_min_fill_ratio", &PackSettings::min_fill_ratio)
           .within(0, 1)
           .above(0)
-          .says("a lower fill gives a warning"),
+          .says("warns about rows with a lower fill"),
       key("packing_drop_last", &PackSettings::drop_last)
-          .says("stage 2: only true (carry-only); stage 1: false flushes the last row"),
-      refused("training.packing_length",
-              "use `global_max_length`, the limit of a segment and of a row"),
-      refused("training.packing_allow_single_long",
-              "an oversize sample is an error: raise `global_max_length` or shorten the sample"),
+          .says("stage 1: drops an epoch's last row if its fill is below packing_min_fill_ratio; "
+                "stage 2: only true"),
+      refused_key("training.packing_length",
+                  "use `global_max_length`, the limit of a segment and of a row"),
+      refused_key(
+          "training.packing_allow_single_long",
+          "an oversize sample is an error: raise `global_max_length` or shorten the sample"),
   };
 }
 
 }  // namespace
 
 std::vector<KeySpec> output_keys() {
-  return joined_keys({directory_keys(), evaluation_keys(), checkpoint_keys(), packing_keys()});
+  return join_keys({directory_keys(), evaluation_keys(), checkpoint_keys(), packing_keys()});
 }
 
 }  // namespace rematch

@@ -18,26 +18,26 @@ std::vector<KeySpec> generation_keys() {
   return {
       all("rollout_backend", &Settings::backend)
           .one_of(rollout_backends().names())
-          .says("which backend generates: " + rollout_backends().meanings()),
+          .says("backend that generates rollouts: " + rollout_backends().meanings()),
       key("rollout_generate_batch_size", &GenerationSettings::batch_size)
           .within(1, 1e6)
-          .says("samples per generate call on one rank (`hf`)"),
+          .says("samples per generate call of one rank (`hf`)"),
       native("max_num_seqs", &NativeSettings::max_num_seqs)
           .within(1, 1e6)
-          .says("concurrent sequences of the `native` backend"),
+          .says("most concurrent sequences of the `native` backend"),
       native("kv_cache_gib", &NativeSettings::kv_cache_gib)
           .null_by_default()
           .above(0)
           .up_to(1e6)
           .null_is({"auto"})
-          .says("key/value cache of the `native` backend in GiB"),
+          .says("size of the `native` backend's key/value cache in GiB"),
       text_key(path("decode_mode"), "greedy")
           .one_of({"greedy"})
-          .refuses("=beam", "beam search is not built: set `decode_mode: greedy`")
-          .says("only `greedy`: sampling follows from `temperature`"),
+          .refuses("=beam", "beam search is not supported: set `decode_mode: greedy`")
+          .says("only `greedy`; `temperature` above 0 turns on sampling"),
       key("max_new_tokens", &GenerationSettings::max_new_tokens)
           .within(1, 1 << 24)
-          .says("maximum tokens of a rollout"),
+          .says("most tokens in a rollout"),
       key("temperature", &GenerationSettings::temperature).within(0, 1000).says("0 is greedy"),
       key("top_p", &GenerationSettings::top_p)
           .within(0, 1)
@@ -47,10 +47,10 @@ std::vector<KeySpec> generation_keys() {
           .null_by_default()
           .at_least(-1)
           .null_is({"off"})
-          .says("best k only; off, 0 and -1: all"),
+          .says("samples from the k most likely tokens; off, 0 and -1: from all"),
       key("repetition_penalty", &GenerationSettings::repetition_penalty)
           .within(1e-3, 1e3)
-          .says("over prompt and generated ids, as in transformers; 1 is off"),
+          .says("penalty on tokens of the prompt and the answer, as in transformers; 1 is off"),
   };
 }
 
@@ -67,16 +67,16 @@ std::vector<KeySpec> repeat_guard_keys() {
           .says("a run of this many equal ids ends the rollout"),
       guard("ngram_size", &RepeatGuardSettings::ngram_size)
           .at_least(1)
-          .says("ids of a repeated block"),
+          .says("length of a repeated block in ids"),
       guard("ngram_repeats", &RepeatGuardSettings::ngram_repeats)
           .at_least(2)
           .says("consecutive equal blocks that end the rollout"),
       guard("max_object_keys", &RepeatGuardSettings::max_object_keys)
           .null_by_default()
           .at_least(1)
-          .says("completed `object_` keys (`bbox_2d` in formats with digits) that end the rollout; "
-                "null: no "
-                "cap"),
+          .says(
+              "number of complete `object_` keys (`bbox_2d` in formats with digits) that ends the "
+              "rollout; null: no limit"),
   };
 }
 
@@ -86,13 +86,13 @@ std::vector<KeySpec> matching_keys() {
   return {
       key("match_policy", &MatchSettings::policy)
           .one_of(match_policies().names())
-          .says("how predictions are matched: " + match_policies().meanings()),
+          .says("rule that pairs predictions with ground truths: " + match_policies().meanings()),
       key("label_match", &MatchSettings::label_match)
-          .says("equal labels in scores: `exact`, `normalized` (case, white space, NFKC), or the "
-                "path of a JSON of synonyms"),
+          .says("comparison of labels in scores: `exact`, `normalized` (case, white space, NFKC), "
+                "or the path of a JSON file of synonyms"),
       key("candidate_top_k", &MatchSettings::candidate_top_k)
           .at_least(1)
-          .says("candidate ground truths per prediction"),
+          .says("most candidate ground truths per prediction"),
       key("maskiou_gate", &MatchSettings::maskiou_gate)
           .within(0, 1)
           .says("pairs with a lower maskIoU are rejected"),
@@ -110,20 +110,21 @@ std::vector<KeySpec> matching_keys() {
           .says("what a segment teaches: " + target_policies().meanings()),
       target("rewrite_order", &TargetSettings::rewrite_order)
           .null_by_default()
-          .says("`rewrite`: entries in the order of the truth, or matched ones in that of the "
-                "rollout, then the others; null: `truth` with "
-                "`object_ordering: sorted`, `rollout` with `random`"),
+          .says("`rewrite`: entries in the order of the ground truth, or matched entries first, in "
+                "the order of the rollout; null: `truth` with `object_ordering: sorted`, `rollout` "
+                "with `random`"),
       target("incomplete_rollouts", &TargetSettings::incomplete_rollouts)
-          .says("`rewrite`: rollouts that are not complete give their valid objects, or none"),
+          .says("`rewrite`: keep the valid objects of an incomplete rollout, or none of them"),
       target("rollout_share", &TargetSettings::rollout_share)
           .within(0, 1)
           .above(0)
-          .says("part of the windows that roll out; the others teach the full truth"),
-      target("ot_cost", &TargetSettings::ot_cost).says("distance of the point transport"),
+          .says("share of the windows with rollouts; the others teach the full ground truth"),
+      target("ot_cost", &TargetSettings::ot_cost)
+          .says("distance between points in the optimal transport"),
       target("ot_epsilon", &TargetSettings::ot_epsilon)
           .within(1e-3, 1e6)
-          .says("entropy of the point transport in bins"),
-      target("ot_iters", &TargetSettings::ot_iters).within(1, 1e6).says("Sinkhorn rounds"),
+          .says("entropic regularization of the optimal transport, in bins"),
+      target("ot_iters", &TargetSettings::ot_iters).within(1, 1e6).says("Sinkhorn iterations"),
   };
 }
 
@@ -135,38 +136,38 @@ std::vector<KeySpec> window_keys() {
   return {
       pack("packing_selector", &PackSettings::selector)
           .or_else("set `training.packing: false`")
-          .says("how the segments of a row are selected"),
+          .says("rule that chooses the segments of a row"),
       pack("post_rollout_pack_scope", &PackSettings::scope)
           .says("one row per micro-batch with a carry buffer, or the whole window at once"),
       all("loss_normalization", &Settings::loss_normalization)
-          .says("over the window's tokens, or mean of row means"),
+          .says("mean over the window's tokens, or mean of row means"),
       buffer("enabled", &RolloutBufferSettings::enabled)
           .in(kStage2)
-          .says("use a window for several optimizer steps"),
+          .says("uses a window for several optimizer steps"),
       buffer("m_steps", &RolloutBufferSettings::m_steps)
           .within(1, 1e6)
           .says("optimizer steps per window"),
       offload("enabled", &OffloadSettings::enabled)
           .says("moves training state to host memory around vLLM rollouts"),
       offload("offload_model", &OffloadSettings::model)
-          .says("the parameters; used when offload is enabled"),
+          .says("moves the parameters, if offload is enabled"),
       offload("offload_optimizer", &OffloadSettings::optimizer)
-          .says("the optimizer state; used when offload is enabled"),
+          .says("moves the optimizer state, if offload is enabled"),
   };
 }
 
 }  // namespace
 
 std::vector<KeySpec> rollout_keys() {
-  return joined_keys({generation_keys(), repeat_guard_keys(), matching_keys(),
-                      coord_loss_overrides(), window_keys()});
+  return join_keys({generation_keys(), repeat_guard_keys(), matching_keys(), coord_loss_overrides(),
+                    window_keys()});
 }
 
 std::vector<KeySpec> monitor_keys() {
   const KeysOf monitor(path("monitor_dump."), part<&Settings::monitor>);
   return {
       monitor("enabled", &MonitorSettings::enabled)
-          .says("writes pictures of the rollouts and matches of some steps (stage 2)"),
+          .says("dumps pictures of the rollouts and matches of some steps (stage 2)"),
       monitor("every_steps", &MonitorSettings::every_steps)
           .at_least(1)
           .says("steps between dumps; null: logging_steps"),
@@ -176,16 +177,16 @@ std::vector<KeySpec> monitor_keys() {
           .says("maximum number of dumps per run"),
       monitor("max_samples", &MonitorSettings::max_samples)
           .at_least(1)
-          .says("maximum samples per dump"),
+          .says("maximum number of samples per dump"),
       monitor("max_text_chars", &MonitorSettings::max_text_chars)
           .at_least(1)
           .says("maximum bytes of a text"),
       monitor("out_dir", &MonitorSettings::out_dir)
-          .says("null: `monitor` inside the run directory"),
+          .says("directory of the dumps; null: `monitor` in the run directory"),
       monitor("write_markdown", &MonitorSettings::write_markdown)
           .says("also writes the texts as Markdown"),
-      ignored(path("desc_monitor"),
-              "descriptions are not scored; `rematch rollout CONFIG` writes them"),
+      ignored_key(path("desc_monitor"),
+                  "descriptions are not scored; `rematch rollout CONFIG` writes them"),
   };
 }
 

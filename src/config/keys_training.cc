@@ -1,5 +1,5 @@
-// Keys of training that decide what is learnt. "(ms-swift)" and "(transformers)" name the program
-// with that default.
+// Keys of training for batches, optimizer, schedule and ranks. "(ms-swift)" and "(transformers)"
+// name the program that has the same default.
 #include "config/keys.h"
 
 namespace rematch {
@@ -16,7 +16,7 @@ std::vector<KeySpec> length_keys() {
       evaluation("per_device_eval_batch_size", &EvaluationSettings::per_device_eval_batch_size)
           .within(1, 1e6)
           .says("samples per evaluation batch (ms-swift)"),
-      integer("training.effective_batch_size")
+      integer_key("training.effective_batch_size")
           .at_least(1)
           .says("samples per optimizer step over all ranks; sets `gradient_accumulation_steps`"),
       batch("gradient_accumulation_steps", &BatchSettings::gradient_accumulation_steps)
@@ -39,14 +39,14 @@ std::vector<KeySpec> optimizer_keys() {
       key("learning_rate", &OptimSettings::learning_rate)
           .null_by_default()
           .within(0, 1000)
-          .says("for the language model, and for parts without their own; null: 1e-5 for full, "
-                "1e-4 for lora (ms-swift)"),
+          .says("learning rate of the language model, and of parts without their own; null: 1e-5 "
+                "for full, 1e-4 for lora (ms-swift)"),
       key("vit_lr", &OptimSettings::vit_lr)
           .within(0, 1000)
-          .says("for the vision tower; null: learning_rate"),
+          .says("learning rate of the vision tower; null: learning_rate"),
       key("aligner_lr", &OptimSettings::aligner_lr)
           .within(0, 1000)
-          .says("for the aligner; null: learning_rate"),
+          .says("learning rate of the aligner; null: learning_rate"),
       key("weight_decay", &OptimSettings::weight_decay)
           .within(0, 1000)
           .says("not applied to norm weights and biases (ms-swift)"),
@@ -59,19 +59,20 @@ std::vector<KeySpec> optimizer_keys() {
       key("zero_stage", &OptimSettings::zero_stage)
           .within(0, 3)
           .refuses("=3",
-                   "parameters are not sharded: use 1 or 2, which share optimizer state and "
-                   "gradients among the ranks")
-          .says("several ranks: 1 and 2 give each the optimizer state and gradients of its share "
-                "only (also from `deepspeed`: zero1, "
-                "zero2, …)"),
+                   "parameters are not sharded: use 1 or 2, which shard optimizer state and "
+                   "gradients across ranks")
+          .says("several ranks: 1 and 2 shard optimizer state and gradients across ranks (also "
+                "read from `deepspeed`: zero1, zero2, …)"),
       key("exact_ranks", &OptimSettings::exact_ranks)
-          .says("several ranks: sum gradients row by row in window order: the same bits on any "
-                "number of ranks; costs (m + 1) / 2 times the traffic with m rows per rank"),
+          .says(
+              "several ranks: sums gradients row by row in window order, for the same bits on any "
+              "number of ranks; m rows per rank take (m + 1) / 2 times the traffic"),
       text_key("training.optimizer", "multimodal")
           .one_of({"multimodal", "adamw_torch"})
           .refuses("=multimodal_coord_offset",
-                   "the coordinate-offset adapter is not built: set it to `multimodal`")
-          .says("AdamW with learning rates for vit, aligner and llm; `adamw_torch` is a synonym"),
+                   "the coordinate-offset adapter is not supported: set it to `multimodal`")
+          .says("AdamW with a learning rate each for vit, aligner and llm; `adamw_torch` is a "
+                "synonym"),
   };
 }
 
@@ -81,25 +82,26 @@ std::vector<KeySpec> schedule_keys() {
   return {
       key("warmup_ratio", &ScheduleSettings::warmup_ratio)
           .within(0, 1)
-          .says("fraction of the steps used for warm-up (ms-swift)"),
+          .says("share of the steps used for warm-up (ms-swift)"),
       key("warmup_steps", &ScheduleSettings::warmup_steps)
           .at_least(0)
           .says("overrides warmup_ratio when > 0 (transformers)"),
       key("lr_scheduler_type", &ScheduleSettings::type)
-          .says("as transformers defines them (ms-swift)"),
+          .says("learning-rate schedule, as in transformers (ms-swift)"),
       kwargs("min_lr", &ScheduleSettings::min_lr)
           .within(0, 1000)
-          .says("final rate of the schedules with a minimum; either this or min_lr_rate"),
+          .says("final learning rate of the `…_min_lr` schedules; set this or min_lr_rate"),
       kwargs("min_lr_rate", &ScheduleSettings::min_lr_rate)
           .within(0, 1)
-          .says("the same as a fraction of the learning rate"),
+          .says("min_lr as a fraction of the learning rate"),
       kwargs("num_cycles", &ScheduleSettings::num_cycles)
           .above(0)
           .up_to(1e6)
           .says("periods of the cosine; null: 0.5 (transformers)"),
       kwargs("warmup_lr_rate", &ScheduleSettings::warmup_lr_rate)
           .within(0, 1)
-          .says("start of cosine_warmup_with_min_lr's warm-up as a fraction of the learning rate"),
+          .says("`cosine_warmup_with_min_lr`: first learning rate of the warm-up, as a fraction of "
+                "the learning rate"),
   };
 }
 
@@ -109,8 +111,8 @@ std::vector<KeySpec> run_keys() {
   const KeysOf batch("training.", part<&Settings::batches>);
   return {
       key("seed", &Settings::seed).at_least(0).says("seed of all random numbers (transformers)"),
-      boolean("training.bf16").says("true: `model.torch_dtype: bfloat16`"),
-      boolean("training.fp16")
+      boolean_key("training.bf16").says("true: `model.torch_dtype: bfloat16`"),
+      boolean_key("training.fp16")
           .refuses("on", "float16 overflows in training: use `bf16: true`")
           .says("only false"),
       model("gradient_checkpointing", &ModelSettings::gradient_checkpointing)
@@ -118,25 +120,23 @@ std::vector<KeySpec> run_keys() {
       batch("dataloader_drop_last", &BatchSettings::drop_last)
           .says("drops an incomplete last micro-batch of an epoch (transformers)"),
       key("ddp_backend", &Settings::ddp_backend)
-          .says("several ranks: how gradients and weights travel; `nccl` needs a GPU for each rank "
-                "and a build with NCCL (transformers)"),
+          .says("several ranks: library that exchanges gradients and weights; `nccl` needs a GPU "
+                "for each rank and a build with NCCL (transformers)"),
       key("ddp_bucket_cap_mb", &Settings::ddp_bucket_cap_mb)
           .within(1, 1 << 20)
-          .says("several ranks: MiB of gradients that leave together, as soon as the backward pass "
-                "has computed them; no number depends on "
-                "it (transformers)"),
+          .says("several ranks: MiB of gradients sent at once, as soon as the backward pass has "
+                "computed them; no effect on results (transformers)"),
       key("ddp_timeout", &Settings::ddp_timeout)
           .within(1, 1e8)
-          .says("several ranks: seconds to wait for a rank that is alive but makes no progress "
-                "(transformers)"),
-      ignored("training.deepspeed", "only its ZeRO stage is read, as `training.zero_stage`"),
+          .says("several ranks: seconds to wait for a rank that makes no progress (transformers)"),
+      ignored_key("training.deepspeed", "only its ZeRO stage is read, as `training.zero_stage`"),
   };
 }
 
 }  // namespace
 
 std::vector<KeySpec> training_keys() {
-  return joined_keys({length_keys(), optimizer_keys(), schedule_keys(), run_keys()});
+  return join_keys({length_keys(), optimizer_keys(), schedule_keys(), run_keys()});
 }
 
 }  // namespace rematch

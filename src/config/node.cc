@@ -97,15 +97,15 @@ bool is_off(const Node& node) {
   return false;
 }
 
-std::string brief(const Node& node) {
+std::string shorten(const Node& node) {
   std::string text;
   append_brief(node, text);
   for (char& c : text) {
-    if (static_cast<unsigned char>(c) < 0x20) c = ' ';  // one line, whatever the value holds
+    if (static_cast<unsigned char>(c) < 0x20) c = ' ';  // keeps the text on one line
   }
   if (text.size() <= kBriefLength) return text;
   size_t cut = kBriefLength;
-  // not inside a character
+  // never cuts a UTF-8 character
   while (cut > 0 && (static_cast<unsigned char>(text[cut]) & 0xC0) == 0x80) --cut;
   return text.substr(0, cut) + "…";
 }

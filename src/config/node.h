@@ -10,7 +10,7 @@ namespace rematch {
 
 /// The place where a key or value was written.
 struct Origin {
-  /// path as the user gave it, or "--set a.b.c"; null = nowhere
+  /// path as the user gave it, or "--set a.b.c"; null = built in
   std::shared_ptr<const std::string> file;
   int line = 0;    ///< 1-based; 0 = the origin has no lines (--set)
   int column = 0;  ///< 1-based
@@ -21,7 +21,7 @@ struct Origin {
 
 struct Member;
 
-/// A YAML value as it was written: nothing is guessed; the schema assigns types.
+/// A YAML value as text, without types: the schema assigns them.
 struct Node {
   enum class Kind { kNull, kScalar, kList, kMap };
   Kind kind = Kind::kNull;
@@ -29,13 +29,13 @@ struct Node {
   bool quoted = false;          ///< scalar in quotes, a block scalar, or tagged !!str
   Origin origin;                ///< first character of the value
   std::vector<Node> items;      ///< of a list
-  std::vector<Member> members;  ///< of a map, in the order written, keys distinct
+  std::vector<Member> members;  ///< of a map, in file order, keys distinct
 
   bool is_null() const { return kind == Kind::kNull; }
   bool is_scalar() const { return kind == Kind::kScalar; }
   bool is_list() const { return kind == Kind::kList; }
   bool is_map() const { return kind == Kind::kMap; }
-  /// The member of that name or nullptr. Cost: linear.
+  /// Finds a member's value by its key, nullptr if absent. Cost: linear.
   const Node* find(std::string_view key) const;
 };
 
@@ -46,7 +46,7 @@ struct Member {
   Node value;
 };
 
-/// Limits against hostile files; far above what a configuration needs.
+/// Limits against hostile files, far above the needs of a configuration.
 struct YamlLimits {
   size_t max_bytes = 1 << 20;  ///< of one file
   size_t max_nodes = 20000;    ///< of one file after aliases are expanded
@@ -56,22 +56,21 @@ struct YamlLimits {
 /// Reads one YAML document into a tree. Duplicate keys, keys that are not strings, unknown tags,
 /// self-referring aliases, alias bombs, several documents, bad UTF-8 and syntax errors become
 /// problems; `<<` merge keys and aliases are expanded.
-/// @param text      the document
-/// @param name      its name in positions
-/// @param has_lines false for --set values: positions are then just `name`
+/// @param name      name of the document in positions
+/// @param has_lines false for --set values: a position is then just `name`
 /// @param problems  problems are appended; the tree is as complete as possible
 Node parse_yaml(std::string_view text, const std::string& name, bool has_lines,
                 std::vector<Problem>& problems, const YamlLimits& limits = {});
 
-/// `upper` merged over `base`: maps merge recursively, anything else of `upper` replaces. Order:
-/// base's keys first. Linear.
+/// Merges `upper` over `base`: maps merge recursively, other values of `upper` replace those of
+/// `base`. Keys of `base` come first. Cost: linear.
 Node merge(Node base, const Node& upper);
 
-/// True for values that mean "not used": null, false, 0, empty text, empty list, a map with
-/// `enabled` off or all members off.
+/// Returns true for values that mean "not used": null, false, 0, an empty text or list, a map whose
+/// `enabled` is off or, without `enabled`, whose members are all off.
 bool is_off(const Node& node);
 
-/// The value as one line of YAML flow style, shortened to about 60 characters, for messages.
-std::string brief(const Node& node);
+/// Formats a value for messages: one line of YAML flow style, cut to about 60 characters.
+std::string shorten(const Node& node);
 
 }  // namespace rematch

@@ -3,10 +3,10 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <optional>
 #include <string_view>
 
 #include "base/json.h"
+#include "base/terminal_text.h"
 #include "base/text.h"
 
 namespace rematch {
@@ -14,122 +14,46 @@ namespace {
 
 constexpr std::string_view kBlank = " \t\r\n";
 
-std::string_view trimmed(std::string_view text) {
+std::string_view trim(std::string_view text) {
   const size_t begin = text.find_first_not_of(kBlank);
   if (begin == std::string_view::npos) return {};
   return text.substr(begin, text.find_last_not_of(kBlank) - begin + 1);
 }
 
-bool is_blank(char c) { return kBlank.find(c) != std::string_view::npos; }
-
-/// A part of a value that YAML takes for something else.
-struct LostPart {
-  std::string_view text;
-  const char* taken_for;
-};
-
-std::string_view line_at(std::string_view text, size_t begin) {
-  return trimmed(text.substr(begin, text.find('\n', begin) - begin));
-}
-
-/// End of the quoted text that begins at `begin`, behind its closing quote.
-size_t end_of_quotes(std::string_view text, size_t begin) {
-  const char quote = text[begin];
-  for (size_t i = begin + 1; i < text.size(); ++i) {
-    if (quote == '"' && text[i] == '\\') {
-      ++i;
-    } else if (text[i] == quote) {
-      if (quote == '\'' && text.substr(i + 1, 1) == "'") {
-        ++i;
-      } else {
-        return i + 1;
-      }
-    }
+/// The text with a letter for each sign that can make YAML drop a part of it.
+std::string disarm(std::string_view text) {
+  std::string disarmed(text);
+  for (size_t i = 0; i < text.size(); ++i) {
+    const bool in_core_tag = text.substr(i, 2) == "!!" || text.substr(0, i + 1).ends_with("!!");
+    if (!in_core_tag && std::string_view("#&!%.").find(text[i]) != std::string_view::npos)
+      disarmed[i] = '_';
   }
-  return text.size();
+  return disarmed;
 }
 
-/// The first part outside quotes that YAML drops from a value that is not a plain scalar. In doubt
-/// a part counts as dropped: the user then quotes it.
-std::optional<LostPart> dropped_outside_quotes(std::string_view value) {
-  bool begins_token = true;
-  for (size_t i = 0; i < value.size(); ++i) {
-    const char c = value[i];
-    const bool after_blank = i == 0 || is_blank(value[i - 1]);
-    if (begins_token && (c == '"' || c == '\'')) {
-      i = end_of_quotes(value, i) - 1;
-      begins_token = false;
-      if (value.substr(i + 1, 1) == "#") return LostPart{line_at(value, i + 1), "a comment"};
-      continue;
-    }
-    if (c == '#' && (after_blank || begins_token)) return LostPart{line_at(value, i), "a comment"};
-    if (c == '&' && begins_token) {
-      const size_t end = value.find_first_of(" \t\r\n,[]{}", i);
-      return LostPart{value.substr(i, end - i), "an anchor"};
-    }
-    if (c == '!' && begins_token && value.substr(i, 2) != "!!") {
-      const size_t end = value.find_first_of(" \t\r\n,[]{}", i);
-      return LostPart{value.substr(i, end - i), "a tag"};
-    }
-    // "[", "{", "," and ": " end a token; so does the dash of a block list.
-    const bool is_indicator = std::string_view("[]{},").find(c) != std::string_view::npos ||
-                              (c == ':' && i + 1 < value.size() && is_blank(value[i + 1])) ||
-                              (c == '-' && begins_token);
-    begins_token = is_indicator || (begins_token && is_blank(c));
+bool equal_disarmed(const Node& a, const Node& b) {
+  const auto equal_members = [](const Member& x, const Member& y) {
+    return disarm(x.key) == disarm(y.key) && equal_disarmed(x.value, y.value);
+  };
+  return a.kind == b.kind && disarm(a.scalar) == disarm(b.scalar) &&
+         std::equal(a.items.begin(), a.items.end(), b.items.begin(), b.items.end(),
+                    equal_disarmed) &&
+         std::equal(a.members.begin(), a.members.end(), b.members.begin(), b.members.end(),
+                    equal_members);
+}
+
+/// True if YAML made of the value a node that holds all of it. In doubt false: the user then quotes
+/// the value.
+bool holds_all(const Node& node, std::string_view value) {
+  if (value.starts_with("!!")) value = trim(value.substr(std::min(value.find(' '), value.size())));
+  if (node.is_null()) {
+    return value.empty() || value == "~" || value == "null" || value == "Null" || value == "NULL";
   }
-  return std::nullopt;
-}
-
-/// The part of a plain scalar that is not in what YAML made of it.
-LostPart lost_of_plain(std::string_view value) {
-  const std::string_view first = line_at(value, 0);
-  if (value[0] == '%') return {first, "a directive"};
-  if (value.starts_with("---") || value.starts_with("..."))
-    return {value.substr(0, 3), "a document mark"};
-  if (value[0] == '|' || value[0] == '>') return {value.substr(0, 1), "the sign of a block"};
-  for (size_t i = 0; i < value.size(); ++i) {
-    if (value[i] == '#' && (i == 0 || is_blank(value[i - 1])))
-      return {line_at(value, i), "a comment"};
-  }
-  if (const auto dropped = dropped_outside_quotes(value)) return *dropped;
-  for (const char* mark : {"\n...", "\n---", "\n%"}) {
-    if (const size_t at = value.find(mark); at != std::string_view::npos)
-      return {line_at(value, at + 1), "a document mark or a directive"};
-  }
-  return value.find('\n') == std::string_view::npos ? LostPart{value, "something else"}
-                                                    : LostPart{"a line break", "a space"};
-}
-
-bool is_null_word(std::string_view value) {
-  return value.empty() || value == "~" || value == "null" || value == "Null" || value == "NULL";
-}
-
-/// The part of a value that YAML drops; nothing when the node holds all of it.
-std::optional<LostPart> lost_part(std::string_view value, const Node& node) {
-  if (value.starts_with("!!"))
-    value = trimmed(value.substr(std::min(value.find(' '), value.size())));
-  if (node.is_null())
-    return is_null_word(value) ? std::nullopt : std::optional(lost_of_plain(value));
-  if (value.empty()) return std::nullopt;
-  const bool is_quoted = value[0] == '"' || value[0] == '\'';
-  if (node.is_scalar() && !is_quoted)
-    return node.scalar == value ? std::nullopt : std::optional(lost_of_plain(value));
-  if (value[0] == '%' || value.starts_with("---") || value.starts_with("..."))
-    return lost_of_plain(value);
-  if (const auto dropped = dropped_outside_quotes(value)) return dropped;
-  // What follows the closing quote or bracket is another document, which parse_yaml refuses, or its
-  // end.
-  if (value.ends_with("...") && (is_quoted || value[0] == '[' || value[0] == '{'))
-    return LostPart{"...", "a document mark"};
-  return std::nullopt;
-}
-
-/// The value between YAML's double quotes, and all of it between those of a shell.
-std::string quoted_argument(const std::string& path, std::string_view value) {
-  std::string argument;
-  for (const char c : path + "=" + python_json_string(value))
-    argument += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return "--set '" + argument + "'";
+  if (value.empty()) return true;
+  if (node.is_scalar() && value[0] != '"' && value[0] != '\'') return node.scalar == value;
+  std::vector<Problem> problems;
+  const Node disarmed = parse_yaml(disarm(value), "", false, problems);
+  return problems.empty() && !value.starts_with("---") && equal_disarmed(node, disarmed);
 }
 
 }  // namespace
@@ -149,19 +73,20 @@ Node read_override(const std::string& text, std::vector<Problem>& problems) {
   }
   if (keys.front() == "extends" || keys.front() == "inherit") {
     problems.push_back({fmt::format("`{}` cannot be set on the command line", keys.front()), name,
-                        "it belongs to the file whose bases it names",
+                        "it names the bases of the file that contains it",
                         "write it into the YAML file"});
     return {};
   }
   const size_t num_problems = problems.size();
-  const std::string_view value = trimmed(std::string_view(text).substr(equals + 1));
+  const std::string_view value = trim(std::string_view(text).substr(equals + 1));
   Node node = parse_yaml(value, name, false, problems);
   if (problems.size() > num_problems) return {};
-  if (const auto lost = lost_part(value, node)) {
+  if (!holds_all(node, value)) {
     problems.push_back({"YAML would drop a part of this value", name,
-                        fmt::format("it takes `{}` for {}", lost->text, lost->taken_for),
-                        fmt::format("put the value between quotes, which YAML then reads: {}",
-                                    quoted_argument(path, value))});
+                        "outside quotes YAML gives `#`, `&`, `!`, `%`, `|`, `>`, `---`, `...` and "
+                        "line breaks a meaning",
+                        "put the value between quotes, which YAML then reads: --set " +
+                            shell_word(path + "=" + python_json_string(value))});
     return {};
   }
   const Origin origin = node.origin;

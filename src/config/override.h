@@ -6,11 +6,10 @@
 
 namespace rematch {
 
-/// One `--set a.b.c=value` as a tree of maps down to the value, a YAML scalar or flow collection.
-/// A value of which YAML would drop a part (a comment, a directive, a document mark, an anchor) is
-/// a problem that names the part and how to quote the value; only an empty value, `~` and `null`
-/// are null.
-/// @return null when there is a problem
+/// Reads one `--set a.b.c=value` into nested maps; the value is a YAML scalar or flow collection.
+/// If YAML would drop a part of the value (a comment, directive, document mark or anchor), the
+/// problem shows how to quote it. Only an empty value, `~` and `null` are null.
+/// @return a null node if there is a problem
 Node read_override(const std::string& text, std::vector<Problem>& problems);
 
 }  // namespace rematch

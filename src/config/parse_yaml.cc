@@ -1,5 +1,5 @@
-// yaml-cpp only parses events: the tree is built here, to control positions, duplicate keys,
-// aliases and limits.
+// yaml-cpp only provides parser events. The tree is built here, to control positions, duplicate
+// keys, aliases and limits.
 #include <fmt/core.h>
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/exceptions.h>
@@ -16,7 +16,7 @@
 namespace rematch {
 namespace {
 
-/// Stops reading a document when its rest is meaningless or too expensive.
+/// Thrown to stop reading a document that is too large or cannot be understood further.
 struct StopReading {};
 
 class TreeBuilder : public YAML::EventHandler {
@@ -51,7 +51,8 @@ class TreeBuilder : public YAML::EventHandler {
            "write the value instead of the alias");
     }
     count_nodes(mark, found->second.nodes);
-    if (static_cast<int>(open_.size()) + found->second.depth > limits_.max_depth) too_deep(mark);
+    if (static_cast<int>(open_.size()) + found->second.depth > limits_.max_depth)
+      stop_too_deep(mark);
     place(found->second.node, mark, YAML::NullAnchor, found->second.depth);
   }
 
@@ -91,7 +92,7 @@ class TreeBuilder : public YAML::EventHandler {
     YAML::anchor_t anchor = YAML::NullAnchor;
     size_t nodes_before = 0;                       ///< nodes counted when it began
     int height = 1;                                ///< levels at and below this node
-    std::optional<Member> pending;                 ///< key read, value still to come
+    std::optional<Member> pending;                 ///< a key whose value is not read yet
     bool pending_is_merge = false;                 ///< the key is an unquoted `<<`
     std::unordered_map<std::string, Origin> seen;  ///< keys so far
     std::vector<Member> merged;                    ///< members from `<<`, the first wins
@@ -113,7 +114,7 @@ class TreeBuilder : public YAML::EventHandler {
     report(origin(mark), std::move(error), std::move(what), std::move(fix));
     throw StopReading{};
   }
-  [[noreturn]] void too_deep(const YAML::Mark& mark) {
+  [[noreturn]] void stop_too_deep(const YAML::Mark& mark) {
     stop(mark, "nested too deeply", fmt::format("more than {} levels", limits_.max_depth),
          "flatten the file; no key is nested that deeply");
   }
@@ -138,8 +139,8 @@ class TreeBuilder : public YAML::EventHandler {
   }
 
   void open(Node::Kind kind, const YAML::Mark& mark, YAML::anchor_t anchor) {
-    if (static_cast<int>(open_.size()) >= limits_.max_depth) too_deep(mark);
-    if (expects_key()) key_not_scalar(mark);
+    if (static_cast<int>(open_.size()) >= limits_.max_depth) stop_too_deep(mark);
+    if (expects_key()) stop_key_not_scalar(mark);
     Open level;
     level.node.kind = kind;
     level.node.origin = origin(mark);
@@ -156,14 +157,14 @@ class TreeBuilder : public YAML::EventHandler {
       if (level.seen.emplace(member.key, member.key_origin).second)
         level.node.members.push_back(std::move(member));
     }
-    nodes_of_closed_ = num_nodes_ - level.nodes_before + 1;
+    num_closed_nodes_ = num_nodes_ - level.nodes_before + 1;
     place(std::move(level.node), level.mark, level.anchor, level.height);
   }
 
   bool expects_key() const {
     return !open_.empty() && open_.back().node.is_map() && !open_.back().pending;
   }
-  [[noreturn]] void key_not_scalar(const YAML::Mark& mark) {
+  [[noreturn]] void stop_key_not_scalar(const YAML::Mark& mark) {
     stop(mark, "a key must be plain text", "this key is null, a list or a mapping",
          "write `name: value`");
   }
@@ -172,7 +173,7 @@ class TreeBuilder : public YAML::EventHandler {
   void place(Node node, const YAML::Mark& mark, YAML::anchor_t anchor, int height = 0) {
     count_nodes(mark, 1);
     if (anchor != YAML::NullAnchor) {
-      const size_t nodes = node.is_list() || node.is_map() ? nodes_of_closed_ : 1;
+      const size_t nodes = node.is_list() || node.is_map() ? num_closed_nodes_ : 1;
       anchors_[anchor] = {node, nodes, height};
     }
     if (open_.empty()) {
@@ -191,7 +192,7 @@ class TreeBuilder : public YAML::EventHandler {
   }
 
   void begin_member(Open& parent, const Node& key, const YAML::Mark& mark) {
-    if (!key.is_scalar()) key_not_scalar(mark);
+    if (!key.is_scalar()) stop_key_not_scalar(mark);
     parent.pending = Member{key.scalar, key.origin, {}};
     parent.pending_is_merge = key.scalar == "<<" && !key.quoted;
   }
@@ -218,7 +219,8 @@ class TreeBuilder : public YAML::EventHandler {
     for (const Node& source : value.is_list() ? value.items : one) {
       if (!source.is_map()) {
         report(origin(mark), "`<<` takes a mapping or a list of mappings",
-               fmt::format("found {}", brief(source)), "refer to an anchored mapping: `<<: *name`");
+               fmt::format("found {}", shorten(source)),
+               "refer to an anchored mapping: `<<: *name`");
         return;
       }
       parent.merged.insert(parent.merged.end(), source.members.begin(), source.members.end());
@@ -233,11 +235,11 @@ class TreeBuilder : public YAML::EventHandler {
   std::vector<Open> open_;
   std::map<YAML::anchor_t, Anchored> anchors_;
   size_t num_nodes_ = 0;
-  size_t nodes_of_closed_ = 0;
+  size_t num_closed_nodes_ = 0;
   int documents_ = 0;
 };
 
-/// Problem of bytes that must not reach yaml-cpp; nullopt when there is none.
+/// Finds bytes that must not reach yaml-cpp; nullopt if there are none.
 std::optional<Problem> check_bytes(std::string_view text, const std::string& name,
                                    const YamlLimits& limits) {
   if (text.size() > limits.max_bytes) {

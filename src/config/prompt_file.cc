@@ -16,7 +16,7 @@ constexpr size_t kMostBytes = size_t{1} << 20;
   throw UserError(ErrorKind::kConfig, {.error = error, .where = path, .what = what, .fix = fix});
 }
 
-std::string text_of(const std::string& path) {
+std::string read_text(const std::string& path) {
   try {
     return read_file(path);
   } catch (const UserError& error) {
@@ -28,10 +28,10 @@ std::string text_of(const std::string& path) {
 }  // namespace
 
 std::string read_prompt_file(const std::string& path) {
-  std::string text = text_of(path);
+  std::string text = read_text(path);
   if (text.size() > kMostBytes) {
     fail(path, "the prompt file is too large",
-         fmt::format("{} has {} bytes, at most {}", path, text.size(), kMostBytes),
+         fmt::format("{} has {} bytes; the limit is {}", path, text.size(), kMostBytes),
          "check that this is the prompt");
   }
   if (!is_valid_utf8(text))

@@ -3,8 +3,8 @@
 
 namespace rematch {
 
-/// The text of a prompt file without its byte order mark and the blanks at its ends.
-/// @throws UserError (config) when it cannot be read, has more than 1 MiB, is not UTF-8 or blank
+/// Reads a prompt file and strips its byte order mark and the white space at its ends.
+/// @throws UserError (config) if it cannot be read, is larger than 1 MiB, not UTF-8, or blank
 std::string read_prompt_file(const std::string& path);
 
 }  // namespace rematch

@@ -1,30 +1,18 @@
-// The effective configuration for people and for args.json, and the documentation of all keys.
+// The effective configuration as text and as args.json, and the documentation of all keys.
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
-#include "config/config.h"
 #include "config/explain.h"
+#include "config/groups.h"
 
 namespace rematch {
 namespace {
 
-/// The group a key is shown under: its first part, or the stage-2 section; "" for keys of the root.
-std::string group_of(const std::string& path) {
-  if (path.rfind(kRolloutMatching + ".", 0) == 0) return kRolloutMatching;
-  const size_t dot = path.find('.');
-  return dot == std::string::npos ? "" : path.substr(0, dot);
-}
-
-std::string name_in_group(const std::string& path) {
-  const std::string group = group_of(path);
-  return group.empty() ? path : path.substr(group.size() + 1);
-}
-
-/// One line, whatever the value holds.
-std::string one_line(const std::string& text) {
+/// Escapes line breaks.
+std::string escape_newlines(const std::string& text) {
   std::string line;
   for (const char c : text) line += c == '\n' ? std::string("\\n") : std::string(1, c);
   return line;
@@ -63,23 +51,21 @@ std::string effective_text(const ConfigResult& result) {
   std::string text;
   for (const std::string& file : result.files) text += fmt::format("read {}\n", file);
   size_t key_width = 0, value_width = 0;
-  constexpr size_t kWidestAligned = 32;  // longer values shift only their own origin to the right
+  constexpr size_t kWidestAligned = 32;  // longer values only shift the origin next to them
+  std::vector<const EffectiveValue*> rows;
   for (const EffectiveValue& row : result.effective) {
+    rows.push_back(&row);
     key_width = std::max(key_width, name_in_group(row.key).size());
     if (row.value.size() <= kWidestAligned) value_width = std::max(value_width, row.value.size());
   }
-  std::vector<std::string> groups;  // a section's keys may be apart in the table
-  for (const EffectiveValue& row : result.effective) {
-    if (std::find(groups.begin(), groups.end(), group_of(row.key)) == groups.end())
-      groups.push_back(group_of(row.key));
-  }
-  for (const std::string& group : groups) {
-    text += fmt::format("\n{}\n", group.empty() ? "(top level)" : group);
-    for (const EffectiveValue& row : result.effective) {
-      if (group_of(row.key) != group) continue;
-      text += fmt::format("  {:<{}}  {:<{}}  {}\n", name_in_group(row.key), key_width,
-                          one_line(row.value), value_width, row.origin);
-    }
+  std::string heading;
+  for (const EffectiveValue* row : sort_by_group(std::move(rows))) {
+    const std::string group = key_group(row->key);
+    const std::string next = group.empty() ? "(top level)" : group;
+    if (next != heading) text += fmt::format("\n{}\n", next);
+    heading = next;
+    text += fmt::format("  {:<{}}  {:<{}}  {}\n", name_in_group(row->key), key_width,
+                        escape_newlines(row->value), value_width, row->origin);
   }
   text += fmt::format("\nrun directory: {}\n", result.settings.output.run_dir);
   for (const Warning& warning : result.warnings)
@@ -93,26 +79,22 @@ std::string config_markdown() {
       "Generated from the table in `src/config/keys_*.cc`; `rematch check CONFIG` shows the values "
       "of a file and where they come "
       "from.\n\n"
-      "A file is YAML; `extends: base.yaml` (or a list; `inherit` is the same) lays it over "
-      "others, paths relative to the file that names "
-      "them,\n"
-      "bases left to right, the file itself last. Mappings merge, everything else replaces. `--set "
-      "a.b.c=value` overrides a key by its own "
-      "name.\n"
-      "Values are typed by this table: `1e-4` is a number, `no` is text where text is expected, "
-      "booleans are `true`, `false`, `1`, `0` "
-      "without "
-      "quotes.\n"
-      "A key set to null has its default.\n"
-      "\"(ms-swift)\" and \"(transformers)\" name the program whose default a value is.\n";
+      "A file is YAML. `extends: base.yaml` (or a list; `inherit` is a synonym) merges it over "
+      "other files, whose paths are relative to the file that names them:\n"
+      "bases left to right, the file itself last. Mappings merge, other values replace. `--set "
+      "a.b.c=value` overrides one key.\n"
+      "This table decides the type of a value: `1e-4` is a number, `no` is text where text is "
+      "expected, booleans are `true`, `false`, `1` and `0` without quotes.\n"
+      "A key set to null gets its default.\n"
+      "\"(ms-swift)\" and \"(transformers)\" name the program that has the same default.\n";
   std::string group = "\n";
   for (const KeySpec& spec : schema()) {
     const bool whole_section =
         spec.path.find('.') == std::string::npos && spec.state != KeyState::kHonoured;
     const std::string next = spec.state == KeyState::kRemoved ? "Keys of earlier versions"
                              : whole_section                  ? "Sections of other programs"
-                             : group_of(spec.path).empty()    ? "Top level"
-                                                              : group_of(spec.path);
+                             : key_group(spec.path).empty()   ? "Top level"
+                                                              : key_group(spec.path);
     if (next != group)
       text += fmt::format(
           "\n## {}\n\n| key | type | default | meaning and rule |\n|---|---|---|---|\n", next);

@@ -11,10 +11,10 @@ namespace {
 
 const std::string kVariant = "custom.trainer_variant";
 
-void required_keys(Draft& config) {
+void check_required_keys(Draft& config) {
   for (const KeySpec& spec : schema()) {
     if (!spec.required) continue;
-    const Node* node = config.written(spec.path);
+    const Node* node = config.find_written(spec.path);
     if (node && !node->is_null() && !(node->is_scalar() && python_strip(node->scalar).empty()))
       continue;
     config.problems.push_back({fmt::format("`{}` is required", spec.path),
@@ -24,12 +24,12 @@ void required_keys(Draft& config) {
   }
 }
 
-void debug_limits(Draft& config) {
+void apply_debug_keys(Draft& config) {
   if (!config.boolean("debug.enabled")) return;
   for (const auto& [from, to] : {std::pair{"debug.output_dir", "training.output_dir"},
                                  std::pair{"debug.train_sample_limit", "custom.train_sample_limit"},
                                  std::pair{"debug.val_sample_limit", "custom.val_sample_limit"}}) {
-    if (config.given(from))
+    if (config.is_given(from))
       config.derive(to, config.json(from), fmt::format("{} ({})", from, config.origin(from)));
   }
 }
@@ -46,7 +46,7 @@ void Draft::warn_no_effect(const std::string& key, const std::string& reason) {
   warn(fmt::format("`{}` has no effect: {}", key, reason), key);
 }
 
-const Node* Draft::written(const std::string& key) const {
+const Node* Draft::find_written(const std::string& key) const {
   const Node* node = &root;
   for (const std::string& part : split(key, '.')) {
     if (node) node = node->find(part);
@@ -58,17 +58,17 @@ TrainerVariant Draft::variant() const {
   return is_null(kVariant) ? TrainerVariant::kSft : *value_of<TrainerVariant>(text(kVariant));
 }
 bool Draft::has_rollout_section() const {
-  const Node* section = written(kRolloutMatching);
+  const Node* section = find_written(kRolloutMatching);
   return section && !section->is_null();
 }
 bool Draft::variant_is_known() const {
-  const Node* node = written(kVariant);
-  return !node || node->is_null() || given(kVariant);
+  const Node* node = find_written(kVariant);
+  return !node || node->is_null() || is_given(kVariant);
 }
 
 void apply_rules(Draft& config) {
-  required_keys(config);
-  debug_limits(config);
+  check_required_keys(config);
+  apply_debug_keys(config);
   apply_model_rules(config);
   apply_training_rules(config);
   apply_deepspeed_rules(config);

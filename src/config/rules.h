@@ -7,12 +7,12 @@
 
 namespace rematch {
 
-/// A configuration while the rules between its keys are applied: rules derive values and add
-/// findings.
+/// A configuration during the rules between keys, which derive values and add problems and
+/// warnings.
 struct Draft : Values {
-  const Node& root;    ///< the tree as written
-  std::string path;    ///< of the file, as the user gave it
-  int world_size = 1;  ///< ranks
+  const Node& root;    ///< merged tree of the files and overrides
+  std::string path;    ///< path of the file, as the user gave it
+  int world_size = 1;  ///< number of ranks
   std::vector<Problem>& problems;
   std::vector<Warning>& warnings;
 
@@ -21,15 +21,15 @@ struct Draft : Values {
   void warn(std::string text, const std::string& key);
   void warn_no_effect(const std::string& key, const std::string& reason);
 
-  /// The value written for a key or section; nullptr when there is none.
-  const Node* written(const std::string& path) const;
+  /// Finds the value of a key or section in the tree; nullptr if there is none.
+  const Node* find_written(const std::string& path) const;
   TrainerVariant variant() const;
   bool is_stage_2() const { return variant() == TrainerVariant::kRolloutMatching; }
   bool has_rollout_section() const;
-  /// Evaluations measure rollouts.
+  /// True if evaluations measure rollouts.
   bool rolls_out() const { return is_stage_2() || has_rollout_section(); }
-  /// False when the key of the variant holds something that was refused: rules that depend on the
-  /// stage would only add noise.
+  /// False if `custom.trainer_variant` was refused: rules that depend on the stage are then
+  /// skipped.
   bool variant_is_known() const;
 };
 
@@ -37,10 +37,10 @@ struct Draft : Values {
 /// contradictions.
 void apply_rules(Draft& config);
 
-// The rules, one file for each subject.
+// The rules, one file per subject.
 void apply_model_rules(Draft& config);
 void apply_training_rules(Draft& config);
-/// The ZeRO stage of a `deepspeed` section stands for `training.zero_stage`.
+/// Derives `training.zero_stage` from the ZeRO stage of a `deepspeed` section.
 void apply_deepspeed_rules(Draft& config);
 void apply_rollout_rules(Draft& config);
 void apply_evaluation_rules(Draft& config);

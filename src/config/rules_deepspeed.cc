@@ -1,5 +1,4 @@
-// What a file with a `deepspeed` section says of sharing state among ranks: its ZeRO stage stands
-// for `training.zero_stage`.
+// Derives `training.zero_stage` from the ZeRO stage of a `deepspeed` section.
 #include <fmt/core.h>
 
 #include <array>
@@ -14,7 +13,7 @@ namespace {
 
 const std::string kStage = "training.zero_stage";
 
-/// The configurations that ms-swift knows by name; their offloading is ignored with the rest.
+/// DeepSpeed configurations that ms-swift knows by name; offloading is ignored.
 constexpr std::array<std::pair<const char*, int64_t>, 6> kNames{{{"zero0", 0},
                                                                  {"zero1", 1},
                                                                  {"zero2", 2},
@@ -22,17 +21,13 @@ constexpr std::array<std::pair<const char*, int64_t>, 6> kNames{{{"zero0", 0},
                                                                  {"zero2_offload", 2},
                                                                  {"zero3_offload", 3}}};
 
-bool ends_with_json(const std::string& text) {
-  return text.size() > 5 && text.compare(text.size() - 5, 5, ".json") == 0;
-}
-
-/// None when a configuration of DeepSpeed does not say.
-std::optional<int64_t> stage_of_config(const Json& config, const std::string& where) {
+/// The ZeRO stage of a DeepSpeed configuration; nullopt if it has none.
+std::optional<int64_t> read_config_stage(const Json& config, const std::string& where) {
   if (config.is_null()) return std::nullopt;
   if (!config.is_object()) {
     throw UserError(
         ErrorKind::kConfig,
-        {.error = "`deepspeed` is not a configuration of DeepSpeed",
+        {.error = "`deepspeed` is not a DeepSpeed configuration",
          .where = where,
          .what = fmt::format("it is {}, not a mapping", config.type_name()),
          .fix = fmt::format("remove it and set `{}: 0`, 1 or 2, or name zero0, zero1 or zero2",
@@ -51,45 +46,47 @@ std::optional<int64_t> stage_of_config(const Json& config, const std::string& wh
        .fix = fmt::format("make it 0, 1 or 2, or remove `deepspeed` and set `{}`", kStage)});
 }
 
-std::optional<int64_t> stage_of_text(const std::string& text, const std::string& where) {
+std::optional<int64_t> read_named_stage(const std::string& text, const std::string& where) {
   for (const auto& [name, stage] : kNames) {
     if (text == name) return stage;
   }
-  if (!text.empty() && text.front() == '{') return stage_of_config(parse_json(text, where), where);
-  if (ends_with_json(text)) return stage_of_config(read_json_file(text), text);
+  if (!text.empty() && text.front() == '{')
+    return read_config_stage(parse_json(text, where), where);
+  if (text.ends_with(".json")) return read_config_stage(read_json_file(text), text);
   throw UserError(
       ErrorKind::kConfig,
-      {.error = fmt::format("`deepspeed: {}` is not known", text),
+      {.error = fmt::format("unknown value `deepspeed: {}`", text),
        .where = where,
-       .what = "neither a name of a ZeRO configuration nor a JSON file",
+       .what = "it is neither a name of a ZeRO configuration nor a JSON file",
        .fix = fmt::format(
            "remove it and set `{}: 0`, 1 or 2, or name zero0, zero1, zero2 or a .json file",
            kStage)});
 }
 
-/// @param value  a name, a file, a configuration of DeepSpeed, or {enabled, config: one of them}
-std::optional<int64_t> stage_in(const Json& value, const std::string& where) {
+/// Reads the ZeRO stage; nullopt if there is none.
+/// @param value  a name, a file, a DeepSpeed configuration, or {enabled, config: one of these}
+std::optional<int64_t> read_stage(const Json& value, const std::string& where) {
   const Json& config = value.is_object() && value.contains("config") ? value["config"] : value;
-  return config.is_string() ? stage_of_text(config.get<std::string>(), where)
-                            : stage_of_config(config, where);
+  return config.is_string() ? read_named_stage(config.get<std::string>(), where)
+                            : read_config_stage(config, where);
 }
 
 }  // namespace
 
 void apply_deepspeed_rules(Draft& config) {
-  std::string decided_by = config.given(kStage) ? kStage : "";
+  std::string decided_by = config.is_given(kStage) ? kStage : "";
   for (const std::string key : {"deepspeed", "training.deepspeed"}) {
-    const Node* node = config.written(key);
+    const Node* node = config.find_written(key);
     if (node == nullptr || is_off(*node)) continue;
     const std::string where = node->origin.text();
     try {
-      const std::optional<int64_t> stage = stage_in(free_json(*node), where);
+      const std::optional<int64_t> stage = read_stage(untyped_json(*node), where);
       if (!stage) continue;
       if (*stage == 3) {
         config.problems.push_back(
-            {fmt::format("`{}` asks for ZeRO stage 3, which is not built yet", key), where,
+            {fmt::format("`{}` asks for ZeRO stage 3, which is not supported", key), where,
              "parameters are not sharded",
-             "use zero2, which shares optimizer state and gradients among the ranks"});
+             "use zero2, which shards optimizer state and gradients across ranks"});
       } else if (decided_by.empty()) {
         config.derive(kStage, *stage, key);
         decided_by = key;

@@ -1,4 +1,4 @@
-// Rules of evaluations: when they run, and what they judge.
+// Rules for evaluations: their cadence, their data and their metric.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace rematch {
 namespace {
 
-void evaluation(Draft& config) {
+void apply_strategy_rules(Draft& config) {
   const std::string when = "training.eval_strategy";
   const std::string save = "training.save_strategy";
   const bool has_data = !config.is_null("custom.val_jsonl");
@@ -36,14 +36,14 @@ void evaluation(Draft& config) {
     config.derive("training.eval_steps", config.json("training.save_steps"), "training.save_steps");
 }
 
-/// Requirements of `eval_on_start` and `stop_on_harm`. Runs after evaluation().
-void health(Draft& config) {
+/// Checks `eval_on_start` and `stop_on_harm`; runs after apply_strategy_rules().
+void apply_health_rules(Draft& config) {
   const std::string start = "training.eval_on_start", stop = "training.stop_on_harm",
                     when = "training.eval_strategy";
   if (config.is_null(start)) config.derive(start, config.boolean(stop), stop);
   const bool evaluates = config.text(when) != "no";
   for (const std::string& key : {start, stop}) {
-    if (!config.boolean(key) || !config.given(key) || evaluates) continue;
+    if (!config.boolean(key) || !config.is_given(key) || evaluates) continue;
     config.problem(
         fmt::format("`{}` needs evaluation", key), key,
         fmt::format("`{}` is no ({})", when, config.origin(when)),
@@ -57,7 +57,7 @@ void health(Draft& config) {
   }
 }
 
-void best_metric(Draft& config) {
+void apply_best_metric_rules(Draft& config) {
   const std::string key = "training.metric_for_best_model";
   const std::vector<std::string> legal =
       evaluation_metrics(!config.is_stage_2(), config.rolls_out());
@@ -73,8 +73,7 @@ void best_metric(Draft& config) {
       config.set(key, "eval_" + name, config.origin(key), true);
     } else if (!is_legal(name)) {
       const std::vector<std::string> near = near_names(name, legal, 1);
-      // A stage-2 file often inherits stage 1's metric: name the one to use, not the one that is
-      // spelt similarly.
+      // A stage-2 file often inherits stage 1's metric: suggest the usual one, not a similar name.
       const bool inherited = name == "eval_token_acc" || name == "eval_loss" || near.empty();
       config.problem(fmt::format("`{}: {}` is not a metric of {}", key, name,
                                  config.is_stage_2() ? "stage 2" : "stage 1"),
@@ -90,9 +89,9 @@ void best_metric(Draft& config) {
 }  // namespace
 
 void apply_evaluation_rules(Draft& config) {
-  evaluation(config);
-  health(config);
-  if (config.variant_is_known()) best_metric(config);
+  apply_strategy_rules(config);
+  apply_health_rules(config);
+  if (config.variant_is_known()) apply_best_metric_rules(config);
 }
 
 }  // namespace rematch

@@ -1,10 +1,11 @@
-// Rules of the model, its lengths and its prompts.
+// Rules for the model, its lengths and its prompts.
 #include <fmt/core.h>
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
+#include "base/path_from.h"
 #include "base/text.h"
 #include "config/prompt_file.h"
 #include "config/rules.h"
@@ -15,51 +16,41 @@ namespace {
 
 namespace fs = std::filesystem;
 
-void lengths(Draft& config) {
+void apply_length_rules(Draft& config) {
   const std::string cap = "global_max_length";
   const std::vector<std::string> others = {"model.max_model_len", "template.max_length"};
   for (const std::string& other : others) {
-    if (config.is_null(cap) && config.given(other)) config.derive(cap, config.json(other), other);
+    if (config.is_null(cap) && config.is_given(other))
+      config.derive(cap, config.json(other), other);
   }
   if (config.is_null(cap)) return;
   for (const std::string& other : others) {
-    if (config.given(other) && config.integer(other) != config.integer(cap)) {
+    if (config.is_given(other) && config.integer(other) != config.integer(cap)) {
       config.warn(fmt::format("`{}: {}` is not used: `{}: {}` limits segments and rows", other,
                               config.integer(other), cap, config.integer(cap)),
                   other);
     }
-    if (!config.given(other) || config.integer(other) != config.integer(cap))
+    if (!config.is_given(other) || config.integer(other) != config.integer(cap))
       config.derive(other, config.json(cap), cap);
   }
   const std::string engine = kRolloutMatching + ".vllm.max_model_len";
-  if (!config.given(engine)) config.derive(engine, config.json(cap), cap);
+  if (!config.is_given(engine)) config.derive(engine, config.json(cap), cap);
 }
 
-void dtype(Draft& config) {
+void apply_dtype_rule(Draft& config) {
   if (config.is_null("training.bf16") || !config.boolean("training.bf16")) return;
   const std::string name = "model.torch_dtype";
-  if (config.given(name) && config.text(name) == "float32") {
+  if (config.is_given(name) && config.text(name) == "float32") {
     config.problem("`training.bf16` and `model.torch_dtype` contradict each other", "training.bf16",
                    fmt::format("bf16: true means bfloat16, but torch_dtype is float32 ({})",
                                config.origin(name)),
                    "remove one of the two");
-  } else if (!config.given(name) || config.text(name) == "auto") {
+  } else if (!config.is_given(name) || config.text(name) == "auto") {
     config.derive(name, "bfloat16", "training.bf16");
   }
 }
 
-bool looks_like_hub_id(const std::string& text) {
-  const size_t slash = text.find('/');
-  if (slash == std::string::npos || slash == 0 || slash + 1 == text.size() ||
-      text.find('/', slash + 1) != std::string::npos)
-    return false;
-  if (text[0] == '.' || text[0] == '~') return false;
-  return text.find_first_not_of(
-             "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./") ==
-         std::string::npos;
-}
-
-void model_directory(Draft& config) {
+void check_model_directory(Draft& config) {
   if (config.is_null("model.model")) return;
   const std::string name = config.text("model.model");
   std::error_code ignored;
@@ -72,7 +63,7 @@ void model_directory(Draft& config) {
                              local, local));
 }
 
-void template_name(Draft& config) {
+void check_template(Draft& config) {
   const std::string name = config.text("template.template");
   std::vector<std::string> titles;
   for (const Family& family : families()) {
@@ -86,7 +77,7 @@ void template_name(Draft& config) {
       if (const auto type = model.find("model_type"); type != model.end() && type->is_string())
         found = "config.json says model_type " + type->get<std::string>();
     } catch (const UserError&) {
-      // The directory is checked elsewhere; here its absence only shortens the message.
+      // The model directory is checked elsewhere; here it only makes the message more exact.
     }
   }
   config.problem(fmt::format("`template.template: {}` is not supported", name), "template.template",
@@ -95,7 +86,7 @@ void template_name(Draft& config) {
                              join(titles, ", ")));
 }
 
-void user_prompt(Draft& config) {
+void read_user_prompt(Draft& config) {
   const std::string key = "custom.user_prompt";
   if (config.is_null(key)) return;
   const std::string path = config.text(key);
@@ -111,11 +102,11 @@ void user_prompt(Draft& config) {
 }  // namespace
 
 void apply_model_rules(Draft& config) {
-  lengths(config);
-  dtype(config);
-  model_directory(config);
-  template_name(config);
-  user_prompt(config);
+  apply_length_rules(config);
+  apply_dtype_rule(config);
+  check_model_directory(config);
+  check_template(config);
+  read_user_prompt(config);
 }
 
 }  // namespace rematch

@@ -1,4 +1,4 @@
-// Rules of batches, learning rates, adapters and the schedule.
+// Rules for batches, learning rates, adapters and the schedule.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace rematch {
 namespace {
 
-void batch(Draft& config) {
+void derive_accumulation_steps(Draft& config) {
   const std::string steps = "training.gradient_accumulation_steps";
   const std::string effective = "training.effective_batch_size";
   if (config.is_null(effective)) return;
@@ -19,7 +19,7 @@ void batch(Draft& config) {
       config.integer("training.per_device_train_batch_size") * config.world_size;
   const int64_t wanted = config.integer(effective);
   const int64_t count = std::max<int64_t>(1, wanted / per_step + (wanted % per_step != 0));
-  if (config.given(steps)) {
+  if (config.is_given(steps)) {
     config.warn(fmt::format("`{}: {}` is not used: `{}: {}` sets it to {}", steps,
                             config.integer(steps), effective, wanted, count),
                 steps);
@@ -38,7 +38,7 @@ void batch(Draft& config) {
                             config.world_size, config.world_size == 1 ? "" : "s"));
 }
 
-void learning_rates(Draft& config) {
+void apply_learning_rate_rules(Draft& config) {
   const std::string base = "training.learning_rate";
   if (config.is_null(base)) {
     const bool lora = config.text("tuner.train_type") == "lora";
@@ -63,7 +63,7 @@ void learning_rates(Draft& config) {
   }
 }
 
-void adapter_targets(Draft& config) {
+void check_adapter_targets(Draft& config) {
   const std::string regex = "tuner.target_regex", modules = "tuner.target_modules";
   if (config.is_null(regex)) return;
   try {
@@ -71,10 +71,10 @@ void adapter_targets(Draft& config) {
   } catch (const UserError& error) {
     config.problems.push_back(error.problems().front());
   }
-  if (config.given(modules)) config.warn_no_effect(modules, fmt::format("`{}` is given", regex));
+  if (config.is_given(modules)) config.warn_no_effect(modules, fmt::format("`{}` is given", regex));
 }
 
-void schedule(Draft& config) {
+void check_schedule(Draft& config) {
   const std::string kwargs = "training.lr_scheduler_kwargs.";
   const std::string floor = kwargs + "min_lr", rate = kwargs + "min_lr_rate";
   const std::string type = config.text("training.lr_scheduler_type");
@@ -91,8 +91,8 @@ void schedule(Draft& config) {
                                      {rate, with_floor},
                                      {kwargs + "warmup_lr_rate", warms_up},
                                      {kwargs + "num_cycles", type.starts_with("cosine")}}) {
-    if (is_used || !config.given(key)) continue;
-    config.problem(fmt::format("`{}` does not belong to this schedule", key), key,
+    if (is_used || !config.is_given(key)) continue;
+    config.problem(fmt::format("`{}` is not used by this schedule", key), key,
                    fmt::format("lr_scheduler_type is {}", type),
                    "remove it, or choose `cosine_with_min_lr` or `cosine_warmup_with_min_lr`");
   }
@@ -101,10 +101,10 @@ void schedule(Draft& config) {
 }  // namespace
 
 void apply_training_rules(Draft& config) {
-  batch(config);
-  learning_rates(config);
-  adapter_targets(config);
-  schedule(config);
+  derive_accumulation_steps(config);
+  apply_learning_rate_rules(config);
+  check_adapter_targets(config);
+  check_schedule(config);
 }
 
 }  // namespace rematch

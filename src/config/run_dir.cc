@@ -15,13 +15,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A `vN-…` directory; N is -1 for any other name.
+/// A `vN-…` directory; `number` is N, or -1 for other names.
 struct Version {
   int number = -1;
   std::string path;
 };
 
-Version version_of(const fs::path& path) {
+Version parse_version(const fs::path& path) {
   const std::string name = path.filename().string();
   int number = -1;
   if (name.size() < 3 || name[0] != 'v') return {};
@@ -31,7 +31,7 @@ Version version_of(const fs::path& path) {
   return is_version ? Version{number, path.string()} : Version{};
 }
 
-bool holds_checkpoint(const std::string& run_dir) {
+bool has_checkpoint(const std::string& run_dir) {
   std::error_code error;
   for (fs::directory_iterator entry(run_dir, error), end; !error && entry != end;
        entry.increment(error)) {
@@ -40,30 +40,30 @@ bool holds_checkpoint(const std::string& run_dir) {
   return false;
 }
 
-std::string with_run_name(const std::string& path, const std::optional<std::string>& run_name) {
+std::string append_run_name(const std::string& path, const std::optional<std::string>& run_name) {
   return run_name && !run_name->empty() ? join_path(path, *run_name) : path;
 }
 
 }  // namespace
 
-std::string run_directory(const OutputSettings& output, bool go_on) {
-  if (!output.add_version) return with_run_name(output.output_dir, output.run_name);
+std::string run_directory(const OutputSettings& output, bool resumes_latest) {
+  if (!output.add_version) return append_run_name(output.output_dir, output.run_name);
   int next = 0;
   Version newest;
   std::error_code error;
   for (fs::directory_iterator entry(output.output_dir, error), end; !error && entry != end;
        entry.increment(error)) {
-    const Version version = version_of(entry->path());
+    const Version version = parse_version(entry->path());
     next = std::max(next, version.number + 1);
     if (version.number > newest.number &&
-        holds_checkpoint(with_run_name(version.path, output.run_name)))
+        has_checkpoint(append_run_name(version.path, output.run_name)))
       newest = version;
   }
-  if (go_on && newest.number >= 0) return with_run_name(newest.path, output.run_name);
+  if (resumes_latest && newest.number >= 0) return append_run_name(newest.path, output.run_name);
   const std::time_t now = std::time(nullptr);
   std::tm local{};
   localtime_r(&now, &local);
-  return with_run_name(
+  return append_run_name(
       join_path(output.output_dir, fmt::format("v{}-{:%Y%m%d-%H%M%S}", next, local)),
       output.run_name);
 }

@@ -6,9 +6,8 @@
 namespace rematch {
 
 /// The directory of a run: output_dir[/version][/run_name]. Creates nothing.
-/// @param go_on  with add_version: the newest version that holds a checkpoint of this run, when
-/// there is one
-///               (`resume_from_checkpoint: latest`)
-std::string run_directory(const OutputSettings& output, bool go_on = false);
+/// @param resumes_latest  `resume_from_checkpoint: latest`: with add_version, returns the newest
+/// version that has a checkpoint of this run, if there is one
+std::string run_directory(const OutputSettings& output, bool resumes_latest = false);
 
 }  // namespace rematch

@@ -46,7 +46,7 @@ const Index& index() {
 
 }  // namespace
 
-std::vector<KeySpec> joined_keys(std::vector<std::vector<KeySpec>> parts) {
+std::vector<KeySpec> join_keys(std::vector<std::vector<KeySpec>> parts) {
   std::vector<KeySpec> keys;
   for (std::vector<KeySpec>& part : parts) {
     for (KeySpec& spec : part) keys.push_back(std::move(spec));
@@ -56,8 +56,8 @@ std::vector<KeySpec> joined_keys(std::vector<std::vector<KeySpec>> parts) {
 
 const std::vector<KeySpec>& schema() {
   static const std::vector<KeySpec> table =
-      joined_keys({model_keys(), training_keys(), output_keys(), custom_keys(), rollout_keys(),
-                   vllm_keys(), monitor_keys(), foreign_keys(), removed_keys(), added_keys()});
+      join_keys({model_keys(), training_keys(), output_keys(), custom_keys(), rollout_keys(),
+                 vllm_keys(), monitor_keys(), foreign_keys(), removed_keys(), added_keys()});
   return table;
 }
 
@@ -72,8 +72,7 @@ bool is_section(const std::string& path) { return index().sections.count(path) >
 
 std::vector<std::string> suggest_keys(const std::string& section, const std::string& name) {
   constexpr size_t kMost = 3;
-  // the cost of comparing names is the product of their lengths
-  constexpr size_t kLongestName = 80;
+  constexpr size_t kLongestName = 80;  // comparing two names costs the product of their lengths
   std::vector<std::string> found;
   if (name.size() > kLongestName) return found;
   const auto add = [&](const std::string& path) {
@@ -97,7 +96,7 @@ std::vector<std::string> suggest_keys(const std::string& section, const std::str
     parts.push_back(last);
   }
   for (auto [at, end] = elsewhere.equal_range(last_part(name)); at != end; ++at) add(at->second);
-  if (!found.empty()) return found;  // the very name, in another section
+  if (!found.empty()) return found;  // the same name in another section
   for (const std::string& sibling : near_names(name, siblings)) add(prefix + sibling);
   std::sort(parts.begin(), parts.end());
   parts.erase(std::unique(parts.begin(), parts.end()), parts.end());

@@ -8,16 +8,17 @@ namespace rematch {
 
 /// The table of all keys, in the order of the documentation.
 const std::vector<KeySpec>& schema();
-/// Adds a key that a table elsewhere calls for (loss terms). Call before the table is first read.
+/// Adds a key from another table (loss terms). Call it before the first use of the table.
 void add_key(KeySpec spec);
 
-/// The row of exactly that path, or nullptr.
+/// Finds the key with exactly this path, nullptr if there is none.
 const KeySpec* find_key(const std::string& path);
-/// True when keys lie below `path` ("" is the root).
+/// True if there are keys below `path` ("" is the root).
 bool is_section(const std::string& path);
-/// Suggestions for a key that does not exist, best first, at most three: the same name elsewhere,
-/// similar names next to it, similar names elsewhere.
-/// @param section  dotted path of its section. @param name  the unknown key
+/// Suggests at most three existing keys for an unknown one, best first: the same name in another
+/// section, similar names in this section, similar names in others.
+/// @param section  dotted path of the section
+/// @param name     the unknown key
 std::vector<std::string> suggest_keys(const std::string& section, const std::string& name);
 
 /// Prefix of every stage-2 key.

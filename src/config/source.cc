@@ -15,21 +15,21 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kMaxFiles = 200;  // a larger `extends` tree is a mistake
-constexpr size_t kMaxChain = 32;   // one file extending the next …
+constexpr size_t kMaxFiles = 200;  // of an `extends` tree
+constexpr size_t kMaxChain = 32;   // depth of an `extends` tree
 
-/// Reads files with their bases; a file shared by two others (a diamond) is read once.
+/// Reads files with their bases; a base shared by two files is read once.
 class Loader {
  public:
   explicit Loader(std::vector<Problem>& problems) : problems_(problems) {}
 
-  /// The tree of `path` with its bases below it. @param named_at where the file is named
+  /// Reads `path` merged over its bases. @param named_at  position that names the file
   Node load(const std::string& path, const std::string& named_at) {
-    const std::string id = identity(path);
+    const std::string id = canonical_path(path);
     if (const auto known = done_.find(id); known != done_.end()) return known->second;
     if (!may_open(path, id, named_at)) return {};
     chain_.push_back({path, id});
-    Node node = with_bases(read(path, named_at), path);
+    Node node = merge_bases(read(path, named_at), path);
     chain_.pop_back();
     files_.push_back(path);
     done_.emplace(id, node);
@@ -44,7 +44,7 @@ class Loader {
     std::string id;
   };
 
-  static std::string identity(const std::string& path) {
+  static std::string canonical_path(const std::string& path) {
     std::error_code ignored;
     const fs::path canonical = fs::weakly_canonical(path, ignored);
     return canonical.empty() ? path : canonical.string();
@@ -70,7 +70,7 @@ class Loader {
   }
 
   Node read(const std::string& path, const std::string& named_at) {
-    if (std::optional<Problem> wrong = wrong_file(path, named_at)) {
+    if (std::optional<Problem> wrong = check_file_kind(path, named_at)) {
       problems_.push_back(std::move(*wrong));
       return {};
     }
@@ -92,14 +92,14 @@ class Loader {
     Node node = parse_yaml(text, path, true, problems_);
     if (!node.is_map() && !node.is_null()) {
       problems_.push_back({"a configuration is a mapping of keys", node.origin.text(),
-                           fmt::format("the file contains {}", brief(node)),
+                           fmt::format("the file contains {}", shorten(node)),
                            "write `section:` lines with `key: value` below"});
       return {};
     }
     return node;
   }
 
-  Node with_bases(Node own, const std::string& path) {
+  Node merge_bases(Node own, const std::string& path) {
     Node result;
     result.kind = Node::Kind::kMap;
     bool named_before = false;
@@ -136,7 +136,7 @@ class Loader {
     }
     if (wrong) {
       problems_.push_back({fmt::format("`{}` takes a path or a list of paths", member.key),
-                           value.origin.text(), fmt::format("found {}", brief(value)),
+                           value.origin.text(), fmt::format("found {}", shorten(value)),
                            "write `extends: base.yaml` or `extends: [a.yaml, b.yaml]`"});
     }
     return names;

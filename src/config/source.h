@@ -6,17 +6,16 @@
 
 namespace rematch {
 
-/// A configuration after `extends` and `--set`, before any key is examined.
+/// A configuration after `extends` and `--set`, before its keys are checked.
 struct Source {
-  Node root;                       ///< always a map; `extends`/`inherit` taken out
-  std::vector<std::string> files;  ///< every file read, bases before the files that extend them
+  Node root;                       ///< always a map, without `extends` and `inherit`
+  std::vector<std::string> files;  ///< all files that were read, bases before their extensions
 };
 
-/// Reads `path` and, recursively, the files its `extends` (or `inherit`) names, relative to the
-/// file that names them. Bases merge left to right, the file itself last; then each override
-/// `a.b.c=value` (value: YAML scalar or flow style) in order. Cycles (with the chain), missing
-/// files and everything that parse_yaml finds become problems; a diamond is legal. Without a path
-/// the overrides are all.
+/// Reads `path` and, recursively, the files named by `extends` (or `inherit`), relative to the file
+/// that names them. Merges the bases left to right, then the file, then the overrides in order
+/// (`a.b.c=value`, value a YAML scalar or flow style). Cycles, missing files and the findings of
+/// parse_yaml become problems; two files may share a base. An empty path: only the overrides.
 Source load_source(const std::string& path, const std::vector<std::string>& overrides,
                    std::vector<Problem>& problems);
 

@@ -29,12 +29,12 @@ const Values::Entry& Values::entry(const std::string& path) const {
   return found->second;
 }
 
-bool Values::given(const std::string& path) const { return entry(path).given; }
+bool Values::is_given(const std::string& path) const { return entry(path).given; }
 bool Values::is_null(const std::string& path) const { return entry(path).value.is_null(); }
 const Json& Values::json(const std::string& path) const { return entry(path).value; }
 const std::string& Values::origin(const std::string& path) const { return entry(path).origin; }
 std::string Values::where(const std::string& path) const {
-  return given(path) ? origin(path) : path;
+  return is_given(path) ? origin(path) : path;
 }
 
 bool Values::boolean(const std::string& path) const {

@@ -15,22 +15,22 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kMostOfALine = 1 << 20;
+constexpr size_t kMaxLineBytes = 1 << 20;
 
-/// The first line that is not blank, "" of a file without.
+/// The first line that is not blank, "" if there is none.
 std::string first_line(const std::string& path) {
   std::ifstream file(path);
   std::string line;
   char c = 0;
-  while (line.size() < kMostOfALine && file.get(c)) {
+  while (line.size() < kMaxLineBytes && file.get(c)) {
     if (c == '\n' && !line.empty()) break;
     if (c != '\n' && c != '\r' && !(line.empty() && c == ' ')) line += c;
   }
   return line;
 }
 
-/// Names of the members of a line that is a JSON object.
-std::vector<std::string> keys_of_line(const std::string& line) {
+/// Member names of a line that is a JSON object; empty for other lines.
+std::vector<std::string> parse_line_keys(const std::string& line) {
   std::vector<std::string> keys;
   if (!line.starts_with("{") || !is_valid_utf8(line)) return keys;
   const nlohmann::json object = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
@@ -46,8 +46,8 @@ Problem directory_problem(const std::string& path, const std::string& named_at) 
   if (fs::exists(fs::path(path) / "args.json", ignored)) {
     return {"this is the directory of a run, not a configuration", named_at,
             path + " holds an args.json",
-            "name the YAML file that the run was started with; `rematch train FILE.yaml --resume` "
-            "continues it"};
+            "use the YAML file that started the run; `rematch train FILE.yaml --resume` continues "
+            "it"};
   }
   const bool is_model = fs::exists(fs::path(path) / "config.json", ignored);
   return {is_model ? "this is a model, not a configuration" : "the configuration is a directory",
@@ -59,11 +59,11 @@ Problem directory_problem(const std::string& path, const std::string& named_at) 
 
 }  // namespace
 
-std::optional<Problem> wrong_file(const std::string& path, const std::string& named_at) {
+std::optional<Problem> check_file_kind(const std::string& path, const std::string& named_at) {
   std::error_code ignored;
   if (fs::is_directory(path, ignored)) return directory_problem(path, named_at);
   if (!fs::is_regular_file(path, ignored)) return std::nullopt;
-  const std::vector<std::string> keys = keys_of_line(first_line(path));
+  const std::vector<std::string> keys = parse_line_keys(first_line(path));
   const auto has = [&](const char* key) {
     return std::find(keys.begin(), keys.end(), key) != keys.end();
   };

@@ -6,8 +6,8 @@
 
 namespace rematch {
 
-/// The error for a path given as a configuration that is something else: a directory, a checkpoint,
-/// a JSONL of records; none for a file that may be one. @param named_at  where the path is named
-std::optional<Problem> wrong_file(const std::string& path, const std::string& named_at);
+/// Returns an error if `path` is a directory, a checkpoint or a JSONL of records instead of a
+/// configuration file; else nullopt. @param named_at  position that names the path
+std::optional<Problem> check_file_kind(const std::string& path, const std::string& named_at);
 
 }  // namespace rematch

@@ -4,8 +4,8 @@
 
 namespace rematch {
 
-/// Images that were good when the data were checked cannot be used any more: names a file and its
-/// record, or the data when all of a window are concerned. The run stops with its state saved.
+/// An image became unusable after the initial check. Names the file and its record, or the data set
+/// if all images of a window are unusable. The run saves its state and stops.
 class BadSample : public UserError, public KeepsState {
  public:
   using UserError::UserError;

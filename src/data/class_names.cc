@@ -13,7 +13,7 @@ namespace {
 
 constexpr size_t kMostExamples = 5;
 
-/// Label as it is compared → its spellings with their counts.
+/// Normalized label → its spellings and their counts.
 using Names = std::map<std::string, std::map<std::string, int64_t>>;
 
 void add_names(Names& names, const Dataset& data) {
@@ -39,7 +39,7 @@ std::string spelling_warning(const Dataset& train, const Dataset* val) {
     examples.push_back(join(group, " / "));
   }
   if (num_classes == 0) return "";
-  return fmt::format("{} in several spellings that differ in case or spaces only: {}{}; choose one",
+  return fmt::format("{} in several spellings that differ only in case or spaces: {}{}; choose one",
                      counted(num_classes, "class", "classes"), join(examples, ", "),
                      num_classes > std::ssize(examples) ? ", …" : "");
 }

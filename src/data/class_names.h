@@ -5,8 +5,9 @@
 
 namespace rematch {
 
-/// A warning about classes in several spellings that differ only in case, width or spaces, with
-/// their number and examples; "" without. @param val  may be null. Cost: linear in the objects
+/// Returns a warning with the number and examples of classes whose spellings differ only in case,
+/// width or spaces; "" if there are none. Cost: linear in the number of objects.
+/// @param val  may be null
 std::string spelling_warning(const Dataset& train, const Dataset* val);
 
 }  // namespace rematch

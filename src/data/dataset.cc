@@ -11,6 +11,7 @@
 #include "base/content_key.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/interrupt.h"
 #include "base/out_of_resources.h"
 #include "base/text.h"
 #include "data/box_census.h"
@@ -24,11 +25,11 @@ namespace {
 
 constexpr size_t kMaxShown = 20, kMaxPlaces = 2000;
 
-// Collects the problems of many lines and throws them together: the first ones in full, the others
-// by their places.
+// Collects the problems of many lines to throw them together: the first ones in full, the others as
+// places.
 class ProblemList {
  public:
-  // @param where  of the line, which every place in it begins with. @param line  1-based
+  // @param where  prefix of every place in this line. @param line  1-based
   void add(const UserError& error, const std::string& where, int64_t line) {
     for (const Problem& problem : error.problems()) {
       ++num_;
@@ -62,15 +63,15 @@ class ProblemList {
   size_t num_ = 0;
 };
 
-// Blank as Python's str.strip sees it; bytes that are not UTF-8 are not blank: the reader reports
-// them.
+// True if Python's str.strip leaves nothing. Bytes that are not UTF-8 are not blank, so that the
+// reader reports them.
 bool is_blank(std::string_view line) {
   if (!line.empty() && line.front() == '{') return false;  // nearly every line
   return is_valid_utf8(line) && python_strip(line).empty();
 }
 
-// The reader of JSON forgives a byte order mark at its start, which is right for a file's first
-// line only.
+// The JSON reader accepts a leading byte order mark, which is legal only in the first line of a
+// file.
 void refuse_byte_order_mark(std::string_view line, const std::string& where) {
   if (!line.starts_with("\xEF\xBB\xBF")) return;
   throw UserError(ErrorKind::kData,
@@ -78,7 +79,7 @@ void refuse_byte_order_mark(std::string_view line, const std::string& where) {
                    .where = where,
                    .what = "the line begins with the bytes EF BB BF",
                    .fix = "remove them, e.g. with sed -i '2,$s/^\\xEF\\xBB\\xBF//' FILE; they come "
-                          "from joining files"});
+                          "from concatenated files"});
 }
 
 void check_image_files(const Sample& sample) {
@@ -96,8 +97,8 @@ void check_image_files(const Sample& sample) {
   }
 }
 
-// An error of an image file, at the record that names it.
-UserError at_record(const UserError& error, const Sample& sample) {
+// Adds the record to the place of an image file's error.
+UserError add_record_place(const UserError& error, const Sample& sample) {
   std::vector<Problem> problems = error.problems();
   for (Problem& problem : problems) {
     if (problem.where.find(sample.where) == std::string::npos)
@@ -106,7 +107,7 @@ UserError at_record(const UserError& error, const Sample& sample) {
   return UserError(error.kind(), std::move(problems));
 }
 
-// @return how many of its images are 16-bit grey
+// @return number of 16-bit grey images
 int64_t check_image_sizes(const Sample& sample, const PatchOptions& options) {
   int64_t num_deep_grey = 0;
   for (const std::string& path : sample.image_paths) {
@@ -141,6 +142,7 @@ Dataset Dataset::load(const std::string& jsonl_path, const DatasetOptions& optio
   ProblemList problems;
   int64_t line_idx = 0, num_records = 0;
   for (size_t begin = 0; begin < bytes.size(); ++line_idx) {
+    throw_if_interrupted();
     if (options.limit && num_records >= *options.limit) break;
     const size_t end = std::min(bytes.find('\n', begin), bytes.size());
     const std::string_view line = bytes.substr(begin, end - begin);
@@ -160,7 +162,7 @@ Dataset Dataset::load(const std::string& jsonl_path, const DatasetOptions& optio
       dataset.samples_.push_back(std::move(sample));
     } catch (const UserError& error) {
       problems.add(error, where, line_idx + 1);
-      // Not after millions of lines of a COCO file.
+      // Refuses other formats early, not after millions of lines of a COCO file.
       if (dataset.samples_.empty() && problems.size() == kMaxShown)
         refuse_foreign_format(jsonl_path, bytes);
     }
@@ -182,7 +184,7 @@ Dataset Dataset::load(const std::string& jsonl_path, const DatasetOptions& optio
   return dataset;
 }
 
-Dataset Dataset::mixed(std::vector<Dataset> files, const std::vector<double>& weights) {
+Dataset Dataset::mix(std::vector<Dataset> files, const std::vector<double>& weights) {
   REMATCH_CHECK(!files.empty() && files.size() == weights.size(), "a weight for each file");
   if (files.size() == 1 && weights.front() == 1) return std::move(files.front());
   Dataset result;
@@ -202,11 +204,11 @@ Dataset Dataset::mixed(std::vector<Dataset> files, const std::vector<double>& we
         {.path = file.path_, .begin = begin, .end = result.size(), .weight = weights[i]});
     if (result.parts_.back().num_drawn() == 0) {
       throw UserError(ErrorKind::kData,
-                      {.error = "the weight of a file takes none of its records",
+                      {.error = "the weight of a file is too low to select a record",
                        .where = fmt::format("custom.train_jsonl: {}", file.path_),
                        .what = fmt::format("weight {} of {} records is less than half a record",
                                            weights[i], file.size()),
-                       .fix = "raise the weight, or leave the file out"});
+                       .fix = "raise the weight, or remove the file"});
     }
     result.path_ += (i > 0 ? ", " : "") + file.path_;
     identity += fmt::format("{} {}\n", file.content_hash_, weights[i]);
@@ -216,7 +218,7 @@ Dataset Dataset::mixed(std::vector<Dataset> files, const std::vector<double>& we
   return result;
 }
 
-Dataset Dataset::without(const std::vector<int64_t>& sample_indices) const {
+Dataset Dataset::copy_without(const std::vector<int64_t>& sample_indices) const {
   Dataset result = *this;
   result.samples_.clear();
   for (MixturePart& part : result.parts_) {
@@ -240,7 +242,7 @@ int64_t Dataset::validate_images(const PatchOptions& options) const {
     } catch (const OutOfResources&) {
       throw;
     } catch (const UserError& error) {
-      problems.add(at_record(error, sample), sample.where, sample.sample_id + 1);
+      problems.add(add_record_place(error, sample), sample.where, sample.sample_id + 1);
     }
   }
   problems.throw_if_any();

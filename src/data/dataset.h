@@ -13,56 +13,53 @@ struct PatchOptions;
 
 /// Options for reading a JSONL.
 struct DatasetOptions {
-  std::optional<int64_t> limit;  ///< only the first N records; later lines are not read
-  /// contents of the tokenizer's added tokens, which no `desc` may contain
-  std::vector<std::string> forbidden_texts;
-  bool require_single_image = true;  ///< stage 2: `images` holds exactly one path
-  /// check that the image files exist, before a model is loaded
-  bool check_image_files = true;
+  std::optional<int64_t> limit;              ///< reads only the first N records
+  std::vector<std::string> forbidden_texts;  ///< added tokens, which no `desc` may contain
+  bool require_single_image = true;          ///< stage 2: `images` has exactly one path
+  bool check_image_files = true;             ///< checks that the image files exist
 };
 
 /// The records of one JSONL file, or of several with weights (BEHAVIOUR 2, 21.1), immutable after
 /// loading.
 class Dataset {
  public:
-  /// Reads and checks a JSONL. All problems are reported together: 20 in full, the others by line
-  /// and object.
-  /// @throws UserError (environment) when the file is unreadable; (data) naming path:line, object
-  /// and fix, also when there are no records. Cost: linear in the file, and one stat per image with
-  /// check_image_files.
+  /// Reads and checks a JSONL and reports all problems together: 20 in full, the others by line and
+  /// object. Cost: linear in the file; with check_image_files also one stat per image.
+  /// @throws UserError (environment) if the file is unreadable; (data) with path:line, object and
+  /// fix of each problem, or if there are no records
   static Dataset load(const std::string& jsonl_path, const DatasetOptions& options);
 
-  /// Joins data sets in the order given. One of weight 1 stays as it is.
-  /// @param weights  one for each, > 0
-  /// @throws UserError (data) when a weight takes none of a file's records
-  static Dataset mixed(std::vector<Dataset> files, const std::vector<double>& weights);
+  /// Concatenates data sets. A single one of weight 1 is returned unchanged.
+  /// @param weights  one per data set, > 0
+  /// @throws UserError (data) if a weight is so low that it selects no record
+  static Dataset mix(std::vector<Dataset> files, const std::vector<double>& weights);
 
-  /// In file order; sample_id is the 0-based line number, so ids have gaps where lines are blank.
-  /// The ids of a further file continue those of the file before it.
+  /// Samples in file order. sample_id is the 0-based line number, so blank lines leave gaps; the
+  /// ids of the next file continue after those of the previous one.
   const std::vector<Sample>& samples() const { return samples_; }
   int64_t size() const { return static_cast<int64_t>(samples_.size()); }
   const std::string& path() const { return path_; }
   /// The files and their weights.
   const std::vector<MixturePart>& parts() const { return parts_; }
-  /// Records that an epoch takes: size() unless files have weights.
+  /// Records per epoch: size() unless files have weights.
   int64_t epoch_size() const { return mixture_size(parts_); }
 
-  /// Hash of the file's bytes as 16 hex digits (XXH3), to detect on resume that the data has
-  /// changed; of several files also of their weights and order.
+  /// Hash of the file's bytes as 16 hex digits (XXH3), which lets a resumed run detect changed
+  /// data; for several files it covers their weights and order too.
   const std::string& content_hash() const { return content_hash_; }
 
-  /// Warnings about legal but probably unintended content, shown once: boxes without area,
-  /// coordinates that look like pixels.
+  /// Warnings about legal but probably unintended content: shapes without area, coordinates that
+  /// look like pixels.
   const std::vector<std::string>& warnings() const { return warnings_; }
 
-  /// The same without some samples. @param sample_indices  into samples(), ascending
-  Dataset without(const std::vector<int64_t>& sample_indices) const;
+  /// Returns a copy without some samples. @param sample_indices  into samples(), ascending
+  Dataset copy_without(const std::vector<int64_t>& sample_indices) const;
 
-  /// Reads the header of every image: its size must equal the record's and be one that
-  /// processed_size() takes.
-  /// @return how many are 16-bit grey, of which Pillow shows little but white (ImageFacts)
-  /// @throws UserError (data) with 20 problems in full, each naming record, file and sizes, and the
-  /// lines of the others
+  /// Reads the header of every image and checks that its size equals the record's and is legal for
+  /// processed_size().
+  /// @return number of 16-bit grey images, which Pillow shows almost white (ImageFacts)
+  /// @throws UserError (data) with record, file and sizes of up to 20 problems and the lines of the
+  /// others
   int64_t validate_images(const PatchOptions& options) const;
 
  private:
@@ -73,8 +70,7 @@ class Dataset {
   std::vector<std::string> warnings_;
 };
 
-/// The images of a sample as prompts carry them; their grids come from the record's size, without
-/// opening a file.
+/// The images of a sample for a prompt; the grids come from the record's size, no file is opened.
 /// @throws UserError (data) as processed_size()
 std::vector<ImageRef> image_refs(const Sample& sample, const PatchOptions& options);
 

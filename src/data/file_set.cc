@@ -13,8 +13,8 @@ namespace {
 
 constexpr int64_t kEndBytes = 16 << 10;
 
-/// Hash of the first and the last bytes; nothing for a file that cannot be read.
-std::optional<std::string> hash_of_ends(const std::string& path, int64_t size) {
+/// Hashes the first and last bytes; nullopt if the file cannot be read.
+std::optional<std::string> hash_ends(const std::string& path, int64_t size) {
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) return std::nullopt;
   const auto first = static_cast<size_t>(std::min(size, kEndBytes));
@@ -37,7 +37,7 @@ void FileSet::insert(const std::string& path) {
     by_size_[info.st_size].paths.push_back(path);
 }
 
-bool FileSet::has_content_of(const std::string& path) {
+bool FileSet::contains(const std::string& path) {
   struct stat info{};
   if (::stat(path.c_str(), &info) != 0) return false;
   if (files_.contains({info.st_dev, info.st_ino})) return true;
@@ -45,10 +45,10 @@ bool FileSet::has_content_of(const std::string& path) {
   if (same == by_size_.end()) return false;
   SameSize& known = same->second;
   for (const std::string& other : known.paths) {
-    if (const auto hash = hash_of_ends(other, info.st_size)) known.hashes.insert(*hash);
+    if (const auto hash = hash_ends(other, info.st_size)) known.hashes.insert(*hash);
   }
   known.paths.clear();
-  const auto hash = hash_of_ends(path, info.st_size);
+  const auto hash = hash_ends(path, info.st_size);
   return hash && known.hashes.contains(*hash);
 }
 

@@ -12,15 +12,16 @@
 
 namespace rematch {
 
-/// Finds copies of files. Two files count as equal when they are the same file, or have the same
-/// size and the same first and last 16 KiB: image files are compressed, so that any other picture
-/// differs there. Files that cannot be read equal none.
+/// Finds copies of files. Two paths count as equal if they name the same file, or files with the
+/// same size and the same first and last 16 KiB: images are compressed, so different ones differ
+/// there. An unreadable file equals no other.
 class FileSet {
  public:
   /// Cost: one stat.
   void insert(const std::string& path);
-  /// Cost: one stat; for a file of known size, up to 32 KiB of both are read, once each.
-  bool has_content_of(const std::string& path);
+  /// True if the set has this file or a copy of it. Cost: one stat; if the set has a file of the
+  /// same size, up to 32 KiB of both are read, once per file.
+  bool contains(const std::string& path);
 
  private:
   struct SameSize {

@@ -3,10 +3,9 @@
 
 namespace rematch {
 
-/// Advice for a field that other programs write into a record, or nullptr for one that is not
-/// known.
+/// Advice for a record field of another program; nullptr if the field is unknown.
 const char* advice_for_record_key(std::string_view key);
-/// The same for a field of an object.
+/// Advice for an object field of another program; nullptr if the field is unknown.
 const char* advice_for_object_key(std::string_view key);
 
 }  // namespace rematch

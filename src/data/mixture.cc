@@ -63,8 +63,8 @@ void check_train_files(const std::vector<TrainFile>& files) {
          .what = first->second == file.path
                      ? file.path
                      : fmt::format("{} and {} are the same file", first->second, file.path),
-         .fix = fmt::format("list it once, with a weight: `{{path: {}, weight: 2}}` takes every "
-                            "record twice an epoch",
+         .fix = fmt::format("list it once, with a weight: `{{path: {}, weight: 2}}` uses every "
+                            "record twice per epoch",
                             first->second)});
   }
   if (!problems.empty()) throw UserError(ErrorKind::kConfig, std::move(problems));

@@ -14,20 +14,20 @@ struct MixturePart {
   double weight = 1;           ///< > 0
 
   int64_t num_records() const { return end - begin; }
-  /// Records that an epoch takes: weight × records, rounded to the nearest integer, halves up.
+  /// Records per epoch: weight × records, rounded to the nearest integer, halves up.
   int64_t num_drawn() const;
 };
 
-/// Records that an epoch takes of all parts.
+/// Records per epoch, summed over all parts.
 int64_t mixture_size(const std::vector<MixturePart>& parts);
 
-/// The sample indices of an epoch, part by part: each part whole as often as its weight allows, and
-/// of the rest a choice that (seed, epoch) draws without repetition. Depends on its arguments only.
+/// Draws the sample indices of an epoch, part by part: a part is repeated floor(weight) times, and
+/// (seed, epoch) selects the remaining records without repetition. Depends only on its arguments.
 std::vector<int64_t> draw_mixture(const std::vector<MixturePart>& parts, uint64_t seed,
                                   int64_t epoch);
 
-/// Checks that no file is listed twice, by another spelling or through a link. A file that does not
-/// exist is left to its reader. @throws UserError (config) naming all repetitions
+/// Checks that no file is listed twice, even under another spelling or through a link. Missing
+/// files are skipped; the reader reports them. @throws UserError (config) with all repetitions
 void check_train_files(const std::vector<TrainFile>& files);
 
 }  // namespace rematch

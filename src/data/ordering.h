@@ -8,9 +8,8 @@
 
 namespace rematch {
 
-/// The objects of a sample in the order in which they are numbered; depends on the arguments only
-/// (BEHAVIOUR 2.4).
-/// @param seed, epoch  read by kRandom only, together with sample.sample_id
+/// Orders the objects of a sample for the answer (BEHAVIOUR 2.4); depends only on the arguments.
+/// @param seed, epoch  used only by kRandom, together with sample.sample_id
 std::vector<SceneObject> order_objects(const Sample& sample, ObjectOrdering ordering, uint64_t seed,
                                        int64_t epoch);
 

@@ -5,7 +5,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-fs::path directory_of(const std::string& path) {
+fs::path canonical_directory(const std::string& path) {
   std::error_code ignored;
   const fs::path parent = fs::path(path).parent_path();
   return fs::weakly_canonical(parent.empty() ? fs::path(".") : parent, ignored);
@@ -13,9 +13,10 @@ fs::path directory_of(const std::string& path) {
 
 }  // namespace
 
-OutsideImages::OutsideImages(const std::string& jsonl_path) : home_(directory_of(jsonl_path)) {}
+OutsideImages::OutsideImages(const std::string& jsonl_path)
+    : home_(canonical_directory(jsonl_path)) {}
 
-bool OutsideImages::leaves_home(const fs::path& path) const {
+bool OutsideImages::is_outside_home(const fs::path& path) const {
   const fs::path relative = path.lexically_relative(home_);
   return !relative.empty() && *relative.begin() == "..";
 }
@@ -23,9 +24,9 @@ bool OutsideImages::leaves_home(const fs::path& path) const {
 bool OutsideImages::is_outside(const std::string& path) {
   std::error_code ignored;
   const auto [known, is_new] = known_.try_emplace(fs::path(path).parent_path().string(), false);
-  if (is_new) known->second = leaves_home(directory_of(path));
+  if (is_new) known->second = is_outside_home(canonical_directory(path));
   return known->second ||
-         (fs::is_symlink(path, ignored) && leaves_home(fs::weakly_canonical(path, ignored)));
+         (fs::is_symlink(path, ignored) && is_outside_home(fs::weakly_canonical(path, ignored)));
 }
 
 }  // namespace rematch

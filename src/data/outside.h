@@ -5,21 +5,20 @@
 
 namespace rematch {
 
-/// Finds images that lie outside the directory of the JSONL that names them: by `..`, an absolute
-/// path or a symbolic link. They do not travel with that directory.
+/// Finds images outside the JSONL's directory: through `..`, an absolute path or a symbolic link.
+/// They are missing if that directory is copied to another machine.
 class OutsideImages {
  public:
   explicit OutsideImages(const std::string& jsonl_path);
 
-  /// @param path  of an image, as Sample has it. Cost: one stat, and one for each part of a new
-  /// directory
+  /// @param path  image path, as in Sample. Cost: one stat; for a new directory also one per part
   bool is_outside(const std::string& path);
 
  private:
-  bool leaves_home(const std::filesystem::path& path) const;
+  bool is_outside_home(const std::filesystem::path& path) const;
 
   std::filesystem::path home_;
-  std::unordered_map<std::string, bool> known_;  // directories as they are written
+  std::unordered_map<std::string, bool> known_;  // directories as written → outside
 };
 
 }  // namespace rematch

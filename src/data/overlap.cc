@@ -15,16 +15,17 @@ namespace {
 constexpr size_t kMaxShown = 3;
 constexpr int64_t kFewObjects = 50;  // too few to tell free text from classes
 
-std::string shown(const std::vector<std::string>& names) {
+std::string list_names(const std::vector<std::string>& names) {
   std::string text;
   for (size_t i = 0; i < names.size() && i < kMaxShown; ++i)
     text += (i > 0 ? ", " : "") + printable(names[i]);
   return text + (names.size() > kMaxShown ? ", …" : "");
 }
 
-/// Images of val that train has, in val's order; `num_images` counts all of val's.
-std::vector<std::string> shared_images(const Dataset& train, const Dataset& val,
-                                       int64_t& num_images) {
+/// Images of val that are also in train, in val's order. @param num_images  receives the number of
+/// images in val
+std::vector<std::string> find_shared_images(const Dataset& train, const Dataset& val,
+                                            int64_t& num_images) {
   FileSet trained;
   std::vector<std::string> shared;
   for (const Sample& sample : train.samples()) {
@@ -33,7 +34,7 @@ std::vector<std::string> shared_images(const Dataset& train, const Dataset& val,
   for (const Sample& sample : val.samples()) {
     for (const std::string& path : sample.image_paths) {
       ++num_images;
-      if (trained.has_content_of(path)) shared.push_back(path);
+      if (trained.contains(path)) shared.push_back(path);
     }
   }
   return shared;
@@ -44,12 +45,11 @@ std::vector<std::string> shared_images(const Dataset& train, const Dataset& val,
 std::vector<std::string> overlap_warnings(const Dataset& train, const Dataset& val) {
   std::vector<std::string> warnings;
   int64_t num_images = 0;
-  if (const auto shared = shared_images(train, val, num_images); !shared.empty()) {
+  if (const auto shared = find_shared_images(train, val, num_images); !shared.empty()) {
     warnings.push_back(fmt::format(
-        "{} of {} of {} {} also in {} ({}): scores on images that are trained on say nothing about "
-        "new ones",
+        "{} of {} in {} {} also in {} ({}): scores on training images say nothing about new ones",
         shared.size(), counted(num_images, "image"), val.path(), shared.size() == 1 ? "is" : "are",
-        train.path(), shown(shared)));
+        train.path(), list_names(shared)));
   }
   std::set<std::string> trained;
   int64_t num_objects = 0;
@@ -70,9 +70,9 @@ std::vector<std::string> overlap_warnings(const Dataset& train, const Dataset& v
   }
   if (!unknown.empty()) {
     warnings.push_back(
-        fmt::format("{} of {} of {} never {} in {}: {}", unknown.size(),
+        fmt::format("{} of {} in {} never {} in {}: {}", unknown.size(),
                     counted(static_cast<int64_t>(classes.size()), "class", "classes"), val.path(),
-                    unknown.size() == 1 ? "occurs" : "occur", train.path(), shown(unknown)));
+                    unknown.size() == 1 ? "occurs" : "occur", train.path(), list_names(unknown)));
   }
   return warnings;
 }

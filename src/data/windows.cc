@@ -47,7 +47,7 @@ WindowStream::WindowStream(WindowOptions options) : options_(std::move(options))
       "lower it, or set training.dataloader_drop_last: false");
 }
 
-std::vector<int64_t> WindowStream::order_of(int64_t epoch) const {
+std::vector<int64_t> WindowStream::draw_order(int64_t epoch) const {
   const uint64_t key = random_key({kEpochStream, options_.seed, static_cast<uint64_t>(epoch)});
   std::vector<int64_t> order(static_cast<size_t>(options_.num_samples));
   if (options_.shuffle)
@@ -76,7 +76,7 @@ std::vector<std::vector<int64_t>> WindowStream::cut_chunks(
 }
 
 std::vector<std::vector<int64_t>> WindowStream::draw(int64_t epoch) {
-  const std::vector<int64_t> order = order_of(epoch);
+  const std::vector<int64_t> order = draw_order(epoch);
   if (!options_.cut) return cut_chunks(order);
   std::vector<std::vector<int64_t>> micro_batches = options_.cut(order, epoch);
   REMATCH_CHECK(!micro_batches.empty(), fmt::format("epoch {} was cut into nothing", epoch));
@@ -113,7 +113,7 @@ int64_t WindowStream::micro_batches_in_epoch(int64_t epoch) {
                                       : ceil_div(num_samples, batch_size);
   const auto idx = static_cast<size_t>(epoch);
   if (idx < counted_.size() && counted_[idx] > 0) return counted_[idx];
-  // The rows of the next epoch are kept; those of any other are only counted.
+  // The cut of the cursor's epoch is kept for next(); other epochs are only counted.
   if (epoch == cursor_.epoch)
     current_micro_batches();
   else
@@ -151,8 +151,8 @@ WindowPlan WindowStream::next() {
 }
 
 void WindowStream::seek(const WindowCursor& cursor) {
-  // Checked first, so that a corrupt file neither overflows a product nor causes more epochs to be
-  // drawn than there can have been windows.
+  // This check comes first, so that a corrupt file can neither overflow a product nor make this
+  // function draw more epochs than there were windows.
   const int64_t least_windows = options_.cut ? 1 : windows_in_epoch(0);
   const bool possible = cursor.epoch >= 0 && cursor.next_window_in_epoch >= 0 &&
                         cursor.window_idx / least_windows >= cursor.epoch;

@@ -33,7 +33,7 @@ std::vector<double> read_scores(JsonFields& scene, size_t num_predictions) {
   for (const Json& value : scene.list("scores")) {
     const double score = value.is_number() ? value.get<double>() : -1;
     if (!(score >= 0 && score <= 1))
-      scene.fail("scores", shown_json(value) + "; numbers from 0 to 1 are expected");
+      scene.fail("scores", show_json(value) + "; numbers from 0 to 1 are expected");
     scores.push_back(score);
   }
   if (scores.size() != num_predictions)

@@ -13,7 +13,7 @@ namespace {
 constexpr std::string_view kImageMarks[] = {"<|vision_start|><|image_pad|><|vision_end|>",
                                             "<image>"};
 
-/// The keys of one of the two ways to write a message.
+/// The key names of a message format.
 struct Dialect {
   const char *list, *role, *content;
 };
@@ -34,49 +34,49 @@ ChatTurn::Role read_role(JsonFields& message, const char* key) {
                                 python_json_string(role)));
 }
 
-/// The path of an image. @param fields, key  where it is written, for the error
-std::string image_path(JsonFields& fields, const std::string& key, std::string path) {
+/// Checks the path of an image and removes "file://". @param fields, key  place for the error
+std::string check_image_path(JsonFields& fields, const std::string& key, std::string path) {
   constexpr std::string_view kFile = "file://";
   if (path.starts_with(kFile)) path.erase(0, kFile.size());
   for (const char* scheme : {"http://", "https://", "data:"}) {
     if (path.starts_with(scheme))
-      fields.fail(key, fmt::format("expected a file, found {}", shown_json(path)));
+      fields.fail(key, fmt::format("expected a file, found {}", show_json(path)));
   }
   if (path.empty() || path.find('\0') != std::string::npos)
-    fields.fail(key, fmt::format("expected the path of an image, found {}", shown_json(path)));
+    fields.fail(key, fmt::format("expected the path of an image, found {}", show_json(path)));
   return path;
 }
 
-/// Adds the image unless the record names it in two ways.
+/// Adds an image unless the record has named it already.
 void add_image(std::string path, std::vector<std::string>& images) {
   if (std::find(images.begin(), images.end(), path) == images.end())
     images.push_back(std::move(path));
 }
 
-/// "path", {"path": …}, {"url": …} or a list of these.
+/// Adds the images of "path", {"path": …}, {"url": …} or a list of these.
 void add_images(const Json& value, JsonFields& fields, const std::string& key,
                 std::vector<std::string>& images) {
   if (value.is_array()) {
     for (const Json& item : value) add_images(item, fields, key, images);
   } else if (value.is_string()) {
-    add_image(image_path(fields, key, value.get<std::string>()), images);
+    add_image(check_image_path(fields, key, value.get<std::string>()), images);
   } else {
     const auto member = [&](const char* name) { return value.is_object() && value.contains(name); };
     const char* name = member("path") ? "path" : member("url") ? "url" : nullptr;
     if (name == nullptr || !value[name].is_string())
-      fields.fail(key, fmt::format("expected the path of an image, found {}", shown_json(value)));
-    add_image(image_path(fields, key, value[name].get<std::string>()), images);
+      fields.fail(key, fmt::format("expected the path of an image, found {}", show_json(value)));
+    add_image(check_image_path(fields, key, value[name].get<std::string>()), images);
   }
 }
 
-/// A string, or a list of parts {"type": "text" | "image" | "image_url", …}.
+/// Reads a string, or a list of parts {"type": "text" | "image" | "image_url", …}.
 std::string read_content(JsonFields& message, const std::string& key, const JsonOrigin& origin,
                          std::vector<std::string>& images) {
   const Json& content = message.at(key);
   if (content.is_string()) return content.get<std::string>();
   if (!content.is_array())
     message.fail(key,
-                 fmt::format("expected a text or a list of parts, found {}", shown_json(content)));
+                 fmt::format("expected text or a list of parts, found {}", show_json(content)));
   std::string text;
   for (size_t i = 0; i < content.size(); ++i) {
     JsonFields part(content[i], origin, fmt::format("{}[{}]", message.place_of(key), i));
@@ -91,10 +91,9 @@ std::string read_content(JsonFields& message, const std::string& key, const Json
       add_images(*value, part, name, images);
       has_image = true;
     }
-    // The part may stand for an image that the record lists.
+    // An image part without a path stands for an image of the record.
     if (!has_image && part.text_or("type", "") != "image")
-      part.fail("type",
-                fmt::format("expected a text or an image, found {}", shown_json(content[i])));
+      part.fail("type", fmt::format("expected text or an image, found {}", show_json(content[i])));
   }
   return text;
 }
@@ -105,7 +104,7 @@ bool is_chat(const Json& record) {
   return record.is_object() && (record.contains("messages") || record.contains("conversations"));
 }
 
-std::string without_image_marks(std::string text) {
+std::string remove_image_marks(std::string text) {
   for (const std::string_view mark : kImageMarks) replace_all(text, mark, "");
   return python_strip(text);
 }
@@ -124,7 +123,7 @@ ChatRecord read_chat(const Json& record, const JsonOrigin& origin) {
     JsonFields message(list[i], origin, fmt::format("{}[{}]", dialect.list, i));
     ChatTurn turn{.role = read_role(message, dialect.role),
                   .text = read_content(message, dialect.content, origin, chat.images)};
-    if (turn.role == ChatTurn::Role::kUser) turn.text = without_image_marks(std::move(turn.text));
+    if (turn.role == ChatTurn::Role::kUser) turn.text = remove_image_marks(std::move(turn.text));
     chat.turns.push_back(std::move(turn));
   }
   return chat;

@@ -11,23 +11,23 @@ namespace rematch {
 struct ChatTurn {
   enum class Role { kSystem, kUser, kAssistant };
   Role role = Role::kUser;
-  std::string text;  ///< as written; a user's without the marks of images, trimmed
+  std::string text;  ///< as written; a user's text is trimmed and has no image marks
 };
 
-/// A record of a conversation: `messages` (role, content) or `conversations` (from, value).
+/// A conversation record: `messages` (role, content) or `conversations` (from, value).
 struct ChatRecord {
   std::vector<ChatTurn> turns;
-  std::vector<std::string> images;  ///< of `image`, `images` and the parts of messages, as written
+  std::vector<std::string> images;  ///< paths in `image`, `images` and message parts, as written
 };
 
-/// True for a record with `messages` or `conversations`.
+/// True if the record has `messages` or `conversations`.
 bool is_chat(const Json& record);
 
-/// @throws UserError (data) naming the field: no messages, an unknown role, content that is neither
-/// text nor parts, an image that is no path
+/// Reads a conversation. @throws UserError (data) with the field: no messages, an unknown role,
+/// content that is neither text nor parts, an image that is not a path
 ChatRecord read_chat(const Json& record, const JsonOrigin& origin);
 
-/// A user's text without the marks of images, trimmed.
-std::string without_image_marks(std::string text);
+/// Removes image marks from a user's text and trims it.
+std::string remove_image_marks(std::string text);
 
 }  // namespace rematch

@@ -16,8 +16,8 @@
 namespace rematch {
 namespace {
 
-/// One ring of at least three vertices, or none.
-std::vector<std::array<double, 2>> ring_of(const Json& segmentation) {
+/// Reads an outline of one ring with at least three vertices; empty for others.
+std::vector<std::array<double, 2>> read_ring(const Json& segmentation) {
   std::vector<std::array<double, 2>> ring;
   if (!segmentation.is_array() || segmentation.size() != 1 || !segmentation[0].is_array())
     return ring;
@@ -30,16 +30,16 @@ std::vector<std::array<double, 2>> ring_of(const Json& segmentation) {
   return ring;
 }
 
-/// Counts what is not a box and returns the outline that is wanted.
-std::vector<std::array<double, 2>> outline_of(const Json* segmentation, bool wanted,
-                                              ForeignSet& set) {
+/// Reads the outline if `wanted`; counts masks and outlines that only a box can represent.
+std::vector<std::array<double, 2>> read_outline(const Json* segmentation, bool wanted,
+                                                ForeignSet& set) {
   if (!wanted || segmentation == nullptr || segmentation->empty()) return {};
   if (segmentation->is_object()) {
-    ++set.notes["masks taken as their boxes"];
+    ++set.notes["masks replaced by their boxes"];
     return {};
   }
-  std::vector<std::array<double, 2>> ring = ring_of(*segmentation);
-  if (ring.empty()) ++set.notes["outlines of several rings taken as their boxes"];
+  std::vector<std::array<double, 2>> ring = read_ring(*segmentation);
+  if (ring.empty()) ++set.notes["outlines of several rings replaced by their boxes"];
   return ring;
 }
 
@@ -87,10 +87,11 @@ ForeignObject read_object(JsonFields& annotation, const std::string& category, b
           .y0 = y,
           .x1 = x + box[2].get<double>(),
           .y1 = y + box[3].get<double>(),
-          .ring = outline_of(annotation.find("segmentation"), polygons, set)};
+          .ring = read_outline(annotation.find("segmentation"), polygons, set)};
 }
 
-/// True for a crowd: a region of many objects. Writers say 0, "0", false, null or nothing for none.
+/// True for a crowd, a region of many objects. Files without crowds have 0, "0", false, null or no
+/// such field.
 bool is_crowd(JsonFields& annotation) {
   const Json* flag = annotation.find("iscrowd");
   if (flag == nullptr || flag->is_null() || *flag == 0 || *flag == false || *flag == "0")
@@ -117,7 +118,7 @@ void read_annotations(const Json& annotations, const std::map<int64_t, std::stri
   }
 }
 
-/// @throws UserError (data) for a file with boxes as shares of the sides: no corner is above 1
+/// @throws UserError (data) for a file with normalized boxes: no corner is above 1
 void check_unit(const std::map<int64_t, ForeignImage>& images, const std::string& path) {
   int64_t num_boxes = 0;
   double largest = 0;
@@ -130,13 +131,13 @@ void check_unit(const std::map<int64_t, ForeignImage>& images, const std::string
   if (num_boxes == 0 || largest <= 0 || largest > 1) return;
   throw UserError(
       ErrorKind::kData,
-      {.error = "the boxes are shares of the sides, not pixels",
+      {.error = "the boxes are normalized (0 to 1), not in pixels",
        .where = path,
        .what = fmt::format("no corner of {} exceeds 1", counted(num_boxes, "box", "boxes")),
        .fix = "multiply them by the width and height of their images; nothing has been written"});
 }
 
-/// labelMe writes one JSON an image, Label Studio's own format is a list of tasks.
+/// Refuses JSON of labelMe (one file per image) and Label Studio (a list of tasks).
 void refuse_other_json(const Json& document, const std::string& path) {
   const auto refuse = [&](const std::string& format, const std::string& fix) {
     throw UserError(ErrorKind::kData, {.error = "this is not a COCO annotation file",
@@ -146,16 +147,15 @@ void refuse_other_json(const Json& document, const std::string& path) {
   };
   if (document.contains("shapes") && document.contains("imagePath")) {
     const std::string folder = std::filesystem::path(path).parent_path().string();
-    refuse("one of labelMe's annotations, which are one JSON an image",
+    refuse("a labelMe annotation of one image",
            fmt::format("rematch data from-labelme {} --out DIR",
                        shell_word(folder.empty() ? "." : folder)));
   }
   if (document.is_array() && !document.empty() && document[0].contains("annotations"))
-    refuse("a list of tasks, as Label Studio exports them",
-           "export again and choose the format COCO");
+    refuse("a list of tasks in Label Studio's JSON format", "export it again in COCO format");
 }
 
-void read_file_into(const std::string& path, const ImportOptions& options, ForeignSet& set) {
+void read_coco_file(const std::string& path, const ImportOptions& options, ForeignSet& set) {
   const JsonOrigin origin{
       .path = path,
       .error = "this is not a COCO annotation file",
@@ -165,14 +165,12 @@ void read_file_into(const std::string& path, const ImportOptions& options, Forei
   refuse_other_json(document, path);
   JsonFields fields(document, origin);
   const std::map<int64_t, std::string> names = read_categories(fields.list("categories"), origin);
-  const std::string directory = options.images_dir.empty()
-                                    ? std::filesystem::path(path).parent_path().string()
-                                    : options.images_dir;
-  std::map<int64_t, ForeignImage> images = read_images(fields.list("images"), directory, origin);
+  std::map<int64_t, ForeignImage> images =
+      read_images(fields.list("images"), options.image_directory(path), origin);
 
   read_annotations(fields.list("annotations"), names, origin, options.polygons, set, images);
   check_unit(images, path);
-  auto& split = set.splits[options.split.empty() ? split_of_name(path) : options.split];
+  auto& split = set.splits[options.split_name(path)];
   for (auto& [id, image] : images) split.push_back(std::move(image));
 }
 
@@ -185,13 +183,13 @@ ForeignSet read_coco_files(const std::vector<std::string>& sources, const Import
       paths.push_back(source);
       continue;
     }
-    const auto splits = annotation_files(source, ".json", "");
+    const auto splits = list_annotations(source, ".json", "");
     if (splits.empty())
       throw UserError(
           ErrorKind::kData,
-          {.error = "the directory holds no COCO annotations",
+          {.error = "the directory has no COCO annotations",
            .where = source,
-           .what = "neither it nor folders train, valid and test in it hold JSON files",
+           .what = "there are no JSON files in it or in folders train, valid and test",
            .fix = import_fix(source, "from-coco", "give the JSON files (instances_….json)")});
     for (const auto& [split, files] : splits) {
       for (const std::filesystem::path& file : files) paths.push_back(file.string());
@@ -199,7 +197,7 @@ ForeignSet read_coco_files(const std::vector<std::string>& sources, const Import
   }
   check_one_file_per_split(paths, options);
   ForeignSet set{.splits = {}, .notes = {}, .sources = paths};
-  for (const std::string& path : paths) read_file_into(path, options, set);
+  for (const std::string& path : paths) read_coco_file(path, options, set);
   return set;
 }
 

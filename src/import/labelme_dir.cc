@@ -27,43 +27,30 @@ std::vector<std::array<double, 2>> read_points(JsonFields& shape) {
   return points;
 }
 
-/// The box around points.
-ForeignObject box_around(const std::vector<std::array<double, 2>>& points) {
-  ForeignObject object{
-      .x0 = points[0][0], .y0 = points[0][1], .x1 = points[0][0], .y1 = points[0][1], .ring = {}};
-  for (const auto& [x, y] : points) {
-    object.x0 = std::min(object.x0, x);
-    object.y0 = std::min(object.y0, y);
-    object.x1 = std::max(object.x1, x);
-    object.y1 = std::max(object.y1, y);
-  }
-  return object;
-}
-
-/// The box around a circle, which is its centre and a point on it.
-ForeignObject box_of_circle(const std::vector<std::array<double, 2>>& points) {
+/// The box around a circle. @param points  its centre and a point on it
+ForeignObject circle_box(const std::vector<std::array<double, 2>>& points) {
   const auto& [x, y] = points[0];
   const double radius = std::hypot(points[1][0] - x, points[1][1] - y);
   return {.x0 = x - radius, .y0 = y - radius, .x1 = x + radius, .y1 = y + radius, .ring = {}};
 }
 
-/// Adds the object of a shape, or counts why there is none.
+/// Adds the object of a shape, or counts the shape as left out.
 void add_shape(JsonFields& shape, bool polygons, ForeignImage& image, ForeignSet& set) {
   const std::string type = shape.text_or("shape_type", "polygon");
   const std::vector<std::array<double, 2>> points = read_points(shape);
   const bool is_outline = type == "polygon" || type == "oriented_rectangle";
   const bool is_two_points = type == "rectangle" || type == "mask" || type == "circle";
   if (!is_outline && !is_two_points) {
-    ++set.notes[fmt::format("left out: shapes of the type \"{}\"", type)];
+    ++set.notes[fmt::format("left out: shapes of type \"{}\"", type)];
     image.lost_objects = true;
     return;
   }
   if (is_outline ? points.size() < 3 : points.size() != 2)
     shape.fail("points", fmt::format("a {} of {} points", type, points.size()));
-  ForeignObject object = type == "circle" ? box_of_circle(points) : box_around(points);
+  ForeignObject object = type == "circle" ? circle_box(points) : box_around(points);
   if (is_outline && polygons) object.ring = points;
-  if (type == "mask") ++set.notes["masks taken as their boxes"];
-  if (type == "circle") ++set.notes["circles taken as their boxes"];
+  if (type == "mask") ++set.notes["masks replaced by their boxes"];
+  if (type == "circle") ++set.notes["circles replaced by their boxes"];
   object.desc = shape.text("label");
   image.objects.push_back(std::move(object));
 }
@@ -72,14 +59,14 @@ ForeignImage read_annotation(const fs::path& path, const fs::path& images_dir, b
                              ForeignSet& set) {
   const JsonOrigin origin{
       .path = path.string(),
-      .error = "this is not one of labelMe's annotations",
+      .error = "this is not a labelMe annotation",
       .fix =
           "give a directory in which each JSON has \"imagePath\" and \"shapes\"; move others away",
       .null_is_absent = true};
   const Json document = parse_document(read_file(path.string()), origin);
   JsonFields fields(document, origin);
   const std::string name = fields.text("imagePath");
-  ForeignImage image{.path = image_of_annotation(path, images_dir, name).string(),
+  ForeignImage image{.path = find_annotated_image(path, images_dir, name).string(),
                      .width_px = fields.integer_or<int>("imageWidth", 0, 0),
                      .height_px = fields.integer_or<int>("imageHeight", 0, 0),
                      .objects = {}};
@@ -93,16 +80,28 @@ ForeignImage read_annotation(const fs::path& path, const fs::path& images_dir, b
 
 }  // namespace
 
+ForeignObject box_around(const std::vector<std::array<double, 2>>& points) {
+  ForeignObject object{
+      .x0 = points[0][0], .y0 = points[0][1], .x1 = points[0][0], .y1 = points[0][1], .ring = {}};
+  for (const auto& [x, y] : points) {
+    object.x0 = std::min(object.x0, x);
+    object.y0 = std::min(object.y0, y);
+    object.x1 = std::max(object.x1, x);
+    object.y1 = std::max(object.y1, y);
+  }
+  return object;
+}
+
 ForeignSet read_labelme_dir(const std::string& directory, const ImportOptions& options) {
   require_directory(directory);
-  const auto splits = annotation_files(directory, ".json", options.split);
+  const auto splits = list_annotations(directory, ".json", options.split);
   if (splits.empty()) {
     throw UserError(ErrorKind::kData,
-                    {.error = "this is not a directory of labelMe's annotations",
+                    {.error = "this is not a directory of labelMe annotations",
                      .where = directory,
-                     .what = "neither it nor folders train, valid and test in it hold JSON files",
+                     .what = "there are no JSON files in it or in folders train, valid and test",
                      .fix = import_fix(directory, "from-labelme",
-                                       "give the directory that holds one JSON an image")});
+                                       "give the directory with one JSON per image")});
   }
   ForeignSet set;
   for (const auto& [split, files] : splits) {

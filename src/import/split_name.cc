@@ -18,7 +18,7 @@ bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')
 
 }  // namespace
 
-std::string split_in_words(const std::string& name) {
+std::string find_split_word(const std::string& name) {
   std::set<std::string> splits;
   std::string word;
   for (const char c : name + " ") {
@@ -33,27 +33,35 @@ std::string split_in_words(const std::string& name) {
   return splits.size() == 1 ? *splits.begin() : "";
 }
 
-std::string split_of_name(const std::string& path) {
+std::string guess_split(const std::string& path) {
   const std::filesystem::path file(path);
-  std::string stem = file.stem().string(), in_stem = split_in_words(stem);
+  std::string stem = file.stem().string(), in_stem = find_split_word(stem);
   if (!in_stem.empty()) return in_stem;
-  std::string in_folder = split_in_words(file.parent_path().filename().string());
+  std::string in_folder = find_split_word(file.parent_path().filename().string());
   return in_folder.empty() ? stem : in_folder;
+}
+
+std::string ImportOptions::image_directory(const std::string& file) const {
+  return images_dir.empty() ? std::filesystem::path(file).parent_path().string() : images_dir;
+}
+
+std::string ImportOptions::split_name(const std::string& file) const {
+  return split.empty() ? guess_split(file) : split;
 }
 
 void check_one_file_per_split(const std::vector<std::string>& paths, const ImportOptions& options) {
   if (!options.split.empty()) return;
   std::map<std::string, std::string> sources;
   for (const std::string& path : paths) {
-    const auto [first, is_new] = sources.try_emplace(split_of_name(path), path);
+    const auto [first, is_new] = sources.try_emplace(guess_split(path), path);
     if (is_new) continue;
     throw UserError(
         ErrorKind::kConfig,
         {.error = fmt::format("two files are the same split, \"{}\"", first->first),
          .where = path,
-         .what = fmt::format("by its name it belongs to the split of {}", first->second),
-         .fix = fmt::format("convert each file alone and name its split: --split train, --split "
-                            "val; to put both into one split on purpose: --split {}",
+         .what = fmt::format("its name means the same split as {}", first->second),
+         .fix = fmt::format("convert each file separately and name its split: --split train, "
+                            "--split val; to put both into one split: --split {}",
                             first->first)});
   }
 }

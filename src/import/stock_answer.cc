@@ -25,8 +25,8 @@ constexpr double kLastBin = kNumBins - 1;
        .fix = "write [{\"bbox_2d\": [x1, y1, x2, y2], \"label\": \"cat\"}], fenced or bare"});
 }
 
-/// The text after the opening of a fence, or all text without one.
-std::string_view without_fence(std::string_view text) {
+/// The text after an opening fence, or all text if there is none.
+std::string_view skip_fence(std::string_view text) {
   constexpr std::string_view kFence = "```json", kAnyFence = "```";
   if (const size_t fence = text.find(kFence); fence != std::string_view::npos)
     return text.substr(fence + kFence.size());
@@ -35,8 +35,8 @@ std::string_view without_fence(std::string_view text) {
   return text.substr(first + kAnyFence.size());
 }
 
-/// The JSON value that the text begins with, by its brackets; all of it when they do not close.
-std::string_view first_value(std::string_view text) {
+/// Finds the JSON value at the start of the text by its brackets; the whole text if they stay open.
+std::string_view find_first_value(std::string_view text) {
   int depth = 0;
   bool in_string = false;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -53,7 +53,9 @@ std::string_view first_value(std::string_view text) {
   return text;
 }
 
-bool holds_box(std::string_view text) { return text.find("\"bbox_2d\"") != std::string_view::npos; }
+bool mentions_box(std::string_view text) {
+  return text.find("\"bbox_2d\"") != std::string_view::npos;
+}
 
 /// Reads the entries of one answer.
 class EntryReader {
@@ -62,24 +64,24 @@ class EntryReader {
 
   void read(const Json& entry, size_t index) {
     std::string problem;
-    std::optional<SceneObject> object = object_of(entry, problem);
+    std::optional<SceneObject> object = read_object(entry, problem);
     if (object) return answer_.objects.push_back(*std::move(object));
     answer_.problems.push_back(fmt::format("entry {}: {}", index + 1, problem));
   }
 
  private:
-  std::optional<SceneObject> object_of(const Json& entry, std::string& problem) {
+  std::optional<SceneObject> read_object(const Json& entry, std::string& problem) {
     if (!entry.is_object()) {
-      problem = fmt::format("it is no object: {}", shown_json(entry));
+      problem = fmt::format("it is not an object: {}", show_json(entry));
       return std::nullopt;
     }
-    std::optional<Geometry> box = box_of(entry, problem);
+    std::optional<Geometry> box = read_box(entry, problem);
     if (!box) return std::nullopt;
     const auto label = entry.contains("label") ? entry.find("label") : entry.find("desc");
     if (label == entry.end()) {
       problem = "it has no \"label\"";
     } else if (!label->is_string() || python_strip(label->get<std::string>()).empty()) {
-      problem = fmt::format("its \"label\" is no name: {}", shown_json(*label));
+      problem = fmt::format("its \"label\" is not a name: {}", show_json(*label));
     } else {
       return SceneObject{.desc = python_strip(label->get<std::string>()),
                          .geometry = *std::move(box)};
@@ -87,7 +89,7 @@ class EntryReader {
     return std::nullopt;
   }
 
-  std::optional<Geometry> box_of(const Json& entry, std::string& problem) {
+  std::optional<Geometry> read_box(const Json& entry, std::string& problem) {
     const auto box = entry.find("bbox_2d");
     if (box == entry.end()) {
       problem = "it has no \"bbox_2d\"";
@@ -97,7 +99,7 @@ class EntryReader {
         box->is_array() && box->size() == 4 &&
         std::all_of(box->begin(), box->end(), [](const Json& side) { return side.is_number(); });
     if (!is_box) {
-      problem = fmt::format("\"bbox_2d\" is not four numbers: {}", shown_json(*box));
+      problem = fmt::format("\"bbox_2d\" is not four numbers: {}", show_json(*box));
       return std::nullopt;
     }
     ++answer_.num_boxes;
@@ -110,11 +112,11 @@ class EntryReader {
       answer_.smallest = std::min(answer_.smallest, value);
       answer_.has_fractions = answer_.has_fractions || (*box)[k].is_number_float();
       is_beyond = is_beyond || !(value >= 0 && value <= side);
-      if (!is_beyond) geometry.bins.push_back(bin_of_written(value, side));
+      if (!is_beyond) geometry.bins.push_back(stock_to_bin(value, side));
     }
     if (!is_beyond) return geometry;
     ++answer_.num_beyond;
-    problem = fmt::format("{} is not within 0..{} x 0..{}", shown_json(*box), sides_.x, sides_.y);
+    problem = fmt::format("{} is not within 0..{} x 0..{}", show_json(*box), sides_.x, sides_.y);
     return std::nullopt;
   }
 
@@ -131,37 +133,38 @@ StockSides stock_sides(const StockScale& scale, const ImageSize& file, const std
   return {.x = resized.width_px, .y = resized.height_px};
 }
 
-int written_of_bin(int bin, int side) {
+int bin_to_stock(int bin, int side) {
   return static_cast<int>(std::floor(static_cast<double>(bin) * side / kLastBin + 0.5));
 }
 
-int bin_of_written(double value, int side) {
+int stock_to_bin(double value, int side) {
   return static_cast<int>(std::floor(value * kLastBin / side + 0.5));
 }
 
-std::string stock_answer_text(const std::vector<SceneObject>& objects, const StockSides& sides) {
+std::string format_stock_answer(const std::vector<SceneObject>& objects, const StockSides& sides) {
   std::string text = "```json\n[";
   for (size_t i = 0; i < objects.size(); ++i) {
     const auto& [desc, geometry] = objects[i];
     REMATCH_CHECK(geometry.kind == GeometryKind::kBbox2d, "an outline in a stock answer");
     text += fmt::format("{}\n\t{{\"bbox_2d\": [{}, {}, {}, {}], \"label\": {}}}", i > 0 ? "," : "",
-                        written_of_bin(geometry.bins[0], sides.x),
-                        written_of_bin(geometry.bins[1], sides.y),
-                        written_of_bin(geometry.bins[2], sides.x),
-                        written_of_bin(geometry.bins[3], sides.y), python_json_string(desc));
+                        bin_to_stock(geometry.bins[0], sides.x),
+                        bin_to_stock(geometry.bins[1], sides.y),
+                        bin_to_stock(geometry.bins[2], sides.x),
+                        bin_to_stock(geometry.bins[3], sides.y), python_json_string(desc));
   }
   return text + (objects.empty() ? "]\n```" : "\n]\n```");
 }
 
 StockAnswer read_stock_answer(std::string_view text, const StockSides& sides,
                               const std::string& where) {
-  std::string_view rest = without_fence(text);
+  std::string_view rest = skip_fence(text);
   rest.remove_prefix(std::min(rest.find_first_not_of(" \t\r\n"), rest.size()));
   if (!rest.starts_with('[') && !rest.starts_with('{'))
-    refuse(where, fmt::format("it begins with {}", shown_json(std::string(rest.substr(0, 40)))));
-  const std::string_view value = first_value(rest);
-  if (holds_box(text.substr(0, text.size() - rest.size())) || holds_box(rest.substr(value.size())))
-    refuse(where, "there are boxes outside the first list, which would be lost");
+    refuse(where, fmt::format("it begins with {}", show_json(std::string(rest.substr(0, 40)))));
+  const std::string_view value = find_first_value(rest);
+  if (mentions_box(text.substr(0, text.size() - rest.size())) ||
+      mentions_box(rest.substr(value.size())))
+    refuse(where, "there are boxes outside the first list");
   Json document;
   try {
     document = parse_json(value, where);

@@ -24,17 +24,15 @@ constexpr const char* kFix =
     "\"assistant\", \"content\": \"[{\\\"bbox_2d\\\": [x1, y1, x2, y2], \\\"label\\\": "
     "\\\"cat\\\"}]\"}], \"images\": [path]}";
 
-/// Reads the files of one call and counts over all of them.
+/// Reads all files of one call and keeps counts over all of them.
 class StockReader {
  public:
   StockReader(const StockImport& options, ForeignSet& set) : options_(options), set_(set) {}
 
   void read_file(const std::string& path) {
     const std::string text = rematch::read_file(path);
-    const std::string parent = std::filesystem::path(path).parent_path().string();
-    directory_ = options_.files.images_dir.empty() ? parent : options_.files.images_dir;
-    images_ =
-        &set_.splits[options_.files.split.empty() ? split_of_name(path) : options_.files.split];
+    directory_ = options_.files.image_directory(path);
+    images_ = &set_.splits[options_.files.split_name(path)];
     const size_t first = text.find_first_not_of(" \t\r\n\xEF\xBB\xBF");
     if (first != std::string::npos && text[first] == '[') {
       const Json list = parse_json(text, path);
@@ -51,16 +49,14 @@ class StockReader {
     }
   }
 
-  /// @throws UserError (data) when the coordinates or all records are of no use
+  /// @throws UserError (data) if the unit is wrong or no record is left
   void finish(const std::string& path) {
     check_unit(path);
     if (num_hidden_ > 0) set_.examples.push_back(fmt::format("… and {} more", num_hidden_));
-    const bool is_empty = std::all_of(set_.splits.begin(), set_.splits.end(),
-                                      [](const auto& split) { return split.second.empty(); });
-    if (!is_empty) return;
+    if (!set_.is_empty()) return;
     throw UserError(
         ErrorKind::kData,
-        {.error = "no conversation here has an answer with boxes",
+        {.error = "no conversation has an answer with boxes",
          .where = path,
          .what = set_.examples.empty() ? "the file has no records"
                                        : fmt::format("{}; {}", counted(num_records_, "record"),
@@ -107,7 +103,7 @@ class StockReader {
         ++num_answers;
     }
     if (num_answers > 1)
-      set_.notes["answers of conversations with several, each written as a separate record"] +=
+      set_.notes["answers written as separate records, from conversations with several answers"] +=
           num_answers;
     const bool has_answer = std::any_of(chat.turns.begin(), chat.turns.end(), [](const auto& turn) {
       return turn.role == ChatTurn::Role::kAssistant;
@@ -115,7 +111,7 @@ class StockReader {
     if (!has_answer) leave_out("left out: records without an answer", where, "no assistant");
   }
 
-  /// @return true when it became a record
+  /// @return true if the answer became a record
   bool read_answer(const std::string& text, const std::string& question, const std::string& image,
                    const StockSides& sides, const std::string& where) {
     StockAnswer answer;
@@ -133,9 +129,9 @@ class StockReader {
     has_fractions_ = has_fractions_ || answer.has_fractions;
     for (const std::string& problem : answer.problems)
       leave_out("left out: entries of answers that cannot be read", where, problem);
-    // An empty scene would teach that there is nothing.
+    // An empty scene would be wrong: the answer has objects.
     if (answer.objects.empty() && !answer.problems.empty()) {
-      ++set_.notes["left out: answers none of whose entries can be read"];
+      ++set_.notes["left out: answers without a readable entry"];
       return false;
     }
     ForeignImage& record = images_->emplace_back();
@@ -170,20 +166,19 @@ class StockReader {
 
   void check_unit(const std::string& path) const {
     const auto refuse = [&](const std::string& what, const std::string& fix) {
-      throw UserError(ErrorKind::kData,
-                      {.error = "the coordinates are not in the unit that --scale says",
-                       .where = path,
-                       .what = what,
-                       .fix = fix + "; nothing has been written"});
+      throw UserError(ErrorKind::kData, {.error = "the coordinates are not in the unit of --scale",
+                                         .where = path,
+                                         .what = what,
+                                         .fix = fix + "; nothing has been written"});
     };
     if (2 * num_beyond_ > num_boxes_) {
-      refuse(fmt::format("{} of {} boxes lie beyond it; coordinates are {:g} … {:g}", num_beyond_,
-                         num_boxes_, smallest_, largest_),
-             "give their unit: --scale relative (0..1000), pixels (of the resized image) or "
+      refuse(fmt::format("{} of {} boxes are outside its range; coordinates are {:g} … {:g}",
+                         num_beyond_, num_boxes_, smallest_, largest_),
+             "choose the right unit: --scale relative (0..1000), pixels (of the resized image) or "
              "file-pixels");
     }
     if (has_fractions_ && largest_ <= 1) {
-      refuse(fmt::format("no coordinate of {} boxes exceeds 1: these are shares of the sides",
+      refuse(fmt::format("no coordinate of {} boxes exceeds 1: they are normalized (0 to 1)",
                          num_boxes_),
              "multiply them by 1000");
     }

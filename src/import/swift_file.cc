@@ -19,10 +19,10 @@ namespace rematch {
 namespace {
 
 constexpr double kNorm1000 = 1000;
-constexpr double kMostShares = 2;  // beyond, a share of a side is surely none
+constexpr double kMostNormalized = 2;  // a larger value cannot be a normalized coordinate
 
-/// Unit of a record's coordinates: pixels, shares of the sides, or thousandths.
-double divisor_of(JsonFields& objects) {
+/// Reads the divisor of a record's coordinates: 0 for pixels, 1 for normalized coordinates, 1000.
+double read_divisor(JsonFields& objects) {
   const std::string type = objects.text_or("bbox_type", "real");
   if (type == "real") return 0;
   if (type == "norm1") return 1;
@@ -30,8 +30,8 @@ double divisor_of(JsonFields& objects) {
   objects.fail("bbox_type", "expected real, norm1 or norm1000");
 }
 
-/// A user's text with its `<ref-object>` replaced by the names, in order.
-std::string with_names(std::string text, const std::vector<std::string>& refs) {
+/// Replaces each `<ref-object>` in a user's text with a name, in order.
+std::string insert_names(std::string text, const std::vector<std::string>& refs) {
   constexpr std::string_view kName = "<ref-object>";
   size_t at = 0;
   for (const std::string& ref : refs) {
@@ -43,9 +43,9 @@ std::string with_names(std::string text, const std::vector<std::string>& refs) {
   return text;
 }
 
-/// The text of the one user of a record; empty where it cannot stand alone.
-std::string prompt_of(const Json& record, const JsonOrigin& origin,
-                      const std::vector<std::string>& refs, ForeignSet& set) {
+/// The text of a record's only user turn; empty if it cannot be used as a prompt.
+std::string read_prompt(const Json& record, const JsonOrigin& origin,
+                        const std::vector<std::string>& refs, ForeignSet& set) {
   if (!record.contains("messages") || record["messages"].empty()) return "";
   ChatRecord chat;
   try {
@@ -64,7 +64,7 @@ std::string prompt_of(const Json& record, const JsonOrigin& origin,
     ++set.notes["prompts of conversations with several questions, not kept"];
     return "";
   }
-  std::string text = questions.empty() ? "" : with_names(questions.front(), refs);
+  std::string text = questions.empty() ? "" : insert_names(questions.front(), refs);
   if (text.find("<bbox>") != std::string::npos) {
     ++set.notes["prompts with <bbox>, not kept"];
     return "";
@@ -72,13 +72,13 @@ std::string prompt_of(const Json& record, const JsonOrigin& origin,
   return text;
 }
 
-/// Boxes of pixels in a file, to see which unit they are in.
+/// Counts over the boxes in pixels, to check their unit.
 struct PixelCount {
   int64_t num_boxes = 0;
   double largest = 0;
 };
 
-/// An entry of `bbox`; none for a point.
+/// Reads an entry of `bbox`; nullopt for a point.
 std::optional<ForeignObject> read_box(const Json& box, size_t index, double divisor,
                                       JsonFields& objects, PixelCount& pixels) {
   const auto is_number = [](const Json& value) { return value.is_number(); };
@@ -86,14 +86,14 @@ std::optional<ForeignObject> read_box(const Json& box, size_t index, double divi
   if (has_numbers && box.size() == 2) return std::nullopt;
   if (!has_numbers || box.size() != 4) {
     objects.fail("bbox", fmt::format("entry {} is not [x1, y1, x2, y2] in numbers: {}", index,
-                                     shown_json(box)));
+                                     show_json(box)));
   }
   std::array<double, 4> sides{};
   for (size_t k = 0; k < 4; ++k) {
     sides[k] = divisor > 0 ? box[k].get<double>() / divisor : box[k].get<double>();
-    if (divisor > 0 && !(std::abs(sides[k]) <= kMostShares)) {
-      objects.fail("bbox", fmt::format("entry {} is far outside its image: are these pixels, "
-                                       "\"bbox_type\": \"real\"?",
+    if (divisor > 0 && !(std::abs(sides[k]) <= kMostNormalized)) {
+      objects.fail("bbox", fmt::format("entry {} is far outside its image: if these are pixels, "
+                                       "write \"bbox_type\": \"real\"",
                                        index));
     }
     if (divisor == 0) pixels.largest = std::max(pixels.largest, sides[k]);
@@ -103,7 +103,7 @@ std::optional<ForeignObject> read_box(const Json& box, size_t index, double divi
       .desc = "", .x0 = sides[0], .y0 = sides[1], .x1 = sides[2], .y1 = sides[3], .ring = {}};
 }
 
-/// True when a record without `objects` has boxes in the text of its answers.
+/// True if a record without `objects` has boxes in the text of its answers.
 bool has_stock_answer(const Json& record) {
   return is_chat(record) && !record.contains("objects") &&
          record.dump(-1, ' ', false, Json::error_handler_t::replace).find("bbox_2d") !=
@@ -112,7 +112,7 @@ bool has_stock_answer(const Json& record) {
 
 constexpr const char* kTextAnswers = "left out: records whose boxes are in the text of the answer";
 
-/// The image of a record, or none where the record says nothing about boxes.
+/// Reads the image of a record; nullopt for a record without boxes.
 std::optional<ForeignImage> read_line(const std::string& line, const JsonOrigin& origin,
                                       const std::string& directory, ForeignSet& set,
                                       PixelCount& pixels) {
@@ -124,7 +124,7 @@ std::optional<ForeignImage> read_line(const std::string& line, const JsonOrigin&
   }
   JsonFields objects = fields.object_or_empty("objects");
   const std::vector<std::string> refs = objects.texts("ref");
-  const double divisor = divisor_of(objects);
+  const double divisor = read_divisor(objects);
   const Json* boxes = objects.find("bbox");
   const bool has_boxes = boxes != nullptr && !boxes->is_null();
   const std::vector<std::string> images = fields.texts("images");
@@ -136,11 +136,11 @@ std::optional<ForeignImage> read_line(const std::string& line, const JsonOrigin&
   }
   if (!boxes->is_array()) objects.fail("bbox", "expected a list of boxes");
   if (refs.size() != boxes->size() && refs.size() != 1)
-    objects.fail("ref", fmt::format("{} names for {} boxes: expected as many, or one for all",
+    objects.fail("ref", fmt::format("{} names for {} boxes: expected one per box, or one for all",
                                     refs.size(), boxes->size()));
   ForeignImage image{.path = join_path(directory, images[0]),
                      .is_relative = divisor > 0,
-                     .prompt = prompt_of(record, origin, refs, set),
+                     .prompt = read_prompt(record, origin, refs, set),
                      .objects = {}};
   for (size_t i = 0; i < boxes->size(); ++i) {
     std::optional<ForeignObject> object = read_box((*boxes)[i], i, divisor, objects, pixels);
@@ -152,35 +152,33 @@ std::optional<ForeignImage> read_line(const std::string& line, const JsonOrigin&
     image.objects.push_back(*std::move(object));
   }
   if (image.objects.empty() && !boxes->empty()) {
-    ++set.notes["left out: records without boxes"];  // points only
+    ++set.notes["left out: records without boxes"];  // only points
     return std::nullopt;
   }
   return image;
 }
 
-/// @throws UserError (data) for a file with shares of the sides as pixels
+/// @throws UserError (data) for a file with normalized coordinates declared as pixels
 void check_unit(const PixelCount& pixels, const std::string& path) {
   if (pixels.num_boxes == 0 || pixels.largest > 1) return;
   throw UserError(
       ErrorKind::kData,
-      {.error = "the boxes are shares of the sides, not pixels",
+      {.error = "the boxes are normalized (0 to 1), not in pixels",
        .where = path,
        .what =
            fmt::format("no coordinate of {} exceeds 1", counted(pixels.num_boxes, "box", "boxes")),
        .fix = "write \"bbox_type\": \"norm1\" into the objects; nothing has been written"});
 }
 
-/// @throws UserError (data) when nothing was read
+/// @throws UserError (data) if no record was read
 void check_set(const ForeignSet& set, const std::string& path) {
-  const bool is_empty = std::all_of(set.splits.begin(), set.splits.end(),
-                                    [](const auto& split) { return split.second.empty(); });
-  if (!is_empty) return;
+  if (!set.is_empty()) return;
   std::vector<std::string> counts;
   for (const auto& [note, count] : set.notes) counts.push_back(fmt::format("{} ({})", note, count));
   const bool has_text_answers = set.notes.contains(kTextAnswers);
   throw UserError(
       ErrorKind::kData,
-      {.error = "no record here has boxes in \"objects\"",
+      {.error = "no record has boxes in \"objects\"",
        .where = path,
        .what = counts.empty() ? "the file has no records" : join(counts, "; "),
        .fix = has_text_answers
@@ -196,15 +194,14 @@ ForeignSet read_swift_files(const std::vector<std::string>& paths, const ImportO
   ForeignSet set{.splits = {}, .notes = {}, .examples = {}, .sources = paths};
   for (const std::string& path : paths) {
     PixelCount pixels;
-    const std::string parent = std::filesystem::path(path).parent_path().string();
-    const std::string directory = options.images_dir.empty() ? parent : options.images_dir;
-    auto& images = set.splits[options.split.empty() ? split_of_name(path) : options.split];
+    const std::string directory = options.image_directory(path);
+    auto& images = set.splits[options.split_name(path)];
     int line_number = 0;
     for (const std::string& line : split(read_file(path), '\n')) {
       ++line_number;
       if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
       const JsonOrigin origin{.path = fmt::format("{}:{}", path, line_number),
-                              .error = "this is not a grounding record of ms-swift",
+                              .error = "this is not an ms-swift grounding record",
                               .fix =
                                   "write {\"messages\": […], \"images\": [path], \"objects\": "
                                   "{\"ref\": […], \"bbox\": [[x1, y1, x2, y2], …]}}"};

@@ -14,7 +14,7 @@ std::vector<std::string> read_lines(const std::string& path) {
     throw UserError(ErrorKind::kData,
                     {.error = "a text file is UTF-16",
                      .where = path,
-                     .what = "it begins with the byte order mark of UTF-16; UTF-8 is expected",
+                     .what = "it begins with a UTF-16 byte order mark; expected UTF-8",
                      .fix = "convert it: iconv -f UTF-16 -t UTF-8 " + shell_word(path)});
   }
   if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);

@@ -23,7 +23,7 @@ bool has_annotated_size(const ForeignImage& image, const ImageSize& size) {
   return !is_known || size == ImageSize{.width_px = image.width_px, .height_px = image.height_px};
 }
 
-std::string text_of(const ImageSize& size) {
+std::string size_text(const ImageSize& size) {
   return fmt::format("{} x {}", size.width_px, size.height_px);
 }
 
@@ -59,8 +59,8 @@ std::optional<UsableImage> ImageChooser::choose(const ForeignImage& image) {
   }
   if (has_annotated_size(image, stored.size))
     return UsableImage{.path = image.path, .size = stored.size};
-  return leave_out(image, "images of another size than annotated",
-                   fmt::format("it is {}, the annotation says {} x {}", text_of(stored.size),
+  return leave_out(image, "images whose size differs from the annotation",
+                   fmt::format("it is {}, the annotation says {} x {}", size_text(stored.size),
                                image.width_px, image.height_px));
 }
 
@@ -69,21 +69,21 @@ std::optional<UsableImage> ImageChooser::choose_rotated(const ForeignImage& imag
   const ImageSize size = stored.upright_size();
   if (!has_annotated_size(image, size)) {
     if (has_annotated_size(image, stored.size))
-      return leave_out(image, "photos annotated as they are stored, not as viewers turn them",
-                       "EXIF turns it, its annotation does not: remove the tag with "
+      return leave_out(image, "photos annotated in stored, not in EXIF orientation",
+                       "EXIF rotates it, its annotation does not: remove the tag with "
                        "exiftool -Orientation= -n FILE");
-    return leave_out(image, "images of another size than annotated",
+    return leave_out(image, "images whose size differs from the annotation",
                      fmt::format("viewers show it as {}, the annotation says {} x {}",
-                                 text_of(size), image.width_px, image.height_px));
+                                 size_text(size), image.width_px, image.height_px));
   }
   if (!options_.upright) {
     ++num_rotated_;
-    return leave_out(image, "photos stored rotated (EXIF): --upright writes turned copies",
+    return leave_out(image, "photos stored rotated (EXIF): --upright writes upright copies",
                      fmt::format("it is stored rotated (EXIF orientation {})", stored.orientation));
   }
-  load_upright(image.path);  // a damaged one is left out before anything is written
+  load_upright(image.path);  // finds damaged images before anything is written
   copies_.push_back({.source = image.path, .path = new_copy_name(image.path)});
-  ++written_.notes["turned copies of photos stored rotated (EXIF)"];
+  ++written_.notes["upright copies of photos stored rotated (EXIF)"];
   return UsableImage{.path = copies_.back().path, .size = size};
 }
 
@@ -103,11 +103,11 @@ void ImageChooser::refuse_split(const std::vector<ForeignImage>& images,
                   .where = jsonl,
                   .what = last_problem_,
                   .fix =
-                      "correct the images or their annotations, or leave this split out; "
+                      "correct the images or their annotations, or remove this split; "
                       "nothing has been written"};
   if (images.empty()) {
-    problem.what = "it lists no image that has annotations of boxes";
-    problem.fix = "leave this split out; nothing has been written";
+    problem.what = "it has no image with box annotations";
+    problem.fix = "remove this split; nothing has been written";
   } else if (num_missing_ == num_images) {
     const fs::path first(images.front().path);
     const bool is_given = !options_.images_dir.empty();
@@ -115,17 +115,15 @@ void ImageChooser::refuse_split(const std::vector<ForeignImage>& images,
     const std::string place = is_given ? "--images " + shell_word(options_.images_dir)
                                        : shell_word(folder.empty() ? "." : folder);
     problem.where = fmt::format("{} (for {})", place, jsonl);
-    problem.what = fmt::format("none of {} is there, e.g. {}", counted(num_images, "image"),
+    problem.what = fmt::format("none of {} exists, e.g. {}", counted(num_images, "image"),
                                is_given ? first.lexically_relative(options_.images_dir).string()
                                         : first.filename().string());
-    problem.fix =
-        fmt::format("pass the directory that holds {} with --images; nothing has been written",
-                    is_given ? "them" : first.filename().string());
+    problem.fix = fmt::format("pass the directory of {} with --images; nothing has been written",
+                              is_given ? "them" : first.filename().string());
   } else if (num_rotated_ == num_images) {
     problem.what = fmt::format(
-        "{}; annotations are of the picture as viewers turn it, training reads stored pixels",
-        last_problem_);
-    problem.fix = "add --upright: it writes turned copies; nothing has been written";
+        "{}; annotations fit the rotated view, training reads the stored pixels", last_problem_);
+    problem.fix = "add --upright, which writes upright copies; nothing has been written";
   }
   throw UserError(ErrorKind::kData, problem);
 }

@@ -10,31 +10,31 @@
 
 namespace rematch {
 
-/// An image that a record can name.
+/// An image that a record can use.
 struct UsableImage {
-  std::string path;  ///< of the image, or of the copy that is to be written
-  ImageSize size;    ///< of the picture
+  std::string path;  ///< the image, or its upright copy, which is written later
+  ImageSize size;    ///< upright
 };
 
-/// A copy of an image, turned upright.
+/// An upright copy of an image.
 struct TurnedCopy {
   std::string source, path;
 };
 
-/// Sorts out the images of a split: which can be used, and which need a copy.
+/// Decides for each image of a split if it is usable and if it needs an upright copy.
 class ImageChooser {
  public:
-  /// @param directory  for copies; may be missing
+  /// @param directory  of the copies; need not exist
   ImageChooser(std::string directory, const ImportOptions& options, WrittenSet& written)
       : directory_(std::move(directory)), options_(options), written_(written) {}
 
-  /// None when the image cannot be used: it is counted, and the first ones are named.
+  /// Returns nullopt for an unusable image, counts it, and keeps the first ones as examples.
   std::optional<UsableImage> choose(const ForeignImage& image);
 
   const std::vector<TurnedCopy>& copies() const { return copies_; }
 
-  /// @throws UserError (data) naming the reason why none of `images` can be used.
-  /// @param jsonl  that would be written
+  /// @throws UserError (data) with the reason why none of `images` is usable.
+  /// @param jsonl  the output file
   [[noreturn]] void refuse_split(const std::vector<ForeignImage>& images,
                                  const std::string& jsonl) const;
 

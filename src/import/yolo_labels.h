@@ -8,20 +8,19 @@
 
 namespace rematch {
 
-/// Content of the lines of a YOLO data set's label files.
+/// Settings of a YOLO data set that decide how to read its label files.
 struct YoloLabels {
-  std::map<int, std::string> names;  ///< of the classes
-  bool polygons = false;             ///< outlines are kept
-  /// numbers of the key points after each box (kpt_shape); 0 = the set has none
-  size_t num_key_point_values = 0;
+  std::map<int, std::string> names;  ///< class names by id
+  bool polygons = false;             ///< keeps outlines
+  size_t num_keypoint_values = 0;    ///< keypoint numbers after each box (kpt_shape); 0 = none
 };
 
-/// @throws UserError (data)
+/// Throws the UserError (data) of an unreadable YOLO data set.
 [[noreturn]] void refuse_yolo(const std::string& where, const std::string& what,
                               const std::string& fix);
 
-/// The objects of a label file, in shares of the image's sides. A line that is not blank is an
-/// object or an error. @throws UserError (data) naming the line
+/// Reads the objects of a label file in normalized coordinates. Each line that is not blank is an
+/// object. @throws UserError (data) with the line
 std::vector<ForeignObject> read_yolo_labels(const std::filesystem::path& path,
                                             const YoloLabels& labels, ForeignSet& set);
 

@@ -18,13 +18,13 @@ namespace rematch {
 namespace {
 
 namespace fs = std::filesystem;
-constexpr const char* kUnlabelled = "images without a label file, taken as empty scenes";
-constexpr int kMostKeyPoints = 1000;
+constexpr const char* kUnlabelled = "images without a label file, imported as empty scenes";
+constexpr int kMaxKeypoints = 1000;
 constexpr const char* kYamlFix =
     "give the data set's YAML: path, train and val are texts, names is a list or {0: cat, 1: dog, "
     "…}";
 
-std::map<int, std::string> names_of(const YAML::Node& names, const std::string& path) {
+std::map<int, std::string> read_names(const YAML::Node& names, const std::string& path) {
   std::map<int, std::string> result;
   if (!names) refuse_yolo(path, "it has no \"names\"", "add names: {0: cat, 1: dog, …}");
   if (names.IsSequence()) {
@@ -39,9 +39,9 @@ std::map<int, std::string> names_of(const YAML::Node& names, const std::string& 
   return result;
 }
 
-/// The path of an entry of the YAML. As in Ultralytics, "../train/images" may lie next to the YAML:
-/// Roboflow's exports are written so.
-fs::path place_of(const fs::path& root, const std::string& entry) {
+/// Resolves a path of the YAML. As in Ultralytics, "../train/images" may be next to the YAML, as in
+/// exports of Roboflow.
+fs::path resolve_entry(const fs::path& root, const std::string& entry) {
   fs::path path = fs::path(entry).is_absolute() ? fs::path(entry) : root / entry;
   if (!fs::exists(path) && entry.starts_with("../")) {
     if (fs::path inside = root / entry.substr(3); fs::exists(inside)) return inside;
@@ -49,9 +49,9 @@ fs::path place_of(const fs::path& root, const std::string& entry) {
   return path;
 }
 
-/// Images of a split: all below a directory, or those that a text file lists.
-std::vector<fs::path> images_of(const fs::path& path) {
-  if (fs::is_directory(path)) return images_below(path);
+/// Lists the images of a split: all images below a directory, or the lines of a text file.
+std::vector<fs::path> list_split_images(const fs::path& path) {
+  if (fs::is_directory(path)) return list_images(path);
   std::vector<fs::path> images;
   for (const std::string& line : read_lines(path.string())) {
     const std::string name = is_valid_utf8(line) ? python_strip(line) : line;
@@ -62,9 +62,9 @@ std::vector<fs::path> images_of(const fs::path& path) {
   return images;
 }
 
-/// `images` becomes `labels` in the last folder of that name, as Ultralytics looks for them.
-fs::path labels_of(const fs::path& image) {
-  // a relative path may begin with that folder
+/// The label file of an image. As in Ultralytics, the last folder `images` becomes `labels`.
+fs::path label_path(const fs::path& image) {
+  // a relative path may begin with "images/"
   std::string text = "/" + fs::path(image).replace_extension(".txt").string();
   if (const size_t at = text.rfind("/images/"); at != std::string::npos)
     text.replace(at, 8, "/labels/");
@@ -73,7 +73,7 @@ fs::path labels_of(const fs::path& image) {
 
 ForeignImage read_image(const fs::path& path, const YoloLabels& labels, ForeignSet& set) {
   ForeignImage image{.path = path.string(), .is_relative = true, .objects = {}};
-  const fs::path label_file = labels_of(path);
+  const fs::path label_file = label_path(path);
   if (fs::exists(label_file)) {
     image.objects = read_yolo_labels(label_file, labels, set);
   } else {
@@ -82,41 +82,42 @@ ForeignImage read_image(const fs::path& path, const YoloLabels& labels, ForeignS
   return image;
 }
 
-/// All images of a split. One without any label file is an error: its folder of labels was not
-/// found.
+/// Reads all images of a split. If none has a label file, the folder of labels is missing: an
+/// error.
 std::vector<ForeignImage> read_split(const std::vector<fs::path>& places, const YoloLabels& labels,
                                      ForeignSet& set) {
   const int64_t unlabelled_before = set.notes[kUnlabelled];
   std::vector<ForeignImage> images;
   for (const fs::path& place : places) {
     if (!fs::is_directory(place) && !fs::is_regular_file(place))
-      refuse_yolo(place.string(), "neither a directory of images nor a text file that lists them",
-                  "correct \"path\" and the splits in the YAML, or give the directory that "
-                  "\"path\" means with --images");
-    for (const fs::path& image : images_of(place)) images.push_back(read_image(image, labels, set));
+      refuse_yolo(place.string(), "it is neither a directory of images nor a text file of paths",
+                  "correct \"path\" and the splits in the YAML, or pass the directory of \"path\" "
+                  "with --images");
+    for (const fs::path& image : list_split_images(place))
+      images.push_back(read_image(image, labels, set));
   }
   const int64_t unlabelled = set.notes[kUnlabelled] - unlabelled_before;
   if (!images.empty() && unlabelled == static_cast<int64_t>(images.size())) {
     refuse_yolo(images.front().path,
-                fmt::format("none of {} has a label file; this one's would be {}",
-                            counted(unlabelled, "image"), labels_of(images.front().path).string()),
-                "put the labels there, or take the split out of the YAML");
+                fmt::format("none of {} has a label file; this image's would be {}",
+                            counted(unlabelled, "image"), label_path(images.front().path).string()),
+                "put the labels there, or remove the split from the YAML");
   }
   return images;
 }
 
-std::vector<std::string> texts_of(const YAML::Node& node) {
+std::vector<std::string> read_texts(const YAML::Node& node) {
   if (!node.IsSequence()) return {node.as<std::string>()};
   std::vector<std::string> texts;
   for (const auto& entry : node) texts.push_back(entry.as<std::string>());
   return texts;
 }
 
-/// Number of key point values after a box: points times values per point.
-size_t key_point_values(const YAML::Node& shape, const std::string& path) {
+/// Number of keypoint values after a box: points times values per point.
+size_t keypoint_values(const YAML::Node& shape, const std::string& path) {
   if (!shape || shape.IsNull()) return 0;
   const auto numbers = shape.as<std::vector<int>>();
-  const bool is_shape = numbers.size() == 2 && numbers[0] >= 1 && numbers[0] <= kMostKeyPoints &&
+  const bool is_shape = numbers.size() == 2 && numbers[0] >= 1 && numbers[0] <= kMaxKeypoints &&
                         (numbers[1] == 2 || numbers[1] == 3);
   if (!is_shape) refuse_yolo(path, "\"kpt_shape\" is not [points, 2] or [points, 3]", "correct it");
   return static_cast<size_t>(numbers[0]) * static_cast<size_t>(numbers[1]);
@@ -125,9 +126,9 @@ size_t key_point_values(const YAML::Node& shape, const std::string& path) {
 ForeignSet read_yaml(const YAML::Node& yaml, const std::string& yaml_path,
                      const ImportOptions& options) {
   if (!yaml.IsMap()) refuse_yolo(yaml_path, "it is not a mapping", kYamlFix);
-  const YoloLabels labels{.names = names_of(yaml["names"], yaml_path),
+  const YoloLabels labels{.names = read_names(yaml["names"], yaml_path),
                           .polygons = options.polygons,
-                          .num_key_point_values = key_point_values(yaml["kpt_shape"], yaml_path)};
+                          .num_keypoint_values = keypoint_values(yaml["kpt_shape"], yaml_path)};
   fs::path root = yaml["path"] ? fs::path(yaml["path"].as<std::string>()) : fs::path();
   if (!options.images_dir.empty()) root = options.images_dir;
   if (!root.is_absolute() && options.images_dir.empty())
@@ -137,12 +138,12 @@ ForeignSet read_yaml(const YAML::Node& yaml, const std::string& yaml_path,
     const YAML::Node split = yaml[name];
     if (!split || split.IsNull()) continue;
     std::vector<fs::path> places;
-    for (const std::string& entry : texts_of(split)) places.push_back(place_of(root, entry));
-    // Exports name a test split whether they have one or not; nothing trains or validates on it.
+    for (const std::string& entry : read_texts(split)) places.push_back(resolve_entry(root, entry));
+    // Some exports list a test split that does not exist; training and validation do not need it.
     const bool is_absent = std::none_of(places.begin(), places.end(),
                                         [](const fs::path& place) { return fs::exists(place); });
     if (is_absent && std::string(name) == "test") {
-      ++set.notes["left out: the split test, which the YAML names and which is not there"];
+      ++set.notes["left out: the split test, which the YAML lists but does not exist"];
       continue;
     }
     set.splits[name] = read_split(places, labels, set);
@@ -153,8 +154,8 @@ ForeignSet read_yaml(const YAML::Node& yaml, const std::string& yaml_path,
   return set;
 }
 
-/// The YAML of a data set: the path itself, or the only one in that directory.
-std::string yaml_of(const std::string& path) {
+/// Finds the YAML of a data set: the path itself, or the only YAML in that directory.
+std::string find_yaml(const std::string& path) {
   if (!fs::is_directory(path)) return path;
   std::vector<std::string> yamls;
   for (const auto& entry : fs::directory_iterator(path)) {
@@ -163,16 +164,17 @@ std::string yaml_of(const std::string& path) {
   }
   std::sort(yamls.begin(), yamls.end());
   if (yamls.size() == 1) return yamls.front();
-  refuse_yolo(path, yamls.empty() ? "the directory holds no YAML" : "the directory holds several",
-              yamls.empty() ? import_fix(path, "from-yolo",
-                                         "give the data set's YAML (path, train, val, names)")
-                            : "give one of them: " + join(yamls, ", "));
+  refuse_yolo(
+      path, yamls.empty() ? "the directory has no YAML" : "the directory has several YAML files",
+      yamls.empty()
+          ? import_fix(path, "from-yolo", "give the data set's YAML (path, train, val, names)")
+          : "give one of them: " + join(yamls, ", "));
 }
 
 }  // namespace
 
 ForeignSet read_yolo_set(const std::string& yaml_or_directory, const ImportOptions& options) {
-  const std::string path = yaml_of(yaml_or_directory);
+  const std::string path = find_yaml(yaml_or_directory);
   try {
     return read_yaml(YAML::Load(read_file(path)), path, options);
   } catch (const YAML::Exception& error) {

@@ -133,11 +133,10 @@ std::shared_ptr<Adapter> Adapter::load(Model& model, const PeftAdapter& files,
     at::Tensor(parameter.tensor).copy_(found->second);
     trained.saved.push_back(parameter.name);
   }
-  const Options options{.lora = {{.rank = config.rank,
-                                  .alpha = config.alpha,
-                                  .dropout = config.dropout,
-                                  .use_dora = config.use_dora},
-                                 config.use_rslora},
+  const Options options{.lora = {.rank = config.rank,
+                                 .alpha = config.alpha,
+                                 .dropout = config.dropout,
+                                 .use_dora = config.use_dora},
                         .seed = seed,
                         .base_model = config.base_model};
   std::shared_ptr<Adapter> adapter(new Adapter(options, config.targets));
@@ -187,13 +186,12 @@ void Adapter::set_values(const PeftAdapter& files, const std::string& where) {
 
 PeftAdapter Adapter::files() const {
   PeftAdapter files;
-  const LoraOptions& lora = options_.lora;
+  const LoraSettings& lora = options_.lora;
   files.config = {.base_model = options_.base_model,
                   .rank = lora.rank,
                   .alpha = lora.alpha,
                   .dropout = lora.dropout,
                   .use_dora = lora.use_dora,
-                  .use_rslora = lora.use_rslora,
                   .targets = targets_};
   for (const NamedParameter& parameter : parameters_) {
     files.tensors.push_back({parameter.name, parameter.tensor.detach()});

@@ -20,7 +20,7 @@ namespace rematch {
 class Adapter {
  public:
   struct Options {
-    LoraOptions lora;
+    LoraSettings lora;
     uint64_t seed = 42;      ///< for A and the dropout masks
     std::string base_model;  ///< its name in adapter_config.json
   };

@@ -1,5 +1,6 @@
 #include "model/decoder.h"
 
+#include "model/check_interrupt.h"
 #include "nn/checkpoint.h"
 
 namespace rematch {
@@ -61,6 +62,7 @@ at::Tensor Decoder::forward(const at::Tensor& embeds_TH, const at::Tensor& posit
       checkpointing_ ? attention.for_recomputing() : nullptr;
   at::Tensor hidden = embeds_TH;
   for (size_t i = 0; i < layers_.size(); ++i) {
+    check_interrupt();
     const auto layer_idx = static_cast<int64_t>(i);
     hidden = again == nullptr
                  ? layer_forward(layer_idx, hidden, rope, attention)

@@ -58,11 +58,7 @@ void fill_mask_cpu(bool* mask, int64_t count, uint64_t key, uint64_t threshold) 
 
 }  // namespace
 
-double LoraOptions::scaling() const {
-  return alpha / (use_rslora ? std::sqrt(static_cast<double>(rank)) : static_cast<double>(rank));
-}
-
-LoraTensors initial_lora(const at::Tensor& weight_OI, const LoraOptions& options,
+LoraTensors initial_lora(const at::Tensor& weight_OI, const LoraSettings& options,
                          const std::string& module, uint64_t seed) {
   const at::NoGradGuard no_grad;
   const auto float32 = at::TensorOptions().dtype(at::kFloat);
@@ -106,7 +102,7 @@ at::Tensor dropout_mask(uint64_t key, at::IntArrayRef sizes, double dropout, at:
   return upload(mask, device);
 }
 
-LoraLinear::LoraLinear(std::string module, const LoraOptions& options, LoraTensors tensors,
+LoraLinear::LoraLinear(std::string module, const LoraSettings& options, LoraTensors tensors,
                        std::shared_ptr<const LoraDropout> dropout)
     : module_(std::move(module)),
       options_(options),

@@ -15,13 +15,6 @@ namespace rematch {
 // LoRA and DoRA on one Linear, as PEFT computes them (MODEL 9). Shapes: r rank, I input width, O
 // output width.
 
-/// Settings of an adapter, including those that only saved adapters have.
-struct LoraOptions : LoraSettings {
-  bool use_rslora = false;  ///< scales by alpha / √rank
-  /// The factor of B·A.
-  double scaling() const;
-};
-
 /// The trained tensors of one adapted Linear: leaves with gradient, float32 for every dtype of the
 /// base model.
 struct LoraTensors {
@@ -34,7 +27,7 @@ struct LoraTensors {
 /// magnitude from the row norms of the weight. Like PEFT, rounds A and magnitude to bfloat16 if the
 /// base is bfloat16.
 /// @param weight_OI  of the base. @param module  its name; with `seed` the random key of A
-LoraTensors initial_lora(const at::Tensor& weight_OI, const LoraOptions& options,
+LoraTensors initial_lora(const at::Tensor& weight_OI, const LoraSettings& options,
                          const std::string& module, uint64_t seed);
 
 /// The weight of a plain Linear that is equivalent to base and adapter together (PEFT's merge):
@@ -58,7 +51,7 @@ at::Tensor dropout_mask(uint64_t key, at::IntArrayRef sizes, double dropout, at:
 /// A Linear with its adapter.
 class LoraLinear : public LinearAdapter {
  public:
-  LoraLinear(std::string module, const LoraOptions& options, LoraTensors tensors,
+  LoraLinear(std::string module, const LoraSettings& options, LoraTensors tensors,
              std::shared_ptr<const LoraDropout> dropout);
 
   /// LoRA: base + s·B(A(drop(x))). DoRA: base + (m/n − 1)·base′ + (m/n)·s·B(A(x)), with n the
@@ -88,7 +81,7 @@ class LoraLinear : public LinearAdapter {
   const at::Tensor& merged_weight_OI(const at::Tensor& weight_OI) const;
 
   std::string module_;
-  LoraOptions options_;
+  LoraSettings options_;
   LoraTensors tensors_;
   std::shared_ptr<const LoraDropout> dropout_;
   /// Cached between two changes of the adapter, because every token of a rollout needs them.

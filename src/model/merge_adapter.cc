@@ -56,7 +56,7 @@ struct Merge {
   const HfDir& base;
   const TextDescription& text;
   const AdapterTensors& tensors;
-  LoraOptions lora;
+  LoraSettings lora;
   bool tied = false;
   MergedAdapter& done;
 
@@ -129,9 +129,7 @@ MergedAdapter merge_adapter(const MergeOptions& options) {
                      .what = "the head is the embedding, which cannot have an adapter",
                      .fix = "untie the base model (`tie_word_embeddings: false`) first"});
   }
-  LoraOptions lora{.use_rslora = adapter.config.use_rslora};
-  lora.rank = adapter.config.rank;
-  lora.alpha = adapter.config.alpha;
+  const LoraSettings lora{.rank = adapter.config.rank, .alpha = adapter.config.alpha};
   StagedDirectory staged(options.output_dir);
   MergedAdapter done{.base_dir = base_dir, .untied = tensors.unties};
   const Merge merge{options, *base, model.text, tensors, lora, tied, done};

@@ -1,5 +1,6 @@
 #include "model/vision_tower.h"
 
+#include "model/check_interrupt.h"
 #include "model/vision_rows.h"
 #include "nn/attention.h"
 #include "nn/checkpoint.h"
@@ -111,6 +112,7 @@ VisionFeatures VisionTower::forward(const at::Tensor& pixel_values_NC,
   const auto in_windows = std::make_shared<SegmentAttention>(rows.window_lens, /*is_causal=*/false);
   VisionFeatures output;
   for (size_t i = 0; i < blocks_.size(); ++i) {
+    check_interrupt();
     const std::shared_ptr<SegmentAttention>& attention =
         vision_.blocks[i].window > 0 ? in_windows : in_frames;
     hidden =

@@ -6,8 +6,6 @@
 namespace rematch {
 namespace {
 
-bool is_continuation(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) == 0x80; }
-
 bool is_number(const std::string& cell) {
   if (cell.empty()) return false;
   char* end = nullptr;
@@ -18,15 +16,10 @@ bool is_number(const std::string& cell) {
 
 }  // namespace
 
-size_t display_width(const std::string& text) {
-  return static_cast<size_t>(
-      std::count_if(text.begin(), text.end(), [](char byte) { return !is_continuation(byte); }));
-}
-
 std::string clip(const std::string& text, size_t width) {
   size_t columns = 0;
   for (size_t i = 0; i < text.size(); ++i) {
-    if (!is_continuation(text[i]) && columns++ == width) return text.substr(0, i);
+    if (display_width({&text[i], 1}) == 1 && columns++ == width) return text.substr(0, i);
   }
   return text;
 }

@@ -3,10 +3,9 @@
 #include <string>
 #include <vector>
 
-namespace rematch {
+#include "base/terminal_text.h"
 
-/// Number of columns of UTF-8 text, one for each character.
-size_t display_width(const std::string& text);
+namespace rematch {
 
 /// Cuts a text after `width` columns.
 std::string clip(const std::string& text, size_t width);

@@ -53,15 +53,13 @@ struct PngPicture {
   int width_px = 0, height_px = 0;
 };
 
-/// TensorBoard's event file: scalars under the metrics' names, pictures, texts and settings.
+/// TensorBoard's event file: scalars under the metrics' names, pictures and texts.
 /// Thread-safe.
 class TensorboardSink : public MetricSink {
  public:
   virtual void image(int64_t step, const std::string& tag, const PngPicture& picture) = 0;
   /// @param text  Markdown
   virtual void text(int64_t step, const std::string& tag, const std::string& text) = 0;
-  /// The configuration of the run, for the tab HPARAMS.
-  virtual void settings(const std::vector<std::pair<std::string, std::string>>& settings) = 0;
 };
 
 /// Opens an event file; creates the directory.

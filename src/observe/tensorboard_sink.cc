@@ -7,11 +7,11 @@
 
 #include <array>
 #include <chrono>
-#include <cstring>
 #include <ctime>
 #include <mutex>
 
 #include "base/file.h"
+#include "base/host_memory.h"
 #include "observe/append_file.h"
 #include "observe/protobuf.h"
 #include "observe/sinks.h"
@@ -62,9 +62,7 @@ std::string framed(const std::string& event) {
 }
 
 std::string file_name() {
-  std::array<char, 256> host{};
-  if (::gethostname(host.data(), host.size() - 1) != 0) std::strcpy(host.data(), "localhost");
-  return fmt::format("events.out.tfevents.{}.{}.{}.0", std::time(nullptr), host.data(), ::getpid());
+  return fmt::format("events.out.tfevents.{}.{}.{}.0", std::time(nullptr), host_name(), ::getpid());
 }
 
 /// Marks the start of a session at a step: readers drop earlier events from this step on.
@@ -98,9 +96,6 @@ class EventFile : public TensorboardSink {
   }
   void text(int64_t step, const std::string& tag, const std::string& text) override {
     append(step, {text_value(tag, text)});
-  }
-  void settings(const std::vector<std::pair<std::string, std::string>>& settings) override {
-    append(0, {hparams_value(settings)});
   }
 
  private:

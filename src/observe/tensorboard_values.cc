@@ -1,10 +1,5 @@
-// @source tensorboard/compat/proto/{summary,tensor,tensor_shape}.proto,
-// tensorboard/plugins/hparams/plugin_data.proto, google/protobuf/
-//         struct.proto (field numbers)
+// @source tensorboard/compat/proto/{summary,tensor,tensor_shape}.proto (field numbers)
 #include "observe/tensorboard_values.h"
-
-#include <cmath>
-#include <cstdlib>
 
 #include "observe/protobuf.h"
 
@@ -13,42 +8,7 @@ namespace {
 
 using namespace protobuf;  // NOLINT(google-build-using-namespace): this file is about nothing else
 
-constexpr uint64_t kFloat = 1, kString = 7;  // DataType
-
-/// SummaryMetadata{plugin_data{plugin_name, content}}
-std::string plugin_metadata(const std::string& plugin, const std::string& content) {
-  std::string data, metadata;
-  put_bytes(data, 1, plugin);
-  if (!content.empty()) put_bytes(data, 2, content);
-  put_bytes(metadata, 1, data);
-  return metadata;
-}
-
-/// TensorShapeProto with one dimension.
-std::string tensor_shape(uint64_t size) {
-  std::string dimension, shape;
-  if (size > 0) put_number(dimension, 1, size);
-  put_bytes(shape, 2, dimension);
-  return shape;
-}
-
-/// google.protobuf.Value
-std::string json_value(const std::string& text) {
-  std::string value;
-  if (text == "true" || text == "false") {
-    put_number(value, 4, text == "true" ? 1 : 0);
-    return value;
-  }
-  char* end = nullptr;
-  const double number = std::strtod(text.c_str(), &end);
-  if (!text.empty() && *end == '\0' && std::isfinite(number)) {
-    put_tag(value, 2, kFixed64);
-    put_fixed(value, number);
-  } else {
-    put_bytes(value, 3, text);
-  }
-  return value;
-}
+constexpr uint64_t kString = 7;  // DataType
 
 }  // namespace
 
@@ -73,30 +33,17 @@ std::string image_value(const std::string& tag, const PngPicture& picture) {
 }
 
 std::string text_value(const std::string& tag, const std::string& text) {
-  std::string tensor, bytes;
+  std::string dimension, shape, tensor, plugin, metadata, bytes;
+  put_number(dimension, 1, 1);
+  put_bytes(shape, 2, dimension);
   put_number(tensor, 1, kString);
-  put_bytes(tensor, 2, tensor_shape(1));
+  put_bytes(tensor, 2, shape);
   put_bytes(tensor, 8, text);
+  put_bytes(plugin, 1, "text");
+  put_bytes(metadata, 1, plugin);  // SummaryMetadata.plugin_data
   put_bytes(bytes, 1, tag);
   put_bytes(bytes, 8, tensor);
-  put_bytes(bytes, 9, plugin_metadata("text", ""));
-  return bytes;
-}
-
-std::string hparams_value(const std::vector<std::pair<std::string, std::string>>& settings) {
-  std::string session, content, tensor, bytes;
-  for (const auto& [key, text] : settings) {
-    std::string entry;
-    put_bytes(entry, 1, key);
-    put_bytes(entry, 2, json_value(text));
-    put_bytes(session, 1, entry);
-  }
-  put_bytes(content, 3, session);  // HParamsPluginData.session_start_info
-  put_number(tensor, 1, kFloat);   // readers need a tensor, even an empty one
-  put_bytes(tensor, 2, tensor_shape(0));
-  put_bytes(bytes, 1, "_hparams_/session_start_info");
-  put_bytes(bytes, 8, tensor);
-  put_bytes(bytes, 9, plugin_metadata("hparams", content));
+  put_bytes(bytes, 9, metadata);
   return bytes;
 }
 

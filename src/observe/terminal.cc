@@ -12,7 +12,7 @@
 #include <mutex>
 #include <set>
 
-#include "base/wrapped_text.h"
+#include "base/terminal_text.h"
 #include "observe/columns.h"
 
 namespace rematch {

@@ -25,9 +25,8 @@ struct Selection {
 /// @param encoded_lens    tokens of each waiting segment, oldest first; each 1..packing_length;
 /// empty gives an empty selection
 /// @param packing_length  most tokens of a row, ≥ 1
-/// Cost: kFifo O(n); kBinpacking O(n·bins); kOptimal at most O(n·packing_length) vectorised byte
-/// operations and 2·√n tables of packing_length counts of 1 to 4 bytes; usually far less, because
-/// exchanges find a full row (512 segments: 20 to 40 µs).
+/// Cost: kFifo O(n); kBinpacking O(n·bins); kOptimal O(n·packing_length) vectorised byte operations
+/// and 2·√n tables of packing_length counts of 1 to 4 bytes (512 segments: about 0.5 ms).
 /// @throws UserError (config) if kOptimal would need more than 1 GiB; REMATCH_CHECK on a length out
 /// of range (insertion refuses those)
 /// @source openspec/specs/rollout-matching-sft/spec.md, BEHAVIOUR 9.3

@@ -129,14 +129,17 @@ int64_t most_segments(std::span<const int> encoded_lens, std::span<const int> or
 
 }  // namespace
 
-Selection optimal_by_counts(std::span<const int> encoded_lens, int packing_length) {
+Selection select_optimal(std::span<const int> encoded_lens, int packing_length) {
   const int residual = packing_length - encoded_lens[0];
   std::vector<int> order = longest_first(encoded_lens, residual);
+  Selection fifo = select_fifo(encoded_lens, packing_length);
+  // All segments that can share the row fit.
+  if (fifo.indices.size() == order.size() + 1) return fifo;
   const int64_t most = most_segments(encoded_lens, order, residual);
   std::sort(order.begin(), order.end());
   std::vector<int> lens;
   for (const int i : order) lens.push_back(encoded_lens[i]);
-  const int64_t reached = select_fifo(encoded_lens, packing_length).total - encoded_lens[0];
+  const int64_t reached = fifo.total - encoded_lens[0];
   std::vector<int> picked;
   if (most < std::numeric_limits<uint8_t>::max()) {
     picked = FewestSegments<uint8_t>(lens, residual, reached).pick();
@@ -151,17 +154,6 @@ Selection optimal_by_counts(std::span<const int> encoded_lens, int packing_lengt
     selection.total += lens[k];
   }
   return selection;
-}
-
-Selection select_optimal(std::span<const int> encoded_lens, int packing_length) {
-  int64_t sum = encoded_lens[0];
-  for (const int i : longest_first(encoded_lens, packing_length - encoded_lens[0]))
-    sum += encoded_lens[i];
-  // All segments that can share the row fit.
-  if (sum <= packing_length) return select_fifo(encoded_lens, packing_length);
-  if (std::optional<Selection> full = optimal_by_exchange(encoded_lens, packing_length))
-    return *std::move(full);
-  return optimal_by_counts(encoded_lens, packing_length);
 }
 
 }  // namespace rematch

@@ -100,6 +100,11 @@ std::string gib_text(int64_t bytes) {
   return fmt::format("{:.1f} GiB", static_cast<double>(bytes) / kBytesPerGib);
 }
 
+std::string count_text(int64_t count) {
+  return count >= 1'000'000'000 ? fmt::format("{:.2f} B", static_cast<double>(count) / 1e9)
+                                : fmt::format("{:.2f} M", static_cast<double>(count) / 1e6);
+}
+
 std::vector<std::string> make_advice(const PlanRequest& request, const MemoryPlan& plan) {
   std::vector<std::string> lines;
   if (plan.fits) return lines;

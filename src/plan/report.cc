@@ -6,39 +6,16 @@
 #include <nlohmann/json.hpp>
 
 #include "base/host_memory.h"
-#include "base/text.h"
+#include "base/terminal_text.h"
 #include "plan/advice.h"
 
 namespace rematch {
 namespace {
 
-constexpr size_t kColumns = 80;
-
 std::string cell(int64_t bytes) {
   if (bytes == 0) return "-";
   const double gib = static_cast<double>(bytes) / kBytesPerGib;
   return gib < 1 ? fmt::format("{:.3f}", gib) : fmt::format("{:.1f}", gib);
-}
-
-std::string count_text(int64_t count) {
-  return count >= 1'000'000'000 ? fmt::format("{:.2f} B", static_cast<double>(count) / 1e9)
-                                : fmt::format("{:.2f} M", static_cast<double>(count) / 1e6);
-}
-
-// Breaks a sentence at spaces; later lines are indented.
-std::string wrap(const std::string& text, const std::string& first, const std::string& later) {
-  std::string all, line = first;
-  bool is_empty = true;
-  for (const std::string& word : split(text, ' ')) {
-    if (!is_empty && line.size() + 1 + word.size() > kColumns) {
-      all += line + "\n";
-      line = later;
-      is_empty = true;
-    }
-    line += (is_empty ? "" : " ") + word;
-    is_empty = false;
-  }
-  return all + line + "\n";
 }
 
 // Names of all table rows, in the order of their first phase.
@@ -190,25 +167,26 @@ std::string plan_text(const PlanRequest& request, const MemoryPlan& plan,
                       const std::string& title) {
   const ParameterCounts& counts = plan.parameters;
   std::string text = title + "\n";
-  text += wrap(fmt::format("{} parameters: text {}, vision {}; trained: {}",
-                           count_text(counts.total), count_text(counts.text),
-                           count_text(counts.vision), count_text(plan.num_trainable)),
-               "  ", "  ");
-  text += wrap(device_text(request, plan), "  ", "  ") + wrap(run_text(request), "  ", "  ") + "\n";
+  text += wrapped(
+      fmt::format("  {} parameters: text {}, vision {}; trained: {}\n  {}\n  {}\n\n",
+                  count_text(counts.total), count_text(counts.text), count_text(counts.vision),
+                  count_text(plan.num_trainable), device_text(request, plan), run_text(request)),
+      2);
   text += table(plan) + moved_text(plan) + "\n";
   const std::string peak =
       fmt::format("peak {} (phase {})", gib_text(plan.peak_bytes), plan.peak_phase);
   if (plan.usable_bytes == 0) {
     text += peak + "\n";
   } else if (plan.fits) {
-    text +=
-        wrap(fmt::format(
-                 "{}: fits. Longest sample {} tokens; batch (per_device_train_batch_size) up to {}",
-                 peak, largest_row(request), largest_batch(request)),
-             "", "  ");
+    text += wrapped(
+        fmt::format("{}: fits. Longest sample {} tokens; batch (per_device_train_batch_size) up to "
+                    "{}\n",
+                    peak, largest_row(request), largest_batch(request)),
+        2);
   } else {
     text += fmt::format("{}: DOES NOT FIT in {}\n", peak, gib_text(plan.usable_bytes));
-    for (const std::string& line : make_advice(request, plan)) text += wrap(line, "- ", "  ");
+    for (const std::string& line : make_advice(request, plan))
+      text += wrapped("- " + line + "\n", 2);
   }
   return text + "\n" + variants_text(request);
 }

@@ -92,7 +92,7 @@ void ShapeModel::adapt(const TrainedParameters& trained, const LoraSettings& lor
                         shape({num_outputs, lora.rank}, at::kFloat),
                         lora.use_dora ? shape({num_outputs}, at::kFloat) : at::Tensor()};
     const auto layer =
-        std::make_shared<const LoraLinear>(module, LoraOptions{lora}, std::move(tensors), dropout);
+        std::make_shared<const LoraLinear>(module, lora, std::move(tensors), dropout);
     for (const at::Tensor& tensor : layer->parameters()) train(tensor);
     layers[module] = layer;
   }

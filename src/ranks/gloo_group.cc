@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/host_memory.h"
 #include "ranks/meeting.h"
 #include "ranks/store.h"
 

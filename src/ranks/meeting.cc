@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "base/host_memory.h"
 #include "ranks/gather.h"
 
 namespace rematch {
@@ -73,12 +74,6 @@ void compare(int rank, const Identity& one, const Identity& first, std::vector<P
 }
 
 }  // namespace
-
-std::string host_name() {
-  char name[256] = "";
-  ::gethostname(name, sizeof name - 1);
-  return name;
-}
 
 bool is_loopback(const std::string& host) {
   addrinfo wanted{};

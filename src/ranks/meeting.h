@@ -14,8 +14,6 @@ namespace rematch {
 /// and both values
 void require_equal(Group& group, const std::vector<std::pair<std::string, std::string>>& identity);
 
-/// Name of this host.
-std::string host_name();
 /// True if a host's name resolves only to loopback addresses (127.0.0.0/8), which no other host can
 /// reach.
 bool is_loopback(const std::string& host);

@@ -3,8 +3,8 @@
 #include <map>
 
 #include "base/error.h"
+#include "base/host_memory.h"
 #include "ranks/device.h"
-#include "ranks/meeting.h"
 #include "ranks/nccl_group.h"
 
 namespace rematch {

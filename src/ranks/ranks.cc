@@ -14,6 +14,7 @@
 #include "base/content_key.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/host_memory.h"
 #include "base/interrupt.h"
 #include "ranks/device.h"
 #include "ranks/gloo_group.h"

@@ -9,9 +9,9 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/host_memory.h"
 #include "base/interrupt.h"
 #include "base/json.h"
-#include "ranks/meeting.h"
 
 namespace rematch {
 namespace {

@@ -12,8 +12,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Directory of a file that may not exist yet, links resolved.
-fs::path directory_of(const std::string& path) {
+/// The directory of a file, with links resolved. The file need not exist.
+fs::path canonical_directory(const std::string& path) {
   return fs::weakly_canonical(fs::absolute(path).parent_path());
 }
 
@@ -36,13 +36,14 @@ std::string_view RecordFile::line(const Sample& sample) const {
 Json RecordFile::record_for(const Sample& sample, const std::string& out) const {
   Json record = parse_json(line(sample), sample.where);
   Json images = Json::array();
-  for (const std::string& image : sample.image_paths) images.push_back(image_name_in(out, image));
+  for (const std::string& image : sample.image_paths)
+    images.push_back(relative_image_name(out, image));
   record["images"] = std::move(images);
   return record;
 }
 
 std::string RecordFile::line_for(const Sample& sample, const std::string& out) const {
-  if (directory_of(out) == directory_of(path_)) return std::string(line(sample));
+  if (canonical_directory(out) == canonical_directory(path_)) return std::string(line(sample));
   return python_json(record_for(sample, out));
 }
 
@@ -55,7 +56,7 @@ InputFiles RecordFile::inputs(InputFiles others) const {
   return inputs;
 }
 
-std::string image_name_in(const std::string& out, const std::string& image) {
+std::string relative_image_name(const std::string& out, const std::string& image) {
   const std::string directory = fs::path(out).parent_path().string();
   return PathFrom(directory.empty() ? "." : directory)(image);
 }

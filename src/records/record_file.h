@@ -9,8 +9,8 @@
 
 namespace rematch {
 
-/// The records of a JSONL with their lines, for commands that write some of them again. Images are
-/// not looked at.
+/// The records of a JSONL with their lines, for commands that copy records to other files. Does not
+/// open images.
 class RecordFile {
  public:
   /// @throws UserError as Dataset::load
@@ -18,14 +18,14 @@ class RecordFile {
 
   const std::string& path() const { return path_; }
   const std::vector<Sample>& samples() const { return samples_; }
-  /// The line of a sample, without a byte order mark.
+  /// The line of a sample without byte order mark.
   std::string_view line(const Sample& sample) const;
-  /// The record of a sample with its images named relative to the directory of another file.
-  /// @param out  path of the file that will hold it
+  /// The record of a sample with image paths relative to the directory of another file.
+  /// @param out  path of that file
   Json record_for(const Sample& sample, const std::string& out) const;
-  /// The line to write into another file: as it is where the images keep their names.
+  /// The line of a sample for another file; unchanged if the image paths stay the same.
   std::string line_for(const Sample& sample, const std::string& out) const;
-  /// The file, its images and `others`: what a command that writes records may not replace.
+  /// The files that no output may replace: this file, its images and `others`.
   InputFiles inputs(InputFiles others = {}) const;
 
  private:
@@ -34,8 +34,7 @@ class RecordFile {
   std::vector<Sample> samples_;
 };
 
-/// The name of an image in a file, relative to that file's directory. @param image  path as a
-/// Sample has it
-std::string image_name_in(const std::string& out, const std::string& image);
+/// The path of an image relative to the directory of a file. @param image  path as in a Sample
+std::string relative_image_name(const std::string& out, const std::string& image);
 
 }  // namespace rematch

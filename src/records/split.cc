@@ -27,7 +27,7 @@ using Hashes = std::vector<std::vector<std::string>>;
 // Separates this random stream from others with the same seed.
 constexpr uint64_t kSplitStream = 0x73706C6974ULL;
 
-/// Records that share images, directly or through others.
+/// Groups of records connected by common images (union-find).
 class Groups {
  public:
   explicit Groups(const Hashes& hashes) : parents_(hashes.size()) {
@@ -38,7 +38,7 @@ class Groups {
     }
   }
 
-  /// A record that stands for the group of record i.
+  /// The representative record of record i's group.
   size_t root(size_t i) {
     while (parents_[i] != i) i = parents_[i] = parents_[parents_[i]];
     return i;
@@ -52,12 +52,12 @@ class Groups {
 
 struct Group {
   uint64_t rank = 0;
-  std::string smallest;  ///< of its image hashes
+  std::string smallest;  ///< smallest image hash
   std::vector<size_t> records;
 };
 
-/// In the order of drawing.
-std::vector<Group> drawn_groups(const Hashes& hashes, uint64_t seed) {
+/// Draws a random order of the groups.
+std::vector<Group> draw_groups(const Hashes& hashes, uint64_t seed) {
   Groups groups(hashes);
   std::map<size_t, Group> by_root;
   for (size_t i = 0; i < hashes.size(); ++i) {
@@ -77,10 +77,10 @@ std::vector<Group> drawn_groups(const Hashes& hashes, uint64_t seed) {
   return drawn;
 }
 
-/// Hash of each image, read once.
+/// Hashes images and reads each file once.
 class ImageHashes {
  public:
-  const std::string& of(const std::string& path, const std::string& where) {
+  const std::string& read(const std::string& path, const std::string& where) {
     const auto [known, is_new] = hashes_.try_emplace(path);
     if (is_new) {
       try {
@@ -100,10 +100,10 @@ class ImageHashes {
 
 void check_share(double share) {
   if (share > 0 && share < 1) return;
-  throw UserError(ErrorKind::kConfig, {.error = "the share of validation records is not usable",
+  throw UserError(ErrorKind::kConfig, {.error = "the share of validation records is out of range",
                                        .where = "--val",
                                        .what = fmt::format("{}", share),
-                                       .fix = "give a number between 0 and 1, such as 0.1"});
+                                       .fix = "set a number between 0 and 1, e.g. --val 0.1"});
 }
 
 std::string part_path(const std::string& path, const std::string& out_dir, const char* name) {
@@ -116,12 +116,12 @@ std::string part_path(const std::string& path, const std::string& out_dir, const
 
 std::vector<bool> choose_val(const Hashes& image_hashes, const SplitOptions& options,
                              const std::string& where) {
-  const std::vector<Group> groups = drawn_groups(image_hashes, options.seed);
+  const std::vector<Group> groups = draw_groups(image_hashes, options.seed);
   if (groups.size() < 2) {
     throw UserError(ErrorKind::kData,
-                    {.error = "the file cannot be divided",
+                    {.error = "the file cannot be split",
                      .where = where,
-                     .what = fmt::format("{}, all of one image or of images that they share",
+                     .what = fmt::format("{}, all connected by common images",
                                          counted(std::ssize(image_hashes), "record")),
                      .fix = "use records of different images"});
   }
@@ -137,7 +137,7 @@ std::vector<bool> choose_val(const Hashes& image_hashes, const SplitOptions& opt
     ++num_groups;
   }
   if (num_val > 0) return is_val;
-  // Every group is larger than the share: the smallest, of these the first drawn.
+  // Every group exceeds the share: take the first of the smallest groups.
   const auto smallest = std::min_element(
       groups.begin(), groups.end(),
       [](const Group& a, const Group& b) { return a.records.size() < b.records.size(); });
@@ -153,25 +153,25 @@ SplitFiles write_split(const std::string& path, const SplitOptions& options) {
   const InputFiles inputs = file.inputs();
   for (const SplitPart* part : {&files.train, &files.val}) inputs.refuse(part->path);
   ImageHashes hashes;
-  Hashes of_records;
+  Hashes image_hashes;
   for (const Sample& sample : file.samples()) {
-    std::vector<std::string>& images = of_records.emplace_back();
+    std::vector<std::string>& images = image_hashes.emplace_back();
     for (const std::string& image : sample.image_paths)
-      images.push_back(hashes.of(image, sample.where));
+      images.push_back(hashes.read(image, sample.where));
   }
-  const std::vector<bool> is_val = choose_val(of_records, options, path);
+  const std::vector<bool> is_val = choose_val(image_hashes, options, path);
   std::string lines[2];
   std::set<std::string> images[2];
   for (size_t i = 0; i < is_val.size(); ++i) {
     SplitPart& part = is_val[i] ? files.val : files.train;
     lines[is_val[i]] += file.line_for(file.samples()[i], part.path) + "\n";
-    images[is_val[i]].insert(of_records[i].begin(), of_records[i].end());
+    images[is_val[i]].insert(image_hashes[i].begin(), image_hashes[i].end());
     ++part.num_records;
   }
   files.train.num_images = std::ssize(images[0]);
   files.val.num_images = std::ssize(images[1]);
   if (!options.out_dir.empty()) make_directories(options.out_dir);
-  // Both are written before the first appears under its name.
+  // Writes both files before the first gets its final name.
   OutputFile train(files.train.path, inputs), val(files.val.path, inputs);
   train.write(lines[0]);
   val.write(lines[1]);

@@ -16,7 +16,7 @@ namespace {
 
 constexpr const char* kImageMark = "<image>";
 
-/// Refuses records that no conversation can hold, all of a kind together.
+/// Collects records that conversations cannot represent, one problem per kind.
 class Refusals {
  public:
   void add(const Sample& sample, const std::string& error, const std::string& what,
@@ -43,24 +43,23 @@ class Refusals {
   std::vector<std::pair<Problem, int64_t>> problems_;
 };
 
-void check(const Sample& sample, const std::string& path, Refusals& refusals) {
+void check_sample(const Sample& sample, const std::string& path, Refusals& refusals) {
   for (size_t i = 0; i < sample.objects.size(); ++i) {
     if (sample.objects[i].geometry.kind != GeometryKind::kPoly) continue;
-    refusals.add(sample, "a stock answer has no form for \"poly\"", fmt::format("objects[{}]", i),
-                 fmt::format("run `rematch data boxes {} --out FILE`, which turns polygons into "
+    refusals.add(sample, "a stock answer cannot have a \"poly\"", fmt::format("objects[{}]", i),
+                 fmt::format("run `rematch data boxes {} --out FILE`, which replaces polygons by "
                              "their bounding boxes",
                              shell_word(path)));
     break;
   }
   if (sample.image_paths.size() != 1) {
-    refusals.add(sample, "a stock answer describes one image",
-                 fmt::format("{} images", sample.image_paths.size()),
-                 "write one record for each image");
+    refusals.add(sample, "a stock answer needs exactly one image",
+                 fmt::format("{} images", sample.image_paths.size()), "write one record per image");
   }
   if (sample.prompt.find(kImageMark) != std::string::npos) {
-    refusals.add(sample, "\"prompt\" contains the mark of an image",
-                 fmt::format("{} in {}", kImageMark, shown_json(sample.prompt)),
-                 "remove it: the new file gets its own");
+    refusals.add(sample, "\"prompt\" contains an image mark",
+                 fmt::format("{} in {}", kImageMark, show_json(sample.prompt)),
+                 "remove it: the new file adds one");
   }
 }
 
@@ -72,7 +71,7 @@ int64_t write_stock_file(const std::string& path, const std::string& out,
   const InputFiles inputs = file.inputs(options.inputs);
   inputs.refuse(out);
   Refusals refusals;
-  for (const Sample& sample : file.samples()) check(sample, path, refusals);
+  for (const Sample& sample : file.samples()) check_sample(sample, path, refusals);
   refusals.throw_if_any();
   std::string lines;
   for (const Sample& sample : file.samples()) {
@@ -82,8 +81,8 @@ int64_t write_stock_file(const std::string& path, const std::string& out,
     Json record;
     record["messages"] = {
         {{"role", "user"}, {"content", kImageMark + text}},
-        {{"role", "assistant"}, {"content", stock_answer_text(sample.objects, sides)}}};
-    record["images"] = {image_name_in(out, sample.image_paths.front())};
+        {{"role", "assistant"}, {"content", format_stock_answer(sample.objects, sides)}}};
+    record["images"] = {relative_image_name(out, sample.image_paths.front())};
     lines += python_json(record) + "\n";
   }
   if (const std::string parent = std::filesystem::path(out).parent_path().string(); !parent.empty())

@@ -7,19 +7,19 @@
 
 namespace rematch {
 
-/// Options for turning records into conversations.
+/// Options for converting records to conversations.
 struct StockExport {
   StockScale scale;        ///< unit of the coordinates
-  std::string usual_text;  ///< the user's text of records without a `prompt`
-  InputFiles inputs{};     ///< files read besides: those of the model that `scale` is taken from
+  std::string usual_text;  ///< user's text of records without a `prompt`
+  InputFiles inputs{};     ///< more input files: those of the model that decides `scale`
 };
 
-/// Writes conversations that stock trainers read: JSON lines with `messages` (the user's text after
-/// the image's mark, the answer as stock_answer_text writes it) and `images`.
-/// @return the number of records
-/// @throws UserError (data) for records that training would refuse, with a polygon, several images,
-/// or the image's mark in their prompt; (configuration) when `out` is the file, an image of it or
-/// one of `inputs`; (environment) when a file cannot be read or written
+/// Writes conversations for stock trainers: JSON lines with `messages` (the user's text after the
+/// image mark, the answer from format_stock_answer()) and `images`.
+/// @return number of records
+/// @throws UserError (data) for records that training would refuse, or that have a polygon, several
+/// images, or an image mark in their prompt; (configuration) if `out` is the file, one of its
+/// images or one of `inputs`; (environment) if a file cannot be read or written
 int64_t write_stock_file(const std::string& path, const std::string& out,
                          const StockExport& options);
 

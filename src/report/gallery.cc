@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "draw/encode.h"
 #include "draw/panel.h"
+#include "flow/object_json.h"
 #include "report/evaluated_sample.h"
 #include "vision/image.h"
 
@@ -21,8 +22,7 @@ constexpr int kJpegQuality = 78;
 Json objects_json(const std::vector<SceneObject>& objects, const std::vector<double>& scores) {
   Json list = Json::array();
   for (size_t i = 0; i < objects.size(); ++i) {
-    const Geometry& geometry = objects[i].geometry;
-    list.push_back({{"desc", objects[i].desc}, {geometry_key(geometry.kind), geometry.bins}});
+    list.push_back(object_json(objects[i].desc, objects[i].geometry));
     if (!scores.empty()) list.back()["score"] = std::round(scores[i] * 1e4) / 1e4;
   }
   return list;

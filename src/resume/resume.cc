@@ -249,16 +249,17 @@ ResumeChoice resolve_resume(const std::string& value, const std::string& run_dir
   verify_state_files(path);
   if (!has_trainer_state(path)) throw UserError(ErrorKind::kData, incomplete_problem(path));
   ResumeChoice choice{.checkpoint = path, .warnings = {}};
-  const std::vector<CheckpointName> siblings = list_checkpoints(run_dir);
+  const std::vector<CheckpointName> siblings = list_checkpoints(run_dir),
+                                    saved = list_saved_checkpoints(run_dir);
   const auto same = [&](const CheckpointName& checkpoint) {
     std::error_code error;
     return fs::equivalent(checkpoint.path, path, error);
   };
   const auto chosen = std::find_if(siblings.begin(), siblings.end(), same);
-  if (chosen != siblings.end() && chosen + 1 != siblings.end()) {
+  if (chosen != siblings.end() && !saved.empty() && chosen->step < saved.back().step) {
     choice.warnings.push_back(fmt::format(
         "{} is older than {}; when training continues, newer checkpoints are moved aside",
-        chosen->path, siblings.back().path));
+        chosen->path, saved.back().path));
   }
   return choice;
 }

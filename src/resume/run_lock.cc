@@ -15,6 +15,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/host_memory.h"
 #include "base/json.h"
 #include "base/text.h"
 
@@ -49,11 +50,6 @@ std::string machine_id() {
   const ssize_t length = ::readlink("/proc/self/ns/pid", space.data(), space.size() - 1);
   return read_proc("/proc/sys/kernel/random/boot_id") + " " +
          std::string(space.data(), length > 0 ? static_cast<size_t>(length) : 0);
-}
-
-std::string host_name() {
-  std::array<char, 256> name{};
-  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";
 }
 
 std::string make_record() {

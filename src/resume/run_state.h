@@ -33,7 +33,7 @@ struct RunState {
   /// carry buffer, oldest first (Packer::waiting)
   std::vector<std::shared_ptr<const Segment>> waiting;
   PackingSummary packing;           ///< Packer::summary
-  bool evaluation_pending = false;  ///< TrainParts::evaluation_pending
+  bool evaluation_pending = false;  ///< the evaluation after num_steps is not finished
   Fingerprint fingerprint;
 };
 

@@ -41,7 +41,9 @@ std::vector<std::shared_ptr<const Segment>> read_segments(const Json& descriptio
                                                           int64_t vocab_size,
                                                           const JsonOrigin& origin);
 
-/// Segments by their numbers, which must be distinct. @param place  of the list, for errors
+/// Looks up segments by their numbers, which must be distinct. @param place  of the list, for
+/// errors
+/// @throws UserError (data)
 std::vector<std::shared_ptr<const Segment>> segments_by_number(
     const Json& numbers, const std::vector<std::shared_ptr<const Segment>>& segments,
     const JsonOrigin& origin, const std::string& place);

@@ -66,11 +66,11 @@ struct TrainerState {
   /// best_metric, resets the best score and keeps its checkpoint. @return a note for the user
   std::optional<std::string> reset_best(const BestOf& now);
 
-  /// trainer_state.json (indent 2), loadable by transformers' TrainerState.load_from_json.
+  /// trainer_state.json (indent 2), loadable by transformers' TrainerState.load_from_json. Doubles
+  /// are exact, except that num_train_epochs is rounded up, as transformers does.
   std::string to_json() const;
 
-  /// Reads a trainer_state.json. Doubles are exact; num_train_epochs is rounded up, as transformers
-  /// writes it. Ignores unknown keys.
+  /// Reads a trainer_state.json. Ignores unknown keys.
   /// @param origin  its path, for errors. @throws UserError (data) for invalid JSON, a missing key
   /// or a value of the wrong type
   static TrainerState from_json(std::string_view text, const std::string& origin);

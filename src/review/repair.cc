@@ -33,25 +33,25 @@ bool are_four_numbers(const Json& box) {
          std::all_of(box.begin(), box.end(), [](const Json& side) { return side.is_number(); });
 }
 
-/// True if a "bbox" can hold left, top, right and bottom: width and height often are less than left
-/// and top.
+/// True if a "bbox" can be left, top, right, bottom. In COCO boxes, width and height are often
+/// smaller than left and top.
 bool is_left_top_right_bottom(const Json& box) {
   return are_four_numbers(box) && box[0].get<double>() < box[2].get<double>() &&
          box[1].get<double>() < box[3].get<double>();
 }
 
-/// Repairs records in two passes: prepare() for each, then finish() for each, which knows the unit
-/// of the whole file.
+/// Repairs records in two passes: prepare() and add_evidence() for each record, then finish(),
+/// which knows the unit of the whole file.
 class Repairer {
  public:
   Repairer(std::string from_dir, const std::string& to_dir, Repairs& repairs)
       : from_dir_(std::move(from_dir)), path_from_(to_dir), repairs_(repairs) {}
 
-  /// @return false when its image cannot be used
+  /// @return false if the record or its image is not usable
   bool prepare(Json& record) {
     if (!record.is_object() || !record.contains("objects") || !record["objects"].is_array())
-      return drop("left out: records that are damaged");
-    if (!repair_image(record)) return drop("left out: records whose image cannot be used");
+      return drop("left out: damaged records");
+    if (!repair_image(record)) return drop("left out: records without a usable image");
     for (Json& object : record["objects"]) {
       if (!object.is_object()) continue;
       rename_desc(object);
@@ -61,25 +61,25 @@ class Repairer {
     return true;
   }
 
-  /// Between the passes. After it, "bbox" is "bbox_2d" everywhere or nowhere.
-  void look_at(Json& record) {
+  /// Runs between the passes. Afterwards, "bbox" is "bbox_2d" in all records or in none.
+  void add_evidence(Json& record) {
     if (!boxes_have_other_sides_) {
       for (Json& object : record["objects"]) rename_bbox(object);
     }
     evidence_.add(record);
   }
 
-  /// @return false when a "bbox" of it cannot be read, or its numbers are shares of the sides
+  /// @return false if the record has a "bbox" of unknown format, or normalized coordinates
   bool finish(Json& record) {
     for (const Json& object : record["objects"]) {
       if (object.is_object() && object.contains("bbox"))
         return drop(
-            "left out: records with \"bbox\", because some of the file are no left, top, right, "
-            "bottom (COCO's are x, y, width, height)");
+            "left out: records with \"bbox\", because some in this file are not left, top, right, "
+            "bottom (COCO boxes are x, y, width, height)");
     }
-    const NumberFacts facts = facts_of(record);
-    if (facts.are_small && evidence_.has_shares())
-      return drop("left out: records in shares (0 … 1) of the sides, which are no bins");
+    const NumberFacts facts = find_number_facts(record);
+    if (facts.are_small && evidence_.has_normalized())
+      return drop("left out: records with normalized coordinates (0 to 1), which are not bins");
     if (evidence_.is_pixels() || facts.are_pixels()) {
       to_bins(record);
     } else {
@@ -107,11 +107,10 @@ class Repairer {
     const std::string path = join_path(from_dir_, (*images)[0].get<std::string>());
     try {
       const ImageSize size = read_image_size(path);
-      // refuses what is too long and thin
-      smart_resize(size, {}, path);
+      smart_resize(size, {}, path);  // refuses extreme aspect ratios
       if (record.value("width", Json()) != size.width_px ||
           record.value("height", Json()) != size.height_px)
-        ++repairs_["sizes taken from the file"];
+        ++repairs_["sizes corrected from the image file"];
       record["width"] = size.width_px;
       record["height"] = size.height_px;
     } catch (const OutOfResources&) {
@@ -140,23 +139,23 @@ class Repairer {
   }
 
   void to_bins(Json& record) {
-    ++repairs_["records whose pixels became bins"];
-    for (const auto& [number, side] : coordinates_of(record)) {
+    ++repairs_["records converted from pixels to bins"];
+    for (const auto& [number, side] : collect_coordinates(record)) {
       *number = static_cast<int>(
           std::clamp(std::round(kNumBins * number->get<double>() / side), 0.0, kNumBins - 1.0));
     }
   }
 
-  /// 1000 thousandths are the far edge where others write 0 … 1000: the last bin.
+  /// Programs that write 0 … 1000 use 1000 for the far edge, which is the last bin.
   void lower_thousands(Json& record) {
-    for (const auto& [number, side] : coordinates_of(record)) {
+    for (const auto& [number, side] : collect_coordinates(record)) {
       if (number->get<double>() != kNumBins) continue;
       *number = kNumBins - 1;
-      ++repairs_["coordinates of 1000 became 999"];
+      ++repairs_["coordinates changed from 1000 to 999"];
     }
   }
 
-  /// Puts corners in order. @return false for a box without area
+  /// Swaps corners into order. @return false for a box without area
   bool repair_box(Json& object) {
     const auto box = object.is_object() ? object.find("bbox_2d") : object.end();
     if (!object.is_object() || box == object.end() || !are_four_numbers(*box)) return true;
@@ -169,7 +168,7 @@ class Repairer {
       std::swap(sides[low], sides[low + 2]);
       swapped = true;
     }
-    if (swapped) ++repairs_["swapped corners put in order"];
+    if (swapped) ++repairs_["boxes with swapped corners, put in order"];
     return true;
   }
 
@@ -180,8 +179,8 @@ class Repairer {
   bool boxes_have_other_sides_ = false;
 };
 
-/// The records that have an image, renamed but not yet repaired.
-std::vector<Json> prepared_records(const std::string& path, Repairer& repairer, Repairs& repairs) {
+/// Reads the usable records and runs the first pass on them.
+std::vector<Json> prepare_records(const std::string& path, Repairer& repairer, Repairs& repairs) {
   std::vector<Json> records;
   for (const std::string& line : split(read_file(path), '\n')) {
     if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
@@ -191,15 +190,15 @@ std::vector<Json> prepared_records(const std::string& path, Repairer& repairer, 
     } catch (const OutOfResources&) {
       throw;
     } catch (const UserError&) {
-      ++repairs["left out: records that are damaged"];
+      ++repairs["left out: damaged records"];
     }
   }
-  for (Json& record : records) repairer.look_at(record);
+  for (Json& record : records) repairer.add_evidence(record);
   return records;
 }
 
-/// Leaves out objects with the desc and bins of an earlier one, however the record writes them.
-/// @param sample  the record as it is read
+/// Removes objects with the desc and bins of an earlier one, even if they are written differently.
+/// @param sample  the parsed record
 void drop_repeats(Json& record, const Sample& sample, Repairs& repairs) {
   Json kept = Json::array();
   std::set<std::pair<std::string, std::vector<int>>> seen;
@@ -218,7 +217,7 @@ void drop_repeats(Json& record, const Sample& sample, Repairs& repairs) {
   for (const auto& [what, count] : repairs) reasons.push_back(fmt::format("{} {}", count, what));
   throw UserError(
       ErrorKind::kData,
-      {.error = "no record is left: nothing is written",
+      {.error = "no record is left, so nothing was written",
        .where = path,
        .what = reasons.empty() ? "it has no records" : join(reasons, "; "),
        .fix =
@@ -238,7 +237,7 @@ Repairs write_repaired(const std::string& path, const std::string& out,
   Repairs repairs;
   Repairer repairer(parent.empty() ? "." : parent, target.string(), repairs);
   std::string lines;
-  for (Json& record : prepared_records(path, repairer, repairs)) {
+  for (Json& record : prepare_records(path, repairer, repairs)) {
     if (!repairer.finish(record)) continue;
     try {
       const Sample sample =
@@ -248,7 +247,7 @@ Repairs write_repaired(const std::string& path, const std::string& out,
       for (const std::string& image : sample.image_paths) inputs.add(image);
       lines += python_json(record) + "\n";
     } catch (const UserError& error) {
-      ++repairs["left out: records, because " + error.problems().front().error];
+      ++repairs["left out: records where " + error.problems().front().error];
     }
   }
   if (lines.empty()) refuse_empty_copy(path, repairs);

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/interrupt.h"
 #include "base/out_of_resources.h"
 #include "base/text.h"
 #include "data/box_census.h"
@@ -22,11 +23,11 @@ namespace rematch {
 namespace {
 
 constexpr double kTinyPx = 2;
-constexpr int64_t kMostAspectRatio = 200;  // as smart_resize
+constexpr int64_t kMostAspectRatio = 200;  // as in smart_resize
 constexpr double kNearlySame = 0.8;        // maskIoU
-constexpr int kMaskSide = 256;             // as the default of maskiou_resolution
+constexpr int kMaskSide = 256;             // default of maskiou_resolution
 
-Spread spread_of(std::vector<int64_t> values) {
+Spread compute_spread(std::vector<int64_t> values) {
   if (values.empty()) return {};
   std::sort(values.begin(), values.end());
   return {.least = values.front(), .median = values[values.size() / 2], .most = values.back()};
@@ -43,7 +44,7 @@ int64_t doubled_area(const std::vector<int>& bins) {
   return sum;
 }
 
-/// The place of a problem without the file's name and line, "" for the record itself.
+/// The place of a problem inside its record; "" for the record itself.
 std::string place_in_record(const std::string& where, const RecordContext& context) {
   const std::string rest =
       where.starts_with(context.where) ? where.substr(context.where.size()) : "";
@@ -51,7 +52,7 @@ std::string place_in_record(const std::string& where, const RecordContext& conte
   return rest.starts_with(":") ? "column " + rest.substr(1) + ": " : "";
 }
 
-/// Collects over the records of a file.
+/// Collects statistics and findings over the records of a file.
 class Reviewer {
  public:
   Reviewer(const std::string& path, bool decode) : decode_(decode), outside_(path) {}
@@ -76,9 +77,9 @@ class Reviewer {
   }
 
   Review finish() {
-    review_.width_px = spread_of(widths_);
-    review_.height_px = spread_of(heights_);
-    review_.objects_per_image = spread_of(counts_);
+    review_.width_px = compute_spread(widths_);
+    review_.height_px = compute_spread(heights_);
+    review_.objects_per_image = compute_spread(counts_);
     review_.looks_like_pixels = census_.looks_like_pixels();
     return std::move(review_);
   }
@@ -93,7 +94,8 @@ class Reviewer {
     if (most > kMostAspectRatio * static_cast<int64_t>(least)) {
       note(FindingKind::kRefused, number,
            fmt::format(
-               "an image of {} x {} is too long and thin: one side is more than {} times the other",
+               "the aspect ratio of an image is too large: {} x {}, one side is more than {} times "
+               "the other",
                sample.width_px, sample.height_px, kMostAspectRatio));
     }
     widths_.push_back(sample.width_px);
@@ -161,7 +163,7 @@ class Reviewer {
   bool decode_;
   Review review_;
   std::vector<int64_t> widths_, heights_, counts_;
-  std::set<std::string> seen_, advised_;  // images; errors with a fix already shown
+  std::set<std::string> seen_, advised_;  // images; errors whose fix has been shown
   BoxCensus census_;
   OutsideImages outside_;
 };
@@ -170,18 +172,17 @@ class Reviewer {
 
 const char* finding_name(FindingKind kind) {
   switch (kind) {
-    case FindingKind::kRefused: return "faults for which training refuses a record";
+    case FindingKind::kRefused: return "errors for which training refuses a record";
     case FindingKind::kUnreadableImage: return "images that cannot be read";
-    case FindingKind::kWrongSize: return "sizes that are not the file's";
+    case FindingKind::kWrongSize: return "sizes that differ from the image file";
     case FindingKind::kInverted: return "boxes with swapped corners";
     case FindingKind::kNoArea: return "objects without area";
     case FindingKind::kRepeatedObject: return "objects that occur twice in a record";
     case FindingKind::kNearRepeat:
       return "objects that nearly occur twice in a record (same desc, maskIoU of 0.8 or more)";
-    case FindingKind::kRepeatedImage: return "images that an earlier record has";
+    case FindingKind::kRepeatedImage: return "images that occur in an earlier record";
     case FindingKind::kTiny: return "boxes narrower than two pixels";
-    case FindingKind::kDeepGrey:
-      return "images of 16-bit grey, where levels above 255 become white";
+    case FindingKind::kDeepGrey: return "16-bit grey images, whose levels above 255 become white";
     case FindingKind::kNumKinds: break;
   }
   REMATCH_CHECK(false, "kind of finding");
@@ -209,6 +210,7 @@ Review review_jsonl(const std::string& path, bool decode,
   Reviewer reviewer(path, decode);
   int64_t number = 0;
   for (const std::string& line : split(bytes, '\n')) {
+    throw_if_interrupted();
     ++number;
     if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
     reviewer.add(line,

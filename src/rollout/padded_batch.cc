@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/interrupt.h"
 #include "nn/upload.h"
 
 namespace rematch {
@@ -43,6 +44,7 @@ RowInput prompt_row(const Prompt& prompt) {
 
 std::shared_ptr<const Patches> load_patches(const Prompt& prompt, const ImageRef& image,
                                             const PixelGetter& pixels) {
+  throw_if_interrupted();
   std::shared_ptr<const Patches> patches = pixels(image);
   if (patches->grid_thw == image.grid_thw) return patches;
   throw bad_prompt(

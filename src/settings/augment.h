@@ -2,15 +2,15 @@
 
 namespace rematch {
 
-/// Random changes to the pictures of training samples (`data.augment`); off by default.
+/// Random changes to training images (`data.augment`); off by default.
 struct AugmentSettings {
-  double hflip = 0;          ///< 0..1: share of the samples that are mirrored left to right
-  bool hflip_words = false;  ///< mirror although labels or prompts say left or right
-  double crop = 1;           ///< (0, 1]: smallest share of the picture's area that is kept
-  double color = 0;  ///< [0, 1): brightness, contrast and saturation change by up to this share
+  double hflip = 0;          ///< 0..1: probability of mirroring left to right
+  bool hflip_words = false;  ///< mirror even if labels or prompts contain left or right
+  double crop = 1;           ///< (0, 1]: smallest share of the image's area to keep; 1 = no crop
+  double color = 0;  ///< [0, 1): largest relative change of brightness, contrast and saturation
 
   bool is_on() const { return moves_objects() || color > 0; }
-  /// True if objects may lie elsewhere in the picture, or be cut off.
+  /// True if objects may move in the image or be cut off.
   bool moves_objects() const { return hflip > 0 || crop < 1; }
 
   bool operator==(const AugmentSettings&) const = default;

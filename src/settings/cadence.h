@@ -5,13 +5,13 @@
 
 namespace rematch {
 
-/// When a recurring event happens (`eval_strategy`, `save_strategy`).
+/// Times of a recurring event (`eval_strategy`, `save_strategy`).
 enum class When { kSteps, kEpoch, kBest, kNever };
 inline constexpr EnumName<When> kWhens[] = {
     {When::kSteps, "steps"}, {When::kEpoch, "epoch"}, {When::kBest, "best"}, {When::kNever, "no"}};
 constexpr std::span<const EnumName<When>> names_of(When) { return kWhens; }
 
-/// Length of training and intervals of logging, evaluation and saving; counts optimizer steps
+/// Length of training and intervals of logging, evaluation and saving, in optimizer steps
 /// (BEHAVIOUR 10.3).
 struct CadenceSettings {
   int64_t max_steps = -1;  ///< > 0 overrides num_train_epochs
@@ -20,11 +20,11 @@ struct CadenceSettings {
   bool logging_first_step = true;
   When eval_when = When::kNever;  ///< kSteps, kEpoch or kNever
   int64_t eval_steps = 500;
-  When save_when = When::kSteps;  ///< kBest: with every new best evaluation
+  When save_when = When::kSteps;  ///< kBest: after every new best evaluation
   int64_t save_steps = 500;
-  int64_t save_delay_steps = 0;  ///< no checkpoint before this many steps
+  int64_t save_delay_steps = 0;  ///< no checkpoint before this step
   double save_delay_epochs = 0;
-  bool save_last_epoch = true;  ///< a checkpoint at the very end, also with kNever
+  bool save_last_epoch = true;  ///< writes a checkpoint at the end, even with kNever
 
   bool operator==(const CadenceSettings&) const = default;
 };

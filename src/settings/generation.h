@@ -3,37 +3,37 @@
 
 namespace rematch {
 
-/// When to end a row that repeats itself (`repeat_terminate`, BEHAVIOUR 4.5).
+/// Conditions that end a rollout which repeats itself (`repeat_terminate`, BEHAVIOUR 4.5).
 struct RepeatGuardSettings {
   bool enabled = false;
   int min_new_tokens = 256;
   int max_consecutive_token_repeats = 64;
   int ngram_size = 64;
   int ngram_repeats = 2;
-  int max_object_keys = 0;  ///< 0 = no cap
+  int max_object_keys = 0;  ///< 0 = no limit
 
   // Without a key.
-  std::string entry_key = "object_";  ///< what begins a key that counts: of the answer format
+  std::string entry_key = "object_";  ///< prefix of the keys to count, from the answer format
 
   bool operator==(const RepeatGuardSettings&) const = default;
 };
 
-/// Settings of the `native` backend only. None of them changes an answer.
+/// Settings of the `native` backend; none of them changes an answer.
 struct NativeSettings {
-  int max_num_seqs = 64;  ///< sequences decoded together, ≥ 1
-  /// upper limit of the key/value cache; 0 = by free memory and the needs of the prompts
+  int max_num_seqs = 64;  ///< most sequences decoded together, ≥ 1
+  /// upper limit of the key/value cache; 0 = from free memory and the needs of the prompts
   double kv_cache_gib = 0;
 
   // Without a key.
-  int block_len = 16;        ///< tokens of a cache block, ≥ 1
-  int max_step_rows = 0;     ///< tokens computed in one step at most; 0 = by device
-  bool prefix_cache = true;  ///< equal starts of prompts are computed once
-  bool drafts = true;        ///< probable tokens are drafted (CPU)
+  int block_len = 16;        ///< tokens per cache block, ≥ 1
+  int max_step_rows = 0;     ///< most tokens computed in one step; 0 = by device
+  bool prefix_cache = true;  ///< compute shared prompt prefixes once
+  bool drafts = true;        ///< draft probable tokens (CPU)
 
   bool operator==(const NativeSettings&) const = default;
 };
 
-/// Decoding, the same for every backend. Names are the keys under
+/// Settings of decoding for all backends. The names are the keys under
 /// `custom.extra.rollout_matching`.
 struct GenerationSettings {
   int max_new_tokens = 512;

@@ -14,12 +14,12 @@ inline constexpr EnumName<ModelDtype> kModelDtypes[] = {{ModelDtype::kAuto, "aut
                                                         {ModelDtype::kFloat32, "float32"}};
 constexpr std::span<const EnumName<ModelDtype>> names_of(ModelDtype) { return kModelDtypes; }
 
-/// `model.*` and the cap on lengths.
+/// `model.*` and the limit on lengths.
 struct ModelSettings {
-  /// Hugging Face directory, relative to the current one
+  /// Hugging Face directory, relative to the current directory
   std::string directory;
   ModelDtype dtype = ModelDtype::kAuto;  ///< kAuto: bfloat16 on GPU, float32 on CPU
-  /// tokens of a segment and of a packed row; none = no cap
+  /// most tokens in a segment and in a packed row; none = no limit
   std::optional<int64_t> global_max_length;
   bool gradient_checkpointing = false;
 

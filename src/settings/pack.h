@@ -3,13 +3,13 @@
 
 namespace rematch {
 
-/// Selection of the segments that share a row (`packing_selector`, BEHAVIOUR 9.3).
+/// The rule that chooses the segments of a row (`packing_selector`, BEHAVIOUR 9.3).
 enum class PackingSelector {
-  /// the better of fifo and constant-volume best-fit-decreasing: the specification's rule
+  /// the better of fifo and constant-volume best-fit-decreasing, as in the specification
   kBinpacking,
-  /// exact: largest total, then fewest segments, then the lexicographically smallest indices
+  /// exact: largest total, then fewest segments, then lexicographically smallest indices
   kOptimal,
-  kFifo,  ///< the oldest, then every later segment that still fits
+  kFifo,  ///< the oldest segment, then every later one that still fits
 };
 inline constexpr EnumName<PackingSelector> kPackingSelectors[] = {
     {PackingSelector::kBinpacking, "binpacking"},
@@ -19,36 +19,36 @@ constexpr std::span<const EnumName<PackingSelector>> names_of(PackingSelector) {
   return kPackingSelectors;
 }
 
-/// Which segments may share a row (`post_rollout_pack_scope`).
+/// The segments that may share a row (`post_rollout_pack_scope`).
 enum class PackScope {
   /// each micro-batch is a row: packing off, or stage 1 (its data stream is packed already)
   kMicroBatch,
-  /// `micro`, the specification's carry mode: after each micro-batch one row is selected, the other
-  /// segments keep waiting
+  /// `micro`, the specification's carry mode: each micro-batch puts its segments into the carry
+  /// buffer and selects one row
   kCarry,
-  kWindow,  ///< `window`: as many rows as the window needs, nothing is left waiting
+  kWindow,  ///< `window`: packs all segments of a window into as many rows as needed
 };
 inline constexpr EnumName<PackScope> kPackScopes[] = {{PackScope::kCarry, "micro"},
                                                       {PackScope::kWindow, "window"}};
 constexpr std::span<const EnumName<PackScope>> names_of(PackScope) { return kPackScopes; }
 
-/// `training.packing*` and stage 2's keys of packing.
+/// `training.packing*` and the packing keys of stage 2.
 struct PackSettings {
   bool enabled = false;
-  int buffer = 512;  ///< segments (stage 1: samples) that wait for a row, ≥ 1
-  /// (0, 1]; a lower fill gives a warning; in stage 1 such a last row of an epoch is dropped
+  int buffer = 512;  ///< most segments (stage 1: samples) that wait for a row, ≥ 1
+  /// (0, 1]; a row with a lower fill gives a warning
   double min_fill_ratio = 0.65;
-  bool drop_last = true;  ///< stage 1: drop that last row
+  bool drop_last = true;  ///< stage 1: drop an epoch's last row if its fill is lower
   PackingSelector selector = PackingSelector::kBinpacking;
   PackScope scope = PackScope::kCarry;  ///< stage 2
 
   bool operator==(const PackSettings&) const = default;
 };
 
-/// `rollout_buffer.*`: one rollout feeds several updates (BEHAVIOUR 10).
+/// `rollout_buffer.*`: use of a window for several optimizer steps (BEHAVIOUR 10).
 struct RolloutBufferSettings {
-  bool enabled = false;  ///< tells windows apart in the log
-  int m_steps = 1;       ///< value of the key, whether enabled or not
+  bool enabled = false;  ///< also shows the reuses of a window in the log
+  int m_steps = 1;       ///< value of the key, even if not enabled
 
   /// Optimizer steps on a full window.
   int steps_per_window() const { return enabled ? m_steps : 1; }
@@ -56,11 +56,11 @@ struct RolloutBufferSettings {
   bool operator==(const RolloutBufferSettings&) const = default;
 };
 
-/// `offload.*`: what is moved to host memory while rollouts are generated (BEHAVIOUR 11).
+/// `offload.*`: training state to move to host memory during rollouts (BEHAVIOUR 11).
 struct OffloadSettings {
   bool enabled = false;
-  bool model = false;      ///< parameters and gradients, when enabled
-  bool optimizer = false;  ///< masters and averages, when enabled
+  bool model = false;      ///< parameters and gradients, if enabled
+  bool optimizer = false;  ///< master weights and averages, if enabled
 
   bool moves_model() const { return enabled && model; }
   bool moves_optimizer() const { return enabled && optimizer; }

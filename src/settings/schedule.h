@@ -6,7 +6,7 @@
 
 namespace rematch {
 
-/// `training.lr_scheduler_type`: schedules by their names in transformers.
+/// `training.lr_scheduler_type`: schedules with their names in transformers.
 enum class ScheduleType {
   kConstant,
   kConstantWithWarmup,
@@ -27,13 +27,13 @@ constexpr std::span<const EnumName<ScheduleType>> names_of(ScheduleType) { retur
 /// `training.lr_scheduler_type`, `.lr_scheduler_kwargs` and the warm-up.
 struct ScheduleSettings {
   ScheduleType type = ScheduleType::kCosine;
-  double warmup_ratio = 0;           ///< of all optimizer steps; used when warmup_steps is 0
+  double warmup_ratio = 0;           ///< share of all optimizer steps; used if warmup_steps is 0
   int64_t warmup_steps = 0;          ///< optimizer steps
   std::optional<double> num_cycles;  ///< periods; default 0.5, half a cosine
-  /// exactly one of min_lr and min_lr_rate for the two cosines with a floor
+  /// final learning rate; the two `…_min_lr` schedules need either this or min_lr_rate
   std::optional<double> min_lr;
-  std::optional<double> min_lr_rate;  ///< floor as a fraction of the learning rate
-  /// kCosineWarmupWithMinLr: start of the warm-up, as a fraction
+  std::optional<double> min_lr_rate;  ///< min_lr as a fraction of the learning rate
+  /// kCosineWarmupWithMinLr: start of the warm-up, as a fraction of the learning rate
   std::optional<double> warmup_lr_rate;
 
   bool operator==(const ScheduleSettings&) const = default;

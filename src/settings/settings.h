@@ -21,7 +21,7 @@
 
 namespace rematch {
 
-/// Which trainer a configuration asks for (`custom.trainer_variant`).
+/// The trainer of a configuration (`custom.trainer_variant`).
 enum class TrainerVariant {
   kSft,              ///< stage 1: supervised on the full answer
   kRolloutMatching,  ///< stage 2: rollout, match, target
@@ -32,19 +32,19 @@ constexpr std::span<const EnumName<TrainerVariant>> names_of(TrainerVariant) {
   return kTrainerVariants;
 }
 
-/// Everything a configuration says, checked and resolved. Each part takes its own struct; only
-/// assembly/ and cli/ see the whole. The initialisers of the structs ARE the defaults (of losses,
-/// LossKey::fallback); the keys that fill them are described in config/keys_*.cc.
+/// All settings of a configuration, checked and resolved. Each part of the program gets only its
+/// struct; assembly/ and cli/ see the whole. The initialisers ARE the defaults (for losses,
+/// LossKey::fallback); config/keys_*.cc describes the keys that fill them.
 struct Settings {
   TrainerVariant variant = TrainerVariant::kSft;
-  uint64_t seed = 42;  ///< of all random numbers
+  uint64_t seed = 42;  ///< seed of all random numbers
   DdpBackend ddp_backend = DdpBackend::kGloo;
-  int64_t ddp_bucket_cap_mb = 25;  ///< MiB of gradients that ranks send in one message
-  /// seconds to wait for a rank that is alive but makes no progress
+  int64_t ddp_bucket_cap_mb = 25;  ///< MiB of gradients sent in one message
+  /// seconds to wait for a rank that makes no progress
   int64_t ddp_timeout = 1800;
   ModelSettings model;
   DataSettings data;
-  AugmentSettings augment;  ///< of training samples, never of evaluation
+  AugmentSettings augment;  ///< for training samples only
   PromptSettings prompt;
   ImageSettings images;
   LoaderSettings loader;
@@ -58,9 +58,9 @@ struct Settings {
   OutputSettings output;
   LossSettings losses;
   LossNormalization loss_normalization = LossNormalization::kWindow;
-  /// the configuration has a rollout_matching section: stage 1 then measures rollouts too
+  /// the configuration has a rollout_matching section: stage 1 then evaluates rollouts too
   bool rollouts = false;
-  /// `rollout_backend`: "vllm", "hf", "native"; whether it exists is checked when it is created
+  /// `rollout_backend`: "vllm", "hf" or "native"; checked when the engine is created
   std::string backend = "vllm";
   GenerationSettings generation;
   VllmSettings vllm;

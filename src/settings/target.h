@@ -5,22 +5,22 @@
 
 namespace rematch {
 
-/// Distance between points, in bins.
+/// Distance between points, in bins, in the optimal transport.
 enum class OtCost { kL1, kL2 };
 inline constexpr EnumName<OtCost> kOtCosts[] = {{OtCost::kL1, "l1"}, {OtCost::kL2, "l2"}};
 constexpr std::span<const EnumName<OtCost>> names_of(OtCost) { return kOtCosts; }
 
 /// Order of the entries of a rewritten answer.
 enum class RewriteOrder {
-  kTruth,  ///< that of the ground truth
-  /// matched objects as the rollout has them, then the others in the order of the ground truth
+  kTruth,  ///< order of the ground truth
+  /// matched objects in the order of the rollout, then the others in the order of the ground truth
   kRollout,
 };
 inline constexpr EnumName<RewriteOrder> kRewriteOrders[] = {{RewriteOrder::kTruth, "truth"},
                                                             {RewriteOrder::kRollout, "rollout"}};
 constexpr std::span<const EnumName<RewriteOrder>> names_of(RewriteOrder) { return kRewriteOrders; }
 
-/// Use of an incomplete rollout in a rewritten answer.
+/// Use of an incomplete rollout's objects in a rewritten answer.
 enum class IncompleteRollouts { kKeep, kEmpty };
 inline constexpr EnumName<IncompleteRollouts> kIncompleteRollouts[] = {
     {IncompleteRollouts::kKeep, "keep"}, {IncompleteRollouts::kEmpty, "empty"}};
@@ -28,15 +28,15 @@ constexpr std::span<const EnumName<IncompleteRollouts>> names_of(IncompleteRollo
   return kIncompleteRollouts;
 }
 
-/// Building of targets (BEHAVIOUR 7); names are the keys under `custom.extra.rollout_matching`.
+/// Settings of targets (BEHAVIOUR 7); the names are keys under `custom.extra.rollout_matching`.
 struct TargetSettings {
   std::string policy = "append";  ///< `target_policy`: a name in target_policies()
   RewriteOrder rewrite_order = RewriteOrder::kTruth;
   IncompleteRollouts incomplete_rollouts = IncompleteRollouts::kKeep;
-  double rollout_share = 1;  ///< (0, 1]; part of the windows that roll out (BEHAVIOUR 4.8)
+  double rollout_share = 1;  ///< (0, 1]; share of the windows with rollouts (BEHAVIOUR 4.8)
   OtCost ot_cost = OtCost::kL2;
-  double ot_epsilon = 10.0;  ///< > 0, bins
-  int ot_iters = 30;         ///< ≥ 1
+  double ot_epsilon = 10.0;  ///< > 0, bins; entropic regularization
+  int ot_iters = 30;         ///< ≥ 1, Sinkhorn iterations
 
   bool operator==(const TargetSettings&) const = default;
 };

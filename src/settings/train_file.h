@@ -6,7 +6,7 @@ namespace rematch {
 /// A file of training records (`custom.train_jsonl`).
 struct TrainFile {
   std::string path;
-  double weight = 1;  ///< > 0: an epoch takes weight × records of it
+  double weight = 1;  ///< > 0: an epoch uses weight × records of the file
 
   bool operator==(const TrainFile&) const = default;
 };

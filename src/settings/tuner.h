@@ -14,7 +14,7 @@ inline constexpr EnumName<TrainType> kTrainTypes[] = {{TrainType::kFull, "full"}
                                                       {TrainType::kLora, "lora"}};
 constexpr std::span<const EnumName<TrainType>> names_of(TrainType) { return kTrainTypes; }
 
-/// `tuner.freeze_*`: parts of the model that are not trained.
+/// `tuner.freeze_*`: model parts that are not trained.
 struct FreezeSettings {
   bool llm = false;
   bool vit = false;
@@ -23,22 +23,25 @@ struct FreezeSettings {
   bool operator==(const FreezeSettings&) const = default;
 };
 
-/// One adapter of a Linear: `tuner.lora_*`, `tuner.use_dora`.
+/// The adapter of a Linear: `tuner.lora_*`, `tuner.use_dora`.
 struct LoraSettings {
   int64_t rank = 8;  ///< ≥ 1
   double alpha = 32;
-  double dropout = 0.05;  ///< of the adapter's input while training, 0..1
+  double dropout = 0.05;  ///< dropout on the adapter's input in training, 0..1
   bool use_dora = false;
+
+  /// The factor of B·A.
+  double scaling() const { return alpha / static_cast<double>(rank); }
 
   bool operator==(const LoraSettings&) const = default;
 };
 
-/// Which modules get an adapter.
+/// The modules that get an adapter or are trained with it.
 struct AdapterTargetSettings {
   std::vector<std::string> target_modules{"all-linear"};
-  std::optional<std::string> target_regex;   ///< instead of target_modules
+  std::optional<std::string> target_regex;   ///< replaces target_modules
   std::vector<std::string> modules_to_save;  ///< trained in full
-  /// Tokens with trained rows of embedding and head: ids, texts of tokens, or `coord_tokens`
+  /// Tokens whose rows in embedding and head are trained: ids, token texts, or `coord_tokens`
   /// for all 1000.
   std::vector<std::string> trainable_token_indices;
 

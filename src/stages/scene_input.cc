@@ -5,154 +5,57 @@
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
-#include <charconv>
-#include <cmath>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "base/error.h"
-#include "base/text.h"
+#include "base/json_fields.h"
 #include "text/stop_ids.h"
 
 namespace rematch {
 namespace {
 
-constexpr double kMaxCoordinate = 1e6;  // far beyond any bin; keeps sums and squares exact
-
-[[noreturn]] void refuse(const std::string& where, const std::string& error,
-                         const std::string& what, const std::string& fix) {
-  throw UserError(ErrorKind::kData, {.error = error, .where = where, .what = what, .fix = fix});
+// The geometry of an object, once no unknown field has been found.
+Geometry read_object(const Json& object, const std::string& where, bool allow_beyond) {
+  static const JsonOrigin kOrigin{.error = "{} has an invalid value",
+                                  .fix = "pass {\"bbox_2d\": [...]} or {\"poly\": [...]}"};
+  JsonFields fields(object, kOrigin, where);
+  for (const char* known : {"desc", "bbox_2d", "poly"}) fields.find(known);
+  fields.finish();
+  return read_geometry(object, where, {.allow_beyond = allow_beyond, .allow_inverted = true});
 }
 
-std::optional<int> coord_token_bin(const std::string& text) {
-  constexpr std::string_view kHead = "<|coord_", kTail = "|>";
-  if (text.size() <= kHead.size() + kTail.size() || !text.starts_with(kHead) ||
-      !text.ends_with(kTail))
-    return std::nullopt;
-  const char* begin = text.data() + kHead.size();
-  const char* end = text.data() + text.size() - kTail.size();
-  int bin = 0;
-  const auto [stop, error] = std::from_chars(begin, end, bin);
-  const bool canonical = error == std::errc() && stop == end && bin >= 0 && bin < kNumBins &&
-                         (*begin != '0' || end - begin == 1);
-  return canonical ? std::optional<int>(bin) : std::nullopt;
-}
-
-int read_coordinate(const Json& value, const std::string& where, bool any_range) {
-  if (value.is_string()) {
-    if (const auto bin = coord_token_bin(value.get_ref<const std::string&>())) return *bin;
-  } else if (value.is_number()) {
-    const double number = value.get<double>();
-    const bool in_range =
-        any_range ? std::abs(number) <= kMaxCoordinate : number >= 0 && number < kNumBins;
-    if (number == std::floor(number) && in_range) return static_cast<int>(number);
+// An object of a list, read by `read`(object, its place).
+template <typename Read>
+auto read_list(const Json& list, const std::string& what, const Read& read) {
+  if (!list.is_array()) {
+    throw UserError(ErrorKind::kData, {.error = "not a list of objects",
+                                       .where = what,
+                                       .what = show_json(list),
+                                       .fix = "pass a list"});
   }
-  refuse(where, "a coordinate is not a bin", shown_json(value),
-         "pass an integer 0..999 or \"<|coord_k|>\"; a pixel x becomes min(999, round(x / width * "
-         "1000)), a pixel y the same with height");
-}
-
-Geometry read_geometry(GeometryKind kind, const Json& value, const std::string& where,
-                       bool any_range) {
-  if (!value.is_array())
-    refuse(where, "a geometry is not a list", shown_json(value), "pass a list of coordinates");
-  Geometry geometry{kind, {}};
-  const bool nested = !value.empty() && value[0].is_array();
-  for (const Json& item : value) {
-    if (!nested) {
-      geometry.bins.push_back(read_coordinate(item, where, any_range));
-    } else if (item.is_array() && item.size() == 2) {
-      for (const Json& coordinate : item)
-        geometry.bins.push_back(read_coordinate(coordinate, where, any_range));
-    } else {
-      refuse(where, "a vertex is not a pair", shown_json(item),
-             "pass [x, y] pairs, or one flat list");
-    }
-  }
-  const size_t count = geometry.bins.size();
-  if (kind == GeometryKind::kBbox2d && (count != 4 || nested)) {
-    refuse(where, "a bbox_2d must have four values", shown_json(value), "pass [x1, y1, x2, y2]");
-  }
-  if (kind == GeometryKind::kPoly && count % 2 != 0) {
-    refuse(where, "a poly needs an x and a y for each vertex", fmt::format("{} values", count),
-           "pass x and y of three or more vertices");
-  }
-  if (kind == GeometryKind::kPoly && count < 6) {
-    refuse(where, "a poly must have at least three vertices", fmt::format("{} values", count),
-           "pass x and y of three or more vertices");
-  }
-  return geometry;
-}
-
-Geometry read_object_geometry(const Json& object, const std::string& where, bool any_range) {
-  if (!object.is_object())
-    refuse(where, "an object is not a JSON object", shown_json(object),
-           "pass {\"bbox_2d\": [...]} or {\"poly\": [...]}");
-  for (const auto& member : object.items()) {
-    if (member.key() == "desc" || member.key() == "bbox_2d" || member.key() == "poly") continue;
-    refuse(where + "." + member.key(), "unknown field", "known: desc, bbox_2d, poly", "remove it");
-  }
-  const bool has_box = object.contains("bbox_2d"), has_poly = object.contains("poly");
-  if (has_box == has_poly) {
-    refuse(where, "an object needs exactly one geometry",
-           has_box ? "bbox_2d and poly" : "neither bbox_2d nor poly", "pass bbox_2d or poly");
-  }
-  const GeometryKind kind = has_box ? GeometryKind::kBbox2d : GeometryKind::kPoly;
-  return read_geometry(kind, object[geometry_key(kind)],
-                       fmt::format("{}.{}", where, geometry_key(kind)), any_range);
-}
-
-std::string read_desc(const Json& object, const std::string& where, const Tokenizer* tokenizer) {
-  const auto found = object.find("desc");
-  if (found == object.end() || !found->is_string()) {
-    refuse(where + ".desc", "an object needs a desc",
-           found == object.end() ? "absent" : shown_json(*found), "pass a string");
-  }
-  const std::string desc = python_strip(found->get_ref<const std::string&>());
-  if (desc.empty())
-    refuse(where + ".desc", "a desc is blank", shown_json(*found), "describe the object");
-  if (tokenizer == nullptr) return desc;
-  if (desc.find_first_of("\n\r\t") != std::string::npos) {
-    refuse(where + ".desc", "a desc contains a newline or tab", shown_json(*found),
-           "put it on one line");
-  }
-  if (std::any_of(desc.begin(), desc.end(),
-                  [](char c) { return static_cast<unsigned char>(c) < 0x20; })) {
-    refuse(where + ".desc", "a desc contains a control character", shown_json(*found), "remove it");
-  }
-  for (const AddedToken& token : tokenizer->added_tokens()) {
-    if (desc.find(token.content) == std::string::npos) continue;
-    refuse(where + ".desc", "a desc contains the text of an added token", token.content,
-           "remove it from the desc");
-  }
-  return desc;
-}
-
-void need_list(const Json& list, const std::string& what) {
-  if (!list.is_array()) refuse(what, "not a list of objects", shown_json(list), "pass a list");
+  std::vector<decltype(read(list, what))> objects;
+  for (size_t i = 0; i < list.size(); ++i)
+    objects.push_back(read(list[i], fmt::format("{}[{}]", what, i)));
+  return objects;
 }
 
 }  // namespace
 
 std::vector<Geometry> read_geometries(const Json& list, const std::string& what) {
-  need_list(list, what);
-  std::vector<Geometry> geometries;
-  for (size_t i = 0; i < list.size(); ++i)
-    geometries.push_back(read_object_geometry(list[i], fmt::format("{}[{}]", what, i), true));
-  return geometries;
+  return read_list(list, what, [](const Json& object, const std::string& where) {
+    return read_object(object, where, true);
+  });
 }
 
 std::vector<SceneObject> read_scene_objects(const Json& list, const std::string& what,
-                                            const Tokenizer* tokenizer) {
-  need_list(list, what);
-  std::vector<SceneObject> objects;
-  for (size_t i = 0; i < list.size(); ++i) {
-    const std::string where = fmt::format("{}[{}]", what, i);
-    Geometry geometry = read_object_geometry(list[i], where, false);
-    objects.push_back({read_desc(list[i], where, tokenizer), std::move(geometry)});
-  }
-  return objects;
+                                            const ForbiddenTexts* forbidden) {
+  return read_list(list, what, [&](const Json& object, const std::string& where) {
+    SceneObject found{.geometry = read_object(object, where, false)};
+    found.desc = read_desc(object, where);
+    if (forbidden != nullptr) check_desc(found.desc, where, forbidden);
+    return found;
+  });
 }
 
 AnswerStage::AnswerStage(const StageOptions& options)

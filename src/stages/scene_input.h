@@ -8,7 +8,7 @@
 #include "base/json.h"
 #include "estep/answer/answer_format.h"
 #include "estep/match/matcher.h"
-#include "flow/sample.h"
+#include "flow/object_json.h"
 #include "stages/stage.h"
 #include "text/tokenizer.h"
 
@@ -22,10 +22,10 @@ std::vector<Geometry> read_geometries(const Json& list, const std::string& what)
 
 /// Reads a list of `{desc, bbox_2d|poly}` by the rules of BEHAVIOUR 2.2: desc trimmed, not blank,
 /// without newline, tab and texts of added tokens; values 0..999.
-/// @param tokenizer  null: accept any desc that is not blank, since a model may write it
+/// @param forbidden  null: accept any desc that is not blank, since a model may write it
 /// @throws UserError (data) naming list, object and field
 std::vector<SceneObject> read_scene_objects(const Json& list, const std::string& what,
-                                            const Tokenizer* tokenizer);
+                                            const ForbiddenTexts* forbidden);
 
 /// Base of the stages that parse answers: loads the tokenizer, the answer format and the stop ids.
 class AnswerStage : public Stage {

@@ -65,9 +65,16 @@ void check_prompt(const std::vector<TokenId>& ids, const Tokenizer& tokenizer) {
   }
 }
 
+ForbiddenTexts texts_of_added_tokens(const Tokenizer& tokenizer) {
+  std::vector<std::string> texts;
+  for (const AddedToken& token : tokenizer.added_tokens()) texts.push_back(token.content);
+  return ForbiddenTexts(texts);
+}
+
 class SegmentStage : public AnswerStage {
  public:
-  using AnswerStage::AnswerStage;
+  explicit SegmentStage(const StageOptions& options)
+      : AnswerStage(options), added_texts_(texts_of_added_tokens(*tokenizer_)) {}
 
   Json run(const Json& input) override {
     JsonFields fields(input, input_origin(), "input");
@@ -77,7 +84,7 @@ class SegmentStage : public AnswerStage {
     prompt.where = "input";
     const std::vector<TokenId> response_token_ids = fields.integers("response_token_ids");
     const std::vector<SceneObject> ground_truth =
-        read_scene_objects(fields.at("ground_truth"), "ground_truth", tokenizer_.get());
+        read_scene_objects(fields.at("ground_truth"), "ground_truth", &added_texts_);
     const SegmentStageOptions options = read_options(fields.object_or_empty("options"), *format_);
     prompt.resized_px = read_resized_px(fields);
     fields.finish();
@@ -89,6 +96,9 @@ class SegmentStage : public AnswerStage {
     check_encoded_len(result.segment, options.global_max_length);
     return segment_json(result);
   }
+
+ private:
+  ForbiddenTexts added_texts_;
 };
 
 }  // namespace

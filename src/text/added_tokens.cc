@@ -7,14 +7,14 @@
 namespace rematch {
 namespace {
 
-// White_Space, what `\s` means in the reference implementation (25 code points).
+// The 25 code points of White_Space, which `\s` matches in the reference implementation.
 bool is_white_space(char32_t c) {
   return (c >= 0x09 && c <= 0x0D) || c == 0x20 || c == 0x85 || c == 0xA0 || c == 0x1680 ||
          (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F || c == 0x205F ||
          c == 0x3000;
 }
 
-// Where the whitespace at the end of text[least, end) begins.
+// Position at which the trailing white space of text[least, end) begins.
 size_t trailing_space_begin(std::string_view text, size_t least, size_t end) {
   while (end > least) {
     size_t begin = end - 1;
@@ -26,7 +26,7 @@ size_t trailing_space_begin(std::string_view text, size_t least, size_t end) {
   return end;
 }
 
-// Where the whitespace at `begin` ends.
+// Position at which the white space from `begin` on ends.
 size_t leading_space_end(std::string_view text, size_t begin) {
   while (begin < text.size()) {
     size_t offset = begin;
@@ -36,8 +36,8 @@ size_t leading_space_end(std::string_view text, size_t begin) {
   return begin;
 }
 
-// True when no word continues across either end of text[begin, end).
-bool stands_alone(std::string_view text, size_t begin, size_t end) {
+// True if no word crosses either end of text[begin, end).
+bool is_whole_word(std::string_view text, size_t begin, size_t end) {
   if (begin > 0) {
     size_t before = begin - 1;
     while (before > 0 && (static_cast<unsigned char>(text[before]) & 0xC0) == 0x80) --before;
@@ -65,7 +65,7 @@ AddedTokenMatcher::AddedTokenMatcher(const std::vector<AddedToken>& tokens)
   }
 }
 
-int AddedTokenMatcher::longest_at(std::string_view utf8, size_t offset) const {
+int AddedTokenMatcher::find_longest(std::string_view utf8, size_t offset) const {
   int best = -1;
   size_t node = 0;
   for (size_t i = offset; i < utf8.size(); ++i) {
@@ -81,7 +81,7 @@ void AddedTokenMatcher::find(std::string_view utf8, std::vector<TextSpan>& spans
   size_t done = 0;  // after the last span
   for (size_t offset = 0; offset < utf8.size();) {
     const int idx =
-        starts_[static_cast<unsigned char>(utf8[offset])] ? longest_at(utf8, offset) : -1;
+        starts_[static_cast<unsigned char>(utf8[offset])] ? find_longest(utf8, offset) : -1;
     if (idx < 0) {
       ++offset;
       continue;
@@ -89,8 +89,8 @@ void AddedTokenMatcher::find(std::string_view utf8, std::vector<TextSpan>& spans
     const AddedToken& token = tokens_[static_cast<size_t>(idx)];
     size_t begin = offset;
     offset += token.content.size();
-    if (token.single_word && !stands_alone(utf8, begin, offset)) continue;
-    // Whitespace that an earlier rstrip token consumed is not consumed again.
+    if (token.single_word && !is_whole_word(utf8, begin, offset)) continue;
+    // `done` excludes white space that an earlier rstrip token has consumed.
     if (token.lstrip && begin > done) begin = trailing_space_begin(utf8, done, begin);
     const size_t end = token.rstrip ? leading_space_end(utf8, offset) : offset;
     if (begin > done) spans.push_back({utf8.substr(done, begin - done), -1});

@@ -6,7 +6,7 @@
 namespace rematch {
 namespace {
 
-// Up to this many bytes a scan for the lowest rank beats the heap.
+// Up to this length a scan for the lowest rank is faster than a heap.
 constexpr size_t kShortWordBytes = 48;
 
 uint64_t pair_key(TokenId left, TokenId right) {
@@ -25,7 +25,7 @@ BytePairEncoder::BytePairEncoder(const std::array<TokenId, 256>& byte_ids,
   }
 }
 
-const BytePairEncoder::Rule* BytePairEncoder::rule(TokenId left, TokenId right) const {
+const BytePairEncoder::Rule* BytePairEncoder::find_rule(TokenId left, TokenId right) const {
   const auto found = rules_.find(pair_key(left, right));
   return found == rules_.end() ? nullptr : &found->second;
 }
@@ -43,7 +43,7 @@ void BytePairEncoder::encode_short(std::string_view word, std::vector<TokenId>& 
   std::array<const Rule*, kShortWordBytes> pair_rules;  // rule of (i, i+1), nullptr = none
   size_t count = word.size();
   for (size_t i = 0; i < count; ++i) ids[i] = byte_ids_[static_cast<unsigned char>(word[i])];
-  for (size_t i = 0; i + 1 < count; ++i) pair_rules[i] = rule(ids[i], ids[i + 1]);
+  for (size_t i = 0; i + 1 < count; ++i) pair_rules[i] = find_rule(ids[i], ids[i + 1]);
   while (count > 1) {
     size_t best = count;
     for (size_t i = 0; i + 1 < count; ++i) {
@@ -58,15 +58,15 @@ void BytePairEncoder::encode_short(std::string_view word, std::vector<TokenId>& 
       std::copy(pair_rules.begin() + best + 2, pair_rules.begin() + count - 1,
                 pair_rules.begin() + best + 1);
     --count;
-    if (best > 0) pair_rules[best - 1] = rule(ids[best - 1], ids[best]);
-    if (best + 1 < count) pair_rules[best] = rule(ids[best], ids[best + 1]);
+    if (best > 0) pair_rules[best - 1] = find_rule(ids[best - 1], ids[best]);
+    if (best + 1 < count) pair_rules[best] = find_rule(ids[best], ids[best + 1]);
   }
   out.insert(out.end(), ids.begin(), ids.begin() + count);
 }
 
 void BytePairEncoder::encode_long(std::string_view word, std::vector<TokenId>& out) const {
-  // Symbols form a linked list over the bytes; the heap holds candidate merges, and a candidate
-  // with a changed pair is skipped.
+  // The symbols are a linked list over the bytes, the heap has candidate merges. A candidate is
+  // skipped if its pair has changed.
   struct Symbol {
     TokenId id;
     int64_t previous;
@@ -96,7 +96,7 @@ void BytePairEncoder::encode_long(std::string_view word, std::vector<TokenId>& o
     if (position < 0 || symbols[static_cast<size_t>(position)].next < 0) return;
     const int left = symbols[static_cast<size_t>(position)].id;
     const int right = symbols[static_cast<size_t>(symbols[static_cast<size_t>(position)].next)].id;
-    if (const Rule* found = rule(left, right))
+    if (const Rule* found = find_rule(left, right))
       queue.push({found->rank, position, left, right, found->merged});
   };
   for (int64_t i = 0; i + 1 < size; ++i) propose(i);
@@ -108,7 +108,7 @@ void BytePairEncoder::encode_long(std::string_view word, std::vector<TokenId>& o
     Symbol& neighbour = symbols[static_cast<size_t>(symbol.next)];
     if (neighbour.id != candidate.right) continue;
     symbol.id = candidate.merged;
-    neighbour.id = -1;  // dead: equals no candidate's id
+    neighbour.id = -1;  // removed: matches no candidate
     symbol.next = neighbour.next;
     if (symbol.next >= 0) symbols[static_cast<size_t>(symbol.next)].previous = candidate.position;
     propose(symbol.previous);

@@ -14,19 +14,20 @@ namespace rematch {
 /// Byte-pair merges by rank. Immutable after construction, safe to share between threads.
 class BytePairEncoder {
  public:
-  /// A merge rule: neighbours `left`, `right` become `merged`; its position in the list is its rank
-  /// (lower merges first).
+  /// A merge rule: adjacent `left` and `right` become `merged`. Its position in the list is its
+  /// rank; lower ranks merge first.
   struct Merge {
     TokenId left = 0;
     TokenId right = 0;
     TokenId merged = 0;
   };
 
-  /// @param byte_ids  token id of each single byte
-  /// @param merges    in rank order; of a repeated pair the last counts
+  /// @param byte_ids  token id of each byte
+  /// @param merges    in rank order; the last rule for a pair counts
   BytePairEncoder(const std::array<TokenId, 256>& byte_ids, const std::vector<Merge>& merges);
 
-  /// Appends the ids of one pre-tokenized word. Any bytes are legal. Cost: n·log n for n bytes.
+  /// Appends the ids of one pre-tokenized word, which may have any bytes. Cost: n·log n for n
+  /// bytes.
   void encode_word(std::string_view word, std::vector<TokenId>& out) const;
 
  private:
@@ -34,7 +35,7 @@ class BytePairEncoder {
     int rank = 0;
     TokenId merged = 0;
   };
-  const Rule* rule(TokenId left, TokenId right) const;
+  const Rule* find_rule(TokenId left, TokenId right) const;
   void encode_short(std::string_view word, std::vector<TokenId>& out) const;
   void encode_long(std::string_view word, std::vector<TokenId>& out) const;
 

@@ -33,7 +33,7 @@ const Alphabet& alphabet() {
 
 }  // namespace
 
-std::string bytes_of_entry(std::string_view entry) {
+std::string entry_to_bytes(std::string_view entry) {
   std::string bytes;
   bytes.reserve(entry.size());
   for (size_t offset = 0; offset < entry.size();) {
@@ -45,7 +45,7 @@ std::string bytes_of_entry(std::string_view entry) {
   return bytes;
 }
 
-std::string entry_of_bytes(std::string_view bytes) {
+std::string bytes_to_entry(std::string_view bytes) {
   std::string entry;
   entry.reserve(bytes.size());
   for (const char byte : bytes)

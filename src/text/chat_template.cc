@@ -28,20 +28,20 @@ bool exists(const std::string& path) {
   return std::filesystem::exists(path, ignored);
 }
 
-// Of a list of named templates the one called default.
-std::string default_of(const Json& list, const std::string& path) {
+// The template named "default" in a list of named templates.
+std::string find_default(const Json& list, const std::string& path) {
   for (const Json& entry : list) {
     if (entry.is_object() && entry.value("name", Json()) == "default" &&
         entry.value("template", Json()).is_string()) {
       return entry["template"].get<std::string>();
     }
   }
-  fail(path + ": chat_template", "no chat template is named default",
+  fail(path + ": chat_template", "no chat template has the name default",
        fmt::format("{} templates", list.size()),
        "name one of them default, or provide a single template");
 }
 
-std::optional<Source> from_json_key(const std::string& path) {
+std::optional<Source> read_template_key(const std::string& path) {
   if (!exists(path)) return std::nullopt;
   const Json config = read_json_file(path);
   if (!config.is_object()) {
@@ -50,7 +50,7 @@ std::optional<Source> from_json_key(const std::string& path) {
   }
   const auto found = config.find("chat_template");
   if (found == config.end() || found->is_null()) return std::nullopt;
-  if (found->is_array()) return Source{path, default_of(*found, path)};
+  if (found->is_array()) return Source{path, find_default(*found, path)};
   if (!found->is_string()) {
     fail(path + ": chat_template", "the chat template is not a string", found->type_name(),
          "write the template as one string");
@@ -58,27 +58,27 @@ std::optional<Source> from_json_key(const std::string& path) {
   return Source{path, found->get<std::string>()};
 }
 
-std::vector<Source> sources_of(const std::string& model_dir) {
+std::vector<Source> find_sources(const std::string& model_dir) {
   std::vector<Source> sources;
   const auto add = [&](std::optional<Source> source) {
     if (source.has_value()) sources.push_back(std::move(*source));
   };
-  add(from_json_key(model_dir + "/processor_config.json"));
-  add(from_json_key(model_dir + "/chat_template.json"));
+  add(read_template_key(model_dir + "/processor_config.json"));
+  add(read_template_key(model_dir + "/chat_template.json"));
   const std::string jinja_path = model_dir + "/chat_template.jinja";
   if (exists(jinja_path)) sources.push_back({jinja_path, read_file(jinja_path)});
-  add(from_json_key(model_dir + "/tokenizer_config.json"));
+  add(read_template_key(model_dir + "/tokenizer_config.json"));
   return sources;
 }
 
-// Jinja drops one newline at the end.
-std::string_view without_last_newline(std::string_view text) {
+// Jinja removes one newline at the end.
+std::string_view strip_last_newline(std::string_view text) {
   if (text.ends_with('\n')) text.remove_suffix(1);
   return text;
 }
 
-// Names such as eos_token, which transformers passes to every template.
-std::vector<std::pair<std::string, std::string>> special_tokens_of(const std::string& model_dir) {
+// Special tokens such as eos_token, which transformers passes to every template by name.
+std::vector<std::pair<std::string, std::string>> read_special_tokens(const std::string& model_dir) {
   std::vector<std::pair<std::string, std::string>> tokens;
   const std::string path = model_dir + "/tokenizer_config.json";
   if (!exists(path)) return tokens;
@@ -127,7 +127,7 @@ ChatTemplate::ChatTemplate(ChatTemplate&&) noexcept = default;
 ChatTemplate& ChatTemplate::operator=(ChatTemplate&&) noexcept = default;
 
 ChatTemplate ChatTemplate::load(const std::string& model_dir) {
-  const std::vector<Source> sources = sources_of(model_dir);
+  const std::vector<Source> sources = find_sources(model_dir);
   if (sources.empty()) {
     fail(model_dir, "the model directory has no chat template",
          "looked in processor_config.json, chat_template.json, chat_template.jinja, "
@@ -135,12 +135,11 @@ ChatTemplate ChatTemplate::load(const std::string& model_dir) {
          "copy chat_template.json from the original checkpoint");
   }
   ChatTemplate chat = from_text(sources.front().text, sources.front().path);
-  chat.special_tokens_ = special_tokens_of(model_dir);
+  chat.special_tokens_ = read_special_tokens(model_dir);
   for (size_t i = 1; i < sources.size(); ++i) {
-    if (without_last_newline(sources[i].text) == without_last_newline(sources.front().text))
-      continue;
+    if (strip_last_newline(sources[i].text) == strip_last_newline(sources.front().text)) continue;
     chat.warnings_.push_back(
-        fmt::format("{} and {} hold different chat templates; the first is used",
+        fmt::format("{} and {} have different chat templates; the first is used",
                     sources.front().path, sources[i].path));
   }
   return chat;
@@ -163,7 +162,7 @@ std::string ChatTemplate::render(const Json& messages, bool add_generation_promp
   REMATCH_CHECK(extra.is_null() || extra.is_object(), extra.type_name());
   Json variables = Json::object();
   for (const auto& [name, content] : special_tokens_) variables[name] = content;
-  // transformers always defines these two.
+  // transformers always defines these two variables.
   variables["tools"] = nullptr;
   variables["documents"] = nullptr;
   for (const auto& member : extra.items()) variables[member.key()] = member.value();

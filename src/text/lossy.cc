@@ -5,7 +5,7 @@
 namespace rematch {
 namespace {
 
-// What may follow a first byte: how many continuation bytes, and the range of the first of them
+// Legal continuation of a first byte: the number of further bytes and the range of the next one
 // (Unicode table 3-7).
 struct Lead {
   size_t num_more;
@@ -13,7 +13,7 @@ struct Lead {
   unsigned char high;
 };
 
-Lead lead_of(unsigned char byte) {
+Lead find_lead(unsigned char byte) {
   if (byte < 0x80) return {0, 0, 0};
   if (byte >= 0xC2 && byte <= 0xDF) return {1, 0x80, 0xBF};
   if (byte >= 0xE0 && byte <= 0xEF) {
@@ -24,7 +24,7 @@ Lead lead_of(unsigned char byte) {
     return {3, static_cast<unsigned char>(byte == 0xF0 ? 0x90 : 0x80),
             static_cast<unsigned char>(byte == 0xF4 ? 0x8F : 0xBF)};
   }
-  return {4, 0, 0};  // starts no character
+  return {4, 0, 0};  // not the first byte of a character
 }
 
 }  // namespace
@@ -33,7 +33,7 @@ std::string lossy_utf8(std::string_view bytes) {
   std::string text;
   text.reserve(bytes.size());
   for (size_t i = 0; i < bytes.size();) {
-    const Lead lead = lead_of(static_cast<unsigned char>(bytes[i]));
+    const Lead lead = find_lead(static_cast<unsigned char>(bytes[i]));
     size_t length = 1;
     while (lead.num_more <= 3 && length <= lead.num_more && i + length < bytes.size()) {
       const auto next = static_cast<unsigned char>(bytes[i + length]);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <iterator>
 
 #include "base/text.h"
 #include "text/unicode_additions.h"
@@ -15,8 +14,8 @@ struct Run {
   uint32_t last;
 };
 
-// Combining classes and compositions of Unicode 10 to 15 that the reference (its tables are of
-// Unicode 9) does not know. Written by dev/goldens/text_unicode_additions.py.
+// Characters with combining classes or compositions of Unicode 10 to 15, which the reference (with
+// the tables of Unicode 9) does not know. Written by dev/goldens/text_unicode_additions.py.
 constexpr Run kYoungerThanReference[] = {
     {0x7FD, 0x7FD},     {0x898, 0x89F},     {0x8CA, 0x8D3},     {0x9FE, 0x9FE},
     {0xC3C, 0xC3C},     {0xD3B, 0xD3C},     {0xEBA, 0xEBA},     {0x1715, 0x1715},
@@ -30,17 +29,10 @@ constexpr Run kYoungerThanReference[] = {
     {0x1E2EC, 0x1E2EF}, {0x1E4EC, 0x1E4EF},
 };
 
-template <typename Table>
-bool holds(const Table& runs, uint32_t code_point) {
-  const auto after = std::upper_bound(std::begin(runs), std::end(runs), code_point,
-                                      [](uint32_t c, const auto& run) { return c < run.first; });
-  return after != std::begin(runs) && code_point <= std::prev(after)->last;
-}
-
-// A character that the reference leaves in place and never composes with a neighbour.
+// True for a character that the reference neither moves nor composes.
 bool is_inert(char32_t code_point) {
   return code_point >= kYoungerThanReference[0].first &&
-         (holds(kYoungerThanReference, code_point) || holds(kUnicodeAdditions, code_point));
+         (find_run(kYoungerThanReference, code_point) || find_run(kUnicodeAdditions, code_point));
 }
 
 }  // namespace

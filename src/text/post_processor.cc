@@ -14,11 +14,11 @@ namespace {
 
 constexpr TokenId kText = -1;
 
-// The id of ["<token>", id].
-TokenId id_of_pair(JsonFields& fields, const char* key) {
+// Reads the id in ["<token>", id].
+TokenId read_pair_id(JsonFields& fields, const char* key) {
   const Json& pair = fields.list(key);
   if (pair.size() != 2 || !pair[1].is_number_integer() || pair[1] < 0 || pair[1] > kMaxTokenId) {
-    fields.fail(key, fmt::format("expected a token and its id, found {}", shown_json(pair)));
+    fields.fail(key, fmt::format("expected a token and its id, found {}", show_json(pair)));
   }
   return pair[1].get<TokenId>();
 }
@@ -35,7 +35,7 @@ std::vector<TokenId> read_template(JsonFields& fields) {
         !piece["SpecialToken"].is_object() || !piece["SpecialToken"].contains("id") ||
         !piece["SpecialToken"]["id"].is_string()) {
       fields.fail("single",
-                  fmt::format("expected Sequence or SpecialToken, found {}", shown_json(piece)));
+                  fmt::format("expected Sequence or SpecialToken, found {}", show_json(piece)));
     }
     for (const int id :
          tokens.object(piece["SpecialToken"]["id"].get<std::string>()).integers("ids"))
@@ -59,11 +59,11 @@ void PostProcessor::add(const Json& part, const std::string& where) {
                           .null_is_absent = true};
   JsonFields fields(part, origin);
   const std::string type = fields.text("type");
-  if (type == "ByteLevel") return;  // it moves offsets only
+  if (type == "ByteLevel") return;  // it only changes offsets
   if (type == "TemplateProcessing") {
     steps_.push_back(read_template(fields));
   } else if (type == "BertProcessing" || type == "RobertaProcessing") {
-    const TokenId before = id_of_pair(fields, "cls"), after = id_of_pair(fields, "sep");
+    const TokenId before = read_pair_id(fields, "cls"), after = read_pair_id(fields, "sep");
     steps_.push_back({before, kText, after});
   } else if (type == "Sequence") {
     for (const Json& processor : fields.list("processors")) add(processor, where);
@@ -73,7 +73,7 @@ void PostProcessor::add(const Json& part, const std::string& where) {
         {.error = fmt::format("the tokenizer needs the post-processor {}, which is not implemented",
                               type),
          .where = where,
-         .what = shown_json(part, 120),
+         .what = show_json(part, 120),
          .fix = kOtherTokenizer});
   }
 }

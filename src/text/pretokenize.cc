@@ -10,7 +10,7 @@
 namespace rematch {
 namespace {
 
-// What matching writes to; one per thread, because a regex is shared.
+// Buffers of the matcher, one per thread, because threads share a regex.
 struct Scratch {
   pcre2_match_data* data = pcre2_match_data_create(1, nullptr);
   pcre2_match_context* context = pcre2_match_context_create(nullptr);
@@ -68,14 +68,14 @@ SplitRegex::SplitRegex(const std::string& pcre_pattern, const std::string& where
          .what = pcre_pattern.substr(0, 300),
          .fix = fix});
   }
-  pcre2_jit_compile(impl_->code, PCRE2_JIT_COMPLETE);  // if it fails, the interpreter is used
+  pcre2_jit_compile(impl_->code, PCRE2_JIT_COMPLETE);  // on failure PCRE2 interprets the pattern
 }
 
 void SplitRegex::split(std::string_view utf8, std::vector<std::string_view>& pieces) const {
   Scratch& work = scratch();
   size_t done = 0;
   while (done < utf8.size()) {
-    // The text was validated once; without NO_UTF_CHECK every call would validate the rest again.
+    // The text is valid; without NO_UTF_CHECK every call would check the rest again.
     int found = pcre2_match(impl_->code, reinterpret_cast<PCRE2_SPTR>(utf8.data()), utf8.size(),
                             done, PCRE2_NO_UTF_CHECK, work.data, work.context);
     if (found == PCRE2_ERROR_JIT_STACKLIMIT) {

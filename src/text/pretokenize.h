@@ -6,20 +6,20 @@
 
 namespace rematch {
 
-/// One `Split` step (behaviour Isolated): matches of a pattern and the text between them become
-/// pieces. Immutable, safe to share between threads.
+/// One `Split` step with behaviour Isolated: each match of a pattern and the text between matches
+/// is a piece. Immutable, safe to share between threads.
 class SplitRegex {
  public:
-  /// @param pcre_pattern  as split_pattern.h makes it
-  /// @throws UserError (data) when PCRE2 rejects the pattern or it can match empty text
+  /// @param pcre_pattern  from to_pcre_pattern() or literal_to_pcre_pattern()
+  /// @throws UserError (data) if PCRE2 rejects the pattern, or it can match empty text
   SplitRegex(const std::string& pcre_pattern, const std::string& where);
   ~SplitRegex();
   SplitRegex(SplitRegex&&) noexcept;
   SplitRegex& operator=(SplitRegex&&) noexcept;
 
-  /// Appends the pieces of `utf8` in order; together they are the text.
-  /// @param utf8  must be valid UTF-8: it is not checked again
-  /// @throws UserError (data) when a hostile pattern exceeds the matching limits
+  /// Appends the pieces of `utf8` in order; concatenated they are the text.
+  /// @param utf8  must be valid UTF-8, which is not checked
+  /// @throws UserError (data) if a hostile pattern exceeds the matching limits
   void split(std::string_view utf8, std::vector<std::string_view>& pieces) const;
 
  private:
@@ -32,8 +32,8 @@ class PreTokenizer {
  public:
   explicit PreTokenizer(std::vector<SplitRegex> steps) : steps_(std::move(steps)) {}
 
-  /// Words of a text, in order. `utf8` must be valid UTF-8. Cost: linear for the patterns of real
-  /// tokenizers.
+  /// Splits a text into words, in order. Cost: linear for the patterns of real tokenizers.
+  /// @param utf8  must be valid UTF-8
   std::vector<std::string_view> words(std::string_view utf8) const;
 
  private:

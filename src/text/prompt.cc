@@ -27,7 +27,7 @@ void check_prompt(const std::string& prompt, const std::string& key, const Token
   }
 }
 
-Json messages_of(const std::string& system, const std::string& user, size_t num_images) {
+Json make_messages(const std::string& system, const std::string& user, size_t num_images) {
   Json parts = Json::array();
   for (size_t i = 0; i < num_images; ++i) parts.push_back({{"type", "image"}});
   parts.push_back({{"type", "text"}, {"text", user}});
@@ -59,7 +59,7 @@ std::vector<TokenId> expand_image_pads(const std::vector<TokenId>& token_ids, To
   const auto num_pads = static_cast<size_t>(std::count(token_ids.begin(), token_ids.end(), pad_id));
   if (num_pads != grids.size()) {
     throw UserError(ErrorKind::kData,
-                    {.error = "the rendered prompt does not have one image pad for each image",
+                    {.error = "the rendered prompt does not have one image pad per image",
                      .where = where,
                      .what = fmt::format("{} pads, {} images", num_pads, grids.size()),
                      .fix = "pass as many images as the messages have image parts, and use the "
@@ -100,18 +100,18 @@ PromptEncoder::PromptEncoder(std::shared_ptr<const Tokenizer> tokenizer,
 
 std::string PromptEncoder::text(size_t num_images, const std::string& own_text) const {
   const std::string& user = own_text.empty() ? user_prompt_ : own_text;
-  return chat_template_->render(messages_of(system_prompt_, user, num_images), true);
+  return chat_template_->render(make_messages(system_prompt_, user, num_images), true);
 }
 
-PromptEncoder::Rendered& PromptEncoder::rendered(size_t num_images,
-                                                 const std::string& own_text) const {
+PromptEncoder::Rendered& PromptEncoder::find_rendered(size_t num_images,
+                                                      const std::string& own_text) const {
   const std::lock_guard lock(mutex_);
   return rendered_[{num_images, own_text}];
 }
 
 std::vector<TokenId> PromptEncoder::encode(const std::vector<GridThw>& grids,
                                            const std::string& own_text) const {
-  Rendered& prompt = rendered(grids.size(), own_text);
+  Rendered& prompt = find_rendered(grids.size(), own_text);
   {
     const std::lock_guard lock(prompt.mutex);
     if (!prompt.ids) prompt.ids = tokenizer_->encode(text(grids.size(), own_text));

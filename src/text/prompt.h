@@ -16,56 +16,55 @@
 
 namespace rematch {
 
-/// Image pads of an image: t·h·w / merge².
-/// @throws UserError (data) when h or w is not a multiple of `merge_size`, or a side is not
-/// positive
+/// Number of image pads of an image: t·h·w / merge².
+/// @throws UserError (data) if h or w is not a multiple of `merge_size`, or a side is not positive
 int64_t num_image_pads(const GridThw& grid, int merge_size);
 
-/// Replaces the i-th `pad_id` of `token_ids` by as many as the i-th grid needs.
+/// Repeats the i-th `pad_id` in `token_ids` as often as the i-th grid needs.
 /// @param where  the template's path, for errors
-/// @throws UserError (data) when the numbers of pads and grids differ
+/// @throws UserError (data) if the numbers of pads and grids differ
 std::vector<TokenId> expand_image_pads(const std::vector<TokenId>& token_ids, TokenId pad_id,
                                        const std::vector<GridThw>& grids, int merge_size,
                                        const std::string& where);
 
-/// The words of a prompt.
+/// The texts of a prompt.
 struct PromptTexts {
   std::string system;  ///< empty = no system message
   std::string user;
 };
 
-/// Asks the model for the objects of images: prompts differ in their images and, where a sample has
-/// its own user text, in that. Safe to share between threads.
+/// Encodes prompts that ask for the objects of images. Prompts differ in their images and, for
+/// samples with a user text, in that text. Safe to share between threads.
 class PromptEncoder {
  public:
   struct Options {
     PromptSettings texts;
-    PromptTexts built_in;  ///< where `texts` has none: those of the answer format
+    PromptTexts built_in;  ///< texts of the answer format, for those that `texts` does not set
     int merge_size = 2;    ///< spatial merge of the vision tower
   };
 
-  /// @throws UserError (config) when a prompt is blank, not UTF-8 or holds the text of an added
-  /// token; (data) when the tokenizer has no `<|image_pad|>`
+  /// @throws UserError (config) if a prompt is blank, not UTF-8 or contains the text of an added
+  /// token; (data) if the tokenizer has no `<|image_pad|>`
   PromptEncoder(std::shared_ptr<const Tokenizer> tokenizer,
                 std::shared_ptr<const ChatTemplate> chat_template, const Options& options);
 
-  /// Prompt ids up to the opening of the assistant's turn: system, then user (images first, then
-  /// text), every pad expanded.
-  /// @param grids  one for each image, in order; may be empty
+  /// Encodes a prompt up to the opening of the assistant's turn: system, then user (images, then
+  /// text), with expanded pads. Cost: linear in the result; the template runs once per text and
+  /// number of images.
+  /// @param grids  one per image, in order; may be empty
   /// @param own_text  user text of the sample (BEHAVIOUR 19.10); empty: user_prompt()
-  /// @throws UserError (data) when the template does not write one pad for each image
-  /// Cost: linear in the result; the template runs once for each text and number of images.
+  /// @throws UserError (data) if the template does not write one pad per image
   std::vector<TokenId> encode(const std::vector<GridThw>& grids,
                               const std::string& own_text = "") const;
 
-  /// Text before pads are expanded, for documentation and dumps. @param own_text  as in encode()
+  /// The text of a prompt before pads are expanded. @param own_text  as in encode()
   std::string text(size_t num_images, const std::string& own_text = "") const;
 
   const std::string& system_prompt() const { return system_prompt_; }
   const std::string& user_prompt() const { return user_prompt_; }
   /// Id of `<|image_pad|>`.
   TokenId image_pad_id() const { return image_pad_id_; }
-  /// Warnings to show the user once (see ChatTemplate::warnings).
+  /// Warnings for the user (ChatTemplate::warnings).
   const std::vector<std::string>& warnings() const { return chat_template_->warnings(); }
 
  private:
@@ -75,12 +74,12 @@ class PromptEncoder {
   std::string system_prompt_;
   std::string user_prompt_;
   TokenId image_pad_id_ = 0;
-  /// Ids with one pad for each image; threads that need the same prompt wait for the first.
+  /// Ids with one pad per image. The first thread that needs a prompt renders it, others wait.
   struct Rendered {
     std::mutex mutex;
     std::optional<std::vector<TokenId>> ids;
   };
-  Rendered& rendered(size_t num_images, const std::string& own_text) const;
+  Rendered& find_rendered(size_t num_images, const std::string& own_text) const;
 
   mutable std::mutex mutex_;
   mutable std::map<std::pair<size_t, std::string>, Rendered> rendered_;

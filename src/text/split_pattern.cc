@@ -13,8 +13,7 @@ namespace {
 
 constexpr size_t kMaxPatternBytes = 4096;
 
-// Categories that only grew between the two Unicode versions, so that adding code points
-// is enough.
+// Categories that lost no code points between the two Unicode versions: adding some is enough.
 constexpr std::array<std::string_view, 25> kCategories = {
     "L",  "Lu", "Ll", "Lt", "Lm", "Lo", "M",  "Me", "N",  "Nd", "Nl", "No", "P",
     "Pc", "Pd", "Ps", "Pe", "Pi", "Pf", "Po", "S",  "Sm", "Sc", "Sk", "So"};
@@ -26,7 +25,7 @@ bool is_hex(char c) {
   return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
 }
 
-// The inside of a character class that holds one general category.
+// The inside of a character class for one general category.
 std::string category_class(std::string_view category) {
   std::string text = fmt::format("\\p{{{}}}", category);
   for (const CategoryRun& run : kUnicodeAdditions) {
@@ -40,8 +39,8 @@ class Rewriter {
  public:
   Rewriter(std::string_view pattern, const std::string& where) : in_(pattern), where_(where) {}
 
-  std::string run() {
-    while (pos_ < in_.size()) step();
+  std::string rewrite() {
+    while (pos_ < in_.size()) rewrite_next();
     return std::move(out_);
   }
 
@@ -61,12 +60,12 @@ class Rewriter {
     pos_ += count;
   }
 
-  void step() {
+  void rewrite_next() {
     switch (peek()) {
-      case '\\': escape(false); break;
-      case '[': character_class(); break;
-      case '(': group(); break;
-      case '{': counted_repeat(); break;
+      case '\\': rewrite_escape(false); break;
+      case '[': rewrite_class(); break;
+      case '(': rewrite_group(); break;
+      case '{': rewrite_repeat(); break;
       case '.':
         out_ += "[^\\n]";
         ++pos_;
@@ -78,7 +77,7 @@ class Rewriter {
     }
   }
 
-  void group() {
+  void rewrite_group() {
     if (peek(1) == '*') refuse("(*");
     if (peek(1) != '?') return copy();
     for (const std::string_view opening : {"(?:", "(?=", "(?!", "(?>", "(?<=", "(?<!", "(?i:"}) {
@@ -87,8 +86,8 @@ class Rewriter {
     refuse(fmt::format("the group {}…", in_.substr(pos_, 3)));
   }
 
-  void counted_repeat() {
-    // Both engines take a brace that begins no count for itself.
+  void rewrite_repeat() {
+    // Both engines read a brace without a count as a literal.
     if (const char next = peek(1); (next < '0' || next > '9') && next != ',') {
       out_ += "\\{";
       ++pos_;
@@ -106,7 +105,7 @@ class Rewriter {
     if (peek() == '+') refuse("}+ (possessive in one engine only)");
   }
 
-  void character_class() {
+  void rewrite_class() {
     copy();
     if (peek() == '^') copy();
     if (peek() == ']') refuse("] at the start of a class");
@@ -116,7 +115,7 @@ class Rewriter {
       if (peek() == '\0') refuse("a NUL character");
       if (peek() == '&' && peek(1) == '&') refuse("&& (class intersection)");
       if (peek() == '\\') {
-        escape(true);
+        rewrite_escape(true);
       } else {
         copy();
       }
@@ -124,7 +123,7 @@ class Rewriter {
     copy();
   }
 
-  void escape(bool in_class) {
+  void rewrite_escape(bool in_class) {
     const char kind = peek(1);
     const auto put = [&](std::string_view text) {
       out_ += text;
@@ -143,9 +142,9 @@ class Rewriter {
         pos_ += 2;
         return;
       case 'p':
-      case 'P': return property(in_class);
+      case 'P': return rewrite_property(in_class);
       case 'x':
-      case 'u': return hexadecimal();
+      case 'u': return rewrite_hexadecimal();
       default: break;
     }
     const auto byte = static_cast<unsigned char>(kind);
@@ -155,7 +154,7 @@ class Rewriter {
     copy(2);
   }
 
-  void property(bool in_class) {
+  void rewrite_property(bool in_class) {
     const bool negated = peek(1) == 'P';
     const size_t close = in_.find('}', pos_);
     if (peek(2) != '{' || close == std::string_view::npos) refuse("\\p without {…}");
@@ -168,7 +167,7 @@ class Rewriter {
     pos_ = close + 1;
   }
 
-  void hexadecimal() {
+  void rewrite_hexadecimal() {
     const bool braced = peek(1) == 'x' && peek(2) == '{';
     size_t end = pos_ + 2 + (braced ? 1 : 0);
     const size_t begin = end;
@@ -189,19 +188,19 @@ class Rewriter {
 
 }  // namespace
 
-std::string pcre_pattern_of(std::string_view pattern, const std::string& where) {
+std::string to_pcre_pattern(std::string_view pattern, const std::string& where) {
   if (pattern.empty() || pattern.size() > kMaxPatternBytes) {
     throw UserError(
         ErrorKind::kData,
         {.error = "the pre-tokenizer's pattern is empty or too long",
          .where = where,
-         .what = fmt::format("{} bytes, at most {}", pattern.size(), kMaxPatternBytes),
+         .what = fmt::format("{} bytes; the limit is {}", pattern.size(), kMaxPatternBytes),
          .fix = "use a model of a supported family: this pattern is not one of theirs"});
   }
-  return Rewriter(pattern, where).run();
+  return Rewriter(pattern, where).rewrite();
 }
 
-std::string pcre_pattern_of_literal(std::string_view text) {
+std::string literal_to_pcre_pattern(std::string_view text) {
   std::string out;
   for (const char c : text) {
     if (static_cast<unsigned char>(c) < 0x80 && !is_ascii_alnum(c)) {

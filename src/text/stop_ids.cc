@@ -28,7 +28,7 @@ void add_id(const Json& value, const std::string& path, std::set<TokenId>& ids) 
   ids.insert(static_cast<int>(value.get<uint64_t>()));
 }
 
-// `holder` is the object that may carry eos_token_id; null and absence mean none.
+// Adds eos_token_id of an object; null or absent: none.
 void add_eos(const Json& holder, const std::string& path, std::set<TokenId>& ids) {
   const auto found = holder.find("eos_token_id");
   if (found == holder.end() || found->is_null()) return;
@@ -58,7 +58,7 @@ std::vector<TokenId> read_stop_ids(const std::string& model_dir, const Tokenizer
     add_eos(read_object(generation), generation, ids);
   } else if (std::filesystem::exists(config, ignored)) {
     const Json root = read_object(config);
-    const auto text = root.find("text_config");  // older files have its keys at the top
+    const auto text = root.find("text_config");  // older files have its keys at the top level
     if (text == root.end() || text->is_object())
       add_eos(text == root.end() ? root : *text, config, ids);
   }

@@ -27,7 +27,7 @@ std::optional<StoredPrompt> read_stored_prompt(const std::string& directory) {
   const Json json = parse_document(read_file(path), origin);
   JsonFields fields(json, origin);
   StoredPrompt prompt;
-  // Empty: the format has no system message, and none of another format is taken in its place.
+  // Empty: the format has no system message.
   prompt.texts.system_prompt = fields.text("system");
   if (prompt.texts.system_prompt->empty()) prompt.texts.system_prompt.reset();
   prompt.texts.user_prompt = fields.text("user");

@@ -18,7 +18,7 @@
 namespace rematch {
 namespace {
 
-// Ids ↔ bytes of every token, filled entry by entry with checks.
+// Maps ids to bytes and bytes to ids; refuses ids that occur twice.
 struct TokenTable {
   std::vector<std::string> bytes;  // by id
   std::vector<bool> known;         // by id
@@ -32,31 +32,31 @@ struct TokenTable {
     }
     if (known[idx]) {
       fail_tokenizer(where, fmt::format("two tokens share the id {}", id),
-                     fmt::format("{} and {}", quoted(bytes[idx]), quoted(token_bytes)));
+                     fmt::format("{} and {}", quote(bytes[idx]), quote(token_bytes)));
     }
     known[idx] = true;
     id_of_bytes.emplace(token_bytes, id);
     bytes[idx] = std::move(token_bytes);
   }
-  static std::string quoted(const std::string& token_bytes) {
+  static std::string quote(const std::string& token_bytes) {
     return is_valid_utf8(token_bytes) ? "'" + token_bytes + "'"
-                                      : "'" + entry_of_bytes(token_bytes) + "'";
+                                      : "'" + bytes_to_entry(token_bytes) + "'";
   }
 };
 
 using EntryIds = std::unordered_map<std::string_view, TokenId>;
 
-EntryIds ids_of_entries(const TokenizerSpec& spec) {
+EntryIds index_entries(const TokenizerSpec& spec) {
   EntryIds ids;
   ids.reserve(spec.vocab.size());
   for (const auto& [entry, id] : spec.vocab) ids.emplace(entry, id);
   return ids;
 }
 
-std::array<TokenId, 256> byte_ids_of(const EntryIds& entries, const std::string& where) {
+std::array<TokenId, 256> find_byte_ids(const EntryIds& entries, const std::string& where) {
   std::array<TokenId, 256> ids{};
   for (int byte = 0; byte < 256; ++byte) {
-    const std::string entry = entry_of_bytes(std::string(1, static_cast<char>(byte)));
+    const std::string entry = bytes_to_entry(std::string(1, static_cast<char>(byte)));
     const auto found = entries.find(entry);
     if (found == entries.end()) {
       fail_tokenizer(where, fmt::format("the vocabulary has no token for the byte 0x{:02X}", byte),
@@ -67,7 +67,8 @@ std::array<TokenId, 256> byte_ids_of(const EntryIds& entries, const std::string&
   return ids;
 }
 
-std::vector<BytePairEncoder::Merge> merges_of(const TokenizerSpec& spec, const EntryIds& entries) {
+std::vector<BytePairEncoder::Merge> make_merges(const TokenizerSpec& spec,
+                                                const EntryIds& entries) {
   std::vector<BytePairEncoder::Merge> merges;
   merges.reserve(spec.merges.size());
   std::string joined;
@@ -88,19 +89,20 @@ std::vector<BytePairEncoder::Merge> merges_of(const TokenizerSpec& spec, const E
   return merges;
 }
 
-PreTokenizer pre_tokenizer_of(const TokenizerSpec& spec) {
+PreTokenizer make_pre_tokenizer(const TokenizerSpec& spec) {
   const std::string where = spec.where + ": pre_tokenizer";
   std::vector<SplitRegex> steps;
   for (const SplitSpec& split : spec.splits) {
-    steps.emplace_back(split.is_literal ? pcre_pattern_of_literal(split.pattern)
-                                        : pcre_pattern_of(split.pattern, where),
+    steps.emplace_back(split.is_literal ? literal_to_pcre_pattern(split.pattern)
+                                        : to_pcre_pattern(split.pattern, where),
                        where);
   }
   return PreTokenizer(std::move(steps));
 }
 
-// Added tokens of one pass; the second pass searches for contents as normalisation leaves them.
-std::vector<AddedToken> pass_tokens(const TokenizerSpec& spec, bool normalized) {
+// The added tokens of one pass. The second pass searches normalised text, so it needs normalised
+// contents.
+std::vector<AddedToken> select_tokens(const TokenizerSpec& spec, bool normalized) {
   std::vector<AddedToken> tokens;
   for (AddedToken token : spec.added_tokens) {
     if (token.normalized != normalized) continue;
@@ -116,18 +118,18 @@ struct Tokenizer::Impl {
   Impl(const TokenizerSpec& spec, const EntryIds& entries)
       : nfc(spec.nfc),
         added(spec.added_tokens),
-        byte_ids(byte_ids_of(entries, spec.where + ": model.vocab")),
-        encoder(byte_ids, merges_of(spec, entries)),
-        pre_tokenizer(pre_tokenizer_of(spec)),
-        raw_matcher(pass_tokens(spec, false)),
-        normalized_matcher(pass_tokens(spec, true)),
+        byte_ids(find_byte_ids(entries, spec.where + ": model.vocab")),
+        encoder(byte_ids, make_merges(spec, entries)),
+        pre_tokenizer(make_pre_tokenizer(spec)),
+        raw_matcher(select_tokens(spec, false)),
+        normalized_matcher(select_tokens(spec, true)),
         post_processor(spec.post_processor) {}
 
   void encode_plain(std::string_view text, std::vector<TokenId>& out) const {
     for (const std::string_view word : pre_tokenizer.words(text)) encoder.encode_word(word, out);
   }
 
-  // Text without any `normalized: false` token.
+  // Encodes text between `normalized: false` tokens.
   void encode_between(std::string_view text, std::vector<TokenId>& out) const {
     const std::string normal = nfc ? reference_nfc(text) : std::string(text);
     if (normalized_matcher.empty()) return encode_plain(normal, out);
@@ -167,7 +169,7 @@ std::shared_ptr<const Tokenizer> Tokenizer::load(const std::string& path) {
                  fs::exists(path + "/merges.txt", ignored);
   }
   const TokenizerSpec spec = from_parts ? read_vocab_and_merges(path) : read_tokenizer_json(file);
-  const EntryIds entries = ids_of_entries(spec);
+  const EntryIds entries = index_entries(spec);
 
   auto tokenizer = std::shared_ptr<Tokenizer>(new Tokenizer());
   tokenizer->impl_ = std::make_unique<Impl>(spec, entries);
@@ -189,14 +191,14 @@ std::shared_ptr<const Tokenizer> Tokenizer::load(const std::string& path) {
   table.id_of_bytes.reserve(spec.vocab.size() + added.size());
   for (const auto& [entry, id] : spec.vocab) {
     if (added.find(entry) == added.end())
-      table.add(id, bytes_of_entry(entry), spec.where + ": model.vocab");
+      table.add(id, entry_to_bytes(entry), spec.where + ": model.vocab");
   }
   return tokenizer;
 }
 
 std::vector<TokenId> Tokenizer::encode(std::string_view utf8) const {
   if (!is_valid_utf8(utf8)) {
-    fail_tokenizer("text", "a text to be tokenized is not UTF-8",
+    fail_tokenizer("text", "the text to tokenize is not UTF-8",
                    fmt::format("{} bytes", utf8.size()), "convert the text to UTF-8");
   }
   std::vector<TokenId> ids;
@@ -213,7 +215,7 @@ std::vector<TokenId> Tokenizer::encode(std::string_view utf8) const {
   return ids;
 }
 
-std::vector<TokenId> Tokenizer::with_special_tokens(std::vector<TokenId> ids) const {
+std::vector<TokenId> Tokenizer::add_special_tokens(std::vector<TokenId> ids) const {
   return impl_->post_processor.apply(std::move(ids));
 }
 

@@ -10,8 +10,7 @@
 
 namespace rematch {
 
-/// A token that is matched as a whole before byte-pair encoding, e.g. `<|im_end|>` or
-/// `<|coord_5|>`.
+/// A token that is matched as a whole before byte-pair encoding, e.g. `<|im_end|>`, `<|coord_5|>`.
 struct AddedToken {
   TokenId id = 0;
   std::string content;
@@ -26,35 +25,34 @@ struct AddedToken {
 /// loading, safe to share between threads.
 class Tokenizer {
  public:
-  /// Reads `path` (a tokenizer.json, or a directory that holds one).
-  /// @throws UserError (data) for a damaged file, or one that needs an unimplemented part
-  /// (pre-tokenizer, normaliser, `byte_fallback`, …): named.
+  /// Reads `path`: a tokenizer.json, or a directory with this file or with vocab.json and
+  /// merges.txt.
+  /// @throws UserError (data) for a damaged file, or with the name of a part that is not
+  /// implemented (pre-tokenizer, normaliser, `byte_fallback`, …)
   static std::shared_ptr<const Tokenizer> load(const std::string& path);
 
   ~Tokenizer();
   Tokenizer(const Tokenizer&) = delete;
 
-  /// Ids of a text, added tokens matched first, no special tokens added around it. Input must be
-  /// valid UTF-8 (else UserError, data).
+  /// Encodes a text without special tokens around it; added tokens are matched first.
+  /// @throws UserError (data) if the text is not valid UTF-8
   std::vector<TokenId> encode(std::string_view utf8) const;
 
-  /// The ids of a text with what the file's post-processor puts around them (`add_special_tokens`
-  /// in transformers); no prompt has it.
-  std::vector<TokenId> with_special_tokens(std::vector<TokenId> ids) const;
+  /// Adds the special tokens of the file's post-processor around the ids of a text, as
+  /// transformers' `add_special_tokens`; prompts do not use it.
+  std::vector<TokenId> add_special_tokens(std::vector<TokenId> ids) const;
 
-  /// Concatenated token bytes; may be invalid UTF-8 when ids split a character. Ids without a token
+  /// Concatenates the bytes of tokens; invalid UTF-8 if ids split a character. Ids without a token
   /// are skipped.
   std::string decode_bytes(const std::vector<TokenId>& token_ids) const;
 
-  /// True when `id` stands for a token (vocabulary or added).
+  /// True if `id` is a token of the vocabulary or an added token.
   bool has_token(TokenId id) const;
 
-  /// The raw bytes token `id` stands for (byte-level decoding undone; an added token's content);
-  /// empty view when has_token(id) is false.
+  /// The raw bytes of a token, or the content of an added token; empty if has_token(id) is false.
   std::string_view token_bytes(TokenId id) const;
 
-  /// Id of an added token or vocabulary entry with exactly the *bytes* of `content`; nullopt when
-  /// there is none.
+  /// Finds the added token or vocabulary entry with exactly these bytes; nullopt if there is none.
   std::optional<TokenId> token_id(std::string_view content) const;
 
   /// Id of the single-byte vocabulary token of `byte`.
@@ -63,11 +61,11 @@ class Tokenizer {
   /// One more than the largest id.
   int num_ids() const;
 
-  /// The first added token that occurs in `utf8` (as encode() would find it), or empty. Input
-  /// must be valid UTF-8.
+  /// Finds the first added token that encode() would match in `utf8`; empty if there is none.
+  /// @param utf8  must be valid UTF-8
   std::string find_added_token(std::string_view utf8) const;
 
-  /// In file order.
+  /// All added tokens, in file order.
   const std::vector<AddedToken>& added_tokens() const;
 
  private:
@@ -76,18 +74,17 @@ class Tokenizer {
   std::unique_ptr<Impl> impl_;
 };
 
-/// The 1000 coordinate tokens `<|coord_0|>` … `<|coord_999|>`; ids need not be contiguous or
-/// ordered.
+/// The 1000 coord tokens `<|coord_0|>` … `<|coord_999|>`; their ids may have any order and gaps.
 class CoordVocab {
  public:
-  /// @throws UserError (data) naming the first missing token and `rematch add-coord-tokens`, or two
-  /// that share an id.
-  /// @param where  the model directory, for the error
+  /// Finds the coord tokens of a tokenizer. @param where  the model directory, for errors
+  /// @throws UserError (data) with the first missing token and the command that adds it, or with
+  /// two tokens that share an id
   static CoordVocab from(const Tokenizer& tokenizer, const std::string& where);
 
   /// Token id of bin 0..999.
   TokenId id_of(int bin) const { return ids_[static_cast<size_t>(bin)]; }
-  /// Bin of a token id; -1 when it is not a coord token.
+  /// Bin of a token id; -1 if it is not a coord token.
   int bin_of(TokenId token_id) const {
     return token_id >= 0 && static_cast<size_t>(token_id) < bin_of_id_.size()
                ? bin_of_id_[static_cast<size_t>(token_id)]

@@ -1,5 +1,7 @@
 #pragma once
+#include <algorithm>
 #include <cstdint>
+#include <iterator>
 
 namespace rematch {
 
@@ -10,9 +12,9 @@ struct CategoryRun {
   char category[3];
 };
 
-/// Code points that Unicode 16 (Hugging Face tokenizers 0.23) assigns and Unicode 14 (PCRE2 10.42)
-/// does not; adding them to a character class is harmless with a newer PCRE2. U+1171E moved from Mn
-/// to Mc. Written by dev/goldens/text_unicode_additions.py.
+/// Code points of Unicode 16 (Hugging Face tokenizers 0.23) that are not in Unicode 14 (PCRE2
+/// 10.42), and U+1171E, which moved from Mn to Mc. With a newer PCRE2 it is harmless to add them to
+/// a character class. Written by dev/goldens/text_unicode_additions.py.
 inline constexpr CategoryRun kUnicodeAdditions[] = {
     {0x897, 0x897, "Mn"},     {0xCF3, 0xCF3, "Mc"},     {0xECE, 0xECE, "Mn"},
     {0x1B4E, 0x1B4F, "Po"},   {0x1B7F, 0x1B7F, "Po"},   {0x1C89, 0x1C89, "Lu"},
@@ -58,5 +60,14 @@ inline constexpr CategoryRun kUnicodeAdditions[] = {
     {0x1FBCB, 0x1FBEF, "So"}, {0x2B739, 0x2B739, "Lo"}, {0x2EBF0, 0x2EE5D, "Lo"},
     {0x31350, 0x323AF, "Lo"},
 };
+
+/// Finds the run with a code point; nullptr if there is none. @param runs  sorted, disjoint
+template <typename Runs>
+constexpr auto find_run(const Runs& runs, uint32_t code_point) -> decltype(&*std::begin(runs)) {
+  const auto after = std::upper_bound(std::begin(runs), std::end(runs), code_point,
+                                      [](uint32_t c, const auto& run) { return c < run.first; });
+  return after != std::begin(runs) && code_point <= std::prev(after)->last ? &*std::prev(after)
+                                                                           : nullptr;
+}
 
 }  // namespace rematch

@@ -2,8 +2,8 @@
 
 namespace rematch {
 
-/// True for what `\w` means in the reference implementation: letters, marks, decimal digits,
-/// connectors and joiners.
+/// True for characters that `\w` matches in the reference implementation: letters, marks, decimal
+/// digits, connectors and joiners.
 /// @source Unicode UTS 18, Annex C
 bool is_word_character(char32_t code_point);
 

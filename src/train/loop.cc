@@ -23,7 +23,7 @@ WindowSegments segments_from_rollouts(Trainer& trainer, const WindowPlan& plan,
   std::vector<std::shared_ptr<const Segment>> segments;
   for (const ScoredRollout& rollout : rollouts)
     segments.push_back(trainer.make_target(rollout, metrics));
-  return plan.by_micro_batch(std::move(segments));
+  return plan.split_by_micro_batch(std::move(segments));
 }
 
 OpenWindow make_window(Trainer& trainer, StepMetrics& metrics) {

@@ -14,8 +14,8 @@ namespace {
 using Values = std::vector<double>;
 
 /// Splits values by micro-batch: one for each sample, or one for each micro-batch.
-std::vector<Values> by_micro_batch(const Values& values, const std::vector<int64_t>& sizes,
-                                   bool by_sample) {
+std::vector<Values> split_by_micro_batch(const Values& values, const std::vector<int64_t>& sizes,
+                                         bool by_sample) {
   std::vector<Values> parts;
   auto next = values.begin();
   for (const int64_t size : sizes) {
@@ -40,7 +40,7 @@ Values in_order_of_window(const std::vector<StepMetrics>& ranks, const std::stri
 
   std::vector<std::vector<Values>> parts;
   for (const StepMetrics& rank : ranks)
-    parts.push_back(by_micro_batch(rank.values(name), rank.micro_batches, is_by_sample));
+    parts.push_back(split_by_micro_batch(rank.values(name), rank.micro_batches, is_by_sample));
   Values all;
   for (const Values& part : in_window_order(std::move(parts)))
     all.insert(all.end(), part.begin(), part.end());

@@ -57,8 +57,8 @@ struct TrainerParts {
   bool stop_on_harm = false;    ///< end the run when an evaluation is worse than its start
 };
 
-/// A run: its parts, its phases, saving and restoring. The algorithm itself is train() in
-/// train/loop.cc.
+/// A run: its parts, its phases, saving and restoring. train() in train/loop.cc calls it in the
+/// order of a step.
 class Trainer : private TrainerParts {
  public:
   explicit Trainer(TrainerParts parts);

@@ -18,8 +18,9 @@ constexpr std::array<double, 3> kClipStd{0.26862954, 0.26130258, 0.27577711};
 constexpr int64_t kDefaultMinPixels = 56 * 56;
 constexpr int64_t kDefaultMaxPixels = 28 * 28 * 1280;
 
-constexpr int kMaxPatch = 1024;
+constexpr int kMaxPatch = 1024, kMaxFrames = 4;
 constexpr int64_t kMaxPixels = int64_t{1} << 40;
+constexpr int64_t kLargestMinPixels = 16777216;  // every image is enlarged to it
 
 struct SettingsFile {
   Json settings;
@@ -56,7 +57,7 @@ std::array<double, 3> read_channels(JsonFields& fields, const char* key,
     const double result = item.is_number() ? item.get<double>() : NAN;
     if (!std::isfinite(result) || (must_be_positive && !(result > 0))) {
       fields.fail(key, fmt::format("expected three finite numbers{}, found {}",
-                                   must_be_positive ? " above 0" : "", shown_json(*value)));
+                                   must_be_positive ? " above 0" : "", show_json(*value)));
     }
     return result;
   };
@@ -75,14 +76,14 @@ void require_true(JsonFields& fields, const char* key) {
 void read_area_limits(JsonFields& fields, PatchOptions& options) {
   const bool has_size = fields.has("size");
   JsonFields size = fields.object_or_empty("size");
-  const auto limit = [&](const char* top_key, const char* size_key, int64_t fallback) {
-    if (fields.has(top_key)) return fields.integer(top_key, 1, kMaxPixels);
+  const auto limit = [&](const char* top_key, const char* size_key, int64_t fallback,
+                         int64_t most) {
+    if (fields.has(top_key)) return fields.integer(top_key, 1, most);
     if (!has_size) return fallback;
-    return size.integer(size.has(size_key) || !size.has(top_key) ? size_key : top_key, 1,
-                        kMaxPixels);
+    return size.integer(size.has(size_key) || !size.has(top_key) ? size_key : top_key, 1, most);
   };
-  options.min_pixels = limit("min_pixels", "shortest_edge", kDefaultMinPixels);
-  options.max_pixels = limit("max_pixels", "longest_edge", kDefaultMaxPixels);
+  options.min_pixels = limit("min_pixels", "shortest_edge", kDefaultMinPixels, kLargestMinPixels);
+  options.max_pixels = limit("max_pixels", "longest_edge", kDefaultMaxPixels, kMaxPixels);
 }
 
 void read_resizing(JsonFields& fields, PatchOptions& options) {
@@ -125,7 +126,7 @@ PatchOptions PatchOptions::from_model_dir(const std::string& model_dir,
   require_true(fields, "do_normalize");
   PatchOptions options;
   options.patch_size = fields.integer_or("patch_size", kDefaultPatchSize, 1, kMaxPatch);
-  options.temporal_patch_size = fields.integer_or("temporal_patch_size", 2, 1, kMaxPatch);
+  options.temporal_patch_size = fields.integer_or("temporal_patch_size", 2, 1, kMaxFrames);
   options.merge_size = fields.integer_or("merge_size", 2, 1, kMaxPatch);
   options.image_mean = read_channels(fields, "image_mean", kClipMean, false);
   options.image_std = read_channels(fields, "image_std", kClipStd, true);

@@ -11,9 +11,9 @@
 
 namespace rematch {
 
-/// Loads images ahead of use on worker threads and caches them. An image is dropped when neither of
-/// the last two prefetch() calls, nor any get() since the first of them, requested it. Results do
-/// not depend on the number of workers.
+/// Loads images ahead of use on worker threads and caches their patches. prefetch() drops an image
+/// that neither it nor the previous prefetch() requested, nor a get() since then. Results do not
+/// depend on the number of workers.
 class PixelStore {
  public:
   struct Options {
@@ -33,8 +33,9 @@ class PixelStore {
   /// Call it once per window with all its images: it also drops images that are no longer used.
   void prefetch(const std::vector<ImageRef>& images);
 
-  /// Pixels of one image; waits until it is loaded, or loads it now. @throws UserError, also when
-  /// the file's size disagrees with image.grid_thw
+  /// Patches of one image; waits until it is loaded, or loads it now. After an error a later call
+  /// reads the file again. @throws UserError, also when the file's size disagrees with
+  /// image.grid_thw
   std::shared_ptr<const Patches> get(const ImageRef& image);
 
  private:

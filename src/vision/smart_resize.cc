@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "base/error.h"
 
@@ -12,6 +11,7 @@ namespace rematch {
 namespace {
 
 constexpr double kMaxAspectRatio = 200.0;
+constexpr double kMostPixels = 1 << 26;  // four times what any model is configured for
 
 // Python's round(a / b) · b for positive integers: a tie goes to the even multiple.
 int64_t round_to_multiple(int64_t side_px, int64_t multiple) {
@@ -52,14 +52,16 @@ ImageSize smart_resize(ImageSize size, const ResizeLimits& limits, const std::st
     new_height = std::ceil(static_cast<double>(height) * beta / multiple) * multiple;
     new_width = std::ceil(static_cast<double>(width) * beta / multiple) * multiple;
   }
-  if (std::max(new_height, new_width) > std::numeric_limits<int>::max()) {
-    throw UserError(ErrorKind::kData,
-                    {.error = "an image would be resized beyond all limits",
-                     .where = where,
-                     .what = fmt::format("{} x {} px (width x height) to {} x {}", width, height,
-                                         new_width, new_height),
-                     .fix = "lower size.shortest_edge / min_pixels in the model's preprocessor "
-                            "configuration, or template.min_pixels"});
+  if (new_height * new_width > kMostPixels) {
+    throw UserError(
+        ErrorKind::kData,
+        {.error = "an image would be resized beyond all limits",
+         .where = where,
+         .what = fmt::format("{} x {} px (width x height) to {} x {}; at most {} pixels", width,
+                             height, new_width, new_height, kMostPixels),
+         .fix = "lower size.longest_edge / max_pixels in the model's preprocessor "
+                "configuration, or template.max_pixels; or correct its patch_size and "
+                "merge_size"});
   }
   return {.width_px = static_cast<int>(new_width), .height_px = static_cast<int>(new_height)};
 }

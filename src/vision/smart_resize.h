@@ -17,8 +17,8 @@ struct ResizeLimits {
 /// `side_multiple_px`, the area is within the limits if possible, and the aspect ratio changes as
 /// little as possible. Rounds as Python does (half to even). `size` must be positive.
 /// @param where  the image's name in errors
-/// @throws UserError (data) when one side is more than 200 times the other, or a side
-/// of the result does not fit 32 bits
+/// @throws UserError (data) when one side is more than 200 times the other, or the result has more
+/// than 2²⁶ pixels
 /// @source transformers: smart_resize
 ImageSize smart_resize(ImageSize size, const ResizeLimits& limits, const std::string& where);
 

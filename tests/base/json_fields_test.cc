@@ -95,8 +95,8 @@ TEST(JsonFields, AnUnknownKeyIsRefusedWithTheNearestKnownOne) {
 }
 
 TEST(ShownJson, IsCutBetweenCharacters) {
-  EXPECT_EQ(shown_json(Json("short")), "\"short\"");
-  EXPECT_EQ(shown_json(Json("ääää"), 4), "\"ä…");
+  EXPECT_EQ(show_json(Json("short")), "\"short\"");
+  EXPECT_EQ(show_json(Json("ääää"), 4), "\"ä…");
 }
 
 }  // namespace rematch

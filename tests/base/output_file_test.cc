@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "base/interrupt.h"
 #include "support/capture.h"
 #include "support/paths.h"
 
@@ -61,6 +62,14 @@ TEST(OutputFile, TheFilesOfARunAreRefused) {
   EXPECT_THROW(write_output(log, {}, "newer"), UserError);
   EXPECT_EQ(read_file(log), "new");
   EXPECT_NO_THROW(write_output(directory.file("run/rollouts.jsonl"), {}, "new"));
+}
+
+// SIGHUP ends a process at once that has never checked for interrupts; this file would stay.
+TEST(OutputFile, MakesAClosedTerminalWaitForTheNextCheck) {
+  const test::TempDir dir;
+  const int64_t before = num_interrupt_checks();
+  const OutputFile file(dir.file("a.txt"), {});
+  EXPECT_GT(num_interrupt_checks(), before);
 }
 
 }  // namespace rematch

@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "base/wrapped_text.h"
-
 namespace rematch {
 
 TEST(PythonStrip, RemovesWhatStrStripRemoves) {
@@ -23,11 +21,6 @@ TEST(NearNames, PutsTheLikeliestFirst) {
   const auto names = near_names("learning_rte", {"seed", "learning_rate", "lr", "warmup_ratio"});
   ASSERT_EQ(names.size(), 1u);
   EXPECT_EQ(names[0], "learning_rate");
-}
-
-TEST(Wrapped, BreaksAtBlanksAndKeepsCommandsWhole) {
-  EXPECT_EQ(wrapped("  a bb ccc dddd", 4, 9), "  a bb\n    ccc\n    dddd");
-  EXPECT_EQ(wrapped("run `a b c d`, then e", 2, 10), "run\n  `a b c d`,\n  then e");
 }
 
 TEST(NormalizeNfc, Composes) { EXPECT_EQ(normalize_nfc("e\u0301"), "\u00e9"); }

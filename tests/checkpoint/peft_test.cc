@@ -48,7 +48,6 @@ TEST(PeftDir, ReadsWhatPeftWrote) {
   EXPECT_EQ(adapter.config.rank, 4);
   EXPECT_EQ(adapter.config.alpha, 10);
   EXPECT_TRUE(adapter.config.use_dora);
-  EXPECT_FALSE(adapter.config.use_rslora);
   EXPECT_TRUE(adapter.config.targets.target_regex.has_value());
   EXPECT_EQ(adapter.config.targets.modules_to_save,
             std::vector<std::string>{"deepstack_merger_list.0.norm"});
@@ -115,6 +114,7 @@ TEST(PeftDir, SettingsThatWouldChangeTheNumbersAreRefusedByName) {
                                                  {"alpha_pattern", {{"q_proj", 8}}},
                                                  {"init_lora_weights", "pissa"},
                                                  {"use_qalora", true},
+                                                 {"use_rslora", true},
                                                  {"target_parameters", {"a.b"}},
                                                  {"invented_next_year", {{"x", 1}}}}) {
     const AdapterCopy copy;

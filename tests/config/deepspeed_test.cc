@@ -45,7 +45,7 @@ TEST(Deepspeed, ValuesThatAreNoConfigurationAreRefused) {
   const std::string itself = dir.write("itself.json", '"' + dir.file("itself.json") + '"');
   for (const std::string& value : {itself, std::string("3"), std::string("[zero2]")}) {
     EXPECT_EQ(test::problem_of_set({"deepspeed=" + value}).error,
-              "`deepspeed` is not a configuration of DeepSpeed")
+              "`deepspeed` is not a DeepSpeed configuration")
         << value;
   }
 }
@@ -66,7 +66,7 @@ TEST(Deepspeed, ContradictionsAndUnknownNamesAreRefused) {
             "`training.deepspeed` and `deepspeed` contradict each other");
   EXPECT_EQ(test::load_set({"deepspeed=zero2", "training.zero_stage=2"}).settings.optim.zero_stage,
             2);
-  EXPECT_EQ(test::problem_of_set({"deepspeed=zero4"}).error, "`deepspeed: zero4` is not known");
+  EXPECT_EQ(test::problem_of_set({"deepspeed=zero4"}).error, "unknown value `deepspeed: zero4`");
   EXPECT_EQ(test::problem_of_set({"deepspeed={zero_optimization: {stage: auto}}"}).error,
             "`zero_optimization.stage` is not a ZeRO stage");
 }

@@ -137,13 +137,14 @@ TEST(RunDirectory, GoingOnTakesTheNewestVersionThatHoldsACheckpointOfTheRun) {
 }
 
 TEST(ReportTo, SaysWhetherTensorboardIsWanted) {
-  EXPECT_TRUE(load_set({}).settings.output.wants_tensorboard());
-  EXPECT_FALSE(load_set({"training.report_to=none"}).settings.output.wants_tensorboard());
-  EXPECT_FALSE(load_set({"training.report_to=[]"}).settings.output.wants_tensorboard());
-  EXPECT_FALSE(load_set({"training.report_to=wandb"}).settings.output.wants_tensorboard());
+  EXPECT_TRUE(load_set({}).settings.output.reports_to("tensorboard"));
+  EXPECT_FALSE(load_set({"training.report_to=none"}).settings.output.reports_to("tensorboard"));
+  EXPECT_FALSE(load_set({"training.report_to=[]"}).settings.output.reports_to("tensorboard"));
+  EXPECT_FALSE(load_set({"training.report_to=wandb"}).settings.output.reports_to("tensorboard"));
+  EXPECT_TRUE(load_set({"training.report_to=[tensorboard, wandb]"})
+                  .settings.output.reports_to("tensorboard"));
   EXPECT_TRUE(
-      load_set({"training.report_to=[tensorboard, wandb]"}).settings.output.wants_tensorboard());
-  EXPECT_TRUE(load_set({"training.report_to=[tensorboard, wandb]"}).settings.output.wants_wandb());
+      load_set({"training.report_to=[tensorboard, wandb]"}).settings.output.reports_to("wandb"));
   EXPECT_TRUE(load_set({"training.report_to=wandb"}).warnings.empty());
   const ConfigResult result = load_set({"training.report_to=swanlab"});
   EXPECT_NE(warning_of(result).text.find("logging.jsonl"), std::string::npos);

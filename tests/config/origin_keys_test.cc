@@ -85,7 +85,7 @@ TEST(OriginKeys, RefusedKeysSayWhatToUseInstead) {
 TEST(RemovedKeys, AreErrorsThatSayWhatToUse) {
   for (const auto& [assignment, advice] : std::vector<std::pair<std::string, std::string>>{
            {stage2("dedup_iou=0.5"), "target_policy: rewrite"},
-           {stage2("rewrite_targets=truth"), "the truth's bins"},
+           {stage2("rewrite_targets=truth"), "the ground truth's bins"},
            {stage2("teach_matched_text=false"), "always teaches"},
            {"training.resume_optimizer_from=output/stage1/checkpoint-700", "warmup_steps"}}) {
     const Problem problem = test::problem_of_set({assignment});

@@ -235,7 +235,7 @@ TEST(Capabilities, KeysOfWhatIsNotBuiltAreRefusedByName) {
            {"training.optimizer=multimodal_coord_offset", "the coordinate-offset adapter"}}) {
     const Problem problem = test::problem_of_set({assignment});
     EXPECT_NE(problem.fix.find(name), std::string::npos) << problem.fix;
-    EXPECT_NE(problem.fix.find("not built: set"), std::string::npos) << problem.fix;
+    EXPECT_NE(problem.fix.find("not supported: set"), std::string::npos) << problem.fix;
   }
 }
 

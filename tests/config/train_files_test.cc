@@ -47,10 +47,10 @@ TEST(TrainFiles, WhatIsWrongIsNamed) {
       {"[{path: a.jsonl, weight: '2'}]", "weight is out of range"},
       {"[{path: a.jsonl, weight: [1]}]", "weight is out of range"},
       {"[{path: a.jsonl, wieght: 2}]", "unknown key `wieght`"},
-      {"[{weight: 2}]", "a file without `path`"},
-      {"[[a.jsonl]]", "an entry is no path"},
-      {"[{path: [a]}]", "an entry is no path"},
-      {"[a.jsonl, '']", "an entry is no path"},
+      {"[{weight: 2}]", "an entry has no `path`"},
+      {"[[a.jsonl]]", "an entry is not a path"},
+      {"[{path: [a]}]", "an entry is not a path"},
+      {"[a.jsonl, '']", "an entry is not a path"},
       {"[]", "no file is listed"},
   };
   for (const auto& [value, error] : cases) {

@@ -183,9 +183,9 @@ TEST(IsOff, IsWhatMeansNotUsed) {
 }
 
 TEST(Brief, IsOneShortLine) {
-  EXPECT_EQ(brief(read("{a: [1, \"x\"], b: ~}").root), "{a: [1, \"x\"], b: null}");
-  EXPECT_EQ(brief(read("|\n  a\n  b\n").root), "\"a b \"");
-  const std::string long_text = brief(read("[" + std::string(500, 'x') + "]").root);
+  EXPECT_EQ(shorten(read("{a: [1, \"x\"], b: ~}").root), "{a: [1, \"x\"], b: null}");
+  EXPECT_EQ(shorten(read("|\n  a\n  b\n").root), "\"a b \"");
+  const std::string long_text = shorten(read("[" + std::string(500, 'x') + "]").root);
   EXPECT_LT(long_text.size(), 80u);
 }
 

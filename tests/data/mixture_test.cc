@@ -78,7 +78,7 @@ TEST(Mixture, DrawsAnotherPartInEachEpoch) {
 
 TEST_F(MixtureTest, OneFileOfWeightOneIsThatFile) {
   const Dataset file = load("a.jsonl", 3);
-  const Dataset same = Dataset::mixed({file}, {1});
+  const Dataset same = Dataset::mix({file}, {1});
   EXPECT_EQ(same.content_hash(), file.content_hash());
   EXPECT_EQ(same.path(), file.path());
   EXPECT_EQ(same.epoch_size(), 3);
@@ -86,15 +86,15 @@ TEST_F(MixtureTest, OneFileOfWeightOneIsThatFile) {
 
 TEST_F(MixtureTest, JoinsFilesAndKeepsPlaces) {
   const Dataset a = load("a.jsonl", 3), b = load("b.jsonl", 4);
-  const Dataset mixed = Dataset::mixed({a, b}, {1, 2.5});
+  const Dataset mixed = Dataset::mix({a, b}, {1, 2.5});
   EXPECT_EQ(mixed.size(), 7);
   EXPECT_EQ(mixed.epoch_size(), 13);
   EXPECT_EQ(mixed.samples()[3].where, b.path() + ":1");
   for (int64_t i = 1; i < mixed.size(); ++i)
     EXPECT_GT(mixed.samples()[size_t(i)].sample_id, mixed.samples()[size_t(i - 1)].sample_id);
-  EXPECT_NE(mixed.content_hash(), Dataset::mixed({a, b}, {1, 2}).content_hash());
-  EXPECT_NE(mixed.content_hash(), Dataset::mixed({b, a}, {2.5, 1}).content_hash());
-  const Dataset less = mixed.without({0, 3, 4});
+  EXPECT_NE(mixed.content_hash(), Dataset::mix({a, b}, {1, 2}).content_hash());
+  EXPECT_NE(mixed.content_hash(), Dataset::mix({b, a}, {2.5, 1}).content_hash());
+  const Dataset less = mixed.copy_without({0, 3, 4});
   EXPECT_EQ(less.parts()[0].num_records(), 2);
   EXPECT_EQ(less.parts()[1].begin, 2);
   EXPECT_EQ(less.epoch_size(), 2 + 5);
@@ -102,7 +102,7 @@ TEST_F(MixtureTest, JoinsFilesAndKeepsPlaces) {
 
 TEST_F(MixtureTest, RefusesAWeightThatTakesNothing) {
   const UserError error =
-      test::catch_user_error([&] { Dataset::mixed({load("a.jsonl", 3)}, {0.1}); });
+      test::catch_user_error([&] { Dataset::mix({load("a.jsonl", 3)}, {0.1}); });
   EXPECT_EQ(error.kind(), ErrorKind::kData);
   EXPECT_THAT(error.problems().front().where, testing::HasSubstr("a.jsonl"));
 }

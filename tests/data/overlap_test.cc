@@ -43,7 +43,7 @@ TEST_F(OverlapTest, NamesImagesThatAreTrainedOnUnderAnyName) {
                     load("val.jsonl", {{"link.png", "cat"}, {"b.png", "cat"}, {"gone.png", "cat"}});
   const std::vector<std::string> warnings = overlap_warnings(train, val);
   ASSERT_EQ(warnings.size(), 1u);
-  EXPECT_EQ(warnings[0].find("1 of 3 images of " + val.path() + " is also in " + train.path()), 0u)
+  EXPECT_EQ(warnings[0].find("1 of 3 images in " + val.path() + " is also in " + train.path()), 0u)
       << warnings[0];
   EXPECT_NE(warnings[0].find("link.png"), std::string::npos);
 }
@@ -70,7 +70,7 @@ TEST_F(OverlapTest, NamesClassesThatAreNeverTrained) {
   const Dataset train = load("train.jsonl", {{"a.png", "cat"}}),
                 val = load("val.jsonl", {{"b.png", "cat"}, {"b.png", "dog"}, {"b.png", "Dog"}});
   EXPECT_EQ(overlap_warnings(train, val),
-            std::vector<std::string>{"1 of 2 classes of " + val.path() + " never occurs in " +
+            std::vector<std::string>{"1 of 2 classes in " + val.path() + " never occurs in " +
                                      train.path() + ": dog"});
 }
 

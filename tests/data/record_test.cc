@@ -78,7 +78,7 @@ TEST(ReadRecord, ReadsFlatAndNestedPolygonsAlike) {
 TEST(ReadRecord, AcceptsDegenerateBoxesAndRefusesInvertedOnes) {
   EXPECT_EQ(bins_of(R"({"desc": "a", "bbox_2d": [9, 9, 9, 9]})"), (std::vector<int>{9, 9, 9, 9}));
   expect_object_refused(R"({"desc": "a", "bbox_2d": [9, 9, 1, 9]})",
-                        {"inverted", "x1 > x2", "[9, 9, 1, 9]"});
+                        {"inverted", "x1 > x2", "[9,9,1,9]"});
   expect_object_refused(R"({"desc": "a", "bbox_2d": [1, 9, 9, 2]})", {"inverted", "y1 > y2"});
   const std::string line = record(R"([{"desc": "a", "bbox_2d": [9, 9, 1, 9]}])");
   EXPECT_NO_THROW(
@@ -213,6 +213,20 @@ TEST(ReadRecord, RefusesWrongShapes) {
                         {"odd number", "7 values"});
   expect_object_refused(R"({"desc": "a", "poly": [[1, 2], [3, 4], 5, 6]})", {"mixes"});
   expect_object_refused(R"({"desc": "a", "poly": [[1, 2, 3, 4, 5, 6]]})", {"not a pair"});
+}
+
+TEST(ReadRecord, BoundsTheNumberOfObjectsAndOfVertices) {
+  const auto repeated = [](const std::string& item, int count) {
+    std::string text = item;
+    for (int i = 1; i < count; ++i) text += ", " + item;
+    return text;
+  };
+  const std::string object = R"({"desc": "a", "bbox_2d": [1, 2, 3, 4]})";
+  EXPECT_EQ(read(record("[" + repeated(object, 16384) + "]")).objects.size(), 16384u);
+  expect_refused(record("[" + repeated(object, 16385) + "]"),
+                 {"too many objects", "16385; at most 16384", "cut the image"});
+  expect_object_refused(fmt::format(R"({{"desc": "a", "poly": [{}]}})", repeated("[1, 2]", 16385)),
+                        {"too many vertices", "16385"});
 }
 
 RC_GTEST_PROP(ReadRecord, AnyDamageIsADataErrorOrAValidSample, ()) {

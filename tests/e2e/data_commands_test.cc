@@ -187,8 +187,8 @@ TEST(DataCommands, TrainingWarnsOnceOfValidationDataThatItTrainsOn) {
       "check " + program.config("training: {eval_strategy: epoch}\n"
                                 "custom: {train_jsonl: train.jsonl, val_jsonl: val.jsonl}\n"));
   EXPECT_EQ(checked.exit_code, 0) << checked.err;
-  for (const char* text : {"1 of 1 image of val.jsonl is also in train.jsonl",
-                           "1 of 1 class of val.jsonl never occurs in train.jsonl: dog"}) {
+  for (const char* text : {"1 of 1 image in val.jsonl is also in train.jsonl",
+                           "1 of 1 class in val.jsonl never occurs in train.jsonl: dog"}) {
     const size_t first = checked.out.find(text);
     ASSERT_NE(first, std::string::npos) << checked.out;
     EXPECT_EQ(checked.out.find(text, first + 1), std::string::npos) << checked.out;
@@ -210,6 +210,11 @@ TEST(DataCommands, NoCommandReplacesWhatItReads) {
   expect_failure(program.run("data show data/train.jsonl --out data/train.jsonl"), 2,
                  "would replace");
   expect_failure(program.run("data show data/train.jsonl --out data/0.png"), 2, "would replace");
+  const std::string config = program.config("data: {augment: {hflip: 0.5}}\n"),
+                    yaml = read_file(config);
+  expect_failure(program.run("data show data/train.jsonl --augment " + config + " --out " + config),
+                 2, "would replace");
+  EXPECT_EQ(read_file(config), yaml);
   expect_failure(program.run("data from-swift swift/train.jsonl --out swift"), 2, "would replace");
   const std::string processor = "preprocessor_config.json",
                     kept = read_file(test::Program::model() + "/" + processor),
@@ -277,7 +282,7 @@ TEST(DataCommands, MistakesEndInFourLinesAndTheRightCode) {
   expect_failure(program.run("data from-voc . --out data"), 3, "Annotations");
   expect_failure(program.run("data from-yolo empty.json --out data"), 3, "names");
   program.dir().write("photos/notes.txt", "");
-  expect_failure(program.run("data from-yolo photos --out data"), 3, "holds no YAML");
+  expect_failure(program.run("data from-yolo photos --out data"), 3, "has no YAML");
   expect_failure(program.run("data from-labelme . --out data"), 3, "imagePath");
   expect_failure(program.run("data from-swift empty.json --out data"), 3, "images");
   expect_failure(program.run("data check missing.jsonl"), 4, "missing.jsonl");

@@ -121,7 +121,7 @@ WindowSegments RecordedStage2::segments(const std::vector<std::vector<int64_t>>&
   std::vector<std::shared_ptr<const Segment>> made;
   for (const ScoredRollout& one : score(plan.samples()))
     made.push_back(make_target(one, rollout_parts().target, metrics));
-  return plan.by_micro_batch(std::move(made));
+  return plan.split_by_micro_batch(std::move(made));
 }
 
 MStep& RecordedStage2::mstep(double learning_rate, at::Device device) {

@@ -105,7 +105,7 @@ TEST(SmallData, BadInputIsNamed) {
   };
   fails("custom: {train_jsonl: [" + train + ", " + train + "]}\n", "a file is listed twice");
   fails("custom: {train_jsonl: [" + train + ", " + empty + "]}\n", empty);
-  fails("custom: {train_jsonl: [{path: " + train + ", weight: 0.01}]}\n", "takes none");
+  fails("custom: {train_jsonl: [{path: " + train + ", weight: 0.01}]}\n", "too low to select");
   fails("custom: {train_jsonl: [{path: " + train + ", weight: 0}]}\n", "weight is out of range");
   fails(
       "custom: {train_jsonl: " + sided + "}\ndata: {augment: {hflip: 0.5}, on_bad_sample: skip}\n",

@@ -1,6 +1,7 @@
 // Which split a file is, and what its annotations say.
 #include <filesystem>
 
+#include "base/interrupt.h"
 #include "import/import_dir.h"
 
 namespace rematch {
@@ -18,22 +19,22 @@ class CocoDir : public test::ImportDir {
 }  // namespace
 
 TEST(SplitOfName, IsAWholeWordOfTheFilesName) {
-  EXPECT_EQ(split_of_name("instances_train2017.json"), "train");
-  EXPECT_EQ(split_of_name("instances_val2017.json"), "val");
-  EXPECT_EQ(split_of_name("pretrain_val.json"), "val");
-  EXPECT_EQ(split_of_name("constrained_val.json"), "val");
-  EXPECT_EQ(split_of_name("Validation.json"), "val");
-  EXPECT_EQ(split_of_name("pretrain.json"), "pretrain");
-  EXPECT_EQ(split_of_name("trainval.json"), "trainval");
-  EXPECT_EQ(split_of_name("train_val.json"), "train_val");  // both: neither
+  EXPECT_EQ(guess_split("instances_train2017.json"), "train");
+  EXPECT_EQ(guess_split("instances_val2017.json"), "val");
+  EXPECT_EQ(guess_split("pretrain_val.json"), "val");
+  EXPECT_EQ(guess_split("constrained_val.json"), "val");
+  EXPECT_EQ(guess_split("Validation.json"), "val");
+  EXPECT_EQ(guess_split("pretrain.json"), "pretrain");
+  EXPECT_EQ(guess_split("trainval.json"), "trainval");
+  EXPECT_EQ(guess_split("train_val.json"), "train_val");  // both: neither
 }
 
 TEST(SplitOfName, IsAWordOfTheFolderWhereTheFilesNameHasNone) {
-  EXPECT_EQ(split_of_name("train/_annotations.coco.json"), "train");
-  EXPECT_EQ(split_of_name("valid/_annotations.coco.json"), "val");
-  EXPECT_EQ(split_of_name("a/test/_annotations.coco.json"), "test");
-  EXPECT_EQ(split_of_name("strained/result.json"), "result");
-  EXPECT_EQ(split_of_name("train/instances_val.json"), "val");
+  EXPECT_EQ(guess_split("train/_annotations.coco.json"), "train");
+  EXPECT_EQ(guess_split("valid/_annotations.coco.json"), "val");
+  EXPECT_EQ(guess_split("a/test/_annotations.coco.json"), "test");
+  EXPECT_EQ(guess_split("strained/result.json"), "result");
+  EXPECT_EQ(guess_split("train/instances_val.json"), "val");
 }
 
 TEST_F(CocoDir, RoboflowsFoldersAreSplits) {
@@ -62,8 +63,18 @@ TEST_F(CocoDir, SharesOfTheSidesAreNoPixels) {
   const std::string shares = write("train.json", with_box("[0.1, 0.1, 0.5, 0.9]"));
   const UserError error = test::catch_user_error([&] { convert({shares}); });
   EXPECT_EQ(error.kind(), ErrorKind::kData);
-  EXPECT_NE(std::string(error.what()).find("shares of the sides"), std::string::npos);
+  EXPECT_NE(std::string(error.what()).find("normalized (0 to 1)"), std::string::npos);
   EXPECT_EQ(convert({write("train.json", with_box("[0.1, 0.1, 5, 9]"))}).splits[0].num_boxes, 1);
+}
+
+TEST_F(CocoDir, AnInterruptEndsTheReadingOfImagesAndWritesNothing) {
+  write_image("a.png");
+  const std::string file = write("train.json", test::coco("a.png"));
+  set_interrupt_requested(true);
+  EXPECT_THROW(convert({file}), Interrupted);
+  set_interrupt_requested(false);
+  EXPECT_FALSE(std::filesystem::exists(out() + "/train.jsonl"));
+  EXPECT_EQ(convert({file}).splits.size(), 1u);
 }
 
 TEST_F(CocoDir, OneImageUnderTwoIdsIsAnError) {
@@ -126,11 +137,10 @@ TEST_F(CocoDir, WrongImagesNameTheOptionAndAnExample) {
   const std::string photos = path("photos");
   const Problem wrong = test::problem_of([&] { convert({file}, {.images_dir = photos}); });
   EXPECT_EQ(wrong.where, "--images " + photos + " (for " + out() + "/train.jsonl)");
-  EXPECT_EQ(wrong.what, "none of 1 image is there, e.g. flower.png");
+  EXPECT_EQ(wrong.what, "none of 1 image exists, e.g. flower.png");
   const Problem absent = test::problem_of([&] { convert({file}); });
   EXPECT_EQ(absent.where, dir_.path() + " (for " + out() + "/train.jsonl)");
-  EXPECT_NE(absent.fix.find("the directory that holds flower.png with --images"),
-            std::string::npos);
+  EXPECT_NE(absent.fix.find("the directory of flower.png with --images"), std::string::npos);
 }
 
 TEST_F(CocoDir, PathsHoldWhereTheOutputIsALink) {

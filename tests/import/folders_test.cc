@@ -87,7 +87,7 @@ TEST_F(VocDir, AnEncodingThatIsNotReadIsAnError) {
 
 TEST_F(VocDir, AnObjectHasOneUprightBox) {
   expect_refused(voc(std::string(kBox) + kBox), "two <bndbox>");
-  expect_refused(voc("<robndbox><cx>1</cx></robndbox>"), "rotated boxes are not read");
+  expect_refused(voc("<robndbox><cx>1</cx></robndbox>"), "rotated boxes are not supported");
   expect_refused(voc(""), "remove the object");
 }
 
@@ -108,8 +108,8 @@ TEST_F(LabelMeDir, RectanglesCirclesMasksAndPolygonsAreObjects) {
                                     shape("mask", "[[20, 10], [120, 60]]"));
   const std::vector<std::vector<int>> expected = {kBins, kBins, {225, 100, 475, 600}, kBins};
   EXPECT_EQ(bins(), expected);
-  EXPECT_EQ(result.notes.at("circles taken as their boxes"), 1);
-  EXPECT_EQ(result.notes.at("masks taken as their boxes"), 1);
+  EXPECT_EQ(result.notes.at("circles replaced by their boxes"), 1);
+  EXPECT_EQ(result.notes.at("masks replaced by their boxes"), 1);
   EXPECT_EQ(written("train").samples()[0].objects[0].desc, "cat");
 }
 
@@ -120,7 +120,7 @@ TEST_F(LabelMeDir, OutlinesArePolygonsWhenAsked) {
 
 TEST_F(LabelMeDir, PointsAndLinesAreLeftOutAndCounted) {
   const WrittenSet result = convert(shape("point", "[[1, 1]]"));
-  EXPECT_EQ(result.notes.at("left out: shapes of the type \"point\""), 1);
+  EXPECT_EQ(result.notes.at("left out: shapes of type \"point\""), 1);
   EXPECT_EQ(result.notes.at("empty scenes: all objects of the image were left out"), 1);
 }
 

@@ -72,11 +72,11 @@ constexpr const char* kCoco = R"({
 }  // namespace
 
 TEST(Import, ABinIsAThousandthOfTheSideRoundedAndNeverBeyondTheLast) {
-  EXPECT_EQ(bin_of(0, 640), 0);
-  EXPECT_EQ(bin_of(320, 640), 500);
-  EXPECT_EQ(bin_of(640, 640), 999);
-  EXPECT_EQ(bin_of(-3, 640), 0);
-  EXPECT_EQ(bin_of(1, 640), 2);  // 1.5625
+  EXPECT_EQ(to_bin(0, 640), 0);
+  EXPECT_EQ(to_bin(320, 640), 500);
+  EXPECT_EQ(to_bin(640, 640), 999);
+  EXPECT_EQ(to_bin(-3, 640), 0);
+  EXPECT_EQ(to_bin(1, 640), 2);  // 1.5625
 }
 
 TEST_F(ImportTest, CocoKeepsBoxesAndCountsWhatItLeavesOut) {
@@ -93,7 +93,7 @@ TEST_F(ImportTest, CocoKeepsBoxesAndCountsWhatItLeavesOut) {
   EXPECT_EQ(first.objects[1].geometry.bins, (std::vector<int>{750, 500, 999, 999}));
   EXPECT_EQ(written.notes.at("left out: crowds"), 1);
   EXPECT_EQ(written.notes.at("left out: boxes without area"), 1);
-  EXPECT_EQ(written.notes.at("boxes cut at the image's edge"), 1);
+  EXPECT_EQ(written.notes.at("boxes clipped to the image"), 1);
   EXPECT_EQ(written.notes.at("left out: images that cannot be read"), 1);
 }
 
@@ -107,7 +107,7 @@ TEST_F(ImportTest, CocoOutlinesBecomePolygonsWhenAsked) {
   EXPECT_EQ(sample.objects[0].geometry.kind, GeometryKind::kPoly);
   EXPECT_EQ(sample.objects[0].geometry.bins, (std::vector<int>{100, 100, 600, 100, 600, 600}));
   EXPECT_EQ(sample.objects[1].geometry.kind, GeometryKind::kBbox2d);
-  EXPECT_EQ(set.notes.at("masks taken as their boxes"), 1);
+  EXPECT_EQ(set.notes.at("masks replaced by their boxes"), 1);
 }
 
 TEST_F(ImportTest, AFileThatIsNotCocoNamesWhatIsMissing) {
@@ -164,7 +164,7 @@ TEST_F(ImportTest, YoloReadsBoxesAndOutlinesAsFractions) {
   ASSERT_EQ(sample.objects.size(), 2u);
   EXPECT_EQ(sample.objects[0].geometry.bins, (std::vector<int>{100, 100, 600, 600}));
   EXPECT_EQ(sample.objects[1].geometry.bins, (std::vector<int>{100, 100, 600, 600}));
-  EXPECT_EQ(written.notes.at("images without a label file, taken as empty scenes"), 1);
+  EXPECT_EQ(written.notes.at("images without a label file, imported as empty scenes"), 1);
   EXPECT_TRUE(load("val").samples()[0].objects.empty());
 }
 
@@ -314,9 +314,9 @@ TEST_F(ImportTest, EachReasonToLeaveABoxOutIsNamed) {
                      {.desc = "a", .x0 = 300, .y0 = 1, .x1 = 350, .y1 = 50, .ring = {}},
                      {.desc = "a", .x0 = 30, .y0 = 1, .x1 = 30, .y1 = 50, .ring = {}}});
   EXPECT_EQ(written.notes.at("left out: boxes whose corners are not finite"), 1);
-  EXPECT_EQ(written.notes.at("left out: boxes with swapped corners or of negative width or height"),
+  EXPECT_EQ(written.notes.at("left out: boxes with swapped corners or negative width or height"),
             1);
-  EXPECT_EQ(written.notes.at("left out: boxes that lie outside their image"), 1);
+  EXPECT_EQ(written.notes.at("left out: boxes outside their image"), 1);
   EXPECT_EQ(written.notes.at("left out: boxes without area"), 1);
 }
 

@@ -74,12 +74,12 @@ std::string answer_problem(const std::string& text) {
 
 TEST(StockAnswer, EveryBinSurvivesWritingAndReading) {
   for (int bin = 0; bin < kNumBins; ++bin)
-    EXPECT_EQ(bin_of_written(written_of_bin(bin, 1000), 1000), bin);
-  EXPECT_EQ(written_of_bin(999, 1000), 1000);
-  EXPECT_EQ(written_of_bin(500, 1000), 501);  // 500.5005
-  EXPECT_EQ(bin_of_written(500, 1000), 500);  // 499.5 + 0.5
-  EXPECT_EQ(bin_of_written(1000, 1000), 999);
-  EXPECT_EQ(bin_of_written(112, 112), 999);
+    EXPECT_EQ(stock_to_bin(bin_to_stock(bin, 1000), 1000), bin);
+  EXPECT_EQ(bin_to_stock(999, 1000), 1000);
+  EXPECT_EQ(bin_to_stock(500, 1000), 501);  // 500.5005
+  EXPECT_EQ(stock_to_bin(500, 1000), 500);  // 499.5 + 0.5
+  EXPECT_EQ(stock_to_bin(1000, 1000), 999);
+  EXPECT_EQ(stock_to_bin(112, 112), 999);
 }
 
 TEST(StockAnswer, IsReadFencedOrBareAndAlone) {
@@ -204,7 +204,7 @@ TEST_F(StockTest, WhatCannotBeReadIsCountedAndNamed) {
   EXPECT_EQ(samples(set).size(), 2u);
   EXPECT_EQ(set.notes.at("left out: answers that are not a list of boxes"), 1);
   EXPECT_EQ(set.notes.at("left out: entries of answers that cannot be read"), 2);
-  EXPECT_EQ(set.notes.at("left out: answers none of whose entries can be read"), 1);
+  EXPECT_EQ(set.notes.at("left out: answers without a readable entry"), 1);
   EXPECT_EQ(set.notes.at("left out: records that cannot be read"), 6);
   EXPECT_EQ(set.notes.at("left out: records without an answer"), 1);
   ASSERT_EQ(set.examples.size(), 10u);
@@ -226,7 +226,7 @@ TEST_F(StockTest, CoordinatesInAnotherUnitAreAnError) {
   EXPECT_NE(refused({pixels}).find("--scale"), std::string::npos);
   const Json shares =
       messages("<image>x", R"([{"bbox_2d": [0.1, 0.2, 0.5, 1.0], "label": "cat"}])");
-  EXPECT_NE(refused({shares}).find("shares"), std::string::npos);
+  EXPECT_NE(refused({shares}).find("normalized"), std::string::npos);
 }
 
 TEST_F(StockTest, PixelsAreThoseOfTheResizedImageOrOfTheFile) {
@@ -248,7 +248,7 @@ TEST_F(StockTest, SwappedCornersAreLeftOutAndCounted) {
           "<image>x",
           R"([{"bbox_2d": [5, 5, 2, 9], "label": "a"}, {"bbox_2d": [1, 2, 1, 2], "label": "flat"}])")}),
       directory_.file("out"));
-  EXPECT_EQ(written.notes.at("left out: boxes with swapped corners or of negative width or height"),
+  EXPECT_EQ(written.notes.at("left out: boxes with swapped corners or negative width or height"),
             1);
   EXPECT_EQ(written.splits[0].num_boxes, 1);
 }

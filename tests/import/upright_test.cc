@@ -56,7 +56,7 @@ TEST_F(UprightDir, ACopyIsTurnedAndTheRecordNamesIt) {
   EXPECT_GT(turned.rgb[1], 200);  // turned clockwise: red is at the right
   EXPECT_LT(turned.rgb[static_cast<size_t>(199) * 3 + 1], 50);
   EXPECT_EQ(read_file(path("photos/a.jpg")), before);
-  EXPECT_EQ(result.notes.at("turned copies of photos stored rotated (EXIF)"), 1);
+  EXPECT_EQ(result.notes.at("upright copies of photos stored rotated (EXIF)"), 1);
   convert(0, 0, true);  // shares, and sizes that are not annotated, are of the turned picture too
   EXPECT_EQ(written("train").samples()[0].width_px, 200);
 }

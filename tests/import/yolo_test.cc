@@ -60,7 +60,7 @@ TEST_F(YoloDir, KeyPointsAreNoOutline) {
   const std::string points = " 0.2 0.2 2 0.8 0.2 2 0.8 0.8 1 0.2 0.8 0\n";
   const WrittenSet result = convert(yaml, "0 0.35 0.35 0.5 0.5" + points);
   EXPECT_EQ(bins(), std::vector<std::vector<int>>{kBins});
-  EXPECT_EQ(result.notes.at("objects whose key points are left out"), 1);
+  EXPECT_EQ(result.notes.at("objects imported without their keypoints"), 1);
   expect_refused("0 0.35 0.35 0.5 0.5 0.2 0.2\n", "kpt_shape", yaml);
   expect_refused(kBox, "kpt_shape", std::string(kYaml) + "kpt_shape: [4]\n");
   // without kpt_shape, visibilities of 2 are no shares
@@ -89,9 +89,8 @@ TEST_F(YoloDir, RoboflowsFoldersLieNextToTheYaml) {
       "train: ../train/images\nval: ../valid/images\ntest: ../test/images\nnames: [cat]\n", "");
   EXPECT_EQ(written("train").size(), 1);
   EXPECT_EQ(written("val").size(), 1);
-  EXPECT_EQ(
-      result.notes.count("left out: the split test, which the YAML names and which is not there"),
-      1u);
+  EXPECT_EQ(result.notes.count("left out: the split test, which the YAML lists but does not exist"),
+            1u);
 }
 
 TEST_F(YoloDir, AMissingFolderOfTrainIsAnErrorThatNamesImages) {
@@ -109,7 +108,7 @@ TEST_F(YoloDir, ADirectoryStandsForItsOnlyYaml) {
   write("other.yml", kYaml);
   const Problem problem = test::problem_of([&] { read_yolo_set(dir_.path(), {}); });
   EXPECT_NE(problem.fix.find("other.yml, "), std::string::npos) << problem.fix;
-  EXPECT_NE(test::problem_of([&] { read_yolo_set(path("images"), {}); }).what.find("holds no YAML"),
+  EXPECT_NE(test::problem_of([&] { read_yolo_set(path("images"), {}); }).what.find("has no YAML"),
             std::string::npos);
 }
 

@@ -90,11 +90,6 @@ TEST(AdapterFiles, SavesWhatItLoaded) {
             read_file(golden_adapter("dora/adapter_model.safetensors")));
 }
 
-TEST(AdapterFiles, TheScaleFollowsRslora) {
-  EXPECT_EQ((LoraOptions{{.rank = 4, .alpha = 8}}).scaling(), 2.0);
-  EXPECT_EQ((LoraOptions{{.rank = 4, .alpha = 8}, true}).scaling(), 4.0);
-}
-
 TEST(MergeAdapter, TheMergedCheckpointGivesTheAdaptersLogits) {
   for (const char* name : {"lora", "dora"}) {
     test::TempDir dir;

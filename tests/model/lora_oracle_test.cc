@@ -67,7 +67,7 @@ TEST(LoraOracle, PeftLoadsOurAdaptersWithoutWarningsAndGivesOurLogits) {
     const auto model = Model::load(test::tiny_tied(), {});
     std::vector<std::string> names;
     for (const NamedParameter& parameter : model->parameters()) names.push_back(parameter.name);
-    const LoraOptions lora{{.rank = 3, .alpha = 5, .dropout = 0.05, .use_dora = one.use_dora}};
+    const LoraSettings lora{.rank = 3, .alpha = 5, .dropout = 0.05, .use_dora = one.use_dora};
     const auto adapter =
         Adapter::create(*model, select_targets(model->description(), names, one.targets),
                         {.lora = lora, .base_model = test::tiny_tied()});
@@ -127,7 +127,7 @@ TEST(LoraOracle, PeftLoadsOurTrainedTokensOnTiedAndUntiedWeights) {
       const auto model = Model::load(base, {});
       std::vector<std::string> names;
       for (const NamedParameter& parameter : model->parameters()) names.push_back(parameter.name);
-      const LoraOptions lora{{.rank = 3, .alpha = 5, .dropout = 0}};
+      const LoraSettings lora{.rank = 3, .alpha = 5, .dropout = 0};
       const auto adapter =
           Adapter::create(*model, select_targets(model->description(), names, targets),
                           {.lora = lora, .base_model = base});
@@ -153,7 +153,7 @@ TEST(LoraOracle, PeftLoadsAnAdapterOfATowerWithWindowsAndGivesOurLogits) {
   for (const NamedParameter& parameter : model->parameters()) names.push_back(parameter.name);
   AdapterTargets targets;
   targets.token_ids = {5, 16, 27};
-  const LoraOptions lora{{.rank = 3, .alpha = 5, .dropout = 0, .use_dora = true}};
+  const LoraSettings lora{.rank = 3, .alpha = 5, .dropout = 0, .use_dora = true};
   const auto adapter = Adapter::create(*model, select_targets(model->description(), names, targets),
                                        {.lora = lora, .base_model = test::windows_tied()});
   at::manual_seed(3);

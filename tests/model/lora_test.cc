@@ -53,8 +53,8 @@ TEST_P(LoraLayer, EqualsPeftInOutputGradientsAndMergedWeight) {
   dropout->mask = [](const std::string& module, at::IntArrayRef sizes) {
     return test::recipe_mask(module, sizes);
   };
-  const LoraOptions options{
-      {.rank = 2, .alpha = 3, .dropout = drops ? 0.1 : 0.0, .use_dora = use_dora}};
+  const LoraSettings options{
+      .rank = 2, .alpha = 3, .dropout = drops ? 0.1 : 0.0, .use_dora = use_dora};
   const LoraTensors tensors{leaf("a"), leaf("b"), use_dora ? leaf("m") : at::Tensor()};
   LinearWeights layer{take("weight"), file->has(key + "bias") ? take("bias") : at::Tensor()};
   layer.adapter = std::make_shared<LoraLinear>("0", options, tensors, dropout);

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/interrupt.h"
 #include "model/oracle_cases.h"
 #include "model/tiny_checkpoint.h"
 #include "support/capture.h"
@@ -161,6 +162,20 @@ TEST(Qwen3VLForward, RefusesRowsOfAnotherPatchSize) {
   refuse({.pixel_values_NC = at::zeros({6, 1536}), .grid_thw = {{1, 2, 3}}});
   refuse({.pixel_values_NC = {}, .grid_thw = {{1, 2, 2}}});
   EXPECT_FALSE(model->encode_images({}).embeds_MH.defined());
+}
+
+TEST(Qwen3VLForward, AnInterruptEndsAPassUnlessItBelongsToAnUpdate) {
+  const auto model = Model::load(test::tiny_tied(), {});
+  const VisionInput images{.pixel_values_NC = at::zeros({4, 1536}), .grid_thw = {{1, 2, 2}}};
+  set_interrupt_requested(true);
+  EXPECT_NO_THROW(model->forward_TH(text_row({5, 6, 7}), {}));
+  EXPECT_NO_THROW(model->encode_images(images));
+  {
+    const at::NoGradGuard no_grad;
+    EXPECT_THROW(model->forward_TH(text_row({5, 6, 7}), {}), Interrupted);
+    EXPECT_THROW(model->encode_images(images), Interrupted);
+  }
+  set_interrupt_requested(false);
 }
 
 TEST(Qwen3VLForward, TwoRunsGiveTheSameBits) {

@@ -41,7 +41,7 @@ AdapterTargets saved(std::vector<std::string> modules) {
 }
 
 std::shared_ptr<Adapter> attach(Model& model, const AdapterTargets& targets) {
-  const LoraOptions lora{{.rank = 2, .alpha = 4, .dropout = 0}};
+  const LoraSettings lora{.rank = 2, .alpha = 4, .dropout = 0};
   return Adapter::create(model, select(model, targets),
                          {.lora = lora, .base_model = test::tiny_tied()});
 }

@@ -73,10 +73,10 @@ class StagesTest(unittest.TestCase):
         with self.assertRaises(rematch.Error) as raised:
             rematch.match([{"bbox_2d": [1, 2, 3]}], [BOX])
         error = raised.exception
-        self.assertEqual((error.kind, error.where), ("data", "predictions[0].bbox_2d"))
-        self.assertIn("four values", error.error)
+        self.assertEqual((error.kind, error.where), ("data", "predictions[0]"))
+        self.assertIn("four coordinates", error.error)
         self.assertTrue(error.fix)
-        self.assertIn("where: predictions[0].bbox_2d", str(error))
+        self.assertIn("where: predictions[0]", str(error))
         with self.assertRaisesRegex(rematch.Error, "maskiou_gate") as raised:
             rematch.match([BOX], [BOX], maskiou_gate=2.0)
         self.assertEqual(raised.exception.kind, "config")

@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "base/error.h"
+#include "base/host_memory.h"
 #include "ranks/device.h"
 #include "ranks/meeting.h"
 #include "ranks/nccl_group.h"

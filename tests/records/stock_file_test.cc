@@ -76,8 +76,8 @@ TEST_F(StockFileTest, TheAnswerIsTheTextThatTheFormatsTeach) {
   for (const auto& [row, sides] : {std::pair(relative_digits_format(), StockSides{}),
                                    std::pair(pixel_digits_format(), StockSides{196, 112})}) {
     const auto format = row.make(tokenizer, model);
-    EXPECT_EQ(stock_answer_text(objects, sides), format->teach(entries, prompt).text) << row.name;
-    EXPECT_EQ(stock_answer_text({}, sides), format->teach({}, prompt).text) << row.name;
+    EXPECT_EQ(format_stock_answer(objects, sides), format->teach(entries, prompt).text) << row.name;
+    EXPECT_EQ(format_stock_answer({}, sides), format->teach({}, prompt).text) << row.name;
   }
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/interrupt.h"
 #include "data/dataset.h"
 #include "draw/canvas.h"
 #include "draw/encode.h"
@@ -89,6 +90,15 @@ TEST_F(ReviewTest, FindsEveryKindOfProblemWithItsLine) {
   EXPECT_FALSE(review.looks_like_pixels);
 }
 
+TEST_F(ReviewTest, AnInterruptEndsIt) {
+  const std::string path = directory_.write("data.jsonl", record(box("1, 2, 3, 4")));
+  set_interrupt_requested(true);
+  EXPECT_THROW(review_jsonl(path, false), Interrupted);
+  EXPECT_THROW(Dataset::load(path, {}), Interrupted);
+  set_interrupt_requested(false);
+  EXPECT_EQ(review_jsonl(path, false).num_records, 1);
+}
+
 TEST_F(ReviewTest, FindsAnObjectThatIsThereTwiceWithSlightlyDifferentSides) {
   const std::string dog = R"({"desc": "dog", "bbox_2d": [101, 101, 501, 501]})";
   const Review review = review_jsonl(
@@ -143,9 +153,9 @@ TEST_F(ReviewTest, TheRepairedCopyHasNothingToRefuse) {
        {FindingKind::kRefused, FindingKind::kUnreadableImage, FindingKind::kWrongSize,
         FindingKind::kInverted, FindingKind::kNoArea, FindingKind::kRepeatedObject})
     EXPECT_TRUE(review.of(kind).empty()) << finding_name(kind);
-  EXPECT_EQ(repairs.at("swapped corners put in order"), 1);
-  EXPECT_EQ(repairs.at("records whose pixels became bins"), 1);
-  EXPECT_EQ(repairs.at("left out: records whose image cannot be used"), 1);
+  EXPECT_EQ(repairs.at("boxes with swapped corners, put in order"), 1);
+  EXPECT_EQ(repairs.at("records converted from pixels to bins"), 1);
+  EXPECT_EQ(repairs.at("left out: records without a usable image"), 1);
   EXPECT_NE(read_file(out).find("[103, 100, 600, 600]"), std::string::npos) << read_file(out);
 }
 
@@ -154,17 +164,18 @@ TEST_F(ReviewTest, CoordinatesUpToAThousandAreThousandthsAndStayInTheirPlaces) {
       repair(large(box("0, 0, 500, 1000")) + large(box("500, 500, 1000, 1000")) +
              large(box("200, 200, 400, 400")));
   EXPECT_EQ(fixed_boxes(), "[0, 0, 500, 999]\n[500, 500, 999, 999]\n[200, 200, 400, 400]\n");
-  EXPECT_EQ(repairs.at("coordinates of 1000 became 999"), 3);
-  EXPECT_EQ(repairs.count("records whose pixels became bins"), 0u);
+  EXPECT_EQ(repairs.at("coordinates changed from 1000 to 999"), 3);
+  EXPECT_EQ(repairs.count("records converted from pixels to bins"), 0u);
 }
 
 TEST_F(ReviewTest, NumbersOutsideTheirImageAreNoPixels) {
   const Repairs repairs = repair(large(box("1, 2, 3, 4")) + record(box("-5, 20, 1100, 200")) +
                                  record(box("0.5, 10, 300, 50")) + record(box("0.1, 0.2, 0.5, 1")));
   EXPECT_EQ(fixed_boxes(), "[1, 2, 3, 4]\n");
-  EXPECT_EQ(repairs.at("left out: records, because a coordinate is out of range"), 1);
-  EXPECT_EQ(repairs.at("left out: records, because a coordinate is not an integer"), 1);
-  EXPECT_EQ(repairs.at("left out: records in shares (0 … 1) of the sides, which are no bins"), 1);
+  EXPECT_EQ(repairs.at("left out: records where a coordinate is out of range"), 1);
+  EXPECT_EQ(repairs.at("left out: records where a coordinate is not an integer"), 1);
+  EXPECT_EQ(
+      repairs.at("left out: records with normalized coordinates (0 to 1), which are not bins"), 1);
 }
 
 TEST_F(ReviewTest, BoxesOfWholeSidesAreNoBinsInAFileOfShares) {
@@ -173,7 +184,8 @@ TEST_F(ReviewTest, BoxesOfWholeSidesAreNoBinsInAFileOfShares) {
       repair(shares + large(box("0.0, 0.0, 1.0, 1.0")) + large(box("0, 0, 1, 1.02")) + large("") +
              large(box("10, 20, 30, 40")));
   EXPECT_EQ(fixed_boxes(), "\n[10, 20, 30, 40]\n");
-  EXPECT_EQ(repairs.at("left out: records in shares (0 … 1) of the sides, which are no bins"), 3);
+  EXPECT_EQ(
+      repairs.at("left out: records with normalized coordinates (0 to 1), which are not bins"), 3);
   repair(large(box("0, 0, 1, 1")));  // bins where no record is in shares
   EXPECT_EQ(fixed_boxes(), "[0, 0, 1, 1]\n");
 }
@@ -231,7 +243,7 @@ TEST_F(ReviewTest, WhatTheCensusSuspectsIsConvertedAlsoUnderForeignNames) {
   std::string lines;
   for (int i = 0; i < 8; ++i) lines += large(R"({"label": "cat", "bbox": [64, 48, 320, 240]})");
   const Repairs repairs = repair(lines);
-  EXPECT_EQ(repairs.at("records whose pixels became bins"), 8);
+  EXPECT_EQ(repairs.at("records converted from pixels to bins"), 8);
   EXPECT_EQ(repairs.at("\"label\" renamed to \"desc\""), 8);
   EXPECT_EQ(repairs.at("\"bbox\" renamed to \"bbox_2d\", read as left, top, right, bottom"), 8);
   EXPECT_EQ(fixed_boxes().substr(0, 21), "[100, 100, 500, 500]\n");

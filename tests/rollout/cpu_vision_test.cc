@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
+#include "base/interrupt.h"
 #include "model/adapter.h"
 #include "model/tiny_checkpoint.h"
 
@@ -60,6 +61,17 @@ TEST(CpuVision, GivesTheTowersFeatures) {
       expect_near(encode(vision, pixels, grid), model->encode_images({pixels, {grid}}), 1e-5);
     }
   }
+}
+
+TEST(CpuVision, AnInterruptEndsThePass) {
+  const std::shared_ptr<Model> model = Model::load(test::tiny_tied(), {});
+  CpuVision vision(model);
+  const at::Tensor pixels = pixels_of(*model, kGrids[0]);
+  const VisionFeatures wanted = encode(vision, pixels, kGrids[0]);
+  set_interrupt_requested(true);
+  EXPECT_THROW(encode(vision, pixels, kGrids[0]), Interrupted);
+  set_interrupt_requested(false);
+  expect_same(encode(vision, pixels, kGrids[0]), wanted);
 }
 
 TEST(CpuVision, GivesTheSameBitsForAnyNumberOfThreadsAndAfterAnyImage) {

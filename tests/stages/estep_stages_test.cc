@@ -67,14 +67,13 @@ TEST(MatchStage, NamesWhatIsWrongWithAnObject) {
   EXPECT_EQ(refused(*stage, match_line("{}"), "predictions[0]"), ErrorKind::kData);
   EXPECT_EQ(refused(*stage, match_line("5"), "predictions[0]"), ErrorKind::kData);
   EXPECT_EQ(refused(*stage, match_line(R"({"bbox_2d": [1, 2, 3, 4], "poly": [1, 2, 3, 4, 5, 6]})"),
-                    "exactly one"),
+                    "two geometries"),
             ErrorKind::kData);
-  EXPECT_EQ(refused(*stage, match_line(R"({"bbox_2d": [1, 2, 3]})"), "four values"),
+  EXPECT_EQ(refused(*stage, match_line(R"({"bbox_2d": [1, 2, 3]})"), "four coordinates"),
             ErrorKind::kData);
   EXPECT_EQ(refused(*stage, match_line(R"({"poly": [1, 2, 3, 4]})"), "three vertices"),
             ErrorKind::kData);
-  EXPECT_EQ(refused(*stage, match_line(R"({"poly": [1, 2, 3, 4, 5, 6, 7]})"),
-                    "an x and a y for each vertex"),
+  EXPECT_EQ(refused(*stage, match_line(R"({"poly": [1, 2, 3, 4, 5, 6, 7]})"), "odd number"),
             ErrorKind::kData);
   EXPECT_EQ(refused(*stage, match_line(R"({"poly": [[1, 2, 3], [4, 5, 6]]})"), "pair"),
             ErrorKind::kData);
@@ -133,7 +132,7 @@ TEST(SegmentStage, HoldsGroundTruthToTheDataContract) {
   EXPECT_EQ(refused(*stage, segment_line(R"({"desc": " ", "bbox_2d": [1, 2, 3, 4]})"), "blank"),
             ErrorKind::kData);
   EXPECT_EQ(
-      refused(*stage, segment_line(R"({"desc": "a\nb", "bbox_2d": [1, 2, 3, 4]})"), "newline"),
+      refused(*stage, segment_line(R"({"desc": "a\nb", "bbox_2d": [1, 2, 3, 4]})"), "line break"),
       ErrorKind::kData);
   EXPECT_EQ(refused(*stage, segment_line(R"({"desc": "a\b\u0307x", "bbox_2d": [1, 2, 3, 4]})"),
                     "control character"),

@@ -29,7 +29,7 @@ void expect_the_references_ids(const std::string& golden, int least_rows, size_t
     if (!tokenizer) tokenizer = Tokenizer::load(directory + name);
     const std::vector<TokenId> ids = tokenizer->encode(row["text"].get<std::string>());
     EXPECT_EQ(ids, row["plain"].get<std::vector<TokenId>>()) << line;
-    EXPECT_EQ(tokenizer->with_special_tokens(ids), row["special"].get<std::vector<TokenId>>())
+    EXPECT_EQ(tokenizer->add_special_tokens(ids), row["special"].get<std::vector<TokenId>>())
         << line;
   }
   EXPECT_GE(num_rows, least_rows);

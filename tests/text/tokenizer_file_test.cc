@@ -223,10 +223,10 @@ TEST(TokenizerFile, StopsAPatternThatNeverEnds) {
 TEST(ByteLevel, SpellsEveryByteAndBack) {
   for (int byte = 0; byte < 256; ++byte) {
     const std::string bytes(1, static_cast<char>(byte));
-    EXPECT_EQ(bytes_of_entry(entry_of_bytes(bytes)), bytes);
+    EXPECT_EQ(entry_to_bytes(bytes_to_entry(bytes)), bytes);
   }
-  EXPECT_EQ(entry_of_bytes(" \n"), "\u0120\u010a");
-  EXPECT_EQ(bytes_of_entry("\u6f22"), "\u6f22");  // outside the alphabet
+  EXPECT_EQ(bytes_to_entry(" \n"), "\u0120\u010a");
+  EXPECT_EQ(entry_to_bytes("\u6f22"), "\u6f22");  // outside the alphabet
 }
 
 }  // namespace rematch

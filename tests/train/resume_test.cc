@@ -293,6 +293,16 @@ TEST(ListCheckpoints, SortsByTheStoredStep) {
   EXPECT_NE(choice.warnings.back().find("after step 1"), std::string::npos);
 }
 
+TEST(ResolveResume, WarnsOnlyOfCheckpointsThatWillBeMovedAside) {
+  const test::TempDir dir;
+  save_steps(dir.path(), {1, 2});
+  dir.write("checkpoint-50/notes.txt", "of another program");
+  EXPECT_TRUE(resolve_resume(dir.file("checkpoint-2"), dir.path()).warnings.empty());
+  const ResumeChoice older = resolve_resume(dir.file("checkpoint-1"), dir.path());
+  ASSERT_EQ(older.warnings.size(), 1u);
+  EXPECT_NE(older.warnings[0].find("is older than " + dir.file("checkpoint-2")), std::string::npos);
+}
+
 TEST(ListCheckpoints, IgnoresACheckpointWithATornTrainerState) {
   for (const double part : {0.0, 0.5, 0.99}) {
     const test::TempDir dir;

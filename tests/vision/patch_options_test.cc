@@ -92,10 +92,18 @@ TEST(PatchOptions, AMissingFileSaysWhichFileToCopy) {
   EXPECT_NE(error.problems()[0].fix.find("preprocessor_config.json"), std::string::npos);
 }
 
+TEST(PatchOptions, RefusesToEnlargeEveryImageBeyondWhatModelsTake) {
+  EXPECT_EQ(read(R"({"min_pixels": 16777216, "max_pixels": 200000000})").min_pixels, 16777216);
+  expect_setting_refused(R"({"min_pixels": 200000000, "max_pixels": 200000000})", "min_pixels");
+  expect_setting_refused(R"({"size": {"shortest_edge": 16777217, "longest_edge": 200000000}})",
+                         "shortest_edge");
+}
+
 TEST(PatchOptions, RefusesDamagedValues) {
   expect_setting_refused(R"({"patch_size": 0})", "patch_size");
   expect_setting_refused(R"({"patch_size": "16"})", "patch_size");
   expect_setting_refused(R"({"merge_size": 2.5})", "merge_size");
+  expect_setting_refused(R"({"temporal_patch_size": 1024})", "temporal_patch_size");
   expect_setting_refused(R"({"image_mean": [0.5, 0.5]})", "image_mean");
   expect_setting_refused(R"({"image_std": [0.5, 0, 0.5]})", "image_std");
   expect_setting_refused(R"({"rescale_factor": -1})", "rescale_factor");

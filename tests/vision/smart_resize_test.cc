@@ -39,6 +39,18 @@ TEST(SmartResize, RefusesAnAspectRatioBeyond200) {
   EXPECT_NO_THROW(smart_resize({2000, 10}, {}, "long.png"));
 }
 
+TEST(SmartResize, RefusesMorePixelsThanAnyModelTakes) {
+  const ResizeLimits any{.side_multiple_px = 32, .min_pixels = 1, .max_pixels = 1 << 30};
+  EXPECT_EQ(smart_resize({8192, 8192}, any, "x"), (ImageSize{8192, 8192}));
+  const UserError large =
+      test::catch_user_error([&] { smart_resize({8192, 8224}, any, "large.png"); });
+  EXPECT_EQ(large.kind(), ErrorKind::kData);
+  EXPECT_EQ(large.problems()[0].where, "large.png");
+  const ResizeLimits blocks{.side_multiple_px = 1 << 14, .min_pixels = 1, .max_pixels = 64};
+  EXPECT_EQ(test::catch_user_error([&] { smart_resize({64, 64}, blocks, "x"); }).kind(),
+            ErrorKind::kData);
+}
+
 TEST(NearestLegalSize, IsThePositiveMultipleNextToEachSide) {
   EXPECT_EQ(nearest_legal_size({33, 1}, 32), (ImageSize{32, 32}));
   EXPECT_EQ(nearest_legal_size({479, 640}, 32), (ImageSize{480, 640}));

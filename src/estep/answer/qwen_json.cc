@@ -173,9 +173,7 @@ std::unique_ptr<const AnswerFormat> make_digits(std::shared_ptr<const Tokenizer>
 
 AnswerFormatRow relative_digits_format() {
   return {.name = "qwen_json",
-          .meaning =
-              "the stock answer of Qwen3-VL and Qwen3.5: a list with digits, 0 to 1000 "
-              "across the image",
+          .meaning = "the stock answer of Qwen3-VL: a list with digits, 0 to 1000 across the image",
           .entry_key = "bbox_2d",
           .built_in_prompt = built_in_prompt,
           .make = make_digits<false>};

@@ -22,8 +22,8 @@ struct TokenBytes {
 
   size_t begin(size_t token) const { return token == 0 ? 0 : ends[token - 1]; }
 
-  /// Index of the token that covers exactly [begin, end); -1 when there is none. begin < end. Cost:
-  /// O(log tokens).
+  /// Index of the token with exactly the bytes [begin, end), begin < end; -1 when there is none.
+  /// Cost: O(log tokens).
   int token_exactly(size_t begin, size_t end) const {
     const auto found = std::lower_bound(ends.begin(), ends.end(), end);
     if (found == ends.end() || *found != end) return -1;
@@ -31,7 +31,8 @@ struct TokenBytes {
     return this->begin(token) == begin ? static_cast<int>(token) : -1;
   }
 
-  /// The tokens that overlap bytes [begin, end); begin < end ≤ bytes.size(). Cost: O(log tokens).
+  /// Half-open span of the tokens that overlap bytes [begin, end), begin < end ≤ bytes.size().
+  /// Cost: O(log tokens).
   TokenSpan overlapping(size_t begin, size_t end) const {
     const auto first = std::upper_bound(ends.begin(), ends.end(), begin);
     const auto last = std::lower_bound(first, ends.end(), end);

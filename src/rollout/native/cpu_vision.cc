@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/interrupt.h"
 #include "rollout/native/cpu_buffer.h"
 #include "rollout/native/cpu_tower.h"
 #include "rollout/native/cpu_vision_spans.h"
@@ -56,7 +57,8 @@ struct Job {
 };
 
 // The forward pass of one image: its activations, and each worker's share of the work, with a
-// barrier wherever workers need each other's results.
+// barrier wherever workers need each other's results. After an interrupt the long loops end early,
+// and the result is not used.
 struct Pass {
   const VisionDescription& vision;
   const CpuTower& tower;
@@ -114,7 +116,7 @@ struct Pass {
     worker.wait();
     const Range columns =
         worker.share(w.num_outputs, kernels::share_unit(w.num_outputs, worker.count));
-    if (columns.size() > 0) {
+    if (columns.size() > 0 && !interrupt_requested()) {
       kernels::gemm(w, in_order, y, columns, into);
       finish(columns);
     }
@@ -192,7 +194,7 @@ struct Pass {
         pointers.data() + worker.index * kernels::kAttentionScratchRows};
     const auto num_tasks = static_cast<int64_t>(spans.tasks().size());
     const Range mine = worker.share(vision.num_heads * num_tasks);
-    for (int64_t i = mine.begin; i < mine.end; ++i) {
+    for (int64_t i = mine.begin; i < mine.end && !interrupt_requested(); ++i) {
       const auto& [span, queries] = spans.tasks()[static_cast<size_t>(i % num_tasks)];
       kernels::attend(cache(),
                       {.block_table = block_table.data() + span.first_block,
@@ -366,6 +368,7 @@ std::vector<VisionFeatures> CpuVision::encode(std::span<const Image> images) {
   for (size_t i = 0; i < images.size(); ++i)
     jobs.push_back(impl_->make_job(images[i], features[i]));
   impl_->run(jobs, std::max(1, at::get_num_threads()));
+  throw_if_interrupted();
   return features;
 }
 

@@ -11,6 +11,7 @@
 
 #include "base/interrupt.h"
 #include "base/json.h"
+#include "base/terminal_text.h"
 #include "base/text.h"
 #include "rollout/vllm/vllm_errors.h"
 
@@ -57,13 +58,6 @@ library = next((name for name in names if ".so" in name and os.path.isfile(name)
 print("REMATCH" + json.dumps({"executable": sys.executable, "python": "%d.%d" % sys.version_info[:2], "libpython": library,
                               "torch": version("torch"), "vllm": version("vllm")}))
 )PY";
-
-std::string shell_quoted(const std::string& text) {
-  std::string quoted = "'";
-  for (const char letter : text)
-    quoted += letter == '\'' ? std::string("'\\''") : std::string(1, letter);
-  return quoted + "'";
-}
 
 std::string run_command(const std::string& command) {
   std::string output;
@@ -146,7 +140,7 @@ VllmPlugin& load(const Interpreter& interpreter) {
 Interpreter probe_interpreter(const std::string& command) {
   Interpreter found{.command = command};
   const std::string output =
-      run_command(fmt::format("{} -c {} 2>&1", shell_quoted(command), shell_quoted(kProbe)));
+      run_command(fmt::format("{} -c {} 2>&1", shell_word(command), shell_word(kProbe)));
   const size_t start = output.rfind("REMATCH{");
   if (start == std::string::npos) {
     const std::vector<std::string> lines =

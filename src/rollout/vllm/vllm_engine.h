@@ -14,7 +14,7 @@
 namespace rematch {
 
 /// Backend `vllm`: the real vLLM in this process, with a copy of the weights (BEHAVIOUR 4.3,
-/// ENGINES 1). Results of Python are check_answer before use: every request is answered, prompt ids
+/// ENGINES 1). Answers from Python are checked before use: every request is answered, prompt ids
 /// are as sent, ids are in the vocabulary. If several ranks run one engine (VllmOptions::ranks),
 /// each has such an object; all construct it together and call generate() with the same prompts
 /// (SharedEngine).

@@ -3,8 +3,7 @@
 #include <fmt/core.h>
 
 #include "base/error.h"
-#include "text/jinja/interpreter.h"
-#include "text/jinja/lexer.h"
+#include "base/text.h"
 #include "text/jinja/parser.h"
 
 namespace rematch {
@@ -12,21 +11,34 @@ namespace {
 
 constexpr size_t kMaxTemplateBytes = 1 << 20;
 
+[[noreturn]] void fail(const std::string& where, int line, const jinja::TemplateError& error) {
+  throw UserError(ErrorKind::kData,
+                  {.error = error.error,
+                   .where = fmt::format("{}:{}", where, error.line > 0 ? error.line : line),
+                   .what = error.what,
+                   .fix = "use the chat template that came with the model, or correct that line"});
+}
+
 }  // namespace
 
 struct JinjaTemplate::Impl {
   std::string where;
-  jinja::Body body;
+  jinja::Program program;
+  jinja::Code root = nullptr;
 };
 
 JinjaTemplate::JinjaTemplate(std::string_view source, std::string where)
     : impl_(std::make_unique<Impl>()) {
   impl_->where = std::move(where);
-  if (source.size() > kMaxTemplateBytes) {
-    jinja::template_error(impl_->where, 1, "the chat template is too long",
-                          fmt::format("{} bytes, at most {}", source.size(), kMaxTemplateBytes));
+  try {
+    if (source.size() > kMaxTemplateBytes || !is_valid_utf8(source))
+      throw jinja::TemplateError{
+          "the chat template is too long or not UTF-8",
+          fmt::format("{} bytes, at most {}", source.size(), kMaxTemplateBytes)};
+    impl_->root = jinja::Parser(source).parse(impl_->program);
+  } catch (const jinja::TemplateError& error) {
+    fail(impl_->where, 1, error);
   }
-  impl_->body = jinja::parse_template(jinja::tokenize_template(source, impl_->where), impl_->where);
 }
 
 JinjaTemplate::~JinjaTemplate() = default;
@@ -34,17 +46,14 @@ JinjaTemplate::JinjaTemplate(JinjaTemplate&&) noexcept = default;
 JinjaTemplate& JinjaTemplate::operator=(JinjaTemplate&&) noexcept = default;
 
 std::string JinjaTemplate::render(const Json& variables) const {
-  jinja::Value values;
+  jinja::Run run;
   try {
-    values = jinja::Value::from_json(variables);
+    const auto values = jinja::Value::from_json(variables);
+    REMATCH_CHECK(values.is(jinja::Type::kDict), values.type_name());
+    return run.render(impl_->root, values);
   } catch (const jinja::TemplateError& error) {
-    throw UserError(ErrorKind::kData, {.error = error.error,
-                                       .where = "messages",
-                                       .what = error.what,
-                                       .fix = "pass smaller messages"});
+    fail(impl_->where, run.line, error);
   }
-  REMATCH_CHECK(values.is_dict(), values.type_name());
-  return jinja::Interpreter(impl_->body, impl_->where, jinja::Limits()).render(values.dict());
 }
 
 }  // namespace rematch

@@ -1,83 +1,73 @@
 #pragma once
-#include <algorithm>
+#include <initializer_list>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "text/jinja/ast.h"
-#include "text/jinja/lexer.h"
+#include "text/jinja/cursor.h"
+#include "text/jinja/run.h"
 
 namespace rematch::jinja {
 
-/// Builds the tree of a template. @throws UserError (data) with path:line for wrong syntax and for
-/// constructs outside the subset, by name
-Body parse_template(const std::vector<Token>& tokens, const std::string& where);
+/// Arguments of a call with their keywords, "" for positional ones; members of a dict.
+using Arguments = std::vector<std::pair<std::string, Code>>;
 
-/// Parses the expressions of tags; the statement parser drives it.
-class ExpressionParser {
+/// The argument of each parameter, nullptr for absent ones. @param callee  its name in errors
+/// @throws TemplateError for arguments that it does not have
+std::vector<Code> bind_arguments(const Arguments& arguments,
+                                 const std::vector<std::string>& parameters,
+                                 const std::string& callee, int line);
+
+/// True for words that cannot be names: those of operators, and no word.
+bool is_reserved(std::string_view word);
+/// The value of true, false and none, absent for other words.
+Value named_constant(std::string_view word);
+
+/// Reads a template into steps: statements in statements.cc, expressions in expressions.cc. Both
+/// throw TemplateErrors with their line for wrong syntax and, by name, for constructs outside the
+/// subset.
+class Parser : Cursor {
  public:
-  ExpressionParser(const std::vector<Token>& tokens, const std::string& where)
-      : tokens_(tokens), where_(where) {}
-
-  /// An expression with the inline `if`; `with_if` false leaves a following `if` alone (the value
-  /// that a for iterates over).
-  ExprPtr expression(bool with_if = true);
-  /// Expressions separated by commas become one list (as `set a = 1, 2` does).
-  ExprPtr tuple();
-  /// The filters after a value, for `set x | trim`.
-  ExprPtr filters(ExprPtr value);
-
-  const Token& current() const { return tokens_[pos_]; }
-  const Token& ahead(size_t count = 1) const {
-    return tokens_[std::min(pos_ + count, tokens_.size() - 1)];
-  }
-  void next() { pos_ = std::min(pos_ + 1, tokens_.size() - 1); }
-  bool at_operator(const char* text) const {
-    return current().kind == TokenKind::kOperator && current().text == text;
-  }
-  bool at_name(const char* text) const {
-    return current().kind == TokenKind::kName && current().text == text;
-  }
-  /// Moves on when the operator is there.
-  bool skip_operator(const char* text);
-  bool skip_name(const char* text);
-  void expect_operator(const char* text);
-  /// The current token as an identifier that may be assigned to.
-  std::string expect_identifier();
-  [[noreturn]] void fail_at_current(const std::string& wanted) const;
-  [[noreturn]] void refuse(const std::string& construct) const {
-    refuse_construct(where_, current().line, construct);
-  }
+  explicit Parser(std::string_view source) : Cursor(source) {}
+  /// The step that writes the whole template. @param program  receives its parts
+  Code parse(Program& program);
 
  private:
-  class Nesting;
-  void adopt(Expr& parent, ExprPtr child) const;
-  ExprPtr make(ExprKind kind, ExprPtr first = nullptr) const;
-  ExprPtr binary(ExprKind kind, std::string op, ExprPtr left, ExprPtr right) const;
-  ExprPtr disjunction();
-  ExprPtr conjunction();
-  ExprPtr negation();
-  ExprPtr comparison();
-  ExprPtr sum();
-  ExprPtr concatenation();
-  ExprPtr product();
-  ExprPtr unary(bool with_filters);
-  ExprPtr primary();
-  ExprPtr postfix(ExprPtr value);
-  ExprPtr call(ExprPtr callee);
-  ExprPtr subscript(ExprPtr value);
-  ExprPtr test(ExprPtr value);
-  ExprPtr list_literal();
-  ExprPtr dict_literal();
-  void arguments(Expr& call);
+  /// @param begin  its line; 0 is the current one
+  Code add(std::function<Value(Run&)> apply, int begin = 0);
+  /// Counts recursion; the caller ends it with --depth_.
+  void enter();
+  /// A name that the template binds.
+  std::string target();
 
-  const std::vector<Token>& tokens_;
-  const std::string& where_;
-  size_t pos_ = 0;
+  Code block(std::initializer_list<std::string_view> ends);
+  Code statement();
+  Code if_statement();
+  Code for_statement();
+  Code set_statement();
+  Code macro_statement();
+
+  Code expression();
+  Code binary_expression(int lowest_level);
+  Code unary();
+  Code primary();
+  Code named();
+  Code list_literal();
+  Code dict_literal();
+  Code postfix(Code value);
+  Code attribute(Code value);
+  Code subscript(Code value);
+  Code call(const std::string& name);
+  Code filters(Code value);
+  Arguments arguments();
+  Code application(Table table, const std::string& name, Code self);
+
+  Program* program_ = nullptr;
+  /// Name of the tag that ended the last block.
+  std::string end_;
   int depth_ = 0;
+  /// Around the current statement.
+  int num_loops_and_macros_ = 0;
 };
-
-/// Names that the subset has; everything else is refused when a template is read.
-bool is_known_filter(const std::string& name);
-bool is_known_test(const std::string& name);
 
 }  // namespace rematch::jinja
