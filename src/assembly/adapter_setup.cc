@@ -10,11 +10,13 @@
 
 #include "base/error.h"
 #include "checkpoint/hf_dir.h"
+#include "checkpoint/image_area.h"
 #include "checkpoint/peft.h"
 #include "model/adapter.h"
 #include "model/adapter_targets.h"
 #include "model/coord_rows.h"
 #include "model/families/family.h"
+#include "vision/patches.h"
 
 namespace rematch {
 namespace {
@@ -136,6 +138,13 @@ void attach_adapter(Model& model, const Settings& settings, const AnswerFormat& 
       tuner.lora.use_dora ? "DoRA" : "LoRA", tuner.lora.rank, selection.modules.size(), num_values,
       100.0 * static_cast<double>(num_values) / static_cast<double>(num_base_values),
       num_base_values));
+}
+
+void adopt_image_area(Settings& settings, const std::string& adapter_dir) {
+  if (!has_image_processor(adapter_dir)) return;
+  const PatchOptions trained = PatchOptions::from_model_dir(adapter_dir);
+  settings.images.min_pixels = trained.min_pixels;
+  settings.images.max_pixels = trained.max_pixels;
 }
 
 }  // namespace rematch

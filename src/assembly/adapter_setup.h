@@ -24,4 +24,7 @@ std::vector<NamedParameter> all_parameters(const Model& model);
 void attach_adapter(Model& model, const Settings& settings, const AnswerFormat& format,
                     const std::string& saved_dir, Terminal& terminal);
 
+/// Makes images as large as those that the checkpoint of an adapter was trained with.
+void adopt_image_area(Settings& settings, const std::string& adapter_dir);
+
 }  // namespace rematch

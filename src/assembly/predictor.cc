@@ -6,12 +6,12 @@
 #include <filesystem>
 #include <functional>
 
+#include "assembly/adapter_setup.h"
 #include "text/stored_prompt.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/out_of_resources.h"
 #include "base/text.h"
-#include "checkpoint/image_area.h"
 #include "checkpoint/model_dir.h"
 #include "checkpoint/peft.h"
 #include "estep/answer/checkpoint_format.h"
@@ -100,11 +100,7 @@ Predictor::Predictor(const PredictorOptions& options, Terminal& terminal) {
   if (adapter_dir == base_dir && adapter) base_dir = adapter->config.base_model;
   require_model_dir(base_dir);  // first, before warnings about missing files
   settings_ = predictor_settings(options, base_dir, adapter ? adapter_dir : base_dir, terminal);
-  if (adapter && has_image_processor(adapter_dir)) {
-    const PatchOptions trained = PatchOptions::from_model_dir(adapter_dir);
-    settings_.images.min_pixels = trained.min_pixels;
-    settings_.images.max_pixels = trained.max_pixels;
-  }
+  if (adapter) adopt_image_area(settings_, adapter_dir);
   session_ = std::make_unique<Session>(settings_, options.device, SessionNeeds{.rollouts = true},
                                        alone(), terminal);
   if (adapter) Adapter::load(*session_->model, *adapter, adapter_dir);

@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include "base/terminal_text.h"
+
 #include <array>
 #include <string>
 
@@ -29,9 +31,9 @@ std::string near_ties_text(const Rollouts& rollouts, Group& group) {
   group.all_reduce(std::span<int64_t>(&count, 1));
   if (count == 0) return {};
   return fmt::format(
-      "rollouts: {} greedy choices between logits that nearly tie; another backend or machine may "
-      "choose otherwise",
-      count);
+      "rollouts: {} between logits that nearly tie; another backend or machine may choose "
+      "otherwise",
+      counted(count, "greedy choice"));
 }
 
 }  // namespace

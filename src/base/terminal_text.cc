@@ -16,11 +16,26 @@ bool is_plain_in_a_shell(char c) {
          static_cast<unsigned char>(c) >= 0x80;
 }
 
+/// The words between blanks. A command in backticks is one word, so that it can be copied.
+std::vector<std::string> words_of(const std::string& text) {
+  std::vector<std::string> words;
+  bool is_quoted = false;
+  for (const std::string& part : split(text, ' ')) {
+    if (is_quoted) {
+      words.back() += " " + part;
+    } else {
+      words.push_back(part);
+    }
+    if (std::count(part.begin(), part.end(), '`') % 2 != 0) is_quoted = !is_quoted;
+  }
+  return words;
+}
+
 std::string wrapped_line(const std::string& line, size_t indent, size_t columns) {
   if (display_width(line) <= columns) return line;
   std::string text, row = line.substr(0, std::min(line.find_first_not_of(' '), line.size()));
   bool is_begun = false;
-  for (const std::string& word : split(line.substr(row.size()), ' ')) {
+  for (const std::string& word : words_of(line.substr(row.size()))) {
     if (is_begun && display_width(row) + 1 + display_width(word) > columns) {
       text += row + "\n";
       row = std::string(indent, ' ') + word;

@@ -18,7 +18,7 @@ std::string shell_word(const std::string& text);
 size_t display_width(std::string_view text);
 
 /// Text broken at blanks into lines of at most `columns`; all but the first begin with `indent`
-/// blanks. Words that are longer stay whole; lines of the text stay lines.
+/// blanks. Words and commands in backticks stay whole; lines of the text stay lines.
 std::string wrapped(const std::string& text, size_t indent, size_t columns = 80);
 
 /// "1 image", "2 images". @param many  "" adds an s to `one`

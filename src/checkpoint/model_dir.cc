@@ -87,11 +87,11 @@ void require_model_dir(const std::string& path) {
            is_hub_id ? "the model is a hub id, not a directory" : "the model is not a directory",
        .where = path.empty() ? "model" : path,
        .what = fs::exists(path, error) ? "exists but is not a directory" : "no such directory",
-       .fix = is_hub_id ? fmt::format("download it first: hf download {} --local-dir models/{}; "
+       .fix = is_hub_id ? fmt::format("download it first: `hf download {} --local-dir models/{}`; "
                                       "then use that directory",
                                       path, split(path, '/')[1])
                         : "use the directory that contains config.json; to download a model from "
-                          "the hub: hf download OWNER/NAME --local-dir DIR"});
+                          "the hub: `hf download OWNER/NAME --local-dir DIR`"});
 }
 
 void require_empty_output(const std::string& directory) {

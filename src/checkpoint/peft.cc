@@ -209,6 +209,13 @@ bool is_adapter_dir(const std::string& directory) {
 PeftAdapter read_peft_adapter(const std::string& directory) {
   std::error_code error;
   const auto has = [&](const char* name) { return fs::exists(join_path(directory, name), error); };
+  if (!has(kConfigFile) && has("config.json")) {
+    throw UserError(ErrorKind::kConfig,
+                    {.error = "this is a full model, not an adapter",
+                     .where = directory,
+                     .what = "it contains a config.json and no " + std::string(kConfigFile),
+                     .fix = "use it as it is: nothing is left to merge"});
+  }
   if (!fs::is_directory(directory, error) || !has(kConfigFile)) {
     throw UserError(
         ErrorKind::kConfig,

@@ -34,9 +34,13 @@ AugmentChoice read_augment_choice(const std::string& text) {
   if (text.find('=') != std::string::npos) {
     choice.settings = settings_of(text);
   } else {
-    const ConfigResult config = load_config(text);
-    choice = {
-        .settings = config.settings.augment, .seed = config.settings.seed, .files = config.files};
+    ConfigResult config = load_config(text);
+    const Settings& settings = config.settings;
+    choice = {.settings = settings.augment,
+              .seed = settings.seed,
+              .files = std::move(config.files),
+              .train_files = settings.data.train_files,
+              .train_sample_limit = settings.data.train_sample_limit};
   }
   if (choice.settings.is_on()) return choice;
   throw UserError(ErrorKind::kConfig,

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "base/error.h"
+#include "base/terminal_text.h"
 #include "base/output_file.h"
 #include "cli/command_set.h"
 #include "draw/encode.h"
@@ -50,6 +51,15 @@ void warn_about(const std::vector<RunData>& runs, Terminal& terminal) {
   }
 }
 
+/// Names the runs that the scores leave out.
+void warn_about_missing(const std::vector<RunData>& runs, Terminal& terminal) {
+  for (const RunData& run : runs) {
+    if (run.evaluations.empty())
+      terminal.warn(fmt::format("{} has no evaluation and no scores here: rematch eval {}",
+                                run.path, shell_word(run.path)));
+  }
+}
+
 int run_compare(const CompareArguments& arguments) {
   const std::vector<RunData> runs = read_runs(arguments.runs);
   const InputFiles inputs = files_of(runs);
@@ -65,6 +75,7 @@ int run_compare(const CompareArguments& arguments) {
   const std::vector<std::vector<std::string>> table = score_table(evaluations);
   const std::unique_ptr<Terminal> terminal = Terminal::standard();
   warn_about(runs, *terminal);
+  warn_about_missing(runs, *terminal);
   terminal->table(table);
   const std::string different = different_sets(evaluations);
   if (different.empty()) {
@@ -97,7 +108,9 @@ int run_report(const ReportArguments& arguments) {
   InputFiles inputs = files_of(runs);
   add_images(inputs, runs);
   for (const std::string& out : {arguments.out, arguments.sheet}) inputs.refuse(out);
-  warn_about(runs, *Terminal::standard());
+  const std::unique_ptr<Terminal> terminal = Terminal::standard();
+  warn_about(runs, *terminal);
+  if (!list_evaluations(runs).empty()) warn_about_missing(runs, *terminal);
   const std::string html = report_html(runs, arguments.gallery);
   write_output(arguments.out, inputs, html);
   std::cout << fmt::format("wrote {} ({:.1f} MB); open it in a browser\n", arguments.out,

@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <iostream>
 #include <memory>
 
@@ -46,11 +47,35 @@ void check_sheet_size(int64_t count, int panel_px) {
                           kMaxSheetPixels / (int64_t{panel_px} * panel_px))});
 }
 
-std::string caption_of(const Sample& sample) {
+/// @throws UserError (config) for a name that promises another format
+void require_png_name(const std::string& path) {
+  const std::string ending = std::filesystem::path(path).extension().string();
+  if (ending.empty() || ending == ".png" || ending == ".PNG") return;
+  throw UserError(ErrorKind::kConfig, {.error = "the sheet is a PNG file",
+                                       .where = "--out " + path,
+                                       .what = "the name ends with " + ending,
+                                       .fix = "use a name that ends with .png"});
+}
+
+/// Id that training gives to the first record of a file: ids continue from file to file, and
+/// decide the draws. @return 0 when it is none of them
+int64_t first_id(const std::string& path, const AugmentChoice& augment) {
+  int64_t next_id = 0;
+  for (const TrainFile& file : augment.train_files) {
+    std::error_code error;
+    if (std::filesystem::equivalent(file.path, path, error)) return next_id;
+    const Dataset earlier = Dataset::load(file.path, {.limit = augment.train_sample_limit,
+                                                      .require_single_image = false,
+                                                      .check_image_files = false});
+    next_id += earlier.samples().back().sample_id + 1;
+  }
+  return 0;
+}
+
+std::string caption_of(const Sample& sample, int64_t line) {
   const std::string& path = sample.image_paths.front();
-  std::string text =
-      fmt::format("line {}: {}, {} x {}", sample.sample_id + 1, path.substr(path.rfind('/') + 1),
-                  sample.width_px, sample.height_px);
+  std::string text = fmt::format("line {}: {}, {} x {}", line, path.substr(path.rfind('/') + 1),
+                                 sample.width_px, sample.height_px);
   const auto& [crop, is_flipped, color] = sample.change;
   if (is_flipped != 0) text += ", mirrored";
   if (sample.change.has_crop())
@@ -80,15 +105,20 @@ int run_data_show(const ShowArguments& arguments) {
   for (const Sample& sample : dataset.samples()) {
     for (const std::string& image : sample.image_paths) inputs.add(image);
   }
+  inputs.refuse(arguments.out);
+  require_png_name(arguments.out);
   OutputFile file(arguments.out, inputs);
   const auto count = std::min<int64_t>(arguments.count, dataset.size());
   check_sheet_size(count * arguments.draws, arguments.panel_px);
   std::vector<std::pair<std::string, Canvas>> panels;
+  const int64_t id_offset = first_id(arguments.path, augment);
   for (int64_t i = 0; i < count; ++i) {
-    const Sample& sample = dataset.samples()[static_cast<size_t>(i * dataset.size() / count)];
+    Sample sample = dataset.samples()[static_cast<size_t>(i * dataset.size() / count)];
+    const int64_t line = sample.sample_id + 1;
+    sample.sample_id += id_offset;
     for (int epoch = 0; epoch < arguments.draws; ++epoch) {
       const Sample shown = augmented(sample, augment.settings, augment.seed, epoch);
-      panels.emplace_back(caption_of(shown), panel_of(shown, arguments.panel_px));
+      panels.emplace_back(caption_of(shown, line), panel_of(shown, arguments.panel_px));
     }
   }
   file.write(encode_png(sheet_of(panels, arguments.columns).image()));

@@ -23,10 +23,10 @@
 namespace rematch {
 namespace {
 
-/// Writes the results and shows them.
+/// Writes the results and shows them. @param model  directory of the model or adapter
 void tell(EvaluationResult evaluated, const CocoEvaluator& coco,
           const std::optional<EvalFiles>& files, const InputFiles& inputs, const Session& session,
-          bool all_scores, Terminal& terminal) {
+          const std::string& model, bool all_scores, Terminal& terminal) {
   const Settings& settings = session.settings;
   const CocoResult coco_scores = coco.scores();
   if (files) {
@@ -37,7 +37,7 @@ void tell(EvaluationResult evaluated, const CocoEvaluator& coco,
   Json json;
   for (const auto& [name, value] : evaluated.values) json[name] = value;
   if (!coco_scores.per_class.empty()) json["coco_per_class"] = coco_per_class_json(coco_scores);
-  json["model"] = settings.model.directory;
+  json["model"] = model;
   json["val_jsonl"] = session.val_data->path();
   json["num_samples"] = session.val_data->size();
   json["eval_set"] = evaluated.eval_set;
@@ -52,27 +52,48 @@ void tell(EvaluationResult evaluated, const CocoEvaluator& coco,
   if (files) terminal.say("wrote " + files->result_path() + " and files next to it");
 }
 
+/// Evaluates the checkpoint of rank 0 in place of another one. @param path  of rank 0's model; may
+/// be empty
+void take_path(AskedModel& asked, const RunArguments& arguments, const std::string& path,
+               Terminal& terminal) {
+  if (!path.empty() && path != asked.path) {
+    RunArguments agreed = arguments;
+    agreed.config_path = path;
+    asked = load_asked_model(agreed);
+  }
+  if (!asked.note.empty()) terminal.say(asked.note);
+}
+
+/// @throws UserError (config)
+void require_val_data(const Settings& settings, const RunArguments& arguments) {
+  if (settings.data.val_jsonl) return;
+  throw UserError(ErrorKind::kConfig, {.error = "no validation data to evaluate on",
+                                       .where = arguments.config_path,
+                                       .what = "custom.val_jsonl is not set",
+                                       .fix = "set custom.val_jsonl"});
+}
+
 }  // namespace
 
 int run_eval(const RunArguments& arguments, bool all_scores) {
   const World world = world_from_environment();
-  ConfigResult result = load_evaluation_config(arguments);
+  AskedModel asked = load_asked_model(arguments);
+  ConfigResult& result = asked.config;
   const Settings& settings = result.settings;
-  if (!settings.data.val_jsonl) {
-    throw UserError(ErrorKind::kConfig, {.error = "no validation data to evaluate on",
-                                         .where = arguments.config_path,
-                                         .what = "custom.val_jsonl is not set",
-                                         .fix = "set custom.val_jsonl"});
-  }
+  require_val_data(settings, arguments);
   RankProcess process(world, result, arguments.device);
   Group& group = process.group();
   const bool is_first = group.rank() == 0;
+  // A run that is still training moves its links: rank 0's checkpoint is that of all ranks.
+  const std::string path = group.broadcast(asked.is_named ? asked.path : "");
   std::unique_ptr<Group> engine_ranks;
   std::optional<Session> prepared;
   Rollouts rollouts;
   std::optional<EvalFiles> files;
-  InputFiles inputs = run_inputs(result);
+  InputFiles inputs;
   run_phase(group, "start", [&] {
+    take_path(asked, arguments, path, process.terminal());
+    inputs = run_inputs(result);
     meet_with_configuration(result, group);
     const bool needs_rollouts = settings.is_stage_2() || settings.rollouts;
     if (needs_rollouts) engine_ranks = split_engine_ranks(settings, group);
@@ -83,13 +104,14 @@ int run_eval(const RunArguments& arguments, bool all_scores) {
                                   .rollouts = needs_rollouts,
                                   .engine_ranks = engine_ranks.get()},
                      group, process.terminal());
+    asked.load_adapter(*prepared);
     meet_with_inputs(*prepared, group);
     group.barrier();  // no rank starts a shared engine when another one has failed before it
     if (needs_rollouts) rollouts = make_rollouts(*prepared);
     add_images(inputs, *prepared->val_data);
     inputs.refuse(settings.output.run_dir + "/eval_results.json");
     if (rollouts.val_scorer && is_first)
-      files.emplace(settings.output.run_dir, settings.model.directory, inputs,
+      files.emplace(settings.output.run_dir, asked.path, inputs,
                     rollouts.val_scorer->options().labels);
   });
 
@@ -108,7 +130,8 @@ int run_eval(const RunArguments& arguments, bool all_scores) {
     const EvaluationResult evaluated =
         make_evaluation(session, rollouts, !settings.is_stage_2(), {0.3, 0.5}, group)
             ->run(process.terminal(), add);
-    if (is_first) tell(evaluated, coco, files, inputs, session, all_scores, process.terminal());
+    if (is_first)
+      tell(evaluated, coco, files, inputs, session, asked.path, all_scores, process.terminal());
   });
   return 0;
 }

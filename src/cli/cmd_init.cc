@@ -13,6 +13,9 @@
 #include "base/file.h"
 #include "base/terminal_text.h"
 #include "base/text.h"
+#include "cli/model_config.h"
+#include "import/directory_format.h"
+#include "resume/run_links.h"
 #include "checkpoint/model_dir.h"
 #include "cli/command_set.h"
 #include "cli/init_schedule.h"
@@ -111,12 +114,13 @@ bool must_learn_coord_tokens(const std::string& model_dir) {
   return answer_formats().find(name).has_coord_tokens && !read_stored_prompt(model_dir);
 }
 
-/// The file with "train" in its name, else the first one.
-std::string training_file(const std::vector<std::string>& files) {
-  const auto named = std::find_if(files.begin(), files.end(), [](const std::string& file) {
-    return file.find("train") != std::string::npos;
-  });
-  return named == files.end() ? files.front() : *named;
+/// The file with "train" in the shortest name, else the first one.
+std::string training_file(std::vector<std::string> files) {
+  const std::string first = files.front();
+  std::erase_if(files, [](const std::string& file) { return file.find("train") == file.npos; });
+  const auto shortest = std::min_element(
+      files.begin(), files.end(), [](const auto& a, const auto& b) { return a.size() < b.size(); });
+  return shortest == files.end() ? first : *shortest;
 }
 
 /// @throws UserError (config) for a directory, naming the files in it
@@ -130,31 +134,39 @@ void require_records_file(const std::string& path) {
       files.push_back(printable(shell_word(join_path(path, entry->path().filename().string()))));
   }
   std::sort(files.begin(), files.end());
+  const std::string command = import_command(path);
+  const std::string import =
+      command.empty() ? "write one with `rematch data from-coco`, `from-yolo` or `from-voc`"
+                      : "write one: `" + command + "`, then give data/train.jsonl";
   throw UserError(
       ErrorKind::kConfig,
       {.error = "the records are one JSONL file, not a directory",
        .where = path,
        .what = files.empty() ? "it is a directory without a .jsonl file"
                              : "it is a directory with " + join(files, ", "),
-       .fix = files.empty() ? "write one with `rematch data from-coco`, `from-yolo` or `from-voc`"
-                            : "give the file of training records: " + training_file(files)});
+       .fix =
+           files.empty() ? import : "give the file of training records: " + training_file(files)});
 }
 
 int run_init(InitArguments arguments) {
+  require_model_first(arguments.model, arguments.train);
+  const NamedModel model = find_model(arguments.model);
+  arguments.model = model.path;
+  require_model_dir(arguments.model);
+  require_records_file(arguments.train);
+  if (!arguments.val.empty()) require_records_file(arguments.val);
+  if (!model.note.empty()) std::cerr << model.note << "\n";
+  const bool is_untaught = must_learn_coord_tokens(arguments.model);
+  const bool decides = is_untaught && !arguments.stage_1 && !arguments.stage_2;
+  arguments.stage_1 = arguments.stage_1 || decides;
+  const Dataset train =
+      Dataset::load(arguments.train, {.require_single_image = !arguments.stage_1});
   if (std::filesystem::exists(arguments.out)) {
     throw UserError(ErrorKind::kConfig, {.error = "the file exists",
                                          .where = arguments.out,
                                          .what = "`rematch init` does not overwrite",
                                          .fix = "give another name with --out, or remove it"});
   }
-  require_model_dir(arguments.model);
-  require_records_file(arguments.train);
-  if (!arguments.val.empty()) require_records_file(arguments.val);
-  const bool is_untaught = must_learn_coord_tokens(arguments.model);
-  const bool decides = is_untaught && !arguments.stage_1 && !arguments.stage_2;
-  arguments.stage_1 = arguments.stage_1 || decides;
-  const Dataset train =
-      Dataset::load(arguments.train, {.require_single_image = !arguments.stage_1});
   SampleLengths lengths = measure_lengths(train, arguments.model);
   if (!arguments.val.empty()) {
     const SampleLengths val =
@@ -188,7 +200,9 @@ std::vector<Command> add_init_command(CLI::App& app) {
   CLI::App* init = app.add_subcommand(
       "init", "write a commented configuration for a model and data, without questions");
   const auto arguments = std::make_shared<InitArguments>();
-  init->add_option("MODEL", arguments->model, "Hugging Face directory")->required();
+  init->add_option("MODEL", arguments->model,
+                   "Hugging Face directory, or a run (its best checkpoint)")
+      ->required();
   init->add_option("JSONL", arguments->train, "training records")->required();
   init->add_option("--val", arguments->val, "validation records");
   init->add_option("--out", arguments->out, "file to write")->capture_default_str();

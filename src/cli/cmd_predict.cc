@@ -12,6 +12,7 @@
 
 #include "assembly/predictor.h"
 #include "base/error.h"
+#include "base/terminal_text.h"
 #include "base/output_file.h"
 #include "checkpoint/model_dir.h"
 #include "cli/command_set.h"
@@ -236,8 +237,8 @@ int run_predict(PredictArguments& arguments) {
   if (file) file->commit();
   const auto num_answered =
       std::count_if(all.begin(), all.end(), [](const Prediction& one) { return !one.unreadable; });
-  if (!arguments.draw_dir.empty())
-    terminal->say(fmt::format("drew {} images into {}", num_answered, arguments.draw_dir));
+  const std::string drawn = "drew " + counted(num_answered, "image") + " into ";
+  if (!arguments.draw_dir.empty()) terminal->say(drawn + arguments.draw_dir);
   report_unreadable(all);
   return 0;
 }

@@ -90,7 +90,8 @@ void print_text(Terminal& terminal, const ProbeNumbers& numbers, const ProbeVerd
 
 int run_probe(const RunArguments& arguments, int num_draws, bool as_json) {
   require_alone("rematch probe");
-  ConfigResult result = load_evaluation_config(arguments);
+  AskedModel asked = load_asked_model(arguments);
+  ConfigResult& result = asked.config;
   Settings& settings = result.settings;
   if (!settings.data.val_jsonl) {
     throw UserError(ErrorKind::kConfig, {.error = "a probe needs validation data",
@@ -99,6 +100,7 @@ int run_probe(const RunArguments& arguments, int num_draws, bool as_json) {
                                          .fix = "set custom.val_jsonl"});
   }
   const std::unique_ptr<Terminal> terminal = Terminal::standard();
+  if (!asked.note.empty()) terminal->say(asked.note);
   for (const Warning& warning : result.warnings)
     terminal->warn(warning.text + " (" + warning.where + ")");
   const bool sorted = settings.data.object_ordering == ObjectOrdering::kSorted;
@@ -106,6 +108,7 @@ int run_probe(const RunArguments& arguments, int num_draws, bool as_json) {
       settings.generation.temperature > 0 ? settings.generation.temperature : 1.0;
   const Session session(settings, arguments.device, {.val_data = true, .rollouts = true}, alone(),
                         *terminal);
+  asked.load_adapter(session);
   // Prompts are made; from here on the order is that of the scorer alone, which must not change
   // between draws.
   settings.data.object_ordering = ObjectOrdering::kSorted;

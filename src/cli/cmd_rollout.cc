@@ -56,7 +56,8 @@ Json line_of(const ScoredRollout& one, const Session& session) {
 
 int run_rollout(const RunArguments& arguments, const std::string& split, const std::string& out) {
   require_alone("rematch rollout");
-  ConfigResult result = load_evaluation_config(arguments);
+  const AskedModel asked = load_asked_model(arguments);
+  const ConfigResult& result = asked.config;
   const Settings& settings = result.settings;
   const bool use_val = split == "val" || (split.empty() && settings.data.val_jsonl);
   if (use_val && !settings.data.val_jsonl) {
@@ -66,6 +67,7 @@ int run_rollout(const RunArguments& arguments, const std::string& split, const s
                                          .fix = "set custom.val_jsonl or use --split train"});
   }
   const std::unique_ptr<Terminal> terminal = Terminal::standard();
+  if (!asked.note.empty()) terminal->say(asked.note);
   for (const Warning& warning : result.warnings)
     terminal->warn(warning.text + " (" + warning.where + ")");
   const std::string path = out.empty() ? settings.output.run_dir + "/rollouts.jsonl" : out;
@@ -74,6 +76,7 @@ int run_rollout(const RunArguments& arguments, const std::string& split, const s
   OutputFile file(path, inputs);
   const SessionNeeds needs{.val_data = true, .evaluates_train_data = !use_val, .rollouts = true};
   const Session session(settings, arguments.device, needs, alone(), *terminal);
+  asked.load_adapter(session);
   add_images(inputs, *session.val_data);
   inputs.refuse(path);
   const Rollouts rollouts = make_rollouts(session);

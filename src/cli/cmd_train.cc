@@ -34,11 +34,12 @@ std::string continuing_command(const RunArguments& arguments, const OutputSettin
 std::vector<std::string> overrides_of(const RunArguments& arguments) {
   std::vector<std::string> overrides = arguments.overrides;
   if (!arguments.resume) return overrides;
-  for (const std::string& value : overrides) {
-    if (!value.starts_with(kResumeKey)) continue;
+  const std::optional<std::string> written =
+      load_config(arguments.config_path, overrides).settings.checkpoints.resume_from_checkpoint;
+  if (written && *written != "latest") {
     throw UserError(ErrorKind::kConfig,
                     {.error = "the run would resume from two places",
-                     .where = "--resume and --set " + value,
+                     .where = "--resume and " + kResumeKey + *written,
                      .what = "--resume stands for --set training.resume_from_checkpoint=latest",
                      .fix = "leave one of them out"});
   }

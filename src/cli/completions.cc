@@ -60,27 +60,44 @@ std::string bash_script(const CLI::App& app, const std::vector<std::string>& key
       cases, join(keys, " "), join(explained(keys), " "));
 }
 
+/// The name of a command where `condition` holds.
+std::string fish_command(const CLI::App& command, const std::string& condition) {
+  const std::string help = split(command.get_description(), '\n').front();
+  std::string safe;
+  for (const char c : help) safe += c == '\'' ? "\\'" : std::string{c};
+  return fmt::format("complete -c rematch -n {} -f -a {} -d '{}'\n", condition, command.get_name(),
+                     safe);
+}
+
+/// @param path  words of the command, such as "data check"
+std::string fish_options(const CLI::App& command, const std::string& path) {
+  std::string text;
+  for (const CLI::Option* option : command.get_options()) {
+    for (const std::string& name : option->get_lnames())
+      text += fmt::format("complete -c rematch -n '__rematch_at {}' -l {}{}\n", path, name,
+                          name == "set" ? " -x -a '(__rematch_settings)'" : "");
+  }
+  return text;
+}
+
 std::string fish_script(const CLI::App& app, const std::vector<std::string>& keys) {
   std::string text = fmt::format(
       "function __rematch_settings\n  printf '%s=\\n' {}\nend\n"
       "function __rematch_names\n  printf '%s\\n' {}\nend\n"
-      "complete -c rematch -n '__fish_seen_subcommand_from explain' -f -a '(__rematch_names)'\n",
+      // True after these words; `data check` is not `check`, nor is a command of `data` `data`.
+      "function __rematch_at\n  set -l words (commandline -opc)\n"
+      "  test \"$words[2]\" = \"$argv[1]\"; or return 1\n"
+      "  test \"$words[2]\" = data; or return 0\n"
+      "  test \"$words[3]\" = \"$argv[2]\"\nend\n"
+      "complete -c rematch -n '__rematch_at explain' -f -a '(__rematch_names)'\n",
       join(keys, " "), join(explained(keys), " "));
   for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
-    const std::string help = split(command->get_description(), '\n').front();
-    std::string safe;
-    for (const char c : help) safe += c == '\'' ? "\\'" : std::string{c};
-    text += fmt::format("complete -c rematch -n __fish_use_subcommand -a {} -d '{}'\n",
-                        command->get_name(), safe);
-    for (const CLI::Option* option : command->get_options()) {
-      for (const std::string& name : option->get_lnames())
-        text += fmt::format("complete -c rematch -n '__fish_seen_subcommand_from {}' -l {}{}\n",
-                            command->get_name(), name,
-                            name == "set" ? " -x -a '(__rematch_settings)'" : "");
+    text += fish_command(*command, "__fish_use_subcommand");
+    text += fish_options(*command, command->get_name());
+    for (const CLI::App* inner : command->get_subcommands([](const CLI::App*) { return true; })) {
+      text += fish_command(*inner, "'__rematch_at " + command->get_name() + " \"\"'");
+      text += fish_options(*inner, command->get_name() + " " + inner->get_name());
     }
-    for (const CLI::App* inner : command->get_subcommands([](const CLI::App*) { return true; }))
-      text += fmt::format("complete -c rematch -n '__fish_seen_subcommand_from {}' -a {}\n",
-                          command->get_name(), inner->get_name());
   }
   return text;
 }
@@ -132,6 +149,15 @@ void add_examples(CLI::App& app) {
 }
 
 std::string meant_command(const CLI::App& app, const std::string& typed) {
+  // What other trainers call them.
+  static const std::map<std::string, std::string> kForeign = {
+      {"sft", "train"},         {"pt", "train"},       {"fit", "train"},
+      {"finetune", "train"},    {"val", "eval"},       {"validate", "eval"},
+      {"test", "eval"},         {"evaluate", "eval"},  {"infer", "predict"},
+      {"inference", "predict"}, {"detect", "predict"}, {"export", "merge"},
+      {"version", "--version"}, {"-v", "--version"},   {"-V", "--version"}};
+  const auto foreign = kForeign.find(typed);
+  if (app.get_parent() == nullptr && foreign != kForeign.end()) return foreign->second;
   std::vector<std::string> names;
   for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
     names.push_back(command->get_name());

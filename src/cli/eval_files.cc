@@ -26,19 +26,6 @@ std::string last_name(const fs::path& path) {
   return name == "." || name == ".." ? "" : name;
 }
 
-/// `checkpoint-N` of the run itself, RUN-checkpoint-N of another one: evaluations of both may lie
-/// side by side. Any other model has its directory's name.
-std::string name_of_model(const std::string& model_dir, const std::string& run_dir) {
-  const std::string name = last_name(model_dir);
-  if (name.empty()) return "model";
-  if (!name.starts_with("checkpoint-")) return name;
-  std::error_code error;
-  const fs::path parent = fs::weakly_canonical(model_dir, error).parent_path();
-  const std::string run = last_name(parent);
-  if (error || run.empty() || fs::equivalent(parent, run_dir, error)) return name;
-  return run + "-" + name;
-}
-
 /// A warning when a file of this name is about another model or other data; "" otherwise.
 std::string replaced_text(const std::string& path, const Json& result) {
   std::error_code error;
@@ -75,9 +62,20 @@ Json box_json(const Geometry& geometry, const Sample& sample) {
 
 }  // namespace
 
+std::string name_of_evaluated(const std::string& model_dir, const std::string& run_dir) {
+  const std::string name = last_name(model_dir);
+  if (name.empty()) return "model";
+  if (!name.starts_with("checkpoint-")) return name;
+  std::error_code error;
+  const fs::path parent = fs::weakly_canonical(model_dir, error).parent_path();
+  const std::string run = last_name(parent);
+  if (error || run.empty() || fs::equivalent(parent, run_dir, error)) return name;
+  return run + "-" + name;
+}
+
 EvalFiles::EvalFiles(const std::string& run_dir, const std::string& model_dir, InputFiles inputs,
                      const LabelMatch& labels)
-    : base_(join_path(run_dir, "eval/" + name_of_model(model_dir, run_dir))),
+    : base_(join_path(run_dir, "eval/" + name_of_evaluated(model_dir, run_dir))),
       inputs_(std::move(inputs)),
       labels_(labels),
       breakdown_(labels) {

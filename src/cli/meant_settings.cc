@@ -43,7 +43,8 @@ std::string meant_settings(const CLI::App& command, const std::vector<std::strin
     } else if (i + 1 < unexpected.size() && !is_option(unexpected[i + 1])) {
       value = unexpected[++i];
     }
-    settings.push_back("--set " + shell_word(key + "=" + value));
+    settings.push_back("--set " +
+                       shell_word(key + "=" + meant_value(argument.substr(0, equals), value)));
   }
   return join(settings, " ");
 }

@@ -9,6 +9,7 @@
 #include <array>
 #include <climits>
 #include <iostream>
+#include <memory>
 #include <optional>
 #include <string_view>
 
@@ -17,10 +18,10 @@
 #include "base/interrupt.h"
 #include "base/terminal_text.h"
 #include "base/text.h"
-#include "cli/completions.h"
-#include "cli/meant_settings.h"
+#include "cli/help_format.h"
 #include "cli/out_of_memory.h"
 #include "cli/standard_output.h"
+#include "cli/usage_problem.h"
 #include "nn/affine.h"
 #include "observe/terminal.h"
 #include "ranks/error_file.h"
@@ -28,8 +29,11 @@
 namespace rematch {
 namespace {
 
-/// Errors with their heading in red, where the terminal shows colors.
-std::string in_color(const std::string& text) {
+/// Errors as a terminal shows them: wrapped at its width, with their heading in red.
+std::string in_color(std::string text) {
+  constexpr size_t kIndent = 9;  // of the text after "  what:  "
+  if (const size_t columns = Terminal::columns(STDERR_FILENO); columns > 2 * kIndent)
+    text = wrapped(text, kIndent, columns);
   if (!Terminal::shows_color()) return text;
   std::string colored;
   for (const std::string& line : split(text, '\n')) {
@@ -65,59 +69,20 @@ int guarded(const std::function<int()>& action) {
   }
 }
 
-/// The problem of arguments that a command does not know, with the settings they probably mean.
-Problem unexpected_problem(const std::string& program, const CLI::App& command,
-                           const std::vector<std::string>& arguments) {
-  const std::vector<std::string> unexpected = unexpected_arguments(command, arguments);
-  const std::string meant = meant_settings(command, unexpected);
-  return {.error = "the command line is invalid",
-          .where = fmt::format("{} {} …", program, command.get_name()),
-          .what = "not expected: " + printable(join(unexpected, " ")),
-          .fix = meant.empty()
-                     ? fmt::format("see `{} {} --help`; hyper-parameters live in the YAML, or use "
-                                   "--set KEY=VALUE",
-                                   program, command.get_name())
-                     : "did you mean " + printable(meant) + "?"};
-}
-
-// CLI11's errors, in the same four lines as every other error.
+// CLI11's errors, in the same four lines as every other error; its help where no command was given.
 int report_usage(const CLI::App& app, const CLI::ParseError& error,
                  const std::vector<std::string>& arguments) {
-  if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
-  const std::string first = arguments.size() > 1 ? arguments[1] : "";
-  const std::string second = arguments.size() > 2 ? arguments[2] : "";
-  if (first.empty()) std::cerr << app.help();
-  const auto is_named = [&first](const CLI::App* command) { return command->check_name(first); };
-  const std::vector<const CLI::App*> named = app.get_subcommands(is_named);
-  const bool is_unknown = !first.empty() && first[0] != '-' && named.empty();
-  std::string meant = first.empty() ? "" : meant_command(app, first);
-  if (meant.empty() && !named.empty() && !second.empty())
-    if (const std::string inner = meant_command(*named.front(), second); !inner.empty())
-      meant = first + " " + inner;
-
-  const std::string program = app.get_name();
+  if (error.get_name() == "CallForHelp") {
+    std::cout << wrapped_help(app.help(), Terminal::columns(STDOUT_FILENO));
+    return 0;
+  }
+  if (error.get_exit_code() == 0) return app.exit(error);  // --version
+  if (arguments.size() == 1) {
+    std::cerr << wrapped_help(app.help(), Terminal::columns(STDERR_FILENO));
+    return exit_code(ErrorKind::kConfig);
+  }
   const bool has_extras = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr;
-  if (has_extras && !named.empty() && !named.front()->remaining().empty() && meant.empty()) {
-    std::cerr << in_color(format_problem(unexpected_problem(program, *named.front(), arguments)));
-    return exit_code(ErrorKind::kConfig);
-  }
-  if (!named.empty() && meant.empty()) {
-    const std::string command = program + " " + first;
-    std::cerr << in_color(format_problem(
-        {.error = "the command line is invalid",
-         .where = command + " …",
-         .what = error.what(),
-         .fix = fmt::format("see `{} --help`: it shows the arguments and examples", command)}));
-    return exit_code(ErrorKind::kConfig);
-  }
-  std::cerr << in_color(format_problem(
-      {.error = "the command line is invalid",
-       .where = program + " …",
-       .what = is_unknown ? fmt::format("unknown command `{}`", first) : error.what(),
-       .fix = (meant.empty() ? "" : fmt::format("did you mean `{} {}`? ", program, meant)) +
-              fmt::format("see `{0} --help` and `{0} COMMAND --help`; hyper-parameters live in "
-                          "the YAML, or use --set KEY=VALUE",
-                          program)}));
+  std::cerr << in_color(format_problem(usage_problem(app, error.what(), has_extras, arguments)));
   return exit_code(ErrorKind::kConfig);
 }
 
@@ -183,6 +148,7 @@ int run_program(CLI::App& app, const std::function<std::vector<Command>(CLI::App
   install_interrupt_handlers();
 
   app.require_subcommand(1);
+  app.formatter(std::make_shared<HelpFormatter>());
   app.footer(
       "Exit codes: 0 success, 2 configuration or usage, 3 data, 4 environment, 70 a bug in "
       "Rematch, 130 interrupted (state saved).");

@@ -47,11 +47,10 @@ void add_asking_arguments(CLI::App& command, RunArguments& arguments) {
   command
       .add_option(
           "CONFIG|MODEL_DIR", arguments.config_path,
-          "YAML configuration, or a checkpoint as it is, or a run of full training (its best "
-          "checkpoint)")
+          "YAML configuration, or a checkpoint or adapter as it is, or a run (its best checkpoint)")
       ->required();
   command.add_option("JSONL", arguments.records,
-                     "records to ask about; default: custom.val_jsonl of the configuration");
+                     "records to ask about; default: custom.val_jsonl of the configuration or run");
   add_overrides(command, arguments.overrides);
   command
       .add_option("--answer-format", arguments.answer_format,

@@ -61,7 +61,8 @@ std::string nest_keys(const std::vector<const Member*>& flat) {
   std::string others;
   const std::string indent = "    ";
   for (const Member* member : flat) {
-    const std::string key = find_counterpart(member->key), value = value_text(member->value);
+    const std::string key = find_counterpart(member->key),
+                      value = meant_value(member->key, value_text(member->value));
     if (!key.empty() && !value.empty() && taken.emplace(key, value).second) {
       tree.add(key, value);
       continue;

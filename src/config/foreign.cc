@@ -1,6 +1,9 @@
 #include "config/foreign.h"
 
 #include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <system_error>
 
 #include "base/text.h"
 #include "config/schema.h"
@@ -50,6 +53,16 @@ std::string guess_key(const std::string& typed) {
     if (find_key(near)) return near;
   }
   return "";
+}
+
+std::string meant_value(const std::string& typed, const std::string& value) {
+  const std::string name = normalize(typed);
+  if (name != "imgsz" && name != "img_size") return value;
+  int64_t side = 0;
+  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), side);
+  const bool is_side =
+      error == std::errc() && end == value.data() + value.size() && side > 0 && side < (1 << 20);
+  return is_side ? std::to_string(side * side) : value;
 }
 
 }  // namespace rematch

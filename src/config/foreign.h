@@ -25,4 +25,7 @@ std::string foreign_fix(const ForeignKey& row);
 /// a foreign key, the end of a key's path, or the nearest key; "" if nothing is near.
 std::string guess_key(const std::string& typed);
 
+/// The value of our key for that of a foreign one: `imgsz` is a side, `max_pixels` an area.
+std::string meant_value(const std::string& typed, const std::string& value);
+
 }  // namespace rematch

@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/json_fields.h"
 #include "base/terminal_text.h"
+#include "import/directory_format.h"
 #include "import/foreign.h"
 #include "import/image_files.h"
 
@@ -184,11 +185,12 @@ ForeignSet read_coco_files(const std::vector<std::string>& sources, const Import
     }
     const auto splits = list_annotations(source, ".json", "");
     if (splits.empty())
-      throw UserError(ErrorKind::kData,
-                      {.error = "the directory has no COCO annotations",
-                       .where = source,
-                       .what = "there are no JSON files in it or in folders train, valid and test",
-                       .fix = "give the JSON files (instances_….json)"});
+      throw UserError(
+          ErrorKind::kData,
+          {.error = "the directory has no COCO annotations",
+           .where = source,
+           .what = "there are no JSON files in it or in folders train, valid and test",
+           .fix = import_fix(source, "from-coco", "give the JSON files (instances_….json)")});
     for (const auto& [split, files] : splits) {
       for (const std::filesystem::path& file : files) paths.push_back(file.string());
     }

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json_fields.h"
+#include "import/directory_format.h"
 #include "import/foreign.h"
 #include "import/image_files.h"
 
@@ -99,7 +100,8 @@ ForeignSet read_labelme_dir(const std::string& directory, const ImportOptions& o
                     {.error = "this is not a directory of labelMe annotations",
                      .where = directory,
                      .what = "there are no JSON files in it or in folders train, valid and test",
-                     .fix = "give the directory with one JSON per image"});
+                     .fix = import_fix(directory, "from-labelme",
+                                       "give the directory with one JSON per image")});
   }
   ForeignSet set;
   for (const auto& [split, files] : splits) {

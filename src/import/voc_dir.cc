@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "import/directory_format.h"
 #include "import/foreign.h"
 #include "import/image_files.h"
 #include "import/text_file.h"
@@ -23,7 +24,7 @@ constexpr const char* kLayout =
     "each XML next to its image";
 
 [[noreturn]] void refuse_voc(const std::string& where, const std::string& what,
-                             const char* fix = kLayout) {
+                             const std::string& fix = kLayout) {
   throw UserError(
       ErrorKind::kData,
       {.error = "this is not a Pascal VOC data set", .where = where, .what = what, .fix = fix});
@@ -61,7 +62,8 @@ std::map<std::string, std::vector<fs::path>> find_splits(const fs::path& root,
   if (!fs::is_directory(root / "Annotations")) {
     splits = list_annotations(root, ".xml", wanted);
     if (splits.empty())
-      refuse_voc(root.string(), "it has neither a directory Annotations/ nor XML files");
+      refuse_voc(root.string(), "it has neither a directory Annotations/ nor XML files",
+                 import_fix(root.string(), "from-voc", kLayout));
     return splits;
   }
   for (const char* name : {"train", "val", "test"}) {

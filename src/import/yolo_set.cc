@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/terminal_text.h"
 #include "base/text.h"
+#include "import/directory_format.h"
 #include "import/foreign.h"
 #include "import/image_files.h"
 #include "import/text_file.h"
@@ -163,10 +164,11 @@ std::string find_yaml(const std::string& path) {
   }
   std::sort(yamls.begin(), yamls.end());
   if (yamls.size() == 1) return yamls.front();
-  refuse_yolo(path,
-              yamls.empty() ? "the directory has no YAML" : "the directory has several YAML files",
-              yamls.empty() ? "give the data set's YAML (path, train, val, names)"
-                            : "give one of them: " + join(yamls, ", "));
+  refuse_yolo(
+      path, yamls.empty() ? "the directory has no YAML" : "the directory has several YAML files",
+      yamls.empty()
+          ? import_fix(path, "from-yolo", "give the data set's YAML (path, train, val, names)")
+          : "give one of them: " + join(yamls, ", "));
 }
 
 }  // namespace

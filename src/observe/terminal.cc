@@ -12,6 +12,7 @@
 #include <mutex>
 #include <set>
 
+#include "base/terminal_text.h"
 #include "observe/columns.h"
 
 namespace rematch {
@@ -135,14 +136,18 @@ bool Terminal::shows_color() {
   return is_screen() && (no_color == nullptr || *no_color == '\0');
 }
 
+size_t Terminal::columns(int descriptor) {
+  winsize size{};
+  return ::isatty(descriptor) != 0 && ::ioctl(descriptor, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
 std::unique_ptr<Terminal> Terminal::standard() {
   Options options;
   options.is_tty = is_screen();
   options.use_color = shows_color();
   options.is_ascii = is_ascii_locale();
-  winsize size{};
-  if (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
-    options.width = size.ws_col;
+  if (const size_t width = columns(STDERR_FILENO); width > 0)
+    options.width = static_cast<int>(width);
   return std::make_unique<Terminal>(std::cout, std::cerr, options);
 }
 
@@ -176,8 +181,12 @@ void Terminal::finish_progress() {
 void Terminal::warn(const std::string& text) {
   const std::lock_guard lock(impl_->mutex);
   if (!impl_->warned.insert(text).second) return;
-  impl_->write_line(impl_->err,
-                    (impl_->options.use_color ? "\033[33mwarning:\033[0m " : "warning: ") + text);
+  const std::string heading = "warning:";
+  std::string line = heading + " " + text;
+  const Options& options = impl_->options;
+  if (options.is_tty) line = wrapped(line, 2, static_cast<size_t>(options.width));
+  if (options.use_color) line = "\033[33m" + heading + "\033[0m" + line.substr(heading.size());
+  impl_->write_line(impl_->err, line);
 }
 
 void Terminal::say(const std::string& text) {

@@ -103,13 +103,14 @@ std::vector<std::pair<double, const char*>> weigh_faults(const EvaluationFile& f
   const double named =
       score(has_iou50 ? "eval_rollout_label_accuracy_iou50" : "eval_rollout_label_accuracy");
   const double repeats = score("eval_rollout_duplicates") * predictions;
-  return {{2 * exact * (1 - named) / all, "wrong names"},
+  // Causes come before effects: of equal costs the first is named.
+  return {{score("eval_rollout_parse_malformed_rate"), "answers that are not JSON"},
+          {score("eval_rollout_parse_truncated_rate"), "answers that do not end"},
+          {2 * exact * (1 - named) / all, "wrong names"},
           {2 * std::max(0.0, matched - exact) / all, "inexact boxes"},
           {(truths - matched) / all, "missed objects"},
           {repeats / all, "repeated objects"},
-          {(predictions - matched - repeats) / all, "objects that are not there"},
-          {score("eval_rollout_parse_truncated_rate"), "answers that do not end"},
-          {score("eval_rollout_parse_malformed_rate"), "answers that are not JSON"}};
+          {(predictions - matched - repeats) / all, "objects that are not there"}};
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json_fields.h"
+#include "base/terminal_text.h"
 #include "base/text.h"
 #include "base/whole_lines.h"
 #include "report/merge_runs.h"
@@ -220,6 +221,39 @@ bool RunData::is_stage1() const {
   return !config.empty() && setting("custom.trainer_variant") != "rollout_matching_sft";
 }
 
+/// The runs in a directory of runs, sorted.
+std::vector<std::string> runs_in(const fs::path& directory) {
+  std::vector<std::string> runs;
+  std::error_code error;
+  for (fs::directory_iterator entry(directory, error), end; !error && entry != end;
+       entry.increment(error)) {
+    if (fs::exists(entry->path() / "logging.jsonl") ||
+        fs::exists(entry->path() / "eval_results.json"))
+      runs.push_back(shell_word(entry->path().string()));
+  }
+  std::sort(runs.begin(), runs.end());
+  return runs;
+}
+
+/// @throws UserError (data)
+[[noreturn]] void refuse_empty(const std::string& path, const fs::path& directory,
+                               const fs::path& own_result) {
+  if (is_checkpoint(directory)) {
+    throw UserError(ErrorKind::kData,
+                    {.error = "this checkpoint has no evaluation",
+                     .where = path,
+                     .what = own_result.string() + " does not exist",
+                     .fix = "run `rematch eval CONFIG --set model.model=CHECKPOINT`"});
+  }
+  const std::vector<std::string> runs = runs_in(directory);
+  throw UserError(ErrorKind::kData,
+                  {.error = "this directory holds no run",
+                   .where = path,
+                   .what = "neither logging.jsonl nor eval_results.json",
+                   .fix = runs.empty() ? "give a run's directory (training.output_dir/run_name)"
+                                       : "give the runs in it: " + join(runs, " ")});
+}
+
 RunData read_run(const std::string& path) {
   const fs::path place = fs::path(path).lexically_normal();
   if (!fs::exists(place)) {
@@ -256,18 +290,7 @@ RunData read_run(const std::string& path) {
     if (logged.end() - first > 1) run.first_logged = *first;
   }
   mark_stage1(run);
-  if (run.log.empty() && run.evaluations.empty()) {
-    throw UserError(
-        ErrorKind::kData,
-        {.error = is_checkpoint(directory) ? "this checkpoint has no evaluation"
-                                           : "this directory holds no run",
-         .where = path,
-         .what = is_checkpoint(directory) ? own_result.string() + " does not exist"
-                                          : "neither logging.jsonl nor eval_results.json",
-         .fix = is_checkpoint(directory)
-                    ? "run `rematch eval CONFIG --set model.model=CHECKPOINT`"
-                    : "give a run's directory (training.output_dir/run_name)"});
-  }
+  if (run.log.empty() && run.evaluations.empty()) refuse_empty(path, directory, own_result);
   return run;
 }
 

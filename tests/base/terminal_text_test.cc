@@ -29,4 +29,9 @@ TEST(TerminalText, CountsInTheSingularAndThePlural) {
   EXPECT_EQ(counted(2, "box", "boxes"), "2 boxes");
 }
 
+TEST(Wrapped, BreaksAtBlanksAndKeepsCommandsWhole) {
+  EXPECT_EQ(wrapped("  a bb ccc dddd", 4, 9), "  a bb\n    ccc\n    dddd");
+  EXPECT_EQ(wrapped("run `a b c d`, then e", 2, 10), "run\n  `a b c d`,\n  then e");
+}
+
 }  // namespace rematch

@@ -75,15 +75,15 @@ TEST(WrongFile, AFlatFileOfArgumentsGetsOneErrorWithItsSections) {
   dir.write("args.yaml",
             "model: /models/tiny\ndataset:\n  - data/train.jsonl\ntrain_type: lora\n"
             "lora_rank: 16\nlora_alpha: 32\nlearning_rate: 1e-4\nnum_train_epochs: 5\n"
-            "quant_bits: 4\nfoo_bar_option: 7\nlora_r: 4\n");
+            "quant_bits: 4\nfoo_bar_option: 7\nlora_r: 4\nimgsz: 640\n");
   const Problem problem = only_problem(dir, "args.yaml");
   EXPECT_THAT(problem.error, HasSubstr("flat file of arguments"));
-  EXPECT_THAT(problem.what, HasSubstr("10 keys at the top level: model, dataset, train_type"));
+  EXPECT_THAT(problem.what, HasSubstr("11 keys at the top level: model, dataset, train_type"));
   for (const char* part :
        {"\n    model:\n      model: /models/tiny\n", "train_jsonl: data/train.jsonl",
         "train_type: lora", "lora_rank: 16", "    training:\n      learning_rate: 1e-4",
         "# quant_bits: weights are not quantised", "# foo_bar_option: no counterpart",
-        "# lora_r: `tuner.lora_rank` is set above"})
+        "# lora_r: `tuner.lora_rank` is set above", "max_pixels: 409600"})
     EXPECT_THAT(problem.fix, HasSubstr(part));
   const size_t yaml = problem.fix.find("\n    ");
   ASSERT_NE(yaml, std::string::npos);

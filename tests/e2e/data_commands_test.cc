@@ -53,6 +53,28 @@ TEST(DataCommands, ACocoFileBecomesRecordsThatTrainAndASheet) {
   EXPECT_EQ(trained.exit_code, 0) << trained.err;
 }
 
+TEST(DataCommands, ASheetDrawsTheChangesThatTrainingDraws) {
+  test::Program program;
+  const std::string record =
+      "{\"images\": [\"" + test::Program::golden("images/0.png") +
+      "\"], \"width\": 64, \"height\": 64, \"objects\": [{\"desc\": \"box\", \"bbox_2d\": [3, 2, "
+      "900, 940]}]}\n";
+  program.dir().write("a.jsonl", record + record);
+  program.dir().write("b.jsonl", record);
+  const auto sheet = [&](const std::string& files) {
+    const std::string config =
+        program.config("custom: {train_jsonl: " + files + "}\ndata: {augment: {crop: 0.3}}\n");
+    const test::ProcessResult shown =
+        program.run("data show b.jsonl --out sheet.png --augment " + config + " --draws 3");
+    EXPECT_EQ(shown.exit_code, 0) << shown.err;
+    return read_file(program.dir().file("sheet.png"));
+  };
+  const std::string alone = sheet("b.jsonl");
+  EXPECT_TRUE(sheet("[b.jsonl, a.jsonl]") == alone);
+  EXPECT_FALSE(sheet("[a.jsonl, b.jsonl]") == alone) << "records of a.jsonl come first";
+  expect_failure(program.run("data show b.jsonl --out sheet.jpg"), 2, "ends with .png");
+}
+
 TEST(DataCommands, AForeignTrainFileNamesTheCommandToRun) {
   test::Program program;
   program.dir().write("instances.json", kCoco);

@@ -1,4 +1,5 @@
 // A run that starts, or resumes, in a directory where something else lies.
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -164,6 +165,32 @@ TEST(EarlierRun, ResumeIsShortForLatest) {
       "train " + config + " --resume --set training.resume_from_checkpoint=out/run/checkpoint-2");
   EXPECT_EQ(twice.exit_code, 2);
   EXPECT_THAT(twice.err, HasSubstr("the run would resume from two places"));
+  const test::ProcessResult written = program.run(
+      "train " + program.config("training: {resume_from_checkpoint: out/run/checkpoint-2}\n") +
+      " --resume");
+  EXPECT_EQ(written.exit_code, 2);
+  EXPECT_THAT(written.err, HasSubstr("the run would resume from two places"));
+}
+
+// The link of a run moves between the starts of two ranks.
+TEST(EarlierRun, AllRanksEvaluateTheCheckpointThatRank0Takes) {
+  test::Program program;
+  const std::string val = test::Program::golden("val.jsonl");
+  for (const char* host : {"a", "b"}) {
+    fs::create_directories(program.dir().file(std::string(host) + "/run"));
+    for (const char* name : {"checkpoint-1", "checkpoint-2"})
+      fs::copy(test::Program::model(), program.dir().file(std::string(host) + "/run/" + name));
+  }
+  fs::create_directory_symlink("checkpoint-1", program.dir().file("a/run/best"));
+  fs::create_directory_symlink("checkpoint-2", program.dir().file("b/run/best"));
+  const test::ProcessResult result = test::run_command(fmt::format(
+      "cd {0} && export OMP_NUM_THREADS=1 WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 "
+      "MASTER_PORT=$((20000 + $$ % 10000)); "
+      "(cd b && RANK=1 LOCAL_RANK=1 {1} eval run {2} 2> other.err) & "
+      "cd a && RANK=0 {1} eval run {2}; code=$?; wait; exit $code",
+      program.dir().path(), test::binary_path("bin/rematch"), val));
+  EXPECT_EQ(result.exit_code, 0) << result.err << read_file(program.dir().file("b/other.err"));
+  EXPECT_TRUE(fs::exists(program.dir().file("a/output/run-checkpoint-1/eval_results.json")));
 }
 
 TEST(EarlierRun, LinksFollowARunThatGoesBack) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "base/file.h"
 #include "base/json.h"
@@ -127,6 +128,7 @@ TEST(HelpCommands, InitNamesTheFileToGiveAndTheDownload) {
   test::Program program;
   program.dir().write("data/val.jsonl", "{}\n");
   program.dir().write("data/train.jsonl", "{}\n");
+  program.dir().write("data/train-part.jsonl", "{}\n");
   const test::ProcessResult directory = program.run("init " + test::Program::model() + " data");
   EXPECT_EQ(directory.exit_code, 2);
   EXPECT_TRUE(has(directory.err, "training records: data/train.jsonl")) << directory.err;
@@ -164,8 +166,10 @@ TEST(HelpCommands, InitOverwritesNothingAndNamesWhatIsMissing) {
       program.run("init " + test::Program::model() + " " + test::Program::golden("train.jsonl"));
   EXPECT_EQ(exists.exit_code, 2);
   EXPECT_EQ(read_file(program.dir().file("rematch.yaml")), "mine\n");
-  EXPECT_EQ(program.run("init " + test::Program::model() + " none.jsonl --out a.yaml").exit_code,
-            4);
+  // A mistake in the arguments comes first.
+  const std::string init = "init " + test::Program::model();
+  EXPECT_EQ(program.run(init + " none.jsonl").exit_code, 4);
+  EXPECT_EQ(program.run(init + " none.jsonl --out a.yaml").exit_code, 4);
 }
 
 TEST(HelpCommands, TheSchemaKnowsEveryHonouredKey) {
@@ -215,6 +219,58 @@ TEST(HelpCommands, OptionsOfOtherProgramsAreAnsweredWithSet) {
     EXPECT_TRUE(has(result.err, answer)) << result.err;
     EXPECT_TRUE(has(result.err, "not expected: " + typed)) << result.err;
   }
+}
+
+TEST(HelpCommands, WordsOfOtherProgramsAreAnsweredWithOurs) {
+  test::Program program;
+  program.dir().write("a.jsonl", "{}\n");
+  for (const auto& [typed, answer] : std::vector<std::pair<std::string, std::string>>{
+           {"sft --model m", "did you mean `rematch train`?"},
+           {"infer m", "did you mean `rematch predict`?"},
+           {"export m", "did you mean `rematch merge`?"},
+           {"help train", "did you mean `rematch train --help`?"},
+           {"-v", "did you mean `rematch --version`?"},
+           {"data merge a b", "unknown command `merge`"},
+           {"data check", "see `rematch data check --help`"},
+           {"train --config a.yaml", "give CONFIG without option names: `rematch train CONFIG`"},
+           {"predict --model m --source p", "`rematch predict MODEL IMAGE`"},
+           {"predict m p.jpg --conf 0.25", "did you mean --min-score NUMBER?"},
+           {"predict m p.jpg --save", "did you mean --draw DIR?"},
+           {"init m a.jsonl b.jsonl", "did you mean --val b.jsonl?"},
+           {"init a.jsonl .", "change their order: . a.jsonl"},
+           {"eval a.jsonl .", "change their order: . a.jsonl"},
+           {"eval nowhere a.jsonl", "no such model or configuration"},
+           {"plan a.yaml --gpu-memory 24GB", "24GB is not a number of GiB"},
+           {"train a.yaml --imgsz 640", "did you mean --set template.max_pixels=409600?"},
+           {"train a.yaml --set training.seed 1", "did you mean --set training.seed=1?"},
+           {"train a.yaml --resume out/run", "--set training.resume_from_checkpoint=out/run?"}}) {
+    const test::ProcessResult result = program.run(typed);
+    EXPECT_EQ(result.exit_code, 2) << typed;
+    EXPECT_TRUE(has(result.err, answer)) << typed << "\n" << result.err;
+  }
+}
+
+TEST(HelpCommands, FishOffersAnInnerCommandItsOwnOptions) {
+  test::Program program;
+  const std::string script = program.run("completions fish").out;
+  EXPECT_TRUE(has(script, "'__rematch_at data check' -l fix")) << script;
+  EXPECT_TRUE(has(script, "'__rematch_at check' -l gpu-memory")) << script;
+  EXPECT_FALSE(has(script, "seen_subcommand_from"));
+}
+
+TEST(HelpCommands, ATerminalGetsHelpAndErrorsAtItsWidth) {
+  test::Program program;
+  for (const char* arguments : {"train --help", "data show --help", "explain qqqqqqqqqq"}) {
+    const test::ProcessResult result =
+        test::run_command("cd " + program.dir().path() + " && script -qec 'stty cols 72; " +
+                          test::binary_path("bin/rematch") + " " + arguments + "' /dev/null");
+    std::istringstream lines(result.out);
+    for (std::string line; std::getline(lines, line);) {
+      if (has(line, "  rematch ")) continue;      // examples can be copied
+      EXPECT_LE(line.size(), 72u + 20u) << line;  // color, and characters of several bytes
+    }
+  }
+  EXPECT_FALSE(has(program.run("data show --help").out, "INT:INT"));
 }
 
 TEST(HelpCommands, KeysAreCompletedAfterSetAndExplain) {

@@ -103,6 +103,34 @@ TEST(TrainLora, MergeMakesAModelThatEvalTakesAndAnAdapterItDoesNot) {
   EXPECT_EQ(program.run("merge out/run/checkpoint-3 --out merged").exit_code, 2);
 }
 
+TEST(TrainLora, CommandsThatAskAModelTakeTheRunOfAnAdapter) {
+  test::Program program;
+  ASSERT_EQ(program.run("train " + program.config(kDora)).exit_code, 0);
+  ASSERT_EQ(program.run("merge out/run --out merged").exit_code, 0);
+  const std::string val = " " + test::Program::golden("val.jsonl");
+  // The run knows its validation data.
+  const test::ProcessResult asked = program.run("eval out/run");
+  ASSERT_EQ(asked.exit_code, 0) << asked.err;
+  EXPECT_NE(asked.err.find("taking out/run/checkpoint-3"), std::string::npos) << asked.err;
+  EXPECT_EQ(read_json_file(program.run_dir() + "/eval_results.json")["model"],
+            "out/run/checkpoint-3");
+  const auto rollout = [&](const std::string& model) {
+    const test::ProcessResult result = program.run("rollout " + model + val + " --out r.jsonl");
+    EXPECT_EQ(result.exit_code, 0) << model << result.err;
+    const std::string lines = read_file(program.dir().file("r.jsonl"));
+    return parse_json(lines.substr(0, lines.find('\n')), "r.jsonl");
+  };
+  const Json adapter = rollout("out/run"), merged = rollout("merged"),
+             base = rollout(test::Program::model());
+  EXPECT_EQ(adapter["response_token_ids"], merged["response_token_ids"]);
+  EXPECT_NE(adapter["token_logprobs"], base["token_logprobs"]);
+  const test::ProcessResult probed = program.run("probe out/run" + val + " --samples 1");
+  EXPECT_EQ(probed.exit_code, 0) << probed.err;
+  const test::ProcessResult full = program.run("merge merged --out again");
+  EXPECT_EQ(full.exit_code, 2);
+  EXPECT_NE(full.err.find("this is a full model, not an adapter"), std::string::npos) << full.err;
+}
+
 TEST(TrainLora, StageOneTrainsAnAdapterAndLowersItsLoss) {
   test::Program program;
   const test::ProcessResult result = program.run(

@@ -104,7 +104,16 @@ TEST(ReportCommands, HelpShowsTwoExamplesAndMistakesAreNamed) {
     program.dir().write("empty/x", "");
     EXPECT_EQ(program.run(name + " empty").exit_code, 3);
     EXPECT_EQ(program.run(name).exit_code, 2);
+    program.dir().write("runs/a/logging.jsonl", "{\"step\": 1, \"loss\": 2}\n");
+    const test::ProcessResult parent = program.run(name + " runs");
+    EXPECT_NE(parent.err.find("give the runs in it: runs/a"), std::string::npos) << parent.err;
   }
+  program.dir().write("runs/b/eval_results.json",
+                      "{\"eval_rollout_f1\": 0.5, \"num_samples\": 2, \"model\": \"m\"}\n");
+  const test::ProcessResult compared = program.run("compare runs/a runs/b");
+  EXPECT_EQ(compared.exit_code, 0) << compared.err;
+  EXPECT_NE(compared.err.find("runs/a has no evaluation and no scores here"), std::string::npos)
+      << compared.err;
 }
 
 TEST(ReportCommands, EvaluationsOverDifferentSetsAreNotJudged) {

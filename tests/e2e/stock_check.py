@@ -28,7 +28,8 @@ class Work:
 
     def f1(self, model, records):
         self.run("eval", model, records)
-        return json.loads((self.here / "output" / Path(model).name / "eval_results.json").read_text())["eval_rollout_f1"]
+        run = Path(model).parent.name or model  # of a checkpoint
+        return json.loads((self.here / "output" / run / "eval_results.json").read_text())["eval_rollout_f1"]
 
     def scenes(self, name):
         """Eight scenes with boxes only; the path of their JSONL."""

@@ -1,5 +1,6 @@
 // Annotations of one file per image: Pascal VOC, labelImg, labelMe.
 #include <filesystem>
+#include <functional>
 
 #include "import/import_dir.h"
 
@@ -137,6 +138,25 @@ TEST_F(LabelMeDir, WhatIsNotLabelMesIsAnErrorThatNamesThePlace) {
   write("set/a.json", "{\"info\": {}}");
   EXPECT_NE(test::problem_of([&] { read_labelme_dir(path("set"), {}); }).where.find("a.json"),
             std::string::npos);
+}
+
+using AnyDir = test::ImportDir;
+
+TEST_F(AnyDir, ADirectoryOfAnotherFormatIsRecognised) {
+  write("coco/train/_annotations.coco.json", R"({"images": [], "annotations": []})");
+  write("yolo/data.yaml", "train: images\nnames: [cat]\n");
+  write("voc/a.xml", "<annotation/>");
+  write("labelme/a.json", R"({"imagePath": "a.png", "shapes": []})");
+  const auto fix_of = [&](const std::function<void()>& read) {
+    return test::catch_user_error(read).problems().front().fix;
+  };
+  const auto expect_reader = [&](const std::string& fix, const std::string& format) {
+    EXPECT_NE(fix.find("rematch data from-" + format + " " + path(format)), fix.npos) << fix;
+  };
+  expect_reader(fix_of([&] { read_yolo_set(path("coco"), {}); }), "coco");
+  expect_reader(fix_of([&] { read_coco_files({path("yolo")}, {}); }), "yolo");
+  expect_reader(fix_of([&] { read_labelme_dir(path("voc"), {}); }), "voc");
+  expect_reader(fix_of([&] { read_voc_dir(path("labelme"), {}); }), "labelme");
 }
 
 }  // namespace rematch

@@ -107,6 +107,12 @@ TEST(Terminal, WarnsOncePerText) {
   EXPECT_EQ(screen.err.str(), "warning: a\nwarning: b\n");
 }
 
+TEST(Terminal, WrapsWarningsAtTheWidthOfAScreen) {
+  Screen screen;
+  Terminal(screen.out, screen.err, {.is_tty = true, .width = 16}).warn("one two three");
+  EXPECT_EQ(screen.err.str(), "warning: one two\n  three\n");
+}
+
 TEST(Terminal, UsesColoursOnlyOnATty) {
   Screen plain, coloured;
   Terminal(plain.out, plain.err, {.is_tty = false, .use_color = true}).warn("a");

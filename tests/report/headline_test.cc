@@ -70,6 +70,13 @@ TEST(Headline, NamesTheMainFaultThatIsLeft) {
   }
 }
 
+TEST(Headline, NamesTheCauseWhereNoAnswerCanBeRead) {
+  EvaluationFile file = with_faults();
+  file.scores["eval_rollout_matched"] = file.scores["eval_rollout_pred_objects"] = 0;
+  file.scores["eval_rollout_parse_malformed_rate"] = 1;
+  EXPECT_EQ(main_fault(file), "answers that are not JSON");
+}
+
 TEST(Headline, NamesNoFaultOfAGoodModelOrWithoutCounts) {
   EXPECT_EQ(main_fault(evaluation(0.5, 0.5)), "");
   EvaluationFile good = with_faults();

@@ -1,0 +1,15 @@
+#pragma once
+#include <string>
+
+namespace rematch {
+
+/// The command that imports what a directory holds, such as "rematch data from-yolo DIR --out
+/// data"; "" when its files are of no known format. Looks at names, and at the beginnings of JSON
+/// and YAML files.
+std::string import_command(const std::string& directory);
+
+/// `fix`, or the command above when the directory is of another format than a reader's.
+/// @param reader  e.g. "from-coco"
+std::string import_fix(const std::string& directory, const char* reader, const std::string& fix);
+
+}  // namespace rematch
