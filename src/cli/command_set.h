@@ -19,8 +19,8 @@ struct Command {
   bool writes_files = false;
 };
 
-/// As CLI::Range of two numbers, which lets NaN through.
-CLI::Validator finite_range(double least, double most);
+/// Accepts the numbers of a range, which CLI::Range does too, but no NaN. @param unit  for messages
+CLI::Validator finite_range(double least, double most, const std::string& unit = "");
 
 /// Commands that take a configuration or a model: `rematch train`, `eval`, `check`, `plan`,
 /// `rollout`, `probe`, `add-coord-tokens`, `merge`, `doctor`.

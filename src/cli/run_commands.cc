@@ -12,14 +12,15 @@
 
 namespace rematch {
 
-CLI::Validator finite_range(double least, double most) {
-  const std::string range = fmt::format("in range {:.15g} to {:.15g}", least, most);
+CLI::Validator finite_range(double least, double most, const std::string& unit) {
+  const std::string range = fmt::format("a number{} from {:.15g} to {:.15g}",
+                                        unit.empty() ? "" : " of " + unit, least, most);
   return CLI::Validator(
       [=](std::string& text) -> std::string {
         char* end = nullptr;
         const double value = std::strtod(text.c_str(), &end);
         const bool fits = end != text.c_str() && *end == '\0' && value >= least && value <= most;
-        return fits ? "" : fmt::format("Value {} not {}", text, range);
+        return fits ? "" : fmt::format("{} is not {}", text, range);
       },
       fmt::format("FLOAT in [{:g} - {:g}]", least, most));
 }
@@ -72,7 +73,7 @@ void add_plan_arguments(CLI::App& command, PlanArguments& arguments) {
   command
       .add_option("--gpu-memory", arguments.gpu_memory_gib,
                   "plan for a GPU with this many GiB; default: the CPU of this machine")
-      ->check(finite_range(1e-3, 1e6));
+      ->check(finite_range(1e-3, 1e6, "GiB"));
   command.add_option("--ranks", arguments.num_ranks, "data-parallel ranks, one device each")
       ->check(CLI::Range(1, 65536))
       ->capture_default_str();
@@ -97,7 +98,7 @@ void add_check_arguments(CLI::App& command, CheckArguments& arguments) {
   command
       .add_option("--gpu-memory", arguments.gpu_memory_gib,
                   "refuse a run that cannot fit a GPU with this many GiB")
-      ->check(finite_range(1e-3, 1e6));
+      ->check(finite_range(1e-3, 1e6, "GiB"));
   command.add_option("--ranks", arguments.num_ranks, "ranks that will train together")
       ->check(CLI::Range(1, 65536))
       ->capture_default_str();
