@@ -1,5 +1,6 @@
 #pragma once
 #include <functional>
+#include <string>
 #include <vector>
 
 namespace CLI {  // NOLINT(readability-identifier-naming): the name of the library
