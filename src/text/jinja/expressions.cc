@@ -109,7 +109,7 @@ Code Parser::binary_expression(int lowest_level) {
       refuse("a chain of comparisons");
     const Code first = left, second = binary_expression(found->level + 1);
     left = add([=, is_logical = found->level < kNotLevel](Run& run) {
-      const Value value = run(first);
+      Value value = run(first);
       if (is_logical && value.truthy() != (op == "and")) return value;
       return is_logical ? run(second) : binary(op, value, run(second));
     });
@@ -129,7 +129,7 @@ Code Parser::primary() {
   const char c = peek();
   if (c == '\'' || c == '"') {
     const std::string text = string_literal();
-    return add([=](Run&) { return text; });
+    return add([=](Run&) { return Value(text); });
   }
   if (c >= '0' && c <= '9') {
     const std::string digits = take_word();
@@ -137,7 +137,7 @@ Code Parser::primary() {
         at("."))
       refuse(fmt::format("the number {}", digits.substr(0, 40)));
     const int64_t value = std::strtoll(digits.c_str(), nullptr, 10);
-    return add([=](Run&) { return value; });
+    return add([=](Run&) { return Value(value); });
   }
   if (skip("(")) {
     const Code value = expression();
@@ -180,7 +180,7 @@ Code Parser::named() {
     if (name == refused) refuse(fmt::format("the name {}", name));
   }
   if (const Value value = named_constant(name); !value.is_absent())
-    return add([=](Run&) { return value; });
+    return add([=](Run&) { return Value(value); });
   if (at("(")) return call(name);
   return add([=](Run& run) { return run.look_up(name); });
 }
