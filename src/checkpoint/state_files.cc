@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 constexpr const char* kRun = "state.bin";
 constexpr const char* kOptimizer = "optimizer.safetensors";
 constexpr const char* kManifest = "manifest.json";
-/// Of all files of a training state. Raise it when the bytes of RunState change, e.g. with a field.
+/// Version of the training state. Raise it when the bytes of RunState change, e.g. with a field.
 constexpr int kVersion = 2;
 
 /// Size and hash of a file.
@@ -63,7 +63,7 @@ FileMark mark_file(const std::string& path) {
   return {.size_bytes = static_cast<int64_t>(bytes.size()), .hash = content_hash_of(bytes)};
 }
 
-/// How a run starts from the weights of a checkpoint alone.
+/// The advice to start a run from the weights of a checkpoint alone.
 std::string weights_fix(const std::string& checkpoint_dir) {
   std::error_code error;
   const bool is_adapter = fs::exists(join_path(checkpoint_dir, "adapter_config.json"), error);

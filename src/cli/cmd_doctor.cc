@@ -17,7 +17,7 @@ namespace {
 
 std::string or_none(const std::string& text) { return text.empty() ? "none" : text; }
 
-// Where the vLLM backend looks, whether it succeeds or not.
+// Places in which the vLLM backend looks, found or not.
 void print_environment(const std::string& python, std::ostream& out) {
   const Interpreter found = find_interpreter(python);
   out << fmt::format("  plug-in      {}\n", or_none(plugin_path()));

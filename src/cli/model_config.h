@@ -11,7 +11,7 @@ class Session;
 /// Refuses RECORDS MODEL in place of MODEL RECORDS. @throws UserError (config)
 void require_model_first(const std::string& model, const std::string& records);
 
-/// What a command asks about records.
+/// Questions of a command about records.
 struct AskedModel {
   ConfigResult config;
   std::string path;       ///< `model.model`, or the adapter on top of it

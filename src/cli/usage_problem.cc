@@ -37,7 +37,7 @@ std::string positionals(const CLI::App& command) {
   return join(names, " ");
 }
 
-/// What an option of other programs is called here; "" when nothing is known.
+/// Our name for an option of another program; "" if there is none.
 std::string meant_option(const std::string& command, const std::string& typed) {
   static const std::vector<std::pair<std::string, std::string>> kOptions = {
       {"predict --conf", "--min-score NUMBER"}, {"predict --threshold", "--min-score NUMBER"},

@@ -13,7 +13,7 @@ struct LossKey;
 struct Settings;
 enum class TrainerVariant;
 
-/// What the program does with a key.
+/// Treatment of a key by the program.
 enum class KeyState {
   kHonoured,
   kIgnored,  ///< accepted, warned about once, with the reason in `note`

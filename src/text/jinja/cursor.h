@@ -48,7 +48,7 @@ class Cursor {
   size_t pos_ = 0;
   int line_ = 1;
   char kind_ = '\0';
-  /// Of the tag before: - or +, % for a block or comment without a sign.
+  /// Sign of the previous tag: - or +, % for a block or comment without one.
   char close_sign_ = '\0';
 };
 

@@ -88,7 +88,7 @@ Value item_of(const Value& value, const Value& index);
 Value slice_of(const Value& value, const Value& begin, const Value& end);
 /// value[::-1], a list
 Value reversed(const Value& value);
-/// Where `part` is in `text`, npos when nowhere.
+/// Finds `part` in `text`; npos if it is absent.
 size_t find_text(const std::string& text, const std::string& part, size_t from);
 bool contains(const Value& whole, const Value& part);
 /// left op right
