@@ -79,15 +79,15 @@ TEST(RolloutPacking, ALongRunTrainsEverySegmentOnceOrKeepsItWaiting) {
   test::RecordedStage2 stage2;
   const test::RecordedLoop loop = test::run_loop(
       stage2,
-      {.num_steps = 200,
+      {.num_steps = 100,
        .windows = {.batches = {.per_device_train_batch_size = 2, .gradient_accumulation_steps = 2}},
        .packing = carry()});
   for (const auto& step : loop.steps) EXPECT_EQ(step.rows.size(), 2u) << "one row a micro-batch";
-  EXPECT_EQ(loop.num_built, std::vector<int64_t>(200, 2 * 2));
+  EXPECT_EQ(loop.num_built, std::vector<int64_t>(100, 2 * 2));
   std::map<const Segment*, int> seen = loop.times_trained();
-  EXPECT_EQ(seen.size() + loop.waiting.size(), 200u * 2 * 2);
+  EXPECT_EQ(seen.size() + loop.waiting.size(), 100u * 2 * 2);
   for (const auto& segment : loop.waiting) ++seen[segment.get()];
-  EXPECT_EQ(seen.size(), 200u * 2 * 2) << "none waits that was trained";
+  EXPECT_EQ(seen.size(), 100u * 2 * 2) << "none waits that was trained";
   for (const auto& [segment, count] : seen) EXPECT_EQ(count, 1) << "sample " << segment->sample_id;
 }
 

@@ -204,15 +204,15 @@ TEST(ExactRows, MeasureWithoutClippingToo) {
 }
 
 TEST(ReduceOnce, GivesTheSameBitsInEveryRunBucketAndZeroStage) {
-  for (const at::ScalarType dtype : {at::kFloat, at::kBFloat16}) {
-    for (const int size : {2, 3, 4}) {
-      const Outcome first = train(size, {.dtype = dtype});
-      for (const int zero_stage : {0, 1, 2}) {
-        for (const int64_t bytes : {1, 33000}) {
-          expect_same(train(size, {.over_ranks = {.zero_stage = zero_stage, .bucket_bytes = bytes},
-                                   .dtype = dtype}),
-                      first, std::to_string(size) + " ranks, zero " + std::to_string(zero_stage));
-        }
+  using Case = std::pair<int, at::ScalarType>;
+  for (const auto& [size, dtype] :
+       {Case{2, at::kFloat}, {3, at::kFloat}, {4, at::kFloat}, {3, at::kBFloat16}}) {
+    const Outcome first = train(size, {.dtype = dtype});
+    for (const int zero_stage : {0, 1, 2}) {
+      for (const int64_t bytes : {1, 33000}) {
+        expect_same(train(size, {.over_ranks = {.zero_stage = zero_stage, .bucket_bytes = bytes},
+                                 .dtype = dtype}),
+                    first, std::to_string(size) + " ranks, zero " + std::to_string(zero_stage));
       }
     }
   }

@@ -47,13 +47,11 @@ TEST(PlanAdvice, SaysSoWhenNothingHelps) {
 TEST(PlanReport, FitsEightyColumns) {
   for (const test::PublicModel& model : test::kPublicModels) {
     PlanRequest request = test::request_of(model, 24);
-    for (const int ranks : {1, 64}) {
-      request.device.num_ranks = ranks;
-      request.backend = "vllm";
-      request.offload = {.enabled = true, .model = true, .optimizer = true};
-      for (const std::string& line : split(plan_text(request, make_plan(request), "model"), '\n'))
-        EXPECT_LE(line.size(), 80u) << line;
-    }
+    request.device.num_ranks = 64;
+    request.backend = "vllm";
+    request.offload = {.enabled = true, .model = true, .optimizer = true};
+    for (const std::string& line : split(plan_text(request, make_plan(request), "model"), '\n'))
+      EXPECT_LE(line.size(), 80u) << line;
   }
 }
 

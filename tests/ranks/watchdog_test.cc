@@ -104,9 +104,9 @@ TEST(Watchdog, GivesUpWhenAllWaitAndNoneMoves) {
   Pair pair(true, true, {.give_up_after = 1000, .warn_when_stuck = 75, .give_up_when_stuck = 100});
   pair.first->start(kArrival);
   pair.second->start(kArrival);
-  for (int i = 0; i < 10; ++i) {
+  for (int i = 0; i < 6; ++i) {
     ++pair.num_moves;
-    EXPECT_FALSE(comes(pair.end, milliseconds(300))) << "calls are long, and end";
+    EXPECT_FALSE(comes(pair.end, milliseconds(400))) << "calls are long, and end";
   }
   ASSERT_TRUE(comes(pair.end));
   EXPECT_THAT(pair.end.get(),
