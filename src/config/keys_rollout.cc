@@ -186,7 +186,7 @@ std::vector<KeySpec> monitor_keys() {
       monitor("write_markdown", &MonitorSettings::write_markdown)
           .says("also writes the texts as Markdown"),
       ignored_key(path("desc_monitor"),
-                  "descriptions are not scored; `rematch rollout CONFIG` writes them"),
+                  "`rollout/f1_labels` scores the labels; `rematch rollout CONFIG` writes them"),
   };
 }
 
