@@ -1,0 +1,93 @@
+// Foreign bytes as an annotation file next to a real image: what is converted loads as records; all
+// else is a UserError. The first byte chooses the format and
+// whether outlines are kept.
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "data/dataset.h"
+#include "import/foreign.h"
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A reader, and where its annotation file lies in the data set.
+struct Format {
+  const char* annotation;
+  std::function<rematch::ForeignSet(const std::string& dir, const rematch::ImportOptions&)> read;
+};
+
+const Format kFormats[] = {
+    {"train.json",
+     [](const std::string& dir, const rematch::ImportOptions& options) {
+       return rematch::read_coco_files({dir + "/train.json"}, options);
+     }},
+    {"a.xml", rematch::read_voc_dir},
+    {"a.json", rematch::read_labelme_dir},
+    {"labels/a.txt", rematch::read_yolo_set},
+    {"train.jsonl",
+     [](const std::string& dir, const rematch::ImportOptions& options) {
+       return rematch::read_swift_files({dir + "/train.jsonl"}, options);
+     }},
+};
+
+void write(const fs::path& path, std::string_view text) {
+  fs::create_directories(path.parent_path());
+  std::ofstream(path, std::ios::binary) << text;
+}
+
+/// The directory of all data sets; removed at the end of the process.
+const fs::path& root() {
+  static const struct Root {
+    fs::path path = fs::path(fs::exists("/dev/shm") ? "/dev/shm" : fs::temp_directory_path()) /
+                    ("rematch_import_fuzz_" + std::to_string(getpid()));
+    ~Root() { fs::remove_all(path); }
+  } root;
+  return root.path;
+}
+
+/// Makes the data set of a format without its annotation file.
+std::string make_directory(size_t format) {
+  const fs::path dir = root() / std::to_string(format);
+  const bool is_yolo = std::string_view(kFormats[format].annotation) == "labels/a.txt";
+  fs::create_directories(dir / "images");
+  fs::copy_file(REMATCH_SOURCE_DIR "/tests/golden/vision_images/png_rgb.png",
+                dir / (is_yolo ? "images/a.png" : "a.png"), fs::copy_options::overwrite_existing);
+  if (is_yolo) write(dir / "data.yaml", "train: images\nnames: [cat, dog]\n");
+  return dir.string();
+}
+
+void convert(size_t format, std::string_view text, bool polygons) {
+  static std::string directories[std::size(kFormats)];
+  std::string& dir = directories[format];
+  if (dir.empty()) dir = make_directory(format);
+  write(fs::path(dir) / kFormats[format].annotation, text);
+  const rematch::ImportOptions options{.polygons = polygons};
+  try {
+    const rematch::ForeignSet set = kFormats[format].read(dir, options);
+    for (const rematch::WrittenSplit& split :
+         rematch::write_records(set, dir + "/out", options).splits) {
+      const rematch::Dataset records = rematch::Dataset::load(split.path, {});
+      REMATCH_CHECK(static_cast<int64_t>(records.samples().size()) == split.num_images, text);
+    }
+  } catch (const rematch::UserError& error) {
+    REMATCH_CHECK(error.kind() != rematch::ErrorKind::kBug, error.what());
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  if (size == 0) return 0;
+  const std::string_view text(reinterpret_cast<const char*>(data) + 1, size - 1);
+  const size_t choice = data[0] % (2 * std::size(kFormats));
+  convert(choice % std::size(kFormats), text, /*polygons=*/choice >= std::size(kFormats));
+  return 0;
+}
