@@ -106,20 +106,23 @@ void check_tokenizer_fits(const Tokenizer& tokenizer, const std::string& directo
 }
 
 /// Makes the prompt encoder of a configuration, with the model's chat template.
-/// @throws UserError for a damaged template
+/// @throws UserError for a template that cannot be read, or that fails for a prompt with one image
 std::unique_ptr<PromptEncoder> make_prompts(const Settings& settings, const SessionParts& parts,
                                             Terminal& terminal) {
   auto chat_template =
       std::make_shared<const ChatTemplate>(ChatTemplate::load(settings.model.directory));
   for (const std::string& text : chat_template->warnings()) terminal.warn(text);
   check_tokenizer_fits(*parts.tokenizer, settings.model.directory);
-  return std::make_unique<PromptEncoder>(
+  const int merge_size = parts.patches->merge_size;
+  auto prompts = std::make_unique<PromptEncoder>(
       parts.tokenizer, std::move(chat_template),
       PromptEncoder::Options{.texts = settings.prompt,
                              .built_in = answer_formats()
                                              .find(parts.format_name)
                                              .built_in_prompt(settings.data.object_ordering),
-                             .merge_size = parts.patches->merge_size});
+                             .merge_size = merge_size});
+  prompts->encode({GridThw{1, merge_size, merge_size}});  // else every image would be blamed
+  return prompts;
 }
 
 /// Loads a JSONL. Without an answer format or an image processor (reported separately) it skips the

@@ -67,6 +67,23 @@ TEST(Predict, DrawsAnImageWithTheLongestNameThatAFileMayHave) {
   EXPECT_EQ(drawn, "0000_" + name.substr(0, 199) + ".png");
 }
 
+TEST(Predict, ATemplateThatFailsIsOneErrorAndNotTheImages) {
+  test::Program program;
+  std::filesystem::copy(test::Program::model(), program.dir().file("model"));
+  const std::string images =
+      test::Program::golden("images/0.png") + " " + test::Program::golden("images/1.png");
+  for (const auto& [source, what] : std::vector<std::pair<std::string, std::string>>{
+           {"\n{{ raise_exception('no images here') }}", "chat_template.jinja:2"},
+           {"no image", "the rendered prompt does not have one image pad per image"}}) {
+    program.dir().write("model/chat_template.jinja", source);
+    const test::ProcessResult result = program.run("predict model " + images);
+    EXPECT_EQ(result.exit_code, 3) << what;
+    EXPECT_EQ(result.out, "");
+    EXPECT_NE(result.err.find(what), std::string::npos) << result.err;
+    EXPECT_EQ(result.err.find("error:"), result.err.rfind("error:")) << result.err;
+  }
+}
+
 TEST(Predict, AnEmptyPromptIsNoPromptOfTheCheckpoint) {
   test::Program program;
   const std::string command = "predict " + test::Program::model() + " " +
