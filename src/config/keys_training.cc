@@ -128,7 +128,8 @@ std::vector<KeySpec> run_keys() {
                 "computed them; no effect on results (transformers)"),
       key("ddp_timeout", &Settings::ddp_timeout)
           .within(1, 1e8)
-          .says("several ranks: seconds to wait for a rank that makes no progress (transformers)"),
+          .says("several ranks: seconds to wait for a rank that does not start or makes no "
+                "progress (transformers)"),
       ignored_key("training.deepspeed", "only its ZeRO stage is read, as `training.zero_stage`"),
   };
 }

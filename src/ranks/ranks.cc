@@ -55,7 +55,8 @@ Ranks::Ranks(const World& world, const Options& options)
     : world_(world), num_exceptions_(std::uncaught_exceptions()) {
   if (world.is_alone()) return;
   quiet_torch();
-  store_ = open_store(world);
+  const auto start = std::chrono::steady_clock::now();
+  store_ = open_store(world, options.patience);
   with_store(world, [&] {
     watchdog_ = std::make_unique<Watchdog>(
         store_,
@@ -68,7 +69,10 @@ Ranks::Ranks(const World& world, const Options& options)
                                          const std::string& what) { lost(lost_problem(what)); }});
   });
   try {
-    with_store(world, [&] { watchdog_->start(kArrival); });
+    const auto left = std::chrono::ceil<std::chrono::seconds>(start + options.patience -
+                                                              std::chrono::steady_clock::now());
+    with_store(world,
+               [&] { watchdog_->start(std::clamp(left, std::chrono::seconds(0), kArrival)); });
     connect(options);
   } catch (...) {
     watchdog_->stop(/*failed=*/true);  // the others still wait for this rank to connect

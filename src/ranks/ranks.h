@@ -19,7 +19,8 @@ namespace rematch {
 class Ranks {
  public:
   struct Options {
-    /// time that ranks wait for one that makes no progress (`training.ddp_timeout`)
+    /// time that ranks wait for one that does not start or makes no progress
+    /// (`training.ddp_timeout`)
     std::chrono::seconds patience{1800};
     DdpBackend backend = DdpBackend::kGloo;
     std::string device;  ///< of this rank; kNccl needs a GPU

@@ -16,7 +16,7 @@ namespace rematch {
 namespace {
 
 // torch tries twice to reach rank 0.
-constexpr std::chrono::seconds kPatience{15};
+constexpr std::chrono::seconds kShortestTry{1}, kLongestTry{15};
 
 [[noreturn]] void refuse(const World& world, const c10::Error& error, std::string headline,
                          std::string fix) {
@@ -61,14 +61,14 @@ void with_store(const World& world, const std::function<void()>& body) {
   }
 }
 
-c10::intrusive_ptr<c10d::Store> open_store(const World& world) {
+c10::intrusive_ptr<c10d::Store> open_store(const World& world, std::chrono::seconds patience) {
   const bool hosts = world.hosts_store();
   if (hosts) reserve_descriptors(world.size);
   c10d::TCPStoreOptions options;
   options.port = static_cast<std::uint16_t>(world.port);
   options.isServer = hosts;
   options.waitWorkers = false;
-  options.timeout = kPatience;
+  options.timeout = std::clamp(patience / 2, kShortestTry, kLongestTry);
   try {
     return c10::make_intrusive<c10d::PrefixStore>(
         fmt::format("rematch/{}/{}/{}", world.run_id, world.restart, world.size),
@@ -77,9 +77,10 @@ c10::intrusive_ptr<c10d::Store> open_store(const World& world) {
     if (hosts)
       refuse(world, error, "rank 0 cannot listen for the other ranks",
              "set MASTER_PORT to a port that no other program uses");
-    refuse(world, error, fmt::format("rank 0 did not answer within {} s", 2 * kPatience.count()),
-           "start all ranks within half a minute, with MASTER_ADDR and MASTER_PORT of rank 0, "
-           "reachable from here");
+    const auto waited = std::chrono::duration_cast<std::chrono::seconds>(2 * options.timeout);
+    refuse(world, error, fmt::format("rank 0 did not answer within {} s", waited.count()),
+           "look at rank 0's own messages; start all ranks within half a minute, with MASTER_ADDR "
+           "and MASTER_PORT of rank 0, reachable from here");
   }
 }
 

@@ -321,6 +321,21 @@ TEST(Ranks, ARankThatReadsAnotherFileIsRefusedByName) {
   }
 }
 
+TEST(Ranks, ARankThatNeverStartsIsWaitedForNoLongerThanTheTimeout) {
+  test::Program program;
+  const std::string config = program.config();
+  for (const auto& [rank, answer] :
+       {std::pair{0, "not all ranks connected in time"}, {1, "rank 0 did not answer within 4 s"}}) {
+    const test::ProcessResult result = test::run_command(fmt::format(
+        "cd {} && export WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 RANK={} LOCAL_RANK={} "
+        "MASTER_ADDR=127.0.0.1 MASTER_PORT=$((20000 + $$ % 10000)); exec timeout -s KILL 25 {} "
+        "train {} --set training.ddp_timeout=4",
+        program.dir().path(), rank, rank, test::binary_path("bin/rematch"), config));
+    EXPECT_EQ(result.exit_code, 4) << result.err;
+    EXPECT_THAT(result.err, HasSubstr(answer));
+  }
+}
+
 TEST(Ranks, CommandsThatAreOneProcessSaySo) {
   test::Program program;
   const std::string config = program.config(), model = test::Program::model();

@@ -62,7 +62,8 @@ TEST(VllmRanks, DISABLED_OneOfThem) {
                     .host = "127.0.0.1",
                     .port = std::atoi(std::getenv("MASTER_PORT"))};
   at::set_num_threads(1);
-  const auto group = make_gloo_group(open_store(world), world.rank, world.size, {.one_host = true});
+  const auto group = make_gloo_group(open_store(world, std::chrono::seconds(30)), world.rank,
+                                     world.size, {.one_host = true});
   test::Questions asked = all_questions();
   VllmOptions& vllm = asked.parts.vllm;
   vllm.tensor_parallel_size = vllm.world_size = kRanks;
