@@ -50,6 +50,7 @@ void RunSummary::print(const Session& session, const Trainer& trainer, const Rol
                        Observers& observers, Group& group) const {
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start_;
   const TrainerState& state = trainer.progress();
+  observers.log().require_in_place();
   if (const Evaluation* evaluation = trainer.evaluation_or_null())
     observers.log().note_final_health(state, evaluation->num_samples());
   const auto say = [this](const std::string& text) {

@@ -58,6 +58,19 @@ void AppendFile::sync() const {
   if (::fsync(fd_) != 0 && errno != EINVAL && errno != EROFS) fail("write to", path_, errno);
 }
 
+void AppendFile::require_in_place() const {
+  struct stat here{}, there{};
+  if (::fstat(fd_, &here) != 0) fail("write to", path_, errno);
+  const bool exists = ::stat(path_.c_str(), &there) == 0;
+  if (exists && here.st_dev == there.st_dev && here.st_ino == there.st_ino) return;
+  throw UserError(ErrorKind::kEnvironment,
+                  {.error = "a file of the run is gone",
+                   .where = path_,
+                   .what = exists ? "another file has its name" : "it was removed or moved",
+                   .fix = "leave a run's directory in place until the run has ended; "
+                          "training.resume_from_checkpoint: latest continues from what was saved"});
+}
+
 void AppendFile::append(std::string_view record) {
   size_t written = 0;
   while (written < record.size()) {

@@ -20,6 +20,9 @@ class AppendFile {
   void append(std::string_view record);
   /// Flushes all records to the device, safe from a power loss. @throws UserError (environment)
   void sync() const;
+  /// @throws UserError (environment) if the path no longer leads to this file: it was removed,
+  /// moved or replaced, and what is appended is lost
+  void require_in_place() const;
 
   /// Removes the first bytes of the file. Readers see the whole old file or the whole new one.
   void drop_first(int64_t num_bytes);

@@ -40,6 +40,7 @@ class JsonlFile : public JsonlSink {
     file_.append(line + "}\n");
   }
   void sync() override { file_.sync(); }
+  void require_in_place() const override { file_.require_in_place(); }
 
  private:
   AppendFile file_;

@@ -32,6 +32,8 @@ class MetricSink {
   /// Flushes all lines to the device, before a checkpoint relies on them.
   /// @throws UserError (environment)
   virtual void sync() {}
+  /// @throws UserError (environment) if its file was removed, moved or replaced
+  virtual void require_in_place() const {}
 };
 
 /// `logging.jsonl`: one object per line, {"step": n, …}; flushed with every line, so a killed run

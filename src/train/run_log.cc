@@ -147,6 +147,10 @@ void RunLog::sync() {
   for (const auto& sink : sinks_) sink->sync();
 }
 
+void RunLog::require_in_place() const {
+  for (const auto& sink : sinks_) sink->require_in_place();
+}
+
 void RunLog::write(TrainerState& state, MetricValues values, const std::string& eval_set) {
   for (const auto& sink : sinks_) sink->write(state.global_step, values, eval_set);
   state.log_history.push_back(

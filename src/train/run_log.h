@@ -57,6 +57,8 @@ class RunLog {
 
   /// Flushes every line to the device.
   void sync();
+  /// @throws UserError (environment) if a log was removed, moved or replaced
+  void require_in_place() const;
 
   /// Reports where a checkpoint is saved.
   void note_saved(const std::string& path);

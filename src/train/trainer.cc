@@ -214,6 +214,7 @@ void Trainer::save() {
       write_state_manifest(directory, part.size);
     };
     log.note_saved(checkpoints.save(state, write_state, seal));
+    log.require_in_place();  // last: if the run's directory was removed, its state is saved
   });
   is_saved_ = true;
 }

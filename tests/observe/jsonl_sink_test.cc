@@ -3,6 +3,7 @@
 
 #include <csignal>
 #include <cmath>
+#include <filesystem>
 #include <limits>
 #include <nlohmann/json.hpp>
 
@@ -66,6 +67,19 @@ TEST(JsonlSink, DropsWhatAnEarlierRunWrote) {
   EXPECT_EQ(sink->earlier_bytes(), 0);
   sink->drop_earlier();
   EXPECT_EQ(read_file(path), "{\"step\": 1}\n{\"step\": 2}\n");
+}
+
+TEST(JsonlSink, NoticesThatItsFileIsGoneOrAnotherOne) {
+  const test::TempDir dir;
+  const auto sink = make_jsonl_sink(dir.file("run/log"));
+  EXPECT_NO_THROW(sink->require_in_place());
+  const auto what = [&] {
+    return test::catch_user_error([&] { sink->require_in_place(); }).problems()[0].what;
+  };
+  std::filesystem::remove_all(dir.file("run"));
+  EXPECT_EQ(what(), "it was removed or moved");
+  dir.write("run/log", "");
+  EXPECT_EQ(what(), "another file has its name");
 }
 
 TEST(JsonlSink, SaysThatTheDiskIsFull) {
