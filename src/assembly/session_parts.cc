@@ -8,6 +8,7 @@
 #include "assembly/adapter_setup.h"
 #include "assembly/long_samples.h"
 #include "augment/side_words.h"
+#include "checkpoint/hf_dir.h"
 #include "checkpoint/model_dir.h"
 #include "data/overlap.h"
 #include "estep/answer/checkpoint_format.h"
@@ -203,6 +204,10 @@ std::string format_name(const SessionBuild& build, const Tokenizer& tokenizer) {
 void build_model_parts(const SessionBuild& build, SessionParts& parts, Problems& problems) {
   const Settings& settings = build.settings;
   const std::string& directory = settings.model.directory;
+  problems.attempt([&] {
+    if (const std::string text = spare_weights_warning(directory); !text.empty())
+      build.terminal.warn(text);
+  });
   problems.attempt([&] {
     parts.tokenizer = Tokenizer::load(directory);
     parts.format_name = format_name(build, *parts.tokenizer);

@@ -149,6 +149,25 @@ const std::string& HfDir::file_name(const std::string& name) const {
   return location(name).file_name;
 }
 
+std::string spare_weights_warning(const std::string& directory) {
+  const std::string single = join_path(directory, kSingleFile),
+                    index = join_path(directory, kIndexFile);
+  std::error_code error;
+  if (!fs::exists(single, error) || !fs::exists(index, error)) return "";
+  std::string named = "no files";
+  try {
+    for (const auto& [tensor, file] : parse_shard_index(read_file(index), index)) {
+      named = file;
+      if (file != kSingleFile) break;
+    }
+  } catch (const UserError&) {
+    named = "nothing that can be read";  // and nothing that is needed
+  }
+  if (named == kSingleFile) return "";
+  return fmt::format("{} is used, as in transformers; {} next to it names {}: remove what is old",
+                     single, kIndexFile, named);
+}
+
 void write_hf_weights(const std::string& directory, const std::vector<TensorEntry>& tensors,
                       const SaveOptions& options) {
   REMATCH_CHECK(options.max_shard_bytes > 0);

@@ -60,6 +60,10 @@ class HfDir {
   std::vector<std::pair<std::string, std::string>> prefixes_;  // stored, renamed
 };
 
+/// A warning about a directory with model.safetensors and an index that names other files: the
+/// first is used, as in transformers. "" for any other directory.
+std::string spare_weights_warning(const std::string& directory);
+
 struct SaveOptions {
   /// > 0; a larger tensor gets a shard alone
   int64_t max_shard_bytes = 5'000'000'000;

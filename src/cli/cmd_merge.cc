@@ -6,6 +6,7 @@
 
 #include "text/stored_prompt.h"
 #include "base/output_file.h"
+#include "checkpoint/hf_dir.h"
 #include "cli/commands.h"
 #include "ranks/ranks.h"
 #include "model/merge_adapter.h"
@@ -27,6 +28,8 @@ int run_merge(const MergeArguments& arguments) {
   const std::string prompt = join_path(options.adapter_dir, kStoredPromptFile);
   if (std::filesystem::exists(prompt))
     write_output(join_path(options.output_dir, kStoredPromptFile), {prompt}, read_file(prompt));
+  if (const std::string text = spare_weights_warning(merged.base_dir); !text.empty())
+    std::cerr << "warning: " << text << "\n";
   std::cout << fmt::format("merged {} layers of {} + {} into {}", merged.num_layers,
                            merged.base_dir, options.adapter_dir, options.output_dir);
   std::cout << (merged.num_replaced > 0

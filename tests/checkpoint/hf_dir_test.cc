@@ -71,6 +71,19 @@ TEST(HfDir, NamesHfDownloadForAHubId) {
   problem_of("", ErrorKind::kConfig);
 }
 
+TEST(HfDir, AnIndexOfOtherFilesNextToOneFileIsNoticed) {
+  test::TempDir dir;
+  write_hf_weights(dir.path(), three_tensors(), {.max_shard_bytes = 24});
+  EXPECT_EQ(spare_weights_warning(dir.path()), "");
+  write_hf_weights(dir.path(), three_tensors());
+  const std::string warning = spare_weights_warning(dir.path());
+  EXPECT_EQ(warning.find(dir.file("model.safetensors") + " is used"), 0u) << warning;
+  EXPECT_NE(warning.find("model-00002-of-00003.safetensors"), std::string::npos) << warning;
+  EXPECT_EQ(HfDir::open(dir.path())->file_name("a"), "model.safetensors");
+  dir.write("model.safetensors.index.json", R"({"weight_map": {"a": "model.safetensors"}})");
+  EXPECT_EQ(spare_weights_warning(dir.path()), "");
+}
+
 TEST(HfDir, RefusesADirectoryWithoutWeights) {
   test::TempDir dir;
   EXPECT_NE(problem_of(dir.path(), ErrorKind::kData).error.find("no weights"), std::string::npos);
