@@ -27,8 +27,7 @@ const std::vector<std::string>& inert_keys() {
   static const std::vector<std::string> kKeys = {
       "auto_mapping", "base_model_name_or_path", "inference_mode", "revision", "task_type",
       "peft_version", "megatron_config", "megatron_core", "loftq_config", "corda_config",
-      "eva_config", "lora_ga_config", "exclude_modules", "layers_pattern", "runtime_config",
-      "layers_to_transform", "qalora_group_size",
+      "eva_config", "lora_ga_config", "exclude_modules", "runtime_config", "qalora_group_size",
       // ms-swift
       "lora_dtype", "lorap_lr_ratio", "lorap_emb_lr", "model_key_mapping", "group_size",
       "use_merged_linear", "enable_lora"};
@@ -44,6 +43,8 @@ const std::vector<std::string>& read_keys() {
                                                  "use_dora",
                                                  "bias",
                                                  "target_modules",
+                                                 "layers_to_transform",
+                                                 "layers_pattern",
                                                  "modules_to_save",
                                                  "init_lora_weights",
                                                  "fan_in_fan_out",
@@ -150,6 +151,16 @@ PeftConfig read_config(const std::string& path) {
   } else {
     config.targets.target_modules = fields.texts("target_modules");
   }
+  if (const Json* layers = fields.find("layers_to_transform"); layers != nullptr) {
+    config.targets.layers_to_transform =
+        layers->is_array()
+            ? fields.integers("layers_to_transform")
+            : std::vector<int>{static_cast<int>(fields.integer("layers_to_transform", 0, 1 << 20))};
+  }
+  const Json* pattern = fields.find("layers_pattern");
+  config.targets.layers_pattern = pattern != nullptr && pattern->is_string()
+                                      ? std::vector<std::string>{pattern->get<std::string>()}
+                                      : fields.texts("layers_pattern");
   config.targets.modules_to_save = fields.texts("modules_to_save");
   config.targets.ensure_weight_tying = fields.boolean_or("ensure_weight_tying", false);
   config.targets.trainable_tokens = read_tokens(fields, path);
@@ -164,6 +175,7 @@ Json plain_number(double value) {
 
 Json config_json(const PeftConfig& config) {
   const PeftTargets& targets = config.targets;
+  const auto or_null = [](const auto& list) { return list.empty() ? Json(nullptr) : Json(list); };
   std::map<std::string, Json> members{
       {"alpha_pattern", Json::object()},
       {"auto_mapping", nullptr},
@@ -174,13 +186,12 @@ Json config_json(const PeftConfig& config) {
       {"inference_mode", true},
       {"init_lora_weights", true},
       {"layer_replication", nullptr},
-      {"layers_pattern", nullptr},
-      {"layers_to_transform", nullptr},
+      {"layers_pattern", or_null(targets.layers_pattern)},
+      {"layers_to_transform", or_null(targets.layers_to_transform)},
       {"lora_alpha", plain_number(config.alpha)},
       {"lora_bias", false},
       {"lora_dropout", config.dropout},
-      {"modules_to_save",
-       targets.modules_to_save.empty() ? Json(nullptr) : Json(targets.modules_to_save)},
+      {"modules_to_save", or_null(targets.modules_to_save)},
       {"peft_type", "LORA"},
       {"r", config.rank},
       {"rank_pattern", Json::object()},

@@ -1,6 +1,7 @@
 #include "model/adapter_targets.h"
 
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <set>
@@ -333,7 +334,35 @@ class Chooser {
   std::vector<Problem> problems_;
 };
 
+// A regular expression of the modules in the layers that the targets are restricted to, by PEFT's
+// rule `LIST.N.`; "" without a restriction.
+std::string layers_regex(const PeftTargets& targets) {
+  if (targets.layers_to_transform.empty() || targets.target_regex) return "";
+  const std::string list =
+      targets.layers_pattern.empty()
+          ? ".*\\.[^.]*"
+          : fmt::format("(.*\\.)?({})", fmt::join(targets.layers_pattern, "|"));
+  return fmt::format("{}\\.({})\\..*", list, fmt::join(targets.layers_to_transform, "|"));
+}
+
 }  // namespace
+
+std::string find_untargeted(const PeftTargets& targets, const std::vector<std::string>& modules,
+                            const std::string& where) {
+  if (targets.target_regex == kAllLinear || contains(targets.target_modules, kAllLinear)) return "";
+  std::optional<FullMatch> names, layers;
+  if (targets.target_regex) names.emplace(*targets.target_regex, where + ": target_modules");
+  if (const std::string regex = layers_regex(targets); !regex.empty())
+    layers.emplace(regex, where + ": layers_pattern");
+  for (const std::string& module : modules) {
+    const bool is_named =
+        names ? names->matches(module)
+              : std::any_of(targets.target_modules.begin(), targets.target_modules.end(),
+                            [&](const std::string& entry) { return has_suffix(module, entry); });
+    if (!is_named || (layers && !layers->matches(module))) return module;
+  }
+  return "";
+}
 
 std::string module_of(const std::string& parameter) {
   return parameter.substr(0, parameter.rfind('.'));

@@ -39,6 +39,11 @@ AdapterSelection select_targets(const ModelDescription& model,
                                 const std::vector<std::string>& parameter_names,
                                 const AdapterTargets& options);
 
+/// The first of the modules that PEFT would not adapt with these targets; "" if it adapts all.
+/// @param where  of the targets, for errors. @throws UserError (config) for an invalid regex
+std::string find_untargeted(const PeftTargets& targets, const std::vector<std::string>& modules,
+                            const std::string& where);
+
 /// Module name of a parameter: without its last component.
 std::string module_of(const std::string& parameter);
 

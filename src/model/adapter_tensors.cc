@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "model/adapter_targets.h"
 
 namespace rematch {
 namespace {
@@ -33,6 +34,7 @@ class Sorter {
     for (const PeftTokens& tokens : adapter_.config.targets.trainable_tokens) expect_tokens(tokens);
     for (const TensorEntry& entry : adapter_.tensors) place(entry);
     for (const auto& [module, tensors] : sorted_.layers) require_complete(module, tensors);
+    require_targeted();
     for (const std::string& module : adapter_.config.targets.target_modules) {
       if (linears_.contains(module) && !sorted_.layers.contains(module))
         fail(fmt::format("the adapter of {} is incomplete", module),
@@ -202,6 +204,23 @@ class Sorter {
       fail(fmt::format("the adapter of {} has a magnitude", module),
            "lora_magnitude_vector belongs to DoRA, but use_dora is false");
     }
+  }
+
+  // PEFT loads such an adapter, and ignores these tensors.
+  void require_targeted() const {
+    std::vector<std::string> modules;
+    for (const auto& [module, tensors] : sorted_.layers) modules.push_back(module);
+    const std::string config = where_ + "/adapter_config.json";
+    const std::string left_out = find_untargeted(adapter_.config.targets, modules, config);
+    if (left_out.empty()) return;
+    throw UserError(
+        ErrorKind::kData,
+        {.error = fmt::format("the adapter's tensor {}.lora_A.weight is not targeted", left_out),
+         .where = config,
+         .what = "target_modules and layers_to_transform leave its module out; PEFT "
+                 "would ignore the tensor without a word",
+         .fix = "use the adapter_config.json that was saved with these tensors, or add "
+                "the module to target_modules"});
   }
 
   const PeftAdapter& adapter_;

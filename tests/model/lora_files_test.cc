@@ -87,6 +87,33 @@ TEST(AdapterFiles, UnknownTensorsWrongShapesAndMissingPartsAreRefused) {
   EXPECT_NE(refused(head).problems()[0].error.find("head"), std::string::npos);
 }
 
+TEST(AdapterFiles, TensorsThatPeftWouldIgnoreAreRefused) {
+  const auto with = [](std::vector<std::string> modules, std::vector<int> layers,
+                       std::vector<std::string> lists = {}) {
+    PeftAdapter adapter = dora();
+    PeftTargets& targets = adapter.config.targets;
+    targets.target_regex = std::nullopt;
+    targets.target_modules = std::move(modules);
+    targets.layers_to_transform = std::move(layers);
+    targets.layers_pattern = std::move(lists);
+    return adapter;
+  };
+  const std::vector<std::string> all{"q_proj",    "k_proj",     "v_proj",    "o_proj",
+                                     "gate_proj", "up_proj",    "qkv",       "proj",
+                                     "down_proj", "linear_fc1", "linear_fc2"};
+  EXPECT_NO_THROW(Adapter::load(*Model::load(test::tiny_tied(), {}), with(all, {}), "some"));
+  const std::string q = "model.language_model.layers.2.self_attn.q_proj";
+  for (const PeftAdapter& adapter :
+       {with({all.begin() + 1, all.end()}, {}), with(all, {0, 1}), with(all, {2}, {"blocks"})}) {
+    const Problem problem = refused(adapter).problems()[0];
+    EXPECT_NE(problem.error.find("model."), std::string::npos);
+    EXPECT_EQ(problem.where, "some/adapter/adapter_config.json");
+    EXPECT_NE(problem.what.find("PEFT would ignore"), std::string::npos);
+  }
+  EXPECT_NE(refused(with({all.begin() + 1, all.end()}, {})).problems()[0].error.find(q),
+            std::string::npos);
+}
+
 TEST(AdapterFiles, SavesWhatItLoaded) {
   const auto model = Model::load(test::tiny_tied(), {});
   const auto adapter = Adapter::load(*model, dora(), "golden");
