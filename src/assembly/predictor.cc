@@ -97,7 +97,7 @@ Predictor::Predictor(const PredictorOptions& options, Terminal& terminal) {
   if (adapter_dir.empty() && is_adapter_dir(base_dir)) adapter_dir = base_dir;
   std::optional<PeftAdapter> adapter;
   if (!adapter_dir.empty()) adapter = read_peft_adapter(adapter_dir);
-  if (adapter_dir == base_dir && adapter) base_dir = adapter->config.base_model;
+  if (adapter_dir == base_dir && adapter) base_dir = named_base_model(*adapter, adapter_dir);
   require_model_dir(base_dir);  // first, before warnings about missing files
   settings_ = predictor_settings(options, base_dir, adapter ? adapter_dir : base_dir, terminal);
   if (adapter) adopt_image_area(settings_, adapter_dir);

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json_fields.h"
+#include "base/terminal_text.h"
 #include "base/text.h"
 
 namespace rematch {
@@ -261,6 +262,19 @@ PeftAdapter read_peft_adapter(const std::string& directory) {
     adapter.tensors.push_back({name.substr(kPrefix.size()), file->tensor(name)});
   }
   return adapter;
+}
+
+std::string named_base_model(const PeftAdapter& adapter, const std::string& directory) {
+  if (!adapter.config.base_model.empty()) return adapter.config.base_model;
+  throw UserError(
+      ErrorKind::kConfig,
+      {.error = "the adapter does not name its base model",
+       .where = join_path(directory, kConfigFile),
+       .what = "base_model_name_or_path is absent, null or empty",
+       .fix = fmt::format(
+           "write the base model's directory there; `rematch predict BASE IMAGES "
+           "--adapter {0}` and `rematch merge {0} --model BASE --out DIR` do without it",
+           shell_word(directory))});
 }
 
 void write_peft_adapter(const std::string& directory, const PeftAdapter& adapter) {

@@ -34,6 +34,10 @@ bool is_adapter_dir(const std::string& directory);
 /// prefix
 PeftAdapter read_peft_adapter(const std::string& directory);
 
+/// The base model that an adapter names. @param directory  of the adapter
+/// @throws UserError (config) if it names none
+std::string named_base_model(const PeftAdapter& adapter, const std::string& directory);
+
 /// Writes adapter_model.safetensors and adapter_config.json in PEFT's format. Not atomic: write
 /// inside a StagedDirectory. @throws UserError (environment)
 void write_peft_adapter(const std::string& directory, const PeftAdapter& adapter);

@@ -92,7 +92,7 @@ std::vector<std::string> directory_settings(const RunArguments& arguments, Asked
   asked.is_named = true;
   asked.is_adapter = is_adapter_dir(named.path);
   const std::string base =
-      asked.is_adapter ? read_peft_adapter(named.path).config.base_model : named.path;
+      asked.is_adapter ? named_base_model(read_peft_adapter(named.path), named.path) : named.path;
   return settings_for(base, named.path, records);
 }
 

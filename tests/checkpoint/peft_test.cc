@@ -105,6 +105,33 @@ TEST(PeftDir, ADirectoryWithoutAnAdapterIsAConfigurationError) {
   EXPECT_NE(copy.refused().problems()[0].what.find("pickle"), std::string::npos);
 }
 
+TEST(PeftDir, AnAdapterThatNamesNoBaseModelSaysSo) {
+  for (const Json& nothing : {Json(nullptr), Json("")}) {
+    const AdapterCopy copy;
+    copy.set("base_model_name_or_path", nothing);
+    const PeftAdapter adapter = read_peft_adapter(copy.dir().path());
+    const UserError error =
+        test::catch_user_error([&] { named_base_model(adapter, copy.dir().path()); });
+    EXPECT_EQ(error.kind(), ErrorKind::kConfig);
+    EXPECT_EQ(error.problems()[0].where, copy.dir().file("adapter_config.json"));
+    EXPECT_NE(error.problems()[0].fix.find("--adapter"), std::string::npos);
+  }
+}
+
+TEST(PeftDir, KeepsTheLayersThatTheTargetsAreRestrictedTo) {
+  const AdapterCopy copy;
+  const test::TempDir dir;
+  for (const auto& [layers, pattern] :
+       std::vector<std::pair<Json, Json>>{{3, "layers"}, {{3, 5}, {"layers"}}}) {
+    copy.set("layers_to_transform", layers);
+    copy.set("layers_pattern", pattern);
+    write_peft_adapter(dir.path(), read_peft_adapter(copy.dir().path()));
+    const PeftTargets targets = read_peft_adapter(dir.path()).config.targets;
+    EXPECT_EQ(targets.layers_to_transform.front(), 3);
+    EXPECT_EQ(targets.layers_pattern, std::vector<std::string>{"layers"});
+  }
+}
+
 TEST(PeftDir, SettingsThatWouldChangeTheNumbersAreRefusedByName) {
   for (const auto& [key, value] :
        std::vector<std::pair<std::string, Json>>{{"peft_type", "IA3"},
