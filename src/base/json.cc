@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/utf16.h"
 
 namespace rematch {
 namespace {
@@ -158,6 +159,7 @@ void write_value(std::string& out, const Json& value, int indent, int depth) {
 }  // namespace
 
 Json parse_json(std::string_view text, const std::string& origin) {
+  refuse_utf16(text, origin);
   // nlohmann takes a zero byte for the end of its input and would drop what follows.
   if (const size_t zero = text.find('\0'); zero != std::string_view::npos) {
     throw UserError(

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/terminal_text.h"
+#include "base/utf16.h"
 
 namespace rematch {
 namespace {
@@ -41,6 +42,7 @@ void refuse_conversations(std::string_view first, std::string_view text, const s
 }  // namespace
 
 void refuse_foreign_format(const std::string& path, std::string_view bytes) {
+  refuse_utf16(bytes, path);
   const std::string_view text = bytes.substr(0, kBeginning), line = text.substr(0, text.find('\n'));
   refuse_conversations(text.starts_with('[') ? text : line, text, path);
   const bool is_coco =

@@ -48,6 +48,15 @@ TEST(PythonJson, WritesWhatJsonDumpsWrites) {
             "\"e\": {},\n  \"l\": []\n}");
 }
 
+TEST(ParseJson, NamesUtf16InPlaceOfItsZeroBytes) {
+  using namespace std::string_view_literals;
+  for (const std::string_view text : {"\xFF\xFE{\0}\0"sv, "\xFE\xFF\0{\0}"sv}) {
+    const UserError error = test::catch_user_error([&] { parse_json(text, "t.json"); });
+    EXPECT_EQ(error.problems()[0].error, "the text is UTF-16, not UTF-8");
+    EXPECT_NE(error.problems()[0].fix.find("iconv"), std::string::npos);
+  }
+}
+
 TEST(ParseJson, RefusesAZeroByteWhereverItStands) {
   const auto where_of = [](std::string_view text) {
     const UserError error = test::catch_user_error([&] { parse_json(text, "t.json"); });

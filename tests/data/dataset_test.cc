@@ -226,6 +226,16 @@ TEST_F(DatasetTest, RefusesAByteOrderMarkAfterTheFirstLine) {
   EXPECT_EQ(error.problems()[0].where, directory_.file("data.jsonl") + ":2");
 }
 
+TEST_F(DatasetTest, RefusesUtf16AsAWhole) {
+  std::string wide = "\xFF\xFE";
+  for (const char c : record() + "\n" + record() + "\n") (wide += c) += '\0';
+  const std::string path = write(wide);
+  const UserError error = test::catch_user_error([&] { Dataset::load(path, {}); });
+  ASSERT_EQ(error.problems().size(), 1u);
+  EXPECT_EQ(error.problems()[0].error, "the text is UTF-16, not UTF-8");
+  EXPECT_EQ(error.problems()[0].where, path);
+}
+
 TEST_F(DatasetTest, RefusesASecondRecordBehindAZeroByte) {
   const std::string path = write(record() + std::string(1, '\0') + record() + "\n");
   const UserError error = test::catch_user_error([&] { Dataset::load(path, {}); });
