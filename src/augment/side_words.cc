@@ -50,7 +50,7 @@ void check_side_words(const std::vector<Sample>& samples,
     if (says_a_side(sample.prompt)) places.push_back(fmt::format("{}: `prompt`", sample.where));
     for (const SceneObject& object : sample.objects) {
       if (says_a_side(object.desc))
-        places.push_back(fmt::format("{}: \"{}\"", sample.where, printable(object.desc)));
+        places.push_back(fmt::format("{}: \"{}\"", sample.where, shown_label(object.desc)));
     }
   }
   if (places.empty()) return;

@@ -47,7 +47,31 @@ std::string wrapped_line(const std::string& line, size_t indent, size_t columns)
   return text + row;
 }
 
+/// A control of direction or of lines (U+200E, 200F, 2028..202E, 2066..2069) at the start of UTF-8
+/// text, which takes three bytes; 0 if there is none.
+unsigned invisible_control(std::string_view text) {
+  if (text.size() < 3 || text[0] != '\xE2' || (text[1] != '\x80' && text[1] != '\x81')) return 0;
+  const unsigned low =
+      static_cast<unsigned char>(text[1] & 0x3F) << 6 | static_cast<unsigned char>(text[2] & 0x3F);
+  const unsigned code = 0x2000 + low;
+  const bool is_control = code == 0x200E || code == 0x200F || (code >= 0x2028 && code <= 0x202E) ||
+                          (code >= 0x2066 && code <= 0x2069);
+  return is_control ? code : 0;
+}
+
+/// `text`, cut between two characters to this width with "…" at its end.
+std::string shortened(std::string_view text, size_t columns) {
+  if (display_width(text) <= columns) return std::string(text);
+  size_t end = 0;
+  for (size_t shown = 0; end < text.size(); ++end) {
+    if ((text[end] & 0xC0) != 0x80 && ++shown == columns) break;
+  }
+  return std::string(text.substr(0, end)) + "…";
+}
+
 }  // namespace
+
+std::string shown_label(std::string_view label) { return printable(shortened(label, 60)); }
 
 std::string printable(std::string_view text) {
   std::string shown;
@@ -59,6 +83,9 @@ std::string printable(std::string_view text) {
     } else if (byte == 0xC2 && next >= 0x80 && next <= 0x9F) {  // U+0080..9F in UTF-8
       shown += fmt::format("\\x{:02x}", next);
       ++i;
+    } else if (const unsigned code = invisible_control(text.substr(i)); code != 0) {
+      shown += fmt::format("\\u{:04x}", code);
+      i += 2;
     } else {
       shown += text[i];
     }

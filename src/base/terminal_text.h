@@ -7,8 +7,11 @@
 namespace rematch {
 
 /// Text of a user's file as a terminal may show it: control characters (U+0000..1F, 7F..9F) are
-/// written `\x1b`, all else stays.
+/// written `\x1b`, those that turn or break lines (U+202E, …) `\u202e`; all else stays.
 std::string printable(std::string_view text);
+
+/// A label as a line of text shows it: printable, and cut to 60 columns.
+std::string shown_label(std::string_view label);
 
 /// A path as a POSIX shell takes it in a suggested command: as it is where that is safe, else
 /// between single quotes.

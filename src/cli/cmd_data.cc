@@ -42,7 +42,7 @@ void print_classes(const std::map<std::string, int64_t>& classes) {
   std::cout << counted(static_cast<int64_t>(rows.size()), "class", "classes")
             << (rows.empty() ? "" : ":");
   for (size_t i = 0; i < std::min(rows.size(), kShownClasses); ++i)
-    std::cout << fmt::format("{} {} {}", i > 0 ? "," : "", printable(rows[i].first),
+    std::cout << fmt::format("{} {} {}", i > 0 ? "," : "", shown_label(rows[i].first),
                              rows[i].second);
   std::cout << (rows.size() > kShownClasses
                     ? fmt::format(", and {} more\n", rows.size() - kShownClasses)
@@ -189,7 +189,7 @@ void print_similar_classes(const Review& review) {
   for (const std::vector<std::string>& group : review.similar_classes()) {
     std::string names;
     for (const std::string& desc : group)
-      names += fmt::format("{} \"{}\" ({})", names.empty() ? "" : ",", printable(desc),
+      names += fmt::format("{} \"{}\" ({})", names.empty() ? "" : ",", shown_label(desc),
                            review.classes.at(desc));
     std::cout << fmt::format("classes that differ in case, width or spaces only:{}\n", names);
   }

@@ -35,7 +35,7 @@ std::string spelling_warning(const Dataset& train, const Dataset* val) {
     if (spellings.size() < 2 || ++num_classes > static_cast<int64_t>(kMostExamples)) continue;
     std::vector<std::string> group;
     for (const auto& [name, count] : spellings)
-      group.push_back(fmt::format("{} ({})", printable(name), count));
+      group.push_back(fmt::format("{} ({})", shown_label(name), count));
     examples.push_back(join(group, " / "));
   }
   if (num_classes == 0) return "";

@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/interrupt.h"
 #include "base/out_of_resources.h"
+#include "base/terminal_text.h"
 #include "base/text.h"
 #include "data/box_census.h"
 #include "data/foreign_format.h"
@@ -132,8 +133,8 @@ class Reviewer {
     for (size_t i = 0; i < sample.objects.size(); ++i) {
       const auto& [desc, geometry] = sample.objects[i];
       ++review_.classes[desc];
-      const std::string name =
-          fmt::format("objects[{}] \"{}\" [{}]", i, desc, fmt::join(geometry.bins, ", "));
+      const std::string name = fmt::format("objects[{}] \"{}\" [{}]", i, shown_label(desc),
+                                           fmt::join(geometry.bins, ", "));
       if (!seen.emplace(desc, geometry.bins).second) {
         note(FindingKind::kRepeatedObject, number, name);
       } else if (std::binary_search(repeated.begin(), repeated.end(), static_cast<int>(i))) {

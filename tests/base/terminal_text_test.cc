@@ -15,6 +15,19 @@ TEST(TerminalText, ShowsControlCharactersByTheirNumbers) {
   EXPECT_EQ(printable("Schild \xC2\xA0é 猫"), "Schild \xC2\xA0é 猫");
 }
 
+TEST(TerminalText, ShowsWhatWouldTurnALineByItsNumber) {
+  EXPECT_EQ(printable("a\u202Egnp\u2066\u2028b"), "a\\u202egnp\\u2066\\u2028b");
+  EXPECT_EQ(printable("\u2013 \u2030 \xE2\x80"), "\u2013 \u2030 \xE2\x80");
+}
+
+TEST(TerminalText, CutsALongLabelBetweenCharacters) {
+  std::string label;
+  for (int i = 0; i < 60; ++i) label += "猫";
+  EXPECT_EQ(shown_label(label), label);
+  EXPECT_EQ(shown_label(label + "x"), label.substr(0, 59 * 3) + "…");
+  EXPECT_EQ(shown_label("a\u202Eb"), "a\\u202eb");
+}
+
 TEST(TerminalText, QuotesWhatAShellWouldSplitOrExpand) {
   EXPECT_EQ(shell_word("out/train.jsonl"), "out/train.jsonl");
   EXPECT_EQ(shell_word("out dir/it's.jsonl"), "'out dir/it'\\''s.jsonl'");

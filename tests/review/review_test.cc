@@ -90,6 +90,14 @@ TEST_F(ReviewTest, FindsEveryKindOfProblemWithItsLine) {
   EXPECT_FALSE(review.looks_like_pixels);
 }
 
+TEST_F(ReviewTest, ALongLabelIsCutWhereItIsNamed) {
+  const std::string object =
+      fmt::format("{{\"desc\": \"{}\", \"bbox_2d\": [1, 1, 1, 9]}}", std::string(5000, 'x'));
+  const Review review = review_jsonl(write(record(object)), false);
+  ASSERT_EQ(review.of(FindingKind::kNoArea).size(), 1u);
+  EXPECT_LT(review.of(FindingKind::kNoArea)[0].what.size(), 120u);
+}
+
 TEST_F(ReviewTest, AnInterruptEndsIt) {
   const std::string path = directory_.write("data.jsonl", record(box("1, 2, 3, 4")));
   set_interrupt_requested(true);
