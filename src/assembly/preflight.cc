@@ -92,8 +92,10 @@ class Checks {
     problems_.attempt([&] {
       const RunLength length = run_length(settings_, parts_.train_data->epoch_size(), num_ranks_);
       result_.facts.emplace_back("steps", length_text(length));
-      const std::string warning = short_run_warning(length, settings_);
-      if (!warning.empty()) result_.warnings.push_back(warning);
+      for (const std::string& warning : {short_run_warning(length, settings_),
+                                         warmup_warning(settings_.schedule, length.steps)}) {
+        if (!warning.empty()) result_.warnings.push_back(warning);
+      }
     });
     const std::string spellings =
         spelling_warning(*parts_.train_data, parts_.val_data ? &*parts_.val_data : nullptr);

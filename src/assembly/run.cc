@@ -6,6 +6,7 @@
 #include "assembly/make_trainer.h"
 #include "assembly/run_directory.h"
 #include "assembly/run_identity.h"
+#include "assembly/run_length.h"
 #include "assembly/run_summary.h"
 #include "assembly/start_lines.h"
 #include "assembly/vllm_setup.h"
@@ -47,6 +48,8 @@ struct Run {
     for (const std::string& line :
          start_lines(session, group, trainer.progress().global_step, trainer.total_steps()))
       terminal.say(line);
+    const std::string warning = warmup_warning(config.settings.schedule, trainer.total_steps());
+    if (!warning.empty()) terminal.warn(warning);
   }
 
   /// The last step of the log lines that this run continues. Nullopt when the lines belong to an

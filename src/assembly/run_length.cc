@@ -43,6 +43,14 @@ std::string length_text(const RunLength& length) {
                      counted(length.samples_seen, "sample"));
 }
 
+std::string warmup_warning(const ScheduleSettings& schedule, int64_t steps) {
+  if (schedule.warmup_steps <= steps || schedule.type == ScheduleType::kConstant) return "";
+  return fmt::format(
+      "training.warmup_steps is {}, and the run has {}: it ends before the learning rate has "
+      "reached training.learning_rate",
+      schedule.warmup_steps, counted(steps, "optimizer step"));
+}
+
 std::string short_run_warning(const RunLength& length, const Settings& settings) {
   if (length.steps >= kFewSteps) return "";
   return fmt::format(

@@ -21,6 +21,9 @@ RunLength run_length(const Settings& settings, int64_t num_samples, int num_rank
 /// "3 optimizer steps (18 samples seen)".
 std::string length_text(const RunLength& length);
 
+/// A warning when `training.warmup_steps` is longer than a run of `steps`; "" otherwise.
+std::string warmup_warning(const ScheduleSettings& schedule, int64_t steps);
+
 /// A warning when a run is too short to learn from; "" otherwise.
 std::string short_run_warning(const RunLength& length, const Settings& settings);
 

@@ -1,4 +1,4 @@
-// Rules for batches, learning rates, adapters and the schedule.
+// Rules for batches, learning rates, adapters, the schedule and the name of the run.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -6,6 +6,7 @@
 
 #include "base/full_match.h"
 #include "base/terminal_text.h"
+#include "base/text.h"
 #include "config/rules.h"
 
 namespace rematch {
@@ -98,6 +99,20 @@ void check_schedule(Draft& config) {
   }
 }
 
+// Files of an evaluation are named after the run, with up to 50 bytes more, and a file system takes
+// 255.
+void check_run_name(Draft& config) {
+  constexpr size_t kLongest = 200;
+  const std::string key = "training.run_name";
+  if (config.is_null(key)) return;
+  for (const std::string& part : split(config.text(key), '/')) {
+    if (part.size() <= kLongest) continue;
+    config.problem("`training.run_name` is too long for the name of a directory", key,
+                   fmt::format("{} bytes, of at most {}", part.size(), kLongest),
+                   "choose a shorter name");
+  }
+}
+
 }  // namespace
 
 void apply_training_rules(Draft& config) {
@@ -105,6 +120,7 @@ void apply_training_rules(Draft& config) {
   apply_learning_rate_rules(config);
   check_adapter_targets(config);
   check_schedule(config);
+  check_run_name(config);
 }
 
 }  // namespace rematch

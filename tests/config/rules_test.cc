@@ -237,6 +237,14 @@ TEST(Adapters, ARegexTakesThePlaceOfAListAndSaysSo) {
             "`tuner.target_modules` has no effect: `tuner.target_regex` is given");
 }
 
+TEST(RunName, LeavesRoomForTheNamesOfItsFiles) {
+  const std::string longest(200, 'n');
+  EXPECT_NO_THROW(load_set({"training.run_name=" + longest + "/" + longest}));
+  const UserError error =
+      test::catch_user_error([&] { load_set({"training.run_name=a/" + longest + "n"}); });
+  EXPECT_EQ(error.problems()[0].what, "201 bytes, of at most 200");
+}
+
 TEST(Adapters, RankAlphaAndDropoutHaveRanges) {
   for (const char* assignment :
        {"tuner.lora_rank=0", "tuner.lora_alpha=0", "tuner.lora_dropout=1.5",

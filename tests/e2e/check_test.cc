@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <regex>
 
 #include "base/file.h"
 #include "base/json.h"
@@ -61,6 +62,35 @@ TEST(Check, CountsStepsAndSamplesAndWarnsOfShortRuns) {
   EXPECT_THAT(epochs, HasSubstr("3 optimizer steps (24 samples seen)"));
   EXPECT_THAT(epochs, HasSubstr("training.num_train_epochs"));
   EXPECT_THAT(check(" --set training.max_steps=400"), Not(HasSubstr("too few")));
+}
+
+TEST(Check, WarnsOfAWarmUpThatTheRunDoesNotReachTheEndOf) {
+  test::Program program;
+  const std::string config = program.config();
+  const std::string warning = "training.warmup_steps is 3, and the run has 2 optimizer steps";
+  for (const char* command : {"check ", "train "}) {
+    const auto output = [&](const std::string& set) {
+      const test::ProcessResult result = program.run(command + config + set);
+      EXPECT_EQ(result.exit_code, 0) << result.err;
+      const std::string text = result.out + result.err;
+      return std::regex_replace(text, std::regex("\\s+"), " ");  // `check` breaks long lines
+    };
+    const std::string text = output(" --set training.warmup_steps=3");
+    EXPECT_THAT(text, HasSubstr(warning));
+    EXPECT_EQ(text.find(warning), text.rfind(warning)) << text;
+    EXPECT_THAT(output(" --set training.warmup_steps=2"), Not(HasSubstr("warmup_steps is")));
+  }
+}
+
+TEST(Check, SaysWhichOfTwoSetsOfWeightsIsUsed) {
+  test::Program program;
+  fs::copy(test::Program::model(), program.dir().file("model"));
+  program.dir().write("model/model.safetensors.index.json",
+                      R"({"weight_map": {"a": "model-00001-of-00002.safetensors"}})");
+  const test::ProcessResult result =
+      program.run("check " + program.config() + " --set model.model=model --json");
+  EXPECT_EQ(result.exit_code, 0) << result.out;
+  EXPECT_THAT(result.out, HasSubstr("model/model.safetensors is used, as in transformers"));
 }
 
 TEST(Check, WarnsOfClassesInSeveralSpellings) {
