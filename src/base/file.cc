@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/content_key.h"
 #include "base/out_of_resources.h"
 
 namespace rematch {
@@ -40,6 +41,7 @@ constexpr size_t kReadBlock = size_t{1} << 12;
       : error_number == EFBIG  ? "raise the file-size limit (ulimit -f), or choose a file system "
                                  "that allows larger files"
       : error_number == EISDIR ? "give the path of a file, not of a directory"
+      : error_number == ENAMETOOLONG ? "choose a shorter name"
       : error_number == EACCES || error_number == EROFS || error_number == EPERM
           ? reads ? "check the permissions (ls -l) of the file and of the directories above it"
                   : "check the permissions, or choose a directory you can write to"
@@ -151,6 +153,23 @@ std::string parent_of(const std::string& path) {
   return parent.empty() ? "." : parent.string();
 }
 
+// A name that leaves room for an ending, as most names do by themselves.
+std::string with_room(const std::string& name) {
+  constexpr size_t kLongest = 200;  // bytes, of 255 that a file system takes
+  return name.size() <= kLongest ? name : content_hash_of(name);
+}
+
+// The file that is renamed to `path` in the end; "" where it is written to as it is.
+std::string sibling_of(const std::string& path, const std::string& shown_as) {
+  if (is_special(path)) return "";
+  struct stat info{};
+  if (::lstat(path.c_str(), &info) != 0 && errno == ENAMETOOLONG)
+    fail("write", shown_as, ENAMETOOLONG);  // now, and not when it is renamed
+  const fs::path file(path);
+  const std::string name = with_room(file.filename().string());
+  return (file.parent_path() / fmt::format("{}.tmp-{}", name, ::getpid())).string();
+}
+
 }  // namespace
 
 std::string read_file(const std::string& path) {
@@ -226,8 +245,7 @@ void FileWriter::finish() {
 
 StagedFile::StagedFile(const std::string& final_path)
     : final_path_(without_links(final_path)),
-      temporary_path_(is_special(final_path_) ? ""
-                                              : fmt::format("{}.tmp-{}", final_path_, ::getpid())),
+      temporary_path_(sibling_of(final_path_, final_path)),
       writer_(temporary_path_.empty() ? final_path_ : temporary_path_, final_path) {}
 
 StagedFile::~StagedFile() {
@@ -259,8 +277,8 @@ StagedDirectory::StagedDirectory(std::string final_path) : final_path_(std::move
   while (final_path_.size() > 1 && final_path_.back() == '/') final_path_.pop_back();
   const std::string parent = parent_of(final_path_);
   make_directories(parent);
-  temporary_path_ =
-      fmt::format("{}/.tmp-{}-{}", parent, fs::path(final_path_).filename().string(), ::getpid());
+  temporary_path_ = fmt::format("{}/.tmp-{}-{}", parent,
+                                with_room(fs::path(final_path_).filename().string()), ::getpid());
   std::error_code error;
   fs::remove_all(temporary_path_, error);
   make_directories(temporary_path_);

@@ -77,6 +77,25 @@ TEST(StagedFile, ErrorsNameTheFileThatWasAskedFor) {
   EXPECT_EQ(directory.problems()[0].fix, "give the path of a file, not of a directory");
 }
 
+TEST(StagedFile, WritesEveryNameThatAFileSystemTakes) {
+  test::TempDir dir;
+  const std::string first = dir.file(std::string(254, 'x') + "1"),
+                    second = dir.file(std::string(254, 'x') + "2");
+  StagedFile one(first), other(second);
+  one.write("1");
+  other.write("2");
+  one.commit();
+  other.commit();
+  EXPECT_EQ(read_file(first) + read_file(second), "12");
+  StagedDirectory directory(dir.file(std::string(255, 'd')));
+  directory.commit();
+  EXPECT_TRUE(std::filesystem::is_directory(dir.file(std::string(255, 'd'))));
+  const UserError error =
+      test::catch_user_error([&] { StagedFile(dir.file(std::string(256, 'x'))); });
+  EXPECT_EQ(error.problems()[0].what, "File name too long");
+  EXPECT_EQ(error.problems()[0].fix, "choose a shorter name");
+}
+
 TEST(StagedFile, WritesToAPipeInsteadOfReplacingIt) {
   test::TempDir dir;
   ASSERT_EQ(::mkfifo(dir.file("pipe").c_str(), 0600), 0);
