@@ -1,6 +1,7 @@
 #include "cli/standard_output.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
@@ -72,6 +73,13 @@ void watch_standard_output() {
 }
 
 void survive_closed_pipe() { std::signal(SIGPIPE, SIG_IGN); }
+
+void reserve_standard_output(const std::string& out) {
+  struct stat named{}, standard{};
+  const bool exist = ::stat(out.c_str(), &named) == 0 && ::fstat(STDOUT_FILENO, &standard) == 0;
+  if (exist && named.st_dev == standard.st_dev && named.st_ino == standard.st_ino)
+    std::cout.rdbuf(std::cerr.rdbuf());
+}
 
 int finish_standard_output(int exit_code) {
   std::cout.flush();

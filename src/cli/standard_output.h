@@ -12,6 +12,10 @@ void watch_standard_output();
 /// | head` ends quietly.
 void survive_closed_pipe();
 
+/// For commands that write a file: if that is standard output, all else that they print goes to
+/// standard error from now on. @param out  path of the file; empty = none
+void reserve_standard_output(const std::string& out);
+
 /// Writes what is left in the buffer. When any of the output could not be written, says so on
 /// standard error.
 /// @return the exit code of the process: 4 instead of 0 for lost output

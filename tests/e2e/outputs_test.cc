@@ -121,6 +121,24 @@ TEST(Outputs, ReportAndCompareReplaceNothingThatTheyRead) {
   EXPECT_EQ(program.run("report out/run --out out/run/report.html").exit_code, 0);
 }
 
+TEST(Outputs, AFileOnStandardOutputStaysFreeOfOtherText) {
+  test::Program program;
+  const std::string records = test::Program::golden("train.jsonl");
+  const std::vector<std::pair<std::string, std::string>> commands{
+      {"data show " + records + " --count 1 --out ", "sheet"},
+      {"data check " + records + " --fix ", "fixed.jsonl"},
+      {"data boxes " + records + " --out ", "boxes.jsonl"}};
+  for (const auto& [command, name] : commands) {
+    ASSERT_EQ(program.run(command + name).exit_code, 0) << command;
+    const test::ProcessResult piped = program.script("$R " + command + "/dev/stdout | cat > piped");
+    EXPECT_EQ(piped.exit_code, 0) << piped.err;
+    const std::string written = read_file(program.dir().file("piped"));
+    EXPECT_EQ(written.front(), read_file(program.dir().file(name)).front());
+    EXPECT_THAT(written, Not(HasSubstr("wrote"))) << command;
+    EXPECT_NE(piped.err.find("wrote /dev/stdout"), std::string::npos) << piped.err;
+  }
+}
+
 TEST(Outputs, ImagesWithNamesThatAreNotUtf8AreReported) {
   test::Program program;
   write_data(program);
