@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstdlib>
 
 #include "base/terminal_text.h"
 #include "base/text.h"
@@ -14,16 +15,26 @@ bool is_option(const std::string& argument) {
   return argument.size() > 2 && argument.starts_with("--");
 }
 
+bool is_number(const std::string& argument) {
+  char* end = nullptr;
+  std::strtod(argument.c_str(), &end);
+  return !argument.empty() && *end == '\0';
+}
+
 }  // namespace
 
 std::vector<std::string> unexpected_arguments(const CLI::App& command,
                                               const std::vector<std::string>& arguments) {
   std::vector<std::string> left = command.remaining(), ordered;
-  for (const std::string& argument : arguments) {
-    const auto at = std::find(left.begin(), left.end(), argument);
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const auto at = std::find(left.begin(), left.end(), arguments[i]);
     if (at == left.end()) continue;
     left.erase(at);
-    ordered.push_back(argument);
+    ordered.push_back(arguments[i]);
+    // A command with room for another input has taken the option's value for it.
+    const bool takes_next = is_option(arguments[i]) && i + 1 < arguments.size() &&
+                            std::find(left.begin(), left.end(), arguments[i + 1]) == left.end();
+    if (takes_next && is_number(arguments[i + 1])) ordered.push_back(arguments[++i]);
   }
   return ordered;
 }

@@ -46,9 +46,12 @@ std::string guess_key(const std::string& typed) {
   if (find_key(name)) return name;
   const std::string last = name.substr(name.rfind('.') + 1);
   if (const ForeignKey* row = find_foreign(last)) return row->key;
+  std::string found;  // that of rollouts, which people mean by `temperature`, else the first one
   for (const KeySpec& spec : schema()) {
-    if (spec.state == KeyState::kHonoured && spec.path.ends_with("." + name)) return spec.path;
+    if (spec.state != KeyState::kHonoured || !spec.path.ends_with("." + name)) continue;
+    if (found.empty() || spec.path == kRolloutMatching + "." + name) found = spec.path;
   }
+  if (!found.empty()) return found;
   for (const std::string& near : suggest_keys("training", last)) {
     if (find_key(near)) return near;
   }

@@ -64,6 +64,7 @@ TEST(ForeignKeys, TypedNamesBecomeOurs) {
            {"training.max_steps", "training.max_steps"},
            {"target_policy", "custom.extra.rollout_matching.target_policy"},
            {"--learning_rte", "training.learning_rate"},
+           {"--temperature", "custom.extra.rollout_matching.temperature"},
            {"--push_to_hub", ""},
            {"--", ""},
            {"xyzzy", ""}})

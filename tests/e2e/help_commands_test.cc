@@ -242,6 +242,8 @@ TEST(HelpCommands, WordsOfOtherProgramsAreAnsweredWithOurs) {
            {"eval nowhere a.jsonl", "no such model or configuration"},
            {"plan a.yaml --gpu-memory 24GB", "24GB is not a number of GiB"},
            {"train a.yaml --imgsz 640", "did you mean --set template.max_pixels=409600?"},
+           {"probe a.yaml --temperature nan",
+            "did you mean --set custom.extra.rollout_matching.temperature=nan?"},
            {"train a.yaml --set training.seed 1", "did you mean --set training.seed=1?"},
            {"train a.yaml --resume out/run", "--set training.resume_from_checkpoint=out/run?"}}) {
     const test::ProcessResult result = program.run(typed);
