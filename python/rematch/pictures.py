@@ -31,10 +31,10 @@ def show(image: Union[str, "os.PathLike[str]", "PIL.Image.Image"], objects: Sequ
         (320, 240)
     """
     try:
-        from PIL import Image, ImageDraw, ImageFont
+        from PIL import ImageDraw, ImageFont
     except ImportError:
         raise problem("environment", "Pillow is needed to draw", "rematch.show", "this Python has no module PIL", "pip install pillow") from None
-    picture = _opened(image, Image)
+    picture = _opened(image)
     pen = ImageDraw.Draw(picture)
     side = max(picture.size)
     width = max(2, side // 300)
@@ -62,12 +62,15 @@ def _score_text(score: float) -> str:
     return f"{score:.{2 if score >= 0.0995 else 3 if score >= 0.00995 else 4}f}"
 
 
-def _opened(image: Any, module: Any) -> Any:
+def _opened(image: Any) -> Any:
+    """The picture as viewers show it, and as `rematch.predict` sees it: turned as its EXIF says."""
+    from PIL import Image, ImageOps
+
     if hasattr(image, "convert"):
-        return image.convert("RGB")
+        return ImageOps.exif_transpose(image).convert("RGB")
     try:
-        with module.open(image) as opened:
-            return opened.convert("RGB")
+        with Image.open(image) as opened:
+            return ImageOps.exif_transpose(opened).convert("RGB")
     except (OSError, AttributeError) as error:
         raise problem("data", "this image cannot be opened", str(image), str(error), "give the path of an image, or a PIL.Image") from None
 

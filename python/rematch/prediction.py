@@ -53,7 +53,7 @@ def predict(model: Union[str, "os.PathLike[str]"], images: Union[Image, Sequence
 
     Args:
         model: a checkpoint, or an adapter with its base model still in place.
-        images: one image, or several: paths of images or of directories, pictures of Pillow.
+        images: one image, or several: paths of images or of directories, pictures of Pillow. Photos stored rotated (EXIF) are turned upright.
         adapter: a PEFT adapter on top of `model`.
         min_score: objects below it are left out.
         system, user: prompts; None or empty: those stored with the checkpoint.
@@ -88,7 +88,9 @@ def predict(model: Union[str, "os.PathLike[str]"], images: Union[Image, Sequence
 def _path(image: Any, copy: Path, place: str) -> str:
     """The path of an image; a picture is first written to `copy`."""
     if hasattr(image, "save"):
-        image.convert("RGB").save(copy)
+        from PIL import ImageOps
+
+        ImageOps.exif_transpose(image).convert("RGB").save(copy)
         return str(copy)
     if isinstance(image, (str, os.PathLike)):
         return os.fspath(image)

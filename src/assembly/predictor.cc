@@ -22,7 +22,7 @@
 #include "rollout/generation_scope.h"
 #include "text/lossy.h"
 #include "text/stop_ids.h"
-#include "vision/image.h"
+#include "vision/upright.h"
 
 namespace rematch {
 namespace {
@@ -101,7 +101,8 @@ Predictor::Predictor(const PredictorOptions& options, Terminal& terminal) {
   require_model_dir(base_dir);  // first, before warnings about missing files
   settings_ = predictor_settings(options, base_dir, adapter ? adapter_dir : base_dir, terminal);
   if (adapter) adopt_image_area(settings_, adapter_dir);
-  session_ = std::make_unique<Session>(settings_, options.device, SessionNeeds{.rollouts = true},
+  session_ = std::make_unique<Session>(settings_, options.device,
+                                       SessionNeeds{.upright_images = true, .rollouts = true},
                                        alone(), terminal);
   if (adapter) Adapter::load(*session_->model, *adapter, adapter_dir);
   rollouts_ = make_rollouts(*session_);
@@ -128,7 +129,7 @@ std::vector<Prediction> Predictor::predict(const std::vector<std::string>& paths
     Prediction& one = predictions.emplace_back(Prediction{.path = paths[i]});
     one.unreadable = image_problem([&] {
       require_utf8(one.path);
-      const ImageSize size = read_image_size(one.path);
+      const ImageSize size = read_stored_image(one.path).upright_size();
       one.width_px = size.width_px;
       one.height_px = size.height_px;
       prompts[i] = image_prompt(one, num_answered_++);

@@ -27,7 +27,7 @@ struct PredictorOptions {
 /// The answer for one image.
 struct Prediction {
   std::string path;
-  int width_px = 0, height_px = 0;
+  int width_px = 0, height_px = 0;   ///< of the image as viewers show it
   std::vector<SceneObject> objects;  ///< in the order of the answer
   std::vector<double> scores;        ///< of the objects (BEHAVIOUR 20.2), or empty
   ParseStatus status = ParseStatus::kMalformed;
@@ -45,7 +45,8 @@ class Predictor {
   Predictor(const PredictorOptions& options, Terminal& terminal);
   ~Predictor();
 
-  /// Answers images, in order. An unreadable image gets a reason and does not affect the others.
+  /// Answers images, in order, each turned upright as its EXIF says. An unreadable image gets a
+  /// reason and does not affect the others.
   std::vector<Prediction> predict(const std::vector<std::string>& paths);
 
  private:

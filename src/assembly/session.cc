@@ -12,6 +12,7 @@
 #include "model/row.h"
 #include "nn/attention_choice.h"
 #include "ranks/device.h"
+#include "vision/upright.h"
 
 namespace rematch {
 namespace {
@@ -75,6 +76,7 @@ Session::Session(const Settings& settings_, SessionParts parts, const SessionNee
           PixelStore::Options{.loader = settings_.loader,
                               .batch_images = settings_.batches.per_device_train_batch_size,
                               .patches = patches,
+                              .load = needs.upright_images ? load_upright : load_image,
                               .change = change_image})) {
   if (needs.rollouts && settings.backend == "vllm") {
     std::vector<const Dataset*> data;

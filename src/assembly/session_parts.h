@@ -29,6 +29,7 @@ struct SessionNeeds {
   bool evaluates_train_data = false;
   /// measure the loss on the full truth of val_data; its samples must fit the cap
   bool val_truth = false;
+  bool upright_images = false;    ///< turn images that EXIF declares rotated; else an error
   bool rollouts = false;          ///< make_rollouts() follows: check that its backend can run
   Group* engine_ranks = nullptr;  ///< ranks that share a vLLM engine (split_engine_ranks())
   /// checkpoint with the weights (resume); empty = model.model

@@ -1,5 +1,6 @@
 // `rematch predict MODEL IMAGE|DIR …`: what a trained model sees in images.
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -24,7 +25,7 @@
 #include "flow/object_json.h"
 #include "resume/run_links.h"
 #include "text/lossy.h"
-#include "vision/image.h"
+#include "vision/upright.h"
 
 namespace rematch {
 namespace {
@@ -153,8 +154,18 @@ void refuse_drawing_among(const std::vector<std::string>& images, const std::str
   }
 }
 
+/// Makes the directory of the drawings. @throws UserError (configuration) if one of them would
+/// replace an input
+void prepare_drawings(const std::string& directory, const std::vector<std::string>& images,
+                      const InputFiles& inputs) {
+  refuse_drawing_among(images, directory);
+  for (size_t i = 0; i < images.size(); ++i) inputs.refuse(drawing_path(directory, images[i], i));
+  survive_closed_pipe();  // the pictures are wanted even if no one reads the answers
+  make_directories(directory);
+}
+
 void draw(const Prediction& one, const std::string& path, const InputFiles& inputs) {
-  const Image image = load_image(one.path);
+  const Image image = load_upright(one.path);
   std::vector<DrawnObject> objects;
   for (size_t k = 0; k < one.objects.size(); ++k) {
     const SceneObject& object = one.objects[k];
@@ -197,18 +208,17 @@ int run_predict(PredictArguments& arguments) {
     add_model(inputs, *named);
   }
   for (const std::string& image : images) inputs.add(image);
-  if (!arguments.draw_dir.empty()) {
-    refuse_drawing_among(images, arguments.draw_dir);
-    for (size_t i = 0; i < images.size(); ++i)
-      inputs.refuse(drawing_path(arguments.draw_dir, images[i], i));
-    survive_closed_pipe();  // the pictures are wanted even if no one reads the answers
-    make_directories(arguments.draw_dir);
-  }
+  if (!arguments.draw_dir.empty()) prepare_drawings(arguments.draw_dir, images, inputs);
   std::optional<OutputFile> file;
   if (!arguments.out.empty()) file.emplace(arguments.out, inputs);
   Predictor predictor(arguments.predictor, *terminal);
-  const auto write = [&file](const std::string& text) {
-    file ? file->write(text) : static_cast<void>(std::cout << text << std::flush);
+  const bool shows_answers = arguments.draw_dir.empty() || ::isatty(STDOUT_FILENO) == 0;
+  const auto write = [&](const std::string& text) {
+    if (file) {
+      file->write(text);
+    } else if (shows_answers) {
+      std::cout << text << std::flush;
+    }
   };
   std::vector<Prediction> all;
   for (size_t begin = 0; begin < images.size(); begin += kImagesTogether) {
@@ -237,8 +247,10 @@ int run_predict(PredictArguments& arguments) {
   if (file) file->commit();
   const auto num_answered =
       std::count_if(all.begin(), all.end(), [](const Prediction& one) { return !one.unreadable; });
-  const std::string drawn = "drew " + counted(num_answered, "image") + " into ";
-  if (!arguments.draw_dir.empty()) terminal->say(drawn + arguments.draw_dir);
+  if (!arguments.draw_dir.empty())
+    terminal->say(fmt::format("drew {} into {}{}", counted(num_answered, "image"),
+                              arguments.draw_dir,
+                              file || shows_answers ? "" : "; --out FILE writes the answers"));
   report_unreadable(all);
   return 0;
 }
@@ -254,12 +266,15 @@ std::vector<Command> add_predict_command(CLI::App& app) {
                    "checkpoint: a Hugging Face directory or a PEFT adapter; or a run directory, "
                    "whose best checkpoint is taken")
       ->required();
-  predict->add_option("IMAGE", arguments->inputs, "image files, or directories of them")
+  predict
+      ->add_option("IMAGE", arguments->inputs,
+                   "image files, or directories; photos stored rotated (EXIF) are turned upright")
       ->required();
   predict->add_option("--adapter", arguments->predictor.adapter_dir,
                       "PEFT adapter on top of MODEL, or its run directory");
   predict->add_option("--draw", arguments->draw_dir,
-                      "directory for copies of the images with the objects drawn in");
+                      "directory for copies of the images, at most 1024 pixels wide or high, with "
+                      "the objects drawn in; a terminal then shows no answers");
   predict
       ->add_option("--format", arguments->format,
                    "jsonl: one line for each image; coco: one COCO document with scores")
@@ -270,9 +285,8 @@ std::vector<Command> add_predict_command(CLI::App& app) {
                    "leave out objects below this score, from 0 to 1")
       ->check(finite_range(0, 1))
       ->capture_default_str();
-  predict->add_option(
-      "--out", arguments->out,
-      "file to write, replaced once all answers are there; default: standard output");
+  predict->add_option("--out", arguments->out,
+                      "file, replaced once all answers are there; default: standard output");
   PromptSettings& texts = arguments->predictor.texts;
   // Also an empty text: the prompt's checks name it.
   const auto add_prompt = [predict](const char* option, std::optional<std::string>& prompt,

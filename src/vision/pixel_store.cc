@@ -151,7 +151,7 @@ struct PixelStore::Impl {
     std::shared_ptr<const Patches> patches;
     std::exception_ptr error;
     try {
-      Image picture = load_image(entry.image.path);
+      Image picture = options_.load(entry.image.path);
       if (entry.image.change.is_any()) change(picture, entry.image.change);
       patches =
           std::make_shared<const Patches>(patchify(picture, options_.patches, entry.image.path));

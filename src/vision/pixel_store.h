@@ -2,6 +2,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "flow/sample.h"
@@ -22,6 +23,7 @@ class PixelStore {
     int batch_images = 1;
     size_t cache_bytes = size_t{1} << 30;  ///< least recently used images beyond this are dropped
     PatchOptions patches;
+    Image (*load)(const std::string& path) = load_image;  ///< or load_upright
     /// applies ImageRef::change; required if any reference has one
     std::function<void(Image&, const ImageChange&)> change;
   };

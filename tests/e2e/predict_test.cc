@@ -7,7 +7,9 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "draw/encode.h"
 #include "e2e/program.h"
+#include "vision/upright.h"
 
 namespace rematch {
 namespace {
@@ -82,6 +84,48 @@ TEST(Predict, ATemplateThatFailsIsOneErrorAndNotTheImages) {
     EXPECT_NE(result.err.find(what), std::string::npos) << result.err;
     EXPECT_EQ(result.err.find("error:"), result.err.rfind("error:")) << result.err;
   }
+}
+
+TEST(Predict, ATerminalThatGetsPicturesGetsNoLines) {
+  test::Program program;
+  const std::string command = test::binary_path("bin/rematch") + " predict " +
+                              test::Program::model() + " " + test::Program::golden("images/0.png") +
+                              " --max-new-tokens 4";
+  const auto shown = [&](const std::string& options) {
+    return test::run_command("cd " + program.dir().path() + " && script -qec '" + command +
+                             options + "' /dev/null")
+        .out;
+  };
+  const std::string drawn = shown(" --draw drawn");
+  EXPECT_EQ(drawn.find("\"objects\""), std::string::npos) << drawn;
+  EXPECT_NE(drawn.find("drew 1 image into drawn; --out FILE writes the answers"), std::string::npos)
+      << drawn;
+  EXPECT_EQ(shown(" --draw drawn --out found.jsonl").find("--out FILE"), std::string::npos);
+  EXPECT_EQ(lines_of(read_file(program.dir().file("found.jsonl"))).size(), 1u);
+  EXPECT_NE(shown("").find("\"objects\""), std::string::npos);
+}
+
+TEST(Predict, APhotoThatIsStoredRotatedIsTurnedUpright) {
+  test::Program program;
+  const Image wide = load_image(test::Program::golden("images/1.png"));
+  const std::string exif =
+      std::string("Exif\0\0MM\0\x2A\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0\x06", 26) +
+      std::string(6, '\0');
+  program.dir().write("photo.jpg",
+                      encode_jpeg(wide, 95).insert(2, std::string("\xFF\xE1\0\x22", 4) + exif));
+  const Image tall = load_upright(program.dir().file("photo.jpg"));
+  program.dir().write("tall.png", encode_png(tall));
+  const test::ProcessResult result = program.run(
+      "predict " + test::Program::model() + " photo.jpg tall.png --draw drawn --max-new-tokens 8");
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  std::vector<Json> lines = lines_of(result.out);
+  ASSERT_EQ(lines.size(), 2u);
+  EXPECT_EQ(lines[0]["width"], 64);
+  EXPECT_EQ(lines[0]["height"], 96);
+  lines[0]["image"] = lines[1]["image"];
+  EXPECT_EQ(lines[0], lines[1]);
+  EXPECT_TRUE(read_file(program.dir().file("drawn/0000_photo.png")) ==
+              read_file(program.dir().file("drawn/0001_tall.png")));
 }
 
 TEST(Predict, AnEmptyPromptIsNoPromptOfTheCheckpoint) {

@@ -64,6 +64,21 @@ class FunctionsTest(unittest.TestCase):
         self.assertEqual(rematch.predict(ROOT / "demo/model", picture), [{**expected[0], "image": ""}])
         self.assertEqual(rematch.predict(ROOT / "demo/model", []), [])
 
+    def test_photos_stored_rotated_are_turned_upright(self):
+        import PIL.Image
+
+        turned = PIL.Image.open(PHOTOS / "chelsea.jpg").rotate(90, expand=True)
+        exif = PIL.Image.Exif()
+        exif[0x0112] = 6  # viewers turn it clockwise
+        turned.save(self.directory / "phone.png", exif=exif)
+        phone = PIL.Image.open(self.directory / "phone.png")
+        upright, stored, picture = rematch.predict(ROOT / "demo/model", [PHOTOS / "chelsea.jpg", self.directory / "phone.png", phone])
+        self.assertEqual((stored["width"], stored["height"]), (384, 256))
+        self.assertEqual({**stored, "image": ""}, {**upright, "image": ""})
+        self.assertEqual(picture, {**upright, "image": ""})
+        for image in (phone, self.directory / "phone.png"):
+            self.assertEqual(rematch.show(image, []).size, (384, 256))
+
     def test_predict_passes_its_options(self):
         short = rematch.predict(ROOT / "demo/model", PHOTOS / "chelsea.jpg", max_new_tokens=1, min_score=0.5, system="", device="cpu", backend="hf")
         self.assertEqual(short[0]["objects"], [])
