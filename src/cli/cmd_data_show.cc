@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <iostream>
 #include <memory>
+#include <set>
 
 #include "augment/augmentation.h"
 #include "base/error.h"
@@ -113,6 +114,7 @@ int run_data_show(const ShowArguments& arguments) {
   const auto count = std::min<int64_t>(arguments.count, dataset.size());
   check_sheet_size(count * arguments.draws, arguments.panel_px);
   std::vector<std::pair<std::string, Canvas>> panels;
+  std::set<std::string> hollow;  // names with characters that the font lacks
   const int64_t id_offset = first_id(arguments.path, augment);
   for (int64_t i = 0; i < count; ++i) {
     Sample sample = dataset.samples()[static_cast<size_t>(i * dataset.size() / count)];
@@ -121,11 +123,20 @@ int run_data_show(const ShowArguments& arguments) {
     for (int epoch = 0; epoch < arguments.draws; ++epoch) {
       const Sample shown = augmented(sample, augment.settings, augment.seed, epoch);
       panels.emplace_back(caption_of(shown, line), panel_of(shown, arguments.panel_px));
+      for (const SceneObject& object : shown.objects) {
+        if (!has_glyphs(object.desc)) hollow.insert(object.desc);
+      }
     }
   }
   file.write(encode_png(sheet_of(panels, arguments.columns).image()));
   file.commit();
   std::cout << fmt::format("wrote {}: {} of {} records\n", arguments.out, count, dataset.size());
+  if (!hollow.empty())
+    std::cout << wrapped("the built-in font lacks characters of " +
+                             counted(std::ssize(hollow), "name") + ", drawn as hollow boxes (" +
+                             printable(*hollow.begin()) + (hollow.size() > 1 ? ", …" : "") +
+                             "); the records are right\n",
+                         2);
   return 0;
 }
 

@@ -51,5 +51,7 @@ class Canvas {
 /// Size of a line of text in pixels, with room for accents and descenders.
 int text_width(std::string_view utf8, int size_px);
 int text_height(int size_px);
+/// True if the font has all characters of a text.
+bool has_glyphs(std::string_view utf8);
 
 }  // namespace rematch

@@ -79,6 +79,14 @@ int text_width(std::string_view utf8, int size_px) {
                         [](const FT_GlyphSlotRec&, int) {});
 }
 
+bool has_glyphs(std::string_view utf8) {
+  const FT_Face face = Font::with_size(1);
+  for (size_t offset = 0; offset < utf8.size();) {
+    if (FT_Get_Char_Index(face, next_code_point(utf8, offset)) == 0) return false;
+  }
+  return true;
+}
+
 int text_height(int size_px) {
   const FT_Size_Metrics& metrics = Font::with_size(size_px)->size->metrics;
   return static_cast<int>((metrics.ascender - metrics.descender) >> 6);

@@ -131,6 +131,22 @@ TEST(DataCommands, OneFileWithoutASplitNamesWhatSplitsIt) {
   EXPECT_NE(program.run(convert).out.find("`rematch data split data/result.jsonl --val 0.1`"),
             std::string::npos);
   EXPECT_EQ(program.run(convert + " --split train").out.find("data split"), std::string::npos);
+  EXPECT_NE(program.run(convert).out.find("replaced data/result.jsonl: 1 image"),
+            std::string::npos);
+}
+
+TEST(DataCommands, ASheetNamesWhatItsFontLacks) {
+  test::Program program;
+  const auto shown = [&](const std::string& desc) {
+    program.dir().write("raw.jsonl", "{\"images\": [\"" + test::Program::golden("images/0.png") +
+                                         "\"], \"width\": 64, \"height\": 64, \"objects\": ["
+                                         "{\"desc\": \"" +
+                                         desc + "\", \"bbox_2d\": [3, 2, 30, 40]}]}\n");
+    return program.run("data show raw.jsonl --out sheet.png").out;
+  };
+  EXPECT_NE(shown("\u732B").find("lacks characters of 1 name, drawn as hollow boxes (\u732B)"),
+            std::string::npos);
+  EXPECT_EQ(shown("gar\u00E7on").find("lacks"), std::string::npos);
 }
 
 TEST(DataCommands, CheckNamesClassesThatDifferInCaseOnly) {
