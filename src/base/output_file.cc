@@ -59,7 +59,7 @@ void InputFiles::refuse(const std::string& out) const {
 }
 
 OutputFile::OutputFile(const std::string& path, const InputFiles& inputs)
-    : file_(checked(path, inputs)) {
+    : replaces_earlier_(regular_file(path).has_value()), file_(checked(path, inputs)) {
   count_interrupt_check();  // from here on a closed terminal may not end the process at once
 }
 

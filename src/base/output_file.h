@@ -37,8 +37,11 @@ class OutputFile {
 
   void write(std::string_view text) { file_.write(text); }
   void commit() { file_.commit(); }
+  /// True when commit() replaces, or has replaced, an earlier file.
+  bool replaces_earlier() const { return replaces_earlier_; }
 
  private:
+  bool replaces_earlier_;
   StagedFile file_;
 };
 

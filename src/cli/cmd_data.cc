@@ -39,25 +39,37 @@ std::vector<ClassCount> ranked(const std::map<std::string, int64_t>& classes) {
 
 void print_classes(const std::map<std::string, int64_t>& classes) {
   const std::vector<ClassCount> rows = ranked(classes);
-  std::cout << counted(static_cast<int64_t>(rows.size()), "class", "classes")
-            << (rows.empty() ? "" : ":");
+  std::string text = counted(static_cast<int64_t>(rows.size()), "class", "classes");
   for (size_t i = 0; i < std::min(rows.size(), kShownClasses); ++i)
-    std::cout << fmt::format("{} {} {}", i > 0 ? "," : "", shown_label(rows[i].first),
-                             rows[i].second);
-  std::cout << (rows.size() > kShownClasses
-                    ? fmt::format(", and {} more\n", rows.size() - kShownClasses)
-                    : "\n");
+    text += fmt::format("{} {} {}", i > 0 ? "," : ":", shown_label(rows[i].first), rows[i].second);
+  if (rows.size() > kShownClasses)
+    text += fmt::format(", and {} more", rows.size() - kShownClasses);
+  std::cout << wrapped(text, 2) << "\n";
 }
 
-/// A name such as "result" says neither train nor val, and validation data are still missing.
-void print_split_hint(const WrittenSet& written) {
-  const std::string& path = written.splits.front().path;
-  const std::string name = std::filesystem::path(path).stem().string();
-  if (written.splits.size() > 1 || !find_split_word(name).empty()) return;
-  std::cout << fmt::format(
-      "one file, no split: `rematch data split {} --val 0.1` makes training and validation files; "
-      "--split train names it\n",
-      shell_word(path));
+/// Says how to look at the records, and how to write a configuration for them. A name such as
+/// "result" says neither train nor val: such a file is divided first.
+void print_next(const WrittenSet& written) {
+  const auto path_of = [&](const std::string& name) -> std::string {
+    for (const WrittenSplit& split : written.splits) {
+      if (std::filesystem::path(split.path).stem() == name) return shell_word(split.path);
+    }
+    return "";
+  };
+  const std::string train = path_of("train"), val = path_of("val");
+  const std::string first = shell_word(written.splits.front().path);
+  std::cout << fmt::format("next: rematch data show {} --out sheet.png\n",
+                           train.empty() ? first : train);
+  const std::string name = std::filesystem::path(written.splits.front().path).stem().string();
+  if (!train.empty()) {
+    std::cout << fmt::format("      rematch init MODEL {}{}\n", train,
+                             val.empty() ? "" : " --val " + val);
+  } else if (written.splits.size() == 1 && find_split_word(name).empty()) {
+    std::cout << fmt::format(
+        "      rematch data split {} --val 0.1\n"
+        "      (one file without a split; --split train names it)\n",
+        first);
+  }
 }
 
 }  // namespace
@@ -66,20 +78,17 @@ int write_imported(const ForeignSet& set, const std::string& out_dir,
                    const ImportOptions& options) {
   const WrittenSet written = write_records(set, out_dir, options);
   for (const WrittenSplit& split : written.splits) {
-    std::cout << fmt::format(
-        "wrote {}: {}, {}, {}\n", split.path, counted(split.num_images, "image"),
-        counted(split.num_boxes, "box", "boxes"), counted(split.num_polygons, "polygon"));
+    std::cout << fmt::format("{} {}: {}, {}, {}\n", written_verb(split.replaces_earlier),
+                             split.path, counted(split.num_images, "image"),
+                             counted(split.num_boxes, "box", "boxes"),
+                             counted(split.num_polygons, "polygon"));
     print_classes(split.classes);
   }
   for (const auto& [note, count] : written.notes)
     std::cout << fmt::format("  {:6}  {}\n", count, note);
   for (const std::string& example : written.examples)
     std::cout << fmt::format("          {}\n", printable(example));
-  print_split_hint(written);
-  const auto train = set.splits.find("train");  // written in the order of the names
-  const auto shown = train == set.splits.end() ? 0 : std::distance(set.splits.begin(), train);
-  std::cout << fmt::format("next: rematch data check {0}; rematch data show {0} --out sheet.png\n",
-                           shell_word(written.splits[static_cast<size_t>(shown)].path));
+  print_next(written);
   return 0;
 }
 
@@ -271,16 +280,17 @@ int run_data_check(const DataCheckArguments& arguments) {
       counted(review.num_objects, "object"), counted(review.num_boxes, "box", "boxes"),
       counted(review.num_polygons, "polygon"), counted(review.num_empty_scenes, "empty scene"));
   std::cout << fmt::format(
-      "width {} px, height {} px, objects an image {} (least … median … most)\n",
+      "width {} px, height {} px,\n  objects an image {} (least … median … most)\n",
       spread(review.width_px), spread(review.height_px), spread(review.objects_per_image));
   print_classes(review.classes);
   print_similar_classes(review);
   print_findings(review, arguments.path, arguments.all ? SIZE_MAX : kShownFindings);
   if (review.num_outside > 0)
-    std::cout << fmt::format("{} outside the directory of the JSONL: move or copy them together\n",
-                             review.num_outside == 1
-                                 ? "1 image lies"
-                                 : fmt::format("{} images lie", review.num_outside));
+    std::cout << fmt::format(
+        "{} outside the directory of the JSONL by absolute paths or links:\n"
+        "  a copy of that directory lacks {}\n",
+        review.num_outside == 1 ? "1 image lies" : fmt::format("{} images lie", review.num_outside),
+        review.num_outside == 1 ? "it" : "them");
   bool usable = review.num_records > 0;
   for (const FindingKind kind : {FindingKind::kRefused, FindingKind::kUnreadableImage,
                                  FindingKind::kWrongSize, FindingKind::kInverted})

@@ -187,10 +187,12 @@ Command add_split(CLI::App& data) {
   return {app, [arguments] {
             const SplitFiles files = write_split(arguments->path, arguments->options);
             for (const SplitPart* part : {&files.train, &files.val}) {
-              std::cout << fmt::format("wrote {}: {}, {}\n", part->path,
-                                       counted(part->num_records, "record"),
+              std::cout << fmt::format("{} {}: {}, {}\n", written_verb(part->replaces_earlier),
+                                       part->path, counted(part->num_records, "record"),
                                        counted(part->num_images, "image"));
             }
+            std::cout << fmt::format("next: rematch init MODEL {} --val {}\n",
+                                     shell_word(files.train.path), shell_word(files.val.path));
             return 0;
           }};
 }

@@ -7,6 +7,11 @@
 
 namespace rematch {
 
+/// The verb for a file that was written: it says when an earlier file is gone.
+inline const char* written_verb(bool replaces_earlier) {
+  return replaces_earlier ? "replaced" : "wrote";
+}
+
 /// Writes the records of a foreign data set and prints what became of it. @return the exit code
 int write_imported(const ForeignSet& set, const std::string& out_dir, const ImportOptions& options);
 

@@ -5,8 +5,8 @@
 
 namespace rematch {
 
-/// Finds images outside the JSONL's directory: through `..`, an absolute path or a symbolic link.
-/// They are missing if that directory is copied to another machine.
+/// Finds images outside the JSONL's directory that an absolute path or a symbolic link leads to:
+/// no copy of the files at the same relative paths has them. A path with `..` alone is not one.
 class OutsideImages {
  public:
   explicit OutsideImages(const std::string& jsonl_path);
@@ -16,8 +16,11 @@ class OutsideImages {
 
  private:
   bool is_outside_home(const std::filesystem::path& path) const;
+  /// The same for the directory of an image, but not when plain `..` leads there.
+  bool is_foreign(const std::string& path) const;
 
-  std::filesystem::path home_;
+  std::string written_;                          // directory of the JSONL as given, with a slash
+  std::filesystem::path home_;                   // the same without links
   std::unordered_map<std::string, bool> known_;  // directories as written → outside
 };
 

@@ -104,6 +104,7 @@ void check_one_file_per_split(const std::vector<std::string>& paths, const Impor
 /// The file written for a split.
 struct WrittenSplit {
   std::string path;
+  bool replaces_earlier = false;  ///< a file was there before
   int64_t num_images = 0, num_boxes = 0, num_polygons = 0;
   std::map<std::string, int64_t> classes;  ///< objects by desc
 };

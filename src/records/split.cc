@@ -173,6 +173,8 @@ SplitFiles write_split(const std::string& path, const SplitOptions& options) {
   if (!options.out_dir.empty()) make_directories(options.out_dir);
   // Writes both files before the first gets its final name.
   OutputFile train(files.train.path, inputs), val(files.val.path, inputs);
+  files.train.replaces_earlier = train.replaces_earlier();
+  files.val.replaces_earlier = val.replaces_earlier();
   train.write(lines[0]);
   val.write(lines[1]);
   train.commit();

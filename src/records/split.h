@@ -10,6 +10,7 @@ namespace rematch {
 /// One of the two files of a split.
 struct SplitPart {
   std::string path;
+  bool replaces_earlier = false;  ///< a file was there before
   int64_t num_records = 0, num_images = 0;
 };
 

@@ -47,7 +47,7 @@ struct Review {
   Spread width_px, height_px, objects_per_image;
   std::array<std::vector<Finding>, kNumFindingKinds> findings;
   bool looks_like_pixels = false;  ///< BoxCensus::looks_like_pixels()
-  int64_t num_outside = 0;         ///< images outside the JSONL's directory (OutsideImages)
+  int64_t num_outside = 0;         ///< images that OutsideImages finds
 
   /// Groups of classes that differ only in case, width or spaces, most frequent spelling first.
   std::vector<std::vector<std::string>> similar_classes() const;

@@ -41,7 +41,12 @@ TEST(DataCommands, ACocoFileBecomesRecordsThatTrainAndASheet) {
                                                    test::Program::golden("images") + " --out data");
   ASSERT_EQ(imported.exit_code, 0) << imported.err;
   EXPECT_NE(imported.out.find("1 image, 1 box, 0 polygons"), std::string::npos) << imported.out;
+  EXPECT_NE(imported.out.find("next: rematch data show data/train.jsonl --out sheet.png\n"
+                              "      rematch init MODEL data/train.jsonl\n"),
+            std::string::npos)
+      << imported.out;
   const test::ProcessResult checked = program.run("data check data/train.jsonl");
+  EXPECT_EQ(checked.out.find("outside"), std::string::npos) << checked.out;
   EXPECT_EQ(checked.exit_code, 0) << checked.out << checked.err;
   EXPECT_NE(checked.out.find("training can use it"), std::string::npos);
   const test::ProcessResult shown = program.run("data show data/train.jsonl --out sheet.png");
@@ -128,8 +133,9 @@ TEST(DataCommands, OneFileWithoutASplitNamesWhatSplitsIt) {
   program.dir().write("result.json", kCoco);
   const std::string convert =
       "data from-coco result.json --images " + test::Program::golden("images") + " --out data";
-  EXPECT_NE(program.run(convert).out.find("`rematch data split data/result.jsonl --val 0.1`"),
-            std::string::npos);
+  const std::string out = program.run(convert).out;
+  EXPECT_NE(out.find("      rematch data split data/result.jsonl --val 0.1\n"), std::string::npos)
+      << out;
   EXPECT_EQ(program.run(convert + " --split train").out.find("data split"), std::string::npos);
   EXPECT_NE(program.run(convert).out.find("replaced data/result.jsonl: 1 image"),
             std::string::npos);

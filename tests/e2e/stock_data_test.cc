@@ -181,9 +181,12 @@ TEST(StockData, ASplitIsTheSameEachTime) {
   const test::ProcessResult first = program.run("data split train.jsonl --val 0.25 --seed 3");
   ASSERT_EQ(first.exit_code, 0) << first.err;
   EXPECT_THAT(first.out, HasSubstr("wrote train-train.jsonl: 6 records, 6 images"));
-  EXPECT_THAT(first.out, HasSubstr("wrote train-val.jsonl: 2 records, 2 images"));
+  EXPECT_THAT(first.out, HasSubstr("wrote train-val.jsonl: 2 records, 2 images\nnext: rematch init "
+                                   "MODEL train-train.jsonl --val train-val.jsonl\n"));
   const std::string val = read_file(program.dir().file("train-val.jsonl"));
-  EXPECT_EQ(program.run("data split train.jsonl --val 0.25 --seed 3").exit_code, 0);
+  const test::ProcessResult again = program.run("data split train.jsonl --val 0.25 --seed 3");
+  EXPECT_THAT(again.out, HasSubstr("replaced train-train.jsonl: 6 records, 6 images\n"
+                                   "replaced train-val.jsonl: 2 records, 2 images\n"));
   // They would all draw the same records.
   for (const char* seed : {"-1", "99999999999999999999"})
     EXPECT_EQ(program.run(std::string("data split train.jsonl --seed ") + seed).exit_code, 2);
