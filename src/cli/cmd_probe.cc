@@ -6,6 +6,7 @@
 #include "assembly/rollouts.h"
 #include "assembly/session.h"
 #include "base/error.h"
+#include "base/terminal_text.h"
 #include "cli/commands.h"
 #include "cli/model_config.h"
 #include "ranks/ranks.h"
@@ -26,19 +27,24 @@ std::string share_text(int64_t part, int64_t whole) {
                                   100.0 * static_cast<double>(part) / static_cast<double>(whole));
 }
 
-/// Measured shares by name, in the order in which they are shown; none where nothing was there to
-/// measure.
-std::vector<std::pair<std::string, std::optional<double>>> shares(const ProbeNumbers& numbers) {
-  return {{"f1_iou50", numbers.f1_50()},
-          {"matched_maskiou_mean", numbers.matched_iou()},
-          {"label_accuracy", numbers.label_accuracy()},
-          {"pred_per_gt", numbers.pred_per_gt()},
-          {"duplicates", numbers.duplicates()},
-          {"truncated", numbers.truncated()},
-          {"malformed", numbers.malformed()},
-          {"order_agreement", numbers.order_agreement()},
-          {"missing", numbers.missing()},
-          {"found_by_samples", numbers.found()}};
+/// A measured number; without a value where nothing was there to measure.
+struct Measured {
+  const char *key, *label;  ///< for --json, and as `rematch eval` says it
+  std::optional<double> value;
+};
+
+/// In the order in which they are shown.
+std::vector<Measured> measurements(const ProbeNumbers& numbers) {
+  return {{"f1_iou50", "F1 @ IoU 0.5", numbers.f1_50()},
+          {"matched_maskiou_mean", "mean IoU of matches", numbers.matched_iou()},
+          {"label_accuracy", "label accuracy of matches", numbers.label_accuracy()},
+          {"pred_per_gt", "predictions per truth", numbers.pred_per_gt()},
+          {"duplicates", "repeated predictions", numbers.duplicates()},
+          {"truncated", "truncated answers", numbers.truncated()},
+          {"malformed", "malformed answers", numbers.malformed()},
+          {"order_agreement", "neighbours in sorted order", numbers.order_agreement()},
+          {"missing", "missing objects", numbers.missing()},
+          {"found_by_samples", "of these found by samples", numbers.found()}};
 }
 
 void print_json(Terminal& terminal, const ProbeNumbers& numbers, const ProbeVerdict& verdict,
@@ -46,8 +52,8 @@ void print_json(Terminal& terminal, const ProbeNumbers& numbers, const ProbeVerd
   Json json{{"model", settings.model.directory},
             {"samples", numbers.num_draws},
             {"num_images", numbers.total().num_images}};
-  for (const auto& [name, value] : shares(numbers))
-    json["measured"][name] = value ? Json(*value) : Json();
+  for (const auto& [key, label, value] : measurements(numbers))
+    json["measured"][key] = value ? Json(*value) : Json();
   json["by_object_count"] = Json::array();
   for (const ProbeBucket& bucket : numbers.by_count) {
     json["by_object_count"].push_back({{"min_objects", bucket.min_objects},
@@ -67,9 +73,9 @@ void print_json(Terminal& terminal, const ProbeNumbers& numbers, const ProbeVerd
 }
 
 void print_text(Terminal& terminal, const ProbeNumbers& numbers, const ProbeVerdict& verdict) {
-  std::vector<std::vector<std::string>> measured{{"measured", "value"}};
-  for (const auto& [name, value] : shares(numbers))
-    measured.push_back({name, value ? fmt::format("{:.4f}", *value) : "-"});
+  std::vector<std::vector<std::string>> measured{{"score", "value"}};
+  for (const auto& [key, label, value] : measurements(numbers))
+    measured.push_back({label, value ? fmt::format("{:.3f}", *value) : "-"});
   terminal.table(measured);
   terminal.print("");
   const std::string found = fmt::format("found by {} samples", numbers.num_draws);
@@ -81,9 +87,10 @@ void print_text(Terminal& terminal, const ProbeNumbers& numbers, const ProbeVerd
                     share_text(bucket.num_repeated, bucket.num_predictions)});
   }
   terminal.table(rows);
-  terminal.print("\nverdict: " + verdict.headline);
-  for (const std::string& reason : verdict.reasons) terminal.print("  because " + reason);
-  for (const std::string& step : verdict.steps) terminal.print("  - " + step);
+  terminal.print("\n" + wrapped("verdict: " + verdict.headline, 2));
+  for (const std::string& reason : verdict.reasons)
+    terminal.print(wrapped("  because " + reason, 4));
+  for (const std::string& step : verdict.steps) terminal.print(wrapped("  - " + step, 4));
 }
 
 }  // namespace

@@ -24,9 +24,11 @@ TEST(Probe, SaysInWordsWhatToDo) {
       program.run("probe " + program.config(config_lines()) + " --samples 2");
   ASSERT_EQ(result.exit_code, 0) << result.err;
   for (const char* text :
-       {"f1_iou50", "order_agreement", "found by 2 samples", "verdict: ", "  because ", "  - "}) {
+       {"F1 @ IoU 0.5 ", "label accuracy of matches", "malformed answers",
+        "neighbours in sorted order", "found by 2 samples", "verdict: ", "  because ", "  - "}) {
     EXPECT_THAT(result.out, HasSubstr(text));
   }
+  EXPECT_THAT(result.out, testing::Not(HasSubstr("f1_iou50"))) << "the names of --json";
 }
 
 TEST(Probe, GivesTheSameNumbersAsJsonEveryTimeAndCountsEachObjectOnce) {
