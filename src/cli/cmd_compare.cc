@@ -72,7 +72,7 @@ int run_compare(const CompareArguments& arguments) {
                     {.error = "these runs have no evaluation to compare",
                      .where = arguments.runs.front(),
                      .what = "neither eval_results.json nor an evaluation in logging.jsonl",
-                     .fix = "run `rematch eval CONFIG --set model.model=CHECKPOINT` for each"});
+                     .fix = "run `rematch eval CHECKPOINT` for each"});
   }
   const std::vector<std::vector<std::string>> table = score_table(evaluations);
   const std::unique_ptr<Terminal> terminal = Terminal::standard();

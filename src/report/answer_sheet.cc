@@ -54,7 +54,7 @@ Canvas draw_answer_sheet(const std::vector<NamedEvaluation>& evaluations, int nu
                     {.error = "these runs have no answers to draw",
                      .where = "--sheet",
                      .what = "no evaluation has a file NAME.samples.jsonl with samples",
-                     .fix = "run `rematch eval CONFIG --set model.model=CHECKPOINT` for each"});
+                     .fix = "run `rematch eval CHECKPOINT` for each"});
   }
   const std::vector<EvaluatedSample>& first = columns.front().second;
   std::vector<std::pair<std::string, Canvas>> panels;
