@@ -53,7 +53,7 @@ std::string bash_script(const CLI::App& app, const std::vector<std::string>& key
       "  if [[ $path == explain ]]; then\n"
       "    COMPREPLY=($(compgen -W \"{}\" -- \"$current\"))\n    return\n  fi\n"
       "  COMPREPLY=($(compgen -W \"$words\" -- \"$current\"))\n"
-      "  [[ $current == -* || -z $path ]] && return\n"
+      "  [[ $current == -* || -z $path || $path == data ]] && return\n"
       "  local IFS=$'\\n'\n"  // a name with a space is one name
       "  COMPREPLY+=($(compgen -f -- \"$current\"))\n}}\n"
       "complete -o filenames -F _rematch rematch\n",

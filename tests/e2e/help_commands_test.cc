@@ -290,6 +290,37 @@ TEST(HelpCommands, KeysAreCompletedAfterSetAndExplain) {
   EXPECT_TRUE(has(other.err, "choose one of bash, zsh, fish")) << other.err;
 }
 
+TEST(HelpCommands, NoFileIsOfferedAmongCommands) {
+  test::Program program;
+  program.dir().write("some_file", "");
+  const std::string enter =
+      "cd " + program.dir().path() + " && R=" + test::binary_path("bin/rematch") + " && ";
+  const test::ProcessResult bash = test::run_command(
+      enter +
+      "$R completions bash > c.sh && bash -c '. ./c.sh; for typed in \"rematch \" \"rematch data "
+      "\"; do COMP_WORDS=($typed \"\"); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _rematch; "
+      "echo ${COMPREPLY[@]}; done'");
+  EXPECT_TRUE(has(bash.out, "train")) << bash.err;
+  EXPECT_TRUE(has(bash.out, "from-coco")) << bash.out;
+  EXPECT_FALSE(has(bash.out, "some_file")) << bash.out;
+  if (test::run_command("fish --version").exit_code != 0) GTEST_SKIP() << "fish is not installed";
+  const auto offered = [&](const std::string& typed) {
+    return test::run_command(enter +
+                             "$R completions fish > c.fish && fish -c 'source c.fish; "
+                             "complete -C \"" +
+                             typed + "\"' | cut -f 1")
+        .out;
+  };
+  EXPECT_FALSE(has(offered("rematch "), "some_file"));
+  EXPECT_EQ(offered("rematch tr"), "train\n");
+  EXPECT_EQ(offered("rematch data from-c"), "from-coco\n");
+  EXPECT_FALSE(has(offered("rematch data "), "some_file"));
+  EXPECT_EQ(offered("rematch data check --fi"), "--fix\n");
+  EXPECT_EQ(offered("rematch train a.yaml --set training.max_s"), "training.max_steps=\n");
+  EXPECT_EQ(offered("rematch explain target_p"), "target_policy\n");
+  EXPECT_TRUE(has(offered("rematch train some"), "some_file"));
+}
+
 TEST(HelpCommands, BashCompletesCommandsAndOptions) {
   test::Program program;
   for (const char* shell : {"bash", "zsh", "fish"})
