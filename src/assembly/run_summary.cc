@@ -54,7 +54,7 @@ void RunSummary::print(const Session& session, const Trainer& trainer, const Rol
   if (const Evaluation* evaluation = trainer.evaluation_or_null())
     observers.log().note_final_health(state, evaluation->num_samples());
   const auto say = [this](const std::string& text) {
-    if (!text.empty()) terminal_.say(text);
+    if (!text.empty()) terminal_.say(wrapped(text, 2));
   };
   say(packing_text(trainer.packer, group));
   if (session.stream_packing) say(session.stream_packing->summary_text(trainer.epoch()));

@@ -13,6 +13,8 @@ struct ProgressField {
   size_t width = 5;       ///< most columns of the value
   bool is_unit = false;   ///< the name is a unit: "0.17 s/step" instead of "loss 1.23"
   bool is_extra = false;  ///< shown only on a wide screen
+
+  bool operator==(const ProgressField&) const = default;
 };
 
 /// The state of a long-running task.
@@ -21,6 +23,8 @@ struct Progress {
   int64_t done = 0;
   int64_t total = 0;
   std::vector<ProgressField> fields;  ///< in display order; the same in every state of a phase
+
+  bool operator==(const Progress&) const = default;
 };
 
 /// Layout of a progress line, fixed at the start of a phase: the bar keeps its place and length,

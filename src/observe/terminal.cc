@@ -156,6 +156,8 @@ void Terminal::progress(const Progress& state) {
   const Clock::time_point now = Clock::now();
   const bool is_new_bar = impl_->current_phase != state.phase;
   if (is_new_bar) impl_->finish();
+  if (state.done == state.total && state == impl_->latest && impl_->latest_is_shown && !is_new_bar)
+    return;  // the end is shown once
   const auto known = impl_->phases.find(state.phase);
   // A lower count means that the work has restarted.
   if (known == impl_->phases.end() || state.done < known->second.last_done) {

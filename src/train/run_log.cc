@@ -136,7 +136,7 @@ void RunLog::note_done(const TrainerState& state, int64_t num_steps, double seco
                             seconds,
                             seconds / static_cast<double>(std::max<int64_t>(1, num_steps))));
   if (const std::string text = time_split_.text(seconds); !text.empty())
-    terminal_.say("time: " + text);
+    terminal_.say(wrapped("time: " + text, 2));
   if (const std::string text = best_text(state); !text.empty()) terminal_.say(text);
   terminal_.say("next: rematch report " + shell_word(run_dir));
   if (!last_saved_.empty())

@@ -46,6 +46,18 @@ TEST(Terminal, ShowsEveryPlainStateWhenAskedTo) {
   EXPECT_EQ(count(screen.err.str(), "\n"), 5u);
 }
 
+TEST(Terminal, ShowsTheEndOfABarOnce) {
+  for (const bool is_tty : {false, true}) {
+    Screen screen;
+    Terminal terminal(screen.out, screen.err, {.is_tty = is_tty});
+    for (const int done : {1, 4, 4}) terminal.progress({.phase = "loss", .done = done, .total = 4});
+    terminal.finish_progress();
+    EXPECT_EQ(count(screen.err.str(), "4/4"), 1u) << screen.err.str();
+    terminal.progress({.phase = "loss", .done = 4, .total = 4});
+    EXPECT_EQ(count(screen.err.str(), "4/4"), 2u) << "another bar";
+  }
+}
+
 TEST(Terminal, ShowsTheLastStateOfAnUnfinishedBar) {
   Screen screen;
   {
