@@ -255,7 +255,7 @@ struct DataCheckArguments {
 int write_fixed(const DataCheckArguments& arguments, const std::vector<std::string>& added_tokens,
                 const InputFiles& inputs) {
   for (const auto& [what, count] :
-       write_repaired(arguments.path, arguments.fixed, added_tokens, inputs))
+       write_repaired(arguments.path, arguments.fixed, arguments.decode, added_tokens, inputs))
     std::cout << fmt::format("  {:6}  {}\n", count, what);
   std::cout << fmt::format("wrote {}\n", arguments.fixed);
   if (!arguments.model_dir.empty()) print_lengths(arguments.fixed, arguments.model_dir);

@@ -44,8 +44,8 @@ bool is_left_top_right_bottom(const Json& box) {
 /// which knows the unit of the whole file.
 class Repairer {
  public:
-  Repairer(std::string from_dir, const std::string& to_dir, Repairs& repairs)
-      : from_dir_(std::move(from_dir)), path_from_(to_dir), repairs_(repairs) {}
+  Repairer(std::string from_dir, const std::string& to_dir, bool decode, Repairs& repairs)
+      : from_dir_(std::move(from_dir)), path_from_(to_dir), decode_(decode), repairs_(repairs) {}
 
   /// @return false if the record or its image is not usable
   bool prepare(Json& record) {
@@ -108,6 +108,7 @@ class Repairer {
     try {
       const ImageSize size = read_image_size(path);
       smart_resize(size, {}, path);  // refuses extreme aspect ratios
+      if (decode_) load_image(path);
       if (record.value("width", Json()) != size.width_px ||
           record.value("height", Json()) != size.height_px)
         ++repairs_["sizes corrected from the image file"];
@@ -174,6 +175,7 @@ class Repairer {
 
   std::string from_dir_;
   PathFrom path_from_;
+  bool decode_;
   Repairs& repairs_;
   PixelEvidence evidence_;
   bool boxes_have_other_sides_ = false;
@@ -226,7 +228,7 @@ void drop_repeats(Json& record, const Sample& sample, Repairs& repairs) {
 
 }  // namespace
 
-Repairs write_repaired(const std::string& path, const std::string& out,
+Repairs write_repaired(const std::string& path, const std::string& out, bool decode,
                        const std::vector<std::string>& added_tokens, const InputFiles& others) {
   InputFiles inputs = others;
   inputs.add(path);
@@ -235,7 +237,7 @@ Repairs write_repaired(const std::string& path, const std::string& out,
   const fs::path target = fs::absolute(out).lexically_normal().parent_path();
   const ForbiddenTexts forbidden = forbidden_texts(added_tokens);
   Repairs repairs;
-  Repairer repairer(parent.empty() ? "." : parent, target.string(), repairs);
+  Repairer repairer(parent.empty() ? "." : parent, target.string(), decode, repairs);
   std::string lines;
   for (Json& record : prepare_records(path, repairer, repairs)) {
     if (!repairer.finish(record)) continue;

@@ -73,10 +73,10 @@ using Repairs = std::map<std::string, int64_t>;
 /// records that are still unusable. Image paths are relative to the new file. Numbers count as
 /// pixels if some cannot be bins (fractions, above 1000) and all are inside their images, or if
 /// BoxCensus suspects pixels. A bin of 1000 becomes 999.
-/// @param added_tokens  as in review_jsonl
+/// @param decode, added_tokens  as in review_jsonl
 /// @throws UserError (data) if no record is left; (configuration) if `out` is the file itself or
 /// one of `others`, both before anything is written; (environment) if `out` cannot be written
-Repairs write_repaired(const std::string& path, const std::string& out,
+Repairs write_repaired(const std::string& path, const std::string& out, bool decode,
                        const std::vector<std::string>& added_tokens = {},
                        const InputFiles& others = {});
 

@@ -38,7 +38,7 @@ class ReviewTest : public testing::Test {
   }
   std::string write(const std::string& lines) { return directory_.write("data.jsonl", lines); }
   Repairs repair(const std::string& lines) {
-    return write_repaired(write(lines), directory_.file("fixed.jsonl"));
+    return write_repaired(write(lines), directory_.file("fixed.jsonl"), false);
   }
   // The boxes of the repaired copy, line by line.
   std::string fixed_boxes() const {
@@ -154,7 +154,7 @@ TEST_F(ReviewTest, TheRepairedCopyHasNothingToRefuse) {
       record("", "gone.png") + record("", "a.png", 201) + record(box("20.5, 10, 120, 60", "bbox")) +
       "{]\n");
   const std::string out = directory_.file("fixed/data.jsonl");
-  const Repairs repairs = write_repaired(path, out);
+  const Repairs repairs = write_repaired(path, out, false);
   const Review review = review_jsonl(out, true);
   EXPECT_EQ(review.num_records, 4);
   for (const FindingKind kind :
@@ -165,6 +165,15 @@ TEST_F(ReviewTest, TheRepairedCopyHasNothingToRefuse) {
   EXPECT_EQ(repairs.at("records converted from pixels to bins"), 1);
   EXPECT_EQ(repairs.at("left out: records without a usable image"), 1);
   EXPECT_NE(read_file(out).find("[103, 100, 600, 600]"), std::string::npos) << read_file(out);
+}
+
+TEST_F(ReviewTest, ADecodingRepairLeavesOutTruncatedImages) {
+  const std::string good = record(box("1, 2, 30, 40")), out = directory_.file("fixed.jsonl");
+  directory_.write("cut.png", read_file(directory_.file("a.png")).substr(0, 60));
+  const std::string path = write(good + record(box("1, 2, 30, 40"), "cut.png"));
+  ASSERT_EQ(line_of(review_jsonl(path, true), FindingKind::kUnreadableImage), 2);
+  EXPECT_EQ(write_repaired(path, out, true).at("left out: records without a usable image"), 1);
+  EXPECT_TRUE(review_jsonl(out, true).of(FindingKind::kUnreadableImage).empty());
 }
 
 TEST_F(ReviewTest, CoordinatesUpToAThousandAreThousandthsAndStayInTheirPlaces) {
@@ -241,7 +250,7 @@ TEST_F(ReviewTest, PathsOfTheRepairedCopyHoldWhereItsDirectoryIsALink) {
   std::filesystem::create_directory_symlink(directory_.file("far/away/data"),
                                             directory_.file("link"));
   const std::string out = directory_.file("link/fixed.jsonl");
-  write_repaired(write(record(box("1, 2, 30, 40"))), out);
+  write_repaired(write(record(box("1, 2, 30, 40"))), out, false);
   EXPECT_EQ(Dataset::load(out, {}).size(), 1);  // checks that the image is there
 }
 
@@ -281,8 +290,8 @@ TEST_F(ReviewTest, ACopyWithoutRecordsIsAnErrorAndIsNotWritten) {
 
 TEST_F(ReviewTest, TheOriginalIsNeverReplaced) {
   const std::string path = write(record(box("1, 2, 3, 4")));
-  const UserError error =
-      test::catch_user_error([&] { write_repaired(path, directory_.path() + "/./data.jsonl"); });
+  const UserError error = test::catch_user_error(
+      [&] { write_repaired(path, directory_.path() + "/./data.jsonl", false); });
   EXPECT_EQ(error.kind(), ErrorKind::kConfig);
 }
 
