@@ -10,6 +10,7 @@ bool is_number(const std::string& cell) {
   if (cell.empty()) return false;
   char* end = nullptr;
   std::strtod(cell.c_str(), &end);
+  if (*end == '*') ++end;  // the mark of the best
   return *end == '\0' || (*end == '%' && end[1] == '\0') ||
          (*end == ' ' && end[1] == '%' && end[2] == '\0');
 }

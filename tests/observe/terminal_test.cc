@@ -155,13 +155,16 @@ TEST(Terminal, WritesMessagesAboveTheBar) {
 TEST(Terminal, PrintsTablesWithNumbersUnderTheirHeaders) {
   Screen screen;
   Terminal terminal(screen.out, screen.err, {});
-  terminal.table(
-      {{"metric", "before", "after"}, {"F1 at IoU 0.5", "0.351", "0.48"}, {"größe", "-1", "n/a"}});
+  terminal.table({{"metric", "before", "after"},
+                  {"F1 at IoU 0.5", "0.351", "0.48"},
+                  {"größe", "-1", "n/a"},
+                  {"recall", "0.5*", "0.4"}});
   EXPECT_EQ(screen.out.str(),
             "metric         before  after\n"
             "----------------------------\n"
             "F1 at IoU 0.5   0.351   0.48\n"
-            "größe              -1  n/a\n");
+            "größe              -1  n/a\n"
+            "recall           0.5*    0.4\n");
   EXPECT_EQ(screen.err.str(), "");
 }
 
