@@ -30,10 +30,12 @@ std::optional<Health> compare_health(const ScoreOf& before, const ScoreOf& now, 
                                      int64_t since_step) {
   Health health{.since_step = since_step, .nothing_to_lose = before("eval_rollout_f1") == 0.0};
   for (const Sign& sign : signs()) {
-    if ((sign.judges & kHealthLine) == 0) continue;
+    const bool alarms = (sign.judges & kHealthLine) != 0;
+    if (!alarms && (sign.judges & kReportFall) == 0) continue;
     const std::optional<double> was = before(sign.score), is = now(sign.score);
-    if (!was || !is) return std::nullopt;
-    health.changes.emplace_back(sign.name, *is - *was);
+    if (alarms && (!was || !is)) return std::nullopt;
+    if (!was || !is) continue;
+    if (alarms) health.changes.emplace_back(sign.name, *is - *was);
     const auto count = [&](const ScoreOf& scores) {
       return *sign.count == '\0' ? static_cast<double>(num_samples)
                                  : scores(sign.count).value_or(0);
@@ -42,7 +44,7 @@ std::optional<Health> compare_health(const ScoreOf& before, const ScoreOf& now, 
                                    variance(sign.worse, *is, count(now)));
     const double worse_by = worsening(sign.worse, *was, *is);
     if (worse_by <= sign.tolerance || worse_by <= 2 * error) continue;
-    health.harms.push_back({sign.name, *was, *is});
+    (alarms ? health.harms : health.falls).push_back({sign.name, *was, *is});
   }
   return health;
 }
@@ -52,12 +54,16 @@ std::vector<std::string> Health::lines(bool is_stage1) const {
       since_step == 0 ? "at the start" : fmt::format("after step {}", since_step);
   if (harms.empty() && nothing_to_lose)
     return {fmt::format("health: nothing to lose yet (F1 0 {})", then)};
-  if (harms.empty()) return {"health: nothing in the answers is worse than " + then};
+  if (harms.empty() && falls.empty())
+    return {"health: nothing in the answers is worse than " + then};
+  const std::vector<Harm>& shown = harms.empty() ? falls : harms;
   std::vector<std::string> worse, lines;
-  for (const Harm& harm : harms)
+  for (const Harm& harm : shown)
     worse.push_back(fmt::format("{} {:.3f} -> {:.3f}", harm.sign, harm.before, harm.now));
-  lines.push_back(fmt::format("health: worse than {}: {}", then, join(worse, ", ")));
-  for (const Harm& harm : harms)
+  lines.push_back(fmt::format("health: {} than {}: {}",
+                              harms.empty() ? "fewer objects are right" : "worse", then,
+                              join(worse, ", ")));
+  for (const Harm& harm : shown)
     lines.push_back(
         fmt::format("  {}: {}", harm.sign,
                     sign_named(harm.sign).advice_for(harm.now < harm.before, is_stage1)));

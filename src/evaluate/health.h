@@ -21,11 +21,13 @@ struct Health {
   int64_t since_step = 0;
   std::vector<std::pair<std::string, double>> changes;  ///< sign → now minus before; every sign
   std::vector<Harm> harms;
+  std::vector<Harm>
+      falls;  ///< scores of `rematch report` that fell: no alarm, and no reason to stop
   bool nothing_to_lose = false;  ///< F1 of the earlier evaluation was 0
 
   bool is_worse() const { return !harms.empty(); }
   /// "health: nothing in the answers is worse than at the start", or a first line that names each
-  /// harm with its two values and a line of advice for each.
+  /// harm with its two values and a line of advice for each; without harms the same about falls.
   /// @param is_stage1  a run without rollouts: its advice names none
   std::vector<std::string> lines(bool is_stage1 = false) const;
 };

@@ -58,7 +58,7 @@ ProbeVerdict broken(const ProbeNumbers& numbers) {
         "answers, and raise it");
   }
   if (!runs_away(numbers) && numbers.malformed() > numbers.truncated()) {
-    verdict.headline = "continue stage 1: the answers are not JSON";
+    verdict.headline = "continue stage 1: too many answers are not JSON";
     verdict.steps.emplace_back(
         "read some with `rematch rollout`: a checkpoint that was taught another format or prompt "
         "needs stage 1 from there");

@@ -18,7 +18,8 @@ constexpr Sign kSigns[] = {
      "them); with rewrite, lower the learning rate",
      "",
      "it sees what is not there: check that the truth is complete, and compare with fewer steps"},
-    {"f1", "F1", "eval_rollout_f1", "", kReportFall, Worse::kLower, 0.02, 0, kNoLimit,
+    {"f1", "F1", "eval_rollout_f1", "eval_rollout_gt_objects", kReportFall, Worse::kLower, 0.02, 0,
+     kNoLimit,
      "training made it worse: lower the learning rate, and compare with fewer steps (`rematch "
      "compare`)"},
     {"label_accuracy", "label accuracy", "eval_rollout_label_accuracy", "eval_rollout_matched",
@@ -28,8 +29,8 @@ constexpr Sign kSigns[] = {
      "",
      "labels are being forgotten: lower the learning rate, and check that the training data has "
      "the names of the validation data (`rematch data check` lists them)"},
-    {"f1_labels", "label F1", "eval_rollout_f1_labels", "", kReportFall, Worse::kLower, 0.02, 0,
-     kNoLimit,
+    {"f1_labels", "label F1", "eval_rollout_f1_labels", "eval_rollout_gt_objects", kReportFall,
+     Worse::kLower, 0.02, 0, kNoLimit,
      "objects with the right name became fewer: look at the per-class table for what was lost"},
     {"truncated", "answers that did not end", "eval_rollout_parse_truncated_rate", "", kAll,
      Worse::kHigher, 0.01, 0, 0.05,
@@ -42,7 +43,7 @@ constexpr Sign kSigns[] = {
      Worse::kHigher, 0.01, 0, 0.05,
      "answers break the format: lower the learning rate, or mix in whole truths with "
      "`rollout_share: 0.5`",
-     "", "answers break the format: the model has not learned it yet, so train more steps"},
+     "", "answers break the format: train more steps while this still falls, fewer if it rises"},
     {"duplicates", "predictions that repeat an earlier one", "eval_rollout_duplicates",
      "eval_rollout_pred_objects", kAll, Worse::kHigher, 0.01, 0, 0.10,
      "it writes objects twice: `rematch data check` finds objects that the truth has twice; "

@@ -58,6 +58,18 @@ TEST(Health, EqualOrBetterScoresAreNoHarm) {
   EXPECT_THAT(health.changes, SizeIs(6));
 }
 
+TEST(Health, AFallOfF1IsNamedWithoutAnAlarm) {
+  const Scores before = scores({{"eval_rollout_f1", 0.914}, {"eval_rollout_f1_labels", 0.46}});
+  const Scores now = scores({{"eval_rollout_f1", 0.877}, {"eval_rollout_f1_labels", 0.45}});
+  const Health health = *compare_health(of(before), of(now), 500, 0);
+  EXPECT_FALSE(health.is_worse());
+  EXPECT_THAT(health.changes, SizeIs(6));
+  const std::vector<std::string> lines = health.lines();
+  ASSERT_THAT(lines, SizeIs(2));
+  EXPECT_EQ(lines[0], "health: fewer objects are right than at the start: f1 0.914 -> 0.877");
+  EXPECT_THAT(lines[1], HasSubstr("  f1: training made it worse"));
+}
+
 TEST(Health, NothingToLoseWithoutAnyMatch) {
   const Scores useless = scores({{"eval_rollout_f1", 0}, {"eval_rollout_precision", 0}});
   EXPECT_EQ(compare_health(of(useless), of(useless), 500, 0)->lines(),

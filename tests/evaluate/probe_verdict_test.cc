@@ -89,7 +89,7 @@ TEST(ProbeVerdict, ReportsMalformedAnswers) {
                                        n.by_count[0].num_repeated = 0;
                                      }),
                                      true);
-  EXPECT_THAT(verdict.headline, HasSubstr("the answers are not JSON"));
+  EXPECT_THAT(verdict.headline, HasSubstr("too many answers are not JSON"));
 }
 
 TEST(ProbeVerdict, RecommendsSortingForUnorderedAnswers) {
