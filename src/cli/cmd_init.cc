@@ -83,7 +83,8 @@ std::string yaml_for(const InitArguments& arguments, const Dataset& train,
       train.size(), printable(arguments.train), printable(shell_word(arguments.out)),
       quoted(arguments.model), lengths.longest_prompt, lengths.longest_answer,
       lengths.median_answer, max_length, arguments.stage_1 ? "stage1" : "stage2",
-      schedule_lines(init_schedule(train.size()), train.size(), !arguments.val.empty()));
+      schedule_lines(init_schedule(train.size()), train.size(), !arguments.val.empty(),
+                     arguments.stage_1));
   yaml += augment_lines(static_cast<size_t>(train.size()));
   yaml += fmt::format("custom:\n  trainer_variant: {}\n  train_jsonl: {}\n",
                       arguments.stage_1 ? "sft" : "rollout_matching_sft", quoted(arguments.train));

@@ -26,7 +26,8 @@ InitSchedule init_schedule(int64_t num_samples) {
   return schedule;
 }
 
-std::string schedule_lines(const InitSchedule& schedule, int64_t num_samples, bool has_val) {
+std::string schedule_lines(const InitSchedule& schedule, int64_t num_samples, bool has_val,
+                           bool is_stage_1) {
   const std::string reason = schedule.epochs > kFewestEpochs
                                  ? fmt::format("fewer than {} teach too little", kFewestSteps)
                                  : fmt::format("{} epochs at least", kFewestEpochs);
@@ -38,14 +39,21 @@ std::string schedule_lines(const InitSchedule& schedule, int64_t num_samples, bo
       schedule.steps, reason, schedule.epochs, schedule.batch_size);
   text +=
       "  per_device_train_batch_size: 4     # of these together in memory; lower it when memory "
-      "runs out\n"
-      "  learning_rate: 1.0e-5              # 1.0e-4 with an adapter\n"
-      "  lr_scheduler_type: cosine\n  warmup_ratio: 0.03\n  logging_steps: 5\n";
+      "runs out\n";
+  text += is_stage_1
+              ? "  learning_rate: 1.0e-5              # 1.0e-4 with an adapter\n"
+              : "  learning_rate: 2.0e-6              # a fifth of stage 1's; 2.0e-5 with an "
+                "adapter\n";
+  text += "  lr_scheduler_type: cosine\n  warmup_ratio: 0.03\n  logging_steps: 5\n";
   const char* when = schedule.save_steps > 0 ? "steps" : "epoch";
   text += fmt::format("  save_strategy: {}\n", when);
   if (schedule.save_steps > 0) text += fmt::format("  save_steps: {}\n", schedule.save_steps);
+  text += fmt::format("  save_total_limit: 3\n  eval_strategy: {}\n", has_val ? when : "\"no\"");
+  if (!has_val) return text;
   return text +
-         fmt::format("  save_total_limit: 3\n  eval_strategy: {}\n", has_val ? when : "\"no\"");
+         (is_stage_1
+              ? "  # metric_for_best_model: eval_rollout_f1_labels    # else the lowest eval_loss\n"
+              : "  eval_on_start: true                # the health line compares with it\n");
 }
 
 }  // namespace rematch

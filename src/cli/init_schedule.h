@@ -17,6 +17,7 @@ struct InitSchedule {
 InitSchedule init_schedule(int64_t num_samples);
 
 /// The keys of `training` with the reasons as comments. @param has_val  evaluates when it saves
-std::string schedule_lines(const InitSchedule& schedule, int64_t num_samples, bool has_val);
+std::string schedule_lines(const InitSchedule& schedule, int64_t num_samples, bool has_val,
+                           bool is_stage_1);
 
 }  // namespace rematch

@@ -82,7 +82,8 @@ std::vector<KeySpec> checkpoint_keys() {
       ignored_key("training.save_safetensors", "weights are always safetensors"),
       evaluation("metric_for_best_model", &EvaluationSettings::metric_for_best_model)
           .says("stage 1: `eval_loss` (default), `eval_token_acc`; stage 2: `eval_rollout_f1` "
-                "(default), `eval_rollout_…`"),
+                "(default); both, with a `rollout_backend`: `eval_rollout_…`, such as "
+                "`eval_rollout_f1_labels`"),
       evaluation("greater_is_better", &EvaluationSettings::greater_is_better)
           .null_by_default()
           .says("null: true unless the metric's name ends in `loss` (transformers)"),
