@@ -23,6 +23,9 @@ bool looks_like_hub_id(const std::string& path) {
   const auto is_plain = [](unsigned char c) {
     return (c < 0x80 && std::isalnum(c)) || c == '-' || c == '_' || c == '.' || c == '/';
   };
+  std::error_code ignored;
+  if (path.ends_with(".yaml") || fs::is_directory(fs::path(path).parent_path(), ignored))
+    return false;
   return !path.empty() && path.front() != '.' && path.front() != '/' && path.back() != '/' &&
          std::count(path.begin(), path.end(), '/') == 1 &&
          std::all_of(path.begin(), path.end(), is_plain);

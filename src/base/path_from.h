@@ -18,7 +18,8 @@ class PathFrom {
   std::filesystem::path written_, resolved_;  // the directory, as given and without links
 };
 
-/// True for text such as OWNER/NAME: a path, or a model's id on the Hugging Face hub.
+/// True for text such as OWNER/NAME, a model's id on the Hugging Face hub; false for a YAML file
+/// and for a path whose parent directory exists.
 bool looks_like_hub_id(const std::string& path);
 
 }  // namespace rematch

@@ -34,6 +34,7 @@ std::vector<std::string> words_of(const std::string& text) {
 std::string wrapped_line(const std::string& line, size_t indent, size_t columns) {
   if (display_width(line) <= columns) return line;
   std::string text, row = line.substr(0, std::min(line.find_first_not_of(' '), line.size()));
+  indent = std::max(indent, row.size());
   bool is_begun = false;
   for (const std::string& word : words_of(line.substr(row.size()))) {
     if (is_begun && display_width(row) + 1 + display_width(word) > columns) {

@@ -80,15 +80,15 @@ void require_model_dir(const std::string& path) {
                      .fix = fmt::format("run `rematch merge {} --out DIR` and use DIR", path)});
   }
   if (fs::is_directory(path, error)) return;
-  const bool is_hub_id = looks_like_hub_id(path) && !fs::exists(path, error);
+  const bool is_hub_id = looks_like_hub_id(path);
   throw UserError(
       ErrorKind::kConfig,
       {.error =
            is_hub_id ? "the model is a hub id, not a directory" : "the model is not a directory",
        .where = path.empty() ? "model" : path,
        .what = fs::exists(path, error) ? "exists but is not a directory" : "no such directory",
-       .fix = is_hub_id ? fmt::format("download it first: `hf download {} --local-dir models/{}`; "
-                                      "then use that directory",
+       .fix = is_hub_id ? fmt::format("download it first: `hf download {} --local-dir {}`; then "
+                                      "use that directory",
                                       path, split(path, '/')[1])
                         : "use the directory that contains config.json; to download a model from "
                           "the hub: `hf download OWNER/NAME --local-dir DIR`"});

@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/host_memory.h"
 #include "base/terminal_text.h"
+#include "checkpoint/model_dir.h"
 #include "cli/commands.h"
 #include "config/config.h"
 #include "plan/advice.h"
@@ -26,8 +27,11 @@ constexpr int kAssumedSamplesPerStep = 16;  // for a model directory
 std::optional<std::string> model_dir_of(const std::string& path) {
   std::error_code ignored;
   if (fs::path(path).filename() == "config.json") return fs::path(path).parent_path().string();
-  if (fs::is_directory(path, ignored)) return path;
-  return std::nullopt;
+  const std::string extension = fs::path(path).extension().string();
+  const bool is_file = fs::is_regular_file(path, ignored);
+  if (is_file || extension == ".yaml" || extension == ".yml") return std::nullopt;
+  require_model_dir(path);
+  return path;
 }
 
 // A run of stage 2 as most are: for a model without a configuration.

@@ -7,6 +7,7 @@
 #include "config/foreign.h"
 #include "config/schema.h"
 #include "observe/catalog.h"
+#include "report/score_table.h"
 
 namespace rematch {
 namespace {
@@ -110,12 +111,25 @@ int fit(const std::string& word, const FoundName& entry) {
   return best;
 }
 
-/// The names that the table of common words or that of foreign keys gives.
+/// The metrics behind a score as `eval` and `compare` print it, e.g. "malformed answers".
+std::vector<std::string> score_metrics(const std::string& query) {
+  constexpr std::string_view kRollout = "eval_rollout_";
+  for (const ScoreKind& kind : score_kinds()) {
+    if (lower(kind.label) != query) continue;
+    const std::string key = kind.key, base = key.substr(0, key.find("_iou50"));
+    if (!base.starts_with(kRollout)) return {key};
+    return {"rollout/" + base.substr(kRollout.size()), base};
+  }
+  return {};
+}
+
+/// The names that the table of common words, a table of scores or that of foreign keys gives.
 std::vector<std::string> known_words(const std::string& query) {
   const auto& words = common_words();
   for (const std::string& spelling : {query, singular(query)}) {
     if (const auto found = words.find(spelling); found != words.end()) return found->second;
   }
+  if (const auto metrics = score_metrics(query); !metrics.empty()) return metrics;
   const ForeignKey* row = find_foreign(query);
   return row == nullptr || std::string(row->key).empty() ? std::vector<std::string>{}
                                                          : std::vector<std::string>{row->key};

@@ -10,6 +10,8 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/path_from.h"
+#include "checkpoint/model_dir.h"
 #include "checkpoint/peft.h"
 #include "cli/eval_files.h"
 #include "estep/answer/answer_format.h"
@@ -122,6 +124,7 @@ void AskedModel::load_adapter(const Session& session) const {
 AskedModel load_asked_model(const RunArguments& arguments) {
   AskedModel asked;
   require_model_first(arguments.config_path, arguments.records);
+  if (looks_like_hub_id(arguments.config_path)) require_model_dir(arguments.config_path);
   if (!arguments.records.empty() && !fs::exists(arguments.config_path)) {
     throw UserError(ErrorKind::kConfig, {.error = "no such model or configuration",
                                          .where = arguments.config_path,

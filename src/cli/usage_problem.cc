@@ -66,8 +66,10 @@ std::string advice_for(const std::string& name, const CLI::App& command,
       return "did you mean --set training.resume_from_checkpoint=" + first + "? --resume alone " +
              "continues from the newest checkpoint";
     const bool follows_key = arguments[i - 1].find('=') == std::string::npos;
+    const bool is_spaced = first == "=" && i + 1 < arguments.size();  // key = value
     if (arguments[i - 2] == "--set" && follows_key)
-      return "did you mean --set " + arguments[i - 1] + "=" + first + "?";
+      return fmt::format("did you mean --set {}={}?", arguments[i - 1],
+                         is_spaced ? arguments[i + 1] : first);
   }
   const bool has_value = unexpected.size() > 1 && !unexpected[1].starts_with("--");
   if (kInputs.contains(first) && !has_value)
@@ -83,6 +85,8 @@ std::string advice_for(const std::string& name, const CLI::App& command,
   }
   if (command.get_name() == "init" && first.ends_with(".jsonl"))
     return "did you mean --val " + first + "?";
+  if (command.get_option_no_throw("CONFIG") != nullptr && first.ends_with(".jsonl"))
+    return "write a CONFIG first: rematch init MODEL " + shell_word(first);
   return "";
 }
 

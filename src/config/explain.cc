@@ -63,7 +63,7 @@ std::string section_text(const std::string& section) {
   std::string text = section + ":\n";
   for (const KeySpec& spec : schema()) {
     if (spec.path.rfind(section + ".", 0) != 0 || spec.state != KeyState::kHonoured) continue;
-    text += fmt::format("  {:40} {}\n", spec.path.substr(section.size() + 1), spec.help);
+    text += fmt::format("  {}\n    {}\n", spec.path.substr(section.size() + 1), spec.help);
   }
   return text;
 }

@@ -53,9 +53,7 @@ void apply_dtype_rule(Draft& config) {
 void check_model_directory(Draft& config) {
   if (config.is_null("model.model")) return;
   const std::string name = config.text("model.model");
-  std::error_code ignored;
-  const bool has_parent = fs::is_directory(fs::path(name).parent_path(), ignored);
-  if (fs::is_directory(name, ignored) || has_parent || !looks_like_hub_id(name)) return;
+  if (!looks_like_hub_id(name)) return;
   const std::string local = name.substr(name.find('/') + 1);
   config.problem(fmt::format("`model.model: {}` is not a directory", name), "model.model",
                  "it looks like a Hugging Face hub id; models are not downloaded",

@@ -193,6 +193,10 @@ TEST(HelpCommands, ExplainSearchesNamesAndMeanings) {
            {"early", "training.stop_on_harm\n"},
            {"batch size", "training.effective_batch_size\n"},
            {"repeated", ""},
+           {"malformed answers", "rollout/parse_malformed_rate (metric)\n"},
+           {"'F1 @ IoU 0.5'", "rollout/f1 (metric)\n"},
+           {"COCO AR", "coco_ar_100 (metric)\n"},
+           {"tuner", "tuner:\n  train_type\n    full fine-tuning"},
            {"load_in_4bit", "load_in_4bit: weights are not quantised"}}) {
     const test::ProcessResult result = program.run("explain " + query);
     EXPECT_EQ(result.exit_code, 0) << query << result.err;
@@ -245,6 +249,12 @@ TEST(HelpCommands, WordsOfOtherProgramsAreAnsweredWithOurs) {
            {"probe a.yaml --temperature nan",
             "did you mean --set custom.extra.rollout_matching.temperature=nan?"},
            {"train a.yaml --set training.seed 1", "did you mean --set training.seed=1?"},
+           {"train a.yaml --set training.seed = 1", "did you mean --set training.seed=1?"},
+           {"train . a.jsonl", "write a CONFIG first: rematch init MODEL a.jsonl"},
+           {"eval Qwen/Qwen3-VL-2B a.jsonl", "`hf download Qwen/Qwen3-VL-2B --local-dir "},
+           {"plan Qwen/Qwen3-VL-2B", "`hf download Qwen/Qwen3-VL-2B --local-dir "},
+           {"plan Qwen3-VL-2B", "the model is not a directory"},
+           {"plan none.yaml", "no such configuration file"},
            {"train a.yaml --resume out/run", "--set training.resume_from_checkpoint=out/run?"}}) {
     const test::ProcessResult result = program.run(typed);
     EXPECT_EQ(result.exit_code, 2) << typed;
