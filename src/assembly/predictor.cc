@@ -195,7 +195,8 @@ std::vector<std::string> list_images(const std::vector<std::string>& paths) {
     throw UserError(ErrorKind::kData, {.error = "there are no images",
                                        .where = paths.empty() ? "rematch predict" : paths.front(),
                                        .what = "no file ends in .jpg, .jpeg, .png or .webp",
-                                       .fix = "give image files or directories of images"});
+                                       .fix = "give image files or directories of images, after "
+                                              "the model: rematch predict MODEL IMAGE"});
   }
   return images;
 }

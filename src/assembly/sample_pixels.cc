@@ -35,8 +35,10 @@ PixelGetter sample_pixels(PixelStore& store, const std::optional<Dataset>& train
       std::vector<Problem> problems = error.problems();
       for (Problem& problem : problems) {
         if (record != nullptr) problem.where += fmt::format(" ({})", record->where);
-        problem.fix += trained != nullptr ? "; then resume, or resume with data.on_bad_sample: skip"
-                                          : "; then resume";
+        problem.fix += trained != nullptr
+                           ? "; a resumed run needs the same records: restore the file, "
+                             "or add --resume --set data.on_bad_sample=skip"
+                           : "; then resume";
       }
       throw BadSample(error.kind(), std::move(problems));
     }

@@ -52,6 +52,10 @@ int read_bin(const Json& value, const std::string& where, const GeometryRules& r
   const bool in_range =
       rules.allow_beyond ? std::abs(number) <= kMaxCoordinate : number >= 0 && number < kNumBins;
   if (number == std::floor(number) && in_range) return static_cast<int>(number);
+  if (number > 0 && number < 1)
+    fail(where, "a coordinate is not an integer",
+         show_json(value) + " looks normalized; coordinates are bins 0..999",
+         "convert normalized numbers to bins: bin = min(999, round(1000 * number))");
   fail(where,
        number == std::floor(number) ? "a coordinate is out of range"
                                     : "a coordinate is not an integer",

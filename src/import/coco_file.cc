@@ -164,11 +164,14 @@ void read_coco_file(const std::string& path, const ImportOptions& options, Forei
   const Json document = parse_document(read_file(path), origin);
   refuse_other_json(document, path);
   JsonFields fields(document, origin);
-  const std::map<int64_t, std::string> names = read_categories(fields.list("categories"), origin);
+  const JsonOrigin entry{.path = path,
+                         .error = "an entry of this COCO file is invalid",
+                         .fix = "correct or remove that entry"};
+  const std::map<int64_t, std::string> names = read_categories(fields.list("categories"), entry);
   std::map<int64_t, ForeignImage> images =
-      read_images(fields.list("images"), options.image_directory(path), origin);
+      read_images(fields.list("images"), options.image_directory(path), entry);
 
-  read_annotations(fields.list("annotations"), names, origin, options.polygons, set, images);
+  read_annotations(fields.list("annotations"), names, entry, options.polygons, set, images);
   check_unit(images, path);
   auto& split = set.splits[options.split_name(path)];
   for (auto& [id, image] : images) split.push_back(std::move(image));

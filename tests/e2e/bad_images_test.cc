@@ -40,7 +40,7 @@ TEST(BadImages, StopTheRunWithItsStateSavedAndAdviceThatWorks) {
     EXPECT_EQ(stopped.exit_code, 3) << variant << stopped.err;
     EXPECT_THAT(stopped.err, HasSubstr("train.jsonl:")) << "the record is named";
     EXPECT_THAT(stopped.err, HasSubstr("saved out/run/checkpoint-")) << variant;
-    EXPECT_THAT(stopped.err, HasSubstr("resume with data.on_bad_sample: skip")) << variant;
+    EXPECT_THAT(stopped.err, HasSubstr("or add --resume --set data.on_bad_sample=skip")) << variant;
     const auto first =
         test::run_command("ls -d " + program.run_dir() + "/checkpoint-* | sed 's/.*-//'");
     const int step = std::stoi(first.out);
@@ -89,7 +89,7 @@ TEST(BadImages, AreSkippedAfterTheirRolloutWhenTheRunResumes) {
     const std::string resume = "train " + config + " --set training.resume_from_checkpoint=latest";
     const test::ProcessResult stopped = program.run(resume);
     EXPECT_EQ(stopped.exit_code, 3) << stopped.err;
-    EXPECT_THAT(stopped.err, HasSubstr("resume with data.on_bad_sample: skip")) << more;
+    EXPECT_THAT(stopped.err, HasSubstr("or add --resume --set data.on_bad_sample=skip")) << more;
     const int step =
         std::stoi(test::run_command("ls -d " + program.run_dir() +
                                     "/checkpoint-* | sed 's/.*-//' | sort -n | tail -1")

@@ -117,6 +117,16 @@ TEST_F(ImportTest, AFileThatIsNotCocoNamesWhatIsMissing) {
   EXPECT_NE(std::string(error.what()).find("categories"), std::string::npos);
 }
 
+TEST_F(ImportTest, ACocoAnnotationOfAnUnknownCategoryIsABadEntryOfAGoodFile) {
+  std::string text = kCoco;
+  text.replace(text.find("\"category_id\": "), 16, "\"category_id\": 5");
+  const UserError error = test::catch_user_error(
+      [&] { read_coco_files({directory_.write("instances_val.json", text)}, {}); });
+  const Problem& problem = error.problems().front();
+  EXPECT_EQ(problem.error, "an entry of this COCO file is invalid");
+  EXPECT_EQ(problem.fix, "correct or remove that entry");
+}
+
 TEST_F(ImportTest, ImagesElsewhereAreAnErrorThatNamesTheOption) {
   const ForeignSet set = read_coco_files({directory_.write("instances_val.json", kCoco)},
                                          {.images_dir = directory_.file("nowhere")});
