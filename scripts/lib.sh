@@ -9,6 +9,12 @@ if [[ ! -t 2 || -n ${NO_COLOR:-} ]]; then
   step() { printf '%s\n' "$*" >&2; }
 fi
 
+# With -h or --help a script prints the comment at its top.
+if [[ ${1:-} == -h || ${1:-} == --help ]]; then
+  sed -n '2,${/^#/!q;s/^# \{0,1\}//p}' "$root/scripts/$(basename "$0")"
+  exit 0
+fi
+
 # Prints an error in the program's format (error, where, what, fix) and exits with 4 (environment) or the given code.
 fail() {
   printf 'error: %s\n  where: %s\n  what:  %s\n  fix:   %s\n' "$1" "$2" "$3" "$4" >&2
