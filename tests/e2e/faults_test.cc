@@ -332,14 +332,14 @@ TEST(Faults, ARunWhoseDirectoryIsRemovedSavesItsStateAndEndsWithAnError) {
   for (const char* saving : {"\"no\"", "steps"}) {
     test::Program program;
     const test::ProcessResult result = program.script(fmt::format(
-        "$R train {} --set training.save_strategy={} --set training.save_steps=60 --set "
-        "training.max_steps=120 & pid=$!; steps 2; rm -rf out/run; wait $pid",
+        "$R train {} --set training.save_strategy={} --set training.save_steps=20 --set "
+        "training.max_steps=40 & pid=$!; steps 2; rm -rf out/run; wait $pid",
         long_run(program), saving));
     EXPECT_EQ(result.exit_code, 4) << saving << result.err;
     EXPECT_THAT(result.err, HasSubstr("out/run/logging.jsonl")) << saving;
     EXPECT_THAT(result.err, HasSubstr("it was removed or moved")) << saving;
-    EXPECT_EQ(fs::exists(program.run_dir() + "/checkpoint-60"), std::string(saving) == "steps");
-    EXPECT_FALSE(fs::exists(program.run_dir() + "/checkpoint-120"));
+    EXPECT_EQ(fs::exists(program.run_dir() + "/checkpoint-20"), std::string(saving) == "steps");
+    EXPECT_FALSE(fs::exists(program.run_dir() + "/checkpoint-40"));
   }
 }
 
