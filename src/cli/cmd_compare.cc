@@ -10,7 +10,6 @@
 #include "base/terminal_text.h"
 #include "base/output_file.h"
 #include "cli/command_set.h"
-#include "cli/standard_output.h"
 #include "draw/encode.h"
 #include "observe/terminal.h"
 #include "report/answer_sheet.h"
@@ -62,7 +61,6 @@ void warn_about_missing(const std::vector<RunData>& runs, Terminal& terminal) {
 }
 
 int run_compare(const CompareArguments& arguments) {
-  reserve_standard_output(arguments.out);
   const std::vector<RunData> runs = read_runs(arguments.runs);
   const InputFiles inputs = files_of(runs);
   if (!arguments.out.empty()) inputs.refuse(arguments.out);
@@ -106,7 +104,6 @@ struct ReportArguments {
 };
 
 int run_report(const ReportArguments& arguments) {
-  for (const std::string& out : {arguments.out, arguments.sheet}) reserve_standard_output(out);
   const std::vector<RunData> runs = read_runs(arguments.runs);
   InputFiles inputs = files_of(runs);
   add_images(inputs, runs);

@@ -263,7 +263,6 @@ int write_fixed(const DataCheckArguments& arguments, const std::vector<std::stri
 }
 
 int run_data_check(const DataCheckArguments& arguments) {
-  reserve_standard_output(arguments.fixed);
   InputFiles inputs{arguments.path};
   add_model(inputs, arguments.model_dir);
   if (!arguments.fixed.empty()) {

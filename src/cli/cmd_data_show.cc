@@ -17,7 +17,6 @@
 #include "base/output_file.h"
 #include "base/terminal_text.h"
 #include "cli/augment_choice.h"
-#include "cli/standard_output.h"
 #include "data/dataset.h"
 #include "draw/encode.h"
 #include "draw/panel.h"
@@ -99,7 +98,6 @@ Canvas panel_of(const Sample& sample, int panel_px) {
 }
 
 int run_data_show(const ShowArguments& arguments) {
-  reserve_standard_output(arguments.out);
   const AugmentChoice augment = read_augment_choice(arguments.augment);
   const Dataset dataset =
       Dataset::load(arguments.path, {.require_single_image = false, .check_image_files = false});

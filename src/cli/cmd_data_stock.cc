@@ -13,7 +13,6 @@
 #include "checkpoint/model_dir.h"
 #include "cli/command_set.h"
 #include "cli/data_commands.h"
-#include "cli/standard_output.h"
 #include "estep/answer/answer_format.h"
 #include "import/stock_files.h"
 #include "records/boxes.h"
@@ -129,7 +128,6 @@ Command add_to(CLI::App& data) {
       "  rematch data to-qwen data/train.jsonl --out stock/train.jsonl\n"
       "  rematch data to-qwen data/val.jsonl --out stock/val.jsonl --scale pixels --model base");
   return {app, [arguments] {
-            reserve_standard_output(arguments->out);
             InputFiles inputs;
             add_model(inputs, arguments->stock.model_dir);
             const int64_t num_records = write_stock_file(arguments->path, arguments->out,
@@ -150,7 +148,6 @@ Command add_boxes(CLI::App& data) {
       "Examples:\n  rematch data boxes data/train.jsonl --out boxes/train.jsonl\n"
       "  rematch data boxes data/val.jsonl --out boxes/val.jsonl");
   return {app, [arguments] {
-            reserve_standard_output(arguments->out);
             const BoxesWritten written = write_boxes(arguments->path, arguments->out);
             std::cout << fmt::format("wrote {}: {}, {} as {}\n", arguments->out,
                                      counted(written.num_records, "record"),

@@ -133,6 +133,10 @@ int run_command_line(CLI::App& app, const std::vector<Command>& commands, int ar
                                     [](const Command& command) { return command.app->parsed(); });
     REMATCH_CHECK(given != commands.end());
     if (given->writes_files) survive_closed_pipe();
+    for (const char* name : {"--out", "--fix", "--sheet"}) {
+      const CLI::Option* file = given->app->get_option_no_throw(name);
+      if (file != nullptr && file->count() > 0) reserve_standard_output(file->as<std::string>());
+    }
     return given->run();
   });
 }

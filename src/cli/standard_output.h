@@ -14,7 +14,7 @@ void watch_standard_output();
 void survive_closed_pipe();
 
 /// For commands that write a file: if that is standard output, all else that they print goes to
-/// standard error from now on. @param out  path of the file; empty = none
+/// standard error from now on. @param out  path of the file
 void reserve_standard_output(const std::string& out);
 
 /// Writes what is left in the buffer. When any of the output could not be written, says so on
