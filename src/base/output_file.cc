@@ -63,10 +63,11 @@ OutputFile::OutputFile(const std::string& path, const InputFiles& inputs)
   count_interrupt_check();  // from here on a closed terminal may not end the process at once
 }
 
-void write_output(const std::string& path, const InputFiles& inputs, std::string_view content) {
+bool write_output(const std::string& path, const InputFiles& inputs, std::string_view content) {
   OutputFile file(path, inputs);
   file.write(content);
   file.commit();
+  return file.replaces_earlier();
 }
 
 }  // namespace rematch

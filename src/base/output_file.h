@@ -45,7 +45,7 @@ class OutputFile {
   StagedFile file_;
 };
 
-/// Opens an OutputFile, writes `content` and commits.
-void write_output(const std::string& path, const InputFiles& inputs, std::string_view content);
+/// Opens an OutputFile, writes `content` and commits. @return true if it replaced an earlier file
+bool write_output(const std::string& path, const InputFiles& inputs, std::string_view content);
 
 }  // namespace rematch

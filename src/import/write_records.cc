@@ -150,12 +150,8 @@ WrittenSet write_records(const ForeignSet& set, const std::string& out_dir,
   written.examples.insert(written.examples.begin(), set.examples.begin(), set.examples.end());
   make_directories(out_dir);
   write_copies(copies);
-  for (size_t i = 0; i < contents.size(); ++i) {
-    OutputFile file(written.splits[i].path, inputs);
-    written.splits[i].replaces_earlier = file.replaces_earlier();
-    file.write(contents[i]);
-    file.commit();
-  }
+  for (size_t i = 0; i < contents.size(); ++i)
+    written.splits[i].replaces_earlier = write_output(written.splits[i].path, inputs, contents[i]);
   return written;
 }
 
