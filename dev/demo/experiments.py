@@ -3,6 +3,7 @@
 SUITE is one of
   story      docs/demo.md's table: stage 1, stage 1 with noise and stage 2 at equal steps and at equal cost, and the row for sorting the truth
   ablation   docs/targets.md's table: one knob of `rewrite` changed at a time
+  rate       docs/targets.md: stage 2 at the peak learning rate of stage 1, and at a fifth of it
   small      docs/small_data.md's table: 100, 300 and 3000 pages, plain, with augmentation and with noise (stage 1, truth sorted)
 
 A variant is a configuration of configs/demo/ and some --set. Each runs on one thread, and its cost is the processor time of its training, so other work
@@ -41,6 +42,7 @@ SUITES = {
                  ("`incomplete_rollouts: empty`", STAGE_2, [KEYS + "incomplete_rollouts=empty"]),
                  ("`rollout_share: 0.5`", STAGE_2, [KEYS + "rollout_share=0.5"]),
                  ("`append`", STAGE_2, [KEYS + "target_policy=append"])],
+    "rate": [("stage 1's rate", STAGE_2, []), ("a fifth", STAGE_2, ["training.learning_rate=2e-4"])],
     "small": [(f"{count} pages{what}", STAGE_1, [SORTED, FEW_PAGES_STEPS, f"custom.train_sample_limit={count}", *more])
               for count in (100, 300, 3000) for what, more in (("", []), (", augmented", AUGMENT), (", noise", [NOISE]))],
 }

@@ -39,12 +39,9 @@ std::string schedule_lines(const InitSchedule& schedule, int64_t num_samples, bo
       schedule.steps, reason, schedule.epochs, schedule.batch_size);
   text +=
       "  per_device_train_batch_size: 4     # of these together in memory; lower it when memory "
-      "runs out\n";
-  text += is_stage_1
-              ? "  learning_rate: 1.0e-5              # 1.0e-4 with an adapter\n"
-              : "  learning_rate: 2.0e-6              # a fifth of stage 1's; 2.0e-5 with an "
-                "adapter\n";
-  text += "  lr_scheduler_type: cosine\n  warmup_ratio: 0.03\n  logging_steps: 5\n";
+      "runs out\n"
+      "  learning_rate: 1.0e-5              # 1.0e-4 with an adapter\n"
+      "  lr_scheduler_type: cosine\n  warmup_ratio: 0.03\n  logging_steps: 5\n";
   const char* when = schedule.save_steps > 0 ? "steps" : "epoch";
   text += fmt::format("  save_strategy: {}\n", when);
   if (schedule.save_steps > 0) text += fmt::format("  save_steps: {}\n", schedule.save_steps);

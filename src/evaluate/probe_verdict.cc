@@ -150,8 +150,7 @@ ProbeVerdict finished(const ProbeNumbers& numbers) {
             .headline = "run stage 2 with target_policy: rewrite",
             .reasons = {room},
             .steps = {"`custom.trainer_variant: rollout_matching_sft` and `target_policy: "
-                      "rewrite`, at a fifth of stage 1's peak learning "
-                      "rate",
+                      "rewrite`, at stage 1's learning rate",
                       "`training.eval_on_start: true` and `training.stop_on_harm: true`: the "
                       "health line shows what gets worse",
                       "compare with as many steps of stage 1 with `custom.coord_input_noise: 12`, "
