@@ -21,8 +21,7 @@ struct Health {
   int64_t since_step = 0;
   std::vector<std::pair<std::string, double>> changes;  ///< sign → now minus before; every sign
   std::vector<Harm> harms;
-  std::vector<Harm>
-      falls;  ///< scores of `rematch report` that fell: no alarm, and no reason to stop
+  std::vector<Harm> falls;       ///< F1, label F1: named, but no alarm and no reason to stop
   bool nothing_to_lose = false;  ///< F1 of the earlier evaluation was 0
 
   bool is_worse() const { return !harms.empty(); }
