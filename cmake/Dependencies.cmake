@@ -13,7 +13,7 @@ pkg_check_modules(FREETYPE REQUIRED IMPORTED_TARGET freetype2)
 pkg_check_modules(WEBP REQUIRED IMPORTED_TARGET libwebp)
 pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
 pkg_check_modules(JEMALLOC REQUIRED IMPORTED_TARGET jemalloc)
-# The font of the pictures' labels becomes part of the program (src/draw/font.cc).
+# The font of the pictures' labels becomes part of the program (src/tools/draw/font.cc).
 find_file(REMATCH_FONT DejaVuSans.ttf PATHS /usr/share/fonts /usr/local/share/fonts PATH_SUFFIXES truetype/dejavu dejavu dejavu-sans-fonts TTF)
 if(NOT REMATCH_FONT)
   message(FATAL_ERROR "DejaVuSans.ttf was not found: install fonts-dejavu-core (scripts/setup does), or pass -DREMATCH_FONT=/path/to/DejaVuSans.ttf")

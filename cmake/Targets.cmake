@@ -6,6 +6,14 @@
 #
 # LINK names other rematch libraries; which edges are legal is the table in dev/check_layers.py (a ctest).
 
+# Batches of sources compiled as one: a file with torch or gtest spends three of four seconds on what their headers leave to instantiate.
+function(rematch_compile_in_batches target)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${REMATCH_BATCHES} UNITY_BUILD_BATCH_SIZE 8)
+  if(REMATCH_BATCHES)  # GCC takes the sources of a batch for headers
+    target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
+  endif()
+endfunction()
+
 function(rematch_library name)
   cmake_parse_arguments(A "TORCH;NO_PCH" "" "SOURCES;LINK;EXTERNAL" ${ARGN})
   if(A_TORCH AND NOT REMATCH_TORCH)
@@ -18,6 +26,7 @@ function(rematch_library name)
   if(A_TORCH)
     target_link_libraries(rematch_${name} PUBLIC Libtorch::Libtorch)
     rematch_use_pch(rematch_${name} rematch_torch_pch)
+    rematch_compile_in_batches(rematch_${name})
   elseif(NOT A_NO_PCH)
     rematch_use_pch(rematch_${name} rematch_pch)
   endif()
@@ -34,7 +43,7 @@ function(rematch_embed target file)
   target_include_directories(${target} PRIVATE ${generated})
 endfunction()
 
-# Precompiled headers are shared: rematch_torch_pch (src/nn/torch_pch.h; 8 s a file become 2), rematch_pch (src/base/pch.h) and
+# Precompiled headers are shared: rematch_torch_pch (src/model/nn/torch_pch.h; 8 s a file become 2), rematch_pch (src/base/pch.h) and
 # rematch_test_pch (tests/support/pch.h) for what needs no torch.
 function(rematch_use_pch target pch)
   if(TARGET ${pch})
@@ -49,6 +58,7 @@ function(rematch_test_target target with_torch)
   target_link_libraries(${target} PRIVATE rematch_test_main rematch_warnings fmt::fmt nlohmann_json::nlohmann_json)
   target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR}/tests)
   target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
+  rematch_compile_in_batches(${target})
   if(with_torch)
     target_link_libraries(${target} PRIVATE Libtorch::Libtorch)
     rematch_use_pch(${target} rematch_torch_pch)

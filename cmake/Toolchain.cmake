@@ -9,7 +9,7 @@ if(NOT CMAKE_BUILD_TYPE)
 endif()
 set(CMAKE_CXX_FLAGS_DEV "-O1 -g1" CACHE STRING "" FORCE)
 set(CMAKE_C_FLAGS_DEV "-O1 -g1" CACHE STRING "" FORCE)
-# For compiling and testing quickly: two thirds of the time of Dev. The kernels are optimised all the same (src/kernels/CMakeLists.txt).
+# For compiling and testing quickly: two thirds of the time of Dev. The kernels are optimised all the same (src/model/kernels/CMakeLists.txt).
 set(CMAKE_CXX_FLAGS_LIGHT "-Og" CACHE STRING "" FORCE)
 set(CMAKE_C_FLAGS_LIGHT "-Og" CACHE STRING "" FORCE)
 # -O2 and no debug information: half the build time of RelWithDebInfo, the hot loops live in libtorch.
@@ -27,9 +27,15 @@ if(REMATCH_MOLD)
   add_link_options(-fuse-ld=mold)
 endif()
 
+if(REMATCH_SANITIZE)
+  add_compile_definitions(REMATCH_SANITIZED)  # compilers disagree on a macro of their own
+endif()
 if(REMATCH_SANITIZE STREQUAL "address")
   add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
   add_link_options(-fsanitize=address,undefined)
+  if(REMATCH_FUZZ)
+    add_compile_options(-fsanitize=fuzzer-no-link)
+  endif()
 elseif(REMATCH_SANITIZE STREQUAL "thread")
   add_compile_options(-fsanitize=thread -fno-omit-frame-pointer)
   add_link_options(-fsanitize=thread)
@@ -40,4 +46,5 @@ endif()
 # Warnings are errors for our code only; third-party headers come in as SYSTEM.
 add_library(rematch_warnings INTERFACE)
 target_compile_options(rematch_warnings INTERFACE -Wall -Wextra -Werror -Wno-missing-field-initializers
-  $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)  # GCC 12 sees overlaps in std::string that are not there (PR 105329)
+  $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>  # GCC 12 sees overlaps in std::string that are not there (PR 105329)
+  $<$<CXX_COMPILER_ID:Clang>:-Wno-error -Wno-unknown-warning-option>)  # warns of other things than GCC, the compiler of releases

@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
-"""Checks prose: pages have no line over 160 characters, and neither pages nor comments use the words that made this project read like a dialect.
+"""Checks prose: pages have no line over 160 characters, and neither pages nor comments use the
+words that made this project read like a dialect.
 
 usage: check_prose.py     exit 0 when all text is clean
 
-Fenced blocks and inline code are not prose, and rows of tables may be long. Pages that other programs write are left out.
+Fenced blocks and inline code are not prose, and rows of tables may be long. Pages that other
+programs write are left out.
 """
+
 import pathlib
 import re
 import sys
@@ -12,10 +15,21 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGES = ("*.md", "docs/**/*.md", "demo/*.md", "src/README.md")
 GENERATED = ("docs/SPEC_TRACE.md", "docs/commands.md", "docs/config.md", "docs/metrics.md")
-COMMENTED = ("src/**/*.h", "src/**/*.cc", "tests/**/*.h", "tests/**/*.cc", "bench/*.h", "bench/*.cc", "fuzz/*.cc", "dev/**/*.cc")
+COMMENTED = (
+    "src/**/*.h",
+    "src/**/*.cc",
+    "tests/**/*.h",
+    "tests/**/*.cc",
+    "bench/*.h",
+    "bench/*.cc",
+    "fuzz/*.cc",
+    "dev/**/*.cc",
+)
 MOST_CHARACTERS = 160
-WORDS = re.compile(r"\b(anew|beside|mend(?:s|ed)?|told|dealt|lends|goes on|stands still|somebody|nobody|whoever|of (?:its|their) own|likewise|thereby)\b",
-                   re.IGNORECASE)
+WORDS = re.compile(
+    r"\b(anew|beside|mend(?:s|ed)?|told|dealt|lends|goes on|stands still|somebody|nobody|whoever|of (?:its|their) own|likewise|thereby)\b",
+    re.IGNORECASE,
+)
 FENCE = re.compile(r"^\s*(`{3,})[^`]*$")
 COMMENT = re.compile(r"(?<![:\"])//.*")
 
@@ -46,9 +60,17 @@ def comment_breaches(path):
 
 def main():
     sources = [(PAGES, page_breaches), (COMMENTED, comment_breaches)]
-    files = [(path, breaches) for patterns, breaches in sources for path in sorted({path for pattern in patterns for path in ROOT.glob(pattern)})]
-    found = [(path.relative_to(ROOT).as_posix(), *breach) for path, breaches in files if path.relative_to(ROOT).as_posix() not in GENERATED
-             for breach in breaches(path)]
+    files = [
+        (path, breaches)
+        for patterns, breaches in sources
+        for path in sorted({path for pattern in patterns for path in ROOT.glob(pattern)})
+    ]
+    found = [
+        (path.relative_to(ROOT).as_posix(), *breach)
+        for path, breaches in files
+        if path.relative_to(ROOT).as_posix() not in GENERATED
+        for breach in breaches(path)
+    ]
     for name, number, reason in found:
         print(f"{name}:{number}: {reason}")
     print(f"{len(files)} files, {len(found)} places to rewrite")

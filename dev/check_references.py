@@ -1,47 +1,105 @@
 #!/usr/bin/env python3
-"""Finds references that lead nowhere: citations of the contract, links between pages, names of files and tests.
+"""Finds references that lead nowhere: citations of the contract, links between pages, names of
+files and tests.
 
-usage: check_references.py [ROOT]     exit 0 when everything resolves; prints each breach as path:line: reason
+usage: check_references.py [ROOT]     exit 0 when everything resolves; prints each breach as
+path:line: reason
 
 Checked are
-- `BEHAVIOUR 4.3`, `MODEL 2`, `ENGINES 1.6`, `STAGES.md`, …: docs/contract/ has the page, the section and the numbered item
+- `BEHAVIOUR 4.3`, `MODEL 2`, `ENGINES 1.6`, `STAGES.md`, …: docs/contract/ has the page, the
+  section and the numbered item
 - `[text](path#heading)` in a page: the file exists, and the heading in it
-- paths below a folder of the repository (docs/, tests/, scripts/, …) in comments and pages, and in src/ in the texts that users read
+- paths below a folder of the repository (docs/, tests/, scripts/, …) in comments and pages, and in
+  src/ in the texts that users read
 - names of source files in comments and pages, by path or by the name alone
 - `Suite.Case` and `Suite.*` in pages: tests/ has such a test
 A name with NAME in it is a pattern for others to follow.
 """
+
 import fnmatch
 import functools
 import pathlib
 import re
 import sys
 
-FOLDERS = ("src", "tests", "bench", "fuzz", "docs", "dev", "scripts", "configs", "cmake", "openspec", "python", ".github", ".ci")
+FOLDERS = (
+    "src",
+    "tests",
+    "bench",
+    "fuzz",
+    "docs",
+    "dev",
+    "scripts",
+    "configs",
+    "cmake",
+    "openspec",
+    "python",
+    ".github",
+    ".ci",
+)
 SUFFIXES = {".h", ".cc", ".py", ".md", ".txt", ".yaml", ".yml", ".cmake", ".how", ".sh", ""}
-SKIPPED = ("openspec/changes/archive/", "tests/golden/", "tests/config/data/", "dev/check_references.py", "tests/house/references_check.py")
+SKIPPED = (
+    "openspec/changes/archive/",
+    "tests/golden/",
+    "tests/config/data/",
+    "dev/check_references.py",
+    "tests/house/references_check.py",
+)
 # Source files of other projects, and files that a model directory brings.
-FOREIGN = ("torch/*", "ATen/*", "c10/*", "nlohmann/*", "fmt/*", "gtest/*", "tensorflow/*", "jpeglib.h", "Python.h", "optimization.py", "modeling_*.py", "custom_function.h")
+FOREIGN = (
+    "torch/*",
+    "ATen/*",
+    "c10/*",
+    "nlohmann/*",
+    "fmt/*",
+    "gtest/*",
+    "tensorflow/*",
+    "jpeglib.h",
+    "Python.h",
+    "optimization.py",
+    "modeling_*.py",
+    "custom_function.h",
+)
 
 PAGES = "BEHAVIOUR|MODEL|RASTER|STAGES|ENGINES|ORIGIN_KEYS|DESIGN|DIST|MACHINE"
 NUMBERS = r"\d+(?:\.\d+)?(?:(?:, ?|–|-| and )\d+(?:\.\d+)?)*"
 CITATION = re.compile(rf"\b({PAGES})(?:\.md)? ({NUMBERS})")
-PAGE_NAME = re.compile(rf"\b(?:({PAGES})\.md|(BEHAVIOUR|RASTER|STAGES|ENGINES|ORIGIN_KEYS|DESIGN)\b)")
+PAGE_NAME = re.compile(
+    rf"\b(?:({PAGES})\.md|(BEHAVIOUR|RASTER|STAGES|ENGINES|ORIGIN_KEYS|DESIGN)\b)"
+)
 OWN_CITATION = re.compile(r"\((\d+\.\d)\)")
 OLD_SOURCE = re.compile(r"\bseeds \d{3}\b|\.\./shared|\bcontract_\d")
 LINK = re.compile(r"\]\(([^)\s]+)\)")
-REPO_PATH = re.compile(rf"(?<![\w/.-])((?:{'|'.join(re.escape(name) for name in FOLDERS)})/[\w./*{{}},-]*[\w*}}])")
+REPO_PATH = re.compile(
+    rf"(?<![\w/.-])((?:{'|'.join(re.escape(name) for name in FOLDERS)})/[\w./*{{}},-]*[\w*}}])"
+)
 SOURCE_NAME = re.compile(r"(?<![\w/.*<…-])((?:[\w-]+/)*[\w*-]+\.(?:h|cc|py|cmake))\b(?![\w(/])")
 TEST_NAME = re.compile(r"`([A-Z]\w+\.(?:[A-Z]\w+|\*))`")
-TEST = re.compile(r"\b(?:TEST|TEST_F|TEST_P|RC_GTEST_PROP)\(\s*(\w+),\s*(\w+)|\badd_test\(NAME (\w+)\.(\w+)")
-COMMENT = {".h": "//", ".cc": "//", ".py": "#", ".cmake": "#", ".sh": "#", ".txt": "#", ".yaml": "#", ".yml": "#", "": "#"}
+TEST = re.compile(
+    r"\b(?:TEST|TEST_F|TEST_P|RC_GTEST_PROP)\(\s*(\w+),\s*(\w+)|\badd_test\(NAME (\w+)\.(\w+)"
+)
+COMMENT = {
+    ".h": "//",
+    ".cc": "//",
+    ".py": "#",
+    ".cmake": "#",
+    ".sh": "#",
+    ".txt": "#",
+    ".yaml": "#",
+    ".yml": "#",
+    "": "#",
+}
 
 
 class Repository:
     def __init__(self, root):
         self.root = root
-        self.files = {path.relative_to(root).as_posix() for folder in FOLDERS for path in (root / folder).rglob("*")
-                      if path.is_file() and "__pycache__" not in path.parts}
+        self.files = {
+            path.relative_to(root).as_posix()
+            for folder in FOLDERS
+            for path in (root / folder).rglob("*")
+            if path.is_file() and "__pycache__" not in path.parts
+        }
         self.files |= {path.name for path in root.iterdir() if path.is_file()}
         self.names = {name.rsplit("/", 1)[-1] for name in self.files}
 
@@ -56,16 +114,24 @@ class Repository:
         """True for a file or folder; `*` matches, {a,b} stands for several."""
         braces = re.search(r"\{([^}]*)\}", name)
         if braces:
-            return all(self.has_path(name[:braces.start()] + part + name[braces.end():]) for part in braces[1].split(","))
+            return all(
+                self.has_path(name[: braces.start()] + part + name[braces.end() :])
+                for part in braces[1].split(",")
+            )
         if "*" in name:
             return any(fnmatch.fnmatch(file, name) for file in self.files)
-        return (self.root / name).exists() or (self.root / (name + ".cc")).exists()  # a program of the build is named after its source
+        return (self.root / name).exists() or (
+            self.root / (name + ".cc")
+        ).exists()  # a program of the build is named after its source
 
     def has_source(self, name):
         """True when `name` means a file: by the end of its path, or by its name alone."""
         if "/" not in name:
             return name in self.names or ("*" in name and bool(fnmatch.filter(self.names, name)))
-        return any(file == name or file.endswith("/" + name) or fnmatch.fnmatch(file, "*/" + name) for file in self.files)
+        return any(
+            file == name or file.endswith("/" + name) or fnmatch.fnmatch(file, "*/" + name)
+            for file in self.files
+        )
 
     @functools.cached_property
     def tests(self):
@@ -73,8 +139,13 @@ class Repository:
         found = set()
         for name in self.files:
             if name.startswith("tests/") and name.endswith((".cc", "CMakeLists.txt")):
-                for suite, case, added_suite, added_case in TEST.findall((self.root / name).read_text()):
-                    found |= {f"{suite or added_suite}.{case or added_case}", f"{suite or added_suite}.*"}
+                for suite, case, added_suite, added_case in TEST.findall(
+                    (self.root / name).read_text()
+                ):
+                    found |= {
+                        f"{suite or added_suite}.{case or added_case}",
+                        f"{suite or added_suite}.*",
+                    }
         return found
 
     @functools.lru_cache(maxsize=None)
@@ -131,18 +202,30 @@ def links(repository, name, line):
         there = (here / path).resolve() if path else repository.root / name
         if not there.exists():
             yield f"the link to {target} leads nowhere"
-        elif anchor and there.suffix == ".md" and anchor not in repository.anchors(there.relative_to(repository.root).as_posix()):
+        elif (
+            anchor
+            and there.suffix == ".md"
+            and anchor not in repository.anchors(there.relative_to(repository.root).as_posix())
+        ):
             yield f"{path or 'this page'} has no heading #{anchor}"
 
 
 def paths(repository, prose, comment):
-    """`prose` is all that people read of a line, `comment` its comment: file names without a folder are looked for only there."""
+    """`prose` is all that people read of a line, `comment` its comment: file names without a folder
+    are looked for only there.
+    """
     known = REPO_PATH.findall(prose)
     for path in known:
-        if "NAME" not in path and not repository.has_path(path.rstrip(".,")) and not repository.has_source(path):
+        if (
+            "NAME" not in path
+            and not repository.has_path(path.rstrip(".,"))
+            and not repository.has_source(path)
+        ):
             yield f"there is no {path}"
     for source in SOURCE_NAME.findall(comment):
-        if any(source in path for path in known) or any(fnmatch.fnmatch(source, pattern) for pattern in FOREIGN):
+        if any(source in path for path in known) or any(
+            fnmatch.fnmatch(source, pattern) for pattern in FOREIGN
+        ):
             continue
         if not repository.has_source(source):
             yield f"there is no {source}"
@@ -178,7 +261,11 @@ def breaches(repository):
 
 
 def main():
-    root = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else pathlib.Path(__file__).resolve().parent.parent
+    root = (
+        pathlib.Path(sys.argv[1])
+        if len(sys.argv) > 1
+        else pathlib.Path(__file__).resolve().parent.parent
+    )
     found = list(breaches(Repository(root.resolve())))
     for name, number, reason in found:
         print(f"{name}:{number}: {reason}")

@@ -1,13 +1,19 @@
 #!/usr/bin/env python3
-"""Measures LoRA with fresh coord tokens on a tied model: tests/shapes/model loses its coord rows, gets new ones and learns boxes again.
+"""Measures LoRA with fresh coord tokens on a tied model: tests/shapes/model loses its coord rows,
+gets new ones and learns boxes again.
 
-    .venv/bin/python dev/fresh_coords.py REMATCH OUT [--steps 300] [--num-train 800] [--num-val 96] [--compare 4]
+    .venv/bin/python dev/fresh_coords.py REMATCH OUT [--steps 300] [--num-train 800] [--num-val 96]
+    [--compare 4]
 
-OUT gets the scenes, the stock model, the base of `add-coord-tokens`, a run of stage 1 with `trainable_token_indices: [coord_tokens]` and
-the merged model; `rematch eval` measures base and merged (docs/adapters.md has the numbers). With --compare the adapter is loaded by PEFT,
-unmerged, and its greedy answers are compared with those of `rematch rollout` for the model merged in float32 (needs transformers and peft).
+OUT gets the scenes, the stock model, the base of `add-coord-tokens`, a run of stage 1 with
+`trainable_token_indices: [coord_tokens]` and
+the merged model; `rematch eval` measures base and merged (docs/adapters.md has the numbers). With
+--compare the adapter is loaded by PEFT,
+unmerged, and its greedy answers are compared with those of `rematch rollout` for the model merged
+in float32 (needs transformers and peft).
 Exit code 1 when F1 has not risen or an answer differs.
 """
+
 import argparse
 import json
 import os
@@ -26,7 +32,9 @@ def write_stock(out):
     """tests/shapes/model as it would be without coord tokens."""
     shutil.copytree(ROOT / "tests/shapes/model", out)
     tokenizer = json.loads((out / "tokenizer.json").read_text(encoding="utf-8"))
-    tokenizer["added_tokens"] = [token for token in tokenizer["added_tokens"] if not token["content"].startswith("<|coord_")]
+    tokenizer["added_tokens"] = [
+        token for token in tokenizer["added_tokens"] if not token["content"].startswith("<|coord_")
+    ]
     (out / "tokenizer.json").write_text(json.dumps(tokenizer, ensure_ascii=False), encoding="utf-8")
     num_rows = max(token["id"] for token in tokenizer["added_tokens"]) + 1
     tensors = load_file(out / "model.safetensors")
@@ -39,12 +47,15 @@ def write_stock(out):
 
 def configuration(out, steps):
     path = out / "fresh.yaml"
-    path.write_text(f"""extends: {ROOT}/tests/shapes/common.yaml
+    path.write_text(
+        f"""extends: {ROOT}/tests/shapes/common.yaml
 model: {{model: {out}/base}}
 custom: {{trainer_variant: sft, train_jsonl: {out}/scenes/train.jsonl, val_jsonl: {out}/scenes/val.jsonl}}
 tuner: {{train_type: lora, lora_rank: 16, lora_alpha: 32, lora_dropout: 0, target_modules: [all-linear], trainable_token_indices: [coord_tokens]}}
 training: {{output_dir: {out}, run_name: run, max_steps: {steps}, learning_rate: 5.0e-3, eval_strategy: "no", save_steps: {steps}}}
-""", encoding="utf-8")
+""",
+        encoding="utf-8",
+    )
     return path
 
 
@@ -54,16 +65,27 @@ def compare(base, adapter, rollouts, count):
     from peft import PeftModel
     from PIL import Image
     from transformers import AutoImageProcessor, AutoModelForImageTextToText
-    model = PeftModel.from_pretrained(AutoModelForImageTextToText.from_pretrained(base, dtype=torch.float32), adapter).eval()
+
+    model = PeftModel.from_pretrained(
+        AutoModelForImageTextToText.from_pretrained(base, dtype=torch.float32), adapter
+    ).eval()
     processor = AutoImageProcessor.from_pretrained(base)
     num_equal = 0
     for line in rollouts[:count]:
         ids = torch.tensor([line["prompt_token_ids"]])
-        pixels = processor(images=[Image.open(line["images"][0]).convert("RGB")], return_tensors="pt")
+        pixels = processor(
+            images=[Image.open(line["images"][0]).convert("RGB")], return_tensors="pt"
+        )
         answer = line["response_token_ids"]
-        found = model.generate(input_ids=ids, attention_mask=torch.ones_like(ids), mm_token_type_ids=(ids == model.config.image_token_id).int(), **pixels,
-                               do_sample=False, max_new_tokens=len(answer))
-        num_equal += found[0, ids.shape[1]:].tolist() == answer
+        found = model.generate(
+            input_ids=ids,
+            attention_mask=torch.ones_like(ids),
+            mm_token_type_ids=(ids == model.config.image_token_id).int(),
+            **pixels,
+            do_sample=False,
+            max_new_tokens=len(answer),
+        )
+        num_equal += found[0, ids.shape[1] :].tolist() == answer
     return num_equal
 
 
@@ -81,14 +103,28 @@ def main():
     def rematch(*arguments):
         subprocess.run([args.rematch.resolve(), *map(str, arguments)], cwd=ROOT, check=True)
 
-    subprocess.run([sys.executable, ROOT / "tests/shapes/make_scenes.py", out / "scenes", "--split", "hard", "--num-train", str(args.num_train), "--num-val",
-                    str(args.num_val)], check=True)
+    subprocess.run(
+        [
+            sys.executable,
+            ROOT / "tests/shapes/make_scenes.py",
+            out / "scenes",
+            "--split",
+            "hard",
+            "--num-train",
+            str(args.num_train),
+            "--num-val",
+            str(args.num_val),
+        ],
+        check=True,
+    )
     write_stock(out / "stock")
     rematch("add-coord-tokens", out / "stock", out / "base")
     config = configuration(out, args.steps)
 
     def f1():
-        return json.loads((out / "run/eval_results.json").read_text(encoding="utf-8"))["eval_rollout_f1_iou50"]
+        return json.loads((out / "run/eval_results.json").read_text(encoding="utf-8"))[
+            "eval_rollout_f1_iou50"
+        ]
 
     full = ("--set", "tuner.train_type=full", "--set", "tuner.trainable_token_indices=[]")
     rematch("eval", config, *full)
@@ -100,9 +136,31 @@ def main():
     print(f"F1 @ IoU 0.5 from {before:.3f} to {f1():.3f}")
     good = f1() > before
     if args.compare:
-        rematch("merge", adapter, "--model", out / "base", "--out", out / "merged_float32", "--dtype", "float32")
-        rematch("rollout", config, *full, "--set", f"model.model={out}/merged_float32", "--set", "model.torch_dtype=float32", "--out", out / "rollouts.jsonl")
-        rollouts = [json.loads(line) for line in (out / "rollouts.jsonl").read_text(encoding="utf-8").splitlines()]
+        rematch(
+            "merge",
+            adapter,
+            "--model",
+            out / "base",
+            "--out",
+            out / "merged_float32",
+            "--dtype",
+            "float32",
+        )
+        rematch(
+            "rollout",
+            config,
+            *full,
+            "--set",
+            f"model.model={out}/merged_float32",
+            "--set",
+            "model.torch_dtype=float32",
+            "--out",
+            out / "rollouts.jsonl",
+        )
+        rollouts = [
+            json.loads(line)
+            for line in (out / "rollouts.jsonl").read_text(encoding="utf-8").splitlines()
+        ]
         asked = min(args.compare, len(rollouts))
         num_equal = compare(out / "base", adapter, rollouts, asked)
         print(f"{num_equal} of {asked} answers by PEFT are those of the merged model")

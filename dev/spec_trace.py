@@ -1,13 +1,20 @@
 #!/usr/bin/env python3
-"""Maps every statement and scenario of openspec/ to the tests that prove it: writes docs/SPEC_TRACE.md.
+"""Maps every statement and scenario of openspec/ to the tests that prove it: writes
+docs/SPEC_TRACE.md.
 
-usage: spec_trace.py [--check] [ROOT]     --check writes nothing; exit 1 and one line per breach when the table does not hold
+usage: spec_trace.py [--check] [ROOT]     --check writes nothing; exit 1 and one line per breach
+when the table does not hold
 
-A statement is a line "[tag] sentence", a scenario a title that ends in "[tag]", both below a "### Requirement:". A test claims tags with
-a comment "// spec: tag tag" in the comment directly above it. openspec/open.txt lists the statements that have no test yet, each with
-the reason. Breaches: a normative line or a scenario without a tag, a tag given twice, an unknown tag, a claim that no test follows or that
-a disabled or unbuilt one makes, a statement with neither a test nor a reason, or with both, and a table that is out of date.
+A statement is a line "[tag] sentence", a scenario a title that ends in "[tag]", both below a "###
+Requirement:". A test claims tags with
+a comment "// spec: tag tag" in the comment directly above it. openspec/open.txt lists the
+statements that have no test yet, each with
+the reason. Breaches: a normative line or a scenario without a tag, a tag given twice, an unknown
+tag, a claim that no test follows or that
+a disabled or unbuilt one makes, a statement with neither a test nor a reason, or with both, and a
+table that is out of date.
 """
+
 import pathlib
 import re
 import sys
@@ -19,7 +26,9 @@ SCENARIO = re.compile(rf"#### (Scenario: .+?)(?: \[({TAG})\])?$")
 STATEMENT = re.compile(rf"(?:- )?\[({TAG})\] (.+)")
 NORMATIVE = re.compile(r"\b(SHALL|MUST|SHOULD)\b")
 CLAIM = re.compile(r"\s*// spec:(.*)")
-TEST = re.compile(r"\s*(?:TEST|TEST_F|TEST_P|TYPED_TEST|RC_GTEST_PROP|RC_GTEST_FIXTURE_PROP)\(\s*(\w+),\s*(\w+)")
+TEST = re.compile(
+    r"\s*(?:TEST|TEST_F|TEST_P|TYPED_TEST|RC_GTEST_PROP|RC_GTEST_FIXTURE_PROP)\(\s*(\w+),\s*(\w+)"
+)
 MAX_SENTENCE = 220
 
 
@@ -37,11 +46,17 @@ def spec_files(root):
     """The specification in force, then the changes on their way; archived changes are history."""
     yield from sorted((root / "openspec/specs").glob("**/spec.md"))
     changes = root / "openspec/changes"
-    yield from sorted(path for path in changes.glob("*/specs/**/spec.md") if path.relative_to(changes).parts[0] != "archive")
+    yield from sorted(
+        path
+        for path in changes.glob("*/specs/**/spec.md")
+        if path.relative_to(changes).parts[0] != "archive"
+    )
 
 
 def read_statements(root, breaches):
-    """tag -> Statement in the order of the files. A change may repeat a statement of the specification; the latter's wording is shown."""
+    """tag -> Statement in the order of the files. A change may repeat a statement of the
+    specification; the latter's wording is shown.
+    """
     statements = {}
     for path in spec_files(root):
         source = path.relative_to(root).as_posix()
@@ -71,7 +86,9 @@ def read_statements(root, breaches):
             else:
                 seen.add(tag)
                 is_new = tag not in statements
-                statement = statements.setdefault(tag, Statement(tag, sentence, requirement, source))
+                statement = statements.setdefault(
+                    tag, Statement(tag, sentence, requirement, source)
+                )
                 # "… with these keys:" continues in the list below it.
                 announced = statement if is_new and sentence.endswith(":") else None
     if not statements:
@@ -80,7 +97,9 @@ def read_statements(root, breaches):
 
 
 def claims_of(lines):
-    """Yields (line number, tags, test name or None) for each claim: the test is what follows the comment block that holds it."""
+    """Yields (line number, tags, test name or None) for each claim: the test is what follows the
+    comment block that holds it.
+    """
     for index, line in enumerate(lines):
         claim = CLAIM.fullmatch(line)
         if not claim:
@@ -89,7 +108,11 @@ def claims_of(lines):
         while after < len(lines) and lines[after].lstrip().startswith("//"):
             after += 1
         # Two lines, for a name that wraps; a blank one between claim and test separates them.
-        test = TEST.match(" ".join(lines[after:after + 2])) if after < len(lines) and lines[after].strip() else None
+        test = (
+            TEST.match(" ".join(lines[after : after + 2]))
+            if after < len(lines) and lines[after].strip()
+            else None
+        )
         yield index + 1, claim[1].split(), f"{test[1]}.{test[2]}" if test else None
 
 
@@ -103,7 +126,9 @@ def read_claims(root, statements, breaches):
             elif "DISABLED_" in name:
                 breaches.append(f"{source}:{number}: {name} is disabled and proves nothing")
             elif not lists.exists() or path.name not in lists.read_text():
-                breaches.append(f"{source}:{number}: {name} is not built ({path.name} is not in {lists.relative_to(root).as_posix()})")
+                breaches.append(
+                    f"{source}:{number}: {name} is not built ({path.name} is not in {lists.relative_to(root).as_posix()})"
+                )
             if not tags:
                 breaches.append(f"{source}:{number}: a claim without a tag")
             for tag in tags:
@@ -134,9 +159,13 @@ def check_coverage(statements, breaches):
     for statement in statements.values():
         if statement.tests and statement.open_because:
             name = statement.tests[0][0]
-            breaches.append(f"{statement.tag}: listed in openspec/open.txt although {name} claims it; take it off the list")
+            breaches.append(
+                f"{statement.tag}: listed in openspec/open.txt although {name} claims it; take it off the list"
+            )
         elif not statement.tests and not statement.open_because:
-            breaches.append(f"{statement.tag}: neither a test nor a line in openspec/open.txt ({shortened(statement.sentence)})")
+            breaches.append(
+                f"{statement.tag}: neither a test nor a line in openspec/open.txt ({shortened(statement.sentence)})"
+            )
 
 
 def shortened(sentence):
@@ -171,9 +200,18 @@ def table(statements):
     for statement in everything:
         if heading != (statement.source, statement.requirement):
             heading = (statement.source, statement.requirement)
-            lines += ["", f"## {statement.requirement}", "", f"From [`{statement.source}`](../{statement.source}).", ""]
+            lines += [
+                "",
+                f"## {statement.requirement}",
+                "",
+                f"From [`{statement.source}`](../{statement.source}).",
+                "",
+            ]
             lines += ["| tag | statement | test |", "|---|---|---|"]
-        cells = (cell.replace("|", "\\|") for cell in (statement.tag, shortened(statement.sentence), proof_of(statement)))
+        cells = (
+            cell.replace("|", "\\|")
+            for cell in (statement.tag, shortened(statement.sentence), proof_of(statement))
+        )
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"
 
@@ -195,7 +233,9 @@ def main(arguments):
         breaches.append("docs/SPEC_TRACE.md: out of date; run python3 dev/spec_trace.py")
     for breach in breaches:
         print(breach)
-    print(f"{len(statements)} statements, {sum(1 for s in statements.values() if s.tests)} with tests, {len(breaches)} breaches")
+    print(
+        f"{len(statements)} statements, {sum(1 for s in statements.values() if s.tests)} with tests, {len(breaches)} breaches"
+    )
     return 1 if breaches else 0
 
 

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """Writes docs/commands.md from the help of every command.
 
-usage: write_commands.py REMATCH [--check]     --check: compares only; exit 1 and what to run when the page is old
+usage: write_commands.py REMATCH [--check]     --check: compares only; exit 1 and what to run when
+the page is old
 """
+
 import pathlib
 import re
 import subprocess
@@ -14,13 +16,15 @@ HEAD = """# Commands
 
 Written by `dev/write_commands.py` from `rematch COMMAND --help`; a test compares it.
 """
-COLUMN = 30        # where help pages explain an option
+COLUMN = 30  # where help pages explain an option
 MOST_COLUMNS = 100
 COMMAND = re.compile(r"^  ([a-z][a-z0-9-]*)  ", re.MULTILINE)
 
 
 def help_of(binary, words):
-    return subprocess.run([binary, *words, "--help"], check=True, capture_output=True, text=True).stdout.strip()
+    return subprocess.run(
+        [binary, *words, "--help"], check=True, capture_output=True, text=True
+    ).stdout.strip()
 
 
 def commands_in(text):
@@ -34,7 +38,13 @@ def wrap_help(text):
     lines = []
     for line in explained.split("\n"):
         indent = " " * COLUMN if line.startswith(" ") else ""
-        lines += textwrap.wrap(line, MOST_COLUMNS, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False) or [""]
+        lines += textwrap.wrap(
+            line,
+            MOST_COLUMNS,
+            subsequent_indent=indent,
+            break_long_words=False,
+            break_on_hyphens=False,
+        ) or [""]
     return "\n".join(lines) + examples + commands
 
 
@@ -53,7 +63,9 @@ def main():
     if "--check" not in sys.argv:
         PAGE.write_text(page, encoding="utf-8")
     elif PAGE.read_text(encoding="utf-8") != page:
-        print(f"docs/commands.md is not what the program says; run dev/write_commands.py {sys.argv[1]}")
+        print(
+            f"docs/commands.md is not what the program says; run dev/write_commands.py {sys.argv[1]}"
+        )
         return 1
     return 0
 

@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "data/record.h"
+#include "learn/data/record.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const rematch::ForbiddenTexts kForbidden({"<|im_end|>", "<|coord_5|>"});

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "base/error.h"
-#include "vision/image_formats.h"
+#include "model/vision/image_formats.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   constexpr int64_t kMaxPixels = 1 << 20;  // headers are cheap to write, pixels are slow to decode

@@ -1,6 +1,7 @@
 // Foreign bytes as an annotation file next to a real image: what is converted loads as records; all
-// else is a UserError. The first byte chooses the format and
-// whether outlines are kept.
+// else is a UserError. The first byte chooses the format, whether outlines are kept, and whether
+// objects that cannot be read are dropped.
+#include <unistd.h>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -8,11 +9,10 @@
 #include <functional>
 #include <string>
 #include <string_view>
-#include <unistd.h>
 
 #include "base/error.h"
-#include "data/dataset.h"
-#include "import/foreign.h"
+#include "learn/data/dataset.h"
+#include "tools/import/foreign.h"
 
 namespace {
 
@@ -34,7 +34,15 @@ const Format kFormats[] = {
     {"labels/a.txt", rematch::read_yolo_set},
     {"train.jsonl",
      [](const std::string& dir, const rematch::ImportOptions& options) {
-       return rematch::read_swift_files({dir + "/train.jsonl"}, options);
+       return rematch::read_chat_files({dir + "/train.jsonl"}, options);
+     }},
+    {"train.csv",
+     [](const std::string& dir, const rematch::ImportOptions& options) {
+       return rematch::read_csv_files({dir + "/train.csv"}, options);
+     }},
+    {"metadata.jsonl",
+     [](const std::string& dir, const rematch::ImportOptions& options) {
+       return rematch::read_hf_files({dir + "/metadata.jsonl"}, options);
      }},
 };
 
@@ -64,16 +72,19 @@ std::string make_directory(size_t format) {
   return dir.string();
 }
 
-void convert(size_t format, std::string_view text, bool polygons) {
+void convert(size_t format, std::string_view text, bool polygons, bool drops) {
   static std::string directories[std::size(kFormats)];
   std::string& dir = directories[format];
   if (dir.empty()) dir = make_directory(format);
   write(fs::path(dir) / kFormats[format].annotation, text);
-  const rematch::ImportOptions options{.polygons = polygons};
+  const rematch::ImportOptions options{.polygons = polygons,
+                                       .split = "train",
+                                       .label = drops ? "thing" : "",
+                                       .drop_unreadable = drops};
   try {
-    const rematch::ForeignSet set = kFormats[format].read(dir, options);
-    for (const rematch::WrittenSplit& split :
-         rematch::write_records(set, dir + "/out", options).splits) {
+    const rematch::WrittenSet written =
+        rematch::write_records(kFormats[format].read(dir, options), dir + "/out", options);
+    for (const rematch::WrittenSplit& split : written.splits) {
       const rematch::Dataset records = rematch::Dataset::load(split.path, {});
       REMATCH_CHECK(static_cast<int64_t>(records.samples().size()) == split.num_images, text);
     }
@@ -87,7 +98,8 @@ void convert(size_t format, std::string_view text, bool polygons) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;
   const std::string_view text(reinterpret_cast<const char*>(data) + 1, size - 1);
-  const size_t choice = data[0] % (2 * std::size(kFormats));
-  convert(choice % std::size(kFormats), text, /*polygons=*/choice >= std::size(kFormats));
+  const size_t choice = data[0] / std::size(kFormats);
+  convert(data[0] % std::size(kFormats), text, /*polygons=*/choice % 2 == 1,
+          /*drops=*/choice / 2 % 2 == 1);
   return 0;
 }

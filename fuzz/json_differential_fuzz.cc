@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
-#include "estep/parse/json_reader.h"
+#include "learn/estep/parse/json_reader.h"
 
 namespace {
 

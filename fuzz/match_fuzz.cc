@@ -2,8 +2,8 @@
 #include <cstdint>
 #include <cstdlib>
 
-#include "estep/match/maskiou.h"
-#include "estep/match/matcher.h"
+#include "learn/estep/match/maskiou.h"
+#include "learn/estep/match/matcher.h"
 
 namespace {
 

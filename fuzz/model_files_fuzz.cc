@@ -12,8 +12,8 @@
 #include "base/file.h"
 #include "model/families/family.h"
 #include "model/patch_fit.h"
-#include "vision/image.h"
-#include "vision/patches.h"
+#include "model/vision/image.h"
+#include "model/vision/patches.h"
 
 namespace {
 

@@ -4,9 +4,9 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
-#include "estep/answer/answer_format.h"
-#include "text/stop_ids.h"
-#include "text/tokenizer.h"
+#include "learn/estep/answer/answer_format.h"
+#include "model/text/stop_ids.h"
+#include "model/text/tokenizer.h"
 
 namespace {
 

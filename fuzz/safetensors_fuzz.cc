@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "base/error.h"
-#include "checkpoint/safetensors_header.h"
+#include "model/checkpoint/safetensors_header.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view file(reinterpret_cast<const char*>(data), size);

@@ -8,13 +8,13 @@
 
 #include "base/error.h"
 #include "base/metrics.h"
-#include "estep/match/match_policy.h"
-#include "estep/answer/answer_format.h"
-#include "estep/target/segment_checks.h"
-#include "estep/target/target_policy.h"
-#include "pack/packer.h"
-#include "text/stop_ids.h"
-#include "text/tokenizer.h"
+#include "learn/estep/answer/answer_format.h"
+#include "learn/estep/match/match_policy.h"
+#include "learn/estep/teach/segment_checks.h"
+#include "learn/estep/teach/target_policy.h"
+#include "learn/pack/packer.h"
+#include "model/text/stop_ids.h"
+#include "model/text/tokenizer.h"
 
 namespace {
 

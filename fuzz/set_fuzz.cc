@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "config/override.h"
+#include "program/config/override.h"
 
 namespace {
 

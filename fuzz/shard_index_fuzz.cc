@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "base/error.h"
-#include "checkpoint/shard_index.h"
+#include "model/checkpoint/shard_index.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);

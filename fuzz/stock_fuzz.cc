@@ -6,10 +6,12 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "base/flow/bins.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "import/chat_record.h"
-#include "import/stock_answer.h"
+#include "tools/import/answer_reader.h"
+#include "tools/import/chat_record.h"
+#include "tools/import/stock_answer.h"
 
 namespace {
 
@@ -23,17 +25,26 @@ void expect_data_error(const Work& work) {
 }
 
 void check_answer(std::string_view text) {
-  const rematch::StockAnswer answer = rematch::read_stock_answer(text, {}, "fuzz");
-  for (const rematch::SceneObject& object : answer.objects) {
-    REMATCH_CHECK(object.geometry.bins.size() == 4, "box");
-    for (const int bin : object.geometry.bins)
-      REMATCH_CHECK(bin >= 0 && bin < rematch::kNumBins, "bin");
-    REMATCH_CHECK(
-        rematch::is_valid_utf8(object.desc) && !rematch::python_strip(object.desc).empty(), "desc");
+  rematch::Ledger ledger;
+  const rematch::ImportedAnswer answer =
+      rematch::read_answer(text, "fuzz", /*polygons=*/false, nullptr, ledger);
+  REMATCH_CHECK(answer.is_list || (answer.objects.empty() && !answer.problem.empty()), "problem");
+  std::vector<rematch::SceneObject> scene;
+  for (const rematch::ForeignObject& object : answer.objects) {
+    const std::string desc =
+        rematch::is_valid_utf8(object.desc) ? rematch::python_strip(object.desc) : "";
+    std::vector<int> bins;
+    for (const double side : {object.x0, object.y0, object.x1, object.y1}) {
+      if (side >= 0 && side <= 1000) bins.push_back(rematch::NumberScale{}.bin(side, 0));
+    }
+    if (desc.empty() || bins.size() != 4) continue;
+    scene.push_back({desc, {rematch::GeometryKind::kBbox2d, bins}});
   }
-  const std::string written = rematch::format_stock_answer(answer.objects, {});
-  const rematch::StockAnswer again = rematch::read_stock_answer(written, {}, "again");
-  REMATCH_CHECK(again.objects == answer.objects && again.problems.empty(), written);
+  const std::string written = rematch::format_stock_answer(scene, {});
+  const rematch::ImportedAnswer again =
+      rematch::read_answer(written, "again", /*polygons=*/false, nullptr, ledger);
+  REMATCH_CHECK(again.is_list && again.lost.empty() && again.objects.size() == scene.size(),
+                written);
 }
 
 void check_conversation(std::string_view text) {

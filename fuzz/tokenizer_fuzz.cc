@@ -8,12 +8,12 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "text/lossy.h"
-#include "text/normalize.h"
-#include "text/pretokenize.h"
-#include "text/split_pattern.h"
-#include "text/tokenizer.h"
-#include "text/tokenizer_file.h"
+#include "model/text/lossy.h"
+#include "model/text/normalize.h"
+#include "model/text/pretokenize.h"
+#include "model/text/split_pattern.h"
+#include "model/text/tokenizer.h"
+#include "model/text/tokenizer_file.h"
 
 namespace {
 

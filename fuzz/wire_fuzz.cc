@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "base/flow/segment.h"
 #include "base/wire.h"
-#include "flow/segment.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);

@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "config/node.h"
+#include "program/config/node.h"
 
 namespace {
 

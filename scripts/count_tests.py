@@ -1,8 +1,10 @@
-"""Sums up ctest's JUnit files: lists failed tests and the reasons of skipped ones, and ends with "N passed, N failed, N skipped".
+"""Sums up ctest's JUnit files: lists failed tests and the reasons of skipped ones, and ends with "N
+passed, N failed, N skipped".
 
     count_tests.py RESULTS.xml …
 
-A program that ran all its cases in one process is one test to ctest; gtest wrote PROGRAM.cases.xml next to RESULTS.xml, and its cases count.
+A program that ran all its cases in one process is one test to ctest; gtest wrote PROGRAM.cases.xml
+next to RESULTS.xml, and its cases count.
 Exit 1 when a test failed or none ran.
 """
 
@@ -14,16 +16,26 @@ from pathlib import Path
 
 
 def skip_reason(case):
-    """The message of GTEST_SKIP (the line after "file:line: Skipped"), or a script's own line "skipped: …"."""
+    """The message of GTEST_SKIP (the line after "file:line: Skipped"), or a script's own line
+    "skipped: …".
+    """
     output = case.findtext("system-out") or ""
-    found = re.search(r": Skipped\n(.+)", output) or re.search(r"^skipped: (.+)", output, re.MULTILINE)
+    found = re.search(r": Skipped\n(.+)", output) or re.search(
+        r"^skipped: (.+)", output, re.MULTILINE
+    )
     return found.group(1).strip() if found else "no reason given"
 
 
 def skipped_itself(case):
-    """True for GTEST_SKIP and the like; ctest also reports a test whose program is not built as "notrun"."""
+    """True for GTEST_SKIP and the like; ctest also reports a test whose program is not built as
+    "notrun".
+    """
     note = case.find("skipped")
-    return case.get("status") == "notrun" and note is not None and note.get("message", "").startswith("SKIP_")
+    return (
+        case.get("status") == "notrun"
+        and note is not None
+        and note.get("message", "").startswith("SKIP_")
+    )
 
 
 def outcomes(path):
@@ -37,7 +49,9 @@ def outcomes(path):
                 yield name, "passed", ""
         elif status == "disabled" or skipped_itself(case):
             yield name, "skipped", skip_reason(case)
-        elif "failed" not in (outcome for _, outcome, _ in cases):  # also "notrun" because the program is missing, or a crash
+        elif "failed" not in (
+            outcome for _, outcome, _ in cases
+        ):  # also "notrun" because the program is missing, or a crash
             yield name, "failed", ""
 
 
@@ -51,7 +65,11 @@ def case_outcomes(path):
         if case.find("failure") is not None:
             yield name, "failed", ""
         elif skipped is not None:
-            yield name, "skipped", skipped.get("message", "").partition("\n")[2].strip() or "no reason given"
+            yield (
+                name,
+                "skipped",
+                skipped.get("message", "").partition("\n")[2].strip() or "no reason given",
+            )
         elif case.get("status") == "run":
             yield name, "passed", ""
 

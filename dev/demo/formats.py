@@ -1,8 +1,12 @@
-"""Compares answers in digits with answers in coord tokens: formats.py [--seeds 0 1 2]; the table of docs/answer_formats.md.
+"""Compares answers in digits with answers in coord tokens: formats.py [--seeds 0 1 2]; the table of
+docs/answer_formats.md.
 
-Both formats start from the same random weights and the same tokenizer, in which every fixed piece of either format is one token. Each learns simple
-scenes of tests/shapes for 2 600 steps (boxes only: digits have no polygons), then hard scenes for 160 steps: stage 1, stage 1 with noise, stage 2.
-Everything runs on one thread; costs are processor time. About two hours on one core. What has a result in demo/out/formats is not run again.
+Both formats start from the same random weights and the same tokenizer, in which every fixed piece
+of either format is one token. Each learns simple
+scenes of tests/shapes for 2 600 steps (boxes only: digits have no polygons), then hard scenes for
+160 steps: stage 1, stage 1 with noise, stage 2.
+Everything runs on one thread; costs are processor time. About two hours on one core. What has a
+result in demo/out/formats is not run again.
 """
 
 import argparse
@@ -21,8 +25,14 @@ ROOT = Path(__file__).resolve().parents[2]
 OUT = Path("demo/out/formats")
 REMATCH = "build/release/bin/rematch"
 FORMATS = ("coord_tokens", "qwen_json")
-LOSSES = {"coord_tokens": "  coord_soft_ce_w1: {enabled: true, target_sigma: 8.0}\n", "qwen_json": ""}
-REWRITE = ["custom.trainer_variant=rollout_matching_sft", "custom.extra.rollout_matching.target_policy=rewrite"]
+LOSSES = {
+    "coord_tokens": "  coord_soft_ce_w1: {enabled: true, target_sigma: 8.0}\n",
+    "qwen_json": "",
+}
+REWRITE = [
+    "custom.trainer_variant=rollout_matching_sft",
+    "custom.extra.rollout_matching.target_policy=rewrite",
+]
 ARMS = {"stage 1": [], "stage 1 with noise": ["custom.coord_input_noise=12"], "stage 2": REWRITE}
 SIMPLE_STEPS, HARD_STEPS = 2600, 160
 
@@ -30,16 +40,37 @@ SIMPLE_STEPS, HARD_STEPS = 2600, 160
 def run(*command):
     """@return processor seconds of the command"""
     before = processor_seconds()
-    subprocess.run(list(map(str, command)), check=True, stdout=subprocess.DEVNULL, stderr=sys.stderr)
+    subprocess.run(
+        list(map(str, command)), check=True, stdout=subprocess.DEVNULL, stderr=sys.stderr
+    )
     return processor_seconds() - before
 
 
 def scenes(split, num_train):
     directory = OUT / split
-    run(sys.executable, ROOT / "tests/shapes/make_scenes.py", directory, "--split", split, "--num-train", num_train, "--num-val", 512, "--seed", 0)
+    run(
+        sys.executable,
+        ROOT / "tests/shapes/make_scenes.py",
+        directory,
+        "--split",
+        split,
+        "--num-train",
+        num_train,
+        "--num-val",
+        512,
+        "--seed",
+        0,
+    )
     for part in ("train", "val"):
         if not (directory / f"boxes_{part}.jsonl").exists():
-            run(REMATCH, "data", "boxes", directory / f"{part}.jsonl", "--out", directory / f"boxes_{part}.jsonl")
+            run(
+                REMATCH,
+                "data",
+                "boxes",
+                directory / f"{part}.jsonl",
+                "--out",
+                directory / f"boxes_{part}.jsonl",
+            )
 
 
 def config(answer_format, split):
@@ -75,7 +106,13 @@ def train(path, name, steps, rate, warmup, sets):
     """Trains unless that was done. @return the checkpoint"""
     checkpoint = OUT / "runs" / name / f"checkpoint-{steps}"
     if not checkpoint.exists():
-        said = [f"training.run_name={name}", f"training.max_steps={steps}", f"training.learning_rate={rate}", f"training.warmup_steps={warmup}", *sets]
+        said = [
+            f"training.run_name={name}",
+            f"training.max_steps={steps}",
+            f"training.learning_rate={rate}",
+            f"training.warmup_steps={warmup}",
+            *sets,
+        ]
         seconds = run(REMATCH, "train", path, *(word for item in said for word in ("--set", item)))
         (OUT / "runs" / name / "seconds.json").write_text(json.dumps(seconds))
     return checkpoint
@@ -85,25 +122,46 @@ def score(path, name, checkpoint):
     """Scores on the validation scenes, with the cost of training and of answering."""
     results = OUT / "runs" / f"{name}_eval" / "eval_results.json"
     if not results.exists():
-        seconds = run(REMATCH, "eval", path, "--set", f"model.model={checkpoint}", "--set", f"training.run_name={name}_eval")
+        seconds = run(
+            REMATCH,
+            "eval",
+            path,
+            "--set",
+            f"model.model={checkpoint}",
+            "--set",
+            f"training.run_name={name}_eval",
+        )
         scores = json.loads(results.read_text())
         scores["ms_per_image"] = 1000 * seconds / scores["num_samples"]
         scores["tokens_per_answer"] = tokens_per_answer(checkpoint)
         results.write_text(json.dumps(scores))
     trained = checkpoint.parent / "seconds.json"
-    return json.loads(results.read_text()) | {"seconds": json.loads(trained.read_text()) if trained.exists() else 0}
+    return json.loads(results.read_text()) | {
+        "seconds": json.loads(trained.read_text()) if trained.exists() else 0
+    }
 
 
 def tokens_per_answer(checkpoint):
-    """Mean over the first 64 validation scenes; every piece of the tokenizer's pattern is one token here."""
+    """Mean over the first 64 validation scenes; every piece of the tokenizer's pattern is one token
+    here.
+    """
     images = sorted((OUT / "hard/val").glob("*.png"))[:64]
-    found = subprocess.run([REMATCH, "predict", str(checkpoint), *map(str, images)], check=True, capture_output=True, text=True).stdout
+    found = subprocess.run(
+        [REMATCH, "predict", str(checkpoint), *map(str, images)],
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
     texts = [json.loads(line)["text"] for line in found.splitlines()]
-    return sum(len(re.findall(r"<\|coord_\d+\|>|" + ASCII_PATTERN, text)) for text in texts) / len(texts)
+    return sum(len(re.findall(r"<\|coord_\d+\|>|" + ASCII_PATTERN, text)) for text in texts) / len(
+        texts
+    )
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     args = parser.parse_args()
     os.environ["OMP_NUM_THREADS"] = "1"
@@ -113,21 +171,46 @@ def main():
     scenes("hard", 3000)
     columns = []
     for answer_format in FORMATS:
-        base = train(config(answer_format, "simple"), f"{answer_format}_base", SIMPLE_STEPS, 2e-3, 60, [])
+        base = train(
+            config(answer_format, "simple"), f"{answer_format}_base", SIMPLE_STEPS, 2e-3, 60, []
+        )
         hard = config(answer_format, "hard")
-        columns.append((f"`{answer_format}`: before", [score(hard, f"{answer_format}_before", base)]))
+        columns.append(
+            (f"`{answer_format}`: before", [score(hard, f"{answer_format}_before", base)])
+        )
         for arm, sets in ARMS.items():
             runs = []
             for seed in args.seeds:
                 name = f"{answer_format}_{arm.replace(' ', '_')}_{seed}"
-                runs.append(score(hard, name, train(hard, name, HARD_STEPS, 1.5e-3, 5, [f"model.model={base}", f"training.seed={seed}", *sets])))
+                runs.append(
+                    score(
+                        hard,
+                        name,
+                        train(
+                            hard,
+                            name,
+                            HARD_STEPS,
+                            1.5e-3,
+                            5,
+                            [f"model.model={base}", f"training.seed={seed}", *sets],
+                        ),
+                    )
+                )
             columns.append((arm, runs))
-    rows = [*(row for row in ROWS if not row[1].endswith("_objects")), ("tokens per answer", "tokens_per_answer"), ("ms per image", "ms_per_image"),
-            ("seconds of training", "seconds")]
+    rows = [
+        *(row for row in ROWS if not row[1].endswith("_objects")),
+        ("tokens per answer", "tokens_per_answer"),
+        ("ms per image", "ms_per_image"),
+        ("seconds of training", "seconds"),
+    ]
     print("| | " + " | ".join(title for title, _ in columns) + " |")
     print("|---" * (len(columns) + 1) + "|")
     for label, key in rows:
-        print(f"| {label} | " + " | ".join(cell([scores[key] for scores in runs]) for _, runs in columns) + " |")
+        print(
+            f"| {label} | "
+            + " | ".join(cell([scores[key] for scores in runs]) for _, runs in columns)
+            + " |"
+        )
     return 0
 
 

@@ -1,4 +1,6 @@
-"""Prints evaluations side by side: report.py NAME=eval_results.json …; with two or more, the last column is the second minus the first."""
+"""Prints evaluations side by side: report.py NAME=eval_results.json …; with two or more, the last
+column is the second minus the first.
+"""
 
 import json
 import sys
@@ -46,7 +48,10 @@ def main(arguments):
         table.append(row)
     widths = [max(len(row[column]) for row in table) for column in range(len(table[0]))]
     for index, row in enumerate(table):
-        line = [row[0].ljust(widths[0]), *(value.rjust(width) for value, width in zip(row[1:], widths[1:]))]
+        line = [
+            row[0].ljust(widths[0]),
+            *(value.rjust(width) for value, width in zip(row[1:], widths[1:])),
+        ]
         print("  ".join(line).rstrip())
         if index == 0:
             print("-" * (sum(widths) + 2 * (len(widths) - 1)))

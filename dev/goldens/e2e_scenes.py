@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""Makes tests/golden/e2e: eight small scenes with JSONL, and recorded answers to them as a model in training would write them.
+"""Makes tests/golden/e2e: eight small scenes with JSONL, and recorded answers to them as a model in
+training would write them.
 
 usage: .venv/bin/python dev/goldens/e2e_scenes.py      (needs pillow; deterministic)
 """
+
 import json
 import pathlib
 import random
@@ -33,7 +35,17 @@ def scene(rng, size, num_objects):
             objects.append({"desc": f"{colour} triangle", "poly": flat})
         else:
             draw.rectangle((x, y, x + w - 1, y + h - 1), fill=COLOURS[colour])
-            objects.append({"desc": f"{colour} box", "bbox_2d": [to_bin(x, size[0]), to_bin(y, size[1]), to_bin(x + w, size[0]), to_bin(y + h, size[1])]})
+            objects.append(
+                {
+                    "desc": f"{colour} box",
+                    "bbox_2d": [
+                        to_bin(x, size[0]),
+                        to_bin(y, size[1]),
+                        to_bin(x + w, size[0]),
+                        to_bin(y + h, size[1]),
+                    ],
+                }
+            )
     return image, objects
 
 
@@ -46,7 +58,10 @@ def answer_text(objects):
     for n, thing in enumerate(objects, 1):
         if "poly" in thing:
             flat = thing["poly"]
-            where = {"desc": thing["desc"], "poly": [[coord(flat[i]), coord(flat[i + 1])] for i in range(0, len(flat), 2)]}
+            where = {
+                "desc": thing["desc"],
+                "poly": [[coord(flat[i]), coord(flat[i + 1])] for i in range(0, len(flat), 2)],
+            }
         else:
             where = {"desc": thing["desc"], "bbox_2d": [coord(k) for k in thing["bbox_2d"]]}
         members.append((f"object_{n}", where))
@@ -57,7 +72,12 @@ def recorded(rng, objects, kind):
     jittered = []
     for thing in objects:
         key = "poly" if "poly" in thing else "bbox_2d"
-        jittered.append({"desc": thing["desc"], key: [max(0, min(999, v + rng.randint(-25, 25))) for v in thing[key]]})
+        jittered.append(
+            {
+                "desc": thing["desc"],
+                key: [max(0, min(999, v + rng.randint(-25, 25))) for v in thing[key]],
+            }
+        )
     if kind == "misses one":
         jittered = jittered[1:]
     if kind == "invents one":
@@ -73,18 +93,42 @@ def recorded(rng, objects, kind):
 
 def main():
     rng = random.Random(20)
-    kinds = ["jittered", "misses one", "invents one", "truncated", "jittered", "malformed", "misses one", "jittered"]
+    kinds = [
+        "jittered",
+        "misses one",
+        "invents one",
+        "truncated",
+        "jittered",
+        "malformed",
+        "misses one",
+        "jittered",
+    ]
     (OUT / "images").mkdir(parents=True, exist_ok=True)
     records, answers = [], []
     for index, kind in enumerate(kinds):
-        image, objects = scene(rng, SIZES[index % len(SIZES)], 0 if index == 4 else rng.randint(1, 3))
+        image, objects = scene(
+            rng, SIZES[index % len(SIZES)], 0 if index == 4 else rng.randint(1, 3)
+        )
         image.save(OUT / "images" / f"{index}.png", optimize=True)
-        records.append({"images": [f"images/{index}.png"], "width": image.width, "height": image.height, "objects": objects})
+        records.append(
+            {
+                "images": [f"images/{index}.png"],
+                "width": image.width,
+                "height": image.height,
+                "objects": objects,
+            }
+        )
         answers.append({"sample_id": index, "kind": kind, "text": recorded(rng, objects, kind)})
-    for name, lines in (("train.jsonl", records), ("val.jsonl", records[:4]), ("rollouts.jsonl", answers)):
+    for name, lines in (
+        ("train.jsonl", records),
+        ("val.jsonl", records[:4]),
+        ("rollouts.jsonl", answers),
+    ):
         (OUT / name).write_text("".join(json.dumps(line) + "\n" for line in lines))
-    (OUT / "README.how").write_text("Made by: .venv/bin/python dev/goldens/e2e_scenes.py (pillow). frozen_losses.json: printed by the test\n"
-                                    "RolloutMatching.TenLossesAreFrozen when it fails; replace it only with a reason in the commit message.\n")
+    (OUT / "README.how").write_text(
+        "Made by: .venv/bin/python dev/goldens/e2e_scenes.py (pillow). frozen_losses.json: printed by the test\n"
+        "RolloutMatching.TenLossesAreFrozen when it fails; replace it only with a reason in the commit message.\n"
+    )
 
 
 main()

@@ -1,13 +1,18 @@
 #!/usr/bin/env python3
-"""A slow second reading of the E-step's rules (parse, match, target): written for differential tests, sharing no code with src/.
+"""A slow second reading of the E-step's rules (parse, match, target): written for differential
+tests, sharing no code with src/.
 
-usage: estep_reference.py answers COUNT SEED         random answers, whole and broken, as input lines of `rematch stage parse`
-       estep_reference.py scenes COUNT SEED          the same with prompts, ground truth and options, for `stage segment`
+usage: estep_reference.py answers COUNT SEED         random answers, whole and broken, as input
+lines of `rematch stage parse`
+       estep_reference.py scenes COUNT SEED          the same with prompts, ground truth and
+       options, for `stage segment`
        estep_reference.py parse|segment < lines      the expected output of each line, with its id
        estep_reference.py compare EXPECTED FOUND     differences between two such outputs
        estep_reference.py golden parse|segment COUNT SEED   {"id", "input", "expect"} lines of random inputs, without rounding ties
-The parser walks bytes with an explicit stack; masks come from pycocotools, assignments from scipy, transport from numpy.
+The parser walks bytes with an explicit stack; masks come from pycocotools, assignments from scipy,
+transport from numpy.
 """
+
 import json
 import os
 import random
@@ -32,7 +37,9 @@ class Vocab:
                 chars[b] = chr(256 + extra)
                 extra += 1
         byte_of = {c: b for b, c in chars.items()}
-        self.bytes_of = {i: bytes(byte_of[c] for c in entry) for entry, i in spec["model"]["vocab"].items()}
+        self.bytes_of = {
+            i: bytes(byte_of[c] for c in entry) for entry, i in spec["model"]["vocab"].items()
+        }
         self.byte_id = {piece[0]: i for i, piece in self.bytes_of.items() if len(piece) == 1}
         for added in spec["added_tokens"]:
             self.bytes_of[added["id"]] = added["content"].encode()
@@ -46,23 +53,27 @@ class Vocab:
         return self.tokenizer.encode(text, add_special_tokens=False).ids
 
 
-# ---- parse -----------------------------------------------------------------------------------------------------------------
+# ---- parse
+# -----------------------------------------------------------------------------------------------------------------
+
 
 class Stop(Exception):
     """Reading ends: "truncated" or "malformed"."""
 
 
 class Machine:
-    """Eats one byte at a time; what is complete so far is in `entries` as (key, value, end of value)."""
+    """Eats one byte at a time; what is complete so far is in `entries` as (key, value, end of
+    value).
+    """
 
     def __init__(self):
         self.entries, self.stack, self.mode = [], [], "top"
-        self.open_end = None   # offset behind the opening brace
+        self.open_end = None  # offset behind the opening brace
         self.entry_open = False
         self.done = False
         self.at = 0
-        self.utf8 = None       # (bytes so far) of an unfinished character
-        self.buffer = None     # of the string or scalar being read
+        self.utf8 = None  # (bytes so far) of an unfinished character
+        self.buffer = None  # of the string or scalar being read
         self.start = 0
 
     def feed(self, byte):
@@ -156,6 +167,7 @@ class Machine:
     def number_ok(text, whole):
         """Is `text` a number (whole) or the beginning of one?"""
         import re
+
         full = r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?"
         part = r"-?((0|[1-9][0-9]*)(\.[0-9]*)?)?|-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE]([+-]?[0-9]*)?)?"
         return re.fullmatch(full if whole else part, text, re.ASCII) is not None
@@ -167,7 +179,10 @@ class Machine:
             self.finish({"kind": "scalar", "start": self.start}, self.at)
             return self.step(c)
         self.buffer += c
-        if not (any(word.startswith(self.buffer) for word in self.WORDS) or self.number_ok(self.buffer, False)):
+        if not (
+            any(word.startswith(self.buffer) for word in self.WORDS)
+            or self.number_ok(self.buffer, False)
+        ):
             self.bad()
 
     def in_string(self, c):
@@ -176,7 +191,9 @@ class Machine:
                 self.stack[-1]["pending"] = self.buffer
                 self.mode = "colon"
             else:
-                self.finish({"kind": "string", "text": self.buffer, "start": self.start}, self.at + 1)
+                self.finish(
+                    {"kind": "string", "text": self.buffer, "start": self.start}, self.at + 1
+                )
         elif c == "\\":
             self.mode = "escape"
         elif c < " ":
@@ -188,7 +205,16 @@ class Machine:
         if c == "u":
             self.hex, self.high, self.mode = "", None, "hex"
             return
-        simple = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
+        simple = {
+            '"': '"',
+            "\\": "\\",
+            "/": "/",
+            "b": "\b",
+            "f": "\f",
+            "n": "\n",
+            "r": "\r",
+            "t": "\t",
+        }
         if c not in simple:
             self.bad()
         self.buffer += simple[c]
@@ -258,7 +284,7 @@ class Machine:
 def index_of(key):
     if not key.startswith("object_"):
         return None
-    digits = key[len("object_"):]
+    digits = key[len("object_") :]
     if not digits or any(d not in "0123456789" for d in digits) or int(digits) > 999999999:
         return None
     return int(digits)
@@ -279,11 +305,18 @@ def judge(key, value, exact):
     items = geometry["items"]
     if all(i["kind"] == "string" for i in items):
         strings = items
-    elif all(i["kind"] == "array" and len(i["items"]) == 2 and all(s["kind"] == "string" for s in i["items"]) for i in items):
+    elif all(
+        i["kind"] == "array"
+        and len(i["items"]) == 2
+        and all(s["kind"] == "string" for s in i["items"])
+        for i in items
+    ):
         strings = [s for i in items for s in i["items"]]
     else:
         return None
-    if not (len(strings) == 4 if name == "bbox_2d" else len(strings) >= 6 and len(strings) % 2 == 0):
+    if not (
+        len(strings) == 4 if name == "bbox_2d" else len(strings) >= 6 and len(strings) % 2 == 0
+    ):
         return None
     bins, places = [], []
     for string in strings:
@@ -292,7 +325,14 @@ def judge(key, value, exact):
             return None
         places.append(token[0])
         bins.append(VOCAB.bin_of[token[1]])
-    return {"key": key, "index": index, "desc": desc["text"].strip(), "geometry": name, "bins": bins, "coord_token_indices": places}
+    return {
+        "key": key,
+        "index": index,
+        "desc": desc["text"].strip(),
+        "geometry": name,
+        "bins": bins,
+        "coord_token_indices": places,
+    }
 
 
 def parse(ids):
@@ -338,17 +378,26 @@ def parse(ids):
             if begin + len(piece) <= cut:
                 prefix_ids.append(token)
             else:
-                kept = piece[:cut - begin]
+                kept = piece[: cut - begin]
                 try:
                     prefix_ids += VOCAB.encode(kept.decode("utf-8"))
                 except UnicodeDecodeError:
                     prefix_ids += [VOCAB.byte_id[b] for b in kept]
             begin += len(piece)
-    return {"response_token_ids": ids, "prefix_token_ids": prefix_ids, "prefix_text": prefix.decode("utf-8"), "objects": objects,
-            "max_object_index": max(indices) if indices else None, "dropped_invalid": dropped, "status": status}
+    return {
+        "response_token_ids": ids,
+        "prefix_token_ids": prefix_ids,
+        "prefix_text": prefix.decode("utf-8"),
+        "objects": objects,
+        "max_object_index": max(indices) if indices else None,
+        "dropped_invalid": dropped,
+        "status": status,
+    }
 
 
-# ---- match and target ------------------------------------------------------------------------------------------------------
+# ---- match and target
+# ------------------------------------------------------------------------------------------------------
+
 
 def aabb(points):
     xs, ys = [p[0] for p in points], [p[1] for p in points]
@@ -364,6 +413,7 @@ def corners(kind, bins):
 
 def fill(kind, bins, resolution):
     from pycocotools import mask as coco
+
     points = corners(kind, bins)
     if kind == "bbox_2d":
         x1, y1, x2, y2 = aabb(points)
@@ -382,12 +432,17 @@ def box_iou(a, b, plus):
 
 def match(predictions, truth, options):
     from scipy.optimize import linear_sum_assignment
+
     num_p, num_g = len(predictions), len(truth)
     if not num_p or not num_g:
         return []
     resolution = options["maskiou_resolution"]
     costs = np.zeros((num_p + num_g,) * 2)
-    costs[:num_p, :num_g], costs[:num_p, num_g:], costs[num_p:, :num_g] = 1e6, options["fp_cost"], options["fn_cost"]
+    costs[:num_p, :num_g], costs[:num_p, num_g:], costs[num_p:, :num_g] = (
+        1e6,
+        options["fp_cost"],
+        options["fn_cost"],
+    )
     masks_p = [fill(*p, resolution) for p in predictions]
     masks_g = [fill(*g, resolution) for g in truth]
     for p, prediction in enumerate(predictions):
@@ -396,16 +451,25 @@ def match(predictions, truth, options):
         ious = [box_iou(box, b, 0) for b in boxes]
         if max(ious) == 0:
             centre = lambda b: ((b[0] + b[2]) / 2, (b[1] + b[3]) / 2)
-            rank = [(centre(b)[0] - centre(box)[0]) ** 2 + (centre(b)[1] - centre(box)[1]) ** 2 for b in boxes]
+            rank = [
+                (centre(b)[0] - centre(box)[0]) ** 2 + (centre(b)[1] - centre(box)[1]) ** 2
+                for b in boxes
+            ]
         else:
             rank = [-i for i in ious]
-        for g in sorted(range(num_g), key=lambda g: (rank[g], g))[:options["candidate_top_k"]]:
+        for g in sorted(range(num_g), key=lambda g: (rank[g], g))[: options["candidate_top_k"]]:
             a, b = masks_p[p], masks_g[g]
-            iou = (a & b).sum() / (a | b).sum() if a.any() and b.any() else box_iou(box, boxes[g], 1)
+            iou = (
+                (a & b).sum() / (a | b).sum() if a.any() and b.any() else box_iou(box, boxes[g], 1)
+            )
             if iou >= options["maskiou_gate"]:
                 costs[p, g] = 1 - iou
     rows, columns = linear_sum_assignment(costs)
-    return [(int(r), int(c)) for r, c in zip(rows, columns) if r < num_p and c < num_g and costs[r, c] < 5e5]
+    return [
+        (int(r), int(c))
+        for r, c in zip(rows, columns)
+        if r < num_p and c < num_g and costs[r, c] < 5e5
+    ]
 
 
 def targets(prediction, truth, options):
@@ -413,7 +477,11 @@ def targets(prediction, truth, options):
         return list(truth[1])
     a, b = np.array(corners(*prediction), float), np.array(corners(*truth), float)
     difference = a[:, None, :] - b[None, :, :]
-    cost = np.abs(difference).sum(-1) if options["ot_cost"] == "l1" else np.sqrt((difference ** 2).sum(-1))
+    cost = (
+        np.abs(difference).sum(-1)
+        if options["ot_cost"] == "l1"
+        else np.sqrt((difference**2).sum(-1))
+    )
     kernel = np.exp(np.clip(-cost / options["ot_epsilon"], -50, 50))
     u, v = np.ones(len(a)), np.ones(len(b))
     for _ in range(options["ot_iters"]):
@@ -432,13 +500,25 @@ def targets(prediction, truth, options):
 
 
 TIES = []
-DEFAULTS = {"candidate_top_k": 10, "maskiou_gate": 0.3, "maskiou_resolution": 256, "fp_cost": 1.0, "fn_cost": 1.0, "ot_cost": "l2",
-            "ot_epsilon": 10.0, "ot_iters": 30}
+DEFAULTS = {
+    "candidate_top_k": 10,
+    "maskiou_gate": 0.3,
+    "maskiou_resolution": 256,
+    "fp_cost": 1.0,
+    "fn_cost": 1.0,
+    "ot_cost": "l2",
+    "ot_epsilon": 10.0,
+    "ot_iters": 30,
+}
 
 
 def object_text(index, desc, kind, bins):
     token = lambda v: f"<|coord_{v}|>"
-    value = [token(v) for v in bins] if kind == "bbox_2d" else [[token(x), token(y)] for x, y in zip(bins[::2], bins[1::2])]
+    value = (
+        [token(v) for v in bins]
+        if kind == "bbox_2d"
+        else [[token(x), token(y)] for x, y in zip(bins[::2], bins[1::2])]
+    )
     return f'"object_{index}": ' + json.dumps({"desc": desc, kind: value}, ensure_ascii=False)
 
 
@@ -456,12 +536,19 @@ def segment(line):
     slots = []
     TIES.clear()
     for p, g in pairs:
-        for place, value in zip(parsed["objects"][p]["coord_token_indices"], targets(predictions[p], truth[g], options)):
+        for place, value in zip(
+            parsed["objects"][p]["coord_token_indices"], targets(predictions[p], truth[g], options)
+        ):
             slots.append([len(prompt) + place, value, "prefix"])
     missing = [g for g in range(len(truth)) if g not in {g for _, g in pairs}]
     first = 1 if parsed["max_object_index"] is None else parsed["max_object_index"] + 1
-    texts = [object_text(first + i, line["ground_truth"][g]["desc"].strip(), *truth[g]) for i, g in enumerate(missing)]
-    append = (", " if texts and not parsed["prefix_text"].endswith("{") else "") + ", ".join(texts) + "}"
+    texts = [
+        object_text(first + i, line["ground_truth"][g]["desc"].strip(), *truth[g])
+        for i, g in enumerate(missing)
+    ]
+    append = (
+        (", " if texts and not parsed["prefix_text"].endswith("{") else "") + ", ".join(texts) + "}"
+    )
     labels = [-100] * len(ids)
     encoding = VOCAB.tokenizer.encode(append, add_special_tokens=False)
     # Character spans of desc values, found by walking the text as it was written.
@@ -478,15 +565,55 @@ def segment(line):
             slots.append([len(ids), VOCAB.bin_of[token], "append"])
         labels.append(-100 if in_desc or token in VOCAB.bin_of else token)
         ids = ids + [token]
-    return {"token_ids": ids + [VOCAB.im_end], "labels": labels + [VOCAB.im_end], "coord_slots": sorted(slots), "prompt_len": len(prompt),
-            "prefix_len": len(parsed["prefix_token_ids"]), "append_len": len(encoding.ids), "append_text": append, "pairs": [list(p) for p in pairs],
-            "false_negatives": missing, "encoded_len": len(ids) + 1, "nearest_tie": min(TIES, default=1.0)}
+    return {
+        "token_ids": ids + [VOCAB.im_end],
+        "labels": labels + [VOCAB.im_end],
+        "coord_slots": sorted(slots),
+        "prompt_len": len(prompt),
+        "prefix_len": len(parsed["prefix_token_ids"]),
+        "append_len": len(encoding.ids),
+        "append_text": append,
+        "pairs": [list(p) for p in pairs],
+        "false_negatives": missing,
+        "encoded_len": len(ids) + 1,
+        "nearest_tie": min(TIES, default=1.0),
+    }
 
 
-# ---- random inputs -----------------------------------------------------------------------------------------------------------
+# ---- random inputs
+# -----------------------------------------------------------------------------------------------------------
 
-DESCS = ["cat", "red car", "飞机", "😀 sticker", 'bottle "A"', "back\\slash", "é", "ÿ z", "a/b", "Ω≈ç", "ключ", "한국어", "x" * 30]
-WEIRD_DESCS = [" ", "", "\\u00e9", "\\ud83d\\ude00", "\\ud83d", "\\udc00", "near <|coord_9|>", "\\n", "e\u0301", "\t", "\x7f", "\\u001c", "\u00a0", "\\/"]
+DESCS = [
+    "cat",
+    "red car",
+    "飞机",
+    "😀 sticker",
+    'bottle "A"',
+    "back\\slash",
+    "é",
+    "ÿ z",
+    "a/b",
+    "Ω≈ç",
+    "ключ",
+    "한국어",
+    "x" * 30,
+]
+WEIRD_DESCS = [
+    " ",
+    "",
+    "\\u00e9",
+    "\\ud83d\\ude00",
+    "\\ud83d",
+    "\\udc00",
+    "near <|coord_9|>",
+    "\\n",
+    "e\u0301",
+    "\t",
+    "\x7f",
+    "\\u001c",
+    "\u00a0",
+    "\\/",
+]
 
 
 def random_geometry(rng, tiny=False):
@@ -497,7 +624,11 @@ def random_geometry(rng, tiny=False):
         if rng.random() < 0.1:
             box = [box[2], box[3], box[0], box[1]]
         return "bbox_2d", box
-    return "poly", [v for _ in range(rng.randrange(3, 8)) for v in (x + rng.randrange(size), y + rng.randrange(size))]
+    return "poly", [
+        v
+        for _ in range(rng.randrange(3, 8))
+        for v in (x + rng.randrange(size), y + rng.randrange(size))
+    ]
 
 
 def jitter(rng, geometry):
@@ -515,16 +646,59 @@ def answer_text(rng, objects):
     number = rng.choice([1, 1, 1, 1, 0, 5, 999999990])
     parts = []
     for kind, bins in objects:
-        desc = json.dumps(rng.choice(DESCS), ensure_ascii=False)[1:-1] if rng.random() < 0.92 else rng.choice(WEIRD_DESCS)
-        key = f"object_{number}" if rng.random() < 0.9 else rng.choice(["object_01", "obj_1", "object_", "object_1000000000", "object_x", "\\u006fbject_4", "", "é"])
-        entry = object_text(0, "DESC", kind, bins).replace('"object_0"', f'"{key}"').replace('"DESC"', f'"{desc}"')
+        desc = (
+            json.dumps(rng.choice(DESCS), ensure_ascii=False)[1:-1]
+            if rng.random() < 0.92
+            else rng.choice(WEIRD_DESCS)
+        )
+        key = (
+            f"object_{number}"
+            if rng.random() < 0.9
+            else rng.choice(
+                [
+                    "object_01",
+                    "obj_1",
+                    "object_",
+                    "object_1000000000",
+                    "object_x",
+                    "\\u006fbject_4",
+                    "",
+                    "é",
+                ]
+            )
+        )
+        entry = (
+            object_text(0, "DESC", kind, bins)
+            .replace('"object_0"', f'"{key}"')
+            .replace('"DESC"', f'"{desc}"')
+        )
         if kind == "poly" and rng.random() < 0.2:
             entry = entry.replace("], [", ", ").replace("[[", "[").replace("]]", "]")
         if rng.random() < 0.04:
-            entry = f'"{key}": ' + rng.choice(["1", "-0.5e3", "true", "null", "[]", "{}", '"x"', "01", "1.", "NaN", "tru", "[1,]", '{"a": [1, {"b": 2}]}'])
+            entry = f'"{key}": ' + rng.choice(
+                [
+                    "1",
+                    "-0.5e3",
+                    "true",
+                    "null",
+                    "[]",
+                    "{}",
+                    '"x"',
+                    "01",
+                    "1.",
+                    "NaN",
+                    "tru",
+                    "[1,]",
+                    '{"a": [1, {"b": 2}]}',
+                ]
+            )
         parts.append(entry)
         number += rng.choice([1, 1, 1, 2, 0])
-    return text + rng.choice([", "] * 5 + [",", " ,\n"]).join(parts) + rng.choice(["}"] * 20 + ["", " }", "} ", "}}", ",}", "]"])
+    return (
+        text
+        + rng.choice([", "] * 5 + [",", " ,\n"]).join(parts)
+        + rng.choice(["}"] * 20 + ["", " }", "} ", "}}", ",}", "]"])
+    )
 
 
 def mutate_text(rng, text):
@@ -535,9 +709,24 @@ def mutate_text(rng, text):
         at = rng.randrange(len(chars))
         what = rng.random()
         if what < 0.4:
-            del chars[at:at + rng.choice([1, 1, 2, 5])]
+            del chars[at : at + rng.choice([1, 1, 2, 5])]
         else:
-            chars[at:at + (what < 0.6)] = rng.choice(list('{}[]",:\\0123456789eE+-. \n\t\x01u') + ["é", "😀", "null", "true", "<|coord_5|>", '"x": 1, ', "\\u", "<|im_start|>", "object_", "\u00a0", "\ufeff"])
+            chars[at : at + (what < 0.6)] = rng.choice(
+                list('{}[]",:\\0123456789eE+-. \n\t\x01u')
+                + [
+                    "é",
+                    "😀",
+                    "null",
+                    "true",
+                    "<|coord_5|>",
+                    '"x": 1, ',
+                    "\\u",
+                    "<|im_start|>",
+                    "object_",
+                    "\u00a0",
+                    "\ufeff",
+                ]
+            )
     return "".join(chars)
 
 
@@ -551,13 +740,20 @@ def mutate_ids(rng, ids):
         if what < 0.25:
             del ids[at]
         elif what < 0.5:
-            ids[at:at + 1] = [VOCAB.byte_id[b] for b in VOCAB.bytes_of.get(ids[at], b"?")]
+            ids[at : at + 1] = [VOCAB.byte_id[b] for b in VOCAB.bytes_of.get(ids[at], b"?")]
         elif what < 0.75:
-            ids.insert(at, VOCAB.byte_id[rng.choice([rng.randrange(256), rng.randrange(128, 256), rng.randrange(32)])])
+            ids.insert(
+                at,
+                VOCAB.byte_id[
+                    rng.choice([rng.randrange(256), rng.randrange(128, 256), rng.randrange(32)])
+                ],
+            )
         else:
-            ids.insert(at, rng.choice([rng.randrange(1400), 100000, -1, rng.choice(sorted(VOCAB.stop))]))
+            ids.insert(
+                at, rng.choice([rng.randrange(1400), 100000, -1, rng.choice(sorted(VOCAB.stop))])
+            )
     if rng.random() < 0.35:
-        ids = ids[:rng.randrange(len(ids) + 1)]
+        ids = ids[: rng.randrange(len(ids) + 1)]
     return ids
 
 
@@ -574,7 +770,13 @@ def write_answers(count, seed):
         objects = [random_geometry(rng) for _ in range(rng.choice([0, 1, 1, 2, 3, 5]))]
         if rng.random() < 0.01:
             depth = rng.randrange(120, 135)
-            text = '{"a": ' + "[" * depth + rng.choice(["", "1", '"x"', "{}"]) + "]" * rng.choice([depth, depth - 1, 0]) + "}"
+            text = (
+                '{"a": '
+                + "[" * depth
+                + rng.choice(["", "1", '"x"', "{}"])
+                + "]" * rng.choice([depth, depth - 1, 0])
+                + "}"
+            )
             ids = VOCAB.encode(text)
         else:
             ids = random_response(rng, objects)
@@ -584,16 +786,43 @@ def write_answers(count, seed):
 def write_scenes(count, seed):
     rng = random.Random(seed)
     for i in range(count):
-        truth = [random_geometry(rng, tiny=rng.random() < 0.1) for _ in range(rng.choice([0, 1, 2, 3, 5, 8]))]
-        predicted = [jitter(rng, g) for g in truth if rng.random() < 0.7] + [random_geometry(rng) for _ in range(rng.choice([0, 0, 1, 2]))]
+        truth = [
+            random_geometry(rng, tiny=rng.random() < 0.1)
+            for _ in range(rng.choice([0, 1, 2, 3, 5, 8]))
+        ]
+        predicted = [jitter(rng, g) for g in truth if rng.random() < 0.7] + [
+            random_geometry(rng) for _ in range(rng.choice([0, 0, 1, 2]))
+        ]
         rng.shuffle(predicted)
-        ids = random_response(rng, predicted) if rng.random() < 0.4 else VOCAB.encode(answer_text(random.Random(7), predicted))
-        options = {"candidate_top_k": rng.choice([1, 2, 10]), "maskiou_gate": rng.choice([0.0, 0.3, 0.5]), "maskiou_resolution": rng.choice([64, 256]),
-                   "fp_cost": rng.choice([0.05, 0.5, 1.0]), "fn_cost": rng.choice([0.05, 1.0]), "ot_cost": rng.choice(["l1", "l2"]),
-                   "ot_epsilon": rng.choice([1.0, 10.0, 25.0, 100.0]), "ot_iters": rng.choice([1, 3, 30])}
-        print(json.dumps({"id": i, "prompt_token_ids": [361, 84, 82, 366, 364, 198], "response_token_ids": ids,
-                          "ground_truth": [{"desc": rng.choice(DESCS), kind: bins} for kind, bins in truth],
-                          "options": {k: v for k, v in options.items() if rng.random() < 0.7}}, ensure_ascii=False))
+        ids = (
+            random_response(rng, predicted)
+            if rng.random() < 0.4
+            else VOCAB.encode(answer_text(random.Random(7), predicted))
+        )
+        options = {
+            "candidate_top_k": rng.choice([1, 2, 10]),
+            "maskiou_gate": rng.choice([0.0, 0.3, 0.5]),
+            "maskiou_resolution": rng.choice([64, 256]),
+            "fp_cost": rng.choice([0.05, 0.5, 1.0]),
+            "fn_cost": rng.choice([0.05, 1.0]),
+            "ot_cost": rng.choice(["l1", "l2"]),
+            "ot_epsilon": rng.choice([1.0, 10.0, 25.0, 100.0]),
+            "ot_iters": rng.choice([1, 3, 30]),
+        }
+        print(
+            json.dumps(
+                {
+                    "id": i,
+                    "prompt_token_ids": [361, 84, 82, 366, 364, 198],
+                    "response_token_ids": ids,
+                    "ground_truth": [
+                        {"desc": rng.choice(DESCS), kind: bins} for kind, bins in truth
+                    ],
+                    "options": {k: v for k, v in options.items() if rng.random() < 0.7},
+                },
+                ensure_ascii=False,
+            )
+        )
 
 
 def compare(expected_path, found_path):
@@ -609,7 +838,10 @@ def compare(expected_path, found_path):
         if wrong:
             bad += 1
             if bad <= 10:
-                print(a["id"], {k: (str(a[k])[:300], str(b.get(k, b.get("error")))[:300]) for k in wrong[:3]})
+                print(
+                    a["id"],
+                    {k: (str(a[k])[:300], str(b.get(k, b.get("error")))[:300]) for k in wrong[:3]},
+                )
     print(f"{len(expected) - bad - near_ties} of {len(expected)} agree, {near_ties} rounding ties")
     return bad
 
@@ -617,6 +849,7 @@ def compare(expected_path, found_path):
 def write_golden(stage, count, seed):
     import contextlib
     import io
+
     text = io.StringIO()
     with contextlib.redirect_stdout(text):
         (write_answers if stage == "parse" else write_scenes)(count, seed)
@@ -625,13 +858,21 @@ def write_golden(stage, count, seed):
         number = value.pop("id")
         result = parse(value["response_token_ids"]) if stage == "parse" else segment(value)
         if result.pop("nearest_tie", 1.0) > 1e-6:
-            print(json.dumps({"id": number, "input": value, "expect": result}, ensure_ascii=False, separators=(",", ":")))
+            print(
+                json.dumps(
+                    {"id": number, "input": value, "expect": result},
+                    ensure_ascii=False,
+                    separators=(",", ":"),
+                )
+            )
 
 
 def main():
     command = sys.argv[1] if len(sys.argv) > 1 else "help"
     if command in ("answers", "scenes"):
-        (write_answers if command == "answers" else write_scenes)(int(sys.argv[2]), int(sys.argv[3]))
+        (write_answers if command == "answers" else write_scenes)(
+            int(sys.argv[2]), int(sys.argv[3])
+        )
     elif command in ("parse", "segment"):
         for line in sys.stdin:
             value = json.loads(line)

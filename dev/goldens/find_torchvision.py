@@ -1,4 +1,7 @@
-"""Finds a torchvision: that of this Python, or the one of .venv-vllm (scripts/setup-vllm), which is appended to the search path."""
+"""Finds a torchvision: that of this Python, or the one of .venv-vllm (scripts/setup-vllm), which is
+appended to the search path.
+"""
+
 import importlib.util
 import pathlib
 import sys
@@ -16,5 +19,6 @@ def find_torchvision():
         if importlib.util.find_spec("rematch_torchvision_ops"):
             import rematch_torchvision_ops  # noqa: F401, a build for another torch lacks its operators
         import torchvision  # noqa: F401
+
         return True
     return False

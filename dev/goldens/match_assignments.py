@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
-"""Writes tests/golden/match/assignments.txt: what scipy's linear_sum_assignment returns for matrices full of ties.
+"""Writes tests/golden/match/assignments.txt: what scipy's linear_sum_assignment returns for
+matrices full of ties.
 
 usage: match_assignments.py OUT
-The matrices are drawn by a 64-bit counter generator that tests/match/golden_test.cc repeats; a line holds the columns.
+The matrices are drawn by a 64-bit counter generator that tests/match/golden_test.cc repeats; a line
+holds the columns.
 """
+
 import sys
 
 import numpy as np
@@ -15,7 +18,10 @@ def draw_matrix(draw):
     if draw.below(2) == 0:  # small integers
         n, high = 1 + draw.below(14), 1 + draw.below(4)
         return np.array([[float(draw.below(high)) for _ in range(n)] for _ in range(n)])
-    num_p, num_g = 1 + draw.below(9), 1 + draw.below(9)  # the matcher's padded shape, costs in tenths
+    num_p, num_g = (
+        1 + draw.below(9),
+        1 + draw.below(9),
+    )  # the matcher's padded shape, costs in tenths
     fp, fn = draw.below(12) / 10.0, draw.below(12) / 10.0
     costs = np.zeros((num_p + num_g, num_p + num_g))
     costs[:num_p, num_g:] = fp

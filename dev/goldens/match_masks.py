@@ -2,9 +2,11 @@
 """Writes tests/golden/match/masks.txt: masks of random geometries as pycocotools fills them.
 
 usage: match_masks.py OUT
-The geometries are drawn by a 64-bit counter generator that tests/match/golden_test.cc repeats, so only results are stored.
+The geometries are drawn by a 64-bit counter generator that tests/match/golden_test.cc repeats, so
+only results are stored.
 A line: resolution, area of A, area of B, |A and B|, FNV-1a of A's run lengths, FNV-1a of B's.
 """
+
 import sys
 
 import numpy as np
@@ -15,7 +17,9 @@ RESOLUTIONS = [1, 2, 3, 7, 16, 64, 100, 128, 255, 256]
 
 
 def draw_geometry(draw):
-    """A box, or a polygon of 3..9 vertices that may cross itself, repeat vertices, leave the canvas or lie on its border."""
+    """A box, or a polygon of 3..9 vertices that may cross itself, repeat vertices, leave the canvas
+    or lie on its border.
+    """
     kind = draw.below(8)
     spread = [1000, 1000, 12, 4, 60, 300, 1000, 1100][kind]
     x0, y0 = draw.below(1001 - min(spread, 1000)), draw.below(1001 - min(spread, 1000))
@@ -61,7 +65,9 @@ def main():
             a, b = draw_geometry(draw), draw_geometry(draw)
             mask_a, mask_b = fill(a, resolution), fill(b, resolution)
             both = int((mask_a & mask_b).sum())
-            out.write(f"{resolution} {int(mask_a.sum())} {int(mask_b.sum())} {both} {run_hash(mask_a)} {run_hash(mask_b)}\n")
+            out.write(
+                f"{resolution} {int(mask_a.sum())} {int(mask_b.sum())} {both} {run_hash(mask_a)} {run_hash(mask_b)}\n"
+            )
 
 
 main()

@@ -1,10 +1,14 @@
 #!/usr/bin/env python3
-"""Writes tests/golden/pack_binpacking.jsonl: what the rule `binpacking` selects from 20 000 random buffers, by the Python package itself.
+"""Writes tests/golden/pack_binpacking.jsonl: what the rule `binpacking` selects from 20 000 random
+buffers, by the Python package itself.
 
 usage: pack_binpacking.py OUT
-The buffers are drawn by a 64-bit counter generator that tests/pack/select_golden_test.cc repeats. Lines: 400 whole buffers
-{buffer, packing_length, encoded_lens, selected}, then for every hundred {from, fnv1a64}: a hash of count and indices of each selection.
+The buffers are drawn by a 64-bit counter generator that tests/pack/select_golden_test.cc repeats.
+Lines: 400 whole buffers
+{buffer, packing_length, encoded_lens, selected}, then for every hundred {from, fnv1a64}: a hash of
+count and indices of each selection.
 """
+
 import collections
 import json
 import sys
@@ -26,7 +30,9 @@ def draw_len(draw, shape, cap):
         return cap // 3 + draw.below(cap // 3)
     if shape == 4:  # tiny
         return 1 + draw.below(min(cap, 8))
-    return cap // 4 - draw.below(2) if draw.below(3) else 1 + draw.below(cap)  # near ties among anything
+    return (
+        cap // 4 - draw.below(2) if draw.below(3) else 1 + draw.below(cap)
+    )  # near ties among anything
 
 
 def draw_buffer(number):
@@ -55,7 +61,14 @@ def main():
             values += [len(selected)] + selected
             seen["better than fifo" if selected != select_fifo(lens, cap) else "fifo"] += 1
             if number % 50 == 0:
-                whole.append({"buffer": number, "packing_length": cap, "encoded_lens": lens, "selected": selected})
+                whole.append(
+                    {
+                        "buffer": number,
+                        "packing_length": cap,
+                        "encoded_lens": lens,
+                        "selected": selected,
+                    }
+                )
         hashes.append({"from": start, "fnv1a64": f"{fnv1a64(values):016x}"})
     with open(sys.argv[1], "w") as out:
         for row in whole + hashes:

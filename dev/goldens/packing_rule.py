@@ -1,5 +1,7 @@
-"""The selection rules `fifo` and `binpacking` in Python, the latter by the package binpacking 1.5.2: what the C++ selectors are held to and
+"""The selection rules `fifo` and `binpacking` in Python, the latter by the package binpacking
+1.5.2: what the C++ selectors are held to and
 measured against."""
+
 import binpacking
 
 
@@ -21,5 +23,7 @@ def select_binpacking(lens, cap):
     if not rest:
         return fifo
     bins = binpacking.to_constant_volume(rest, cap - lens[0], weight_pos=1)
-    total, _, indices = min((-sum(length for _, length in b), len(b), sorted(i for i, _ in b)) for b in bins)
+    total, _, indices = min(
+        (-sum(length for _, length in b), len(b), sorted(i for i, _ in b)) for b in bins
+    )
     return [0] + indices if lens[0] - total > sum(lens[i] for i in fifo) else fifo

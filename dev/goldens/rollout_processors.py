@@ -1,8 +1,10 @@
-"""Writes tests/golden/rollout_processors.jsonl: what transformers' logits processors make of random logits.
+"""Writes tests/golden/rollout_processors.jsonl: what transformers' logits processors make of random
+logits.
 
 Each case: logits, ids seen so far, options and the processed scores (null = removed).
 Run from the repository root: .venv/bin/python dev/goldens/rollout_processors.py
 """
+
 import json
 import pathlib
 
@@ -51,7 +53,9 @@ def main():
     for spread in (0.5, 3.0):
         for index, options in enumerate(OPTIONS):
             logits = torch.randn(64, generator=generator) * spread
-            if index % 2 == 1 and "top_p" not in options:  # ties, also at the boundary (torch's sort leaves their order open)
+            if (
+                index % 2 == 1 and "top_p" not in options
+            ):  # ties, also at the boundary (torch's sort leaves their order open)
                 logits[10] = logits[20] = logits.max()
                 logits = torch.round(logits * 8) / 8
             seen = torch.randint(0, 64, (12,), generator=generator).tolist()

@@ -1,4 +1,6 @@
-"""The 64-bit counter generator of golden cases that C++ tests draw again, so that only results are stored."""
+"""The 64-bit counter generator of golden cases that C++ tests draw again, so that only results are
+stored.
+"""
 
 MASK64 = (1 << 64) - 1
 

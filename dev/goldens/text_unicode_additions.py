@@ -1,21 +1,27 @@
-"""Prints the tables of src/text/unicode_additions.h and src/text/normalize.cc.
+"""Prints the tables of src/model/text/unicode_additions.h and src/model/text/normalize.cc.
 
-They say where the Unicode tables of Hugging Face tokenizers differ from those that Rematch is built on:
+They say where the Unicode tables of Hugging Face tokenizers differ from those that Rematch is built
+on:
   1. general categories: Oniguruma's in the tokenizers wheel against PCRE2 10.42 (Unicode 14);
   2. normalisation: the wheel's NFC (Unicode 9) against utf8proc 2.8 (Unicode 15).
-Needs g++, libpcre2-dev and libutf8proc-dev. Run from the root of the checkout: .venv/bin/python dev/goldens/text_unicode_additions.py
+Needs g++, libpcre2-dev and libutf8proc-dev. Run from the root of the checkout: .venv/bin/python
+dev/goldens/text_unicode_additions.py
 """
+
 import os
 import subprocess
 import tempfile
 
 from tokenizers import Regex, normalizers, pre_tokenizers
 
-CATEGORIES = "Lu Ll Lt Lm Lo Mn Mc Me Nd Nl No Pc Pd Ps Pe Pi Pf Po Sm Sc Sk So Zs Zl Zp Cc Cf Co".split()
+CATEGORIES = (
+    "Lu Ll Lt Lm Lo Mn Mc Me Nd Nl No Pc Pd Ps Pe Pi Pf Po Sm Sc Sk So Zs Zl Zp Cc Cf Co".split()
+)
 CODE_POINTS = [c for c in range(0x110000) if not 0xD800 <= c < 0xE000]
 SEPARATOR = "\x01"
 
-# mode "category": for each line (a category) the code points that \p{…} matches; mode "nfc": stdin's texts, normalised.
+# mode "category": for each line (a category) the code points that \p{…} matches; mode "nfc":
+# stdin's texts, normalised.
 PROGRAM = r"""
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
@@ -59,7 +65,9 @@ int main(int argc, char** argv) {
 
 def ours(program):
     category = dict.fromkeys(CODE_POINTS, "Cn")
-    for line in subprocess.run([program, "category", *CATEGORIES], capture_output=True, text=True, check=True).stdout.split("\n"):
+    for line in subprocess.run(
+        [program, "category", *CATEGORIES], capture_output=True, text=True, check=True
+    ).stdout.split("\n"):
         if line:
             name, code = line.split()
             category[int(code, 16)] = name
@@ -72,7 +80,7 @@ def theirs():
         between = "a" if name == "Cc" else "\x00"
         splitter = pre_tokenizers.Split(Regex("\\p{%s}" % name), "isolated")
         for i in range(0, len(CODE_POINTS), 20000):
-            text = "".join(between + chr(c) for c in CODE_POINTS[i:i + 20000])
+            text = "".join(between + chr(c) for c in CODE_POINTS[i : i + 20000])
             for piece, _ in splitter.pre_tokenize_str(text):
                 if len(piece) == 1 and piece != between:
                     category[ord(piece)] = name
@@ -93,16 +101,28 @@ def runs(entries):
 def probes(code):
     # A mark that only one side knows moves, or lets others move, around marks of other classes.
     x = chr(code)
-    return [x, "a\u0301" + x + "\u0316", "a\u0315" + x + "\u0301", "a" + x + "\u0301\u05b0\u0345\u0334"]
+    return [
+        x,
+        "a\u0301" + x + "\u0316",
+        "a\u0315" + x + "\u0301",
+        "a" + x + "\u0301\u05b0\u0345\u0334",
+    ]
 
 
 def normalisation_differences(program):
     nfc = normalizers.NFC()
     codes = [c for c in CODE_POINTS if c != 1]
     texts = [p for c in codes for p in probes(c)]
-    done = subprocess.run([program, "nfc"], input="".join(t + SEPARATOR for t in texts).encode(), capture_output=True, check=True)
+    done = subprocess.run(
+        [program, "nfc"],
+        input="".join(t + SEPARATOR for t in texts).encode(),
+        capture_output=True,
+        check=True,
+    )
     results = done.stdout.decode().split(SEPARATOR)
-    different = {codes[i // 4] for i, text in enumerate(texts) if nfc.normalize_str(text) != results[i]}
+    different = {
+        codes[i // 4] for i, text in enumerate(texts) if nfc.normalize_str(text) != results[i]
+    }
     return sorted(different | {0x11930, 0x11938})  # the one composition younger than Unicode 9
 
 
@@ -113,10 +133,12 @@ def main():
             file.write(PROGRAM)
         subprocess.run(["g++", "-O1", "-o", program, source, "-lpcre2-8", "-lutf8proc"], check=True)
         mine, reference = ours(program), theirs()
-        print("// src/text/unicode_additions.h")
-        for first, last, name in runs((c, reference[c]) for c in CODE_POINTS if mine[c] != reference[c]):
+        print("// src/model/text/unicode_additions.h")
+        for first, last, name in runs(
+            (c, reference[c]) for c in CODE_POINTS if mine[c] != reference[c]
+        ):
             print(f'    {{0x{first:X}, 0x{last:X}, "{name}"}},')
-        print("// src/text/normalize.cc")
+        print("// src/model/text/normalize.cc")
         for first, last, _ in runs((c, "") for c in normalisation_differences(program)):
             print(f"    {{0x{first:X}, 0x{last:X}}},")
 

@@ -1,11 +1,16 @@
 """Writes awkward pictures and what transformers' two image processors make of them.
 
 Usage: vision_resize.py OUT_DIR [--seed N] [--large]
-OUT_DIR gets the pictures and manifest.jsonl: {"file", "model", "grid"} or {"file", "model", "refused"}. For each picture and backend
-NAME.BACKEND.rgb holds height x width x 3 bytes after resizing; with --large, NAME.BACKEND.f32 the pixel values instead, and the
-pictures and limits are of real size. MODEL/preprocessor_config.json are the two families' constants; `pil` is what AutoImageProcessor
-gives where torchvision is missing, `torchvision` its first choice, here with stand-ins (vision_images.py).
+OUT_DIR gets the pictures and manifest.jsonl: {"file", "model", "grid"} or {"file", "model",
+"refused"}. For each picture and backend
+NAME.BACKEND.rgb holds height x width x 3 bytes after resizing; with --large, NAME.BACKEND.f32 the
+pixel values instead, and the
+pictures and limits are of real size. MODEL/preprocessor_config.json are the two families'
+constants; `pil` is what AutoImageProcessor
+gives where torchvision is missing, `torchvision` its first choice, here with stand-ins
+(vision_images.py).
 """
+
 import argparse
 import io
 import json
@@ -19,7 +24,10 @@ from transformers.image_transforms import convert_to_rgb
 from vision_images import saved, scene, torchvision_processor
 
 HALF, CLIP = [0.5] * 3, ([0.48145466, 0.4578275, 0.40821073], [0.26862954, 0.26130258, 0.27577711])
-MODELS = {"qwen3": dict(patch_size=16, image_mean=HALF, image_std=HALF), "qwen25": dict(patch_size=14, image_mean=CLIP[0], image_std=CLIP[1])}
+MODELS = {
+    "qwen3": dict(patch_size=16, image_mean=HALF, image_std=HALF),
+    "qwen25": dict(patch_size=14, image_mean=CLIP[0], image_std=CLIP[1]),
+}
 LIMITS = {False: (1024, 4096), True: (65536, 1 << 17)}
 
 
@@ -31,24 +39,72 @@ def checker(height, width):
 
 def pictures(rng, large):
     """name -> bytes."""
-    sizes = [(1, 1), (1, 7), (7, 1), (200, 1), (1, 200), (201, 1), (1, 403), (50, 150), (150, 50), (107, 160), (64, 64), (32, 96), (20, 20),
-             (31, 33), (48, 80), (16, 16), (63, 65), (150, 200), (2, 3), (37, 45), (90, 40), (61, 14)]
+    sizes = [
+        (1, 1),
+        (1, 7),
+        (7, 1),
+        (200, 1),
+        (1, 200),
+        (201, 1),
+        (1, 403),
+        (50, 150),
+        (150, 50),
+        (107, 160),
+        (64, 64),
+        (32, 96),
+        (20, 20),
+        (31, 33),
+        (48, 80),
+        (16, 16),
+        (63, 65),
+        (150, 200),
+        (2, 3),
+        (37, 45),
+        (90, 40),
+        (61, 14),
+    ]
     if large:
-        sizes = [(427, 640), (640, 427), (1, 1), (3, 500), (300, 900), (900, 301), (100, 100), (1500, 1100), (256, 256), (1024, 1024),
-                 (255, 257), (60, 1201), (800, 5), (48, 80), (1023, 1026), (13, 2600), (13, 2601)]
-    files = {f"{height}x{width}.png": Image.fromarray(scene(rng, height, width)) for height, width in sizes}
+        sizes = [
+            (427, 640),
+            (640, 427),
+            (1, 1),
+            (3, 500),
+            (300, 900),
+            (900, 301),
+            (100, 100),
+            (1500, 1100),
+            (256, 256),
+            (1024, 1024),
+            (255, 257),
+            (60, 1201),
+            (800, 5),
+            (48, 80),
+            (1023, 1026),
+            (13, 2600),
+            (13, 2601),
+        ]
+    files = {
+        f"{height}x{width}.png": Image.fromarray(scene(rng, height, width))
+        for height, width in sizes
+    }
     height, width = (333, 500) if large else (33, 50)
     files["checker.png"] = Image.fromarray(checker(height, width))
     files["checker_small.png"] = Image.fromarray(checker(11, 17))
-    files["noise.png"] = Image.fromarray(rng.integers(0, 256, (height * 3, width * 2, 3), dtype=np.uint8))
+    files["noise.png"] = Image.fromarray(
+        rng.integers(0, 256, (height * 3, width * 2, 3), dtype=np.uint8)
+    )
     files["grey.png"] = Image.fromarray(scene(rng, height, width)).convert("L")
     files["one_bit.png"] = Image.fromarray(scene(rng, height, width)).convert("1")
     files["palette.png"] = Image.fromarray(scene(rng, height, width)).quantize(16)
     files["grey_alpha.png"] = Image.fromarray(scene(rng, height, width, 4)).convert("LA")
     files["alpha.png"] = Image.fromarray(scene(rng, height, width, 4))
     files = {name: saved(picture, format="png") for name, picture in files.items()}
-    files["alpha.webp"] = saved(Image.fromarray(scene(rng, height, width, 4)), format="webp", lossless=True, exact=True)
-    files["lossless.webp"] = saved(Image.fromarray(scene(rng, height, width)), format="webp", lossless=True)
+    files["alpha.webp"] = saved(
+        Image.fromarray(scene(rng, height, width, 4)), format="webp", lossless=True, exact=True
+    )
+    files["lossless.webp"] = saved(
+        Image.fromarray(scene(rng, height, width)), format="webp", lossless=True
+    )
     return files
 
 
@@ -56,7 +112,9 @@ def resized(backend, processor, rgb):
     """height x width x 3 bytes; `rgb` when the processor keeps the size."""
     size = processor._standardize_kwargs(size=processor.size)["size"]
     planes = np.ascontiguousarray(rgb.transpose(2, 0, 1))
-    options = dict(size=size, resample=processor.resample, factor=processor.patch_size * processor.merge_size)
+    options = dict(
+        size=size, resample=processor.resample, factor=processor.patch_size * processor.merge_size
+    )
     if backend == "pil":
         return processor.resize(planes, **options).transpose(1, 2, 0)
     return processor.resize(torch.from_numpy(planes)[None], **options)[0].permute(1, 2, 0).numpy()
@@ -76,7 +134,9 @@ def main():
         directory = args.out / model
         directory.mkdir(parents=True, exist_ok=True)
         (directory / "preprocessor_config.json").write_text(
-            json.dumps(dict(settings, image_processor_type="Qwen2VLImageProcessor"), indent=2) + "\n")
+            json.dumps(dict(settings, image_processor_type="Qwen2VLImageProcessor"), indent=2)
+            + "\n"
+        )
         processors[model, "pil"] = AutoImageProcessor.from_pretrained(directory, backend="pil")
         processors[model, "torchvision"] = torchvision(**settings)
 
@@ -95,7 +155,9 @@ def main():
                 if args.large:
                     np.asarray(answer["pixel_values"]).astype("<f4").tofile(f"{target}.f32")
                 else:
-                    resized(backend, processor, convert_to_rgb(picture, return_numpy=True)).tofile(f"{target}.rgb")
+                    resized(backend, processor, convert_to_rgb(picture, return_numpy=True)).tofile(
+                        f"{target}.rgb"
+                    )
             except ValueError as error:
                 assert "aspect ratio" in str(error), error
                 row["refused"] = True

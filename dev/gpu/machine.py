@@ -1,4 +1,6 @@
-"""The machine that scripts/gpu-check examines: what it has, and programs run on it with their peak memory."""
+"""The machine that scripts/gpu-check examines: what it has, and programs run on it with their peak
+memory.
+"""
 
 import os
 import re
@@ -9,9 +11,22 @@ import threading
 import time
 from pathlib import Path
 
-# Dense bfloat16 TFLOP/s and GB/s by what nvidia-smi calls the device; the first whose words occur counts. From the vendor's data sheets.
-PEAKS = {"GH200": (989, 4000), "H200": (989, 4800), "H100 PCIe": (756, 2000), "H100": (989, 3350), "B200": (2250, 8000), "A100": (312, 2039),
-         "L40S": (362, 864), "L4": (121, 300), "A10": (125, 600), "4090": (165, 1008), "5090": (210, 1792), "3090": (71, 936)}
+# Dense bfloat16 TFLOP/s and GB/s by what nvidia-smi calls the device; the first whose words occur
+# counts. From the vendor's data sheets.
+PEAKS = {
+    "GH200": (989, 4000),
+    "H200": (989, 4800),
+    "H100 PCIe": (756, 2000),
+    "H100": (989, 3350),
+    "B200": (2250, 8000),
+    "A100": (312, 2039),
+    "L40S": (362, 864),
+    "L4": (121, 300),
+    "A10": (125, 600),
+    "4090": (165, 1008),
+    "5090": (210, 1792),
+    "3090": (71, 936),
+}
 # Others that share a word with one of them: slower.
 OTHERS = {"Laptop", "NVL", "D", "40GB"}
 
@@ -27,7 +42,10 @@ class CannotRun(Exception):
 def python_with_torch(root):
     """An interpreter that imports torch: the checkout's, or the one that runs this."""
     for python in (root / ".venv/bin/python", Path(sys.executable)):
-        if python.exists() and subprocess.run([python, "-c", "import torch"], capture_output=True).returncode == 0:
+        if (
+            python.exists()
+            and subprocess.run([python, "-c", "import torch"], capture_output=True).returncode == 0
+        ):
             return python
     return None
 
@@ -41,17 +59,31 @@ def peaks_of(name):
 
 
 class Machine:
-    """Everything a part needs. `missing` says why nothing can be proved here; empty = something can."""
+    """Everything a part needs. `missing` says why nothing can be proved here; empty = something
+    can.
+    """
 
     def __init__(self, root, rematch, device, small, out):
-        self.root, self.rematch, self.device, self.small, self.out = root, rematch, device, small, out
+        self.root, self.rematch, self.device, self.small, self.out = (
+            root,
+            rematch,
+            device,
+            small,
+            out,
+        )
         self.work = out / "work"
         self.work.mkdir(exist_ok=True)
         self.deadline = time.monotonic() + 60
         self.python = python_with_torch(root)
-        doctor = subprocess.run([rematch, "doctor", "--device", device], capture_output=True, text=True)
+        doctor = subprocess.run(
+            [rematch, "doctor", "--device", device], capture_output=True, text=True
+        )
         # Its first problem is the device's, if the device is one.
-        self.missing = "" if doctor.returncode == 0 else " ".join(line.strip() for line in doctor.stderr.splitlines()[:3])
+        self.missing = (
+            ""
+            if doctor.returncode == 0
+            else " ".join(line.strip() for line in doctor.stderr.splitlines()[:3])
+        )
         if not self.missing and self.python is None:
             self.missing = "no Python with torch: neither .venv nor the one that runs this"
 
@@ -71,14 +103,37 @@ class Machine:
         if not self.on_gpu or shutil.which("nvidia-smi") is None:
             return None
         index = self.device.partition(":")[2] or "0"
-        found = subprocess.run(["nvidia-smi", f"--query-gpu={query}", "--format=csv,noheader,nounits", f"--id={index}"],
-                               capture_output=True, text=True)
+        found = subprocess.run(
+            [
+                "nvidia-smi",
+                f"--query-gpu={query}",
+                "--format=csv,noheader,nounits",
+                f"--id={index}",
+            ],
+            capture_output=True,
+            text=True,
+        )
         return found.stdout.strip() if found.returncode == 0 else None
 
+    def num_gpus(self):
+        if not self.on_gpu or shutil.which("nvidia-smi") is None:
+            return 0
+        return len(
+            subprocess.run(
+                ["nvidia-smi", "--list-gpus"], capture_output=True, text=True
+            ).stdout.splitlines()
+        )
+
     def facts(self):
-        version = subprocess.run([self.rematch, "--version"], capture_output=True, text=True).stdout.strip()
-        return {"program": version.replace("\n", ", "), "device": self.smi("name") or self.device, "driver": self.smi("driver_version") or "none",
-                "memory MiB": self.smi("memory.total") or "unknown"}
+        version = subprocess.run(
+            [self.rematch, "--version"], capture_output=True, text=True
+        ).stdout.strip()
+        return {
+            "program": version.replace("\n", ", "),
+            "device": self.smi("name") or self.device,
+            "driver": self.smi("driver_version") or "none",
+            "memory MiB": self.smi("memory.total") or "unknown",
+        }
 
     def peaks(self):
         """(TFLOP/s, GB/s) of the device, or None where it is not known."""
@@ -87,7 +142,8 @@ class Machine:
     def run(self, command, name, text=None, codes=(0,)):
         """Runs a program to the part's deadline; its output goes to OUT/NAME.log.
 
-        Returns its standard output, its code, and its peak of memory in bytes: of the device, polled and beyond what was in use before; on a
+        Returns its standard output, its code, and its peak of memory in bytes: of the device,
+        polled and beyond what was in use before; on a
         CPU the resident size.
         Raises Failed for another exit code.
         """
@@ -101,12 +157,21 @@ class Machine:
         log = self.out / f"{name}.log"
         environment = {**os.environ, "REMATCH_TEST_ROOT": str(self.root)}
         with open(log, "w") as errors, open(log.with_suffix(".out"), "w+") as output:
-            process = subprocess.Popen([str(part) for part in command], stdin=subprocess.PIPE, stdout=output, stderr=errors, text=True, cwd=self.root,
-                                       env=environment)
+            process = subprocess.Popen(
+                [str(part) for part in command],
+                stdin=subprocess.PIPE,
+                stdout=output,
+                stderr=errors,
+                text=True,
+                cwd=self.root,
+                env=environment,
+            )
             if self.on_gpu:
                 threading.Thread(target=poll, daemon=True).start()
             resident = [0]
-            watcher = threading.Thread(target=self._watch_resident, args=(process.pid, resident, done), daemon=True)
+            watcher = threading.Thread(
+                target=self._watch_resident, args=(process.pid, resident, done), daemon=True
+            )
             watcher.start()
             try:
                 if text is not None:
@@ -124,8 +189,14 @@ class Machine:
             answer = output.read()
         if process.returncode not in codes:
             tail = " ".join(log.read_text().split("\n")[-6:])
-            raise Failed(f"{Path(command[0]).name} ended with {process.returncode} ({log}): {tail.strip()[:400]}")
-        return answer, process.returncode, (peak[0] - before) * 2**20 if self.on_gpu else resident[0]
+            raise Failed(
+                f"{Path(command[0]).name} ended with {process.returncode} ({log}): {tail.strip()[:400]}"
+            )
+        return (
+            answer,
+            process.returncode,
+            (peak[0] - before) * 2**20 if self.on_gpu else resident[0],
+        )
 
     @staticmethod
     def _watch_resident(pid, resident, done):

@@ -1,5 +1,5 @@
-#include "stages/stage_table.h"
 #include "tool_stages.h"
+#include "tools/stages/stage_table.h"
 
 namespace rematch {
 

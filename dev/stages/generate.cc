@@ -7,19 +7,19 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "engine/ranks/device.h"
+#include "engine/rollout/engine_factory.h"
+#include "engine/rollout/sampler.h"
+#include "engine/rollout/vllm/vllm_checks.h"
 #include "model/patch_fit.h"
-#include "ranks/device.h"
-#include "rollout/engine_factory.h"
-#include "rollout/sampler.h"
-#include "rollout/vllm/vllm_checks.h"
+#include "model/text/chat_template.h"
+#include "model/text/lossy.h"
+#include "model/text/prompt.h"
+#include "model/text/stop_ids.h"
+#include "model/text/tokenizer.h"
+#include "model/vision/image.h"
 #include "model_input.h"
 #include "tool_stages.h"
-#include "text/chat_template.h"
-#include "text/lossy.h"
-#include "text/prompt.h"
-#include "text/stop_ids.h"
-#include "text/tokenizer.h"
-#include "vision/image.h"
 
 namespace rematch {
 namespace {

@@ -7,16 +7,16 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
-#include "checkpoint/safetensors.h"
-#include "model/row.h"
-#include "mstep/loss/loss_table.h"
-#include "mstep/mstep.h"
-#include "mstep/optim/float32_gradients.h"
-#include "mstep/optim/groups.h"
+#include "learn/mstep/loss/loss_table.h"
+#include "learn/mstep/mstep.h"
+#include "learn/mstep/optim/float32_gradients.h"
+#include "learn/mstep/optim/groups.h"
 #include "loss_input.h"
+#include "model/checkpoint/safetensors.h"
+#include "model/row.h"
+#include "model/text/tokenizer.h"
 #include "model_input.h"
 #include "tool_stages.h"
-#include "text/tokenizer.h"
 
 namespace rematch {
 namespace {

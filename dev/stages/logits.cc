@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
-#include "checkpoint/safetensors.h"
+#include "model/checkpoint/safetensors.h"
 #include "model/row.h"
 #include "model_input.h"
 #include "tool_stages.h"

@@ -7,10 +7,10 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
-#include "checkpoint/safetensors.h"
-#include "mstep/loss/loss_table.h"
-#include "mstep/loss/losses.h"
+#include "learn/mstep/loss/loss_table.h"
+#include "learn/mstep/loss/losses.h"
 #include "loss_input.h"
+#include "model/checkpoint/safetensors.h"
 #include "tool_stages.h"
 
 namespace rematch {

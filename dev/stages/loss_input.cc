@@ -7,7 +7,7 @@
 #include <set>
 
 #include "base/error.h"
-#include "mstep/loss/loss_table.h"
+#include "learn/mstep/loss/loss_table.h"
 
 namespace rematch {
 namespace {

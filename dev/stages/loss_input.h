@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
+#include "base/flow/segment.h"
 #include "base/json.h"
-#include "flow/segment.h"
-#include "mstep/loss/losses.h"
-#include "stages/stage.h"
+#include "learn/mstep/loss/losses.h"
+#include "tools/stages/stage.h"
 
 namespace rematch {
 
@@ -21,7 +21,8 @@ namespace rematch {
 void read_supervision(JsonFields& fields, const std::string& what, int64_t vocab_size,
                       Segment& segment);
 
-/// Reads `coord_token_ids`: 1000 distinct ids in bin order. @throws UserError (data)
+/// Reads `coord_token_ids`: 1000 distinct ids in bin order.
+/// @throws UserError (data)
 std::array<TokenId, 1000> read_coord_token_ids(JsonFields& fields, int64_t vocab_size);
 
 /// Reads the settings of all losses by their key names (loss_keys()); null and absent ones keep

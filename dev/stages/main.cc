@@ -2,7 +2,7 @@
 // not installed.
 #include <CLI/CLI.hpp>
 
-#include "cli/program.h"
+#include "program/cli/program.h"
 #include "tool_stages.h"
 
 int main(int argc, char** argv) {

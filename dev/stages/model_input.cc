@@ -2,10 +2,10 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "engine/ranks/device.h"
 #include "model/families/family.h"
 #include "model/patch_fit.h"
-#include "ranks/device.h"
-#include "vision/image.h"
+#include "model/vision/image.h"
 
 namespace rematch {
 

@@ -8,9 +8,9 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "checkpoint/safetensors.h"
+#include "model/checkpoint/safetensors.h"
+#include "model/vision/patches.h"
 #include "tool_stages.h"
-#include "vision/patches.h"
 
 namespace rematch {
 namespace {

@@ -6,12 +6,12 @@
 #include <optional>
 
 #include "base/error.h"
+#include "model/text/chat_template.h"
+#include "model/text/prompt.h"
+#include "model/text/tokenizer.h"
+#include "model/vision/image.h"
+#include "model/vision/patches.h"
 #include "tool_stages.h"
-#include "text/chat_template.h"
-#include "text/prompt.h"
-#include "text/tokenizer.h"
-#include "vision/image.h"
-#include "vision/patches.h"
 
 namespace rematch {
 namespace {

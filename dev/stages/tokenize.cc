@@ -4,9 +4,9 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "model/text/lossy.h"
+#include "model/text/tokenizer.h"
 #include "tool_stages.h"
-#include "text/lossy.h"
-#include "text/tokenizer.h"
 
 namespace rematch {
 namespace {

@@ -2,7 +2,7 @@
 #include <memory>
 #include <vector>
 
-#include "stages/stage.h"
+#include "tools/stages/stage.h"
 
 namespace rematch {
 

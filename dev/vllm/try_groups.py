@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
-"""Tries vLLM engines over several ranks on this CPU: what is too long for CI. Some minutes a case; vLLM as scripts/setup-vllm installs it.
+"""Tries vLLM engines over several ranks on this CPU: what is too long for CI. Some minutes a case;
+vLLM as scripts/setup-vllm installs it.
 
-usage: .venv/bin/python dev/vllm/try_groups.py [CASE…]     cases: pairs default interrupt kill failure (all of them without a name)
+usage: .venv/bin/python dev/vllm/try_groups.py [CASE…]     cases: pairs default interrupt kill
+failure (all of them without a name)
 """
+
 import json
 import os
 import pathlib
@@ -19,7 +22,17 @@ DEMO = ROOT / "demo/model"
 GOLDEN = ROOT / "tests/golden/e2e"
 
 
-def configuration(directory, *, backend="vllm", ranks_an_engine=2, accumulation=1, steps=3, tokens=48, model=DEMO, more=""):
+def configuration(
+    directory,
+    *,
+    backend="vllm",
+    ranks_an_engine=2,
+    accumulation=1,
+    steps=3,
+    tokens=48,
+    model=DEMO,
+    more="",
+):
     engine = f"tensor_parallel_size: {ranks_an_engine}, " if ranks_an_engine else ""
     path = directory / "run.yaml"
     path.write_text(f"""
@@ -34,9 +47,19 @@ custom: {{trainer_variant: rollout_matching_sft, train_jsonl: {GOLDEN}/train.jso
 
 
 def begin(directory, config, ranks, *more, environment=None):
-    torchrun = [ROOT / ".venv/bin/torchrun", "--no-python", "--nproc-per-node", str(ranks), *more] if ranks > 1 else []
-    return subprocess.Popen([*torchrun, REMATCH, "train", config, "--device", "cpu"], cwd=directory, text=True, stdout=subprocess.DEVNULL,
-                            stderr=subprocess.PIPE, env={**os.environ, "OMP_NUM_THREADS": "1", **(environment or {})})
+    torchrun = (
+        [ROOT / ".venv/bin/torchrun", "--no-python", "--nproc-per-node", str(ranks), *more]
+        if ranks > 1
+        else []
+    )
+    return subprocess.Popen(
+        [*torchrun, REMATCH, "train", config, "--device", "cpu"],
+        cwd=directory,
+        text=True,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "OMP_NUM_THREADS": "1", **(environment or {})},
+    )
 
 
 def end(process, code):
@@ -50,8 +73,17 @@ def end(process, code):
 
 
 def log(directory):
-    lines = [json.loads(line) for line in (directory / "out/run/logging.jsonl").read_text().splitlines()]
-    return [{key: value for key, value in line.items() if not key.startswith("time/") and "per_s" not in key} for line in lines]
+    lines = [
+        json.loads(line) for line in (directory / "out/run/logging.jsonl").read_text().splitlines()
+    ]
+    return [
+        {
+            key: value
+            for key, value in line.items()
+            if not key.startswith("time/") and "per_s" not in key
+        }
+        for line in lines
+    ]
 
 
 def wait_for(path, process):
@@ -73,13 +105,17 @@ def expect_same_start(found, expected):
 def pairs(directory):
     """Two engines of two ranks: what one process does with hf."""
     (directory / "hf").mkdir()
-    end(begin(directory / "hf", configuration(directory / "hf", backend="hf", accumulation=4), 1), 0)
+    end(
+        begin(directory / "hf", configuration(directory / "hf", backend="hf", accumulation=4), 1), 0
+    )
     end(begin(directory, configuration(directory), 4), 0)
     expect_same_start(log(directory), log(directory / "hf"))
 
 
 def default(directory):
-    """The default tensor_parallel_size, 4, on four ranks: a random model with 8 heads, as the demonstration's has 6."""
+    """The default tensor_parallel_size, 4, on four ranks: a random model with 8 heads, as the
+    demonstration's has 6.
+    """
     import torch
     from safetensors.torch import load_file, save_file
 
@@ -92,15 +128,35 @@ def default(directory):
     (model / "config.json").write_text(json.dumps(config))
     width, hidden = text["head_dim"], text["hidden_size"]
     torch.manual_seed(5)
-    heads = {"q_proj": (8 * width, hidden), "k_proj": (4 * width, hidden), "v_proj": (4 * width, hidden), "o_proj": (hidden, 8 * width)}
+    heads = {
+        "q_proj": (8 * width, hidden),
+        "k_proj": (4 * width, hidden),
+        "v_proj": (4 * width, hidden),
+        "o_proj": (hidden, 8 * width),
+    }
     tensors = {}
     for name, value in load_file(model / "model.safetensors").items():
-        shape = heads.get(name.split(".")[-2], value.shape) if "language_model" in name else value.shape
-        tensors[name] = torch.ones(shape) if value.dim() == 1 and name.endswith("weight") else torch.randn(shape) * 0.08
+        shape = (
+            heads.get(name.split(".")[-2], value.shape) if "language_model" in name else value.shape
+        )
+        tensors[name] = (
+            torch.ones(shape)
+            if value.dim() == 1 and name.endswith("weight")
+            else torch.randn(shape) * 0.08
+        )
     save_file(tensors, model / "model.safetensors", {"format": "pt"})
     (directory / "hf").mkdir()
-    end(begin(directory / "hf", configuration(directory / "hf", backend="hf", accumulation=4, steps=2, model=model), 1), 0)
-    end(begin(directory, configuration(directory, ranks_an_engine=None, steps=2, model=model), 4), 0)
+    end(
+        begin(
+            directory / "hf",
+            configuration(directory / "hf", backend="hf", accumulation=4, steps=2, model=model),
+            1,
+        ),
+        0,
+    )
+    end(
+        begin(directory, configuration(directory, ranks_an_engine=None, steps=2, model=model), 4), 0
+    )
     expect_same_start(log(directory), log(directory / "hf"))
 
 
@@ -122,15 +178,21 @@ def kill(directory):
     save = ", save_strategy: steps, save_steps: 2"
     end(begin(directory / "whole", configuration(directory / "whole", steps=6, more=save), 2), 0)
     resuming = save + ", resume_from_checkpoint: latest"
-    run = begin(directory, configuration(directory, steps=6, more=resuming), 2, "--max-restarts", "1")
+    run = begin(
+        directory, configuration(directory, steps=6, more=resuming), 2, "--max-restarts", "1"
+    )
     wait_for(directory / "out/run/checkpoint-2", run)
-    ranks = subprocess.run(["pgrep", "-P", str(run.pid)], capture_output=True, text=True, check=True).stdout.split()
+    ranks = subprocess.run(
+        ["pgrep", "-P", str(run.pid)], capture_output=True, text=True, check=True
+    ).stdout.split()
     os.kill(int(ranks[-1]), signal.SIGKILL)
     text = end(run, 0)
     assert "failed (exitcode: -9) local_rank: 1" in text, text
     assert "rank 1" in text, text
     weights = "out/run/checkpoint-6/model.safetensors"
-    assert (directory / weights).read_bytes() == (directory / "whole" / weights).read_bytes(), "other weights"
+    assert (directory / weights).read_bytes() == (directory / "whole" / weights).read_bytes(), (
+        "other weights"
+    )
 
 
 def failure(directory):
@@ -151,7 +213,12 @@ def plant():
 if os.environ.get("RANK") == "1":
     threading.Thread(target=plant, daemon=True).start()
 """)
-    run = begin(directory, configuration(directory, steps=100), 2, environment={"PYTHONPATH": str(directory)})
+    run = begin(
+        directory,
+        configuration(directory, steps=100),
+        2,
+        environment={"PYTHONPATH": str(directory)},
+    )
     text = end(run, 1)
     assert "RuntimeError: planted" in text and "rank 1: vLLM failed while generating" in text, text
     assert list((directory / "out/run").glob("checkpoint-*")), "no checkpoint"

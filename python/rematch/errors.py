@@ -3,7 +3,9 @@
 import re
 from typing import Dict, List
 
-_PROBLEM = re.compile(r"^error: (.*?)\n  where: (.*?)\n  what:  (.*?)\n  fix:   (.*?)$", re.DOTALL | re.MULTILINE)
+_PROBLEM = re.compile(
+    r"^error: (.*?)\n  where: (.*?)\n  what:  (.*?)\n  fix:   (.*?)$", re.DOTALL | re.MULTILINE
+)
 _KINDS = {2: "config", 3: "data", 4: "environment", 130: "interrupted"}
 
 
@@ -11,8 +13,10 @@ class Error(Exception):
     """A problem that the caller can fix. Its text is the program's four-line message.
 
     Attributes:
-        kind: "data" (values), "config" (options) or "environment" (files); of the program also "interrupted" and "bug".
-        problems: all of them, each with the keys error, where, what and fix; `error`, `where`, `what` and `fix` are those of the first.
+        kind: "data" (values), "config" (options) or "environment" (files); of the program also
+        "interrupted" and "bug".
+        problems: all of them, each with the keys error, where, what and fix; `error`, `where`,
+        `what` and `fix` are those of the first.
 
     Example:
         >>> try:
@@ -47,7 +51,10 @@ class Error(Exception):
         return self.problems[0]["fix"]
 
     def __str__(self) -> str:
-        return "\n".join(f"{p['error']}\n  where: {p['where']}\n  what:  {p['what']}\n  fix:   {p['fix']}" for p in self.problems)
+        return "\n".join(
+            f"{p['error']}\n  where: {p['where']}\n  what:  {p['what']}\n  fix:   {p['fix']}"
+            for p in self.problems
+        )
 
 
 def problem(kind: str, error: str, where: str, what: str, fix: str) -> Error:
@@ -57,10 +64,18 @@ def problem(kind: str, error: str, where: str, what: str, fix: str) -> Error:
 
 def from_program(command: str, code: int, output: str) -> Error:
     """Makes an Error from the program's output and exit code; a negative code is a signal."""
-    found = [dict(zip(("error", "where", "what", "fix"), parts)) for parts in _PROBLEM.findall(output)]
+    found = [
+        dict(zip(("error", "where", "what", "fix"), parts)) for parts in _PROBLEM.findall(output)
+    ]
     if found:
         return Error(_KINDS.get(code, "bug"), found)
     what = f"signal {-code} ended it" if code < 0 else f"exit code {code}"
-    fix = "look for the system's messages about memory, or give fewer images" if code == -9 else "run the same command in a terminal"
+    fix = (
+        "look for the system's messages about memory, or give fewer images"
+        if code == -9
+        else "run the same command in a terminal"
+    )
     last = output.strip().splitlines()[-1:]
-    return problem(_KINDS.get(code, "bug"), f"`{command}` failed", command, ": ".join([what, *last]), fix)
+    return problem(
+        _KINDS.get(code, "bug"), f"`{command}` failed", command, ": ".join([what, *last]), fix
+    )

@@ -15,7 +15,8 @@ class Log:
 
     Attributes:
         steps: logged training steps: step, loss, learning_rate, time/step_s, … (docs/metrics.md).
-        evaluations: evaluations during training: step, eval_rollout_f1, eval_loss, …; eval_set names the evaluated set.
+        evaluations: evaluations during training: step, eval_rollout_f1, eval_loss, …; eval_set
+        names the evaluated set.
     """
 
     steps: List[Dict[str, Any]]
@@ -23,9 +24,12 @@ class Log:
 
 
 def read_log(run: Union[str, "os.PathLike[str]"]) -> Log:
-    """Reads logging.jsonl of a run. Steps and evaluations have different columns, so they are two lists.
+    """Reads logging.jsonl of a run. Steps and evaluations have different columns, so they are two
+    lists.
 
-    Ignores a torn last line of a killed run. If a run was started again in the same directory, its later entries follow the earlier ones. Scores of evaluations with different `eval_set` cannot be compared.
+    Ignores a torn last line of a killed run. If a run was started again in the same directory, its
+    later entries follow the earlier ones. Scores of evaluations with different `eval_set` cannot be
+    compared.
 
     Args:
         run: the run's directory (training.output_dir/run_name), or its logging.jsonl.
@@ -41,8 +45,13 @@ def read_log(run: Union[str, "os.PathLike[str]"]) -> Log:
     try:
         lines = path.read_bytes().split(b"\n")
     except OSError as error:
-        raise problem("environment", "this run has no readable log", str(path), error.strerror or str(error),
-                      "give a run's directory (training.output_dir/run_name) or its logging.jsonl") from None
+        raise problem(
+            "environment",
+            "this run has no readable log",
+            str(path),
+            error.strerror or str(error),
+            "give a run's directory (training.output_dir/run_name) or its logging.jsonl",
+        ) from None
     log = Log([], [])
     for number, line in enumerate(lines, 1):
         try:
@@ -50,8 +59,19 @@ def read_log(run: Union[str, "os.PathLike[str]"]) -> Log:
         except ValueError as error:
             if not any(later.strip() for later in lines[number:]):
                 break
-            raise problem("data", "a line of this log cannot be read", f"{path}:{number}", str(error),
-                          "remove this line, the others can be read without it") from None
-        if isinstance(row, dict) and isinstance(row.get("step"), int):
-            (log.evaluations if any(key.startswith("eval_") for key in row) else log.steps).append(row)
+            raise problem(
+                "data",
+                "a line of this log cannot be read",
+                f"{path}:{number}",
+                str(error),
+                "remove this line, the others can be read without it",
+            ) from None
+        add_row(log, row)
     return log
+
+
+def add_row(log: Log, row: Any) -> None:
+    """Adds a line to the list that it belongs to; leaves out what is no line of a log."""
+    if isinstance(row, dict) and isinstance(row.get("step"), int):
+        is_evaluation = any(key.startswith("eval_") for key in row)
+        (log.evaluations if is_evaluation else log.steps).append(row)

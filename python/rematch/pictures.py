@@ -14,26 +14,39 @@ _NUM_BINS = 1000
 Box = Tuple[float, float, float, float]
 
 
-def show(image: Union[str, "os.PathLike[str]", "PIL.Image.Image"], objects: Sequence[Mapping[str, Any]], *,
-         min_score: float = 0.0) -> "PIL.Image.Image":
-    """Draws objects into a copy of an image: a colour for each name, the score in two digits. A notebook displays the returned picture.
+def show(
+    image: Union[str, "os.PathLike[str]", "PIL.Image.Image"],
+    objects: Sequence[Mapping[str, Any]],
+    *,
+    min_score: float = 0.0,
+) -> "PIL.Image.Image":
+    """Draws objects into a copy of an image: a colour for each name, the score in two digits. A
+    notebook displays the returned picture.
 
     Needs Pillow.
 
     Args:
         image: a path or a picture of Pillow.
-        objects: predictions or truths: `desc`, one of `bbox_2d` and `poly` in thousandths of the image's sides, and maybe `score`.
+        objects: predictions or truths: `desc`, one of `bbox_2d` and `poly` in thousandths of the
+            image's sides, and maybe `score`.
         min_score: objects with a lower score are left out.
 
     Example:
         >>> picture = PIL.Image.new("RGB", (320, 240), "white")
-        >>> rematch.show(picture, [{"desc": "cat", "bbox_2d": [100, 200, 500, 900], "score": 0.81}]).size
+        >>> cat = {"desc": "cat", "bbox_2d": [100, 200, 500, 900], "score": 0.81}
+        >>> rematch.show(picture, [cat]).size
         (320, 240)
     """
     try:
         from PIL import ImageDraw, ImageFont
     except ImportError:
-        raise problem("environment", "Pillow is needed to draw", "rematch.show", "this Python has no module PIL", "pip install pillow") from None
+        raise problem(
+            "environment",
+            "Pillow is needed to draw",
+            "rematch.show",
+            "this Python has no module PIL",
+            "pip install pillow",
+        ) from None
     picture = _opened(image)
     pen = ImageDraw.Draw(picture)
     side = max(picture.size)
@@ -50,7 +63,19 @@ def show(image: Union[str, "os.PathLike[str]", "PIL.Image.Image"], objects: Sequ
         pen.line([*points, points[0]], fill=color, width=width, joint="curve")
         text = f"{name} {_score_text(one['score'])}" if "score" in one else name
         left, top = min(x for x, _ in points), min(y for _, y in points)
-        labels.append((_place(pen.textbbox((0, 0), text, font=font), left, top, picture.size, [box for box, _, _ in labels]), text, color))
+        labels.append(
+            (
+                _place(
+                    pen.textbbox((0, 0), text, font=font),
+                    left,
+                    top,
+                    picture.size,
+                    [box for box, _, _ in labels],
+                ),
+                text,
+                color,
+            )
+        )
     for (left, top, right, bottom), text, color in labels:
         pen.rectangle((left, top, right, bottom), fill=color)
         pen.text((left + 2, top), text, fill="white", font=font)
@@ -72,21 +97,38 @@ def _opened(image: Any) -> Any:
         with Image.open(image) as opened:
             return ImageOps.exif_transpose(opened).convert("RGB")
     except (OSError, AttributeError) as error:
-        raise problem("data", "this image cannot be opened", str(image), str(error), "give the path of an image, or a PIL.Image") from None
+        raise problem(
+            "data",
+            "this image cannot be opened",
+            str(image),
+            str(error),
+            "give the path of an image, or a PIL.Image",
+        ) from None
 
 
 def _points(one: Mapping[str, Any], size: Tuple[int, int], place: str) -> List[Tuple[float, float]]:
     """The outline in pixels. @throws Error (data) for anything but a box or a polygon of bins"""
     box, poly = one.get("bbox_2d"), one.get("poly")
     bins = list(box if box is not None else poly if poly is not None else [])
-    is_shape = (len(bins) == 4 if box is not None else len(bins) >= 6 and len(bins) % 2 == 0) and (box is None or poly is None)
-    if not is_shape or not all(isinstance(value, (int, float)) and 0 <= value <= _NUM_BINS for value in bins):
-        raise problem("data", "this object has no valid box or polygon", place, f"bbox_2d {box}, poly {poly}",
-                      "give bbox_2d (x1, y1, x2, y2) or poly (x, y of three or more vertices) in thousandths of the image's sides, 0 to 999")
+    is_shape = (len(bins) == 4 if box is not None else len(bins) >= 6 and len(bins) % 2 == 0) and (
+        box is None or poly is None
+    )
+    if not is_shape or not all(
+        isinstance(value, (int, float)) and 0 <= value <= _NUM_BINS for value in bins
+    ):
+        raise problem(
+            "data",
+            "this object has no valid box or polygon",
+            place,
+            f"bbox_2d {box}, poly {poly}",
+            "give bbox_2d (x1, y1, x2, y2) or poly (x, y of three or more vertices) in thousandths of the image's sides, 0 to 999",
+        )
     if box is not None:
         x1, y1, x2, y2 = bins
         bins = [x1, y1, x2, y1, x2, y2, x1, y2]
-    return [(x * size[0] / _NUM_BINS, y * size[1] / _NUM_BINS) for x, y in zip(bins[::2], bins[1::2])]
+    return [
+        (x * size[0] / _NUM_BINS, y * size[1] / _NUM_BINS) for x, y in zip(bins[::2], bins[1::2])
+    ]
 
 
 def _place(text_box: Box, left: float, top: float, size: Tuple[int, int], taken: List[Box]) -> Box:
@@ -95,7 +137,11 @@ def _place(text_box: Box, left: float, top: float, size: Tuple[int, int], taken:
     left = max(0.0, min(left, size[0] - width))
     top = max(0.0, top - height)
     for _ in range(len(taken)):
-        hit = [box for box in taken if left < box[2] and box[0] < left + width and top < box[3] and box[1] < top + height]
+        hit = [
+            box
+            for box in taken
+            if left < box[2] and box[0] < left + width and top < box[3] and box[1] < top + height
+        ]
         if not hit or hit[0][3] + height > size[1]:
             break
         top = hit[0][3]

@@ -3,14 +3,12 @@
 import errno
 import json
 import os
-import subprocess
-import sys
 import tempfile
-import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, List, Optional, Sequence, Tuple, TypedDict, Union
+from typing import TYPE_CHECKING, Any, List, Optional, Sequence, TypedDict, Union
 
 from rematch.errors import from_program, problem
+from rematch.program import options, run, warn
 
 if TYPE_CHECKING:
     import PIL.Image
@@ -30,7 +28,9 @@ class FoundObject(TypedDict, total=False):
 
 
 class Prediction(TypedDict, total=False):
-    """The answer to an image. An unreadable image has only image, objects (empty), status and error."""
+    """The answer to an image. An unreadable image has only image, objects (empty), status and
+    error.
+    """
 
     image: str  # its path; "" for a picture of Pillow
     width: int
@@ -42,18 +42,30 @@ class Prediction(TypedDict, total=False):
     error: str
 
 
-def predict(model: Union[str, "os.PathLike[str]"], images: Union[Image, Sequence[Image]], *,
-            adapter: Optional[Union[str, "os.PathLike[str]"]] = None, min_score: float = 0.0, system: Optional[str] = None,
-            user: Optional[str] = None, answer_format: Optional[str] = None, max_new_tokens: Optional[int] = None,
-            backend: Optional[str] = None, device: Optional[str] = None) -> List[Prediction]:
-    """Finds the objects in images with a trained model: `rematch predict` (docs/serve.md), which loads the model once for all images.
+def predict(
+    model: Union[str, "os.PathLike[str]"],
+    images: Union[Image, Sequence[Image]],
+    *,
+    adapter: Optional[Union[str, "os.PathLike[str]"]] = None,
+    min_score: float = 0.0,
+    system: Optional[str] = None,
+    user: Optional[str] = None,
+    answer_format: Optional[str] = None,
+    max_new_tokens: Optional[int] = None,
+    backend: Optional[str] = None,
+    device: Optional[str] = None,
+) -> List[Prediction]:
+    """Finds the objects in images with a trained model: `rematch predict` (docs/serve.md), which
+    loads the model once for all images.
 
-    An unreadable image does not affect the others; its `status` is "unreadable". Any other problem raises rematch.Error. Warnings of the
+    An unreadable image does not affect the others; its `status` is "unreadable". Any other problem
+    raises rematch.Error. Warnings of the
     program become Python warnings.
 
     Args:
         model: a checkpoint, or an adapter with its base model still in place.
-        images: one image, or several: paths of images or of directories, pictures of Pillow. Photos stored rotated (EXIF) are turned upright.
+        images: one image, or several: paths of images or of directories, pictures of Pillow. Photos
+            stored rotated (EXIF) are turned upright.
         adapter: a PEFT adapter on top of `model`.
         min_score: objects below it are left out.
         system, user: prompts; None or empty: those stored with the checkpoint.
@@ -63,25 +75,39 @@ def predict(model: Union[str, "os.PathLike[str]"], images: Union[Image, Sequence
         device: "auto" (the default), "cpu", "cuda" or "cuda:N".
 
     Example:
-        >>> found = rematch.predict("output/run/checkpoint-200", ["a.jpg", "b.jpg"], min_score=0.1)  # doctest: +SKIP
-        >>> [(one["desc"], one["box_px"]) for one in found[0]["objects"]]                            # doctest: +SKIP
-        >>> rematch.show("a.jpg", found[0]["objects"])                                               # doctest: +SKIP
+        >>> run = "output/run/checkpoint-200"
+        >>> found = rematch.predict(run, ["a.jpg"], min_score=0.1)         # doctest: +SKIP
+        >>> [(one["desc"], one["box_px"]) for one in found[0]["objects"]]  # doctest: +SKIP
+        >>> rematch.show("a.jpg", found[0]["objects"])                     # doctest: +SKIP
     """
-    options = {"--adapter": None if adapter is None else os.fspath(adapter), "--min-score": min_score, "--system": system, "--user": user,
-               "--answer-format": answer_format, "--max-new-tokens": max_new_tokens, "--backend": backend, "--device": device}
-    arguments = [f"{name}={value}" for name, value in options.items() if value not in (None, "")]
-    given = [images] if isinstance(images, (str, os.PathLike)) or hasattr(images, "save") else list(images)
+    arguments = options(
+        {
+            "--adapter": adapter,
+            "--min-score": min_score,
+            "--system": system,
+            "--user": user,
+            "--answer-format": answer_format,
+            "--max-new-tokens": max_new_tokens,
+            "--backend": backend,
+            "--device": device,
+        }
+    )
+    given = (
+        [images]
+        if isinstance(images, (str, os.PathLike)) or hasattr(images, "save")
+        else list(images)
+    )
     if not given:
         return []
     with tempfile.TemporaryDirectory(prefix="rematch_") as directory:
-        paths = [_path(image, Path(directory) / f"{i}.png", f"images[{i}]") for i, image in enumerate(given)]
-        lines, errors = _run([*arguments, "--", os.fspath(model), *paths])
+        paths = [
+            _path(image, Path(directory) / f"{i}.png", f"images[{i}]")
+            for i, image in enumerate(given)
+        ]
+        lines = _run([*arguments, "--", os.fspath(model), *paths])
         for line in lines:
             if Path(line["image"]).parent == Path(directory):
                 line["image"] = ""
-    for text in errors.splitlines():
-        if text.startswith("warning: "):
-            warnings.warn(text[len("warning: "):], stacklevel=2)
     return lines
 
 
@@ -94,25 +120,36 @@ def _path(image: Any, copy: Path, place: str) -> str:
         return str(copy)
     if isinstance(image, (str, os.PathLike)):
         return os.fspath(image)
-    raise problem("data", "this is neither a path nor a picture", place, f"it is of type {type(image).__name__}",
-                  "give a path or a PIL.Image; PIL.Image.fromarray() makes one of an array")
+    raise problem(
+        "data",
+        "this is neither a path nor a picture",
+        place,
+        f"it is of type {type(image).__name__}",
+        "give a path or a PIL.Image; PIL.Image.fromarray() makes one of an array",
+    )
 
 
-def _run(arguments: List[str]) -> Tuple[List[Prediction], str]:
-    """The lines that `rematch predict` prints, and its standard error."""
+def _run(arguments: List[str]) -> List[Prediction]:
+    """The lines that `rematch predict` prints."""
     try:
-        done = subprocess.run([sys.executable, "-m", "rematch", "predict", *arguments], stdin=subprocess.DEVNULL, capture_output=True,
-                              encoding="utf-8", errors="replace", env={**os.environ, "NO_COLOR": "1"}, check=False)
+        done = run("predict", arguments)
     except OSError as error:
         if error.errno != errno.E2BIG:
             raise
-        raise problem("data", "these are too many images for one command", f"{len(arguments)} arguments", os.strerror(errno.E2BIG),
-                      "give the directory that holds them, or fewer at a time") from None
-    # Not splitlines(): texts may contain other line separators. Text after the last newline is an incomplete line.
+        raise problem(
+            "data",
+            "these are too many images for one command",
+            f"{len(arguments)} arguments",
+            os.strerror(errno.E2BIG),
+            "give the directory that holds them, or fewer at a time",
+        ) from None
+    warn(done.warnings)
+    # Not splitlines(): texts may contain other line separators. Text after the last newline is an
+    # incomplete line.
     lines: List[Prediction] = [json.loads(line) for line in done.stdout.split("\n")[:-1]]
-    if done.returncode != 0:
-        raised = from_program("rematch predict", done.returncode, done.stderr)
+    if done.code != 0:
+        raised = from_program("rematch predict", done.code, done.stderr)
         unreadable = {line["error"] for line in lines if line["status"] == "unreadable"}
         if any(f"{one['error']}: {one['what']}" not in unreadable for one in raised.problems):
             raise raised
-    return lines, done.stderr
+    return lines

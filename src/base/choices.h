@@ -8,35 +8,45 @@
 
 namespace rematch {
 
-/// Refuses a name that a table of choices does not hold. @throws UserError (config) with the names
-/// there are and the nearest one
+/// Refuses a name that is not in a table of choices.
+/// @throws UserError (config) with the existing names and the nearest one
 [[noreturn]] void refuse_choice(std::string_view name, const std::string& kind,
                                 const std::string& key, const std::string& way_out,
                                 const std::vector<std::string>& names);
 
-/// The ONE table of what a setting can choose between: the configuration takes its legal values
-/// from it, the code what stands behind a name, the documentation the meanings. A row is a struct
-/// with the texts `name` and `meaning` and whatever the owner of the table needs.
+/// The table of the values of a setting. The configuration takes the legal values from it, the code
+/// the implementation of a value, the documentation its meaning. A row is a struct with the texts
+/// `name` and `meaning`, and further members that the owner of the table needs.
 template <typename Row>
 class Choices {
  public:
-  /// @param kind     what a row is, for errors, e.g. "packing selector". @param key  last part of
-  /// the YAML key that chooses
+  /// @param kind     what a row is, for errors, e.g. "packing selector".
+  /// @param key  last part of the YAML key that chooses
   /// @param way_out  a remedy other than these names, e.g.
   /// "`training.packing: false`"; may be empty
   Choices(std::string kind, std::string key, std::string way_out, std::initializer_list<Row> rows)
       : kind_(std::move(kind)), key_(std::move(key)), way_out_(std::move(way_out)), rows_(rows) {}
 
-  /// Adds a row behind the others; before the first configuration is read. @return true, so that a
-  /// constant of the file can do it
+  /// Adds a row at the end. Call it before the first configuration is read.
+  /// @return true, so that a static constant can call it
   bool add(Row row) {
     rows_.push_back(std::move(row));
     return true;
   }
 
-  /// The row of that name. @throws UserError (config) when there is none
+  /// The row of that name.
+  /// @throws UserError (config) when there is none
   const Row& find(std::string_view name) const {
     for (const Row& row : rows_) {
+      if (row.name == name) return row;
+    }
+    refuse_choice(name, kind_, key_, way_out_, names());
+  }
+
+  /// The row of that name, to complete it before it is used.
+  /// @throws as find()
+  Row& edit(std::string_view name) {
+    for (Row& row : rows_) {
       if (row.name == name) return row;
     }
     refuse_choice(name, kind_, key_, way_out_, names());

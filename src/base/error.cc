@@ -5,6 +5,8 @@
 #include <filesystem>
 #include <utility>
 
+#include "base/terminal_text.h"
+
 namespace rematch {
 namespace {
 
@@ -51,11 +53,12 @@ Problem bug_problem(std::string what) {
           .fix = "please report it with the configuration and this message"};
 }
 
+// Names of files and labels may hold control characters. `what` and `fix` may have several lines.
 std::string format_problem(const Problem& problem) {
-  std::string text = fmt::format("error: {}\n", problem.error);
-  text += fmt::format("  where: {}\n", problem.where);
-  text += fmt::format("  what:  {}\n", problem.what);
-  text += fmt::format("  fix:   {}\n", problem.fix);
+  std::string text = fmt::format("error: {}\n", printable_lines(problem.error));
+  text += fmt::format("  where: {}\n", printable(problem.where));
+  text += fmt::format("  what:  {}\n", printable_lines(problem.what));
+  text += fmt::format("  fix:   {}\n", printable_lines(problem.fix));
   return text;
 }
 

@@ -25,7 +25,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // bytes that are read into memory at once; larger files are mapped
-constexpr size_t kMostWhole = size_t{1} << 31;
+constexpr size_t kMaxReadBytes = size_t{1} << 31;
 constexpr size_t kReadBlock = size_t{1} << 12;
 
 [[noreturn]] void fail(const std::string& doing, const std::string& path, int error_number) {
@@ -65,7 +65,7 @@ struct OpenFile {
       ErrorKind::kEnvironment,
       {.error = fmt::format("cannot read {}", path),
        .where = path,
-       .what = fmt::format("{} bytes; at most {} are read at once", size_bytes, kMostWhole),
+       .what = fmt::format("{} bytes; at most {} are read at once", size_bytes, kMaxReadBytes),
        .fix = "check that this is the file you mean"});
 }
 
@@ -79,7 +79,9 @@ struct OpenFile {
       {.error = fmt::format("cannot read {}", path),
        .where = path,
        .what = fmt::format("it is {}, not a regular file", kind),
-       .fix = "use the path of a regular file; write what a pipe or device gives into one first"});
+       .fix = S_ISDIR(mode) ? "give the path of a file, not of a directory"
+                            : "use a regular file; save the output of a pipe or device to one "
+                              "first"});
 }
 
 // Opens a regular file for reading and gives its size. A pipe is opened without waiting for a
@@ -175,7 +177,7 @@ std::string sibling_of(const std::string& path, const std::string& shown_as) {
 std::string read_file(const std::string& path) {
   size_t size_bytes = 0;
   const OpenFile file{open_regular(path, "read", size_bytes)};
-  if (size_bytes > kMostWhole) refuse_large(path, size_bytes);
+  if (size_bytes > kMaxReadBytes) refuse_large(path, size_bytes);
   // One byte more than its size shows the end of the file; some files, as those of /proc, say that
   // they are empty.
   std::string content(std::max<size_t>(size_bytes + 1, kReadBlock), '\0');
@@ -186,7 +188,7 @@ std::string read_file(const std::string& path) {
     if (count < 0) fail("read", path, errno);
     if (count == 0) break;
     filled += static_cast<size_t>(count);
-    if (filled > kMostWhole) refuse_large(path, filled);
+    if (filled > kMaxReadBytes) refuse_large(path, filled);
     if (filled == content.size()) content.resize(2 * filled);
   }
   content.resize(filled);
@@ -321,8 +323,8 @@ void make_directories(const std::string& path) {
   if (error) fail("create directory", path, error.value());
   // A directory that power loss takes away takes with it what was synced inside. One that may only
   // be written to cannot be synced.
-  for (const std::string& one : made) {
-    if (const std::string parent = parent_of(one); ::access(parent.c_str(), R_OK) == 0)
+  for (const std::string& directory : made) {
+    if (const std::string parent = parent_of(directory); ::access(parent.c_str(), R_OK) == 0)
       sync_path(parent);
   }
 }

@@ -6,7 +6,8 @@
 
 namespace rematch {
 
-/// The whole content of a file. @throws UserError (environment) naming the path and errno's text.
+/// The whole content of a file.
+/// @throws UserError (environment) naming the path and errno's text.
 std::string read_file(const std::string& path);
 
 /// Read-only memory map of a file; empty files give an empty view.
@@ -32,7 +33,8 @@ class MappedFile {
 /// short file.
 class FileWriter {
  public:
-  /// Creates or truncates `path`. @param shown_as  its name in errors, where it is not its own.
+  /// Creates or truncates `path`.
+  /// @param shown_as  its name in errors, where it is not its own.
   /// @throws UserError (environment)
   explicit FileWriter(const std::string& path, const std::string& shown_as = "");
   /// Closes without syncing; an unfinished file may be left behind (StagedDirectory removes it).
@@ -42,7 +44,8 @@ class FileWriter {
 
   void write(const void* data, size_t size_bytes);
   void write(std::string_view text) { write(text.data(), text.size()); }
-  /// Flushes to the device and closes. @throws UserError (environment), e.g. on a full disk.
+  /// Flushes to the device and closes.
+  /// @throws UserError (environment), e.g. on a full disk.
   void finish();
 
  private:
@@ -71,7 +74,8 @@ class StagedFile {
   FileWriter writer_;
 };
 
-/// Writes a file with a FileWriter. Not atomic. @throws UserError (environment)
+/// Writes a file with a FileWriter. Not atomic.
+/// @throws UserError (environment)
 void write_file(const std::string& path, std::string_view content);
 
 /// Replaces `path` with `content` so that a reader sees the old file or the new one, whole
@@ -83,8 +87,8 @@ void write_file_atomic(const std::string& path, std::string_view content);
 /// directory is removed.
 class StagedDirectory {
  public:
-  /// @param final_path  where the directory ends up; its parents are created. @throws UserError
-  /// (environment)
+  /// @param final_path  where the directory ends up; its parents are created.
+  /// @throws UserError (environment)
   explicit StagedDirectory(std::string final_path);
   ~StagedDirectory();
   StagedDirectory(const StagedDirectory&) = delete;
@@ -100,7 +104,8 @@ class StagedDirectory {
   bool committed_ = false;
 };
 
-/// Creates a directory with its parents. @throws UserError (environment) with errno's text.
+/// Creates a directory with its parents.
+/// @throws UserError (environment) with errno's text.
 void make_directories(const std::string& path);
 
 /// `path` itself when absolute, else `directory`/`path`.

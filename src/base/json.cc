@@ -162,12 +162,11 @@ Json parse_json(std::string_view text, const std::string& origin) {
   refuse_utf16(text, origin);
   // nlohmann takes a zero byte for the end of its input and would drop what follows.
   if (const size_t zero = text.find('\0'); zero != std::string_view::npos) {
-    throw UserError(
-        ErrorKind::kData,
-        {.error = "not valid JSON",
-         .where = fmt::format("{}:{}", origin, position(text, zero)),
-         .what = "a zero byte",
-         .fix = "remove it, or restore the file: a zero byte is often what a crash left of it"});
+    throw UserError(ErrorKind::kData,
+                    {.error = "not valid JSON",
+                     .where = fmt::format("{}:{}", origin, position(text, zero)),
+                     .what = "a zero byte",
+                     .fix = "remove it, or restore the file: a crash often leaves zero bytes"});
   }
   TreeBuilder builder;
   if (!Json::sax_parse(text.begin(), text.end(), &builder)) {

@@ -18,8 +18,8 @@ using Json = nlohmann::ordered_json;
 /// there).
 Json parse_json(std::string_view text, const std::string& origin);
 
-/// Reads a file as one JSON document. @throws UserError (environment) when unreadable, (data) when
-/// not JSON.
+/// Reads a file as one JSON document.
+/// @throws UserError (environment) when unreadable, (data) when not JSON.
 Json read_json_file(const std::string& path);
 
 /// Writes a value as Python's `json.dumps(value, ensure_ascii=False, indent=indent)` does; indent <

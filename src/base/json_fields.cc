@@ -14,7 +14,7 @@ namespace rematch {
 namespace {
 
 /// 2^53: doubles up to here hold every integer.
-constexpr double kMostExact = 9007199254740992.0;
+constexpr double kMaxExactInteger = 9007199254740992.0;
 
 /// True if an int64 can hold the value.
 bool is_integer(const Json& value) {
@@ -22,7 +22,7 @@ bool is_integer(const Json& value) {
     return value.get<uint64_t>() <= static_cast<uint64_t>(std::numeric_limits<int64_t>::max());
   if (!value.is_number_float()) return value.is_number_integer();
   const double number = value.get<double>();
-  return std::floor(number) == number && std::abs(number) <= kMostExact;
+  return std::floor(number) == number && std::abs(number) <= kMaxExactInteger;
 }
 
 }  // namespace

@@ -22,13 +22,13 @@ struct JsonOrigin {
   ErrorKind unknown_key = ErrorKind::kData;  ///< kind of the error of JsonFields::finish
 };
 
-/// @throws UserError (data). @param place  in the document, e.g. "segments[3].images"; empty = the
-/// document itself
+/// @throws UserError (data).
+/// @param place  in the document, e.g. "segments[3].images"; empty = the document itself
 [[noreturn]] void throw_json_error(const JsonOrigin& origin, const std::string& place,
                                    const std::string& what);
 
-/// Parses a document that a program wrote. @throws UserError (data) with the origin's error and fix
-/// when it is not JSON
+/// Parses a document that a program wrote.
+/// @throws UserError (data) with the origin's error and fix when it is not JSON
 Json parse_document(std::string_view text, const JsonOrigin& origin);
 
 /// Reader of the members of a JSON object. Keeps references to the value and the origin.
@@ -94,7 +94,8 @@ class JsonFields {
   std::vector<std::string> asked_;
 };
 
-/// Reads an integer in [least, most]. @throws UserError (data) with `place`
+/// Reads an integer in [least, most].
+/// @throws UserError (data) with `place`
 int64_t json_integer(const Json& value, const JsonOrigin& origin, const std::string& place,
                      int64_t least, int64_t most);
 

@@ -7,7 +7,7 @@
 
 namespace rematch {
 
-/// Raw observations of one optimizer step by metric name. Verbs add; observe/catalog defines each
+/// Raw observations of one optimizer step by metric name. Verbs add; base/observe/catalog defines each
 /// name's reduction (sum, mean, p90 …) and unit. Not thread-safe: one bag per thread, merged by its
 /// owner.
 class MetricsBag {

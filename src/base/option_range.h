@@ -7,7 +7,9 @@
 
 namespace rematch {
 
-/// Rejects the value of an option. @param key  of the configuration. @param legal  the legal values
+/// Rejects the value of an option.
+/// @param key  of the configuration.
+/// @param legal  the legal values
 /// @throws UserError (config)
 template <typename Value>
 [[noreturn]] void refuse_value(const std::string& key, const Value& value, const char* legal) {

@@ -32,7 +32,7 @@ void refuse_run_files(const std::string& out) {
                                        .fix = "choose another file or directory for the output"});
 }
 
-std::string checked(std::string path, const InputFiles& inputs) {
+std::string check_path(std::string path, const InputFiles& inputs) {
   inputs.refuse(path);
   refuse_run_files(path);
   return path;
@@ -59,7 +59,7 @@ void InputFiles::refuse(const std::string& out) const {
 }
 
 OutputFile::OutputFile(const std::string& path, const InputFiles& inputs)
-    : replaces_earlier_(regular_file(path).has_value()), file_(checked(path, inputs)) {
+    : replaces_earlier_(regular_file(path).has_value()), file_(check_path(path, inputs)) {
   count_interrupt_check();  // from here on a closed terminal may not end the process at once
 }
 

@@ -45,7 +45,8 @@ class OutputFile {
   StagedFile file_;
 };
 
-/// Opens an OutputFile, writes `content` and commits. @return true if it replaced an earlier file
+/// Opens an OutputFile, writes `content` and commits.
+/// @return true if it replaced an earlier file
 bool write_output(const std::string& path, const InputFiles& inputs, std::string_view content);
 
 }  // namespace rematch

@@ -61,7 +61,7 @@ unsigned invisible_control(std::string_view text) {
 }
 
 /// `text`, cut between two characters to this width with "…" at its end.
-std::string shortened(std::string_view text, size_t columns) {
+std::string shorten(std::string_view text, size_t columns) {
   if (display_width(text) <= columns) return std::string(text);
   size_t end = 0;
   for (size_t shown = 0; end < text.size(); ++end) {
@@ -72,7 +72,11 @@ std::string shortened(std::string_view text, size_t columns) {
 
 }  // namespace
 
-std::string shown_label(std::string_view label) { return printable(shortened(label, 60)); }
+std::string shown_label(std::string_view label) { return shown_start(label, 60); }
+
+std::string shown_start(std::string_view text, size_t columns) {
+  return printable(shorten(text, columns));
+}
 
 std::string printable(std::string_view text) {
   std::string shown;
@@ -90,6 +94,17 @@ std::string printable(std::string_view text) {
     } else {
       shown += text[i];
     }
+  }
+  return shown;
+}
+
+std::string printable_lines(std::string_view text) {
+  std::string shown;
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find('\n', begin), text.size());
+    shown += printable(text.substr(begin, end - begin));
+    if (end < text.size()) shown += '\n';
+    begin = end + 1;
   }
   return shown;
 }

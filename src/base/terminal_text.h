@@ -7,11 +7,18 @@
 namespace rematch {
 
 /// Text of a user's file as a terminal may show it: control characters (U+0000..1F, 7F..9F) are
-/// written `\x1b`, those that turn or break lines (U+202E, …) `\u202e`; all else stays.
+/// written `\x1b`, those that turn or break lines (U+202E, …) `\u202e`; all else stays. Printing
+/// it twice changes nothing more.
 std::string printable(std::string_view text);
+
+/// The same for text of several lines, which keeps its line ends.
+std::string printable_lines(std::string_view text);
 
 /// A label as a line of text shows it: printable, and cut to 60 columns.
 std::string shown_label(std::string_view label);
+
+/// The beginning of a long text as a line of text shows it: printable, and cut to `columns`.
+std::string shown_start(std::string_view text, size_t columns);
 
 /// A path as a POSIX shell takes it in a suggested command: as it is where that is safe, else
 /// between single quotes.
@@ -24,7 +31,8 @@ size_t display_width(std::string_view text);
 /// blanks. Words and commands in backticks stay whole; lines of the text stay lines.
 std::string wrapped(const std::string& text, size_t indent, size_t columns = 80);
 
-/// "1 image", "2 images". @param many  "" adds an s to `one`
+/// "1 image", "2 images".
+/// @param many  "" adds an s to `one`
 std::string counted(int64_t count, std::string_view one, std::string_view many = "");
 
 }  // namespace rematch

@@ -16,7 +16,7 @@ bool is_python_space(char32_t c) {
          c == 0x205F || c == 0x3000;
 }
 
-std::string mapped(std::string_view utf8, int options) {
+std::string map_text(std::string_view utf8, int options) {
   utf8proc_uint8_t* result = nullptr;
   const utf8proc_ssize_t size = utf8proc_map(reinterpret_cast<const utf8proc_uint8_t*>(utf8.data()),
                                              static_cast<utf8proc_ssize_t>(utf8.size()), &result,
@@ -72,12 +72,12 @@ std::string normalize_nfc(std::string_view utf8) {
   if (std::all_of(utf8.begin(), utf8.end(),
                   [](char c) { return static_cast<unsigned char>(c) < 0x80; }))
     return std::string(utf8);
-  return mapped(utf8, UTF8PROC_STABLE | UTF8PROC_COMPOSE);
+  return map_text(utf8, UTF8PROC_STABLE | UTF8PROC_COMPOSE);
 }
 
 std::string normalize_label(std::string_view utf8) {
-  const std::string folded =
-      mapped(mapped(utf8, UTF8PROC_STABLE | UTF8PROC_COMPOSE | UTF8PROC_COMPAT), UTF8PROC_CASEFOLD);
+  const std::string folded = map_text(
+      map_text(utf8, UTF8PROC_STABLE | UTF8PROC_COMPOSE | UTF8PROC_COMPAT), UTF8PROC_CASEFOLD);
   std::string label;
   bool space_before = false;
   for (size_t offset = 0; offset < folded.size();) {
@@ -117,6 +117,8 @@ int edit_distance(std::string_view a, std::string_view b) {
 
 std::vector<std::string> near_names(std::string_view name,
                                     const std::vector<std::string>& candidates, size_t limit) {
+  constexpr size_t kLongestName = 80;  // comparing two names costs the product of their lengths
+  if (name.size() > kLongestName) return {};
   const int reach = std::max<int>(2, static_cast<int>(name.size()) / 3);
   std::vector<std::pair<int, std::string>> scored;
   for (const std::string& candidate : candidates) {

@@ -19,7 +19,8 @@ std::string normalize_nfc(std::string_view utf8);
 /// spaces and trimmed. Input must be valid UTF-8.
 std::string normalize_label(std::string_view utf8);
 
-/// Appends a code point as UTF-8. @param code_point 0..0x10FFFF, no surrogate
+/// Appends a code point as UTF-8.
+/// @param code_point 0..0x10FFFF, no surrogate
 void append_utf8(std::string& out, char32_t code_point);
 
 /// Decodes the code point at `offset` and moves `offset` past it. Input must be valid UTF-8.
@@ -30,7 +31,7 @@ char32_t next_code_point(std::string_view utf8, size_t& offset);
 int edit_distance(std::string_view a, std::string_view b);
 
 /// The candidates closest to `name`, best first, at most `limit`; only those within a third of the
-/// name's length (at least 2 edits).
+/// name's length (at least 2 edits). A name of more than 80 bytes is near to none.
 std::vector<std::string> near_names(std::string_view name,
                                     const std::vector<std::string>& candidates, size_t limit = 3);
 

@@ -21,7 +21,7 @@ namespace rematch {
 //   void fields(Wire& wire, Rollout& rollout) { wire(rollout.sample_id, rollout.text); }
 //
 // The bytes hold no names and no types. A file of them needs a version number that every change of
-// its structs raises (checkpoint/state_files.cc).
+// its structs raises (model/checkpoint/state_files.cc).
 
 template <typename T, template <typename...> typename Template>
 inline constexpr bool kIsA = false;

@@ -26,6 +26,18 @@ BaseShape get_shapes(const Model& model) {
   };
 }
 
+// A weight in four bits has no values that could be trained or replaced.
+void refuse_packed(const Model& model, const std::string& parameter, ErrorKind kind,
+                   const std::string& where) {
+  const NamedParameter* found = model.find_parameter(parameter);
+  if (found == nullptr || !found->packed) return;
+  throw UserError(kind, {.error = fmt::format("{} cannot be trained in full", parameter),
+                         .where = where,
+                         .what = "its weight is in 4 bits",
+                         .fix = "give it an adapter (`tuner.target_modules`), or keep it in full: "
+                                "name it in `model.llm_int8_skip_modules`"});
+}
+
 at::Tensor to_leaf(const at::Tensor& tensor, const at::Device& device) {
   return tensor.to(device).contiguous().set_requires_grad(true);
 }
@@ -83,10 +95,13 @@ std::shared_ptr<Adapter> Adapter::create(Model& model, const AdapterSelection& s
          .what = fmt::format("lora_dropout is {}", options.lora.dropout),
          .fix = fmt::format("set `tuner.lora_dropout: 0`, or remove {} from the targets", head)});
   }
+  for (const std::string& name : selection.saved_parameters)
+    refuse_packed(model, name, ErrorKind::kConfig, "tuner.modules_to_save");
   Trained trained{.layers = {}, .token_rows = {}, .saved = selection.saved_parameters};
   for (const std::string& module : selection.modules) {
-    trained.layers.emplace_back(module, initial_lora(model.parameter(module + ".weight"),
-                                                     options.lora, module, options.seed));
+    trained.layers.emplace_back(
+        module, initial_lora(model.find_parameter(module + ".weight")->values(), options.lora,
+                             module, options.seed));
   }
   for (const std::string& module : {model.description().text.embedding, head}) {
     if (selection.token_ids.empty() || (module == head && model.tied())) continue;
@@ -129,6 +144,7 @@ std::shared_ptr<Adapter> Adapter::load(Model& model, const PeftAdapter& files,
   for (const NamedParameter& parameter : model.parameters()) {
     const auto found = tensors.saved.find(parameter.name);
     if (found == tensors.saved.end()) continue;
+    refuse_packed(model, parameter.name, ErrorKind::kData, where);
     const at::NoGradGuard no_grad;
     at::Tensor(parameter.tensor).copy_(found->second);
     trained.saved.push_back(parameter.name);
@@ -138,7 +154,8 @@ std::shared_ptr<Adapter> Adapter::load(Model& model, const PeftAdapter& files,
                                  .dropout = config.dropout,
                                  .use_dora = config.use_dora},
                         .seed = seed,
-                        .base_model = config.base_model};
+                        .base_model = config.base_model,
+                        .base_weights_hash = config.base_weights_hash};
   std::shared_ptr<Adapter> adapter(new Adapter(options, config.targets));
   adapter->attach(model, std::move(trained), adapter);
   return adapter;
@@ -188,6 +205,7 @@ PeftAdapter Adapter::files() const {
   PeftAdapter files;
   const LoraSettings& lora = options_.lora;
   files.config = {.base_model = options_.base_model,
+                  .base_weights_hash = options_.base_weights_hash,
                   .rank = lora.rank,
                   .alpha = lora.alpha,
                   .dropout = lora.dropout,
@@ -202,15 +220,20 @@ PeftAdapter Adapter::files() const {
   return files;
 }
 
-at::Tensor Adapter::merged(const NamedParameter& parameter) const {
+at::Tensor Adapter::merge(const NamedParameter& parameter) const {
   const auto rows = token_rows_.find(module_of(parameter.name));
   if (rows != token_rows_.end() && parameter.name.ends_with(".weight"))
-    return rows->second->merged(parameter.tensor);
+    return rows->second->merge(parameter.tensor);
   const auto found = layers_.find(module_of(parameter.name));
   const bool is_weight = found != layers_.end() && parameter.name == found->first + ".weight";
   return is_weight
-             ? merge_lora(parameter.tensor, found->second->tensors(), found->second->scaling())
-             : parameter.tensor;
+             ? merge_lora(parameter.values(), found->second->tensors(), found->second->scaling())
+             : parameter.values();
+}
+
+bool Adapter::changes(const NamedParameter& parameter) const {
+  const std::string module = module_of(parameter.name);
+  return parameter.name == module + ".weight" && layers_.count(module) > 0;
 }
 
 std::shared_ptr<void> Adapter::training_row(int64_t step, int64_t row) {

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "checkpoint/peft.h"
 #include "model/adapter_targets.h"
 #include "model/adapter_tensors.h"
+#include "model/checkpoint/peft.h"
 #include "model/lora.h"
 #include "model/model.h"
 #include "model/token_rows.h"
@@ -21,8 +21,9 @@ class Adapter {
  public:
   struct Options {
     LoraSettings lora;
-    uint64_t seed = 42;      ///< for A and the dropout masks
-    std::string base_model;  ///< its name in adapter_config.json
+    uint64_t seed = 42;                  ///< for A and the dropout masks
+    std::string base_model;              ///< its name in adapter_config.json
+    std::string base_weights_hash = {};  ///< as in PeftConfig
   };
 
   /// Attaches new adapters to the selected modules. The model's parameters no longer require
@@ -31,8 +32,9 @@ class Adapter {
   static std::shared_ptr<Adapter> create(Model& model, const AdapterSelection& selection,
                                          const Options& options);
 
-  /// Attaches a saved adapter to the model. @param where  its directory, for errors. @throws
-  /// UserError (data) as sort_adapter_tensors
+  /// Attaches a saved adapter to the model.
+  /// @param where  its directory, for errors.
+  /// @throws UserError (data) as sort_adapter_tensors
   static std::shared_ptr<Adapter> load(Model& model, const PeftAdapter& files,
                                        const std::string& where, uint64_t seed = 42);
 
@@ -42,20 +44,23 @@ class Adapter {
   /// their checkpoint names. All are leaves with fixed storage.
   const std::vector<NamedParameter>& parameters() const { return parameters_; }
 
-  /// Copies the values of a saved adapter of the same shape (resume). @throws UserError (data) if
-  /// its layers or sizes differ
+  /// Copies the values of a saved adapter of the same shape (resume).
+  /// @throws UserError (data) if its layers or sizes differ
   void set_values(const PeftAdapter& files, const std::string& where);
 
   /// The adapter for write_peft_adapter(), with the live tensors.
   PeftAdapter files() const;
 
-  /// The parameter with the adapter merged into it, as PEFT does: a new tensor for adapted weights,
-  /// else the parameter itself.
-  at::Tensor merged(const NamedParameter& parameter) const;
+  /// The parameter with the adapter merged into it, as PEFT does: a new tensor for adapted and for
+  /// packed weights, else the parameter itself.
+  at::Tensor merge(const NamedParameter& parameter) const;
+  /// True if merge() computes a new tensor for it.
+  bool changes(const NamedParameter& parameter) const;
 
   /// Activates dropout until the returned object is destroyed: hold it over the forward and the
-  /// backward pass of one training row. Masks depend only on the seed and the two numbers. @param
-  /// step  finished optimizer steps. @param row  index in the window
+  /// backward pass of one training row. Masks depend only on the seed and the two numbers.
+  /// @param step  finished optimizer steps.
+  /// @param row  index in the window
   [[nodiscard]] std::shared_ptr<void> training_row(int64_t step, int64_t row);
 
   /// The dropout of all layers, for tests.

@@ -31,10 +31,14 @@ std::string last_component(const std::string& name) { return name.substr(name.rf
 struct Modules {
   std::vector<std::string> linears;  ///< checkpoint order
   std::vector<std::string> others;   ///< every other module, sorted
+  std::set<std::string> not_in_all;  ///< Linears that `all-linear` leaves out
 
   Modules(const ModelDescription& model, const std::vector<std::string>& parameter_names) {
     std::set<std::string> known, seen, rest;
-    for (const LinearDescription& linear : model.linears()) known.insert(linear.module);
+    for (const LinearDescription& linear : model.linears()) {
+      known.insert(linear.module);
+      if (!linear.in_all_linear) not_in_all.insert(linear.module);
+    }
     for (const std::string& parameter : parameter_names) {
       std::string module = module_of(parameter);
       if (known.count(module) != 0) {
@@ -137,7 +141,7 @@ class Chooser {
         continue;
       }
       if (found.empty()) {
-        no_match(name, "modules_to_save", modules_.others);
+        throw_no_match(name, "modules_to_save", modules_.others);
         continue;
       }
       selection_.targets.modules_to_save.push_back(name);
@@ -232,7 +236,7 @@ class Chooser {
       num_taken += take(module) ? 1 : 0;
     }
     if (num_matched == 0) {
-      no_match(entry, key, modules_.linears);
+      throw_no_match(entry, key, modules_.linears);
     } else if (num_taken == 0) {
       problem(fmt::format("`{}` matches only modules that are frozen or trained in full", entry),
               key, fmt::format("{} modules", num_matched),
@@ -257,7 +261,7 @@ class Chooser {
     for (const std::string& entry : options_.target_modules) {
       if (entry == kAllLinear) {
         for (const std::string& module : modules_.linears) {
-          if (module != head_) take(module);
+          if (module != head_ && modules_.not_in_all.count(module) == 0) take(module);
         }
       } else {
         take_all(entry, "target_modules",
@@ -276,8 +280,8 @@ class Chooser {
              [&](const std::string& module) { return regex.matches(module); });
   }
 
-  void no_match(const std::string& entry, const std::string& key,
-                const std::vector<std::string>& candidates) {
+  void throw_no_match(const std::string& entry, const std::string& key,
+                      const std::vector<std::string>& candidates) {
     // Suggests similar whole names and similar last components, because users write both.
     std::set<std::string> shorts;
     for (const std::string& module : candidates) shorts.insert(last_component(module));

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "checkpoint/peft_targets.h"
+#include "base/settings/tuner.h"
+#include "model/checkpoint/peft_targets.h"
 #include "model/families/description.h"
-#include "settings/tuner.h"
 
 namespace rematch {
 
@@ -40,7 +40,8 @@ AdapterSelection select_targets(const ModelDescription& model,
                                 const AdapterTargets& options);
 
 /// The first of the modules that PEFT would not adapt with these targets; "" if it adapts all.
-/// @param where  of the targets, for errors. @throws UserError (config) for an invalid regex
+/// @param where  of the targets, for errors.
+/// @throws UserError (config) for an invalid regex
 std::string find_untargeted(const PeftTargets& targets, const std::vector<std::string>& modules,
                             const std::string& where);
 

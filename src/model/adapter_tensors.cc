@@ -218,7 +218,7 @@ class Sorter {
         {.error = fmt::format("the adapter's tensor {}.lora_A.weight is not targeted", left_out),
          .where = config,
          .what = "target_modules and layers_to_transform leave its module out; PEFT "
-                 "would ignore the tensor without a word",
+                 "would ignore the tensor silently",
          .fix = "use the adapter_config.json that was saved with these tensors, or add "
                 "the module to target_modules"});
   }

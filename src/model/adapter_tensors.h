@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "checkpoint/peft.h"
+#include "model/checkpoint/peft.h"
 #include "model/families/description.h"
 #include "model/lora.h"
 

@@ -10,10 +10,10 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/flow/sample.h"
 #include "base/json.h"
 #include "base/random.h"
-#include "checkpoint/hf_dir.h"
-#include "flow/sample.h"
+#include "model/checkpoint/hf_dir.h"
 #include "model/families/family.h"
 #include "model/save.h"
 

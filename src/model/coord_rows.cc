@@ -7,8 +7,8 @@
 namespace rematch {
 namespace {
 
-constexpr double kMostSpread = 0.03;  ///< relative to the other rows; new rows have 0.01
-constexpr int64_t kMostOthers = 4096;
+constexpr double kMaxSpread = 0.03;  ///< relative to the other rows; new rows have 0.01
+constexpr int64_t kMaxOtherRows = 4096;
 
 double measure_spread(const at::Tensor& rows) {
   const at::Tensor values = rows.to(at::kFloat);
@@ -21,10 +21,10 @@ bool rows_look_untrained(const at::Tensor& table_VH, const std::vector<int64_t>&
   const at::NoGradGuard no_grad;
   const at::Tensor ids =
       at::tensor(token_ids, at::TensorOptions().dtype(at::kLong)).to(table_VH.device());
-  const int64_t num_others = std::min({kMostOthers, ids.min().item<int64_t>(), table_VH.size(0)});
+  const int64_t num_others = std::min({kMaxOtherRows, ids.min().item<int64_t>(), table_VH.size(0)});
   if (num_others < 2) return false;  // nothing to compare with
   return measure_spread(table_VH.index_select(0, ids)) <=
-         kMostSpread * measure_spread(table_VH.narrow(0, 0, num_others));
+         kMaxSpread * measure_spread(table_VH.narrow(0, 0, num_others));
 }
 
 }  // namespace rematch

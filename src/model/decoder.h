@@ -3,17 +3,19 @@
 
 #include <vector>
 
+#include "model/delta_layer.h"
 #include "model/layer_source.h"
-#include "nn/attention.h"
-#include "nn/layers.h"
-#include "nn/rope.h"
+#include "model/nn/attention.h"
+#include "model/nn/layers.h"
+#include "model/nn/rope.h"
 
 namespace rematch {
 
 struct DecoderLayer {
-  at::Tensor attention_norm, mlp_norm;
-  LinearWeights q, k, v, o;
+  at::Tensor mixer_norm, mlp_norm;
+  LinearWeights q, k, v, o;   ///< of attention
   at::Tensor q_norm, k_norm;  ///< undefined = heads have no norm
+  DeltaLayer delta;           ///< undefined tensors in a layer with attention
   LinearWeights gate, up, down;
 };
 
@@ -26,8 +28,8 @@ struct DeepstackInput {
 /// A text tower without embedding and head (MODEL 2).
 class Decoder {
  public:
-  /// Reads layers and final norm from `source`, in checkpoint order. @param text  must outlive the
-  /// decoder
+  /// Reads layers and final norm from `source`, in checkpoint order.
+  /// @param text  must outlive the decoder
   Decoder(const TextDescription& text, LayerSource& source);
   Decoder(const Decoder&) = delete;
 
@@ -38,17 +40,20 @@ class Decoder {
                      AttentionContext& attention, const DeepstackInput& deepstack) const;
 
   /// Stores only the inputs of each layer and recomputes the rest in the backward pass
-  /// (nn/checkpoint.h). The decoder must then outlive its graphs.
+  /// (model/nn/checkpoint.h). The decoder must then outlive its graphs.
   void set_gradient_checkpointing(bool on) { checkpointing_ = on; }
 
  private:
-  at::Tensor attention_block(int64_t layer_idx, const at::Tensor& hidden, const RopeTable& rope,
-                             AttentionContext& attention) const;
+  at::Tensor mixer_block(int64_t layer_idx, const at::Tensor& hidden, const RopeTable& rope,
+                         AttentionContext& context) const;
+  at::Tensor attend(int64_t layer_idx, const at::Tensor& x, const RopeTable& rope,
+                    AttentionContext& context) const;
   at::Tensor layer_forward(int64_t layer_idx, const at::Tensor& hidden, const RopeTable& rope,
                            AttentionContext& attention) const;
 
   const TextDescription& text_;
   std::vector<DecoderLayer> layers_;
+  std::vector<int64_t> cache_indices_;
   at::Tensor final_norm_;
   RopeColumns rope_columns_;
   bool checkpointing_ = false;

@@ -26,6 +26,13 @@ bool has_graph(const VisionFeatures& features) {
   return found;
 }
 
+VisionFeatures copy(const VisionFeatures& features) {
+  VisionFeatures copied{features.embeds_MH.clone(), {}};
+  for (const at::Tensor& feature : features.deepstack_MH)
+    copied.deepstack_MH.push_back(feature.clone());
+  return copied;
+}
+
 // Increases with every change of a weight of the tower.
 int64_t tower_version(const Model& model) {
   int64_t version = 0;
@@ -45,15 +52,12 @@ VisionFeatures FeatureCache::features(const Model& model, const VisionInput& ima
   if (version != weights_version_) clear();
   weights_version_ = version;
   const ContentKey key = content_key(images);
-  if (const auto found = rows_.find(key); found != rows_.end()) {
-    ++num_hits_;
-    return found->second;
-  }
+  if (const auto found = rows_.find(key); found != rows_.end()) return copy(found->second);
   VisionFeatures features = model.encode_images(images);
   const int64_t bytes = count_bytes(features);
   if (has_graph(features) || bytes_ + bytes > options_.max_bytes) return features;
   bytes_ += bytes;
-  rows_.emplace(key, features);
+  rows_.emplace(key, copy(features));
   return features;
 }
 

@@ -23,18 +23,18 @@ class FeatureCache {
 
   /// Features of a row's images, by the content of their pixels. Cached only in training (gradients
   /// on) and if no gradient flows through them; all are dropped if a weight of the tower has
-  /// changed. Cost of a hit: one pass over the pixels.
+  /// changed. Returns copies, so that a forward pass may write into what it gets. Cost of a hit:
+  /// one pass over the pixels and one copy of the features.
   VisionFeatures features(const Model& model, const VisionInput& images);
   /// Call it at the end of a window, because its rows do not recur.
   void clear();
 
-  int64_t bytes() const { return bytes_; }        ///< of cached features
-  int64_t num_hits() const { return num_hits_; }  ///< rows found in the cache
+  int64_t bytes() const { return bytes_; }  ///< of cached features
 
  private:
   Options options_;
   std::map<ContentKey, VisionFeatures> rows_;
-  int64_t bytes_ = 0, num_hits_ = 0, weights_version_ = -1;
+  int64_t bytes_ = 0, weights_version_ = -1;
 };
 
 }  // namespace rematch

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "model/families/description.h"
-#include "nn/layers.h"
+#include "model/nn/layers.h"
 
 namespace rematch {
 
@@ -16,12 +16,19 @@ class LayerSource {
  public:
   using Take =
       std::function<at::Tensor(const std::string& name, const std::vector<int64_t>& shape)>;
-  explicit LayerSource(Take take) : take(std::move(take)) {}
+  /// Fills a Linear's weight.
+  using TakeWeight = std::function<void(LinearWeights& layer, const LinearDescription& linear)>;
+  /// @param take_weight  empty: weights of Linears are taken as all others
+  explicit LayerSource(Take take, TakeWeight take_weight = {})
+      : take(std::move(take)), take_weight_(std::move(take_weight)) {}
 
   const Take take;
   /// Fills a Linear, weight before bias. linears() points to it, so it must not move.
   void fill(LinearWeights& layer, const LinearDescription& linear) {
-    layer.weight = take(linear.module + ".weight", {linear.num_outputs, linear.num_inputs});
+    if (take_weight_)
+      take_weight_(layer, linear);
+    else
+      layer.weight = take(linear.module + ".weight", {linear.num_outputs, linear.num_inputs});
     if (linear.has_bias) layer.bias = take(linear.module + ".bias", {linear.num_outputs});
     linears_.emplace_back(linear.module, &layer);
   }
@@ -40,6 +47,7 @@ class LayerSource {
   const std::vector<std::pair<std::string, LinearWeights*>>& linears() const { return linears_; }
 
  private:
+  TakeWeight take_weight_;
   std::vector<std::pair<std::string, LinearWeights*>> linears_;
 };
 

@@ -1,6 +1,5 @@
 #include "model/lora.h"
 
-#include <ATen/Parallel.h>
 #include <c10/core/GradMode.h>
 #include <fmt/core.h>
 
@@ -10,8 +9,9 @@
 
 #include "base/error.h"
 #include "base/random.h"
-#include "nn/affine.h"
-#include "nn/upload.h"
+#include "model/nn/affine.h"
+#include "model/nn/device_kernels.h"
+#include "model/nn/dropout.h"
 
 namespace rematch {
 namespace {
@@ -40,20 +40,8 @@ at::Tensor row_norms(const at::Tensor& rows) {
   return at::linalg_vector_norm(rows, 2, at::IntArrayRef{1});
 }
 
-// An element is kept if its 32 random bits are at least this; 2³² keeps none.
-uint64_t keep_threshold(double dropout) {
-  return static_cast<uint64_t>(std::llround(dropout * 4294967296.0));
-}
-
-void fill_mask_cpu(bool* mask, int64_t count, uint64_t key, uint64_t threshold) {
-  at::parallel_for(0, (count + 1) / 2, 1 << 14, [&](int64_t begin, int64_t end) {
-    for (int64_t pair = begin; pair < end; ++pair) {
-      // Two elements share 64 bits.
-      const uint64_t bits = random_bits(key, static_cast<uint64_t>(pair));
-      mask[2 * pair] = (bits & 0xffffffffULL) >= threshold;
-      if (2 * pair + 1 < count) mask[2 * pair + 1] = (bits >> 32) >= threshold;
-    }
-  });
+at::Tensor without_bias(const at::Tensor& x, const LinearWeights& base) {
+  return base_linear(x, {.weight = base.weight, .bias = {}, .packed = base.packed});
 }
 
 }  // namespace
@@ -85,21 +73,19 @@ LoraTensors initial_lora(const at::Tensor& weight_OI, const LoraSettings& option
 at::Tensor merge_lora(const at::Tensor& weight_OI, const LoraTensors& tensors, double scaling) {
   const at::NoGradGuard no_grad;
   at::Tensor merged = at::empty_like(weight_OI);
+  const auto here = [&](const at::Tensor& tensor) {
+    return tensor.defined() ? tensor.to(weight_OI.device()) : tensor;
+  };
+  const at::Tensor a_rI = here(tensors.a_rI), b_Or = here(tensors.b_Or),
+                   magnitude_O = here(tensors.magnitude_O);
   for_slices(weight_OI, [&](int64_t begin, int64_t count) {
-    const at::Tensor delta = at::mm(tensors.b_Or.narrow(0, begin, count), tensors.a_rI) * scaling;
+    const at::Tensor delta = at::mm(b_Or.narrow(0, begin, count), a_rI) * scaling;
     at::Tensor rows = weight_OI.narrow(0, begin, count).to(at::kFloat) + delta;
-    if (tensors.magnitude_O.defined())
-      rows = (tensors.magnitude_O.narrow(0, begin, count) / row_norms(rows)).unsqueeze(1) * rows;
+    if (magnitude_O.defined())
+      rows = (magnitude_O.narrow(0, begin, count) / row_norms(rows)).unsqueeze(1) * rows;
     merged.narrow(0, begin, count).copy_(rows);
   });
   return merged;
-}
-
-at::Tensor dropout_mask(uint64_t key, at::IntArrayRef sizes, double dropout, at::Device device) {
-  const at::NoGradGuard no_grad;
-  at::Tensor mask = at::empty(sizes, at::TensorOptions().dtype(at::kBool));
-  fill_mask_cpu(mask.data_ptr<bool>(), mask.numel(), key, keep_threshold(dropout));
-  return upload(mask, device);
 }
 
 LoraLinear::LoraLinear(std::string module, const LoraSettings& options, LoraTensors tensors,
@@ -120,14 +106,13 @@ std::vector<at::Tensor> LoraLinear::parameters() const {
 }
 
 at::Tensor LoraLinear::drop(const at::Tensor& x) const {
-  const uint64_t key = random_key({kDropout, dropout_->row_key, hash_name(module_)});
-  const at::Tensor mask = dropout_->mask
-                              ? dropout_->mask(module_, x.sizes()).to(at::kBool)
-                              : dropout_mask(key, x.sizes(), options_.dropout, x.device());
-  const double keep = 1.0 - options_.dropout;
+  if (!dropout_->mask) {
+    return seeded_dropout(x, options_.dropout,
+                          random_key({kDropout, dropout_->row_key, hash_name(module_)}));
+  }
   // Rounded to float32 first, like the scale of torch's dropout.
-  const auto scale = static_cast<double>(static_cast<float>(keep > 0 ? 1.0 / keep : 0.0));
-  return x * mask * scale;
+  const auto scale = static_cast<double>(static_cast<float>(1.0 / (1.0 - options_.dropout)));
+  return x * dropout_->mask(module_, x.sizes()).to(x.device(), at::kBool) * scale;
 }
 
 LoraLinear::Origin LoraLinear::origin(const at::Tensor& weight_OI) const {
@@ -139,10 +124,12 @@ LoraLinear::Origin LoraLinear::origin(const at::Tensor& weight_OI) const {
            version(tensors_.magnitude_O)}};
 }
 
-const at::Tensor& LoraLinear::weight_norm_O(const at::Tensor& weight_OI) const {
-  Origin now = origin(weight_OI);
+const at::Tensor& LoraLinear::weight_norm_O(const LinearWeights& base) const {
+  Origin now = origin(base.weight);
   if (norm_O_.defined() && norm_origin_ == now) return norm_O_;
   const at::NoGradGuard no_grad;
+  const at::Tensor weight_OI =
+      base.packed ? base.packed->dequantised(base.weight.scalar_type()) : base.weight;
   const at::Tensor a_Ir = tensors_.a_rI.t();
   norm_O_ = at::empty({weight_OI.size(0)}, tensors_.b_Or.options().requires_grad(false));
   for_slices(weight_OI, [&](int64_t begin, int64_t count) {
@@ -167,22 +154,43 @@ const at::Tensor& LoraLinear::merged_weight_OI(const at::Tensor& weight_OI) cons
 at::Tensor LoraLinear::forward(const at::Tensor& x, const LinearWeights& base) const {
   // A training row also has passes without gradients (a recomputed head), which must not use the
   // merged weight.
-  if (!at::GradMode::is_enabled() && !dropout_->active)
+  if (!at::GradMode::is_enabled() && !dropout_->active && !base.packed)
     return affine(x, merged_weight_OI(base.weight), base.bias);
   merged_OI_.reset();
+  if (uses_device_kernels(x.device()) || x.scalar_type() != at::kFloat)
+    return forward_fused(x, base);
   const bool drops = dropout_->active && options_.dropout > 0;
-  const at::Tensor result = affine(x, base.weight, base.bias);
-  const at::Tensor input = drops ? drop(x.to(at::kFloat)) : x.to(at::kFloat);
+  const at::Tensor result = base_linear(x, base);
+  const at::Tensor input = drops ? drop(x) : x;
   const at::Tensor update = affine(affine(input, tensors_.a_rI), tensors_.b_Or);
-  if (!tensors_.magnitude_O.defined())
-    return (result + update * scaling()).to(result.scalar_type());
-  const at::Tensor ratio_O = tensors_.magnitude_O / weight_norm_O(base.weight);
+  if (!tensors_.magnitude_O.defined()) return result + update * scaling();
+  const at::Tensor ratio_O = tensors_.magnitude_O / weight_norm_O(base);
   // With dropout this term needs a separate base output; the first term has no dropout.
-  const at::Tensor unbiased = drops                 ? affine(input, base.weight.to(at::kFloat))
+  const at::Tensor unbiased = drops                 ? without_bias(input, base)
                               : base.bias.defined() ? result - base.bias
                                                     : result;
-  return (result + ((ratio_O - 1) * unbiased + ratio_O * update * scaling()))
-      .to(result.scalar_type());
+  return result + ((ratio_O - 1) * unbiased + ratio_O * update * scaling());
+}
+
+// Products and sums in the dtype of x, with as few operators as possible. DoRA's term with dropout
+// reads the base's weight as it is: no float32 copy of it.
+at::Tensor LoraLinear::forward_fused(const at::Tensor& x, const LinearWeights& base) const {
+  const at::ScalarType dtype = x.scalar_type();
+  const bool drops = dropout_->active && options_.dropout > 0;
+  const at::Tensor result = base_linear(x, base);
+  const at::Tensor input = drops ? drop(x) : x;
+  const at::Tensor low = affine(input, tensors_.a_rI.to(dtype)), b_Or = tensors_.b_Or.to(dtype);
+  if (!tensors_.magnitude_O.defined()) {
+    return at::addmm(result.flatten(0, -2), low.flatten(0, -2), b_Or.t(), 1, scaling())
+        .view(result.sizes());
+  }
+  const at::Tensor update = affine(low, b_Or);
+  const at::Tensor ratio_O = tensors_.magnitude_O / weight_norm_O(base);
+  const at::Tensor unbiased = drops                 ? without_bias(input, base)
+                              : base.bias.defined() ? result - base.bias
+                                                    : result;
+  return at::addcmul(at::addcmul(result, unbiased, (ratio_O - 1).to(dtype)), update,
+                     (ratio_O * scaling()).to(dtype));
 }
 
 }  // namespace rematch

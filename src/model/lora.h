@@ -7,8 +7,8 @@
 #include <memory>
 #include <string>
 
-#include "nn/layers.h"
-#include "settings/tuner.h"
+#include "base/settings/tuner.h"
+#include "model/nn/layers.h"
 
 namespace rematch {
 
@@ -26,13 +26,14 @@ struct LoraTensors {
 /// A new adapter: A uniform in ±1/√I (Kaiming, a = √5) from counter-based randomness, B zero, the
 /// magnitude from the row norms of the weight. Like PEFT, rounds A and magnitude to bfloat16 if the
 /// base is bfloat16.
-/// @param weight_OI  of the base. @param module  its name; with `seed` the random key of A
+/// @param weight_OI  of the base.
+/// @param module  its name; with `seed` the random key of A
 LoraTensors initial_lora(const at::Tensor& weight_OI, const LoraSettings& options,
                          const std::string& module, uint64_t seed);
 
 /// The weight of a plain Linear that is equivalent to base and adapter together (PEFT's merge):
-/// computed in float32, rounded once to the base's dtype. Does not change the base. Cost: one
-/// product of B and A, in slices of rows.
+/// computed in float32 on the weight's device, rounded once to the base's dtype. Does not change
+/// the base. Cost: one product of B and A, in slices of rows.
 at::Tensor merge_lora(const at::Tensor& weight_OI, const LoraTensors& tensors, double scaling);
 
 /// The dropout state shared by all adapters of a model. Masks depend only on this state and the
@@ -40,13 +41,10 @@ at::Tensor merge_lora(const at::Tensor& weight_OI, const LoraTensors& tensors, d
 struct LoraDropout {
   bool active = false;   ///< true during the forward and backward pass of a training row
   uint64_t row_key = 0;  ///< random key of the training row: seed, optimizer step, row
-  /// For tests: replaces the random mask (1 = keep) of a module's input. @param sizes  of the input
+  /// For tests: replaces the random mask (1 = keep) of a module's input.
+  /// @param sizes  of the input
   std::function<at::Tensor(const std::string& module, at::IntArrayRef sizes)> mask;
 };
-
-/// The mask of a training row for one module: true with probability 1 − dropout; the same on every
-/// device.
-at::Tensor dropout_mask(uint64_t key, at::IntArrayRef sizes, double dropout, at::Device device);
 
 /// A Linear with its adapter.
 class LoraLinear : public LinearAdapter {
@@ -56,9 +54,10 @@ class LoraLinear : public LinearAdapter {
 
   /// LoRA: base + s·B(A(drop(x))). DoRA: base + (m/n − 1)·base′ + (m/n)·s·B(A(x)), with n the
   /// detached row norm of W + s·BA and base′ the base output without bias; with active dropout both
-  /// use drop(x). The adapter computes in float32; the result has the base's dtype. Without
-  /// gradients and outside training rows it is a plain Linear with the merged weight, a separate
-  /// tensor that is cached until the next pass with gradients. The base weight never changes.
+  /// use drop(x). The adapter computes in the dtype of x, as PEFT does under torch.autocast; the
+  /// result has it too. Without gradients and outside training rows it is a plain Linear with the
+  /// merged weight, a separate tensor that is cached until the next pass with gradients; a packed
+  /// base has none, and the adapter is computed apart. The base weight never changes.
   at::Tensor forward(const at::Tensor& x, const LinearWeights& base) const override;
   std::vector<at::Tensor> parameters() const override;
 
@@ -77,7 +76,8 @@ class LoraLinear : public LinearAdapter {
   };
   Origin origin(const at::Tensor& weight_OI) const;
   at::Tensor drop(const at::Tensor& x) const;
-  const at::Tensor& weight_norm_O(const at::Tensor& weight_OI) const;
+  at::Tensor forward_fused(const at::Tensor& x, const LinearWeights& base) const;
+  const at::Tensor& weight_norm_O(const LinearWeights& base) const;
   const at::Tensor& merged_weight_OI(const at::Tensor& weight_OI) const;
 
   std::string module_;

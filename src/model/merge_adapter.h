@@ -14,6 +14,7 @@ struct MergeOptions {
   std::string output_dir;  ///< written atomically
   /// of the written weights; nullopt = as in the base model
   std::optional<at::ScalarType> dtype;
+  bool force_base = false;  ///< as AdapterUse::force_base
 };
 
 /// The result of merge_adapter.
@@ -24,12 +25,15 @@ struct MergedAdapter {
   int64_t num_rows = 0;      ///< token rows that it replaces
   /// true if the adapter trains embedding and head of a tied model separately: the result has both
   bool untied = false;
+  std::string base_note = {};  ///< of check_adapter_base()
+  /// Linears of the base model in 4 bits, which the result has in full precision
+  int64_t num_dequantised = 0;
 };
 
-/// Writes base model and adapter as one full Hugging Face checkpoint; other files come from the
-/// base model, except image-processor files if the adapter has any.
+/// Writes base model and adapter as one full Hugging Face checkpoint, never in 4 bits; other files
+/// come from the base model, except image-processor files if the adapter has any.
 /// @throws UserError (config) without a base model, or if the output directory is not empty; (data)
-/// if the adapter does not match the base model
+/// if the adapter does not match the base model, or was trained on other weights
 /// Cost: one read and one write of the weights; memory for one weights file.
 MergedAdapter merge_adapter(const MergeOptions& options);
 

@@ -2,19 +2,21 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <numeric>
 #include <unordered_map>
 
 #include "base/error.h"
 #include "base/file.h"
+#include "model/checkpoint/quantisation.h"
 #include "model/decoder.h"
 #include "model/families/family.h"
+#include "model/nn/upload.h"
 #include "model/parameter_loader.h"
 #include "model/positions.h"
 #include "model/supported.h"
 #include "model/token_rows.h"
 #include "model/vision_tower.h"
-#include "nn/upload.h"
 
 namespace rematch {
 namespace {
@@ -102,7 +104,8 @@ struct Model::Impl {
     }
     linears = source.linears();
     if (tied && loader.dir() != nullptr && loader.dir()->has(head_name)) loader.skip(head_name);
-    unused = loader.unused();
+    unused = loader.unused_names();
+    std::erase_if(unused, [&](const std::string& name) { return description.is_carried(name); });
     parameters = loader.take_parameters();
     for (size_t i = 0; i < parameters.size(); ++i) index[parameters[i].name] = i;
   }
@@ -129,6 +132,13 @@ std::shared_ptr<Model> Model::load(const std::string& model_dir, const ModelOpti
                 at::toString(options.dtype));
   ModelDescription description = describe_model(model_dir);
   require_supported(description, join_path(model_dir, "config.json"));
+  if (stored_quantisation(model_dir) && options.four_bit) {
+    throw UserError(ErrorKind::kConfig,
+                    {.error = "the model is quantised already",
+                     .where = "model.load_in_4bit",
+                     .what = model_dir + " has a quantization_config",
+                     .fix = "remove `model.load_in_4bit` and the `bnb_4bit_*` keys"});
+  }
   auto dir = HfDir::open(model_dir, description.file_names);
   return make(std::move(description), std::move(dir), options);
 }
@@ -142,10 +152,15 @@ std::shared_ptr<Model> Model::without_weights(ModelDescription description,
 std::shared_ptr<Model> Model::make(ModelDescription description, std::shared_ptr<const HfDir> dir,
                                    const ModelOptions& options) {
   const at::NoGradGuard no_grad;
-  ParameterLoader loader(std::move(dir), options);
-  LayerSource source([&loader](const std::string& name, const std::vector<int64_t>& shape) {
-    return loader.take(name, shape);
-  });
+  ParameterLoader loader(std::move(dir), options, description.float32_parameters(),
+                         description.text.head.module);
+  LayerSource source(
+      [&loader](const std::string& name, const std::vector<int64_t>& shape) {
+        return loader.take(name, shape);
+      },
+      [&loader](LinearWeights& layer, const LinearDescription& linear) {
+        loader.take_weight(layer, linear);
+      });
   std::shared_ptr<Model> model(new Model);
   model->impl_ = std::make_unique<Impl>(std::move(description), options, loader, source);
   return model;
@@ -182,8 +197,18 @@ const std::vector<NamedParameter>& Model::parameters() const { return impl_->par
 const std::vector<std::string>& Model::unused_tensors() const { return impl_->unused; }
 
 at::Tensor Model::parameter(const std::string& name) const {
+  const NamedParameter* found = find_parameter(name);
+  return found == nullptr ? at::Tensor() : found->tensor;
+}
+
+const NamedParameter* Model::find_parameter(const std::string& name) const {
   const auto found = impl_->index.find(name);
-  return found == impl_->index.end() ? at::Tensor() : impl_->parameters[found->second].tensor;
+  return found == impl_->index.end() ? nullptr : &impl_->parameters[found->second];
+}
+
+int64_t Model::num_packed() const {
+  return std::count_if(impl_->parameters.begin(), impl_->parameters.end(),
+                       [](const NamedParameter& parameter) { return parameter.packed != nullptr; });
 }
 
 VisionFeatures Model::encode_images(const VisionInput& images) const {

@@ -3,14 +3,15 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "flow/sample.h"
+#include "base/flow/sample.h"
 #include "model/families/description.h"
-#include "nn/attention.h"
-#include "nn/layers.h"
+#include "model/nn/attention.h"
+#include "model/nn/layers.h"
 
 namespace rematch {
 
@@ -24,12 +25,20 @@ struct ModelOptions {
   /// recompute the rest in the backward pass: the same gradients bit for bit, at the cost of one
   /// more forward pass. The model must then outlive its graphs.
   bool gradient_checkpointing = false;
+  /// Quantise the weights of all Linears but the head while they are loaded, one at a time.
+  std::optional<FourBitSettings> four_bit = {};
 };
 
 /// A parameter with its checkpoint name (MODEL 4). `tensor` is a leaf with fixed shape and storage.
 struct NamedParameter {
   std::string name;
-  at::Tensor tensor;
+  at::Tensor tensor;  ///< of a packed weight: its shape and dtype, on the meta device
+  std::shared_ptr<const FourBitWeight> packed = nullptr;  ///< a weight in four bits
+
+  /// The values in the model's dtype: a new tensor for a packed weight, else the parameter itself.
+  at::Tensor values() const { return packed ? packed->dequantised(tensor.scalar_type()) : tensor; }
+  /// The tensor in memory, for comparing weights: the codes of a packed weight.
+  const at::Tensor& stored() const { return packed ? packed->codes : tensor; }
 };
 
 /// The vision tower's output for a list of images, in order.
@@ -66,8 +75,8 @@ class Model {
   /// tensor, naming it
   static std::shared_ptr<Model> load(const std::string& model_dir, const ModelOptions& options);
 
-  /// A model with shapes but no files, for passes that measure memory. @param options  with device
-  /// `meta`
+  /// A model with shapes but no files, for passes that measure memory.
+  /// @param options  with device `meta`
   static std::shared_ptr<Model> without_weights(ModelDescription description,
                                                 const ModelOptions& options);
 
@@ -81,6 +90,10 @@ class Model {
   const std::vector<NamedParameter>& parameters() const;
   /// The parameter with a checkpoint name; undefined if there is none.
   at::Tensor parameter(const std::string& name) const;
+  /// As parameter(), with the values of a packed weight; null if there is none.
+  const NamedParameter* find_parameter(const std::string& name) const;
+  /// Linears whose weights are packed in four bits. They cannot be trained, only adapted.
+  int64_t num_packed() const;
 
   /// The LoRA or DoRA adapter that every forward pass applies (model/adapter.h attaches it), or
   /// null.
@@ -89,8 +102,8 @@ class Model {
   /// Every Linear that can have an adapter, by module name (checkpoint name without `.weight`):
   /// vision tower, decoder, then the head unless it is the embedding.
   std::vector<std::pair<std::string, LinearWeights>> linears() const;
-  /// Attaches a layer to each named Linear. @param adapter  owner of the layers (Adapter::create,
-  /// Adapter::load)
+  /// Attaches a layer to each named Linear.
+  /// @param adapter  owner of the layers (Adapter::create, Adapter::load)
   /// @param embedding_rows  replace rows of the embedding, and of the head if they are tied; null =
   /// none
   void attach(std::shared_ptr<Adapter> adapter,

@@ -3,15 +3,31 @@
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <set>
+#include <utility>
 
 #include "base/error.h"
+#include "model/four_bit_reader.h"
 
 namespace rematch {
 
 namespace {
 
+[[noreturn]] void refuse_packed(const HfDir& dir, const std::string& name) {
+  throw UserError(
+      ErrorKind::kData,
+      {.error = fmt::format("the weight {} is stored in 4 bits, which only Linears of the towers "
+                            "can be",
+                            name),
+       .where = dir.path(),
+       .what = "embedding, head and convolutions are needed in full",
+       .fix = "use the model in bfloat16 with `model.load_in_4bit: true`, or quantise it again "
+              "with this module in llm_int8_skip_modules"});
+}
+
 void check_stored(const HfDir& dir, const std::string& name, const std::vector<int64_t>& shape) {
+  if (dir.has(name) && is_four_bit(dir, name)) refuse_packed(dir, name);
   const std::vector<int64_t> found = dir.shape(name);
   if (found != shape) {
     throw UserError(ErrorKind::kData,
@@ -29,7 +45,7 @@ void check_stored(const HfDir& dir, const std::string& name, const std::vector<i
         {.error = fmt::format("tensor {} has the wrong dtype", name),
          .where = dir.path(),
          .what = at::toString(stored),
-         .fix = "use weights in F32, BF16 or F16 (quantised checkpoints cannot be trained)"});
+         .fix = "use weights in F32, BF16 or F16, or packed by bitsandbytes with 4 bits"});
   }
 }
 
@@ -38,16 +54,65 @@ void check_stored(const HfDir& dir, const std::string& name, const std::vector<i
 at::Tensor ParameterLoader::take_as(const std::string& name, const std::string& as,
                                     const std::vector<int64_t>& shape) {
   if (dir_) check_stored(*dir_, name, shape);
-  const at::Tensor tensor =
-      options_.device.is_meta()
-          ? at::empty(shape, at::TensorOptions(options_.dtype).device(options_.device))
-          : dir_->tensor(name).to(options_.dtype).to(options_.device);
+  const bool is_wide = float32_names_.count(name) != 0 && dir_ && dir_->dtype(name) == at::kFloat;
+  const at::ScalarType dtype = is_wide ? at::kFloat : options_.dtype;
+  const at::Tensor tensor = options_.device.is_meta()
+                                ? at::empty(shape, at::TensorOptions(dtype).device(options_.device))
+                                : dir_->tensor(name).to(dtype).to(options_.device);
   parameters_.push_back({as, tensor});
   used_.push_back(name);
   return tensor;
 }
 
-std::vector<std::string> ParameterLoader::unused() const {
+bool ParameterLoader::is_skipped(const std::string& module) const {
+  const std::string path = "." + module + ".";
+  const std::vector<std::string>& skipped = options_.four_bit->skip_modules;
+  return module == head_ || std::any_of(skipped.begin(), skipped.end(), [&](const auto& name) {
+           return path.find("." + name + ".") != std::string::npos;
+         });
+}
+
+std::shared_ptr<const FourBitWeight> ParameterLoader::pack(const LinearDescription& linear) {
+  const std::string name = linear.module + ".weight";
+  const bool is_shape = options_.device.is_meta();
+  const auto placed = [&](const FourBitWeight& weight) {
+    return std::make_shared<const FourBitWeight>(weight.to(options_.device));
+  };
+  if (dir_ && is_four_bit(*dir_, name)) {
+    if (linear.module == head_) refuse_packed(*dir_, name);
+    for (std::string& tensor : four_bit_tensors(*dir_, name)) used_.push_back(std::move(tensor));
+    return placed(read_four_bit(*dir_, name, linear.num_outputs, linear.num_inputs));
+  }
+  if (!options_.four_bit || is_skipped(linear.module)) return nullptr;
+  const std::vector<int64_t> shape{linear.num_outputs, linear.num_inputs};
+  if (dir_) check_stored(*dir_, name, shape);
+  used_.push_back(name);
+  if (is_shape)
+    return placed(quantise(at::empty(shape, at::TensorOptions(at::kMeta)), *options_.four_bit));
+  const at::Tensor weight = dir_->tensor(name).to(options_.dtype);
+  if (!weight.isfinite().all().item<bool>()) {
+    throw UserError(ErrorKind::kData,
+                    {.error = fmt::format("the weight {} cannot be quantised", name),
+                     .where = dir_->path(),
+                     .what = "it has values that are NaN or infinite",
+                     .fix = "download the checkpoint again"});
+  }
+  return placed(quantise(weight, *options_.four_bit));
+}
+
+void ParameterLoader::take_weight(LinearWeights& layer, const LinearDescription& linear) {
+  const std::string name = linear.module + ".weight";
+  const std::vector<int64_t> shape{linear.num_outputs, linear.num_inputs};
+  layer.packed = pack(linear);
+  if (!layer.packed) {
+    layer.weight = take(name, shape);
+    return;
+  }
+  layer.weight = at::empty(shape, at::TensorOptions(options_.dtype).device(at::kMeta));
+  parameters_.push_back({name, layer.weight, layer.packed});
+}
+
+std::vector<std::string> ParameterLoader::unused_names() const {
   const std::set<std::string> used(used_.begin(), used_.end());
   std::vector<std::string> names;
   for (const std::string& name : dir_ ? dir_->names() : std::vector<std::string>{}) {

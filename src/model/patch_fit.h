@@ -2,7 +2,7 @@
 #include <string>
 
 #include "model/families/description.h"
-#include "vision/patches.h"
+#include "model/vision/patches.h"
 
 namespace rematch {
 

@@ -15,7 +15,8 @@ namespace {
       {.error = "image pads and images do not match",
        .where = where,
        .what = std::move(what),
-       .fix = "pass one image for each run of pads, expanded to (height/32)·(width/32) pads"});
+       .fix = "pass one image for each run of pads, expanded to one pad for each merged patch "
+              "(patch_size × spatial_merge_size pixels a side)"});
 }
 
 }  // namespace

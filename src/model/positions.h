@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "flow/grid.h"
+#include "base/flow/grid.h"
 
 namespace rematch {
 

@@ -4,10 +4,10 @@
 #include <functional>
 #include <memory>
 
-#include "flow/segment.h"
+#include "base/flow/segment.h"
 #include "model/feature_cache.h"
 #include "model/model.h"
-#include "vision/patches.h"
+#include "model/vision/patches.h"
 
 namespace rematch {
 

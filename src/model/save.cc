@@ -45,12 +45,18 @@ void untie_config(Json& config) {
 
 void save_hf_model(const std::string& source_dir, const Model& model, const std::string& directory,
                    const SaveOptions& options) {
-  const FileNames& file_names = model.description().file_names;
-  const auto source = file_names.empty() ? nullptr : HfDir::open(source_dir, file_names);
+  const ModelDescription& description = model.description();
+  const auto source = description.file_names.empty() && description.carried.empty()
+                          ? nullptr
+                          : HfDir::open(source_dir, description.file_names);
   std::vector<TensorEntry> tensors;
   for (const NamedParameter& parameter : model.parameters()) {
     tensors.push_back(
         {source ? source->stored_name(parameter.name) : parameter.name, parameter.tensor});
+  }
+  for (const std::string& name : source ? source->names() : std::vector<std::string>{}) {
+    if (description.is_carried(name))
+      tensors.push_back({source->stored_name(name), source->tensor(name)});
   }
   write_hf_weights(directory, tensors, options);
   const std::string config_path = join_path(source_dir, "config.json");

@@ -2,7 +2,7 @@
 #include <string>
 
 #include "base/json.h"
-#include "checkpoint/hf_dir.h"
+#include "model/checkpoint/hf_dir.h"
 #include "model/model.h"
 
 namespace rematch {

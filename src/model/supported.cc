@@ -14,16 +14,22 @@ void require_supported(const ModelDescription& model, const std::string& where) 
                                        .what = fmt::format("{}: {}", module, what),
                                        .fix = "use a checkpoint of a supported architecture"});
   };
-  const auto is_rms = [](const NormDescription& norm) { return norm.kind == NormKind::kRms; };
+  const auto is_rms = [](const NormDescription& norm) { return norm.kind != NormKind::kLayer; };
   const TextDescription& text = model.text;
   for (const LayerDescription& layer : text.layers) {
-    require(is_rms(layer.attention_norm) && is_rms(layer.mlp_norm), layer.mlp_norm.module,
+    require(is_rms(layer.mixer_norm) && is_rms(layer.mlp_norm), layer.mlp_norm.module,
             "only RMS norms in the decoder");
-    require(layer.q_norm.has_value() == layer.k_norm.has_value(), layer.q.module,
-            "only norms on both queries and keys");
-    require(!layer.q_norm || (is_rms(*layer.q_norm) && is_rms(*layer.k_norm)), layer.q.module,
-            "only RMS norms on heads");
-    require(layer.window == 0, layer.q.module, "only attention to all earlier tokens");
+    if (const AttentionDescription* attention = layer.attention()) {
+      const std::string& module = attention->q.module;
+      require(attention->q_norm.has_value() == attention->k_norm.has_value(), module,
+              "only norms on both queries and keys");
+      require(!attention->q_norm || (is_rms(*attention->q_norm) && is_rms(*attention->k_norm)),
+              module, "only RMS norms on heads");
+      require(attention->window == 0, module, "only attention to all earlier tokens");
+    } else {
+      require(layer.delta()->norm.kind == NormKind::kRms, layer.delta()->norm.module,
+              "only a gated RMS norm with a plain weight");
+    }
     require(layer.mlp.gate.has_value() && layer.mlp.activation == Activation::kSilu,
             layer.mlp.up.module, "only gated SiLU");
   }

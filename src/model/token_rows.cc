@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/error.h"
-#include "nn/affine.h"
+#include "model/nn/affine.h"
 
 namespace rematch {
 namespace {
@@ -53,7 +53,7 @@ at::Tensor TokenRows::embed(const at::Tensor& weight_VH, const at::Tensor& token
   return at::where(slot.ge(0).unsqueeze(-1), own, at::embedding(weight_VH, token_ids, pad));
 }
 
-at::Tensor TokenRows::merged(const at::Tensor& weight_VH) const {
+at::Tensor TokenRows::merge(const at::Tensor& weight_VH) const {
   const at::NoGradGuard no_grad;
   return weight_VH.index_copy(0, ids_K_.to(weight_VH.device()),
                               rows_KH_.to(weight_VH.options().requires_grad(false)));

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "nn/layers.h"
+#include "model/nn/layers.h"
 
 namespace rematch {
 
@@ -18,18 +18,20 @@ class TokenRows : public LinearAdapter {
   /// @param num_tokens  V, rows of the base
   TokenRows(std::vector<int64_t> token_ids, at::Tensor rows_KH, int64_t num_tokens);
 
-  /// Initial values: the base's rows, float32, with gradient. @param weight_VH  of the base
+  /// Initial values: the base's rows, float32, with gradient.
+  /// @param weight_VH  of the base
   static at::Tensor initial(const at::Tensor& weight_VH, const std::vector<int64_t>& token_ids);
 
   /// Logits of a head with replaced rows, rounded to the base's dtype as in PEFT.
   at::Tensor forward(const at::Tensor& x, const LinearWeights& base) const override;
   std::vector<at::Tensor> parameters() const override { return {rows_KH_}; }
 
-  /// Lookup in an embedding with replaced rows. @param token_ids  int64, any shape. @param pad  id
-  /// without gradient; -1 = none
+  /// Lookup in an embedding with replaced rows.
+  /// @param token_ids  int64, any shape.
+  /// @param pad  id without gradient; -1 = none
   at::Tensor embed(const at::Tensor& weight_VH, const at::Tensor& token_ids, int64_t pad) const;
   /// A copy of the base's matrix with replaced rows.
-  at::Tensor merged(const at::Tensor& weight_VH) const;
+  at::Tensor merge(const at::Tensor& weight_VH) const;
 
  private:
   std::vector<int64_t> token_ids_;

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <map>
 
-#include "nn/upload.h"
+#include "model/nn/upload.h"
 
 namespace rematch {
 namespace {

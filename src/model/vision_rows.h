@@ -3,9 +3,9 @@
 
 #include <vector>
 
-#include "flow/grid.h"
+#include "base/flow/grid.h"
 #include "model/families/description.h"
-#include "nn/rope.h"
+#include "model/nn/rope.h"
 
 namespace rematch {
 

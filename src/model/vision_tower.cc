@@ -1,9 +1,11 @@
 #include "model/vision_tower.h"
 
 #include "model/check_interrupt.h"
+#include "model/nn/affine.h"
+#include "model/nn/attention.h"
+#include "model/nn/checkpoint.h"
+#include "model/nn/device_kernels.h"
 #include "model/vision_rows.h"
-#include "nn/attention.h"
-#include "nn/checkpoint.h"
 
 namespace rematch {
 namespace {
@@ -73,8 +75,12 @@ VisionTower::VisionTower(const VisionDescription& vision, LayerSource& source)
 
 at::Tensor VisionTower::patch_embed_ND(const at::Tensor& pixel_values_NC) const {
   // Kernel = stride, so there is one output per row; but a matmul would round differently
-  // (MODEL 3.1).
+  // (MODEL 3.1), so the CPU keeps the convolution.
   const at::Tensor& weight = patch_embed_.weight;
+  if (uses_device_kernels(weight.device())) {
+    // cuDNN takes up to 50,000 times as long for this convolution as a matmul.
+    return affine(pixel_values_NC.to(weight.scalar_type()), weight.flatten(1), patch_embed_.bias);
+  }
   const at::Tensor patches =
       pixel_values_NC.to(weight.options().requires_grad(false))
           .reshape({-1, weight.size(1), weight.size(2), weight.size(3), weight.size(4)});
@@ -88,11 +94,19 @@ at::Tensor VisionTower::block_forward(const VisionBlock& block, const at::Tensor
   const at::Tensor qkv = linear(apply_norm(hidden_ND, block.norm1), block.qkv)
                              .reshape({hidden_ND.size(0), 3, num_heads, -1});
   const at::ScalarType dtype = qkv.scalar_type();
+  const auto attend = [&](const at::Tensor& q, const at::Tensor& k) {
+    const at::Tensor attended = attention.attend(q, k, qkv.select(1, 2)).flatten(1);
+    const at::Tensor hidden = hidden_ND + linear(attended, block.proj);
+    return hidden + feed_forward(apply_norm(hidden, block.norm2), block);
+  };
+  if (uses_device_kernels(qkv.device())) {  // queries and keys together: half the operators
+    const at::Tensor both =
+        apply_rope(qkv.narrow(1, 0, 2).flatten(1, 2).to(at::kFloat), rope).to(dtype);
+    return attend(both.narrow(1, 0, num_heads), both.narrow(1, num_heads, num_heads));
+  }
   const at::Tensor q = apply_rope(qkv.select(1, 0).to(at::kFloat), rope).to(dtype);
   const at::Tensor k = apply_rope(qkv.select(1, 1).to(at::kFloat), rope).to(dtype);
-  const at::Tensor attended = attention.attend(q, k, qkv.select(1, 2)).flatten(1);
-  const at::Tensor hidden = hidden_ND + linear(attended, block.proj);
-  return hidden + feed_forward(apply_norm(hidden, block.norm2), block);
+  return attend(q, k);
 }
 
 VisionFeatures VisionTower::forward(const at::Tensor& pixel_values_NC,

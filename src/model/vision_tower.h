@@ -3,12 +3,12 @@
 
 #include <vector>
 
-#include "flow/grid.h"
+#include "base/flow/grid.h"
 #include "model/layer_source.h"
 #include "model/model.h"
-#include "nn/attention.h"
-#include "nn/layers.h"
-#include "nn/rope.h"
+#include "model/nn/attention.h"
+#include "model/nn/layers.h"
+#include "model/nn/rope.h"
 
 namespace rematch {
 
@@ -38,7 +38,8 @@ struct VisionBlock {
 /// A vision tower (MODEL 3).
 class VisionTower {
  public:
-  /// Reads parameters from `source`, in checkpoint order. @param vision  must outlive the tower
+  /// Reads parameters from `source`, in checkpoint order.
+  /// @param vision  must outlive the tower
   VisionTower(const VisionDescription& vision, LayerSource& source);
   VisionTower(const VisionTower&) = delete;
 
@@ -48,7 +49,7 @@ class VisionTower {
                          const std::vector<GridThw>& grid_thw) const;
 
   /// Stores only the inputs of each block and recomputes the rest in the backward pass
-  /// (nn/checkpoint.h). The tower must then outlive its graphs.
+  /// (model/nn/checkpoint.h). The tower must then outlive its graphs.
   void set_gradient_checkpointing(bool on) { checkpointing_ = on; }
 
  private:

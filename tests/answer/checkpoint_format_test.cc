@@ -1,5 +1,5 @@
 // Which format a checkpoint is asked and read in (BEHAVIOUR 19.9).
-#include "estep/answer/checkpoint_format.h"
+#include "learn/estep/answer/checkpoint_format.h"
 
 #include <gtest/gtest.h>
 

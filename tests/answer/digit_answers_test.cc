@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "estep/answer/answer_format.h"
+#include "learn/estep/answer/answer_format.h"
 #include "parse/vocab.h"
 #include "support/capture.h"
 
@@ -106,8 +106,40 @@ TEST(DigitAnswers, AreFoundBehindProseAndBare) {
   }
   EXPECT_EQ(read(kCat).objects.size(), 1u) << "one object stands for a list of one";
   EXPECT_EQ(read("There is a cat.").status, ParseStatus::kMalformed);
-  EXPECT_EQ(read("```\n[" + two + "]\n```").status, ParseStatus::kMalformed) << "not ```json";
   EXPECT_EQ(read("").status, ParseStatus::kTruncated);
+}
+
+TEST(DigitAnswers, AreFoundInAllWrappers) {
+  const std::string list = "[" + std::string(kCat) + "]",
+                    draft = "```json\n[{\"bbox_2d\": [5, 6, 7, 8], \"label\": \"dog\"}]\n```";
+  for (const std::string& text :
+       {"<answer>" + list + "</answer>", "<think></think>\n" + list,
+        "<think>\n" + draft + " no.\n</think>\n\n" + fenced(kCat),
+        "a draft: " + draft + "</think><answer>\n" + fenced(kCat) + "\n</answer>"}) {
+    const ParsedRollout parsed = read(text);
+    ASSERT_EQ(parsed.objects.size(), 1u) << text;
+    EXPECT_EQ(parsed.objects[0].desc, "cat") << text;
+    EXPECT_EQ(parsed.status, ParseStatus::kComplete) << text;
+  }
+  for (const std::string& text :
+       {"```\n" + list + "\n```", "```JSON\n" + list + "\n```", "Found: " + list})
+    EXPECT_EQ(read(text).status, ParseStatus::kMalformed) << text;
+  const ParsedRollout thought = read("<think>\nlong\n</think>" + list);
+  EXPECT_GT(thought.objects[0].entry.begin, 0) << "the think block is no part of the entry";
+}
+
+TEST(DigitAnswers, AreTruncatedInsideAThinkBlock) {
+  for (const char* text :
+       {"<think>", "<think>\nmaybe [{\"bbox_2d\": [1, 2, 3, 4], \"label\": \"a\"}]"}) {
+    EXPECT_EQ(read(text).status, ParseStatus::kTruncated) << text;
+    EXPECT_TRUE(read(text).objects.empty()) << text;
+  }
+  Prompt prompt;
+  prompt.token_ids = vocab().encode("<think>\n");
+  const std::string list = "[" + std::string(kCat) + "]";
+  EXPECT_EQ(read(list, digits(), prompt).status, ParseStatus::kTruncated);
+  EXPECT_EQ(read("x</think>" + list, digits(), prompt).objects.size(), 1u);
+  EXPECT_EQ(read("no json here ```").status, ParseStatus::kMalformed);
 }
 
 TEST(DigitAnswers, DropWhatIsNoEntry) {

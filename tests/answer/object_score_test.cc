@@ -1,4 +1,4 @@
-#include "estep/answer/object_score.h"
+#include "learn/estep/answer/object_score.h"
 
 #include <gtest/gtest.h>
 

@@ -1,11 +1,11 @@
 // What is taught where a shown number is wrong (BEHAVIOUR 19.8).
-#include "estep/answer/teach_digits.h"
+#include "learn/estep/answer/teach_digits.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-#include "estep/match/match_policy.h"
-#include "estep/target/target_policy.h"
+#include "learn/estep/match/match_policy.h"
+#include "learn/estep/teach/target_policy.h"
 #include "parse/vocab.h"
 
 namespace rematch {

@@ -1,4 +1,4 @@
-#include "augment/augmentation.h"
+#include "learn/augment/augmentation.h"
 
 #include <gtest/gtest.h>
 // gtest first
@@ -6,13 +6,17 @@
 
 #include <set>
 
-#include "augment/crop.h"
-#include "augment/hflip.h"
+#include "learn/augment/crop.h"
+#include "learn/augment/hflip.h"
+#include "learn/augment/mirror.h"
+#include "learn/augment/rot90.h"
+#include "learn/augment/vflip.h"
 
 namespace rematch {
 namespace {
 
-constexpr AugmentSettings kAll{.hflip = 0.5, .crop = 0.3, .color = 0.4};
+constexpr AugmentSettings kAll{
+    .hflip = 0.5, .crop = 0.3, .color = 0.4, .vflip = 0.5, .rot90 = 0.75};
 
 Geometry any_geometry() {
   const auto bin = [] { return *rc::gen::inRange(0, 1000); };
@@ -41,26 +45,91 @@ Sample any_sample() {
 RC_GTEST_PROP(Augmentation, FlippedTwiceIsTheIdentity, ()) {
   const Sample sample = any_sample();
   std::vector<SceneObject> objects = sample.objects;
-  const ImageChange flip{.is_flipped = 1};
-  move_to_mirror(flip, sample.width_px, sample.height_px, objects);
+  const bool is_vertical = *rc::gen::arbitrary<bool>();
+  const ImageChange flip{.orientation =
+                             is_vertical ? ImageChange::kUpsideDown : ImageChange::kMirrored};
+  const auto move = is_vertical ? move_upside_down : move_to_mirror;
+  move(flip, sample.width_px, sample.height_px, objects);
   for (const SceneObject& object : objects) {
     if (object.geometry.kind == GeometryKind::kBbox2d)
-      RC_ASSERT(object.geometry.bins[0] <= object.geometry.bins[2]);
+      RC_ASSERT(object.geometry.bins[0] <= object.geometry.bins[2] &&
+                object.geometry.bins[1] <= object.geometry.bins[3]);
   }
-  move_to_mirror(flip, sample.width_px, sample.height_px, objects);
+  move(flip, sample.width_px, sample.height_px, objects);
   RC_ASSERT(objects == sample.objects);
+}
+
+RC_GTEST_PROP(Augmentation, FourQuarterTurnsAreTheIdentity, ()) {
+  const Sample sample = any_sample();
+  std::vector<SceneObject> once = sample.objects, twice = sample.objects, thrice = sample.objects;
+  const auto turn = [&](int quarters, std::vector<SceneObject>& objects) {
+    move_by_quarters({.orientation = quarters * ImageChange::kQuarterTurn}, sample.width_px,
+                     sample.height_px, objects);
+  };
+  turn(1, once);
+  turn(2, twice);
+  turn(3, thrice);
+  std::vector<SceneObject> objects = once;
+  turn(1, objects);
+  RC_ASSERT(objects == twice);
+  turn(1, objects);
+  RC_ASSERT(objects == thrice);
+  turn(1, objects);
+  RC_ASSERT(objects == sample.objects);
+}
+
+RC_GTEST_PROP(Augmentation, AHalfTurnIsBothMirrors, ()) {
+  const Sample sample = any_sample();
+  std::vector<SceneObject> turned = sample.objects, mirrored = sample.objects;
+  move_by_quarters({.orientation = 2 * ImageChange::kQuarterTurn}, 1, 1, turned);
+  mirror_objects(0, mirrored);
+  mirror_objects(1, mirrored);
+  RC_ASSERT(turned == mirrored);
+}
+
+TEST(Augmentation, AQuarterTurnIsClockwise) {
+  std::vector<SceneObject> objects{{"box", {GeometryKind::kBbox2d, {10, 20, 300, 400}}},
+                                   {"outline", {GeometryKind::kPoly, {0, 0, 500, 0, 0, 200}}}};
+  move_by_quarters({.orientation = ImageChange::kQuarterTurn}, 640, 480, objects);
+  EXPECT_EQ(objects[0].geometry.bins, (std::vector<int>{599, 10, 979, 300}));
+  EXPECT_EQ(objects[1].geometry.bins, (std::vector<int>{999, 0, 999, 500, 799, 0}));
+}
+
+TEST(Augmentation, AQuarterTurnSwapsTheSidesOfThePicture) {
+  const Sample sample{.sample_id = 3, .width_px = 640, .height_px = 480};
+  std::set<int> seen;
+  for (int epoch = 0; epoch < 60; ++epoch) {
+    const Sample shown = augment_sample(sample, {.rot90 = 0.75}, 1, epoch);
+    seen.insert(shown.change.num_quarter_turns());
+    EXPECT_EQ(shown.width_px, shown.change.swaps_sides() ? 480 : 640);
+    EXPECT_EQ(shown.height_px, shown.change.swaps_sides() ? 640 : 480);
+  }
+  EXPECT_EQ(seen, (std::set<int>{0, 1, 2, 3}));
+}
+
+TEST(Augmentation, NewKindsDoNotMoveTheDrawsOfTheOthers) {
+  const Sample sample{.sample_id = 5, .width_px = 640, .height_px = 480};
+  for (int epoch = 0; epoch < 20; ++epoch) {
+    const ImageChange before =
+        augment_sample(sample, {.hflip = 0.5, .crop = 0.3, .color = 0.4}, 7, epoch).change;
+    const ImageChange all = augment_sample(sample, kAll, 7, epoch).change;
+    EXPECT_EQ(all.crop_px, before.crop_px);
+    EXPECT_EQ(all.color, before.color);
+    EXPECT_EQ(all.is_mirrored(), before.is_mirrored());
+  }
 }
 
 RC_GTEST_PROP(Augmentation, DependsOnSeedEpochAndSampleOnly, ()) {
   Sample sample = any_sample();
-  const Sample first = augmented(sample, kAll, 7, 3), again = augmented(sample, kAll, 7, 3);
+  const Sample first = augment_sample(sample, kAll, 7, 3),
+               again = augment_sample(sample, kAll, 7, 3);
   RC_ASSERT(first.change == again.change);
   RC_ASSERT(first.objects == again.objects);
 }
 
 RC_GTEST_PROP(Augmentation, GivesLegalObjectsInALegalCrop, ()) {
   const Sample sample = any_sample();
-  const Sample shown = augmented(sample, kAll, 1, *rc::gen::inRange(0, 50));
+  const Sample shown = augment_sample(sample, kAll, 1, *rc::gen::inRange(0, 50));
   const auto [left, top, width, height] = shown.change.crop_px;
   RC_ASSERT(left >= 0 && top >= 0);
   RC_ASSERT(left + width <= sample.width_px && top + height <= sample.height_px);
@@ -83,7 +152,7 @@ TEST(Augmentation, IsOffByDefault) {
                       .width_px = 64,
                       .height_px = 64,
                       .objects = {{"a", {GeometryKind::kBbox2d, {1, 2, 3, 4}}}}};
-  const Sample shown = augmented(sample, {}, 1, 0);
+  const Sample shown = augment_sample(sample, {}, 1, 0);
   EXPECT_EQ(shown.objects, sample.objects);
   EXPECT_FALSE(shown.change.is_any());
 }
@@ -94,9 +163,9 @@ TEST(Augmentation, DrawsAnotherPictureForEachEpochAndSample) {
   for (int id = 0; id < 20; ++id) {
     for (int epoch = 0; epoch < 20; ++epoch) {
       const Sample sample{.sample_id = id, .width_px = 640, .height_px = 480};
-      const ImageChange change = augmented(sample, kAll, 42, epoch).change;
+      const ImageChange change = augment_sample(sample, kAll, 42, epoch).change;
       seen.insert(change);
-      num_flipped += change.is_flipped != 0;
+      num_flipped += change.is_mirrored();
     }
   }
   EXPECT_EQ(seen.size(), 400u);
@@ -121,7 +190,7 @@ TEST(Augmentation, ACropThatWouldRemoveEveryObjectStaysAway) {
   Sample corner = sample;
   corner.objects = {{"dot", {GeometryKind::kBbox2d, {0, 0, 5, 5}}}};
   for (int epoch = 0; epoch < 100; ++epoch) {
-    const Sample shown = augmented(corner, {.crop = 0.5}, 1, epoch);
+    const Sample shown = augment_sample(corner, {.crop = 0.5}, 1, epoch);
     ASSERT_EQ(shown.objects.size(), 1u);
     num_cropped += shown.change.has_crop();
   }
@@ -137,9 +206,9 @@ TEST(Augmentation, OutlinesGainAtMostFourVertices) {
   comb.bins.insert(comb.bins.end(), {999, 999});
   const Sample sample{.width_px = 512, .height_px = 512, .objects = {{"comb", comb}}};
   for (int epoch = 0; epoch < 50; ++epoch) {
-    const Sample shown = augmented(sample, {.crop = 0.3}, 1, epoch);
+    const Sample shown = augment_sample(sample, {.crop = 0.3}, 1, epoch);
     ASSERT_EQ(shown.objects.size(), 1u);
-    EXPECT_LE(shown.objects[0].geometry.bins.size(), comb.bins.size() + 2 * kMostNewVertices);
+    EXPECT_LE(shown.objects[0].geometry.bins.size(), comb.bins.size() + 2 * kMaxNewVertices);
   }
 }
 

@@ -1,4 +1,4 @@
-#include "augment/clip.h"
+#include "learn/augment/clip.h"
 
 #include <gtest/gtest.h>
 // gtest first

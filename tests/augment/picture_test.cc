@@ -6,10 +6,12 @@
 #include <algorithm>
 #include <cmath>
 
-#include "augment/augmentation.h"
-#include "augment/color.h"
-#include "augment/hflip.h"
-#include "draw/panel.h"
+#include "learn/augment/augmentation.h"
+#include "learn/augment/color.h"
+#include "learn/augment/hflip.h"
+#include "learn/augment/rot90.h"
+#include "learn/augment/vflip.h"
+#include "tools/draw/panel.h"
 
 namespace rematch {
 namespace {
@@ -52,13 +54,39 @@ std::array<double, 4> dark_box(const Image& image) {
 RC_GTEST_PROP(Picture, FlippedTwiceIsTheIdentity, ()) {
   const Image before = noise(*rc::gen::inRange(1, 40), *rc::gen::inRange(1, 40));
   Image image = before;
-  const ImageChange flip{.is_flipped = 1};
+  const ImageChange flip{.orientation = ImageChange::kMirrored};
   paint_hflip(flip, image);
   for (int x = 0; x < before.width_px; ++x)
     RC_ASSERT(image.rgb[static_cast<size_t>(x * 3)] ==
               before.rgb[static_cast<size_t>((before.width_px - 1 - x) * 3)]);
   paint_hflip(flip, image);
   RC_ASSERT(image.rgb == before.rgb);
+}
+
+RC_GTEST_PROP(Picture, UpsideDownTwiceIsTheIdentity, ()) {
+  const Image before = noise(*rc::gen::inRange(1, 40), *rc::gen::inRange(1, 40));
+  Image image = before;
+  const ImageChange flip{.orientation = ImageChange::kUpsideDown};
+  paint_vflip(flip, image);
+  const auto row_bytes = static_cast<size_t>(before.width_px) * 3;
+  RC_ASSERT(std::equal(before.rgb.begin(), before.rgb.begin() + static_cast<long>(row_bytes),
+                       image.rgb.end() - static_cast<long>(row_bytes)));
+  paint_vflip(flip, image);
+  RC_ASSERT(image.rgb == before.rgb);
+}
+
+TEST(Picture, AQuarterTurnIsClockwise) {
+  // 3 x 2: the levels of red are the places, row by row.
+  Image image{.width_px = 3, .height_px = 2, .rgb = {}};
+  for (const uint8_t red : {0, 1, 2, 3, 4, 5}) image.rgb.insert(image.rgb.end(), {red, 7, 9});
+  const Image before = image;
+  paint_rot90({.orientation = ImageChange::kQuarterTurn}, image);
+  EXPECT_EQ(image.size(), (ImageSize{.width_px = 2, .height_px = 3}));
+  std::vector<uint8_t> reds;
+  for (size_t i = 0; i < image.rgb.size(); i += 3) reds.push_back(image.rgb[i]);
+  EXPECT_EQ(reds, (std::vector<uint8_t>{3, 0, 4, 1, 5, 2}));
+  paint_rot90({.orientation = 3 * ImageChange::kQuarterTurn}, image);
+  EXPECT_EQ(image.rgb, before.rgb);
 }
 
 RC_GTEST_PROP(Picture, ObjectsLieWhereThePictureShowsThem, ()) {
@@ -71,25 +99,28 @@ RC_GTEST_PROP(Picture, ObjectsLieWhereThePictureShowsThem, ()) {
                       .width_px = kWidth,
                       .height_px = kHeight,
                       .objects = {{"box", box}}};
-  const Sample shown = augmented(sample, {.hflip = 0.5, .crop = 0.3}, 5, 0);
+  const Sample shown =
+      augment_sample(sample, {.hflip = 0.5, .crop = 0.3, .vflip = 0.5, .rot90 = 0.75}, 5, 0);
   Image image = with_box(box, kWidth, kHeight);
   change_image(image, shown.change);
-  RC_ASSERT(image.width_px == kWidth && image.height_px == kHeight);
+  RC_ASSERT(image.width_px == shown.width_px && image.height_px == shown.height_px);
+  RC_ASSERT(image.width_px == (shown.change.swaps_sides() ? kHeight : kWidth));
   const std::array<double, 4> dark = dark_box(image);
   const std::vector<int>& bins = shown.objects.at(0).geometry.bins;
   // Half a pixel of drawing becomes up to two in a crop of 30 percent.
   for (size_t i = 0; i < 4; ++i) {
-    const double px = bins[i] * (i % 2 == 0 ? kWidth : kHeight) / 999.0;
+    const double px = bins[i] * (i % 2 == 0 ? image.width_px : image.height_px) / 999.0;
     RC_ASSERT(std::abs(px - dark[i]) <= 2.5);
   }
 }
 
-RC_GTEST_PROP(Picture, ChangesKeepTheSize, ()) {
+RC_GTEST_PROP(Picture, ChangesOtherThanTurnsKeepTheSize, ()) {
   const int width = *rc::gen::inRange(2, 90), height = *rc::gen::inRange(2, 90);
   const Sample sample{
       .sample_id = *rc::gen::inRange(0, 1000), .width_px = width, .height_px = height};
   Image image = noise(width, height);
-  change_image(image, augmented(sample, {.hflip = 0.5, .crop = 0.1, .color = 0.9}, 1, 0).change);
+  const AugmentSettings all{.hflip = 0.5, .crop = 0.1, .color = 0.9, .vflip = 0.5};
+  change_image(image, augment_sample(sample, all, 1, 0).change);
   RC_ASSERT(image.width_px == width && image.height_px == height);
   RC_ASSERT(image.rgb.size() == static_cast<size_t>(width * height * 3));
 }

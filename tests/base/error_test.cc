@@ -12,6 +12,16 @@ TEST(UserError, ShowsTheFourLinesOfEveryProblem) {
                "error: two\n  where: a.yaml:5:1\n  what:  y\n  fix:   remove it\n");
 }
 
+TEST(UserError, ShowsControlCharactersByTheirNumbers) {
+  const UserError error(ErrorKind::kData,
+                        {{"cannot open \x1b]0;owned\x07", "a\x1b[2J\nb.jpg",
+                          "label \"\xC2\x9B\x33\x31mred\"\rover", "write\n  key: 1"}});
+  EXPECT_STREQ(error.what(),
+               "error: cannot open \\x1b]0;owned\\x07\n  where: a\\x1b[2J\\x0ab.jpg\n"
+               "  what:  label \"\\x9b31mred\"\\x0dover\n  fix:   write\n  key: 1\n");
+  EXPECT_EQ(error.problems().front().where, "a\x1b[2J\nb.jpg") << "the name itself is kept";
+}
+
 TEST(ErrorKind, HasTheExitCodesOfTheContract) {
   EXPECT_EQ(exit_code(ErrorKind::kConfig), 2);
   EXPECT_EQ(exit_code(ErrorKind::kData), 3);

@@ -15,6 +15,12 @@ TEST(TerminalText, ShowsControlCharactersByTheirNumbers) {
   EXPECT_EQ(printable("Schild \xC2\xA0é 猫"), "Schild \xC2\xA0é 猫");
 }
 
+TEST(TerminalText, KeepsTheEndsOfLinesInTextOfSeveral) {
+  EXPECT_EQ(printable_lines("a\x1b[0m\n\n  b\tc\n"), "a\\x1b[0m\n\n  b\\x09c\n");
+  EXPECT_EQ(printable_lines(""), "");
+  EXPECT_EQ(printable_lines(printable_lines("\x07")), "\\x07");
+}
+
 TEST(TerminalText, ShowsWhatWouldTurnALineByItsNumber) {
   EXPECT_EQ(printable("a\u202Egnp\u2066\u2028b"), "a\\u202egnp\\u2066\\u2028b");
   EXPECT_EQ(printable("\u2013 \u2030 \xE2\x80"), "\u2013 \u2030 \xE2\x80");

@@ -8,8 +8,8 @@
 #include <limits>
 #include <new>
 
+#include "base/flow/segment.h"
 #include "base/metrics.h"
-#include "flow/segment.h"
 
 namespace {
 size_t largest_allocation = 0;
@@ -59,7 +59,8 @@ OpenWindow some_window() {
   return {.window = {.window_idx = 3, .rows = {{{segment, segment}}, {{segment}}}}, .step0 = 9};
 }
 
-/// Reads bytes that may be damaged. @return true if they were read
+/// Reads bytes that may be damaged.
+/// @return true if they were read
 bool can_read(std::string_view bytes) {
   largest_allocation = 0;
   const bool is_read = try_from_wire<OpenWindow>(bytes).has_value();

@@ -1,4 +1,4 @@
-#include "checkpoint/hf_dir.h"
+#include "model/checkpoint/hf_dir.h"
 
 #include <gtest/gtest.h>
 
@@ -64,11 +64,10 @@ TEST(HfDir, RewritesShardByShard) {
 }
 
 TEST(HfDir, NamesHfDownloadForAHubId) {
-  const Problem problem = problem_of("Qwen/Qwen3-VL-2B-Instruct", ErrorKind::kConfig);
-  EXPECT_NE(problem.error.find("hub id"), std::string::npos);
+  const Problem problem = problem_of("Qwen/Qwen3-VL-2B-Instruct", ErrorKind::kEnvironment);
   EXPECT_NE(problem.fix.find("hf download Qwen/Qwen3-VL-2B-Instruct"), std::string::npos);
-  EXPECT_EQ(problem_of("/nowhere/at/all", ErrorKind::kConfig).where, "/nowhere/at/all");
-  problem_of("", ErrorKind::kConfig);
+  EXPECT_EQ(problem_of("/nowhere/at/all", ErrorKind::kEnvironment).where, "/nowhere/at/all");
+  problem_of("", ErrorKind::kEnvironment);
 }
 
 TEST(HfDir, AnIndexOfOtherFilesNextToOneFileIsNoticed) {

@@ -1,4 +1,4 @@
-#include "checkpoint/image_area.h"
+#include "model/checkpoint/image_area.h"
 
 #include <gtest/gtest.h>
 
@@ -46,13 +46,14 @@ TEST(ImageArea, DoesNotChangeAFileThatAlreadyHasIt) {
   EXPECT_EQ(processor_with_area(other, {100, 200}, "processor_config.json"), other);
 }
 
-TEST(ImageArea, IsWrittenOnlyIfDifferent) {
+TEST(ImageArea, IsWrittenWithTheOtherSettings) {
   const test::TempDir dir;
   dir.write("base/preprocessor_config.json",
             R"({"size": {"shortest_edge": 1, "longest_edge": 2}})");
   std::filesystem::create_directory(dir.file("out"));
   write_image_area(dir.file("base"), dir.file("out"), {1, 2});
-  EXPECT_FALSE(has_image_processor(dir.file("out")));
+  EXPECT_EQ(read_file(dir.file("out/preprocessor_config.json")),
+            read_file(dir.file("base/preprocessor_config.json")));
   write_image_area(dir.file("base"), dir.file("out"), {1, 9});
   EXPECT_TRUE(has_image_processor(dir.file("out")));
   std::filesystem::create_directory(dir.file("merged"));

@@ -1,4 +1,4 @@
-#include "checkpoint/model_dir.h"
+#include "model/checkpoint/model_dir.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "checkpoint/peft.h"
+#include "model/checkpoint/peft.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "checkpoint/model_dir.h"
+#include "model/checkpoint/model_dir.h"
 #include "support/capture.h"
 #include "support/paths.h"
 
@@ -96,8 +96,8 @@ TEST(PeftDir, ADirectoryWithoutAnAdapterIsAConfigurationError) {
   const UserError error = test::catch_user_error([&] { read_peft_adapter(dir.path()); });
   EXPECT_EQ(error.kind(), ErrorKind::kConfig);
   EXPECT_EQ(
-      test::catch_user_error([&] { read_peft_adapter(dir.file("absent")); }).problems()[0].what,
-      "no such directory");
+      test::catch_user_error([&] { read_peft_adapter(dir.file("absent")); }).problems()[0].error,
+      "the adapter does not exist");
   const AdapterCopy copy;
   std::filesystem::remove(copy.dir().file("adapter_model.safetensors"));
   EXPECT_EQ(copy.refused().kind(), ErrorKind::kData);

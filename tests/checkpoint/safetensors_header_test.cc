@@ -1,4 +1,4 @@
-#include "checkpoint/safetensors_header.h"
+#include "model/checkpoint/safetensors_header.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>

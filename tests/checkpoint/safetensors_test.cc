@@ -1,4 +1,4 @@
-#include "checkpoint/safetensors.h"
+#include "model/checkpoint/safetensors.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "checkpoint/state_files.h"
+#include "model/checkpoint/state_files.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "checkpoint/safetensors.h"
+#include "model/checkpoint/safetensors.h"
 #include "support/capture.h"
 #include "support/paths.h"
 #include "support/state_files.h"
@@ -40,7 +40,7 @@ void flip_a_bit(const std::string& path) {
   write_file_atomic(path, content);
 }
 
-Problem problem_of(const std::string& checkpoint) {
+Problem problem_of_state(const std::string& checkpoint) {
   const UserError error = test::catch_user_error([&] { read_state_shards(checkpoint); });
   EXPECT_EQ(error.kind(), ErrorKind::kData);
   EXPECT_NE(error.problems()[0].fix.find("model.model"), std::string::npos) << error.what();
@@ -79,7 +79,7 @@ TEST(StateFiles, ATruncatedFileIsNamedWithBothSizes) {
     const std::string checkpoint = write_checkpoint(dir);
     const auto size = fs::file_size(checkpoint + "/" + file);
     fs::resize_file(checkpoint + "/" + file, size - 1);
-    const Problem problem = problem_of(checkpoint);
+    const Problem problem = problem_of_state(checkpoint);
     EXPECT_EQ(problem.error, "a file of a checkpoint is truncated");
     EXPECT_EQ(problem.where, checkpoint + "/" + file);
     EXPECT_EQ(problem.what,
@@ -93,7 +93,7 @@ TEST(StateFiles, AMissingFileIsNamed) {
     const test::TempDir dir;
     const std::string checkpoint = write_checkpoint(dir);
     fs::remove(checkpoint + "/" + file);
-    const Problem problem = problem_of(checkpoint);
+    const Problem problem = problem_of_state(checkpoint);
     EXPECT_EQ(problem.where, checkpoint + "/" + file);
   }
 }
@@ -104,7 +104,7 @@ TEST(StateFiles, AChangedBitIsFoundInEveryFile) {
     const test::TempDir dir;
     const std::string checkpoint = write_checkpoint(dir);
     flip_a_bit(checkpoint + "/" + file);
-    const Problem problem = problem_of(checkpoint);
+    const Problem problem = problem_of_state(checkpoint);
     EXPECT_EQ(problem.where, checkpoint + "/" + file);
     EXPECT_NE(problem.what.find("hash "), std::string::npos);
   }
@@ -120,7 +120,7 @@ TEST(StateFiles, AFileOfAnotherCheckpointIsFound) {
   fs::copy_file(dir.file("other/training_state/optimizer.safetensors"),
                 checkpoint + "/training_state/optimizer.safetensors",
                 fs::copy_options::overwrite_existing);
-  EXPECT_EQ(problem_of(checkpoint).error,
+  EXPECT_EQ(problem_of_state(checkpoint).error,
             "a file of a checkpoint was changed or belongs to another checkpoint");
 }
 
@@ -130,7 +130,8 @@ TEST(StateFiles, AFileThatDoesNotBelongThereIsFound) {
   write_file_atomic(checkpoint + "/training_state/.nfs0001", "");
   EXPECT_NO_THROW(verify_state_files(checkpoint));
   write_file_atomic(checkpoint + "/training_state/segments.safetensors", "");
-  EXPECT_EQ(problem_of(checkpoint).where, checkpoint + "/training_state/segments.safetensors");
+  EXPECT_EQ(problem_of_state(checkpoint).where,
+            checkpoint + "/training_state/segments.safetensors");
 }
 
 TEST(StateFiles, FilesThatNoResumedRunReadsMayChange) {
@@ -143,45 +144,46 @@ TEST(StateFiles, FilesThatNoResumedRunReadsMayChange) {
 TEST(StateFiles, ADamagedManifestIsRefusedAndNeverLeadsOutOfTheCheckpoint) {
   const std::string mark = R"({"size_bytes": 0, "xxh3": "2d06800538d394c2"})";
   for (const std::string& text :
-       {std::string("{\"version\": 2, \"fil"), std::string("[]"), std::string("{}"),
-        std::string(R"({"version": "2", "files": {}})"), std::string(R"({"version": 2})"),
-        std::string(R"({"version": 2, "files": {}})"),
-        std::string(R"({"version": 2, "files": []})"),
-        std::string(R"({"version": 2, "files": [3]})"),
-        std::string(R"({"version": 2, "files": "x"})"),
-        std::string(R"({"version": 2, "files": {"training_state/state.bin": 3}})"),
-        R"({"version": 2, "parts": 0, "files": {"config.json": )" + mark + "}}",
-        R"({"version": 2, "parts": 4294967297, "files": {"config.json": )" + mark + "}}",
-        R"({"version": 2, "files": {"../x": )" + mark + "}}",
-        R"({"version": 2, "files": {"/dev/null": )" + mark + "}}",
-        R"({"version": 2, "files": {"": )" + mark + "}}"}) {
+       {std::string("{\"version\": 3, \"fil"), std::string("[]"), std::string("{}"),
+        std::string(R"({"version": "3", "files": {}})"), std::string(R"({"version": 3})"),
+        std::string(R"({"version": 3, "files": {}})"),
+        std::string(R"({"version": 3, "files": []})"),
+        std::string(R"({"version": 3, "files": [3]})"),
+        std::string(R"({"version": 3, "files": "x"})"),
+        std::string(R"({"version": 3, "files": {"training_state/state.bin": 3}})"),
+        R"({"version": 3, "parts": 0, "files": {"config.json": )" + mark + "}}",
+        R"({"version": 3, "parts": 4294967297, "files": {"config.json": )" + mark + "}}",
+        R"({"version": 3, "files": {"../x": )" + mark + "}}",
+        R"({"version": 3, "files": {"/dev/null": )" + mark + "}}",
+        R"({"version": 3, "files": {"": )" + mark + "}}"}) {
     const test::TempDir dir;
     const std::string checkpoint = write_checkpoint(dir);
     write_file_atomic(checkpoint + "/training_state/manifest.json", text);
-    const Problem problem = problem_of(checkpoint);
+    const Problem problem = problem_of_state(checkpoint);
     EXPECT_EQ(problem.error, "the manifest of a training state is damaged") << text;
     EXPECT_TRUE(problem.where.starts_with(checkpoint + "/training_state/manifest.json")) << text;
   }
 }
 
 TEST(StateFiles, AnotherVersionIsRefusedByNumberAndItsWeightsAreOffered) {
-  for (const char* version : {"1", "3"}) {
+  for (const char* version : {"1", "2"}) {
     const test::TempDir dir;
     const std::string checkpoint = write_checkpoint(dir);
     const std::string manifest = checkpoint + "/training_state/manifest.json";
     std::string text = read_file(manifest);
-    const std::string ours = "\"version\": 2";
+    const std::string ours = "\"version\": 3";
     text.replace(text.find(ours), ours.size(), std::string("\"version\": ") + version);
     write_file_atomic(manifest, text);
-    const Problem problem = problem_of(checkpoint);
+    const Problem problem = problem_of_state(checkpoint);
     EXPECT_EQ(problem.error, "another version of Rematch wrote the training state of a checkpoint");
     EXPECT_EQ(problem.where, manifest);
     EXPECT_EQ(problem.what,
-              std::string("the state has version ") + version + ", this program reads version 2");
+              std::string("the state has version ") + version + ", this program reads version 3");
     EXPECT_EQ(problem.fix, "its weights still load: start a new run with `model.model: " +
                                checkpoint + "` and without resume_from_checkpoint");
     write_file_atomic(checkpoint + "/adapter_config.json", "{}");
-    EXPECT_NE(problem_of(checkpoint).fix.find("rematch merge " + checkpoint), std::string::npos);
+    EXPECT_NE(problem_of_state(checkpoint).fix.find("rematch merge " + checkpoint),
+              std::string::npos);
   }
 }
 
@@ -189,12 +191,12 @@ TEST(StateFiles, ACheckpointWithoutStateSaysWhatWroteIt) {
   const test::TempDir dir;
   dir.write("checkpoint-1/trainer_state.json", "{}");
   dir.write("model/config.json", "{}");
-  const Problem saved_only_model = problem_of(dir.file("checkpoint-1"));
+  const Problem saved_only_model = problem_of_state(dir.file("checkpoint-1"));
   EXPECT_EQ(saved_only_model.where, dir.file("checkpoint-1"));
   EXPECT_NE(saved_only_model.what.find("save_only_model: true"), std::string::npos);
   EXPECT_NE(saved_only_model.fix.find("save_only_model: false"), std::string::npos);
-  EXPECT_EQ(problem_of(dir.file("model")).what.find("save_only_model"), std::string::npos);
-  EXPECT_EQ(problem_of(dir.file("nowhere")).what, "no such directory");
+  EXPECT_EQ(problem_of_state(dir.file("model")).what.find("save_only_model"), std::string::npos);
+  EXPECT_EQ(problem_of_state(dir.file("nowhere")).what, "no such directory");
 }
 
 TEST(StateFiles, AFullDiskIsAnEnvironmentError) {

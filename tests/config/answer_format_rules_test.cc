@@ -10,7 +10,7 @@ using test::effective;
 using test::load_set;
 using test::problem_of_set;
 
-const std::string kStage2 = "custom.trainer_variant=rollout_matching_sft";
+const std::string kStage2Variant = "custom.trainer_variant=rollout_matching_sft";
 const std::string kDigits = "custom.answer_format=qwen_json";
 const std::string kPolicy = "custom.extra.rollout_matching.target_policy";
 const std::string kLosses = "custom.coord_soft_ce_w1.enabled";
@@ -25,17 +25,17 @@ TEST(AnswerFormat, IsNotChosenByDefault) {
 }
 
 TEST(AnswerFormat, WithDigitsRewritesAndHasNoLossOnBins) {
-  const ConfigResult digits = load_set({kStage2, kDigits});
+  const ConfigResult digits = load_set({kStage2Variant, kDigits});
   EXPECT_EQ(digits.settings.target.policy, "rewrite");
   EXPECT_EQ(effective(digits, kLosses).value, "false");
   EXPECT_EQ(effective(digits, kPolicy).origin, "derived from custom.answer_format");
-  EXPECT_EQ(load_set({kStage2}).settings.target.policy, "append");
-  EXPECT_EQ(load_set({kStage2, "custom.answer_format=coord_tokens"}).settings.target.policy,
+  EXPECT_EQ(load_set({kStage2Variant}).settings.target.policy, "append");
+  EXPECT_EQ(load_set({kStage2Variant, "custom.answer_format=coord_tokens"}).settings.target.policy,
             "append");
 }
 
 TEST(AnswerFormat, WithDigitsRefusesWhatNeedsCoordTokens) {
-  const Problem append = problem_of_set({kStage2, kDigits, kPolicy + "=append"});
+  const Problem append = problem_of_set({kStage2Variant, kDigits, kPolicy + "=append"});
   EXPECT_NE(append.where.find(kPolicy), std::string::npos) << append.where;
   EXPECT_NE(append.what.find("digits"), std::string::npos);
   const Problem losses = problem_of_set({kDigits, kLosses + "=true"});

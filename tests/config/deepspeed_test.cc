@@ -44,8 +44,7 @@ TEST(Deepspeed, ValuesThatAreNoConfigurationAreRefused) {
   const test::TempDir dir;
   const std::string itself = dir.write("itself.json", '"' + dir.file("itself.json") + '"');
   for (const std::string& value : {itself, std::string("3"), std::string("[zero2]")}) {
-    EXPECT_EQ(test::problem_of_set({"deepspeed=" + value}).error,
-              "`deepspeed` is not a DeepSpeed configuration")
+    EXPECT_EQ(test::problem_of_set({"deepspeed=" + value}).error, "`deepspeed` has no ZeRO stage")
         << value;
   }
 }
@@ -66,9 +65,9 @@ TEST(Deepspeed, ContradictionsAndUnknownNamesAreRefused) {
             "`training.deepspeed` and `deepspeed` contradict each other");
   EXPECT_EQ(test::load_set({"deepspeed=zero2", "training.zero_stage=2"}).settings.optim.zero_stage,
             2);
-  EXPECT_EQ(test::problem_of_set({"deepspeed=zero4"}).error, "unknown value `deepspeed: zero4`");
-  EXPECT_EQ(test::problem_of_set({"deepspeed={zero_optimization: {stage: auto}}"}).error,
-            "`zero_optimization.stage` is not a ZeRO stage");
+  for (const char* value : {"zero4", "{zero_optimization: {stage: auto}}"})
+    EXPECT_EQ(test::problem_of_set({std::string("deepspeed=") + value}).error,
+              "`deepspeed` has no ZeRO stage");
 }
 
 }  // namespace rematch

@@ -1,6 +1,6 @@
 // Rules of evaluations, saving, the run directory and outputs.
-#include "config/run_dir.h"
 #include "config/support.h"
+#include "program/config/run_dir.h"
 
 namespace rematch {
 
@@ -53,6 +53,16 @@ TEST(Evaluation, StoppingOnHarmNeedsItAndRollouts) {
             "`training.stop_on_harm` needs rollouts");
   EXPECT_NO_THROW(load_set(
       {"custom.val_jsonl=v.jsonl", "training.stop_on_harm=true", stage2("max_new_tokens=5")}));
+}
+
+TEST(Evaluation, PatienceNeedsIt) {
+  const std::string patience = "training.early_stopping_patience=3";
+  EXPECT_EQ(problem_of_set({patience}).error,
+            "`training.early_stopping_patience` needs evaluation");
+  EXPECT_EQ(
+      load_set({"custom.val_jsonl=v.jsonl", patience}).settings.evaluation.early_stopping_patience,
+      3);
+  EXPECT_EQ(load_set({"custom.val_jsonl=v.jsonl"}).settings.evaluation.early_stopping_patience, 0);
 }
 
 TEST(BestMetric, MustBeMeasuredInTheStage) {

@@ -3,9 +3,8 @@
 #include <sstream>
 
 #include "base/text.h"
-#include "cli/commands.h"
-#include "config/schema.h"
 #include "config/support.h"
+#include "program/config/schema.h"
 
 namespace rematch {
 namespace {
@@ -104,9 +103,9 @@ TEST(LoadConfig, RequiredKeysAndBadValuesComeTogether) {
 
 TEST(LoadConfig, AMissingFileIsOneProblem) {
   const UserError error = test::catch_user_error([] { load_config("/nowhere/c.yaml"); });
-  EXPECT_EQ(exit_code(error.kind()), 2);
+  EXPECT_EQ(exit_code(error.kind()), 4);
   ASSERT_EQ(error.problems().size(), 1u);
-  EXPECT_EQ(error.problems()[0].error, "no such configuration file");
+  EXPECT_EQ(error.problems()[0].error, "the configuration file does not exist");
 }
 
 TEST(LoadConfig, OverridesBeatFilesAndLaterOnesBeatEarlier) {
@@ -203,9 +202,7 @@ TEST(Check, PrintsEveryValueWithItsOriginAndWarningsOnce) {
   const test::TempDir dir;
   const std::string path = dir.write(
       "c.yaml", test::kMinimal + "training:\n  max_steps: 7\ndeepspeed: {enabled: true}\n");
-  std::ostringstream out;
-  EXPECT_EQ(run_check(path, {"training.seed=9"}, out), 0);
-  const std::string text = out.str();
+  const std::string text = effective_text(load_config(path, {"training.seed=9"}));
   EXPECT_THAT(text, testing::ContainsRegex("\n  max_steps +7 +" + path + ":6:14\n"));
   EXPECT_THAT(text, testing::ContainsRegex("\n  seed +9 +--set training.seed\n"));
   EXPECT_THAT(text, testing::ContainsRegex("\n  save_steps +500 +default\n"));
@@ -223,10 +220,9 @@ TEST(Check, PrintsEveryValueWithItsOriginAndWarningsOnce) {
 
 TEST(Check, ValuesOfSeveralLinesStayOnOne) {
   const test::TempDir dir;
-  std::ostringstream out;
-  run_check(dir.write("c.yaml", test::kMinimal + "template:\n  system: |\n    a\n    b\n"), {},
-            out);
-  EXPECT_THAT(out.str(), testing::ContainsRegex("\n  system +a.nb.n +"));
+  const std::string path =
+      dir.write("c.yaml", test::kMinimal + "template:\n  system: |\n    a\n    b\n");
+  EXPECT_THAT(effective_text(load_config(path)), testing::ContainsRegex("\n  system +a.nb.n +"));
 }
 
 }  // namespace rematch

@@ -1,3 +1,5 @@
+#include <fmt/core.h>
+
 #include <filesystem>
 
 #include "config/support.h"
@@ -146,6 +148,35 @@ TEST(ModelDirectory, ADirectoryThatExistsIsNoHubId) {
   std::filesystem::current_path(before);
 }
 
+TEST(ModelDirectory, ARunStandsForItsBestCheckpointAndSaysSo) {
+  const test::TempDir dir;
+  for (const char* step : {"10", "20"})
+    dir.write(fmt::format("run/checkpoint-{}/config.json", step), "{}");
+  const std::string run = dir.file("run");
+  const auto model_of = [](const std::string& path) {
+    const ConfigResult result = load_set({"model.model=" + path});
+    EXPECT_LE(result.warnings.size(), 1u);
+    return std::pair(result.settings.model.directory,
+                     result.warnings.empty() ? std::string() : result.warnings.front().text);
+  };
+  EXPECT_EQ(model_of(run).first, run + "/checkpoint-20");
+  EXPECT_THAT(model_of(run).second, testing::HasSubstr("the newest checkpoint of"));
+  std::filesystem::create_directory_symlink("checkpoint-10", run + "/best");
+  std::filesystem::create_directory_symlink("checkpoint-20", run + "/last");
+  EXPECT_EQ(model_of(run), std::pair(run + "/checkpoint-10",
+                                     "`model.model: " + run + "` is a run directory: taking " +
+                                         run + "/checkpoint-10, the best checkpoint of " + run));
+  EXPECT_EQ(model_of(run + "/last"), std::pair(run + "/checkpoint-20", std::string()))
+      << "a link changes when its run goes on, so the stored configuration names what it led to";
+  EXPECT_EQ(model_of(run + "/checkpoint-10"), std::pair(run + "/checkpoint-10", std::string()));
+  const ConfigResult linked = load_set({"model.model=" + run + "/last"});
+  for (const EffectiveValue& value : linked.effective) {
+    if (value.key != "model.model") continue;
+    EXPECT_EQ(value.value, run + "/checkpoint-20");
+    EXPECT_EQ(value.origin, run + "/last (--set model.model)");
+  }
+}
+
 TEST(Template, AnotherModelsIsRefusedNamingTheTypeFound) {
   const test::TempDir dir;
   dir.write("config.json", "{\"model_type\": \"qwen2_vl\"}");
@@ -191,10 +222,25 @@ TEST(UserPrompt, AFileThatCannotServeIsAnError) {
 TEST(LearningRates, FallBackToTheOneOfTheLanguageModel) {
   const Settings plain = load_set({}).settings;
   EXPECT_EQ(plain.optim.learning_rate, 1e-5);
+  EXPECT_EQ(load_set({"tuner.train_type=lora"}).settings.optim.learning_rate, 1e-4);
   const Settings settings =
       load_set({"training.learning_rate=1e-3", "training.vit_lr=2e-4"}).settings;
   EXPECT_EQ(settings.optim.vit_lr, 2e-4);
   EXPECT_EQ(settings.optim.aligner_lr, 1e-3);
+}
+
+TEST(LearningRates, ThatHardlyEverLearnAreWarnedOf) {
+  const std::string rate = "training.learning_rate=", lora = "tuner.train_type=lora";
+  EXPECT_NE(warning_of(load_set({rate + "1"})).text.find("far above any usual rate"),
+            std::string::npos);
+  EXPECT_NE(warning_of(load_set({rate + "1e-5", lora})).text.find("leave it out for 1e-4"),
+            std::string::npos);
+  EXPECT_EQ(warning_of(load_set({rate + "1e-6", lora})).where, "--set training.learning_rate");
+  for (const char* fine : {"1e-2", "1e-5", "0"})
+    EXPECT_TRUE(load_set({rate + fine}).warnings.empty()) << fine;
+  for (const char* fine : {"1e-2", "1e-4", "0"})
+    EXPECT_TRUE(load_set({rate + fine, lora}).warnings.empty()) << fine;
+  EXPECT_TRUE(load_set({lora}).warnings.empty());
 }
 
 TEST(LearningRates, OfAFrozenGroupHasNoEffectAndSaysSo) {

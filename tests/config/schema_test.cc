@@ -1,4 +1,4 @@
-#include "config/schema.h"
+#include "program/config/schema.h"
 
 #include <set>
 

@@ -1,11 +1,11 @@
 // Every honoured key reaches a field: two legal values of it give two different settings.
-#include "settings/settings.h"
+#include "base/settings/settings.h"
 
 #include <map>
 #include <set>
 
-#include "config/schema.h"
 #include "config/support.h"
+#include "program/config/schema.h"
 
 namespace rematch {
 namespace {
@@ -34,6 +34,7 @@ const std::map<std::string, Overrides> kCompany = {
     {"training.eval_strategy", {"custom.val_jsonl=v.jsonl"}},
     {"training.eval_on_start", {"custom.val_jsonl=v.jsonl"}},
     {"training.stop_on_harm", {"custom.val_jsonl=v.jsonl"}},
+    {"training.early_stopping_patience", {"custom.val_jsonl=v.jsonl"}},
     {"training.save_strategy", {"custom.val_jsonl=v.jsonl"}},
     {"training.lr_scheduler_kwargs.min_lr", {"training.lr_scheduler_type=cosine_with_min_lr"}},
     {"training.lr_scheduler_kwargs.warmup_lr_rate",

@@ -2,7 +2,7 @@
 // (rapidcheck's gtest bridge needs gtest first.)
 #include <rapidcheck/gtest.h>
 
-#include "config/source.h"
+#include "program/config/source.h"
 #include "support/paths.h"
 
 namespace rematch {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "config/config.h"
+#include "program/config/config.h"
 #include "support/capture.h"
 #include "support/paths.h"
 

@@ -65,7 +65,11 @@ TEST(TrainFiles, AugmentationHasRanges) {
   EXPECT_FALSE(load_text("").settings.augment.is_on());
   EXPECT_EQ(load_text("data: {augment: {hflip: 0.5, crop: 0.6, color: 0.2}}\n").settings.augment,
             (AugmentSettings{.hflip = 0.5, .crop = 0.6, .color = 0.2}));
-  for (const char* value : {"hflip: 1.1", "hflip: -0.1", "crop: 0", "crop: 1.5", "color: 1"})
+  EXPECT_EQ(
+      load_text("data: {augment: {vflip: 0.5, vflip_words: true, rot90: 0.75}}\n").settings.augment,
+      (AugmentSettings{.vflip = 0.5, .vflip_words = true, .rot90 = 0.75}));
+  for (const char* value :
+       {"hflip: 1.1", "hflip: -0.1", "vflip: 2", "rot90: -1", "crop: 0", "crop: 1.5", "color: 1"})
     EXPECT_EQ(problems_of("data: {augment: {" + std::string(value) + "}}\n").size(), 1u) << value;
 }
 

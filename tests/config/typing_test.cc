@@ -1,5 +1,5 @@
-#include "config/schema.h"
 #include "config/support.h"
+#include "program/config/schema.h"
 
 namespace rematch {
 namespace {

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "config/node.h"
+#include "program/config/node.h"
 #include "support/small_stack.h"
 
 namespace rematch {
@@ -152,6 +152,17 @@ TEST(ParseYaml, SaysWhereTheSyntaxIsWrong) {
   EXPECT_EQ(problem.where.rfind("f.yaml:", 0), 0u) << problem.where;
   EXPECT_EQ(problem_of("a: b: c\n").where, "f.yaml:1:5");
   EXPECT_EQ(problem_of("a:\n\tb: 1\n").where.rfind("f.yaml:2", 0), 0u);
+}
+
+TEST(ParseYaml, NamesATabAtTheStartOfALine) {
+  std::vector<Problem> problems;
+  parse_yaml("training:\n\tmax_steps: 3\n  seed: 1\n", "a.yaml", true, problems);
+  ASSERT_EQ(problems.size(), 1u);
+  EXPECT_EQ(problems[0].where, "a.yaml:2");
+  EXPECT_NE(problems[0].what.find("a tab"), std::string::npos);
+  problems.clear();
+  parse_yaml("training:\n  max_steps: 3\t# three\n", "a.yaml", true, problems);
+  EXPECT_TRUE(problems.empty());
 }
 
 TEST(ParseYaml, RefusesBytesThatAreNoText) {

@@ -1,4 +1,4 @@
-#include "data/box_census.h"
+#include "learn/data/box_census.h"
 
 #include <gtest/gtest.h>
 

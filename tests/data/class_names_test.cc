@@ -1,4 +1,4 @@
-#include "data/class_names.h"
+#include "learn/data/class_names.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "data/dataset.h"
+#include "learn/data/dataset.h"
 
 #include <fmt/core.h>
 #include <gtest/gtest.h>
@@ -7,9 +7,9 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/out_of_resources.h"
+#include "model/vision/patches.h"
 #include "support/capture.h"
 #include "support/paths.h"
-#include "vision/patches.h"
 
 namespace rematch {
 namespace {
@@ -138,6 +138,19 @@ TEST_F(DatasetTest, ValidatesSizesOfImages) {
       std::string::npos);
 }
 
+TEST_F(DatasetTest, DecodingFindsATruncatedImageWithAGoodHeader) {
+  const std::string whole = read_file(directory_.file("images/a.png"));
+  directory_.write("images/cut.png", whole.substr(0, whole.size() / 2));
+  const std::string lines = record() + "\n" + record("images/cut.png") + "\n" + record() + "\n";
+  const Dataset data = Dataset::load(write(lines), {});
+  data.validate_images({});
+  EXPECT_EQ(data.decode_images(1), 1) << "evenly spread from the first";
+  const UserError error = test::catch_user_error([&] { data.decode_images(100); });
+  EXPECT_EQ(error.kind(), ErrorKind::kData);
+  ASSERT_EQ(error.problems().size(), 1u);
+  EXPECT_NE(error.problems()[0].where.find(":2"), std::string::npos) << error.what();
+}
+
 TEST_F(DatasetTest, CountsDeepGreyImages) {
   directory_.write("images/deep.png",
                    read_file(test::source_path("tests/golden/vision_images/grey16.png")));
@@ -145,11 +158,56 @@ TEST_F(DatasetTest, CountsDeepGreyImages) {
   resizing.do_resize = true;
   const Dataset dataset =
       Dataset::load(write(record("images/deep.png", 4, 4) + "\n" + record()), {});
-  EXPECT_EQ(dataset.validate_images(resizing), 1);
+  const ImageCounts counts = dataset.validate_images(resizing);
+  EXPECT_EQ(counts.num_deep_grey, 1);
+  EXPECT_EQ(counts.num_turned, 0);
+}
+
+// The PNG with an EXIF block that says orientation 6: turned clockwise by a quarter.
+std::string turned(std::string png) {
+  using namespace std::string_literals;
+  constexpr size_t kAfterHeader = 33;  // signature and IHDR
+  return png.insert(kAfterHeader,
+                    "\0\0\0\x1A"s
+                    "eXIfMM\0\x2A\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0\x06\0\0"
+                    "\0\0\0\0\0\0\0\0"s);
+}
+
+TEST_F(DatasetTest, ARecordDrawnOnTheUnturnedPixelsOfAPhotoIsRefusedByName) {
+  directory_.write(
+      "images/photo.png",
+      turned(read_file(test::source_path("tests/golden/e2e/images/1.png"))));  // 96 x 64
+  PatchOptions resizing;
+  resizing.do_resize = true;
+  const ImageCounts counts =
+      Dataset::load(write(record("images/photo.png", 64, 96)), {}).validate_images(resizing);
+  EXPECT_EQ(counts.num_turned, 1);
+  EXPECT_EQ(counts.num_hidden_turns, 0);
+  const Dataset drawn_unturned = Dataset::load(write(record("images/photo.png", 96, 64)), {});
+  const UserError error = test::catch_user_error([&] { drawn_unturned.validate_images(resizing); });
+  EXPECT_EQ(error.problems()[0].error, "a record was drawn on the unturned pixels of a photo");
+  EXPECT_NE(error.problems()[0].what.find("EXIF orientation 6"), std::string::npos);
+  EXPECT_NE(error.problems()[0].fix.find("exiftool -Orientation="), std::string::npos);
+}
+
+TEST_F(DatasetTest, PhotosWhoseSizeHidesTheirTurnAreOneWarning) {
+  directory_.write("images/square.png",
+                   turned(read_file(test::source_path("tests/golden/e2e/images/0.png"))));
+  PatchOptions resizing;
+  resizing.do_resize = true;
+  const ImageSize size = read_image_size(directory_.file("images/square.png"));
+  ASSERT_EQ(size.width_px, size.height_px);
+  const Dataset dataset =
+      Dataset::load(write(record("images/square.png", size.width_px, size.height_px)), {});
+  const ImageCounts counts = dataset.validate_images(resizing);
+  EXPECT_EQ(counts.num_hidden_turns, 1);
+  const std::vector<std::string> texts = image_warnings(counts, "train.jsonl");
+  ASSERT_EQ(texts.size(), 1u);
+  EXPECT_NE(texts[0].find("1 images of train.jsonl are stored turned (EXIF)"), std::string::npos);
 }
 
 TEST_F(DatasetTest, TakesAMachineWithoutDescriptorsForNoFaultOfAnImage) {
-#ifdef __SANITIZE_ADDRESS__
+#ifdef REMATCH_SANITIZED
   GTEST_SKIP() << "UBSan looks at a class through a pipe and finds none without descriptors";
 #endif
   const Dataset dataset = Dataset::load(write(record()), {});

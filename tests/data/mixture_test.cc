@@ -1,4 +1,4 @@
-#include "data/mixture.h"
+#include "learn/data/mixture.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 #include <map>
 
 #include "base/error.h"
-#include "data/dataset.h"
+#include "learn/data/dataset.h"
 #include "support/capture.h"
 #include "support/paths.h"
 

@@ -1,4 +1,4 @@
-#include "data/ordering.h"
+#include "learn/data/ordering.h"
 
 #include <gtest/gtest.h>
 // gtest first

@@ -1,4 +1,4 @@
-#include "data/overlap.h"
+#include "learn/data/overlap.h"
 
 #include <gtest/gtest.h>
 

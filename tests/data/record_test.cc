@@ -1,4 +1,4 @@
-#include "data/record.h"
+#include "learn/data/record.h"
 
 #include <fmt/core.h>
 #include <gtest/gtest.h>
@@ -103,7 +103,7 @@ TEST(ReadRecord, SaysWhatToDoAboutTheFieldsOfOtherPrograms) {
 TEST(ReadRecord, RefusesWhatIsNoRecord) {
   expect_refused("{", {"not valid JSON"});
   expect_refused("[1]", {"not a JSON object"});
-  expect_refused("{\"a\": \"\xff\"}", {"not valid JSON"});
+  expect_refused("{\"a\": \"\xff\"}", {"the line is not UTF-8"});
   expect_refused(R"({"images": ["a"], "images": ["b"], "objects": [], "width": 1, "height": 1})",
                  {"appears twice"});
 }
@@ -194,7 +194,8 @@ TEST(ReadRecord, RefusesWrongCoordinates) {
   expect_object_refused(R"({"desc": "a", "bbox_2d": [1e300, 2, 3, 4]})", {"out of range"});
   expect_object_refused(R"({"desc": "a", "bbox_2d": [null, 2, 3, 4]})", {"not a number"});
   expect_object_refused(R"({"desc": "a", "bbox_2d": [true, 2, 3, 4]})", {"not a number"});
-  for (const char* token : {"5", "<|coord_1000|>", "<|coord_05|>", "<|coord_|>", "<|coord_5|> ",
+  expect_object_refused(R"({"desc": "a", "bbox_2d": ["5", 2, 3, 4]})", {"a number in quotes"});
+  for (const char* token : {"", "<|coord_1000|>", "<|coord_05|>", "<|coord_|>", "<|coord_5|> ",
                             "<|coord_-1|>", "<|coord_5"}) {
     expect_object_refused(fmt::format(R"({{"desc": "a", "bbox_2d": ["{}", 2, 3, 4]}})", token),
                           {"not a coord token"});

@@ -1,4 +1,4 @@
-#include "data/windows.h"
+#include "learn/data/windows.h"
 
 #include <gtest/gtest.h>
 // gtest first

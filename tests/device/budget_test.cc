@@ -1,15 +1,15 @@
-// How often the host waits for the device, step by step; docs/devices.md states the numbers.
+// How often the host waits for the device, step by step; docs/hardware.md states the numbers.
 #include <gtest/gtest.h>
 
 #include <functional>
 
 #include "e2e/recorded.h"
-#include "pack/packer.h"
-#include "rollout/engine_factory.h"
+#include "engine/rollout/engine_factory.h"
+#include "learn/pack/packer.h"
+#include "model/text/tokenizer.h"
 #include "rollout/generate_golden.h"
 #include "support/paths.h"
 #include "support/pretend_device.h"
-#include "text/tokenizer.h"
 
 namespace rematch {
 namespace {

@@ -76,6 +76,7 @@ void forward(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   const at::Tensor q = tensor(0), k = tensor(1), v = tensor(2), begins_q = tensor(3),
                    begins_k = tensor(4);
   ++num_calls;
+  count_launch(op.schema().name(), {q.sizes().vec(), k.sizes().vec()});
   check_longest(begins_q, arguments[5]);
   check_longest(begins_k, arguments[6]);
   at::Tensor out = at::zeros(q.sizes(), at::kFloat);
@@ -93,6 +94,7 @@ void forward(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
 void backward(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   const std::vector<c10::IValue> arguments = arguments_of(op, stack);
   const auto tensor = [&](size_t i) { return seen_by_host(arguments[i].toTensor()); };
+  count_launch(op.schema().name());
   const at::Tensor gradient = tensor(0), q = tensor(1), k = tensor(2), v = tensor(3);
   at::Tensor grad_q = at::zeros(q.sizes(), at::kFloat), grad_k = at::zeros(k.sizes(), at::kFloat),
              grad_v = at::zeros_like(grad_k);

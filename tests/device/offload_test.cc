@@ -1,11 +1,11 @@
-#include "rollout/offload.h"
+#include "engine/rollout/offload.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
 #include "e2e/recorded.h"
-#include "pack/packer.h"
+#include "learn/pack/packer.h"
 #include "support/pretend_device.h"
 
 namespace rematch {

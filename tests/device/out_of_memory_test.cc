@@ -4,10 +4,10 @@
 
 #include <sstream>
 
-#include "assembly/run.h"
-#include "cli/out_of_memory.h"
-#include "ranks/group.h"
 #include "e2e/program.h"
+#include "engine/ranks/group.h"
+#include "program/assembly/run.h"
+#include "program/cli/out_of_memory.h"
 #include "support/pretend_device.h"
 
 namespace rematch {
@@ -29,7 +29,7 @@ Problem told_in(const std::string& phase, const std::string& backend = "hf") {
   alone().enter("start");
   try {
     run_training(load_config(config, {"training.output_dir=" + program.dir().file("out")}),
-                 test::kPretendName, terminal);
+                 {.device = test::kPretendName, .terminal = terminal});
     ADD_FAILURE() << "nothing is allocated in the phase " << phase;
   } catch (const UserError& error) {
     problem = error.problems().front();

@@ -3,10 +3,10 @@
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
-#include "ranks/device.h"
-#include "nn/attention.h"
-#include "nn/layers.h"
-#include "nn/upload.h"
+#include "engine/ranks/device.h"
+#include "model/nn/attention.h"
+#include "model/nn/layers.h"
+#include "model/nn/upload.h"
 
 namespace rematch {
 namespace {

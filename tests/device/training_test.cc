@@ -8,13 +8,14 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "assembly/run.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "checkpoint/safetensors.h"
-#include "cli/commands.h"
 #include "e2e/program.h"
+#include "model/add_coord_tokens.h"
+#include "model/checkpoint/safetensors.h"
 #include "model/stock_checkpoint.h"
+#include "program/assembly/run.h"
+#include "program/cli/cmd_eval.h"
 #include "support/pretend_device.h"
 
 namespace rematch {
@@ -36,7 +37,8 @@ struct Training {
     overrides.insert(overrides.end(), more.begin(), more.end());
     std::ostringstream out, err;
     Terminal terminal(out, err, {});
-    run_training(load_config(program_.config(lines_), overrides), device, terminal);
+    run_training(load_config(program_.config(lines_), overrides),
+                 {.device = device, .terminal = terminal});
     said_ = out.str() + err.str();
   }
   const std::string& said() const { return said_; }
@@ -99,10 +101,11 @@ void compare(const std::string& lines, const std::string& weights) {
 struct Evaluated {
   Evaluated(const std::string& lines, const std::string& device) {
     const test::Program program;
-    run_eval({.config_path = program.config(lines),
-              .overrides = {"training.output_dir=" + program.dir().file("out")},
-              .device = device},
-             /*all_scores=*/false);
+    EvalArguments arguments;
+    arguments.model.config_path = program.config(lines);
+    arguments.model.overrides = {"training.output_dir=" + program.dir().file("out")};
+    arguments.model.device = device;
+    run_eval(arguments);
     const Json results =
         parse_json(read_file(program.run_dir() + "/eval_results.json"), "eval_results.json");
     for (const auto& item : results.items()) {
@@ -142,7 +145,7 @@ TEST(DeviceTraining, StageTwoWithHfPackingAndBufferEqualsTheCpu) {
 
 TEST(DeviceTraining, StageTwoWithNativeAndDoraEqualsTheCpu) {
   compare(
-      "tuner: {train_type: lora, use_dora: true, lora_rank: 3, lora_alpha: 6, lora_dropout: 0.1, "
+      "tuner: {train_type: lora, use_dora: true, lora_rank: 3, lora_alpha: 6, lora_dropout: 0, "
       "target_modules: [all-linear]}\n"
       "training: {learning_rate: 1.0e-4, eval_strategy: steps, eval_steps: 2, "
       "gradient_checkpointing: true}\n"
@@ -152,7 +155,9 @@ TEST(DeviceTraining, StageTwoWithNativeAndDoraEqualsTheCpu) {
 
 TEST(DeviceTraining, StageTwoWithNativeAndLoraEqualsTheCpu) {
   compare(
-      "tuner: {train_type: lora, lora_rank: 3, lora_alpha: 6, target_modules: [all-linear]}\n"
+      // A device draws its own dropout masks (device/lora_test compares those).
+      "tuner: {train_type: lora, lora_rank: 3, lora_alpha: 6, lora_dropout: 0, target_modules: "
+      "[all-linear]}\n"
       "training: {packing: true, learning_rate: 1.0e-4}\n"
       "custom: {extra: {rollout_matching: {rollout_backend: native}}}\n",
       "checkpoint-2/adapter_model.safetensors");
@@ -162,7 +167,7 @@ TEST(DeviceTraining, AFamilyThatAttendsInWindowsEqualsTheCpu) {
   const test::CheckpointCopy stock =
       test::stock_checkpoint(400, test::windows_tied(), "model.embed_tokens.weight");
   const test::TempDir dir;
-  run_add_coord_tokens(stock.path(), dir.file("base"), /*untie=*/false);
+  add_coord_tokens(stock.path(), dir.file("base"), /*untie=*/false);
   compare("model: {model: " + dir.file("base") + "}\ntraining: {learning_rate: 1.0e-4}\n",
           "checkpoint-2/model.safetensors");
 }

@@ -6,11 +6,11 @@
 #include <functional>
 
 #include "device/flash_reference.h"
+#include "engine/rollout/native/aten_runner.h"
+#include "model/nn/attention.h"
 #include "model/oracle_cases.h"
 #include "model/tiny_checkpoint.h"
-#include "nn/attention.h"
 #include "rollout/cpu_runner_scene.h"
-#include "rollout/native/aten_runner.h"
 #include "support/pretend_device.h"
 
 namespace rematch {

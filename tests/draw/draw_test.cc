@@ -2,9 +2,9 @@
 
 #include <future>
 
-#include "draw/encode.h"
-#include "draw/panel.h"
-#include "vision/image.h"
+#include "model/vision/image.h"
+#include "tools/draw/encode.h"
+#include "tools/draw/panel.h"
 
 namespace rematch {
 namespace {
@@ -155,6 +155,16 @@ TEST(Draw, ALegendStandsAboveThePanelsAsFarAsItFits) {
   EXPECT_GT(sheet.height_px(), plain.height_px() + 10);
   EXPECT_TRUE(has_color(sheet.image(), kTruthColor));
   EXPECT_FALSE(has_color(sheet.image(), kPredictionColor));
+}
+
+TEST(ClassColors, AreOfAClassAndDifferFromThoseOfOthers) {
+  ClassColors colors;
+  const Rgb first = colors.of("cat"), second = colors.of("dog");
+  EXPECT_EQ(first, kPredictionColor);
+  EXPECT_FALSE(first == second);
+  EXPECT_EQ(colors.of("cat"), first);
+  for (int i = 0; i < 10; ++i) EXPECT_FALSE(colors.of(std::to_string(i)) == first) << i;
+  EXPECT_EQ(colors.of("the thirteenth"), first);
 }
 
 }  // namespace rematch

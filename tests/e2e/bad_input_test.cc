@@ -17,7 +17,7 @@ void expect_error(const test::ProcessResult& result, int exit_code, const std::s
   EXPECT_NE(result.err.find(expected), std::string::npos) << result.err;
 }
 
-test::ProcessResult train(const test::Program& program, const std::string& lines) {
+test::ProcessResult train_with(const test::Program& program, const std::string& lines) {
   return program.run("train " + program.config(lines));
 }
 
@@ -26,7 +26,7 @@ test::ProcessResult train_on(const std::string& record) {
   test::Program program;
   std::filesystem::copy(test::Program::golden("images"), program.dir().file("images"));
   program.dir().write("bad.jsonl", record + "\n");
-  return train(program, "custom: {train_jsonl: bad.jsonl}\n");
+  return train_with(program, "custom: {train_jsonl: bad.jsonl}\n");
 }
 
 // A copy of the golden model in which one file is replaced.
@@ -34,7 +34,7 @@ test::ProcessResult train_with_model_file(const std::string& name, const std::st
   test::Program program;
   std::filesystem::copy(test::Program::model(), program.dir().file("model"));
   program.dir().write("model/" + name, content);
-  return train(program, "model: {model: model}\n");
+  return train_with(program, "model: {model: model}\n");
 }
 
 std::string replaced(std::string text, const std::string& from, const std::string& to) {
@@ -48,7 +48,7 @@ std::string replaced(std::string text, const std::string& from, const std::strin
 TEST(BadInput, MisspeltKeysAreAllNamedTogether) {
   test::Program program;
   const test::ProcessResult result =
-      train(program, "training: {learning_rte: 1}\ncustom: {objct_ordering: sorted}\n");
+      train_with(program, "training: {learning_rte: 1}\ncustom: {objct_ordering: sorted}\n");
   expect_error(result, 2, "learning_rate");
   expect_error(result, 2, "object_ordering");
 }
@@ -62,7 +62,7 @@ TEST(BadInput, ACyclicExtendsShowsTheChain) {
 
 TEST(BadInput, AWrongTypeNamesTheKey) {
   test::Program program;
-  expect_error(train(program, "training: {max_steps: many}\n"), 2, "training.max_steps");
+  expect_error(train_with(program, "training: {max_steps: many}\n"), 2, "training.max_steps");
 }
 
 TEST(BadInput, AnUnknownCommandLineOptionIsAUsageError) {
@@ -72,14 +72,16 @@ TEST(BadInput, AnUnknownCommandLineOptionIsAUsageError) {
 
 TEST(BadInput, AHubIdNamesTheDownloadCommand) {
   test::Program program;
-  expect_error(train(program, "model: {model: Qwen/Qwen3-VL-2B-Instruct}\n"), 2, "hf download");
+  expect_error(train_with(program, "model: {model: Qwen/Qwen3-VL-2B-Instruct}\n"), 2,
+               "hf download");
 }
 
 // spec: vllm-10
 TEST(BadInput, TheVllmBackendFailsFastWithTheMitigation) {
   test::Program program;
-  expect_error(train(program, "custom: {extra: {rollout_matching: {rollout_backend: vllm}}}\n"), 4,
-               "rollout_backend: hf");
+  expect_error(
+      train_with(program, "custom: {extra: {rollout_matching: {rollout_backend: vllm}}}\n"), 4,
+      "rollout_backend: hf");
 }
 
 TEST(BadInput, RanksWithoutALauncherAreRefused) {
@@ -130,7 +132,7 @@ TEST(BadInput, ACorruptJpegIsADataError) {
   program.dir().write("bad.jsonl",
                       R"({"images": ["broken.jpg"], "width": 64, "height": 64, "objects": []})"
                       "\n");
-  expect_error(train(program, "custom: {train_jsonl: bad.jsonl}\n"), 3, "broken.jpg");
+  expect_error(train_with(program, "custom: {train_jsonl: bad.jsonl}\n"), 3, "broken.jpg");
 }
 
 TEST(BadInput, DamagedWeightsAreNamed) {
@@ -159,7 +161,7 @@ TEST(BadInput, ATokenizerOrTemplateWeCannotReadIsNamed) {
 
 TEST(BadInput, AnUnwritableOutputDirectoryIsFoundBeforeTheModelLoads) {
   test::Program program;
-  const test::ProcessResult result = train(program, "training: {output_dir: /proc/nowhere}\n");
+  const test::ProcessResult result = train_with(program, "training: {output_dir: /proc/nowhere}\n");
   expect_error(result, 4, "/proc/nowhere");
   EXPECT_EQ(result.err.find("model "), std::string::npos);
 }

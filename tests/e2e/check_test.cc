@@ -33,11 +33,29 @@ TEST(Check, ReportsWhatItFoundAndWritesNothing) {
     EXPECT_THAT(help.out, HasSubstr(option));
 }
 
+TEST(Check, DecodesSomeImagesSinceATruncatedOneHasAGoodHeader) {
+  test::Program program;
+  EXPECT_THAT(program.run("check --json " + program.config()).out, HasSubstr("8 images decoded"));
+  const std::string whole = read_file(test::Program::golden("images/0.png"));
+  program.dir().write("cut.png", whole.substr(0, whole.size() / 2));
+  program.dir().write("train.jsonl",
+                      R"({"images": ["cut.png"], "width": 64, "height": 64, "objects": []})"
+                      "\n");
+  const std::string check = "check " + program.config() +
+                            " --set custom.train_jsonl=train.jsonl --set data.on_bad_sample=";
+  const test::ProcessResult refused = program.run(check + "stop");
+  EXPECT_EQ(refused.exit_code, 3);
+  EXPECT_THAT(refused.err, HasSubstr("truncated"));
+  const test::ProcessResult skipped = program.run(check + "skip");
+  EXPECT_EQ(skipped.exit_code, 0) << skipped.err;
+  EXPECT_THAT(skipped.out, HasSubstr("truncated"));
+}
+
 TEST(Check, FitsAScreenAndShowsAllOnDemand) {
   test::Program program;
   const std::string config = program.config();
   const std::string brief = program.run("check " + config).out;
-  EXPECT_LE(std::count(brief.begin(), brief.end(), '\n'), 60) << brief;
+  EXPECT_LE(std::count(brief.begin(), brief.end(), '\n'), 62) << brief;
   EXPECT_THAT(brief, Not(HasSubstr("vllm.swap_space")));
   EXPECT_THAT(brief, HasSubstr("other keys have their defaults (`--all`"));
   const std::string config_only = program.run("check --config-only " + config).out;

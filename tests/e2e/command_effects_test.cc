@@ -7,7 +7,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
-#include "cli/command_set.h"
+#include "program/cli/command_set.h"
 #include "support/paths.h"
 
 namespace rematch {

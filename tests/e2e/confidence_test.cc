@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -16,7 +17,7 @@ namespace {
 
 std::string demo_model() { return test::source_path("tests/shapes/model"); }
 
-std::vector<Json> lines_of(const std::string& text) {
+std::vector<Json> scored_lines_of(const std::string& text) {
   std::vector<Json> lines;
   std::istringstream stream(text);
   for (std::string line; std::getline(stream, line);) lines.push_back(parse_json(line, "out"));
@@ -24,10 +25,10 @@ std::vector<Json> lines_of(const std::string& text) {
 }
 
 /// Scores of all objects that `predict` found.
-std::vector<double> scores_of(const std::vector<Json>& lines) {
+std::vector<double> scores_of(const std::vector<Json>& lines, const char* key = "score") {
   std::vector<double> scores;
   for (const Json& line : lines) {
-    for (const Json& object : line["objects"]) scores.push_back(object["score"].get<double>());
+    for (const Json& object : line["objects"]) scores.push_back(object.at(key).get<double>());
   }
   return scores;
 }
@@ -36,13 +37,20 @@ std::vector<double> scores_of(const std::vector<Json>& lines) {
 
 TEST(Confidence, PredictWritesItAndLeavesOutWhatIsBelowTheLeast) {
   test::Program program;
-  const std::string command =
-      "predict " + demo_model() + " " + test::Program::golden("images") + " --draw drawn";
+  std::filesystem::copy(demo_model(), program.dir().file("model"));
+  program.dir().write("model/rematch_scores.json",
+                      R"({"eval_set": "", "points": [[1e-6, 0.25], [0.5, 0.75]]})");
+  const std::string command = "predict model " + test::Program::golden("images") + " --draw drawn";
   const test::ProcessResult all = program.run(command);
   ASSERT_EQ(all.exit_code, 0) << all.err;
-  std::vector<double> scores = scores_of(lines_of(all.out));
+  std::vector<double> scores = scores_of(scored_lines_of(all.out));
+  const std::vector<double> raw = scores_of(scored_lines_of(all.out), "raw_score");
   ASSERT_GE(scores.size(), 8u);
-  for (const double score : scores) EXPECT_TRUE(score > 0 && score <= 1) << score;
+  for (size_t i = 0; i < scores.size(); ++i) {
+    EXPECT_TRUE(raw[i] > 0 && raw[i] <= 1) << raw[i];
+    EXPECT_TRUE(scores[i] > 0.24 && scores[i] < 0.76) << scores[i];
+    EXPECT_EQ(scores[i] < scores[0], raw[i] < raw[0]) << "ranks stay";
+  }
   std::sort(scores.begin(), scores.end());
   EXPECT_LT(scores.front(), scores.back());
 
@@ -50,7 +58,7 @@ TEST(Confidence, PredictWritesItAndLeavesOutWhatIsBelowTheLeast) {
   const test::ProcessResult certain =
       program.run(command + " --min-score " + std::to_string(least - 1e-6));
   ASSERT_EQ(certain.exit_code, 0) << certain.err;
-  std::vector<double> kept = scores_of(lines_of(certain.out));
+  std::vector<double> kept = scores_of(scored_lines_of(certain.out));
   std::sort(kept.begin(), kept.end());
   EXPECT_EQ(kept, std::vector<double>(std::lower_bound(scores.begin(), scores.end(), least - 1e-6),
                                       scores.end()));
@@ -63,6 +71,45 @@ TEST(Confidence, PredictWritesItAndLeavesOutWhatIsBelowTheLeast) {
   EXPECT_EQ(coco, scores);
   for (const char* share : {"1.5", "nan"})
     EXPECT_EQ(program.run(command + " --min-score " + share).exit_code, 2) << share;
+}
+
+TEST(Confidence, ACheckpointWithoutAnEvaluationHasRawScoresOnly) {
+  test::Program program;
+  const test::ProcessResult all = program.run("predict " + demo_model() + " " +
+                                              test::Program::golden("images") + " --min-score 0.5");
+  ASSERT_EQ(all.exit_code, 0) << all.err;
+  EXPECT_NE(all.err.find("--min-score left nothing out"), std::string::npos) << all.err;
+  EXPECT_GE(scores_of(scored_lines_of(all.out), "raw_score").size(), 8u);
+  EXPECT_EQ(all.out.find("\"score\""), std::string::npos);
+}
+
+TEST(Confidence, ATrainedCheckpointKnowsWhatItsScoresAreWorth) {
+  test::Program program;
+  const std::string config = program.config(
+                                 "template: {system: List the objects as JSON.}\n"
+                                 "custom: {user_prompt: Find every shape.}\n"
+                                 "training: {max_steps: 1, learning_rate: 1.0e-7, "
+                                 "eval_strategy: steps, eval_steps: 1, "
+                                 "save_steps: 1}\n") +
+                             " --set model.model=" + demo_model() +
+                             " --set custom.extra.rollout_matching.max_new_tokens=100";
+  const test::ProcessResult trained = program.run("train " + config);
+  ASSERT_EQ(trained.exit_code, 0) << trained.err;
+  const std::string stored = program.run_dir() + "/checkpoint-1/rematch_scores.json";
+  EXPECT_FALSE(read_json_file(stored)["eval_set"].get<std::string>().empty());
+  const Json before = read_json_file(stored);
+  std::filesystem::remove(stored);
+  const test::ProcessResult evaluated = program.run("eval out/run/checkpoint-1");
+  EXPECT_NE(evaluated.err.find("rematch_scores.json"), std::string::npos) << evaluated.err;
+  const Json after = read_json_file(stored);
+  EXPECT_EQ(after["eval_set"], before["eval_set"]);
+  ASSERT_EQ(after["points"].size(), before["points"].size());
+  for (size_t i = 0; i < after["points"].size(); ++i) {
+    for (size_t k = 0; k < 2; ++k) {
+      EXPECT_NEAR(after["points"][i][k].get<double>(), before["points"][i][k].get<double>(), 1e-5)
+          << "the same answers, in other batches";
+    }
+  }
 }
 
 TEST(Confidence, IsTheSameInRolloutsSamplesAndPredictions) {
@@ -82,10 +129,12 @@ TEST(Confidence, IsTheSameInRolloutsSamplesAndPredictions) {
   const std::string base = program.run_dir() + "/eval/model";
   const Json result = read_json_file(base + ".json");
   EXPECT_EQ(result["coco_ranking"], "score");
-  EXPECT_EQ(result["calibration"]["bins"].size(), 10u);
+  EXPECT_GE(result["calibration"]["bins"].size(), 1u);
+  for (const Json& bin : result["calibration"]["bins"]) EXPECT_GE(bin["count"], 1);
   EXPECT_FALSE(result["precision_recall"].empty());
-  const std::vector<Json> samples = lines_of(read_file(base + ".samples.jsonl"));
-  const std::vector<Json> rollouts = lines_of(read_file(program.dir().file("rollouts.jsonl")));
+  const std::vector<Json> samples = scored_lines_of(read_file(base + ".samples.jsonl"));
+  const std::vector<Json> rollouts =
+      scored_lines_of(read_file(program.dir().file("rollouts.jsonl")));
   ASSERT_EQ(samples.size(), rollouts.size());
   std::vector<double> scores, found;
   for (size_t i = 0; i < samples.size(); ++i) {
@@ -95,7 +144,7 @@ TEST(Confidence, IsTheSameInRolloutsSamplesAndPredictions) {
     const size_t num_objects = samples[i]["predictions"].size();
     if (num_objects == 0) continue;
     ASSERT_EQ(samples[i]["scores"].size(), num_objects);
-    EXPECT_EQ(samples[i]["scores"], rollouts[i]["scores"]);
+    EXPECT_EQ(samples[i]["raw_scores"], rollouts[i]["scores"]);
     for (const Json& score : samples[i]["scores"]) scores.push_back(score.get<double>());
   }
   for (const Json& one : read_json_file(base + ".predictions.json"))

@@ -5,6 +5,8 @@
 
 #include "base/file.h"
 #include "e2e/program.h"
+#include "model/vision/image.h"
+#include "tools/draw/panel.h"
 
 namespace rematch {
 namespace {
@@ -20,10 +22,29 @@ void expect_failure(const test::ProcessResult& result, int exit_code, const std:
 
 }  // namespace
 
+TEST(DataCommands, ASheetHasAColourForEachClass) {
+  test::Program program;
+  program.dir().write(
+      "a.jsonl",
+      R"({"images": [")" + test::Program::golden("images") +
+          R"(/0.png"], "width": 64, "height": 64, "objects": [{"desc": "cat", "bbox_2d": [100, 100, 400, 900]}, {"desc": "dog", "bbox_2d": [500, 100, 900, 900]}]})");
+  ASSERT_EQ(program.run("data show a.jsonl --out sheet.png").exit_code, 0);
+  const Image sheet = load_image(program.dir().file("sheet.png"));
+  ClassColors colors;
+  for (const char* name : {"cat", "dog"}) {
+    const Rgb color = colors.of(name);
+    int64_t pixels = 0;
+    for (size_t i = 0; i + 2 < sheet.rgb.size(); i += 3)
+      pixels += Rgb{sheet.rgb[i], sheet.rgb[i + 1], sheet.rgb[i + 2]} == color;
+    EXPECT_GT(pixels, 50) << name;
+  }
+}
+
 TEST(DataCommands, HelpOfEachShowsTwoExamples) {
   test::Program program;
-  for (const char* name : {"from-coco", "from-voc", "from-yolo", "from-labelme", "from-swift",
-                           "from-qwen", "to-qwen", "boxes", "split", "check", "show"}) {
+  for (const char* name :
+       {"from-coco", "from-voc", "from-yolo", "from-labelme", "from-csv", "from-hf", "from-swift",
+        "from-qwen", "to-qwen", "boxes", "split", "check", "show"}) {
     const test::ProcessResult result = program.run(std::string("data ") + name + " --help");
     EXPECT_EQ(result.exit_code, 0);
     const size_t examples = result.out.find("Examples:");
@@ -113,6 +134,48 @@ TEST(DataCommands, CheckFailsOnSwappedCornersAsTrainingDoes) {
   const test::ProcessResult checked = program.run("data check raw.jsonl");
   EXPECT_EQ(checked.exit_code, 3) << checked.out;
   EXPECT_NE(checked.out.find("boxes with swapped corners: 1"), std::string::npos) << checked.out;
+}
+
+TEST(DataCommands, TheFirstLineSaysWhatWasLost) {
+  test::Program program;
+  std::string text = kCoco;
+  text.replace(text.find("\"images\": ["), 11,
+               R"("images": [{"id": 2, "file_name": "1.png", "width": 96, "height": 64}, )");
+  text.replace(text.find("\"annotations\": ["), 16,
+               R"("annotations": [{"image_id": 2, "category_id": 3, "bbox": [8, 8, -4, 16]}, )");
+  program.dir().write("train.json", text);
+  const std::string command =
+      "data from-coco train.json --images " + test::Program::golden("images") + " --out data";
+  const test::ProcessResult imported = program.run(command);
+  EXPECT_EQ(imported.exit_code, 0) << imported.err;
+  EXPECT_EQ(imported.out.rfind("left out 1 of 2 records: 1 × a box with swapped corners", 0), 0u)
+      << imported.out;
+  std::filesystem::remove_all(program.dir().file("data"));
+  expect_failure(program.run(command + " --strict"), 3, "--strict is set");
+  EXPECT_FALSE(std::filesystem::exists(program.dir().file("data")));
+}
+
+TEST(DataCommands, WidthsAndHeightsAreNeverPutInOrder) {
+  test::Program program;
+  std::filesystem::copy(test::Program::golden("images"), program.dir().file("images"));
+  std::string lines;
+  for (const char* box : {"600, 500, 100, 200", "300, 100, 200, 300", "10, 10, 500, 600"})
+    lines += std::string(
+                 "{\"images\": [\"images/0.png\"], \"width\": 64, \"height\": 64, "
+                 "\"objects\": [{\"desc\": \"cat\", \"bbox_2d\": [") +
+             box + "]}]}\n";
+  program.dir().write("raw.jsonl", lines);
+  const test::ProcessResult checked = program.run("data check raw.jsonl");
+  EXPECT_EQ(checked.exit_code, 3);
+  EXPECT_NE(
+      checked.out.find("fix this first: 2 of 3 boxes have swapped corners; these look like x, "),
+      std::string::npos)
+      << checked.out;
+  expect_failure(program.run("data check raw.jsonl --fix fixed.jsonl"), 2, "--boxes xywh");
+  EXPECT_FALSE(std::filesystem::exists(program.dir().file("fixed.jsonl")));
+  EXPECT_EQ(program.run("data check raw.jsonl --fix fixed.jsonl --boxes xywh").exit_code, 0);
+  EXPECT_NE(read_file(program.dir().file("fixed.jsonl")).find("[600, 500, 700, 700]"),
+            std::string::npos);
 }
 
 TEST(DataCommands, TwoFilesOfOneSplitNameTheOption) {
@@ -267,7 +330,8 @@ TEST(DataCommands, CheckSaysWhatItFoundInWordsATerminalCanShow) {
       << checked.out;
   EXPECT_NE(checked.out.find("1 class: x\\x9b31m 1"), std::string::npos) << checked.out;
   EXPECT_EQ(checked.out.find('\x9B'), std::string::npos) << checked.out;
-  EXPECT_NE(checked.out.find("`rematch data check 'a b.jsonl' --fix OUT`"), std::string::npos)
+  EXPECT_NE(checked.out.find("`rematch data check 'a b.jsonl' --fix OUT --boxes xywh`"),
+            std::string::npos)
       << checked.out;
   program.dir().write("empty.jsonl", "\n");
   EXPECT_NE(program.run("data check empty.jsonl").out.find("it has no records"), std::string::npos);
@@ -309,6 +373,8 @@ TEST(DataCommands, MistakesEndInFourLinesAndTheRightCode) {
   expect_failure(program.run("data from-swift empty.json --out data"), 3, "images");
   expect_failure(program.run("data check missing.jsonl"), 4, "missing.jsonl");
   expect_failure(program.run("data check"), 2, "JSONL");
+  program.dir().write("cards/train.jsonl", "{}\n");
+  expect_failure(program.run("data check cards"), 2, "training records: cards/train.jsonl");
   expect_failure(program.run("data show missing.jsonl --out a.png"), 4, "missing.jsonl");
   expect_failure(program.run("data show empty.json"), 2, "--out");
   expect_failure(program.run("data"), 2, "subcommand");

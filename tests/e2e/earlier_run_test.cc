@@ -51,15 +51,21 @@ TEST(EarlierRun, IsMovedAsideAtTheFirstSaveOfANewOne) {
   test::Program program;
   const std::string config = program.config(kEveryStep);
   ASSERT_EQ(program.run("train " + config).exit_code, 0);
+  for (const char* name : {"eval/checkpoint-3.json", "eval_results.json", "rollouts.jsonl"})
+    program.dir().write(std::string("out/run/") + name, "{}\n");
   const test::ProcessResult again = program.run(
       "train " + config + " --set training.save_total_limit=1 --set training.max_steps=2");
   ASSERT_EQ(again.exit_code, 0) << again.err;
   EXPECT_THAT(again.err, HasSubstr("holds an earlier run"));
-  EXPECT_THAT(again.err, HasSubstr("moved the checkpoints and the log of an earlier run"));
+  EXPECT_THAT(again.err, HasSubstr("moved the checkpoints, the log and the evaluations of"));
   for (const char* name :
-       {"abandoned-1/checkpoint-1", "abandoned-1/checkpoint-3/trainer_state.json", "checkpoint-2"})
+       {"abandoned-1/checkpoint-1", "abandoned-1/checkpoint-3/trainer_state.json", "checkpoint-2",
+        "abandoned-1/eval/checkpoint-3.json", "abandoned-1/eval_results.json",
+        "abandoned-1/rollouts.jsonl"})
     EXPECT_TRUE(exists(program, name)) << name;
-  for (const char* name : {"checkpoint-1", "checkpoint-3"}) EXPECT_FALSE(exists(program, name));
+  for (const char* name :
+       {"checkpoint-1", "checkpoint-3", "eval", "eval_results.json", "rollouts.jsonl"})
+    EXPECT_FALSE(exists(program, name));
   EXPECT_EQ(logged_steps(program), "1 2 ");
   EXPECT_EQ(logged_steps(program, "/abandoned-1"), "1 2 3 ");
 

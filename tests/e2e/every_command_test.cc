@@ -33,18 +33,18 @@ std::vector<CommandCase> cases(const test::Program& program, const std::string& 
   const std::string model = test::Program::model(), data = test::Program::golden("train.jsonl"),
                     image = test::Program::golden("images/0.png");
   const std::string lora = test::source_path("tests/golden/lora/lora");
-  const Mistake no_config{"gone.yaml", 2, "gone.yaml"}, typo{"typo.yaml", 2, "learning_rate"};
+  const Mistake no_config{"gone.yaml", 4, "gone.yaml"}, typo{"typo.yaml", 2, "learning_rate"};
   return {
       {"train", yaml, no_config, typo},
       {"eval", yaml, no_config, {yaml + " --set custom.val_jsonl=null", 2, "val_jsonl"}},
       {"check", yaml, no_config, typo},
-      {"plan", model, {"gone", 2, "gone"}, {model + " --ranks 0", 2, "ranks"}},
+      {"plan", model, {"gone", 4, "gone"}, {model + " --ranks 0", 2, "ranks"}},
       {"rollout", yaml + " --split val", typo, {yaml + " --split test", 2, "split"}},
       {"probe", yaml + " --samples 1", typo, {yaml + " --samples 0", 2, "samples"}},
-      {"add-coord-tokens", stock + " coords", {"gone out2", 2, "gone"}, {model, 2, "OUT"}},
+      {"add-coord-tokens", stock + " coords", {"gone out2", 4, "gone"}, {model, 2, "OUT"}},
       {"merge",
        lora + " --model " + model + " --out merged",
-       {"gone --out merged2", 2, "gone"},
+       {"gone --out merged2", 4, "gone"},
        {lora, 2, "--out"}},
       {"doctor", "", no_config, {"--device tpu", 2, "tpu"}},
       {"stage",

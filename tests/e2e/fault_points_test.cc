@@ -65,8 +65,8 @@ std::string own_files(const test::Program& program) {
                   kSteps));
 }
 
-/// Trains with the `at`-th operation failing below `under`. @param at  0: none; the numbers of
-/// operations go to the file `count`
+/// Trains with the `at`-th operation failing below `under`.
+/// @param at  0: none; the numbers of operations go to the file `count`
 test::ProcessResult train_with(const test::Program& program, const std::string& config,
                                const std::string& under, const Fault& fault, int64_t at) {
   return test::run_command(fmt::format(

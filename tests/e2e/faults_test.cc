@@ -9,9 +9,9 @@
 
 #include "base/file.h"
 #include "base/json.h"
-#include "checkpoint/hf_dir.h"
-#include "checkpoint/safetensors.h"
 #include "e2e/program.h"
+#include "model/checkpoint/hf_dir.h"
+#include "model/checkpoint/safetensors.h"
 
 namespace rematch {
 namespace {
@@ -43,7 +43,8 @@ std::string model_with_processor(const test::Program& program, const std::string
 
 /// Two starts in a world that does not hold still (tests/support/world_shim.c), the second from
 /// what the first wrote, in another hour on another host: they give the weights and the log of one
-/// plain run. @param world  more of the environment
+/// plain run.
+/// @param world  more of the environment
 void expect_no_difference(const test::Program& program, const std::string& world) {
   test::Program plain;
   const std::string lines =

@@ -41,7 +41,8 @@ using Tree = std::map<std::string, std::string>;
 /// The operations of a run, and what a loss of power after any of them may leave.
 class FileJournal {
  public:
-  /// @param journal  as the shim wrote it. @param root  directory whose paths are meant
+  /// @param journal  as the shim wrote it.
+  /// @param root  directory whose paths are meant
   FileJournal(std::string_view journal, const std::string& root);
 
   const std::vector<FileOperation>& operations() const { return operations_; }

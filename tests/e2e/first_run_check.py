@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
-"""Runs every command of docs/first_run.md in an empty directory and compares what it prints with the page.
+"""Runs every command of docs/first_run.md in an empty directory and compares what it prints with
+the page.
 
 usage: first_run_check.py REMATCH [--update]     --update rewrites the page's outputs
 
-A block ```console holds a line "$ command" and what it prints (output and errors together). Numbers may differ, as may what stands for
+A block ```console holds a line "$ command" and what it prints (output and errors together). Numbers
+may differ, as may what stands for
 "…" lines; everything else must be there, in order.
 """
+
 import os
 import re
 import subprocess
@@ -26,7 +29,14 @@ def plain(line):
 
 
 def run(command, directory, environment):
-    result = subprocess.run(["bash", "-c", command + " 2>&1"], cwd=directory, env=environment, capture_output=True, text=True, check=False)
+    result = subprocess.run(
+        ["bash", "-c", command + " 2>&1"],
+        cwd=directory,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     if result.returncode != 0:
         raise SystemExit(f"$ {command}\nexit code {result.returncode}\n{result.stdout}")
     return result.stdout
@@ -45,8 +55,15 @@ def missing_line(expected, actual):
 
 
 def shortened(output):
-    lines = [line.rstrip() for line in output.splitlines() if not re.match(r"\w+ \d+/\d+ ", line)]  # without progress
-    return "\n".join(lines if len(lines) <= MOST_LINES else lines[: MOST_LINES - 4] + ["…"] + lines[-3:]) + "\n"
+    lines = [
+        line.rstrip() for line in output.splitlines() if not re.match(r"\w+ \d+/\d+ ", line)
+    ]  # without progress
+    return (
+        "\n".join(
+            lines if len(lines) <= MOST_LINES else lines[: MOST_LINES - 4] + ["…"] + lines[-3:]
+        )
+        + "\n"
+    )
 
 
 def main():
@@ -62,7 +79,9 @@ def main():
             output = run(match[1], directory, environment)
             line = None if update else missing_line(match[2], output)
             if line is not None:
-                raise SystemExit(f"$ {match[1]}\nthe page has this line, the output does not:\n  {line}\nthe output:\n{output}")
+                raise SystemExit(
+                    f"$ {match[1]}\nthe page has this line, the output does not:\n  {line}\nthe output:\n{output}"
+                )
             return f"```console\n$ {match[1]}\n{shortened(output)}```"
 
         updated, count = BLOCK.subn(replay, page)

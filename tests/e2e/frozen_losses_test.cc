@@ -5,7 +5,7 @@
 
 #include "base/json.h"
 #include "e2e/recorded.h"
-#include "pack/packer.h"
+#include "learn/pack/packer.h"
 #include "support/capture.h"
 #include "support/paths.h"
 

@@ -115,13 +115,21 @@ TEST(HelpCommands, InitChoosesEpochsForTwoHundredSteps) {
             0);
   const std::string yaml = read_file(program.dir().file("rematch.yaml"));
   for (const char* part :
-       {"# 200 epochs of 8 samples in steps of 8: 200 optimizer steps; fewer than 200 teach too",
+       {"# learning_rate: left out",
+        "# 200 epochs of 8 samples in steps of 8: 200 optimizer steps; fewer than 200 teach too",
         "num_train_epochs: 200\n", "save_strategy: steps\n  save_steps: 50\n",
         "eval_strategy: steps\n"})
     EXPECT_TRUE(has(yaml, part)) << part << yaml;
   const test::ProcessResult checked = program.run("check rematch.yaml");
   EXPECT_TRUE(has(checked.out, "200 optimizer steps (1600 samples seen)")) << checked.out;
   EXPECT_FALSE(has(checked.out, "too few")) << checked.out;
+}
+
+TEST(HelpCommands, CommandsOfOtherProgramsAreAnswered) {
+  test::Program program;
+  EXPECT_TRUE(has(program.run("serve out").err, "vllm serve CHECKPOINT"));
+  EXPECT_TRUE(has(program.run("resume out").err, "rematch train CONFIG --resume"));
+  EXPECT_TRUE(has(program.run("data split a.jsonl --train 0.8").err, "--val SHARE"));
 }
 
 TEST(HelpCommands, InitNamesTheFileToGiveAndTheDownload) {
@@ -133,7 +141,7 @@ TEST(HelpCommands, InitNamesTheFileToGiveAndTheDownload) {
   EXPECT_EQ(directory.exit_code, 2);
   EXPECT_TRUE(has(directory.err, "training records: data/train.jsonl")) << directory.err;
   const test::ProcessResult hub = program.run("init Someone/Model-2B data/train.jsonl");
-  EXPECT_EQ(hub.exit_code, 2);
+  EXPECT_EQ(hub.exit_code, 4);
   EXPECT_TRUE(has(hub.err, "hf download Someone/Model-2B")) << hub.err;
 }
 
@@ -190,14 +198,15 @@ TEST(HelpCommands, ExplainSearchesNamesAndMeanings) {
            {"lr", "lr: use `training.learning_rate`\n\ntraining.learning_rate\n"},
            {"mAP", "coco_ap (metric)\n"},
            {"epochs", "epochs: use `training.num_train_epochs`\n\ntraining.num_train_epochs\n"},
-           {"early", "training.stop_on_harm\n"},
+           {"early", "training.early_stopping_patience\n"},
            {"batch size", "training.effective_batch_size\n"},
            {"repeated", ""},
            {"malformed answers", "rollout/parse_malformed_rate (metric)\n"},
            {"'F1 @ IoU 0.5'", "rollout/f1 (metric)\n"},
            {"COCO AR", "coco_ar_100 (metric)\n"},
            {"tuner", "tuner:\n  train_type\n    full fine-tuning"},
-           {"load_in_4bit", "load_in_4bit: weights are not quantised"}}) {
+           {"load_in_4bit", "model.load_in_4bit\n"},
+           {"load_in_8bit", "load_in_8bit: "}}) {
     const test::ProcessResult result = program.run("explain " + query);
     EXPECT_EQ(result.exit_code, 0) << query << result.err;
     EXPECT_TRUE(result.out.starts_with(first)) << query << "\n" << result.out;
@@ -243,7 +252,6 @@ TEST(HelpCommands, WordsOfOtherProgramsAreAnsweredWithOurs) {
            {"init m a.jsonl b.jsonl", "did you mean --val b.jsonl?"},
            {"init a.jsonl .", "change their order: . a.jsonl"},
            {"eval a.jsonl .", "change their order: . a.jsonl"},
-           {"eval nowhere a.jsonl", "no such model or configuration"},
            {"plan a.yaml --gpu-memory 24GB", "24GB is not a number of GiB"},
            {"train a.yaml --imgsz 640", "did you mean --set template.max_pixels=409600?"},
            {"probe a.yaml --temperature nan",
@@ -251,15 +259,44 @@ TEST(HelpCommands, WordsOfOtherProgramsAreAnsweredWithOurs) {
            {"train a.yaml --set training.seed 1", "did you mean --set training.seed=1?"},
            {"train a.yaml --set training.seed = 1", "did you mean --set training.seed=1?"},
            {"train . a.jsonl", "write a CONFIG first: rematch init MODEL a.jsonl"},
-           {"eval Qwen/Qwen3-VL-2B a.jsonl", "`hf download Qwen/Qwen3-VL-2B --local-dir "},
-           {"plan Qwen/Qwen3-VL-2B", "`hf download Qwen/Qwen3-VL-2B --local-dir "},
-           {"plan Qwen3-VL-2B", "the model is not a directory"},
-           {"plan none.yaml", "no such configuration file"},
            {"train a.yaml --resume out/run", "--set training.resume_from_checkpoint=out/run?"}}) {
     const test::ProcessResult result = program.run(typed);
     EXPECT_EQ(result.exit_code, 2) << typed;
     EXPECT_TRUE(has(result.err, answer)) << typed << "\n" << result.err;
   }
+}
+
+TEST(HelpCommands, WhatIsNotThereEndsEveryCommandWithOneCodeAndOneSentence) {
+  test::Program program;
+  program.dir().write("a.jsonl", "{}\n");
+  for (const auto& [typed, thing] : std::vector<std::pair<std::string, std::string>>{
+           {"train none.yaml", "configuration file"},
+           {"check none.yaml", "configuration file"},
+           {"plan none.yaml", "configuration file"},
+           {"rollout none.yaml --out o", "configuration file"},
+           {"eval nowhere a.jsonl", "model or configuration"},
+           {"probe nowhere a.jsonl", "model or configuration"},
+           {"plan nowhere", "model"},
+           {"init nowhere a.jsonl", "model"},
+           {"add-coord-tokens nowhere o", "model"},
+           {"eval Qwen/Qwen3-VL-2B a.jsonl", "model"},
+           {"merge nowhere --out o", "adapter"},
+           {"predict nowhere none.jpg", "image"},
+           {"report nowhere", "run"},
+           {"compare nowhere", "run"},
+           {"data from-voc nowhere --out o", "directory"},
+           {"data from-labelme nowhere --out o", "directory"}}) {
+    const test::ProcessResult result = program.run(typed);
+    EXPECT_EQ(result.exit_code, 4) << typed;
+    EXPECT_TRUE(has(result.err, "error: the " + thing + " does not exist\n")) << typed << "\n"
+                                                                              << result.err;
+    EXPECT_TRUE(has(result.err, "what:  no file or directory has this name")) << result.err;
+  }
+  EXPECT_TRUE(has(program.run("eval Qwen/Qwen3-VL-2B a.jsonl").err,
+                  "`hf download Qwen/Qwen3-VL-2B --local-dir "));
+  for (const char* typed : {"data check none.jsonl", "data show none.jsonl --out s.png",
+                            "init . none.jsonl", "eval none.jsonl --answers b --format qwen_json"})
+    EXPECT_EQ(program.run(typed).exit_code, 4) << typed;
 }
 
 TEST(HelpCommands, FishOffersAnInnerCommandItsOwnOptions) {
@@ -323,7 +360,7 @@ TEST(HelpCommands, NoFileIsOfferedAmongCommands) {
   };
   EXPECT_FALSE(has(offered("rematch "), "some_file"));
   EXPECT_EQ(offered("rematch tr"), "train\n");
-  EXPECT_EQ(offered("rematch data from-c"), "from-coco\n");
+  EXPECT_EQ(offered("rematch data from-c"), "from-coco\nfrom-csv\n");
   EXPECT_FALSE(has(offered("rematch data "), "some_file"));
   EXPECT_EQ(offered("rematch data check --fi"), "--fix\n");
   EXPECT_EQ(offered("rematch train a.yaml --set training.max_s"), "training.max_steps=\n");
@@ -342,7 +379,7 @@ TEST(HelpCommands, BashCompletesCommandsAndOptions) {
                         "COMP_WORDS=(rematch data from-c); "
                         "COMP_CWORD=2; _rematch; echo ${COMPREPLY[@]}; COMP_WORDS=(rematch eval "
                         "--dev); COMP_CWORD=2; _rematch; echo ${COMPREPLY[@]}'");
-  EXPECT_EQ(completed.out, "train\nfrom-coco\n--device\n") << completed.err;
+  EXPECT_EQ(completed.out, "train\nfrom-coco from-csv\n--device\n") << completed.err;
   program.dir().write("out dir/x", "");
   const test::ProcessResult spaced =
       test::run_command("cd " + program.dir().path() +

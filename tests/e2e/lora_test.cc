@@ -6,8 +6,8 @@
 
 #include "base/file.h"
 #include "base/json.h"
-#include "checkpoint/peft.h"
 #include "e2e/program.h"
+#include "model/checkpoint/peft.h"
 #include "model/stock_checkpoint.h"
 
 namespace rematch {
@@ -129,6 +129,28 @@ TEST(TrainLora, CommandsThatAskAModelTakeTheRunOfAnAdapter) {
   const test::ProcessResult full = program.run("merge merged --out again");
   EXPECT_EQ(full.exit_code, 2);
   EXPECT_NE(full.err.find("this is a full model, not an adapter"), std::string::npos) << full.err;
+}
+
+// Rollouts, training, an evaluation and a merge on weights of 4 bits, in every family.
+TEST(TrainLora, EveryFamilyTrainsOnWeightsOfFourBits) {
+  for (const std::string model : {"tiny_tied", "windows_tied", "delta_tied"}) {
+    SCOPED_TRACE(model);
+    test::Program program;
+    const std::string config = program.config(
+        "model: {load_in_4bit: true, model: " + test::source_path("tests/golden/model/" + model) +
+        "}\ntuner: {train_type: lora, lora_rank: 2}\n"
+        "custom: {extra: {rollout_matching: {rollout_backend: native, target_policy: rewrite}}}\n");
+    const test::ProcessResult trained = program.run("train " + config);
+    ASSERT_EQ(trained.exit_code, 0) << trained.err;
+    EXPECT_NE(trained.err.find("4 bits"), std::string::npos) << trained.err;
+    const std::string checkpoint = program.run_dir() + "/checkpoint-2";
+    EXPECT_FALSE(std::filesystem::exists(checkpoint + "/model.safetensors"));
+    const test::ProcessResult merged = program.run("merge " + checkpoint + " --out merged");
+    ASSERT_EQ(merged.exit_code, 0) << merged.err;
+    const std::string written = read_file(program.dir().file("merged/config.json"));
+    EXPECT_EQ(written.find("quantization_config"), std::string::npos);
+    EXPECT_EQ(program.run("eval merged " + test::Program::golden("val.jsonl")).exit_code, 0);
+  }
 }
 
 TEST(TrainLora, StageOneTrainsAnAdapterAndLowersItsLoss) {

@@ -3,8 +3,8 @@
 #include <filesystem>
 
 #include "base/file.h"
-#include "checkpoint/safetensors.h"
 #include "e2e/program.h"
+#include "model/checkpoint/safetensors.h"
 
 namespace rematch {
 

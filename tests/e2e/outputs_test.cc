@@ -55,7 +55,7 @@ TEST(Outputs, EarlierRolloutsOutliveWhatFails) {
   const std::string config = program.config();
   for (const char* path : {"out/run/rollouts.jsonl", "mine.jsonl"})
     program.dir().write(path, "earlier");
-  EXPECT_EQ(program.run("rollout " + config + " --set model.model=gone").exit_code, 2);
+  EXPECT_EQ(program.run("rollout " + config + " --set model.model=gone").exit_code, 4);
   EXPECT_EQ(program.run("rollout " + config + " --set custom.val_jsonl=gone.jsonl --out mine.jsonl")
                 .exit_code,
             4);
@@ -146,7 +146,7 @@ TEST(Outputs, ImagesWithNamesThatAreNotUtf8AreReported) {
   const std::string predict = "predict " + test::Program::model() + " photos --max-new-tokens 4";
   const test::ProcessResult lines = program.run(predict);
   EXPECT_EQ(lines.exit_code, 3) << lines.err;
-  EXPECT_THAT(lines.err, HasSubstr("the image's name is not UTF-8"));
+  EXPECT_THAT(lines.err, HasSubstr("its name is not UTF-8"));
   const size_t second = lines.out.find('\n') + 1;
   EXPECT_EQ(parse_json(lines.out.substr(second), "out")["status"], "unreadable");
   EXPECT_EQ(program.run(predict + " --format coco --out found.json").exit_code, 3);
@@ -179,7 +179,7 @@ TEST(Outputs, AMistypedCheckpointIsTheOnlyComplaint) {
   test::Program program;
   const test::ProcessResult result =
       program.run("predict out/chekpoint-2 " + test::Program::golden("images/0.png"));
-  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_EQ(result.exit_code, 4);
   EXPECT_THAT(result.err, Not(HasSubstr("warning")));
 }
 

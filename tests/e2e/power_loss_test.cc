@@ -17,12 +17,12 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/observe/sinks.h"
 #include "base/random.h"
-#include "e2e/program.h"
-#include "observe/sinks.h"
-#include "resume/resume.h"
-#include "resume/run_lock.h"
 #include "e2e/file_journal.h"
+#include "e2e/program.h"
+#include "learn/resume/resume.h"
+#include "learn/resume/run_lock.h"
 
 namespace rematch {
 namespace {

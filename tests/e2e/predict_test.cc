@@ -7,14 +7,14 @@
 
 #include "base/file.h"
 #include "base/json.h"
-#include "draw/encode.h"
 #include "e2e/program.h"
-#include "vision/upright.h"
+#include "model/vision/upright.h"
+#include "tools/draw/encode.h"
 
 namespace rematch {
 namespace {
 
-std::vector<Json> lines_of(const std::string& text) {
+std::vector<Json> answers_of(const std::string& text) {
   std::vector<Json> lines;
   std::istringstream stream(text);
   for (std::string line; std::getline(stream, line);) lines.push_back(parse_json(line, "out"));
@@ -36,14 +36,14 @@ TEST(Predict, AnswersAsEvaluationDoesWithThePromptStoredWithTheCheckpoint) {
                      " --split val --out rollouts.jsonl --set model.model=" + checkpoint)
                 .exit_code,
             0);
-  const std::vector<Json> rollouts = lines_of(read_file(program.dir().file("rollouts.jsonl")));
+  const std::vector<Json> rollouts = answers_of(read_file(program.dir().file("rollouts.jsonl")));
   std::string images;
   for (const Json& rollout : rollouts) images += " " + rollout["images"][0].get<std::string>();
   const test::ProcessResult result =
       program.run("predict " + checkpoint + images + " --draw drawn");
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_EQ(result.err.find("rematch_prompt.json"), std::string::npos) << result.err;
-  const std::vector<Json> predictions = lines_of(result.out);
+  const std::vector<Json> predictions = answers_of(result.out);
   ASSERT_EQ(predictions.size(), rollouts.size());
   for (size_t i = 0; i < predictions.size(); ++i) {
     EXPECT_EQ(predictions[i]["text"], rollouts[i]["text"]);
@@ -63,7 +63,7 @@ TEST(Predict, DrawsAnImageWithTheLongestNameThatAFileMayHave) {
   const test::ProcessResult result = program.run("predict " + test::Program::model() + " " + name +
                                                  ".png --draw drawn --max-new-tokens 4");
   ASSERT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_EQ(lines_of(result.out)[0]["image"], name + ".png");
+  EXPECT_EQ(answers_of(result.out)[0]["image"], name + ".png");
   const std::string drawn =
       std::filesystem::directory_iterator(program.dir().file("drawn"))->path().filename();
   EXPECT_EQ(drawn, "0000_" + name.substr(0, 199) + ".png");
@@ -86,6 +86,37 @@ TEST(Predict, ATemplateThatFailsIsOneErrorAndNotTheImages) {
   }
 }
 
+TEST(Predict, RecordsAndAddressesAreNoImages) {
+  test::Program program;
+  const auto predict = [&](const std::string& input) {
+    return program.run("predict " + test::Program::model() + " " + input);
+  };
+  const test::ProcessResult records = predict(test::Program::golden("val.jsonl"));
+  EXPECT_EQ(records.exit_code, 2);
+  EXPECT_NE(records.err.find("rematch eval MODEL"), std::string::npos) << records.err;
+  const test::ProcessResult address = predict("https://example.org/a.jpg");
+  EXPECT_EQ(address.exit_code, 2);
+  EXPECT_NE(address.err.find("curl -O https://example.org/a.jpg"), std::string::npos)
+      << address.err;
+}
+
+TEST(Predict, ATerminalGetsTheBeginningOfAnAnswerThatCannotBeRead) {
+  test::Program program;
+  const std::string command = test::binary_path("bin/rematch") + " predict " +
+                              test::Program::model() + " " + test::Program::golden("images/0.png") +
+                              " --max-new-tokens 300";
+  const std::string whole = program.run(command.substr(command.find("predict"))).out;
+  ASSERT_EQ(whole.find("\"complete\""), std::string::npos) << whole;
+  ASSERT_GT(whole.size(), 600u);
+  const std::string shown = test::run_command("cd " + program.dir().path() + " && script -qec '" +
+                                              command + "' /dev/null")
+                                .out;
+  const size_t text = shown.find("\"text\"");
+  ASSERT_NE(text, std::string::npos) << shown;
+  EXPECT_NE(shown.find("…", text), std::string::npos) << shown;
+  EXPECT_LT(shown.find('}', text) - text, 450u) << "200 bytes, escaped as JSON";
+}
+
 TEST(Predict, ATerminalThatGetsPicturesGetsNoLines) {
   test::Program program;
   const std::string command = test::binary_path("bin/rematch") + " predict " +
@@ -101,7 +132,7 @@ TEST(Predict, ATerminalThatGetsPicturesGetsNoLines) {
   EXPECT_NE(drawn.find("drew 1 image into drawn; --out FILE writes the answers"), std::string::npos)
       << drawn;
   EXPECT_EQ(shown(" --draw drawn --out found.jsonl").find("--out FILE"), std::string::npos);
-  EXPECT_EQ(lines_of(read_file(program.dir().file("found.jsonl"))).size(), 1u);
+  EXPECT_EQ(answers_of(read_file(program.dir().file("found.jsonl"))).size(), 1u);
   EXPECT_NE(shown("").find("\"objects\""), std::string::npos);
 }
 
@@ -113,12 +144,12 @@ TEST(Predict, APhotoThatIsStoredRotatedIsTurnedUpright) {
       std::string(6, '\0');
   program.dir().write("photo.jpg",
                       encode_jpeg(wide, 95).insert(2, std::string("\xFF\xE1\0\x22", 4) + exif));
-  const Image tall = load_upright(program.dir().file("photo.jpg"));
+  const Image tall = load_image(program.dir().file("photo.jpg"));
   program.dir().write("tall.png", encode_png(tall));
   const test::ProcessResult result = program.run(
       "predict " + test::Program::model() + " photo.jpg tall.png --draw drawn --max-new-tokens 8");
   ASSERT_EQ(result.exit_code, 0) << result.err;
-  std::vector<Json> lines = lines_of(result.out);
+  std::vector<Json> lines = answers_of(result.out);
   ASSERT_EQ(lines.size(), 2u);
   EXPECT_EQ(lines[0]["width"], 64);
   EXPECT_EQ(lines[0]["height"], 96);
@@ -168,7 +199,7 @@ TEST(Predict, SeesImagesOfTheSizeThatTrainingSaw) {
           program.run("rollout " + config + " --split val --output rollouts.jsonl --set " +
                       "tuner.train_type=full --set model.model=" + checkpoint + options);
       EXPECT_EQ(result.exit_code, 0) << result.err;
-      return lines_of(read_file(program.dir().file("rollouts.jsonl")));
+      return answers_of(read_file(program.dir().file("rollouts.jsonl")));
     };
     const std::vector<Json> expected = rollouts(""),
                             served = rollouts(" --set template.max_pixels=null"),
@@ -178,7 +209,7 @@ TEST(Predict, SeesImagesOfTheSizeThatTrainingSaw) {
     for (const Json& rollout : expected) images += " " + rollout["images"][0].get<std::string>();
     const test::ProcessResult found = program.run("predict " + checkpoint + images);
     ASSERT_EQ(found.exit_code, 0) << found.err;
-    const std::vector<Json> predictions = lines_of(found.out);
+    const std::vector<Json> predictions = answers_of(found.out);
     ASSERT_EQ(predictions.size(), expected.size());
     for (size_t i = 0; i < predictions.size(); ++i)
       EXPECT_EQ(predictions[i]["text"], expected[i]["text"]);
@@ -243,7 +274,7 @@ TEST(Predict, ImagesThatCannotBeReadDoNotEndTheOthers) {
       "predict " + test::Program::model() + " photos --max-new-tokens 8 --draw drawn";
   const test::ProcessResult result = program.run(command);
   EXPECT_EQ(result.exit_code, 3) << result.err;
-  const std::vector<Json> lines = lines_of(result.out);
+  const std::vector<Json> lines = answers_of(result.out);
   ASSERT_EQ(lines.size(), 5u) << result.out;
   for (const size_t i : {1u, 2u}) {
     EXPECT_EQ(lines[i]["status"], "unreadable");
@@ -263,7 +294,7 @@ TEST(Predict, AFileOfEarlierAnswersOutlivesWhatFails) {
   test::Program program;
   program.dir().write("found.jsonl", "earlier");
   const std::string image = test::Program::golden("images/0.png");
-  EXPECT_EQ(program.run("predict nowhere " + image + " --out found.jsonl").exit_code, 2);
+  EXPECT_EQ(program.run("predict nowhere " + image + " --out found.jsonl").exit_code, 4);
   EXPECT_EQ(read_file(program.dir().file("found.jsonl")), "earlier");
   const std::string pixels = read_file(image);
   program.dir().write("in.png", pixels);
@@ -308,7 +339,7 @@ TEST(Predict, HelpShowsTwoExamplesAndMistakesAreNamed) {
   EXPECT_NE(missing.err.find("nowhere.jpg"), std::string::npos);
   program.dir().write("empty/readme.txt", "");
   EXPECT_EQ(program.run("predict " + test::Program::model() + " empty").exit_code, 3);
-  EXPECT_EQ(program.run("predict nomodel " + test::Program::golden("images/0.png")).exit_code, 2);
+  EXPECT_EQ(program.run("predict nomodel " + test::Program::golden("images/0.png")).exit_code, 4);
 }
 
 }  // namespace rematch

@@ -55,7 +55,7 @@ TEST(Probe, NeedsValidationDataAndAtLeastOneSample) {
   const test::ProcessResult no_data =
       program.run("probe " + program.config(config_lines()) + " --set custom.val_jsonl=null");
   EXPECT_EQ(no_data.exit_code, 2);
-  EXPECT_THAT(no_data.err, HasSubstr("a probe needs validation data"));
+  EXPECT_THAT(no_data.err, HasSubstr("no validation data to evaluate on"));
   EXPECT_EQ(program.run("probe " + program.config(config_lines()) + " --samples 0").exit_code, 2);
 }
 

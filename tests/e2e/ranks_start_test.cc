@@ -35,7 +35,7 @@ TEST(Ranks, CommandsThatAreOneProcessSaySo) {
         "cd {} && export WORLD_SIZE=2 RANK=1 MASTER_ADDR=127.0.0.1 MASTER_PORT=1; exec {} {}",
         program.dir().path(), test::binary_path("bin/rematch"), command));
     EXPECT_EQ(result.exit_code, 4) << command << result.err;
-    EXPECT_THAT(result.err, HasSubstr("is one process")) << command;
+    EXPECT_THAT(result.err, HasSubstr("runs as a single process")) << command;
   }
 }
 

@@ -12,11 +12,11 @@
 #include <sstream>
 
 #include "base/file.h"
+#include "base/flow/segment.h"
 #include "base/json.h"
 #include "base/wire.h"
-#include "data/windows.h"
 #include "e2e/program.h"
-#include "flow/segment.h"
+#include "learn/data/windows.h"
 
 namespace rematch {
 namespace {
@@ -40,7 +40,8 @@ struct World {
   bool exact_ranks = true;
 };
 
-/// `rematch` by torchrun once for each rank. @param options  of torchrun
+/// `rematch` by torchrun once for each rank.
+/// @param options  of torchrun
 std::string torchrun(int num_ranks, const std::string& options = "") {
   return fmt::format("{} --no-python --nproc-per-node {} {} {}",
                      test::source_path(".venv/bin/torchrun"), num_ranks, options,

@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
-"""Runs README's commands, from the download of a stock checkpoint to a report, with a small checkpoint and four photographs.
+"""Runs README's commands, from the download of a stock checkpoint to a report, with a small
+checkpoint and four photographs.
 
 usage: readme_check.py REMATCH
 
-The commands run as they stand in README, except that trainings are short (FEWER_STEPS) and `hf` copies a stand-in instead of downloading.
+The commands run as they stand in README, except that trainings are short (FEWER_STEPS) and `hf`
+copies a stand-in instead of downloading.
 """
+
 import json
 import os
 import re
@@ -22,14 +25,29 @@ DOWNLOAD = """#!/usr/bin/env bash
 [[ $1 == download && $2 == Qwen/Qwen3-VL-* && $3 == --local-dir && $# == 4 ]] || { echo "hf: unexpected arguments: $*" >&2; exit 2; }
 cp -r "$STAND_IN" "$4"
 """
-LEFT_BEHIND = ("sheet.png", "report.html", "drawn/0000_astronaut.png", "output/stage1/checkpoint-2", "output/stage2/checkpoint-2")
+LEFT_BEHIND = (
+    "sheet.png",
+    "report.html",
+    "drawn/0000_astronaut.png",
+    "output/stage1/checkpoint-2",
+    "output/stage2/checkpoint-2",
+)
+
+
+def plain_commands(block):
+    """The lines of a block without comments."""
+    return [" ".join(line.split("#")[0].split()) for line in block.splitlines() if line.strip()]
 
 
 def commands_of(readme):
-    """The commands of every block that runs the program, in order; the first block is a shorter version of the second."""
-    blocks = [block for block in BLOCK.findall(readme) if re.search(r"^rematch ", block, re.MULTILINE)]
+    """The commands of every block that runs the program, in order; the first block is a shorter
+    version of the second.
+    """
+    blocks = [
+        block for block in BLOCK.findall(readme) if re.search(r"^rematch ", block, re.MULTILINE)
+    ]
     assert len(blocks) == 3, f"README has {len(blocks)} blocks with commands of rematch"
-    lines = [[" ".join(line.split("#")[0].split()) for line in block.splitlines() if line.strip()] for block in blocks]
+    lines = [plain_commands(block) for block in blocks]
     missing = [line for line in lines[0] if line not in lines[1]]
     assert not missing, f"README's first block has commands that its second lacks: {missing}"
     return lines[1] + lines[2]
@@ -40,12 +58,35 @@ def prepare(work, tools):
     first_run = ROOT / "tests/golden/first_run"
     shutil.copytree(first_run / "photos", work / "photos")
     annotations = json.loads((first_run / "instances_train.json").read_text())
-    for name in ("train.json", "val.json"):
+    for name in ("train.json", "val.json", "all.json"):
         (work / name).write_text(json.dumps(annotations))
     tools.mkdir()
     (tools / "hf").write_text(DOWNLOAD)
     (tools / "hf").chmod(0o755)
     make_stock(tools / "stock")
+
+
+def run_all(commands, work, tools, rematch):
+    """Runs them in `work`, trainings with fewer steps; ends the program at the first that fails."""
+    environment = dict(
+        os.environ,
+        PATH=f"{tools}:{rematch.parent}:{os.environ['PATH']}",
+        STAND_IN=str(tools / "stock"),
+        NO_COLOR="1",
+    )
+    for command in commands:
+        for long, short in FEWER_STEPS:
+            command = command.replace(long, short)
+        done = subprocess.run(
+            ["bash", "-c", command],
+            cwd=work,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode != 0:
+            raise SystemExit(f"$ {command}\nexit {done.returncode}\n{done.stdout}{done.stderr}")
 
 
 def main():
@@ -55,13 +96,7 @@ def main():
         work, tools = Path(name) / "work", Path(name) / "tools"
         work.mkdir()
         prepare(work, tools)
-        environment = dict(os.environ, PATH=f"{tools}:{rematch.parent}:{os.environ['PATH']}", STAND_IN=str(tools / "stock"), NO_COLOR="1")
-        for command in commands:
-            for long, short in FEWER_STEPS:
-                command = command.replace(long, short)
-            done = subprocess.run(["bash", "-c", command], cwd=work, env=environment, capture_output=True, text=True, check=False)
-            if done.returncode != 0:
-                raise SystemExit(f"$ {command}\nexit code {done.returncode}\n{done.stdout}{done.stderr}")
+        run_all(commands, work, tools, rematch)
         missing = [path for path in LEFT_BEHIND if not (work / path).exists()]
         assert not missing, f"the commands left no {missing}"
     print(f"{len(commands)} commands")

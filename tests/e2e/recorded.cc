@@ -9,12 +9,12 @@
 
 #include "base/file.h"
 #include "base/json.h"
-#include "text/stop_ids.h"
+#include "learn/mstep/make_gradient_sum.h"
+#include "learn/mstep/optim/groups.h"
 #include "model/row.h"
-#include "mstep/make_gradient_sum.h"
-#include "mstep/optim/groups.h"
+#include "model/text/chat_template.h"
+#include "model/text/stop_ids.h"
 #include "support/paths.h"
-#include "text/chat_template.h"
 
 namespace rematch::test {
 namespace {

@@ -4,11 +4,11 @@
 #include <string>
 #include <vector>
 
-#include "estep/make_target.h"
-#include "estep/roll_out.h"
-#include "rollout/engine.h"
-#include "mstep/mstep.h"
-#include "train/trainer.h"
+#include "engine/rollout/engine.h"
+#include "learn/estep/make_target.h"
+#include "learn/estep/roll_out.h"
+#include "learn/mstep/mstep.h"
+#include "learn/train/trainer.h"
 
 namespace rematch::test {
 
@@ -18,18 +18,20 @@ class RecordedStage2 {
  public:
   RecordedStage2();
   ~RecordedStage2();
-  /// Segments of a window as the training loop builds them. @param samples  micro-batches of sample
-  /// indices
+  /// Segments of a window as the training loop builds them.
+  /// @param samples  micro-batches of sample indices
   WindowSegments segments(const std::vector<std::vector<int64_t>>& samples);
   WindowSegments segments(const std::vector<std::vector<int64_t>>& samples, MetricsBag& metrics);
   /// The parts of a whole training loop.
   RolloutParts rollout_parts() const;
   const Dataset& dataset() const;
   PixelStore& pixels() const;
-  /// Rolls out and scores samples. @param sample_indices  into the data set
+  /// Rolls out and scores samples.
+  /// @param sample_indices  into the data set
   std::vector<ScoredRollout> score(const std::vector<int64_t>& sample_indices);
-  /// A fresh optimizer over a freshly loaded model. @param learning_rate  constant. @param device
-  /// of the model
+  /// A fresh optimizer over a freshly loaded model.
+  /// @param learning_rate  constant.
+  /// @param device of the model
   MStep& mstep(double learning_rate, at::Device device = at::kCPU);
   /// The same for a Trainer, which owns it.
   std::unique_ptr<MStep> make_mstep(double learning_rate, at::Device device = at::kCPU);
@@ -50,8 +52,8 @@ class RecordedStage2 {
   const RolloutScorer& scorer() const;
   RolloutEngine& engine() const;
   /// From now on the engine says that it holds a copy of the weights, as a backend next to the
-  /// model would, and training offloads around it. To be called before rollout_parts(). @param
-  /// offload may be null
+  /// model would, and training offloads around it. To be called before rollout_parts().
+  /// @param offload may be null
   /// @param on_event  called with "sync", "generate" and "release" as they come; what it throws the
   /// engine throws
   void hold_own_weights(Offload* offload, std::function<void(const std::string&)> on_event);

@@ -45,9 +45,9 @@ RecordedLoop run_loop(RecordedStage2& stage2, RecordedLoop::Options options) {
        .save_last_epoch = false},
       [windows = stream.get()](int64_t epoch) { return windows->windows_in_epoch(epoch); });
   const TempDir dir;
-  const Trainer* running = nullptr;
+  Trainer* running = nullptr;
   const auto on_save = [&](const std::string&) {
-    if (options.on_save) options.on_save(running->stream->cursor(), running->packer);
+    if (options.on_save) options.on_save(running->stream().cursor(), running->packer());
   };
   RolloutParts rollouts = stage2.rollout_parts();
   rollouts.on_rollouts = [&](int64_t, const std::vector<ScoredRollout>& scored) {
@@ -83,7 +83,7 @@ RecordedLoop run_loop(RecordedStage2& stage2, RecordedLoop::Options options) {
          .state = state});
     running = &trainer;
     train(trainer);
-    record.waiting = trainer.packer.waiting();
+    record.waiting = trainer.packer().waiting();
   }
   record.steps.pop_back();
   record.told = err.str();

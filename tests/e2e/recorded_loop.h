@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "e2e/recorded.h"
-#include "pack/packer.h"
-#include "train/loop.h"
+#include "learn/pack/packer.h"
+#include "learn/train/loop.h"
 
 namespace rematch::test {
 

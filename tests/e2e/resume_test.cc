@@ -77,8 +77,8 @@ std::vector<Case> cases() {
            stage_2 + "rollout_buffer: {enabled: true, m_steps: 3}}}}\n"},
       {"whole windows, sampling, four workers",
        kRhythm +
-           "packing: true, per_device_train_batch_size: 2, gradient_accumulation_steps: 3}\ndata: "
-           "{dataloader_num_workers: 4}\n" +
+           "logging_steps: 3, packing: true, per_device_train_batch_size: 2, "
+           "gradient_accumulation_steps: 3}\ndata: {dataloader_num_workers: 4}\n" +
            stage_2 +
            "temperature: 0.9, packing_selector: optimal, post_rollout_pack_scope: window, "
            "rollout_buffer: {enabled: true, m_steps: "
@@ -136,6 +136,23 @@ TEST(Resume, TwentyKillsAtRandomMomentsChangeNothing) {
     ASSERT_EQ(last.exit_code, 0) << one.name << "\n" << last.err;
     expect_the_same();
   }
+}
+
+TEST(Resume, InTheMiddleOfALogIntervalGivesTheSameLines) {
+  const std::string lines =
+      "training: {max_steps: 7, save_strategy: steps, save_steps: 1, logging_steps: 3}\n"
+      "custom: {extra: {rollout_matching: {rollout_buffer: {enabled: true, m_steps: 2}}}}\n";
+  test::Program whole, parts;
+  ASSERT_EQ(whole.run("train " + whole.config(lines)).exit_code, 0);
+  const std::string config = parts.config(lines);
+  ASSERT_EQ(parts.run("train " + config).exit_code, 0);
+  for (int step = 6; step <= 7; ++step)
+    fs::remove_all(fmt::format("{}/checkpoint-{}", parts.run_dir(), step));
+  // Continues after step 5: the line of step 6 also holds the steps 4 and 5.
+  const test::ProcessResult resumed = parts.run("train " + config + " --resume");
+  ASSERT_EQ(resumed.exit_code, 0) << resumed.err;
+  EXPECT_EQ(log_of(parts), log_of(whole));
+  EXPECT_THAT(log_of(whole), HasSubstr("\"step\":6"));
 }
 
 TEST(Resume, AnInterruptedRunGoesOnToTheSameEnd) {

@@ -24,15 +24,16 @@ TEST(RolloutPacking, AStepTrainsOnPackedSegmentsOfUnpackedRollouts) {
   MStep& mstep = stage2.mstep(1e-3);
   stage2.watch_rows([&](const PackedRow& row) { rows.push_back(row); });
   MetricsBag metrics;
-  mstep.run({.rows = packer.pack(stage2.segments({{0, 1, 2, 3}}), metrics)}, metrics);
+  mstep.run({.rows = packer.pack(stage2.segments({{0, 1, 2, 3, 4, 5, 6, 7}}), metrics)}, metrics);
 
   // Rollouts were asked one sequence a sample; the forward pass ran on a row of several segments.
-  ASSERT_EQ(stage2.prompts_seen().size(), 4u);
-  for (size_t i = 0; i < 4; ++i)
+  ASSERT_EQ(stage2.prompts_seen().size(), 8u);
+  for (size_t i = 0; i < 8; ++i)
     EXPECT_EQ(stage2.prompts_seen()[i].sample_id, static_cast<int64_t>(i));
   ASSERT_EQ(rows.size(), 1u);
   EXPECT_GT(rows[0].segments.size(), 1u);
   EXPECT_LE(rows[0].total_len(), kPackingLength);
+  EXPECT_FALSE(packer.waiting().empty()) << "a micro-batch holds more than the row";
   // What is supervised lies in the assistant span of a segment and is that segment's own token.
   const RowSupervision supervision = RowSupervision::from(rows[0]);
   std::vector<int> row_ids;

@@ -5,9 +5,9 @@
 #include <set>
 #include <sstream>
 
+#include "base/observe/terminal.h"
 #include "e2e/recorded.h"
-#include "evaluate/probe.h"
-#include "observe/terminal.h"
+#include "learn/evaluate/probe.h"
 #include "support/paths.h"
 
 namespace rematch {

@@ -179,6 +179,27 @@ TEST(Train, KeepsTheBestCheckpointWhenSavingByBest) {
   EXPECT_FALSE(std::filesystem::exists(program.run_dir() + "/checkpoint-2"));
 }
 
+TEST(Train, PatienceEndsARunAndCountsOnWhenItResumes) {
+  test::Program program;
+  const std::string config = program.config(
+      "custom: {trainer_variant: sft}\n"
+      "training: {max_steps: 8, learning_rate: 0, eval_strategy: steps, eval_steps: 1, "
+      "save_strategy: \"no\", early_stopping_patience: 2}\n");
+  const test::ProcessResult whole = program.run("train " + config);
+  ASSERT_EQ(whole.exit_code, 0) << whole.err;
+  const std::string stopped =
+      "stopped after step 3 of 8 (training.early_stopping_patience: 2 evaluations without a new "
+      "best); the best evaluation is out/run/checkpoint-1";
+  EXPECT_NE(whole.err.find(stopped), std::string::npos) << whole.err;
+  EXPECT_TRUE(std::filesystem::exists(program.run_dir() + "/checkpoint-3"));
+  std::filesystem::remove_all(program.run_dir());
+  const std::string two = " --set training.max_steps=2";
+  ASSERT_EQ(program.run("train " + config + two).exit_code, 0);
+  const test::ProcessResult resumed = program.run("train " + config + " --resume");
+  ASSERT_EQ(resumed.exit_code, 0) << resumed.err;
+  EXPECT_NE(resumed.err.find("stopped after step 3 of 8"), std::string::npos) << resumed.err;
+}
+
 TEST(Train, AnInterruptSavesTheStateAndExits130) {
   test::Program program;
   const std::string config =

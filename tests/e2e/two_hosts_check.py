@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""Two network namespaces as two hosts with a rank each: they end at the weights of one process, and a wrong interface is refused by name.
+"""Two network namespaces as two hosts with a rank each: they end at the weights of one process, and
+a wrong interface is refused by name.
 
 usage: two_hosts_check.py PROGRAM      exit 77 where namespaces cannot be made
 """
+
 import os
 import pathlib
 import subprocess
@@ -22,10 +24,28 @@ def ip(*arguments):
 def connect():
     """The namespaces with 10.213.7.1 and 10.213.7.2; skips the test where that is not allowed."""
     steps = [["netns", "add", name] for name in NAMES]
-    steps += [["-n", NAMES[0], "link", "add", LINKS[0], "type", "veth", "peer", "name", LINKS[1], "netns", NAMES[1]]]
+    steps += [
+        [
+            "-n",
+            NAMES[0],
+            "link",
+            "add",
+            LINKS[0],
+            "type",
+            "veth",
+            "peer",
+            "name",
+            LINKS[1],
+            "netns",
+            NAMES[1],
+        ]
+    ]
     for number, (name, link) in enumerate(zip(NAMES, LINKS), 1):
-        steps += [["-n", name, "addr", "add", f"10.213.7.{number}/24", "dev", link], ["-n", name, "link", "set", link, "up"],
-                  ["-n", name, "link", "set", "lo", "up"]]
+        steps += [
+            ["-n", name, "addr", "add", f"10.213.7.{number}/24", "dev", link],
+            ["-n", name, "link", "set", link, "up"],
+            ["-n", name, "link", "set", "lo", "up"],
+        ]
     for step in steps:
         try:
             done = ip(*step)
@@ -56,10 +76,27 @@ def train(program, directory, interfaces):
     """A rank in each namespace. Returns what each wrote and its exit code."""
     ranks = []
     for rank, interface in enumerate(interfaces):
-        environment = dict(os.environ, OMP_NUM_THREADS="1", WORLD_SIZE="2", RANK=str(rank), LOCAL_RANK="0", LOCAL_WORLD_SIZE="1",
-                           MASTER_ADDR="10.213.7.1", MASTER_PORT="29477", GLOO_SOCKET_IFNAME=interface)
-        ranks.append(subprocess.Popen(["ip", "netns", "exec", NAMES[rank], program, "train", "run.yaml"], cwd=directory, env=environment,
-                                      stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True))
+        environment = dict(
+            os.environ,
+            OMP_NUM_THREADS="1",
+            WORLD_SIZE="2",
+            RANK=str(rank),
+            LOCAL_RANK="0",
+            LOCAL_WORLD_SIZE="1",
+            MASTER_ADDR="10.213.7.1",
+            MASTER_PORT="29477",
+            GLOO_SOCKET_IFNAME=interface,
+        )
+        ranks.append(
+            subprocess.Popen(
+                ["ip", "netns", "exec", NAMES[rank], program, "train", "run.yaml"],
+                cwd=directory,
+                env=environment,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+        )
     try:
         errors = [rank.communicate(timeout=120)[1] for rank in ranks]
     finally:
@@ -72,12 +109,23 @@ def main():
     program = str(pathlib.Path(sys.argv[1]).resolve())
     connect()
     with tempfile.TemporaryDirectory(prefix="two-hosts-") as name:
-        alone, hosts = configure(pathlib.Path(name) / "alone"), configure(pathlib.Path(name) / "hosts")
-        subprocess.run([program, "train", "run.yaml", "--set", "training.gradient_accumulation_steps=2"], cwd=alone, check=True,
-                       env=dict(os.environ, OMP_NUM_THREADS="1"), capture_output=True)
+        alone, hosts = (
+            configure(pathlib.Path(name) / "alone"),
+            configure(pathlib.Path(name) / "hosts"),
+        )
+        subprocess.run(
+            [program, "train", "run.yaml", "--set", "training.gradient_accumulation_steps=2"],
+            cwd=alone,
+            check=True,
+            env=dict(os.environ, OMP_NUM_THREADS="1"),
+            capture_output=True,
+        )
         for code, error in train(program, hosts, LINKS):
             assert code == 0, error
-        weights = [(where / "out/run/checkpoint-1/model.safetensors").read_bytes() for where in (alone, hosts)]
+        weights = [
+            (where / "out/run/checkpoint-1/model.safetensors").read_bytes()
+            for where in (alone, hosts)
+        ]
         assert weights[0] == weights[1], "other weights than one process"
 
         start = time.monotonic()

@@ -1,4 +1,4 @@
-#include "evaluate/breakdown.h"
+#include "learn/evaluate/breakdown.h"
 
 #include <gtest/gtest.h>
 

@@ -8,7 +8,7 @@
 
 #include "base/json.h"
 #include "base/random.h"
-#include "evaluate/coco.h"
+#include "learn/evaluate/coco.h"
 #include "support/capture.h"
 #include "support/paths.h"
 

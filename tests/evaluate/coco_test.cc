@@ -1,4 +1,4 @@
-#include "evaluate/coco.h"
+#include "learn/evaluate/coco.h"
 
 #include <gtest/gtest.h>
 

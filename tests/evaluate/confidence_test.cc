@@ -1,4 +1,4 @@
-#include "evaluate/confidence.h"
+#include "learn/evaluate/confidence.h"
 
 #include <gtest/gtest.h>
 
@@ -41,12 +41,24 @@ TEST(Calibrate, ComparesScoresWithHits) {
   coco.add({box("cat", 0), box("cat", 100)}, {box("cat", 0, 0.85), box("cat", 100, 0.8),
                                               box("cat", 400, 0.81), box("never seen", 0, 1.0)});
   const Calibration calibration = calibrate(coco.ranked_classes());
+  ASSERT_EQ(calibration.bins.size(), 1u) << "fewer than twenty predictions";
+  EXPECT_EQ(calibration.bins[0].count, 4);
+  EXPECT_NEAR(calibration.bins[0].mean_score, 0.865, 1e-12);
+  EXPECT_NEAR(calibration.bins[0].precision, 0.5, 1e-12);
+  EXPECT_NEAR(calibration.error, 0.365, 1e-12);
+}
+
+TEST(Calibrate, LowScoresFillBinsOfAboutAsManyPredictions) {
+  RankedClass ranked{.label = "cat", .num_truths = 100};
+  for (int i = 0; i < 200; ++i) ranked.predictions.push_back({1e-4 * i, i >= 100});
+  const Calibration calibration = calibrate({ranked});
   ASSERT_EQ(calibration.bins.size(), 10u);
-  EXPECT_EQ(calibration.bins[8].count, 3) << "0.8 belongs to the upper bin";
-  EXPECT_NEAR(calibration.bins[8].mean_score, 0.82, 1e-12);
-  EXPECT_NEAR(calibration.bins[8].precision, 2.0 / 3, 1e-12);
-  EXPECT_EQ(calibration.bins[9].count, 1) << "1 belongs to the last one";
-  EXPECT_NEAR(calibration.error, 0.75 * (0.82 - 2.0 / 3) + 0.25 * 1.0, 1e-12);
+  for (const Calibration::Bin& bin : calibration.bins) EXPECT_EQ(bin.count, 20);
+  EXPECT_EQ(calibration.bins[4].precision, 0);
+  EXPECT_EQ(calibration.bins[5].precision, 1);
+  for (auto& [score, is_hit] : ranked.predictions) score = 0.5;
+  EXPECT_EQ(calibrate({ranked}).bins.size(), 1u) << "equal scores are in one bin";
+  EXPECT_TRUE(calibrate({}).bins.empty());
 }
 
 TEST(Confusions, AreTheMostFrequentPairsOfNames) {
@@ -75,7 +87,7 @@ TEST(AddConfidence, SaysHowAnswersWereRanked) {
   add_confidence(scored, by_score, breakdown);
   add_confidence(ordered, by_order, breakdown);
   EXPECT_EQ(scored["coco_ranking"], "score");
-  EXPECT_EQ(scored["calibration"]["bins"][9]["count"], 1);
+  EXPECT_EQ(scored["calibration"]["bins"][0]["count"], 1);
   EXPECT_EQ(scored["precision_recall"][0]["precision"].size(), 101u);
   EXPECT_EQ(ordered["coco_ranking"], "order");
   EXPECT_FALSE(ordered.contains("calibration"));

@@ -1,4 +1,4 @@
-#include "evaluate/eval_set.h"
+#include "learn/evaluate/eval_set.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 namespace rematch {
 namespace {
 
-ScoreOf of(const std::map<std::string, double>& scores) {
+ScoreOf score_of(const std::map<std::string, double>& scores) {
   return [scores](std::string_view name) {
     const auto found = scores.find(std::string(name));
     return found == scores.end() ? std::nullopt : std::optional(found->second);
@@ -34,8 +34,9 @@ TEST(EvalSet, TextDependsOnEveryPart) {
 }
 
 TEST(EvalSet, ComparesCountsForOlderFiles) {
-  const ScoreOf few = of({{"num_samples", 4}, {"eval_rollout_gt_objects", 20}}),
-                many = of({{"num_samples", 32}, {"eval_rollout_gt_objects", 184}}), none = of({});
+  const ScoreOf few = score_of({{"num_samples", 4}, {"eval_rollout_gt_objects", 20}}),
+                many = score_of({{"num_samples", 32}, {"eval_rollout_gt_objects", 184}}),
+                none = score_of({});
   EXPECT_TRUE(same_eval_set("", few, "", few));
   EXPECT_FALSE(same_eval_set("", few, "", many));
   EXPECT_FALSE(same_eval_set("set", few, "", many));

@@ -1,4 +1,4 @@
-#include "evaluate/health.h"
+#include "learn/evaluate/health.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

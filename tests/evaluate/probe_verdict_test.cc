@@ -1,4 +1,4 @@
-#include "evaluate/probe_verdict.h"
+#include "learn/evaluate/probe_verdict.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

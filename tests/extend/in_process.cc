@@ -3,10 +3,10 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "assembly/run.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "e2e/program.h"
+#include "program/assembly/run.h"
 
 namespace rematch::test {
 
@@ -20,7 +20,7 @@ std::vector<std::map<std::string, double>> trained_with(const std::string& rollo
   std::ostringstream out, err;
   {
     Terminal terminal(out, err, {});
-    run_training(load_config(path), "cpu", terminal);
+    run_training(load_config(path), {.device = "cpu", .terminal = terminal});
   }
   std::vector<std::map<std::string, double>> lines;
   std::istringstream log(read_file(program.run_dir() + "/logging.jsonl"));

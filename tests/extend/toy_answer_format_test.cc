@@ -4,9 +4,9 @@
 #include <sstream>
 
 #include "base/text.h"
-#include "estep/answer/answer_format.h"
-#include "estep/parse/token_bytes.h"
 #include "extend/in_process.h"
+#include "learn/estep/answer/answer_format.h"
+#include "learn/estep/parse/token_bytes.h"
 
 namespace rematch {
 namespace {

@@ -1,9 +1,9 @@
 // A rollout backend of one's own: it says the same for every image.
 #include <gtest/gtest.h>
 
+#include "engine/rollout/engine_factory.h"
 #include "extend/in_process.h"
-#include "rollout/engine_factory.h"
-#include "text/tokenizer.h"
+#include "model/text/tokenizer.h"
 
 namespace rematch {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "estep/match/match_policy.h"
 #include "extend/in_process.h"
+#include "learn/estep/match/match_policy.h"
 
 namespace rematch {
 namespace {

@@ -1,9 +1,9 @@
 // A target policy of one's own: every scene is taught to be empty.
 #include <gtest/gtest.h>
 
-#include "estep/target/segment_builder.h"
-#include "estep/target/target_policy.h"
 #include "extend/in_process.h"
+#include "learn/estep/teach/segment_builder.h"
+#include "learn/estep/teach/target_policy.h"
 
 namespace rematch {
 namespace {

@@ -44,7 +44,12 @@ class SpecTrace(unittest.TestCase):
         path.write_text(text)
 
     def run_tool(self, *arguments):
-        return subprocess.run([sys.executable, TOOL, *arguments, self.root], capture_output=True, text=True, check=False)
+        return subprocess.run(
+            [sys.executable, TOOL, *arguments, self.root],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
 
     def breaches(self):
         self.run_tool()
@@ -63,16 +68,26 @@ class SpecTrace(unittest.TestCase):
     def test_a_traced_tree_has_no_breach_and_a_row_for_every_statement(self):
         self.assertEqual(self.breaches(), [])
         page = (self.root / "docs/SPEC_TRACE.md").read_text()
-        self.assertIn("| row-01 | Rows MUST be short. | [Rows.AreShort](../tests/rows/rows_test.cc) |", page)
-        self.assertIn("| row-02 | A row SHOULD be full. | [Rows.AreFull](../tests/rows/rows_test.cc) |", page)
-        self.assertIn("| row-03 | Scenario: A long row | [Rows.AreShort](../tests/rows/rows_test.cc) |", page)
+        self.assertIn(
+            "| row-01 | Rows MUST be short. | [Rows.AreShort](../tests/rows/rows_test.cc) |", page
+        )
+        self.assertIn(
+            "| row-02 | A row SHOULD be full. | [Rows.AreFull](../tests/rows/rows_test.cc) |", page
+        )
+        self.assertIn(
+            "| row-03 | Scenario: A long row | [Rows.AreShort](../tests/rows/rows_test.cc) |", page
+        )
         self.assertIn("3 statements and scenarios: 3 with tests, 0 open.", page)
 
     def test_a_list_that_a_sentence_announces_belongs_to_it(self):
         listed = "[row-01] Rows MUST hold:\n- `a`,\n- `b`.\n\n- unrelated"
-        self.write("openspec/specs/rows/spec.md", SPEC.replace("[row-01] Rows MUST be short.", listed))
+        self.write(
+            "openspec/specs/rows/spec.md", SPEC.replace("[row-01] Rows MUST be short.", listed)
+        )
         self.assertEqual(self.breaches(), [])
-        self.assertIn("| row-01 | Rows MUST hold: `a`, `b`. |", (self.root / "docs/SPEC_TRACE.md").read_text())
+        self.assertIn(
+            "| row-01 | Rows MUST hold: `a`, `b`. |", (self.root / "docs/SPEC_TRACE.md").read_text()
+        )
 
     def test_a_page_that_is_out_of_date_fails(self):
         self.run_tool()
@@ -115,7 +130,9 @@ class SpecTrace(unittest.TestCase):
     def test_normative_lines_and_scenarios_need_a_tag(self):
         self.write("openspec/specs/rows/spec.md", SPEC.replace("Details:", "- Rows SHALL rest."))
         self.assert_only_breach("spec.md:5", "no tag: - Rows SHALL rest.")
-        self.write("openspec/specs/rows/spec.md", SPEC + "\n#### Scenario: Another\n- **THEN** nothing\n")
+        self.write(
+            "openspec/specs/rows/spec.md", SPEC + "\n#### Scenario: Another\n- **THEN** nothing\n"
+        )
         self.assert_only_breach("no tag: Scenario: Another")
 
     def test_a_tag_given_twice_is_named(self):
@@ -130,7 +147,9 @@ class SpecTrace(unittest.TestCase):
         self.assert_only_breach("column-01", "neither a test nor a line")
 
     def test_a_claim_needs_a_test_behind_it(self):
-        self.write("tests/rows/rows_test.cc", TESTS + "\n// spec: row-01\n\nTEST(Rows, TooFar) {}\n")
+        self.write(
+            "tests/rows/rows_test.cc", TESTS + "\n// spec: row-01\n\nTEST(Rows, TooFar) {}\n"
+        )
         self.assert_only_breach("rows_test.cc:9", "no test follows this claim")
 
     def test_a_disabled_or_unbuilt_test_proves_nothing(self):
@@ -138,7 +157,10 @@ class SpecTrace(unittest.TestCase):
         self.assert_only_breach("Rows.DISABLED_AreShort is disabled")
         self.write("tests/rows/rows_test.cc", TESTS)
         self.write("tests/rows/CMakeLists.txt", "")
-        self.assertIn("Rows.AreShort is not built (rows_test.cc is not in tests/rows/CMakeLists.txt)", self.breaches()[0])
+        self.assertIn(
+            "Rows.AreShort is not built (rows_test.cc is not in tests/rows/CMakeLists.txt)",
+            self.breaches()[0],
+        )
 
     def test_an_empty_tree_is_a_breach(self):
         self.write("openspec/specs/rows/spec.md", "")

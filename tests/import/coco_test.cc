@@ -12,7 +12,7 @@ using testing::Test;
 class CocoDir : public test::ImportDir {
  protected:
   WrittenSet convert(const std::vector<std::string>& files, const ImportOptions& options = {}) {
-    return write_records(read_coco_files(files, options), out(), options);
+    return convert_set(read_coco_files(files, options), options);
   }
 };
 
@@ -77,15 +77,25 @@ TEST_F(CocoDir, AnInterruptEndsTheReadingOfImagesAndWritesNothing) {
   EXPECT_EQ(convert({file}).splits.size(), 1u);
 }
 
-TEST_F(CocoDir, OneImageUnderTwoIdsIsAnError) {
-  write_image("a.png");
-  const std::string twice = write(
-      "train.json",
-      R"({"images": [{"id": 1, "file_name": "a.png"}, {"id": 2, "file_name": "a.png"}], )"
-      R"("categories": [{"id": 1, "name": "cat"}], )"
-      R"("annotations": [{"id": 1, "image_id": 1, "category_id": 1, "bbox": [0, 0, 5, 9]}]})");
-  EXPECT_NE(test::problem_of([&] { convert({twice}); }).what.find("give both the same id"),
-            std::string::npos);
+TEST_F(CocoDir, ImagesThatShareAnIdOrAFileAreLeftOut) {
+  for (const char* name : {"a.png", "b.png", "c.png"}) write_image(name);
+  const auto with_images = [&](const std::string& images) {
+    return convert({write("train.json",
+                          R"({"images": [{"id": 9, "file_name": "c.png"}, )" + images +
+                              R"(], "categories": [{"id": 1, "name": "cat"}], "annotations": [)"
+                              R"({"image_id": 9, "category_id": 1, "bbox": [20, 10, 100, 50]}, )"
+                              R"({"image_id": 1, "category_id": 1, "bbox": [0, 0, 50, 90]}]})")});
+  };
+  EXPECT_EQ(test::records_lost(with_images(R"({"id": 1, "file_name": "a.png"},
+      {"id": 2, "file_name": "a.png"})"),
+                               reason::kListedTwice),
+            2);
+  EXPECT_EQ(written("train").size(), 1);
+  EXPECT_EQ(test::records_lost(with_images(R"({"id": 1, "file_name": "a.png"},
+      {"id": 1, "file_name": "b.png"})"),
+                               reason::kSharedId),
+            2);
+  EXPECT_EQ(written("train").size(), 1);
 }
 
 TEST_F(CocoDir, TwoFilesOfOneSplitAreAnErrorUnlessTheSplitIsNamed) {
@@ -108,39 +118,123 @@ TEST_F(CocoDir, CrowdsAreWhatIsMarkedAsOne) {
         write("train.json", test::coco("a.png", "{" + box + ", \"iscrowd\": " + none + "}"));
     EXPECT_EQ(convert({file}).splits[0].num_boxes, 1) << none;
   }
+  write_image("b.png");
   for (const char* crowd : {"1", "\"1\"", "true"}) {
     const std::string file =
-        write("train.json", test::coco("a.png", "{" + box + ", \"iscrowd\": " + crowd + "}"));
+        write("train.json",
+              R"({"images": [{"id": 1, "file_name": "a.png"}, {"id": 2, "file_name": "b.png"}],
+            "categories": [{"id": 7, "name": "cat"}], "annotations": [{)" +
+                  box + "}, {" + box + ", \"iscrowd\": " + crowd +
+                  R"(}, {"image_id": 2, "category_id": 7, "bbox": [1, 1, 9, 9], "iscrowd": )" +
+                  crowd + "}]}");
     const WrittenSet result = convert({file});
-    EXPECT_EQ(result.splits[0].num_boxes, 0) << crowd;
-    EXPECT_EQ(result.notes.at("left out: crowds"), 1);
-    EXPECT_EQ(result.notes.at("empty scenes: all objects of the image were left out"), 1);
+    EXPECT_EQ(result.splits[0].num_boxes, 1) << crowd;
+    EXPECT_EQ(test::noted(result, "crowds, which are no objects"), 2);
+    EXPECT_EQ(test::records_lost(result, reason::kCrowdsOnly), 1);
   }
-  const std::string file =
-      write("train.json", test::coco("a.png", "{" + box + ", \"iscrowd\": \"no\"}"));
-  EXPECT_NE(test::problem_of([&] { convert({file}); }).where.find("annotations[0].iscrowd"),
-            std::string::npos);
 }
 
-TEST_F(CocoDir, AFileOfLabelMeOrLabelStudioIsNamed) {
-  const std::string labelme =
-      write("a.json", R"({"imagePath": "a.png", "shapes": [], "imageHeight": 1})");
-  EXPECT_NE(test::problem_of([&] { convert({labelme}); }).fix.find("rematch data from-labelme"),
-            std::string::npos);
-  const std::string tasks = write("tasks.json", R"([{"id": 1, "annotations": []}])");
-  EXPECT_NE(test::problem_of([&] { convert({tasks}); }).what.find("Label Studio"),
-            std::string::npos);
+TEST_F(CocoDir, OtherFormsAreNamedWithTheirExport) {
+  const auto named = [&](const std::string& text, const std::string& name, const std::string& fix) {
+    const Problem problem = test::problem_of([&] { convert({write("x.json", text)}); });
+    EXPECT_NE((problem.error + problem.what).find(name), std::string::npos) << problem.what;
+    EXPECT_NE(problem.fix.find(fix), std::string::npos) << problem.fix;
+  };
+  named(R"([{"image": "a.png", "label": [{"x": 1, "rectanglelabels": ["a"]}], "annotator": 1}])",
+        "JSON-MIN", "COCO format");
+  named(R"([{"id": 1, "data": {"image": "a"}, "annotations": [{"result": []}]}])", "Label Studio",
+        "COCO format");
+  named(R"({"samples": [{"filepath": "a.png", "ground_truth": {"detections": []}}]})", "FiftyOne",
+        "COCODetectionDataset");
+  named(R"({"images": [], "annotations": [{"segments_info": []}], "categories": []})", "panoptic",
+        "instances_");
+  named(R"({"images": [], "annotations": [{"image_id": 1, "caption": "a"}]})", "captions",
+        "instances_");
+  named(R"([{"image_id": 1, "category_id": 1, "bbox": [1, 2, 3, 4], "score": 0.5}])", "results",
+        "annotations");
+  named(R"([{"image": "a.png", "annotations": [{"label": "a", "coordinates": {"x": 1}}]}])",
+        "Create ML", "COCO");
+  named(R"({"imagePath": "a.png", "shapes": []})", "labelMe", "from-labelme");
+}
+
+TEST_F(CocoDir, IdsMayBeTextsAndOutlinesGiveMissingBoxes) {
+  write_image("a.png");
+  convert({write("train.json", R"({"images": [{"id": "im-1", "file_name": "a.png"}],
+    "categories": [{"id": "c", "name": "cat"}], "annotations": [
+    {"image_id": "im-1", "category_id": "c", "segmentation": [[20, 10, 120, 10], [70, 60, 20, 30]]}]})")});
+  EXPECT_EQ(bins(), (std::vector<std::vector<int>>{{100, 100, 600, 600}}));
+}
+
+TEST_F(CocoDir, ARotatedBoxOfCvatIsTurned) {
+  write_image("a.png");
+  const std::string file =
+      write("train.json",
+            test::coco("a.png", R"({"image_id": 1, "category_id": 7, "bbox": [50, 40, 100, 20],
+                              "attributes": {"rotation": 90.0}})"));
+  const WrittenSet boxes = convert({file});
+  EXPECT_EQ(bins(), (std::vector<std::vector<int>>{{450, 0, 550, 999}}));
+  EXPECT_EQ(boxes.ledger.notes().begin()->first.rfind("rotated boxes replaced", 0), 0u);
+  convert({file}, {.polygons = true});
+  EXPECT_EQ(bins()[0].size(), 8u);
+}
+
+TEST_F(CocoDir, BoxesOfCornersAreRefusedUntilTheyAreNamed) {
+  write_image("a.png");
+  const std::string file =
+      write("train.json",
+            test::coco("a.png", R"({"image_id": 1, "category_id": 7, "bbox": [120, 60, 180, 90]},
+                             {"image_id": 1, "category_id": 7, "bbox": [20, 10, 190, 95]})"));
+  EXPECT_NE(test::problem_of([&] { convert({file}); }).fix.find("--boxes xyxy"), std::string::npos);
+  convert({file}, {.boxes = BoxForm::kCorners});
+  EXPECT_EQ(bins(), (std::vector<std::vector<int>>{{600, 600, 900, 900}, {100, 100, 950, 950}}));
+}
+
+TEST_F(CocoDir, PromptsListTheClassesAndSomeThatAreAbsent) {
+  std::string images, annotations;
+  for (int i = 0; i < 200; ++i) {
+    const std::string name = std::to_string(i) + ".png";
+    write_image(name);
+    images += std::string(i > 0 ? "," : "") + R"({"id": )" + std::to_string(i) +
+              R"(, "file_name": ")" + name + "\"}";
+    for (const char* id : {"1", "3"})
+      annotations += (annotations.empty() ? "" : ",") + std::string(R"({"image_id": )") +
+                     std::to_string(i) + R"(, "category_id": )" + id +
+                     R"(, "bbox": [20, 10, 100, 50]})";
+  }
+  const std::string file = write(
+      "train.json", R"({"images": [)" + images + R"(], "annotations": [)" + annotations +
+                        R"(], "categories": [{"id": 1, "name": "cat"}, {"id": 2, "name": "dog"},
+                                             {"id": 3, "name": "bird"}, {"id": 4, "name": "fish"}]})");
+  convert({file}, {.prompt_classes = true});
+  EXPECT_NE(written("train").samples()[0].prompt.find("image: cat, bird. "), std::string::npos);
+  convert({file}, {.prompt_classes = true, .negatives = 0.2});
+  int num_absent = 0;
+  const Dataset train = written("train");
+  for (const Sample& sample : train.samples()) {
+    EXPECT_LT(sample.prompt.find("cat"), sample.prompt.find("bird"));
+    num_absent += sample.prompt.find("dog") != std::string::npos;
+    num_absent += sample.prompt.find("fish") != std::string::npos;
+  }
+  // a fifth of the listed names: half a name for every two
+  EXPECT_NEAR(num_absent, 100, 25);
 }
 
 TEST_F(CocoDir, WrongImagesNameTheOptionAndAnExample) {
-  const std::string file = write("train.json", test::coco("flower.png"));
+  const std::string file = write("set/train.json", test::coco("flower.png"));
+  write_image("photos/flwer.png");
   const std::string photos = path("photos");
   const Problem wrong = test::problem_of([&] { convert({file}, {.images_dir = photos}); });
   EXPECT_EQ(wrong.where, "--images " + photos + " (for " + out() + "/train.jsonl)");
-  EXPECT_EQ(wrong.what, "none of 1 image exists, e.g. flower.png");
+  EXPECT_EQ(wrong.what, "none of 1 image was found; looked for \"flower.png\" in " + photos +
+                            "; the nearest file is " + photos + "/flwer.png");
+  EXPECT_NE(wrong.fix.find("the directory of flower.png with --images"), std::string::npos);
+  write_image("photos/deep/flower.png");
   const Problem absent = test::problem_of([&] { convert({file}); });
-  EXPECT_EQ(absent.where, dir_.path() + " (for " + out() + "/train.jsonl)");
-  EXPECT_NE(absent.fix.find("the directory of flower.png with --images"), std::string::npos);
+  EXPECT_EQ(absent.where, path("set") + " (for " + out() + "/train.jsonl)");
+  const std::string fix = absent.fix, begin = "add --images ";
+  ASSERT_EQ(fix.rfind(begin, 0), 0u) << fix;
+  convert({file}, {.images_dir = fix.substr(begin.size(), fix.find(';') - begin.size())});
+  EXPECT_EQ(written("train").size(), 1) << "the fix works";
 }
 
 TEST_F(CocoDir, PathsHoldWhereTheOutputIsALink) {

@@ -7,8 +7,8 @@
 namespace rematch {
 namespace {
 
-const std::vector<int> kBins = {100, 100, 600, 600};
-constexpr const char* kBox =
+const std::vector<int> kFolderBins = {100, 100, 600, 600};
+constexpr const char* kLabelMeBox =
     "<bndbox><xmin>21</xmin><ymin>11</ymin><xmax>120</xmax><ymax>60</ymax></bndbox>";
 
 std::string voc(const std::string& object, const std::string& filename = "a.png",
@@ -20,12 +20,15 @@ std::string voc(const std::string& object, const std::string& filename = "a.png"
 class VocDir : public test::ImportDir {
  protected:
   WrittenSet convert(const ImportOptions& options = {}) {
-    return write_records(read_voc_dir(path("set"), options), out(), options);
+    return convert_set(read_voc_dir(path("set"), options), options);
   }
-  void expect_refused(const std::string& xml, const std::string& word) {
+  /// The place of the object that is lost when an XML is read.
+  void expect_lost(const std::string& xml, const std::string& word) {
     write("set/Annotations/a.xml", xml);
-    const UserError error = test::catch_user_error([&] { read_voc_dir(path("set"), {}); });
-    EXPECT_NE(std::string(error.what()).find(word), std::string::npos) << error.what();
+    const ForeignSet set = read_voc_dir(path("set"), {});
+    const std::vector<LostObject>& lost = set.splits.at("train")[0].lost;
+    ASSERT_EQ(lost.size(), 1u) << xml;
+    EXPECT_NE(lost[0].place.find(word), std::string::npos) << lost[0].place;
   }
 };
 
@@ -39,7 +42,7 @@ class LabelMeDir : public test::ImportDir {
     write("set/a.json", R"({"version": "5", "imagePath": "..\\photos\\a.png", "imageData": null,
       "imageWidth": 200, "imageHeight": 100, "shapes": [)" +
                             shapes + "]}");
-    return write_records(read_labelme_dir(path("set"), options), out(), options);
+    return convert_set(read_labelme_dir(path("set"), options), options);
   }
 };
 
@@ -47,53 +50,107 @@ class LabelMeDir : public test::ImportDir {
 
 TEST_F(VocDir, LabelImgsFolderHoldsEachXmlNextToItsImage) {
   write_image("set/a.png");
-  write("set/a.xml", voc(kBox));
+  write("set/a.xml", voc(kLabelMeBox));
   convert();
-  EXPECT_EQ(bins("train"), std::vector<std::vector<int>>{kBins});
+  EXPECT_EQ(bins("train"), std::vector<std::vector<int>>{kFolderBins});
   convert({.split = "val"});
-  EXPECT_EQ(bins("val"), std::vector<std::vector<int>>{kBins});
+  EXPECT_EQ(bins("val"), std::vector<std::vector<int>>{kFolderBins});
 }
 
 TEST_F(VocDir, TheImageOfTheXmlsNameStandsInForOneThatIsNotThere) {
   write_image("set/renamed.PNG");
-  write("set/renamed.xml", voc(kBox, "IMG_0001.jpg"));
+  write("set/renamed.xml", voc(kLabelMeBox, "IMG_0001.jpg"));
   convert();
-  EXPECT_EQ(bins(), std::vector<std::vector<int>>{kBins});
+  EXPECT_EQ(bins(), std::vector<std::vector<int>>{kFolderBins});
 }
 
 TEST_F(VocDir, FoldersOfSplitsAreSplits) {
   for (const std::string split : {"train", "valid"}) {
     write_image("set/" + split + "/a.png");
-    write("set/" + split + "/a.xml", voc(kBox));
+    write("set/" + split + "/a.xml", voc(kLabelMeBox));
   }
   convert();
   EXPECT_EQ(written("train").size(), 1);
   EXPECT_EQ(written("val").size(), 1);
-  write("set/val/a.xml", voc(kBox));
+  write("set/val/a.xml", voc(kLabelMeBox));
   EXPECT_NE(test::problem_of([&] { convert(); }).fix.find("--split"), std::string::npos);
 }
 
 TEST_F(VocDir, AnEncodingThatIsNotReadIsAnError) {
   const auto declared = [](const std::string& encoding) {
-    return voc(kBox, "a.png", "<?xml version=\"1.0\" encoding=\"" + encoding + "\"?>");
+    return voc(kLabelMeBox, "a.png", "<?xml version=\"1.0\" encoding=\"" + encoding + "\"?>");
   };
-  expect_refused(declared("GB2312"), "GB2312");
-  expect_refused(declared("windows-1252"), "iconv");
+  expect_lost(declared("GB2312"), "GB2312");
+  expect_lost(declared("windows-1252"), "iconv");
   for (const char* encoding : {"utf-8", "UTF8", "ISO-8859-1", "us-ascii"}) {
     write("set/Annotations/a.xml", declared(encoding));
-    EXPECT_EQ(read_voc_dir(path("set"), {}).splits.at("train").size(), 1u) << encoding;
+    EXPECT_TRUE(read_voc_dir(path("set"), {}).splits.at("train")[0].lost.empty()) << encoding;
   }
 }
 
-TEST_F(VocDir, AnObjectHasOneUprightBox) {
-  expect_refused(voc(std::string(kBox) + kBox), "two <bndbox>");
-  expect_refused(voc("<robndbox><cx>1</cx></robndbox>"), "rotated boxes are not supported");
-  expect_refused(voc(""), "remove the object");
+TEST_F(VocDir, AnObjectHasOneBoxOfNumbers) {
+  expect_lost(voc(std::string(kLabelMeBox) + kLabelMeBox), "two <bndbox>");
+  expect_lost(voc(""), "no <bndbox>");
+  const std::string rest = "<ymin>1</ymin><xmax>20</xmax><ymax>20</ymax></bndbox>";
+  for (const char* corner :
+       {"<xmin>nan</xmin>", "<xmin>abc</xmin>", "<xmin>3 4</xmin>", "<xmin>inf</xmin>", ""})
+    expect_lost(voc(std::string("<bndbox>") + corner + rest), "<xmin>");
+}
+
+TEST_F(VocDir, ARotatedBoxIsTheBoxAroundIt) {
+  write_image("set/a.png");
+  write("set/a.xml", voc("<robndbox><cx>70</cx><cy>35</cy><w>50</w><h>100</h>"
+                         "<angle>1.5707963267948966</angle></robndbox>"));
+  convert();
+  EXPECT_EQ(bins(), std::vector<std::vector<int>>{kFolderBins});
+}
+
+TEST_F(VocDir, ACornerOfZeroShowsThatPixelsAreCountedFromZero) {
+  write_image("set/a.png");
+  write_image("set/b.png");
+  write("set/a.xml", voc("<bndbox><xmin>20</xmin><ymin>10</ymin><xmax>120</xmax><ymax>60</ymax>"
+                         "</bndbox>"));
+  convert();
+  EXPECT_EQ(bins(), (std::vector<std::vector<int>>{{95, 90, 600, 600}}));
+  write("set/b.xml", voc("<bndbox><xmin>0</xmin><ymin>0</ymin><xmax>200</xmax><ymax>60</ymax>"
+                         "</bndbox>",
+                         "b.png"));
+  EXPECT_EQ(test::noted(convert(), "objects clipped to the image"), 0);
+  EXPECT_EQ(bins(), std::vector<std::vector<int>>{kFolderBins});
+}
+
+TEST_F(VocDir, FoldersHaveAnyLetterCaseAndUsualNames) {
+  for (const char* folder : {"annotations", "Annots", "xmls"}) {
+    std::filesystem::remove_all(path("set"));
+    write_image("set/Images/a.png");
+    write("set/" + std::string(folder) + "/a.xml", voc(kLabelMeBox));
+    convert();
+    EXPECT_EQ(bins(), std::vector<std::vector<int>>{kFolderBins}) << folder;
+  }
+}
+
+TEST_F(VocDir, ADataSetMayLieOneFolderDown) {
+  write_image("set/raccoon-master/images/a.png");
+  write("set/raccoon-master/annotations/a.xml", voc(kLabelMeBox));
+  convert();
+  EXPECT_EQ(bins(), std::vector<std::vector<int>>{kFolderBins});
+  write("set/other/Annotations/b.xml", voc(kLabelMeBox));
+  EXPECT_NE(test::problem_of([&] { convert(); }).what.find("no XML files"), std::string::npos)
+      << "two data sets are not mixed";
+}
+
+TEST_F(VocDir, OneBadXmlLeavesOutOneRecord) {
+  write_image("set/a.png");
+  write_image("set/b.png");
+  write("set/a.xml", voc(kLabelMeBox));
+  write("set/b.xml", "<annotation><object>");
+  EXPECT_EQ(test::records_lost(convert(), "an XML that cannot be read"), 1);
+  EXPECT_EQ(written("train").size(), 1);
 }
 
 TEST_F(VocDir, ListsMayBeginWithAByteOrderMark) {
   write_image("set/JPEGImages/a.png");
-  write("set/Annotations/a.xml", voc(kBox));
+  write("set/Annotations/a.xml", voc(kLabelMeBox));
   write("set/ImageSets/Main/val.txt",
         "\xEF\xBB\xBF"
         "a\n");
@@ -106,10 +163,11 @@ TEST_F(LabelMeDir, RectanglesCirclesMasksAndPolygonsAreObjects) {
                                     shape("polygon", "[[20, 10], [120, 10], [120, 60]]") + "," +
                                     shape("circle", "[[70, 35], [70, 60]]") + "," +
                                     shape("mask", "[[20, 10], [120, 60]]"));
-  const std::vector<std::vector<int>> expected = {kBins, kBins, {225, 100, 475, 600}, kBins};
+  const std::vector<std::vector<int>> expected = {
+      kFolderBins, kFolderBins, {225, 100, 475, 600}, kFolderBins};
   EXPECT_EQ(bins(), expected);
-  EXPECT_EQ(result.notes.at("circles replaced by their boxes"), 1);
-  EXPECT_EQ(result.notes.at("masks replaced by their boxes"), 1);
+  EXPECT_EQ(test::noted(result, "circles replaced by their boxes"), 1);
+  EXPECT_EQ(test::noted(result, "masks replaced by their boxes"), 1);
   EXPECT_EQ(written("train").samples()[0].objects[0].desc, "cat");
 }
 
@@ -118,21 +176,25 @@ TEST_F(LabelMeDir, OutlinesArePolygonsWhenAsked) {
   EXPECT_EQ(written("train").samples()[0].objects[0].geometry.kind, GeometryKind::kPoly);
 }
 
-TEST_F(LabelMeDir, PointsAndLinesAreLeftOutAndCounted) {
-  const WrittenSet result = convert(shape("point", "[[1, 1]]"));
-  EXPECT_EQ(result.notes.at("left out: shapes of type \"point\""), 1);
-  EXPECT_EQ(result.notes.at("empty scenes: all objects of the image were left out"), 1);
+TEST_F(LabelMeDir, AShapeThatIsNoObjectLeavesOutItsRecord) {
+  write_image("set/b.png");
+  write("set/b.json", R"({"imagePath": "b.png", "shapes": []})");
+  for (const auto& [shape_text, reason] : std::vector<std::pair<std::string, std::string>>{
+           {shape("point", "[[1, 1]]"), "a shape of type \"point\""},
+           {shape("linestrip", "[[1, 1], [9, 9]]"), "a shape of type \"linestrip\""},
+           {shape("rectangle", "[[1, 2]]"), "a shape that cannot be read"}}) {
+    const WrittenSet result =
+        convert(shape("rectangle", "[[120, 60], [20, 10]]") + "," + shape_text);
+    EXPECT_EQ(test::records_lost(result, reason), 1);
+    EXPECT_EQ(written("train").size(), 1);
+  }
 }
 
 TEST_F(LabelMeDir, WhatIsNotLabelMesIsAnErrorThatNamesThePlace) {
-  EXPECT_NE(test::problem_of([&] {
-              convert(shape("rectangle", "[[1, 2]]"));
-            }).where.find("shapes[0].points"),
+  EXPECT_NE(test::problem_of([&] { read_labelme_dir(path("nowhere"), {}); }).what.find("no file"),
             std::string::npos);
-  EXPECT_NE(test::problem_of([&] { read_labelme_dir(path("nowhere"), {}); }).what.find("no such"),
-            std::string::npos);
-  EXPECT_EQ(test::problem_of([&] { read_labelme_dir(path("set/a.json"), {}); }).fix,
-            "give its directory: " + path("set"));
+  EXPECT_EQ(test::problem_of([&] { read_labelme_dir(path("set/a.json"), {}); }).what,
+            "no file or directory has this name");
   EXPECT_NE(test::problem_of([&] { read_labelme_dir(dir_.path(), {}); }).fix.find("one JSON"),
             std::string::npos);
   write("set/a.json", "{\"info\": {}}");

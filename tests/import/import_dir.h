@@ -5,12 +5,13 @@
 #include <vector>
 
 #include "base/error.h"
-#include "data/dataset.h"
-#include "draw/canvas.h"
-#include "draw/encode.h"
-#include "import/foreign.h"
+#include "learn/data/dataset.h"
 #include "support/capture.h"
 #include "support/paths.h"
+#include "tools/draw/canvas.h"
+#include "tools/draw/encode.h"
+#include "tools/import/foreign.h"
+#include "tools/import/reasons.h"
 
 namespace rematch::test {
 
@@ -38,8 +39,27 @@ class ImportDir : public testing::Test {
     return all;
   }
 
+  /// Converts a set with the options that read it.
+  WrittenSet convert_set(ForeignSet set, const ImportOptions& options = {}) const {
+    return write_records(std::move(set), out(), options);
+  }
+
   TempDir dir_;
 };
+
+/// How often something was left out for a reason; 0 if never.
+inline int64_t records_lost(const WrittenSet& written, const std::string& reason) {
+  const auto found = written.ledger.records().find(reason);
+  return found == written.ledger.records().end() ? 0 : found->second.count;
+}
+inline int64_t objects_lost(const WrittenSet& written, const std::string& reason) {
+  const auto found = written.ledger.objects().find(reason);
+  return found == written.ledger.objects().end() ? 0 : found->second.count;
+}
+inline int64_t noted(const WrittenSet& written, const std::string& note) {
+  const auto found = written.ledger.notes().find(note);
+  return found == written.ledger.notes().end() ? 0 : found->second;
+}
 
 /// The one problem of an action that a user must fix.
 inline Problem problem_of(const std::function<void()>& action) {

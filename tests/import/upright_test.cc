@@ -3,7 +3,7 @@
 
 #include "base/file.h"
 #include "import/import_dir.h"
-#include "vision/upright.h"
+#include "model/vision/upright.h"
 
 namespace rematch {
 namespace {
@@ -24,23 +24,28 @@ class UprightDir : public test::ImportDir {
  protected:
   WrittenSet convert(int width, int height, bool upright, int orientation = 6) {
     write("photos/a.jpg", phone_photo(orientation));
-    const ForeignImage image{
-        .path = path("photos/a.jpg"),
-        .width_px = width,
-        .height_px = height,
-        .objects = {{.desc = "cat", .x0 = 20, .y0 = 10, .x1 = 120, .y1 = 60, .ring = {}}}};
-    return write_records({.splits = {{"train", {image}}}, .notes = {}, .sources = {}}, out(),
-                         {.upright = upright});
+    const ForeignImage image{.name = path("photos/a.jpg"),
+                             .width_px = width,
+                             .height_px = height,
+                             .objects = {{.desc = "cat", .x0 = 20, .y0 = 10, .x1 = 120, .y1 = 60}}};
+    return convert_set({.splits = {{"train", {image}}}}, {.upright = upright});
   }
 };
 
 }  // namespace
 
-TEST_F(UprightDir, WithoutTheOptionTheErrorNamesExifAndTheOption) {
-  const Problem problem = test::problem_of([&] { convert(200, 100, false); });
-  EXPECT_NE(problem.what.find("EXIF orientation 6"), std::string::npos) << problem.what;
-  EXPECT_NE(problem.fix.find("--upright"), std::string::npos) << problem.fix;
-  EXPECT_FALSE(std::filesystem::exists(out()));
+TEST_F(UprightDir, WithoutTheOptionTheRecordNamesThePhotoAndIsOfTheTurnedPicture) {
+  const WrittenSet result = convert(200, 100, false);
+  const Sample sample = written("train").samples()[0];
+  EXPECT_EQ(sample.width_px, 200);
+  EXPECT_EQ(sample.height_px, 100);
+  EXPECT_EQ(sample.objects[0].geometry.bins, (std::vector<int>{100, 100, 600, 600}));
+  EXPECT_TRUE(sample.image_paths[0].ends_with("photos/a.jpg")) << sample.image_paths[0];
+  EXPECT_EQ(load_image(sample.image_paths[0]).width_px, 200);
+  EXPECT_EQ(test::noted(result,
+                        "photos stored turned (EXIF), annotated and trained on as viewers show "
+                        "them"),
+            1);
 }
 
 TEST_F(UprightDir, ACopyIsTurnedAndTheRecordNamesIt) {
@@ -56,7 +61,7 @@ TEST_F(UprightDir, ACopyIsTurnedAndTheRecordNamesIt) {
   EXPECT_GT(turned.rgb[1], 200);  // turned clockwise: red is at the right
   EXPECT_LT(turned.rgb[static_cast<size_t>(199) * 3 + 1], 50);
   EXPECT_EQ(read_file(path("photos/a.jpg")), before);
-  EXPECT_EQ(result.notes.at("upright copies of photos stored rotated (EXIF)"), 1);
+  EXPECT_EQ(test::noted(result, "upright copies of photos stored rotated (EXIF)"), 1);
   convert(0, 0, true);  // shares, and sizes that are not annotated, are of the turned picture too
   EXPECT_EQ(written("train").samples()[0].width_px, 200);
 }
@@ -68,20 +73,17 @@ TEST_F(UprightDir, AnAnnotationOfTheStoredPixelsIsNotTurned) {
 
 TEST_F(UprightDir, ACopyNeverReplacesAnImageThatIsRead) {
   write("out/upright/train/a.jpg", phone_photo(6));
-  const ForeignImage image{.path = out() + "/upright/train/a.jpg", .objects = {}};
-  const UserError error = test::catch_user_error([&] {
-    write_records({.splits = {{"train", {image}}}, .notes = {}, .sources = {}}, out(),
-                  {.upright = true});
-  });
+  const ForeignImage image{.name = out() + "/upright/train/a.jpg"};
+  const UserError error = test::catch_user_error(
+      [&] { convert_set({.splits = {{"train", {image}}}}, {.upright = true}); });
   EXPECT_EQ(error.kind(), ErrorKind::kConfig);
-  EXPECT_EQ(read_file(image.path), phone_photo(6));
+  EXPECT_EQ(read_file(image.name), phone_photo(6));
 }
 
 TEST_F(UprightDir, CopiesOfEqualNamesGetTheirOwn) {
-  const ForeignImage one{.path = write("one/a.jpg", phone_photo(8)), .objects = {}},
-      two{.path = write("two/a.jpg", phone_photo(6)), .objects = {}};
-  write_records({.splits = {{"train", {one, two}}}, .notes = {}, .sources = {}}, out(),
-                {.upright = true});
+  const ForeignImage one{.name = write("one/a.jpg", phone_photo(8))},
+      two{.name = write("two/a.jpg", phone_photo(6))};
+  convert_set({.splits = {{"train", {one, two}}}}, {.upright = true});
   EXPECT_EQ(written("train").samples()[1].image_paths[0], out() + "/upright/train/a_2.jpg");
 }
 

@@ -8,14 +8,21 @@ namespace {
 
 constexpr const char* kYaml = "train: images/train\nnames: [cat, dog]\n";
 constexpr const char* kBox = "0 0.35 0.35 0.5 0.5\n";
-const std::vector<int> kBins = {100, 100, 600, 600};
+const std::vector<int> kYoloBins = {100, 100, 600, 600};
 
 class YoloDir : public test::ImportDir {
  protected:
   YoloDir() { write_image("images/train/a.png"); }
   WrittenSet convert(const std::string& yaml, const std::string& labels) {
     write("labels/train/a.txt", labels);
-    return write_records(read_yolo_set(write("set.yaml", yaml), {}), out());
+    return convert_set(read_yolo_set(write("set.yaml", yaml), {}));
+  }
+  /// @return the place of the first line that is lost
+  std::string lost(const std::string& labels, const std::string& yaml = kYaml) {
+    write("labels/train/a.txt", labels);
+    const ForeignSet set = read_yolo_set(write("set.yaml", yaml), {});
+    const std::vector<LostObject>& lost = set.splits.at("train")[0].lost;
+    return lost.empty() ? "" : lost[0].reason + ": " + lost[0].place;
   }
   void expect_refused(const std::string& labels, const std::string& word,
                       const std::string& yaml = kYaml) {
@@ -29,42 +36,75 @@ class YoloDir : public test::ImportDir {
 
 TEST_F(YoloDir, AByteOrderMarkIsNoPartOfTheFirstLine) {
   convert(kYaml, "\xEF\xBB\xBF" + std::string(kBox));
-  EXPECT_EQ(bins(), std::vector<std::vector<int>>{kBins});
+  EXPECT_EQ(bins(), std::vector<std::vector<int>>{kYoloBins});
 }
 
 TEST_F(YoloDir, UTF16IsAnError) {
   expect_refused(std::string("\xFF\xFE") + std::string("0\0 \0", 4), "UTF-16");
-  expect_refused(std::string("0\0 \0000\0.\0005\0", 10), "a.txt:1");
 }
 
-TEST_F(YoloDir, EveryLineThatIsNotBlankIsAnObjectOrAnError) {
-  expect_refused("cat .5 .5 .2 .2\n", "numbers only");
-  expect_refused("0 .5 .5 .2 .2\nx\n", "a.txt:2");
-  expect_refused("0 .5 .5 .2 nan\n", "numbers only");
-  expect_refused("0 .5 .5 .2 .2 # cat\n", "numbers only");
+TEST_F(YoloDir, EveryLineThatIsNotBlankIsAnObjectOrLost) {
+  for (const char* line : {"cat .5 .5 .2 .2\n", "0 .5 .5 .2 nan\n", "0 .5 .5 .2 .2 # cat\n",
+                           "0 .5 .5\n", "1.7 .5 .5 .2 .2\n", "-1 .5 .5 .2 .2\n"})
+    EXPECT_NE(lost(line).find("a.txt:1: "), std::string::npos) << line;
+  EXPECT_NE(lost("0 .5 .5 .2 .2\n2 .5 .5 .2 .2\n").find("class without a name"), std::string::npos);
   convert(kYaml, std::string("\n \t\r\n") + kBox + "\r\n");
   EXPECT_EQ(bins().size(), 1u);
-}
-
-TEST_F(YoloDir, AClassIsAWholeNumber) {
-  expect_refused("1.7 .5 .5 .2 .2\n", "class 1.7");
-  expect_refused("-0.5 .5 .5 .2 .2\n", "class -0.5");
-  expect_refused("-1 .5 .5 .2 .2\n", "class -1");
-  expect_refused("2 .5 .5 .2 .2\n", "class 2 has no name");
   convert(kYaml, "1.0 .5 .5 .2 .2\n");
   EXPECT_EQ(written("train").samples()[0].objects[0].desc, "dog");
+}
+
+TEST_F(YoloDir, ConfidenceAndTrackAreNoCorners) {
+  convert(kYaml, "0 0.35 0.35 0.5 0.5 0.9\n0 0.35 0.35 0.5 0.5 0.9 17\n");
+  EXPECT_EQ(bins(), (std::vector<std::vector<int>>{kYoloBins, kYoloBins}));
+  convert(kYaml, "0 0.1 0.1 0.6 0.1 0.6 0.6\n");  // a triangle
+  EXPECT_EQ(bins(), (std::vector<std::vector<int>>{kYoloBins}));
+  convert(kYaml, "0 0.1 0.1 0.6 0.1 0.6 0.6 0.1 0.6\n");  // four corners
+  EXPECT_EQ(bins(), (std::vector<std::vector<int>>{kYoloBins}));
+}
+
+TEST_F(YoloDir, LabelsInPixelsAreRefused) {
+  expect_refused("0 120 60 50 50\n0 20 60 50 50\n", "look like pixels");
 }
 
 TEST_F(YoloDir, KeyPointsAreNoOutline) {
   const std::string yaml = std::string(kYaml) + "kpt_shape: [4, 3]\n";
   const std::string points = " 0.2 0.2 2 0.8 0.2 2 0.8 0.8 1 0.2 0.8 0\n";
   const WrittenSet result = convert(yaml, "0 0.35 0.35 0.5 0.5" + points);
-  EXPECT_EQ(bins(), std::vector<std::vector<int>>{kBins});
-  EXPECT_EQ(result.notes.at("objects imported without their keypoints"), 1);
-  expect_refused("0 0.35 0.35 0.5 0.5 0.2 0.2\n", "kpt_shape", yaml);
+  EXPECT_EQ(bins(), std::vector<std::vector<int>>{kYoloBins});
+  EXPECT_EQ(test::noted(result, "objects imported without their keypoints"), 1);
+  EXPECT_FALSE(lost("0 0.35 0.35 0.5 0.5 0.2 0.2\n", yaml).empty());
   expect_refused(kBox, "kpt_shape", std::string(kYaml) + "kpt_shape: [4]\n");
-  // without kpt_shape, visibilities of 2 are no shares
-  expect_refused("0 0.35 0.35 0.5 0.5" + points, "look like pixels");
+}
+
+TEST_F(YoloDir, ADirectoryWithoutYamlTakesItsNamesFromAListOrAFile) {
+  write("labels/train/a.txt", kBox);
+  const Problem problem = test::problem_of([&] { read_yolo_set(dir_.path(), {}); });
+  EXPECT_NE(problem.what.find("their ids are 0 (1 line)"), std::string::npos) << problem.what;
+  EXPECT_NE(problem.fix.find("--names cat,dog"), std::string::npos) << problem.fix;
+  const ImportOptions named{.names = "cat,dog"};
+  convert_set(read_yolo_set(dir_.path(), named), named);
+  EXPECT_EQ(bins(), std::vector<std::vector<int>>{kYoloBins});
+  write("labels/train/classes.txt", "bird\n");
+  convert_set(read_yolo_set(dir_.path(), {}));
+  EXPECT_EQ(written("train").samples()[0].objects[0].desc, "bird");
+}
+
+TEST_F(YoloDir, LabelsMayLieInAnnotationsOrNextToTheImages) {
+  write_image("flat/x.png");
+  write("flat/x.txt", kBox);
+  write_image("dice/Images/y.png");
+  write("dice/Annotations/y.txt", kBox);
+  const ImportOptions named{.names = "cat"};
+  for (const char* folder : {"flat", "dice"}) {
+    convert_set(read_yolo_set(path(folder), named), named);
+    EXPECT_EQ(bins(), std::vector<std::vector<int>>{kYoloBins}) << folder;
+  }
+}
+
+TEST_F(YoloDir, APathOfAnotherMachineIsLookedForByItsLastParts) {
+  convert("path: 'C:\\Users\\me\\set'\ntrain: images\\train\nnames: [cat]\n", kBox);
+  EXPECT_EQ(bins(), std::vector<std::vector<int>>{kYoloBins});
 }
 
 TEST_F(YoloDir, FoldersBehindLinksAreReadOnce) {
@@ -76,8 +116,9 @@ TEST_F(YoloDir, FoldersBehindLinksAreReadOnce) {
   std::filesystem::create_symlink("gone.png", path("images/train/lost.png"));
   std::filesystem::create_symlink("itself", path("images/train/itself"));
   const WrittenSet result = convert(kYaml, kBox);
-  EXPECT_EQ(written("train").size(), 2);
-  EXPECT_EQ(result.notes.at("left out: images that cannot be read"), 1);
+  EXPECT_EQ(written("train").size(), 1);
+  EXPECT_EQ(test::records_lost(result, reason::kNoLabelFile), 1) << "more/b.png, once";
+  EXPECT_EQ(test::records_lost(result, reason::kImageUnreadable), 1);
 }
 
 TEST_F(YoloDir, RoboflowsFoldersLieNextToTheYaml) {
@@ -89,8 +130,7 @@ TEST_F(YoloDir, RoboflowsFoldersLieNextToTheYaml) {
       "train: ../train/images\nval: ../valid/images\ntest: ../test/images\nnames: [cat]\n", "");
   EXPECT_EQ(written("train").size(), 1);
   EXPECT_EQ(written("val").size(), 1);
-  EXPECT_EQ(result.notes.count("left out: the split test, which the YAML lists but does not exist"),
-            1u);
+  EXPECT_EQ(test::noted(result, "split test, which the YAML lists but does not exist"), 1);
 }
 
 TEST_F(YoloDir, AMissingFolderOfTrainIsAnErrorThatNamesImages) {
@@ -108,7 +148,8 @@ TEST_F(YoloDir, ADirectoryStandsForItsOnlyYaml) {
   write("other.yml", kYaml);
   const Problem problem = test::problem_of([&] { read_yolo_set(dir_.path(), {}); });
   EXPECT_NE(problem.fix.find("other.yml, "), std::string::npos) << problem.fix;
-  EXPECT_NE(test::problem_of([&] { read_yolo_set(path("images"), {}); }).what.find("has no YAML"),
+  write("empty/notes.md", "");
+  EXPECT_NE(test::problem_of([&] { read_yolo_set(path("empty"), {}); }).what.find("has no YAML"),
             std::string::npos);
 }
 

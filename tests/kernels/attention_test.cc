@@ -1,4 +1,4 @@
-#include "kernels/attention.h"
+#include "model/kernels/attention.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <numeric>
 
 #include "kernels/isas.h"
-#include "kernels/rows.h"
+#include "model/kernels/rows.h"
 
 namespace rematch {
 namespace {

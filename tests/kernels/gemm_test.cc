@@ -1,4 +1,4 @@
-#include "kernels/gemm.h"
+#include "model/kernels/gemm.h"
 
 #include <fmt/core.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "kernels/isas.h"
-#include "kernels/team.h"
+#include "model/kernels/team.h"
 
 namespace rematch {
 namespace {
@@ -19,8 +19,8 @@ using kernels::PackedWeights;
 using kernels::Storage;
 
 // A matrix, rows to multiply it with, and what a double says.
-struct Problem {
-  Problem(int64_t m, int64_t n, int64_t k, Storage storage)
+struct Product {
+  Product(int64_t m, int64_t n, int64_t k, Storage storage)
       : num_rows(m),
         num_outputs(n),
         num_inputs(k),
@@ -78,7 +78,7 @@ struct Problem {
   PackedWeights weights;
 };
 
-void expect_exact(const Problem& problem, const std::vector<float>& y, double added,
+void expect_exact(const Product& problem, const std::vector<float>& y, double added,
                   const std::string& what) {
   const double tolerance = 1e-6 * std::sqrt(static_cast<double>(problem.num_inputs)) + 1e-6;
   for (int64_t m = 0; m < problem.num_rows; ++m) {
@@ -98,7 +98,7 @@ TEST(Gemm, IsTheProductOfEveryShape) {
       for (const int64_t k : {1, 3, 16, 31, 192}) {
         for (const int64_t n : {1, 5, 23, 32, 45, 65, 129}) {
           for (const int64_t m : {1, 2, 3, 6, 7, 13, 14, 15, 41}) {
-            const Problem problem(m, n, k, storage);
+            const Product problem(m, n, k, storage);
             expect_exact(problem, problem.product(m), 0,
                          fmt::format("{} {}x{}x{}", kernels::isa_name(isa), m, n, k));
           }
@@ -111,7 +111,7 @@ TEST(Gemm, IsTheProductOfEveryShape) {
 TEST(Gemm, AddsUpLongRowsInChains) {
   test::for_each_isa([](Isa isa) {
     for (const int64_t k : {511, 512, 513, 1300}) {
-      const Problem problem(20, 50, k, Storage::kFloat);
+      const Product problem(20, 50, k, Storage::kFloat);
       expect_exact(problem, problem.product(20), 0,
                    fmt::format("{}, {} inputs", kernels::isa_name(isa), k));
     }
@@ -143,7 +143,7 @@ TEST(Pack, PutsMatricesBelowEachOther) {
 
 TEST(Gemm, AddsBiasAndWhatWasThere) {
   test::for_each_isa([](Isa isa) {
-    Problem problem(9, 21, 50, Storage::kFloat);
+    Product problem(9, 21, 50, Storage::kFloat);
     problem.weights.bias = problem.bias.data();
     expect_exact(problem, problem.product(9), 0, kernels::isa_name(isa));
     expect_exact(problem, problem.product(9, Into::kAdd, 0.25f), 0.25, kernels::isa_name(isa));
@@ -154,7 +154,7 @@ TEST(Gemm, GivesARowTheSameBitsInAnyCompany) {
   test::for_each_isa([](Isa isa) {
     for (const Storage storage : {Storage::kFloat, Storage::kBfloat16}) {
       for (const int64_t k : {33, 160, 1300}) {
-        const Problem problem(300, 37, k, storage);
+        const Product problem(300, 37, k, storage);
         const std::vector<float> all = problem.product(300);
         for (int64_t m = 1; m <= 66; m += k < 1000 ? 1 : 5) {
           const std::vector<float> some = problem.product(m);
@@ -170,7 +170,7 @@ TEST(Gemm, GivesARowTheSameBitsInAnyCompany) {
 TEST(Gemm, GivesAnOutputTheSameBitsInAnyShare) {
   test::for_each_isa([](Isa isa) {
     for (const int64_t m : {1, 2, 5, 17, 90}) {
-      const Problem problem(m, 189, 77, Storage::kFloat);
+      const Product problem(m, 189, 77, Storage::kFloat);
       const std::vector<float> whole = problem.product(m);
       for (const int threads : {2, 3, 5}) {
         std::vector<float> parts(whole.size());
@@ -193,7 +193,7 @@ TEST(Gemm, GivesAnOutputTheSameBitsInAnyShare) {
 
 TEST(Gemm, LeavesTheRestOfARowAlone) {
   test::for_each_isa([](Isa) {
-    const Problem problem(3, 100, 40, Storage::kFloat);
+    const Product problem(3, 100, 40, Storage::kFloat);
     for (const kernels::Range columns :
          {kernels::Range{32, 64}, kernels::Range{96, 100}, kernels::Range{0, 100}}) {
       std::vector<float> y(3 * 110, 7.0f);

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "base/random.h"
-#include "kernels/isa.h"
+#include "model/kernels/isa.h"
 
 namespace rematch::test {
 

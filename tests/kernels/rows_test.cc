@@ -1,4 +1,4 @@
-#include "kernels/rows.h"
+#include "model/kernels/rows.h"
 
 #include <gtest/gtest.h>
 
@@ -141,11 +141,12 @@ TEST(Activations, AreTheFormulas) {
   test::for_each_isa([](Isa isa) {
     for (const int64_t width : kWidths) {
       const std::vector<float> x = scaled(test::noise(width, 13), 12), up = test::noise(width, 14);
-      std::vector<float> silu = x, gelu = x, erf = x, sum = x;
+      std::vector<float> silu = x, gelu = x, erf = x, sum = x, gated = up;
       kernels::silu_mul(silu.data(), up.data(), width);
       kernels::gelu_tanh(gelu.data(), width);
       kernels::gelu_erf(erf.data(), width);
       kernels::add(sum.data(), up.data(), width);
+      kernels::sigmoid_mul(gated.data(), x.data(), width);
       for (size_t i = 0; i < x.size(); ++i) {
         const double value = x[i],
                      u = std::sqrt(2.0 / M_PI) * (value + 0.044715 * value * value * value);
@@ -154,6 +155,8 @@ TEST(Activations, AreTheFormulas) {
         ASSERT_NEAR(gelu[i], 0.5 * value * (1.0 + std::tanh(u)), 3e-6)
             << kernels::isa_name(isa) << " " << value;
         ASSERT_NEAR(erf[i], 0.5 * value * (1.0 + std::erf(value / std::sqrt(2.0))), 2e-6)
+            << kernels::isa_name(isa) << " " << value;
+        ASSERT_NEAR(gated[i], up[i] / (1.0 + std::exp(-value)), 3e-6)
             << kernels::isa_name(isa) << " " << value;
         ASSERT_EQ(sum[i], x[i] + up[i]);
       }

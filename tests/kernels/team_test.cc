@@ -1,4 +1,4 @@
-#include "kernels/team.h"
+#include "model/kernels/team.h"
 
 #include <gtest/gtest.h>
 

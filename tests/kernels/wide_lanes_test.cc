@@ -3,8 +3,8 @@
 #include <cstring>
 #include <vector>
 
-#include "kernels/gemm_kernel.h"
 #include "kernels/isas.h"
+#include "model/kernels/gemm_kernel.h"
 
 // The templates as AVX-512 uses them, sixteen lanes and thirty-two registers, on any processor: its
 // tiles span two panels.

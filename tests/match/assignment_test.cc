@@ -1,4 +1,4 @@
-#include "estep/match/assignment.h"
+#include "learn/estep/match/assignment.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>

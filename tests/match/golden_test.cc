@@ -5,8 +5,8 @@
 #include <sstream>
 
 #include "base/file.h"
-#include "estep/match/assignment.h"
-#include "estep/match/maskiou.h"
+#include "learn/estep/match/assignment.h"
+#include "learn/estep/match/maskiou.h"
 #include "support/paths.h"
 
 namespace rematch {

@@ -1,7 +1,8 @@
-#include "estep/match/labels.h"
+#include "learn/estep/match/labels.h"
 
 #include <gtest/gtest.h>
 
+#include "base/text.h"
 #include "support/capture.h"
 #include "support/paths.h"
 
@@ -26,6 +27,16 @@ TEST(LabelMatch, ExactComparesBytes) {
   const LabelMatch labels = LabelMatch::from("exact");
   EXPECT_NE(labels.canonical("Cat"), labels.canonical("cat"));
   EXPECT_EQ(labels.canonical("Cat"), "Cat");
+}
+
+TEST(LabelMatch, ExactComparesInTheFormOfTheTokenizer) {
+  const LabelMatch labels =
+      LabelMatch::from("exact", [](std::string_view text) { return normalize_nfc(text); });
+  EXPECT_TRUE(labels.same("e\u0301clair", "\u00E9clair")) << "what the tokenizer composes";
+  EXPECT_FALSE(labels.same("\u00C9clair", "\u00E9clair"));
+  EXPECT_FALSE(labels.same("\uFB01sh", "fish")) << "not what it keeps";
+  EXPECT_FALSE(LabelMatch::from("exact").same("e\u0301clair", "\u00E9clair"))
+      << "without a tokenizer";
 }
 
 TEST(LabelMatch, ClassesAreNormalisedLabelsUnderEveryRule) {

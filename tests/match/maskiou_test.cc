@@ -1,4 +1,4 @@
-#include "estep/match/maskiou.h"
+#include "learn/estep/match/maskiou.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>

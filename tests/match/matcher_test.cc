@@ -1,4 +1,4 @@
-#include "estep/match/matcher.h"
+#include "learn/estep/match/matcher.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -9,7 +9,7 @@
 #include <set>
 
 #include "base/error.h"
-#include "estep/match/maskiou.h"
+#include "learn/estep/match/maskiou.h"
 #include "support/capture.h"
 
 namespace rematch {

@@ -1,20 +1,21 @@
-#include "estep/match/repeats.h"
+#include "learn/estep/match/repeats.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-#include "estep/match/maskiou.h"
-#include "flow/parsed.h"
+#include "base/flow/parsed.h"
+#include "learn/estep/match/maskiou.h"
 
 namespace rematch {
 namespace {
 
-SceneObject box(const std::string& desc, int x) {
+SceneObject named_box(const std::string& desc, int x) {
   return {desc, {GeometryKind::kBbox2d, {x, 100, x + 200, 300}}};
 }
 
 // Each overlaps its neighbour with IoU 1/1.5 = 0.67 (160 of 240) and the next but one with 0.43.
-const std::vector<SceneObject> kChain = {box("cat", 100), box("cat", 140), box("cat", 180)};
+const std::vector<SceneObject> kChain = {named_box("cat", 100), named_box("cat", 140),
+                                         named_box("cat", 180)};
 
 /// By every pair.
 std::vector<int> compare_all(const std::vector<SceneObject>& objects, double iou, int resolution) {
@@ -35,7 +36,7 @@ std::vector<int> compare_all(const std::vector<SceneObject>& objects, double iou
 }
 
 // Uniform, unlike rapidcheck's own ranges, which start small.
-int pick(int low, int high) {
+int pick_number(int low, int high) {
   return *rc::gen::resize(rc::kNominalSize, rc::gen::inRange(low, high));
 }
 
@@ -46,10 +47,13 @@ std::vector<SceneObject> crowded_scene() {
   for (SceneObject& object : objects) {
     object.desc = *rc::gen::element<std::string>("cat", "dog");
     object.geometry.kind = *rc::gen::element(GeometryKind::kBbox2d, GeometryKind::kPoly);
-    const int side = *rc::gen::element(1, 4, 12, 90, 400), x = pick(0, spread), y = pick(0, spread);
-    const int num_values = object.geometry.kind == GeometryKind::kBbox2d ? 4 : pick(3, 6) * 2;
+    const int side = *rc::gen::element(1, 4, 12, 90, 400), x = pick_number(0, spread),
+              y = pick_number(0, spread);
+    const int num_values =
+        object.geometry.kind == GeometryKind::kBbox2d ? 4 : pick_number(3, 6) * 2;
     for (int i = 0; i < num_values; ++i)
-      object.geometry.bins.push_back(std::min(999, (i % 2 == 0 ? x : y) + pick(0, side + 1)));
+      object.geometry.bins.push_back(
+          std::min(999, (i % 2 == 0 ? x : y) + pick_number(0, side + 1)));
   }
   return objects;
 }
@@ -61,8 +65,9 @@ TEST(RepeatedObjects, RepeatAnyEarlierObject) {
 }
 
 TEST(RepeatedObjects, NeedTheSameDesc) {
-  EXPECT_TRUE(repeated_objects({box("cat", 100), box("Cat", 100)}, 0.5, 256).empty());
-  EXPECT_EQ(repeated_objects({box("cat", 100), box("dog", 100), box("cat", 100)}, 1.0, 256),
+  EXPECT_TRUE(repeated_objects({named_box("cat", 100), named_box("Cat", 100)}, 0.5, 256).empty());
+  EXPECT_EQ(repeated_objects({named_box("cat", 100), named_box("dog", 100), named_box("cat", 100)},
+                             1.0, 256),
             (std::vector<int>{2}));
 }
 

@@ -143,7 +143,7 @@ TEST(AddCoordTokens, RefusesATokenizerThatDoesNotFitTheWeights) {
 TEST(AddCoordTokens, AHubIdNamesHfDownload) {
   const UserError error = test::catch_user_error(
       [] { add_coord_tokens("Qwen/Qwen3-VL-2B-Instruct", "/tmp/never-written"); });
-  EXPECT_EQ(error.kind(), ErrorKind::kConfig);
+  EXPECT_EQ(error.kind(), ErrorKind::kEnvironment);
   EXPECT_NE(error.problems()[0].fix.find("hf download Qwen/Qwen3-VL-2B-Instruct"),
             std::string::npos);
 }

@@ -72,6 +72,47 @@ TEST(Qwen3VLFamily, RefusesMoreLayersThanAnyModelHas) {
   EXPECT_NE(taps.error.find("deepstack_visual_indexes"), std::string::npos);
 }
 
+/// Numbers that no model has, in each place of config.json that a family reads.
+void expect_bounds(const std::string& checkpoint, const char* tower,
+                   const std::vector<const char*>& keys) {
+  for (const char* key : keys) {
+    for (const Json& huge : {Json(100'000'000), Json(1'000'000'000), Json(2'147'483'647)}) {
+      const Problem problem = test::refusal_of(checkpoint, [&](Json& root) {
+        Json& place = *tower == '\0' ? root : root[tower];
+        place[key] = place[key].is_array() ? Json::array({huge}) : huge;
+      });
+      EXPECT_NE(problem.error.find(key), std::string::npos) << problem.error;
+      EXPECT_NE(problem.what.find("to "), std::string::npos) << "the range: " << problem.what;
+    }
+  }
+}
+
+TEST(EveryFamily, RefusesNumbersBeyondAnyModelBeforeAnythingIsAllocated) {
+  const std::vector<const char*> text{
+      "vocab_size",          "hidden_size",         "intermediate_size", "num_hidden_layers",
+      "num_attention_heads", "num_key_value_heads", "head_dim"};
+  for (const std::string& checkpoint : {test::tiny_tied(), test::windows_tied()}) {
+    expect_bounds(checkpoint, "text_config", text);
+    expect_bounds(checkpoint, "vision_config",
+                  {"hidden_size", "intermediate_size", "depth", "num_heads", "in_channels",
+                   "patch_size", "temporal_patch_size", "spatial_merge_size", "out_hidden_size"});
+    expect_bounds(checkpoint, "", {"image_token_id"});
+    for (const auto& [key, huge] :
+         {std::pair("rms_norm_eps", 1e9), std::pair("rope_theta", 1e30)}) {
+      const Problem problem = test::refusal_of(checkpoint, [&](Json& root) {
+        Json& place = root["text_config"];
+        (std::string(key) == "rope_theta" && place.contains("rope_parameters")
+             ? place["rope_parameters"]
+             : place)[key] = huge;
+      });
+      EXPECT_NE(problem.error.find(key), std::string::npos) << problem.error;
+    }
+  }
+  expect_bounds(test::tiny_tied(), "vision_config",
+                {"num_position_embeddings", "deepstack_visual_indexes"});
+  expect_bounds(test::windows_tied(), "vision_config", {"window_size", "fullatt_block_indexes"});
+}
+
 TEST(Qwen3VLFamily, InterleavesTheAxesAsFarAsTheSectionsReach) {
   const ModelDescription config =
       with([](Json& root) { root["text_config"]["rope_parameters"]["mrope_section"] = {9, 2, 1}; });

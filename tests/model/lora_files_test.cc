@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "model/adapter_targets.h"
 #include "model/adapter_tensors.h"
 #include "model/lora_oracle_cases.h"
 #include "model/merge_adapter.h"
@@ -25,7 +26,7 @@ TensorEntry& entry_of(PeftAdapter& adapter, const std::string& part) {
   throw std::runtime_error(part);
 }
 
-UserError refused(const PeftAdapter& adapter, const std::string& base = test::tiny_tied()) {
+UserError refused_files(const PeftAdapter& adapter, const std::string& base = test::tiny_tied()) {
   return test::catch_user_error(
       [&] { Adapter::load(*Model::load(base, {}), adapter, "some/adapter"); });
 }
@@ -33,7 +34,7 @@ UserError refused(const PeftAdapter& adapter, const std::string& base = test::ti
 }  // namespace
 
 TEST(AdapterFiles, AnAdapterOfAnotherBaseModelIsRefusedWithTheShapes) {
-  const UserError error = refused(dora(), test::tiny_untied());
+  const UserError error = refused_files(dora(), test::tiny_untied());
   EXPECT_EQ(error.kind(), ErrorKind::kData);
   const Problem& problem = error.problems()[0];
   EXPECT_EQ(problem.where, "some/adapter");
@@ -44,47 +45,48 @@ TEST(AdapterFiles, UnknownTensorsWrongShapesAndMissingPartsAreRefused) {
   PeftAdapter unknown = dora();
   unknown.tensors.push_back(
       {"model.language_model.layers.2.mlp.down_proj.lora_C.weight", at::zeros({1})});
-  EXPECT_NE(refused(unknown).problems()[0].error.find("lora_C"), std::string::npos);
+  EXPECT_NE(refused_files(unknown).problems()[0].error.find("lora_C"), std::string::npos);
   PeftAdapter nowhere = dora();
   nowhere.tensors.push_back(
       {"model.language_model.layers.9.mlp.down_proj.lora_A.weight", at::zeros({4, 64})});
-  EXPECT_NE(refused(nowhere).problems()[0].what.find("layers.9"), std::string::npos);
+  EXPECT_NE(refused_files(nowhere).problems()[0].what.find("layers.9"), std::string::npos);
   PeftAdapter embedding = dora();
   embedding.tensors.push_back(
       {"model.language_model.embed_tokens.lora_A.weight", at::zeros({4, 32})});
-  EXPECT_NE(refused(embedding).problems()[0].error.find("no Linear"), std::string::npos);
+  EXPECT_NE(refused_files(embedding).problems()[0].error.find("no Linear"), std::string::npos);
   PeftAdapter misshapen = dora();
   TensorEntry& a = entry_of(misshapen, "lora_A");
   a.tensor = a.tensor.narrow(0, 0, 3);
-  EXPECT_NE(refused(misshapen).problems()[0].what.find("[3, "), std::string::npos);
+  EXPECT_NE(refused_files(misshapen).problems()[0].what.find("[3, "), std::string::npos);
   PeftAdapter integers = dora();
   entry_of(integers, "lora_B").tensor = entry_of(integers, "lora_B").tensor.to(at::kLong);
-  EXPECT_NE(refused(integers).problems()[0].error.find("dtype"), std::string::npos);
+  EXPECT_NE(refused_files(integers).problems()[0].error.find("dtype"), std::string::npos);
   for (const char* part : {".lora_A.weight", ".lora_B.weight", ".lora_magnitude_vector"}) {
     PeftAdapter missing = dora();
     const std::string name = entry_of(missing, part).name;
     std::erase_if(missing.tensors, [&](const TensorEntry& entry) { return entry.name == name; });
-    EXPECT_NE(refused(missing).problems()[0].error.find("incomplete"), std::string::npos) << part;
+    EXPECT_NE(refused_files(missing).problems()[0].error.find("incomplete"), std::string::npos)
+        << part;
   }
   PeftAdapter absent = dora();
   const std::string down = "model.language_model.layers.2.mlp.down_proj";
   absent.config.targets.target_modules = {down};
   std::erase_if(absent.tensors,
                 [&](const TensorEntry& entry) { return entry.name.starts_with(down); });
-  EXPECT_NE(refused(absent).problems()[0].what.find("target_modules"), std::string::npos);
+  EXPECT_NE(refused_files(absent).problems()[0].what.find("target_modules"), std::string::npos);
   PeftAdapter plain = dora();
   plain.config.use_dora = false;
-  EXPECT_NE(refused(plain).problems()[0].what.find("use_dora"), std::string::npos);
+  EXPECT_NE(refused_files(plain).problems()[0].what.find("use_dora"), std::string::npos);
   PeftAdapter unsaved = dora();
   unsaved.config.targets.modules_to_save = {};
-  EXPECT_NE(refused(unsaved).problems()[0].what.find("modules_to_save"), std::string::npos);
+  EXPECT_NE(refused_files(unsaved).problems()[0].what.find("modules_to_save"), std::string::npos);
   PeftAdapter empty = dora();
   empty.tensors.clear();
-  EXPECT_EQ(refused(empty).kind(), ErrorKind::kData);
+  EXPECT_EQ(refused_files(empty).kind(), ErrorKind::kData);
   PeftAdapter head = dora();
   head.tensors.push_back({"model.language_model.embed_tokens.weight", at::zeros({1368, 32})});
   head.config.targets.modules_to_save.push_back("embed_tokens");
-  EXPECT_NE(refused(head).problems()[0].error.find("head"), std::string::npos);
+  EXPECT_NE(refused_files(head).problems()[0].error.find("head"), std::string::npos);
 }
 
 TEST(AdapterFiles, TensorsThatPeftWouldIgnoreAreRefused) {
@@ -105,12 +107,12 @@ TEST(AdapterFiles, TensorsThatPeftWouldIgnoreAreRefused) {
   const std::string q = "model.language_model.layers.2.self_attn.q_proj";
   for (const PeftAdapter& adapter :
        {with({all.begin() + 1, all.end()}, {}), with(all, {0, 1}), with(all, {2}, {"blocks"})}) {
-    const Problem problem = refused(adapter).problems()[0];
+    const Problem problem = refused_files(adapter).problems()[0];
     EXPECT_NE(problem.error.find("model."), std::string::npos);
     EXPECT_EQ(problem.where, "some/adapter/adapter_config.json");
     EXPECT_NE(problem.what.find("PEFT would ignore"), std::string::npos);
   }
-  EXPECT_NE(refused(with({all.begin() + 1, all.end()}, {})).problems()[0].error.find(q),
+  EXPECT_NE(refused_files(with({all.begin() + 1, all.end()}, {})).problems()[0].error.find(q),
             std::string::npos);
 }
 
@@ -161,6 +163,41 @@ TEST(MergeAdapter, WithoutADtypeKeepsThatOfTheBaseModel) {
   EXPECT_TRUE(at::equal(merged->tensor(embedding), base->tensor(embedding)));
   EXPECT_FALSE(at::equal(merged->tensor("model.visual.merger.linear_fc2.weight"),
                          base->tensor("model.visual.merger.linear_fc2.weight")));
+}
+
+// Acceptance (g) of Qwen3.5.
+TEST(MergeAdapter, KeepsDtypesAndTensorsOfMultiTokenPrediction) {
+  const auto model = Model::load(test::delta_tied(), {.dtype = at::kBFloat16});
+  std::vector<std::string> names;
+  for (const NamedParameter& parameter : model->parameters()) names.push_back(parameter.name);
+  const auto adapter = Adapter::create(*model, select_targets(model->description(), names, {}),
+                                       {.lora = {.rank = 2}, .base_model = test::delta_tied()});
+  for (const NamedParameter& parameter : adapter->parameters()) {
+    const at::NoGradGuard no_grad;
+    at::Tensor(parameter.tensor).add_(0.25);
+  }
+  test::TempDir dir;
+  std::filesystem::create_directory(dir.file("adapter"));
+  write_peft_adapter(dir.file("adapter"), adapter->files());
+  const auto base = HfDir::open(test::delta_tied());
+  for (const std::optional<at::ScalarType> dtype :
+       {std::optional<at::ScalarType>(), std::optional(at::kBFloat16)}) {
+    const std::string output = dir.file(dtype ? "converted" : "plain");
+    merge_adapter({.adapter_dir = dir.file("adapter"),
+                   .base_dir = test::delta_tied(),
+                   .output_dir = output,
+                   .dtype = dtype});
+    const auto merged = HfDir::open(output);
+    ASSERT_EQ(merged->names(), base->names());
+    for (const std::string& name : base->names()) {
+      EXPECT_EQ(merged->dtype(name), base->dtype(name)) << name;
+      if (name.starts_with("mtp.")) {
+        EXPECT_TRUE(at::equal(merged->tensor(name), base->tensor(name))) << name;
+      }
+    }
+    const std::string changed = "model.language_model.layers.0.linear_attn.in_proj_qkv.weight";
+    EXPECT_FALSE(at::equal(merged->tensor(changed), base->tensor(changed)));
+  }
 }
 
 TEST(MergeAdapter, RefusesAMissingBaseAnotherBaseAndANonEmptyOutput) {

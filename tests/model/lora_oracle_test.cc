@@ -4,8 +4,8 @@
 #include <filesystem>
 
 #include "model/lora_oracle_cases.h"
-#include "model/oracle_cases.h"
 #include "model/merge_adapter.h"
+#include "model/oracle_cases.h"
 #include "model/tiny_checkpoint.h"
 #include "support/capture.h"
 
@@ -146,32 +146,46 @@ TEST(LoraOracle, PeftLoadsOurTrainedTokensOnTiedAndUntiedWeights) {
   }
 }
 
-TEST(LoraOracle, PeftLoadsAnAdapterOfATowerWithWindowsAndGivesOurLogits) {
-  SKIP_WITHOUT_PEFT();
-  const auto model = Model::load(test::windows_tied(), {});
+namespace {
+
+// DoRA on every Linear of `all-linear`, and token rows. @param script_name  its `check` compares
+void expect_peft_gives_our_logits(const std::string& model_dir, const std::string& script_name) {
+  const auto model = Model::load(model_dir, {});
   std::vector<std::string> names;
   for (const NamedParameter& parameter : model->parameters()) names.push_back(parameter.name);
   AdapterTargets targets;
   targets.token_ids = {5, 16, 27};
   const LoraSettings lora{.rank = 3, .alpha = 5, .dropout = 0, .use_dora = true};
   const auto adapter = Adapter::create(*model, select_targets(model->description(), names, targets),
-                                       {.lora = lora, .base_model = test::windows_tied()});
+                                       {.lora = lora, .base_model = model_dir});
   at::manual_seed(3);
   const at::NoGradGuard no_grad;
   for (const NamedParameter& parameter : adapter->parameters())
     at::Tensor(parameter.tensor).add_(at::randn_like(parameter.tensor), 0.05);
   test::TempDir dir;
   write_peft_adapter(dir.path(), adapter->files());
-  const test::OracleAnswers cases(test::windows_tied());
+  const test::OracleAnswers cases(model_dir);
   const RowInput row = cases.row("two_images");
   const VisionFeatures features =
       model->encode_images(cases.images("two_images", model->description()));
   write_answers(dir.file("answers.safetensors"), model->head_KV(model->forward_TH(row, features)),
                 row);
   const std::string arguments =
-      fmt::format("check {0} {1} {1}/answers.safetensors", test::windows_tied(), dir.path());
-  const test::ProcessResult checked = run_script(arguments, "model_qwen2_5vl.py");
+      fmt::format("check {0} {1} {1}/answers.safetensors", model_dir, dir.path());
+  const test::ProcessResult checked = run_script(arguments, script_name);
   EXPECT_EQ(checked.exit_code, 0) << checked.out << checked.err;
+}
+
+}  // namespace
+
+TEST(LoraOracle, PeftLoadsAnAdapterOfATowerWithWindowsAndGivesOurLogits) {
+  SKIP_WITHOUT_PEFT();
+  expect_peft_gives_our_logits(test::windows_tied(), "model_qwen2_5vl.py");
+}
+
+TEST(LoraOracle, PeftLoadsAnAdapterOfTheDeltaRuleAndGivesOurLogits) {
+  SKIP_WITHOUT_PEFT();
+  expect_peft_gives_our_logits(test::delta_tied(), "model_qwen3_5.py");
 }
 
 TEST(LoraOracle, TransformersLoadsTheMergedCheckpointAndGivesOurLogits) {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "checkpoint/safetensors.h"
+#include "model/checkpoint/safetensors.h"
 #include "model/model.h"
 
 namespace rematch::test {
@@ -17,8 +17,10 @@ class OracleAnswers {
   explicit OracleAnswers(const std::string& model_dir)
       : file_(SafetensorsFile::open(model_dir + ".answers.safetensors")) {}
 
-  /// Names of the cases, in the script's order; gradients belong to the last one.
+  /// Names of the cases of every script; gradients belong to the last one.
   static const std::vector<std::string>& cases();
+  /// Names of the further cases `length_N`, texts of chosen lengths.
+  std::vector<std::string> length_cases() const;
   RowInput row(const std::string& name) const;
   /// Pixels by the script's formula.
   VisionInput images(const std::string& name, const ModelDescription& config) const;

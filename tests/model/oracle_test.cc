@@ -102,6 +102,41 @@ print(model(torch.tensor([[5, 6, 7]])).logits[0, -1, :3].tolist())
   }
 }
 
+TEST(Qwen35Oracle, FiveRandomCheckpointsGiveTransformersLogitsAndGradients) {
+  SKIP_WITHOUT_TRANSFORMERS();
+  test::TempDir dir;
+  const std::string script = test::source_path("dev/goldens/model_qwen3_5.py");
+  const test::ProcessResult made = run_python(fmt::format("{} live {} 100", script, dir.path()));
+  ASSERT_EQ(made.exit_code, 0) << made.err;
+  for (const char* name : {"tied", "untied", "sharded", "deep", "older"}) {
+    SCOPED_TRACE(name);
+    test::expect_equals_transformers(dir.file(name));
+  }
+}
+
+TEST(Qwen35Oracle, TransformersLoadsWhatWeSave) {
+  SKIP_WITHOUT_TRANSFORMERS();
+  test::TempDir dir;
+  const auto model = Model::load(test::delta_tied(), {});
+  model->parameter("model.language_model.norm.weight").mul_(2);
+  save_hf_model(test::delta_tied(), *model, dir.path());
+  const test::ProcessResult result = run_python("- " + dir.path(), R"(
+import sys, torch
+from transformers import AutoModelForImageTextToText
+model, info = AutoModelForImageTextToText.from_pretrained(sys.argv[1], output_loading_info=True)
+assert not any(info[k] for k in ("missing_keys", "unexpected_keys", "mismatched_keys")), info
+print(model(torch.tensor([[5, 6, 7]])).logits[0, -1, :3].tolist())
+)");
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const at::Tensor logits = model->head_KV(
+      model->forward_TH({.token_ids = {5, 6, 7}, .segment_lens = {3}, .grids = {}}, {}))[2];
+  const Json found = Json::parse(result.out);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_NEAR(found[static_cast<size_t>(i)].get<double>(), logits[i].item<double>(),
+                1e-5 * logits.abs().max().item<double>());
+  }
+}
+
 TEST(AddCoordTokensOracle, TransformersLoadsTheResult) {
   SKIP_WITHOUT_TRANSFORMERS();
   const test::CheckpointCopy stock = test::stock_checkpoint(400);

@@ -3,9 +3,9 @@
 #include <string>
 #include <vector>
 
+#include "base/flow/segment.h"
 #include "base/random.h"
-#include "flow/segment.h"
-#include "vision/patches.h"
+#include "model/vision/patches.h"
 
 namespace rematch::test {
 

@@ -9,7 +9,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
-#include "checkpoint/hf_dir.h"
+#include "model/checkpoint/hf_dir.h"
 #include "model/families/family.h"
 #include "support/capture.h"
 #include "support/paths.h"
@@ -23,6 +23,8 @@ inline std::string tiny_tied() { return source_path("tests/golden/model/tiny_tie
 inline std::string tiny_untied() { return source_path("tests/golden/model/tiny_untied"); }
 inline std::string windows_tied() { return source_path("tests/golden/model/windows_tied"); }
 inline std::string windows_untied() { return source_path("tests/golden/model/windows_untied"); }
+inline std::string delta_tied() { return source_path("tests/golden/model/delta_tied"); }
+inline std::string delta_untied() { return source_path("tests/golden/model/delta_untied"); }
 
 /// A copy of a tiny checkpoint that a test may change.
 class CheckpointCopy {

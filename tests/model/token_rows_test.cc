@@ -20,7 +20,7 @@ using test::kHead;
 
 const std::vector<int64_t> kTokens{9, 12, 30};
 
-AdapterSelection select(const Model& model, const AdapterTargets& targets) {
+AdapterSelection select_of(const Model& model, const AdapterTargets& targets) {
   std::vector<std::string> names;
   for (const NamedParameter& parameter : model.parameters()) names.push_back(parameter.name);
   return select_targets(model.description(), names, targets);
@@ -42,7 +42,7 @@ AdapterTargets saved(std::vector<std::string> modules) {
 
 std::shared_ptr<Adapter> attach(Model& model, const AdapterTargets& targets) {
   const LoraSettings lora{.rank = 2, .alpha = 4, .dropout = 0};
-  return Adapter::create(model, select(model, targets),
+  return Adapter::create(model, select_of(model, targets),
                          {.lora = lora, .base_model = test::tiny_tied()});
 }
 
@@ -62,7 +62,7 @@ double most(const at::Tensor& difference) { return difference.abs().max().item<d
 
 std::string first_error(const AdapterTargets& targets) {
   const auto model = Model::load(test::tiny_tied(), {});
-  return test::catch_user_error([&] { select(*model, targets); }).problems()[0].error;
+  return test::catch_user_error([&] { select_of(*model, targets); }).problems()[0].error;
 }
 
 }  // namespace
@@ -134,7 +134,7 @@ TEST(TokenRows, AResumedRunAcceptsOnlyTheSameTokens) {
 TEST(TokenRows, TiedWeightsAreSavedUnderBothNamesAsPeftDoes) {
   const auto model = Model::load(test::tiny_tied(), {});
   for (const char* name : {"embed_tokens", "lm_head"}) {
-    const AdapterSelection selection = select(*model, saved({name}));
+    const AdapterSelection selection = select_of(*model, saved({name}));
     EXPECT_EQ(selection.saved_parameters, std::vector<std::string>{kEmbedding});
     EXPECT_EQ(selection.targets.modules_to_save,
               std::vector<std::string>{"model.language_model.embed_tokens"});

@@ -26,8 +26,8 @@ TEST(Qwen25VLFamily, ReadsTheNewSpelling) {
   EXPECT_EQ(config.text.head_dim, 16);
   EXPECT_EQ(config.text.pad_token_id, -1);
   EXPECT_TRUE(config.tie_word_embeddings);
-  EXPECT_TRUE(config.text.layers[0].q.has_bias);
-  EXPECT_FALSE(config.text.layers[0].o.has_bias);
+  EXPECT_TRUE(config.text.layers[0].attention()->q.has_bias);
+  EXPECT_FALSE(config.text.layers[0].attention()->o.has_bias);
   ASSERT_EQ(config.vision.blocks.size(), 3u);
   EXPECT_EQ(config.vision.blocks[0].window, 4);
   EXPECT_EQ(config.vision.blocks[1].window, 0);

@@ -1,5 +1,5 @@
 // Against torch.optim.AdamW and torch.nn.utils.clip_grad_norm_ (tests/golden/mstep_adamw.json.how).
-#include "mstep/optim/adamw.h"
+#include "learn/mstep/optim/adamw.h"
 
 #include <fmt/core.h>
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
-#include "mstep/optim/float32_gradients.h"
+#include "learn/mstep/optim/float32_gradients.h"
 #include "support/capture.h"
 #include "support/paths.h"
 

@@ -1,4 +1,4 @@
-#include "mstep/optim/groups.h"
+#include "learn/mstep/optim/groups.h"
 
 #include <gtest/gtest.h>
 
@@ -59,6 +59,11 @@ TEST(MakeGroups, EachPartHasItsRateAndNormsAndBiasesHaveNoDecay) {
   EXPECT_EQ(find(groups, "aligner.no_decay")->names,
             (std::vector<std::string>{"model.visual.merger.norm.weight",
                                       "model.visual.deepstack_merger_list.0.linear_fc1.bias"}));
+}
+
+TEST(MakeGroups, TheNormOfAWindowedTowersMergerDoesNotDecay) {
+  EXPECT_TRUE(is_undecayed("model.visual.merger.ln_q.weight"));
+  EXPECT_FALSE(is_undecayed("model.visual.merger.mlp.0.weight"));
 }
 
 TEST(MakeGroups, OmitsFrozenPartsAndTheirGradients) {

@@ -7,22 +7,22 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "assembly/loss_keys.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "checkpoint/safetensors.h"
+#include "base/observe/catalog.h"
 #include "config/support.h"
-#include "estep/target/segment_checks.h"
-#include "mstep/loss/loss_table.h"
+#include "learn/estep/teach/segment_checks.h"
+#include "learn/mstep/loss/loss_table.h"
+#include "learn/mstep/make_gradient_sum.h"
+#include "learn/mstep/mstep.h"
+#include "learn/resume/run_state.h"
+#include "model/checkpoint/safetensors.h"
 #include "mstep/loss_targets.h"
-#include "mstep/make_gradient_sum.h"
-#include "mstep/mstep.h"
 #include "mstep/toy_rows.h"
-#include "observe/catalog.h"
-#include "resume/run_state.h"
-#include "tool_stages.h"
+#include "program/assembly/loss_keys.h"
 #include "support/paths.h"
+#include "tool_stages.h"
 
 namespace rematch {
 namespace {

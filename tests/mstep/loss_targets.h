@@ -3,7 +3,7 @@
 #include <utility>
 #include <vector>
 
-#include "mstep/loss/losses.h"
+#include "learn/mstep/loss/losses.h"
 
 namespace rematch::test {
 

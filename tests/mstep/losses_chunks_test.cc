@@ -3,7 +3,7 @@
 #include <torch/csrc/autograd/autograd.h>
 
 #include "base/error.h"
-#include "mstep/loss/losses.h"
+#include "learn/mstep/loss/losses.h"
 #include "mstep/loss_targets.h"
 #include "mstep/toy_rows.h"
 #include "nn/memory_meter.h"

@@ -7,7 +7,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
-#include "mstep/loss/losses.h"
+#include "learn/mstep/loss/losses.h"
 #include "mstep/loss_targets.h"
 #include "support/paths.h"
 

@@ -1,4 +1,4 @@
-#include "mstep/loss/losses.h"
+#include "learn/mstep/loss/losses.h"
 
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "base/error.h"
-#include "mstep/loss/coord_logits.h"
+#include "learn/mstep/loss/coord_logits.h"
 #include "mstep/loss_targets.h"
 #include "mstep/toy_rows.h"
 

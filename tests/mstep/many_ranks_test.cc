@@ -4,7 +4,7 @@
 #include <numeric>
 #include <set>
 
-#include "mstep/make_gradient_sum.h"
+#include "learn/mstep/make_gradient_sum.h"
 
 namespace rematch {
 namespace {
@@ -88,7 +88,7 @@ TEST(GradientSumOfMany, EveryParameterHasOneOwnerAndOwnersAreBalanced) {
     FakeGroup group(rank, 64);
     const auto gradients = make_gradient_sum({all}, group, {.bucket_bytes = int64_t{1} << 40});
     int64_t share = 0;
-    for (const ParameterGroup& mine : gradients->owned()) {
+    for (const ParameterGroup& mine : gradients->owned_groups()) {
       for (const std::string& name : mine.names)
         EXPECT_TRUE(owned.insert(name).second) << name << " has two owners";
       for (const at::Tensor& parameter : mine.parameters) share += parameter.numel();
@@ -97,7 +97,7 @@ TEST(GradientSumOfMany, EveryParameterHasOneOwnerAndOwnersAreBalanced) {
         << "no share exceeds the mean by more than the largest tensor";
 
     run_step(*gradients, all, 1);
-    const int64_t num_owned = std::ssize(gradients->owned()[0].names);
+    const int64_t num_owned = std::ssize(gradients->owned_groups()[0].names);
     // a value for each chunk, a flag for each parameter
     const int64_t overhead = 63 + std::ssize(all.names) - num_owned;
     EXPECT_EQ(group.num_sent, total - share + overhead);

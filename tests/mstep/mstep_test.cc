@@ -1,13 +1,13 @@
 // The M-step on a toy model: an embedding and a linear head, so that every number can be followed.
-#include "mstep/mstep.h"
+#include "learn/mstep/mstep.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
 
+#include "learn/mstep/make_gradient_sum.h"
 #include "mstep/loss_targets.h"
-#include "mstep/make_gradient_sum.h"
 #include "mstep/toy_rows.h"
 
 namespace rematch {

@@ -4,11 +4,11 @@
 #include <cmath>
 #include <map>
 
+#include "learn/mstep/make_gradient_sum.h"
+#include "learn/mstep/mstep.h"
+#include "learn/mstep/optim/groups.h"
 #include "model/packed_segments.h"
 #include "model/row.h"
-#include "mstep/make_gradient_sum.h"
-#include "mstep/mstep.h"
-#include "mstep/optim/groups.h"
 #include "support/paths.h"
 
 namespace rematch {

@@ -10,10 +10,10 @@
 #include <mutex>
 #include <new>
 
-#include "ranks/phase.h"
+#include "engine/ranks/phase.h"
+#include "learn/mstep/make_gradient_sum.h"
+#include "learn/mstep/mstep.h"
 #include "mstep/loss_targets.h"
-#include "mstep/make_gradient_sum.h"
-#include "mstep/mstep.h"
 #include "mstep/toy_rows.h"
 #include "support/ranks.h"
 

@@ -10,7 +10,7 @@
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 #include <torch/csrc/distributed/c10d/reducer.hpp>
 
-#include "mstep/make_gradient_sum.h"
+#include "learn/mstep/make_gradient_sum.h"
 #include "mstep/toy_rows.h"
 #include "support/ranks.h"
 

@@ -1,5 +1,5 @@
 // Against transformers.get_scheduler (tests/golden/mstep_schedules.json.how).
-#include "mstep/optim/schedule.h"
+#include "learn/mstep/optim/schedule.h"
 
 #include <gtest/gtest.h>
 

@@ -6,11 +6,11 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "base/flow/sample.h"
 #include "base/json.h"
-#include "checkpoint/safetensors.h"
-#include "flow/sample.h"
-#include "tool_stages.h"
+#include "model/checkpoint/safetensors.h"
 #include "support/paths.h"
+#include "tool_stages.h"
 
 namespace rematch {
 namespace {

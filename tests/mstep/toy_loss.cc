@@ -1,5 +1,5 @@
 // A separate loss in one file: it pushes down the logit of the target token at "toy" slots.
-#include "mstep/loss/loss_table.h"
+#include "learn/mstep/loss/loss_table.h"
 
 namespace rematch {
 namespace {

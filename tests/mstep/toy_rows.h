@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "flow/segment.h"
+#include "base/flow/segment.h"
 
 namespace rematch::test {
 

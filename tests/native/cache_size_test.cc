@@ -1,8 +1,9 @@
-#include "rollout/native/cache_size.h"
+#include "engine/rollout/native/cache_size.h"
 
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <utility>
 #include <vector>
 
 namespace rematch {
@@ -13,7 +14,9 @@ constexpr int64_t kGib = int64_t{1} << 30;
 int64_t blocks(const std::vector<int64_t>& prompt_lens, int64_t max_new_tokens,
                const NativeSettings& options, int64_t free_bytes = 100 * kGib,
                int64_t block_bytes = 1024) {
-  return num_cache_blocks({prompt_lens, max_new_tokens, block_bytes}, options, free_bytes);
+  return num_cache_blocks(
+      {.prompt_lens = prompt_lens, .max_new_tokens = max_new_tokens, .block_bytes = block_bytes},
+      options, free_bytes);
 }
 
 }  // namespace
@@ -39,6 +42,25 @@ TEST(CacheSize, TakesAnyLength) {
   EXPECT_EQ(blocks(many, std::numeric_limits<int32_t>::max(),
                    {.max_num_seqs = 1000, .kv_cache_gib = 1e30, .block_len = 1}, 0, 1),
             std::numeric_limits<int32_t>::max());
+}
+
+TEST(CacheSize, StatesComeBeforeBlocks) {
+  const std::vector<int64_t> lens(8, 10);
+  const NativeSettings options{.kv_cache_gib = 1};  // 1024 MiB
+  // A sequence takes a state of 100 MiB and two blocks of 1 MiB.
+  const auto sizes = [&](int64_t num_repeated, const NativeSettings& settings) {
+    const CacheDemand demand{lens, 6, 1 << 20, 100 << 20, num_repeated};
+    return std::pair(num_cache_states(demand, settings, 0), num_cache_blocks(demand, settings, 0));
+  };
+  EXPECT_EQ(sizes(0, options), std::pair(int64_t{8}, int64_t{17})) << "one for each prompt";
+  EXPECT_EQ(sizes(1, options), std::pair(int64_t{9}, int64_t{17})) << "and a saved one";
+  EXPECT_EQ(sizes(8, options).first, 10) << "as many as there is room for";
+  EXPECT_EQ(sizes(0, {.max_num_seqs = 3, .kv_cache_gib = 1}).first, 3);
+  EXPECT_EQ(sizes(2, {.kv_cache_gib = 0.25}), std::pair(int64_t{2}, int64_t{17}))
+      << "two sequences run at a time";
+  EXPECT_EQ(sizes(0, {.kv_cache_gib = 0.01}), std::pair(int64_t{1}, int64_t{0}));
+  const CacheDemand none{lens, 6, 1 << 20};
+  EXPECT_EQ(num_cache_states(none, options, 0), 0);
 }
 
 TEST(CacheSize, KnowsHowMuchMemoryIsFree) {

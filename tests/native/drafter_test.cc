@@ -1,4 +1,4 @@
-#include "rollout/native/drafter.h"
+#include "engine/rollout/native/drafter.h"
 
 #include <gtest/gtest.h>
 
@@ -64,7 +64,7 @@ struct Decoding {
       scheduler.add(sequences.back());
     }
     StepPlan plan = scheduler.next();
-    scheduler.computed(plan);
+    scheduler.mark_computed(plan);
     for (Sequence& sequence : sequences) sequence.append(50);
   }
 

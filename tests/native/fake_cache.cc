@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "base/random.h"
 
 namespace rematch::test {
@@ -36,20 +38,36 @@ uint64_t& FakeCache::slot(const std::vector<int32_t>& block_table, int64_t token
   return slots_[index];
 }
 
+// A state is that of the tokens computed so far, perhaps with wrong drafts after them.
+void FakeCache::check_state(const Sequence& sequence, const std::vector<uint64_t>& past) {
+  std::vector<uint64_t>& state = states_[sequence.state];
+  if (sequence.num_computed == 0) state.clear();
+  ASSERT_GE(state.size(), past.size()) << "sequence " << sequence.arrival();
+  EXPECT_LE(state.size(), past.size() + static_cast<size_t>(kMaxDrafts));
+  state.resize(past.size());
+  EXPECT_EQ(state, past) << "sequence " << sequence.arrival();
+}
+
 std::vector<int32_t> FakeCache::run(const StepPlan& plan,
                                     const std::vector<std::vector<ImageSpan>>& images_by_arrival) {
   for (const BlockCopy& copy : plan.copies) {
     for (int64_t i = 0; i < copy.num_tokens; ++i) slot({copy.to}, i) = slot({copy.from}, i);
   }
+  for (const StateCopy& copy : plan.state_copies) states_[copy.to] = states_.at(copy.from);
+  std::set<int32_t> states;
   std::vector<int32_t> next;
   for (const StepPlan::Item& item : plan.items) {
     const Sequence& sequence = *item.sequence;
     const std::vector<ImageSpan>& images =
         images_by_arrival.at(static_cast<size_t>(sequence.arrival()));
     uint64_t state = weights_;
+    std::vector<uint64_t> past;
+    const bool has_state = sequence.state >= 0;
+    EXPECT_TRUE(!has_state || states.insert(sequence.state).second) << "a state of two sequences";
     for (int64_t i = 0; i < sequence.num_computed + item.num_rows; ++i) {
       state = state_after(state, sequence.token_at(i), images, i);
       if (i >= sequence.len() - 1 && item.num_logits > 0) next.push_back(next_token(state));
+      past.push_back(state);
       if (i < sequence.num_computed) {
         EXPECT_EQ(slot(sequence.block_table, i), state)
             << "token " << i << " of sequence " << sequence.arrival();
@@ -62,6 +80,9 @@ std::vector<int32_t> FakeCache::run(const StepPlan& plan,
       slot(sequence.block_table, i) = state;
       ++num_rows_computed_;
     }
+    if (!has_state) continue;
+    check_state(sequence, {past.begin(), past.begin() + sequence.num_computed});
+    states_[sequence.state] = past;
   }
   return next;
 }

@@ -7,8 +7,8 @@
 #include <map>
 
 #include "base/random.h"
-#include "rollout/native/cpu_runner.h"
-#include "rollout/native/native_engine.h"
+#include "engine/rollout/native/cpu_runner.h"
+#include "engine/rollout/native/native_engine.h"
 #include "rollout/generate_golden.h"
 #include "support/paths.h"
 
@@ -57,7 +57,7 @@ Outcome answer(const std::vector<Prompt>& prompts, const NativeSettings& native,
       const auto [at, is_new] = outcome.answers.emplace(prompts[i].sample_id, given);
       EXPECT_TRUE(at->second == given) << "sample " << prompts[i].sample_id << ", asked twice";
     }
-    EXPECT_EQ(engine.blocks()->num_used(), 0);
+    EXPECT_EQ(engine.blocks()->num_available(), engine.blocks()->num_blocks());
   }
   outcome.stats = engine.stats();
   return outcome;

@@ -4,10 +4,10 @@
 #include <memory>
 #include <vector>
 
+#include "engine/rollout/native/aten_runner.h"
+#include "engine/rollout/native/cpu_runner.h"
+#include "engine/rollout/native/native_engine.h"
 #include "rollout/generate_golden.h"
-#include "rollout/native/aten_runner.h"
-#include "rollout/native/cpu_runner.h"
-#include "rollout/native/native_engine.h"
 #include "support/paths.h"
 
 namespace rematch::test {

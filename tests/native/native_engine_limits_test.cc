@@ -5,9 +5,9 @@
 #include <limits>
 
 #include "base/interrupt.h"
+#include "model/text/tokenizer.h"
 #include "native/native_engine_fixture.h"
 #include "support/capture.h"
-#include "text/tokenizer.h"
 
 namespace rematch {
 namespace {
@@ -62,7 +62,7 @@ TEST_P(NativeEngineLimitsOn, StopsBetweenStepsWhenInterruptedAndLosesNoBlock) {
   set_interrupt_requested(false);
   EXPECT_GE(num_rows, 100);
   EXPECT_LT(num_rows, 120);
-  EXPECT_EQ(native_engine.blocks()->num_used(), 0);
+  EXPECT_EQ(native_engine.blocks()->num_available(), native_engine.blocks()->num_blocks());
   EXPECT_EQ(responses(native_engine.generate(golden().prompts, {})), golden().plain)
       << "and works afterwards";
 }
@@ -130,7 +130,7 @@ TEST_P(NativeEngineLimitsOn, NamesTheSampleWhoseLogitsAreNotFinite) {
       [&] { native_engine.generate({golden().prompts[1], golden().prompts[2]}, {}); });
   EXPECT_EQ(error.kind(), ErrorKind::kData);
   EXPECT_EQ(error.problems().front().where, "sample 1 (golden)");
-  EXPECT_EQ(native_engine.blocks()->num_used(), 0);
+  EXPECT_EQ(native_engine.blocks()->num_available(), native_engine.blocks()->num_blocks());
 }
 
 TEST_P(NativeEngineLimitsOn, DecodesInBfloat16) {

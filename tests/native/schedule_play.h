@@ -8,8 +8,8 @@
 
 #include "base/error.h"
 #include "base/random.h"
+#include "engine/rollout/native/scheduler.h"
 #include "native/fake_cache.h"
-#include "rollout/native/scheduler.h"
 
 namespace rematch::test {
 
@@ -22,17 +22,29 @@ struct Request {
   std::vector<int32_t> prompt;
   std::vector<ImageSpan> images;
   int64_t max_new_tokens = 8;
+
+  bool same_prompt(const Request& other) const {
+    return prompt == other.prompt &&
+           std::equal(images.begin(), images.end(), other.images.begin(), other.images.end(),
+                      [](const ImageSpan& a, const ImageSpan& b) {
+                        return a.first_token == b.first_token && a.num_tokens == b.num_tokens &&
+                               a.content == b.content;
+                      });
+  }
 };
 
 struct Setting {
   Scheduler::Options schedule;
   KvBlocks::Options blocks;
+  int64_t num_states = 0;  ///< 0 = the model has none
 };
 
 // A whole run: requests in, answers out, as the engine does it.
 struct Play {
   explicit Play(const Setting& setting)
-      : setting(setting), blocks(setting.blocks), cache(blocks, kWeights) {}
+      : setting(setting), blocks(setting.blocks), cache(blocks, kWeights) {
+    if (setting.num_states > 0) states.emplace(setting.num_states);
+  }
 
   // @param cancel  called before every step with the arrivals that are not finished; those it
   // returns are given up
@@ -43,12 +55,13 @@ struct Play {
     std::deque<Sequence> sequences;
     std::vector<std::vector<ImageSpan>> images;
     std::vector<std::vector<int32_t>> answers(requests.size());
-    Scheduler scheduler(setting.schedule, blocks);
+    Scheduler scheduler(setting.schedule, blocks, states ? &*states : nullptr);
     for (const Request& request : requests) {
       sequences.emplace_back(Sequence::Start{.arrival = static_cast<int64_t>(images.size()),
                                              .prompt_token_ids = request.prompt,
                                              .images = request.images,
                                              .max_new_tokens = request.max_new_tokens,
+                                             .is_repeated = occurs_later(requests, images.size()),
                                              .who = "sample " + std::to_string(images.size())},
                              setting.blocks.block_len);
       open.insert(sequences.back().arrival());
@@ -65,7 +78,7 @@ struct Play {
       if (guess) add_drafts(scheduler, plan);
       check(plan, scheduler);
       const std::vector<int32_t> next = cache.run(plan, images);
-      scheduler.computed(plan);
+      scheduler.mark_computed(plan);
       size_t first_of_item = 0;
       for (const StepPlan::Item& item : plan.items) {
         Sequence& sequence = *item.sequence;
@@ -90,8 +103,14 @@ struct Play {
     }
     num_preemptions += scheduler.num_preemptions();
     num_found_tokens += scheduler.num_found_tokens();
-    EXPECT_EQ(blocks.num_used(), 0);
+    EXPECT_EQ(blocks.num_available(), blocks.num_blocks());
+    EXPECT_EQ(states ? states->num_used() : 0, 0);
     return answers;
+  }
+
+  static bool occurs_later(const std::vector<Request>& requests, size_t idx) {
+    return std::any_of(requests.begin() + static_cast<std::ptrdiff_t>(idx) + 1, requests.end(),
+                       [&](const Request& other) { return other.same_prompt(requests[idx]); });
   }
 
   // Guesses for any item that wants logits, as far as they find room.
@@ -121,10 +140,14 @@ struct Play {
     EXPECT_EQ(num_rows, plan.num_rows);
     EXPECT_LE(num_rows, std::max(setting.schedule.max_step_rows, setting.schedule.max_num_seqs));
     EXPECT_LE(scheduler.num_running(), setting.schedule.max_num_seqs);
+    if (states) {
+      EXPECT_EQ(scheduler.num_running(), states->num_used());
+    }
   }
 
   Setting setting;
   KvBlocks blocks;
+  std::optional<StatePool> states;
   FakeCache cache;
   std::vector<int64_t> finished;  ///< arrivals in the order they ended
   int64_t num_steps = 0, num_preemptions = 0, num_found_tokens = 0, num_drafts = 0,

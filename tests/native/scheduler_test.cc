@@ -1,4 +1,4 @@
-#include "rollout/native/scheduler.h"
+#include "engine/rollout/native/scheduler.h"
 
 #include <gtest/gtest.h>
 
@@ -80,7 +80,7 @@ TEST(Scheduler, ADraftTakesNothingFromAnybody) {
   EXPECT_EQ(plan.num_rows, 7);
   EXPECT_EQ(plan.items[0].num_logits, 4);
   EXPECT_EQ(plan.items[1].num_logits, 1);
-  scheduler.computed(plan);
+  scheduler.mark_computed(plan);
   EXPECT_EQ(sequences[0].num_computed, 2) << "drafts count when they are right";
   EXPECT_TRUE(sequences[0].append(1));
   EXPECT_FALSE(sequences[0].append(9));
@@ -92,7 +92,7 @@ TEST(Scheduler, ADraftTakesNothingFromAnybody) {
   EXPECT_EQ(scheduler.num_preemptions(), 0);
   scheduler.remove(sequences[0]);
   scheduler.remove(sequences[1]);
-  EXPECT_EQ(blocks.num_used(), 0);
+  EXPECT_EQ(blocks.num_available(), blocks.num_blocks());
 }
 
 TEST(Scheduler, SequencesThatAreGivenUpLeaveTheOthersAlone) {
@@ -153,7 +153,7 @@ TEST(Scheduler, DecodesAllTogetherAndPrefillsInChunks) {
     const StepPlan plan = scheduler.next();
     for (const StepPlan::Item& item : plan.items)
       rows.emplace_back(item.sequence->arrival(), item.num_rows);
-    scheduler.computed(plan);
+    scheduler.mark_computed(plan);
     for (const StepPlan::Item& item : plan.items) {
       if (item.num_logits > 0) item.sequence->append(1);
     }
@@ -199,7 +199,7 @@ TEST(Scheduler, TheYoungestGivesUpItsBlocksAndComesBackInItsPlace) {
     EXPECT_TRUE(std::any_of(plan.items.begin(), plan.items.end(), [&](const auto& item) {
       return item.sequence->arrival() == oldest;
     })) << "the oldest continues in every step";
-    scheduler.computed(plan);
+    scheduler.mark_computed(plan);
     for (const StepPlan::Item& item : plan.items) {
       if (item.num_logits == 0) continue;
       ++decoded_by[static_cast<size_t>(item.sequence->arrival())];
@@ -213,7 +213,7 @@ TEST(Scheduler, TheYoungestGivesUpItsBlocksAndComesBackInItsPlace) {
   EXPECT_GT(scheduler.num_preemptions(), 0);
   EXPECT_EQ(decoded_by, (std::vector<int64_t>{14, 14, 14}))
       << "what was generated is not generated again";
-  EXPECT_EQ(blocks.num_used(), 0);
+  EXPECT_EQ(blocks.num_available(), blocks.num_blocks());
 }
 
 TEST(Scheduler, EqualPromptsAreComputedOnce) {
@@ -267,14 +267,14 @@ TEST(Scheduler, ForgottenSequencesGiveTheirBlocksBack) {
   {
     Scheduler scheduler({.max_num_seqs = 2, .max_step_rows = 30}, blocks);
     for (Sequence& sequence : sequences) scheduler.add(sequence);
-    scheduler.computed(scheduler.next());
+    scheduler.mark_computed(scheduler.next());
     scheduler.next();  // and nothing computed: the engine was interrupted
-    EXPECT_GT(blocks.num_used(), 0);
+    EXPECT_LT(blocks.num_available(), blocks.num_blocks());
     scheduler.remove(sequences[3]);  // waiting
     scheduler.remove(sequences[0]);  // running
     EXPECT_THROW(scheduler.remove(sequences[0]), InternalError);
   }
-  EXPECT_EQ(blocks.num_used(), 0);
+  EXPECT_EQ(blocks.num_available(), blocks.num_blocks());
 }
 
 TEST(Scheduler, RefusesWhatCanNeverFit) {

@@ -1,4 +1,4 @@
-#include "nn/affine.h"
+#include "model/nn/affine.h"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>

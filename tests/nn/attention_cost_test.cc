@@ -7,9 +7,9 @@
 #include <numeric>
 
 #include "base/random.h"
-#include "nn/attention.h"
+#include "model/nn/attention.h"
+#include "model/nn/segment_plan.h"
 #include "nn/memory_meter.h"
-#include "nn/segment_plan.h"
 
 namespace rematch {
 namespace {

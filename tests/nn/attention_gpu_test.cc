@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
-#include "nn/attention.h"
+#include "model/nn/attention.h"
 
 namespace rematch {
 namespace {

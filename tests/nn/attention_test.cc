@@ -1,4 +1,4 @@
-#include "nn/attention.h"
+#include "model/nn/attention.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "nn/segment_plan.h"
+#include "model/nn/segment_plan.h"
 
 namespace rematch {
 namespace {

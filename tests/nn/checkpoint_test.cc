@@ -1,9 +1,9 @@
-#include "nn/checkpoint.h"
+#include "model/nn/checkpoint.h"
 
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
-#include "nn/layers.h"
+#include "model/nn/layers.h"
 #include "nn/memory_meter.h"
 
 namespace rematch {

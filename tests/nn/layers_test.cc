@@ -1,10 +1,10 @@
-#include "nn/layers.h"
+#include "model/nn/layers.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "nn/rope.h"
+#include "model/nn/rope.h"
 
 namespace rematch {
 namespace {

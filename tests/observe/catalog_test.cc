@@ -1,11 +1,11 @@
-#include "observe/catalog.h"
+#include "base/observe/catalog.h"
 
 #include <gtest/gtest.h>
 
+#include <rapidcheck/gtest.h>
 #include <cmath>
 #include <cstdlib>
 #include <fstream>
-#include <rapidcheck/gtest.h>
 #include <set>
 #include <sstream>
 

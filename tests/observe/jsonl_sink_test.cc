@@ -1,8 +1,8 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
-#include <csignal>
 #include <cmath>
+#include <csignal>
 #include <filesystem>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "observe/sinks.h"
+#include "base/observe/sinks.h"
 #include "support/capture.h"
 #include "support/paths.h"
 

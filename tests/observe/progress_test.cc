@@ -1,13 +1,14 @@
-#include "observe/progress.h"
+#include "base/observe/progress.h"
 
 #include <gtest/gtest.h>
 
-#include "observe/columns.h"
+#include "base/observe/columns.h"
 
 namespace rematch {
 namespace {
 
-/// A training with everything that it can show. @param loss  empty = not known yet
+/// A training with everything that it can show.
+/// @param loss  empty = not known yet
 Progress training(int64_t done, int64_t total, const std::string& loss) {
   return {.phase = "train",
           .done = done,

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "observe/sinks.h"
+#include "base/observe/sinks.h"
 #include "support/capture.h"
 #include "support/paths.h"
 

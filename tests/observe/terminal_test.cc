@@ -1,4 +1,4 @@
-#include "observe/terminal.h"
+#include "base/observe/terminal.h"
 
 #include <gtest/gtest.h>
 
@@ -36,6 +36,19 @@ TEST(Terminal, WritesOccasionalPlainLinesWithoutATty) {
   EXPECT_NE(screen.err.str().find("train 100/100  loss 1.5"), std::string::npos);
   EXPECT_EQ(screen.err.str().find('\r'), std::string::npos);
   EXPECT_EQ(screen.out.str(), "");
+}
+
+TEST(Terminal, ShowsControlCharactersOfNamesByTheirNumbers) {
+  Screen screen;
+  Terminal terminal(screen.out, screen.err, {.is_tty = true, .use_color = true});
+  const std::string name = "a\x1b]0;owned\x07.jpg";
+  terminal.warn("cannot read " + name);
+  terminal.say("saved " + name);
+  terminal.print("row\n" + name);
+  EXPECT_EQ(screen.err.str(),
+            "\033[33mwarning:\033[0m cannot read a\\x1b]0;owned\\x07.jpg\n"
+            "saved a\\x1b]0;owned\\x07.jpg\n");
+  EXPECT_EQ(screen.out.str(), "row\na\\x1b]0;owned\\x07.jpg\n");
 }
 
 TEST(Terminal, ShowsEveryPlainStateWhenAskedTo) {

@@ -1,4 +1,4 @@
-#include "pack/carry.h"
+#include "learn/pack/carry.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -41,10 +41,10 @@ TEST(CarryBuffer, IsFullAtItsLimitAndRefusesOneMoreWithoutChanging) {
   CarryBuffer carry({.packing_length = 10, .packing_buffer = 4});
   carry.insert(segments_of(0, {9, 9, 9}));
   EXPECT_NO_THROW(carry.insert(segments_of(3, {9})));
-  const UserError error = test::catch_user_error([&] { carry.insert(segments_of(4, {1, 1})); });
+  const UserError error = test::catch_user_error([&] { carry.insert(segments_of(4, {1})); });
   EXPECT_EQ(error.kind(), ErrorKind::kConfig);
   EXPECT_THAT(error.problems()[0].what,
-              HasSubstr("4 segments waiting and 2 new: 6 exceed packing_buffer 4"));
+              HasSubstr("4 segments waiting and 1 new: 5 exceed packing_buffer 4"));
   for (const char* way : {"per_device_train_batch_size", "training.packing_buffer",
                           "post_rollout_pack_scope: window"}) {
     EXPECT_THAT(error.problems()[0].fix, HasSubstr(way));

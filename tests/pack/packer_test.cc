@@ -1,4 +1,4 @@
-#include "pack/packer.h"
+#include "learn/pack/packer.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -107,7 +107,7 @@ RC_GTEST_PROP(Packer, LosesNoSegment, ()) {
                                           PackingSelector::kFifo);
   Packer packer(
       {.pack = {.buffer = 100000, .selector = selector, .scope = scope}, .packing_length = 50});
-  std::map<int64_t, int> times_seen;
+  std::map<int64_t, int> times_seen, whole_lens;
   int64_t next_id = 0;
   const auto micro_batch =
       rc::gen::resize(12, rc::gen::container<std::vector<int>>(rc::gen::inRange(1, 51)));
@@ -119,7 +119,7 @@ RC_GTEST_PROP(Packer, LosesNoSegment, ()) {
     std::vector<std::vector<std::shared_ptr<const Segment>>> micro_batches;
     for (const auto& lens : window) {
       micro_batches.push_back(segments_of(next_id, lens));
-      next_id += static_cast<int64_t>(lens.size());
+      for (const int len : lens) whole_lens[next_id++] = len;
     }
     MetricsBag metrics;
     for (const PackedRow& row : packer.pack(std::move(micro_batches), metrics)) {
@@ -127,6 +127,8 @@ RC_GTEST_PROP(Packer, LosesNoSegment, ()) {
       const auto ids = ids_of(row.segments);
       RC_ASSERT(!ids.empty() && std::is_sorted(ids.begin(), ids.end()));
       for (const int64_t id : ids) ++times_seen[id];
+      for (const auto& segment : row.segments)
+        RC_ASSERT(segment->encoded_len() == whole_lens[segment->sample_id]);  // not split
     }
     if (scope == PackScope::kWindow) RC_ASSERT(packer.waiting().empty());
   }

@@ -2,7 +2,7 @@
 #include <memory>
 #include <vector>
 
-#include "flow/segment.h"
+#include "base/flow/segment.h"
 
 namespace rematch::test {
 

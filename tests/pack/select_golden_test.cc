@@ -8,7 +8,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
-#include "pack/select.h"
+#include "learn/pack/select.h"
 #include "support/paths.h"
 
 namespace rematch {

@@ -1,4 +1,4 @@
-#include "pack/select.h"
+#include "learn/pack/select.h"
 
 #include <gtest/gtest.h>
 // gtest first
@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 #include "base/random.h"
-#include "pack/select_rules.h"
+#include "learn/pack/select_rules.h"
 #include "support/capture.h"
 
 namespace rematch {

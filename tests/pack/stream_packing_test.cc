@@ -1,11 +1,11 @@
-#include "pack/stream_packing.h"
+#include "learn/pack/stream_packing.h"
 
 #include <gtest/gtest.h>
 
 #include <set>
 
 #include "base/interrupt.h"
-#include "data/windows.h"
+#include "learn/data/windows.h"
 
 namespace rematch {
 namespace {

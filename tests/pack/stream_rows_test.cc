@@ -1,4 +1,4 @@
-#include "pack/stream_rows.h"
+#include "learn/pack/stream_rows.h"
 
 #include <gtest/gtest.h>
 // gtest first

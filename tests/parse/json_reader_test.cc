@@ -1,4 +1,4 @@
-#include "estep/parse/json_reader.h"
+#include "learn/estep/parse/json_reader.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "estep/parse/object_rules.h"
+#include "learn/estep/parse/object_rules.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "estep/parse/prefix.h"
+#include "learn/estep/parse/prefix.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "estep/answer/answer_format.h"
+#include "learn/estep/answer/answer_format.h"
 
 #include <gtest/gtest.h>
 

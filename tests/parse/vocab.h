@@ -3,10 +3,10 @@
 #include <string>
 #include <vector>
 
-#include "text/stop_ids.h"
-#include "estep/answer/answer_format.h"
+#include "learn/estep/answer/answer_format.h"
+#include "model/text/stop_ids.h"
+#include "model/text/tokenizer.h"
 #include "support/paths.h"
-#include "text/tokenizer.h"
 
 namespace rematch::test {
 

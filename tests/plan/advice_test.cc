@@ -1,4 +1,4 @@
-#include "plan/advice.h"
+#include "tools/plan/advice.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 
 #include "base/text.h"
 #include "plan/models.h"
-#include "plan/report.h"
+#include "tools/plan/report.h"
 
 namespace rematch {
 namespace {

@@ -5,8 +5,8 @@
 #include <sstream>
 
 #include "base/json.h"
-#include "cli/commands.h"
 #include "plan/models.h"
+#include "program/cli/cmd_plan.h"
 #include "support/capture.h"
 
 namespace rematch {

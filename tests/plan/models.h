@@ -3,8 +3,8 @@
 
 #include "model/families/description.h"
 #include "model/families/family.h"
-#include "plan/request.h"
 #include "support/paths.h"
+#include "tools/plan/request.h"
 
 namespace rematch::test {
 

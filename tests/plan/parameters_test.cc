@@ -1,11 +1,11 @@
-#include "plan/parameters.h"
+#include "tools/plan/parameters.h"
 
 #include <gtest/gtest.h>
 
 #include <map>
 
-#include "checkpoint/safetensors_header.h"
 #include "base/file.h"
+#include "model/checkpoint/safetensors_header.h"
 #include "plan/models.h"
 #include "support/capture.h"
 

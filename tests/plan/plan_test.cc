@@ -1,9 +1,13 @@
-#include "plan/plan.h"
+#include "tools/plan/plan.h"
 
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
+#include "base/error.h"
 #include "plan/models.h"
-#include "plan/row_memory.h"
+#include "support/capture.h"
+#include "tools/plan/row_memory.h"
+#include "tools/plan/speed.h"
 
 namespace rematch {
 namespace {
@@ -14,6 +18,8 @@ int64_t bytes_of(const MemoryPlan& plan, const std::string& phase, const std::st
   }
   return 0;
 }
+
+constexpr int64_t kDeltaParameters = 852985920;
 
 PlanRequest eight_b(double gib = 80) { return test::request_of(test::kPublicModels[2], gib); }
 
@@ -26,6 +32,100 @@ TEST(Plan, FullTrainingInBfloat16KeepsEighteenBytesAParameter) {
   EXPECT_EQ(bytes_of(plan, "update", "gradients"), 4 * count);
   EXPECT_EQ(least_bytes(eight_b()), 18 * count);
   EXPECT_FALSE(plan.fits);
+}
+
+// LoRA on 4-bit weights, the README's rows: checkpointing, native rollouts.
+PlanRequest four_bit_request(size_t model, double gib) {
+  PlanRequest request = test::request_of(test::kPublicModels[model], gib);
+  request.gradient_checkpointing = true;
+  request.tuner.train_type = TrainType::kLora;
+  request.four_bit = FourBitSettings{};
+  return request;
+}
+
+TEST(Plan, FourBitWeightsTakeABytePerTwoValuesAndAFloatPerBlock) {
+  PlanRequest request = four_bit_request(2, 24);
+  const TrainedParameters trained =
+      trained_parameters(request.model, request.tuner, request.four_bit);
+  // Embedding, head, norms, biases, positions and the patch convolution stay in bfloat16.
+  EXPECT_GT(trained.num_packed, trained.counts.total * 8 / 10);
+  EXPECT_EQ(bytes_of(make_plan(request), "update", "weights"),
+            2 * (trained.counts.total - trained.num_packed) + trained.packed_bytes +
+                4 * trained.num_adapter);
+  EXPECT_NEAR(static_cast<double>(trained.packed_bytes) / static_cast<double>(trained.num_packed),
+              0.5 + 4.0 / 64, 1e-3);
+  request.four_bit->use_double_quant = true;
+  const TrainedParameters doubled =
+      trained_parameters(request.model, request.tuner, request.four_bit);
+  EXPECT_NEAR(static_cast<double>(doubled.packed_bytes) / static_cast<double>(doubled.num_packed),
+              0.5 + 1.0 / 64, 1e-3);
+}
+
+TEST(Plan, FourBitRolloutsHaveNoMergedCopy) {
+  for (const char* backend : {"native", "hf"}) {
+    for (const bool on_gpu : {false, true}) {
+      PlanRequest request = four_bit_request(2, 24);
+      request.backend = backend;
+      request.device.on_gpu = on_gpu;
+      EXPECT_EQ(bytes_of(make_plan(request), "rollout", "engine weights"), 0) << backend;
+      request.four_bit.reset();
+      EXPECT_GT(bytes_of(make_plan(request), "rollout", "engine weights"), 0) << backend;
+    }
+  }
+}
+
+TEST(Plan, FourBitLoraFitsOnTheCardsOfTheReadme) {
+  EXPECT_GE(largest_row(four_bit_request(2, 24)), 4096);  // 8B
+  EXPECT_GE(largest_row(four_bit_request(1, 16)), 4096);  // 4B
+  PlanRequest full = four_bit_request(2, 24);
+  full.four_bit.reset();
+  EXPECT_EQ(largest_row(full), 0);
+}
+
+// Qwen3.5-0.8B as published: 18 layers with the delta rule, 6 with attention.
+PlanRequest delta_request(int64_t num_layers = 24) {
+  const test::TempDir dir;
+  dir.write("config.json", fmt::format(R"({{"model_type": "qwen3_5", "tie_word_embeddings": true,
+"text_config": {{"vocab_size": 248320, "hidden_size": 1024, "intermediate_size": 3584, "num_hidden_layers": {},
+"num_attention_heads": 8, "num_key_value_heads": 2, "linear_num_key_heads": 16, "linear_num_value_heads": 16}},
+"vision_config": {{"depth": 12, "hidden_size": 768, "intermediate_size": 3072, "num_heads": 12, "out_hidden_size": 1024}}}})",
+                                       num_layers));
+  PlanRequest request{.model = describe_model(dir.path())};
+  request.device = {.on_gpu = false, .memory_bytes = int64_t{24} << 30};
+  request.backend = "hf";
+  request.batches.gradient_accumulation_steps = 16;
+  request.generation.batch_size = 4;
+  return request;
+}
+
+TEST(Plan, CountsTheParametersOfAPublishedDeltaModel) {
+  // transformers' num_parameters() of that configuration, on the meta device.
+  EXPECT_EQ(trained_parameters(delta_request().model, {}).counts.total, kDeltaParameters);
+}
+
+TEST(Plan, StatesOfTheDeltaRuleDoNotGrowWithTheAnswers) {
+  PlanRequest request = delta_request();
+  const int64_t states = bytes_of(make_plan(request), "rollout", "states"),
+                keys = bytes_of(make_plan(request), "rollout", "kv cache");
+  // A float32 state of 1 MiB and a window of 3 tokens for each of 18 layers, and their copy.
+  EXPECT_EQ(states, 2 * 4 * 18 * ((int64_t{1} << 20) + 3 * 6144 * request.value_bytes));
+  request.sample_tokens *= 2;
+  EXPECT_EQ(bytes_of(make_plan(request), "rollout", "states"), states);
+  EXPECT_GT(bytes_of(make_plan(request), "rollout", "kv cache"), keys);
+}
+
+TEST(Plan, RowsOfRepeatedGroupsOfLayersAreMeasuredInFewOfThem) {
+  // 12 layers are three groups of four, of which none is left out.
+  const auto memory_of = [](int64_t num_layers) {
+    const PlanRequest request = delta_request(num_layers);
+    return RowMeter().measure(request.model, trained_parameters(request.model, {}),
+                              {.value_bytes = 2}, {.num_tokens = 4096, .num_visual_tokens = 2048});
+  };
+  const RowMemory eight = memory_of(8), twelve = memory_of(12), twenty_four = memory_of(24);
+  EXPECT_GT(twelve.text, eight.text);
+  EXPECT_NEAR(static_cast<double>(twenty_four.text),
+              static_cast<double>(twelve.text + 3 * (twelve.text - eight.text)), 1e6);
+  EXPECT_EQ(twenty_four.text_transient, twelve.text_transient);
 }
 
 TEST(Plan, Float32WeightsAreTheirOwnMasters) {
@@ -50,8 +150,8 @@ TEST(Plan, ZeroStagesSplitTheOptimizerThenTheGradients) {
   EXPECT_EQ(bytes_of(two, "update", "weights"), bytes_of(none, "update", "weights"));
 }
 
-// Each rank adds up its own rows, or with exact_ranks those of all ranks for the parameters it
-// owns. Messages lie in host memory.
+// Each rank adds up its own rows, or with exact_ranks (and zero_stage 2 over NCCL) those of all
+// ranks for the parameters it owns. Messages over Gloo lie in host memory.
 TEST(Plan, SeveralRanksHoldSumsAndGradientsInFlight) {
   const int64_t count = test::kPublicModels[2].total;
   PlanRequest request = eight_b();
@@ -61,19 +161,37 @@ TEST(Plan, SeveralRanksHoldSumsAndGradientsInFlight) {
   EXPECT_EQ(bytes_of(make_plan(request), "m-step", "gradients"), 4 * count);
   request.device.num_ranks = 4;
   EXPECT_EQ(bytes_of(make_plan(request), "m-step", "gradients"), 4 * count);
+  const int64_t in_flight = int64_t{3} * 2 * (64 << 20);
   request.exact_ranks = true;
   for (const int zero_stage : {0, 1, 2}) {
     request.device.zero_stage = zero_stage;
     const MemoryPlan plan = make_plan(request);
     EXPECT_EQ(bytes_of(plan, "m-step", "gradients"), count)
         << "the sums; rows of 64 tokens are fullest in the forward pass";
-    EXPECT_EQ(bytes_of(plan, "m-step", "messages"), 0);
-    EXPECT_EQ(plan.phase("m-step").host_bytes, (NamedBytes{{"messages", 7 * count}}));
-    EXPECT_EQ(plan.phase("update").host_bytes, (NamedBytes{{"messages", 7 * count}}));
+    EXPECT_EQ(bytes_of(plan, "m-step", "messages"), in_flight);
+    EXPECT_TRUE(plan.phase("m-step").host_bytes.empty());
   }
+  request.device.nccl = false;
+  EXPECT_EQ(bytes_of(make_plan(request), "m-step", "messages"), 0);
+  EXPECT_EQ(make_plan(request).phase("m-step").host_bytes, (NamedBytes{{"messages", in_flight}}));
+  EXPECT_EQ(make_plan(request).phase("update").host_bytes, (NamedBytes{{"messages", in_flight}}));
   request.device.on_gpu = false;
-  EXPECT_EQ(bytes_of(make_plan(request), "m-step", "messages"), 7 * count);
+  EXPECT_EQ(bytes_of(make_plan(request), "m-step", "messages"), in_flight);
   EXPECT_TRUE(make_plan(request).phase("m-step").host_bytes.empty());
+}
+
+TEST(Plan, EightBillionParametersOnEightRanksTakeLessThan45GibOfState) {
+  PlanRequest request = eight_b();
+  request.device.num_ranks = 8;
+  request.device.zero_stage = 2;
+  request.gradient_checkpointing = true;
+  request.sample_tokens = 4096;
+  const MemoryPlan plan = make_plan(request);
+  const int64_t messages = bytes_of(plan, "m-step", "messages"),
+                sums = bytes_of(plan, "m-step", "gradients");
+  EXPECT_LE(least_bytes(request) + messages, int64_t{45} << 30);
+  EXPECT_LE(sums, int64_t{12} << 30) << "owned sums, and the largest gradient";
+  EXPECT_TRUE(plan.fits);
 }
 
 RowMemory row_memory(const ModelDescription& model, const TrainedParameters& trained,
@@ -161,15 +279,47 @@ TEST(Plan, TheCacheOfNativeRolloutsIsBoundedByItsKeyAndByFreeMemory) {
   EXPECT_GT(bounded + 16 * per_token, int64_t{2} << 30);
 }
 
+// Computed, never measured: a change of the device's operators that lowers the share fails here.
+TEST(PlanSpeed, RowsOf8192TokensOnAnH100) {
+  PlanRequest request = test::request_of(test::kPublicModels[0], 80);
+  request.sample_tokens = 8192;
+  const Card card = find_card("H100");
+  EXPECT_GE(plan_speed(request, card).share_of_peak, 0.35);
+  request.tuner.train_type = TrainType::kLora;
+  EXPECT_GE(plan_speed(request, card).share_of_peak, 0.30);
+  const std::string text = speed_text(request, card, plan_speed(request, card));
+  EXPECT_NE(text.find("computed, never measured"), std::string::npos);
+  EXPECT_NE(text.find("adapters"), std::string::npos);
+  EXPECT_THROW(find_card("H101"), UserError);
+}
+
+TEST(Plan, StatesOfNativeRolloutsDoNotGrowWithTheSamples) {
+  // Three layers with four value heads of 8 × 8 and a window of three tokens of 64 channels.
+  PlanRequest request = eight_b();
+  request.model = describe_model(test::tiny_dir("delta_tied"));
+  request.device.memory_bytes = int64_t{1} << 40;
+  const auto states = [&](bool on_gpu, int64_t tokens) {
+    request.device.on_gpu = on_gpu;
+    request.sample_tokens = tokens;
+    return bytes_of(make_plan(request), "rollout", "states");
+  };
+  EXPECT_EQ(states(true, 512), 16 * 3 * (4 * 8 * 8 * 4 + 3 * 64 * 2)) << "16 samples at a time";
+  EXPECT_EQ(states(true, 4096), states(true, 512));
+  // The kernels of the CPU keep two chunks of 16 tokens, in panels of 32 values.
+  EXPECT_EQ(states(false, 512), 16 * 3 * 2 * 4 * (8 * 32 + 16 * 32 + 2 * (8 * 32 + 32 * 32 + 32)));
+  EXPECT_EQ(states(false, 4096), states(false, 512));
+}
+
 TEST(Plan, VllmTakesItsShareUntilItSleeps) {
   PlanRequest request = eight_b();
   request.backend = "vllm";
+  request.vllm.sleep_level = 0;
   const auto share = static_cast<int64_t>(0.45 * 80 * 1024 * 1024 * 1024);
   MemoryPlan plan = make_plan(request);
   EXPECT_EQ(bytes_of(plan, "rollout", "vllm"), share);
   EXPECT_EQ(bytes_of(plan, "m-step", "vllm"), share);
-  request.vllm.sleep_level = 1;
-  EXPECT_EQ(bytes_of(make_plan(request), "m-step", "vllm"), 0);
+  request.vllm.sleep_level.reset();
+  EXPECT_EQ(bytes_of(make_plan(request), "m-step", "vllm"), 0) << "the default on a GPU";
 }
 
 TEST(Plan, OffloadMovesTheTrainingStateToTheHostDuringVllmRolloutsOnly) {

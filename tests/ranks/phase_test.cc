@@ -1,4 +1,4 @@
-#include "ranks/phase.h"
+#include "engine/ranks/phase.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

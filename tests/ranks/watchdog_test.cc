@@ -1,4 +1,4 @@
-#include "ranks/watchdog.h"
+#include "engine/ranks/watchdog.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "ranks/world.h"
+#include "engine/ranks/world.h"
 
 #include <gtest/gtest.h>
 
@@ -12,23 +12,16 @@
 namespace rematch {
 namespace {
 
-const char* const kVariables[] = {"WORLD_SIZE",
-                                  "RANK",
-                                  "LOCAL_RANK",
-                                  "LOCAL_WORLD_SIZE",
-                                  "MASTER_ADDR",
-                                  "MASTER_PORT",
-                                  "SLURM_PROCID",
-                                  "SLURM_STEP_NUM_TASKS",
-                                  "SLURM_LOCALID",
-                                  "SLURM_JOB_ID",
-                                  "SLURM_STEP_ID",
-                                  "SLURM_STEP_NODELIST",
-                                  "SLURM_RESTART_COUNT",
-                                  "SLURM_STEP_TASKS_PER_NODE",
-                                  "TORCHELASTIC_RESTART_COUNT",
-                                  "TORCHELASTIC_RUN_ID",
-                                  "TORCHELASTIC_USE_AGENT_STORE"};
+const char* const kVariables[] = {"WORLD_SIZE",          "RANK",
+                                  "LOCAL_RANK",          "LOCAL_WORLD_SIZE",
+                                  "MASTER_ADDR",         "MASTER_PORT",
+                                  "SLURM_PROCID",        "SLURM_STEP_NUM_TASKS",
+                                  "SLURM_LOCALID",       "SLURM_JOB_ID",
+                                  "SLURM_STEP_ID",       "SLURM_STEP_NODELIST",
+                                  "SLURM_RESTART_COUNT", "SLURM_STEP_TASKS_PER_NODE",
+                                  "SLURM_GPUS_PER_TASK", "SLURM_TRES_PER_TASK",
+                                  "SLURM_GPU_BIND",      "TORCHELASTIC_RESTART_COUNT",
+                                  "TORCHELASTIC_RUN_ID", "TORCHELASTIC_USE_AGENT_STORE"};
 
 World world_of(const std::map<std::string, std::string>& variables) {
   for (const char* name : kVariables) ::unsetenv(name);
@@ -78,6 +71,25 @@ TEST(World, ReadsASlurmStep) {
                                 {"SLURM_STEP_NODELIST", "gpu[03-04]"},
                                 {"SLURM_STEP_TASKS_PER_NODE", "2(x2)"}});
   EXPECT_EQ(world, (World{4, 3, 2, 1, 0, "123456.0", "gpu03", 23456, false}));
+}
+
+TEST(World, SeesWhetherSlurmGivesEveryTaskItsOwnGpu) {
+  std::map<std::string, std::string> step{{"SLURM_STEP_NUM_TASKS", "2"},
+                                          {"SLURM_PROCID", "1"},
+                                          {"SLURM_LOCALID", "1"},
+                                          {"SLURM_JOB_ID", "1"},
+                                          {"SLURM_STEP_NODELIST", "gpu1"}};
+  EXPECT_FALSE(world_of(step).sees_own_gpu);
+  for (const auto& [name, value] :
+       std::map<std::string, std::string>{{"SLURM_GPUS_PER_TASK", "1"},
+                                          {"SLURM_TRES_PER_TASK", "cpu=4,gres/gpu:1"},
+                                          {"SLURM_GPU_BIND", "single:1"}}) {
+    auto with = step;
+    with[name] = value;
+    EXPECT_TRUE(world_of(with).sees_own_gpu) << name;
+  }
+  step["SLURM_GPUS_PER_TASK"] = "2";
+  EXPECT_FALSE(world_of(step).sees_own_gpu);
 }
 
 TEST(World, FindsTheFirstHostOfANodeList) {

@@ -4,10 +4,10 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "data/dataset.h"
-#include "records/boxes.h"
+#include "learn/data/dataset.h"
 #include "support/capture.h"
 #include "support/paths.h"
+#include "tools/records/boxes.h"
 
 namespace rematch {
 namespace {

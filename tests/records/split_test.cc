@@ -1,4 +1,4 @@
-#include "records/split.h"
+#include "tools/records/split.h"
 
 #include <fmt/core.h>
 #include <gtest/gtest.h>
@@ -11,9 +11,12 @@
 #include "base/content_key.h"
 #include "base/error.h"
 #include "base/file.h"
-#include "data/dataset.h"
+#include "learn/data/dataset.h"
 #include "support/capture.h"
 #include "support/paths.h"
+#include "tools/draw/canvas.h"
+#include "tools/draw/encode.h"
+#include "tools/records/same_picture.h"
 
 namespace rematch {
 namespace {
@@ -109,6 +112,43 @@ TEST_F(SplitTest, RefusesSharesAndFilesThatCannotBeDivided) {
   const UserError error = test::catch_user_error([&] { write_split(gone, {}); });
   EXPECT_NE(std::string(error.what()).find("gone.jsonl:41"), std::string::npos) << error.what();
   EXPECT_FALSE(std::filesystem::exists(directory_.file("data/gone-train.jsonl")));
+}
+
+TEST(SamePicture, CopiesThatWereCompressedAgainAreOneGroup) {
+  const test::TempDir directory;
+  std::vector<std::string> paths, hashes;
+  const auto add = [&](const std::string& name, const std::string& bytes) {
+    paths.push_back(directory.write(name, bytes));
+    hashes.push_back(content_hash_of(bytes));
+  };
+  const auto page = [](int x) {  // a white page with a black mark
+    Image image = Canvas(320, 240, kWhite).image();
+    for (int row = 100; row < 120; ++row) {
+      for (int column = x; column < x + 20; ++column) {
+        for (size_t k = 0; k < 3; ++k)
+          image.rgb[(static_cast<size_t>(row) * 320 + static_cast<size_t>(column)) * 3 + k] = 0;
+      }
+    }
+    return image;
+  };
+  add("a.png", encode_png(page(40)));
+  add("b.jpg", encode_jpeg(page(40), 60));
+  add("c.png", encode_png(page(200)));
+  add("d.txt", "no image");
+  const std::vector<std::vector<std::string>> groups = picture_groups(paths, hashes);
+  EXPECT_EQ(groups[0][1], groups[1][1]);
+  EXPECT_NE(groups[0][1], groups[2][1]);
+  EXPECT_EQ(groups[2][1], hashes[2]);
+  EXPECT_EQ(groups[3][0], hashes[3]);
+}
+
+TEST(SamePicture, RoboflowsVersionsShareTheirSource) {
+  EXPECT_EQ(roboflow_source("train/cat_jpg.rf.0a1b2c3d4e5f60718293a4b5c6d7e8f9.jpg"), "cat_jpg");
+  EXPECT_EQ(roboflow_source("cat_jpg.rf.short.jpg"), "");
+  EXPECT_EQ(roboflow_source("a.rf.jpg"), "");
+  const auto groups =
+      picture_groups({"x_jpg.rf.0123456789ab.jpg", "x_jpg.rf.ba9876543210.jpg"}, {"00", "01"});
+  EXPECT_EQ(groups[0].back(), groups[1].back());
 }
 
 TEST(ChooseVal, BothSidesHaveARecordWhateverTheShare) {

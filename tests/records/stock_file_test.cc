@@ -8,14 +8,14 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "data/dataset.h"
-#include "draw/canvas.h"
-#include "draw/encode.h"
-#include "estep/answer/answer_format.h"
-#include "import/stock_files.h"
-#include "records/stock_export.h"
+#include "learn/data/dataset.h"
+#include "learn/estep/answer/answer_format.h"
 #include "support/capture.h"
 #include "support/paths.h"
+#include "tools/draw/canvas.h"
+#include "tools/draw/encode.h"
+#include "tools/import/foreign.h"
+#include "tools/records/stock_export.h"
 
 namespace rematch {
 namespace {
@@ -39,9 +39,10 @@ class StockFileTest : public testing::Test {
     return out;
   }
   std::string back(const std::string& stock, const StockScale& scale = {}) const {
-    const ForeignSet set = read_stock_files(
-        {stock}, {.files = {.split = "again"}, .scale = scale, .usual_text = "What is there?"});
-    return write_records(set, directory_.file("data")).splits.front().path;
+    const ImportOptions options{.split = "again", .scale = scale, .usual_text = "What is there?"};
+    return write_records(read_chat_files({stock}, options), directory_.file("data"), options)
+        .splits.front()
+        .path;
   }
 
   test::TempDir directory_;
@@ -74,7 +75,7 @@ TEST_F(StockFileTest, TheAnswerIsTheTextThatTheFormatsTeach) {
   }
   const Prompt prompt{.resized_px = {196, 112}};
   for (const auto& [row, sides] : {std::pair(relative_digits_format(), StockSides{}),
-                                   std::pair(pixel_digits_format(), StockSides{196, 112})}) {
+                                   std::pair(pixel_digits_format(), StockSides{196, 112, true})}) {
     const auto format = row.make(tokenizer, model);
     EXPECT_EQ(format_stock_answer(objects, sides), format->teach(entries, prompt).text) << row.name;
     EXPECT_EQ(format_stock_answer({}, sides), format->teach({}, prompt).text) << row.name;
@@ -141,6 +142,15 @@ TEST_F(StockFileTest, NothingThatIsReadIsReplaced) {
               ErrorKind::kConfig);
   }
   EXPECT_EQ(read_file(path), record("") + "\n");
+}
+
+TEST_F(StockFileTest, SummaryAndMetadataComeBack) {
+  const std::string path = directory_.write(
+      "data/train.jsonl",
+      R"({"images": ["images/a.png"], "width": 200, "height": 100, "objects": [{"desc": "cat", )"
+      R"("bbox_2d": [1, 2, 30, 40]}], "summary": "one cat", "metadata": {"id": [7, null]}})"
+      "\n");
+  EXPECT_EQ(read_file(back(there(path))), read_file(path));
 }
 
 }  // namespace rematch

@@ -1,4 +1,4 @@
-#include "report/confidence_view.h"
+#include "tools/report/confidence_view.h"
 
 #include <gtest/gtest.h>
 
@@ -6,9 +6,9 @@
 
 #include "base/error.h"
 #include "base/json.h"
-#include "report/evaluated_sample.h"
 #include "support/capture.h"
 #include "support/paths.h"
+#include "tools/report/evaluated_sample.h"
 
 namespace rematch {
 namespace {

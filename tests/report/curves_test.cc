@@ -1,4 +1,4 @@
-#include "report/curves.h"
+#include "tools/report/curves.h"
 #include "report/report_fixture.h"
 
 namespace rematch {
@@ -20,9 +20,21 @@ TEST_F(ReportTest, NoLineJoinsEvaluationsOverDifferentSets) {
                    "{\"step\": 4, \"eval_rollout_f1\": 0.3, \"eval_set\": \"b\"}\n"
                    "{\"step\": 1, \"eval_rollout_f1\": 0.4, \"eval_set\": \"b\"}\n");
   const Json charts = collect_curves({read_run(directory_.file("sets"))})["charts"];
-  EXPECT_EQ(charts[1]["title"], "F1 of rollouts");
+  EXPECT_EQ(charts[1]["title"], "gate F1");
   EXPECT_EQ(charts[1]["runs"][0]["dots"],
             parse_json("[[[0.0, 0.1], [2.0, 0.2]], [[4.0, 0.3]], [[1.0, 0.4]]]", "dots"));
+}
+
+TEST_F(ReportTest, MalformedAnswersHaveACurve) {
+  directory_.write("format/logging.jsonl",
+                   "{\"step\": 0, \"eval_rollout_parse_malformed_rate\": 1.0, "
+                   "\"eval_rollout_f1_iou50\": 0.1, \"eval_set\": \"a\"}\n"
+                   "{\"step\": 4, \"rollout/parse_malformed_rate\": 0.5}\n");
+  const Json charts = collect_curves({read_run(directory_.file("format"))})["charts"];
+  ASSERT_EQ(charts.size(), 2u);
+  EXPECT_EQ(charts[0]["title"], "F1 @ IoU 0.5");
+  EXPECT_EQ(charts[1]["title"], "malformed answers");
+  EXPECT_EQ(charts[1]["runs"][0]["lines"], parse_json("[[[4.0, 0.5]]]", "lines"));
 }
 
 TEST_F(ReportTest, ALossThatFallsFarHasALogarithmicAxis) {

@@ -1,4 +1,4 @@
-#include "report/headline.h"
+#include "tools/report/headline.h"
 
 #include "report/report_fixture.h"
 

@@ -11,11 +11,11 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "draw/canvas.h"
-#include "draw/encode.h"
-#include "report/report.h"
 #include "support/capture.h"
 #include "support/paths.h"
+#include "tools/draw/canvas.h"
+#include "tools/draw/encode.h"
+#include "tools/report/report.h"
 
 namespace rematch {
 

@@ -1,7 +1,7 @@
-#include "report/answer_sheet.h"
-#include "report/evaluated_sample.h"
 #include "report/report_fixture.h"
-#include "report/score_table.h"
+#include "tools/report/answer_sheet.h"
+#include "tools/report/evaluated_sample.h"
+#include "tools/report/score_table.h"
 
 namespace rematch {
 
@@ -46,7 +46,7 @@ TEST_F(ReportTest, PageLoadsNothing) {
 TEST_F(ReportTest, DataHoldsEverythingOnThePage) {
   const Json data = data_of(report_html(runs(), {}));
   EXPECT_EQ(data["title"], "after");
-  EXPECT_EQ(data["headline"]["sentence"], "F1 .400 → .800, label accuracy .900 → .200.");
+  EXPECT_EQ(data["headline"]["sentence"], "gate F1 .400 → .800, label accuracy .900 → .200.");
   EXPECT_EQ(data["headline"]["about"], "before → after, 1 images");
   EXPECT_EQ(data["last"], "after");
   EXPECT_EQ(data["runs"][1]["facts"],
@@ -201,7 +201,7 @@ TEST_F(ReportTest, DifferentSetsAreNotCompared) {
   EXPECT_EQ(judge_health(again, &now).size(), 1u);
   EXPECT_TRUE(judge_health(now, &before).empty());
   const std::vector<NamedEvaluation> both{{"before", &before}, {"now", &now}};
-  EXPECT_EQ(score_table(both)[1], (std::vector<std::string>{"F1", "0.800", "0.400"}));
+  EXPECT_EQ(score_table(both)[1], (std::vector<std::string>{"gate F1", "0.800", "0.400"}));
   EXPECT_TRUE(has(different_sets(both), "before: 32 records; now: 4 records"));
   const EvaluationFile old = file("", 0.8), old_now = file("", 0.4);
   EXPECT_TRUE(has(different_sets({{"old", &old}, {"now", &old_now}}), "old: samples 8"));
@@ -210,7 +210,7 @@ TEST_F(ReportTest, DifferentSetsAreNotCompared) {
                    R"({"eval_rollout_f1": 0.9, "num_samples": 7, "eval_set": "7 records"})");
   const std::string html = report_html(runs(), {});
   EXPECT_TRUE(has(html, "these evaluations are over different sets"));
-  EXPECT_FALSE(has(html, "named F1 before"));
+  EXPECT_FALSE(has(html, "label F1 before"));
   EXPECT_FALSE(has(html, "before → after"));
 }
 

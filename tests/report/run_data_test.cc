@@ -1,5 +1,5 @@
 #include "report/report_fixture.h"
-#include "report/score_table.h"
+#include "tools/report/score_table.h"
 
 namespace rematch {
 
@@ -82,13 +82,28 @@ TEST_F(ReportTest, ACheckpointMeansItsEvaluation) {
             "run `rematch eval " + other + "`");
 }
 
+TEST_F(ReportTest, AnEvaluationInItsRunTakesScoresThatOnlyTheLogHas) {
+  const auto evaluate = [&](const std::string& set) {
+    directory_.write("trained/eval/checkpoint-9.json",
+                     R"({"eval_rollout_f1": 0.5, "eval_set": ")" + set + "\"}");
+    return read_run(directory_.file("trained")).evaluations;
+  };
+  directory_.write("trained/logging.jsonl",
+                   "{\"step\": 8, \"eval_loss\": 3.5, \"eval_set\": \"a\"}\n{\"step\": 9, "
+                   "\"eval_rollout_f1\": 0.4, \"eval_loss\": 2.5, \"eval_set\": \"a\"}\n");
+  ASSERT_EQ(evaluate("a").size(), 1u);
+  EXPECT_EQ(evaluate("a")[0].scores.at("eval_rollout_f1"), 0.5);
+  EXPECT_EQ(evaluate("a")[0].scores.at("eval_loss"), 2.5);
+  EXPECT_FALSE(evaluate("b")[0].scores.contains("eval_loss"));
+}
+
 TEST_F(ReportTest, TheTableMarksTheBestAndShowsTheDifference) {
   const std::vector<RunData> all = runs();
   const std::vector<std::vector<std::string>> table = score_table(list_evaluations(all));
   EXPECT_EQ(table[0], (std::vector<std::string>{"score", "before", "after", "last - first"}));
-  EXPECT_EQ(table[1], (std::vector<std::string>{"F1", "0.400", "0.800*", "+0.400"}));
+  EXPECT_EQ(table[1], (std::vector<std::string>{"gate F1", "0.400", "0.800*", "+0.400"}));
   for (const auto& row : table) EXPECT_NE(row[0], "COCO AP");  // undefined in both
-  EXPECT_TRUE(has(markdown_table(table), "| F1 | 0.400 | 0.800* | +0.400 |"));
+  EXPECT_TRUE(has(markdown_table(table), "| gate F1 | 0.400 | 0.800* | +0.400 |"));
 }
 
 TEST_F(ReportTest, ReportsARunThatGotWorse) {

@@ -1,8 +1,8 @@
-#include "rollout/answer_end.h"
+#include "engine/rollout/answer_end.h"
 
 #include <gtest/gtest.h>
 
-#include "text/stop_ids.h"
+#include "model/text/stop_ids.h"
 
 namespace rematch {
 namespace {

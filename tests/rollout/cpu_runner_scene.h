@@ -8,7 +8,7 @@
 #include <numeric>
 #include <vector>
 
-#include "rollout/native/step.h"
+#include "engine/rollout/native/step.h"
 #include "model/model.h"
 
 namespace rematch::test {
@@ -59,6 +59,7 @@ struct StepShare {
   int64_t end = 0;
   std::span<const int32_t> block_table;
   int64_t num_logits = 1;
+  int32_t state = 0;  ///< for models with recurrent states
 };
 
 /// Side by side, in order.
@@ -69,8 +70,8 @@ inline Step make_step(const std::vector<StepShare>& shares) {
   step.positions_3T.resize(static_cast<size_t>(3 * num_rows));
   for (const StepShare& share : shares) {
     const auto first_row = static_cast<int64_t>(step.token_ids.size());
-    step.sequences.push_back(
-        {first_row, share.end - share.begin, share.begin, share.block_table, share.num_logits});
+    step.sequences.push_back({first_row, share.end - share.begin, share.begin, share.block_table,
+                              share.num_logits, share.state});
     for (int64_t t = share.begin; t < share.end; ++t) {
       const auto row = static_cast<int64_t>(step.token_ids.size());
       for (int64_t axis = 0; axis < 3; ++axis) {
@@ -99,7 +100,7 @@ using Logits = std::vector<float>;
 inline std::map<int64_t, Logits> run_alone(StepRunner& runner, const StepPrompt& prompt,
                                            int64_t chunk, int64_t block_len) {
   const int64_t num_blocks = (prompt.length() + block_len - 1) / block_len;
-  runner.reserve({num_blocks, block_len}, std::max(chunk, int64_t{1}));
+  runner.reserve({num_blocks, block_len, /*num_states=*/1}, std::max(chunk, int64_t{1}));
   std::vector<int32_t> table(static_cast<size_t>(num_blocks));
   std::iota(table.rbegin(), table.rend(), 0);  // backwards: any order will do
   std::map<int64_t, Logits> logits;

@@ -1,4 +1,4 @@
-#include "rollout/native/cpu_runner.h"
+#include "engine/rollout/native/cpu_runner.h"
 
 #include <ATen/Parallel.h>
 #include <fmt/core.h>

@@ -1,9 +1,11 @@
-#include "rollout/engine_factory.h"
+#include "engine/rollout/engine_factory.h"
 
+#include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 
 #include "rollout/generate_golden.h"
 #include "support/capture.h"
+#include "support/paths.h"
 
 namespace rematch {
 namespace {
@@ -41,6 +43,45 @@ TEST(EngineFactory, RefusesTheOthersWithTheWayOut) {
   EXPECT_NE(refusal("nativ", ErrorKind::kConfig).find("\"native\""), std::string::npos);
   EXPECT_NE(refusal("hg", ErrorKind::kConfig).find("\"hf\""), std::string::npos);
   EXPECT_NE(refusal("", ErrorKind::kConfig).find("hf"), std::string::npos);
+}
+
+TEST(EngineFactory, TheDeltaRuleNeedsABackendThatHasIt) {
+  TextDescription text;
+  check_backend_decodes("vllm", text, false);
+  text.layers.push_back({.mixer = DeltaDescription{}});
+  check_backend_decodes("native", text, false);
+  check_backend_decodes("hf", text, false);
+  const UserError error =
+      test::catch_user_error([&] { check_backend_decodes("vllm", text, false); });
+  EXPECT_EQ(error.kind(), ErrorKind::kConfig);
+  EXPECT_NE(error.problems().front().fix.find("`hf` or `native`"), std::string::npos)
+      << error.problems().front().fix;
+}
+
+TEST(EngineFactory, AModelInFourBitsAnswersAsItsDequantisedWeights) {
+  const std::string directory = test::source_path("tests/golden/rollout_model");
+  at::set_num_threads(1);
+  const auto packed = Model::load(directory, {.four_bit = FourBitSettings{}}),
+             plain = Model::load(directory, {});
+  ASSERT_GT(packed->num_packed(), 0);
+  for (const NamedParameter& parameter : packed->parameters())
+    plain->parameter(parameter.name).copy_(parameter.values());
+  const test::GenerateGolden golden =
+      test::load_generate_golden(test::source_path("tests/golden/rollout_generate.json"));
+  const auto answers = [&](const std::string& backend, const std::shared_ptr<Model>& model) {
+    EngineParts with = parts();
+    with.model = model;
+    const GenerateOptions options{{.max_new_tokens = golden.new_tokens, .batch_size = 4}};
+    return test::responses(make_engine(backend, with, options)->generate(golden.prompts, {}));
+  };
+  const auto expected = answers("hf", plain);
+  EXPECT_NE(expected, golden.plain);  // quantising changes answers
+  EXPECT_EQ(answers("hf", packed), expected);
+  EXPECT_EQ(answers("native", packed), expected);
+  const TextDescription& text = packed->description().text;
+  EXPECT_EQ(test::catch_user_error([&] { check_backend_decodes("vllm", text, true); }).kind(),
+            ErrorKind::kConfig);
+  check_backend_decodes("vllm", text, false);
 }
 
 TEST(EngineFactory, ChecksTheOptions) {

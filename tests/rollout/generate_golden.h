@@ -2,7 +2,7 @@
 #include <string>
 #include <vector>
 
-#include "rollout/hf_engine.h"
+#include "engine/rollout/hf_engine.h"
 
 namespace rematch::test {
 

@@ -7,13 +7,13 @@
 #include <iostream>
 #include <string>
 
-#include "rollout/native/aten_runner.h"
-#include "rollout/native/cpu_runner.h"
-#include "rollout/native/native_engine.h"
+#include "engine/rollout/native/aten_runner.h"
+#include "engine/rollout/native/cpu_runner.h"
+#include "engine/rollout/native/native_engine.h"
+#include "model/text/tokenizer.h"
 #include "rollout/generate_golden.h"
 #include "support/capture.h"
 #include "support/paths.h"
-#include "text/tokenizer.h"
 
 namespace rematch {
 
@@ -80,6 +80,11 @@ TEST(GenerateOracle, GreedyIdsEqualTransformersLive) {
 
 TEST(GenerateOracle, GreedyIdsOfATowerWithWindowsEqualTransformersLive) {
   expect_transformers_ids("model_qwen2_5vl.py");
+}
+
+// Acceptance (d) of Qwen3.5.
+TEST(GenerateOracle, GreedyIdsOfTheDeltaRuleEqualTransformersLive) {
+  expect_transformers_ids("model_qwen3_5.py");
 }
 
 }  // namespace rematch

@@ -7,9 +7,9 @@
 
 #include "base/json.h"
 #include "base/text.h"
-#include "tool_stages.h"
 #include "support/capture.h"
 #include "support/paths.h"
+#include "tool_stages.h"
 
 namespace rematch {
 namespace {

@@ -3,10 +3,10 @@
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
-#include "ranks/device.h"
-#include "rollout/offload.h"
-#include "mstep/optim/adamw.h"
-#include "mstep/optim/float32_gradients.h"
+#include "engine/ranks/device.h"
+#include "engine/rollout/offload.h"
+#include "learn/mstep/optim/adamw.h"
+#include "learn/mstep/optim/float32_gradients.h"
 
 namespace rematch {
 namespace {

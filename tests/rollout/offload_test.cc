@@ -1,4 +1,4 @@
-#include "rollout/offload.h"
+#include "engine/rollout/offload.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,8 +8,8 @@
 
 #include "base/error.h"
 #include "base/interrupt.h"
-#include "mstep/optim/adamw.h"
-#include "mstep/optim/float32_gradients.h"
+#include "learn/mstep/optim/adamw.h"
+#include "learn/mstep/optim/float32_gradients.h"
 #include "rollout/recording_mover.h"
 #include "support/capture.h"
 
@@ -93,7 +93,7 @@ TEST(Offload, MovesEveryTensorOnceAndBringsEveryBitBack) {
   const std::vector<at::Tensor> before = training.values();
   {
     OffloadScope scope(training.offload.get());
-    EXPECT_EQ(training.offload->num_offloaded(), kNumParameters + kNumOptimizer);
+    EXPECT_EQ(training.recording->num_away(), kNumParameters + kNumOptimizer);
     EXPECT_EQ(training.recording->num_cache_releases, 1) << "the engine finds the memory";
     // readable meanwhile, by the same handles: the sync takes the weights from here
     expect_same(training.values(), before);
@@ -103,7 +103,7 @@ TEST(Offload, MovesEveryTensorOnceAndBringsEveryBitBack) {
   EXPECT_THAT(training.recording->events, ElementsAre("out", "rollout", "back"));
   EXPECT_EQ(training.recording->num_out, kNumParameters + kNumOptimizer);
   EXPECT_EQ(training.recording->num_back, kNumParameters + kNumOptimizer);
-  EXPECT_EQ(training.offload->num_offloaded(), 0);
+  EXPECT_EQ(training.recording->num_away(), 0);
   expect_same(training.values(), before);
 }
 
@@ -122,7 +122,7 @@ TEST(Offload, KeepsTheIdentityOfParameters) {
   const std::vector<const void*> before = implementations();
   {
     OffloadScope scope(training.offload.get());
-    EXPECT_EQ(training.offload->num_offloaded(), kNumParameters + kNumOptimizer + 1)
+    EXPECT_EQ(training.recording->num_away(), kNumParameters + kNumOptimizer + 1)
         << "a gradient takes memory too";
     EXPECT_EQ(implementations(), before);
     scope.restore();
@@ -164,7 +164,7 @@ TEST(Offload, WorksWithoutAnOptimizer) {
       [&] { return std::vector<at::Tensor>{weight}; },
       std::make_unique<test::RecordingMover>(recording));
   OffloadScope scope(&offload);
-  EXPECT_EQ(offload.num_offloaded(), 1);
+  EXPECT_EQ(recording->num_away(), 1);
   scope.restore();
 }
 
@@ -181,7 +181,7 @@ TEST(Offload, NestedScopesAreOne) {
     throw Interrupted{};
   } catch (const Interrupted&) {
   }
-  EXPECT_EQ(training.offload->num_offloaded(), kNumParameters + kNumOptimizer)
+  EXPECT_EQ(training.recording->num_away(), kNumParameters + kNumOptimizer)
       << "still away: the outer scope is open";
   outer.restore();
   EXPECT_THAT(training.recording->events, ElementsAre("out", "inner", "back"));
@@ -198,7 +198,7 @@ TEST(Offload, RestoresAfterAnErrorOfAnyKind) {
   };
   EXPECT_THROW(fail(std::bad_alloc()), std::bad_alloc);
   EXPECT_THROW(fail(Interrupted{}), Interrupted);
-  EXPECT_EQ(training.offload->num_offloaded(), 0);
+  EXPECT_EQ(training.recording->num_away(), 0);
   EXPECT_THAT(training.recording->events,
               ElementsAre("out", "generate", "back", "out", "generate", "back"));
   expect_same(training.values(), before);
@@ -215,12 +215,12 @@ TEST(Offload, AFullHostMemoryLeavesEverythingInItsPlaceAndIsTold) {
   EXPECT_THAT(problem.what, HasSubstr("5 of 11 tensors"));
   EXPECT_THAT(problem.what, HasSubstr("no host memory left"));
   EXPECT_THAT(problem.fix, HasSubstr("offload.offload_optimizer"));
-  EXPECT_EQ(training.offload->num_offloaded(), 0);
+  EXPECT_EQ(training.recording->num_away(), 0);
   expect_same(training.values(), before);
   training.recording->fail_out_at = -1;
   {
     OffloadScope scope(training.offload.get());
-    EXPECT_EQ(training.offload->num_offloaded(), kNumParameters + kNumOptimizer)
+    EXPECT_EQ(training.recording->num_away(), kNumParameters + kNumOptimizer)
         << "the scope that failed is not open";
     scope.restore();
   }
@@ -239,17 +239,17 @@ TEST(Offload, AFullDeviceIsToldAndLosesNoValue) {
   EXPECT_THAT(error.problems().front().what, HasSubstr("8 of 11 tensors"));
   EXPECT_THAT(error.problems().front().what, HasSubstr("device out of memory"));
   EXPECT_THAT(error.problems().front().fix, HasSubstr("gpu_memory_utilization"));
-  EXPECT_EQ(training.offload->num_offloaded(), 8);
+  EXPECT_EQ(training.recording->num_away(), 8);
   EXPECT_TRUE(training.warnings.empty()) << "told once, by the error";
   expect_same(training.values(), before);  // safe in host memory: a checkpoint can still be written
   training.recording->fail_back_at = -1;
   {
     OffloadScope scope(training.offload.get());
-    EXPECT_EQ(training.offload->num_offloaded(), kNumParameters + kNumOptimizer)
+    EXPECT_EQ(training.recording->num_away(), kNumParameters + kNumOptimizer)
         << "what had returned goes again, the rest is away already";
     scope.restore();
   }
-  EXPECT_EQ(training.offload->num_offloaded(), 0);
+  EXPECT_EQ(training.recording->num_away(), 0);
   expect_same(training.values(), before);
 }
 
@@ -278,7 +278,7 @@ TEST(Offload, TrainingGoesOnAsIfNothingHadMoved) {
     expect_same(with.values(), without.values());
   }
   EXPECT_FALSE(at::equal(with.wide, Training().wide)) << "the steps are steps";
-  EXPECT_EQ(with.offload->num_offloaded(), 0);
+  EXPECT_EQ(with.recording->num_away(), 0);
 }
 
 // A graph that lives on holds its gradient accumulators, the hooks of bfloat16 gradients among
@@ -307,9 +307,10 @@ TEST(Offload, RefusesViewsAsABug) {
   const at::Tensor whole = at::zeros({4, 2});
   const at::Tensor lasting = at::zeros({6});
   std::vector<at::Tensor> tensors{whole.select(0, 1)};
+  const auto recording = std::make_shared<test::Recording>();
   Offload offload(
       {.settings = {.enabled = true, .model = true}}, [&] { return tensors; },
-      std::make_unique<test::RecordingMover>(std::make_shared<test::Recording>()));
+      std::make_unique<test::RecordingMover>(recording));
   EXPECT_THROW(OffloadScope scope(&offload), InternalError) << "a part of a tensor";
   tensors = {lasting.view({2, 3})};
   EXPECT_THROW(OffloadScope scope(&offload), InternalError)
@@ -324,7 +325,7 @@ TEST(Offload, RefusesViewsAsABug) {
   EXPECT_THROW(OffloadScope scope(&offload), InternalError) << "two of the list share memory";
   tensors = {whole};
   OffloadScope scope(&offload);
-  EXPECT_EQ(offload.num_offloaded(), 1);
+  EXPECT_EQ(recording->num_away(), 1);
   scope.restore();
 }
 
@@ -344,8 +345,9 @@ TEST(Offload, TheRealMoverFindsNothingToDoOnACpu) {
   Offload offload(
       {.settings = {.enabled = true, .model = true}},
       [&] { return std::vector<at::Tensor>{weight}; }, make_tensor_mover());
+  const void* const data = weight.data_ptr();
   OffloadScope scope(&offload);
-  EXPECT_EQ(offload.num_offloaded(), 0);
+  EXPECT_EQ(weight.data_ptr(), data);
 }
 
 }  // namespace rematch

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "rollout/offload.h"
+#include "engine/rollout/offload.h"
 
 namespace rematch::test {
 
@@ -23,6 +23,8 @@ struct Recording {
   int fail_out_at = -1;   ///< this move to host memory fails, counted from 0
   int fail_back_at = -1;  ///< the same for moves back to the device
 
+  /// Number of tensors that are in host memory.
+  int num_away() const { return num_out - num_back; }
   void push(const std::string& event) {
     if (events.empty() || events.back() != event) events.push_back(event);
   }

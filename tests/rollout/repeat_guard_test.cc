@@ -1,12 +1,12 @@
-#include "rollout/repeat_guard.h"
+#include "engine/rollout/repeat_guard.h"
 
 #include <gtest/gtest.h>
 
 #include <numeric>
 
+#include "model/text/tokenizer.h"
 #include "support/capture.h"
 #include "support/paths.h"
-#include "text/tokenizer.h"
 
 namespace rematch {
 namespace {

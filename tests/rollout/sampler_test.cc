@@ -1,4 +1,4 @@
-#include "rollout/sampler.h"
+#include "engine/rollout/sampler.h"
 
 #include <gtest/gtest.h>
 

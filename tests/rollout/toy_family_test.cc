@@ -6,15 +6,15 @@
 
 #include <cmath>
 
-#include "checkpoint/hf_dir.h"
+#include "engine/rollout/hf_engine.h"
+#include "engine/rollout/native/aten_runner.h"
+#include "engine/rollout/native/cpu_runner.h"
+#include "engine/rollout/native/native_engine.h"
 #include "model/adapter.h"
+#include "model/checkpoint/hf_dir.h"
 #include "model/decoder.h"
 #include "model/families/family.h"
 #include "model/vision_tower.h"
-#include "rollout/hf_engine.h"
-#include "rollout/native/aten_runner.h"
-#include "rollout/native/cpu_runner.h"
-#include "rollout/native/native_engine.h"
 #include "support/capture.h"
 #include "support/paths.h"
 
@@ -48,18 +48,19 @@ ModelDescription describe_toy(const Json& config, const JsonOrigin& origin) {
           .head = {"answers", kVocab, hidden}};
   for (int64_t i = 0; i < root.integer_or("layers", 2); ++i) {
     const std::string layer = fmt::format("mind.{}.", i);
-    text.layers.push_back({.attention_norm = {layer + "norm_a", hidden, NormKind::kRms, 1e-5},
-                           .q = {layer + "query", heads * head_dim, hidden, true},
-                           .k = {layer + "key", kv_heads * head_dim, hidden, true},
-                           .v = {layer + "value", kv_heads * head_dim, hidden, true},
-                           .o = {layer + "out", hidden, heads * head_dim},
-                           .q_norm = std::nullopt,
-                           .k_norm = std::nullopt,
-                           .mlp_norm = {layer + "norm_b", hidden, NormKind::kRms, 1e-5},
-                           .mlp = {.gate = LinearDescription{layer + "gate", inner, hidden},
-                                   .up = {layer + "up", inner, hidden},
-                                   .down = {layer + "down", hidden, inner}},
-                           .window = root.integer_or("window", 0)});
+    text.layers.push_back(
+        {.mixer_norm = {layer + "norm_a", hidden, NormKind::kRms, 1e-5},
+         .mixer = AttentionDescription{.q = {layer + "query", heads * head_dim, hidden, true},
+                                       .k = {layer + "key", kv_heads * head_dim, hidden, true},
+                                       .v = {layer + "value", kv_heads * head_dim, hidden, true},
+                                       .o = {layer + "out", hidden, heads * head_dim},
+                                       .q_norm = std::nullopt,
+                                       .k_norm = std::nullopt,
+                                       .window = root.integer_or("window", 0)},
+         .mlp_norm = {layer + "norm_b", hidden, NormKind::kRms, 1e-5},
+         .mlp = {.gate = LinearDescription{layer + "gate", inner, hidden},
+                 .up = {layer + "up", inner, hidden},
+                 .down = {layer + "down", hidden, inner}}});
   }
   VisionDescription& vision = model.vision;
   vision.hidden_size = 32;

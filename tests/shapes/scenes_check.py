@@ -16,10 +16,23 @@ except ImportError as error:
 
 
 def make(directory, split, num_train, num_val, seed):
-    arguments = [str(directory), "--split", split, "--num-train", str(num_train), "--num-val", str(num_val), "--seed", str(seed)]
+    arguments = [
+        str(directory),
+        "--split",
+        split,
+        "--num-train",
+        str(num_train),
+        "--num-val",
+        str(num_val),
+        "--seed",
+        str(seed),
+    ]
     sys.argv = ["make_scenes.py", *arguments]
     make_scenes.main()
-    return {part: [json.loads(line) for line in (directory / f"{part}.jsonl").read_text().splitlines()] for part in ("train", "val")}
+    return {
+        part: [json.loads(line) for line in (directory / f"{part}.jsonl").read_text().splitlines()]
+        for part in ("train", "val")
+    }
 
 
 def box_of(entry):
@@ -74,9 +87,15 @@ class Scenes(unittest.TestCase):
                 for entry in record["objects"]:
                     points = entry.get("poly") or [entry["bbox_2d"][:2], entry["bbox_2d"][2:]]
                     centre = [sum(axis) / len(points) for axis in zip(*points)]
-                    pixel = image.getpixel((int(centre[0] * image.width / 1000), int(centre[1] * image.height / 1000)))
+                    pixel = image.getpixel(
+                        (int(centre[0] * image.width / 1000), int(centre[1] * image.height / 1000))
+                    )
                     colour = make_scenes.COLOURS[entry["desc"].split()[0]]
-                    self.assertLessEqual(max(abs(a - b) for a, b in zip(pixel, colour)), 18, (record["images"], entry, pixel))
+                    self.assertLessEqual(
+                        max(abs(a - b) for a, b in zip(pixel, colour)),
+                        18,
+                        (record["images"], entry, pixel),
+                    )
 
     def test_bins_are_outer_edges_rounded(self):
         self.assertEqual(make_scenes.to_bin(0, 128), 0)
@@ -85,11 +104,20 @@ class Scenes(unittest.TestCase):
         self.assertEqual(make_scenes.to_bin(4, 160), 25)
 
     def test_difficulties_differ_as_documented(self):
-        counts = {split: [len(record["objects"]) for record in getattr(self, split)["train"]] for split in ("simple", "hard")}
+        counts = {
+            split: [len(record["objects"]) for record in getattr(self, split)["train"]]
+            for split in ("simple", "hard")
+        }
         self.assertTrue(all(1 <= count <= 5 for count in counts["simple"]))
         self.assertGreater(sum(counts["hard"]), 1.2 * sum(counts["simple"]))
-        self.assertTrue(all((record["width"], record["height"]) == (128, 128) for record in self.simple["train"]))
-        self.assertGreater(len({(record["width"], record["height"]) for record in self.hard["train"]}), 1)
+        self.assertTrue(
+            all(
+                (record["width"], record["height"]) == (128, 128) for record in self.simple["train"]
+            )
+        )
+        self.assertGreater(
+            len({(record["width"], record["height"]) for record in self.hard["train"]}), 1
+        )
 
     def test_a_scene_depends_on_its_key_only(self):
         again = make(self.root / "again", "hard", 5, 3, 7)
@@ -97,8 +125,12 @@ class Scenes(unittest.TestCase):
         self.assertEqual(again["train"], self.hard["train"][:5])
         self.assertEqual(again["val"], self.hard["val"][:3])
         self.assertNotEqual(other["train"], again["train"])
-        self.assertNotEqual([r["objects"] for r in again["val"]], [r["objects"] for r in again["train"][:3]])
-        first, second = (Image.open(self.root / name / "train/00000.png").tobytes() for name in ("again", "hard"))
+        self.assertNotEqual(
+            [r["objects"] for r in again["val"]], [r["objects"] for r in again["train"][:3]]
+        )
+        first, second = (
+            Image.open(self.root / name / "train/00000.png").tobytes() for name in ("again", "hard")
+        )
         self.assertEqual(first, second)
 
     def test_a_second_call_makes_nothing_anew(self):

@@ -5,9 +5,9 @@
 #include <sstream>
 
 #include "base/json.h"
-#include "stages/stage.h"
 #include "support/capture.h"
 #include "support/paths.h"
+#include "tools/stages/stage.h"
 
 namespace rematch {
 namespace {

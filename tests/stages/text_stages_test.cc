@@ -6,11 +6,11 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/text.h"
-#include "tool_stages.h"
+#include "model/text/lossy.h"
+#include "model/text/tokenizer.h"
 #include "support/capture.h"
 #include "support/paths.h"
-#include "text/lossy.h"
-#include "text/tokenizer.h"
+#include "tool_stages.h"
 
 namespace rematch {
 namespace {
@@ -107,7 +107,7 @@ TEST(RenderStage, RefusesOtherInputs) {
   const ModelDir model;
   const auto stage = make_render_stage(model.options());
   const std::string image = test::source_path("tests/golden/vision_images/pixel_qwen3.png");
-  const std::string odd = test::source_path("tests/golden/vision_images/rotated.png");
+  const std::string odd = test::source_path("tests/golden/vision_images/animated.png");
   const Json messages = Json::parse(R"([{"role": "user", "content": [{"type": "image"}]}])");
   for (const Json& input : std::vector<Json>{Json::object(),
                                              {{"messages", messages}, {"images", {image, image}}},

@@ -7,8 +7,8 @@
 
 #include "base/file.h"
 #include "base/json.h"
-#include "stages/stage.h"
 #include "support/paths.h"
+#include "tools/stages/stage.h"
 
 namespace rematch {
 namespace {

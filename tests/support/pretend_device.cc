@@ -23,6 +23,9 @@ struct Guard : c10::impl::DeviceGuardImplInterface {
   c10::Stream getStream(c10::Device) const override {
     return c10::Stream(c10::Stream::DEFAULT, c10::Device(kPretend, 0));
   }
+  c10::Stream getStreamFromGlobalPool(c10::Device device, bool) const override {
+    return getStream(device);
+  }
   c10::Stream exchangeStream(c10::Stream stream) const override { return stream; }
   c10::DeviceIndex deviceCount() const noexcept override { return 1; }
   bool queryStream(const c10::Stream&) const override { return true; }
@@ -74,8 +77,7 @@ struct Hooks : at::PrivateUse1HooksInterface {
   c10::DeviceIndex deviceCount() const override { return 1; }
   // at::manual_seed() seeds the generators of all devices.
   const at::Generator& getDefaultGenerator(c10::DeviceIndex) const override {
-    static const at::Generator generator = at::detail::createCPUGenerator();
-    return generator;
+    return pretend_generator();
   }
   c10::DeviceIndex getCurrentDevice() const override { return 0; }
   c10::Device getDeviceFromPtr(void*) const override { return {kPretend, 0}; }
@@ -87,6 +89,11 @@ struct Hooks : at::PrivateUse1HooksInterface {
 };
 
 }  // namespace
+
+const at::Generator& pretend_generator() {
+  static const at::Generator generator = at::detail::createCPUGenerator();
+  return generator;
+}
 
 at::Device pretend_device() {
   static const bool is_registered = [] {

@@ -67,6 +67,16 @@ bool answers_the_host(std::string_view name) {
   return false;
 }
 
+std::vector<std::vector<int64_t>> sizes_of(const std::vector<c10::IValue>& arguments) {
+  std::vector<std::vector<int64_t>> sizes;
+  for (const c10::IValue& argument : arguments) {
+    for_tensors(argument, [&](const at::Tensor& tensor) {
+      if (tensor.defined()) sizes.push_back(tensor.sizes().vec());
+    });
+  }
+  return sizes;
+}
+
 class Call {
  public:
   Call(const c10::OperatorHandle& op, torch::jit::Stack* stack) : op_(op), stack_(stack) {}
@@ -76,6 +86,7 @@ class Call {
     const std::vector<c10::IValue> arguments = torch::jit::pop(*stack_, parameters.size());
     refuse_mixed(op_, arguments);
     if (answers_the_host(op_.schema().name())) count_wait(op_.schema().name().c_str());
+    count_launch(op_.schema().name(), sizes_of(arguments));
     for (size_t i = 0; i < arguments.size(); ++i)
       stack_->push_back(lent(arguments[i], is_written(parameters[i])));
     op_.redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::CPU), stack_);
@@ -156,6 +167,11 @@ void register_pretend_fallback() {
   static torch::Library all(torch::Library::IMPL, "_", c10::DispatchKey::PrivateUse1, __FILE__,
                             __LINE__);
   all.fallback(torch::CppFunction::makeFromBoxedFunction<&fallback>());
+  // One launch for a list of tensors, as on CUDA; torch's default takes them one by one.
+  static torch::Library aten(torch::Library::IMPL, "aten", c10::DispatchKey::PrivateUse1, __FILE__,
+                             __LINE__);
+  for (const char* name : {"_foreach_norm.Scalar", "_foreach_mul_.Scalar", "_foreach_copy_"})
+    aten.impl(name, torch::CppFunction::makeFromBoxedFunction<&fallback>());
 }
 
 }  // namespace rematch::test

@@ -32,6 +32,10 @@ at::Tensor empty_strided(Sizes size, Sizes stride, std::optional<c10::ScalarType
 
 at::Tensor copy_from(const at::Tensor& from, const at::Tensor& to, bool non_blocking) {
   const bool is_upload = from.device().is_cpu(), is_download = to.device().is_cpu();
+  const auto num_bytes = static_cast<int64_t>(from.nbytes());
+  if (from.numel() > 0 && !is_upload && !is_download)
+    count_launch("aten::copy_", {to.sizes().vec()});
+  count_bytes(is_upload ? num_bytes : 0, is_download ? num_bytes : 0);
   if (from.numel() > 0 && is_download) count_wait("copy to the host");
   if (from.numel() > 0 && is_upload) {
     if (non_blocking && from.is_pinned()) {
@@ -51,6 +55,7 @@ at::Tensor copy_from_and_resize(const at::Tensor& from, const at::Tensor& to) {
 
 at::Scalar local_scalar(const at::Tensor& tensor) {
   count_wait("item()");
+  count_bytes(0, static_cast<int64_t>(tensor.nbytes()));
   return seen_by_host(tensor).item();
 }
 
@@ -95,6 +100,7 @@ const at::Tensor& resize_(const at::Tensor& tensor, Sizes size, std::optional<c1
 at::Tensor convolution(const at::Tensor& input, const at::Tensor& weight,
                        const std::optional<at::Tensor>& bias, Sizes stride, Sizes padding,
                        Sizes dilation, bool transposed, Sizes output_padding, c10::SymInt groups) {
+  count_launch("aten::convolution", {input.sizes().vec()});
   const std::optional<at::Tensor> host_bias =
       bias ? std::optional(seen_by_host(*bias)) : std::nullopt;
   return given_to_device(at::convolution_symint(seen_by_host(input), seen_by_host(weight),
@@ -106,12 +112,61 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> convolution_backward(
     const at::Tensor& gradient, const at::Tensor& input, const at::Tensor& weight, Sizes stride,
     Sizes padding, Sizes dilation, bool transposed, Sizes output_padding, c10::SymInt groups,
     std::array<bool, 3> wanted) {
+  count_launch("aten::convolution_backward", {input.sizes().vec()});
   const c10::SymInt channels = weight.sym_size(0);
   const auto [input_gradient, weight_gradient, bias_gradient] = at::convolution_backward_symint(
       seen_by_host(gradient), seen_by_host(input), seen_by_host(weight), Sizes(&channels, 1),
       stride, padding, dilation, transposed, output_padding, groups, wanted);
   return {given_to_device(input_gradient), given_to_device(weight_gradient),
           given_to_device(bias_gradient)};
+}
+
+std::tuple<at::Tensor, at::Tensor, at::Tensor> layer_norm(const at::Tensor& input, Sizes shape,
+                                                          const std::optional<at::Tensor>& weight,
+                                                          const std::optional<at::Tensor>& bias,
+                                                          double eps) {
+  count_launch("aten::native_layer_norm", {input.sizes().vec()});
+  const auto on_host = [](const std::optional<at::Tensor>& tensor) {
+    return tensor ? std::optional(seen_by_host(*tensor)) : std::nullopt;
+  };
+  const auto [y, mean, rstd] =
+      at::native_layer_norm_symint(seen_by_host(input), shape, on_host(weight), on_host(bias), eps);
+  return {given_to_device(y), given_to_device(mean), given_to_device(rstd)};
+}
+
+std::tuple<at::Tensor, at::Tensor> rms_norm(const at::Tensor& input, c10::IntArrayRef,
+                                            const std::optional<at::Tensor>& weight,
+                                            std::optional<double> eps) {
+  count_launch("aten::_fused_rms_norm", {input.sizes().vec()});
+  const at::Tensor x = seen_by_host(input).to(at::kFloat);
+  const at::Tensor rstd = at::rsqrt(x.pow(2).mean(-1, true) + *eps);
+  const at::Tensor y = x * rstd * seen_by_host(*weight).to(at::kFloat);
+  return {given_to_device(y.to(input.scalar_type())), given_to_device(rstd)};
+}
+
+std::tuple<at::Tensor, at::Tensor> rms_norm_backward(const at::Tensor& gradient,
+                                                     const at::Tensor& input, c10::IntArrayRef,
+                                                     const at::Tensor& rstd,
+                                                     const std::optional<at::Tensor>& weight,
+                                                     std::array<bool, 2> wanted) {
+  count_launch("aten::_fused_rms_norm_backward", {input.sizes().vec()});
+  const auto wide = [](const at::Tensor& x) { return seen_by_host(x).to(at::kFloat); };
+  const at::Tensor normed = wide(input) * wide(rstd), g = wide(gradient) * wide(*weight);
+  const at::Tensor dx = wide(rstd) * (g - normed * (g * normed).mean(-1, true));
+  const at::Tensor dw = (wide(gradient) * normed).flatten(0, -2).sum(0);
+  return {wanted[0] ? given_to_device(dx.to(input.scalar_type())) : at::Tensor(),
+          wanted[1] ? given_to_device(dw.to(weight->scalar_type())) : at::Tensor()};
+}
+
+// Draws from the device's generator.
+std::tuple<at::Tensor, at::Tensor> native_dropout(const at::Tensor& input, double dropout,
+                                                  std::optional<bool>) {
+  count_launch("aten::native_dropout", {input.sizes().vec()});
+  const at::Tensor mask = at::empty(input.sizes(), at::TensorOptions(at::kBool))
+                              .bernoulli_(1 - dropout, pretend_generator());
+  return {
+      given_to_device((seen_by_host(input) * mask * (1 / (1 - dropout))).to(input.scalar_type())),
+      given_to_device(mask)};
 }
 
 // Whether Tensor::set_data may put memory of one device in the place of another's; torch knows it
@@ -133,6 +188,10 @@ void register_pretend_operators() {
   aten.impl("_reshape_alias", &reshape_alias);
   aten.impl("resize_", &resize_);
   aten.impl("_has_compatible_shallow_copy_type", &may_change_places);
+  aten.impl("native_layer_norm", &layer_norm);
+  aten.impl("_fused_rms_norm", &rms_norm);
+  aten.impl("_fused_rms_norm_backward", &rms_norm_backward);
+  aten.impl("native_dropout", &native_dropout);
   aten.impl("convolution_overrideable", &convolution);
   aten.impl("convolution_backward_overrideable", &convolution_backward);
 }

@@ -15,8 +15,8 @@
 #include <signal.h>
 #include <sys/socket.h>
 #include <torch/csrc/autograd/autograd.h>
-#include <torch/csrc/distributed/c10d/Work.hpp>
 #include <unistd.h>
+#include <torch/csrc/distributed/c10d/Work.hpp>
 
 #include <atomic>
 #include <cerrno>

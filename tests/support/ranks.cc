@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "ranks/gloo_group.h"
+#include "engine/ranks/gloo_group.h"
 
 namespace rematch::test {
 

@@ -1,7 +1,7 @@
 #pragma once
 #include <functional>
 
-#include "ranks/group.h"
+#include "engine/ranks/group.h"
 
 namespace rematch::test {
 

@@ -1,7 +1,7 @@
 #pragma once
 #include <string>
 
-#include "checkpoint/state_files.h"
+#include "model/checkpoint/state_files.h"
 
 namespace rematch::test {
 

@@ -1,4 +1,4 @@
-#include "text/chat_template.h"
+#include "model/text/chat_template.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "text/jinja/jinja.h"
+#include "model/text/jinja/jinja.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "text/prompt.h"
+#include "model/text/prompt.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "base/error.h"
-#include "estep/answer/answer_format.h"
+#include "learn/estep/answer/answer_format.h"
 #include "support/capture.h"
 #include "support/paths.h"
 
@@ -44,13 +44,34 @@ PromptEncoder encoder(PromptEncoder::Options options = {}, const char* source = 
 TEST(PromptEncoder, ExpandsEachImagesPad) {
   const PromptEncoder prompts = encoder();
   const std::vector<int> ids = prompts.encode({{1, 8, 6}, {1, 2, 2}});
-  EXPECT_EQ(std::count(ids.begin(), ids.end(), prompts.image_pad_id()), 8 * 6 / 4 + 1);
+  const int pad = tokenizer()->encode("<|image_pad|>").at(0);
+  EXPECT_EQ(std::count(ids.begin(), ids.end(), pad), 8 * 6 / 4 + 1);
   std::string text = prompts.text(2);
   std::string twelve;
   for (int i = 0; i < 12; ++i) twelve += "<|image_pad|>";
   text.replace(text.find("<|image_pad|>"), std::string("<|image_pad|>").size(), twelve);
   EXPECT_EQ(ids, tokenizer()->encode(text));
   EXPECT_EQ(prompts.encode({{1, 8, 6}, {1, 2, 2}}), ids);  // from the cache
+}
+
+// Acceptance of Qwen3.5: the empty think block belongs to the prompt, whatever the template's
+// default is.
+TEST(PromptEncoder, TurnsThinkingOffExplicitlyAndRemembersIt) {
+  const PromptEncoder prompts = encoder(
+      {},
+      "{{ messages[1].content[0].text }}{% if enable_thinking is defined and enable_thinking "
+      "is false %}<think>\n\n</think>\n\n{% else %}<think>\n{% endif %}");
+  EXPECT_TRUE(prompts.text(0, "U").ends_with("U<think>\n\n</think>\n\n")) << prompts.text(0, "U");
+  EXPECT_EQ(prompts.template_variables(), (TemplateVariables{{"enable_thinking", false}}));
+  EXPECT_TRUE(encoder().template_variables().empty());
+  test::TempDir dir;
+  write_stored_prompt(dir.path(), {.texts = {.system_prompt = {}, .user_prompt = "U"},
+                                   .template_variables = prompts.template_variables()});
+  EXPECT_EQ(read_stored_prompt(dir.path())->template_variables, prompts.template_variables());
+  dir.write(kStoredPromptFile,
+            R"({"system": "", "user": "U", "template_variables": {"enable_thinking": true}})");
+  const UserError error = test::catch_user_error([&] { read_stored_prompt(dir.path()); });
+  EXPECT_NE(error.problems()[0].where.find("enable_thinking"), std::string::npos);
 }
 
 TEST(PromptEncoder, PutsImagesBeforeTheTextAndEndsAtTheAnswer) {

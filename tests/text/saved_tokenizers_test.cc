@@ -8,9 +8,9 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "model/text/tokenizer.h"
+#include "model/text/word_character.h"
 #include "support/paths.h"
-#include "text/tokenizer.h"
-#include "text/word_character.h"
 
 namespace rematch {
 namespace {

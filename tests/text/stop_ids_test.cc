@@ -1,4 +1,4 @@
-#include "text/stop_ids.h"
+#include "model/text/stop_ids.h"
 
 #include <gtest/gtest.h>
 

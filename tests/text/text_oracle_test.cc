@@ -6,9 +6,9 @@
 
 #include "base/json.h"
 #include "base/text.h"
+#include "model/text/tokenizer.h"
 #include "support/capture.h"
 #include "support/paths.h"
-#include "text/tokenizer.h"
 
 namespace rematch {
 

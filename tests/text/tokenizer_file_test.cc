@@ -1,15 +1,17 @@
-#include "text/tokenizer_file.h"
+#include "model/text/tokenizer_file.h"
 
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/json.h"
+#include "base/text.h"
+#include "model/text/byte_level.h"
+#include "model/text/split_pattern.h"
 #include "support/capture.h"
 #include "support/paths.h"
-#include "text/byte_level.h"
-#include "text/split_pattern.h"
 
 namespace rematch {
 namespace {
@@ -183,6 +185,29 @@ TEST(TokenizerFile, TakesOtherSpellingsOfTheSame) {
   EXPECT_EQ(literal->decode_bytes(literal->encode("a\",b")), "a\",b");
   const auto truncated = load_changed("/truncation", {{"max_length", 1}});
   EXPECT_EQ(truncated->encode("abc").size(), 3u);
+}
+
+// Acceptance (f) of Qwen3.5: marks belong to letters, in Thai, Hindi, Arabic and decomposed
+// Vietnamese. The class names the split pattern.
+TEST(TokenizerFile, CombiningMarksAreSplitAsTheClassSays) {
+  const std::string golden = test::source_path("tests/golden/text_marks");
+  test::TempDir dir;
+  for (const char* name : {"vocab.json", "merges.txt"})
+    dir.write(name, read_file(golden + "/" + name));
+  dir.write("tokenizer_config.json", R"({"tokenizer_class": "Qwen2Tokenizer"})");
+  const auto marks = Tokenizer::load(golden), other = Tokenizer::load(dir.path());
+  int num_rows = 0, num_different = 0;
+  for (const std::string& line : split(read_file(golden + "/strings.jsonl"), '\n')) {
+    if (line.empty()) continue;
+    const Json row = Json::parse(line);
+    const auto text = row["text"].get<std::string>();
+    const auto wanted = row["ids"].get<std::vector<TokenId>>();
+    EXPECT_EQ(marks->encode(text), wanted) << text;
+    num_different += other->encode(text) == wanted ? 0 : 1;
+    ++num_rows;
+  }
+  EXPECT_EQ(num_rows, 315);
+  EXPECT_GT(num_different, 50);
 }
 
 TEST(TokenizerFile, FallsBackToVocabAndMerges) {

@@ -1,4 +1,4 @@
-#include "text/tokenizer.h"
+#include "model/text/tokenizer.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -12,10 +12,10 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "model/text/bpe.h"
+#include "model/text/normalize.h"
 #include "support/capture.h"
 #include "support/paths.h"
-#include "text/bpe.h"
-#include "text/normalize.h"
 
 namespace rematch {
 namespace {

@@ -1,12 +1,12 @@
-#include "train/bad_samples.h"
+#include "learn/train/bad_samples.h"
 
 #include <gtest/gtest.h>
 
 #include <sstream>
 
-#include "data/bad_sample.h"
-#include "support/ranks.h"
+#include "learn/data/bad_sample.h"
 #include "support/paths.h"
+#include "support/ranks.h"
 
 namespace rematch {
 namespace {

@@ -1,4 +1,4 @@
-#include "train/cadence.h"
+#include "learn/train/cadence.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "train/checkpoints.h"
+#include "learn/train/checkpoints.h"
 
 #include <gtest/gtest.h>
 
@@ -31,7 +31,7 @@ std::vector<std::string> names_in(const std::string& directory) {
 
 TrainerState state_at(int64_t step) {
   TrainerState state;
-  state.global_step = step;
+  state.progress.global_step = step;
   return state;
 }
 
@@ -42,12 +42,12 @@ TEST(Checkpoints, KeepsTheNewestAndTheBest) {
   Checkpoints checkpoints({.run_dir = dir.path(), .save_total_limit = 2}, tiny_writer());
   TrainerState state;
   for (const int64_t step : {1, 2, 3, 4, 5}) {
-    state.global_step = step;
-    state.update_best(step == 2 ? 0.9 : 0.1, true, step);
+    state.progress.global_step = step;
+    state.progress.update_best(step == 2 ? 0.9 : 0.1, true, step);
     checkpoints.save(state, no_state);
   }
   EXPECT_EQ(checkpoints.existing_steps(), (std::vector<int64_t>{2, 5}));
-  EXPECT_EQ(state.best_model_checkpoint, checkpoints.checkpoint_path(2));
+  EXPECT_EQ(state.progress.best_model_checkpoint, checkpoints.checkpoint_path(2));
   EXPECT_EQ(std::filesystem::read_symlink(dir.file("best")), "checkpoint-2");
   EXPECT_EQ(std::filesystem::read_symlink(dir.file("last")), "checkpoint-5");
 }
@@ -140,7 +140,7 @@ TEST(Checkpoints, AFailingStateWriterLeavesNoCheckpointAndDeletesNone) {
   TrainerState state = state_at(1);
   Checkpoints checkpoints({.run_dir = dir.path(), .save_total_limit = 1}, tiny_writer());
   checkpoints.save(state, no_state);
-  state.global_step = 2;
+  state.progress.global_step = 2;
   EXPECT_EQ(test::catch_user_error([&] { checkpoints.save(state, fail); }).kind(),
             ErrorKind::kEnvironment);
   EXPECT_EQ(checkpoints.existing_steps(), (std::vector<int64_t>{1}));
@@ -153,7 +153,7 @@ TEST(Checkpoints, KeepsTheBestUnderAnotherSpellingOfItsPath) {
   for (const int64_t step : {9, 10, 11}) {
     TrainerState state = state_at(step);
     // of the run that was resumed, seen from its directory
-    state.best_model_checkpoint = "somewhere/else/checkpoint-9";
+    state.progress.best_model_checkpoint = "somewhere/else/checkpoint-9";
     checkpoints.save(state, no_state);
   }
   EXPECT_EQ(checkpoints.existing_steps(), (std::vector<int64_t>{9, 11}));
@@ -165,13 +165,13 @@ TEST(Checkpoints, TheBestOfAnotherMetricIsNeverDeleted) {
   test::TempDir dir;
   Checkpoints checkpoints({.run_dir = dir.path(), .save_total_limit = 1}, tiny_writer());
   TrainerState state = state_at(1);
-  state.update_best(0.5, true, 1);
-  state.best_of = {"eval_rollout_f1", true, "a"};
+  state.progress.update_best(0.5, true, 1);
+  state.progress.best_of = {"eval_rollout_f1", true, "a"};
   checkpoints.save(state, no_state);
-  state.reset_best({"eval_rollout_duplicates", false, "a"});
+  state.progress.reset_best({"eval_rollout_duplicates", false, "a"});
   for (const int64_t step : {2, 3, 4}) {
-    state.global_step = step;
-    state.update_best(step == 3 ? 0.1 : 0.2, false, step);
+    state.progress.global_step = step;
+    state.progress.update_best(step == 3 ? 0.1 : 0.2, false, step);
     checkpoints.save(state, no_state);
   }
   EXPECT_EQ(checkpoints.existing_steps(), (std::vector<int64_t>{1, 3, 4}));

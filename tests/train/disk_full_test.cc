@@ -9,12 +9,12 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "checkpoint/safetensors.h"
+#include "learn/resume/resume.h"
+#include "learn/train/checkpoints.h"
+#include "model/checkpoint/safetensors.h"
 #include "run_states.h"
 #include "support/paths.h"
 #include "support/state_files.h"
-#include "train/checkpoints.h"
-#include "resume/resume.h"
 
 namespace rematch {
 namespace {
@@ -69,12 +69,12 @@ TEST(DiskFull, ASaveThatFailsAnywhereLeavesTheEarlierCheckpointAndNoTrace) {
   RunState run = test::busy_run();
   TrainerState state;
   for (int i = 0; i < 2000; ++i)
-    state.log_history.push_back({.step = i, .values = {{"loss", i / 7.0}}});
-  state.global_step = run.num_steps;
+    state.progress.log_history.push_back({.step = i, .values = {{"loss", i / 7.0}}});
+  state.progress.global_step = run.num_steps;
   TrainerState first = state;
   save_in(dir.path(), first, run);
   run.open->step0 += 2;
-  run.num_steps = state.global_step = 13;
+  run.num_steps = state.progress.global_step = 13;
   // Sizes of the files, one by one: model 4 kB, state.bin some kB, optimizer 16 kB,
   // trainer_state.json more than 100 kB.
   for (const rlim_t limit_bytes : {0, 1, 1000, 4200, 6000, 10000, 16100, 17000, 60000}) {
@@ -93,7 +93,7 @@ TEST(DiskFull, ASaveThatReplacesACheckpointOfTheSameStepLeavesItAsItWas) {
   const test::TempDir dir;
   const RunState run = test::busy_run();
   TrainerState state;
-  state.global_step = run.num_steps;
+  state.progress.global_step = run.num_steps;
   save_in(dir.path(), state, run);
   EXPECT_EQ(save_with_limit(dir.path(), state, run, 10000), kRefused);
   EXPECT_EQ(latest_complete(dir.path()).checkpoint, dir.file("checkpoint-11"));

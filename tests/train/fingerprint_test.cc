@@ -1,4 +1,4 @@
-#include "resume/fingerprint.h"
+#include "learn/resume/fingerprint.h"
 
 #include <gtest/gtest.h>
 
@@ -156,6 +156,19 @@ TEST(Fingerprint, AnotherConfigOrTokenizerIsAnotherModel) {
             (std::vector<std::string>{"model (config.json)", "model (tokenizer.json)"}));
 }
 
+TEST(Fingerprint, OtherRecordsAreNamedWithoutTheirHash) {
+  const test::TempDir dir;
+  write_model_files(dir, "a");
+  FingerprintInput input = some_input(dir.file("a"));
+  input.dataset_hash = "f29f5a4689c371f4";
+  const Fingerprint saved = make_fingerprint(input);
+  input.dataset_hash = "0d22dd3897005b77";
+  const UserError error =
+      test::catch_user_error([&] { compare_fingerprints(saved, make_fingerprint(input), "c"); });
+  EXPECT_EQ(error.problems()[0].what, "the checkpoint was trained on other records");
+  EXPECT_EQ(error.problems()[0].fix.find("f29f5a"), std::string::npos);
+}
+
 TEST(Fingerprint, IgnoresTheDtypeInTheConfig) {
   const test::TempDir dir;
   write_model_files(dir, "a");
@@ -184,8 +197,10 @@ TEST(Fingerprint, AChangedSettingIsAWarningUnlessItIsHarmless) {
                           "resumed with a different training.learning_rate: 1e-5 → 2e-5",
                           "resumed with a different training.weight_decay: absent → 0.1"}));
   dir.write("a/chat_template.jinja", "{{ other }}");
-  EXPECT_EQ(compare_fingerprints(saved, make_fingerprint(some_input(dir.file("a"))), "c").size(),
-            1u);
+  EXPECT_EQ(
+      compare_fingerprints(saved, make_fingerprint(some_input(dir.file("a"))), "c"),
+      std::vector<std::string>{"resumed with a different model (chat template and processor)"})
+      << "no hashes";
 }
 
 TEST(Fingerprint, AModelWithoutATokenizerIsAnError) {

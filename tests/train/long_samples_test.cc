@@ -1,4 +1,4 @@
-#include "assembly/long_samples.h"
+#include "program/assembly/long_samples.h"
 
 #include <gtest/gtest.h>
 
@@ -9,12 +9,12 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "estep/truth_segments.h"
-#include "estep/sample_lengths.h"
-#include "estep/target/truth_segment.h"
+#include "learn/estep/sample_lengths.h"
+#include "learn/estep/teach/truth_segment.h"
+#include "learn/estep/truth_segments.h"
+#include "model/text/chat_template.h"
 #include "support/capture.h"
 #include "support/paths.h"
-#include "text/chat_template.h"
 
 namespace rematch {
 namespace {
@@ -50,7 +50,7 @@ class LongSamplesTest : public testing::Test {
     settings.generation.max_new_tokens = 40;
     return settle_long_samples(dataset_, settings,
                                {.prompts = prompts_, .format = *format_, .patches = patches_},
-                               terminal_);
+                               report_);
   }
 
   const std::string model_ = test::source_path("tests/golden/model/tiny_tied");
@@ -66,6 +66,7 @@ class LongSamplesTest : public testing::Test {
   OnBadSample on_bad_sample_ = OnBadSample::kStop;
   std::ostringstream out_, err_;
   Terminal terminal_{out_, err_, {}};
+  Report report_{terminal_};
 };
 
 }  // namespace

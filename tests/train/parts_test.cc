@@ -1,5 +1,5 @@
 // Checkpoints that several ranks write, and what a resumed rank takes of them.
-#include "resume/shards.h"
+#include "learn/resume/shards.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "resume/resume.h"
+#include "learn/resume/resume.h"
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -8,13 +8,13 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "resume/abandoned.h"
-#include "resume/run_lock.h"
+#include "learn/resume/abandoned.h"
+#include "learn/resume/run_lock.h"
+#include "learn/train/checkpoints.h"
 #include "run_states.h"
 #include "support/capture.h"
 #include "support/paths.h"
 #include "support/state_files.h"
-#include "train/checkpoints.h"
 
 namespace rematch {
 namespace {
@@ -34,7 +34,7 @@ void save_steps(const std::string& run_dir, const std::vector<int64_t>& steps,
       test::write_state_files(directory, {to_wire(run), {}});
     };
     TrainerState state;
-    state.global_step = step;
+    state.progress.global_step = step;
     Checkpoints({.run_dir = run_dir, .save_only_model = only_model}, write_model)
         .save(state, write_state);
   }
@@ -58,7 +58,7 @@ TEST(LatestComplete, SortsByNumber) {
   const ResumeChoice choice = latest_complete(dir.path());
   EXPECT_EQ(choice.checkpoint, dir.file("checkpoint-10"));
   EXPECT_TRUE(choice.warnings.empty());
-  EXPECT_EQ(read_checkpoint(*choice.checkpoint, 10).trainer.global_step, 10);
+  EXPECT_EQ(read_checkpoint(*choice.checkpoint, 10).progress.global_step, 10);
 }
 
 TEST(LatestComplete, StartsANewRunWithoutCheckpoints) {
@@ -134,7 +134,7 @@ TEST(ResolveResume, ListsCheckpointsWhenThePathIsMissing) {
   save_steps(dir.file("run"), {300, 400});
   const UserError error = test::catch_user_error(
       [&] { resolve_resume(dir.file("run/checkpoint-30"), dir.file("run")); });
-  EXPECT_EQ(error.kind(), ErrorKind::kConfig);
+  EXPECT_EQ(error.kind(), ErrorKind::kEnvironment);
   EXPECT_EQ(error.problems()[0].where, "training.resume_from_checkpoint");
   EXPECT_NE(error.problems()[0].what.find(dir.file("run/checkpoint-300")), std::string::npos)
       << error.what();
@@ -238,7 +238,7 @@ TEST(LatestComplete, DetectsDamageInEveryFile) {
     };
     for (const int64_t step : {1, 2}) {
       TrainerState state;
-      state.global_step = step;
+      state.progress.global_step = step;
       Checkpoints({.run_dir = dir.path()}, write_model).save(state, write_state);
     }
     truncate(dir.file(std::string("checkpoint-2/") + file));
@@ -268,11 +268,19 @@ TEST(MoveEarlierRunAside, MovesAllCheckpointsAndItsPartOfTheLog) {
   save_steps(dir.path(), {1, 2});
   const std::string earlier = "{\"step\": 1}\n{\"step\": 2}\n";
   dir.write("logging.jsonl", earlier + "{\"step\": 1}\n");
+  for (const char* name : {"eval/a.json", "eval_results.json", "rollouts.jsonl"})
+    dir.write(name, "{}");
   EXPECT_EQ(move_earlier_run_aside(dir.path(), std::ssize(earlier)), dir.file("abandoned-1"));
   EXPECT_TRUE(list_checkpoints(dir.path()).empty());
   EXPECT_EQ(list_checkpoints(dir.file("abandoned-1")).size(), 2u);
   EXPECT_EQ(read_file(dir.file("abandoned-1/logging.jsonl")), earlier);
+  for (const char* name : {"eval/a.json", "eval_results.json", "rollouts.jsonl"}) {
+    EXPECT_FALSE(fs::exists(dir.file(name))) << name;
+    EXPECT_TRUE(fs::exists(dir.file(std::string("abandoned-1/") + name))) << name;
+  }
+  dir.write("eval_results.json", "{}");
   EXPECT_FALSE(move_earlier_run_aside(dir.path(), 0));
+  EXPECT_TRUE(fs::exists(dir.file("eval_results.json"))) << "of the model to start from";
 }
 
 TEST(ListCheckpoints, SortsByTheStoredStep) {

@@ -1,11 +1,12 @@
-#include "train/run_health.h"
+#include "learn/train/run_health.h"
 
 #include <gtest/gtest.h>
 
 namespace rematch {
 namespace {
 
-/// An evaluation's entry of the log history. @param precision  of 10 000 predictions
+/// An evaluation's entry of the log history.
+/// @param precision  of 10 000 predictions
 LogEntry evaluated(int64_t step, double precision) {
   return {.step = step,
           .values = {{"eval_rollout_precision", precision},
@@ -37,13 +38,13 @@ TEST(RunHealth, ComparesWithTheFirstEvaluationAndNotWithTheLastOne) {
 
 TEST(RunHealth, AResumedRunComparesWithTheSameNumbers) {
   TrainerState state;
-  state.log_history = {evaluated(0, 0.91234567890123456), evaluated(20, 0.4)};
+  state.progress.log_history = {evaluated(0, 0.91234567890123456), evaluated(20, 0.4)};
   const TrainerState resumed = TrainerState::from_json(state.to_json(), "trainer_state.json");
   const auto now = values_of(evaluated(30, 0.6));
-  EXPECT_EQ(health_since_start(resumed.log_history, now, 1000)->harms[0].before,
+  EXPECT_EQ(health_since_start(resumed.progress.log_history, now, 1000)->harms[0].before,
             0.91234567890123456);
-  EXPECT_EQ(health_since_start(resumed.log_history, now, 1000)->lines(),
-            health_since_start(state.log_history, now, 1000)->lines());
+  EXPECT_EQ(health_since_start(resumed.progress.log_history, now, 1000)->lines(),
+            health_since_start(state.progress.log_history, now, 1000)->lines());
 }
 
 TEST(RunHealth, AtTheEndComparesTheLastEvaluation) {

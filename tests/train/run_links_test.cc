@@ -1,10 +1,10 @@
-#include "resume/run_links.h"
+#include "learn/resume/run_links.h"
 
 #include <gtest/gtest.h>
 
 #include <filesystem>
 
-#include "resume/resume.h"
+#include "learn/resume/resume.h"
 #include "support/paths.h"
 
 namespace rematch {
@@ -16,10 +16,10 @@ void make_checkpoint(const test::TempDir& dir, const std::string& path) {
   dir.write(path + "/config.json", "{}");
 }
 
-TrainerState with_best(const std::string& path) {
-  TrainerState state;
-  state.best_model_checkpoint = path;
-  return state;
+RunProgress with_best(const std::string& path) {
+  RunProgress progress;
+  progress.best_model_checkpoint = path;
+  return progress;
 }
 
 std::string target(const test::TempDir& dir, const char* name) {
@@ -36,7 +36,7 @@ TEST(RunLinks, LeadToTheBestAndTheNewest) {
   EXPECT_EQ(target(dir, "last"), "checkpoint-4");
   EXPECT_TRUE(update_run_links(dir.path(), with_best(dir.file("checkpoint-4")), 4).empty());
   EXPECT_EQ(target(dir, "best"), "checkpoint-4");
-  EXPECT_TRUE(update_run_links(dir.path(), TrainerState{}, 4).empty());
+  EXPECT_TRUE(update_run_links(dir.path(), RunProgress{}, 4).empty());
   EXPECT_EQ(target(dir, "best"), "none") << "no score is the best any more";
   EXPECT_TRUE(update_run_links(dir.path(), with_best("checkpoint-9"), 9).empty());
   EXPECT_EQ(target(dir, "last"), "none") << "it would lead nowhere";
@@ -71,7 +71,7 @@ TEST(FindModel, TakesTheBestOfARunThenTheLastThenTheNewest) {
   for (const char* name : {"checkpoint-2", "checkpoint-4", "checkpoint-10"})
     make_checkpoint(dir, name);
   EXPECT_EQ(find_model(dir.path()).path, dir.file("checkpoint-10"));
-  update_run_links(dir.path(), TrainerState{}, 4);
+  update_run_links(dir.path(), RunProgress{}, 4);
   EXPECT_EQ(find_model(dir.path()).path, dir.file("checkpoint-4"));
   update_run_links(dir.path(), with_best("checkpoint-2"), 4);
   EXPECT_EQ(find_model(dir.path()).path, dir.file("checkpoint-2"));

@@ -1,14 +1,15 @@
 // What a run says on the terminal.
-#include "train/run_log.h"
+#include "learn/train/run_log.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <sstream>
 
-#include "train/evaluation_table.h"
-#include "train/format_watch.h"
-#include "train/train_bar.h"
+#include "learn/train/evaluation_table.h"
+#include "learn/train/format_watch.h"
+#include "learn/train/train_bar.h"
 
 namespace rematch {
 namespace {
@@ -19,15 +20,19 @@ using testing::Not;
 /// A log on a terminal without a screen.
 struct Said {
   explicit Said(bool rolls_out) {
-    RunLog::Live live{.memory_bytes = [] { return int64_t{1} << 30; }};
+    RunLog::Live live{
+        .memory_bytes = [] { return int64_t{1} << 30; },
+        .answer_text =
+            [](const std::vector<TokenId>&) { return "[44, , 1" + std::string(3000, ','); },
+        .image_advice = "template.max_pixels: 262144 halves the largest"};
     if (rolls_out)
       live.format = {.model_dir = "base", .train_jsonl = "data/train.jsonl", .max_new_tokens = 96};
     log.emplace(terminal, std::move(live));
     state.max_steps = 10;
   }
-  void step(const MetricsBag& metrics) {
-    ++state.global_step;
-    log->step(state, metrics, true, 100);
+  void step(const MetricsBag& metrics, bool log_due = true) {
+    ++state.progress.global_step;
+    log->step(state, metrics, log_due, 100);
   }
 
   std::ostringstream out, err;
@@ -65,6 +70,59 @@ size_t count(const std::string& text, const std::string& part) {
 
 }  // namespace
 
+/// A step of two samples; `loss` differs from step to step.
+MetricsBag step_of(double loss, double num_fn, double forward_s) {
+  MetricsBag bag;
+  bag.add("loss", loss);
+  bag.add("learning_rate", loss / 100);
+  for (int sample = 0; sample < 2; ++sample) {
+    bag.add("rollout/fn", num_fn);
+    bag.add("rollout/matched", 1);
+    bag.add("rollout/valid_pred_objects", loss);
+    bag.add("rollout/gt_objects", 2);
+    bag.add("rollout/gen_new_tokens", 10 * loss);
+    bag.add("time/forward_s", forward_s);
+  }
+  return bag;
+}
+
+double logged(const TrainerState& state, size_t line, const char* name) {
+  for (const auto& [key, value] : state.progress.log_history.at(line).values) {
+    if (key == MetricName(name)) return value;
+  }
+  return std::nan("");
+}
+
+TEST(RunLog, ALineHoldsTheStepsSinceTheOneBefore) {
+  Said run(false);
+  run.step(step_of(4, 1, 0.5), /*log_due=*/false);
+  run.step(step_of(2, 0, 0.25), /*log_due=*/false);
+  run.step(step_of(3, 5, 0));
+  run.step(step_of(7, 2, 1));
+  ASSERT_EQ(run.state.progress.log_history.size(), 2u);
+  EXPECT_EQ(run.state.progress.log_history[0].step, 3);
+  EXPECT_EQ(logged(run.state, 0, "loss"), 3.0) << "a mean, as transformers logs it";
+  EXPECT_EQ(logged(run.state, 0, "rollout/fn"), 12.0) << "counters add up";
+  EXPECT_EQ(logged(run.state, 0, "rollout/precision"), 6.0 / 18) << "sums are divided";
+  EXPECT_EQ(logged(run.state, 0, "rollout/gen_new_tokens_p90"), 40.0) << "of all samples";
+  EXPECT_EQ(logged(run.state, 0, "time/forward_s"), 0.5) << "seconds a step";
+  EXPECT_EQ(logged(run.state, 0, "learning_rate"), 0.03) << "of the last step";
+  EXPECT_EQ(logged(run.state, 1, "loss"), 7.0) << "the line before is not counted again";
+  EXPECT_EQ(logged(run.state, 1, "rollout/fn"), 4.0);
+}
+
+TEST(RunLog, AResumedRunLogsTheStepsBeforeIt) {
+  Said whole(false), resumed(false);
+  whole.step(step_of(4, 1, 0.5), false);
+  whole.step(step_of(2, 0, 0.25), false);
+  const std::string saved = to_wire(whole.log->interval());
+  resumed.state.progress.global_step = 2;
+  resumed.log->restore(from_wire<LogInterval>(saved));
+  for (Said* run : {&whole, &resumed}) run->step(step_of(3, 5, 0));
+  EXPECT_EQ(resumed.state.progress.log_history[0].values,
+            whole.state.progress.log_history[0].values);
+}
+
 TEST(RunLog, WarnsOnceWhenNoAnswerIsUsable) {
   Said run(true);
   run.step(window(40, true, false));
@@ -72,13 +130,13 @@ TEST(RunLog, WarnsOnceWhenNoAnswerIsUsable) {
   EXPECT_THAT(
       run.err.str(),
       HasSubstr("warning: 40 of 40 answers are malformed:\n  this checkpoint has not learnt "
-                "the format"));
+                "the format, and `target_policy: append` cannot\n  teach it"));
   EXPECT_THAT(run.err.str(), HasSubstr("rematch init base data/train.jsonl --stage1"));
   EXPECT_EQ(count(run.err.str(), "answers are"), 1u);
-  EXPECT_EQ(run.state.log_history[0].values.back().first, MetricName("epoch"));
-  EXPECT_THAT(run.state.log_history[0].values,
+  EXPECT_EQ(run.state.progress.log_history[0].values.back().first, MetricName("epoch"));
+  EXPECT_THAT(run.state.progress.log_history[0].values,
               testing::Contains(std::pair(MetricName("health/unusable_answers"), 40.0)));
-  EXPECT_THAT(run.state.log_history[1].values,
+  EXPECT_THAT(run.state.progress.log_history[1].values,
               Not(testing::Contains(std::pair(MetricName("health/unusable_answers"), 40.0))));
 }
 
@@ -107,65 +165,114 @@ TEST(FormatWatch, WaitsForEnoughAnswers) {
   EXPECT_FALSE(watch.observe(9, 9, 0));
 }
 
+TEST(RunLog, EstimatesTheTimeOfALongRunAfterItsFirstSteps) {
+  for (const double step_s : {0.1, 3.0}) {
+    Said run(false);
+    run.state.max_steps = 405;
+    for (int i = 0; i < 8; ++i) {
+      MetricsBag bag;
+      bag.add("time/step_s", i == 0 ? 500 : step_s);
+      run.step(bag);
+    }
+    if (step_s < 1) {
+      EXPECT_THAT(run.err.str(), Not(HasSubstr("about"))) << "less than a minute";
+    } else {
+      EXPECT_THAT(run.err.str(), HasSubstr("about 20 min for the 400 steps left (3.00 s each)"));
+      EXPECT_THAT(run.err.str(), HasSubstr("template.max_pixels: 262144"));
+      EXPECT_EQ(count(run.err.str(), "about"), 1u);
+    }
+  }
+}
+
+TEST(FormatWatch, KnowsThatRewriteTeachesTheFormat) {
+  FormatWatch watch(
+      {.model_dir = "m", .train_jsonl = "t", .max_new_tokens = 1, .teaches_format = true});
+  const std::string text = watch.observe(4, 4, 0).value();
+  EXPECT_THAT(text, HasSubstr("`target_policy: rewrite` teaches it"));
+  EXPECT_THAT(text, Not(HasSubstr("Stop")));
+}
+
+TEST(RunLog, SaysInStage1ThatNoAnswerCanBeReadYetWithOneOfThem) {
+  for (const bool all : {true, false}) {
+    Said run(false);
+    EvaluationResult result = evaluated(0, 0);
+    for (auto& [name, value] : result.values) {
+      if (name == "eval_rollout_parse_malformed_rate") value = all ? 0.75 : 0.5;
+      if (name == "eval_rollout_parse_truncated_rate") value = 0.25;
+    }
+    result.malformed_answer = {1, 2};
+    run.log->evaluation(run.state.progress, result, 8);
+    if (all) {
+      EXPECT_THAT(run.err.str(), HasSubstr("no answer can be read yet: 6 of 8 are malformed, 2 are "
+                                           "cut off, for example\n  [44, , 1"));
+      EXPECT_LT(run.err.str().size(), 700u) << "the answer is cut";
+    } else {
+      EXPECT_THAT(run.err.str(), Not(HasSubstr("can be read")));
+    }
+  }
+}
+
 TEST(RunLog, ShowsAnEvaluationAsATable) {
   Said run(false);
   EvaluationResult start = evaluated(0.5, 0.25);
-  run.log->evaluation(run.state, start, 1000);
-  run.state.global_step = 12;
-  run.log->evaluation(run.state, evaluated(0.75, 0.5), 1000);
-  EXPECT_EQ(evaluation_table({run.state.log_history[0]}, 12, evaluated(0.75, 0.5).values, ""),
-            "evaluation after step 12\n"
-            "            F1  precision\n"
-            "-------------------------\n"
-            "step 0   0.250      0.500\n"
-            "step 12  0.500      0.750");
+  run.log->evaluation(run.state.progress, start, 1000);
+  run.state.progress.global_step = 12;
+  run.log->evaluation(run.state.progress, evaluated(0.75, 0.5), 1000);
+  EXPECT_EQ(
+      evaluation_table({run.state.progress.log_history[0]}, 12, evaluated(0.75, 0.5).values, ""),
+      "evaluation after step 12\n"
+      "         gate F1  precision  malformed\n"
+      "--------------------------------------\n"
+      "step 0     0.250      0.500      0.000\n"
+      "step 12    0.500      0.750      0.000");
   EXPECT_THAT(run.err.str(), HasSubstr("evaluation after step 0\n"));
   EXPECT_THAT(run.err.str(),
-              HasSubstr("step 12  0.500      0.750\nhealth: nothing in the answers"));
+              HasSubstr("0.500      0.750      0.000\nhealth: nothing in the answers"));
 }
 
 TEST(RunLog, ShowsFinalHealthOnce) {
   Said run(false);
-  run.log->evaluation(run.state, evaluated(0.5, 0.25), 1000);
-  run.state.global_step = 12;
-  run.log->evaluation(run.state, evaluated(0.75, 0.5), 1000);
-  run.log->note_final_health(run.state, 1000);
+  run.log->evaluation(run.state.progress, evaluated(0.5, 0.25), 1000);
+  run.state.progress.global_step = 12;
+  run.log->evaluation(run.state.progress, evaluated(0.75, 0.5), 1000);
+  run.log->note_final_health(run.state.progress, 1000);
   EXPECT_EQ(count(run.err.str(), "health: "), 1u);
-  run.state.global_step = 15;
-  run.log->note_final_health(run.state, 1000);
+  run.state.progress.global_step = 15;
+  run.log->note_final_health(run.state.progress, 1000);
   EXPECT_THAT(run.err.str(), HasSubstr("last evaluation:\nhealth: "));
 }
 
 TEST(RunLog, NamesTheBestCheckpointAtTheEnd) {
-  const auto end = [](const TrainerState& state) {
+  const auto end = [](const RunProgress& progress) {
     Said run(false);
     run.log->note_saved("out/run/checkpoint-24");
-    run.log->note_done(state, 24, 12, "out/run");
+    run.log->note_done(progress, 24, 12, "out/run");
     return run.err.str();
   };
-  TrainerState state;
-  EXPECT_THAT(end(state), Not(HasSubstr("best")));
-  state.best_of = {"eval_loss", false, ""};
-  state.update_best(11.55, false, 12);
-  EXPECT_THAT(end(state), HasSubstr("best  after step 12 (eval_loss 11.55), which was not saved "
-                                    "(training.save_strategy: best saves it)"));
-  state.best_model_checkpoint = "out/run/checkpoint-12";
-  EXPECT_THAT(end(state),
+  RunProgress progress;
+  EXPECT_THAT(end(progress), Not(HasSubstr("best")));
+  progress.best_of = {"eval_loss", false, ""};
+  progress.update_best(11.55, false, 12);
+  EXPECT_THAT(end(progress), HasSubstr("best  after step 12 (eval_loss 11.55), which was not saved "
+                                       "(training.save_strategy: best saves it)"));
+  progress.best_model_checkpoint = "out/run/checkpoint-12";
+  EXPECT_THAT(end(progress),
               HasSubstr("best  checkpoint-12 (eval_loss 11.55)\nnext: rematch report out/run\n"
                         "      rematch predict out/run IMAGES --draw drawn\n"));
-  state.update_best(10, false, 20);
-  EXPECT_THAT(end(state), HasSubstr("the best saved is checkpoint-12"));
-  state.update_best(9, false, 0);
-  EXPECT_THAT(end(state), HasSubstr("best  the start of the run (eval_loss 9)"));
+  progress.update_best(10, false, 20);
+  EXPECT_THAT(end(progress), HasSubstr("the best saved is checkpoint-12"));
+  progress.update_best(9, false, 0);
+  EXPECT_THAT(end(progress), HasSubstr("best  the start of the run (eval_loss 9)"));
 }
 
 TEST(TrainBar, KeepsFieldsOfUnmeasuredMetrics) {
-  TrainBar bar(true, "GPU");
+  TrainBar bar(true, "GPU", 0.3);
   const Progress first = bar.state(1, 4, {{"loss", 4.331}, {"rollout/f1", 0.404}}, 100, 1 << 30);
   const Progress reuse = bar.state(2, 4, {{"loss", 4.2}}, 0, 1 << 30);
   ASSERT_EQ(first.fields.size(), reuse.fields.size());
   EXPECT_EQ(first.fields[0].value, "4.33");
   EXPECT_EQ(reuse.fields[1].value, ".40");
+  EXPECT_EQ(reuse.fields[1].name, "F1@.3");
   EXPECT_EQ(reuse.fields[5].name, "GPU");
   EXPECT_EQ(reuse.fields[5].value, "1.00 GiB");
 }
@@ -174,6 +281,8 @@ TEST(TrainBar, NumbersFitTheirColumns) {
   for (const double value : {0.0, 1e-9, 0.0123, 0.5, 9.999, 99.99, 1234.5, 99999.7, 1e12})
     EXPECT_LE(short_number(value).size(), 5u) << value;
   EXPECT_EQ(short_number(1.2e-5), "1e-05");
+  EXPECT_EQ(short_rate(0.002), "2.0e-03");
+  EXPECT_EQ(short_rate(1.24e-5), "1.2e-05");
   for (const double share : {0.0, 0.404, 0.996, 1.0}) EXPECT_EQ(short_share(share).size(), 3u);
   EXPECT_EQ(short_share(0.996), "1.0");
 }

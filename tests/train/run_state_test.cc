@@ -1,4 +1,4 @@
-#include "resume/run_state.h"
+#include "learn/resume/run_state.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -66,7 +66,8 @@ Problem problem_with(const std::string& bytes, int64_t vocab_size = kVocabSize) 
   return problem;
 }
 
-/// Reads bytes that may be damaged. @return true if they were read; any error must be of data
+/// Reads bytes that may be damaged.
+/// @return true if they were read; any error must be of data
 bool can_read(const std::string& bytes) {
   try {
     read_run_state(bytes, "state.bin", kVocabSize);
@@ -110,14 +111,14 @@ TEST(RunState, ASegmentInTwoPlacesComesBackInBoth) {
 }
 
 // When this fails, the bytes of a training state have changed: raise kVersion of
-// checkpoint/state_files.cc, so that states of earlier versions are refused by number, and put both
+// model/checkpoint/state_files.cc, so that states of earlier versions are refused by number, and put both
 // new values here.
 TEST(RunState, ChangedBytesNeedANewVersion) {
   const test::TempDir dir;
   test::write_state_files(dir.path(), {to_wire(busy_run()), {}});
   const Json manifest = read_json_file(dir.file("training_state/manifest.json"));
-  EXPECT_EQ(manifest["version"], 2);
-  EXPECT_EQ(manifest["files"]["training_state/state.bin"]["xxh3"], "48f37fcd8b2df26b");
+  EXPECT_EQ(manifest["version"], 3);
+  EXPECT_EQ(manifest["files"]["training_state/state.bin"]["xxh3"], "edd1a98e777ae5f9");
 }
 
 TEST(RunState, AnyBytesSurviveInNames) {
@@ -204,6 +205,8 @@ TEST(RunState, StatesThatNoRunCanContinueFromAreRefused) {
          segment.images[0].change.crop_px[2] = int64_t{1} << 62;
        })},
       {"color", in_segment([](Segment& segment) { segment.images[0].change.color[1] = -1; })},
+      {"orientation",
+       in_segment([](Segment& segment) { segment.images[0].change.orientation = 16; })},
   };
   for (const auto& [name, change] : changes) {
     SCOPED_TRACE(name);
@@ -269,15 +272,15 @@ TEST(LoadedCheckpoint, HoldsTheFilesOfACheckpointAgainstEachOther) {
   EXPECT_EQ(test::catch_user_error([&] { read_checkpoint(path, kVocabSize); }).kind(),
             ErrorKind::kData);
   TrainerState trainer;
-  trainer.global_step = 11;
-  trainer.best_metric = 0.1;
+  trainer.progress.global_step = 11;
+  trainer.progress.best_metric = 0.1;
   write_file_atomic(path + "/trainer_state.json", trainer.to_json());
   const LoadedCheckpoint loaded = read_checkpoint(path, kVocabSize);
   expect_same(loaded.run, busy_run());
-  EXPECT_EQ(loaded.trainer.global_step, 11);
-  EXPECT_EQ(loaded.trainer.best_metric, 0.1);
+  EXPECT_EQ(loaded.progress.global_step, 11);
+  EXPECT_EQ(loaded.progress.best_metric, 0.1);
   ASSERT_EQ(loaded.optimizer.size(), 1u);
-  trainer.global_step = 12;
+  trainer.progress.global_step = 12;
   write_file_atomic(path + "/trainer_state.json", trainer.to_json());
   const Problem problem =
       test::catch_user_error([&] { read_checkpoint(path, kVocabSize); }).problems()[0];

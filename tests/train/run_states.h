@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "resume/run_state.h"
+#include "learn/resume/run_state.h"
 
 namespace rematch::test {
 
@@ -37,7 +37,7 @@ inline std::shared_ptr<const Segment> some_segment(int number) {
          .grid_thw = {1, 2 + i, 4}});
     if (i == 1)
       segment->images.back().change = {
-          .crop_px = {3, 0, 40, 30}, .is_flipped = 1, .color = {900, 1100, 1000}};
+          .crop_px = {3, 0, 40, 30}, .orientation = 1, .color = {900, 1100, 1000}};
   }
   segment->where = "train.jsonl:" + std::to_string(number + 1);
   return segment;

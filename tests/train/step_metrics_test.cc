@@ -1,4 +1,4 @@
-#include "train/step_metrics.h"
+#include "learn/train/step_metrics.h"
 
 #include <gtest/gtest.h>
 

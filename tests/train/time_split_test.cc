@@ -1,4 +1,4 @@
-#include "train/time_split.h"
+#include "learn/train/time_split.h"
 
 #include <gtest/gtest.h>
 

@@ -4,9 +4,9 @@
 #include <filesystem>
 
 #include "base/file.h"
+#include "learn/resume/trainer_state.h"
 #include "support/capture.h"
 #include "support/paths.h"
-#include "resume/trainer_state.h"
 
 namespace rematch {
 
@@ -14,13 +14,13 @@ TEST(TrainerStateOracle, TransformersReadsItAndWeReadWhatItWrites) {
   const std::string python = test::source_path(".venv/bin/python");
   if (!std::filesystem::exists(python)) GTEST_SKIP() << "no python with transformers at " << python;
   TrainerState ours;
-  ours.global_step = 120;
-  ours.epoch = 1.0 / 3.0;
-  ours.best_metric = 0.1 + 0.2;
-  ours.best_global_step = 100;
-  ours.best_model_checkpoint = "runs/checkpoint-100";
+  ours.progress.global_step = 120;
+  ours.progress.epoch = 1.0 / 3.0;
+  ours.progress.best_metric = 0.1 + 0.2;
+  ours.progress.best_global_step = 100;
+  ours.progress.best_model_checkpoint = "runs/checkpoint-100";
   // Sorted, as transformers writes them.
-  ours.log_history.push_back(
+  ours.progress.log_history.push_back(
       {.step = 5, .values = {{"epoch", 0.1}, {"loss", 1e-7}, {"rollout/f1", 2.0}}});
   const test::TempDir dir;
   write_file_atomic(dir.file("ours.json"), ours.to_json());
@@ -34,12 +34,12 @@ TEST(TrainerStateOracle, TransformersReadsItAndWeReadWhatItWrites) {
   ASSERT_EQ(result.exit_code, 0) << result.err;
   const TrainerState theirs =
       TrainerState::from_json(read_file(dir.file("theirs.json")), "theirs.json");
-  EXPECT_EQ(theirs.global_step, ours.global_step);
-  EXPECT_EQ(theirs.epoch, ours.epoch);
-  EXPECT_EQ(theirs.best_metric, ours.best_metric);
-  EXPECT_EQ(theirs.best_global_step, ours.best_global_step);
-  EXPECT_EQ(theirs.best_model_checkpoint, ours.best_model_checkpoint);
-  EXPECT_EQ(theirs.log_history, ours.log_history);
+  EXPECT_EQ(theirs.progress.global_step, ours.progress.global_step);
+  EXPECT_EQ(theirs.progress.epoch, ours.progress.epoch);
+  EXPECT_EQ(theirs.progress.best_metric, ours.progress.best_metric);
+  EXPECT_EQ(theirs.progress.best_global_step, ours.progress.best_global_step);
+  EXPECT_EQ(theirs.progress.best_model_checkpoint, ours.progress.best_model_checkpoint);
+  EXPECT_EQ(theirs.progress.log_history, ours.progress.log_history);
 }
 
 }  // namespace rematch

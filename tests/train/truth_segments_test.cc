@@ -7,15 +7,15 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "checkpoint/model_dir.h"
-#include "data/windows.h"
-#include "estep/sample_lengths.h"
-#include "estep/truth_segments.h"
-#include "pack/packer.h"
-#include "pack/stream_packing.h"
+#include "learn/data/windows.h"
+#include "learn/estep/sample_lengths.h"
+#include "learn/estep/truth_segments.h"
+#include "learn/pack/packer.h"
+#include "learn/pack/stream_packing.h"
+#include "model/checkpoint/model_dir.h"
+#include "model/text/chat_template.h"
 #include "support/capture.h"
 #include "support/paths.h"
-#include "text/chat_template.h"
 
 namespace rematch {
 namespace {

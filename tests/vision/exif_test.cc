@@ -1,9 +1,9 @@
 #include <gtest/gtest.h>
 
-#include "draw/encode.h"
+#include "model/vision/image_formats.h"
+#include "model/vision/upright.h"
 #include "support/paths.h"
-#include "vision/image_formats.h"
-#include "vision/upright.h"
+#include "tools/draw/encode.h"
 
 namespace rematch::vision {
 namespace {
@@ -57,7 +57,7 @@ std::string numbered_png(int orientation) {
                     std::string(3, '\0') + size + "eXIf" + exif + std::string(4, '\0'));
 }
 
-TEST(LoadUpright, TurnsThePictureAsViewersDo) {
+TEST(LoadImage, TurnsThePictureAsViewersDo) {
   const test::TempDir directory;
   // Pillow's ImageOps.exif_transpose of the same picture
   const std::vector<std::vector<int>> expected = {
@@ -65,7 +65,7 @@ TEST(LoadUpright, TurnsThePictureAsViewersDo) {
       {0, 3, 1, 4, 2, 5}, {3, 0, 4, 1, 5, 2}, {5, 2, 4, 1, 3, 0}, {2, 5, 1, 4, 0, 3}};
   for (int orientation = 1; orientation <= 8; ++orientation) {
     const std::string path = directory.write("a.png", numbered_png(orientation));
-    const Image image = load_upright(path);
+    const Image image = load_image(path);
     std::vector<int> green;
     for (size_t i = 1; i < image.rgb.size(); i += 3) green.push_back(image.rgb[i]);
     EXPECT_EQ(green, expected[static_cast<size_t>(orientation - 1)]) << orientation;
@@ -74,6 +74,12 @@ TEST(LoadUpright, TurnsThePictureAsViewersDo) {
     EXPECT_EQ(stored.size.width_px, 3);
     EXPECT_EQ(stored.upright_size().width_px, image.width_px);
     EXPECT_EQ(stored.upright_size().height_px, image.height_px);
+    const ImageFacts facts = read_image_facts(path);
+    EXPECT_EQ(facts.size, image.size());
+    EXPECT_EQ(facts.stored_size(), stored.size);
+    EXPECT_EQ(facts.is_turned(), orientation > 1);
+    EXPECT_EQ(facts.is_unturned(stored.size), orientation >= 5);
+    EXPECT_EQ(facts.hides_turn(), orientation >= 2 && orientation <= 4);
   }
 }
 

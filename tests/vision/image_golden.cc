@@ -8,9 +8,9 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "model/vision/image.h"
+#include "model/vision/patches.h"
 #include "support/capture.h"
-#include "vision/image.h"
-#include "vision/patches.h"
 
 namespace rematch::test {
 namespace {

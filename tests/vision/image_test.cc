@@ -1,4 +1,4 @@
-#include "vision/image.h"
+#include "model/vision/image.h"
 
 #include <gtest/gtest.h>
 // gtest first
@@ -6,9 +6,9 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "model/vision/image_formats.h"
 #include "support/capture.h"
 #include "support/paths.h"
-#include "vision/image_formats.h"
 #include "vision/image_golden.h"
 
 namespace rematch {
@@ -58,10 +58,11 @@ TEST(LoadImage, ACutOffFileOfAnyLengthIsCorrupt) {
   }
 }
 
-TEST(LoadImage, TellsHowToConvertARotatedImage) {
-  const UserError error = test::catch_user_error([] { load_image(golden("rotated.jpg")); });
-  EXPECT_NE(error.problems()[0].what.find("orientation 6"), std::string::npos);
-  EXPECT_NE(error.problems()[0].fix.find("exif_transpose"), std::string::npos);
+TEST(LoadImage, TheSizeOfASquareDoesNotShowThatItIsTurned) {
+  const ImageFacts facts = read_image_facts(golden("rotated.jpg"));
+  EXPECT_EQ(facts.orientation, 6);
+  EXPECT_TRUE(facts.hides_turn());
+  EXPECT_FALSE(facts.is_unturned(facts.size));
 }
 
 TEST(LoadImage, ToleratesBytesBeforeAMarkerAsPillowDoes) {

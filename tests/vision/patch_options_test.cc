@@ -1,9 +1,9 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "model/vision/patches.h"
 #include "support/capture.h"
 #include "support/paths.h"
-#include "vision/patches.h"
 
 namespace rematch {
 namespace {
@@ -97,6 +97,18 @@ TEST(PatchOptions, RefusesToEnlargeEveryImageBeyondWhatModelsTake) {
   expect_setting_refused(R"({"min_pixels": 200000000, "max_pixels": 200000000})", "min_pixels");
   expect_setting_refused(R"({"size": {"shortest_edge": 16777217, "longest_edge": 200000000}})",
                          "shortest_edge");
+}
+
+TEST(PatchOptions, RefusesNumbersBeyondAnyProcessor) {
+  // An image is enlarged to one token: with these sizes to a square of up to 2^40 pixels.
+  EXPECT_EQ(read(R"({"patch_size": 256, "merge_size": 8})").merge_size, 8);
+  expect_setting_refused(R"({"patch_size": 257})", "patch_size");
+  expect_setting_refused(R"({"merge_size": 9})", "merge_size");
+  expect_setting_refused(R"({"image_mean": [0.5, 1e30, 0.5]})", "image_mean");
+  expect_setting_refused(R"({"image_std": [0.5, 1e-40, 0.5]})", "image_std");
+  expect_setting_refused(R"({"rescale_factor": 1e-40})", "rescale_factor");
+  expect_setting_refused(R"({"rescale_factor": 1e30})", "rescale_factor");
+  expect_setting_refused(R"({"max_pixels": 2199023255552})", "max_pixels");
 }
 
 TEST(PatchOptions, RefusesDamagedValues) {

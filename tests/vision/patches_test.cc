@@ -1,4 +1,4 @@
-#include "vision/patches.h"
+#include "model/vision/patches.h"
 
 #include <gtest/gtest.h>
 

@@ -1,10 +1,10 @@
-#include "vision/pixel_store.h"
+#include "model/vision/pixel_store.h"
 
 #include <gtest/gtest.h>
 
-#include <string>
 #include <chrono>
 #include <filesystem>
+#include <string>
 #include <thread>
 
 #include "base/error.h"
@@ -97,13 +97,26 @@ TEST_F(PixelStoreTest, KeepsWorkingWhenTheCacheHoldsNothing) {
 
 TEST_F(PixelStoreTest, DropsTheLeastRecentlyUsedImage) {
   const size_t size = expected_.size() * sizeof(float);
-  PixelStore store({.loader = {.num_workers = 0}, .cache_bytes = 2 * size});
+  // room for two images and half of another's patches; a picture is an eighth of its patches
+  PixelStore store({.loader = {.num_workers = 0}, .cache_bytes = 2 * size + size / 2});
   const auto first = store.get(images_[0]);
   const auto second = store.get(images_[1]);
   store.get(images_[0]);
   store.get(images_[2]);
   EXPECT_EQ(store.get(images_[0]), first);
   EXPECT_NE(store.get(images_[1]), second);
+}
+
+// A window uses each image twice, for its rollout and for its row.
+TEST_F(PixelStoreTest, ReadsEveryFileOfAWindowOnceThoughItsPatchesDoNotFit) {
+  const size_t size = expected_.size() * sizeof(float);
+  PixelStore store({.loader = {.num_workers = 0}, .cache_bytes = 5 * size});
+  store.prefetch(images_);
+  for (int use = 0; use < 2; ++use) {
+    for (const ImageRef& image : images_) EXPECT_EQ(store.get(image)->pixel_values, expected_);
+    // No file is left for a second reading.
+    for (const ImageRef& image : images_) std::filesystem::remove(image.path);
+  }
 }
 
 TEST_F(PixelStoreTest, ForgetsAnImageThatTwoWindowsHaveNotAskedFor) {

@@ -10,11 +10,11 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/text.h"
-#include "checkpoint/safetensors.h"
-#include "tool_stages.h"
+#include "model/checkpoint/safetensors.h"
+#include "model/vision/resample.h"
 #include "support/capture.h"
 #include "support/paths.h"
-#include "vision/resample.h"
+#include "tool_stages.h"
 
 namespace rematch {
 namespace {

@@ -10,8 +10,8 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "vision/patches.h"
-#include "vision/resample.h"
+#include "model/vision/patches.h"
+#include "model/vision/resample.h"
 
 namespace rematch::test {
 namespace {

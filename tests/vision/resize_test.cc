@@ -5,10 +5,10 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "model/vision/patches.h"
+#include "model/vision/resample.h"
 #include "support/capture.h"
 #include "support/paths.h"
-#include "vision/patches.h"
-#include "vision/resample.h"
 #include "vision/resize_golden.h"
 
 namespace rematch {

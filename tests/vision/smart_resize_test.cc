@@ -1,4 +1,4 @@
-#include "vision/smart_resize.h"
+#include "model/vision/smart_resize.h"
 
 #include <gtest/gtest.h>
 

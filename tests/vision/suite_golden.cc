@@ -9,13 +9,13 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "model/vision/patches.h"
 #include "support/capture.h"
-#include "vision/patches.h"
 
 namespace rematch::test {
 namespace {
 
-void expect_refused(const std::string& path, const Json& row) {
+void expect_refused_row(const std::string& path, const Json& row) {
   const UserError error = catch_user_error([&] {
     const ImageSize size = read_image_size(path);
     processed_size(size, {.do_resize = true}, path);
@@ -26,7 +26,7 @@ void expect_refused(const std::string& path, const Json& row) {
 
 void expect_row(const std::string& directory, const Json& row) {
   const std::string path = directory + "/" + row["file"].get<std::string>();
-  if (row.contains("refused")) return expect_refused(path, row);
+  if (row.contains("refused")) return expect_refused_row(path, row);
   const std::string model = row["model"].get<std::string>(),
                     backend = row["backend"].get<std::string>();
   SCOPED_TRACE(path + " " + model + " " + backend);

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "rollout/vllm/plugin_api.h"
+#include "engine/rollout/vllm/plugin_api.h"
 
 namespace rematch::test {
 
@@ -15,7 +15,7 @@ class FakePlugin : public VllmPlugin {
   using Answer = std::function<VllmAnswer(const VllmRequest&)>;
 
   std::string import_engine(const std::string&) override { return "0"; }
-  int64_t cuda_memory_bytes() override { return 0; }
+  int64_t cuda_memory_bytes(int) override { return 0; }
   int64_t start(const std::string& description) override {
     if (!start_error.empty()) throw PythonError(start_error);
     descriptions.push_back(description);

@@ -7,15 +7,15 @@
 
 #include "base/error.h"
 #include "base/random.h"
-#include "rollout/vllm/plugin_loader.h"
+#include "engine/rollout/vllm/plugin_loader.h"
 #include "model/row.h"
+#include "model/text/chat_template.h"
+#include "model/text/prompt.h"
+#include "model/text/stop_ids.h"
+#include "model/text/tokenizer.h"
 #include "model/tiny_checkpoint.h"
 #include "support/capture.h"
 #include "support/paths.h"
-#include "text/chat_template.h"
-#include "text/prompt.h"
-#include "text/stop_ids.h"
-#include "text/tokenizer.h"
 
 namespace rematch::test {
 namespace {

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "rollout/engine_factory.h"
+#include "engine/rollout/engine_factory.h"
 
 namespace rematch::test {
 
@@ -28,7 +28,8 @@ struct Questions {
   std::vector<std::vector<int>> answers(RolloutEngine& engine) const;
 };
 
-/// Pictures of many sizes asked about. @param model_dir  with tokenizer and image processor
+/// Pictures of many sizes asked about.
+/// @param model_dir  with tokenizer and image processor
 Questions questions(const std::string& model_dir, int num_prompts);
 /// The same of image files.
 Questions questions_about(const std::string& model_dir, const std::vector<std::string>& paths);

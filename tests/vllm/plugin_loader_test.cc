@@ -1,18 +1,18 @@
-#include "rollout/vllm/plugin_loader.h"
+#include "engine/rollout/vllm/plugin_loader.h"
 
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
 
-#include "rollout/engine_factory.h"
+#include "engine/rollout/engine_factory.h"
 #include "support/capture.h"
 #include "support/paths.h"
 
 namespace rematch {
 namespace {
 
-Problem refusal(const std::string& python) {
+Problem refusal_of_loader(const std::string& python) {
   const UserError error = test::catch_user_error([&] {
     check_backend_available("vllm", {{.python = python, .tensor_parallel_size = 1},
                                      1,
@@ -45,21 +45,21 @@ class FakeEnvironment {
 }  // namespace
 
 TEST(VllmInterpreter, RefusesOneThatIsNotThere) {
-  const Problem problem = refusal("/nowhere/python3");
+  const Problem problem = refusal_of_loader("/nowhere/python3");
   EXPECT_EQ(problem.where, "custom.extra.rollout_matching.vllm.python");
   EXPECT_NE(problem.what.find("/nowhere/python3"), std::string::npos);
   EXPECT_NE(problem.fix.find("scripts/setup-vllm"), std::string::npos);
 }
 
 TEST(VllmInterpreter, RefusesAProgramThatIsNoPython) {
-  EXPECT_NE(refusal("/bin/false").error.find("no Python interpreter"), std::string::npos);
+  EXPECT_NE(refusal_of_loader("/bin/false").error.find("no Python interpreter"), std::string::npos);
 }
 
 TEST(VllmInterpreter, RefusesAnEnvironmentWithoutVllm) {
   FakeEnvironment environment;
   environment.add("torch", "version.py",
                   fmt::format("__version__ = '{}'\n", REMATCH_TORCH_VERSION));
-  const Problem problem = refusal(environment.python());
+  const Problem problem = refusal_of_loader(environment.python());
   EXPECT_EQ(problem.error, "vLLM is not installed");
   EXPECT_NE(problem.what.find("no module vllm"), std::string::npos);
 }
@@ -69,10 +69,29 @@ TEST(VllmInterpreter, RefusesAnotherTorch) {
   environment.add("vllm", "_version.py", "__version__ = version = '0.32.0'\n");
   environment.add("torch", "version.py",
                   "from typing import Optional\n__version__ = '1.2.3+cu42'\n");
-  const Problem problem = refusal(environment.python());
+  const Problem problem = refusal_of_loader(environment.python());
   EXPECT_NE(problem.error.find("torch"), std::string::npos);
   EXPECT_NE(problem.what.find("1.2.3+cu42"), std::string::npos);
   EXPECT_NE(problem.what.find(REMATCH_TORCH_VERSION), std::string::npos);
+}
+
+TEST(VllmInterpreter, AcceptsAnotherBuildOfTheSameRelease) {
+  const std::string release =
+      std::string(REMATCH_TORCH_VERSION).substr(0, std::string(REMATCH_TORCH_VERSION).find('+'));
+  for (const std::string build : {"", "+cpu", "+cu130"}) {
+    EXPECT_NO_THROW(check_interpreter({.command = "python3",
+                                       .executable = "/usr/bin/python3",
+                                       .libpython = "libpython3.so",
+                                       .torch_version = release + build,
+                                       .vllm_version = "0.32.0"}))
+        << build;
+  }
+  EXPECT_THROW(check_interpreter({.command = "python3",
+                                  .executable = "/usr/bin/python3",
+                                  .libpython = "libpython3.so",
+                                  .torch_version = release + "1+cpu",
+                                  .vllm_version = "0.32.0"}),
+               UserError);
 }
 
 TEST(VllmInterpreter, ReadsVersionsWithoutImportingAnything) {

@@ -1,6 +1,6 @@
 // Several ranks and one engine: who asks, who answers, and what becomes of a failure. The engine is
 // the test's own.
-#include "rollout/vllm/shared_engine.h"
+#include "engine/rollout/vllm/shared_engine.h"
 
 #include <gtest/gtest.h>
 
@@ -8,10 +8,10 @@
 #include <thread>
 
 #include "base/interrupt.h"
-#include "ranks/phase.h"
-#include "rollout/engine_failure.h"
-#include "rollout/vllm/engine_ranks.h"
-#include "rollout/vllm/vllm_engine.h"
+#include "engine/ranks/phase.h"
+#include "engine/rollout/engine_failure.h"
+#include "engine/rollout/vllm/engine_ranks.h"
+#include "engine/rollout/vllm/vllm_engine.h"
 #include "support/paths.h"
 #include "support/ranks.h"
 #include "vllm/fake_plugin.h"
@@ -90,16 +90,14 @@ TEST(SharedEngine, EveryRankGetsItsShareHoweverManyPromptsItBringsAndHoweverOfte
     Asked asked;
     SharedEngine engine(std::make_unique<EchoEngine>(asked), group);
     for (int turn = 0; turn < 2; ++turn) {
-      EngineTurn here(engine);
-      if (group.rank() == 0) {
-        EXPECT_EQ(answered(engine, {4, 7}), (std::vector<int64_t>{4, 7}));
-      } else if (group.rank() == 1) {
-        EXPECT_EQ(answered(engine, {}), std::vector<int64_t>{});
-        EXPECT_EQ(answered(engine, {9}), std::vector<int64_t>{9});
-      }
-      EngineTurn nested(engine);
-      nested.end();
-      here.end();
+      engine.take_turn([&] {
+        if (group.rank() == 0) {
+          EXPECT_EQ(answered(engine, {4, 7}), (std::vector<int64_t>{4, 7}));
+        } else if (group.rank() == 1) {
+          EXPECT_EQ(answered(engine, {}), std::vector<int64_t>{});
+          EXPECT_EQ(answered(engine, {9}), std::vector<int64_t>{9});
+        }
+      });
     }
     EXPECT_EQ(asked, (Asked{{4, 7}, {9}, {4, 7}, {9}}))
         << "the same on all ranks, also on the one that brings nothing";
@@ -112,11 +110,11 @@ TEST(SharedEngine, ARankThatFailsBeforeItAsksStopsTheOthersAndIsTheOneToTell) {
     SharedEngine engine(std::make_unique<EchoEngine>(asked), group);
     const auto fails = [&](bool by_interrupt) {
       return end_of(group, [&] {
-        EngineTurn turn(engine);
-        if (group.rank() == 1 && by_interrupt) throw Interrupted{};
-        if (group.rank() == 1) throw EngineFailure(ErrorKind::kData, {.error = "no image"});
-        answered(engine, {1});
-        turn.end();
+        engine.take_turn([&] {
+          if (group.rank() == 1 && by_interrupt) throw Interrupted{};
+          if (group.rank() == 1) throw EngineFailure(ErrorKind::kData, {.error = "no image"});
+          answered(engine, {1});
+        });
       });
     };
     EXPECT_EQ(fails(false), group.rank() == 1 ? "own, no image" : "peer, rank 1: no image");

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "rollout/engine_factory.h"
-#include "rollout/vllm/plugin_api.h"
-#include "vision/patches.h"
+#include "engine/rollout/engine_factory.h"
+#include "engine/rollout/vllm/plugin_api.h"
+#include "model/vision/patches.h"
 
 namespace rematch::test {
 
@@ -18,7 +18,7 @@ class ToyPlugin : public VllmPlugin {
   ToyPlugin(const EngineParts& parts, const GenerateOptions& options, const PatchOptions& patches);
 
   std::string import_engine(const std::string&) override { return "toy"; }
-  int64_t cuda_memory_bytes() override { return 0; }
+  int64_t cuda_memory_bytes(int) override { return 0; }
   int64_t start(const std::string& text) override {
     description = text;
     return ++number_;

@@ -1,4 +1,4 @@
-#include "rollout/vllm/vllm_checks.h"
+#include "engine/rollout/vllm/vllm_checks.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -7,9 +7,9 @@
 
 #include "base/file.h"
 #include "base/json.h"
-#include "config/config.h"
-#include "rollout/vllm/engine_description.h"
-#include "rollout/vllm/rgb_image.h"
+#include "engine/rollout/vllm/engine_description.h"
+#include "engine/rollout/vllm/rgb_image.h"
+#include "program/config/config.h"
 #include "support/capture.h"
 #include "support/paths.h"
 
@@ -153,6 +153,31 @@ TEST(EngineDescription, HandsOverWhatTheConfigurationSays) {
   EXPECT_EQ(engine_description(given, {16 * kGib, kGib}),
             engine_description(given, {16 * kGib, 2 * kGib}))
       << "the same engine";
+}
+
+TEST(EngineDescription, NamesTheGpuOfAProcess) {
+  VllmOptions given = options();
+  given.on_cpu = false;
+  const auto described = [&] { return parse_json(engine_description(given, {}), "description"); };
+  EXPECT_FALSE(described().contains("group")) << "vLLM starts on the first GPU";
+  given.device_index = 2;
+  const Json group = described()["group"];
+  EXPECT_EQ(group["device"], 2);
+  EXPECT_EQ(group["size"], given.tensor_parallel_size);
+  EXPECT_EQ(group["host"], "") << "its only member needs no store of others";
+}
+
+TEST(EngineDescription, LetsTheEngineSleepOnAGpuUnlessToldOtherwise) {
+  VllmOptions given = options();
+  const auto sleeps = [&] {
+    return parse_json(engine_description(given, {}), "description")["engine_args"].contains(
+        "enable_sleep_mode");
+  };
+  EXPECT_FALSE(sleeps()) << "on a CPU";
+  given.on_cpu = false;
+  EXPECT_TRUE(sleeps());
+  given.sleep_level = 0;
+  EXPECT_FALSE(sleeps());
 }
 
 TEST(VllmExamples, AreConfigurationsThatLoad) {

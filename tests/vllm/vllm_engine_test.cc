@@ -1,6 +1,6 @@
 // The engine over a plug-in of the test's own: what is handed over, and what is believed of what
 // comes back.
-#include "rollout/vllm/vllm_engine.h"
+#include "engine/rollout/vllm/vllm_engine.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 
 #include "base/interrupt.h"
 #include "base/json.h"
-#include "rollout/engine_failure.h"
+#include "engine/rollout/engine_failure.h"
 #include "model/adapter.h"
 #include "support/capture.h"
 #include "support/paths.h"
@@ -270,7 +270,7 @@ TEST(VllmEngine, HandsOverMergedWeightsOfAnAdapter) {
   rig.engine();
   int num_changed = 0;
   for (const NamedParameter& parameter : rig.asked.model->parameters()) {
-    EXPECT_TRUE(at::equal(rig.plugin.weights.at(parameter.name), adapter->merged(parameter)))
+    EXPECT_TRUE(at::equal(rig.plugin.weights.at(parameter.name), adapter->merge(parameter)))
         << parameter.name;
     num_changed += !at::equal(rig.plugin.weights.at(parameter.name), parameter.tensor);
   }
@@ -334,6 +334,20 @@ TEST(VllmEngine, SleepsWhenReleasedOnlyWhenToldTo) {
   sleepy.asked.parts.vllm.sleep_level = 1;
   sleepy.engine().release();
   EXPECT_EQ(sleepy.plugin.slept, 1);
+}
+
+TEST(VllmEngine, StartsOnAGpuBeforeTheLastImageIsReady) {
+  Rig here, there;
+  there.asked.parts.vllm.on_cpu = false;
+  std::vector<size_t> requests_in_step;
+  there.plugin.on_step = [&] { requests_in_step.push_back(there.plugin.requests.size()); };
+  const auto wanted = here.engine().generate(here.asked.prompts, {});
+  const auto found = there.engine().generate(there.asked.prompts, {});
+  EXPECT_EQ(requests_in_step.front(), 1);
+  EXPECT_EQ(here.plugin.num_steps, 1);
+  ASSERT_EQ(found.size(), wanted.size());
+  for (size_t i = 0; i < found.size(); ++i)
+    EXPECT_EQ(found[i].response_token_ids, wanted[i].response_token_ids);
 }
 
 TEST(VllmEngine, SeedsASampleByItsKeyAlone) {

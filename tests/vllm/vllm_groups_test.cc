@@ -29,8 +29,8 @@ std::string configuration(const test::Program& program, int num_ranks) {
                   test::source_path("tests/shapes/model"), kSteps, 2 / num_ranks, num_ranks));
 }
 
-/// A training in the background, then `disturbance` with its process in $pid. @param options  of
-/// torchrun, which starts several ranks
+/// A training in the background, then `disturbance` with its process in $pid.
+/// @param options  of torchrun, which starts several ranks
 test::ProcessResult train(const test::Program& program, int num_ranks,
                           const std::string& options = "", const std::string& disturbance = "") {
   const std::string start =

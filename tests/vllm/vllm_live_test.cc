@@ -10,7 +10,7 @@
 #include <cstdio>
 
 #include "base/interrupt.h"
-#include "rollout/vllm/plugin_loader.h"
+#include "engine/rollout/vllm/plugin_loader.h"
 #include "model/adapter.h"
 #include "support/capture.h"
 #include "support/paths.h"

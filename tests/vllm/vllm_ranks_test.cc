@@ -3,8 +3,8 @@
 #include <ATen/Parallel.h>
 #include <fmt/core.h>
 #include <gtest/gtest.h>
-#include <torch/csrc/distributed/c10d/Store.hpp>
 #include <unistd.h>
+#include <torch/csrc/distributed/c10d/Store.hpp>
 
 #include <cstdlib>
 #include <nlohmann/json.hpp>
@@ -12,8 +12,8 @@
 #include "base/file.h"
 #include "base/interrupt.h"
 #include "base/json.h"
-#include "ranks/gloo_group.h"
-#include "ranks/store.h"
+#include "engine/ranks/gloo_group.h"
+#include "engine/ranks/store.h"
 #include "support/capture.h"
 #include "support/paths.h"
 #include "vllm/live_vllm.h"
@@ -43,11 +43,12 @@ Answers ids_of(RolloutEngine& engine, const std::vector<Prompt>& prompts,
 
 /// Rank 0 brings the first two prompts and then no more; rank 1 none, and then the others.
 Answers answers_in_a_turn(RolloutEngine& engine, const std::vector<Prompt>& prompts, int rank) {
-  EngineTurn turn(engine);
-  Answers ids = ids_of(engine, rank == 0 ? std::vector<Prompt>(prompts.begin(), prompts.begin() + 2)
-                                         : std::vector<Prompt>());
-  if (rank == 1) ids = ids_of(engine, std::vector<Prompt>(prompts.begin() + 2, prompts.end()));
-  turn.end();
+  Answers ids;
+  engine.take_turn([&] {
+    ids = ids_of(engine, rank == 0 ? std::vector<Prompt>(prompts.begin(), prompts.begin() + 2)
+                                   : std::vector<Prompt>());
+    if (rank == 1) ids = ids_of(engine, std::vector<Prompt>(prompts.begin() + 2, prompts.end()));
+  });
   return ids;
 }
 
@@ -77,9 +78,10 @@ TEST(VllmRanks, DISABLED_OneOfThem) {
 
   bool interrupted = false;
   try {
-    EngineTurn turn(*engine);
-    if (world.rank == 1) set_interrupt_requested(true);  // one rank's interrupt is one of both
-    ids_of(*engine, asked.prompts);
+    engine->take_turn([&] {
+      if (world.rank == 1) set_interrupt_requested(true);  // one rank's interrupt is one of both
+      ids_of(*engine, asked.prompts);
+    });
   } catch (const Interrupted&) {
     interrupted = true;
   }

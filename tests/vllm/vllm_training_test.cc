@@ -7,11 +7,11 @@
 
 #include "base/file.h"
 #include "base/json.h"
-#include "config/config.h"
 #include "e2e/program.h"
-#include "rollout/vllm/vllm_engine.h"
+#include "engine/rollout/vllm/vllm_engine.h"
+#include "program/assembly/run.h"
+#include "program/config/config.h"
 #include "support/capture.h"
-#include "assembly/run.h"
 #include "vllm/toy_plugin.h"
 
 namespace rematch {
@@ -41,7 +41,8 @@ std::unique_ptr<RolloutEngine> make_vllm_engine(const EngineParts& parts,
 
 namespace {
 
-/// A training in this process. @param rollout_matching  keys of custom.extra.rollout_matching
+/// A training in this process.
+/// @param rollout_matching  keys of custom.extra.rollout_matching
 struct Training {
   explicit Training(const std::string& rollout_matching, size_t drift_at = SIZE_MAX) {
     colocated() = {.plugin = nullptr, .drift_at = drift_at};
@@ -52,7 +53,7 @@ struct Training {
   }
   void run() {
     Terminal terminal(out, err, {});
-    run_training(result, "cpu", terminal);
+    run_training(result, {.device = "cpu", .terminal = terminal});
   }
   std::vector<Json> log() const {
     std::istringstream text(read_file(program.run_dir() + "/logging.jsonl"));

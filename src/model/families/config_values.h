@@ -8,21 +8,21 @@
 namespace rematch {
 
 // Values of config.json for every family. All throw UserError (data) naming the key for a value of
-// the wrong type or out of range.
+// the wrong type or out of range. Every number has an upper limit by its key (config_values.cc):
+// memory is planned and tables are made from these numbers before a tensor shows that one is wrong.
 
-/// An integer from `least` to 2³¹ − 1.
+/// An integer from `least` to the limit of its key.
 int64_t config_count(JsonFields& fields, const std::string& key, int64_t fallback,
                      int64_t least = 1);
-/// A number of layers. Its limit is lower than that of a count, because every layer is described
-/// and planned before its first tensor is looked up.
+/// A number of layers, each of which is described.
 int64_t config_layers(JsonFields& fields, const std::string& key, int64_t fallback,
                       int64_t least = 1);
 /// A count, also as a list of equal numbers ("patch_size": [16, 16]).
 int64_t config_side(JsonFields& fields, const std::string& key, int64_t fallback);
-/// Counts of 0 or more.
+/// At most 1024 integers from 0 to the limit of their key.
 std::vector<int64_t> config_counts(JsonFields& fields, const std::string& key,
                                    std::vector<int64_t> fallback);
-/// A finite number above 0.
+/// A number above 0, up to the limit of its key.
 double config_positive(JsonFields& fields, const std::string& key, double fallback);
 /// Rejects a string that is not in `implemented`; an absent one means the first.
 void require_config_text(JsonFields& fields, const std::string& key,

@@ -1,11 +1,13 @@
 #pragma once
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
-#include "flow/grid.h"
+#include "base/flow/grid.h"
 
 namespace rematch {
 
@@ -28,7 +30,8 @@ struct ParameterParts {
 using FileNames = std::vector<std::pair<std::string, std::string>>;
 
 enum class Activation { kSilu, kGeluTanh, kGeluErf };
-enum class NormKind { kRms, kLayer };
+/// kRmsOffset multiplies by 1 + weight in float32 and casts once; kRms casts, then multiplies.
+enum class NormKind { kRms, kRmsOffset, kLayer };
 
 /// A norm over `width` values; a LayerNorm has a bias.
 struct NormDescription {
@@ -44,6 +47,8 @@ struct LinearDescription {
   int64_t num_outputs = 0;
   int64_t num_inputs = 0;
   bool has_bias = false;
+  /// false: the target `all-linear` leaves it out
+  bool in_all_linear = true;
 };
 
 /// down(activation(gate(x)) · up(x)); without a gate down(activation(up(x))).
@@ -53,26 +58,79 @@ struct MlpDescription {
   LinearDescription up, down;
 };
 
-/// Rotates the halves of a head: pair j by position[axis_of_pair[j]] · theta^(−2j / head_dim).
+/// Rotates the first width() values of a head as two halves: pair j by position[axis_of_pair[j]] ·
+/// theta^(−2j / width). The rest of the head is not rotated.
 struct RopeDescription {
   double theta = 10000;
-  std::vector<int64_t> axis_of_pair;  ///< [head_dim / 2]: 0 temporal, 1 height, 2 width
+  std::vector<int64_t> axis_of_pair;  ///< [width / 2]: 0 temporal, 1 height, 2 width
+
+  int64_t width() const { return 2 * static_cast<int64_t>(axis_of_pair.size()); }
 };
 
-/// A decoder layer: x += o(attention(norm x)), x += mlp(norm x).
-struct LayerDescription {
-  NormDescription attention_norm;
+/// Causal attention with grouped queries. Its cache grows with the sequence: one key and one value
+/// per token and key/value head.
+struct AttentionDescription {
   LinearDescription q, k, v, o;
   std::optional<NormDescription> q_norm, k_norm;  ///< of each head, before the rotation
-  NormDescription mlp_norm;
-  MlpDescription mlp;
+  /// q has 2·head_dim outputs per head: the query, then a gate; the input of o is multiplied by
+  /// sigmoid(gate)
+  bool has_output_gate = false;
   int64_t window = 0;  ///< tokens that a token attends to, including itself; 0 = all before it
-  /// index of the visual feature added at the image pads after the layer; -1 = none
-  int64_t deepstack = -1;
 };
 
-/// The text tower. Heads and widths are the same in every layer, because the layers share one
-/// cache.
+/// Gated delta rule. Its cache has a fixed size: the last conv_kernel − 1 inputs of the
+/// convolution, and a float32 state [key_head_dim, value_head_dim] per value head. Per token:
+///   q, k, v = split(silu(conv(in_qkv x))); q, k = l2norm(q) · key_head_dim^-½, l2norm(k)
+///   β = sigmoid(in_b x); g = −exp(a_log) · softplus(in_a x + dt_bias)       (float32)
+///   S = e^g · S; S += k (β (v − kᵀS))ᵀ; y = out(norm(qᵀS) · silu(in_z x))     (float32)
+struct DeltaDescription {
+  int64_t num_key_heads = 0;
+  int64_t num_value_heads = 0;  ///< a multiple of num_key_heads; consecutive ones share a key head
+  int64_t key_head_dim = 0;
+  int64_t value_head_dim = 0;
+  int64_t conv_kernel = 4;
+  LinearDescription in_qkv;      ///< num_channels() outputs: queries, keys, values
+  LinearDescription in_z;        ///< value_width() outputs
+  LinearDescription in_b, in_a;  ///< num_value_heads outputs
+  LinearDescription out;
+  /// causal convolution of each channel alone, without bias: MODULE.weight [num_channels, 1,
+  /// conv_kernel]; the last tap is the current token
+  std::string conv;
+  std::string a_log, dt_bias;  ///< names of parameters [num_value_heads]
+  NormDescription norm;        ///< of each value head: kRms with a plain weight, in float32
+
+  int64_t key_width() const { return num_key_heads * key_head_dim; }
+  int64_t value_width() const { return num_value_heads * value_head_dim; }
+  int64_t num_channels() const { return 2 * key_width() + value_width(); }
+  /// values of a sequence's state S
+  int64_t state_size() const { return num_value_heads * key_head_dim * value_head_dim; }
+  /// values of a sequence's window of the convolution
+  int64_t window_size() const { return (conv_kernel - 1) * num_channels(); }
+};
+
+/// The part of a decoder layer that mixes tokens.
+using MixerDescription = std::variant<AttentionDescription, DeltaDescription>;
+
+/// A decoder layer: x += mixer(norm x), x += mlp(norm x).
+struct LayerDescription {
+  NormDescription mixer_norm;
+  MixerDescription mixer;
+  NormDescription mlp_norm;
+  MlpDescription mlp;
+  /// index of the visual feature added at the image pads after the layer; -1 = none
+  int64_t deepstack = -1;
+
+  /// The mixer as attention or as delta rule; null if it is the other.
+  const AttentionDescription* attention() const {
+    return std::get_if<AttentionDescription>(&mixer);
+  }
+  const DeltaDescription* delta() const { return std::get_if<DeltaDescription>(&mixer); }
+  /// The Linears of the mixer, in checkpoint order.
+  std::vector<LinearDescription> mixer_linears() const;
+};
+
+/// The text tower. Heads and widths are the same in all layers of attention, which share one cache
+/// of keys and values, and in all layers of the delta rule, which share one of states.
 struct TextDescription {
   int64_t vocab_size = 0;
   int64_t hidden_size = 0;
@@ -88,6 +146,12 @@ struct TextDescription {
   LinearDescription head;
 
   int64_t num_layers() const { return static_cast<int64_t>(layers.size()); }
+  int64_t num_attention_layers() const;
+  int64_t num_delta_layers() const { return num_layers() - num_attention_layers(); }
+  /// Index of each layer in the cache of its kind: its rank among the layers with the same mixer.
+  std::vector<int64_t> cache_indices() const;
+  /// The first layer of the delta rule; null if there is none. All have the same sizes.
+  const DeltaDescription* delta() const;
 };
 
 /// A block of the vision tower: x += proj(attention(norm1 x)), x += mlp(norm2 x). Attention is full
@@ -155,7 +219,14 @@ struct ModelDescription {
   int64_t image_token_id = 0;        ///< the image pad
   ParameterParts part_of;
   FileNames file_names;  ///< for checkpoints with other module names
+  /// prefixes of tensors that no layer reads and every saved checkpoint keeps unchanged
+  std::vector<std::string> carried;
 
+  /// True for a tensor that is only carried from checkpoint to checkpoint.
+  bool is_carried(const std::string& tensor) const;
+  /// Small parameters that are computed in float32 for every dtype of the model: stored in float32
+  /// they stay float32, also in saved checkpoints.
+  std::set<std::string> float32_parameters() const;
   /// Every Linear that can have an adapter: blocks, mergers, layers, head.
   std::vector<LinearDescription> linears() const;
 };

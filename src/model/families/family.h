@@ -14,8 +14,8 @@ struct Family {
   /// in config.json; also the family's name in `template.template`
   std::string model_type;
   std::vector<std::string> architectures;  ///< in config.json, used if it has no model type
-  /// @param config  config.json, an object. @throws UserError (data) for invalid or unsupported
-  /// values
+  /// @param config  config.json, an object.
+  /// @throws UserError (data) for invalid or unsupported values
   ModelDescription (*describe)(const Json& config, const JsonOrigin& origin) = nullptr;
   /// `tokenizer_class` of tokenizers that may consist of only vocab.json and merges.txt, and their
   /// split pattern
@@ -31,12 +31,12 @@ const std::vector<Family>& families();
 /// Adds a family. Call it before any model is loaded; not thread-safe.
 void register_family(Family family);
 
-/// Reads and checks DIR/config.json. @throws UserError (data) for an unknown family, and as
-/// Family::describe
+/// Reads and checks DIR/config.json.
+/// @throws UserError (data) for an unknown family, and as Family::describe
 ModelDescription describe_model(const std::string& model_dir);
 
-/// The stock answer format of the family of DIR/config.json. @throws UserError (data) as
-/// describe_model
+/// The stock answer format of the family of DIR/config.json.
+/// @throws UserError (data) as describe_model
 std::string stock_answer_format(const std::string& model_dir);
 
 }  // namespace rematch

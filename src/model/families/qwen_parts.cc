@@ -28,13 +28,13 @@ LayerDescription qwen_layer(const TextDescription& text, int64_t layer_idx, doub
                     attention = prefix + "self_attn.";
   const int64_t hidden = text.hidden_size, q_width = text.num_attention_heads * text.head_dim,
                 kv_width = text.num_key_value_heads * text.head_dim;
-  return {.attention_norm = {prefix + "input_layernorm", hidden, NormKind::kRms, eps},
-          .q = {attention + "q_proj", q_width, hidden, has_bias},
-          .k = {attention + "k_proj", kv_width, hidden, has_bias},
-          .v = {attention + "v_proj", kv_width, hidden, has_bias},
-          .o = {attention + "o_proj", hidden, q_width},
-          .q_norm = std::nullopt,
-          .k_norm = std::nullopt,
+  return {.mixer_norm = {prefix + "input_layernorm", hidden, NormKind::kRms, eps},
+          .mixer = AttentionDescription{.q = {attention + "q_proj", q_width, hidden, has_bias},
+                                        .k = {attention + "k_proj", kv_width, hidden, has_bias},
+                                        .v = {attention + "v_proj", kv_width, hidden, has_bias},
+                                        .o = {attention + "o_proj", hidden, q_width},
+                                        .q_norm = std::nullopt,
+                                        .k_norm = std::nullopt},
           .mlp_norm = {prefix + "post_attention_layernorm", hidden, NormKind::kRms, eps},
           .mlp = gated_mlp(prefix + "mlp.", hidden, text.intermediate_size, false)};
 }

@@ -19,7 +19,8 @@ inline const std::string kQwenText = "model.language_model.", kQwenVision = "mod
 
 /// down(silu(gate(x)) · up(x)), with the modules gate_proj, up_proj and down_proj below `prefix`.
 MlpDescription gated_mlp(const std::string& prefix, int64_t width, int64_t inner, bool has_bias);
-/// A decoder layer without head norms. @param has_bias  of queries, keys and values
+/// A decoder layer without head norms.
+/// @param has_bias  of queries, keys and values
 LayerDescription qwen_layer(const TextDescription& text, int64_t layer_idx, double eps,
                             bool has_bias);
 /// A block of the vision tower without its MLP.

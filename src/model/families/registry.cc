@@ -7,16 +7,17 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "checkpoint/model_dir.h"
+#include "model/checkpoint/model_dir.h"
 #include "model/families/family.h"
 #include "model/families/qwen2_5vl/qwen2_5vl.h"
+#include "model/families/qwen3_5/qwen3_5.h"
 #include "model/families/qwen3vl/qwen3vl.h"
 
 namespace rematch {
 namespace {
 
 std::vector<Family>& table() {
-  static std::vector<Family> families{qwen3vl_family(), qwen2_5vl_family()};
+  static std::vector<Family> families{qwen3vl_family(), qwen2_5vl_family(), qwen3_5_family()};
   return families;
 }
 

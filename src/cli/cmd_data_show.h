@@ -1,9 +1,0 @@
-#pragma once
-#include "cli/command_set.h"
-
-namespace rematch {
-
-/// `rematch data show`. @param data  the command `data`
-Command add_data_show(CLI::App& data);
-
-}  // namespace rematch

@@ -1,0 +1,61 @@
+#pragma once
+#include <ATen/ATen.h>
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "engine/rollout/native/step.h"
+#include "engine/rollout/native/step_graph.h"
+
+namespace rematch {
+
+/// Inputs of a step in which every sequence decodes one token. S sequences, L tokens of the
+/// longest; both may be padded.
+struct DecodeInputs {
+  at::Tensor token_ids_S;      ///< int64
+  at::Tensor positions_3S;     ///< int64
+  at::Tensor slots_S;          ///< int64; slot of each row's key and value
+  at::Tensor cached_slots_SL;  ///< int64; the spare slot after the end of a sequence
+  at::Tensor mask_S11L;        ///< added to scores: 0, or −∞ after the end
+};
+
+/// Replays decoding steps as device graphs. A step is padded to one of a few sizes, and each size
+/// is recorded after it has occurred several times. If the first replay of a size differs from the
+/// computed result, replays are turned off: a graph that reads stale memory raises no error.
+class DecodeGraphs {
+ public:
+  /// Logits of a step's sequences, float32 on the device: [S, V].
+  using Compute = std::function<at::Tensor(const DecodeInputs&)>;
+
+  /// @param make_graph  empty = never replay
+  DecodeGraphs(StepGraphMaker make_graph, Compute compute)
+      : make_graph_(std::move(make_graph)), compute_(std::move(compute)) {}
+
+  /// True if run() accepts a step: every sequence decodes and needs logits.
+  bool can_run(const Step& step) const;
+  /// Padded size of a step of this many sequences and tokens.
+  static std::pair<int64_t, int64_t> padded_size(int64_t num_sequences, int64_t num_tokens);
+  /// Logits [num_sequences, V] of a padded step, replayed or computed.
+  at::Tensor run(const DecodeInputs& padded, int64_t num_sequences);
+  /// Drops all recordings; call it before the cache or the weights move.
+  void clear() { sizes_.clear(); }
+
+ private:
+  struct Size {
+    int64_t num_uses = 0;
+    DecodeInputs inputs;  ///< memory that the recording reads
+    at::Tensor logits_SV;
+    std::unique_ptr<StepGraph> graph;
+  };
+  void record(Size& size, const DecodeInputs& padded, const at::Tensor& logits_SV);
+  void turn_off(const std::string& reason);
+
+  StepGraphMaker make_graph_;
+  Compute compute_;
+  std::map<std::pair<int64_t, int64_t>, Size> sizes_;
+};
+
+}  // namespace rematch

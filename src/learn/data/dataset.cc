@@ -1,0 +1,322 @@
+#include "learn/data/dataset.h"
+
+#include <fmt/core.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include "base/content_key.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/interrupt.h"
+#include "base/out_of_resources.h"
+#include "base/text.h"
+#include "learn/data/box_census.h"
+#include "learn/data/foreign_format.h"
+#include "learn/data/record.h"
+#include "model/vision/image.h"
+#include "model/vision/patches.h"
+
+namespace rematch {
+namespace {
+
+constexpr size_t kMaxShown = 20, kMaxPlaces = 2000;
+
+// Collects the problems of many lines to throw them together: the first ones in full, the others as
+// places.
+class ProblemList {
+ public:
+  // @param where  prefix of every place in this line. @param line  1-based
+  void add(const UserError& error, const std::string& where, int64_t line) {
+    for (const Problem& problem : error.problems()) {
+      ++num_;
+      if (problems_.size() < kMaxShown) {
+        problems_.push_back(problem);
+      } else if (places_.size() < kMaxPlaces) {
+        const std::string rest =
+            problem.where.starts_with(where) ? problem.where.substr(where.size()) : "";
+        // ", object 2 (objects[1])"
+        const std::string object =
+            rest.starts_with(", ") ? rest.substr(1, rest.find(" (") - 1) : "";
+        places_.push_back(fmt::format("line {}{}", line, object));
+      }
+    }
+  }
+  size_t size() const { return num_; }
+  void throw_if_any() {
+    if (problems_.empty()) return;
+    if (!places_.empty()) {
+      const bool all_named = num_ == problems_.size() + places_.size();
+      problems_.back().fix +=
+          fmt::format(" ({} problems in all; the others: {}{})", num_, join(places_, ", "),
+                      all_named ? "" : ", …; `rematch data check FILE --all` lists them");
+    }
+    throw UserError(ErrorKind::kData, problems_);
+  }
+
+ private:
+  std::vector<Problem> problems_;
+  std::vector<std::string> places_;
+  size_t num_ = 0;
+};
+
+// True if Python's str.strip leaves nothing. Bytes that are not UTF-8 are not blank, so that the
+// reader reports them.
+bool is_blank(std::string_view line) {
+  if (!line.empty() && line.front() == '{') return false;  // nearly every line
+  return is_valid_utf8(line) && python_strip(line).empty();
+}
+
+// The JSON reader accepts a leading byte order mark, which is legal only in the first line of a
+// file.
+void refuse_byte_order_mark(std::string_view line, const std::string& where) {
+  if (!line.starts_with("\xEF\xBB\xBF")) return;
+  throw UserError(ErrorKind::kData,
+                  {.error = "a byte order mark in the middle of a JSONL file",
+                   .where = where,
+                   .what = "the line begins with the bytes EF BB BF",
+                   .fix = "remove them, e.g. with sed -i '2,$s/^\\xEF\\xBB\\xBF//' FILE; they come "
+                          "from concatenated files"});
+}
+
+void check_image_files(const Sample& sample) {
+  for (const std::string& path : sample.image_paths) {
+    struct stat info{};
+    const bool found = ::stat(path.c_str(), &info) == 0;
+    if (found && S_ISREG(info.st_mode)) continue;
+    if (path.find("://") != path.npos)
+      throw UserError(ErrorKind::kData,
+                      {.error = "an image is an address, and addresses are not fetched",
+                       .where = sample.where,
+                       .what = path,
+                       .fix = "download the image, and write the path of the file"});
+    throw UserError(
+        ErrorKind::kData,
+        {.error = "an image file is missing",
+         .where = sample.where,
+         .what = fmt::format("{}: {}", path, found ? "not a regular file" : std::strerror(errno)),
+         .fix = "correct \"images\" (relative paths are resolved against the JSONL's directory), "
+                "or remove the record"});
+  }
+}
+
+// Adds the record to the place of an image file's error.
+UserError add_record_place(const UserError& error, const Sample& sample) {
+  std::vector<Problem> problems = error.problems();
+  for (Problem& problem : problems) {
+    if (problem.where.find(sample.where) == std::string::npos)
+      problem.where += fmt::format(" ({})", sample.where);
+  }
+  return UserError(error.kind(), std::move(problems));
+}
+
+[[noreturn]] void refuse_unturned(const Sample& sample, const std::string& path,
+                                  const ImageFacts& facts) {
+  throw UserError(
+      ErrorKind::kData,
+      {.error = "a record was drawn on the unturned pixels of a photo",
+       .where = sample.where,
+       .what = fmt::format("{} is stored as {} x {} px and turned by its EXIF orientation {}: "
+                           "viewers and training show {} x {}, the record says {} x {}",
+                           path, sample.width_px, sample.height_px, facts.orientation,
+                           facts.size.width_px, facts.size.height_px, sample.width_px,
+                           sample.height_px),
+       .fix = "remove the tag, and every program shows the pixels of the record: exiftool "
+              "-Orientation= -n FILE; or draw the record again on the turned photo"});
+}
+
+void check_image_sizes(const Sample& sample, const PatchOptions& options, ImageCounts& counts) {
+  const ImageSize record{.width_px = sample.width_px, .height_px = sample.height_px};
+  for (const std::string& path : sample.image_paths) {
+    const ImageFacts facts = read_image_facts(path);
+    const ImageSize& size = facts.size;
+    counts.num_deep_grey += facts.is_deep_grey;
+    counts.num_turned += facts.is_turned();
+    counts.num_hidden_turns += facts.hides_turn();
+    if (facts.is_unturned(record)) refuse_unturned(sample, path, facts);
+    if (size != record) {
+      throw UserError(
+          ErrorKind::kData,
+          {.error = "the size of an image differs from its record",
+           .where = sample.where,
+           .what = fmt::format("{} is {} x {} px (width x height), the record says {} x {}", path,
+                               size.width_px, size.height_px, sample.width_px, sample.height_px),
+           .fix = "correct the record's \"width\" and \"height\", or replace the file"});
+    }
+    processed_size(size, options, fmt::format("{} ({})", path, sample.where));
+  }
+}
+
+}  // namespace
+
+Dataset Dataset::load(const std::string& jsonl_path, const DatasetOptions& options) {
+  const MappedFile file(jsonl_path);
+  const std::string_view bytes = file.bytes();
+  Dataset dataset;
+  dataset.path_ = jsonl_path;
+  dataset.content_hash_ = content_hash_of(bytes);
+
+  const std::string parent = std::filesystem::path(jsonl_path).parent_path().string();
+  const ForbiddenTexts forbidden(options.forbidden_texts);
+  BoxCensus census;
+  ProblemList problems;
+  int64_t line_idx = 0, num_records = 0;
+  for (size_t begin = 0; begin < bytes.size(); ++line_idx) {
+    throw_if_interrupted();
+    if (options.limit && num_records >= *options.limit) break;
+    const size_t end = std::min(bytes.find('\n', begin), bytes.size());
+    const std::string_view line = bytes.substr(begin, end - begin);
+    begin = end + 1;
+    if (is_blank(line)) continue;
+    ++num_records;
+    const std::string where = fmt::format("{}:{}", jsonl_path, line_idx + 1);
+    try {
+      if (line_idx > 0) refuse_byte_order_mark(line, where);
+      Sample sample = read_record(line, {.where = where,
+                                         .directory = parent.empty() ? "." : parent,
+                                         .require_single_image = options.require_single_image,
+                                         .forbidden = &forbidden});
+      sample.sample_id = line_idx;
+      if (options.check_image_files) check_image_files(sample);
+      census.add(sample);
+      dataset.samples_.push_back(std::move(sample));
+    } catch (const UserError& error) {
+      problems.add(error, where, line_idx + 1);
+      // Refuses other formats early, not after millions of lines of a COCO file.
+      if (dataset.samples_.empty() && problems.size() == kMaxShown)
+        refuse_foreign_format(jsonl_path, bytes);
+    }
+  }
+  if (dataset.samples_.empty()) refuse_foreign_format(jsonl_path, bytes);
+  problems.throw_if_any();
+  if (dataset.samples_.empty()) {
+    const std::string found = options.limit ? fmt::format("sample limit {}", *options.limit)
+                                            : fmt::format("{} lines", line_idx);
+    throw UserError(
+        ErrorKind::kData,
+        {.error = "the dataset has no records",
+         .where = jsonl_path,
+         .what = found,
+         .fix = "use a JSONL with at least one record (and a sample limit of at least 1)"});
+  }
+  dataset.warnings_ = census.warnings(jsonl_path);
+  dataset.parts_ = {{.path = jsonl_path, .end = dataset.size()}};
+  return dataset;
+}
+
+Dataset Dataset::mix(std::vector<Dataset> files, const std::vector<double>& weights) {
+  REMATCH_CHECK(!files.empty() && files.size() == weights.size(), "a weight for each file");
+  if (files.size() == 1 && weights.front() == 1) return std::move(files.front());
+  Dataset result;
+  std::string identity;
+  int64_t first_id = 0;
+  for (size_t i = 0; i < files.size(); ++i) {
+    Dataset& file = files[i];
+    const int64_t begin = result.size();
+    int64_t next_id = first_id;
+    for (Sample& sample : file.samples_) {
+      sample.sample_id += first_id;
+      next_id = sample.sample_id + 1;
+      result.samples_.push_back(std::move(sample));
+    }
+    first_id = next_id;
+    result.parts_.push_back(
+        {.path = file.path_, .begin = begin, .end = result.size(), .weight = weights[i]});
+    if (result.parts_.back().num_drawn() == 0) {
+      throw UserError(ErrorKind::kData,
+                      {.error = "the weight of a file is too low to select a record",
+                       .where = fmt::format("custom.train_jsonl: {}", file.path_),
+                       .what = fmt::format("weight {} of {} records is less than half a record",
+                                           weights[i], file.size()),
+                       .fix = "raise the weight, or remove the file"});
+    }
+    result.path_ += (i > 0 ? ", " : "") + file.path_;
+    identity += fmt::format("{} {}\n", file.content_hash_, weights[i]);
+    result.warnings_.insert(result.warnings_.end(), file.warnings_.begin(), file.warnings_.end());
+  }
+  result.content_hash_ = content_hash_of(identity);
+  return result;
+}
+
+Dataset Dataset::copy_without(const std::vector<int64_t>& sample_indices) const {
+  Dataset result = *this;
+  result.samples_.clear();
+  for (MixturePart& part : result.parts_) {
+    const int64_t begin = part.begin, end = part.end;
+    part.begin = result.size();
+    for (int64_t i = begin; i < end; ++i) {
+      if (!std::binary_search(sample_indices.begin(), sample_indices.end(), i))
+        result.samples_.push_back(samples_[static_cast<size_t>(i)]);
+    }
+    part.end = result.size();
+  }
+  return result;
+}
+
+ImageCounts Dataset::validate_images(const PatchOptions& options) const {
+  ProblemList problems;
+  ImageCounts counts;
+  for (const Sample& sample : samples_) {
+    try {
+      check_image_sizes(sample, options, counts);
+    } catch (const OutOfResources&) {
+      throw;
+    } catch (const UserError& error) {
+      problems.add(add_record_place(error, sample), sample.where, sample.sample_id + 1);
+    }
+  }
+  problems.throw_if_any();
+  return counts;
+}
+
+int64_t Dataset::decode_images(int64_t most) const {
+  ProblemList problems;
+  int64_t num_decoded = 0;
+  const int64_t num_looks = std::min(most, size());
+  for (int64_t i = 0; i < num_looks; ++i) {
+    throw_if_interrupted();
+    const Sample& sample = samples_[static_cast<size_t>(i * size() / num_looks)];
+    try {
+      for (const std::string& path : sample.image_paths) load_image(path);
+      num_decoded += std::ssize(sample.image_paths);
+    } catch (const OutOfResources&) {
+      throw;
+    } catch (const UserError& error) {
+      problems.add(add_record_place(error, sample), sample.where, sample.sample_id + 1);
+    }
+  }
+  problems.throw_if_any();
+  return num_decoded;
+}
+
+std::vector<std::string> image_warnings(const ImageCounts& counts, const std::string& path) {
+  std::vector<std::string> texts;
+  if (counts.num_deep_grey > 0) {
+    texts.push_back(fmt::format(
+        "{} images of {} are 16-bit grey: every level above 255 becomes white, as in Pillow; "
+        "scale them to 8 bits unless serving sees them so too",
+        counts.num_deep_grey, path));
+  }
+  if (counts.num_hidden_turns > 0) {
+    texts.push_back(fmt::format(
+        "{} images of {} are stored turned (EXIF) and square, mirrored or turned by half: they are "
+        "turned as viewers show them, and no size shows whether their boxes were drawn so; look at "
+        "them with `rematch data show`",
+        counts.num_hidden_turns, path));
+  }
+  return texts;
+}
+
+std::vector<ImageRef> image_refs(const Sample& sample, const PatchOptions& options) {
+  const GridThw grid_thw = processed_grid(
+      {.width_px = sample.width_px, .height_px = sample.height_px}, options, sample.where);
+  std::vector<ImageRef> refs;
+  for (const std::string& path : sample.image_paths)
+    refs.push_back({.path = path, .grid_thw = grid_thw, .change = sample.change});
+  return refs;
+}
+
+}  // namespace rematch

@@ -1,0 +1,47 @@
+#include "learn/data/ordering.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "base/error.h"
+#include "base/random.h"
+
+namespace rematch {
+namespace {
+
+// Separates this random stream from others with the same seed and epoch.
+constexpr uint64_t kOrderStream = 0x6F626A65637473ULL;
+
+std::pair<int, int> top_left(const Geometry& geometry) {
+  int min_x = kNumBins, min_y = kNumBins;
+  for (size_t i = 0; i + 1 < geometry.bins.size(); i += 2) {
+    min_x = std::min(min_x, geometry.bins[i]);
+    min_y = std::min(min_y, geometry.bins[i + 1]);
+  }
+  return {min_y, min_x};
+}
+
+}  // namespace
+
+std::vector<SceneObject> order_objects(const Sample& sample, ObjectOrdering ordering, uint64_t seed,
+                                       int64_t epoch) {
+  std::vector<SceneObject> objects = sample.objects;
+  if (ordering == ObjectOrdering::kSorted) {
+    std::stable_sort(objects.begin(), objects.end(),
+                     [](const SceneObject& a, const SceneObject& b) {
+                       return top_left(a.geometry) < top_left(b.geometry);
+                     });
+    return objects;
+  }
+  const uint64_t key = random_key(
+      {kOrderStream, seed, static_cast<uint64_t>(epoch), static_cast<uint64_t>(sample.sample_id)});
+  const std::vector<int64_t> order = random_permutation(key, static_cast<int64_t>(objects.size()));
+  for (size_t i = 0; i < order.size(); ++i)
+    objects[i] = sample.objects[static_cast<size_t>(order[i])];
+  return objects;
+}
+
+}  // namespace rematch

@@ -1,0 +1,80 @@
+#include "learn/data/overlap.h"
+
+#include <fmt/core.h>
+
+#include <set>
+#include <utility>
+
+#include "base/terminal_text.h"
+#include "base/text.h"
+#include "learn/data/file_set.h"
+
+namespace rematch {
+namespace {
+
+constexpr size_t kMaxShown = 3;
+constexpr int64_t kFewObjects = 50;  // too few to tell free text from classes
+
+std::string list_names(const std::vector<std::string>& names) {
+  std::string text;
+  for (size_t i = 0; i < names.size() && i < kMaxShown; ++i)
+    text += (i > 0 ? ", " : "") + printable(names[i]);
+  return text + (names.size() > kMaxShown ? ", …" : "");
+}
+
+/// Images of val that are also in train, in val's order.
+/// @param num_images  receives the number of images in val
+std::vector<std::string> find_shared_images(const Dataset& train, const Dataset& val,
+                                            int64_t& num_images) {
+  FileSet trained;
+  std::vector<std::string> shared;
+  for (const Sample& sample : train.samples()) {
+    for (const std::string& path : sample.image_paths) trained.insert(path);
+  }
+  for (const Sample& sample : val.samples()) {
+    for (const std::string& path : sample.image_paths) {
+      ++num_images;
+      if (trained.contains(path)) shared.push_back(path);
+    }
+  }
+  return shared;
+}
+
+}  // namespace
+
+std::vector<std::string> overlap_warnings(const Dataset& train, const Dataset& val) {
+  std::vector<std::string> warnings;
+  int64_t num_images = 0;
+  if (const auto shared = find_shared_images(train, val, num_images); !shared.empty()) {
+    warnings.push_back(fmt::format(
+        "{} of {} in {} {} also in {} ({}): scores on training images say nothing about new ones",
+        shared.size(), counted(num_images, "image"), val.path(), shared.size() == 1 ? "is" : "are",
+        train.path(), list_names(shared)));
+  }
+  std::set<std::string> trained;
+  int64_t num_objects = 0;
+  for (const Sample& sample : train.samples()) {
+    num_objects += static_cast<int64_t>(sample.objects.size());
+    for (const SceneObject& object : sample.objects) trained.insert(normalize_label(object.desc));
+  }
+  const bool is_free_text =
+      num_objects >= kFewObjects && 2 * static_cast<int64_t>(trained.size()) > num_objects;
+  if (is_free_text) return warnings;
+  std::set<std::string> classes;
+  std::vector<std::string> unknown;
+  for (const Sample& sample : val.samples()) {
+    for (const SceneObject& object : sample.objects) {
+      const std::string label = normalize_label(object.desc);
+      if (classes.insert(label).second && !trained.contains(label)) unknown.push_back(object.desc);
+    }
+  }
+  if (!unknown.empty()) {
+    warnings.push_back(
+        fmt::format("{} of {} in {} never {} in {}: {}", unknown.size(),
+                    counted(static_cast<int64_t>(classes.size()), "class", "classes"), val.path(),
+                    unknown.size() == 1 ? "occurs" : "occur", train.path(), list_names(unknown)));
+  }
+  return warnings;
+}
+
+}  // namespace rematch

@@ -1,0 +1,177 @@
+#include "learn/data/windows.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "base/error.h"
+#include "base/random.h"
+
+namespace rematch {
+namespace {
+
+// Separates this random stream from others with the same seed and epoch.
+constexpr uint64_t kEpochStream = 0x65706F6368ULL;
+
+int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+void require(bool holds, const char* key, const std::string& what, const char* fix) {
+  if (holds) return;
+  throw UserError(
+      ErrorKind::kConfig,
+      {.error = fmt::format("{} is out of range", key), .where = key, .what = what, .fix = fix});
+}
+
+}  // namespace
+
+WindowStream::WindowStream(WindowOptions options) : options_(std::move(options)) {
+  const int64_t batch_size = options_.batches.per_device_train_batch_size;
+  require(options_.num_samples >= 1, "custom.train_jsonl",
+          fmt::format("{} samples", options_.num_samples), "provide at least one record");
+  require(batch_size >= 1, "training.per_device_train_batch_size", fmt::format("{}", batch_size),
+          "set it to at least 1");
+  require(options_.batches.gradient_accumulation_steps >= 1, "training.gradient_accumulation_steps",
+          fmt::format("{}", options_.batches.gradient_accumulation_steps), "set it to at least 1");
+  REMATCH_CHECK(
+      options_.world_size >= 1 && options_.rank >= 0 && options_.rank < options_.world_size,
+      fmt::format("rank {} of {}", options_.rank, options_.world_size));
+  window_size_ = int64_t{options_.batches.gradient_accumulation_steps} * options_.world_size *
+                 (options_.cut ? batch_size : 1);
+  require(
+      options_.cut || !options_.batches.drop_last || options_.num_samples >= batch_size,
+      "training.per_device_train_batch_size",
+      fmt::format("{} samples do not fill a micro-batch of {}; dataloader_drop_last drops the rest",
+                  options_.num_samples, batch_size),
+      "lower it, or set training.dataloader_drop_last: false");
+}
+
+std::vector<int64_t> WindowStream::draw_order(int64_t epoch) const {
+  const uint64_t key = random_key({kEpochStream, options_.seed, static_cast<uint64_t>(epoch)});
+  std::vector<int64_t> order(static_cast<size_t>(options_.num_samples));
+  if (options_.shuffle)
+    order = random_permutation(key, options_.num_samples);
+  else
+    std::iota(order.begin(), order.end(), 0);
+  if (!options_.draw) return order;
+  const std::vector<int64_t> drawn = options_.draw(epoch);
+  REMATCH_CHECK(drawn.size() == order.size(), fmt::format("epoch {} takes {} samples, not {}",
+                                                          epoch, drawn.size(), order.size()));
+  for (int64_t& place : order) place = drawn[static_cast<size_t>(place)];
+  return order;
+}
+
+std::vector<std::vector<int64_t>> WindowStream::cut_chunks(
+    const std::vector<int64_t>& order) const {
+  const int64_t batch_size = options_.batches.per_device_train_batch_size,
+                num_samples = options_.num_samples;
+  const int64_t end =
+      options_.batches.drop_last ? num_samples - num_samples % batch_size : num_samples;
+  std::vector<std::vector<int64_t>> chunks;
+  for (int64_t begin = 0; begin < end; begin += batch_size) {
+    chunks.emplace_back(order.begin() + begin, order.begin() + std::min(begin + batch_size, end));
+  }
+  return chunks;
+}
+
+std::vector<std::vector<int64_t>> WindowStream::draw(int64_t epoch) {
+  const std::vector<int64_t> order = draw_order(epoch);
+  if (!options_.cut) return cut_chunks(order);
+  std::vector<std::vector<int64_t>> micro_batches = options_.cut(order, epoch);
+  REMATCH_CHECK(!micro_batches.empty(), fmt::format("epoch {} was cut into nothing", epoch));
+  if (static_cast<size_t>(epoch) >= counted_.size())
+    counted_.resize(static_cast<size_t>(epoch) + 1, 0);
+  counted_[static_cast<size_t>(epoch)] = static_cast<int64_t>(micro_batches.size());
+  return micro_batches;
+}
+
+const std::vector<std::vector<int64_t>>& WindowStream::current_micro_batches() {
+  if (drawn_epoch_ != cursor_.epoch) micro_batches_ = draw(cursor_.epoch);
+  drawn_epoch_ = cursor_.epoch;
+  return micro_batches_;
+}
+
+int64_t WindowStream::windows_for(int64_t num_micro_batches) const {
+  return ceil_div(num_micro_batches, window_size_);
+}
+
+int64_t WindowStream::windows_in_epoch(int64_t epoch) {
+  return windows_for(micro_batches_in_epoch(epoch));
+}
+
+bool WindowStream::ends_partial(int64_t epoch) {
+  return micro_batches_in_epoch(epoch) % window_size_ != 0;
+}
+
+int64_t WindowStream::micro_batches_in_epoch(int64_t epoch) {
+  REMATCH_CHECK(epoch >= 0, fmt::format("epoch {}", epoch));
+  const int64_t num_samples = options_.num_samples,
+                batch_size = options_.batches.per_device_train_batch_size;
+  if (!options_.cut)
+    return options_.batches.drop_last ? num_samples / batch_size
+                                      : ceil_div(num_samples, batch_size);
+  const auto idx = static_cast<size_t>(epoch);
+  if (idx < counted_.size() && counted_[idx] > 0) return counted_[idx];
+  // The cut of the cursor's epoch is kept for next(); other epochs are only counted.
+  if (epoch == cursor_.epoch)
+    current_micro_batches();
+  else
+    draw(epoch);
+  return counted_[idx];
+}
+
+int64_t WindowStream::windows_before(int64_t epoch) {
+  if (!options_.cut) return epoch * windows_in_epoch(0);
+  int64_t count = 0;
+  for (int64_t before = 0; before < epoch; ++before) count += windows_in_epoch(before);
+  return count;
+}
+
+WindowPlan WindowStream::next() {
+  const std::vector<std::vector<int64_t>>& micro_batches = current_micro_batches();
+  const auto num_micro_batches = static_cast<int64_t>(micro_batches.size());
+  const int64_t num_windows = windows_for(num_micro_batches);
+  const int64_t first = cursor_.next_window_in_epoch * window_size_;
+  const int64_t end = std::min(first + window_size_, num_micro_batches);
+  WindowPlan plan{.window_idx = cursor_.window_idx,
+                  .epoch = cursor_.epoch,
+                  .micro_batches = {},
+                  .is_partial = end - first < window_size_,
+                  .last_of_epoch = cursor_.next_window_in_epoch + 1 == num_windows};
+  for (int64_t i = first + options_.rank; i < end; i += options_.world_size) {
+    plan.micro_batches.push_back(micro_batches[static_cast<size_t>(i)]);
+  }
+  ++cursor_.window_idx;
+  if (++cursor_.next_window_in_epoch == num_windows) {
+    cursor_.next_window_in_epoch = 0;
+    ++cursor_.epoch;
+  }
+  return plan;
+}
+
+void WindowStream::seek(const WindowCursor& cursor) {
+  // This check comes first, so that a corrupt file can neither overflow a product nor make this
+  // function draw more epochs than there were windows.
+  const int64_t least_windows = options_.cut ? 1 : windows_in_epoch(0);
+  const bool possible = cursor.epoch >= 0 && cursor.next_window_in_epoch >= 0 &&
+                        cursor.window_idx / least_windows >= cursor.epoch;
+  const bool fits =
+      possible && cursor.window_idx - windows_before(cursor.epoch) == cursor.next_window_in_epoch &&
+      cursor.next_window_in_epoch < windows_in_epoch(cursor.epoch);
+  if (!fits) {
+    throw UserError(
+        ErrorKind::kData,
+        {.error = "the saved position does not match the data",
+         .where = "training_state: data cursor",
+         .what = fmt::format("epoch {}, window {} of it, window {} overall; {} has {} windows here",
+                             cursor.epoch, cursor.next_window_in_epoch, cursor.window_idx,
+                             possible ? "this epoch" : "an epoch",
+                             windows_in_epoch(possible ? cursor.epoch : 0)),
+         .fix = "resume with the same data, batch size, accumulation steps, packing and number of "
+                "ranks, or start a new run"});
+  }
+  cursor_ = cursor;
+}
+
+}  // namespace rematch

@@ -1,0 +1,189 @@
+#include "learn/estep/match/matcher.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "base/error.h"
+#include "learn/estep/match/assignment.h"
+#include "learn/estep/match/maskiou.h"
+
+namespace rematch {
+namespace {
+
+constexpr double kInfeasible = 1e6;
+constexpr double kPairBelow = 5e5;
+constexpr int kMaxResolution = 32768;
+
+double area(const Aabb& box) {
+  return static_cast<double>(box.max_x - box.min_x) * static_cast<double>(box.max_y - box.min_y);
+}
+
+double aabb_iou(const Aabb& a, const Aabb& b) {
+  const double width = static_cast<double>(std::min(a.max_x, b.max_x) - std::max(a.min_x, b.min_x));
+  const double height =
+      static_cast<double>(std::min(a.max_y, b.max_y) - std::max(a.min_y, b.min_y));
+  if (width <= 0.0 || height <= 0.0) return 0.0;
+  const double intersection = width * height;
+  return intersection / (area(a) + area(b) - intersection);
+}
+
+double squared_centre_distance(const Aabb& a, const Aabb& b) {
+  const double dx =
+      static_cast<double>(a.min_x + a.max_x) / 2.0 - static_cast<double>(b.min_x + b.max_x) / 2.0;
+  const double dy =
+      static_cast<double>(a.min_y + a.max_y) / 2.0 - static_cast<double>(b.min_y + b.max_y) / 2.0;
+  return dx * dx + dy * dy;
+}
+
+std::vector<int> nearest_boxes(const Aabb& prediction, const std::vector<Aabb>& boxes, int top_k) {
+  std::vector<double> keys;  // smaller is better
+  for (const Aabb& box : boxes) keys.push_back(-aabb_iou(prediction, box));
+  if (std::all_of(keys.begin(), keys.end(), [](double key) { return key == 0.0; })) {
+    for (size_t i = 0; i < boxes.size(); ++i)
+      keys[i] = squared_centre_distance(prediction, boxes[i]);
+  }
+  std::vector<int> order(boxes.size());
+  std::iota(order.begin(), order.end(), 0);
+  const size_t count = std::min(order.size(), static_cast<size_t>(top_k));
+  const auto better = [&keys](int a, int b) {
+    const double key_a = keys[static_cast<size_t>(a)], key_b = keys[static_cast<size_t>(b)];
+    return key_a != key_b ? key_a < key_b : a < b;
+  };
+  std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count), order.end(),
+                    better);
+  order.resize(count);
+  return order;
+}
+
+std::vector<Aabb> bounding_boxes(const std::vector<Geometry>& geometries) {
+  std::vector<Aabb> boxes;
+  for (const Geometry& geometry : geometries) boxes.push_back(bounding_box(geometry));
+  return boxes;
+}
+
+// The square cost matrix: pairs in the upper left, unmatched objects to the right and below, zeros
+// in the lower right.
+CostMatrix padded_costs(int num_predictions, int num_ground_truth, const MatchSettings& options) {
+  CostMatrix costs(num_predictions + num_ground_truth);
+  for (int row = 0; row < costs.size; ++row) {
+    for (int column = 0; column < costs.size; ++column) {
+      const bool is_prediction = row < num_predictions, is_ground_truth = column < num_ground_truth;
+      costs.at(row, column) = is_prediction ? (is_ground_truth ? kInfeasible : options.fp_cost)
+                                            : (is_ground_truth ? options.fn_cost : 0.0);
+    }
+  }
+  return costs;
+}
+
+// The cost matrix with the maskIoU of each pair.
+struct ScoredPairs {
+  CostMatrix costs;
+  int num_predictions = 0;
+  int num_ground_truth = 0;
+  std::vector<double> ious;  // [prediction, ground truth]; 0 below the maskIoU gate
+  int num_rejected = 0;      // candidates below the maskIoU gate
+
+  size_t iou_index(int p, int g) const {
+    return static_cast<size_t>(p) * static_cast<size_t>(num_ground_truth) + static_cast<size_t>(g);
+  }
+};
+
+ScoredPairs score_candidates(const std::vector<Geometry>& predictions,
+                             const std::vector<Geometry>& ground_truth,
+                             const MatchSettings& options) {
+  const int num_predictions = static_cast<int>(predictions.size()),
+            num_ground_truth = static_cast<int>(ground_truth.size());
+  ScoredPairs scored{padded_costs(num_predictions, num_ground_truth, options), num_predictions,
+                     num_ground_truth,
+                     std::vector<double>(predictions.size() * ground_truth.size(), 0.0), 0};
+  const std::vector<Aabb> boxes = bounding_boxes(ground_truth);
+  MaskCache prediction_masks(predictions, options.maskiou_resolution);
+  MaskCache ground_truth_masks(ground_truth, options.maskiou_resolution);
+  for (int p = 0; p < num_predictions; ++p) {
+    const Geometry& prediction = predictions[static_cast<size_t>(p)];
+    for (const int g : nearest_boxes(bounding_box(prediction), boxes, options.candidate_top_k)) {
+      const double iou = mask_iou(prediction, prediction_masks.get(p),
+                                  ground_truth[static_cast<size_t>(g)], ground_truth_masks.get(g));
+      if (iou < options.maskiou_gate) {
+        ++scored.num_rejected;
+      } else {
+        scored.costs.at(p, g) = 1.0 - iou;
+        scored.ious[scored.iou_index(p, g)] = iou;
+      }
+    }
+  }
+  return scored;
+}
+
+void collect_pairs(const ScoredPairs& scored, const std::vector<int>& column_of_row,
+                   Matching& matching) {
+  for (int p = 0; p < scored.num_predictions; ++p) {
+    const int column = column_of_row[static_cast<size_t>(p)];
+    if (column >= scored.num_ground_truth || scored.costs.at(p, column) >= kPairBelow) continue;
+    matching.pairs.emplace_back(p, column);
+    matching.matched_maskiou_sum += scored.ious[scored.iou_index(p, column)];
+  }
+}
+
+std::vector<int> indices_not_set(const std::vector<bool>& flags) {
+  std::vector<int> indices;
+  for (size_t i = 0; i < flags.size(); ++i) {
+    if (!flags[i]) indices.push_back(static_cast<int>(i));
+  }
+  return indices;
+}
+
+[[noreturn]] void refuse(const std::string& key, const std::string& found,
+                         const std::string& legal) {
+  throw UserError(ErrorKind::kConfig, {.error = fmt::format("{} is out of range", key),
+                                       .where = "custom.extra.rollout_matching." + key,
+                                       .what = fmt::format("{} = {}", key, found),
+                                       .fix = "use " + legal});
+}
+
+}  // namespace
+
+void check_match_options(const MatchSettings& options) {
+  if (options.candidate_top_k < 1)
+    refuse("candidate_top_k", fmt::to_string(options.candidate_top_k), "an integer ≥ 1");
+  if (!(options.maskiou_gate >= 0.0 && options.maskiou_gate <= 1.0)) {
+    refuse("maskiou_gate", fmt::to_string(options.maskiou_gate), "a number in [0, 1]");
+  }
+  if (options.maskiou_resolution < 1 || options.maskiou_resolution > kMaxResolution) {
+    refuse("maskiou_resolution", fmt::to_string(options.maskiou_resolution),
+           fmt::format("an integer from 1 to {}", kMaxResolution));
+  }
+  if (!(options.fp_cost >= 0.0 && std::isfinite(options.fp_cost)))
+    refuse("fp_cost", fmt::to_string(options.fp_cost), "a number ≥ 0");
+  if (!(options.fn_cost >= 0.0 && std::isfinite(options.fn_cost)))
+    refuse("fn_cost", fmt::to_string(options.fn_cost), "a number ≥ 0");
+}
+
+std::vector<int> find_candidates(const Geometry& prediction,
+                                 const std::vector<Geometry>& ground_truth, int top_k) {
+  return nearest_boxes(bounding_box(prediction), bounding_boxes(ground_truth), top_k);
+}
+
+Matching match(const std::vector<Geometry>& predictions, const std::vector<Geometry>& ground_truth,
+               const MatchSettings& options) {
+  check_match_options(options);
+  Matching matching;
+  if (!predictions.empty() && !ground_truth.empty()) {
+    const ScoredPairs scored = score_candidates(predictions, ground_truth, options);
+    matching.gating_rejections = scored.num_rejected;
+    collect_pairs(scored, solve_assignment(scored.costs), matching);
+  }
+  std::vector<bool> has_pair(predictions.size(), false), is_matched(ground_truth.size(), false);
+  for (const auto& [p, g] : matching.pairs) {
+    has_pair[static_cast<size_t>(p)] = true;
+    is_matched[static_cast<size_t>(g)] = true;
+  }
+  matching.false_positives = indices_not_set(has_pair);
+  matching.false_negatives = indices_not_set(is_matched);
+  return matching;
+}
+
+}  // namespace rematch

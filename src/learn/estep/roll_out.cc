@@ -1,0 +1,52 @@
+#include "learn/estep/roll_out.h"
+
+#include <utility>
+
+#include "base/error.h"
+#include "engine/rollout/with_engine.h"
+
+namespace rematch {
+
+void roll_out(RolloutEngine& engine, std::vector<ScoredRollout>& prepared, MetricsBag& metrics,
+              const std::function<void(int)>& on_progress) {
+  std::vector<Prompt> prompts;
+  for (const ScoredRollout& rollout : prepared) prompts.push_back(rollout.prompt);
+
+  const Span time(metrics, "time/rollout_generate_s");
+  std::vector<Rollout> rollouts = engine.generate(prompts, on_progress);
+  REMATCH_CHECK(rollouts.size() == prompts.size(), "an engine must answer every prompt");
+  for (size_t i = 0; i < prepared.size(); ++i) prepared[i].rollout = std::move(rollouts[i]);
+}
+
+void score_batches(const RolloutScorer& scorer, const RolloutSource& source,
+                   const std::vector<SampleBatch>& batches,
+                   const std::function<void(int64_t)>& on_progress, const OnBatch& on_batch) {
+  int64_t num_done = 0;
+  const auto report = [&](int num_finished) {
+    if (on_progress) on_progress(num_done + num_finished);
+  };
+  const auto prefetch = [&](size_t idx) {
+    if (idx < batches.size()) scorer.prefetch(batches[idx].samples, batches[idx].epoch);
+  };
+
+  const auto score_batch = [&](size_t idx) {
+    prefetch(idx + 1);
+    MetricsBag metrics;
+    std::vector<ScoredRollout> batch = scorer.prepare(batches[idx].samples, batches[idx].epoch);
+    roll_out(source.engine, batch, metrics, report);
+    for (ScoredRollout& rollout : batch) {
+      scorer.parse(rollout, metrics);
+      scorer.match(rollout, metrics);
+    }
+    num_done += std::ssize(batch);
+    report(0);
+    on_batch(idx, std::move(batch), std::move(metrics));
+  };
+
+  prefetch(0);
+  with_engine(source.engine, source.offload, kCurrentWeights, [&] {
+    for (size_t idx = 0; idx < batches.size(); ++idx) score_batch(idx);
+  });
+}
+
+}  // namespace rematch

@@ -1,0 +1,191 @@
+#include "learn/evaluate/answers_file.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/interrupt.h"
+#include "base/json.h"
+#include "base/terminal_text.h"
+#include "base/text.h"
+
+namespace rematch {
+namespace {
+
+namespace fs = std::filesystem;
+constexpr size_t kMaxShown = 20, kMissingShown = 3;
+constexpr const char* kFix =
+    "write {\"image\": \"photos/a.jpg\", \"text\": \"…\"} or {\"id\": 0, \"text\": \"…\"} a line, "
+    "where id is the 0-based line of the record";
+
+std::string normal_path(const std::string& path) {
+  return fs::absolute(path).lexically_normal().string();
+}
+
+[[noreturn]] void refuse(const std::string& where, const std::string& error,
+                         const std::string& what, const std::string& fix = kFix) {
+  throw UserError(ErrorKind::kData, {.error = error, .where = where, .what = what, .fix = fix});
+}
+
+/// Finds records by line or by image.
+class RecordIndex {
+ public:
+  RecordIndex(const Dataset& records, std::string answers_dir)
+      : records_(records), answers_dir_(std::move(answers_dir)) {
+    const std::string parent = fs::path(records.path()).parent_path().string();
+    records_dir_ = parent.empty() ? "." : parent;
+    for (size_t i = 0; i < records.samples().size(); ++i) {
+      const Sample& sample = records.samples()[i];
+      by_id_[sample.sample_id] = i;
+      for (const std::string& path : sample.image_paths) {
+        by_path_[normal_path(path)].push_back(i);
+        by_name_[fs::path(path).filename().string()].push_back(i);
+      }
+    }
+  }
+
+  size_t find_id(int64_t id, const std::string& where) const {
+    const auto found = by_id_.find(id);
+    if (found == by_id_.end())
+      refuse(where, "an answer to a record that is not there",
+             fmt::format("{} has no record in line {} (id {})", records_.path(), id + 1, id));
+    return found->second;
+  }
+
+  size_t find_image(const std::string& image, const std::string& where) const {
+    for (const std::string& path :
+         {join_path(records_dir_, image), image, join_path(answers_dir_, image)}) {
+      if (const auto found = by_path_.find(normal_path(path)); found != by_path_.end())
+        return only_one(found->second, image, where);
+    }
+    const auto named = by_name_.find(fs::path(image).filename().string());
+    if (named != by_name_.end()) return only_one(named->second, image, where);
+    std::vector<std::string> names;
+    for (const auto& [name, indices] : by_name_) names.push_back(name);
+    const std::vector<std::string> near = near_names(fs::path(image).filename().string(), names, 1);
+    refuse(where, "an answer to an image that no record has",
+           near.empty() ? image : fmt::format("{}; the nearest image is {}", image, near.front()));
+  }
+
+ private:
+  size_t only_one(const std::vector<size_t>& found, const std::string& image,
+                  const std::string& where) const {
+    if (found.size() > 1)
+      refuse(where, "several records ask about the image of an answer",
+             fmt::format("{}: {} and {}", image, records_.samples()[found[0]].where,
+                         records_.samples()[found[1]].where),
+             "name the record by \"id\", its 0-based line");
+    return found.front();
+  }
+
+  const Dataset& records_;
+  std::string answers_dir_, records_dir_;
+  std::map<int64_t, size_t> by_id_;
+  std::map<std::string, std::vector<size_t>> by_path_, by_name_;
+};
+
+/// The first member of these names; null if there is none.
+const Json* first_of(const Json& line, std::initializer_list<const char*> names) {
+  for (const char* name : names) {
+    if (const auto found = line.find(name); found != line.end() && !found->is_null())
+      return &*found;
+  }
+  return nullptr;
+}
+
+std::string image_of(const Json& value, const std::string& where) {
+  const Json* image = &value;
+  if (image->is_array() && image->size() == 1) image = &image->front();
+  if (image->is_object() && image->contains("path")) image = &(*image)["path"];
+  if (!image->is_string())
+    refuse(where, "the image of an answer is not one path", show_json(value));
+  return image->get<std::string>();
+}
+
+size_t record_of(const Json& line, const RecordIndex& index, const std::string& where) {
+  if (const Json* id = first_of(line, {"id", "sample_id"})) {
+    if (!id->is_number_integer())
+      refuse(where, "the id of an answer is not a line number", show_json(*id));
+    return index.find_id(id->get<int64_t>(), where);
+  }
+  if (const Json* image = first_of(line, {"image", "images"}))
+    return index.find_image(image_of(*image, where), where);
+  refuse(where, "an answer names no record", show_json(line));
+}
+
+/// Reads a line into its place.
+/// @param lines  1-based line of each record's answer so far, or 0
+void read_line(const std::string& text, const std::string& where, int64_t number,
+               const RecordIndex& index, GivenAnswers& answers, std::vector<int64_t>& lines) {
+  const Json line = parse_json(text, where);
+  if (!line.is_object()) refuse(where, "a line is not a JSON object", show_json(line));
+  const size_t record = record_of(line, index, where);
+  if (lines[record] > 0)
+    refuse(where, "two answers to the same record",
+           fmt::format("the first is in line {}", lines[record]), "keep one of them");
+  lines[record] = number;
+  const Json* answer = first_of(line, {"text", "response"});
+  if (answer == nullptr && line.contains("error")) return;
+  if (answer == nullptr) refuse(where, "an answer has no text", show_json(line));
+  if (!answer->is_string())
+    refuse(where, "the text of an answer is not a string", show_json(*answer));
+  answers.texts[record] = answer->get<std::string>();
+}
+
+}  // namespace
+
+int64_t GivenAnswers::num_answered() const {
+  return std::count_if(texts.begin(), texts.end(),
+                       [](const auto& text) { return text.has_value(); });
+}
+
+GivenAnswers read_answers(const std::string& path, const Dataset& records) {
+  const std::string parent = fs::path(path).parent_path().string();
+  const RecordIndex index(records, parent.empty() ? "." : parent);
+  GivenAnswers answers{.texts = std::vector<std::optional<std::string>>(records.samples().size())};
+  std::vector<int64_t> lines(records.samples().size());
+  std::vector<Problem> problems;
+  int64_t number = 0, num_problems = 0;
+  for (const std::string& line : split(read_file(path), '\n')) {
+    throw_if_interrupted();
+    ++number;
+    if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
+    try {
+      read_line(line, fmt::format("{}:{}", path, number), number, index, answers, lines);
+    } catch (const UserError& error) {
+      ++num_problems;
+      if (problems.size() < kMaxShown) problems.push_back(error.problems().front());
+    }
+  }
+  if (problems.empty()) return answers;
+  if (num_problems > std::ssize(problems))
+    problems.back().fix += fmt::format(" ({} problems in all)", num_problems);
+  throw UserError(ErrorKind::kData, std::move(problems));
+}
+
+void require_all_answered(const GivenAnswers& answers, const Dataset& records,
+                          const std::string& path) {
+  std::vector<std::string> missing;
+  for (size_t i = 0; i < answers.texts.size(); ++i) {
+    if (!answers.texts[i]) missing.push_back(records.samples()[i].where);
+  }
+  if (missing.empty()) return;
+  const size_t num_missing = missing.size();
+  missing.resize(std::min(num_missing, kMissingShown));
+  throw UserError(
+      ErrorKind::kData,
+      {.error = "records without an answer",
+       .where = path,
+       .what = fmt::format("{} of {}: {}{}", num_missing,
+                           counted(static_cast<int64_t>(answers.texts.size()), "record"),
+                           join(missing, ", "), num_missing > kMissingShown ? ", …" : ""),
+       .fix = "answer them too (an empty \"text\" counts as an answer that is not JSON), or add "
+              "--answered-only to score the others alone"});
+}
+
+}  // namespace rematch

@@ -1,0 +1,97 @@
+#include "learn/evaluate/breakdown.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <set>
+
+namespace rematch {
+namespace {
+
+double ratio(int64_t part, int64_t whole) {
+  return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0.0;
+}
+
+// Largest object count of each range; one more range follows the last.
+constexpr size_t kRangeEnds[] = {0, 1, 2, 3, 5, 8, 12, 20};
+
+size_t find_range(size_t count) {
+  return static_cast<size_t>(std::lower_bound(std::begin(kRangeEnds), std::end(kRangeEnds), count) -
+                             std::begin(kRangeEnds));
+}
+
+std::string range_name(size_t range) {
+  const size_t last = std::size(kRangeEnds) - 1;
+  if (range > last) return fmt::format("{}+", kRangeEnds[last] + 1);
+  const size_t from = range == 0 ? 0 : kRangeEnds[range - 1] + 1;
+  return from == kRangeEnds[range] ? fmt::format("{}", from)
+                                   : fmt::format("{}–{}", from, kRangeEnds[range]);
+}
+
+}  // namespace
+
+double BreakdownRow::precision_labels() const { return ratio(placed_named, predictions); }
+double BreakdownRow::recall_labels() const { return ratio(placed_named, truths); }
+double BreakdownRow::f1_labels() const { return ratio(2 * placed_named, truths + predictions); }
+double BreakdownRow::recall() const { return ratio(placed, truths); }
+double BreakdownRow::f1() const { return ratio(placed + predictions_placed, truths + predictions); }
+
+void Breakdown::add(const std::vector<SceneObject>& truth,
+                    const std::vector<SceneObject>& predictions, const Matching& matching) {
+  std::set<std::string> present;
+  const auto class_row = [&](const SceneObject& object) -> BreakdownRow& {
+    const std::string label = labels_.canonical(object.desc);
+    BreakdownRow& row = classes_[label];
+    row.name = label;
+    if (present.insert(label).second) ++row.num_images;
+    return row;
+  };
+  BreakdownRow& all = counts_[find_range(truth.size())];
+  ++all.num_images;
+  all.truths += static_cast<int64_t>(truth.size());
+  all.predictions += static_cast<int64_t>(predictions.size());
+  for (const SceneObject& object : truth) ++class_row(object).truths;
+  for (const SceneObject& object : predictions) ++class_row(object).predictions;
+  for (const auto& [p, t] : matching.pairs) {
+    BreakdownRow& truth_row = class_row(truth[static_cast<size_t>(t)]);
+    BreakdownRow& prediction_row = class_row(predictions[static_cast<size_t>(p)]);
+    const bool named = truth_row.name == prediction_row.name;
+    ++truth_row.placed;
+    ++prediction_row.predictions_placed;
+    truth_row.placed_named += named;
+    if (!named) ++confused_[{truth_row.name, prediction_row.name}];
+    ++all.placed;
+    ++all.predictions_placed;
+    all.placed_named += named;
+  }
+}
+
+std::vector<BreakdownRow> Breakdown::classes() const {
+  std::vector<BreakdownRow> rows;
+  for (const auto& [name, row] : classes_) rows.push_back(row);
+  std::stable_sort(rows.begin(), rows.end(), [](const BreakdownRow& a, const BreakdownRow& b) {
+    return a.truths > b.truths;
+  });
+  return rows;
+}
+
+std::vector<Confusion> Breakdown::confusions(size_t most) const {
+  std::vector<Confusion> all;
+  for (const auto& [names, count] : confused_)
+    all.push_back({names.first, names.second, count, classes_.at(names.first).placed});
+  std::stable_sort(all.begin(), all.end(),
+                   [](const Confusion& a, const Confusion& b) { return a.count > b.count; });
+  if (all.size() > most) all.resize(most);
+  return all;
+}
+
+std::vector<BreakdownRow> Breakdown::counts() const {
+  std::vector<BreakdownRow> rows;
+  for (const auto& [range, counted] : counts_) {
+    rows.push_back(counted);
+    rows.back().name = range_name(range);
+  }
+  return rows;
+}
+
+}  // namespace rematch

@@ -1,0 +1,117 @@
+#pragma once
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace rematch {
+
+/// A box with its label, in pixels as COCO writes it: left, top, width, height.
+struct LabelledBox {
+  std::string label;
+  double x = 0, y = 0, w = 0, h = 0;
+  std::optional<double> score;  ///< of a prediction (BEHAVIOUR 20.2)
+};
+
+/// Average precision and recall of one class or of all; -1 without truths.
+struct CocoScores {
+  /// mean over IoU 0.50:0.05:0.95; at 0.50; at 0.75
+  double ap = -1, ap50 = -1, ap75 = -1;
+  /// truths of less than 32² pixels, up to 96², above
+  double ap_small = -1, ap_medium = -1, ap_large = -1;
+  /// with 1, 10 or 100 predictions per class and image
+  double ar_1 = -1, ar_10 = -1, ar_100 = -1;
+  double ar_small = -1, ar_medium = -1, ar_large = -1;  ///< with 100 predictions
+};
+
+/// A field of CocoScores with its name, such as "ap".
+struct CocoScoreField {
+  const char* name;
+  double CocoScores::* score;
+};
+
+/// All fields of CocoScores.
+inline constexpr CocoScoreField kCocoScoreFields[] = {{"ap", &CocoScores::ap},
+                                                      {"ap50", &CocoScores::ap50},
+                                                      {"ap75", &CocoScores::ap75},
+                                                      {"ap_small", &CocoScores::ap_small},
+                                                      {"ap_medium", &CocoScores::ap_medium},
+                                                      {"ap_large", &CocoScores::ap_large},
+                                                      {"ar_1", &CocoScores::ar_1},
+                                                      {"ar_10", &CocoScores::ar_10},
+                                                      {"ar_100", &CocoScores::ar_100},
+                                                      {"ar_small", &CocoScores::ar_small},
+                                                      {"ar_medium", &CocoScores::ar_medium},
+                                                      {"ar_large", &CocoScores::ar_large}};
+
+/// Scores over all classes, and of each.
+struct CocoResult : CocoScores {
+  std::vector<std::pair<std::string, CocoScores>> per_class;  ///< by label, ascending
+};
+
+/// The predictions of one class, best first, marked as hits at IoU 0.5.
+struct RankedClass {
+  struct Prediction {
+    double score = 0;
+    bool is_hit = false;
+
+    template <typename Wire>
+    friend void fields(Wire& wire, Prediction& one) {
+      wire(one.score, one.is_hit);
+    }
+  };
+  std::string label;
+  int64_t num_truths = 0;
+  std::vector<Prediction> predictions;  ///< at most 100 per image
+  /// best precision at recall ≥ 0, 0.01, …, 1; empty without truths
+  std::vector<double> precision;
+};
+
+/// COCO's detection scores for boxes. Classes are the labels of the truths; predictions with other
+/// labels are ignored. Predictions are ranked by score, then by their place in the answer and the
+/// order of images. If any prediction has no score, all are ranked by place (score of the k-th:
+/// 1 − k/1000). Gives the numbers of pycocotools.
+/// @source pycocotools `COCOeval` (bbox)
+class CocoEvaluator {
+ public:
+  /// Adds an image.
+  /// @param predictions  in the order of the answer
+  void add(const std::vector<LabelledBox>& truths, const std::vector<LabelledBox>& predictions);
+
+  /// Cost: for each class and image, truths × predictions × 10 thresholds × 4 sizes.
+  CocoResult scores() const;
+
+  /// Every class of the truths or of the predictions, by label, ascending.
+  std::vector<RankedClass> ranked_classes() const;
+
+  /// False when a prediction has no score.
+  bool ranks_by_score() const { return all_scored_; }
+
+ private:
+  struct Box {
+    double x, y, w, h;
+    double score = 0, order = 0;  ///< of predictions; order is 1 − k/1000
+    double area() const { return w * h; }
+  };
+  /// The boxes of one class in one image.
+  struct Scene {
+    std::vector<Box> truths, predictions;
+  };
+  struct Ranked;
+  std::vector<Scene> ranked_scenes(const std::map<int64_t, Scene>& scenes) const;
+  static double iou(const Box& prediction, const Box& truth);
+  static void match_scene(const Scene& scene, int size, std::vector<Ranked>& found,
+                          int64_t& num_truths);
+  /// Matches the predictions of a class at every threshold; best first.
+  static void rank(const std::vector<Scene>& ranked_scenes, int size, std::vector<Ranked>& found,
+                   int64_t& num_truths);
+  static CocoScores class_scores(const std::vector<Scene>& scenes);
+
+  int64_t num_images_ = 0;
+  bool all_scored_ = true;
+  std::map<std::string, std::map<int64_t, Scene>> classes_;  ///< by label and image
+};
+
+}  // namespace rematch

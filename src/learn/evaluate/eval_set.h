@@ -1,0 +1,28 @@
+#pragma once
+#include <cstdint>
+#include <string>
+
+#include "learn/evaluate/health.h"
+
+namespace rematch {
+
+/// Inputs of an evaluation besides the model. Scores over different sets cannot be compared.
+struct EvalSet {
+  int64_t num_records = 0;  ///< after val_sample_limit
+  std::string records;      ///< hash of the file
+  std::string labels;       ///< LabelMatch::identity()
+  std::string system_prompt, user_prompt;
+};
+
+/// The set in one line, stored with every score as `eval_set`: "32 records 9f…, labels normalized,
+/// prompts 5d…".
+std::string eval_set_text(const EvalSet& set);
+
+/// True when two evaluations are over the same set. If a file of an older version names no set, the
+/// numbers of samples and of truths are compared instead.
+/// @param a, b  eval_set_text(), or empty.
+/// @param scores_a, scores_b  of the two evaluations
+bool same_eval_set(const std::string& a, const ScoreOf& scores_a, const std::string& b,
+                   const ScoreOf& scores_b);
+
+}  // namespace rematch

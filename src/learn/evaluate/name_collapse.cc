@@ -1,0 +1,63 @@
+#include "learn/evaluate/name_collapse.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "base/terminal_text.h"
+
+namespace rematch {
+namespace {
+
+constexpr int64_t kFewestPredictions = 20;
+constexpr double kLeastShare = 0.5, kLeastRatio = 2;
+
+double ratio(int64_t part, int64_t whole) {
+  return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0;
+}
+
+}  // namespace
+
+void NameCounts::add(const std::vector<SceneObject>& truths,
+                     const std::vector<SceneObject>& predictions, const LabelMatch& labels) {
+  for (const SceneObject& object : truths) ++counts_[labels.canonical(object.desc)].truths;
+  for (const SceneObject& object : predictions)
+    ++counts_[labels.canonical(object.desc)].predictions;
+}
+
+void NameCounts::add(const std::string& name, int64_t truths, int64_t predictions) {
+  Count& count = counts_[name];
+  count.truths += truths;
+  count.predictions += predictions;
+}
+
+void NameCounts::merge(const NameCounts& other) {
+  for (const auto& [name, count] : other.counts_) add(name, count.truths, count.predictions);
+}
+
+std::string NameCollapse::text() const {
+  const std::string start = fmt::format("{:.0f} % of answered names are \"{}\", which ",
+                                        100 * predicted_share, printable(name));
+  if (truth_share == 0) return start + "no truth has";
+  return start + fmt::format("{:.2g} % of the truths have", 100 * truth_share);
+}
+
+std::optional<NameCollapse> find_collapse(const NameCounts& names) {
+  int64_t num_truths = 0, num_predictions = 0;
+  for (const auto& [name, count] : names.all()) {
+    num_truths += count.truths;
+    num_predictions += count.predictions;
+  }
+  if (num_predictions < kFewestPredictions || num_truths == 0) return std::nullopt;
+  const auto most = std::max_element(
+      names.all().begin(), names.all().end(),
+      [](const auto& a, const auto& b) { return a.second.predictions < b.second.predictions; });
+  const NameCollapse collapse{.name = most->first,
+                              .predicted_share = ratio(most->second.predictions, num_predictions),
+                              .truth_share = ratio(most->second.truths, num_truths)};
+  const bool is_collapse = !collapse.name.empty() && collapse.predicted_share >= kLeastShare &&
+                           collapse.predicted_share > kLeastRatio * collapse.truth_share;
+  return is_collapse ? std::optional(collapse) : std::nullopt;
+}
+
+}  // namespace rematch

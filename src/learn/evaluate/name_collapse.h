@@ -1,0 +1,61 @@
+#pragma once
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/flow/sample.h"
+#include "learn/estep/match/labels.h"
+
+namespace rematch {
+
+/// Names of truths and of predictions over an evaluation, counted by their canonical form.
+class NameCounts {
+ public:
+  struct Count {
+    int64_t truths = 0, predictions = 0;
+
+    template <typename Wire>
+    friend void fields(Wire& wire, Count& count) {
+      wire(count.truths, count.predictions);
+    }
+  };
+
+  void add(const std::vector<SceneObject>& truths, const std::vector<SceneObject>& predictions,
+           const LabelMatch& labels);
+  void add(const std::string& name, int64_t truths, int64_t predictions);
+  void merge(const NameCounts& other);
+  const std::map<std::string, Count>& all() const { return counts_; }
+
+  template <typename Wire>
+  friend void fields(Wire& wire, NameCounts& names) {
+    wire(names.counts_);
+  }
+
+ private:
+  std::map<std::string, Count> counts_;
+};
+
+/// One name in place of many: a model that lost the others.
+struct NameCollapse {
+  std::string name;            ///< canonical
+  double predicted_share = 0;  ///< of all predictions
+  double truth_share = 0;      ///< of all truths; 0: no truth has the name
+
+  /// "92 % of answered names are \"tobacco product\", which no truth has".
+  std::string text() const;
+};
+
+/// Finds a name that at least half of all predictions have and that is more than twice as frequent
+/// among them as among the truths.
+/// @return nullopt also for fewer than 20 predictions
+std::optional<NameCollapse> find_collapse(const NameCounts& names);
+
+/// Advice to the user, one sentence in lower case.
+inline constexpr const char* kCollapseAdvice =
+    "one name stands for many: check that the prompt lists the names as the truth spells them, "
+    "lower the learning rate, and compare with fewer steps";
+
+}  // namespace rematch

@@ -1,0 +1,143 @@
+#include "learn/evaluate/score_calibration.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "base/file.h"
+#include "base/json_fields.h"
+
+namespace rematch {
+namespace {
+
+constexpr double kLeastScore = 1e-300;  // a score of 0 is an underflow
+/// Share of the raw score in a calibrated one: scores of one group keep their order.
+constexpr double kRawShare = 1e-6;
+
+double log_score(double score) { return std::log(std::max(score, kLeastScore)); }
+
+// Scores that share a precision.
+struct Group {
+  double count = 0, hits = 0, log_sum = 0;
+
+  double precision() const { return hits / count; }
+  void add(const Group& other) {
+    count += other.count;
+    hits += other.hits;
+    log_sum += other.log_sum;
+  }
+};
+
+// Groups of at least `size` predictions, ascending; equal scores share a group.
+std::vector<Group> make_groups(const std::vector<RankedClass::Prediction>& ascending, size_t size) {
+  std::vector<Group> groups;
+  double last_score = -1;
+  for (const auto& [score, is_hit] : ascending) {
+    const bool is_full =
+        groups.empty() || (groups.back().count >= static_cast<double>(size) && score != last_score);
+    if (is_full) groups.emplace_back();
+    groups.back().add({1, is_hit ? 1.0 : 0.0, log_score(score)});
+    last_score = score;
+  }
+  if (groups.size() > 1 && groups.back().count < static_cast<double>(size)) {
+    const Group rest = groups.back();
+    groups.pop_back();
+    groups.back().add(rest);
+  }
+  return groups;
+}
+
+// Pools neighbours until precision ascends.
+std::vector<Group> pool_violators(const std::vector<Group>& groups) {
+  std::vector<Group> pooled;
+  for (const Group& group : groups) {
+    pooled.push_back(group);
+    while (pooled.size() > 1 &&
+           pooled[pooled.size() - 2].precision() >= pooled.back().precision()) {
+      const Group last = pooled.back();
+      pooled.pop_back();
+      pooled.back().add(last);
+    }
+  }
+  return pooled;
+}
+
+}  // namespace
+
+std::optional<ScoreCalibration> ScoreCalibration::fit(
+    std::vector<RankedClass::Prediction> predictions) {
+  if (predictions.empty()) return std::nullopt;
+  std::sort(predictions.begin(), predictions.end(), [](const auto& a, const auto& b) {
+    return a.score != b.score ? a.score < b.score : a.is_hit < b.is_hit;
+  });
+  const auto size =
+      static_cast<size_t>(std::ceil(std::sqrt(static_cast<double>(predictions.size()))));
+  ScoreCalibration calibration;
+  for (const Group& group : pool_violators(make_groups(predictions, size)))
+    calibration.points_.push_back({std::exp(group.log_sum / group.count), group.precision()});
+  return calibration;
+}
+
+double ScoreCalibration::operator()(double raw_score) const {
+  const auto above =
+      std::upper_bound(points_.begin(), points_.end(), raw_score,
+                       [](double score, const Point& point) { return score < point.score; });
+  double precision = 0;
+  if (above == points_.begin()) {
+    precision = points_.front().precision;
+  } else if (above == points_.end()) {
+    precision = points_.back().precision;
+  } else {
+    const Point& below = *std::prev(above);
+    const double share = (log_score(raw_score) - log_score(below.score)) /
+                         (log_score(above->score) - log_score(below.score));
+    precision = below.precision + share * (above->precision - below.precision);
+  }
+  return (1 - kRawShare) * precision + kRawShare * std::clamp(raw_score, 0.0, 1.0);
+}
+
+std::vector<double> ScoreCalibration::operator()(std::vector<double> raw_scores) const {
+  for (double& score : raw_scores) score = (*this)(score);
+  return raw_scores;
+}
+
+std::optional<ScoreCalibration> ScoreCalibration::read(const std::string& directory) {
+  const std::string path = join_path(directory, kScoreCalibrationFile);
+  if (!std::filesystem::exists(path)) return std::nullopt;
+  const JsonOrigin origin{.path = path,
+                          .error = "the calibration of this checkpoint's scores cannot be read",
+                          .fix = "remove the file; `rematch eval` writes a new one"};
+  const Json json = parse_document(read_file(path), origin);
+  JsonFields fields(json, origin);
+  ScoreCalibration calibration;
+  calibration.eval_set_ = fields.text_or("eval_set", "");
+  const Json& points = fields.at("points");
+  const auto fail = [&](const std::string& found) { throw_json_error(origin, "points", found); };
+  if (!points.is_array() || points.empty()) fail("no list of [score, precision]");
+  for (const Json& point : points) {
+    const bool is_pair =
+        point.is_array() && point.size() == 2 && point[0].is_number() && point[1].is_number();
+    if (!is_pair) fail(show_json(point));
+    const Point next{point[0].get<double>(), point[1].get<double>()};
+    const bool ascends =
+        calibration.points_.empty() || (next.score > calibration.points_.back().score &&
+                                        next.precision >= calibration.points_.back().precision);
+    const bool is_legal =
+        next.score > 0 && next.score <= 1 && next.precision >= 0 && next.precision <= 1;
+    if (!is_legal || !ascends) fail(show_json(point));
+    calibration.points_.push_back(next);
+  }
+  fields.finish();
+  return calibration;
+}
+
+void ScoreCalibration::write(const std::string& directory) const {
+  Json json;
+  json["eval_set"] = eval_set_;
+  json["points"] = Json::array();
+  for (const Point& point : points_) json["points"].push_back({point.score, point.precision});
+  write_file_atomic(join_path(directory, kScoreCalibrationFile), python_json(json) + "\n");
+}
+
+}  // namespace rematch

@@ -1,0 +1,206 @@
+#include "learn/mstep/gradient_bucket.h"
+
+#include <c10/core/GradMode.h>
+
+#include <numeric>
+#include <utility>
+
+#include "base/error.h"
+
+namespace rematch {
+namespace {
+
+// A chunk is one placeholder value, a flag for each of the owner's parts (1 if it has a gradient),
+// and their values.
+at::Tensor flags_at(const at::Tensor& flat, int64_t begin, size_t count) {
+  return flat.narrow(0, begin + 1, static_cast<int64_t>(count));
+}
+
+std::vector<int64_t> offsets(const std::vector<int64_t>& counts) {
+  std::vector<int64_t> begins(counts.size());
+  std::exclusive_scan(counts.begin(), counts.end(), begins.begin(), int64_t{0});
+  return begins;
+}
+
+}  // namespace
+
+GradientBucket::GradientBucket(const std::vector<ParcelPart>& parts, Group& group)
+    : by_owner_(static_cast<size_t>(group.size())),
+      group_(&group),
+      on_device_(!group.message_device().is_cpu()) {
+  for (const ParcelPart& part : parts) {
+    parts_.emplace_back();
+    static_cast<ParcelPart&>(parts_.back()) = part;
+  }
+  for (Part& part : parts_) by_owner_[static_cast<size_t>(part.parcel->owner)].push_back(&part);
+  for (const std::vector<Part*>& theirs : by_owner_) {
+    int64_t size = 1 + std::ssize(theirs);  // a chunk is never empty
+    for (size_t i = 0; i < theirs.size(); ++i) {
+      theirs[i]->index = i;
+      theirs[i]->values_at = size;
+      size += theirs[i]->count;
+    }
+    chunk_sizes_.push_back(size);
+  }
+  const auto rank = static_cast<size_t>(group.rank());
+  send_counts_ = chunk_sizes_;
+  receive_counts_.assign(chunk_sizes_.size(), chunk_sizes_[rank]);
+  send_counts_[rank] = receive_counts_[rank] = 1;
+  send_begins_ = offsets(send_counts_);
+  receive_begins_ = offsets(receive_counts_);
+}
+
+at::TensorOptions GradientBucket::message_options() const {
+  return at::TensorOptions().dtype(at::kFloat).device(group_->message_device());
+}
+
+void GradientBucket::complete(const GradientParcel& parcel) {
+  for (Part& part : parts_) {
+    if (part.parcel != &parcel) continue;
+    REMATCH_CHECK(!std::exchange(part.is_complete, true), "a parameter has one gradient per row");
+    ++num_complete_;
+  }
+}
+
+// Gradients of other ranks' parts move into the message; absent ones are zeros with flag 0.
+void GradientBucket::fill_message() {
+  send_ = at::zeros({send_begins_.back() + send_counts_.back()}, message_options());
+  receive_ = at::zeros({receive_begins_.back() + receive_counts_.back()}, message_options());
+  for (int owner = 0; owner < group_->size(); ++owner) {
+    if (is_own(owner)) continue;
+    const int64_t begin = send_begins_[static_cast<size_t>(owner)];
+    std::vector<Part*>& theirs = by_owner_[static_cast<size_t>(owner)];
+    for (Part* part : theirs) {
+      const at::Tensor gradient = part->parcel->own;
+      if (part->is_last()) part->parcel->own.reset();
+      if (!gradient.defined()) continue;
+      flags_at(send_, begin, theirs.size())
+          .narrow(0, static_cast<int64_t>(part->index), 1)
+          .fill_(1);
+      send_.narrow(0, begin + part->values_at, part->count).copy_(part->of(gradient));
+    }
+  }
+}
+
+void GradientBucket::launch() {
+  const at::NoGradGuard no_grad;
+  settle();
+  fill_message();
+  for (Part& part : parts_) part.is_complete = false;
+  num_complete_ = 0;
+  wait_ = group_->exchange(send_, send_counts_, receive_, receive_counts_);
+}
+
+// @param may_keep  the gradient is not part of a message, so it can become the sum itself
+void GradientBucket::add_to_sum(Part& part, const at::Tensor& gradient, bool may_keep) {
+  GradientParcel& parcel = *part.parcel;
+  if (!part.has_sum && may_keep && part.is_whole()) {
+    parcel.sum = gradient.view(parcel.parameter.sizes());
+  } else {
+    if (!parcel.sum.defined())
+      parcel.sum = at::empty_like(parcel.parameter, at::TensorOptions(at::kFloat),
+                                  at::MemoryFormat::Contiguous);
+    const at::Tensor values = part.of(parcel.sum);
+    part.has_sum ? values.add_(gradient.to(values.device())) : values.copy_(gradient);
+  }
+  part.has_sum = true;
+}
+
+// Adds what a rank sent to this one. The host does not read flags on a device, which it would have
+// to wait for: absent gradients are zeros there, and the flags are summed.
+void GradientBucket::add_round(int rank) {
+  std::vector<Part*>& mine = by_owner_[static_cast<size_t>(group_->rank())];
+  const int64_t begin = receive_begins_[static_cast<size_t>(rank)];
+  const at::Tensor flags =
+      is_own(rank) || mine.empty() ? at::Tensor() : flags_at(receive_, begin, mine.size());
+  for (Part* part : mine) {
+    if (is_own(rank)) {
+      const at::Tensor own = part->parcel->own;
+      if (part->is_last()) part->parcel->own.reset();
+      if (!own.defined()) continue;
+      add_to_sum(*part, part->of(own), /*may_keep=*/true);
+      if (on_device_) {
+        part->num_gradients = part->num_gradients.defined() ? part->num_gradients.add_(1)
+                                                            : at::ones({1}, message_options());
+      }
+      continue;
+    }
+    const at::Tensor flag = flags.narrow(0, static_cast<int64_t>(part->index), 1);
+    if (!on_device_ && *flag.const_data_ptr<float>() == 0) continue;
+    add_to_sum(*part, receive_.narrow(0, begin + part->values_at, part->count), false);
+    if (on_device_)
+      part->num_gradients =
+          part->num_gradients.defined() ? part->num_gradients.add_(flag) : flag.clone();
+  }
+}
+
+void GradientBucket::settle() {
+  if (!wait_) return;
+  std::exchange(wait_, nullptr)();
+  const at::NoGradGuard no_grad;
+  for (int rank = 0; rank < group_->size(); ++rank) add_round(rank);
+  send_.reset();
+  receive_.reset();
+}
+
+std::vector<std::pair<GradientParcel*, at::Tensor>> GradientBucket::take_counts() {
+  std::vector<std::pair<GradientParcel*, at::Tensor>> counts;
+  for (Part& part : parts_) {
+    part.has_sum = false;
+    if (part.num_gradients.defined())
+      counts.emplace_back(part.parcel, std::exchange(part.num_gradients, {}));
+  }
+  return counts;
+}
+
+void GradientBucket::discard() {
+  for (Part& part : parts_) {
+    part.is_complete = part.has_sum = false;
+    part.num_gradients.reset();
+    part.parcel->own.reset();
+    part.parcel->sum.reset();
+  }
+  num_complete_ = 0;
+  if (wait_) std::exchange(wait_, nullptr)();
+  send_.reset();
+  receive_.reset();
+  for (std::function<void()>& wait : waits_for_owners_) {
+    if (wait) std::exchange(wait, nullptr)();
+  }
+  shared_.clear();
+}
+
+void GradientBucket::start_sharing(const Values& values) {
+  const at::NoGradGuard no_grad;
+  waits_for_owners_.clear();
+  shared_.clear();
+  for (int owner = 0; owner < group_->size(); ++owner) {
+    const std::vector<Part*>& parts = by_owner_[static_cast<size_t>(owner)];
+    waits_for_owners_.emplace_back();
+    shared_.emplace_back();
+    if (parts.empty()) continue;
+    at::Tensor& flat = shared_.back();
+    flat = at::zeros({chunk_sizes_[static_cast<size_t>(owner)]}, message_options());
+    for (const Part* part : parts) {
+      if (is_own(owner) && part->parcel->has_gradient)
+        flat.narrow(0, part->values_at, part->count).copy_(part->of(values(*part->parcel)));
+    }
+    waits_for_owners_.back() = group_->start_broadcast(flat, owner);
+  }
+}
+
+void GradientBucket::finish_sharing(const Values& targets) {
+  const at::NoGradGuard no_grad;
+  for (int owner = 0; owner < group_->size(); ++owner) {
+    const std::vector<Part*>& parts = by_owner_[static_cast<size_t>(owner)];
+    if (parts.empty()) continue;
+    std::exchange(waits_for_owners_[static_cast<size_t>(owner)], nullptr)();
+    const at::Tensor flat = std::exchange(shared_[static_cast<size_t>(owner)], {});
+    for (const Part* part : parts) {
+      if (is_own(owner) || !part->parcel->has_gradient) continue;
+      part->of(targets(*part->parcel)).copy_(flat.narrow(0, part->values_at, part->count));
+    }
+  }
+}
+
+}  // namespace rematch

@@ -1,0 +1,30 @@
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "engine/ranks/group.h"
+#include "learn/mstep/gradient_sum.h"
+
+namespace rematch {
+
+/// Choices for several ranks; a single process ignores them.
+struct GradientSumOptions {
+  /// true: sums row by row in window order, with the same bits on any number of ranks (ExactRows);
+  /// false: once per step (ReduceOnce)
+  bool exact_ranks = false;
+  /// 0: every rank keeps the whole optimizer state; 1 and 2: only that of the parameters it owns.
+  /// Only owners hold sums. 2 over NCCL: gradients are sent after each row, as with exact_ranks, so
+  /// that no rank holds sums of parameters it does not own; elsewhere 2 is the same as 1. Does not
+  /// change the result, but for the order of sums with 2 over NCCL.
+  int zero_stage = 0;
+  /// float32 gradients in one message; does not change the result
+  int64_t bucket_bytes = int64_t{25} << 20;
+};
+
+/// @param groups  trainable parameters (make_groups)
+std::unique_ptr<GradientSum> make_gradient_sum(std::vector<ParameterGroup> groups,
+                                               Group& group = alone(),
+                                               const GradientSumOptions& options = {});
+
+}  // namespace rematch

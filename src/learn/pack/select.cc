@@ -1,0 +1,75 @@
+#include "learn/pack/select.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "learn/pack/select_rules.h"
+
+namespace rematch {
+
+PackingSelector packing_selector(const std::string& name) {
+  if (const std::optional<PackingSelector> selector = value_of<PackingSelector>(name))
+    return *selector;
+  const std::string names = join(all_names<PackingSelector>(), ", ");
+  throw UserError(
+      ErrorKind::kConfig,
+      {.error = fmt::format("unknown packing selector \"{}\"", name),
+       .where = "packing_selector",
+       .what = fmt::format("this build has {}", names),
+       .fix = fmt::format("set `packing_selector` to one of {}, or `training.packing: false`",
+                          names)});
+}
+
+Selection select_fifo(std::span<const int> encoded_lens, int packing_length) {
+  Selection selection;
+  for (size_t i = 0; i < encoded_lens.size(); ++i) {
+    if (selection.total + encoded_lens[i] > packing_length) continue;
+    selection.indices.push_back(static_cast<int>(i));
+    selection.total += encoded_lens[i];
+  }
+  return selection;
+}
+
+std::vector<int> longest_first(std::span<const int> encoded_lens, int64_t longest) {
+  std::vector<int> order;
+  int max_len = 0;
+  for (size_t i = 1; i < encoded_lens.size(); ++i) {
+    if (encoded_lens[i] > longest) continue;
+    order.push_back(static_cast<int>(i));
+    max_len = std::max(max_len, encoded_lens[i]);
+  }
+  // Radix sort over the bytes of the lengths; std::stable_sort would dominate a selection's cost.
+  std::vector<int> sorted(order.size());
+  for (int shift = 0; shift < 32 && max_len >> shift > 0; shift += 8) {
+    const auto bucket = [&](int i) { return 255 - (encoded_lens[i] >> shift & 255); };
+    std::array<size_t, 257> starts{};
+    for (const int i : order) ++starts[bucket(i) + 1];
+    for (size_t b = 1; b < starts.size(); ++b) starts[b] += starts[b - 1];
+    for (const int i : order) sorted[starts[bucket(i)]++] = i;
+    order.swap(sorted);
+  }
+  return order;
+}
+
+Selection select_segments(PackingSelector selector, std::span<const int> encoded_lens,
+                          int packing_length) {
+  REMATCH_CHECK(packing_length >= 1, fmt::format("packing_length {}", packing_length));
+  for (const int len : encoded_lens) {
+    REMATCH_CHECK(len >= 1 && len <= packing_length,
+                  fmt::format("a length of {} for rows of {}", len, packing_length));
+  }
+  if (encoded_lens.empty()) return {};
+  switch (selector) {
+    case PackingSelector::kBinpacking: return select_binpacking(encoded_lens, packing_length);
+    case PackingSelector::kOptimal: return select_optimal(encoded_lens, packing_length);
+    case PackingSelector::kFifo: return select_fifo(encoded_lens, packing_length);
+  }
+  check_failed(__FILE__, __LINE__, "a known selector",
+               fmt::format("{}", static_cast<int>(selector)));
+}
+
+}  // namespace rematch

@@ -1,0 +1,84 @@
+#include "learn/resume/checkpoint_list.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "base/file.h"
+
+namespace rematch {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kPrefix = "checkpoint-";
+
+/// Parses a number of at most 17 digits.
+std::optional<int64_t> parse_number(std::string_view text) {
+  if (text.empty() || text.size() > 17 ||
+      text.find_first_not_of("0123456789") != std::string_view::npos)
+    return std::nullopt;
+  return std::stoll(std::string(text));
+}
+
+/// True if the file ends like a complete trainer_state.json: not truncated and not zeros.
+bool is_complete(std::ifstream& file) {
+  std::string tail(3, '\0');
+  file.clear();
+  file.seekg(-static_cast<std::streamoff>(tail.size()), std::ios::end);
+  if (!file.read(tail.data(), static_cast<std::streamsize>(tail.size()))) return false;
+  return tail == "\n}\n" || tail.ends_with("\n}");
+}
+
+/// Reads `global_step` of a trainer_state.json, which comes before the long history; nullopt if the
+/// file is unreadable or incomplete.
+std::optional<int64_t> read_step(const std::string& checkpoint) {
+  constexpr std::string_view kKey = "\"global_step\":";
+  std::ifstream file(join_path(checkpoint, "trainer_state.json"), std::ios::binary);
+  std::string head(size_t{1} << 16, '\0');
+  file.read(head.data(), static_cast<std::streamsize>(head.size()));
+  head.resize(static_cast<size_t>(file.gcount()));
+  const size_t found = head.find(kKey);
+  if (found == std::string::npos) return std::nullopt;
+  std::string_view rest = std::string_view(head).substr(found + kKey.size());
+  rest.remove_prefix(std::min(rest.find_first_not_of(' '), rest.size()));
+  if (!is_complete(file)) return std::nullopt;
+  return parse_number(rest.substr(0, rest.find_first_not_of("0123456789")));
+}
+
+}  // namespace
+
+std::vector<CheckpointName> list_checkpoints(const std::string& run_dir) {
+  std::vector<CheckpointName> checkpoints;
+  std::error_code error;
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(run_dir, error))
+    names.push_back(entry.path().filename().string());
+  std::sort(names.begin(), names.end());
+  for (const std::string& name : names) {
+    if (!name.starts_with(kPrefix)) continue;
+    const std::optional<int64_t> number =
+        parse_number(std::string_view(name).substr(kPrefix.size()));
+    const std::string path = join_path(run_dir, name);
+    if (!number || !fs::is_directory(path, error)) continue;
+    const std::optional<int64_t> step = read_step(path);
+    checkpoints.push_back(
+        {.step = step.value_or(*number), .path = path, .is_saved_here = step == number});
+  }
+  // If two have the same step, the one that was saved here counts as newer.
+  std::sort(checkpoints.begin(), checkpoints.end(), [](const auto& a, const auto& b) {
+    return std::pair(a.step, a.is_saved_here) < std::pair(b.step, b.is_saved_here);
+  });
+  return checkpoints;
+}
+
+std::vector<CheckpointName> list_saved_checkpoints(const std::string& run_dir) {
+  std::vector<CheckpointName> checkpoints = list_checkpoints(run_dir);
+  std::erase_if(checkpoints, [](const CheckpointName& one) { return !one.is_saved_here; });
+  return checkpoints;
+}
+
+}  // namespace rematch

@@ -1,0 +1,129 @@
+#include "learn/resume/run_state.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <iterator>
+#include <limits>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "learn/estep/teach/segment_checks.h"
+#include "learn/resume/shards.h"
+
+namespace rematch {
+namespace {
+
+void require(bool holds, const std::string& path, const std::string& what) {
+  if (holds) return;
+  throw UserError(ErrorKind::kData,
+                  {.error = "the training state of a checkpoint cannot be read",
+                   .where = path,
+                   .what = what,
+                   .fix = "resume from another checkpoint, or start from the weights of this one: "
+                          "`model.model` without resume_from_checkpoint"});
+}
+
+RunState parse(std::string_view bytes, const std::string& path) {
+  std::optional<RunState> run = try_from_wire<RunState>(bytes);
+  require(run.has_value(), path,
+          fmt::format("its {} bytes are not a training state", bytes.size()));
+  return *std::move(run);
+}
+
+bool is_usable(const ImageRef& image) {
+  const auto are_from = [](int64_t least, const auto& numbers) {
+    return std::all_of(numbers.begin(), numbers.end(), [&](int64_t number) {
+      return least <= number && number <= std::numeric_limits<int>::max();
+    });
+  };
+  return !image.path.empty() && are_from(1, image.grid_thw) && are_from(0, image.change.crop_px) &&
+         are_from(0, image.change.color) && image.change.orientation >= 0 &&
+         image.change.orientation < 4 * ImageChange::kQuarterTurn;
+}
+
+/// Checks that a segment can be trained on.
+void check_segment(const Segment& segment, const std::string& path, int64_t vocab_size) {
+  const std::string name = sample_name(segment.sample_id, segment.where);
+  const auto is_outside = [&](int id) { return id < 0 || id >= vocab_size; };
+  require(std::none_of(segment.token_ids.begin(), segment.token_ids.end(), is_outside) &&
+              std::none_of(segment.labels.begin(), segment.labels.end(),
+                           [&](int id) { return id != kIgnoreLabel && is_outside(id); }),
+          path, fmt::format("{} has a token outside the vocabulary of {}", name, vocab_size));
+  const auto is_length = [&](int64_t length) {
+    return 0 <= length && length <= segment.encoded_len();
+  };
+  require(!segment.token_ids.empty() && is_length(segment.prompt_len) &&
+              is_length(segment.prefix_len) && is_length(segment.append_len) &&
+              is_length(int64_t{segment.prompt_len} + segment.prefix_len + segment.append_len),
+          path, name + " has parts that do not fit its tokens");
+  require(std::all_of(segment.images.begin(), segment.images.end(), is_usable), path,
+          name + " has an image that cannot be loaded");
+  try {
+    check_supervision(segment);
+  } catch (const UserError& error) {
+    require(false, path, name + ": " + error.problems()[0].error);
+  }
+}
+
+/// Checks that an open window fits the steps and the cursor of its run.
+void check_window(const OpenWindow& open, const RunState& run, const std::string& path) {
+  const Window& window = open.window;
+  require(0 <= open.step0 && open.completed_steps == run.num_steps - open.step0 &&
+              open.completed_steps >= 0 && 0 <= window.window_idx &&
+              window.window_idx < run.cursor.window_idx && 0 <= window.epoch &&
+              window.epoch <= run.cursor.epoch,
+          path,
+          fmt::format("window {} of epoch {}, open since step {}, does not fit step {}",
+                      window.window_idx, window.epoch, open.step0, run.num_steps));
+  for (const PackedRow& row : window.rows)
+    require(!row.segments.empty(), path, "a row without segments");
+}
+
+}  // namespace
+
+RunState read_run_state(std::string_view bytes, const std::string& path, int64_t vocab_size) {
+  RunState run = parse(bytes, path);
+  require(run.num_steps >= 0, path, fmt::format("it is from step {}", run.num_steps));
+  const int64_t num_logged = run.log_interval.num_steps;
+  require(0 <= num_logged && num_logged <= run.num_steps, path,
+          fmt::format("{} of {} steps wait for a log line", num_logged, run.num_steps));
+  std::vector<PackedRow> rows{{run.waiting}};
+  if (run.open) {
+    check_window(*run.open, run, path);
+    rows.insert(rows.end(), run.open->window.rows.begin(), run.open->window.rows.end());
+  }
+  for (const PackedRow& row : rows) {
+    for (const auto& segment : row.segments) check_segment(*segment, path, vocab_size);
+  }
+  return run;
+}
+
+Fingerprint read_saved_fingerprint(const std::string& checkpoint_dir) {
+  const std::string path = run_state_paths(checkpoint_dir).front();
+  return parse(read_file(path), path).fingerprint;
+}
+
+LoadedCheckpoint read_checkpoint(const std::string& checkpoint_dir, int64_t vocab_size,
+                                 const StateShard& now) {
+  std::vector<StateFiles> shards = read_state_shards(checkpoint_dir);
+  const std::vector<std::string> paths = run_state_paths(checkpoint_dir);
+  LoadedCheckpoint loaded;
+  loaded.path = checkpoint_dir;
+  std::vector<RunState> runs;
+  for (StateFiles& shard : shards) {
+    runs.push_back(read_run_state(shard.run, paths[runs.size()], vocab_size));
+    std::move(shard.optimizer.begin(), shard.optimizer.end(), std::back_inserter(loaded.optimizer));
+  }
+  loaded.run = select_shard(std::move(runs), now, checkpoint_dir);
+  const std::string path = join_path(checkpoint_dir, "trainer_state.json");
+  require(std::filesystem::is_regular_file(path), path, "the file is missing");
+  loaded.progress = TrainerState::from_json(read_file(path), path).progress;
+  require(loaded.progress.global_step == loaded.run.num_steps, path,
+          fmt::format("global_step {}, but the training state is from step {}",
+                      loaded.progress.global_step, loaded.run.num_steps));
+  return loaded;
+}
+
+}  // namespace rematch

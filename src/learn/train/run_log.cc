@@ -1,0 +1,204 @@
+#include "learn/train/run_log.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <utility>
+
+#include "base/observe/catalog.h"
+#include "base/terminal_text.h"
+#include "learn/train/evaluation_table.h"
+#include "learn/train/run_health.h"
+
+namespace rematch {
+namespace {
+
+/// The best evaluation and its checkpoint; empty without a metric for the best.
+std::string best_text(const RunProgress& progress) {
+  if (!progress.best_metric) return "";
+  const int64_t step = progress.best_global_step.value_or(0);
+  const std::string score =
+      fmt::format("({} {:.4g})", progress.best_of.metric, *progress.best_metric);
+  if (step == 0)
+    return fmt::format("best  the start of the run {}: no evaluation was better", score);
+  const std::string saved =
+      progress.best_model_checkpoint
+          ? std::filesystem::path(*progress.best_model_checkpoint).filename().string()
+          : "";
+  if (saved == fmt::format("checkpoint-{}", step)) return fmt::format("best  {} {}", saved, score);
+  return fmt::format(
+      "best  after step {} {}, which was not saved ({})", step, score,
+      saved.empty() ? "training.save_strategy: best saves it" : "the best saved is " + saved);
+}
+
+}  // namespace
+
+RunLog::RunLog(Terminal& terminal, Live live)
+    : terminal_(terminal),
+      live_(std::move(live)),
+      bar_(live_.format.has_value(), live_.memory_name, live_.gate) {
+  if (live_.format) format_watch_.emplace(*live_.format);
+}
+
+void RunLog::step(TrainerState& state, const MetricsBag& metrics, bool log_due,
+                  int64_t num_tokens) {
+  RunProgress& progress = state.progress;
+  MetricValues shown = reduce_metrics(metrics);
+  const double seconds = metrics.sum("time/step_s");
+  const double tokens_per_s =
+      seconds > 0 ? static_cast<double>(num_tokens * live_.num_ranks) / seconds : 0;
+  terminal_.progress(
+      bar_.state(progress.global_step, state.max_steps, shown, tokens_per_s, live_.memory_bytes()));
+  time_split_.add(metrics);
+  estimate(state, seconds);
+  if (progress.global_step == state.max_steps) terminal_.finish_progress();
+  const std::vector<double>& malformed = metrics.values("rollout/parse_malformed");
+  const int64_t unusable =
+      watch_format(std::ssize(malformed), std::llround(metrics.sum("rollout/parse_malformed")),
+                   std::llround(metrics.sum("rollout/parse_truncated")));
+  interval_.add(metrics);
+  if (!log_due) return;
+  MetricValues values = reduce_metrics(interval_.metrics, MetricScope::kStep, interval_.num_steps);
+  interval_ = {};
+  // Only in the first step: the log must not depend on where a run was resumed.
+  if (unusable > 0 && progress.global_step == 1)
+    values.emplace_back("health/unusable_answers", static_cast<double>(unusable));
+  values.emplace_back("epoch", progress.epoch);
+  write(progress, std::move(values));
+}
+
+void RunLog::estimate(const TrainerState& state, double step_s) {
+  constexpr int64_t kSettled = 5;                 // the first step also fills caches
+  constexpr double kShortest = 60, kHour = 3600;  // seconds; shorter runs need no estimate
+  if (++steps_seen_ > 1) settled_s_ += step_s;
+  if (steps_seen_ != kSettled) return;
+  const int64_t num_left = state.max_steps - state.progress.global_step;
+  const double each_s = settled_s_ / (kSettled - 1),
+               left_s = each_s * static_cast<double>(num_left);
+  if (left_s < kShortest) return;
+  terminal_.say(wrapped(
+      fmt::format("time      about {} for the {} left ({} s each), without evaluations and saves{}",
+                  left_s < kHour ? fmt::format("{:.0f} min", left_s / 60)
+                                 : fmt::format("{:.1f} h", left_s / kHour),
+                  counted(num_left, "step"), short_number(each_s),
+                  live_.image_advice.empty() ? "" : "; " + live_.image_advice),
+      10));
+}
+
+int64_t RunLog::watch_format(int64_t num_answers, int64_t num_malformed, int64_t num_truncated) {
+  if (!format_watch_) return 0;
+  if (const auto text = format_watch_->observe(num_answers, num_malformed, num_truncated))
+    terminal_.warn(*text);
+  return num_malformed + num_truncated == num_answers ? num_answers : 0;
+}
+
+bool RunLog::evaluation(RunProgress& progress, const EvaluationResult& result,
+                        int64_t num_samples) {
+  terminal_.say(
+      evaluation_table(progress.log_history, progress.global_step, result.values, result.eval_set));
+  const auto num_answers = [&](const char* rate) -> int64_t {
+    return std::llround(find_value(result.values, rate).value_or(0) *
+                        static_cast<double>(num_samples));
+  };
+  const int64_t num_malformed = num_answers("eval_rollout_parse_malformed_rate"),
+                num_truncated = num_answers("eval_rollout_parse_truncated_rate");
+  if (progress.global_step == 0) watch_format(num_samples, num_malformed, num_truncated);
+  if (!live_.format) note_unreadable(result, num_malformed, num_truncated, num_samples);
+  MetricValues values = result.values;
+  const std::optional<Health> health =
+      health_since_start(progress.log_history, values, num_samples, result.eval_set);
+  if (health) {
+    say_health(*health);
+    health_shown_at_step_ = progress.global_step;
+    for (auto& value : health_metrics(*health)) values.push_back(std::move(value));
+  }
+  if (result.collapse) {
+    terminal_.say("health: " + result.collapse->text());
+    terminal_.say(fmt::format("  {}", kCollapseAdvice));
+  }
+  values.emplace_back("epoch", progress.epoch);
+  write(progress, std::move(values), result.eval_set);
+  return health && health->is_worse();
+}
+
+void RunLog::note_unreadable(const EvaluationResult& result, int64_t num_malformed,
+                             int64_t num_truncated, int64_t num_samples) {
+  constexpr size_t kShown = 200;
+  if (num_malformed == 0 || num_malformed + num_truncated < num_samples) return;
+  std::string text =
+      fmt::format("no answer can be read yet: {} of {} are malformed", num_malformed, num_samples);
+  if (num_truncated > 0) text += fmt::format(", {} are cut off", num_truncated);
+  if (live_.answer_text && !result.malformed_answer.empty())
+    text += ", for example\n  " + shown_start(live_.answer_text(result.malformed_answer), kShown);
+  terminal_.say(text);
+}
+
+void RunLog::note_final_health(const RunProgress& progress, int64_t num_samples) {
+  const std::optional<Health> health = health_at_end(progress.log_history, num_samples);
+  if (!health || health_shown_at_step_ == progress.global_step) return;
+  terminal_.say("last evaluation:");
+  say_health(*health);
+}
+
+void RunLog::say_health(const Health& health) {
+  for (const std::string& text : health.lines(!live_.format)) terminal_.say(text);
+  if (health.since_step > 0 && !std::exchange(start_advised_, true))
+    terminal_.say("  training.eval_on_start: true compares with the start of the run");
+}
+
+void RunLog::note_stopped_early(const TrainerState& state, const std::string& reason) {
+  const RunProgress& progress = state.progress;
+  const std::string best =
+      progress.best_model_checkpoint   ? "the best evaluation is " + *progress.best_model_checkpoint
+      : progress.best_global_step == 0 ? "no evaluation was better than the start: keep model.model"
+                                       : "no checkpoint of the best evaluation is kept";
+  terminal_.say(fmt::format("stopped after step {} of {} ({}); {}", progress.global_step,
+                            state.max_steps, reason, best));
+}
+
+void RunLog::note_partial_window() {
+  terminal_.warn(fmt::format(
+      "the last window of an epoch is partial: it is used for one optimizer step, not for m_steps; "
+      "choose "
+      "per_device_train_batch_size x gradient_accumulation_steps{} so that it divides the number "
+      "of samples "
+      "(custom.train_sample_limit can drop the remainder)",
+      live_.num_ranks > 1 ? fmt::format(" x the number of ranks ({})", live_.num_ranks) : ""));
+}
+
+void RunLog::note_saved(const std::string& path) {
+  last_saved_ = path;
+  terminal_.say(fmt::format("saved {}", path));
+}
+
+void RunLog::note_done(const RunProgress& progress, int64_t num_steps, double seconds,
+                       const std::string& run_dir) {
+  terminal_.say(fmt::format("done: {} in {:.0f} s ({:.2f} s per step)", counted(num_steps, "step"),
+                            seconds,
+                            seconds / static_cast<double>(std::max<int64_t>(1, num_steps))));
+  if (const std::string text = time_split_.text(seconds); !text.empty())
+    terminal_.say(wrapped("time: " + text, 2));
+  if (const std::string text = best_text(progress); !text.empty()) terminal_.say(text);
+  terminal_.say("next: rematch report " + shell_word(run_dir));
+  if (!last_saved_.empty())
+    terminal_.say(fmt::format("      rematch predict {} IMAGES --draw drawn", shell_word(run_dir)));
+}
+
+void RunLog::sync() {
+  for (const auto& sink : sinks_) sink->sync();
+}
+
+void RunLog::require_in_place() const {
+  for (const auto& sink : sinks_) sink->require_in_place();
+}
+
+void RunLog::write(RunProgress& progress, MetricValues values, const std::string& eval_set) {
+  for (const auto& sink : sinks_) sink->write(progress.global_step, values, eval_set);
+  progress.log_history.push_back({.step = progress.global_step,
+                                  .values = {values.begin(), values.end()},
+                                  .eval_set = eval_set});
+}
+
+}  // namespace rematch

@@ -1,0 +1,86 @@
+#include "model/adapter_base.h"
+
+#include <ATen/Parallel.h>
+#include <fmt/core.h>
+
+#include <filesystem>
+#include <vector>
+
+#include "base/content_key.h"
+#include "base/error.h"
+#include "base/terminal_text.h"
+#include "model/families/family.h"
+
+namespace rematch {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string resolve_path(const std::string& model_dir) {
+  std::error_code error;
+  const fs::path resolved = fs::canonical(model_dir, error);
+  if (error) return model_dir;
+  if (fs::path(model_dir).is_absolute()) return resolved.string();
+  const fs::path here = fs::current_path(error);
+  const fs::path relative = resolved.lexically_relative(here);
+  const bool is_below = !error && !relative.empty() && *relative.begin() != "..";
+  return is_below ? relative.string() : resolved.string();
+}
+
+std::shared_ptr<const HfDir> open_weights(const std::string& model_dir) {
+  return HfDir::open(model_dir, describe_model(model_dir).file_names);
+}
+
+}  // namespace
+
+std::string stored_weights_hash(const HfDir& weights) {
+  const std::vector<std::string>& names = weights.names();
+  std::vector<std::string> hashes(names.size());
+  at::parallel_for(0, std::ssize(names), 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const auto at = static_cast<size_t>(i);
+      hashes[at] = content_hash_of(weights.bytes(names[at]));
+    }
+  });
+  std::string all;
+  for (size_t i = 0; i < names.size(); ++i) {
+    all += fmt::format("{} {}", names[i], at::toString(weights.dtype(names[i])));
+    for (const int64_t size : weights.shape(names[i])) all += fmt::format(" {}", size);
+    all += fmt::format(": {}\n", hashes[i]);
+  }
+  return content_hash_of(all);
+}
+
+AdapterBase describe_base(const std::string& model_dir) {
+  return {.path = resolve_path(model_dir),
+          .weights_hash = stored_weights_hash(*open_weights(model_dir))};
+}
+
+std::string check_adapter_base(const AdapterUse& use) {
+  const std::string& trained_on = use.adapter.config.base_weights_hash;
+  if (trained_on.empty()) {
+    return fmt::format(
+        "{} has no {}: nothing shows whether {} still has the weights of its training",
+        use.adapter_dir, kAdapterBaseFile, use.base_dir);
+  }
+  const std::string found = stored_weights_hash(*open_weights(use.base_dir));
+  if (found == trained_on) return "";
+  if (use.force_base) {
+    return fmt::format(
+        "--force-base: {} has other weights than those that {} was trained on: a combination that "
+        "was never trained",
+        use.base_dir, use.adapter_dir);
+  }
+  throw UserError(
+      ErrorKind::kData,
+      {.error = "the adapter was trained on a base model with other weights",
+       .where = use.base_dir,
+       .what = fmt::format("its weights have the hash {}; {} was trained on {} ({})", found,
+                           use.adapter_dir, trained_on, use.adapter.config.base_model),
+       .fix = fmt::format("use the model that the adapter was trained on: `rematch predict BASE "
+                          "IMAGES --adapter {0}`, `rematch merge {0} --model BASE --out DIR`; "
+                          "--force-base takes these weights all the same",
+                          shell_word(use.adapter_dir))});
+}
+
+}  // namespace rematch

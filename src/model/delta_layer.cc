@@ -1,0 +1,42 @@
+#include "model/delta_layer.h"
+
+#include "model/nn/more_norms.h"
+
+namespace rematch {
+
+DeltaHeads heads_of(const DeltaDescription& description) {
+  return {.num_key_heads = description.num_key_heads,
+          .num_value_heads = description.num_value_heads,
+          .key_dim = description.key_head_dim,
+          .value_dim = description.value_head_dim};
+}
+
+void DeltaLayer::fill(const DeltaDescription& description, LayerSource& source) {
+  const std::vector<int64_t> per_head{description.num_value_heads};
+  dt_bias = source.take(description.dt_bias, per_head);
+  a_log = source.take(description.a_log, per_head);
+  conv = source.take(description.conv + ".weight",
+                     {description.num_channels(), 1, description.conv_kernel});
+  norm = source.take(description.norm.module + ".weight", {description.norm.width});
+  source.fill(out, description.out);
+  source.fill(in_qkv, description.in_qkv);
+  source.fill(in_z, description.in_z);
+  source.fill(in_b, description.in_b);
+  source.fill(in_a, description.in_a);
+}
+
+at::Tensor DeltaLayer::forward(const at::Tensor& x, const DeltaDescription& description,
+                               int64_t cache_idx, AttentionContext& context) const {
+  const at::Tensor z = linear(x, in_z).unflatten(-1, {-1, description.value_head_dim});
+  const at::Tensor decay_rate = a_log.to(at::kFloat).exp().neg();
+  const at::Tensor mixed = context.mix_by_delta(
+      cache_idx,
+      {.qkv = linear(x, in_qkv),
+       .g = decay_rate * at::softplus(linear(x, in_a).to(at::kFloat) + dt_bias.to(at::kFloat)),
+       .beta = linear(x, in_b).sigmoid().to(at::kFloat),
+       .conv_weight = conv,
+       .heads = heads_of(description)});
+  return linear(gated_rms_norm(mixed, z, norm, description.norm.eps).flatten(-2), out);
+}
+
+}  // namespace rematch

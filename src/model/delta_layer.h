@@ -1,0 +1,27 @@
+#pragma once
+#include <ATen/ATen.h>
+
+#include "model/layer_source.h"
+#include "model/nn/attention.h"
+#include "model/nn/delta_rule.h"
+#include "model/nn/layers.h"
+
+namespace rematch {
+
+DeltaHeads heads_of(const DeltaDescription& description);
+
+/// The weights of a mixer by the gated delta rule (MODEL 13.3). Its linears must not move
+/// (LayerSource::fill).
+struct DeltaLayer {
+  LinearWeights in_qkv, in_z, in_b, in_a, out;
+  at::Tensor conv;  ///< [channels, 1, taps]
+  at::Tensor a_log, dt_bias, norm;
+
+  void fill(const DeltaDescription& description, LayerSource& source);
+  /// @param x          [..., H], normalised
+  /// @param cache_idx  of the layer among those of its kind
+  at::Tensor forward(const at::Tensor& x, const DeltaDescription& description, int64_t cache_idx,
+                     AttentionContext& context) const;
+};
+
+}  // namespace rematch

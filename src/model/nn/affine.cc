@@ -1,0 +1,113 @@
+#include "model/nn/affine.h"
+
+#include <ATen/Context.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <optional>
+#include <string_view>
+
+namespace rematch {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+// With fewer rows at::linear is as fast, and oneDNN's set-up for a new shape (0.2 ms) matters.
+constexpr int64_t kMinRows = 64;
+
+// The only torch operator that passes plain float32 tensors to oneDNN.
+using Pointwise = at::Tensor(const at::Tensor&, const at::Tensor&, const std::optional<at::Tensor>&,
+                             std::string_view, c10::List<std::optional<at::Scalar>>,
+                             std::optional<std::string_view>);
+
+const std::optional<c10::TypedOperatorHandle<Pointwise>>& onednn_linear() {
+  static const auto handle = []() -> std::optional<c10::TypedOperatorHandle<Pointwise>> {
+    if (!at::globalContext().hasMKLDNN()) return std::nullopt;
+    const auto found = c10::Dispatcher::singleton().findSchema({"mkldnn::_linear_pointwise", ""});
+    if (!found) return std::nullopt;
+    return found->typed<Pointwise>();
+  }();
+  return handle;
+}
+
+// Meta tensors take the CPU path, so that a plan counts its saved tensors (tools/plan/row_memory.h).
+bool is_plain(const at::Tensor& tensor) {
+  return (tensor.is_cpu() || tensor.is_meta()) && tensor.scalar_type() == at::kFloat;
+}
+
+bool uses_onednn(const at::Tensor& x, const at::Tensor& weight) {
+  return is_plain(x) && is_plain(weight) && x.numel() >= kMinRows * x.size(-1) &&
+         weight.numel() > 0 && onednn_linear() && at::globalContext().userEnabledMkldnn();
+}
+
+// A matrix with contiguous rows or columns, which oneDNN requires; copies any other, such as
+// expanded gradients.
+at::Tensor dense(const at::Tensor& matrix) {
+  return matrix.is_contiguous() || matrix.t().is_contiguous() ? matrix : matrix.contiguous();
+}
+
+// gᵀ·x in chunks of rows: oneDNN copies both transposed operands, and for a long row these copies
+// would be the peak memory of the step.
+at::Tensor weight_gradient(const at::Tensor& g_MN, const at::Tensor& x_MK) {
+  constexpr int64_t kRows = 2048;
+  at::Tensor sum_NK;
+  for (int64_t first = 0; first < g_MN.size(0); first += kRows) {
+    const int64_t count = std::min(kRows, g_MN.size(0) - first);
+    // With both operands transposed oneDNN is a third slower, so copy gᵀ.
+    const at::Tensor part_NK =
+        product_MN(g_MN.narrow(0, first, count).t().contiguous(), x_MK.narrow(0, first, count).t());
+    sum_NK = sum_NK.defined() ? sum_NK.add_(part_NK) : part_NK;
+  }
+  return sum_NK;
+}
+
+struct AffineFunction : torch::autograd::Function<AffineFunction> {
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& weight,
+                            const std::optional<at::Tensor>& bias) {
+    context->saved_data["biased"] = bias.has_value();
+    context->save_for_backward({x, weight});
+    at::Tensor y_MN = product_MN(x.reshape({-1, x.size(-1)}), weight);
+    if (bias) y_MN.add_(*bias);
+    std::vector<int64_t> sizes = x.sizes().vec();
+    sizes.back() = weight.size(0);
+    return y_MN.view(sizes);
+  }
+
+  static variable_list backward(AutogradContext* context, variable_list gradients) {
+    const variable_list saved = context->get_saved_variables();
+    const at::Tensor &x = saved[0], &weight = saved[1];
+    const at::Tensor g_MN = gradients[0].reshape({-1, weight.size(0)}).contiguous();
+    variable_list found(3);
+    if (context->needs_input_grad(0)) found[0] = product_MN(g_MN, weight.t()).view(x.sizes());
+    if (context->needs_input_grad(1)) found[1] = weight_gradient(g_MN, x.reshape({-1, x.size(-1)}));
+    if (context->saved_data["biased"].toBool() && context->needs_input_grad(2))
+      found[2] = g_MN.sum(0);
+    return found;
+  }
+};
+
+}  // namespace
+
+void bound_onednn_caches() {
+  // compiled code: enough for one step
+  setenv("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "64", /*overwrite=*/0);
+  setenv("LRU_CACHE_CAPACITY", "1", /*overwrite=*/0);
+}
+
+at::Tensor affine(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
+  const auto maybe_bias = bias.defined() ? std::optional<at::Tensor>(bias) : std::nullopt;
+  return uses_onednn(x, weight) ? AffineFunction::apply(x, weight, maybe_bias)
+                                : at::linear(x, weight, maybe_bias);
+}
+
+at::Tensor product_MN(const at::Tensor& x_MK, const at::Tensor& w_NK) {
+  const at::NoGradGuard no_grad;
+  if (x_MK.is_meta() || !uses_onednn(x_MK, w_NK)) return at::mm(x_MK, w_NK.t());
+  return onednn_linear()->call(dense(x_MK.detach()), dense(w_NK.detach()), std::nullopt, "none",
+                               c10::List<std::optional<at::Scalar>>(), std::nullopt);
+}
+
+}  // namespace rematch

@@ -1,0 +1,56 @@
+#pragma once
+#include <ATen/ATen.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace rematch {
+
+/// Implementation of attention inside the segments of a varlen row.
+enum class AttentionKernel {
+  kGroups,  ///< SDPA over groups of segments of similar lengths: every device and dtype
+  /// one flash-attention call for the whole row, with cumulative lengths of the segments
+  kVarlen,
+};
+
+/// Inputs of the choice.
+struct AttentionCase {
+  at::Device device = at::kCPU;
+  at::ScalarType dtype = at::kFloat;
+  int64_t head_dim = 0;
+};
+
+/// Chooses kVarlen for bfloat16 on a GPU that has the operator, if it supports the head size
+/// forward and backward; otherwise kGroups.
+/// @param flash_runs  called only if all other conditions hold
+AttentionKernel choose_attention(const AttentionCase& input,
+                                 const std::function<bool(const at::Device&)>& flash_runs);
+/// Tries flash attention on the device, once per process.
+AttentionKernel choose_attention(const AttentionCase& input);
+
+/// One line for the log.
+/// @param head_dims  head sizes of the model's towers
+std::string describe_attention(const at::Device& device, at::ScalarType dtype,
+                               const std::vector<int64_t>& head_dims);
+
+/// Cumulative lengths of segments on a device, as flash attention reads them.
+struct SegmentBounds {
+  /// [segments + 1] int32: first row of each segment, then the number of rows
+  at::Tensor begins;
+  int64_t longest = 0;  ///< rows of the longest segment
+
+  static SegmentBounds from_lens(const std::vector<int64_t>& lens, const at::Device& device);
+};
+
+/// Flash attention of every segment of queries over its segment of keys; differentiable.
+/// @param q  [Tq, nq, D].
+/// @param k,v  [Tk, nkv, D], nq a multiple of nkv
+/// @param is_causal  query i from the end of a segment attends to all but its last i keys
+/// @return   [Tq, nq, D].
+/// @throws c10::Error if the device has no such operator
+at::Tensor varlen_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                            const SegmentBounds& queries, const SegmentBounds& keys,
+                            bool is_causal);
+
+}  // namespace rematch

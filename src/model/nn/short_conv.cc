@@ -1,0 +1,108 @@
+#include "model/nn/short_conv.h"
+
+#include <torch/csrc/autograd/custom_function.h>
+
+#include <algorithm>
+
+namespace rematch {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+// Calls use(shift, first, count) for the taps of every segment: the tap reads `shift` tokens back,
+// which exist for `count` tokens from row `first`.
+template <typename Use>
+void for_each_tap(const std::vector<int64_t>& segment_lens, int64_t num_taps, const Use& use) {
+  int64_t begin = 0;
+  for (const int64_t len : segment_lens) {
+    for (int64_t shift = 0; shift < std::min(num_taps, len); ++shift)
+      use(shift, begin + shift, len - shift);
+    begin += len;
+  }
+}
+
+// Weights of the taps, [C] float32 each, the current token's first.
+std::vector<at::Tensor> split_taps(const at::Tensor& weight_C1J) {
+  std::vector<at::Tensor> taps;
+  for (int64_t j = weight_C1J.size(2) - 1; j >= 0; --j)
+    taps.push_back(weight_C1J.select(1, 0).select(1, j).to(at::kFloat).contiguous());
+  return taps;
+}
+
+// The convolution before silu, float32.
+at::Tensor convolve(const at::Tensor& x_TC, const at::Tensor& weight_C1J,
+                    const std::vector<int64_t>& segment_lens) {
+  const at::Tensor x = x_TC.to(at::kFloat);
+  const std::vector<at::Tensor> taps = split_taps(weight_C1J);
+  at::Tensor sum = x * taps[0];
+  for_each_tap(segment_lens, weight_C1J.size(2), [&](int64_t shift, int64_t first, int64_t count) {
+    if (shift == 0) return;
+    sum.narrow(0, first, count)
+        .addcmul_(x.narrow(0, first - shift, count), taps[static_cast<size_t>(shift)]);
+  });
+  return sum;
+}
+
+struct ShortConv : torch::autograd::Function<ShortConv> {
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& x_TC,
+                            const at::Tensor& weight_C1J,
+                            const std::vector<int64_t>& segment_lens) {
+    context->save_for_backward({x_TC, weight_C1J});
+    context->saved_data["lens"] = segment_lens;
+    return at::silu(convolve(x_TC, weight_C1J, segment_lens).to(x_TC.scalar_type()));
+  }
+
+  static variable_list backward(AutogradContext* context, variable_list gradients) {
+    const variable_list saved = context->get_saved_variables();
+    const at::Tensor &x_TC = saved[0], &weight_C1J = saved[1];
+    const std::vector<int64_t> lens = context->saved_data["lens"].toIntVector();
+    const int64_t num_taps = weight_C1J.size(2);
+    const at::Tensor sum = convolve(x_TC, weight_C1J, lens).to(x_TC.scalar_type());
+    const at::Tensor g =
+        at::silu_backward(gradients[0].to(at::kFloat), sum.to(at::kFloat)).contiguous();
+    variable_list found(3);
+    if (context->needs_input_grad(0)) {
+      const std::vector<at::Tensor> taps = split_taps(weight_C1J);
+      at::Tensor dx = g * taps[0];
+      for_each_tap(lens, num_taps, [&](int64_t shift, int64_t first, int64_t count) {
+        if (shift == 0) return;
+        dx.narrow(0, first - shift, count)
+            .addcmul_(g.narrow(0, first, count), taps[static_cast<size_t>(shift)]);
+      });
+      found[0] = dx.to(x_TC.scalar_type());
+    }
+    if (context->needs_input_grad(1)) {
+      const at::Tensor x = x_TC.to(at::kFloat);
+      at::Tensor dw = at::zeros({num_taps, x.size(1)}, x.options());
+      for_each_tap(lens, num_taps, [&](int64_t shift, int64_t first, int64_t count) {
+        dw.select(0, num_taps - 1 - shift)
+            .add_((g.narrow(0, first, count) * x.narrow(0, first - shift, count)).sum(0));
+      });
+      found[1] = dw.t().unsqueeze(1).to(weight_C1J.scalar_type());
+    }
+    return found;
+  }
+};
+
+}  // namespace
+
+at::Tensor short_conv(const at::Tensor& x_TC, const at::Tensor& weight_C1J,
+                      const std::vector<int64_t>& segment_lens) {
+  return ShortConv::apply(x_TC, weight_C1J, segment_lens);
+}
+
+at::Tensor short_conv_step(const at::Tensor& x_BC, const at::Tensor& weight_C1J,
+                           const at::Tensor& window_BJC) {
+  const at::Tensor all_BJC = at::cat({window_BJC.to(x_BC.scalar_type()), x_BC.unsqueeze(1)}, 1);
+  window_BJC.copy_(all_BJC.narrow(1, 1, window_BJC.size(1)));
+  const std::vector<at::Tensor> taps = split_taps(weight_C1J);
+  at::Tensor sum = x_BC.to(at::kFloat) * taps[0];
+  for (int64_t shift = 1; shift < weight_C1J.size(2); ++shift) {
+    sum.addcmul_(all_BJC.select(1, window_BJC.size(1) - shift).to(at::kFloat),
+                 taps[static_cast<size_t>(shift)]);
+  }
+  return at::silu(sum.to(x_BC.scalar_type()));
+}
+
+}  // namespace rematch

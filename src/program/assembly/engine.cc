@@ -1,0 +1,96 @@
+#include "program/assembly/engine.h"
+
+#include <fmt/core.h>
+
+#include <optional>
+#include <utility>
+
+#include "engine/ranks/phase.h"
+#include "engine/rollout/engine_factory.h"
+#include "model/text/stop_ids.h"
+#include "program/assembly/adapter_setup.h"
+#include "program/assembly/sample_pixels.h"
+#include "program/assembly/vllm_setup.h"
+
+namespace rematch {
+namespace {
+
+std::vector<at::Tensor> parameter_tensors(const Model& model) {
+  std::vector<at::Tensor> tensors;
+  for (const NamedParameter& parameter : all_parameters(model)) tensors.push_back(parameter.tensor);
+  return tensors;
+}
+
+std::unique_ptr<Offload> make_offload(const Job& job, const std::shared_ptr<Model>& model,
+                                      Offload::Tensors optimizer,
+                                      std::unique_ptr<TensorMover> mover) {
+  const Settings& settings = job.settings();
+  Terminal& terminal = job.terminal;
+  if (!settings.offload.moves_model() && !settings.offload.moves_optimizer()) return nullptr;
+  if (!rollout_backends().find(settings.backend).holds_own_weights) {
+    terminal.say(fmt::format(
+        "offload has no effect with rollout_backend {}: it generates with the training weights",
+        settings.backend));
+    return nullptr;
+  }
+  if (!mover->is_on_device(model->parameters().front().tensor)) {
+    terminal.say(fmt::format(
+        "offload has no effect on {}: training state is already in host memory", job.device.str()));
+    return nullptr;
+  }
+  const auto warn = [&terminal](const std::string& text) { terminal.warn(text); };
+  return std::make_unique<Offload>(
+      Offload::Options{.settings = settings.offload, .warn = warn},
+      [model] { return parameter_tensors(*model); }, std::move(mover), std::move(optimizer));
+}
+
+/// The options of the `vllm` backend, completed for the data; defaults for other backends.
+VllmOptions vllm_options(const Job& job) {
+  const Settings& settings = job.settings();
+  if (settings.backend != "vllm") return {};
+  std::vector<const Dataset*> data;
+  if (job.data.train) data.push_back(&*job.data.train);
+  if (job.data.val) data.push_back(&*job.data.val);
+  VllmOptions options = make_vllm_options(settings, job.device, job.group, job.engine_ranks.get());
+  settle_vllm_options(options, settings, data, *job.files.prompts, job.files.patches);
+  return options;
+}
+
+}  // namespace
+
+Engine start_engine(const Job& job, const std::shared_ptr<Model>& model,
+                    const GenerationSettings& generation, Offload::Tensors optimizer,
+                    std::unique_ptr<TensorMover> mover) {
+  const Settings& settings = job.settings();
+  GenerateOptions generate{generation, settings.seed,
+                           read_stop_ids(settings.model.directory, *job.files.tokenizer)};
+  generate.repeat_terminate.entry_key = answer_formats().find(job.files.format_name).entry_key;
+  Engine started{.stop_ids = generate.stop_ids};
+  // A shared engine stays alive until all ranks know of a failure.
+  run_phase(job.group, "start", [&] {
+    const VllmOptions vllm = vllm_options(job);
+    std::optional<OffloadScope> offload_scope;
+    // Before a rank starts an engine and waits for the ranks that share it.
+    together(job.engine_ranks ? *job.engine_ranks : alone(), [&] {
+      started.offload = make_offload(job, model, std::move(optimizer), std::move(mover));
+      offload_scope.emplace(started.offload.get());
+    });
+    started.engine =
+        make_engine(settings.backend,
+                    {.model = model,
+                     .tokenizer = job.files.tokenizer,
+                     .pixels = sample_pixels(*job.pixels, job.data.train, job.data.val),
+                     .vllm = vllm},
+                    generate);
+    offload_scope->restore();
+  });
+  return started;
+}
+
+RolloutScorer make_scorer(const Job& job, const Dataset& data, RolloutScorer::Options options,
+                          const Engine& engine) {
+  options.stop_ids = engine.stop_ids;
+  return {data, *job.files.prompts, *job.files.format, *job.pixels, std::move(options)};
+}
+
+}  // namespace rematch

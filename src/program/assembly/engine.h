@@ -1,0 +1,35 @@
+#pragma once
+#include <memory>
+#include <vector>
+
+#include "engine/rollout/engine.h"
+#include "engine/rollout/offload.h"
+#include "learn/estep/roll_out.h"
+#include "program/assembly/job.h"
+
+namespace rematch {
+
+/// A running engine.
+struct Engine {
+  std::unique_ptr<Offload> offload;  ///< null when off or without effect
+  std::unique_ptr<RolloutEngine> engine;
+  std::vector<TokenId> stop_ids;
+
+  RolloutSource source() const { return {*engine, offload.get()}; }
+};
+
+/// Starts the configured backend while training state is offloaded. Every rank calls it.
+/// @param generation  decoding settings
+/// @param optimizer   returns the optimizer tensors to offload; empty outside training
+/// @param mover       tests replace it
+/// @throws UserError as make_engine(), on all ranks if on any
+Engine start_engine(const Job& job, const std::shared_ptr<Model>& model,
+                    const GenerationSettings& generation, Offload::Tensors optimizer = {},
+                    std::unique_ptr<TensorMover> mover = make_tensor_mover());
+
+/// Makes the scorer of an engine's answers. Job and data must outlive it.
+/// @param options  scoring_options(); the engine's stop ids are added
+RolloutScorer make_scorer(const Job& job, const Dataset& data, RolloutScorer::Options options,
+                          const Engine& engine);
+
+}  // namespace rematch

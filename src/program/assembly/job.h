@@ -1,0 +1,87 @@
+#pragma once
+#include <ATen/ATen.h>
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/observe/terminal.h"
+#include "base/output_file.h"
+#include "engine/ranks/group.h"
+#include "engine/rollout/vllm/vllm_options.h"
+#include "model/vision/pixel_store.h"
+#include "program/assembly/open.h"
+#include "program/config/config.h"
+
+namespace rematch {
+
+class Model;
+
+/// The subject of a job: a configuration, and the checkpoint that a command asks.
+struct JobSource {
+  ConfigResult config;
+  std::string checkpoint = {};  ///< `model.model`, or the adapter on top of it
+  bool is_adapter = false;
+  bool force_base = false;  ///< as AdapterUse::force_base
+  std::string note = {};    ///< names the chosen checkpoint of a run; may be empty
+  /// The same for another checkpoint; empty when the configuration names the model. A run that is
+  /// still training moves its links, so that ranks may choose differently: rank 0 decides.
+  std::function<JobSource(const std::string& checkpoint)> at = {};
+};
+
+/// The place where a job runs. Terminal and group must outlive the job.
+struct Place {
+  std::string device = "auto";  ///< value of --device
+  Terminal& terminal;
+  Group& group = alone();
+};
+
+/// The common start of every command with a model: settings that stay as they are, and everything
+/// that can be checked without weights.
+struct Job {
+  JobSource source;
+  Use use;
+  Terminal& terminal;
+  Group& group;
+  /// ranks that share a vLLM engine with this one; null when it has its own
+  std::unique_ptr<Group> engine_ranks;
+  at::Device device;
+  ModelFiles files;
+  Data data;
+  std::unique_ptr<PixelStore> pixels;
+
+  const Settings& settings() const { return source.config.settings; }
+  bool is_first() const { return group.rank() == 0; }
+  /// True if the command generates answers.
+  bool rolls_out() const { return rematch::rolls_out(use, settings()); }
+  /// The files that the job reads, so that no command replaces them: configuration, data, images to
+  /// answer for, model. Cost: linear in the validation records.
+  InputFiles inputs() const;
+};
+
+/// Opens a job: prints note and warnings, checks that all ranks have the same configuration, then
+/// backend and device, model files and data, with cheap checks before slow work (BEHAVIOUR 4.3).
+/// Every rank calls it.
+/// @throws UserError, on all ranks if on any; Interrupted
+Job open_job(JobSource source, Use use, const Place& place);
+
+/// The findings of check_job(); absent where a problem was found.
+struct CheckedJob {
+  std::optional<ModelFiles> files;
+  Data data;
+};
+
+/// Checks device, backend, model files and data of a configuration, as open_job() does.
+/// @param num_ranks  ranks of the job, on one host
+/// @param report  collects
+CheckedJob check_job(const Settings& settings, Use use, const std::string& device, int num_ranks,
+                     Report& report);
+
+/// Loads the weights of a job's model, attaches its adapter and checks that all ranks read the same
+/// inputs. Every rank calls it.
+/// @param weights  checkpoint with the weights (resume); empty = `model.model`
+/// @throws UserError, on all ranks if on any
+std::shared_ptr<Model> load_model(const Job& job, const std::string& weights = "");
+
+}  // namespace rematch

@@ -1,0 +1,127 @@
+#include "program/assembly/long_samples.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <thread>
+#include <vector>
+
+#include "base/error.h"
+#include "base/interrupt.h"
+#include "base/text.h"
+#include "learn/augment/crop.h"
+#include "learn/estep/sample_lengths.h"
+
+namespace rematch {
+namespace {
+
+constexpr unsigned kMostCounters = 16;
+
+/// True when the order of a sample's objects varies during a run.
+bool orders_vary(const Settings& settings) {
+  const bool follows_rollout = settings.is_stage_2() && settings.target.policy == "rewrite" &&
+                               settings.target.rewrite_order == RewriteOrder::kRollout;
+  return follows_rollout || settings.data.object_ordering == ObjectOrdering::kRandom;
+}
+
+/// Largest distance of shown coordinates. Rollouts and noise may show any number.
+int coord_slack_bins(const Settings& settings) {
+  return settings.is_stage_2() || settings.data.coord_input_noise > 0 ? kNumBins : 0;
+}
+
+std::vector<SampleLength> measure(const Dataset& dataset, const Settings& settings,
+                                  const SampleEncoding& encoding, Report& report) {
+  const bool moves = encoding.augment.moves_objects();
+  const MeasureOptions options{.ordering = settings.data.object_ordering,
+                               .seed = settings.seed,
+                               .any_order = orders_vary(settings) || moves,
+                               .coord_slack_bins = moves ? kNumBins : coord_slack_bins(settings),
+                               .num_new_vertices = encoding.augment.crop < 1 ? kMaxNewVertices : 0,
+                               .patches = encoding.patches,
+                               .num_threads = static_cast<int>(std::clamp(
+                                   std::thread::hardware_concurrency(), 1u, kMostCounters))};
+  const auto show = [&](int64_t num_done) {
+    throw_if_interrupted();
+    report.progress({.phase = "measure", .done = num_done, .total = dataset.size()});
+  };
+  std::vector<SampleLength> lengths =
+      measure_samples(dataset, encoding.prompts, encoding.format, options, show);
+  report.finish_progress();
+  return lengths;
+}
+
+// "line 5 (4200 = 3900 + 300), …".
+std::string list_samples(const Dataset& dataset, const std::vector<SampleLength>& lengths,
+                         const std::vector<int64_t>& which) {
+  std::vector<std::string> texts;
+  for (const int64_t i : which) {
+    const SampleLength& length = lengths[static_cast<size_t>(i)];
+    const Sample& sample = dataset.samples()[static_cast<size_t>(i)];
+    texts.push_back(fmt::format(
+        "{} ({} = {} + {})",
+        dataset.parts().size() > 1 ? sample.where : fmt::format("line {}", sample.sample_id + 1),
+        length.total(), length.prompt_len, length.answer_len));
+  }
+  return join(texts, ", ");
+}
+
+// In the worst case a rollout of max_new_tokens finds nothing and the whole truth is appended.
+void warn_of_long_rollouts(const Dataset& dataset, const std::vector<SampleLength>& lengths,
+                           const Settings& settings, int64_t cap, Report& report) {
+  if (!settings.is_stage_2() || settings.target.policy != "append") return;
+  const int max_new_tokens = settings.generation.max_new_tokens;
+  int64_t num_at_risk = 0, longest = 0;
+  for (const SampleLength& length : lengths) {
+    const int64_t worst = int64_t{length.total()} + max_new_tokens;
+    if (length.total() > cap) continue;
+    num_at_risk += worst > cap ? 1 : 0;
+    longest = std::max(longest, worst);
+  }
+  if (num_at_risk == 0) return;
+  report.warn(fmt::format(
+      "{} of {} samples of {} can exceed global_max_length ({}) when a rollout uses all of "
+      "max_new_tokens ({}) and the whole "
+      "truth follows: up to {} tokens; such a segment {} when it arises",
+      num_at_risk, dataset.size(), dataset.path(), cap, max_new_tokens, longest,
+      settings.data.on_bad_sample == OnBadSample::kSkip ? "is left out" : "is an error"));
+}
+
+}  // namespace
+
+int64_t settle_long_samples(Dataset& dataset, const Settings& settings,
+                            const SampleEncoding& encoding, Report& report) {
+  const int64_t cap = settings.model.global_max_length.value_or(0);
+  if (cap <= 0) return 0;
+  const std::vector<SampleLength> lengths = measure(dataset, settings, encoding, report);
+  std::vector<int64_t> too_long;
+  int longest = 0;
+  for (size_t i = 0; i < lengths.size(); ++i) {
+    longest = std::max(longest, lengths[i].total());
+    if (lengths[i].total() > cap) too_long.push_back(static_cast<int64_t>(i));
+  }
+  const auto num_long = static_cast<int64_t>(too_long.size());
+  const bool deletes = settings.data.truncation_strategy == LongSamples::kDelete;
+  if (num_long > 0 && (!deletes || num_long == dataset.size())) {
+    throw UserError(
+        ErrorKind::kData,
+        {.error = fmt::format("{} of {} samples are longer than global_max_length", num_long,
+                              dataset.size()),
+         .where = dataset.path(),
+         .what = fmt::format("cap {} tokens; prompt + answer of {}", cap,
+                             list_samples(dataset, lengths, too_long)),
+         .fix = fmt::format(
+             "raise global_max_length ({} holds them all), lower template.max_pixels for smaller "
+             "images{}",
+             longest, deletes ? "" : ", or drop them with template.truncation_strategy: delete")});
+  }
+  warn_of_long_rollouts(dataset, lengths, settings, cap, report);
+  if (num_long == 0) return 0;
+  report.warn(fmt::format(
+      "template.truncation_strategy: delete dropped {} of {} samples of {}, longer than "
+      "global_max_length ({}): {}",
+      num_long, dataset.size(), dataset.path(), cap, list_samples(dataset, lengths, too_long)));
+  dataset = dataset.copy_without(too_long);
+  return num_long;
+}
+
+}  // namespace rematch

@@ -1,0 +1,83 @@
+#include "program/assembly/observers.h"
+
+#include <filesystem>
+
+#include "base/observe/sinks.h"
+#include "model/text/lossy.h"
+#include "program/assembly/image_advice.h"
+#include "program/assembly/start_lines.h"
+
+namespace rematch {
+
+namespace {
+
+RunLog::Live live_sources(const Job& job) {
+  const Settings& settings = job.settings();
+  RunLog::Live live{.memory_bytes = [device = job.device] { return memory_in_use(device); },
+                    .num_ranks = job.group.size(),
+                    .memory_name = job.device.is_cpu() ? "RAM" : "GPU",
+                    .gate = settings.match.maskiou_gate,
+                    .answer_text =
+                        [tokenizer = job.files.tokenizer](const std::vector<TokenId>& ids) {
+                          return lossy_utf8(tokenizer->decode_bytes(ids));
+                        },
+                    .image_advice = image_advice(job)};
+  if (settings.is_stage_2())
+    live.format = {.model_dir = settings.model.directory,
+                   .train_jsonl = settings.data.train_files.front().path,
+                   .max_new_tokens = settings.generation.max_new_tokens,
+                   .teaches_format = settings.target.policy != "append"};
+  return live;
+}
+
+}  // namespace
+
+Observers::Observers(const Job& job) : job_(job), log_(job.terminal, live_sources(job)) {}
+
+void Observers::open(std::optional<int64_t> resumed_step) {
+  if (!job_.is_first()) return;
+  const Settings& settings = job_.settings();
+  const OutputSettings& output = settings.output;
+  const std::string path = output.run_dir + "/logging.jsonl";
+  if (resumed_step && std::filesystem::exists(path)) truncate_jsonl_after(path, *resumed_step);
+  std::unique_ptr<JsonlSink> log = make_jsonl_sink(path);
+  file_ = log.get();
+  log_.add(std::move(log));
+
+  TensorboardSink* tensorboard = nullptr;
+  if (output.reports_to("tensorboard")) {
+    std::unique_ptr<TensorboardSink> sink = make_tensorboard_sink(output.logging_dir, resumed_step);
+    tensorboard = sink.get();
+    log_.add(std::move(sink));
+  }
+  if (output.reports_to("wandb")) {
+    if (const std::optional<std::string> text = missing_wandb())
+      job_.terminal.warn(*text);
+    else
+      wandb_ = std::make_unique<const WandbFollower>(output.run_dir,
+                                                     output.run_name.value_or("rematch"));
+  }
+  if (settings.monitor.enabled && settings.is_stage_2()) {
+    monitor_ = std::make_unique<MonitorDump>(
+        MonitorDump::Options{.settings = settings.monitor,
+                             .match = settings.match,
+                             .target = settings.target,
+                             .run_dir = output.run_dir,
+                             .logging_steps = settings.cadence.logging_steps,
+                             .user_prompt = job_.files.prompts->user_prompt(),
+                             .tensorboard = tensorboard},
+        *job_.files.format, job_.terminal);
+  }
+}
+
+void Observers::show(int64_t step, const std::vector<ScoredRollout>& scored) {
+  if (monitor_) monitor_->dump(step, scored);
+}
+
+void Observers::close(double seconds) {
+  if (monitor_) job_.terminal.say(monitor_->summary_text(seconds));
+  if (!wandb_) return;
+  if (const std::optional<std::string> text = wandb_->problem()) job_.terminal.warn(*text);
+}
+
+}  // namespace rematch

@@ -1,0 +1,80 @@
+#include "program/assembly/plan_request.h"
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "model/checkpoint/quantisation.h"
+#include "model/families/family.h"
+#include "program/assembly/adapter_setup.h"
+
+namespace rematch {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int64_t kAssumedTokens = 4096;  // tokens of a sample without global_max_length
+
+void require_config_json(const std::string& directory) {
+  std::error_code ignored;
+  if (!fs::is_directory(directory, ignored) ||
+      fs::is_regular_file(join_path(directory, "config.json"), ignored))
+    return;
+  throw UserError(ErrorKind::kConfig,
+                  {.error = "the model directory has no config.json",
+                   .where = directory,
+                   .what = "a plan needs no weights, but the model's sizes",
+                   .fix = "copy the config.json of the model there, or name another directory"});
+}
+
+// Bytes per weight in the files, from config.json.
+int64_t stored_value_bytes(const std::string& directory) {
+  const Json config = read_json_file(join_path(directory, "config.json"));
+  const auto dtype_of = [](const Json& object) -> std::string {
+    for (const char* key : {"dtype", "torch_dtype"}) {
+      if (object.is_object() && object.contains(key) && object[key].is_string())
+        return object[key].get<std::string>();
+    }
+    return "";
+  };
+  std::string dtype = dtype_of(config);
+  if (dtype.empty() && config.contains("text_config")) dtype = dtype_of(config["text_config"]);
+  return dtype == "bfloat16" || dtype == "float16" ? 2 : 4;
+}
+
+}  // namespace
+
+PlanRequest plan_request(const Settings& settings, const PlanDevice& device) {
+  const ModelDtype dtype = settings.model.dtype;
+  const bool is_half =
+      dtype == ModelDtype::kBfloat16 || (dtype == ModelDtype::kAuto && device.on_gpu);
+  require_config_json(settings.model.directory);
+  const std::optional<FourBitSettings> stored = stored_quantisation(settings.model.directory);
+  PlanRequest request{
+      .model = describe_model(settings.model.directory),
+      .stored_value_bytes = stored_value_bytes(settings.model.directory),
+      .value_bytes = is_half ? 2 : 4,
+      .four_bit = stored ? stored : settings.model.quantisation(),
+      .stored_in_4bit = stored.has_value(),
+      .device = device,
+      .gradient_checkpointing = settings.model.gradient_checkpointing,
+      .tuner = settings.tuner,
+      .batches = settings.batches,
+      .pack = settings.pack,
+      .exact_ranks = settings.optim.exact_ranks,
+      .m_steps = settings.is_stage_2() ? settings.rollout_buffer.steps_per_window() : 1,
+      .generation = settings.generation,
+      .vllm = settings.vllm,
+      .offload = settings.offload,
+      .saves_state = !settings.checkpoints.save_only_model,
+      .sample_tokens = settings.model.global_max_length.value_or(kAssumedTokens)};
+  require_adapter_in_four_bits(settings);
+  request.device.nccl = settings.ddp_backend != DdpBackend::kGloo;
+  if (settings.is_stage_2() || (settings.rollouts && settings.evaluates()))
+    request.backend = settings.backend;
+  return request;
+}
+
+}  // namespace rematch

@@ -1,0 +1,192 @@
+#include "program/assembly/preflight.h"
+
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <optional>
+
+#include "base/error.h"
+#include "base/observe/wandb_follower.h"
+#include "base/terminal_text.h"
+#include "engine/ranks/device.h"
+#include "engine/ranks/nccl_group.h"
+#include "learn/data/class_names.h"
+#include "learn/resume/fingerprint.h"
+#include "learn/resume/resume.h"
+#include "learn/resume/run_lock.h"
+#include "learn/resume/run_state.h"
+#include "model/checkpoint/model_dir.h"
+#include "model/model.h"
+#include "program/assembly/adapter_setup.h"
+#include "program/assembly/answer_budget.h"
+#include "program/assembly/job.h"
+#include "program/assembly/run_directory.h"
+#include "program/assembly/run_identity.h"
+#include "program/assembly/run_length.h"
+
+namespace rematch {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int64_t kDecodedRecords = 32;  // of each set: a second or two of photographs
+
+/// The checks of a preflight, in order.
+class Checks {
+ public:
+  Checks(const ConfigResult& config, std::string device, int num_ranks)
+      : config_(config),
+        settings_(config.settings),
+        device_(std::move(device)),
+        num_ranks_(num_ranks) {}
+
+  Preflight run() {
+    if (num_ranks_ > 1 && settings_.ddp_backend == DdpBackend::kNccl)
+      report_.attempt([&] { require_nccl(choose_device(device_)); });
+    CheckedJob checked = check_job(settings_, Use::kTrain, device_, num_ranks_, report_);
+    data_ = std::move(checked.data);
+    files_ = std::move(checked.files);
+    note_data("train_jsonl", data_.train, data_.num_long_dropped);
+    note_data("val_jsonl", data_.val, data_.num_long_dropped_val);
+    note_length();
+    check_model();
+    check_wandb();
+    check_resume();
+    check_run_directory();
+    return {report_.problems(), report_.warnings(), std::move(facts_)};
+  }
+
+ private:
+  void note_data(const char* key, const std::optional<Dataset>& data, int64_t num_long) {
+    if (!data) return;
+    const std::string dropped =
+        num_long > 0 ? fmt::format(", {} dropped as too long", num_long) : "";
+    std::string text =
+        fmt::format("{}: {} samples{}", data->path(), data->size() + num_long, dropped);
+    if (data->epoch_size() != data->size())
+      text += fmt::format(", {} in an epoch by their weights", data->epoch_size());
+    text += decode_some(*data);
+    facts_.emplace_back(key, text);
+  }
+
+  /// Decodes a sample of the images: a truncated file passes every check of headers.
+  /// @return how many were decoded, for the line of the set
+  std::string decode_some(const Dataset& data) {
+    const bool skips = settings_.data.on_bad_sample == OnBadSample::kSkip;
+    std::string text;
+    report_.attempt([&] {
+      try {
+        const int64_t num_decoded = data.decode_images(kDecodedRecords);
+        text = fmt::format(", {} decoded", counted(num_decoded, "image"));
+      } catch (const UserError& error) {
+        if (!skips || error.kind() != ErrorKind::kData) throw;
+        const Problem& first = error.problems().front();
+        report_.warn(fmt::format("{}: {} ({})", first.where, first.error, first.what));
+      }
+    });
+    return text;
+  }
+
+  /// The length of the run and the spellings of the classes.
+  void note_length() {
+    if (!data_.train) return;
+    report_.attempt([&] {
+      const RunLength length = run_length(settings_, data_.train->epoch_size(), num_ranks_);
+      facts_.emplace_back("steps", length_text(length));
+      for (const std::string& warning : {short_run_warning(length, settings_),
+                                         warmup_warning(settings_.schedule, length.steps)}) {
+        if (!warning.empty()) report_.warn(warning);
+      }
+    });
+    for (const auto* data : {&data_.train, &data_.val}) check_answer_budget(*data);
+    const std::string spellings = spelling_warning(*data_.train, data_.val ? &*data_.val : nullptr);
+    if (!spellings.empty()) report_.warn(spellings);
+  }
+
+  void check_answer_budget(const std::optional<Dataset>& data) {
+    if (!data || !files_) return;
+    report_.attempt([&] {
+      const std::string text = answer_budget_warning(*data, settings_, *files_);
+      if (!text.empty()) report_.warn(text);
+    });
+  }
+
+  void check_model() {
+    const std::string& directory = settings_.model.directory;
+    report_.attempt([&] {
+      require_model_dir(directory);
+      const std::shared_ptr<Model> model =
+          Model::load(directory, {.device = at::kMeta, .four_bit = settings_.model.quantisation()});
+      int64_t num_values = 0;
+      for (const NamedParameter& parameter : model->parameters())
+        num_values += parameter.tensor.numel();
+      facts_.insert(facts_.begin(),
+                    {"model", fmt::format("{}: {} parameters", directory, num_values)});
+      for (const std::string& name : model->unused_tensors())
+        report_.warn(fmt::format("the checkpoint's tensor {} is not used by this model", name));
+    });
+  }
+
+  void check_wandb() {
+    if (!settings_.output.reports_to("wandb")) return;
+    report_.attempt([&] {
+      if (const auto text = missing_wandb()) report_.warn(*text);
+    });
+  }
+
+  /// Compares the resumed checkpoint with the configuration, as far as possible without the model.
+  void check_resume() {
+    if (!settings_.checkpoints.resume_from_checkpoint) return;
+    report_.attempt([&] {
+      const ResumeChoice choice =
+          resolve_resume(*settings_.checkpoints.resume_from_checkpoint, settings_.output.run_dir);
+      for (const std::string& text : choice.warnings) report_.warn(text);
+      facts_.emplace_back("resumes from", choice.checkpoint.value_or("nothing: a new run"));
+      if (!choice.checkpoint || !data_.train) return;
+      FingerprintInput input = fingerprint_input(settings_, num_ranks_);
+      input.dataset_hash = data_.train->content_hash();
+      input.num_samples = data_.train->size();
+      input.num_long_dropped = data_.num_long_dropped;
+      compare_known_values(read_saved_fingerprint(*choice.checkpoint), make_fingerprint(input),
+                           *choice.checkpoint);
+    });
+  }
+
+  void check_run_directory() {
+    report_.attempt([&] { RunLock::require_free(settings_.output.run_dir); });
+    report_.attempt([&] { refuse_to_replace_inputs(config_); });
+    report_.attempt([&] {
+      fs::path nearest = fs::absolute(settings_.output.run_dir).lexically_normal();
+      std::error_code unseen;  // a directory that cannot be searched
+      while (!fs::exists(nearest, unseen) && nearest.has_relative_path())
+        nearest = nearest.parent_path();
+      const bool is_directory = fs::is_directory(nearest, unseen);
+      if (is_directory && ::access(nearest.c_str(), W_OK | X_OK) == 0) return;
+      throw UserError(ErrorKind::kEnvironment,
+                      {.error = "the run directory cannot be written",
+                       .where = settings_.output.run_dir,
+                       .what = fmt::format("{} is {}", nearest.string(),
+                                           is_directory ? "not writable" : "not a directory"),
+                       .fix = "set training.output_dir to a place you can write to"});
+    });
+    facts_.emplace_back("run directory", settings_.output.run_dir);
+  }
+
+  const ConfigResult& config_;
+  const Settings& settings_;
+  std::string device_;
+  int num_ranks_;
+  Report report_;
+  std::vector<std::pair<std::string, std::string>> facts_;
+  std::optional<ModelFiles> files_;
+  Data data_;
+};
+
+}  // namespace
+
+Preflight preflight(const ConfigResult& config, const std::string& device, int num_ranks) {
+  return Checks(config, device, num_ranks).run();
+}
+
+}  // namespace rematch

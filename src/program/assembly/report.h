@@ -1,0 +1,39 @@
+#pragma once
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "base/observe/terminal.h"
+
+namespace rematch {
+
+/// Takes the problems and warnings of an opening. A run stops at its first problem and shows
+/// warnings as they come; `rematch check` collects all of them.
+class Report {
+ public:
+  /// Throws problems; passes warnings and progress to the terminal, which must outlive it.
+  explicit Report(Terminal& terminal) : terminal_(&terminal) {}
+  /// Collects problems and warnings; shows nothing.
+  Report() = default;
+
+  /// Runs a step.
+  /// @return false when it failed and its problems were collected
+  /// @throws what the step throws, unless problems are collected and it is a UserError
+  bool attempt(const std::function<void()>& step);
+  void warn(const std::string& text);
+  void progress(const Progress& state);
+  void finish_progress();
+
+  /// The collected problems, each once, with the kind of its error.
+  const std::vector<std::pair<ErrorKind, Problem>>& problems() const { return problems_; }
+  const std::vector<std::string>& warnings() const { return warnings_; }
+
+ private:
+  Terminal* terminal_ = nullptr;  ///< null: collects
+  std::vector<std::pair<ErrorKind, Problem>> problems_;
+  std::vector<std::string> warnings_;
+};
+
+}  // namespace rematch

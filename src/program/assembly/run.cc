@@ -1,0 +1,102 @@
+#include "program/assembly/run.h"
+
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "engine/ranks/phase.h"
+#include "learn/resume/run_lock.h"
+#include "learn/train/loop.h"
+#include "program/assembly/make_trainer.h"
+#include "program/assembly/run_directory.h"
+#include "program/assembly/run_identity.h"
+#include "program/assembly/run_length.h"
+#include "program/assembly/run_summary.h"
+#include "program/assembly/start_lines.h"
+#include "program/assembly/truth.h"
+
+namespace rematch {
+namespace {
+
+/// The parts of a training, in order of construction.
+struct Run {
+  explicit Run(const Job& job)
+      : directory(job),
+        training{.job = job,
+                 // Finds samples that are too long for a row before the model is loaded.
+                 .packing = make_stream_packing(job),
+                 .model = load_model(job, directory.checkpoint().value_or(""))},
+        fingerprint(agreed_fingerprint(training)),
+        observers(job),
+        trainer(make_trainer(training, observers, fingerprint)) {}
+
+  /// Restores the checkpoint, if there is one, and opens the logs. Not part of the constructor:
+  /// after a failure, a shared engine must stay alive until all ranks know of it.
+  void begin() {
+    const Job& job = training.job;
+    const Settings& settings = job.settings();
+    std::optional<LoadedCheckpoint> resumed =
+        directory.read_checkpoint(*training.model, fingerprint);
+    if (resumed) trainer.restore(*std::move(resumed));
+    job.group.barrier();  // change the directory only after all ranks read the checkpoint
+    if (directory.continues_its_run() && trainer.has_work())
+      directory.continue_from(trainer.progress());
+    if (!directory.continues_its_run()) {
+      trainer.before_first_save([this] {
+        directory.move_earlier_run(observers.earlier_log_bytes());
+        observers.drop_earlier_log();
+      });
+    }
+    observers.open(kept_log_step(settings));
+    for (const std::string& line :
+         start_lines(job, trainer.progress().global_step, trainer.total_steps()))
+      job.terminal.say(line);
+    const std::string warning = warmup_warning(settings.schedule, trainer.total_steps());
+    if (!warning.empty()) job.terminal.warn(warning);
+  }
+
+  /// The last step of the log lines that this run continues. Nullopt when the lines belong to an
+  /// earlier run, or when this run adds none; then the lines of later checkpoints stay, like these.
+  std::optional<int64_t> kept_log_step(const Settings& settings) const {
+    if (directory.continues_its_run())
+      return trainer.has_work() ? std::optional(trainer.progress().global_step) : std::nullopt;
+    // `latest` without a checkpoint restarts the same run: remove all its log lines, including the
+    // evaluation of step 0.
+    const bool starts_again =
+        settings.checkpoints.resume_from_checkpoint && !directory.checkpoint();
+    return starts_again ? std::optional<int64_t>(-1) : std::nullopt;
+  }
+
+  RunDirectory directory;
+  Training training;
+  Fingerprint fingerprint;
+  Observers observers;
+  Trainer trainer;
+};
+
+/// Refuses a directory that the run may not use, before data are read.
+void check_directory(const ConfigResult& config, Group& group) {
+  run_phase(group, "start", [&] {
+    if (group.rank() != 0) return;
+    RunLock::require_free(config.settings.output.run_dir);
+    refuse_to_replace_inputs(config);
+  });
+}
+
+}  // namespace
+
+void run_training(ConfigResult config, const Place& place) {
+  check_directory(config, place.group);
+  const Job job = open_job({.config = std::move(config)}, Use::kTrain, place);
+  std::optional<Run> run;
+  run_phase(place.group, "start", [&] {
+    run.emplace(job);
+    run->begin();
+  });
+  RunSummary summary(run->directory, run->trainer, place.terminal);
+  train(run->trainer);
+  run_phase(place.group, "end",
+            [&] { summary.print(run->training, run->trainer, run->observers); });
+}
+
+}  // namespace rematch

@@ -1,0 +1,92 @@
+#include "program/assembly/run_identity.h"
+
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/ranks/meeting.h"
+#include "model/adapter.h"
+
+namespace rematch {
+namespace {
+
+/// True for settings of one host: paths (their contents are compared) and settings that do not
+/// affect other ranks. All other settings decide the collectives of a rank or its samples.
+bool may_differ_between_ranks(const std::string& key) {
+  static const std::set<std::string> kHostSettings = {"model.model",
+                                                      "custom.train_jsonl",
+                                                      "custom.val_jsonl",
+                                                      "custom.extra.rollout_matching.label_match",
+                                                      "data.dataloader_num_workers",
+                                                      "data.dataloader_prefetch_factor",
+                                                      "training.output_dir",
+                                                      "training.logging_dir",
+                                                      "training.run_name",
+                                                      "training.add_version",
+                                                      "training.report_to",
+                                                      "training.resume_from_checkpoint"};
+  return kHostSettings.contains(key);
+}
+
+}  // namespace
+
+FingerprintInput fingerprint_input(const Settings& settings, int world_size) {
+  const BatchSettings& batches = settings.batches;
+  return {.model_dir = settings.model.directory,
+          .world_size = world_size,
+          .per_device_train_batch_size = batches.per_device_train_batch_size,
+          .gradient_accumulation_steps = batches.gradient_accumulation_steps,
+          .drop_last = batches.drop_last,
+          .seed = settings.seed,
+          .trainer_variant = name_of(settings.variant),
+          .packing = settings.pack.enabled,
+          .pack_scope = name_of(settings.pack.scope),
+          .packing_length = settings.max_length(),
+          .m_steps = settings.rollout_buffer.steps_per_window(),
+          .freeze_llm = settings.tuner.freeze.llm,
+          .freeze_vit = settings.tuner.freeze.vit,
+          .freeze_aligner = settings.tuner.freeze.aligner};
+}
+
+Fingerprint agreed_fingerprint(const Training& training) {
+  const Job& job = training.job;
+  const Model& model = *training.model;
+  const Settings& settings = job.settings();
+  FingerprintInput input = fingerprint_input(settings, job.group.size());
+  if (settings.images.min_pixels || settings.images.max_pixels)
+    input.image_area = {job.files.patches.min_pixels, job.files.patches.max_pixels};
+  input.parameters = model.parameters();
+  input.dataset_hash = job.data.train->content_hash();
+  input.num_samples = job.data.train->size();
+  input.num_long_dropped = job.data.num_long_dropped;
+  input.stream_rows = training.packing ? training.packing->fingerprint() : "";
+  if (model.adapter()) {
+    std::set<std::string> trained;
+    for (const NamedParameter& parameter : model.adapter()->parameters()) {
+      input.parameters.push_back(parameter);
+      trained.insert(parameter.name);
+    }
+    for (const NamedParameter& parameter : model.parameters()) {
+      if (trained.count(parameter.name) == 0) input.base_parameters.push_back(parameter);
+    }
+  }
+  input.answer_format = job.files.format_name;
+  for (const EffectiveValue& value : job.source.config.effective) {
+    // Set above: null and the default are the same format.
+    if (value.key != "custom.answer_format") input.settings.emplace_back(value.key, value.value);
+  }
+  Fingerprint fingerprint = make_fingerprint(input);
+  require_equal(job.group, fingerprint.fixed);
+  return fingerprint;
+}
+
+void meet_with_configuration(const ConfigResult& config, Group& group) {
+  std::vector<std::pair<std::string, std::string>> identity;
+  for (const EffectiveValue& value : config.effective) {
+    if (!may_differ_between_ranks(value.key)) identity.emplace_back(value.key, value.value);
+  }
+  require_equal(group, identity);
+}
+
+}  // namespace rematch

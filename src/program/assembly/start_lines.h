@@ -1,0 +1,20 @@
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "program/assembly/job.h"
+
+namespace rematch {
+
+/// Describes a run that is about to start, one line per topic: trained parameters, data, steps,
+/// rollouts, planned memory (docs/plan.md), output directory.
+/// @param first_step  optimizer steps done so far
+/// @param last_step   optimizer steps at the end
+std::vector<std::string> start_lines(const Job& job, int64_t first_step, int64_t last_step);
+
+/// Bytes in use: resident memory of this process on the CPU, of torch's allocator on another
+/// device.
+int64_t memory_in_use(const at::Device& device);
+
+}  // namespace rematch

@@ -1,0 +1,38 @@
+#pragma once
+#include <memory>
+
+#include "learn/estep/rollout_scorer.h"
+#include "learn/estep/truth_segments.h"
+#include "learn/mstep/mstep.h"
+#include "learn/pack/stream_packing.h"
+#include "model/feature_cache.h"
+#include "program/assembly/job.h"
+
+namespace rematch {
+
+/// The rule that compares labels, in the form of the job's tokenizer.
+LabelMatch label_match(const Job& job);
+/// Options of a scorer for samples as they are, without the stop ids.
+RolloutScorer::Options scoring_options(const Job& job);
+/// The same with augmentation, for training samples.
+RolloutScorer::Options training_options(const Job& job);
+
+/// Makes the builder of full ground-truth segments of the validation data. The job must outlive it,
+/// as in the functions below.
+std::unique_ptr<TruthSegments> validation_truth(const Job& job);
+/// Makes the builder of full ground-truth segments of the training data, with noise and
+/// augmentation.
+/// @param row_tokens  cap of a packed micro-batch; 0 = none
+std::unique_ptr<TruthSegments> training_truth(const Job& job, int row_tokens);
+
+/// Packs the training data of stage 1 by length, with a progress bar. Null when the rows of a run
+/// are not packed beforehand.
+/// @throws UserError (data) for samples that are too long for a row
+std::unique_ptr<StreamPacking> make_stream_packing(const Job& job);
+
+/// Makes the model of the M-step.
+/// @param features  cache of the features of recurring rows; may be null
+RowModel make_row_model(const Job& job, const std::shared_ptr<Model>& model,
+                        FeatureCache* features = nullptr);
+
+}  // namespace rematch

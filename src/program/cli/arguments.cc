@@ -1,0 +1,41 @@
+#include "program/cli/arguments.h"
+
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdlib>
+
+namespace rematch {
+
+void add_config_arguments(CLI::App& command, ConfigArguments& arguments) {
+  command.add_option("CONFIG", arguments.config_path, "YAML configuration")->required();
+  add_overrides(command, arguments.overrides);
+  add_device(command, arguments.device);
+}
+
+void add_overrides(CLI::App& command, std::vector<std::string>& overrides) {
+  command
+      .add_option("--set", overrides,
+                  "override a YAML key by its own name: --set a.b.c=value (repeatable)")
+      ->allow_extra_args(false);
+}
+
+void add_device(CLI::App& command, std::string& device) {
+  command.add_option("--device", device, "auto (CUDA when there is one), cpu, cuda or cuda:N")
+      ->capture_default_str();
+}
+
+CLI::Validator finite_range(double least, double most, const std::string& unit) {
+  const std::string range = fmt::format("a number{} from {:.15g} to {:.15g}",
+                                        unit.empty() ? "" : " of " + unit, least, most);
+  return CLI::Validator(
+      [=](std::string& text) -> std::string {
+        char* end = nullptr;
+        const double value = std::strtod(text.c_str(), &end);
+        const bool fits = end != text.c_str() && *end == '\0' && value >= least && value <= most;
+        return fits ? "" : fmt::format("{} is not {}", text, range);
+      },
+      fmt::format("FLOAT in [{:g} - {:g}]", least, most));
+}
+
+}  // namespace rematch

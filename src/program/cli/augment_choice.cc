@@ -1,0 +1,58 @@
+#include "program/cli/augment_choice.h"
+
+#include <utility>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "program/config/config.h"
+#include "program/config/source.h"
+#include "program/config/values.h"
+
+namespace rematch {
+namespace {
+
+const std::string kSection = "data.augment.";
+
+AugmentSettings settings_of(const std::string& text) {
+  std::vector<std::string> overrides;
+  for (const std::string& item : split(text, ',')) overrides.push_back(kSection + item);
+  std::vector<Problem> problems;
+  const Source source = load_source("", overrides, problems);
+  const Values values = check_keys(source.root, problems).values;
+  if (!problems.empty()) throw UserError(ErrorKind::kConfig, std::move(problems));
+  return {.hflip = values.number(kSection + "hflip"),
+          .hflip_words = values.boolean(kSection + "hflip_words"),
+          .crop = values.number(kSection + "crop"),
+          .color = values.number(kSection + "color"),
+          .vflip = values.number(kSection + "vflip"),
+          .vflip_words = values.boolean(kSection + "vflip_words"),
+          .rot90 = values.number(kSection + "rot90"),
+          .rot90_words = values.boolean(kSection + "rot90_words")};
+}
+
+}  // namespace
+
+AugmentChoice read_augment_choice(const std::string& text) {
+  AugmentChoice choice;
+  if (text.empty()) return choice;
+  if (text.find('=') != std::string::npos) {
+    choice.settings = settings_of(text);
+  } else {
+    ConfigResult config = load_config(text);
+    const Settings& settings = config.settings;
+    choice = {.settings = settings.augment,
+              .seed = settings.seed,
+              .files = std::move(config.files),
+              .train_files = settings.data.train_files,
+              .train_sample_limit = settings.data.train_sample_limit};
+  }
+  if (choice.settings.is_on()) return choice;
+  throw UserError(ErrorKind::kConfig,
+                  {.error = "there is no augmentation to show",
+                   .where = "--augment",
+                   .what = text + " switches nothing on",
+                   .fix = "give values, such as `--augment hflip=0.5,crop=0.5,color=0.2`, or a "
+                          "configuration with `data.augment`"});
+}
+
+}  // namespace rematch

@@ -1,0 +1,79 @@
+#include "program/cli/check_advice.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/out_of_resources.h"
+#include "base/terminal_text.h"
+
+namespace rematch {
+namespace {
+
+constexpr int64_t kFewObjects = 30;  // too few to tell a unit
+
+/// What a trial of the repair would do, with the command; or why it would not help.
+std::string repair_advice(const std::string& path, const RepairOptions& options,
+                          const std::string& flags) {
+  try {
+    const RepairedRecords trial = repair_records(path, path, options);
+    const int64_t num_all = trial.num_records + trial.num_lost;
+    const bool changes =
+        std::any_of(trial.repairs.begin(), trial.repairs.end(), [](const auto& row) {
+          return !row.first.starts_with("left out: records where") &&
+                 !row.first.starts_with("left out: damaged");
+        });
+    if (trial.num_records == 0)
+      return "`--fix` cannot repair it: correct the records by hand, or convert them with `rematch "
+             "data from-…` (docs/data.md)";
+    std::string kept = trial.num_lost == 0 ? ""
+                                           : fmt::format(", without {} of {}", trial.num_lost,
+                                                         counted(num_all, "record"));
+    return fmt::format("`rematch data check {} --fix OUT{}` writes a {}copy{}", shell_word(path),
+                       flags, changes ? "repaired " : "", kept);
+  } catch (const OutOfResources&) {
+    throw;
+  } catch (const UserError& error) {
+    return fmt::format("{}: {}", error.problems().front().error, error.problems().front().fix);
+  }
+}
+
+}  // namespace
+
+bool is_usable(const Review& review) {
+  bool usable =
+      review.num_records > 0 && !review.looks_like_pixels && !review.box_forms.is_suspicious();
+  for (const FindingKind kind :
+       {FindingKind::kRefused, FindingKind::kUnreadableImage, FindingKind::kWrongSize,
+        FindingKind::kUnturned, FindingKind::kInverted})
+    usable = usable && review.of(kind).empty();
+  return usable;
+}
+
+std::string check_advice(const Review& review, const std::string& path,
+                         const RepairOptions& options) {
+  if (review.num_records == 0) return "training refuses it: it has no records";
+  if (review.box_forms.is_suspicious() && !options.boxes)
+    return wrapped(
+        fmt::format(
+            "fix this first: {} of {} have swapped corners; {}. Say what the numbers are: "
+            "`rematch data check {} --fix OUT --boxes xywh` (or cxcywh; xyxy puts corners in "
+            "order)",
+            review.box_forms.num_swapped(), counted(review.box_forms.num_boxes(), "box", "boxes"),
+            review.box_forms.verdict(), shell_word(path)),
+        2);
+  const bool is_open = review.looks_like_pixels && !options.unit;
+  const bool needs_unit = is_open && review.num_objects < kFewObjects;
+  RepairOptions trial = options;
+  if (needs_unit) trial.unit = CoordinateUnit::kPixels;
+  const std::string advice = repair_advice(path, trial, needs_unit ? " --unit pixels" : "");
+  if (is_open)
+    return wrapped(fmt::format("fix this first: the coordinates look like pixels: none exceeds its "
+                               "image's side, but bins go to 999 on every side. {}",
+                               advice),
+                   2);
+  return wrapped("training refuses it as it is: " + advice, 2);
+}
+
+}  // namespace rematch

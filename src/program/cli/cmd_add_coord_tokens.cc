@@ -1,0 +1,59 @@
+// `rematch add-coord-tokens MODEL OUT [--untie]`
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <memory>
+
+#include "engine/ranks/ranks.h"
+#include "model/add_coord_tokens.h"
+#include "model/checkpoint/hf_dir.h"
+#include "program/cli/command_set.h"
+
+namespace rematch {
+namespace {
+
+struct CoordTokenArguments {
+  std::string model_dir, out_dir;
+  bool untie = false;
+};
+
+int run_add_coord_tokens(const CoordTokenArguments& arguments) {
+  require_alone("rematch add-coord-tokens");
+  const auto& [model_dir, out_dir, untie] = arguments;
+  const AddedCoordTokens added = add_coord_tokens(model_dir, out_dir, untie);
+  if (const std::string text = spare_weights_warning(model_dir); !text.empty())
+    std::cerr << "warning: " << text << "\n";
+  std::cout << fmt::format("<|coord_0|> … <|coord_999|> have ids {} … {}\n", added.first_id,
+                           added.first_id + 999);
+  std::cout << (added.new_rows == added.old_rows
+                    ? fmt::format("the embedding keeps its {} rows: enough were unused\n",
+                                  added.old_rows)
+                    : fmt::format("the embedding grew from {} to {} rows\n", added.old_rows,
+                                  added.new_rows));
+  if (untie)
+    std::cout << (added.untied ? "the head is now a separate matrix\n"
+                               : "the head was a separate matrix already\n");
+  std::cout << fmt::format("wrote {}\n", out_dir);
+  return 0;
+}
+
+}  // namespace
+
+Command add_coord_tokens_command(CLI::App& app) {
+  CLI::App* command = app.add_subcommand(
+      "add-coord-tokens",
+      "add the 1000 coord tokens <|coord_0|> … <|coord_999|> to a stock model directory");
+  const auto arguments = std::make_shared<CoordTokenArguments>();
+  command->add_option("MODEL", arguments->model_dir, "Hugging Face directory")->required();
+  command->add_option("OUT", arguments->out_dir, "directory to create")->required();
+  command->add_flag("--untie", arguments->untie,
+                    "give a model with tied embeddings a separate head");
+  command->footer(
+      "Examples:\n  rematch add-coord-tokens stock base\n  rematch add-coord-tokens models/stock "
+      "models/base");
+  return {command, [arguments] { return run_add_coord_tokens(*arguments); },
+          /*writes_files=*/true};
+}
+
+}  // namespace rematch

@@ -1,0 +1,210 @@
+// `rematch check CONFIG`: everything that `train` would refuse, at once and before anything is
+// loaded, and what the run needs.
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "base/host_memory.h"
+#include "base/json.h"
+#include "base/terminal_text.h"
+#include "program/assembly/plan_request.h"
+#include "program/assembly/preflight.h"
+#include "program/cli/arguments.h"
+#include "program/cli/cmd_plan.h"
+#include "program/cli/command_set.h"
+#include "program/config/config.h"
+#include "tools/plan/advice.h"
+#include "tools/plan/report.h"
+
+namespace rematch {
+namespace {
+
+struct CheckArguments {
+  ConfigArguments run;
+  std::optional<double> gpu_memory_gib = {};  ///< of the GPU it is meant for; none = this machine
+  int num_ranks = 1;
+  bool config_only = false;  ///< the configuration alone, for a machine without model and data
+  bool json = false;
+  bool all_values = false;  ///< those at their defaults too
+};
+
+Json json_of(ErrorKind kind, const Problem& problem) {
+  return {{"kind", kind_name(kind)},
+          {"error", problem.error},
+          {"where", problem.where},
+          {"what", problem.what},
+          {"fix", problem.fix}};
+}
+
+/// The device of `rematch plan`: a GPU where --gpu-memory names one, else this machine.
+PlanDevice device_of(const CheckArguments& arguments, const Settings& settings) {
+  const bool on_gpu = arguments.gpu_memory_gib.has_value();
+  return {.on_gpu = on_gpu,
+          .memory_bytes = on_gpu ? static_cast<int64_t>(*arguments.gpu_memory_gib * kBytesPerGib)
+                                 : host_memory().total,
+          .num_ranks = arguments.num_ranks,
+          .zero_stage = settings.optim.zero_stage};
+}
+
+/// All that was found, and the values and needs of a run that can start.
+struct Found {
+  std::vector<std::pair<ErrorKind, Problem>> problems;
+  std::vector<std::string> warnings;
+  std::vector<std::pair<std::string, std::string>> facts;
+  Json plan;              ///< null when it cannot be made
+  std::string needs;      ///< the plan in a line
+  std::string effective;  ///< text of the values
+  Json config;
+};
+
+void add_problems(Found& found, const UserError& error) {
+  for (const Problem& problem : error.problems())
+    found.problems.emplace_back(error.kind(), problem);
+}
+
+// Reported together with the other problems, so that fixing those does not reveal this one.
+void look_at_memory(Found& found, const Settings& settings, const CheckArguments& arguments) {
+  std::optional<PlanRequest> request;
+  MemoryPlan plan;
+  try {
+    request = plan_request(settings, device_of(arguments, settings));
+    plan = make_plan(*request);
+  } catch (const UserError& error) {
+    // A model without a readable config.json has been found already.
+    if (found.problems.empty()) add_problems(found, error);
+    return;
+  }
+  found.plan = plan_json(*request, plan);
+  found.needs =
+      fmt::format("{} at most, in the phase {}", gib_text(plan.peak_bytes), plan.peak_phase);
+  if (arguments.num_ranks > 1)
+    found.needs += fmt::format(", on each of {} ranks", arguments.num_ranks);
+  try {
+    const std::string warning = check_memory(
+        *request, plan,
+        {.path = arguments.run.config_path, .gpu_memory_gib = arguments.gpu_memory_gib});
+    if (!warning.empty()) found.warnings.push_back(warning);
+  } catch (const UserError& error) {
+    add_problems(found, error);
+  }
+}
+
+Found look(const CheckArguments& arguments) {
+  Found found;
+  ConfigResult result;
+  try {
+    result = load_config(arguments.run.config_path, arguments.run.overrides, arguments.num_ranks);
+  } catch (const UserError& error) {
+    add_problems(found, error);
+    return found;
+  }
+  found.effective = arguments.all_values ? effective_text(result) : brief_text(result);
+  found.config = effective_json(result);
+  for (const Warning& warning : result.warnings)
+    found.warnings.push_back(warning.text + " (" + warning.where + ")");
+  Preflight checked = preflight(result, arguments.run.device, arguments.num_ranks);
+  found.problems = std::move(checked.problems);
+  found.facts = std::move(checked.facts);
+  found.warnings.insert(found.warnings.end(), checked.warnings.begin(), checked.warnings.end());
+  look_at_memory(found, result.settings, arguments);
+  return found;
+}
+
+void print_json(const Found& found, std::ostream& out) {
+  Json root{
+      {"ok", found.problems.empty()}, {"problems", Json::array()}, {"warnings", found.warnings}};
+  for (const auto& [kind, problem] : found.problems)
+    root["problems"].push_back(json_of(kind, problem));
+  for (const auto& [name, text] : found.facts) root["found"][name] = text;
+  if (!found.plan.is_null()) root["plan"] = found.plan;
+  if (!found.config.is_null()) root["config"] = found.config;
+  out << root.dump(2) << "\n";
+}
+
+void print_text(const Found& found, std::ostream& out) {
+  out << found.effective << "\n";
+  const auto fact = [&out](const std::string& name, const std::string& text) {
+    out << wrapped(fmt::format("{:14} {}", name, text), 15) << "\n";
+  };
+  for (const auto& [name, text] : found.facts) fact(name, text);
+  if (!found.needs.empty()) fact("memory", found.needs + " (`rematch plan` shows every part)");
+  for (const std::string& text : found.warnings) {
+    // Those of the configuration are in its text.
+    if (found.effective.find("warning: " + text) == std::string::npos)
+      out << wrapped("warning: " + text, 2) << "\n";
+  }
+  out << "`rematch train` can start\n";
+}
+
+/// @throws UserError with all problems, unless as JSON.
+/// @return the exit code
+int check_all(const CheckArguments& arguments, std::ostream& out) {
+  const Found found = look(arguments);
+  if (arguments.json) {
+    print_json(found, out);
+    return found.problems.empty() ? 0 : exit_code(found.problems.front().first);
+  }
+  if (!found.problems.empty()) {
+    std::vector<Problem> problems;
+    for (const auto& [kind, problem] : found.problems) problems.push_back(problem);
+    throw UserError(found.problems.front().first, std::move(problems));
+  }
+  print_text(found, out);
+  return 0;
+}
+
+/// Checks the configuration alone. A run that cannot fit is refused before its values are shown.
+int check_config_only(const CheckArguments& arguments, std::ostream& out) {
+  const std::string memory = check_memory({.path = arguments.run.config_path,
+                                           .overrides = arguments.run.overrides,
+                                           .gpu_memory_gib = arguments.gpu_memory_gib,
+                                           .num_ranks = arguments.num_ranks});
+  const ConfigResult result = load_config(arguments.run.config_path, arguments.run.overrides);
+  if (arguments.all_values) {
+    out << effective_text(result);
+  } else {
+    out << brief_text(result) << "run directory: " << result.settings.output.run_dir << "\n";
+    for (const Warning& warning : result.warnings)
+      out << wrapped("warning: " + warning.text + " (" + warning.where + ")", 2) << "\n";
+  }
+  if (!memory.empty()) out << "warning: " << memory << "\n";
+  return 0;
+}
+
+}  // namespace
+
+Command add_check_command(CLI::App& app) {
+  CLI::App* check = app.add_subcommand(
+      "check",
+      "find everything that `train` would refuse, in seconds; print what is set and from where");
+  const auto arguments = std::make_shared<CheckArguments>();
+  add_config_arguments(*check, arguments->run);
+  check
+      ->add_option("--gpu-memory", arguments->gpu_memory_gib,
+                   "refuse a run that cannot fit a GPU with this many GiB")
+      ->check(finite_range(1e-3, 1e6, "GiB"));
+  check->add_option("--ranks", arguments->num_ranks, "ranks that will train together")
+      ->check(CLI::Range(1, 65536))
+      ->capture_default_str();
+  CLI::Option* json = check->add_flag(
+      "--json", arguments->json, "print one JSON object: problems, warnings, plan, configuration");
+  check
+      ->add_flag("--config-only", arguments->config_only,
+                 "look at the configuration alone: model and data may be elsewhere")
+      ->excludes(json);
+  check->add_flag("--all", arguments->all_values,
+                  "print every value, also those at their defaults");
+  check->footer(
+      "Examples:\n  rematch check my.yaml\n  rematch check my.yaml --gpu-memory 80 --ranks 4 "
+      "--json");
+  return {check, [arguments] {
+            return arguments->config_only ? check_config_only(*arguments, std::cout)
+                                          : check_all(*arguments, std::cout);
+          }};
+}
+
+}  // namespace rematch

@@ -1,0 +1,76 @@
+// `rematch compare RUN …`: the scores of runs side by side.
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "base/error.h"
+#include "base/output_file.h"
+#include "program/cli/command_set.h"
+#include "program/cli/run_files.h"
+#include "tools/report/score_table.h"
+
+namespace rematch {
+namespace {
+
+struct CompareArguments {
+  std::vector<std::string> runs;
+  std::string out;
+};
+
+int run_compare(const CompareArguments& arguments) {
+  const std::vector<RunData> runs = read_runs(arguments.runs);
+  const InputFiles inputs = run_files(runs);
+  if (!arguments.out.empty()) inputs.refuse(arguments.out);
+  const std::vector<NamedEvaluation> evaluations = list_evaluations(runs);
+  if (evaluations.empty()) {
+    throw UserError(ErrorKind::kData,
+                    {.error = "these runs have no evaluation to compare",
+                     .where = arguments.runs.front(),
+                     .what = "neither eval_results.json nor an evaluation in logging.jsonl",
+                     .fix = "run `rematch eval CHECKPOINT` for each"});
+  }
+  const std::vector<std::vector<std::string>> table = score_table(evaluations);
+  const std::unique_ptr<Terminal> terminal = Terminal::standard();
+  print_warnings(runs, *terminal);
+  warn_of_missing_scores(runs, *terminal);
+  terminal->table(table);
+  const std::string different = different_sets(evaluations);
+  if (different.empty()) {
+    terminal->print("* the best of its row");
+  } else {
+    terminal->warn(different);
+  }
+  const EvaluationFile* before =
+      evaluations.size() > 1 && different.empty() ? evaluations.front().file : nullptr;
+  for (const HealthItem& item : judge_health(*evaluations.back().file, before)) {
+    if (!item.good)
+      terminal->warn(fmt::format("{}: {} {}. {}", evaluations.back().name, item.name, item.value,
+                                 item.advice));
+  }
+  if (!arguments.out.empty()) {
+    write_output(arguments.out, inputs, markdown_table(table));
+    terminal->say("wrote " + arguments.out);
+  }
+  return 0;
+}
+
+}  // namespace
+
+Command add_compare_command(CLI::App& app) {
+  CLI::App* compare = app.add_subcommand(
+      "compare", "print a table of the scores of runs; warn about scores that got worse");
+  const auto arguments = std::make_shared<CompareArguments>();
+  compare
+      ->add_option("RUN", arguments->runs,
+                   "run directories or result files, the one to compare with first")
+      ->required();
+  compare->add_option("--out", arguments->out, "write the table as Markdown");
+  compare->footer(
+      "Examples:\n  rematch compare output/before output/first output/second\n"
+      "  rematch compare output/first/eval/checkpoint-100.json "
+      "output/first/eval/checkpoint-200.json --out table.md");
+  return {compare, [arguments] { return run_compare(*arguments); }};
+}
+
+}  // namespace rematch

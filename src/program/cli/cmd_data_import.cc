@@ -1,0 +1,254 @@
+// `rematch data from-…`: from annotations of other programs to a JSONL.
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <filesystem>
+#include <functional>
+#include <iostream>
+#include <memory>
+
+#include "base/error.h"
+#include "base/terminal_text.h"
+#include "base/text.h"
+#include "model/checkpoint/model_dir.h"
+#include "program/cli/command_set.h"
+#include "program/cli/data_commands.h"
+#include "program/cli/data_import_options.h"
+#include "tools/import/foreign.h"
+
+namespace rematch {
+namespace {
+
+constexpr size_t kShownClasses = 20, kShownPlaces = 5;
+
+using ClassCount = std::pair<std::string, int64_t>;
+
+/// Most frequent first.
+std::vector<ClassCount> ranked(const std::map<std::string, int64_t>& classes) {
+  std::vector<ClassCount> rows(classes.begin(), classes.end());
+  std::stable_sort(rows.begin(), rows.end(),
+                   [](const auto& a, const auto& b) { return a.second > b.second; });
+  return rows;
+}
+
+/// Says how to look at the records, and how to write a configuration for them. A name such as
+/// "result" says neither train nor val: such a file is divided first.
+void print_next(const WrittenSet& written) {
+  const auto path_of = [&](const std::string& name) -> std::string {
+    for (const WrittenSplit& split : written.splits) {
+      if (std::filesystem::path(split.path).stem() == name) return shell_word(split.path);
+    }
+    return "";
+  };
+  const std::string train = path_of("train"), val = path_of("val");
+  const std::string first = shell_word(written.splits.front().path);
+  std::cout << fmt::format("next: rematch data show {} --out sheet.png\n",
+                           train.empty() ? first : train);
+  const std::string name = std::filesystem::path(written.splits.front().path).stem().string();
+  const std::string held_out = val.empty() ? path_of("test") : val;
+  if (!train.empty()) {
+    std::cout << fmt::format("      rematch init MODEL {}{}\n", train,
+                             held_out.empty() ? "" : " --val " + held_out);
+  } else if (written.splits.size() == 1 && find_split_word(name).empty()) {
+    std::cout << fmt::format(
+        "      rematch data split {} --val 0.1\n"
+        "      (one file without a split; --split train names it)\n",
+        first);
+  }
+}
+
+/// Says first what was left out, and where.
+void print_losses(const WrittenSet& written) {
+  const std::string summary = written.ledger.summary(written.num_records());
+  if (summary.empty()) return;
+  std::cout << wrapped(summary, 2) << "\n";
+  const std::vector<std::string> places = written.ledger.places();
+  for (size_t i = 0; i < std::min(places.size(), kShownPlaces); ++i)
+    std::cout << fmt::format("  {}\n", printable(places[i]));
+  if (places.size() > kShownPlaces)
+    std::cout << fmt::format("  … and {} more reasons\n", places.size() - kShownPlaces);
+  if (written.ledger.num_records_lost() > 0)
+    std::cout << wrapped("  " + written.ledger.fix() +
+                             " (--drop-unreadable keeps records without the objects that cannot be "
+                             "read; --strict makes it an error)",
+                         2)
+              << "\n";
+}
+
+}  // namespace
+
+void print_classes(const std::map<std::string, int64_t>& classes) {
+  const std::vector<ClassCount> rows = ranked(classes);
+  std::string text = counted(static_cast<int64_t>(rows.size()), "class", "classes");
+  for (size_t i = 0; i < std::min(rows.size(), kShownClasses); ++i)
+    text += fmt::format("{} {} {}", i > 0 ? "," : ":", shown_label(rows[i].first), rows[i].second);
+  if (rows.size() > kShownClasses)
+    text += fmt::format(", and {} more", rows.size() - kShownClasses);
+  std::cout << wrapped(text, 2) << "\n";
+}
+
+int write_imported(ForeignSet set, const std::string& out_dir, const ImportOptions& options) {
+  const WrittenSet written = write_records(std::move(set), out_dir, options);
+  print_losses(written);
+  for (const WrittenSplit& split : written.splits) {
+    std::cout << fmt::format("{} {}: {}, {}, {}\n", written_verb(split.replaces_earlier),
+                             split.path, counted(split.num_images, "image"),
+                             counted(split.num_boxes, "box", "boxes"),
+                             counted(split.num_polygons, "polygon"));
+    print_classes(split.classes);
+  }
+  for (const auto& [note, count] : written.ledger.notes())
+    std::cout << fmt::format("  {:6}  {}\n", count, printable(note));
+  print_next(written);
+  return 0;
+}
+
+namespace {
+
+using ImportReader = ForeignSet (*)(const std::vector<std::string>&, const ImportOptions&);
+
+/// A format as the command line knows it.
+struct ImportFormat {
+  const char *name, *summary, *source, *source_help;
+  bool takes_several = false;  ///< sources
+  ImportTraits traits;
+  const char* split_help;  ///< null: the data set names its splits
+  const char* examples;
+  ImportReader read;
+};
+
+constexpr const char* kFileSplit =
+    "name of the split; default: train, val or test in the file's name, else its folder's";
+
+const ImportFormat kImportFormats[] = {
+    {.name = "from-coco",
+     .summary = "COCO's instances → JSONL",
+     .source = "ANNOTATIONS",
+     .source_help = "instances_….json, one file for each split, or their directory",
+     .takes_several = true,
+     .traits = {.has_outlines = true, .has_box_forms = true, .has_classes = true},
+     .split_help = kFileSplit,
+     .examples =
+         "  rematch data from-coco instances_train.json instances_val.json --images photos --out "
+         "data\n"
+         "  rematch data from-coco shapes.json --images . --out data --split train --polygons\n"
+         "  rematch data from-coco instances_train.json --out data --prompt-classes --negatives "
+         "0.2",
+     .read = read_coco_files},
+    {.name = "from-voc",
+     .summary = "Pascal VOC → JSONL",
+     .source = "DIR",
+     .source_help = "directory with Annotations/ and JPEGImages/ (or such names), or with each XML "
+                    "next to its image (labelImg), or with such folders train, valid and test",
+     .traits = {.has_outlines = true, .has_classes = true},
+     .split_help = "name of the split where the data set has none; default: train",
+     .examples = "  rematch data from-voc VOCdevkit/VOC2012 --out data\n"
+                 "  rematch data from-voc labelled --images photos --out data --split val",
+     .read = [](const std::vector<std::string>& sources,
+                const ImportOptions& options) { return read_voc_dir(sources.front(), options); }},
+    {.name = "from-yolo",
+     .summary = "a YOLO data set → JSONL",
+     .source = "YAML",
+     .source_help = "the data set's YAML (path, train, val, names), or a directory that holds it, "
+                    "or one of images/ and labels/ with classes.txt or --names",
+     .traits =
+         {.has_outlines = true, .has_names = true, .has_label_files = true, .has_classes = true},
+     .split_help = "name of the split of a directory without YAML; default: from its folders, else "
+                   "train",
+     .examples = "  rematch data from-yolo coco8.yaml --out data\n"
+                 "  rematch data from-yolo folder --names cat,dog --out data\n"
+                 "  rematch data from-yolo segments.yaml --out data --polygons",
+     .read = [](const std::vector<std::string>& sources,
+                const ImportOptions& options) { return read_yolo_set(sources.front(), options); }},
+    {.name = "from-labelme",
+     .summary = "labelMe's JSON files → JSONL",
+     .source = "DIR",
+     .source_help = "directory with one JSON an image, or with such folders train, valid and test",
+     .traits = {.has_outlines = true, .has_classes = true},
+     .split_help = "name of the split where the data set has none; default: train",
+     .examples = "  rematch data from-labelme labelled --out data\n"
+                 "  rematch data from-labelme labelled --images photos --out data --polygons",
+     .read =
+         [](const std::vector<std::string>& sources, const ImportOptions& options) {
+           return read_labelme_dir(sources.front(), options);
+         }},
+    {.name = "from-csv",
+     .summary = "a CSV with one box a row → JSONL",
+     .source = "CSV",
+     .source_help = "columns as in TensorFlow's tutorials (filename, xmin, …, class), OpenImages, "
+                    "RetinaNet (no header) and others; one file for each split",
+     .takes_several = true,
+     .traits = {.has_names = true, .has_box_forms = true, .has_classes = true},
+     .split_help = kFileSplit,
+     .examples = "  rematch data from-csv train_labels.csv --images photos --out data\n"
+                 "  rematch data from-csv validation-annotations-bbox.csv --names "
+                 "class-descriptions-boxable.csv --images photos --out data",
+     .read = read_csv_files},
+    {.name = "from-hf",
+     .summary = "Hugging Face's metadata.jsonl → JSONL",
+     .source = "METADATA",
+     .source_help =
+         "metadata.jsonl with file_name and objects (bbox, category), one for each split, "
+         "or their directory",
+     .takes_several = true,
+     .traits = {.has_names = true, .has_box_forms = true, .has_classes = true},
+     .split_help = kFileSplit,
+     .examples = "  rematch data from-hf cppe5/train/metadata.jsonl --names "
+                 "Coverall,Face_Shield,Gloves,Goggles,Mask --out data\n"
+                 "  rematch data from-hf imagefolder --out data",
+     .read = read_hf_files},
+    {.name = "from-swift",
+     .summary = "ms-swift's grounding records → JSONL",
+     .source = "JSONL",
+     .source_help = "one file for each split",
+     .takes_several = true,
+     .traits = {.has_outlines = true, .has_conversations = true},
+     .split_help = kFileSplit,
+     .examples =
+         "  rematch data from-swift swift/train.jsonl swift/val.jsonl --out data\n"
+         "  rematch data from-swift grounding.jsonl --images photos --out data --split train",
+     .read = read_chat_files},
+    {.name = "from-qwen",
+     .summary = "conversations with boxes in the text of the answer → JSONL",
+     .source = "FILE",
+     .source_help = "JSON lines or a JSON array of \"messages\" or \"conversations\"; one file for "
+                    "each split",
+     .takes_several = true,
+     .traits = {.has_outlines = true, .has_conversations = true},
+     .split_help = kFileSplit,
+     .examples =
+         "  rematch data from-qwen train.json val.json --images photos --out data\n"
+         "  rematch data from-qwen refcoco.json --label-from-prompt \"Locate {} in\" --out data\n"
+         "  rematch data from-qwen grounding.jsonl --scale pixels --out data --split train",
+     .read = read_chat_files},
+};
+
+Command add_import(CLI::App& data, const ImportFormat& format) {
+  CLI::App* app = data.add_subcommand(format.name, format.summary);
+  const auto arguments = std::make_shared<ImportArguments>();
+  CLI::Option* sources =
+      app->add_option(format.source, arguments->sources, format.source_help)->required();
+  if (!format.takes_several) sources->expected(1);
+  add_import_options(*app, *arguments, format.traits);
+  if (format.split_help != nullptr)
+    app->add_option("--split", arguments->options.split, format.split_help);
+  app->footer(fmt::format("Examples:\n{}", format.examples));
+  return {app, [arguments, &format] {
+            const ImportOptions options = finish_import_options(*arguments, format.traits);
+            if (format.takes_several) check_one_file_per_split(arguments->sources, options);
+            ForeignSet set = format.read(arguments->sources, options);
+            add_model(set.also_read, arguments->stock.model_dir);
+            return write_imported(std::move(set), arguments->out_dir, options);
+          }};
+}
+
+}  // namespace
+
+std::vector<Command> add_import_commands(CLI::App& data) {
+  std::vector<Command> commands;
+  for (const ImportFormat& format : kImportFormats) commands.push_back(add_import(data, format));
+  return commands;
+}
+
+}  // namespace rematch

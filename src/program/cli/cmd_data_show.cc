@@ -1,0 +1,180 @@
+// `rematch data show`: a sheet of images with their objects.
+#include "program/cli/cmd_data_show.h"
+
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <set>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/output_file.h"
+#include "base/terminal_text.h"
+#include "learn/augment/augmentation.h"
+#include "learn/data/dataset.h"
+#include "program/cli/augment_choice.h"
+#include "tools/draw/encode.h"
+#include "tools/draw/panel.h"
+
+namespace rematch {
+namespace {
+
+constexpr int64_t kMegapixel = 1'000'000, kMaxSheetPixels = 200 * kMegapixel;
+
+struct ShowArguments {
+  std::string path, out, augment;
+  int count = 12, columns = 4, panel_px = 360, draws = 1;
+};
+
+/// All panels are in memory at once, and the sheet is as large again.
+void check_sheet_size(int64_t count, int panel_px) {
+  const int64_t pixels = count * panel_px * panel_px;
+  if (pixels <= kMaxSheetPixels) return;
+  throw UserError(
+      ErrorKind::kConfig,
+      {.error = "the sheet would be too large",
+       .where = fmt::format("--count and --size: {} of up to {} x {} px", counted(count, "image"),
+                            panel_px, panel_px),
+       .what = fmt::format("{} megapixels, of at most {}", pixels / kMegapixel,
+                           kMaxSheetPixels / kMegapixel),
+       .fix = fmt::format("lower --size to {} or --count to {}",
+                          static_cast<int>(std::sqrt(static_cast<double>(kMaxSheetPixels) /
+                                                     static_cast<double>(count))),
+                          kMaxSheetPixels / (int64_t{panel_px} * panel_px))});
+}
+
+/// @throws UserError (config) for a name that promises another format
+void require_png_name(const std::string& path) {
+  const std::string ending = std::filesystem::path(path).extension().string();
+  if (ending.empty() || ending == ".png" || ending == ".PNG") return;
+  throw UserError(ErrorKind::kConfig, {.error = "the sheet is a PNG file",
+                                       .where = "--out " + path,
+                                       .what = "the name ends with " + ending,
+                                       .fix = "use a name that ends with .png"});
+}
+
+/// Id that training gives to the first record of a file: ids continue from file to file, and decide
+/// the draws.
+/// @return 0 when it is none of them
+int64_t first_id(const std::string& path, const AugmentChoice& augment) {
+  int64_t next_id = 0;
+  for (const TrainFile& file : augment.train_files) {
+    std::error_code error;
+    if (std::filesystem::equivalent(file.path, path, error)) return next_id;
+    const Dataset earlier = Dataset::load(file.path, {.limit = augment.train_sample_limit,
+                                                      .require_single_image = false,
+                                                      .check_image_files = false});
+    next_id += earlier.samples().back().sample_id + 1;
+  }
+  return 0;
+}
+
+std::string caption_of(const Sample& sample, int64_t line) {
+  const std::string& path = sample.image_paths.front();
+  std::string text = fmt::format("line {}: {}, {} x {}", line, path.substr(path.rfind('/') + 1),
+                                 sample.width_px, sample.height_px);
+  const auto& crop = sample.change.crop_px;
+  if (sample.change.is_mirrored()) text += ", mirrored";
+  if (sample.change.is_upside_down()) text += ", upside down";
+  if (const int quarters = sample.change.num_quarter_turns(); quarters > 0)
+    text += fmt::format(", turned by {}", 90 * quarters);
+  if (sample.change.has_crop())
+    text += fmt::format(", {} x {} at {},{}", crop[2], crop[3], crop[0], crop[1]);
+  return text;
+}
+
+Canvas panel_of(const Sample& sample, int panel_px, ClassColors& colors) {
+  std::vector<DrawnObject> objects;
+  for (const SceneObject& object : sample.objects)
+    objects.push_back({object.geometry, object.desc, colors.of(object.desc)});
+  try {
+    Image image = load_image(sample.image_paths.front());
+    change_image(image, sample.change);
+    return scene_panel(image, objects, panel_px);
+  } catch (const UserError& error) {
+    return blank_panel(error.problems().front().error, panel_px);
+  }
+}
+
+int run_data_show(const ShowArguments& arguments) {
+  const AugmentChoice augment = read_augment_choice(arguments.augment);
+  const Dataset dataset =
+      Dataset::load(arguments.path, {.require_single_image = false, .check_image_files = false});
+  InputFiles inputs{arguments.path};
+  for (const std::string& path : augment.files) inputs.add(path);
+  for (const Sample& sample : dataset.samples()) {
+    for (const std::string& image : sample.image_paths) inputs.add(image);
+  }
+  inputs.refuse(arguments.out);
+  require_png_name(arguments.out);
+  OutputFile file(arguments.out, inputs);
+  const auto count = std::min<int64_t>(arguments.count, dataset.size());
+  check_sheet_size(count * arguments.draws, arguments.panel_px);
+  std::vector<std::pair<std::string, Canvas>> panels;
+  ClassColors colors;
+  std::set<std::string> hollow;  // names with characters that the font lacks
+  const int64_t id_offset = first_id(arguments.path, augment);
+  for (int64_t i = 0; i < count; ++i) {
+    Sample sample = dataset.samples()[static_cast<size_t>(i * dataset.size() / count)];
+    const int64_t line = sample.sample_id + 1;
+    sample.sample_id += id_offset;
+    for (int epoch = 0; epoch < arguments.draws; ++epoch) {
+      const Sample shown = augment_sample(sample, augment.settings, augment.seed, epoch);
+      panels.emplace_back(caption_of(shown, line), panel_of(shown, arguments.panel_px, colors));
+      for (const SceneObject& object : shown.objects) {
+        if (!has_glyphs(object.desc)) hollow.insert(object.desc);
+      }
+    }
+  }
+  file.write(encode_png(sheet_of(panels, arguments.columns).image()));
+  file.commit();
+  std::cout << fmt::format("wrote {}: {} of {} records\n", arguments.out, count, dataset.size());
+  if (!hollow.empty())
+    std::cout << wrapped("the built-in font lacks characters of " +
+                             counted(std::ssize(hollow), "name") + ", drawn as hollow boxes (" +
+                             printable(*hollow.begin()) + (hollow.size() > 1 ? ", …" : "") +
+                             "); the records are right\n",
+                         2);
+  return 0;
+}
+
+}  // namespace
+
+Command add_data_show(CLI::App& data) {
+  CLI::App* app =
+      data.add_subcommand("show", "a sheet of images with their labelled boxes and polygons");
+  const auto arguments = std::make_shared<ShowArguments>();
+  app->add_option("JSONL", arguments->path, "records as training reads them")->required();
+  app->add_option("--out", arguments->out, "PNG file to write")->required();
+  app->add_option("--count", arguments->count, "images, evenly spaced over the file")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 400));
+  app->add_option("--columns", arguments->columns, "images in a row")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 20));
+  app->add_option("--size", arguments->panel_px, "longer side of an image on the sheet, in pixels")
+      ->capture_default_str()
+      ->check(CLI::Range(64, 2000));
+  CLI::Option* augment = app->add_option(
+      "--augment", arguments->augment,
+      "pictures as training shows them: a configuration, or values of data.augment such as "
+      "hflip=0.5,crop=0.5,color=0.2");
+  app->add_option("--draws", arguments->draws,
+                  "with --augment: pictures of each record, one an epoch from the first")
+      ->capture_default_str()
+      ->needs(augment)
+      ->check(CLI::Range(1, 100));
+  app->footer(
+      "Examples:\n  rematch data show data/train.jsonl --out sheet.png\n  rematch data show "
+      "data/val.jsonl --out big.png --count 4 "
+      "--columns 2 --size 900\n  rematch data show data/train.jsonl --out augmented.png --augment "
+      "train.yaml --draws 4");
+  return {app, [arguments] { return run_data_show(*arguments); }};
+}
+
+}  // namespace rematch

@@ -1,0 +1,123 @@
+// `rematch data` to-qwen, boxes and split: from records to other files.
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <limits>
+#include <memory>
+
+#include "base/error.h"
+#include "base/terminal_text.h"
+#include "base/text.h"
+#include "model/checkpoint/model_dir.h"
+#include "program/cli/command_set.h"
+#include "program/cli/data_commands.h"
+#include "program/cli/stock_arguments.h"
+#include "tools/records/boxes.h"
+#include "tools/records/split.h"
+#include "tools/records/stock_export.h"
+
+namespace rematch {
+namespace {
+
+/// Arguments of the commands that write one file from another.
+struct FileArguments {
+  std::string path, out;
+  StockArguments stock;
+};
+
+CLI::App* add_file_command(CLI::App& data, const char* name, const char* summary,
+                           FileArguments& arguments) {
+  CLI::App* app = data.add_subcommand(name, summary);
+  app->add_option("JSONL", arguments.path, "records as training reads them")->required();
+  app->add_option("--out", arguments.out, "file to write")->required();
+  return app;
+}
+
+Command add_to(CLI::App& data) {
+  const auto arguments = std::make_shared<FileArguments>();
+  CLI::App* app = add_file_command(
+      data, "to-qwen", "JSONL → conversations that trainers of stock checkpoints read", *arguments);
+  add_stock_options(*app, arguments->stock, "the user's text of records without a \"prompt\"",
+                    false);
+  app->footer(
+      "Writes JSON lines with \"messages\" (<image> and the user's text; the answer as a fenced "
+      "list of \"bbox_2d\" and \"label\") and \"images\". from-qwen reads them back. Polygons have "
+      "no such form: `rematch data boxes` turns them into boxes.\n"
+      "Examples:\n"
+      "  rematch data to-qwen data/train.jsonl --out stock/train.jsonl\n"
+      "  rematch data to-qwen data/val.jsonl --out stock/val.jsonl --scale pixels --model base");
+  return {app, [arguments] {
+            InputFiles inputs;
+            add_model(inputs, arguments->stock.model_dir);
+            const int64_t num_records = write_stock_file(arguments->path, arguments->out,
+                                                         {.scale = scale_of(arguments->stock),
+                                                          .usual_text = arguments->stock.usual_text,
+                                                          .inputs = std::move(inputs)});
+            std::cout << fmt::format("wrote {}: {}\n", arguments->out,
+                                     counted(num_records, "conversation"));
+            return 0;
+          }};
+}
+
+Command add_boxes(CLI::App& data) {
+  const auto arguments = std::make_shared<FileArguments>();
+  CLI::App* app =
+      add_file_command(data, "boxes", "a copy whose polygons are their bounding boxes", *arguments);
+  app->footer(
+      "Examples:\n  rematch data boxes data/train.jsonl --out boxes/train.jsonl\n"
+      "  rematch data boxes data/val.jsonl --out boxes/val.jsonl");
+  return {app, [arguments] {
+            const BoxesWritten written = write_boxes(arguments->path, arguments->out);
+            std::cout << fmt::format("wrote {}: {}, {} as {}\n", arguments->out,
+                                     counted(written.num_records, "record"),
+                                     counted(written.num_polygons, "polygon"),
+                                     written.num_polygons == 1 ? "its box" : "their boxes");
+            if (written.num_flat > 0)
+              std::cout << fmt::format("  {:6}  boxes without area\n", written.num_flat);
+            return 0;
+          }};
+}
+
+Command add_split(CLI::App& data) {
+  struct Arguments {
+    std::string path;
+    SplitOptions options;
+  };
+  const auto arguments = std::make_shared<Arguments>();
+  CLI::App* app = data.add_subcommand(
+      "split", "two files of a JSONL, for training and validation, without a shared image");
+  app->add_option("JSONL", arguments->path, "records as training reads them")->required();
+  app->add_option("--val", arguments->options.val_share, "share of the validation records")
+      ->capture_default_str();
+  app->add_option("--seed", arguments->options.seed, "another seed draws other records")
+      ->check(CLI::Range(0, std::numeric_limits<int>::max()))
+      ->capture_default_str();
+  app->add_option("--out", arguments->options.out_dir,
+                  "directory for NAME-train.jsonl and NAME-val.jsonl; default: where NAME.jsonl "
+                  "lies");
+  app->footer(
+      "Records whose images have the same content stay together. The same images and seed give "
+      "the same split, in whatever order the records are.\n"
+      "Examples:\n  rematch data split data/all.jsonl --val 0.1 --seed 0\n"
+      "  rematch data split exported.jsonl --val 0.2 --out data");
+  return {app, [arguments] {
+            const SplitFiles files = write_split(arguments->path, arguments->options);
+            for (const SplitPart* part : {&files.train, &files.val}) {
+              std::cout << fmt::format("{} {}: {}, {}\n", written_verb(part->replaces_earlier),
+                                       part->path, counted(part->num_records, "record"),
+                                       counted(part->num_images, "image"));
+            }
+            std::cout << fmt::format("next: rematch init MODEL {} --val {}\n",
+                                     shell_word(files.train.path), shell_word(files.val.path));
+            return 0;
+          }};
+}
+
+}  // namespace
+
+std::vector<Command> add_stock_data_commands(CLI::App& data) {
+  return {add_to(data), add_boxes(data), add_split(data)};
+}
+
+}  // namespace rematch

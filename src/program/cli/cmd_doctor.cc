@@ -1,0 +1,123 @@
+// `rematch doctor [CONFIG]`
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <memory>
+
+#include "base/error.h"
+#include "base/terminal_text.h"
+#include "engine/ranks/device.h"
+#include "engine/ranks/group.h"
+#include "engine/rollout/engine_factory.h"
+#include "engine/rollout/vllm/plugin_loader.h"
+#include "program/assembly/vllm_setup.h"
+#include "program/cli/arguments.h"
+#include "program/cli/command_set.h"
+#include "program/config/config.h"
+
+namespace rematch {
+namespace {
+
+struct DoctorArguments {
+  std::string config_path;  ///< empty: default settings
+  std::string device = "auto";
+};
+
+std::string or_none(const std::string& text) { return text.empty() ? "none" : text; }
+
+// Places in which the vLLM backend looks, found or not.
+void print_environment(const std::string& python, std::ostream& out) {
+  const Interpreter found = find_interpreter(python);
+  out << fmt::format("  plug-in      {}\n", or_none(plugin_path()));
+  if (!found.problem.empty()) {
+    out << fmt::format("  interpreter  {}: {}\n", found.command, found.problem);
+    return;
+  }
+  out << fmt::format("  interpreter  {} (Python {}, library {})\n", found.executable,
+                     found.python_version, or_none(found.libpython));
+  out << fmt::format("  its torch    {} (this program: {})\n", or_none(found.torch_version),
+                     REMATCH_TORCH_VERSION);
+  out << fmt::format("  its vllm     {}\n", or_none(found.vllm_version));
+}
+
+// One backend: a line, followed by what is missing. True when it can run.
+bool examine(const std::string& backend, const VllmOptions& vllm, std::ostream& out) {
+  try {
+    check_backend_available(backend, vllm);
+    out << fmt::format("{:7} ready\n", backend);
+    return true;
+  } catch (const UserError& error) {
+    out << fmt::format("{:7} cannot run here\n", backend);
+    for (const Problem& problem : error.problems()) {
+      for (const auto& [name, text] : {std::pair{"error:", problem.error},
+                                       {"where:", problem.where},
+                                       {"what: ", problem.what},
+                                       {"fix:  ", problem.fix}})
+        out << wrapped(fmt::format("  {} {}", name, text), 9) << "\n";
+    }
+    return false;
+  }
+}
+
+/// A line about a backend that the configuration does not choose.
+void mention(const std::string& backend, bool on_cpu, std::ostream& out) {
+  VllmOptions vllm{.on_cpu = on_cpu};
+  vllm.tensor_parallel_size = 1;
+  std::string state = "ready";
+  try {
+    check_backend_available(backend, vllm);
+  } catch (const UserError&) {
+    const bool is_absent = backend == "vllm" && find_interpreter(vllm.python).vllm_version.empty();
+    state = is_absent ? "and not installed" : "and cannot run here";
+  }
+  out << fmt::format("{:7} not used by this configuration ({})\n", backend, state);
+}
+
+/// The backend that a configuration chooses, and a line about each other one.
+int examine_choice(const DoctorArguments& arguments, const at::Device& device, std::ostream& out) {
+  const Settings settings = load_config(arguments.config_path, {}).settings;
+  const bool is_used = settings.is_stage_2() || settings.rollouts;
+  bool runs = true;
+  for (const std::string& backend : rollout_backends().names()) {
+    if (!is_used || backend != settings.backend) {
+      mention(backend, !device.is_cuda(), out);
+      continue;
+    }
+    const VllmOptions vllm = make_vllm_options(settings, device, alone());
+    runs = examine(backend, vllm, out);
+    if (backend == "vllm") print_environment(vllm.python, out);
+  }
+  return runs ? 0 : exit_code(ErrorKind::kEnvironment);
+}
+
+/// @return 0 when the chosen backend (without a configuration: any) can run, else 4
+int run_doctor(const DoctorArguments& arguments, std::ostream& out) {
+  const at::Device device = choose_device(arguments.device);
+  use_device(device);
+  out << fmt::format("device  {}\n", describe_device(device));
+  if (!arguments.config_path.empty()) return examine_choice(arguments, device, out);
+  VllmOptions vllm{.on_cpu = !device.is_cuda()};
+  vllm.tensor_parallel_size = 1;
+  bool any = false;
+  for (const std::string& backend : rollout_backends().names()) {
+    any = examine(backend, vllm, out) || any;
+    if (backend == "vllm") print_environment(vllm.python, out);
+  }
+  return any ? 0 : exit_code(ErrorKind::kEnvironment);
+}
+
+}  // namespace
+
+Command add_doctor_command(CLI::App& app) {
+  CLI::App* doctor = app.add_subcommand(
+      "doctor", "report which rollout backends can run here, and what the others lack");
+  const auto arguments = std::make_shared<DoctorArguments>();
+  doctor->add_option("CONFIG", arguments->config_path,
+                     "YAML configuration whose vllm.* settings are used");
+  add_device(*doctor, arguments->device);
+  doctor->footer("Examples:\n  rematch doctor\n  rematch doctor my.yaml --device cuda");
+  return {doctor, [arguments] { return run_doctor(*arguments, std::cout); }};
+}
+
+}  // namespace rematch

@@ -1,0 +1,286 @@
+// `rematch init MODEL JSONL`: a commented configuration to start from.
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <optional>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/output_file.h"
+#include "base/terminal_text.h"
+#include "base/text.h"
+#include "learn/estep/answer/answer_format.h"
+#include "learn/estep/answer/checkpoint_format.h"
+#include "learn/resume/run_links.h"
+#include "model/checkpoint/model_dir.h"
+#include "model/families/family.h"
+#include "model/text/stored_prompt.h"
+#include "program/cli/command_set.h"
+#include "program/cli/init_data.h"
+#include "program/cli/init_schedule.h"
+#include "program/cli/records_path.h"
+#include "program/cli/sample_lengths.h"
+#include "program/cli/scored_model.h"
+
+namespace rematch {
+namespace {
+
+struct InitArguments {
+  std::string model, train, val, out = "rematch.yaml";
+  bool stage_1 = false, stage_2 = false;
+};
+
+/// The answer format of the checkpoint, and a comment on the other choice.
+std::string format_lines(const std::string& model_dir) {
+  const std::string name = checkpoint_format(std::nullopt, model_dir, *Tokenizer::load(model_dir));
+  const bool has_coord_tokens = answer_formats().find(name).has_coord_tokens;
+  return fmt::format(
+      "  # {}\n  answer_format: {}\n",
+      has_coord_tokens
+          ? "The checkpoint has coord tokens: the four numbers of a box are 4 tokens, in digits "
+            "about 12."
+          : "The checkpoint's own answers, in digits: the four numbers of a box are about 12 "
+            "tokens.\n  # With `rematch add-coord-tokens` they are 4, but a stock model must learn "
+            "these first\n  # (docs/answer_formats.md).",
+      name);
+}
+
+int64_t rounded_up(int64_t value, int64_t multiple) {
+  return (value + multiple - 1) / multiple * multiple;
+}
+
+// A JSON string is a double-quoted scalar of YAML.
+std::string quoted(const std::string& text) { return python_json_string(text); }
+
+/// For small sets: augmentation, as a comment (docs/small_data.md#measured).
+bool are_few(int64_t num_records) { return num_records < 1000; }
+std::string augment_lines(int64_t num_records) {
+  if (!are_few(num_records)) return "";
+  return "# data:\n#   augment: {crop: 0.6, color: 0.3}    # varies few pictures; `rematch data "
+         "show "
+         "--augment` draws them (docs/small_data.md)\n\n";
+}
+
+/// What the records and the model say.
+struct InitFacts {
+  SampleLengths lengths;
+  std::optional<ImageBudget> images;        ///< none: every image is small enough
+  std::optional<std::string> class_prompt;  ///< none: a stored prompt, or no list
+};
+
+InitFacts find_facts(const InitArguments& arguments, const Dataset& train,
+                     const std::optional<Dataset>& val) {
+  InitFacts facts;
+  std::vector<const Dataset*> data{&train};
+  if (val) data.push_back(&*val);
+  facts.images = find_image_budget(data, PatchOptions::from_model_dir(arguments.model));
+  if (!read_stored_prompt(arguments.model)) {
+    const std::string name =
+        checkpoint_format(std::nullopt, arguments.model, *Tokenizer::load(arguments.model));
+    const PromptTexts usual = answer_formats().find(name).built_in_prompt(ObjectOrdering::kSorted);
+    facts.class_prompt = class_list_prompt(train, usual.user);
+  }
+  ImageSettings images;
+  if (facts.images) images.max_pixels = facts.images->max_pixels;
+  facts.lengths = measure_lengths(train, arguments.model, facts.class_prompt, images);
+  if (val) {
+    const SampleLengths more = measure_lengths(*val, arguments.model, facts.class_prompt, images);
+    facts.lengths.longest_prompt = std::max(facts.lengths.longest_prompt, more.longest_prompt);
+    facts.lengths.longest_answer = std::max(facts.lengths.longest_answer, more.longest_answer);
+  }
+  return facts;
+}
+
+/// The section `template`; empty if there is nothing to say.
+std::string template_lines(const InitFacts& facts, const std::optional<StoredPrompt>& prompt) {
+  std::string text;
+  if (facts.images) text += image_budget_lines(*facts.images);
+  if (prompt && prompt->texts.system_prompt)
+    text += fmt::format("  # As the model was asked before ({}).\n  system: {}\n",
+                        kStoredPromptFile, quoted(*prompt->texts.system_prompt));
+  return text.empty() ? "" : "\ntemplate:\n" + text;
+}
+
+std::string yaml_for(const InitArguments& arguments, const Dataset& train, const InitFacts& facts) {
+  const SampleLengths& lengths = facts.lengths;
+  const int64_t max_new_tokens =
+      rounded_up(lengths.longest_answer + lengths.longest_answer / 4, 64);
+  const int64_t max_length = rounded_up(lengths.longest_prompt + max_new_tokens, 64);
+  std::string yaml = fmt::format(
+      "# Written by `rematch init` for {} records of {}.\n"
+      "# Check it with `rematch check {}`; `rematch explain KEY` says what a key means "
+      "(docs/config.md).\n\n"
+      "model:\n  model: {}\n\n"
+      "# Tokens of a prompt with its answer. The longest here: prompt {}, true answer {} (median "
+      "{}).\n"
+      "global_max_length: {}\n\n"
+      "training:\n  output_dir: output\n"
+      "  run_name: {}    # logs and checkpoints: output/RUN_NAME; another run needs another name\n"
+      "{}\n"
+      "# tuner:\n#   train_type: lora                 # trains an adapter: a fraction of the "
+      "memory (docs/adapters.md)\n#   lora_rank: "
+      "16\n\n",
+      train.size(), printable(arguments.train), printable(shell_word(arguments.out)),
+      quoted(arguments.model), lengths.longest_prompt, lengths.longest_answer,
+      lengths.median_answer, max_length, run_name_for(arguments.train, arguments.stage_1),
+      schedule_lines(init_schedule(train.size()), train.size(), !arguments.val.empty(),
+                     arguments.stage_1));
+  yaml += augment_lines(train.size());
+  yaml += fmt::format("custom:\n  trainer_variant: {}\n  train_jsonl: {}\n",
+                      arguments.stage_1 ? "sft" : "rollout_matching_sft", quoted(arguments.train));
+  yaml += format_lines(arguments.model);
+  yaml += arguments.val.empty()
+              ? "  # val_jsonl: data/val.jsonl          # scores on data it does not train on\n"
+              : fmt::format("  val_jsonl: {}\n", quoted(arguments.val));
+  const std::optional<StoredPrompt> prompt = read_stored_prompt(arguments.model);
+  if (prompt) yaml += fmt::format("  user_prompt: {}\n", quoted(*prompt->texts.user_prompt));
+  if (facts.class_prompt)
+    yaml += fmt::format(
+        "  # The usual prompt and the classes of {}, so that the names are known.\n"
+        "  user_prompt: {}\n",
+        printable(arguments.train), quoted(*facts.class_prompt));
+  yaml += fmt::format(
+      "  extra:\n    rollout_matching:\n"
+      "      rollout_backend: native        # generates with the training weights; hf, vllm: "
+      "`rematch doctor`\n"
+      "      max_new_tokens: {:<5}          # the longest true answer and a quarter more\n"
+      "{}",
+      max_new_tokens,
+      arguments.stage_1 ? ""
+                        : "      target_policy: rewrite         # recommended (docs/targets.md)\n");
+  return yaml + template_lines(facts, prompt);
+}
+
+/// True for a checkpoint that has coord tokens and was never trained to answer with them.
+bool must_learn_coord_tokens(const std::string& model_dir) {
+  const std::string name = checkpoint_format(std::nullopt, model_dir, *Tokenizer::load(model_dir));
+  return answer_formats().find(name).has_coord_tokens && !read_stored_prompt(model_dir);
+}
+
+/// What the file was written for: "; it is for 8 records of data/train.jsonl", or "".
+std::string written_for(const std::string& path) {
+  constexpr std::string_view kStart = "# Written by `rematch init`";
+  try {
+    const std::string line = split(read_file(path), '\n').front();
+    if (!line.starts_with(kStart)) return "";
+    std::string rest = printable(line.substr(kStart.size()));
+    if (rest.ends_with('.')) rest.pop_back();
+    return "; it is" + rest;
+  } catch (const UserError&) {
+    return "";
+  }
+}
+
+/// Says which prompt a trained checkpoint brings along, since the data may be about something else.
+void print_prompt(const std::string& model_dir) {
+  const std::optional<StoredPrompt> prompt = read_stored_prompt(model_dir);
+  if (!prompt || !prompt->texts.user_prompt) return;
+  std::cout << wrapped(
+      fmt::format("prompt \"{}\" (from {}, as the model was trained; custom.user_prompt changes "
+                  "it)\n",
+                  printable(*prompt->texts.user_prompt), kStoredPromptFile),
+      2);
+}
+
+/// @throws UserError for a directory that is no model, one of another family, or without a tokenizer
+void require_known_model(const std::string& directory) {
+  describe_model(directory);
+  std::error_code error;
+  for (const char* name : {"tokenizer.json", "vocab.json"}) {
+    if (std::filesystem::exists(join_path(directory, name), error)) return;
+  }
+  throw UserError(
+      ErrorKind::kConfig,
+      {.error = "the model directory is not complete",
+       .where = directory,
+       .what = "it has no tokenizer: neither tokenizer.json nor vocab.json",
+       .fix = "fetch all files of the model: `hf download OWNER/NAME --local-dir DIR`"});
+}
+
+int run_init(InitArguments arguments) {
+  require_model_first(arguments.model, arguments.train);
+  const NamedModel model = find_model(arguments.model);
+  arguments.model = model.path;
+  require_known_model(arguments.model);
+  require_records_file(arguments.train);
+  if (!arguments.val.empty()) require_records_file(arguments.val);
+  if (!model.note.empty()) std::cerr << model.note << "\n";
+  const bool is_untaught = must_learn_coord_tokens(arguments.model);
+  const bool decides = is_untaught && !arguments.stage_1 && !arguments.stage_2;
+  arguments.stage_1 = arguments.stage_1 || decides;
+  const Dataset train =
+      Dataset::load(arguments.train, {.require_single_image = !arguments.stage_1});
+  if (std::filesystem::exists(arguments.out)) {
+    throw UserError(ErrorKind::kConfig,
+                    {.error = "the file exists",
+                     .where = arguments.out,
+                     .what = "`rematch init` does not overwrite" + written_for(arguments.out),
+                     .fix = "give another name with --out, or remove it"});
+  }
+  std::optional<Dataset> val;
+  if (!arguments.val.empty())
+    val = Dataset::load(arguments.val, {.require_single_image = !arguments.stage_1});
+  const InitFacts facts = find_facts(arguments, train, val);
+  write_output(arguments.out, {arguments.train, arguments.val}, yaml_for(arguments, train, facts));
+  if (facts.images && facts.images->num_too_small > 0)
+    std::cerr << wrapped(
+        fmt::format("warning: {} of {} become narrower or lower than 8 px at the size of images "
+                    "that {} sets (template.max_pixels): {}\n",
+                    facts.images->num_too_small, counted(facts.images->num_objects, "object"),
+                    printable(arguments.out), printable(facts.images->example)),
+        2);
+  if (decides)
+    std::cout << wrapped(
+        "stage 1, plain supervised training: this checkpoint has no rematch_prompt.json, so it was "
+        "not trained to answer with coord tokens, and rollouts of such a model are malformed "
+        "(--stage2 writes rollout matching all the same)\n",
+        2);
+  if (is_untaught && arguments.stage_2)
+    std::cerr << wrapped(
+        "warning: this checkpoint has no rematch_prompt.json: if it was not trained to answer with "
+        "coord tokens, all its rollouts are malformed; `rematch probe` tells, --stage1 teaches "
+        "it\n",
+        2);
+  print_prompt(arguments.model);
+  std::cout << fmt::format("wrote {}\n", arguments.out);
+  if (are_few(train.size()))
+    std::cout << wrapped(fmt::format("{} are few: data.augment, a comment in the file, varies them "
+                                     "(docs/small_data.md)\n",
+                                     counted(train.size(), "image")),
+                         2);
+  std::cout << fmt::format("next: rematch check {0}; rematch train {0}\n",
+                           shell_word(arguments.out));
+  return 0;
+}
+
+}  // namespace
+
+Command add_init_command(CLI::App& app) {
+  CLI::App* init = app.add_subcommand(
+      "init", "write a commented configuration for a model and data, without questions");
+  const auto arguments = std::make_shared<InitArguments>();
+  init->add_option("MODEL", arguments->model,
+                   "Hugging Face directory, or a run (its best checkpoint)")
+      ->required();
+  init->add_option("JSONL", arguments->train, "training records")->required();
+  init->add_option("--val", arguments->val, "validation records");
+  init->add_option("--out", arguments->out, "file to write")->capture_default_str();
+  CLI::Option* stage_1 =
+      init->add_flag("--stage1", arguments->stage_1,
+                     "plain supervised training, as a first stage; default for new coord tokens");
+  init->add_flag("--stage2", arguments->stage_2,
+                 "rollout matching; default for a checkpoint that can answer")
+      ->excludes(stage_1);
+  init->footer(
+      "Examples:\n  rematch init base data/train.jsonl --val data/val.jsonl\n  rematch init base "
+      "data/train.jsonl --stage1 --out "
+      "stage1.yaml");
+  return {init, [arguments] { return run_init(*arguments); }};
+}
+
+}  // namespace rematch

@@ -1,0 +1,97 @@
+// `rematch merge ADAPTER_DIR --out DIR [--model BASE] [--dtype DTYPE]`
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+
+#include "base/output_file.h"
+#include "base/terminal_text.h"
+#include "engine/ranks/ranks.h"
+#include "learn/evaluate/score_calibration.h"
+#include "learn/resume/run_links.h"
+#include "model/checkpoint/hf_dir.h"
+#include "model/merge_adapter.h"
+#include "model/text/stored_prompt.h"
+#include "program/cli/command_set.h"
+
+namespace rematch {
+namespace {
+
+struct MergeArguments {
+  std::string adapter_dir;
+  std::string output_dir;
+  std::string model_dir;  ///< empty = the one named by the adapter
+  std::string dtype;      ///< "float32" or "bfloat16"; empty = as the base model stores its weights
+  bool force_base = false;  ///< as AdapterUse::force_base
+};
+
+int run_merge(const MergeArguments& arguments) {
+  require_alone("rematch merge");
+  const NamedModel adapter = find_model(arguments.adapter_dir);
+  if (!adapter.note.empty()) std::cerr << adapter.note << "\n";
+  MergeOptions options{.adapter_dir = adapter.path,
+                       .base_dir = arguments.model_dir,
+                       .output_dir = arguments.output_dir,
+                       .dtype = std::nullopt,
+                       .force_base = arguments.force_base};
+  if (!arguments.dtype.empty())
+    options.dtype = arguments.dtype == "bfloat16" ? at::kBFloat16 : at::kFloat;
+  const MergedAdapter merged = merge_adapter(options);
+  for (const char* name : {kStoredPromptFile, kScoreCalibrationFile}) {
+    const std::string own = join_path(options.adapter_dir, name);
+    if (std::filesystem::exists(own))
+      write_output(join_path(options.output_dir, name), {own}, read_file(own));
+  }
+  if (!merged.base_note.empty()) {
+    std::cerr << (options.force_base ? "warning: " : "note: ") << printable_lines(merged.base_note)
+              << "\n";
+  }
+  if (const std::string text = spare_weights_warning(merged.base_dir); !text.empty())
+    std::cerr << "warning: " << text << "\n";
+  std::cout << fmt::format("merged {} layers of {} + {} into {}", merged.num_layers,
+                           merged.base_dir, options.adapter_dir, options.output_dir);
+  std::cout << (merged.num_replaced > 0
+                    ? fmt::format("; {} parameters replaced by the adapter's own",
+                                  merged.num_replaced)
+                    : "");
+  std::cout << (merged.num_rows > 0
+                    ? fmt::format("; the rows of {} tokens replaced\n", merged.num_rows)
+                    : "\n");
+  if (merged.num_dequantised > 0) {
+    std::cout << fmt::format(
+        "{} Linear layers of the base are in 4 bits: {} has them in full precision\n",
+        merged.num_dequantised, arguments.output_dir);
+  }
+  if (merged.untied)
+    std::cout << "the adapter trains embedding and head apart: they are tied no longer\n";
+  return 0;
+}
+
+}  // namespace
+
+Command add_merge_command(CLI::App& app) {
+  CLI::App* merge = app.add_subcommand(
+      "merge",
+      "merge a LoRA or DoRA adapter into its base model; write a full Hugging Face directory");
+  const auto arguments = std::make_shared<MergeArguments>();
+  merge
+      ->add_option("ADAPTER_DIR", arguments->adapter_dir,
+                   "PEFT directory, or a run with tuner.train_type: lora (its best checkpoint)")
+      ->required();
+  merge->add_option("--out", arguments->output_dir, "directory to create")->required();
+  merge->add_option("--model", arguments->model_dir,
+                    "base model; default: the one named by the adapter");
+  merge
+      ->add_option("--dtype", arguments->dtype,
+                   "float32 or bfloat16; default: the dtype of the base model's weights")
+      ->check(CLI::IsMember({"float32", "bfloat16"}));
+  merge->add_flag("--force-base", arguments->force_base, kForceBaseHelp);
+  merge->footer(
+      "Examples:\n  rematch merge output/lora/checkpoint-200 --out merged\n  rematch merge adapter "
+      "--model base --out merged --dtype bfloat16");
+  return {merge, [arguments] { return run_merge(*arguments); }, /*writes_files=*/true};
+}
+
+}  // namespace rematch

@@ -1,0 +1,171 @@
+// `rematch plan CONFIG|MODEL_DIR`
+#include "program/cli/cmd_plan.h"
+
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/host_memory.h"
+#include "base/terminal_text.h"
+#include "model/checkpoint/model_dir.h"
+#include "program/assembly/plan_request.h"
+#include "program/cli/arguments.h"
+#include "program/cli/command_set.h"
+#include "program/config/config.h"
+#include "tools/plan/advice.h"
+#include "tools/plan/report.h"
+#include "tools/plan/speed.h"
+
+namespace rematch {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kAssumedSamplesPerStep = 16;  // for a model directory
+
+std::optional<std::string> model_dir_of(const std::string& path) {
+  std::error_code ignored;
+  if (fs::path(path).filename() == "config.json") return fs::path(path).parent_path().string();
+  const std::string extension = fs::path(path).extension().string();
+  const bool is_file = fs::is_regular_file(path, ignored);
+  if (is_file || extension == ".yaml" || extension == ".yml") return std::nullopt;
+  require_model_dir(path);
+  return path;
+}
+
+// A run of stage 2 as most are: for a model without a configuration.
+Settings usual_settings(const std::string& model_dir) {
+  Settings settings;
+  settings.variant = TrainerVariant::kRolloutMatching;
+  settings.model.directory = model_dir;
+  settings.backend = "native";
+  settings.batches.gradient_accumulation_steps = kAssumedSamplesPerStep;
+  return settings;
+}
+
+PlanRequest request_of(const Settings& settings, const PlanArguments& arguments) {
+  const bool on_gpu = arguments.gpu_memory_gib.has_value();
+  PlanRequest request = plan_request(
+      settings,
+      {.on_gpu = on_gpu,
+       .memory_bytes = on_gpu ? static_cast<int64_t>(*arguments.gpu_memory_gib * kBytesPerGib)
+                              : host_memory().total,
+       .num_ranks = arguments.num_ranks,
+       .zero_stage = arguments.zero_stage.value_or(settings.optim.zero_stage)});
+  if (arguments.row_tokens > 0) request.sample_tokens = arguments.row_tokens;
+  if (arguments.image_tokens) {
+    request.visual_share = std::min(1.0, static_cast<double>(*arguments.image_tokens) /
+                                             static_cast<double>(request.sample_tokens));
+  }
+  return request;
+}
+
+}  // namespace
+
+int run_plan(const PlanArguments& arguments, std::ostream& out) {
+  const std::optional<std::string> model_dir = model_dir_of(arguments.path);
+  const Settings settings =
+      model_dir ? usual_settings(*model_dir)
+                : load_config(arguments.path, arguments.overrides, arguments.num_ranks).settings;
+  if (model_dir && !arguments.overrides.empty()) {
+    throw UserError(ErrorKind::kConfig,
+                    {.error = "--set needs a configuration",
+                     .where = arguments.path,
+                     .what = "a model directory has no keys to override",
+                     .fix = "name a YAML configuration instead of the model's directory"});
+  }
+  PlanRequest request = request_of(settings, arguments);
+  if (!arguments.speed.empty()) {
+    const Card card = find_card(arguments.speed);
+    if (settings.model.dtype != ModelDtype::kFloat32) request.value_bytes = 2;
+    request.device.on_gpu = true;
+    out << speed_text(request, card, plan_speed(request, card));
+    return 0;
+  }
+  const MemoryPlan plan = make_plan(request);
+  if (arguments.json) {
+    out << plan_json(request, plan).dump(2) << "\n";
+  } else {
+    out << plan_text(request, plan, settings.model.directory);
+  }
+  return 0;
+}
+
+std::string check_memory(const PlanArguments& arguments) {
+  const Settings settings =
+      load_config(arguments.path, arguments.overrides, arguments.num_ranks).settings;
+  std::error_code ignored;
+  if (!fs::is_regular_file(join_path(settings.model.directory, "config.json"), ignored)) return "";
+  const PlanRequest request = request_of(settings, arguments);
+  return check_memory(request, make_plan(request), arguments);
+}
+
+std::string check_memory(const PlanRequest& request, const MemoryPlan& plan,
+                         const PlanArguments& arguments) {
+  const int64_t least = least_bytes(request), memory = request.device.memory_bytes;
+  if (memory == 0) return "";
+  const bool asked_for = arguments.gpu_memory_gib.has_value();
+  if (least > memory && asked_for) {
+    const std::vector<std::string> advice = make_advice(request, plan);
+    throw UserError(
+        ErrorKind::kConfig,
+        {.error = "this run cannot fit the device",
+         .where = fmt::format("--gpu-memory {}", *arguments.gpu_memory_gib),
+         .what = fmt::format(
+             "weights, optimizer and gradients alone take {} of {}; {} parameters, {} trained",
+             gib_text(least), gib_text(memory), plan.parameters.total, plan.num_trainable),
+         .fix = fmt::format("{}; `rematch plan` shows every part", advice.front())});
+  }
+  if (plan.fits) return "";
+  // Without --gpu-memory the run may be meant for another machine.
+  return fmt::format(
+      "memory: {} on {} are expected at most, in the phase {}, and {} can be used; `rematch plan "
+      "{}` shows what to change",
+      gib_text(plan.peak_bytes), asked_for ? "the GPU" : "a CPU like this machine's",
+      plan.peak_phase, gib_text(plan.usable_bytes), shell_word(arguments.path));
+}
+
+Command add_plan_command(CLI::App& app) {
+  CLI::App* plan = app.add_subcommand("plan",
+                                      "estimate how much memory a run takes, phase by phase, and "
+                                      "whether it fits; needs no weights");
+  const auto arguments = std::make_shared<PlanArguments>();
+  plan->add_option("CONFIG|MODEL_DIR", arguments->path,
+                   "YAML configuration, or a model directory (its config.json is enough)")
+      ->required();
+  add_overrides(*plan, arguments->overrides);
+  plan->add_option("--gpu-memory", arguments->gpu_memory_gib,
+                   "plan for a GPU with this many GiB; default: the CPU of this machine")
+      ->check(finite_range(1e-3, 1e6, "GiB"));
+  plan->add_option("--ranks", arguments->num_ranks, "data-parallel ranks, one device each")
+      ->check(CLI::Range(1, 65536))
+      ->capture_default_str();
+  plan->add_option("--zero-stage", arguments->zero_stage,
+                   "default: training.zero_stage; 1 shards the optimizer state over the ranks, 2 "
+                   "the gradient sums too")
+      ->check(CLI::Range(0, 2));
+  plan->add_option("--row-tokens", arguments->row_tokens,
+                   "tokens of the longest sample; default: global_max_length, or 4096")
+      ->check(CLI::Range(1, 1 << 24));
+  plan->add_option("--image-tokens", arguments->image_tokens,
+                   "how many of these are image pads; default: half")
+      ->check(CLI::NonNegativeNumber);
+  plan->add_option("--speed", arguments->speed,
+                   "print the share of a GPU's peak that a row can reach, by part (computed, "
+                   "never measured): A100, H100, H200, B200, L40S, L4, A10 or RTX4090");
+  plan->add_flag("--json", arguments->json, "print one JSON object instead of tables");
+  plan->footer(
+      "Examples:\n  rematch plan my.yaml --gpu-memory 80\n  rematch plan models/base --gpu-memory "
+      "80 --ranks 4 --zero-stage 2");
+  return {plan, [arguments] { return run_plan(*arguments, std::cout); }};
+}
+
+}  // namespace rematch

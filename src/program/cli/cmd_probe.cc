@@ -1,0 +1,163 @@
+// `rematch probe CONFIG|MODEL_DIR [JSONL]`
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "base/terminal_text.h"
+#include "learn/evaluate/probe.h"
+#include "program/assembly/engine.h"
+#include "program/assembly/rank_process.h"
+#include "program/assembly/truth.h"
+#include "program/cli/command_set.h"
+#include "program/cli/scored_model.h"
+
+namespace rematch {
+namespace {
+
+std::string range_text(const ProbeBucket& bucket) {
+  return bucket.min_objects == bucket.max_objects
+             ? fmt::format("{}", bucket.min_objects)
+             : fmt::format("{}-{}", bucket.min_objects, bucket.max_objects);
+}
+
+std::string share_text(int64_t part, int64_t whole) {
+  return whole == 0 ? "-"
+                    : fmt::format("{:.1f}%",
+                                  100.0 * static_cast<double>(part) / static_cast<double>(whole));
+}
+
+/// A measured number; without a value where nothing was there to measure.
+struct Measured {
+  const char *key, *label;  ///< for --json, and as `rematch eval` says it
+  std::optional<double> value;
+};
+
+/// In the order in which they are shown.
+std::vector<Measured> measurements(const ProbeNumbers& numbers) {
+  return {{"f1_iou50", "F1 @ IoU 0.5", numbers.f1_50()},
+          {"matched_maskiou_mean", "mean IoU of matches", numbers.matched_iou()},
+          {"label_accuracy", "label accuracy of matches", numbers.label_accuracy()},
+          {"pred_per_gt", "predictions per truth", numbers.pred_per_gt()},
+          {"duplicates", "repeated predictions", numbers.duplicates()},
+          {"truncated", "truncated answers", numbers.truncated()},
+          {"malformed", "malformed answers", numbers.malformed()},
+          {"order_agreement", "neighbours in sorted order", numbers.order_agreement()},
+          {"missing", "missing objects", numbers.missing()},
+          {"found_by_samples", "of these found by samples", numbers.found()}};
+}
+
+void print_json(Terminal& terminal, const ProbeNumbers& numbers, const ProbeVerdict& verdict,
+                const Settings& settings) {
+  Json json{{"model", settings.model.directory},
+            {"samples", numbers.num_draws},
+            {"num_images", numbers.total().num_images}};
+  for (const auto& [key, label, value] : measurements(numbers))
+    json["measured"][key] = value ? Json(*value) : Json();
+  json["by_object_count"] = Json::array();
+  for (const ProbeBucket& bucket : numbers.by_count) {
+    json["by_object_count"].push_back({{"min_objects", bucket.min_objects},
+                                       {"max_objects", bucket.max_objects},
+                                       {"images", bucket.num_images},
+                                       {"objects", bucket.num_truths},
+                                       {"predictions", bucket.num_predictions},
+                                       {"missing", bucket.num_missing},
+                                       {"found_by_samples", bucket.num_found},
+                                       {"repeated", bucket.num_repeated}});
+  }
+  json["verdict"] = {{"action", name_of(verdict.action)},
+                     {"headline", verdict.headline},
+                     {"reasons", verdict.reasons},
+                     {"steps", verdict.steps}};
+  terminal.print(python_json(json, 2));
+}
+
+void print_text(Terminal& terminal, const ProbeNumbers& numbers, const ProbeVerdict& verdict) {
+  std::vector<std::vector<std::string>> measured{{"score", "value"}};
+  for (const auto& [key, label, value] : measurements(numbers))
+    measured.push_back({label, value ? fmt::format("{:.3f}", *value) : "-"});
+  terminal.table(measured);
+  terminal.print("");
+  const std::string found = fmt::format("found by {} samples", numbers.num_draws);
+  std::vector<std::vector<std::string>> rows{{"objects", "images", "missing", found, "repeated"}};
+  for (const ProbeBucket& bucket : numbers.by_count) {
+    rows.push_back({range_text(bucket), fmt::format("{}", bucket.num_images),
+                    share_text(bucket.num_missing, bucket.num_truths),
+                    share_text(bucket.num_found, bucket.num_missing),
+                    share_text(bucket.num_repeated, bucket.num_predictions)});
+  }
+  terminal.table(rows);
+  terminal.print("\n" + wrapped("verdict: " + verdict.headline, 2));
+  for (const std::string& reason : verdict.reasons)
+    terminal.print(wrapped("  because " + reason, 4));
+  for (const std::string& step : verdict.steps) terminal.print(wrapped("  - " + step, 4));
+}
+
+struct ProbeArguments {
+  ScoredModelArguments model;
+  int num_draws = 8;
+  bool as_json = false;
+};
+
+/// Measures the checkpoint of a job: greedy answers, then draws where these miss an object.
+ProbeNumbers measure(const Job& job, int num_draws) {
+  const Settings& settings = job.settings();
+  const std::shared_ptr<Model> model = load_model(job);
+  RolloutScorer::Options options = scoring_options(job);
+  options.ordering = ObjectOrdering::kSorted;  // must not change between draws
+  const auto with_engine = [&](double temperature, const auto& pass) {
+    GenerationSettings generation = settings.generation;
+    generation.temperature = temperature;
+    const Engine engine = start_engine(job, model, generation);
+    const RolloutScorer scorer = make_scorer(job, *job.data.val, options, engine);
+    pass(Probe::Answers{.scorer = scorer,
+                        .source = engine.source(),
+                        .batch_size = std::max(settings.evaluation.per_device_eval_batch_size,
+                                               generation.batch_size)});
+  };
+  Probe probe;
+  with_engine(0.0,
+              [&](const Probe::Answers& answers) { probe.measure_greedy(answers, job.terminal); });
+  const double temperature = settings.generation.temperature;
+  with_engine(temperature > 0 ? temperature : 1.0, [&](const Probe::Answers& answers) {
+    probe.measure_draws(answers, num_draws, job.terminal);
+  });
+  return probe.numbers();
+}
+
+int run_probe(const ProbeArguments& arguments) {
+  require_alone("rematch probe");
+  JobSource source = load_scored_model(arguments.model);
+  RankProcess process(World{}, source.config, arguments.model.device);
+  const Job job = open_job(std::move(source), Use::kAnswer, process.place());
+  const ProbeNumbers numbers = measure(job, arguments.num_draws);
+  const bool sorted = job.settings().data.object_ordering == ObjectOrdering::kSorted;
+  const ProbeVerdict verdict = judge(numbers, sorted);
+  if (arguments.as_json) {
+    print_json(job.terminal, numbers, verdict, job.settings());
+  } else {
+    print_text(job.terminal, numbers, verdict);
+  }
+  return 0;
+}
+
+}  // namespace
+
+Command add_probe_command(CLI::App& app) {
+  CLI::App* probe = app.add_subcommand(
+      "probe", "measure whether stage 2 can help a checkpoint, and say what to do");
+  const auto arguments = std::make_shared<ProbeArguments>();
+  add_scored_model_arguments(*probe, arguments->model);
+  probe
+      ->add_option("--samples", arguments->num_draws,
+                   "sampled answers for each image whose greedy answer misses an object")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  probe->add_flag("--json", arguments->as_json, "print one JSON object instead of tables");
+  probe->footer("Examples:\n  rematch probe my.yaml\n  rematch probe my.yaml --samples 16 --json");
+  return {probe, [arguments] { return run_probe(*arguments); }};
+}
+
+}  // namespace rematch

@@ -1,0 +1,116 @@
+// `rematch rollout CONFIG|MODEL_DIR [JSONL]`
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "base/file.h"
+#include "base/flow/object_json.h"
+#include "learn/estep/make_target.h"
+#include "program/assembly/make_evaluation.h"
+#include "program/assembly/rank_process.h"
+#include "program/cli/command_set.h"
+#include "program/cli/scored_model.h"
+#include "tools/stages/segment_json.h"
+
+namespace rematch {
+namespace {
+
+/// The target settings of the job; a checkpoint that answers in digits has their policy.
+TargetSettings target_settings(const Job& job) {
+  TargetSettings target = job.settings().target;
+  const AnswerFormat& format = *job.files.format;
+  if (!job.settings().data.answer_format && format.coords() == nullptr)
+    target.policy = format.default_policy();
+  return target;
+}
+
+Json line_of(const ScoredRollout& rollout, const Job& job) {
+  const Tokenizer& tokenizer = *job.files.tokenizer;
+  Json line;
+  line["sample_id"] = rollout.sample->sample_id;
+  line["images"] = rollout.sample->image_paths;
+  line["width"] = rollout.sample->width_px;
+  line["height"] = rollout.sample->height_px;
+  if (!rollout.sample->prompt.empty()) line["prompt"] = rollout.sample->prompt;
+  line["text"] = tokenizer.decode_bytes(rollout.rollout.response_token_ids);
+  line["finish_reason"] = finish_reason_name(rollout.rollout.finish_reason);
+  line["prompt_token_ids"] = rollout.rollout.prompt_token_ids;
+  line["response_token_ids"] = rollout.rollout.response_token_ids;
+  if (!rollout.rollout.token_logprobs.empty() || rollout.rollout.response_token_ids.empty())
+    line["token_logprobs"] = rollout.rollout.token_logprobs;
+  line["status"] = parse_status_name(rollout.parsed.status);
+  line["dropped_invalid"] = rollout.parsed.dropped_invalid;
+  line["prefix_text"] = rollout.parsed.prefix_text;
+  line["predictions"] = Json::array();
+  for (const ParsedObject& object : rollout.parsed.objects)
+    line["predictions"].push_back(object_json(object.desc, object.geometry));
+  if (!rollout.scores.empty()) line["scores"] = rollout.scores;
+  line["ground_truth"] = Json::array();
+  for (const SceneObject& object : rollout.ground_truth)
+    line["ground_truth"].push_back(object_json(object.desc, object.geometry));
+  line["pairs"] = rollout.matching.pairs;
+  line["false_positives"] = rollout.matching.false_positives;
+  line["false_negatives"] = rollout.matching.false_negatives;
+  line["gating_rejections"] = rollout.matching.gating_rejections;
+  line["matched_maskiou_sum"] = rollout.matching.matched_maskiou_sum;
+  const TargetSettings settings = target_settings(job);
+  line["target"] = segment_json(build_target(rollout, *job.files.format, settings));
+  line["target"]["policy"] = settings.policy;
+  return line;
+}
+
+struct RolloutArguments {
+  ScoredModelArguments model;
+  std::string split;  ///< "val" or "train"; empty = val if the configuration has validation data
+  std::string out;    ///< empty = rollouts.jsonl in the run directory
+};
+
+Use chosen_use(const RolloutArguments& arguments, const Settings& settings) {
+  const bool takes_val =
+      arguments.split.empty() ? settings.data.val_jsonl.has_value() : arguments.split == "val";
+  return takes_val ? Use::kAnswer : Use::kAnswerTrain;
+}
+
+int run_rollout(const RolloutArguments& arguments) {
+  require_alone("rematch rollout");
+  JobSource source = load_scored_model(arguments.model);
+  RankProcess process(World{}, source.config, arguments.model.device);
+  const Use use = chosen_use(arguments, source.config.settings);
+  const Job job = open_job(std::move(source), use, process.place());
+  const std::string& run_dir = job.settings().output.run_dir;
+  if (arguments.out.empty()) make_directories(run_dir);
+  const std::string path = arguments.out.empty() ? run_dir + "/rollouts.jsonl" : arguments.out;
+  OutputFile file(path, job.inputs());
+  const std::shared_ptr<Model> model = load_model(job);
+  const std::optional<Engine> engine = start_engine(job, model, job.settings().generation);
+  make_evaluation(job, model, engine)->run(job.terminal, [&](const ScoredRollout& rollout) {
+    file.write(line_of(rollout, job).dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
+  });
+  file.commit();
+  job.terminal.say(fmt::format("wrote {} lines to {}", job.data.val->size(), path));
+  return 0;
+}
+
+}  // namespace
+
+Command add_rollout_command(CLI::App& app) {
+  CLI::App* rollout =
+      app.add_subcommand("rollout", "write each sample's rollout, parse and match as JSON lines");
+  const auto arguments = std::make_shared<RolloutArguments>();
+  add_scored_model_arguments(*rollout, arguments->model);
+  rollout
+      ->add_option("--split", arguments->split,
+                   "val or train; default: val if the configuration has validation data")
+      ->check(CLI::IsMember({"val", "train"}));
+  rollout->add_option("--out", arguments->out,
+                      "file to write, replaced when all lines are there; default: rollouts.jsonl "
+                      "in the run directory");
+  rollout->footer(
+      "Examples:\n  rematch rollout my.yaml\n  rematch rollout my.yaml --split train --out "
+      "rollouts.jsonl");
+  return {rollout, [arguments] { return run_rollout(*arguments); }, /*writes_files=*/true};
+}
+
+}  // namespace rematch

@@ -1,0 +1,95 @@
+// `rematch train CONFIG`: stage 1 or stage 2.
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "base/error.h"
+#include "base/interrupt.h"
+#include "base/terminal_text.h"
+#include "learn/resume/resume.h"
+#include "program/assembly/rank_process.h"
+#include "program/assembly/run.h"
+#include "program/cli/arguments.h"
+#include "program/cli/command_set.h"
+#include "program/cli/out_of_memory.h"
+
+namespace rematch {
+
+namespace {
+
+struct TrainArguments : ConfigArguments {
+  bool resume = false;
+};
+
+const std::string kResumeKey = "training.resume_from_checkpoint=";
+
+/// The command that continues an interrupted run.
+std::string continuing_command(const TrainArguments& arguments, const OutputSettings& output,
+                               const World& world) {
+  std::string command = "rematch train " + shell_word(arguments.config_path);
+  for (const std::string& value : arguments.overrides) {
+    if (!value.starts_with(kResumeKey)) command += " --set " + shell_word(value);
+  }
+  if (arguments.device != "auto") command += " --device " + shell_word(arguments.device);
+  if (!world.is_alone()) command = "the same command with";
+  // A new version has a new directory.
+  const std::vector<CheckpointName> saved =
+      output.add_version ? list_saved_checkpoints(output.run_dir) : std::vector<CheckpointName>{};
+  if (saved.empty()) return command + " --resume";
+  return command + " --set " + shell_word(kResumeKey + saved.back().path);
+}
+
+/// @throws UserError (config) for two answers to where the run resumes
+std::vector<std::string> overrides_of(const TrainArguments& arguments) {
+  std::vector<std::string> overrides = arguments.overrides;
+  if (!arguments.resume) return overrides;
+  const std::optional<std::string> written =
+      load_config(arguments.config_path, overrides).settings.checkpoints.resume_from_checkpoint;
+  if (written && *written != "latest") {
+    throw UserError(ErrorKind::kConfig,
+                    {.error = "the run would resume from two places",
+                     .where = "--resume and " + kResumeKey + *written,
+                     .what = "--resume stands for --set training.resume_from_checkpoint=latest",
+                     .fix = "leave one of them out"});
+  }
+  overrides.push_back(kResumeKey + "latest");
+  return overrides;
+}
+
+int run_train(const TrainArguments& arguments) {
+  const World world = world_from_environment();
+  ConfigResult result = load_config(arguments.config_path, overrides_of(arguments), world.size);
+  install_training_signals();
+  RankProcess process(world, result, arguments.device);
+  const Place place = process.place();
+  try {
+    run_training(result, place);
+  } catch (const UserError&) {
+    throw;
+  } catch (const Interrupted&) {
+    place.terminal.say("continue with: " +
+                       continuing_command(arguments, result.settings.output, world));
+    throw;
+  } catch (const std::exception& error) {
+    if (!is_out_of_memory(error)) throw;
+    throw UserError(ErrorKind::kEnvironment, out_of_memory(error, place.group.phase()));
+  }
+  return 0;
+}
+
+}  // namespace
+
+Command add_train_command(CLI::App& app) {
+  CLI::App* train = app.add_subcommand(
+      "train", "train stage 1 or stage 2 (custom.trainer_variant: rollout_matching_sft)");
+  const auto arguments = std::make_shared<TrainArguments>();
+  add_config_arguments(*train, *arguments);
+  train->add_flag("--resume", arguments->resume,
+                  "continue from the newest checkpoint of the run directory, as "
+                  "training.resume_from_checkpoint: latest; without one a new run starts");
+  train->footer(
+      "Examples:\n  rematch train my.yaml\n  rematch train my.yaml --set training.seed=1 --set "
+      "training.run_name=seed1");
+  return {train, [arguments] { return run_train(*arguments); }, /*writes_files=*/true};
+}
+
+}  // namespace rematch

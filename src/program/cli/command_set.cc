@@ -1,0 +1,23 @@
+#include "program/cli/command_set.h"
+
+#include <CLI/CLI.hpp>
+
+#include "tools/stages/stage_table.h"
+
+namespace rematch {
+
+std::vector<Command> add_commands(CLI::App& app) {
+  std::vector<Command> all{add_train_command(app),        add_eval_command(app),
+                           add_check_command(app),        add_plan_command(app),
+                           add_rollout_command(app),      add_probe_command(app),
+                           add_coord_tokens_command(app), add_merge_command(app),
+                           add_doctor_command(app),       add_stage_command(app, public_stages())};
+  for (Command& command : add_data_commands(app)) all.push_back(std::move(command));
+  for (const auto add :
+       {add_init_command, add_predict_command, add_compare_command, add_report_command})
+    all.push_back(add(app));
+  for (Command& command : add_explain_commands(app)) all.push_back(std::move(command));
+  return all;
+}
+
+}  // namespace rematch

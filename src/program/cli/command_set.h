@@ -1,0 +1,55 @@
+#pragma once
+#include <functional>
+#include <vector>
+
+namespace CLI {  // NOLINT(readability-identifier-naming): the name of the library
+class App;
+}
+
+namespace rematch {
+
+/// Help of `--force-base`, which every command has that uses an adapter.
+inline constexpr const char* kForceBaseHelp =
+    "use an adapter with a base model that has other weights than those it was trained on: a "
+    "combination that was never trained";
+
+struct StageRow;
+
+/// A subcommand and the function that runs it. Its arguments live in `run`.
+struct Command {
+  CLI::App* app = nullptr;
+  std::function<int()> run;  ///< @return exit code; @throws UserError
+  /// keeps running after its output pipe closes; other commands end with their reader
+  bool writes_files = false;
+};
+
+// One function for each command, in the file of its name with its options and examples.
+Command add_train_command(CLI::App& app);
+Command add_eval_command(CLI::App& app);
+Command add_check_command(CLI::App& app);
+Command add_plan_command(CLI::App& app);
+Command add_rollout_command(CLI::App& app);
+Command add_probe_command(CLI::App& app);
+Command add_coord_tokens_command(CLI::App& app);
+Command add_merge_command(CLI::App& app);
+Command add_doctor_command(CLI::App& app);
+Command add_init_command(CLI::App& app);
+Command add_predict_command(CLI::App& app);
+Command add_compare_command(CLI::App& app);
+Command add_report_command(CLI::App& app);
+
+/// `PROGRAM stage NAME` for each stage of a table.
+/// @param stages  outlives the command
+Command add_stage_command(CLI::App& app, const std::vector<StageRow>& stages);
+
+/// `rematch data …`: data in, and what is odd about them.
+std::vector<Command> add_data_commands(CLI::App& app);
+
+/// `rematch explain KEY`, `rematch schema`, `rematch completions SHELL`.
+/// @param app  outlives the commands
+std::vector<Command> add_explain_commands(CLI::App& app);
+
+/// All commands of the program.
+std::vector<Command> add_commands(CLI::App& app);
+
+}  // namespace rematch

@@ -1,0 +1,32 @@
+#pragma once
+#include <map>
+#include <string>
+#include <vector>
+
+#include "program/cli/command_set.h"
+#include "tools/import/foreign.h"
+
+namespace rematch {
+
+/// The verb for a file that was written: it says when an earlier file is gone.
+inline const char* written_verb(bool replaces_earlier) {
+  return replaces_earlier ? "replaced" : "wrote";
+}
+
+/// Prints the most frequent classes with their counts.
+void print_classes(const std::map<std::string, int64_t>& classes);
+
+/// Writes the records of a foreign data set and prints what became of it.
+/// @return the exit code
+int write_imported(ForeignSet set, const std::string& out_dir, const ImportOptions& options);
+
+/// `rematch data` from-….
+std::vector<Command> add_import_commands(CLI::App& data);
+
+/// `rematch data` to-qwen, boxes and split.
+std::vector<Command> add_stock_data_commands(CLI::App& data);
+
+/// `rematch data check`.
+Command add_data_check(CLI::App& data);
+
+}  // namespace rematch

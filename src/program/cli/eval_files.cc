@@ -1,0 +1,183 @@
+#include "program/cli/eval_files.h"
+
+#include <fmt/core.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "base/error.h"
+#include "base/flow/object_json.h"
+#include "learn/estep/match/maskiou.h"
+#include "learn/evaluate/breakdown_json.h"
+#include "learn/evaluate/confidence.h"
+#include "model/text/lossy.h"
+
+namespace rematch {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Last component, also of "runs/a/"; "" for "." and "/".
+std::string last_name(const fs::path& path) {
+  const fs::path normal = path.lexically_normal();
+  const std::string name =
+      normal.has_filename() ? normal.filename().string() : normal.parent_path().filename().string();
+  return name == "." || name == ".." ? "" : name;
+}
+
+/// A warning when a file of this name is about another model or other data; "" otherwise.
+std::string replaced_text(const std::string& path, const Json& result) {
+  std::error_code error;
+  if (!fs::is_regular_file(path, error)) return "";
+  try {
+    const Json old = parse_json(read_file(path), path);
+    for (const char* key : {"model", "val_jsonl"}) {
+      if (old.is_object() && old.contains(key) && old[key] != result[key])
+        return fmt::format("{} held the evaluation of {} {}: it is replaced", path, key,
+                           show_json(old[key]));
+    }
+  } catch (const UserError&) {
+    // A damaged file is replaced without regret.
+  }
+  return "";
+}
+
+Json objects_json(const std::vector<SceneObject>& objects) {
+  Json list = Json::array();
+  for (const SceneObject& object : objects)
+    list.push_back(object_json(object.desc, object.geometry));
+  return list;
+}
+
+/// [left, top, width, height] in pixels, the bounding box of a polygon.
+Json box_json(const Geometry& geometry, const Sample& sample) {
+  const Aabb box = bounding_box(geometry);
+  const double x = sample.width_px / static_cast<double>(kNumBins),
+               y = sample.height_px / static_cast<double>(kNumBins);
+  return {static_cast<double>(box.min_x) * x, static_cast<double>(box.min_y) * y,
+          static_cast<double>(box.max_x - box.min_x) * x,
+          static_cast<double>(box.max_y - box.min_y) * y};
+}
+
+}  // namespace
+
+std::string name_of_evaluated(const std::string& model_dir, const std::string& run_dir) {
+  const std::string name = last_name(model_dir);
+  if (name.empty()) return "model";
+  if (!name.starts_with("checkpoint-")) return name;
+  std::error_code error;
+  const fs::path parent = fs::weakly_canonical(model_dir, error).parent_path();
+  const std::string run = last_name(parent);
+  if (error || run.empty() || fs::equivalent(parent, run_dir, error)) return name;
+  return run + "-" + name;
+}
+
+EvalFiles::EvalFiles(const std::string& run_dir, const std::string& model_dir, InputFiles inputs,
+                     const LabelMatch& labels)
+    : base_(join_path(run_dir, "eval/" + name_of_evaluated(model_dir, run_dir))),
+      inputs_(std::move(inputs)),
+      labels_(labels),
+      breakdown_(labels) {
+  for (const char* ending : {".json", ".samples.jsonl", ".predictions.json", ".truth.json"})
+    inputs_.refuse(base_ + ending);  // before the work, not after it
+  make_directories(join_path(run_dir, "eval"));
+}
+
+void EvalFiles::add(const ScoredRollout& one) {
+  const std::vector<SceneObject> predictions = to_scene(one.parsed.objects);
+  breakdown_.add(one.ground_truth, predictions, one.matching);
+  Json line;
+  line["sample_id"] = one.sample->sample_id;
+  line["images"] = Json::array();
+  for (const std::string& path : one.sample->image_paths)
+    line["images"].push_back(lossy_utf8(fs::absolute(path).lexically_normal().string()));
+  line["width"] = one.sample->width_px;
+  line["height"] = one.sample->height_px;
+  line["status"] = parse_status_name(one.parsed.status);
+  line["predictions"] = objects_json(predictions);
+  if (!one.scores.empty()) line["scores"] = one.scores;
+  line["ground_truth"] = objects_json(one.ground_truth);
+  line["pairs"] = Json::array();
+  line["named_right"] = Json::array();
+  for (const auto& [p, t] : one.matching.pairs) {
+    line["pairs"].push_back({p, t});
+    line["named_right"].push_back(labels_.canonical(predictions[static_cast<size_t>(p)].desc) ==
+                                  labels_.canonical(one.ground_truth[static_cast<size_t>(t)].desc));
+  }
+  samples_.push_back(std::move(line));
+  images_.push_back(*one.sample);
+  truths_.push_back(one.ground_truth);
+  predictions_.push_back(predictions);
+  scores_.push_back(one.scores);
+}
+
+void EvalFiles::add_to(Json& result, const CocoEvaluator& coco, const CocoResult& found,
+                       const std::optional<ScoreCalibration>& scale) {
+  result["per_class"] = per_class_json(breakdown_, found);
+  result["per_count"] = per_count_json(breakdown_);
+  add_confidence(result, coco, breakdown_, scale ? &*scale : nullptr);
+  for (size_t i = 0; scale && i < scores_.size(); ++i) {
+    if (scores_[i].empty()) continue;
+    samples_[i]["raw_scores"] = scores_[i];
+    samples_[i]["scores"] = scores_[i] = (*scale)(scores_[i]);
+  }
+  const std::string name = fs::path(base_).filename().string();
+  result["files"] = {{"samples", name + ".samples.jsonl"},
+                     {"predictions", name + ".predictions.json"},
+                     {"truth", name + ".truth.json"}};
+}
+
+// Classes are numbered by the sorted labels of truths and predictions; a prediction of a class that
+// no truth has is kept, and counts for none, as in the scores above.
+void EvalFiles::write(const Json& result, Terminal& terminal) const {
+  if (const std::string text = replaced_text(result_path(), result); !text.empty())
+    terminal.warn(text);
+  std::set<std::string> labels;
+  for (const auto* scenes : {&truths_, &predictions_}) {
+    for (const auto& scene : *scenes) {
+      for (const SceneObject& object : scene) labels.insert(labels_.class_name(object.desc));
+    }
+  }
+  const auto category_of = [&](const SceneObject& object) {
+    return std::distance(labels.begin(), labels.find(labels_.class_name(object.desc))) + 1;
+  };
+  Json truth, found = Json::array();
+  truth["images"] = Json::array();
+  truth["categories"] = Json::array();
+  truth["annotations"] = Json::array();
+  for (const std::string& label : labels)
+    truth["categories"].push_back({{"id", truth["categories"].size() + 1}, {"name", label}});
+  for (size_t i = 0; i < images_.size(); ++i) {
+    const Sample& sample = images_[i];
+    truth["images"].push_back(
+        {{"id", sample.sample_id},
+         {"file_name", sample.image_paths.empty() ? "" : sample.image_paths.front()},
+         {"width", sample.width_px},
+         {"height", sample.height_px}});
+    for (const SceneObject& object : truths_[i]) {
+      const Json box = box_json(object.geometry, sample);
+      truth["annotations"].push_back({{"id", truth["annotations"].size() + 1},
+                                      {"image_id", sample.sample_id},
+                                      {"category_id", category_of(object)},
+                                      {"bbox", box},
+                                      {"area", box[2].get<double>() * box[3].get<double>()},
+                                      {"iscrowd", 0}});
+    }
+    for (size_t k = 0; k < predictions_[i].size(); ++k) {
+      found.push_back(
+          {{"image_id", sample.sample_id},
+           {"category_id", category_of(predictions_[i][k])},
+           {"bbox", box_json(predictions_[i][k].geometry, sample)},
+           {"score", scores_[i].empty() ? 1.0 - static_cast<double>(k) / 1000.0 : scores_[i][k]}});
+    }
+  }
+  write_output(result_path(), inputs_, python_json(result, 2) + "\n");
+  std::string samples;
+  for (const Json& line : samples_) samples += python_json(line) + "\n";
+  write_output(base_ + ".samples.jsonl", inputs_, samples);
+  write_output(base_ + ".predictions.json", inputs_, python_json(found) + "\n");
+  write_output(base_ + ".truth.json", inputs_, python_json(truth) + "\n");
+}
+
+}  // namespace rematch

@@ -1,0 +1,63 @@
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "base/observe/terminal.h"
+#include "base/output_file.h"
+#include "learn/estep/rollout_scorer.h"
+#include "learn/evaluate/breakdown.h"
+#include "learn/evaluate/coco.h"
+#include "learn/evaluate/score_calibration.h"
+
+namespace rematch {
+
+/// `checkpoint-N` of the run itself, RUN-checkpoint-N of another one, so that evaluations of both
+/// may lie side by side. Any other model has its directory's name.
+/// @param run_dir  may be empty
+std::string name_of_evaluated(const std::string& model_dir, const std::string& run_dir = "");
+
+/// Files of an evaluation besides its scores. They lie in `RUN_DIR/eval/` under the name of the
+/// checkpoint, with its run's in front when that is another one, so that checkpoints do not replace
+/// each other's results.
+class EvalFiles {
+ public:
+  /// @param labels  the tables have their canonical forms, truth.json and predictions.json their
+  /// class names
+  /// @param inputs  files that are read
+  EvalFiles(const std::string& run_dir, const std::string& model_dir, InputFiles inputs,
+            const LabelMatch& labels);
+
+  /// Takes the scored rollout of a sample.
+  void add(const ScoredRollout& one);
+
+  /// Adds the tables `per_class` and `per_count`, what follows from scores (add_confidence) and the
+  /// names of the other files to the result.
+  /// From then on scores are calibrated.
+  /// @param found  of `coco`
+  /// @param scale  nullopt = raw scores
+  void add_to(Json& result, const CocoEvaluator& coco, const CocoResult& found,
+              const std::optional<ScoreCalibration>& scale);
+
+  /// Writes NAME.json (the result), NAME.samples.jsonl (truth, answer and pairs of each sample),
+  /// NAME.predictions.json (COCO's results format) and NAME.truth.json (the COCO annotations that
+  /// the results refer to). Warns when they replace those of another model or of other data.
+  /// @throws UserError (environment)
+  void write(const Json& result, Terminal& terminal) const;
+
+  /// Path of NAME.json.
+  std::string result_path() const { return base_ + ".json"; }
+
+ private:
+  std::string base_;
+  InputFiles inputs_;
+  LabelMatch labels_;
+  Breakdown breakdown_;
+  std::vector<Json> samples_;
+  std::vector<Sample> images_;
+  std::vector<std::vector<SceneObject>> truths_, predictions_;
+  std::vector<std::vector<double>> scores_;  ///< of predictions_; empty = none
+};
+
+}  // namespace rematch

@@ -1,0 +1,99 @@
+#include "program/cli/eval_tables.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "base/terminal_text.h"
+#include "base/text.h"
+#include "learn/evaluate/name_collapse.h"
+#include "tools/report/score_table.h"
+
+namespace rematch {
+namespace {
+
+constexpr size_t kShownRows = 20;
+constexpr size_t kWidestName = 16;
+
+std::string shown(const std::string& name, double value) {
+  const bool is_count = value == static_cast<double>(static_cast<int64_t>(value)) &&
+                        name.find("_rate") == std::string::npos && value > 1;
+  return is_count ? fmt::format("{}", static_cast<int64_t>(value)) : fmt::format("{:.4f}", value);
+}
+
+/// The first characters of a name.
+std::string short_name(const std::string& name) {
+  size_t end = 0;
+  for (size_t i = 0; i < kWidestName && end < name.size(); ++i) next_code_point(name, end);
+  return end == name.size() ? name : name.substr(0, end) + "…";
+}
+
+/// Rows of `per_class` or `per_count`, the largest classes only.
+/// @param first  heading of the first column
+std::vector<std::vector<std::string>> breakdown_table(const std::string& first, const Json& rows) {
+  std::vector<std::vector<std::string>> table{
+      {first, "images", "truths", "predictions", "recall", "label P", "label R", "label F1"}};
+  for (const Json& row : rows) {
+    if (table.size() > kShownRows) break;
+    std::vector<std::string> cells{short_name(printable(row["name"].get<std::string>()))};
+    for (const char* count : {"images", "truths", "predictions"})
+      cells.push_back(fmt::format("{}", row[count].get<int64_t>()));
+    for (const char* score : {"recall", "precision_labels", "recall_labels", "f1_labels"})
+      cells.push_back(fmt::format("{:.3f}", row[score].get<double>()));
+    table.push_back(std::move(cells));
+  }
+  return table;
+}
+
+/// Says which name stands for many, from the rows of `per_class`.
+void print_collapse(const Json& result, Terminal& terminal) {
+  if (!result.contains("per_class")) return;
+  NameCounts names;
+  for (const Json& row : result["per_class"])
+    names.add(row["name"].get<std::string>(), row["truths"].get<int64_t>(),
+              row["predictions"].get<int64_t>());
+  if (const std::optional<NameCollapse> collapse = find_collapse(names))
+    terminal.warn(fmt::format("{}: {}", collapse->text(), kCollapseAdvice));
+}
+
+using ScoreValues = std::vector<std::pair<std::string, double>>;
+
+/// The rows of `rematch compare`.
+std::vector<std::vector<std::string>> main_table(const ScoreValues& values) {
+  std::vector<std::vector<std::string>> rows{{"score", "value"}};
+  for (const ScoreKind& kind : score_kinds()) {
+    const auto found = std::find_if(values.begin(), values.end(),
+                                    [&](const auto& value) { return value.first == kind.key; });
+    if (found == values.end()) continue;
+    rows.push_back({kind.label, found->second < 0 ? "-" : fmt::format("{:.3f}", found->second)});
+  }
+  return rows;
+}
+
+void print_tables(const ScoreValues& values, const Json& result, bool all_scores,
+                  Terminal& terminal) {
+  const std::vector<std::vector<std::string>> main = main_table(values);
+  if (!all_scores && main.size() > 1) {
+    terminal.table(main);
+    terminal.say(fmt::format("`--all` prints all {}{}", counted(std::ssize(values), "score"),
+                             result.contains("per_class") ? ", classes and object counts" : ""));
+    return;
+  }
+  std::vector<std::vector<std::string>> rows{{"metric", "value"}};
+  for (const auto& [name, value] : values) rows.push_back({name, shown(name, value)});
+  terminal.table(rows);
+  if (!result.contains("per_class")) return;
+  terminal.table(breakdown_table("class", result["per_class"]));
+  terminal.table(breakdown_table("objects", result["per_count"]));
+}
+
+}  // namespace
+
+void print_scores(const ScoreValues& values, const Json& result, bool all_scores,
+                  Terminal& terminal) {
+  print_tables(values, result, all_scores, terminal);
+  print_collapse(result, terminal);
+}
+
+}  // namespace rematch

@@ -1,0 +1,43 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "learn/data/dataset.h"
+#include "model/vision/patches.h"
+
+namespace rematch {
+
+/// Images that cost more tokens than a first run should spend on them, and what a smaller area does
+/// to their objects.
+struct ImageBudget {
+  int64_t max_pixels = 0;      ///< the area to write as template.max_pixels
+  int64_t most_tokens = 0;     ///< tokens of an image of that area
+  int64_t num_larger = 0;      ///< images beyond it
+  ImageSize largest;           ///< of these, as stored
+  int64_t largest_tokens = 0;  ///< without the limit
+  int64_t num_objects = 0;     ///< in all images
+  /// objects that become narrower or lower than 8 px, and did not before
+  int64_t num_too_small = 0;
+  std::string example;  ///< one of them
+};
+
+/// Looks at the sizes that the records state, which training compares with the files.
+/// @return nullopt if no image has more than 1280 tokens
+std::optional<ImageBudget> find_image_budget(const std::vector<const Dataset*>& data,
+                                             const PatchOptions& patches);
+
+/// The `template.max_pixels` line with its reasons as comments.
+std::string image_budget_lines(const ImageBudget& budget);
+
+/// The prompt with the names of the classes, most frequent first: "… Labels: cat, dog."
+/// @return nullopt where a list helps nothing: more than 40 classes, free text (fewer than two
+/// objects a class), or records that have prompts
+std::optional<std::string> class_list_prompt(const Dataset& train, const std::string& prompt);
+
+/// The name of a run on these records: that of their folder, or of the file where the folder's says
+/// nothing ("data"), with the stage: "cards-stage1"; "stage1" if no name says anything.
+std::string run_name_for(const std::string& jsonl, bool is_stage_1);
+
+}  // namespace rematch

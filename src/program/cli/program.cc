@@ -1,0 +1,164 @@
+#include "program/cli/program.h"
+
+#include <fmt/core.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <climits>
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <string_view>
+
+#include "base/error.h"
+#include "base/interrupt.h"
+#include "base/observe/terminal.h"
+#include "base/terminal_text.h"
+#include "base/text.h"
+#include "engine/ranks/error_file.h"
+#include "model/nn/affine.h"
+#include "program/assembly/loss_keys.h"
+#include "program/cli/help_format.h"
+#include "program/cli/out_of_memory.h"
+#include "program/cli/standard_output.h"
+#include "program/cli/usage_problem.h"
+
+namespace rematch {
+namespace {
+
+/// Errors as a terminal shows them: wrapped at its width, with their heading in red.
+std::string in_color(std::string text) {
+  constexpr size_t kIndent = 9;  // of the text after "  what:  "
+  if (const size_t columns = Terminal::columns(STDERR_FILENO); columns > 2 * kIndent)
+    text = wrapped(text, kIndent, columns);
+  if (!Terminal::shows_color()) return text;
+  std::string colored;
+  for (const std::string& line : split(text, '\n')) {
+    constexpr std::string_view kHeading = "error:";
+    const bool is_heading = line.starts_with(kHeading);
+    if (!colored.empty()) colored += '\n';
+    colored += is_heading ? "\033[1;31merror:\033[0m" + line.substr(kHeading.size()) : line;
+  }
+  return colored;
+}
+
+int report_bug(const char* text) {
+  std::cerr << in_color(format_problem(bug_problem(text)));
+  return exit_code(ErrorKind::kBug);
+}
+
+int guarded(const std::function<int()>& action) {
+  try {
+    return action();
+  } catch (const UserError& error) {
+    std::cerr << in_color(error.what()) << std::flush;
+    write_error_file(error.what());
+    return exit_code(error.kind());
+  } catch (const Interrupted&) {
+    std::cerr << "interrupted\n";
+    return exit_code(ErrorKind::kInterrupted);
+  } catch (const std::exception& error) {
+    std::optional<Problem> problem = path_problem(error);
+    if (!problem && is_out_of_memory(error)) problem = out_of_memory(error);
+    if (!problem) return report_bug(error.what());
+    std::cerr << in_color(format_problem(*problem));
+    return exit_code(ErrorKind::kEnvironment);
+  }
+}
+
+// CLI11's errors, in the same four lines as every other error; its help where no command was given.
+int report_usage(const CLI::App& app, const CLI::ParseError& error,
+                 const std::vector<std::string>& arguments) {
+  if (error.get_name() == "CallForHelp") {
+    std::cout << wrapped_help(app.help(), Terminal::columns(STDOUT_FILENO));
+    return 0;
+  }
+  if (error.get_exit_code() == 0) return app.exit(error);  // --version
+  if (arguments.size() == 1) {
+    std::cerr << wrapped_help(app.help(), Terminal::columns(STDERR_FILENO));
+    return exit_code(ErrorKind::kConfig);
+  }
+  const bool has_extras = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr;
+  std::cerr << in_color(format_problem(usage_problem(app, error.what(), has_extras, arguments)));
+  return exit_code(ErrorKind::kConfig);
+}
+
+/// The arguments with `--output`, as earlier versions called it in some commands, as `--out`.
+std::vector<std::string> modern_arguments(const CLI::App& app, int argc, char** argv) {
+  std::vector<std::string> arguments(argv, argv + argc);
+  const CLI::App* command = &app;
+  for (size_t i = 1; i < arguments.size(); ++i) {
+    std::string& argument = arguments[i];
+    const auto named = command->get_subcommands(
+        [&argument](const CLI::App* inner) { return inner->check_name(argument); });
+    if (!named.empty()) command = named.front();
+    const bool is_old = argument == "--output" || argument.starts_with("--output=");
+    if (is_old && command->get_option_no_throw("--out") != nullptr)
+      argument.erase(std::string_view("--out").size(), std::string_view("put").size());
+  }
+  return arguments;
+}
+
+/// Ends the process if it cannot read its current directory. MKL, inside libtorch, would end it
+/// with a message about its own files when it is loaded, so this runs before any library is
+/// initialised, and calls nothing but the kernel.
+[[gnu::no_sanitize_address]] void require_current_directory() {
+  static std::array<char, PATH_MAX> path;
+  if (::syscall(SYS_getcwd, &path, sizeof(path)) > 0) return;
+  constexpr std::string_view kProblem =
+      "error: the current directory cannot be read\n"
+      "  where: the directory in which the program was started\n"
+      "  what:  it was removed, or its path is longer than 4095 characters\n"
+      "  fix:   change to a directory that exists, and start it again\n";
+  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, kProblem.data(), kProblem.size());
+  ::_exit(4);  // exit_code(ErrorKind::kEnvironment)
+}
+[[gnu::used,
+  gnu::section(".preinit_array")]] void (*g_before_libraries)() = require_current_directory;
+
+int run_command_line(CLI::App& app, const std::vector<Command>& commands, int argc, char** argv) {
+  const std::vector<std::string> arguments = modern_arguments(app, argc, argv);
+  std::vector<const char*> pointers;
+  for (const std::string& argument : arguments) pointers.push_back(argument.c_str());
+  try {
+    app.parse(argc, pointers.data());
+  } catch (const CLI::ParseError& error) {
+    return report_usage(app, error, arguments);
+  }
+  return guarded([&] {
+    const auto given = std::find_if(commands.begin(), commands.end(),
+                                    [](const Command& command) { return command.app->parsed(); });
+    REMATCH_CHECK(given != commands.end());
+    if (given->writes_files) survive_closed_pipe();
+    for (const char* name : {"--out", "--fix", "--sheet"}) {
+      const CLI::Option* file = given->app->get_option_no_throw(name);
+      if (file != nullptr && file->count() > 0) reserve_standard_output(file->as<std::string>());
+    }
+    return given->run();
+  });
+}
+
+}  // namespace
+
+int run_program(CLI::App& app, const std::function<std::vector<Command>(CLI::App&)>& add, int argc,
+                char** argv) {
+  std::ios::sync_with_stdio(false);
+  watch_standard_output();
+  bound_onednn_caches();
+  explain_crashes_under_memory_limit();
+  add_loss_keys();
+  install_interrupt_handlers();
+
+  app.require_subcommand(1);
+  app.formatter(std::make_shared<HelpFormatter>());
+  app.footer(
+      "Exit codes: 0 success, 2 configuration or usage, 3 data, 4 environment, 70 a bug in "
+      "Rematch, 130 interrupted (state saved).");
+  const std::vector<Command> commands = add(app);
+  return finish_standard_output(run_command_line(app, commands, argc, argv));
+}
+
+}  // namespace rematch

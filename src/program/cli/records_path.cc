@@ -1,0 +1,51 @@
+#include "program/cli/records_path.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <vector>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/terminal_text.h"
+#include "base/text.h"
+#include "tools/import/directory_format.h"
+
+namespace rematch {
+namespace {
+
+/// The file with "train" in the shortest name, else the first one.
+std::string training_file(std::vector<std::string> files) {
+  const std::string first = files.front();
+  std::erase_if(files, [](const std::string& file) { return file.find("train") == file.npos; });
+  const auto shortest = std::min_element(
+      files.begin(), files.end(), [](const auto& a, const auto& b) { return a.size() < b.size(); });
+  return shortest == files.end() ? first : *shortest;
+}
+
+}  // namespace
+
+void require_records_file(const std::string& path) {
+  std::error_code error;
+  if (!std::filesystem::is_directory(path, error)) return;
+  std::vector<std::string> files;
+  for (auto entry = std::filesystem::directory_iterator(path, error);
+       !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
+    if (entry->path().extension() == ".jsonl")
+      files.push_back(printable(shell_word(join_path(path, entry->path().filename().string()))));
+  }
+  std::sort(files.begin(), files.end());
+  const std::string command = import_command(path);
+  const std::string import =
+      command.empty() ? "write one with `rematch data from-coco`, `from-yolo` or `from-voc`"
+                      : "write one: `" + command + "`, then give data/train.jsonl";
+  throw UserError(
+      ErrorKind::kConfig,
+      {.error = "the records are one JSONL file, not a directory",
+       .where = path,
+       .what = files.empty() ? "it is a directory without a .jsonl file"
+                             : "it is a directory with " + join(files, ", "),
+       .fix =
+           files.empty() ? import : "give the file of training records: " + training_file(files)});
+}
+
+}  // namespace rematch

@@ -1,0 +1,31 @@
+#include "program/cli/run_files.h"
+
+#include <fmt/core.h>
+
+#include "base/terminal_text.h"
+
+namespace rematch {
+
+InputFiles run_files(const std::vector<RunData>& runs) {
+  InputFiles inputs;
+  for (const RunData& run : runs) {
+    for (const std::string& file : run.files) inputs.add(file);
+  }
+  return inputs;
+}
+
+void print_warnings(const std::vector<RunData>& runs, Terminal& terminal) {
+  for (const RunData& run : runs) {
+    for (const std::string& text : run.warnings) terminal.warn(text);
+  }
+}
+
+void warn_of_missing_scores(const std::vector<RunData>& runs, Terminal& terminal) {
+  for (const RunData& run : runs) {
+    if (run.evaluations.empty())
+      terminal.warn(fmt::format("{} has no evaluation and no scores here: rematch eval {}",
+                                run.path, shell_word(run.path)));
+  }
+}
+
+}  // namespace rematch

@@ -1,0 +1,50 @@
+#include "program/cli/sample_lengths.h"
+
+#include <algorithm>
+
+#include "learn/estep/answer/checkpoint_format.h"
+#include "learn/estep/teach/truth_segment.h"
+#include "model/text/prompt.h"
+#include "model/text/stored_prompt.h"
+#include "model/vision/patches.h"
+
+namespace rematch {
+
+SampleLengths measure_lengths(const Dataset& dataset, const std::string& model_dir,
+                              const std::optional<std::string>& user_prompt,
+                              const ImageSettings& images) {
+  const std::shared_ptr<const Tokenizer> tokenizer = Tokenizer::load(model_dir);
+  const AnswerFormatRow& row =
+      answer_formats().find(checkpoint_format(std::nullopt, model_dir, *tokenizer));
+  const std::unique_ptr<const AnswerFormat> format = row.make(tokenizer, model_dir);
+  const std::optional<StoredPrompt> stored = read_stored_prompt(model_dir);
+  const PatchOptions patches = PatchOptions::from_model_dir(model_dir, images);
+  PromptSettings texts = stored ? stored->texts : PromptSettings{};
+  if (user_prompt) texts.user_prompt = user_prompt;
+  const PromptEncoder prompts(tokenizer,
+                              std::make_shared<const ChatTemplate>(ChatTemplate::load(model_dir)),
+                              {.texts = texts,
+                               .built_in = row.built_in_prompt(ObjectOrdering::kSorted),
+                               .merge_size = patches.merge_size});
+  SampleLengths lengths;
+  std::vector<int64_t> answers;
+  for (const Sample& sample : dataset.samples()) {
+    Prompt prompt;
+    prompt.where = sample.where;
+    std::vector<GridThw> grids;
+    for (const ImageRef& image : image_refs(sample, patches)) grids.push_back(image.grid_thw);
+    prompt.token_ids = prompts.encode(grids, sample.prompt);
+    if (!grids.empty()) prompt.resized_px = resized_px(grids.front(), patches);
+    const auto prompt_len = static_cast<int64_t>(prompt.token_ids.size());
+    const int64_t whole = build_ground_truth_segment(prompt, sample.objects, *format).encoded_len();
+    answers.push_back(whole - prompt_len);
+    lengths.longest_prompt = std::max(lengths.longest_prompt, prompt_len);
+    lengths.longest = std::max(lengths.longest, whole);
+  }
+  std::sort(answers.begin(), answers.end());
+  lengths.median_answer = answers[answers.size() / 2];
+  lengths.longest_answer = answers.back();
+  return lengths;
+}
+
+}  // namespace rematch

@@ -1,0 +1,27 @@
+#pragma once
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "tools/import/stock_answer.h"
+
+namespace rematch {
+
+/// What training asks for answers in stock digits when `custom.user_prompt` says nothing.
+std::string usual_stock_text();
+
+/// Options that the commands between records and conversations share.
+struct StockArguments {
+  std::string scale = "relative", model_dir;
+  std::string usual_text = usual_stock_text();
+};
+
+/// Adds --scale, --model and --prompt.
+/// @param reads  also units that are only read
+void add_stock_options(CLI::App& app, StockArguments& arguments, const char* prompt_help,
+                       bool reads);
+
+/// The unit of the numbers.
+/// @throws UserError for a model directory that cannot be read
+StockScale scale_of(const StockArguments& arguments);
+
+}  // namespace rematch

@@ -1,0 +1,50 @@
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "base/settings/settings.h"
+#include "program/config/values.h"
+
+namespace rematch {
+
+/// One key of the effective configuration.
+struct EffectiveValue {
+  std::string key;
+  std::string value;   ///< as JSON text, text values unquoted
+  std::string origin;  ///< "file:line:col", "--set a.b.c", "default", "derived from …"
+};
+
+/// The result of load_config.
+struct ConfigResult {
+  Settings settings;
+  std::vector<Warning> warnings;
+  std::vector<EffectiveValue> effective;  ///< every honoured key, in the table's order
+  std::vector<std::string> files;         ///< all files that were read, bases first
+  std::shared_ptr<const Values> values;   ///< typed values, for effective_json
+};
+
+/// Reads, merges and checks a configuration and derives the values that depend on others.
+/// @param path        YAML file; empty: only the overrides
+/// @param overrides   `a.b.c=value` of --set; later ones win
+/// @param world_size  number of ranks, for gradient_accumulation_steps
+/// @throws UserError (config) with ALL problems of the files together
+ConfigResult load_config(const std::string& path, const std::vector<std::string>& overrides = {},
+                         int world_size = 1);
+
+/// The effective configuration as nested JSON with the key names of the YAML file (args.json).
+Json effective_json(const ConfigResult& result);
+
+/// The output of `rematch check --all`: effective values by section with their origins in aligned
+/// columns, and each warning once.
+std::string effective_text(const ConfigResult& result);
+
+/// The output of `rematch check`: the files and the values that are set or derived, each with its
+/// origin, in at most 80 columns and about 45 lines; defaults are only counted.
+std::string brief_text(const ConfigResult& result);
+
+/// docs/config.md, generated from the table of keys.
+std::string config_markdown();
+
+}  // namespace rematch

@@ -1,0 +1,77 @@
+#include "program/config/key.h"
+
+#include <fmt/core.h>
+
+#include <utility>
+
+#include "base/text.h"
+
+namespace rematch {
+namespace {
+
+constexpr double kLargest = std::numeric_limits<int>::max();
+
+/// Shortest digits that read back the same, 1e-8 rather than 1e-08.
+std::string number_text(double value) {
+  std::string text = fmt::format("{}", value);
+  const size_t exponent = text.find("e-0");
+  return exponent == std::string::npos ? text : text.erase(exponent + 2, 1);
+}
+
+}  // namespace
+
+std::string yaml_text(const KeyValue& value) {
+  if (const auto* flag = std::get_if<bool>(&value)) return *flag ? "true" : "false";
+  if (const auto* whole = std::get_if<int64_t>(&value)) return fmt::format("{}", *whole);
+  if (const auto* real = std::get_if<double>(&value)) return number_text(*real);
+  if (const auto* text = std::get_if<std::string>(&value)) return *text;
+  if (const auto* list = std::get_if<std::vector<std::string>>(&value))
+    return "[" + join(*list, ", ") + "]";
+  return "";
+}
+
+std::string KeySpec::default_text() const {
+  if (required) return "required";
+  if (!fallback.empty()) return fallback;
+  return null_words.empty() ? "null" : null_words.front();
+}
+
+std::string KeySpec::range_text() const {
+  const bool has_low = low > -kLargest;  // default bounds are not shown
+  const bool has_high = high < kLargest;
+  if (has_low && has_high)
+    return fmt::format("in {}{}, {}{}", low_open ? "(" : "[", low, high, high_open ? ")" : "]");
+  if (has_low) return fmt::format("{} {}", low_open ? ">" : ">=", low);
+  return has_high ? fmt::format("{} {}", high_open ? "<" : "<=", high) : "";
+}
+
+bool KeySpec::in_range(double value) const {
+  return (low_open ? value > low : value >= low) && (high_open ? value < high : value <= high);
+}
+
+KeySpec plain_key(std::string path, KeyType type, std::string fallback) {
+  KeySpec spec;
+  spec.path = std::move(path);
+  spec.type = type;
+  spec.fallback = std::move(fallback);
+  if (type == KeyType::kInteger || type == KeyType::kNumber) {
+    spec.low = -kLargest;
+    spec.high = kLargest;
+  }
+  return spec;
+}
+
+KeySpec text_key(std::string path, std::string fallback) {
+  return plain_key(std::move(path), KeyType::kString, std::move(fallback));
+}
+KeySpec integer_key(std::string path, std::string fallback) {
+  return plain_key(std::move(path), KeyType::kInteger, std::move(fallback));
+}
+KeySpec number_key(std::string path, std::string fallback) {
+  return plain_key(std::move(path), KeyType::kNumber, std::move(fallback));
+}
+KeySpec boolean_key(std::string path, std::string fallback) {
+  return plain_key(std::move(path), KeyType::kBool, std::move(fallback));
+}
+
+}  // namespace rematch

@@ -1,0 +1,69 @@
+// Keys of `custom` without the stage-2 section.
+#include "learn/estep/answer/answer_format.h"
+#include "program/config/keys.h"
+
+namespace rematch {
+namespace {
+
+std::vector<KeySpec> data_keys() {
+  const KeysOf data("custom.", part<&Settings::data>);
+  const KeysOf prompt("custom.", part<&Settings::prompt>);
+  return {
+      data("train_jsonl", &DataSettings::train_files)
+          .is_required()
+          .says(
+              "training records: a path, a list of paths, or a list of `{path, weight}`; an epoch "
+              "uses weight × records of each file"),
+      data("val_jsonl", &DataSettings::val_jsonl).says("validation records"),
+      data("train_sample_limit", &DataSettings::train_sample_limit)
+          .at_least(1)
+          .says("uses the first N training records of each file; null: all"),
+      data("val_sample_limit", &DataSettings::val_sample_limit)
+          .at_least(1)
+          .says("uses the first N validation records; null: all"),
+      data("object_ordering", &DataSettings::object_ordering)
+          .says("order of the objects: by (min y, min x), or shuffled in each epoch"),
+      data("coord_input_noise", &DataSettings::coord_input_noise)
+          .within(0, 1000)
+          .says("standard deviation, in bins, of noise on the input coordinates when training "
+                "teaches the full ground truth"),
+      data("answer_format", &DataSettings::answer_format)
+          .one_of(answer_formats().names())
+          .says("format of answers: " + answer_formats().meanings() +
+                "; null: `coord_tokens` in training, the checkpoint's format in other commands"),
+      prompt("user_prompt", &PromptSettings::user_prompt)
+          .says("text, or a path that ends in `.txt`; null: the built-in prompt"),
+      text_key("custom.emit_norm", "none")
+          .one_of({"none"})
+          .says("only `none`: coordinates are bins already"),
+      text_key("custom.json_format", "standard").one_of({"standard"}).says("only `standard`"),
+      boolean_key("custom.coord_tokens.enabled", "true")
+          .refuses("off",
+                   "remove this key and set `custom.answer_format` to a format that writes digits")
+          .says("only true; `custom.answer_format` chooses the format of coordinates"),
+  };
+}
+
+std::vector<KeySpec> other_keys() {
+  const KeysOf key("custom.", part<>);
+  return {
+      key("trainer_variant", &Settings::variant)
+          .null_by_default()
+          .refuses("=gkd_monitor", "it is not part of this program: remove it, or set it to null")
+          .says("`rollout_matching_sft` is stage 2; null or `sft` is stage 1"),
+      boolean_key("custom.val_sample_with_replacement")
+          .refuses("on",
+                   "validation reads every record once: set it to false, and select a subset with "
+                   "`custom.val_sample_limit`")
+          .warns("=false", "ignored; validation always reads every record once")
+          .says("only false"),
+  };
+}
+
+}  // namespace
+
+std::vector<KeySpec> custom_keys() {
+  return join_keys({data_keys(), coord_loss_keys(), other_keys()});
+}
+
+}  // namespace rematch

@@ -1,0 +1,123 @@
+// Keys of training for outputs, cadence and packing. "(ms-swift)" and "(transformers)" name the
+// program that has the same default.
+#include "program/config/keys.h"
+
+namespace rematch {
+namespace {
+
+std::vector<KeySpec> directory_keys() {
+  const std::string log_instead = "ignored; every step is in `logging.jsonl` of the run directory";
+  const KeysOf key("training.", part<&Settings::output>);
+  return {
+      key("output_dir", &OutputSettings::output_dir)
+          .says("parent of run directories, relative to the current directory (ms-swift)"),
+      key("run_name", &OutputSettings::run_name)
+          .says("the run directory is output_dir/run_name (at most 200 bytes); null: output_dir "
+                "itself"),
+      key("add_version", &OutputSettings::add_version)
+          .says("puts `vN-YYYYMMDD-HHMMSS` before run_name (ms-swift: true)"),
+      key("logging_dir", &OutputSettings::logging_dir)
+          .says("directory of TensorBoard events; null: `runs` in the run directory"),
+      key("report_to", &OutputSettings::report_to)
+          .one_of({"tensorboard", "none", "wandb", "swanlab"})
+          .warns("=swanlab", log_instead)
+          .says("`tensorboard`, `wandb` (uses the `python3` on PATH; a warning if that has no "
+                "wandb), `none` (ms-swift)"),
+  };
+}
+
+std::vector<KeySpec> evaluation_keys() {
+  const KeysOf key("training.", part<&Settings::cadence>);
+  const KeysOf evaluation("training.", part<&Settings::evaluation>);
+  return {
+      key("logging_steps", &CadenceSettings::logging_steps)
+          .at_least(1)
+          .says("steps between log lines (ms-swift)"),
+      key("logging_first_step", &CadenceSettings::logging_first_step)
+          .says("logs step 1 too (ms-swift)"),
+      key("eval_strategy", &CadenceSettings::eval_when)
+          .null_by_default()
+          .one_of({"no", "steps", "epoch"})
+          .says("null: like save_strategy if `custom.val_jsonl` is set, else no (ms-swift)"),
+      key("eval_steps", &CadenceSettings::eval_steps)
+          .null_by_default()
+          .at_least(1)
+          .says("optimizer steps between evaluations; null: save_steps (ms-swift)"),
+      evaluation("eval_on_start", &EvaluationSettings::eval_on_start)
+          .null_by_default()
+          .says("evaluates before the first step, as the reference of the health line; null: only "
+                "with stop_on_harm (transformers)"),
+      evaluation("stop_on_harm", &EvaluationSettings::stop_on_harm)
+          .says("ends the run when the health of an evaluation is worse than at the start; every "
+                "new best is saved (docs/health.md)"),
+      evaluation("early_stopping_patience", &EvaluationSettings::early_stopping_patience)
+          .null_by_default()
+          .at_least(1)
+          .says("ends the run after so many evaluations in a row without a new best "
+                "metric_for_best_model; every new best is saved; null: never (transformers)"),
+  };
+}
+
+std::vector<KeySpec> checkpoint_keys() {
+  const KeysOf key("training.", part<&Settings::cadence>);
+  const KeysOf checkpoint("training.", part<&Settings::checkpoints>);
+  const KeysOf evaluation("training.", part<&Settings::evaluation>);
+  return {
+      key("save_strategy", &CadenceSettings::save_when)
+          .says("when checkpoints are written (transformers)"),
+      key("save_steps", &CadenceSettings::save_steps)
+          .at_least(1)
+          .says("optimizer steps between checkpoints (transformers)"),
+      checkpoint("save_total_limit", &CheckpointSettings::save_total_limit)
+          .null_by_default()
+          .at_least(1)
+          .says("number of checkpoints to keep; the best and the newest are never deleted; null: "
+                "all (transformers)"),
+      checkpoint("save_only_model", &CheckpointSettings::save_only_model)
+          .says("saves checkpoints without training state (transformers)"),
+      key("save_last_epoch", &CadenceSettings::save_last_epoch)
+          .says("writes a checkpoint at the end of the run"),
+      key("save_delay_steps", &CadenceSettings::save_delay_steps)
+          .at_least(0)
+          .says("no checkpoint before this step"),
+      key("save_delay_epochs", &CadenceSettings::save_delay_epochs)
+          .at_least(0)
+          .says("no checkpoint before this epoch"),
+      evaluation("metric_for_best_model", &EvaluationSettings::metric_for_best_model)
+          .says("stage 1: `eval_loss` (default), `eval_token_acc`; stage 2: `eval_rollout_f1` "
+                "(default); both, with a `rollout_backend`: `eval_rollout_…`, such as "
+                "`eval_rollout_f1_labels`"),
+      evaluation("greater_is_better", &EvaluationSettings::greater_is_better)
+          .null_by_default()
+          .says("null: true unless the metric's name ends in `loss` (transformers)"),
+      checkpoint("resume_from_checkpoint", &CheckpointSettings::resume_from_checkpoint)
+          .null_is({"null", "false"})
+          .says("`latest` or a checkpoint directory"),
+  };
+}
+
+std::vector<KeySpec> packing_keys() {
+  const KeysOf key("training.", part<&Settings::pack>);
+  return {
+      key("packing", &PackSettings::enabled)
+          .says("packs several segments into a row of up to `global_max_length` tokens (ms-swift)"),
+      key("packing_buffer", &PackSettings::buffer)
+          .at_least(1)
+          .says("most segments that may wait for a row"),
+      key("packing_min_fill_ratio", &PackSettings::min_fill_ratio)
+          .within(0, 1)
+          .above(0)
+          .says("warns about rows with a lower fill"),
+      key("packing_drop_last", &PackSettings::drop_last)
+          .says("stage 1: drops an epoch's last row if its fill is below packing_min_fill_ratio; "
+                "stage 2: only true"),
+  };
+}
+
+}  // namespace
+
+std::vector<KeySpec> output_keys() {
+  return join_keys({directory_keys(), evaluation_keys(), checkpoint_keys(), packing_keys()});
+}
+
+}  // namespace rematch

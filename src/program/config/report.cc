@@ -1,0 +1,192 @@
+// The effective configuration as text and as args.json, and the documentation of all keys.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "base/observe/columns.h"
+#include "base/terminal_text.h"
+#include "base/text.h"
+#include "program/config/explain.h"
+#include "program/config/groups.h"
+
+namespace rematch {
+namespace {
+
+/// A way to list values.
+struct TableStyle {
+  size_t columns;         ///< longest line
+  size_t widest_aligned;  ///< longer values only shift the origin next to them
+  const char* before_heading;
+  bool shows_paths;  ///< whole origins
+};
+constexpr TableStyle kWhole{std::string::npos, 32, "\n", true}, kBrief{80, 20, "", false};
+constexpr size_t kMostRows = 34;  // of a brief list
+
+/// A value without line breaks and other control characters.
+std::string one_line(const std::string& value) {
+  std::string line;
+  for (const char c : value) line += c == '\n' ? std::string("\\n") : std::string(1, c);
+  return printable(line);
+}
+
+/// Cuts text to at most `most` columns, the last of which is then "…".
+std::string shorten(const std::string& text, size_t most) {
+  return display_width(text) <= most ? text : clip(text, most - 1) + "…";
+}
+
+/// Shortens an origin: "base.yaml:3" for "dir/base.yaml:3:7", "from KEY" for a derived value.
+std::string short_origin(const std::string& origin, const std::vector<std::string>& files) {
+  for (const std::string& file : files) {
+    if (!origin.starts_with(file + ":")) continue;
+    const std::string place = origin.substr(file.size() + 1);
+    return std::filesystem::path(file).filename().string() + ":" + place.substr(0, place.find(':'));
+  }
+  constexpr std::string_view kDerived = "derived ";
+  return origin.starts_with(kDerived) ? origin.substr(kDerived.size()) : origin;
+}
+
+bool is_derived(const EffectiveValue& row) { return row.origin.starts_with("derived"); }
+
+bool is_shown(const EffectiveValue& row, const Settings& settings) {
+  const bool for_vllm = row.key.starts_with(kRolloutMatching + ".vllm.");
+  if (is_derived(row) && for_vllm && settings.backend != "vllm") return false;
+  return !row.origin.starts_with("default");
+}
+
+/// The first rows in the table's order; if there are too many, derived values are left out first.
+/// @param num_hidden  receives the number of rows left out
+std::vector<const EffectiveValue*> select_rows(const ConfigResult& result, size_t& num_hidden) {
+  std::vector<const EffectiveValue*> all, rows;
+  for (const EffectiveValue& row : result.effective) {
+    if (is_shown(row, result.settings)) all.push_back(&row);
+  }
+  const auto num_set = static_cast<size_t>(std::count_if(
+      all.begin(), all.end(), [](const EffectiveValue* row) { return !is_derived(*row); }));
+  size_t set_left = std::min(num_set, kMostRows), derived_left = kMostRows - set_left;
+  for (const EffectiveValue* row : all) {
+    size_t& left = is_derived(*row) ? derived_left : set_left;
+    if (left == 0) continue;
+    --left;
+    rows.push_back(row);
+  }
+  num_hidden = all.size() - rows.size();
+  return rows;
+}
+
+std::string padded(const std::string& text, size_t width) {
+  return text + std::string(width - std::min(width, display_width(text)), ' ');
+}
+
+/// Rows in columns, with the groups as headings; a value and its origin are clipped to the width of
+/// a line.
+std::string value_table(std::vector<const EffectiveValue*> rows,
+                        const std::vector<std::string>& files, const TableStyle& style) {
+  size_t name_width = 0, value_width = 0;
+  for (const EffectiveValue* row : rows) {
+    name_width = std::max(name_width, display_width(name_in_group(row->key)));
+    const size_t columns = display_width(one_line(row->value));
+    if (columns <= style.widest_aligned) value_width = std::max(value_width, columns);
+  }
+  const size_t room = style.columns - std::min(style.columns, 2 + name_width + 2 + 2);
+  std::string text, heading;
+  for (const EffectiveValue* row : sort_by_group(std::move(rows))) {
+    const std::string group = key_group(row->key), next = group.empty() ? "(top level)" : group;
+    if (next != heading) text += style.before_heading + next + "\n";
+    heading = next;
+    std::string origin = style.shows_paths ? row->origin : short_origin(row->origin, files);
+    const size_t left = room - std::min(room, display_width(origin));
+    const std::string value =
+        padded(shorten(one_line(row->value), std::max(left, value_width)), value_width);
+    origin = shorten(origin, std::max<size_t>(1, room - std::min(room, display_width(value))));
+    text +=
+        fmt::format("  {}  {}  {}\n", padded(name_in_group(row->key), name_width), value, origin);
+  }
+  return text;
+}
+
+std::string files_text(const ConfigResult& result) {
+  std::string text;
+  for (const std::string& file : result.files) text += fmt::format("read {}\n", printable(file));
+  return text;
+}
+
+std::string cell(std::string text) {
+  for (size_t at = text.find('|'); at != std::string::npos; at = text.find('|', at + 2))
+    text.insert(at, "\\");
+  return text;
+}
+
+std::string markdown_row(const KeySpec& spec) {
+  if (spec.state != KeyState::kHonoured)
+    return fmt::format("| `{}` | | | {} |\n", spec.path, cell(state_words(spec)));
+  const std::string rules = rule_words(spec);
+  return fmt::format("| `{}` | {} | `{}` | {} |\n", name_in_group(spec.path), type_word(spec),
+                     spec.default_text(), cell(spec.help + (rules.empty() ? "" : ". " + rules)));
+}
+
+}  // namespace
+
+Json effective_json(const ConfigResult& result) {
+  Json root = Json::object();
+  for (const KeySpec& spec : schema()) {
+    if (spec.state != KeyState::kHonoured) continue;
+    Json* at = &root;
+    for (const std::string& part : split(spec.path, '.')) at = &(*at)[part];
+    *at = result.values->json(spec.path);
+  }
+  return root;
+}
+
+std::string effective_text(const ConfigResult& result) {
+  std::vector<const EffectiveValue*> rows;
+  for (const EffectiveValue& row : result.effective) rows.push_back(&row);
+  std::string text = files_text(result) + value_table(std::move(rows), result.files, kWhole);
+  text += fmt::format("\nrun directory: {}\n", result.settings.output.run_dir);
+  for (const Warning& warning : result.warnings)
+    text += fmt::format("warning: {} ({})\n", warning.text, warning.where);
+  return text;
+}
+
+std::string brief_text(const ConfigResult& result) {
+  size_t num_hidden = 0;
+  std::vector<const EffectiveValue*> rows = select_rows(result, num_hidden);
+  const size_t num_defaults = result.effective.size() - rows.size() - num_hidden;
+  std::string text = files_text(result) + value_table(std::move(rows), result.files, kBrief);
+  if (num_hidden > 0) text += fmt::format("… {} more are set or derived\n", num_hidden);
+  return text + fmt::format("{} other keys have their defaults (`--all` shows every value)\n",
+                            num_defaults);
+}
+
+std::string config_markdown() {
+  std::string text =
+      "# Configuration keys\n\n"
+      "Generated from the table in `src/program/config/keys_*.cc`; `rematch check CONFIG` shows "
+      "the values "
+      "of a file and where they come "
+      "from.\n\n"
+      "A file is YAML. `extends: base.yaml` (or a list; `inherit` is a synonym) merges it over "
+      "other files, whose paths are relative to the file that names them:\n"
+      "bases left to right, the file itself last. Mappings merge, other values replace. `--set "
+      "a.b.c=value` overrides one key.\n"
+      "This table decides the type of a value: `1e-4` is a number, `no` is text where text is "
+      "expected, booleans are `true`, `false`, `1` and `0` without quotes.\n"
+      "A key set to null gets its default.\n"
+      "\"(ms-swift)\" and \"(transformers)\" name the program that has the same default.\n";
+  std::string group = "\n";
+  for (const KeySpec& spec : schema()) {
+    const std::string next = spec.state != KeyState::kHonoured ? "Keys without effect"
+                             : key_group(spec.path).empty()    ? "Top level"
+                                                               : key_group(spec.path);
+    if (next != group)
+      text += fmt::format(
+          "\n## {}\n\n| key | type | default | meaning and rule |\n|---|---|---|---|\n", next);
+    group = next;
+    text += markdown_row(spec);
+  }
+  return text;
+}
+
+}  // namespace rematch

@@ -1,0 +1,147 @@
+// Rules for batches, learning rates, adapters, the schedule and the name of the run.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "base/full_match.h"
+#include "base/terminal_text.h"
+#include "base/text.h"
+#include "program/config/rules.h"
+
+namespace rematch {
+namespace {
+
+void derive_accumulation_steps(Draft& config) {
+  const std::string steps = "training.gradient_accumulation_steps";
+  const std::string effective = "training.effective_batch_size";
+  if (config.is_null(effective)) return;
+  const int64_t per_step =
+      config.integer("training.per_device_train_batch_size") * config.world_size;
+  const int64_t wanted = config.integer(effective);
+  const int64_t count = std::max<int64_t>(1, wanted / per_step + (wanted % per_step != 0));
+  if (config.is_given(steps)) {
+    config.warn(fmt::format("`{}: {}` is not used: `{}: {}` sets it to {}", steps,
+                            config.integer(steps), effective, wanted, count),
+                steps);
+  }
+  if (count * per_step != wanted) {
+    config.warn(
+        fmt::format("`{}: {}` becomes {}: a step has {} of {}{}", effective, wanted,
+                    count * per_step,
+                    counted(count * config.world_size, "micro-batch", "micro-batches"),
+                    counted(per_step / config.world_size, "sample"),
+                    config.world_size == 1 ? "" : fmt::format(" over {} ranks", config.world_size)),
+        effective);
+  }
+  config.derive(steps, count,
+                fmt::format("{} / (per_device_train_batch_size x {} rank{})", effective,
+                            config.world_size, config.world_size == 1 ? "" : "s"));
+}
+
+/// A rate that hardly ever learns is legal, but not silently.
+void warn_of_learning_rate(Draft& config) {
+  constexpr double kHighest = 1e-2, kOfFullTraining = 1e-5;
+  const std::string key = "training.learning_rate";
+  if (!config.is_given(key)) return;
+  const double rate = config.number(key);
+  const bool lora = config.text("tuner.train_type") == "lora";
+  if (rate > kHighest) {
+    config.warn(
+        fmt::format("`{}: {}` is far above any usual rate ({}): it destroys a trained model", key,
+                    rate, lora ? "1e-4 for an adapter" : "1e-5 for full training"),
+        key);
+  } else if (lora && rate > 0 && rate <= kOfFullTraining) {
+    config.warn(fmt::format("`{}: {}` is a rate for full training: an adapter hardly learns from "
+                            "it; leave it out for 1e-4",
+                            key, rate),
+                key);
+  }
+}
+
+void apply_learning_rate_rules(Draft& config) {
+  const std::string base = "training.learning_rate";
+  if (config.is_null(base)) {
+    const bool lora = config.text("tuner.train_type") == "lora";
+    config.derive(base, lora ? 1e-4 : 1e-5,
+                  lora ? "tuner.train_type: lora" : "tuner.train_type: full");
+  }
+  warn_of_learning_rate(config);
+  for (const auto& [rate, frozen] : {std::pair{"training.vit_lr", "tuner.freeze_vit"},
+                                     std::pair{"training.aligner_lr", "tuner.freeze_aligner"}}) {
+    if (config.is_null(rate)) {
+      config.derive(rate, config.json(base), base);
+    } else if (config.boolean(frozen)) {
+      config.warn_no_effect(rate, fmt::format("`{}` is true", frozen));
+    }
+  }
+  if (config.boolean("tuner.use_dora") && config.text("tuner.train_type") == "full")
+    config.warn_no_effect("tuner.use_dora", "`tuner.train_type` is full");
+  if (config.boolean("tuner.freeze_llm") && config.boolean("tuner.freeze_vit") &&
+      config.boolean("tuner.freeze_aligner")) {
+    config.problem("nothing is trainable", "tuner.freeze_llm",
+                   "freeze_llm, freeze_vit and freeze_aligner are all true",
+                   "set at least one of them to false");
+  }
+}
+
+void check_adapter_targets(Draft& config) {
+  const std::string regex = "tuner.target_regex", modules = "tuner.target_modules";
+  if (config.is_null(regex)) return;
+  try {
+    FullMatch(config.text(regex), config.where(regex));
+  } catch (const UserError& error) {
+    config.problems.push_back(error.problems().front());
+  }
+  if (config.is_given(modules)) config.warn_no_effect(modules, fmt::format("`{}` is given", regex));
+}
+
+void check_schedule(Draft& config) {
+  const std::string kwargs = "training.lr_scheduler_kwargs.";
+  const std::string floor = kwargs + "min_lr", rate = kwargs + "min_lr_rate";
+  const std::string type = config.text("training.lr_scheduler_type");
+  const bool warms_up = type == "cosine_warmup_with_min_lr";
+  const bool with_floor = warms_up || type == "cosine_with_min_lr";
+  const bool has_floor = !config.is_null(floor);
+  if (with_floor && has_floor == !config.is_null(rate)) {
+    config.problem(fmt::format("`lr_scheduler_type: {}` needs either min_lr or min_lr_rate", type),
+                   has_floor ? floor : "training.lr_scheduler_type",
+                   has_floor ? "both are given" : "neither is given",
+                   "set one of them under `training.lr_scheduler_kwargs`");
+  }
+  for (const auto& [key, is_used] : {std::pair{floor, with_floor},
+                                     {rate, with_floor},
+                                     {kwargs + "warmup_lr_rate", warms_up},
+                                     {kwargs + "num_cycles", type.starts_with("cosine")}}) {
+    if (is_used || !config.is_given(key)) continue;
+    config.problem(fmt::format("`{}` is not used by this schedule", key), key,
+                   fmt::format("lr_scheduler_type is {}", type),
+                   "remove it, or choose `cosine_with_min_lr` or `cosine_warmup_with_min_lr`");
+  }
+}
+
+// Files of an evaluation are named after the run, with up to 50 bytes more, and a file system takes
+// 255.
+void check_run_name(Draft& config) {
+  constexpr size_t kLongest = 200;
+  const std::string key = "training.run_name";
+  if (config.is_null(key)) return;
+  for (const std::string& part : split(config.text(key), '/')) {
+    if (part.size() <= kLongest) continue;
+    config.problem("`training.run_name` is too long for the name of a directory", key,
+                   fmt::format("{} bytes, of at most {}", part.size(), kLongest),
+                   "choose a shorter name");
+  }
+}
+
+}  // namespace
+
+void apply_training_rules(Draft& config) {
+  derive_accumulation_steps(config);
+  apply_learning_rate_rules(config);
+  check_adapter_targets(config);
+  check_schedule(config);
+  check_run_name(config);
+}
+
+}  // namespace rematch

@@ -1,0 +1,24 @@
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tools/import/foreign.h"
+#include "tools/import/usable_image.h"
+
+namespace rematch {
+
+/// Refuses the images of a split whose numbers are evidently in another unit than the one they are
+/// read in: normalized in place of pixels, corners in place of x, y, width and height, or beyond
+/// the unit of answers (BEHAVIOUR 19.11).
+/// @param usable  one for each image; images without one are no evidence
+/// @throws UserError (data) with the numbers and the option that says the unit
+void check_units(const std::vector<ForeignImage>& images,
+                 const std::vector<std::optional<UsableImage>>& usable, bool may_be_corners,
+                 const ImportOptions& options, const std::string& jsonl);
+
+/// The sides of an image in the unit of its coordinates.
+std::array<double, 2> sides_of(const ForeignImage& image, const UsableImage& usable,
+                               const ImportOptions& options);
+
+}  // namespace rematch

@@ -1,0 +1,248 @@
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <unordered_map>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/json_fields.h"
+#include "base/terminal_text.h"
+#include "learn/data/foreign_format.h"
+#include "tools/import/directory_format.h"
+#include "tools/import/foreign.h"
+#include "tools/import/geometry.h"
+#include "tools/import/image_files.h"
+#include "tools/import/json_value.h"
+#include "tools/import/reasons.h"
+
+namespace rematch {
+namespace {
+
+constexpr const char* kGiveInstances =
+    "give the JSON with \"images\", \"annotations\" and \"categories\" (instances_….json)";
+
+/// Reads one COCO file into a split.
+class CocoReader {
+ public:
+  CocoReader(const std::string& path, const ImportOptions& options, ForeignSet& set)
+      : path_(path),
+        options_(options),
+        set_(set),
+        images_(set.splits[options.split_name(path)]),
+        first_(images_.size()) {}
+
+  void read(const Json& document) {
+    read_categories(*find_member(document, "categories"));
+    read_images(*find_member(document, "images"));
+    const Json& annotations = *find_member(document, "annotations");
+    for (size_t i = 0; i < annotations.size(); ++i) read_annotation(annotations[i], i);
+    drop_repeated_images();
+  }
+
+ private:
+  std::string place(const char* list, size_t index) const {
+    return fmt::format("{}: {}[{}]", path_, list, index);
+  }
+
+  void read_categories(const Json& categories) {
+    for (const Json& category : categories) {
+      const std::optional<std::string> id = read_id(find_member(category, "id"));
+      const Json* name = find_member(category, "name");
+      if (!id || name == nullptr || !name->is_string()) continue;
+      const auto [known, is_new] = names_.try_emplace(*id, name->get<std::string>());
+      if (!is_new && known->second != name->get<std::string>()) known->second = "";
+      std::vector<std::string>& classes = set_.classes;
+      const std::string text = name->get<std::string>();
+      if (std::find(classes.begin(), classes.end(), text) == classes.end()) classes.push_back(text);
+    }
+  }
+
+  /// The file of an image; LVIS has only its address.
+  static std::string file_name(const Json& image) {
+    if (const Json* name = find_member(image, {"file_name", "filename", "path"});
+        name != nullptr && name->is_string())
+      return name->get<std::string>();
+    const Json* address = find_member(image, {"coco_url", "flickr_url"});
+    return address != nullptr && address->is_string() ? address->get<std::string>() : "";
+  }
+
+  void read_images(const Json& listed) {
+    const std::string directory = ImportOptions::directory_of(path_);
+    for (size_t i = 0; i < listed.size(); ++i) {
+      const Json& entry = listed[i];
+      const std::optional<std::string> id = read_id(find_member(entry, "id"));
+      ForeignImage image{.name = file_name(entry),
+                         .directory = directory,
+                         .where = place("images", i),
+                         .width_px = read_side_px(find_member(entry, "width")),
+                         .height_px = read_side_px(find_member(entry, "height"))};
+      if (!id || image.name.empty()) {
+        set_.ledger.lose_record("an image without an id or a file name", image.where);
+        continue;
+      }
+      const auto [known, is_new] = by_id_.try_emplace(*id, images_.size());
+      if (!is_new) {
+        image.lose(reason::kSharedId, image.where);
+        images_[known->second].lose(reason::kSharedId, image.where);
+      }
+      if (const Json* missing = find_member(entry, "not_exhaustive_category_ids");
+          missing != nullptr && missing->is_array() && !missing->empty())
+        set_.ledger.note("images of which LVIS says that some objects are not annotated");
+      images_.push_back(std::move(image));
+    }
+  }
+
+  /// True for a crowd, a region of many objects.
+  static bool is_crowd(const Json& annotation) {
+    const Json* flag = find_member(annotation, "iscrowd");
+    return flag != nullptr && (*flag == 1 || *flag == true || *flag == "1");
+  }
+
+  void read_annotation(const Json& annotation, size_t index) {
+    const std::optional<std::string> image_id = read_id(find_member(annotation, "image_id"));
+    const auto found = image_id ? by_id_.find(*image_id) : by_id_.end();
+    if (found == by_id_.end()) {
+      set_.ledger.lose_record("an annotation whose image is not listed",
+                              place("annotations", index));
+      return;
+    }
+    ForeignImage& image = images_[found->second];
+    if (is_crowd(annotation)) {
+      set_.ledger.note("crowds, which are no objects");
+      with_crowd_.insert(found->second);
+      return;
+    }
+    const auto lose = [&](const char* reason) { image.lose(reason, place("annotations", index)); };
+    ForeignObject object;
+    if (const char* reason = read_geometry(annotation, object)) return lose(reason);
+    const std::optional<std::string> id = read_id(find_member(annotation, "category_id"));
+    if (const auto name = id ? names_.find(*id) : names_.end(); name != names_.end()) {
+      object.desc = name->second;
+      if (object.desc.empty()) return lose("an object whose category id has two names");
+    } else if (id || options_.label.empty()) {
+      return lose(reason::kUnknownClass);
+    }
+    image.objects.push_back(std::move(object));
+  }
+
+  static double rotation(const Json& annotation) {
+    const Json* attributes = find_member(annotation, "attributes");
+    const Json* value = attributes != nullptr ? find_member(*attributes, "rotation") : nullptr;
+    return value == nullptr ? 0 : read_number(*value).value_or(0);
+  }
+
+  /// Reads box and outline.
+  /// @return the reason why there is none, or nullptr
+  const char* read_geometry(const Json& annotation, ForeignObject& object) {
+    const Json* segmentation = find_member(annotation, "segmentation");
+    const Json* box = find_member(annotation, "bbox");
+    if (box == nullptr || (box->is_array() && box->empty())) {
+      Outline points;
+      const bool has_rings = segmentation != nullptr && segmentation->is_array();
+      for (size_t i = 0; has_rings && i < segmentation->size(); ++i) {
+        const Outline ring = read_points((*segmentation)[i]);
+        points.insert(points.end(), ring.begin(), ring.end());
+      }
+      if (points.size() < 3) return reason::kNoBox;
+      object = box_around(points);
+      set_.ledger.note("boxes around outlines, of annotations without a box");
+    } else {
+      const std::optional<std::array<double, 4>> numbers = read_four(*box);
+      if (!numbers) return reason::kNoBox;
+      object = make_box(*numbers, options_.boxes.value_or(BoxForm::kSides));
+      if (find_bad_corner(object) != nullptr) return find_bad_corner(object);
+      if (const double degrees = rotation(annotation); degrees != 0) {
+        object = rotate_box(object, degrees, options_.polygons, set_.ledger);
+        return nullptr;
+      }
+    }
+    if (options_.polygons && segmentation != nullptr) add_outline(*segmentation, object);
+    return nullptr;
+  }
+
+  void add_outline(const Json& segmentation, ForeignObject& object) {
+    if (segmentation.empty()) return;
+    if (segmentation.is_object()) return set_.ledger.note("masks replaced by their boxes");
+    Outline ring;
+    if (segmentation.is_array() && segmentation.size() == 1) ring = read_points(segmentation[0]);
+    if (ring.size() < 3)
+      return set_.ledger.note("outlines of several rings replaced by their boxes");
+    object.ring = std::move(ring);
+  }
+
+  /// Two entries of one file would each lack the objects of the other. Images with crowds only show
+  /// objects that have no boxes.
+  void drop_repeated_images() {
+    std::unordered_map<std::string, size_t> first;
+    for (size_t i = first_; i < images_.size(); ++i) {
+      ForeignImage& image = images_[i];
+      if (with_crowd_.contains(i) && image.objects.empty() && image.lost.empty())
+        image.lose(reason::kCrowdsOnly, image.where);
+      const auto [known, is_new] = first.try_emplace(image.name, i);
+      if (is_new) continue;
+      for (ForeignImage* each : {&image, &images_[known->second]}) {
+        if (each->lost.empty()) each->lose(reason::kListedTwice, image.where);
+      }
+    }
+  }
+
+  const std::string& path_;
+  const ImportOptions& options_;
+  ForeignSet& set_;
+  std::vector<ForeignImage>& images_;
+  size_t first_;                                        // image of this file
+  std::unordered_map<std::string, std::string> names_;  // empty: two names
+  std::unordered_map<std::string, size_t> by_id_;
+  std::set<size_t> with_crowd_;
+};
+
+void read_coco_file(const std::string& path, const ImportOptions& options, ForeignSet& set) {
+  const std::string text = read_file(path);
+  refuse_other_format(path, text, "from-coco", "this is not a COCO annotation file");
+  const JsonOrigin origin{
+      .path = path, .error = "this is not a COCO annotation file", .fix = kGiveInstances};
+  const Json document = parse_document(text, origin);
+  JsonFields fields(document, origin);
+  for (const char* list : {"categories", "images", "annotations"}) fields.list(list);
+  // panoptic files and captions have the same lists, and other annotations
+  if (const Json& annotations = document["annotations"]; !annotations.empty())
+    refuse_other_format(path,
+                        R"({"images": [], "annotations": [)" +
+                            annotations[0].dump(-1, ' ', false, Json::error_handler_t::replace),
+                        "from-coco", origin.error);
+  CocoReader(path, options, set).read(document);
+}
+
+}  // namespace
+
+ForeignSet read_coco_files(const std::vector<std::string>& sources, const ImportOptions& options) {
+  std::vector<std::string> paths;
+  for (const std::string& source : sources) {
+    if (!std::filesystem::is_directory(source)) {
+      paths.push_back(source);
+      continue;
+    }
+    auto splits = list_annotations(source, ".json", options.split);
+    if (splits.empty())
+      splits = list_annotations(find_annotation_folder(source), ".json", options.split);
+    if (splits.empty())
+      throw UserError(
+          ErrorKind::kData,
+          {.error = "this is not a directory of COCO annotations",
+           .where = source,
+           .what = "there are no JSON files in it or in folders train, valid and test",
+           .fix = import_fix(source, "from-coco", "give the JSON files (instances_….json)")});
+    for (const auto& [split, files] : splits) {
+      for (const std::filesystem::path& file : files) paths.push_back(file.string());
+    }
+  }
+  check_one_file_per_split(paths, options);
+  ForeignSet set{.sources = paths, .may_be_corners = true};
+  for (const std::string& path : paths) read_coco_file(path, options, set);
+  return set;
+}
+
+}  // namespace rematch

@@ -1,0 +1,148 @@
+#include <fmt/core.h>
+
+#include <nlohmann/json.hpp>
+#include <set>
+#include <unordered_map>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "tools/import/csv_columns.h"
+#include "tools/import/directory_format.h"
+#include "tools/import/foreign.h"
+#include "tools/import/geometry.h"
+#include "tools/import/json_value.h"
+#include "tools/import/reasons.h"
+
+namespace rematch {
+namespace {
+
+/// Reads one CSV into a split.
+class CsvReader {
+ public:
+  CsvReader(const std::string& path, const CsvColumns& columns, const ImportOptions& options,
+            ForeignSet& set)
+      : path_(path),
+        columns_(columns),
+        options_(options),
+        ledger_(set.ledger),
+        names_(read_class_names(options.names)),
+        images_(set.splits[options.split_name(path)]) {}
+
+  void read(const std::vector<CsvRow>& rows) {
+    for (size_t i = columns_.has_header ? 1 : 0; i < rows.size(); ++i) read_row(rows[i]);
+    for (const size_t image : with_crowd_) {
+      if (images_[image].objects.empty() && images_[image].lost.empty())
+        images_[image].lose(reason::kCrowdsOnly, images_[image].where);
+    }
+  }
+
+ private:
+  static std::string cell(const CsvRow& row, int column) {
+    return column >= 0 && static_cast<size_t>(column) < row.cells.size()
+               ? row.cells[static_cast<size_t>(column)]
+               : std::string();
+  }
+
+  ForeignImage& image_of(const CsvRow& row, const std::string& name, const std::string& place) {
+    const auto [known, is_new] = by_name_.try_emplace(name, images_.size());
+    if (!is_new) return images_[known->second];
+    const auto side = [&](int column) {
+      const std::optional<double> number = parse_number(cell(row, column));
+      return number && *number >= 1 && *number < 1e6 ? static_cast<int>(*number) : 0;
+    };
+    return images_.emplace_back(
+        ForeignImage{.name = name,
+                     .directory = ImportOptions::directory_of(path_),
+                     .stem = "",
+                     .where = place,
+                     .width_px = side(columns_.width),
+                     .height_px = side(columns_.height),
+                     .unit = columns_.is_normalized ? CoordUnit::kShares : CoordUnit::kPixels});
+  }
+
+  /// The four numbers of a row.
+  /// @param is_blank  receives true if all cells are empty
+  std::optional<std::array<double, 4>> read_box(const CsvRow& row, bool& is_blank) const {
+    is_blank = true;
+    if (columns_.box_text >= 0) {
+      const std::string text = cell(row, columns_.box_text);
+      is_blank = text.empty();
+      try {
+        return is_blank ? std::nullopt : read_four(parse_json(text, ""));
+      } catch (const UserError&) {
+        return std::nullopt;
+      }
+    }
+    std::array<double, 4> box{};
+    bool is_whole = true;
+    for (size_t k = 0; k < 4; ++k) {
+      const std::string text = cell(row, columns_.box[k]);
+      const std::optional<double> number = parse_number(text);
+      is_blank = is_blank && text.empty();
+      is_whole = is_whole && number.has_value();
+      box[k] = number.value_or(0);
+    }
+    return is_whole ? std::optional(box) : std::nullopt;
+  }
+
+  void read_row(const CsvRow& row) {
+    const std::string place = fmt::format("{}:{}", path_, row.line);
+    const std::string name = cell(row, columns_.image);
+    if (name.empty()) return ledger_.lose_record("a row without an image", place);
+    ForeignImage& image = image_of(row, name, place);
+    bool is_blank = false;
+    const std::optional<std::array<double, 4>> box = read_box(row, is_blank);
+    if (is_blank) return;  // a row without a box: the image shows nothing
+    if (!box) return image.lose(reason::kNoBox, place);
+    if (const std::string crowd = cell(row, columns_.crowd); crowd == "1" || crowd == "true") {
+      ledger_.note("crowds, which are no objects");
+      with_crowd_.insert(by_name_.at(name));
+      return;
+    }
+    ForeignObject object = make_box(*box, options_.boxes.value_or(columns_.form));
+    object.desc = cell(row, columns_.name);
+    if (!names_.empty()) {
+      const auto known = names_.find(object.desc);
+      if (known == names_.end() && columns_.is_normalized)
+        return image.lose(reason::kUnknownClass, place + ": " + object.desc);
+      if (known != names_.end()) object.desc = known->second;
+    }
+    image.objects.push_back(std::move(object));
+  }
+
+  const std::string& path_;
+  const CsvColumns& columns_;
+  const ImportOptions& options_;
+  Ledger& ledger_;
+  std::map<std::string, std::string> names_;
+  std::vector<ForeignImage>& images_;
+  std::unordered_map<std::string, size_t> by_name_;
+  std::set<size_t> with_crowd_;
+};
+
+}  // namespace
+
+ForeignSet read_csv_files(const std::vector<std::string>& paths, const ImportOptions& options) {
+  check_one_file_per_split(paths, options);
+  ForeignSet set{.sources = paths};
+  for (const std::string& path : paths) {
+    refuse_other_format(path, read_file(path), "from-csv", "this is not a CSV with boxes");
+    const std::vector<CsvRow> rows = read_csv(path);
+    const std::optional<CsvColumns> columns = find_csv_columns(rows);
+    if (!columns)
+      throw UserError(
+          ErrorKind::kData,
+          {.error = "this is not a CSV with boxes",
+           .where = path,
+           .what = rows.empty() ? "it has no rows"
+                                : fmt::format("its columns are {}", join(rows.front().cells, ", ")),
+           .fix = "name the columns filename, xmin, ymin, xmax, ymax, class (or x, y, width, "
+                  "height)"});
+    CsvReader(path, *columns, options, set).read(rows);
+    set.may_be_corners = set.may_be_corners || columns->form == BoxForm::kSides;
+  }
+  return set;
+}
+
+}  // namespace rematch

@@ -1,0 +1,82 @@
+#include "tools/import/csv_table.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/terminal_text.h"
+#include "base/text.h"
+#include "base/utf16.h"
+
+namespace rematch {
+namespace {
+
+char find_separator(std::string_view text) {
+  const std::string_view line = text.substr(0, text.find('\n'));
+  char best = ',';
+  for (const char each : {';', '\t'}) {
+    if (std::count(line.begin(), line.end(), each) > std::count(line.begin(), line.end(), best))
+      best = each;
+  }
+  return best;
+}
+
+}  // namespace
+
+std::vector<CsvRow> read_csv(const std::string& path) {
+  const std::string bytes = read_file(path);
+  std::string_view text = bytes;
+  refuse_utf16(text, path);
+  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
+  if (!is_valid_utf8(text))
+    throw UserError(ErrorKind::kData,
+                    {.error = "the file is not UTF-8",
+                     .where = path,
+                     .what = "a byte of it belongs to no character",
+                     .fix = fmt::format("convert it: iconv -f ISO-8859-1 -t UTF-8 {} > NEW.csv",
+                                        shell_word(path))});
+  const char separator = find_separator(text);
+  std::vector<CsvRow> rows;
+  CsvRow row{.line = 1, .cells = {}};
+  std::string cell;
+  bool in_quotes = false;
+  int64_t line = 1;
+  const auto end_cell = [&] {
+    row.cells.push_back(python_strip(cell));
+    cell.clear();
+  };
+  const auto end_row = [&] {
+    end_cell();
+    const bool is_blank = row.cells.size() == 1 && row.cells[0].empty();
+    if (!is_blank) rows.push_back(std::move(row));
+    row = CsvRow{.line = line + 1, .cells = {}};
+  };
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (in_quotes) {
+      const bool is_escaped = c == '"' && i + 1 < text.size() && text[i + 1] == '"';
+      if (is_escaped) ++i;
+      if (c == '"' && !is_escaped) {
+        in_quotes = false;
+      } else {
+        cell += c;
+      }
+    } else if (c == '"' && python_strip(cell).empty()) {
+      in_quotes = true;
+      cell.clear();
+    } else if (c == separator) {
+      end_cell();
+    } else if (c == '\n') {
+      end_row();
+    } else {
+      cell += c;
+    }
+    line += c == '\n';
+  }
+  if (!cell.empty() || !row.cells.empty()) end_row();
+  return rows;
+}
+
+}  // namespace rematch

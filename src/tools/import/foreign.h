@@ -1,0 +1,183 @@
+#pragma once
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/flow/bins.h"
+#include "base/flow/box_form.h"
+#include "base/output_file.h"
+#include "tools/import/ledger.h"
+#include "tools/import/stock_answer.h"
+
+namespace rematch {
+
+/// An object of an annotation file; it may extend beyond the image.
+struct ForeignObject {
+  std::string desc;                              ///< empty: ImportOptions::label stands for it
+  double x0 = 0, y0 = 0, x1 = 0, y1 = 0;         ///< box
+  std::vector<std::array<double, 2>> ring = {};  ///< outline, if requested and a single ring
+};
+
+/// An object that cannot be read. Its record is left out, or written without it (BEHAVIOUR 19.11).
+struct LostObject {
+  std::string reason;  ///< as in reasons.h
+  std::string place;   ///< "FILE:7: entry 2: …"
+};
+
+/// Unit of the coordinates of an image.
+enum class CoordUnit {
+  kPixels,  ///< of the image as annotated
+  kShares,  ///< 0..1 of the sides
+  kAnswer,  ///< as ImportOptions::scale says; never beyond the sides
+};
+
+/// An image and its objects.
+struct ForeignImage {
+  std::string name;       ///< as written
+  std::string directory;  ///< of the file that names it
+  std::string
+      stem;  ///< name of the annotation file without extension, if there is one for this image
+  std::string where;                ///< "FILE:7", for what is left out
+  int width_px = 0, height_px = 0;  ///< size in the annotation; 0 = none
+  CoordUnit unit = CoordUnit::kPixels;
+  std::string prompt;  ///< user text of this image; empty: none
+  std::string extra;   ///< JSON object with the members `summary` and `metadata`; empty: none
+  std::vector<ForeignObject> objects;
+  std::vector<LostObject> lost;
+  std::string path = {};  ///< of the image file; find_images() fills it in, empty: not found
+
+  void lose(const std::string& reason, const std::string& place) {
+    lost.push_back({reason, place});
+  }
+};
+
+/// A data set of another program: splits by name, and counts of everything that was changed or left
+/// out.
+struct ForeignSet {
+  std::map<std::string, std::vector<ForeignImage>> splits;
+  Ledger ledger;
+  std::vector<std::string> sources;  ///< input files, which no output may replace
+  InputFiles also_read{};            ///< as `sources`: files of a model
+  std::vector<std::string> classes;  ///< in the order of the file; empty: the names that occur
+  bool may_be_corners = false;       ///< boxes were read as x, y, width, height by default
+
+  /// True if no split has images.
+  bool is_empty() const {
+    return std::all_of(splits.begin(), splits.end(),
+                       [](const auto& split) { return split.second.empty(); });
+  }
+};
+
+/// Options for reading and writing a data set.
+struct ImportOptions {
+  std::string images_dir;         ///< where images are looked for; empty: near the annotations
+  bool polygons = false;          ///< outlines of one ring become `poly`; else only boxes
+  bool upright = false;           ///< writes upright copies of photos stored turned (EXIF)
+  std::string split;              ///< name of the split; empty: guess_split()
+  std::string label;              ///< name of objects that have none
+  std::string label_from_prompt;  ///< e.g. "Locate {} in": the name is in the question
+  std::vector<std::string> empty_answers;  ///< answers that mean "no object"
+  bool missing_labels_are_empty = false;   ///< YOLO: an image without a label file shows nothing
+  bool drop_unreadable = false;            ///< keeps records without their unreadable objects
+  bool strict = false;                     ///< leaving something out is an error
+  std::string names;                       ///< class names: "cat,dog", or a file with one a line
+  std::optional<BoxForm> boxes;            ///< meaning of four numbers; unset: what the format says
+  StockScale scale;                        ///< unit of the numbers in answers
+  std::string usual_text;                  ///< user text that records omit from `prompt`
+  bool prompt_classes = false;             ///< lists class names in the prompt (class_prompts.h)
+  double negatives = 0;  ///< share of the listed names that the image does not show
+
+  /// The directory of a file of annotations.
+  static std::string directory_of(const std::string& file);
+  /// The split of a file of annotations.
+  std::string split_name(const std::string& file) const;
+};
+
+/// Reads COCO instances: one file per split (guess_split), or a directory with these files,
+/// directly or in folders train, valid and test.
+/// @throws UserError (data) if a file is not a COCO file; (configuration) if two files are the same
+/// split; (environment) if a file cannot be read
+ForeignSet read_coco_files(const std::vector<std::string>& sources, const ImportOptions& options);
+
+/// Reads Pascal VOC: a directory with a folder of XML files, one of images and
+/// ImageSets/Main/{train,val,test}.txt (without lists: one split `train`), or a directory with each
+/// XML next to its image, as labelImg writes them (splits as in list_annotations).
+/// @throws UserError as read_coco_files
+ForeignSet read_voc_dir(const std::string& directory, const ImportOptions& options);
+
+/// Reads labelMe: a directory with one JSON per image (splits as in list_annotations).
+/// @throws UserError as read_coco_files
+ForeignSet read_labelme_dir(const std::string& directory, const ImportOptions& options);
+
+/// Reads Ultralytics YOLO: the data set's YAML with `path`, `train`, `val`, `test`, `names`, the
+/// directory with this YAML, or a directory of images and label files with `options.names` or a
+/// classes.txt.
+/// @throws UserError as read_coco_files, and for a split without label files or labels in pixels
+ForeignSet read_yolo_set(const std::string& yaml_or_directory, const ImportOptions& options);
+
+/// Reads conversations with boxes: `messages`, `conversations` or `query` records in a JSON array
+/// or JSON lines, one file per split. Each answer becomes a record with its question as prompt.
+/// Boxes are in the text of the answer, or in ms-swift's `objects`, for which the text has
+/// placeholders.
+/// @throws UserError as read_coco_files
+ForeignSet read_chat_files(const std::vector<std::string>& paths, const ImportOptions& options);
+
+/// Reads CSV files with one box a row: columns of TensorFlow's tutorials, OpenImages, RetinaNet and
+/// others, one file per split.
+/// @throws UserError as read_coco_files
+ForeignSet read_csv_files(const std::vector<std::string>& paths, const ImportOptions& options);
+
+/// Reads metadata.jsonl of Hugging Face's imagefolder: `file_name` and `objects` with lists of
+/// boxes (x, y, width, height) and categories; one file per split, or a directory as for COCO.
+/// @throws UserError as read_coco_files
+ForeignSet read_hf_files(const std::vector<std::string>& sources, const ImportOptions& options);
+
+/// Finds the split that a word of `name` stands for: train (training), val (valid, validation) or
+/// test (testing); "" if there is none or more than one.
+std::string find_split_word(const std::string& name);
+
+/// Guesses the split of a file: find_split_word() of its name, else of its folder, else its name
+/// without extension.
+std::string guess_split(const std::string& path);
+
+/// @throws UserError (configuration) if two files are the same split and `split` is not set
+void check_one_file_per_split(const std::vector<std::string>& paths, const ImportOptions& options);
+
+/// The class names of ImportOptions::names by id; empty if it is not set. A file has one name a
+/// line, or lines `id,name`.
+/// @throws UserError
+std::map<std::string, std::string> read_class_names(const std::string& names);
+
+/// The file written for a split.
+struct WrittenSplit {
+  std::string path;
+  bool replaces_earlier = false;  ///< a file was there before
+  int64_t num_images = 0, num_boxes = 0, num_polygons = 0;
+  std::map<std::string, int64_t> classes;  ///< objects by desc
+};
+
+/// The result of write_records.
+struct WrittenSet {
+  std::vector<WrittenSplit> splits;
+  Ledger ledger;  ///< that of the set, and what was changed in writing
+
+  int64_t num_records() const;
+};
+
+/// Writes `SPLIT.jsonl` for each split into `out_dir`, which is created. Image paths are relative
+/// to it, sizes come from the image headers. Geometries are clipped to the image. A record with an
+/// object that cannot be written is left out; with `drop_unreadable` it is written without it,
+/// unless no object is left. With `upright`, upright copies of rotated images go to
+/// `out_dir`/upright/SPLIT.
+/// @param options  the options of the reader
+/// @throws UserError (data) if a split has no usable record, if the numbers are in another unit, or
+/// with `strict` if something is left out; (configuration) if an output would replace an input; all
+/// before anything is written; (environment) if a file cannot be written
+WrittenSet write_records(ForeignSet set, const std::string& out_dir,
+                         const ImportOptions& options = {});
+
+}  // namespace rematch

@@ -1,0 +1,115 @@
+#include "tools/import/geometry.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <numbers>
+
+#include "base/text.h"
+#include "tools/import/reasons.h"
+
+namespace rematch {
+namespace {
+
+constexpr double kHalfTurn = 180;
+
+}  // namespace
+
+ForeignObject box_around(const Outline& points) {
+  ForeignObject object{
+      .x0 = points[0][0], .y0 = points[0][1], .x1 = points[0][0], .y1 = points[0][1]};
+  for (const auto& [x, y] : points) {
+    object.x0 = std::min(object.x0, x);
+    object.y0 = std::min(object.y0, y);
+    object.x1 = std::max(object.x1, x);
+    object.y1 = std::max(object.y1, y);
+  }
+  return object;
+}
+
+ForeignObject make_box(const std::array<double, 4>& numbers, BoxForm form) {
+  const auto [x0, y0, x1, y1] = to_corners(numbers, form);
+  return {.x0 = x0, .y0 = y0, .x1 = x1, .y1 = y1};
+}
+
+ForeignObject make_outline(const Outline& points, bool keep_ring, const char* what,
+                           Ledger& ledger) {
+  ForeignObject object = box_around(points);
+  if (keep_ring) {
+    object.ring = points;
+  } else {
+    ledger.note(fmt::format("{} replaced by their boxes (--polygons keeps outlines)", what));
+  }
+  return object;
+}
+
+ForeignObject rotate_box(const ForeignObject& box, double degrees, bool keep_ring, Ledger& ledger) {
+  if (std::fmod(degrees, kHalfTurn) == 0) return box;
+  const double angle = degrees * std::numbers::pi / kHalfTurn, c = std::cos(angle),
+               s = std::sin(angle), x = (box.x0 + box.x1) / 2, y = (box.y0 + box.y1) / 2;
+  // A millionth of a pixel: a quarter turn ends on the pixel.
+  const auto rounded = [](double px) { return std::round(px * 1e6) / 1e6; };
+  Outline corners;
+  for (const auto& [px, py] :
+       Outline{{box.x0, box.y0}, {box.x1, box.y0}, {box.x1, box.y1}, {box.x0, box.y1}}) {
+    corners.push_back(
+        {rounded(x + (px - x) * c - (py - y) * s), rounded(y + (px - x) * s + (py - y) * c)});
+  }
+  ForeignObject object = make_outline(corners, keep_ring, "rotated boxes", ledger);
+  object.desc = box.desc;
+  return object;
+}
+
+std::optional<double> parse_number(std::string_view text) {
+  if (text.starts_with("+")) text.remove_prefix(1);
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value))
+    return std::nullopt;
+  return value;
+}
+
+std::optional<double> read_number(const Json& value) {
+  if (value.is_number()) {
+    const double number = value.get<double>();
+    return std::isfinite(number) ? std::optional<double>(number) : std::nullopt;
+  }
+  if (value.is_string()) return parse_number(python_strip(value.get_ref<const std::string&>()));
+  return std::nullopt;
+}
+
+Outline read_points(const Json& value) {
+  if (!value.is_array() || value.empty()) return {};
+  Outline points;
+  const bool is_nested = value.front().is_array();
+  if (!is_nested && value.size() % 2 != 0) return {};
+  for (size_t i = 0; i < value.size(); i += is_nested ? 1 : 2) {
+    if (is_nested && (!value[i].is_array() || value[i].size() != 2)) return {};
+    const std::optional<double> x = read_number(is_nested ? value[i][0] : value[i]),
+                                y = read_number(is_nested ? value[i][1] : value[i + 1]);
+    if (!x || !y) return {};
+    points.push_back({*x, *y});
+  }
+  return points;
+}
+
+std::optional<std::array<double, 4>> read_four(const Json& value) {
+  const Outline points = read_points(value);
+  if (points.size() != 2) return std::nullopt;
+  return std::array<double, 4>{points[0][0], points[0][1], points[1][0], points[1][1]};
+}
+
+const char* find_bad_corner(const ForeignObject& object) {
+  const auto is_finite = [](const std::array<double, 2>& point) {
+    return std::isfinite(point[0]) && std::isfinite(point[1]);
+  };
+  if (!is_finite({object.x0, object.y0}) || !is_finite({object.x1, object.y1}) ||
+      !std::all_of(object.ring.begin(), object.ring.end(), is_finite))
+    return reason::kNotFinite;
+  return object.x1 < object.x0 || object.y1 < object.y0 ? reason::kSwapped : nullptr;
+}
+
+}  // namespace rematch

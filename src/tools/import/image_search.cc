@@ -1,0 +1,303 @@
+#include "tools/import/image_search.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cctype>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "base/file.h"
+#include "base/interrupt.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "tools/import/image_files.h"
+#include "tools/import/reasons.h"
+
+namespace rematch {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr size_t kMostFiles = 200'000, kMostEntries = 1'000'000, kMostCompared = 20'000;
+constexpr int kDeepest = 12;  ///< folders below the root
+
+std::string lowercase(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return text;
+}
+
+bool is_file(const fs::path& path) {
+  std::error_code ignored;
+  return fs::is_regular_file(path, ignored);
+}
+
+int hex_digit(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  c = static_cast<char>(c | 0x20);
+  return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/// Decodes %20 and the like.
+std::string percent_decoded(const std::string& text) {
+  std::string decoded;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const bool has_code = text[i] == '%' && i + 2 < text.size() && hex_digit(text[i + 1]) >= 0 &&
+                          hex_digit(text[i + 2]) >= 0;
+    const int code = has_code ? hex_digit(text[i + 1]) * 16 + hex_digit(text[i + 2]) : 0;
+    if (code == 0) {
+      decoded += text[i];
+    } else {
+      decoded += static_cast<char>(code);
+      i += 2;
+    }
+  }
+  return decoded;
+}
+
+/// The path part of an address, and the value of its `?d=`.
+std::string without_address(std::string name) {
+  if (const size_t scheme = name.find("://"); scheme != name.npos && scheme < 10) {
+    const bool is_file_scheme = name.starts_with("file:");
+    name.erase(0, scheme + 3);
+    if (!is_file_scheme) name.erase(0, std::min(name.find('/'), name.size()));
+  }
+  if (const size_t query = name.find('?'); query != name.npos) {
+    const size_t value = name.find("d=", query);
+    const bool is_local = value != name.npos && (name[value - 1] == '?' || name[value - 1] == '&');
+    name = is_local ? name.substr(value + 2, name.find('&', value) - value - 2)
+                    : name.substr(0, query);
+  }
+  return name;
+}
+
+/// A path without drive letter, leading slashes and `..`.
+std::string as_relative(std::string name) {
+  if (name.size() > 1 && name[1] == ':') name.erase(0, 2);
+  while (name.starts_with('/') || name.starts_with("./") || name.starts_with("../"))
+    name.erase(0, name.find('/') + 1);
+  return name;
+}
+
+std::string last_part(const std::string& name) { return name.substr(name.rfind('/') + 1); }
+
+/// Number of last folders and names that two paths share.
+int shared_parts(const fs::path& path, const std::string& name) {
+  const std::string a = lowercase(path.generic_string()), b = lowercase(name);
+  int shared = 0;
+  size_t i = a.size(), j = b.size();
+  while (true) {
+    if (j == 0 || i == 0) return shared + (j == 0 && (i == 0 || a[i - 1] == '/') ? 1 : 0);
+    if (a[i - 1] != b[j - 1]) return shared;
+    if (b[j - 1] == '/') ++shared;
+    --i, --j;
+  }
+}
+
+/// A file of this path, also with an ending of images appended where it has none.
+std::string existing(const fs::path& path) {
+  if (is_file(path)) return path.string();
+  if (is_image_name(path)) return "";
+  for (const char* ending : readable_endings()) {
+    for (const std::string& each : {std::string(ending), uppercase_ending(ending)}) {
+      if (fs::path with = path.string() + each; is_file(with)) return with.string();
+    }
+  }
+  return "";
+}
+
+}  // namespace
+
+ImageIndex::ImageIndex(const fs::path& root) {
+  std::error_code error;
+  std::set<fs::path> visited;
+  size_t num_files = 0, num_entries = 0;
+  std::vector<std::pair<fs::path, int>> open{{root, 0}};
+  while (!open.empty()) {
+    const auto [directory, depth] = open.back();
+    open.pop_back();
+    if (!visited.insert(fs::weakly_canonical(directory, error)).second) continue;
+    for (fs::directory_iterator entry(directory, error), end; !error && entry != end;
+         entry.increment(error)) {
+      std::error_code unreachable;
+      ++num_entries;
+      if (entry->is_directory(unreachable)) {
+        if (depth < kDeepest) open.emplace_back(entry->path(), depth + 1);
+      } else if (is_image_name(entry->path()) && num_files++ < kMostFiles) {
+        by_name_[lowercase(entry->path().filename().string())].push_back(entry->path());
+      }
+    }
+    if (num_files >= kMostFiles || num_entries >= kMostEntries) break;
+    throw_if_interrupted();
+  }
+  for (auto& [name, paths] : by_name_) std::sort(paths.begin(), paths.end());
+}
+
+fs::path ImageIndex::find(const std::string& name) const {
+  const auto found = by_name_.find(lowercase(last_part(name)));
+  if (found == by_name_.end()) return {};
+  int most = 0;
+  std::vector<fs::path> best;
+  for (const fs::path& path : found->second) {
+    const int shared = shared_parts(path, name);
+    if (shared > most) best.clear();
+    most = std::max(most, shared);
+    if (shared == most) best.push_back(path);
+  }
+  return best.size() == 1 ? best.front() : fs::path();
+}
+
+fs::path ImageIndex::nearest(const std::string& name) const {
+  const std::string wanted = lowercase(last_part(name));
+  if (const auto same = by_name_.find(wanted); same != by_name_.end()) return same->second.front();
+  if (by_name_.size() > kMostCompared) return {};
+  std::vector<std::string> names;
+  for (const auto& [each, paths] : by_name_) names.push_back(each);
+  std::sort(names.begin(), names.end());
+  const std::vector<std::string> near = near_names(wanted, names, 1);
+  return near.empty() ? fs::path() : by_name_.at(near.front()).front();
+}
+
+std::vector<std::string> image_name_forms(const std::string& name) {
+  std::vector<std::string> forms;
+  const auto add = [&](std::string form) {
+    if (!form.empty() && std::find(forms.begin(), forms.end(), form) == forms.end())
+      forms.push_back(std::move(form));
+  };
+  add(name);
+  std::string slashes = name;
+  std::replace(slashes.begin(), slashes.end(), '\\', '/');
+  add(slashes);
+  add(percent_decoded(slashes));
+  add(without_address(slashes));
+  add(percent_decoded(without_address(slashes)));
+  return forms;
+}
+
+fs::path ImageSearch::root_for(const std::string& directory) const {
+  if (!images_dir_.empty()) return images_dir_;
+  const fs::path path = directory.empty() ? "." : directory;
+  const fs::path above = fs::absolute(path).lexically_normal().parent_path();
+  const std::string name = fs::absolute(path).lexically_normal().filename().string();
+  return is_annotation_folder(name) && fs::exists(above) ? (path / "..").lexically_normal() : path;
+}
+
+const std::vector<fs::path>& ImageSearch::folders_for(const std::string& directory) {
+  const auto [known, is_new] = folders_.try_emplace(directory);
+  if (!is_new) return known->second;
+  std::vector<fs::path>& folders = known->second;
+  if (!images_dir_.empty()) {
+    folders.emplace_back(images_dir_);
+    return folders;
+  }
+  const fs::path near = directory.empty() ? "." : directory, root = root_for(directory);
+  folders.push_back(near);
+  for (const fs::path& place : {near, root}) {
+    if (const fs::path images = find_image_folder(place); !images.empty())
+      folders.push_back(images);
+  }
+  if (root != near) folders.push_back(root);
+  return folders;
+}
+
+const ImageIndex& ImageSearch::index_of(const fs::path& root) {
+  const auto known = indexes_.find(root);
+  return known != indexes_.end() ? known->second
+                                 : indexes_.emplace(root, ImageIndex(root)).first->second;
+}
+
+ImageSearch::Found ImageSearch::find(const ForeignImage& image) {
+  const std::vector<std::string> forms = image_name_forms(image.name);
+  const std::vector<fs::path>& folders = folders_for(image.directory);
+  for (const std::string& form : forms) {
+    if (form.find('\0') != form.npos) continue;
+    for (const fs::path& folder : folders) {
+      if (std::string path = existing(folder / form); !path.empty())
+        return {.path = std::move(path), .is_loose = false};
+    }
+  }
+  for (const std::string& form : forms) {
+    const std::string last = last_part(form);
+    if (last.empty() || last == form || last.find('\0') != last.npos) continue;
+    for (const fs::path& folder : folders) {
+      if (std::string path = existing(folder / last); !path.empty()) return {std::move(path)};
+    }
+  }
+  for (const fs::path& folder : folders) {
+    if (image.stem.empty()) break;
+    if (std::string path = existing(folder / image.stem); !path.empty())
+      return {.path = std::move(path), .is_loose = false};
+    for (const char* ending : readable_endings()) {
+      for (const std::string& each : {std::string(ending), uppercase_ending(ending)}) {
+        if (const fs::path path = folder / (image.stem + each); is_file(path))
+          return {.path = path.string(), .is_loose = false};
+      }
+    }
+  }
+  const ImageIndex& index = index_of(root_for(image.directory));
+  for (auto form = forms.rbegin(); form != forms.rend(); ++form) {
+    if (const fs::path path = index.find(as_relative(*form)); !path.empty()) return {path.string()};
+  }
+  return {};
+}
+
+std::string ImageSearch::explain(const ForeignImage& image) {
+  const std::string form = image_name_forms(image.name).back();
+  const fs::path root = root_for(image.directory);
+  std::string text = fmt::format("looked for {} in {}", show_json(last_part(form)),
+                                 root.lexically_normal().string());
+  std::error_code ignored;
+  if (!fs::is_directory(root, ignored)) return text + ", which is no directory";
+  if (const fs::path near = index_of(root).nearest(form); !near.empty())
+    text += fmt::format("; the nearest file is {}", near.lexically_normal().string());
+  return text;
+}
+
+std::string ImageSearch::suggest(const ForeignImage& image) {
+  const fs::path root = fs::absolute(root_for(image.directory)).lexically_normal();
+  const fs::path above =
+      root.has_filename() ? root.parent_path() : root.parent_path().parent_path();
+  if (above == above.root_path()) return "";
+  const ImageIndex around(above);
+  for (const std::string& form : image_name_forms(image.name)) {
+    const std::string name = as_relative(form);
+    const fs::path found = around.find(name);
+    if (found.empty()) continue;
+    fs::path directory = found.parent_path();
+    const std::string text = found.generic_string();
+    if (text.ends_with("/" + name)) directory = text.substr(0, text.size() - name.size() - 1);
+    return fs::proximate(directory).string();
+  }
+  return "";
+}
+
+void find_images(ForeignSet& set, ImageSearch& search) {
+  std::unordered_map<std::string, std::pair<std::string, bool>> owners;  // path → name, ambiguous
+  std::vector<std::pair<ForeignImage*, bool>> all;
+  for (auto& [split, images] : set.splits) {
+    std::unordered_map<std::string, ImageSearch::Found> known;  // conversations repeat images
+    for (ForeignImage& image : images) {
+      throw_if_interrupted();
+      if (!image.path.empty()) continue;  // the reader knows it
+      const auto [found, is_new] =
+          known.try_emplace(image.directory + "\n" + image.name + "\n" + image.stem);
+      if (is_new) found->second = search.find(image);
+      image.path = found->second.path;
+      all.emplace_back(&image, found->second.is_loose);
+      if (image.path.empty()) continue;
+      const auto [owner, is_first] =
+          owners.try_emplace(image.path, std::pair(image.name + "\n" + image.stem, false));
+      if (!is_first && owner->second.first != image.name + "\n" + image.stem)
+        owner->second.second = true;
+    }
+  }
+  for (const auto& [image, is_loose] : all) {
+    if (image->path.empty() || !is_loose || !owners.at(image->path).second) continue;
+    image->lose(reason::kImageAmbiguous,
+                fmt::format("{}: {} and another name lead to {}", image->where,
+                            show_json(image->name), image->path));
+  }
+}
+
+}  // namespace rematch

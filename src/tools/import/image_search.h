@@ -1,0 +1,66 @@
+#pragma once
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "tools/import/foreign.h"
+
+// The search for image files that all importers share (BEHAVIOUR 19.11).
+namespace rematch {
+
+/// The image files below a directory, by their lower-case name. Directories are visited once; the
+/// first 200,000 images count.
+class ImageIndex {
+ public:
+  explicit ImageIndex(const std::filesystem::path& root);
+
+  /// The only file that shares most of its last folders with `name`; empty for none or several.
+  /// @param name  a relative path with slashes
+  std::filesystem::path find(const std::string& name) const;
+  /// A file whose name resembles `name`; empty for none.
+  std::filesystem::path nearest(const std::string& name) const;
+
+ private:
+  std::unordered_map<std::string, std::vector<std::filesystem::path>> by_name_;
+};
+
+/// Finds image files by the names that annotations give: as written, with backslashes, `%20`,
+/// `file://`, addresses and `?d=` decoded, without their first folders, and near the annotations.
+class ImageSearch {
+ public:
+  /// @param images_dir  where images lie; empty: near the annotations
+  explicit ImageSearch(std::string images_dir) : images_dir_(std::move(images_dir)) {}
+
+  struct Found {
+    std::string path;      ///< empty: not found
+    bool is_loose = true;  ///< only a part of the name matches
+  };
+  Found find(const ForeignImage& image);
+
+  /// For messages: "looked for "a.png" in DIR; the nearest file is DIR/A.png".
+  std::string explain(const ForeignImage& image);
+  /// The directory to pass as --images, if the image lies near the searched ones; else empty.
+  std::string suggest(const ForeignImage& image);
+
+ private:
+  const std::vector<std::filesystem::path>& folders_for(const std::string& directory);
+  const ImageIndex& index_of(const std::filesystem::path& root);
+  std::filesystem::path root_for(const std::string& directory) const;
+
+  std::string images_dir_;
+  std::unordered_map<std::string, std::vector<std::filesystem::path>> folders_;
+  std::map<std::filesystem::path, ImageIndex> indexes_;
+};
+
+/// Fills in the paths of all images. An image that is not found, or whose file several names may
+/// mean, keeps an empty path or gets the reason in `lost`.
+void find_images(ForeignSet& set, ImageSearch& search);
+
+/// The names that a name in an annotation may stand for, most literal first: with slashes, decoded,
+/// without scheme, host and `?d=`.
+std::vector<std::string> image_name_forms(const std::string& name);
+
+}  // namespace rematch

@@ -1,0 +1,31 @@
+#pragma once
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/json.h"
+
+// Looks at JSON that may have any shape.
+namespace rematch {
+
+/// A member; null if the value is no object or the member is absent or null.
+const Json* find_member(const Json& value, const char* key);
+/// The first of several members that is there; null without one.
+const Json* find_member(const Json& value, std::initializer_list<const char*> keys);
+
+/// An id as text: a whole number or a text; nullopt for other values.
+std::optional<std::string> read_id(const Json* value);
+
+/// A positive size in pixels; 0 for other values.
+int read_side_px(const Json* value);
+
+/// Reads records one by one, from a JSON array or from JSON lines. A record that is not JSON is
+/// given to `bad` with its place and the reason; the others go on.
+/// @throws UserError (data) for UTF-16, and for an array that is not JSON
+void read_json_records(
+    const std::string& path, std::string_view bytes,
+    const std::function<void(const Json&, const std::string& where)>& good,
+    const std::function<void(const std::string& where, const std::string&)>& bad);
+
+}  // namespace rematch

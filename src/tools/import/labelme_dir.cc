@@ -1,0 +1,125 @@
+#include <fmt/core.h>
+
+#include <cmath>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/out_of_resources.h"
+#include "tools/import/directory_format.h"
+#include "tools/import/foreign.h"
+#include "tools/import/geometry.h"
+#include "tools/import/image_files.h"
+#include "tools/import/json_value.h"
+#include "tools/import/reasons.h"
+
+namespace rematch {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The box around a circle.
+/// @param points  its centre and a point on it
+ForeignObject circle_box(const Outline& points) {
+  const auto& [x, y] = points[0];
+  const double radius = std::hypot(points[1][0] - x, points[1][1] - y);
+  return {.x0 = x - radius, .y0 = y - radius, .x1 = x + radius, .y1 = y + radius};
+}
+
+/// Adds the object of a shape.
+/// @return the reason why not, or ""
+std::string read_shape(const Json& shape, bool polygons, ForeignImage& image, Ledger& ledger) {
+  const Json* points_of = find_member(shape, "points");
+  if (points_of == nullptr) return "a shape that cannot be read";
+  const Json* named = find_member(shape, "shape_type");
+  const std::string type = named == nullptr     ? "polygon"
+                           : named->is_string() ? named->get<std::string>()
+                                                : "";
+  const Outline points = read_points(*points_of);
+  const bool is_outline = type == "polygon" || type == "oriented_rectangle";
+  const bool is_two_points = type == "rectangle" || type == "mask" || type == "circle";
+  if (!is_outline && !is_two_points) return fmt::format("a shape of type {}", show_json(type));
+  if (is_outline            ? points.size() < 3
+      : type == "rectangle" ? points.size() != 2 && points.size() != 4
+                            : points.size() != 2)
+    return "a shape that cannot be read";
+  ForeignObject object = type == "circle" ? circle_box(points)
+                         : is_outline     ? make_outline(points, polygons, "outlines", ledger)
+                                          : box_around(points);
+  if (type == "mask") ledger.note("masks replaced by their boxes");
+  if (type == "circle") ledger.note("circles replaced by their boxes");
+  if (const Json* label = find_member(shape, "label"); label != nullptr)
+    object.desc = label->is_string() ? label->get<std::string>() : label->dump();
+  image.objects.push_back(std::move(object));
+  return "";
+}
+
+ForeignImage read_annotation(const fs::path& path, bool polygons, ForeignSet& set) {
+  ForeignImage image{.name = path.stem().string(),
+                     .directory = path.parent_path().string(),
+                     .stem = path.stem().string(),
+                     .where = path.string()};
+  Json document;
+  try {
+    document = read_json_file(path.string());
+  } catch (const OutOfResources&) {
+    throw;
+  } catch (const UserError& error) {
+    image.lose("a JSON that cannot be read", path.string() + ": " + error.problems().front().what);
+    return image;
+  }
+  const Json* shapes = find_member(document, "shapes");
+  if (shapes == nullptr || !shapes->is_array()) {
+    image.lose("a JSON that is not labelMe's", path.string() + ": it has no list \"shapes\"");
+    return image;
+  }
+  if (const Json* name = find_member(document, "imagePath"); name != nullptr && name->is_string())
+    image.name = name->get<std::string>();
+  image.width_px = read_side_px(find_member(document, "imageWidth"));
+  image.height_px = read_side_px(find_member(document, "imageHeight"));
+  for (size_t i = 0; i < shapes->size(); ++i) {
+    const std::string reason = read_shape((*shapes)[i], polygons, image, set.ledger);
+    if (!reason.empty()) image.lose(reason, fmt::format("{}: shapes[{}]", path.string(), i));
+  }
+  return image;
+}
+
+}  // namespace
+
+ForeignSet read_labelme_dir(const std::string& directory, const ImportOptions& options) {
+  require_directory(directory);
+  auto splits = list_annotations(directory, ".json", options.split);
+  if (const fs::path below = find_annotation_folder(directory); splits.empty() && !below.empty())
+    splits = list_annotations(below, ".json", options.split);
+  if (splits.empty()) {
+    throw UserError(ErrorKind::kData,
+                    {.error = "this is not a directory of labelMe annotations",
+                     .where = directory,
+                     .what = "there are no JSON files in it or in folders train, valid and test",
+                     .fix = import_fix(directory, "from-labelme",
+                                       "give the directory with one JSON per image")});
+  }
+  ForeignSet set;
+  bool has_shapes = false;
+  for (const auto& [split, files] : splits) {
+    for (const fs::path& file : files) {
+      set.sources.push_back(file.string());
+      set.splits[split].push_back(read_annotation(file, options.polygons, set));
+      const ForeignImage& image = set.splits[split].back();
+      has_shapes = has_shapes || image.lost.empty() || !image.objects.empty() ||
+                   !image.lost.front().reason.starts_with("a JSON");
+    }
+  }
+  if (has_shapes) return set;
+  const std::string& first = set.sources.front();
+  refuse_other_format(first, read_file(first), "from-labelme",
+                      "this is not a directory of labelMe annotations");
+  throw UserError(ErrorKind::kData, {.error = "this is not a directory of labelMe annotations",
+                                     .where = first,
+                                     .what = set.splits.begin()->second.front().lost.front().place,
+                                     .fix = "give a directory in which each JSON has \"imagePath\" "
+                                            "and \"shapes\"; move others away"});
+}
+
+}  // namespace rematch

@@ -1,0 +1,56 @@
+#pragma once
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace rematch {
+
+/// How often something was left out for one reason, and the first place.
+struct Loss {
+  int64_t count = 0;
+  std::string first;  ///< "FILE:7: entry 2: …"
+};
+/// By reason, e.g. "a box with swapped corners".
+using Losses = std::map<std::string, Loss>;
+
+/// What an import left out and changed, by reason (BEHAVIOUR 19.11).
+class Ledger {
+ public:
+  void lose_record(const std::string& reason, const std::string& place) {
+    add(records_, reason, place);
+    ++num_records_lost_;
+  }
+  void lose_object(const std::string& reason, const std::string& place) {
+    add(objects_, reason, place);
+    ++num_objects_lost_;
+  }
+  /// Counts a change that loses nothing, e.g. "boxes clipped to the image".
+  void note(const std::string& what, int64_t count = 1) { notes_[what] += count; }
+
+  const Losses& records() const { return records_; }
+  const Losses& objects() const { return objects_; }
+  const std::map<std::string, int64_t>& notes() const { return notes_; }
+  int64_t num_records_lost() const { return num_records_lost_; }
+  int64_t num_objects_lost() const { return num_objects_lost_; }
+  bool has_losses() const { return num_records_lost_ + num_objects_lost_ > 0; }
+
+  /// "2 × a box with swapped corners, 1 × …", most frequent first.
+  static std::string list(const Losses& losses);
+  /// The line that begins a summary: "left out 3 of 10 records: …"; empty without losses.
+  /// @param num_kept  records that were written
+  std::string summary(int64_t num_kept) const;
+  /// The first place of each reason.
+  std::vector<std::string> places() const;
+  /// The fix of the most frequent reason to leave out records; a general one if it has none.
+  std::string fix() const;
+
+ private:
+  static void add(Losses& losses, const std::string& reason, const std::string& place);
+
+  Losses records_, objects_;
+  std::map<std::string, int64_t> notes_;
+  int64_t num_records_lost_ = 0, num_objects_lost_ = 0;
+};
+
+}  // namespace rematch

@@ -1,0 +1,121 @@
+#include "tools/import/old_marks.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "tools/import/geometry.h"
+#include "tools/import/reasons.h"
+
+namespace rematch {
+namespace {
+
+struct Marks {
+  std::string_view open, close;
+  bool is_name;
+};
+constexpr Marks kMarks[] = {{"<|object_ref_start|>", "<|object_ref_end|>", true},
+                            {"<ref>", "</ref>", true},
+                            {"<|box_start|>", "<|box_end|>", false},
+                            {"<|quad_start|>", "<|quad_end|>", false},
+                            {"<box>", "</box>", false},
+                            {"<quad>", "</quad>", false}};
+
+/// The numbers of a text; all else separates them.
+Outline read_pairs(std::string_view text) {
+  std::vector<double> numbers;
+  constexpr std::string_view kDigits = "+-.0123456789eE";
+  for (size_t at = 0; at < text.size();) {
+    const size_t begin = text.find_first_of("+-.0123456789", at);
+    if (begin == text.npos) break;
+    const size_t end = std::min(text.find_first_not_of(kDigits, begin), text.size());
+    const std::optional<double> number = parse_number(text.substr(begin, end - begin));
+    if (!number) return {};
+    numbers.push_back(*number);
+    at = end;
+  }
+  Outline points;
+  if (numbers.size() % 2 != 0) return points;
+  for (size_t i = 0; i < numbers.size(); i += 2) points.push_back({numbers[i], numbers[i + 1]});
+  return points;
+}
+
+/// Boxes written as JSON, "[[x1, y1, x2, y2], …]"; empty for another form.
+std::vector<std::array<double, 4>> read_box_list(std::string_view text) {
+  std::vector<std::array<double, 4>> boxes;
+  if (text.find("[[") == text.npos) return boxes;
+  try {
+    const Json list = parse_json(text, "");
+    for (const Json& item : list) {
+      const std::optional<std::array<double, 4>> box =
+          item.size() == 4 ? read_four(item) : std::nullopt;
+      if (!box) return {};
+      boxes.push_back(*box);
+    }
+  } catch (const UserError&) {
+    return {};
+  }
+  return boxes;
+}
+
+/// The next pair of marks at or after `at`; null if there is none.
+const Marks* find_next(std::string_view text, size_t at, size_t& begin) {
+  const Marks* next = nullptr;
+  begin = text.npos;
+  for (const Marks& marks : kMarks) {
+    const size_t found = text.find(marks.open, at);
+    if (found >= begin) continue;
+    begin = found;
+    next = &marks;
+  }
+  return next;
+}
+
+}  // namespace
+
+bool has_old_marks(std::string_view text) {
+  return std::any_of(std::begin(kMarks), std::end(kMarks), [text](const Marks& marks) {
+    return !marks.is_name && text.find(marks.open) != text.npos;
+  });
+}
+
+void read_old_marks(std::string_view text, const std::string& where, bool polygons,
+                    ImportedAnswer& answer, Ledger& ledger) {
+  answer.is_list = true;
+  std::string name;
+  size_t begin = 0;
+  for (const Marks* marks = find_next(text, 0, begin); marks != nullptr;
+       marks = find_next(text, begin, begin)) {
+    begin += marks->open.size();
+    const size_t end = std::min(text.find(marks->close, begin), text.size());
+    const std::string_view inside = text.substr(begin, end - begin);
+    begin = end;
+    if (marks->is_name) {
+      name = inside;
+      continue;
+    }
+    for (const std::array<double, 4>& box : read_box_list(inside)) {
+      answer.objects.push_back(make_box(box, BoxForm::kCorners));
+      answer.objects.back().desc = name;
+    }
+    if (!read_box_list(inside).empty()) continue;
+    const Outline points = read_pairs(inside);
+    const std::string place = fmt::format("{}: {}", where, show_json(std::string(inside)));
+    if (points.size() < 2 || points.size() == 3 || end == text.size()) {
+      answer.lost.push_back({points.size() == 1 ? reason::kPoint : reason::kNoBox, place});
+      continue;
+    }
+    ForeignObject object =
+        points.size() == 2
+            ? make_box({points[0][0], points[0][1], points[1][0], points[1][1]}, BoxForm::kCorners)
+            : make_outline(points, polygons, "outlines", ledger);
+    object.desc = name;
+    answer.objects.push_back(std::move(object));
+  }
+}
+
+}  // namespace rematch

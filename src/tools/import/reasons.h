@@ -1,0 +1,39 @@
+#pragma once
+#include <string>
+
+// Reasons to leave out an object or a record. A text that is used in one reader only stands there.
+namespace rematch::reason {
+
+inline constexpr const char* kNotFinite = "a box whose corners are not finite numbers";
+inline constexpr const char* kSwapped = "a box with swapped corners or a negative width or height";
+inline constexpr const char* kOutside = "a box outside its image";
+inline constexpr const char* kNoArea = "a box without area";
+inline constexpr const char* kNoName = "a box without a name";
+inline constexpr const char* kBadName = "an object without a usable name";
+inline constexpr const char* kTokenInName = "a name with the text of an added token";
+inline constexpr const char* kTokenInPrompt = "a prompt with the text of an added token";
+inline constexpr const char* kPoint = "a point";
+inline constexpr const char* kNoBox = "an object without a box that can be read";
+inline constexpr const char* kBeyondScale = "a box beyond the unit of its numbers";
+inline constexpr const char* kCrowdsOnly = "an image with crowds only";
+inline constexpr const char* kTooMany = "more than 16384 objects";
+inline constexpr const char* kUnknownClass = "an object of a class without a name";
+inline constexpr const char* kDamagedRecord = "a record that cannot be read";
+inline constexpr const char* kSeveralImages = "a record with several images, or none";
+inline constexpr const char* kNoAnswer = "a record without an answer";
+inline constexpr const char* kNotAList = "an answer that is not a list of boxes";
+inline constexpr const char* kNotPaired = "names and boxes that do not pair";
+inline constexpr const char* kBoxInPrompt = "a question with a box in it";
+inline constexpr const char* kSharedId = "an image whose id another image has";
+inline constexpr const char* kListedTwice = "an image that is listed twice under different ids";
+inline constexpr const char* kNoLabelFile = "an image without a label file";
+inline constexpr const char* kImageMissing = "an image that was not found";
+inline constexpr const char* kImageAmbiguous = "an image file that several names may mean";
+inline constexpr const char* kImageUnreadable = "an image that cannot be read";
+inline constexpr const char* kImageSize = "an image whose size differs from the annotation";
+inline constexpr const char* kDrawnRotated = "a photo annotated in stored, not in EXIF orientation";
+
+/// The fix for a reason; "" for those whose text says enough.
+std::string fix_for(const std::string& reason);
+
+}  // namespace rematch::reason

@@ -1,0 +1,140 @@
+#include "tools/import/usable_image.h"
+
+#include <fmt/core.h>
+
+#include <filesystem>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/out_of_resources.h"
+#include "base/terminal_text.h"
+#include "base/text.h"
+#include "tools/draw/encode.h"
+#include "tools/import/reasons.h"
+
+namespace rematch {
+namespace {
+
+namespace fs = std::filesystem;
+constexpr int kCopyQuality = 95;
+
+bool has_annotated_size(const ForeignImage& image, const ImageSize& size) {
+  const bool is_known = image.width_px > 0 && image.height_px > 0;
+  return !is_known || size == ImageSize{.width_px = image.width_px, .height_px = image.height_px};
+}
+
+std::string size_text(const ImageSize& size) {
+  return fmt::format("{} x {}", size.width_px, size.height_px);
+}
+
+bool is_jpeg_name(const std::string& path) {
+  const std::string ending = fs::path(path).extension().string();
+  return ending == ".jpg" || ending == ".jpeg" || ending == ".JPG" || ending == ".JPEG";
+}
+
+}  // namespace
+
+std::optional<UsableImage> ImageChooser::leave_out(const ForeignImage& image, const char* reason,
+                                                   const std::string& problem) {
+  last_problem_ = fmt::format("{}: {}", image.path.empty() ? image.name : image.path, problem);
+  ledger_.lose_record(reason, last_problem_);
+  return std::nullopt;
+}
+
+std::optional<UsableImage> ImageChooser::choose(const ForeignImage& image) {
+  if (!is_valid_utf8(image.name) || !is_valid_utf8(image.path))
+    return leave_out(image, reason::kImageUnreadable, "its name is not UTF-8");
+  if (image.path.empty()) {
+    if (num_missing_++ == 0) first_missing_ = &image;
+    return leave_out(image, reason::kImageMissing,
+                     num_missing_ == 1 ? search_.explain(image) : "it was not found");
+  }
+  const auto known = known_.find(image.path);
+  if (known != known_.end() && has_annotated_size(image, known->second.size)) return known->second;
+  StoredImage stored;
+  try {
+    stored = read_stored_image(image.path);
+    if (!stored.is_upright()) return choose_rotated(image, stored);
+  } catch (const OutOfResources&) {
+    throw;
+  } catch (const UserError& error) {
+    return leave_out(image, reason::kImageUnreadable, error.problems().front().error);
+  }
+  if (!has_annotated_size(image, stored.size))
+    return leave_out(image, reason::kImageSize,
+                     fmt::format("it is {}, the annotation says {} x {}", size_text(stored.size),
+                                 image.width_px, image.height_px));
+  return known_.insert_or_assign(image.path, UsableImage{.path = image.path, .size = stored.size})
+      .first->second;
+}
+
+std::optional<UsableImage> ImageChooser::choose_rotated(const ForeignImage& image,
+                                                        const StoredImage& stored) {
+  const ImageSize size = stored.upright_size();
+  if (!has_annotated_size(image, size)) {
+    if (has_annotated_size(image, stored.size))
+      return leave_out(image, reason::kDrawnRotated,
+                       "EXIF rotates it, its annotation does not: remove the tag with "
+                       "exiftool -Orientation= -n FILE");
+    return leave_out(image, reason::kImageSize,
+                     fmt::format("viewers show it as {}, the annotation says {} x {}",
+                                 size_text(size), image.width_px, image.height_px));
+  }
+  if (!options_.upright) {
+    ledger_.note("photos stored turned (EXIF), annotated and trained on as viewers show them");
+    return known_.insert_or_assign(image.path, UsableImage{.path = image.path, .size = size})
+        .first->second;
+  }
+  load_image(image.path);  // finds damaged images before anything is written
+  copies_.push_back({.source = image.path, .path = new_copy_name(image.path)});
+  ledger_.note("upright copies of photos stored rotated (EXIF)");
+  return known_.insert_or_assign(image.path, UsableImage{.path = copies_.back().path, .size = size})
+      .first->second;
+}
+
+std::string ImageChooser::new_copy_name(const std::string& source) {
+  const std::string stem = fs::path(source).stem().string(),
+                    ending = is_jpeg_name(source) ? ".jpg" : ".png";
+  std::string name = stem + ending;
+  for (int i = 2; !copy_names_.insert(name).second; ++i)
+    name = fmt::format("{}_{}{}", stem, i, ending);
+  return join_path(directory_, name);
+}
+
+void ImageChooser::refuse_images(const std::vector<ForeignImage>& images,
+                                 const std::string& jsonl) {
+  const auto num_images = static_cast<int64_t>(images.size());
+  if (num_images == 0) return;
+  Problem problem{
+      .error = "no image of this split can be used", .where = jsonl, .what = "", .fix = ""};
+  if (num_missing_ == num_images) {
+    const ForeignImage& first = *first_missing_;
+    const bool is_given = !options_.images_dir.empty();
+    const std::string place = is_given
+                                  ? "--images " + shell_word(options_.images_dir)
+                                  : shell_word(first.directory.empty() ? "." : first.directory);
+    const std::string found = search_.suggest(first);
+    problem.where = fmt::format("{} (for {})", place, jsonl);
+    problem.what = fmt::format("none of {} was found; {}", counted(num_images, "image"),
+                               search_.explain(first));
+    problem.fix =
+        found.empty()
+            ? fmt::format("pass the directory of {} with --images; nothing has been written",
+                          shell_word(first.name))
+            : fmt::format("add --images {}; nothing has been written", shell_word(found));
+  } else {
+    return;
+  }
+  throw UserError(ErrorKind::kData, problem);
+}
+
+void write_copies(const std::vector<TurnedCopy>& copies) {
+  for (const auto& [source, path] : copies) {
+    const Image picture = load_image(source);
+    make_directories(fs::path(path).parent_path().string());
+    write_file_atomic(
+        path, is_jpeg_name(path) ? encode_jpeg(picture, kCopyQuality) : encode_png(picture));
+  }
+}
+
+}  // namespace rematch

@@ -1,0 +1,123 @@
+#include "tools/import/yolo_labels.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <sstream>
+
+#include "tools/import/geometry.h"
+#include "tools/import/reasons.h"
+#include "tools/import/text_file.h"
+
+namespace rematch {
+namespace {
+
+constexpr double kFarOutside = 2;  // a larger value is not normalized, but a pixel or a flag
+constexpr size_t kBox = 4, kWithConfidence = 5, kWithTrack = 6, kFourCorners = 8;
+constexpr const char* kOddLine = "a label line that is no box and no outline";
+
+/// Parses a line of numbers; empty if a word is not a number.
+std::vector<double> parse_numbers(const std::string& line) {
+  std::vector<double> numbers;
+  std::istringstream words(line);
+  for (std::string word; words >> word;) {
+    const std::optional<double> number = parse_number(word);
+    if (!number) return {};
+    numbers.push_back(*number);
+  }
+  return numbers;
+}
+
+bool is_whole(double value) { return value == std::floor(value); }
+
+/// Reads the label lines of one file.
+class LineReader {
+ public:
+  LineReader(const YoloLabels& labels, ForeignImage& image, Ledger& ledger, YoloEvidence& evidence)
+      : labels_(labels), image_(image), ledger_(ledger), evidence_(evidence) {}
+
+  /// @param has_outlines  another line of the file has more than four corners
+  void read(const std::string& line, const std::string& place, bool has_outlines) {
+    ++evidence_.num_lines;
+    std::vector<double> values = parse_numbers(line);
+    if (values.empty()) return lose(kOddLine, place, line);
+    const double class_id = values.front();
+    values.erase(values.begin());
+    if (!is_whole(class_id) || class_id < 0)
+      return lose("a label line whose class is not a whole number", place, line);
+    if (!cut_extras(values, has_outlines)) return lose(kOddLine, place, line);
+    if (std::any_of(values.begin(), values.end(),
+                    [](double share) { return std::abs(share) >= kFarOutside; })) {
+      if (evidence_.num_pixels++ == 0) evidence_.first_pixels = place + ": " + line;
+      return lose("a label line in pixels", place, line);
+    }
+    const std::string id = fmt::format("{:.0f}", class_id);
+    const auto name = labels_.names.find(id);
+    if (name == labels_.names.end()) {
+      ++evidence_.unnamed[id];
+      return lose(reason::kUnknownClass, place, line);
+    }
+    ForeignObject object = make(values);
+    object.desc = name->second;
+    image_.objects.push_back(std::move(object));
+  }
+
+ private:
+  void lose(const char* reason, const std::string& place, const std::string& line) {
+    image_.lose(reason, fmt::format("{}: {}", place, line.substr(0, 80)));
+  }
+
+  /// Removes keypoints, confidence and track.
+  /// @return false if the rest is no box or outline
+  bool cut_extras(std::vector<double>& values, bool has_outlines) {
+    if (labels_.num_keypoint_values > 0) {
+      if (values.size() == kBox + labels_.num_keypoint_values) {
+        ledger_.note("objects imported without their keypoints");
+        values.resize(kBox);
+      }
+      return values.size() == kBox;
+    }
+    const bool has_track = values.size() == kWithTrack && is_whole(values.back()) && !has_outlines;
+    if (values.size() == kWithConfidence || has_track) {
+      ledger_.note("boxes imported without their confidence");
+      values.resize(kBox);
+    }
+    return values.size() == kBox || (values.size() >= kWithTrack && values.size() % 2 == 0);
+  }
+
+  ForeignObject make(const std::vector<double>& values) {
+    if (values.size() == kBox)
+      return make_box({values[0], values[1], values[2], values[3]}, BoxForm::kCentre);
+    Outline points;
+    for (size_t i = 0; i < values.size(); i += 2) points.push_back({values[i], values[i + 1]});
+    return make_outline(points, labels_.polygons,
+                        values.size() == kFourCorners ? "rotated boxes" : "outlines", ledger_);
+  }
+
+  const YoloLabels& labels_;
+  ForeignImage& image_;
+  Ledger& ledger_;
+  YoloEvidence& evidence_;
+};
+
+}  // namespace
+
+void read_yolo_labels(const std::filesystem::path& path, const YoloLabels& labels,
+                      ForeignImage& image, Ledger& ledger, YoloEvidence& evidence) {
+  const std::vector<std::string> lines = read_lines(path.string());
+  const bool has_outlines = std::any_of(lines.begin(), lines.end(), [](const std::string& line) {
+    const size_t count = parse_numbers(line).size();
+    return count > 1 + kFourCorners && count % 2 == 1;
+  });
+  LineReader reader(labels, image, ledger, evidence);
+  int number = 0;
+  for (const std::string& line : lines) {
+    ++number;
+    const size_t end = line.find_last_not_of(" \t\r\f\v");
+    if (end == std::string::npos) continue;
+    reader.read(line.substr(0, end + 1), fmt::format("{}:{}", path.string(), number), has_outlines);
+  }
+}
+
+}  // namespace rematch

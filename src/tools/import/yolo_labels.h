@@ -1,0 +1,31 @@
+#pragma once
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tools/import/foreign.h"
+
+namespace rematch {
+
+/// Settings of a YOLO data set that decide how to read its label files.
+struct YoloLabels {
+  std::map<std::string, std::string> names;  ///< class names by id
+  bool polygons = false;                     ///< keeps outlines
+  size_t num_keypoint_values = 0;  ///< keypoint numbers after each box (kpt_shape); 0 = none
+};
+
+/// Counts over the label files of a set, to recognise labels in pixels.
+struct YoloEvidence {
+  int64_t num_lines = 0, num_pixels = 0;
+  std::string first_pixels;                ///< "FILE:7: 0 120 60 50 50"
+  std::map<std::string, int64_t> unnamed;  ///< lines of each class id without a name
+};
+
+/// Reads the objects of a label file in normalized coordinates into an image. Each line that is not
+/// blank is an object; one that cannot be read is lost.
+/// @throws UserError (data) for UTF-16; (environment)
+void read_yolo_labels(const std::filesystem::path& path, const YoloLabels& labels,
+                      ForeignImage& image, Ledger& ledger, YoloEvidence& evidence);
+
+}  // namespace rematch

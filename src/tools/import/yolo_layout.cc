@@ -1,0 +1,147 @@
+#include "tools/import/yolo_layout.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <set>
+#include <unordered_map>
+
+#include "base/error.h"
+#include "base/terminal_text.h"
+#include "tools/import/directory_format.h"
+#include "tools/import/image_files.h"
+
+namespace rematch {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kNamesFiles[] = {"classes.txt", "obj.names",       "labels.txt",
+                                       "names.txt",   "_darknet.labels", "predefined_classes.txt"};
+
+bool is_names_file(const std::string& name) {
+  return std::find(std::begin(kNamesFiles), std::end(kNamesFiles), name) != std::end(kNamesFiles);
+}
+
+std::string lowercase(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return text;
+}
+
+/// All label files below a directory.
+std::vector<fs::path> list_label_files(const fs::path& root) {
+  std::vector<fs::path> files;
+  std::error_code error;
+  for (fs::recursive_directory_iterator entry(root, error), end; !error && entry != end;
+       entry.increment(error)) {
+    const std::string name = lowercase(entry->path().filename().string());
+    if (name.ends_with(".txt") && !is_names_file(name) && !name.starts_with("readme") &&
+        name != "train.txt" && name != "val.txt" && name != "test.txt" && name != "notes.txt")
+      files.push_back(entry->path());
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+/// The split that a folder between the root and a file names; "" for none.
+std::string split_of(const fs::path& file, const fs::path& root) {
+  std::string split;
+  for (const fs::path& part : file.parent_path().lexically_relative(root)) {
+    if (std::string word = find_split_word(part.string()); !word.empty()) split = word;
+  }
+  return split;
+}
+
+/// The folders of a path below the root that are not those of images or annotations.
+std::string place_of(const fs::path& file, const fs::path& root) {
+  std::string place;
+  for (const fs::path& part : file.parent_path().lexically_relative(root)) {
+    const std::string name = lowercase(part.string());
+    const bool is_images = name == "images" || name == "jpegimages" || name == "imgs" ||
+                           name == "img" || name == "image" || name == "photos";
+    if (!is_images && !is_annotation_folder(name) && name != ".") place += name + "/";
+  }
+  return place;
+}
+
+}  // namespace
+
+void refuse_yolo(const std::string& where, const std::string& what, const std::string& fix) {
+  throw UserError(
+      ErrorKind::kData,
+      {.error = "this YOLO data set cannot be read", .where = where, .what = what, .fix = fix});
+}
+
+fs::path expected_label_file(const fs::path& image) {
+  // a relative path may begin with "images/"
+  std::string text = "/" + fs::path(image).replace_extension(".txt").string();
+  const std::string lower = lowercase(text);
+  if (const size_t at = lower.rfind("/images/"); at != std::string::npos)
+    text.replace(at, 8, text[at + 1] == 'I' ? "/Labels/" : "/labels/");
+  return text.substr(1);
+}
+
+fs::path find_label_file(const fs::path& image) {
+  fs::path expected = expected_label_file(image);
+  if (fs::exists(expected)) return expected;
+  if (std::string lower = expected.string(); lower.find("/Labels/") != lower.npos) {
+    lower.replace(lower.rfind("/Labels/"), 8, "/labels/");
+    if (fs::exists(lower)) return lower;
+  }
+  const fs::path sibling = fs::path(image).replace_extension(".txt");
+  return fs::exists(sibling) ? sibling : fs::path();
+}
+
+std::map<std::string, std::vector<YoloPair>> find_yolo_pairs(const fs::path& root,
+                                                             const std::string& wanted) {
+  std::unordered_map<std::string, std::vector<fs::path>> labels;
+  for (const fs::path& file : list_label_files(root)) labels[file.stem().string()].push_back(file);
+  std::map<std::string, std::vector<YoloPair>> splits;
+  int64_t num_labels = 0;
+  for (const fs::path& image : list_images(root)) {
+    YoloPair pair{.image = image, .labels = {}};
+    const auto found = labels.find(image.stem().string());
+    for (size_t i = 0; found != labels.end() && i < found->second.size(); ++i) {
+      const fs::path& file = found->second[i];
+      // the same folders but for images/ and labels/, or the only file of this name
+      if (place_of(file, root) == place_of(image, root) ||
+          (found->second.size() == 1 && split_of(file, root).empty()))
+        pair.labels = file;
+    }
+    num_labels += !pair.labels.empty();
+    const std::string split = split_of(image, root);
+    splits[!wanted.empty() ? wanted : split.empty() ? "train" : split].push_back(pair);
+  }
+  if (num_labels > 0) return splits;
+  refuse_yolo(root.string(), "the directory has no YAML, and no label files for its images",
+              import_fix(root.string(), "from-yolo",
+                         "give the data set's YAML (path, train, val, names), or the directory of "
+                         "images/ and labels/"));
+}
+
+std::string find_names_file(const fs::path& root) {
+  std::error_code error;
+  std::vector<fs::path> places = {root, find_annotation_folder(root)};
+  for (const char* split : {"train", "valid", "val"}) {
+    if (const fs::path folder = find_folder(root, {&split, 1}); !folder.empty()) {
+      places.push_back(folder);
+      places.push_back(find_annotation_folder(folder));
+    }
+  }
+  for (const fs::path& place : places) {
+    for (const char* name : kNamesFiles) {
+      if (!place.empty() && fs::is_regular_file(place / name, error))
+        return (place / name).string();
+    }
+  }
+  std::vector<std::string> deeper;
+  for (fs::recursive_directory_iterator entry(root, error), end; !error && entry != end;
+       entry.increment(error)) {
+    if (is_names_file(lowercase(entry->path().filename().string())))
+      deeper.push_back(entry->path().string());
+  }
+  return deeper.empty() ? "" : *std::min_element(deeper.begin(), deeper.end());
+}
+
+}  // namespace rematch

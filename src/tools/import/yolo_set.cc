@@ -1,0 +1,255 @@
+#include <fmt/core.h>
+#include <yaml-cpp/yaml.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+
+#include "base/file.h"
+#include "base/terminal_text.h"
+#include "base/text.h"
+#include "tools/import/foreign.h"
+#include "tools/import/image_files.h"
+#include "tools/import/reasons.h"
+#include "tools/import/text_file.h"
+#include "tools/import/yolo_labels.h"
+#include "tools/import/yolo_layout.h"
+
+namespace rematch {
+namespace {
+
+namespace fs = std::filesystem;
+constexpr int kMaxKeypoints = 1000;
+constexpr const char* kYamlFix =
+    "give the data set's YAML: path, train and val are texts, names is a list or {0: cat, 1: dog, "
+    "…}";
+
+std::map<std::string, std::string> read_names(const YAML::Node& names, const std::string& path) {
+  std::map<std::string, std::string> result;
+  if (!names) refuse_yolo(path, "it has no \"names\"", "add names: {0: cat, 1: dog, …}");
+  if (names.IsSequence()) {
+    for (size_t i = 0; i < names.size(); ++i)
+      result[std::to_string(i)] = names[i].as<std::string>();
+  } else if (names.IsMap()) {
+    for (const auto& item : names)
+      result[std::to_string(item.first.as<int>())] = item.second.as<std::string>();
+  } else {
+    refuse_yolo(path, "\"names\" is neither a list nor a mapping",
+                "write names: {0: cat, 1: dog, …}");
+  }
+  return result;
+}
+
+/// Resolves a path of the YAML. As in Ultralytics, "../train/images" may be next to the YAML, as in
+/// exports of Roboflow. A path of another machine is looked for by its last parts.
+fs::path resolve_entry(const fs::path& root, const fs::path& beside, std::string entry) {
+  std::replace(entry.begin(), entry.end(), '\\', '/');
+  fs::path path = fs::path(entry).is_absolute() ? fs::path(entry) : root / entry;
+  if (fs::exists(path)) return path;
+  const auto find_beside = [&](const std::string& part) {
+    for (const fs::path& place : {root, beside}) {
+      if (fs::exists(place / part)) return place / part;
+    }
+    return fs::path();
+  };
+  const bool is_elsewhere = entry.starts_with('/') || (entry.size() > 1 && entry[1] == ':');
+  std::string rest = entry.starts_with("../") ? entry.substr(3) : entry;
+  if (fs::path found = find_beside(rest); !found.empty()) return found;
+  while (is_elsewhere && rest.find('/') != rest.npos) {
+    rest.erase(0, rest.find('/') + 1);
+    const bool has_folder = rest.find('/') != rest.npos;  // "images" alone may be another split
+    if (fs::path found = find_beside(rest); has_folder && !found.empty()) return found;
+  }
+  return path;
+}
+
+/// Lists the images of a split: all images below a directory, or the lines of a text file.
+std::vector<fs::path> list_split_images(const fs::path& path) {
+  if (fs::is_directory(path)) return list_images(path);
+  std::vector<fs::path> images;
+  for (const std::string& line : read_lines(path.string())) {
+    const std::string name = is_valid_utf8(line) ? python_strip(line) : line;
+    if (!name.empty())
+      images.push_back(fs::path(name).is_absolute() ? fs::path(name) : path.parent_path() / name);
+  }
+  std::sort(images.begin(), images.end());
+  return images;
+}
+
+/// Reads the images of a set and their label files.
+class YoloReader {
+ public:
+  YoloReader(const YoloLabels& labels, const ImportOptions& options, ForeignSet& set)
+      : labels_(labels), options_(options), set_(set) {}
+
+  void read(const YoloPair& pair, std::vector<ForeignImage>& images) {
+    ForeignImage image{.name = pair.image.string(),
+                       .directory = "",
+                       .stem = "",
+                       .where = pair.image.string(),
+                       .unit = CoordUnit::kShares};
+    if (!pair.labels.empty()) {
+      read_yolo_labels(pair.labels, labels_, image, set_.ledger, evidence_);
+    } else if (options_.missing_labels_are_empty) {
+      set_.ledger.note("images without a label file, imported as empty scenes");
+    } else {
+      image.lose(reason::kNoLabelFile, image.where);
+    }
+    image.path = image.name;
+    images.push_back(std::move(image));
+  }
+
+  /// Reads all images of a split. If none has a label file, the folder of labels is missing: an
+  /// error.
+  void read_split(const std::vector<fs::path>& places, std::vector<ForeignImage>& images) {
+    bool has_labels = false;
+    for (const fs::path& place : places) {
+      if (!fs::is_directory(place) && !fs::is_regular_file(place))
+        refuse_yolo(
+            place.string(), "it is neither a directory of images nor a text file of paths",
+            "correct \"path\" and the splits in the YAML, or pass the directory of \"path\" "
+            "with --images");
+      for (const fs::path& image : list_split_images(place)) {
+        const fs::path labels = find_label_file(image);
+        has_labels = has_labels || !labels.empty();
+        read({.image = image, .labels = labels}, images);
+      }
+    }
+    if (images.empty() || has_labels) return;
+    refuse_yolo(images.front().name,
+                fmt::format("none of {} has a label file; this image's would be {}",
+                            counted(std::ssize(images), "image"),
+                            expected_label_file(images.front().name).string()),
+                "put the labels there, or remove the split from the YAML");
+  }
+
+  /// @throws UserError (data) for labels in pixels, and if no class has a name
+  void check_evidence(const std::string& where) const {
+    if (evidence_.num_pixels > 0 && 2 * evidence_.num_pixels >= evidence_.num_lines)
+      refuse_yolo(where,
+                  fmt::format("{} of {} look like pixels, e.g. {}", evidence_.num_pixels,
+                              counted(evidence_.num_lines, "label line"), evidence_.first_pixels),
+                  "divide x and width by the image's width, y and height by its height");
+    if (!labels_.names.empty() || evidence_.unnamed.empty()) return;
+    std::string ids;
+    for (const auto& [id, count] : evidence_.unnamed)
+      ids += fmt::format("{}{} ({})", ids.empty() ? "" : ", ", id, counted(count, "line"));
+    refuse_yolo(
+        where, "the classes have no names; their ids are " + ids,
+        "add --names cat,dog,… or --names FILE with one name a line, or write a YAML: path: "
+        ". / train: images/train / val: images/val / names: [cat, dog, …]");
+  }
+
+ private:
+  const YoloLabels& labels_;
+  const ImportOptions& options_;
+  ForeignSet& set_;
+  YoloEvidence evidence_;
+};
+
+std::vector<std::string> read_texts(const YAML::Node& node) {
+  if (!node.IsSequence()) return {node.as<std::string>()};
+  std::vector<std::string> texts;
+  for (const auto& entry : node) texts.push_back(entry.as<std::string>());
+  return texts;
+}
+
+/// Number of keypoint values after a box: points times values per point.
+size_t keypoint_values(const YAML::Node& shape, const std::string& path) {
+  if (!shape || shape.IsNull()) return 0;
+  const auto numbers = shape.as<std::vector<int>>();
+  const bool is_shape = numbers.size() == 2 && numbers[0] >= 1 && numbers[0] <= kMaxKeypoints &&
+                        (numbers[1] == 2 || numbers[1] == 3);
+  if (!is_shape) refuse_yolo(path, "\"kpt_shape\" is not [points, 2] or [points, 3]", "correct it");
+  return static_cast<size_t>(numbers[0]) * static_cast<size_t>(numbers[1]);
+}
+
+std::vector<std::string> names_in_order(const std::map<std::string, std::string>& names) {
+  std::map<int, std::string> by_id;
+  for (const auto& [id, name] : names) by_id[std::atoi(id.c_str())] = name;
+  std::vector<std::string> result;
+  for (const auto& [id, name] : by_id) result.push_back(name);
+  return result;
+}
+
+ForeignSet read_yaml(const YAML::Node& yaml, const std::string& yaml_path,
+                     const ImportOptions& options) {
+  if (!yaml.IsMap()) refuse_yolo(yaml_path, "it is not a mapping", kYamlFix);
+  YoloLabels labels{.names = read_class_names(options.names),
+                    .polygons = options.polygons,
+                    .num_keypoint_values = keypoint_values(yaml["kpt_shape"], yaml_path)};
+  if (labels.names.empty()) labels.names = read_names(yaml["names"], yaml_path);
+  const fs::path beside = fs::path(yaml_path).parent_path();
+  std::string written = yaml["path"] ? yaml["path"].as<std::string>() : "";
+  std::replace(written.begin(), written.end(), '\\', '/');
+  fs::path root = written;
+  if (!options.images_dir.empty()) root = options.images_dir;
+  if (!root.is_absolute() && options.images_dir.empty()) root = beside / root;
+  ForeignSet set{.sources = {yaml_path}, .classes = names_in_order(labels.names)};
+  YoloReader reader(labels, options, set);
+  for (const char* name : {"train", "val", "test"}) {
+    const YAML::Node split = yaml[name];
+    if (!split || split.IsNull()) continue;
+    std::vector<fs::path> places;
+    for (const std::string& entry : read_texts(split))
+      places.push_back(resolve_entry(root, beside, entry));
+    // Some exports list a test split that does not exist; training and validation do not need it.
+    const bool is_absent = std::none_of(places.begin(), places.end(),
+                                        [](const fs::path& place) { return fs::exists(place); });
+    if (is_absent && std::string(name) == "test") {
+      set.ledger.note("split test, which the YAML lists but does not exist");
+      continue;
+    }
+    reader.read_split(places, set.splits[name]);
+  }
+  if (set.splits.empty())
+    refuse_yolo(yaml_path, "none of train, val and test is set", "add train: images/train");
+  reader.check_evidence(yaml_path);
+  return set;
+}
+
+/// Reads a directory without YAML.
+ForeignSet read_pairs(const std::string& root, const ImportOptions& options) {
+  const std::string names = options.names.empty() ? find_names_file(root) : options.names;
+  const YoloLabels labels{.names = read_class_names(names), .polygons = options.polygons};
+  ForeignSet set{.classes = names_in_order(labels.names)};
+  if (options.names.empty() && !names.empty()) {
+    set.sources.push_back(names);
+    set.ledger.note(fmt::format("file of class names found: {}", names));
+  }
+  YoloReader reader(labels, options, set);
+  for (const auto& [split, pairs] : find_yolo_pairs(root, options.split)) {
+    for (const YoloPair& pair : pairs) reader.read(pair, set.splits[split]);
+  }
+  reader.check_evidence(root);
+  return set;
+}
+
+/// Finds the YAML of a data set: the path itself, or the only YAML in that directory; empty if a
+/// directory has none.
+std::string find_yaml(const std::string& path) {
+  if (!fs::is_directory(path)) return path;
+  std::vector<std::string> yamls;
+  for (const auto& entry : fs::directory_iterator(path)) {
+    const std::string ending = entry.path().extension().string();
+    if (ending == ".yaml" || ending == ".yml") yamls.push_back(entry.path().string());
+  }
+  std::sort(yamls.begin(), yamls.end());
+  if (yamls.size() <= 1) return yamls.empty() ? "" : yamls.front();
+  refuse_yolo(path, "the directory has several YAML files",
+              "give one of them: " + join(yamls, ", "));
+}
+
+}  // namespace
+
+ForeignSet read_yolo_set(const std::string& yaml_or_directory, const ImportOptions& options) {
+  const std::string path = find_yaml(yaml_or_directory);
+  if (path.empty()) return read_pairs(yaml_or_directory, options);
+  try {
+    return read_yaml(YAML::Load(read_file(path)), path, options);
+  } catch (const YAML::Exception& error) {
+    refuse_yolo(path, error.what(), kYamlFix);
+  }
+}
+
+}  // namespace rematch

@@ -1,0 +1,138 @@
+#include "tools/monitor/answer_view.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "learn/augment/augmentation.h"
+#include "model/text/lossy.h"
+
+namespace rematch {
+namespace {
+
+constexpr int kPanelPx = 512, kColumns = 3;
+
+/// Cuts a text after `max_bytes` bytes, at a character boundary.
+std::string shorten(std::string text, int64_t max_bytes) {
+  if (std::ssize(text) <= max_bytes) return text;
+  auto end = static_cast<size_t>(max_bytes);
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0u) == 0x80u) --end;
+  return text.substr(0, end) + "…";
+}
+
+/// Number of matched pairs with equal labels.
+int64_t count_equal_labels(const ScoredRollout& rollout, const LabelMatch& labels) {
+  const auto& pairs = rollout.matching.pairs;
+  return std::count_if(pairs.begin(), pairs.end(), [&](const std::pair<int, int>& pair) {
+    const std::string& predicted = rollout.parsed.objects[static_cast<size_t>(pair.first)].desc;
+    const std::string& truth = rollout.ground_truth[static_cast<size_t>(pair.second)].desc;
+    return labels.same(predicted, truth);
+  });
+}
+
+void add_objects(AnswerView& view, const ScoredRollout& rollout) {
+  const auto num_truths = static_cast<int>(rollout.ground_truth.size());
+  for (const SceneObject& object : rollout.ground_truth)
+    view.objects.push_back({object.geometry, object.desc, kTruthColor});
+  for (size_t i = 0; i < rollout.parsed.objects.size(); ++i) {
+    const ParsedObject& object = rollout.parsed.objects[i];
+    view.objects.push_back(
+        {object.geometry, scored_label(object.desc, rollout.scores, i), kPredictionColor});
+  }
+  for (const auto& [predicted, truth] : rollout.matching.pairs)
+    view.links.emplace_back(truth, num_truths + predicted);
+}
+
+/// Line number of a sample in its file.
+std::string line_number(const Sample& sample) {
+  const size_t colon = sample.where.rfind(':');
+  return colon == std::string::npos ? std::to_string(sample.sample_id + 1)
+                                    : sample.where.substr(colon + 1);
+}
+
+/// Prefixes every line, for a diff.
+std::string mark_lines(const std::string& text, const char* mark) {
+  std::string lines;
+  if (text.empty()) return lines;
+  for (const std::string& line : split(text, '\n')) lines += mark + line + "\n";
+  return lines;
+}
+
+}  // namespace
+
+AnswerView view_answer(const ScoredRollout& rollout, const SegmentResult& target,
+                       const Tokenizer& tokenizer, const LabelMatch& labels, int64_t max_bytes) {
+  const ParsedRollout& parsed = rollout.parsed;
+  const int64_t num_matched = std::ssize(rollout.matching.pairs);
+  AnswerView view{
+      .image = rollout.prompt.images.front(),
+      .caption = fmt::format("line {}: {} true, {} found, {} matched, answer {}",
+                             line_number(*rollout.sample), rollout.ground_truth.size(),
+                             parsed.objects.size(), num_matched, parse_status_name(parsed.status)),
+      .own_prompt = rollout.sample->prompt};
+  add_objects(view, rollout);
+
+  const std::string answer = tokenizer.decode_bytes(parsed.response_token_ids);
+  const size_t num_kept = answer.starts_with(parsed.prefix_text) ? parsed.prefix_text.size() : 0;
+  view.answer = lossy_utf8(answer);
+  view.kept = shorten(lossy_utf8(answer.substr(0, num_kept)), max_bytes);
+  view.dropped = shorten(lossy_utf8(answer.substr(num_kept)), max_bytes);
+  view.taught = shorten(target.append_text, max_bytes);
+
+  const auto f1 = [&](int64_t num_right) {
+    return view.objects.empty()
+               ? 1.0
+               : 2 * static_cast<double>(num_right) / static_cast<double>(view.objects.size());
+  };
+  view.f1 = f1(num_matched);
+  view.f1_labels = f1(count_equal_labels(rollout, labels));
+  return view;
+}
+
+std::string answer_texts(const std::vector<AnswerView>& answers, const std::string& policy) {
+  std::string text;
+  for (const AnswerView& answer : answers) {
+    text += fmt::format(
+        "\n## {}\n\nUnmarked: the prefix of the answer that is kept. `-`: the rest of the answer. "
+        "`+`: what is taught ({}).\n\n```diff\n{}{}{}```\n",
+        answer.caption, policy, mark_lines(answer.kept, "  "), mark_lines(answer.dropped, "- "),
+        mark_lines(answer.taught, "+ "));
+  }
+  return text;
+}
+
+std::string answer_lines(const std::vector<AnswerView>& answers, int64_t step,
+                         const std::string& prompt) {
+  std::string lines;
+  for (const AnswerView& answer : answers) {
+    lines += python_json({{"step", step},
+                          {"prompt", answer.own_prompt.empty() ? prompt : answer.own_prompt},
+                          {"completion", answer.answer},
+                          {"f1", answer.f1},
+                          {"f1_labels", answer.f1_labels},
+                          {"advantage", 0.0}}) +  // the only answer to its prompt
+             "\n";
+  }
+  return lines;
+}
+
+Image answer_sheet(const std::vector<AnswerView>& answers) {
+  std::vector<std::pair<std::string, Canvas>> panels;
+  for (const AnswerView& answer : answers) {
+    try {
+      Image picture = load_image(answer.image.path);
+      change_image(picture, answer.image.change);
+      panels.emplace_back(answer.caption,
+                          scene_panel(picture, answer.objects, kPanelPx, answer.links));
+    } catch (const UserError& error) {
+      panels.emplace_back(answer.caption, blank_panel(error.problems().front().error, kPanelPx));
+    }
+  }
+  return sheet_of(panels, kColumns).image();
+}
+
+}  // namespace rematch

@@ -1,0 +1,194 @@
+#include "tools/plan/report.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "base/host_memory.h"
+#include "base/terminal_text.h"
+#include "tools/plan/advice.h"
+
+namespace rematch {
+namespace {
+
+std::string cell(int64_t bytes) {
+  if (bytes == 0) return "-";
+  const double gib = static_cast<double>(bytes) / kBytesPerGib;
+  return gib < 1 ? fmt::format("{:.3f}", gib) : fmt::format("{:.1f}", gib);
+}
+
+// Names of all table rows, in the order of their first phase.
+std::vector<std::string> collect_names(const MemoryPlan& plan) {
+  std::vector<std::string> names;
+  for (const PlanPhase& phase : plan.phases) {
+    for (const NamedBytes* list : {&phase.bytes, &phase.host_bytes}) {
+      for (const auto& [name, bytes] : *list) {
+        if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+      }
+    }
+  }
+  return names;
+}
+
+int64_t find_bytes(const NamedBytes& list, const std::string& name) {
+  const auto found = std::find_if(list.begin(), list.end(),
+                                  [&](const auto& entry) { return entry.first == name; });
+  return found == list.end() ? 0 : found->second;
+}
+
+std::string table(const MemoryPlan& plan) {
+  std::string text = fmt::format("{:17}", "GiB");
+  for (const PlanPhase& phase : plan.phases) text += fmt::format("{:>10}", phase.name);
+  text += "\n";
+  for (const std::string& name : collect_names(plan)) {
+    text += fmt::format("{:17}", name);
+    for (const PlanPhase& phase : plan.phases)
+      text += fmt::format("{:>10}", cell(find_bytes(phase.bytes, name)));
+    text += "\n";
+  }
+  text += fmt::format("{:17}", "together");
+  for (const PlanPhase& phase : plan.phases) text += fmt::format("{:>10}", cell(phase.total()));
+  return text + "\n";
+}
+
+std::string moved_text(const MemoryPlan& plan) {
+  std::string text;
+  for (const PlanPhase& phase : plan.phases) {
+    for (const auto& [name, bytes] : phase.host_bytes) {
+      text += fmt::format("{}: {} ({}) are on the host\n", phase.name, name, gib_text(bytes));
+    }
+  }
+  return text;
+}
+
+std::string variant_text(const std::string& name, const PlanRequest& request) {
+  std::string text = fmt::format("{:26}", name);
+  for (int stage = 0; stage <= (request.device.num_ranks > 1 ? 2 : 0); ++stage) {
+    PlanRequest changed = request;
+    changed.device.zero_stage = stage;
+    const MemoryPlan plan = make_plan(changed);
+    const int64_t row = plan.usable_bytes > 0 ? largest_row(changed) : 0;
+    text += fmt::format("{:>9} {:>8}", cell(plan.peak_bytes),
+                        plan.usable_bytes == 0 ? ""
+                        : row > 0              ? std::to_string(row)
+                                               : "none");
+  }
+  return text + "\n";
+}
+
+std::string variants_text(const PlanRequest& request) {
+  std::string head = fmt::format("{:26}", "ways to train it");
+  for (int stage = 0; stage <= (request.device.num_ranks > 1 ? 2 : 0); ++stage) {
+    head +=
+        request.device.num_ranks > 1
+            ? fmt::format("{:>18}", fmt::format("zero {}: GiB, row", stage))
+            : fmt::format("{:>9} {:>8}", "peak GiB", request.device.memory_bytes > 0 ? "row" : "");
+  }
+  std::string text = head + "\n";
+  for (const PlanVariant& variant : common_variants(request))
+    text += variant_text(variant.name, variant.request);
+  if (request.device.memory_bytes > 0)
+    text += "(row: the longest sample, or packed row, that fits, in tokens)\n";
+  return text;
+}
+
+std::string device_text(const PlanRequest& request, const MemoryPlan& plan) {
+  const PlanDevice& device = request.device;
+  const std::string what =
+      device.on_gpu
+          ? (device.num_ranks > 1 ? fmt::format("each of {} GPUs", device.num_ranks) : "a GPU")
+          : "this machine's CPU";
+  const std::string memory =
+      device.memory_bytes == 0
+          ? "of unknown memory"
+          : fmt::format("with {}, of which {} can be used", gib_text(device.memory_bytes),
+                        gib_text(plan.usable_bytes));
+  const std::string zero =
+      device.num_ranks > 1 ? fmt::format(", zero stage {}", device.zero_stage) : "";
+  return fmt::format("{} {}{}; {}", what, memory, zero,
+                     request.value_bytes == 2 ? "bfloat16" : "float32");
+}
+
+std::string run_text(const PlanRequest& request) {
+  const std::string tuner = request.tuner.train_type == TrainType::kFull
+                                ? "full fine-tuning"
+                                : fmt::format("LoRA of rank {}", request.tuner.lora.rank);
+  const int64_t row = request.row_tokens();
+  return fmt::format(
+      "{}, gradient checkpointing {}, rollouts: {}; rows of {} tokens, {} of them image pads; {} "
+      "samples a step",
+      tuner, request.gradient_checkpointing ? "on" : "off",
+      request.backend.empty() ? "none" : request.backend, row,
+      static_cast<int64_t>(static_cast<double>(row) * request.visual_share),
+      request.window_samples());
+}
+
+}  // namespace
+
+Json plan_json(const PlanRequest& request, const MemoryPlan& plan) {
+  const auto to_object = [](const NamedBytes& list) {
+    Json object = Json::object();
+    for (const auto& [name, bytes] : list) object[name] = bytes;
+    return object;
+  };
+  Json root;
+  root["parameters"] = {{"total", plan.parameters.total},
+                        {"text", plan.parameters.text},
+                        {"vision", plan.parameters.vision},
+                        {"trainable", plan.num_trainable}};
+  root["phases"] = Json::array();
+  for (const PlanPhase& phase : plan.phases) {
+    Json entry{{"name", phase.name}, {"bytes", to_object(phase.bytes)}};
+    if (!phase.host_bytes.empty()) entry["host_bytes"] = to_object(phase.host_bytes);
+    root["phases"].push_back(std::move(entry));
+  }
+  root["peak_bytes"] = plan.peak_bytes;
+  root["peak_phase"] = plan.peak_phase;
+  root["fits"] = plan.fits;
+  root["advice"] = make_advice(request, plan);
+  root["device"] = {{"kind", request.device.on_gpu ? "gpu" : "cpu"},
+                    {"memory_bytes", request.device.memory_bytes},
+                    {"usable_bytes", plan.usable_bytes},
+                    {"ranks", request.device.num_ranks},
+                    {"zero_stage", request.device.zero_stage}};
+  root["row"] = {{"tokens", request.row_tokens()},
+                 {"image_tokens", static_cast<int64_t>(static_cast<double>(request.row_tokens()) *
+                                                       request.visual_share)},
+                 {"samples_per_step", request.window_samples()}};
+  if (plan.usable_bytes > 0) {
+    root["largest_row_tokens"] = largest_row(request);
+    root["largest_batch"] = largest_batch(request);
+  }
+  return root;
+}
+
+std::string plan_text(const PlanRequest& request, const MemoryPlan& plan,
+                      const std::string& title) {
+  const ParameterCounts& counts = plan.parameters;
+  std::string text = title + "\n";
+  text += wrapped(
+      fmt::format("  {} parameters: text {}, vision {}; trained: {}\n  {}\n  {}\n\n",
+                  count_text(counts.total), count_text(counts.text), count_text(counts.vision),
+                  count_text(plan.num_trainable), device_text(request, plan), run_text(request)),
+      2);
+  text += table(plan) + moved_text(plan) + "\n";
+  const std::string peak =
+      fmt::format("peak {} (phase {})", gib_text(plan.peak_bytes), plan.peak_phase);
+  if (plan.usable_bytes == 0) {
+    text += peak + "\n";
+  } else if (plan.fits) {
+    text += wrapped(
+        fmt::format("{}: fits. Longest sample {} tokens; batch (per_device_train_batch_size) up to "
+                    "{}\n",
+                    peak, largest_row(request), largest_batch(request)),
+        2);
+  } else {
+    text += fmt::format("{}: DOES NOT FIT in {}\n", peak, gib_text(plan.usable_bytes));
+    for (const std::string& line : make_advice(request, plan))
+      text += wrapped("- " + line + "\n", 2);
+  }
+  return text + "\n" + variants_text(request);
+}
+
+}  // namespace rematch

@@ -1,0 +1,135 @@
+#include "tools/report/headline.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
+
+#include "base/text.h"
+
+namespace rematch {
+namespace {
+
+constexpr size_t kNumbers = 3, kInSentence = 2;
+constexpr double kStandsOut = 0.05;  ///< share of all objects below which a fault is not named
+
+constexpr ScoreKind kTelling[] = {{"eval_rollout_f1_iou50", "F1 @ .5", 1},
+                                  {"eval_rollout_f1_labels_iou50", "label F1 @ .5", 1},
+                                  {"coco_ap", "COCO AP", 1},
+                                  {"eval_rollout_f1", "gate F1", 1},
+                                  {"eval_rollout_f1_labels", "gate label F1", 1},
+                                  {"eval_rollout_label_accuracy", "label accuracy", 1},
+                                  {"eval_loss", "loss on the truth", -1}};
+
+/// Three digits; ".676" for shares.
+std::string short_score(double value, int better) {
+  if (better < 0) return fmt::format("{:.3g}", value);
+  const std::string text = fmt::format("{:.3f}", value);
+  return text.starts_with("0.") ? text.substr(1) : text;
+}
+
+Json number_json(const ScoreKind& kind, std::optional<double> before, double now) {
+  const std::string shown = short_score(now, kind.better);
+  const std::string earlier = before ? short_score(*before, kind.better) : "";
+  const bool is_same = !before || earlier == shown;
+  return {{"label", kind.label},
+          {"before", earlier},
+          {"now", shown},
+          {"change", is_same                                ? 0
+                     : (now > *before) == (kind.better > 0) ? 1
+                                                            : -1}};
+}
+
+/// "F1 @ .5 .361 → .676, label F1 @ .5 .177 → .409".
+std::string describe_numbers(const Json& numbers) {
+  std::vector<std::string> parts;
+  for (const Json& number : numbers) {
+    if (parts.size() == kInSentence) break;
+    const auto text = [&](const char* key) { return number[key].get<std::string>(); };
+    parts.push_back(text("label") + " " + (text("before").empty() ? "" : text("before") + " → ") +
+                    text("now"));
+  }
+  return join(parts, ", ");
+}
+
+Json evaluated_headline(const std::vector<NamedEvaluation>& evaluations) {
+  const EvaluationFile& now = *evaluations.back().file;
+  const bool compares = evaluations.size() > 1 && different_sets(evaluations).empty();
+  const EvaluationFile* before = compares ? evaluations.front().file : nullptr;
+  Json numbers = Json::array();
+  for (const ScoreKind& kind : kTelling) {
+    const std::optional<double> value = now.score(kind.key);
+    if (!value || numbers.size() == kNumbers) continue;
+    numbers.push_back(
+        number_json(kind, before == nullptr ? std::nullopt : before->score(kind.key), *value));
+  }
+  std::string sentence =
+      numbers.empty() ? evaluations.back().name + " was evaluated" : describe_numbers(numbers);
+  const std::string fault = main_fault(now);
+  if (!fault.empty()) sentence += fmt::format("; {} are the main fault left", fault);
+  if (const std::optional<NameCollapse> collapse = collapse_in(now))
+    sentence += "; " + collapse->text();
+  std::string about = evaluations.back().name;
+  if (compares) about = evaluations.front().name + " → " + about;
+  if (const std::optional<double> count = now.score("num_samples"))
+    about += fmt::format(", {:.0f} images", *count);
+  return {{"sentence", sentence + "."}, {"about", about}, {"numbers", std::move(numbers)}};
+}
+
+/// Headline of a run without an evaluation, which has a log.
+Json logged_headline(const RunData& run) {
+  std::optional<double> first, last;
+  for (const LoggedStep& step : run.log) {
+    const auto found = step.values.find("loss");
+    if (found == step.values.end()) continue;
+    if (!first) first = found->second;
+    last = found->second;
+  }
+  Json numbers = Json::array();
+  if (last) numbers.push_back(number_json({"loss", "loss", -1}, first, *last));
+  const std::string steps = fmt::format("{} steps without an evaluation", run.log.back().step);
+  return {{"sentence", (last ? describe_numbers(numbers) + " in " : "") + steps + "."},
+          {"about", run.name},
+          {"numbers", std::move(numbers)}};
+}
+
+/// The cost of each fault in objects, as a share of all truths and predictions.
+std::vector<std::pair<double, const char*>> weigh_faults(const EvaluationFile& file, double truths,
+                                                         double predictions) {
+  const auto score = [&](const char* key) { return file.score(key).value_or(0.0); };
+  const double matched = score("eval_rollout_matched"), all = truths + predictions;
+  const bool has_iou50 = file.scores.contains("eval_rollout_precision_iou50");
+  const double exact = has_iou50 ? score("eval_rollout_precision_iou50") * predictions : matched;
+  const double named =
+      score(has_iou50 ? "eval_rollout_label_accuracy_iou50" : "eval_rollout_label_accuracy");
+  const double repeats = score("eval_rollout_duplicates") * predictions;
+  // Causes come before effects: of equal costs the first is named.
+  return {{score("eval_rollout_parse_malformed_rate"), "answers that are not JSON"},
+          {score("eval_rollout_parse_truncated_rate"), "answers that do not end"},
+          {2 * exact * (1 - named) / all, "wrong names"},
+          {2 * std::max(0.0, matched - exact) / all, "inexact boxes"},
+          {(truths - matched) / all, "missed objects"},
+          {repeats / all, "repeated objects"},
+          {(predictions - matched - repeats) / all, "objects that are not there"}};
+}
+
+}  // namespace
+
+std::string main_fault(const EvaluationFile& evaluation) {
+  const std::optional<double> truths = evaluation.score("eval_rollout_gt_objects"),
+                              predictions = evaluation.score("eval_rollout_pred_objects");
+  if (!truths || !predictions || *truths + *predictions <= 0) return "";
+  const auto faults = weigh_faults(evaluation, *truths, *predictions);
+  const auto worst = std::max_element(
+      faults.begin(), faults.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  return worst->first < kStandsOut ? "" : worst->second;
+}
+
+Json collect_headline(const std::vector<RunData>& runs,
+                      const std::vector<NamedEvaluation>& evaluations) {
+  return evaluations.empty() ? logged_headline(runs.back()) : evaluated_headline(evaluations);
+}
+
+}  // namespace rematch

@@ -1,0 +1,167 @@
+#include "tools/report/report.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "tools/report/confidence_view.h"
+#include "tools/report/curves.h"
+#include "tools/report/headline.h"
+#include "tools/report/page.h"
+#include "tools/report/score_table.h"
+
+namespace rematch {
+namespace {
+
+constexpr size_t kMaxClasses = 40;
+
+struct Fact {
+  const char* name;
+  const char* key;
+  bool needs_rollouts = false;  ///< meaningless in stage 1
+};
+constexpr Fact kFacts[] = {{"model", "model.model"},
+                           {"trained on", "custom.train_jsonl"},
+                           {"validated on", "custom.val_jsonl"},
+                           {"trainer", "custom.trainer_variant"},
+                           {"target policy", "custom.extra.rollout_matching.target_policy", true},
+                           {"rollouts by", "custom.extra.rollout_matching.rollout_backend", true},
+                           {"tuning", "tuner.train_type"},
+                           {"learning rate", "training.learning_rate"},
+                           {"samples a step", "training.effective_batch_size"},
+                           {"seed", "training.seed"}};
+
+/// [[name, value], …] of a run.
+Json collect_facts(const RunData& run) {
+  Json facts = Json::array();
+  const auto add = [&facts](const char* name, const std::string& value) {
+    if (!value.empty() && value != "null") facts.push_back(Json::array({name, value}));
+  };
+  if (!run.log.empty()) {
+    const bool rolls_out = run.setting("custom.trainer_variant") == "rollout_matching_sft";
+    for (const Fact& fact : kFacts) {
+      if (rolls_out || !fact.needs_rollouts) add(fact.name, run.setting(fact.key));
+    }
+    add("steps", std::to_string(run.log.back().step));
+  }
+  for (const EvaluationFile& file : run.evaluations) {
+    if (file.model.empty()) continue;
+    const std::optional<double> count = file.score("num_samples");
+    add("evaluated", file.model + (count ? fmt::format(", {:.0f} samples", *count) : ""));
+  }
+  return facts;
+}
+
+double cell_value(const ScoreRow& row, const char* key) {
+  const auto found = row.values.find(key);
+  return found == row.values.end() ? 0.0 : found->second;
+}
+
+/// A share; null for an empty denominator.
+Json share_cell(const ScoreRow& row, const char* key, double whole) {
+  return whole > 0 ? Json(cell_value(row, key)) : Json();
+}
+
+Json f1_cell(const ScoreRow& row) {
+  return share_cell(row, "f1_labels", cell_value(row, "truths") + cell_value(row, "predictions"));
+}
+
+/// COCO's AP of a class; null without truths.
+Json ap_cell(const ScoreRow& row) {
+  const auto found = row.values.find("coco_ap");
+  return found == row.values.end() || found->second < 0 ? Json() : Json(found->second);
+}
+
+/// A table by class or by number of objects: its header, then its rows.
+/// @param before  rows of the first evaluation, for a column with its F1; may be empty
+Json collect_rows(const char* first, const std::vector<ScoreRow>& rows,
+                  const std::vector<ScoreRow>& before) {
+  Json table = Json::array();
+  if (rows.empty()) return table;
+  table.push_back({first, "images", "truths", "answers", "recall", "label precision",
+                   "label recall", "label F1"});
+  const bool with_ap = std::any_of(
+      rows.begin(), rows.end(), [](const ScoreRow& row) { return row.values.contains("coco_ap"); });
+  if (with_ap) table[0].push_back("AP");
+  if (!before.empty()) table[0].push_back("label F1 before");
+  for (const ScoreRow& row : rows) {
+    if (table.size() > kMaxClasses) break;
+    const double truths = cell_value(row, "truths"), predictions = cell_value(row, "predictions");
+    Json cells = Json::array({row.name, static_cast<int64_t>(cell_value(row, "images")),
+                              static_cast<int64_t>(truths), static_cast<int64_t>(predictions),
+                              share_cell(row, "recall", truths),
+                              share_cell(row, "precision_labels", predictions),
+                              share_cell(row, "recall_labels", truths), f1_cell(row)});
+    if (with_ap) cells.push_back(ap_cell(row));
+    if (!before.empty()) {
+      const auto same = std::find_if(before.begin(), before.end(), [&](const ScoreRow& earlier) {
+        return earlier.name == row.name;
+      });
+      cells.push_back(same == before.end() ? Json() : f1_cell(*same));
+    }
+    table.push_back(std::move(cells));
+  }
+  return table;
+}
+
+/// The configuration of a run as text; empty when it is not known.
+std::string config_text(const RunData& run) {
+  std::string text = run.effective;
+  if (text.empty()) {
+    for (const auto& [key, value] : run.config) text += key + ": " + value + "\n";
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string report_html(const std::vector<RunData>& runs, const GalleryOptions& gallery) {
+  const Json none = Json::array();
+  const std::vector<NamedEvaluation> evaluations = list_evaluations(runs);
+  Json data{{"title", runs.back().name},
+            {"headline", collect_headline(runs, evaluations)},
+            {"runs", none},
+            {"scores", nullptr},
+            {"last", nullptr},
+            {"health", none},
+            {"curves", collect_curves(runs)},
+            {"times", collect_times(runs)},
+            {"classes", none},
+            {"counts", none},
+            {"confidence", nullptr},
+            {"gallery", nullptr},
+            {"settings", none}};
+  for (const RunData& run : runs) {
+    Json facts = collect_facts(run);
+    if (!facts.empty()) data["runs"].push_back({{"name", run.name}, {"facts", std::move(facts)}});
+    const std::string text = config_text(run);
+    if (!text.empty()) data["settings"].push_back({{"name", run.name}, {"text", text}});
+  }
+
+  if (!evaluations.empty()) {
+    const EvaluationFile& now = *evaluations.back().file;
+    const EvaluationFile* before = evaluations.size() > 1 ? evaluations.front().file : nullptr;
+    const std::string different = different_sets(evaluations);
+    const bool compares = before != nullptr && different.empty();
+    const EvaluationFile compared = compares ? *before : EvaluationFile{};
+    data["last"] = evaluations.back().name;
+    data["scores"] = score_table(evaluations);
+    if (!different.empty())
+      data["health"].push_back(
+          {{"name", "comparison"}, {"value", "none"}, {"advice", different}, {"judged", true}});
+    for (const HealthItem& item : judge_health(now, compares ? before : nullptr))
+      data["health"].push_back({{"name", item.name},
+                                {"value", item.value},
+                                {"advice", item.advice},
+                                {"judged", item.is_judged}});
+    data["classes"] = collect_rows("class", now.per_class, compared.per_class);
+    data["counts"] = collect_rows("objects", now.per_count, compared.per_count);
+    data["confidence"] = collect_confidence(now);
+    if (!now.samples_path.empty())
+      data["gallery"] = collect_gallery(now, compares ? before : nullptr, gallery);
+  }
+  return fill_page(data);
+}
+
+}  // namespace rematch

@@ -1,0 +1,185 @@
+#include "tools/report/score_table.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cctype>
+#include <optional>
+
+#include "base/text.h"
+#include "learn/evaluate/eval_set.h"
+#include "learn/evaluate/signs.h"
+
+namespace rematch {
+namespace {
+
+/// Makes an item, with the advice as a sentence when the value is not good.
+HealthItem make_item(const char* advice, std::string name, std::string value, bool good) {
+  HealthItem item{.name = std::move(name), .value = std::move(value), .good = good};
+  if (good) return item;
+  item.advice = advice;
+  item.advice[0] = static_cast<char>(std::toupper(item.advice[0]));
+  return item;
+}
+
+ScoreOf score_lookup(const EvaluationFile& file) {
+  return [&file](std::string_view name) {
+    const auto found = file.scores.find(std::string(name));
+    return found == file.scores.end() ? std::nullopt : std::optional(found->second);
+  };
+}
+
+/// The set of an evaluation; for an older file its counts.
+std::string set_text(const EvaluationFile& file) {
+  if (!file.eval_set.empty()) return file.eval_set;
+  const ScoreOf score = score_lookup(file);
+  const auto count = [&](const char* name) {
+    const std::optional<double> value = score(name);
+    return value ? fmt::format("{:.0f}", *value) : "unknown";
+  };
+  return fmt::format("samples {}, truths {}", count("num_samples"),
+                     count("eval_rollout_gt_objects"));
+}
+
+}  // namespace
+
+const std::vector<ScoreKind>& score_kinds() {
+  static const std::vector<ScoreKind> kKinds = {
+      {"eval_rollout_f1_iou50", "F1 @ IoU 0.5", 1},
+      {"eval_rollout_f1_labels_iou50", "label F1 @ IoU 0.5", 1},
+      {"eval_rollout_f1", "gate F1", 1},
+      {"eval_rollout_f1_labels", "gate label F1", 1},
+      {"eval_rollout_precision", "gate precision", 1},
+      {"eval_rollout_recall", "gate recall", 1},
+      {"eval_rollout_label_accuracy", "label accuracy of matches", 1},
+      {"eval_rollout_matched_maskiou_mean", "mean IoU of matches", 1},
+      {"coco_ap", "COCO AP", 1},
+      {"coco_ap50", "COCO AP50", 1},
+      {"coco_ar_100", "COCO AR", 1},
+      {"eval_rollout_duplicates", "repeated predictions", -1},
+      {"eval_rollout_pred_per_gt", "predictions per truth", 0},
+      {"eval_rollout_parse_truncated_rate", "truncated answers", -1},
+      {"eval_rollout_parse_malformed_rate", "malformed answers", -1},
+      {"eval_loss", "loss on the truth", -1}};
+  return kKinds;
+}
+
+std::vector<NamedEvaluation> list_evaluations(const std::vector<RunData>& runs) {
+  std::vector<NamedEvaluation> all;
+  for (const RunData& run : runs) {
+    const bool with_first = runs.size() == 1 && run.first_logged.has_value();
+    const bool is_long = with_first || run.evaluations.size() > 1;
+    if (with_first) all.push_back({run.name + "/" + run.first_logged->name, &*run.first_logged});
+    for (const EvaluationFile& file : run.evaluations)
+      all.push_back({is_long ? run.name + "/" + file.name : run.name, &file});
+  }
+  return all;
+}
+
+bool over_same_set(const EvaluationFile& a, const EvaluationFile& b) {
+  return same_eval_set(a.eval_set, score_lookup(a), b.eval_set, score_lookup(b));
+}
+
+std::string different_sets(const std::vector<NamedEvaluation>& evaluations) {
+  const auto is_other = [&](const NamedEvaluation& evaluation) {
+    return !over_same_set(*evaluations.front().file, *evaluation.file);
+  };
+  if (std::none_of(evaluations.begin(), evaluations.end(), is_other)) return "";
+  std::vector<std::string> sets;
+  for (const NamedEvaluation& evaluation : evaluations)
+    sets.push_back(evaluation.name + ": " + set_text(*evaluation.file));
+  return "these evaluations are over different sets, so nothing is judged between them: " +
+         join(sets, "; ");
+}
+
+std::string shown_score(const EvaluationFile& file, const std::string& key) {
+  const std::optional<double> value = file.score(key);
+  return !value ? "-" : fmt::format("{:.3f}", *value);
+}
+
+std::vector<std::vector<std::string>> score_table(const std::vector<NamedEvaluation>& evaluations) {
+  std::vector<std::vector<std::string>> rows{{"score"}};
+  for (const NamedEvaluation& evaluation : evaluations) rows[0].push_back(evaluation.name);
+  const bool with_gain = evaluations.size() > 1 && different_sets(evaluations).empty();
+  if (with_gain) rows[0].push_back("last - first");
+  for (const ScoreKind& kind : score_kinds()) {
+    std::vector<std::string> row{kind.label};
+    std::optional<double> best;
+    bool all_equal = true;
+    for (const NamedEvaluation& evaluation : evaluations) {
+      row.push_back(shown_score(*evaluation.file, kind.key));
+      const std::optional<double> value = evaluation.file->score(kind.key);
+      all_equal = all_equal && (!value || !best || *value == *best);
+      if (value && kind.better != 0 && (!best || kind.better * *value > kind.better * *best))
+        best = value;
+    }
+    if (std::all_of(row.begin() + 1, row.end(),
+                    [](const std::string& cell) { return cell == "-"; }))
+      continue;
+    for (size_t i = 0; with_gain && best && !all_equal && i < evaluations.size(); ++i) {
+      if (evaluations[i].file->score(kind.key) == best) row[i + 1] += "*";
+    }
+    if (with_gain) {
+      const std::optional<double> first = evaluations.front().file->score(kind.key),
+                                  last = evaluations.back().file->score(kind.key);
+      row.push_back(first && last ? fmt::format("{:+.3f}", *last - *first) : "-");
+    }
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+std::string markdown_table(const std::vector<std::vector<std::string>>& rows) {
+  std::string text;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    text += "|";
+    for (const std::string& cell : rows[i]) text += " " + cell + " |";
+    text += "\n";
+    if (i > 0) continue;
+    text += "|";
+    for (size_t column = 0; column < rows[0].size(); ++column)
+      text += column == 0 ? " --- |" : " ---: |";
+    text += "\n";
+  }
+  return text;
+}
+
+std::optional<NameCollapse> collapse_in(const EvaluationFile& evaluation) {
+  NameCounts names;
+  for (const ScoreRow& row : evaluation.per_class) {
+    const auto count = [&](const char* key) {
+      const auto found = row.values.find(key);
+      return found == row.values.end() ? int64_t{0} : static_cast<int64_t>(found->second);
+    };
+    names.add(row.name, count("truths"), count("predictions"));
+  }
+  return find_collapse(names);
+}
+
+std::vector<HealthItem> judge_health(const EvaluationFile& now, const EvaluationFile* before) {
+  std::vector<HealthItem> items;
+  for (const Sign& sign : signs()) {
+    const std::optional<double> value = now.score(sign.score);
+    if ((sign.judges & kReportLimit) == 0 || !value) continue;
+    const std::string shown = sign.worse == Worse::kFartherFromOne
+                                  ? fmt::format("{:.2f}", *value)
+                                  : fmt::format("{:.1f} %", *value * 100);
+    items.push_back(make_item(sign.advice_for(*value < sign.least, now.is_stage1), sign.label,
+                              shown, sign.is_good(*value)));
+    items.back().is_judged = now.score(sign.count).value_or(1) > 0;
+  }
+  if (const std::optional<NameCollapse> collapse = collapse_in(now))
+    items.push_back(make_item(kCollapseAdvice, "names", collapse->text(), false));
+  if (before == nullptr || before == &now || !over_same_set(*before, now)) return items;
+  for (const Sign& sign : signs()) {
+    const std::optional<double> after = now.score(sign.score), first = before->score(sign.score);
+    if ((sign.judges & kReportFall) == 0 || !after || !first) continue;
+    items.push_back(make_item(
+        sign.advice_for(true, now.is_stage1), fmt::format("{}, before → after", sign.label),
+        fmt::format("{:.3f} → {:.3f}", *first, *after), *after >= *first - sign.tolerance));
+    items.back().is_judged = *first > 0 || *after > 0;
+  }
+  return items;
+}
+
+}  // namespace rematch

@@ -1,0 +1,64 @@
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "learn/evaluate/name_collapse.h"
+#include "tools/report/run_data.h"
+
+namespace rematch {
+
+/// A score of tables and reports.
+struct ScoreKind {
+  const char* key;    ///< as in eval_results.json
+  const char* label;  ///< displayed name
+  int better;         ///< 1: higher is better, −1: lower, 0: neither
+};
+
+/// All such scores, most important first.
+const std::vector<ScoreKind>& score_kinds();
+
+/// An evaluation among several runs.
+struct NamedEvaluation {
+  std::string name;  ///< name of the run, and of the checkpoint if the run has several
+  const EvaluationFile* file = nullptr;
+};
+
+/// Lists all evaluations of the runs, in order. For a single run with scores from its log, the
+/// first evaluation too. The runs must outlive the result.
+std::vector<NamedEvaluation> list_evaluations(const std::vector<RunData>& runs);
+
+/// True when two evaluations were over the same set, so that their scores can be compared.
+bool over_same_set(const EvaluationFile& a, const EvaluationFile& b);
+
+/// A message that lists the sets of the evaluations; empty when all are over the same set.
+std::string different_sets(const std::vector<NamedEvaluation>& evaluations);
+
+/// A table with a header and one line for each score of any evaluation. '*' marks the best value.
+/// With several evaluations the last column is the last minus the first. Over different sets there
+/// is neither.
+std::vector<std::vector<std::string>> score_table(const std::vector<NamedEvaluation>& evaluations);
+
+/// Formats a score with three digits; "-" when absent or undefined (negative).
+std::string shown_score(const EvaluationFile& file, const std::string& key);
+
+/// Formats a table as Markdown.
+std::string markdown_table(const std::vector<std::vector<std::string>>& rows);
+
+/// The name that stands for many in the answers of an evaluation, from its rows of classes.
+std::optional<NameCollapse> collapse_in(const EvaluationFile& evaluation);
+
+/// A property of a model's answers and its verdict.
+struct HealthItem {
+  std::string name, value;
+  bool good = true;
+  std::string advice;     ///< when it is not good
+  bool is_judged = true;  ///< false: it was and is zero, or there was nothing to measure
+};
+
+/// Rates the answers of an evaluation.
+/// @param before  an earlier evaluation, to detect forgetting; may be null; ignored when it is over
+/// another set
+std::vector<HealthItem> judge_health(const EvaluationFile& now, const EvaluationFile* before);
+
+}  // namespace rematch

@@ -1,0 +1,363 @@
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/flow/bins.h"
+#include "base/json.h"
+#include "base/out_of_resources.h"
+#include "base/output_file.h"
+#include "base/path_from.h"
+#include "base/terminal_text.h"
+#include "base/text.h"
+#include "learn/data/added_texts.h"
+#include "learn/data/record.h"
+#include "model/vision/image.h"
+#include "model/vision/smart_resize.h"
+#include "tools/review/box_forms.h"
+#include "tools/review/pixel_evidence.h"
+#include "tools/review/plain_numbers.h"
+#include "tools/review/review.h"
+
+namespace rematch {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kDescKeys[] = {"label", "category", "name",
+                                     "class", "caption",  "description"};
+
+constexpr const char* kImageKeys[] = {"image", "file_name", "image_path"};
+constexpr int64_t kFewObjects = 30;  // too few to tell a unit
+
+bool are_four_numbers(const Json& box) {
+  return box.is_array() && box.size() == 4 &&
+         std::all_of(box.begin(), box.end(), [](const Json& side) { return side.is_number(); });
+}
+
+/// Repairs records in two passes: prepare() and add_evidence() for each record, then finish(),
+/// which knows the unit of the whole file.
+class Repairer {
+ public:
+  Repairer(std::string from_dir, const std::string& to_dir, const RepairOptions& options,
+           Repairs& repairs)
+      : from_dir_(std::move(from_dir)), path_from_(to_dir), options_(options), repairs_(repairs) {}
+
+  /// @return false if the record or its image is not usable
+  bool prepare(Json& record) {
+    if (!record.is_object() || !record.contains("objects") || !record["objects"].is_array())
+      return drop("left out: damaged records");
+    forms_.add(record);
+    if (!repair_image(record)) return false;
+    for (Json& object : record["objects"]) {
+      if (!object.is_object()) continue;
+      rename_desc(object);
+      rename_bbox(object);
+      plain_numbers(object);
+      convert_box(object);
+    }
+    num_objects_ += std::ssize(record["objects"]);
+    evidence_.add(record);
+    return true;
+  }
+
+  /// Runs between the passes.
+  /// @throws UserError (configuration) if the options must decide
+  void check_evidence(const std::string& path) const {
+    if (forms_.is_suspicious() && !options_.boxes)
+      throw UserError(
+          ErrorKind::kConfig,
+          {.error = "the boxes may be no corners (x1, y1, x2, y2)",
+           .where = path,
+           .what = fmt::format("{} of {} have swapped corners: {}", forms_.num_swapped(),
+                               counted(forms_.num_boxes(), "box", "boxes"), forms_.verdict()),
+           .fix = "say what the numbers are: --boxes xywh, --boxes cxcywh, or --boxes "
+                  "xyxy for corners, which are then put in order"});
+    const bool is_open = evidence_.is_pixels() || evidence_.has_normalized();
+    if (is_open && !options_.unit && num_objects_ < kFewObjects)
+      throw UserError(
+          ErrorKind::kConfig,
+          {.error = "too few objects to tell the unit of the numbers",
+           .where = path,
+           .what = fmt::format("{}; they look {}", counted(num_objects_, "object"),
+                               evidence_.has_normalized() ? "normalized (0 to 1)" : "like pixels"),
+           .fix = "say the unit: --unit pixels, --unit normalized, or --unit bins"});
+  }
+
+  /// @return false for normalized coordinates of which the options say nothing
+  bool finish(Json& record) {
+    const NumberFacts facts = find_number_facts(record);
+    const bool is_in_pixels = evidence_.is_pixels() || facts.are_pixels();
+    if (options_.unit == CoordinateUnit::kShares) {
+      to_bins(record, "records converted from normalized coordinates to bins", true);
+    } else if (!options_.unit && facts.are_small && evidence_.has_normalized()) {
+      return drop(
+          "left out: records with normalized coordinates (0 to 1), which are not bins; --unit "
+          "normalized converts them");
+    } else if (options_.unit == CoordinateUnit::kPixels || (!options_.unit && is_in_pixels)) {
+      to_bins(record, "records converted from pixels to bins", false);
+    } else {
+      lower_thousands(record);
+    }
+    Json kept = Json::array();
+    for (Json& object : record["objects"]) {
+      if (repair_box(object)) kept.push_back(object);
+    }
+    record["objects"] = std::move(kept);
+    return true;
+  }
+
+ private:
+  bool drop(const char* what) {
+    ++repairs_[what];
+    return false;
+  }
+
+  bool repair_image(Json& record) {
+    rename_image(record);
+    const auto images = record.find("images");
+    if (images == record.end() || !images->is_array() || images->size() != 1 ||
+        !(*images)[0].is_string())
+      return drop("left out: records without a usable image");
+    const std::string path = join_path(from_dir_, (*images)[0].get<std::string>());
+    try {
+      const ImageFacts facts = read_image_facts(path);
+      const ImageSize& size = facts.size;
+      smart_resize(size, {}, path);  // refuses extreme aspect ratios
+      if (options_.decode) load_image(path);
+      if (facts.swaps_sides() && size != facts.stored_size() &&
+          record.value("width", Json()) == facts.stored_size().width_px &&
+          record.value("height", Json()) == facts.stored_size().height_px)
+        return drop("left out: records drawn on the unturned pixels of a photo that EXIF turns");
+      if (record.value("width", Json()) != size.width_px ||
+          record.value("height", Json()) != size.height_px)
+        ++repairs_["sizes corrected from the image file"];
+      record["width"] = size.width_px;
+      record["height"] = size.height_px;
+    } catch (const OutOfResources&) {
+      throw;
+    } catch (const UserError&) {
+      return drop("left out: records without a usable image");
+    }
+    record["images"] = {path_from_(path)};
+    return true;
+  }
+
+  void rename_desc(Json& object) {
+    for (const char* key : kDescKeys) {
+      if (object.contains("desc") || !object.contains(key) || !object[key].is_string()) continue;
+      object["desc"] = object[key];
+      object.erase(key);
+      ++repairs_[fmt::format("\"{}\" renamed to \"desc\"", key)];
+    }
+  }
+
+  /// One path in place of a list, under any usual key.
+  void rename_image(Json& record) {
+    for (const char* key : kImageKeys) {
+      if (record.contains("images") || !record.contains(key) || !record[key].is_string()) continue;
+      record["images"] = Json::array({record[key]});
+      record.erase(key);
+      ++repairs_[fmt::format("\"{}\" renamed to \"images\", a list", key)];
+    }
+    if (!record.contains("images") || !record["images"].is_string()) return;
+    record["images"] = Json::array({record["images"]});
+    ++repairs_["one path in place of a list of images"];
+  }
+
+  void rename_bbox(Json& object) {
+    for (const char* key : {"bbox", "box", "bndbox"}) {
+      if (!object.contains(key) || object.contains("bbox_2d") || object.contains("poly")) continue;
+      object["bbox_2d"] = object[key];
+      object.erase(key);
+      ++repairs_[fmt::format("\"{}\" renamed to \"bbox_2d\"", key)];
+    }
+  }
+
+  /// Numbers in quotes, and a box of two pairs.
+  void plain_numbers(Json& object) {
+    for (const char* key : {"bbox_2d", "poly"}) {
+      if (!object.contains(key)) continue;
+      Json& geometry = object[key];
+      const std::vector<double> numbers = read_plain_numbers(geometry);
+      if (numbers.empty()) continue;
+      const bool is_box = std::string_view(key) == "bbox_2d";
+      const bool is_nested = is_box && geometry.front().is_array() && numbers.size() == 4;
+      const bool is_quoted = std::any_of(geometry.begin(), geometry.end(), [](const Json& item) {
+        return item.is_string() ||
+               (item.is_array() && std::any_of(item.begin(), item.end(),
+                                               [](const Json& each) { return each.is_string(); }));
+      });
+      if (!is_nested && !is_quoted) continue;
+      if (is_nested) ++repairs_["boxes of two pairs, written as four numbers"];
+      if (is_quoted) ++repairs_["geometries with numbers in quotes"];
+      geometry = Json::array();
+      for (const double number : numbers) add_number(geometry, number);
+    }
+  }
+
+  static void add_number(Json& list, double number) {
+    const bool is_whole = number == std::floor(number) && std::abs(number) < 1e9;
+    if (is_whole) {
+      list.push_back(static_cast<int64_t>(number));
+    } else {
+      list.push_back(number);
+    }
+  }
+
+  void convert_box(Json& object) {
+    if (!options_.boxes || *options_.boxes == BoxForm::kCorners || !object.contains("bbox_2d") ||
+        !are_four_numbers(object["bbox_2d"]))
+      return;
+    Json& box = object["bbox_2d"];
+    const std::array<double, 4> corners = to_corners(
+        {box[0].get<double>(), box[1].get<double>(), box[2].get<double>(), box[3].get<double>()},
+        *options_.boxes);
+    box = Json::array();
+    for (const double side : corners) add_number(box, side);
+    ++repairs_[fmt::format("boxes converted from {} to corners", box_form_name(*options_.boxes))];
+  }
+
+  /// @param are_shares  0..1 of the sides, not pixels
+  void to_bins(Json& record, const char* what, bool are_shares) {
+    ++repairs_[what];
+    for (const auto& [number, side] : collect_coordinates(record)) {
+      *number = to_bin(number->get<double>(), are_shares ? 1.0 : side);
+    }
+  }
+
+  /// Programs that write 0 … 1000 use 1000 for the far edge, which is the last bin.
+  void lower_thousands(Json& record) {
+    for (const auto& [number, side] : collect_coordinates(record)) {
+      if (number->get<double>() != kNumBins) continue;
+      *number = kNumBins - 1;
+      ++repairs_["coordinates changed from 1000 to 999"];
+    }
+  }
+
+  /// Swaps corners into order.
+  /// @return false for a box without area
+  bool repair_box(Json& object) {
+    const auto box = object.is_object() ? object.find("bbox_2d") : object.end();
+    if (!object.is_object() || box == object.end() || !are_four_numbers(*box)) return true;
+    Json& sides = *box;
+    bool swapped = false;
+    for (const size_t low : {size_t{0}, size_t{1}}) {
+      const double first = sides[low].get<double>(), second = sides[low + 2].get<double>();
+      if (first == second) return drop("left out: boxes without area");
+      if (first < second) continue;
+      std::swap(sides[low], sides[low + 2]);
+      swapped = true;
+    }
+    if (swapped) ++repairs_["boxes with swapped corners, put in order"];
+    return true;
+  }
+
+  std::string from_dir_;
+  PathFrom path_from_;
+  const RepairOptions& options_;
+  Repairs& repairs_;
+  PixelEvidence evidence_;
+  BoxFormCensus forms_;
+  int64_t num_objects_ = 0;
+};
+
+/// Reads the usable records and runs the first pass on them.
+/// @param num_lost  receives the others
+std::vector<Json> prepare_records(const std::string& path, Repairer& repairer, Repairs& repairs,
+                                  int64_t& num_lost) {
+  std::vector<Json> records;
+  for (const std::string& line : split(read_file(path), '\n')) {
+    if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
+    ++num_lost;
+    try {
+      Json record = parse_json(line, path);
+      if (!repairer.prepare(record)) continue;
+      records.push_back(std::move(record));
+      --num_lost;
+    } catch (const OutOfResources&) {
+      throw;
+    } catch (const UserError&) {
+      ++repairs["left out: damaged records"];
+    }
+  }
+  return records;
+}
+
+/// Removes objects with the desc and bins of an earlier one, even if they are written differently.
+/// @param sample  the parsed record
+void drop_repeats(Json& record, const Sample& sample, Repairs& repairs) {
+  Json kept = Json::array();
+  std::set<std::pair<std::string, std::vector<int>>> seen;
+  for (size_t i = 0; i < sample.objects.size(); ++i) {
+    if (seen.emplace(sample.objects[i].desc, sample.objects[i].geometry.bins).second) {
+      kept.push_back(record["objects"][i]);
+    } else {
+      ++repairs["left out: repeated objects"];
+    }
+  }
+  record["objects"] = std::move(kept);
+}
+
+[[noreturn]] void refuse_empty_copy(const std::string& path, const Repairs& repairs) {
+  std::vector<std::string> reasons;
+  for (const auto& [what, count] : repairs) reasons.push_back(fmt::format("{} {}", count, what));
+  throw UserError(
+      ErrorKind::kData,
+      {.error = "no record is left, so nothing was written",
+       .where = path,
+       .what = reasons.empty() ? "it has no records" : join(reasons, "; "),
+       .fix =
+           "fix the records by hand, or convert them with `rematch data from-…` (docs/data.md)"});
+}
+
+}  // namespace
+
+RepairedRecords repair_records(const std::string& path, const std::string& out,
+                               const RepairOptions& options) {
+  const std::string parent = fs::path(path).parent_path().string();
+  const fs::path target = fs::absolute(out).lexically_normal().parent_path();
+  const ForbiddenTexts forbidden = forbidden_texts(options.added_tokens);
+  RepairedRecords repaired;
+  Repairer repairer(parent.empty() ? "." : parent, target.string(), options, repaired.repairs);
+  std::vector<Json> records = prepare_records(path, repairer, repaired.repairs, repaired.num_lost);
+  repairer.check_evidence(path);
+  for (Json& record : records) {
+    ++repaired.num_lost;
+    if (!repairer.finish(record)) continue;
+    try {
+      const Sample sample =
+          read_record(python_json(record),
+                      {.where = path, .directory = target.string(), .forbidden = &forbidden});
+      drop_repeats(record, sample, repaired.repairs);
+      repaired.images.insert(repaired.images.end(), sample.image_paths.begin(),
+                             sample.image_paths.end());
+      repaired.lines += python_json(record) + "\n";
+      ++repaired.num_records;
+      --repaired.num_lost;
+    } catch (const UserError& error) {
+      ++repaired.repairs["left out: records where " + error.problems().front().error];
+    }
+  }
+  return repaired;
+}
+
+RepairedRecords write_repaired(const std::string& path, const std::string& out,
+                               const RepairOptions& options) {
+  InputFiles inputs = options.others;
+  inputs.add(path);
+  inputs.refuse(out);
+  RepairedRecords repaired = repair_records(path, out, options);
+  if (repaired.num_records == 0) refuse_empty_copy(path, repaired.repairs);
+  for (const std::string& image : repaired.images) inputs.add(image);
+  make_directories(fs::absolute(out).lexically_normal().parent_path().string());
+  write_output(out, inputs, repaired.lines);
+  return repaired;
+}
+
+}  // namespace rematch

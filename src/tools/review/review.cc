@@ -1,0 +1,273 @@
+#include "tools/review/review.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/interrupt.h"
+#include "base/json.h"
+#include "base/out_of_resources.h"
+#include "base/terminal_text.h"
+#include "base/text.h"
+#include "learn/data/added_texts.h"
+#include "learn/data/box_census.h"
+#include "learn/data/file_set.h"
+#include "learn/data/foreign_format.h"
+#include "learn/data/outside.h"
+#include "learn/data/record.h"
+#include "learn/estep/match/repeats.h"
+#include "model/vision/image.h"
+
+namespace rematch {
+namespace {
+
+constexpr double kTinyPx = 2;
+constexpr int64_t kMostAspectRatio = 200;  // as in smart_resize
+constexpr double kNearlySame = 0.8;        // maskIoU
+constexpr int kMaskSide = 256;             // default of maskiou_resolution
+
+Spread compute_spread(std::vector<int64_t> values) {
+  if (values.empty()) return {};
+  std::sort(values.begin(), values.end());
+  return {.least = values.front(), .median = values[values.size() / 2], .most = values.back()};
+}
+
+/// Twice the signed area of an outline, in bins.
+int64_t doubled_area(const std::vector<int>& bins) {
+  int64_t sum = 0;
+  for (size_t i = 0; i + 1 < bins.size(); i += 2) {
+    const size_t next = (i + 2) % bins.size();
+    sum += static_cast<int64_t>(bins[i]) * bins[next + 1] -
+           static_cast<int64_t>(bins[next]) * bins[i + 1];
+  }
+  return sum;
+}
+
+/// The place of a problem inside its record; "" for the record itself.
+std::string place_in_record(const std::string& where, const RecordContext& context) {
+  const std::string rest =
+      where.starts_with(context.where) ? where.substr(context.where.size()) : "";
+  if (rest.starts_with(", ")) return rest.substr(2) + ": ";
+  return rest.starts_with(":") ? "column " + rest.substr(1) + ": " : "";
+}
+
+/// Collects statistics and findings over the records of a file.
+class Reviewer {
+ public:
+  Reviewer(const std::string& path, bool decode) : decode_(decode), outside_(path) {}
+
+  void add(const std::string& line, const RecordContext& context, int64_t number) {
+    ++review_.num_records;
+    add_form(line, context);
+    Sample sample;
+    try {
+      sample = read_record(line, context);
+    } catch (const UserError& error) {
+      ++review_.num_refused;
+      for (const Problem& problem : error.problems()) {
+        note(FindingKind::kRefused, number,
+             fmt::format("{}{} ({})", place_in_record(problem.where, context), problem.error,
+                         problem.what));
+      }
+      return;
+    }
+    add_images(sample, number);
+    add_objects(sample, number);
+    census_.add(sample);
+  }
+
+  Review finish() {
+    review_.width_px = compute_spread(widths_);
+    review_.height_px = compute_spread(heights_);
+    review_.objects_per_image = compute_spread(counts_);
+    review_.looks_like_pixels = census_.looks_like_pixels();
+    return std::move(review_);
+  }
+
+ private:
+  /// The boxes of a record, also of one that cannot be used.
+  void add_form(const std::string& line, const RecordContext& context) {
+    try {
+      review_.box_forms.add(parse_json(line, context.where));
+    } catch (const UserError&) {
+      return;  // read_record() reports it
+    }
+  }
+
+  /// Why an image cannot be read, and what to do.
+  /// @param path  resolved;
+  /// @param written  is not
+  static std::string image_problem(const std::string& path, const Problem& problem, bool is_new) {
+    if (path.find("://") != path.npos)
+      return fmt::format("{}: addresses are not fetched{}", path,
+                         is_new ? "; download the image, and write the path of the file" : "");
+    std::error_code ignored;
+    if (!std::filesystem::exists(path, ignored))
+      return fmt::format("{}: there is no such file{}", path,
+                         is_new ? "; relative paths start at the directory of the JSONL" : "");
+    return fmt::format("{}: {}{}", path, problem.error, is_new ? "; " + problem.fix : "");
+  }
+
+  void note(FindingKind kind, int64_t line, std::string what) {
+    review_.findings[static_cast<size_t>(kind)].push_back({line, std::move(what)});
+  }
+
+  void add_images(const Sample& sample, int64_t number) {
+    const auto [least, most] = std::minmax(sample.width_px, sample.height_px);
+    if (most > kMostAspectRatio * static_cast<int64_t>(least)) {
+      note(FindingKind::kRefused, number,
+           fmt::format(
+               "the aspect ratio of an image is too large: {} x {}, one side is more than {} times "
+               "the other",
+               sample.width_px, sample.height_px, kMostAspectRatio));
+    }
+    widths_.push_back(sample.width_px);
+    heights_.push_back(sample.height_px);
+    for (const std::string& path : sample.image_paths) {
+      review_.num_outside += outside_.is_outside(path);
+      if (seen_.contains(path))
+        note(FindingKind::kRepeatedImage, number,
+             paths_.contains(path) ? path : path + " (another name for the same content)");
+      seen_.insert(path);
+      paths_.insert(path);
+      try {
+        const ImageFacts facts = read_image_facts(path);
+        const ImageSize &size = facts.size,
+                        record{.width_px = sample.width_px, .height_px = sample.height_px};
+        if (facts.is_deep_grey) note(FindingKind::kDeepGrey, number, path);
+        review_.num_turned += facts.is_turned();
+        review_.num_hidden_turns += facts.hides_turn();
+        if (decode_) load_image(path);
+        if (facts.is_unturned(record)) {
+          note(FindingKind::kUnturned, number,
+               fmt::format("{}: viewers show it as {} x {}, the record says {} x {}", path,
+                           size.width_px, size.height_px, sample.width_px, sample.height_px));
+        } else if (size != record) {
+          note(FindingKind::kWrongSize, number,
+               fmt::format("{} is {} x {}, the record says {} x {}", path, size.width_px,
+                           size.height_px, sample.width_px, sample.height_px));
+        }
+      } catch (const OutOfResources&) {
+        throw;
+      } catch (const UserError& error) {
+        const Problem& problem = error.problems().front();
+        const std::string kind = path.find("://") != path.npos ? "address" : problem.error;
+        note(FindingKind::kUnreadableImage, number,
+             image_problem(path, problem, advised_.insert(kind).second));
+      }
+    }
+  }
+
+  void add_objects(const Sample& sample, int64_t number) {
+    counts_.push_back(static_cast<int64_t>(sample.objects.size()));
+    review_.num_objects += counts_.back();
+    if (sample.objects.empty()) ++review_.num_empty_scenes;
+    std::set<std::pair<std::string, std::vector<int>>> seen;
+    const std::vector<int> repeated = repeated_objects(sample.objects, kNearlySame, kMaskSide);
+    for (size_t i = 0; i < sample.objects.size(); ++i) {
+      const auto& [desc, geometry] = sample.objects[i];
+      ++review_.classes[desc];
+      const std::string name = fmt::format("objects[{}] \"{}\" [{}]", i, shown_label(desc),
+                                           fmt::join(geometry.bins, ", "));
+      if (!seen.emplace(desc, geometry.bins).second) {
+        note(FindingKind::kRepeatedObject, number, name);
+      } else if (std::binary_search(repeated.begin(), repeated.end(), static_cast<int>(i))) {
+        note(FindingKind::kNearRepeat, number, name);
+      }
+      geometry.kind == GeometryKind::kBbox2d ? add_box(sample, geometry.bins, number, name)
+                                             : add_polygon(geometry.bins, number, name);
+    }
+  }
+
+  void add_box(const Sample& sample, const std::vector<int>& bins, int64_t number,
+               const std::string& name) {
+    ++review_.num_boxes;
+    const double width = (bins[2] - bins[0]) * sample.width_px / static_cast<double>(kNumBins);
+    const double height = (bins[3] - bins[1]) * sample.height_px / static_cast<double>(kNumBins);
+    if (bins[0] == bins[2] || bins[1] == bins[3]) return note(FindingKind::kNoArea, number, name);
+    if (width < 0 || height < 0) return note(FindingKind::kInverted, number, name);
+    if (width < kTinyPx || height < kTinyPx)
+      note(FindingKind::kTiny, number, fmt::format("{}, {:.1f} x {:.1f} px", name, width, height));
+  }
+
+  void add_polygon(const std::vector<int>& bins, int64_t number, const std::string& name) {
+    ++review_.num_polygons;
+    if (doubled_area(bins) == 0) note(FindingKind::kNoArea, number, name);
+  }
+
+  bool decode_;
+  Review review_;
+  std::vector<int64_t> widths_, heights_, counts_;
+  FileSet seen_;                           // images, by content
+  std::set<std::string> paths_, advised_;  // images by name; errors whose fix has been shown
+  BoxCensus census_;
+  OutsideImages outside_;
+};
+
+}  // namespace
+
+const char* finding_name(FindingKind kind) {
+  switch (kind) {
+    case FindingKind::kRefused: return "errors for which training refuses a record";
+    case FindingKind::kUnreadableImage: return "images that cannot be read";
+    case FindingKind::kWrongSize: return "sizes that differ from the image file";
+    case FindingKind::kUnturned:
+      return "records drawn on the unturned pixels of a photo that EXIF turns (remove its tag: "
+             "exiftool -Orientation= -n FILE)";
+    case FindingKind::kInverted: return "boxes with swapped corners";
+    case FindingKind::kNoArea: return "objects without area";
+    case FindingKind::kRepeatedObject: return "objects that occur twice in a record";
+    case FindingKind::kNearRepeat:
+      return "objects that nearly occur twice in a record (same desc, maskIoU of 0.8 or more)";
+    case FindingKind::kRepeatedImage:
+      return "images that occur in an earlier record, under this or another name";
+    case FindingKind::kTiny: return "boxes narrower than two pixels";
+    case FindingKind::kDeepGrey: return "16-bit grey images, whose levels above 255 become white";
+    case FindingKind::kNumKinds: break;
+  }
+  REMATCH_CHECK(false, "kind of finding");
+}
+
+std::vector<std::vector<std::string>> Review::similar_classes() const {
+  std::map<std::string, std::vector<std::string>> by_label;
+  for (const auto& [desc, count] : classes) by_label[normalize_label(desc)].push_back(desc);
+  std::vector<std::vector<std::string>> groups;
+  for (auto& [label, group] : by_label) {
+    if (group.size() == 1) continue;
+    std::stable_sort(group.begin(), group.end(), [this](const auto& a, const auto& b) {
+      return classes.at(a) > classes.at(b);
+    });
+    groups.push_back(std::move(group));
+  }
+  return groups;
+}
+
+Review review_jsonl(const std::string& path, bool decode,
+                    const std::vector<std::string>& added_tokens) {
+  const std::string bytes = read_file(path),
+                    parent = std::filesystem::path(path).parent_path().string();
+  const ForbiddenTexts forbidden = forbidden_texts(added_tokens);
+  Reviewer reviewer(path, decode);
+  int64_t number = 0;
+  for (const std::string& line : split(bytes, '\n')) {
+    throw_if_interrupted();
+    ++number;
+    if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
+    reviewer.add(line,
+                 {.where = fmt::format("{}:{}", path, number),
+                  .directory = parent.empty() ? "." : parent,
+                  .allow_inverted = true,
+                  .forbidden = &forbidden},
+                 number);
+  }
+  Review review = reviewer.finish();
+  if (review.num_refused == review.num_records) refuse_foreign_format(path, bytes);
+  return review;
+}
+
+}  // namespace rematch

@@ -1,0 +1,72 @@
+#pragma once
+#include <iosfwd>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "base/json_fields.h"
+
+namespace rematch {
+
+/// Command-line options of stages (STAGES.md). StageRow lists the options of each stage.
+struct StageOptions {
+  std::string model_dir;          ///< --model
+  std::string answer_format;      ///< --answer-format; empty = format of the model directory
+  std::string output_dir;         ///< --out
+  std::string backend = "hf";     ///< --backend
+  std::string dtype = "float32";  ///< --dtype
+  std::string device;             ///< --device; empty = automatic
+  int batch_size = 1;             ///< --batch-size, lines per run() call
+};
+
+/// One stage of the loop as JSON in, JSON out; one short file each.
+class Stage {
+ public:
+  virtual ~Stage() = default;
+  /// Answers one input line, without its "id".
+  /// @throws UserError, which becomes the line's "error".
+  virtual Json run(const Json& input) = 0;
+  /// Answers several lines together (`generate`); the default runs them one by one. Returns one
+  /// answer for each input.
+  /// @param errors  one null for each input; an error object fails that line only
+  virtual std::vector<Json> run_batch(const std::vector<Json>& inputs, std::vector<Json>& errors);
+
+  /// Called before run_batch with the id of each input as text, or "line-N" without an id.
+  void set_line_names(std::vector<std::string> names);
+
+ protected:
+  /// Path of the output file of the current line: `directory`/<id>.safetensors.
+  /// @throws UserError (data) when the id cannot be a file name
+  std::string line_file(const std::string& directory) const;
+
+  std::vector<std::string> line_names_;
+  size_t line_idx_ = 0;  ///< index of the current input in run_batch; set by the default run_batch
+};
+
+/// An entry of the tables of stages (tools/stages/stage_table.h).
+struct StageRow {
+  const char* name;
+  const char* summary;
+  /// its command-line options: "model", "answer-format", "out", "backend", "dtype",
+  /// "batch-size", "device"
+  std::vector<std::string> options;
+  std::unique_ptr<Stage> (*make)(const StageOptions&);
+};
+
+/// Answers JSON lines from `in` on `out`, in the same order, with the "id" repeated. A bad line
+/// gives only {"id", "error": {kind, message, fix}}.
+/// @return 0, or 3 when any line failed
+int run_stage(Stage& stage, int batch_size, std::istream& in, std::ostream& out);
+
+/// Error texts for JsonFields of an input line. An invalid value is an error of kind data, an
+/// unknown key of kind config; null means the default.
+const JsonOrigin& input_origin();
+
+// Factories of the public stages.
+std::unique_ptr<Stage> make_parse_stage(const StageOptions&);
+std::unique_ptr<Stage> make_match_stage(const StageOptions&);
+std::unique_ptr<Stage> make_segment_stage(const StageOptions&);
+std::unique_ptr<Stage> make_pack_stage(const StageOptions&);
+
+}  // namespace rematch

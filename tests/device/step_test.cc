@@ -1,0 +1,153 @@
+// The optimizer step on a device: launches and waits of one process, waits and memory of several
+// ranks whose messages lie on the device.
+#include <gtest/gtest.h>
+#include <torch/csrc/autograd/autograd.h>
+
+#include "learn/mstep/make_gradient_sum.h"
+#include "learn/mstep/optim/adamw.h"
+#include "support/pretend_device.h"
+
+namespace rematch {
+namespace {
+
+const at::Device kDevice = test::pretend_device();
+
+ParameterGroup parameters(int64_t count, int64_t num_values, at::ScalarType dtype = at::kFloat) {
+  ParameterGroup group{"llm", 1e-3, 0.1, {}, {}};
+  for (int64_t i = 0; i < count; ++i) {
+    group.names.push_back("weight" + std::to_string(i));
+    group.parameters.push_back(
+        (at::ones({num_values}, dtype) * (i + 1)).to(kDevice).requires_grad_());
+  }
+  return group;
+}
+
+// Gradients of 2 for every value.
+void run_backward(const ParameterGroup& group) {
+  at::Tensor loss = at::zeros({}, at::TensorOptions(kDevice));
+  for (const at::Tensor& parameter : group.parameters)
+    loss = loss + (parameter.to(at::kFloat) * 2).sum();
+  torch::autograd::backward({loss}, {});
+}
+
+/// One rank of many with messages on the device; the others send zeros and flags of zero.
+class DeviceGroup : public Group {
+ public:
+  DeviceGroup(int rank, int size) : rank_(rank), size_(size) {}
+  int rank() const override { return rank_; }
+  int size() const override { return size_; }
+  at::Device message_device() const override { return kDevice; }
+  std::function<void()> start_broadcast(const at::Tensor&, int) override {
+    return [] {};
+  }
+  std::function<void()> exchange(const at::Tensor& send, const std::vector<int64_t>&,
+                                 const at::Tensor& receive, const std::vector<int64_t>&) override {
+    ++num_exchanges;
+    largest_bytes = std::max(largest_bytes, static_cast<int64_t>(send.nbytes() + receive.nbytes()));
+    return [] {};
+  }
+  int num_exchanges = 0;
+  int64_t largest_bytes = 0;
+
+ protected:
+  void sum(std::span<double>) override {}
+  void sum(std::span<int64_t>) override {}
+  std::vector<std::string> collect(std::string bytes) override {
+    return std::vector<std::string>(static_cast<size_t>(size_), bytes);
+  }
+  std::string copy(std::string bytes) override { return bytes; }
+  void copy(at::Tensor&, int) override {}
+
+ private:
+  int rank_, size_;
+};
+
+test::Traffic traffic_of(const std::function<void()>& work) {
+  const test::Traffic before = test::traffic();
+  work();
+  return test::traffic() - before;
+}
+
+}  // namespace
+
+TEST(StepBudget, AnOptimizerStepOfOneProcess) {
+  for (const at::ScalarType dtype : {at::kFloat, at::kBFloat16}) {
+    ParameterGroup group = parameters(40, 16, dtype);
+    const auto gradients = make_gradient_sum({group});
+    AdamW optimizer(gradients->updated_groups(), {});
+    gradients->begin({true});
+    run_backward(group);
+    gradients->end_row();
+    const test::Traffic traffic = traffic_of([&] {
+      gradients->finish(1.0);
+      gradients->update([&] { optimizer.step(1.0); });
+    });
+    EXPECT_LE(traffic.launches, 12) << "for 40 parameters, " << dtype;
+    EXPECT_LE(traffic.waits, 1);
+    gradients->discard();
+  }
+}
+
+TEST(StepBudget, AStepWithDeviceMessagesWaitsForNoTensorAlone) {
+  std::vector<int64_t> waits;
+  for (const int64_t count : {8, 64}) {
+    ParameterGroup group = parameters(count, 16);
+    DeviceGroup ranks(0, 2);
+    const auto gradients = make_gradient_sum({group}, ranks, {.zero_stage = 1});
+    AdamW optimizer(gradients->updated_groups(), {});
+    gradients->begin({true});
+    waits.push_back(traffic_of([&] {
+                      run_backward(group);
+                      gradients->end_row();
+                      gradients->finish(1.0);
+                      gradients->update([&] { optimizer.step(1.0); });
+                    }).waits);
+    gradients->discard();
+  }
+  EXPECT_EQ(waits[1], waits[0]) << "however many parameters";
+  EXPECT_LE(waits[0], 1);
+}
+
+TEST(StepBudget, AParameterWithoutAGradientOnAnyRankKeepsNone) {
+  ParameterGroup group = parameters(4, 16);
+  DeviceGroup ranks(0, 2);
+  const auto gradients = make_gradient_sum({group}, ranks, {.zero_stage = 1});
+  gradients->begin({true});
+  ParameterGroup used = group;
+  used.parameters.erase(used.parameters.begin() + 2);
+  run_backward(used);
+  gradients->end_row();
+  gradients->finish(1.0);
+  for (const ParameterGroup& mine : gradients->owned_groups()) {
+    for (size_t i = 0; i < mine.parameters.size(); ++i)
+      EXPECT_EQ(mine.parameters[i].grad().defined(), mine.names[i] == "weight0") << mine.names[i];
+  }
+  gradients->discard();
+}
+
+TEST(MessageMemory, TwoMessagesAreInFlightAndLargeParametersTravelInParts) {
+  constexpr int64_t kMib = 1 << 20;
+  constexpr int kRanks = 4;
+  // One parameter of 160 MiB, which this rank owns, and ten of 20 MiB.
+  ParameterGroup group = parameters(1, 40 * kMib);
+  const ParameterGroup rest = parameters(10, 5 * kMib);
+  group.names.insert(group.names.end(), rest.names.begin(), rest.names.end());
+  group.parameters.insert(group.parameters.end(), rest.parameters.begin(), rest.parameters.end());
+  DeviceGroup ranks(0, kRanks);
+  const auto gradients = make_gradient_sum({group}, ranks, {.zero_stage = 2});
+  const int64_t parameters_bytes = 360 * kMib;
+  test::set_pretend_capacity(int64_t{8} << 30);
+  const int64_t before = test::pretend_memory_use().allocated;
+  gradients->begin({true});
+  run_backward(group);
+  gradients->end_row();
+  gradients->finish(1.0);
+  const int64_t peak = test::pretend_memory_use().peak_allocated - before;
+  EXPECT_LE(ranks.largest_bytes, (kRanks - 1) * 64 * kMib + kMib) << "a part of the large one";
+  // The gradients themselves, the sums of this rank, the temporary tensors of backward, two
+  // messages.
+  EXPECT_LE(peak, 2 * parameters_bytes + 160 * kMib + 2 * (kRanks - 1) * 64 * kMib);
+  gradients->discard();
+}
+
+}  // namespace rematch

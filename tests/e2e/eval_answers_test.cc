@@ -1,0 +1,123 @@
+// `rematch eval JSONL --answers FILE`: answers of other programs.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "e2e/program.h"
+
+namespace rematch {
+namespace {
+
+using testing::HasSubstr;
+
+Json result_of(const test::Program& program, const std::string& name) {
+  return read_json_file(program.dir().file("output/" + name + "/eval_results.json"));
+}
+
+}  // namespace
+
+TEST(EvalAnswers, ScoresEqualThoseOfTheModelThatGaveThem) {
+  test::Program program;
+  const std::string val = test::Program::golden("val.jsonl"),
+                    model = test::source_path("demo/model");
+  const std::string length = " --set custom.extra.rollout_matching.max_new_tokens=200";
+  const test::ProcessResult own = program.run("eval " + model + " " + val + length);
+  ASSERT_EQ(own.exit_code, 0) << own.err;
+  ASSERT_EQ(program.run("rollout " + model + " " + val + length + " --out answers.jsonl").exit_code,
+            0);
+  const test::ProcessResult scored =
+      program.run("eval " + val + " --answers answers.jsonl --format coord_tokens");
+  ASSERT_EQ(scored.exit_code, 0) << scored.err;
+  const Json expected = result_of(program, "model"), found = result_of(program, "answers");
+  int num_compared = 0;
+  for (const auto& item : expected.items()) {
+    const std::string& name = item.key();
+    if (!name.starts_with("eval_rollout_") || !item.value().is_number()) continue;
+    if (name.find("prompt_len") != std::string::npos ||
+        name.find("new_tokens") != std::string::npos)
+      continue;  // tokens are known of a model only
+    ASSERT_TRUE(found.contains(name)) << name;
+    EXPECT_EQ(found[name], item.value()) << name;
+    ++num_compared;
+  }
+  EXPECT_GE(num_compared, 15);
+  EXPECT_EQ(found["per_class"].size(), expected["per_class"].size());
+  EXPECT_EQ(found["num_samples"], expected["num_samples"]);
+  EXPECT_EQ(found["coco_ranking"], "order");
+  for (const char* file :
+       {"answers.json", "answers.samples.jsonl", "answers.predictions.json", "answers.truth.json"})
+    EXPECT_TRUE(read_file(program.dir().file(std::string("output/answers/eval/") + file)).size() >
+                2)
+        << file;
+  EXPECT_EQ(program.run("report output/answers --out page.html").exit_code, 0);
+  EXPECT_EQ(program.run("compare output/model output/answers").exit_code, 0);
+}
+
+TEST(EvalAnswers, TakesDigitsOfAnyServerAndTheLinesOfPredict) {
+  test::Program program;
+  program.dir().write(
+      "val.jsonl",
+      R"({"images": ["a.png"], "width": 200, "height": 100, "objects": [{"desc": "cat", "bbox_2d": [100, 200, 500, 999]}]})"
+      "\n"
+      R"({"images": ["b.png"], "width": 200, "height": 100, "objects": [{"desc": "dog", "bbox_2d": [10, 20, 300, 400]}]})"
+      "\n");
+  const std::string cat =
+      R"({"image": "a.png", "text": "[{\"bbox_2d\": [100, 200, 501, 1000], \"label\": \"cat\"}]"})"
+      "\n";
+  program.dir().write("server.jsonl", cat + R"({"id": 1, "response": "no idea"})");
+  const test::ProcessResult both =
+      program.run("eval val.jsonl --answers server.jsonl --format qwen_json");
+  ASSERT_EQ(both.exit_code, 0) << both.err;
+  const Json scores = result_of(program, "server");
+  EXPECT_EQ(scores["eval_rollout_recall"], 0.5);
+  EXPECT_EQ(scores["eval_rollout_precision"], 1.0);
+  EXPECT_EQ(scores["eval_rollout_parse_malformed_rate"], 0.5);
+  program.dir().write("one.jsonl", cat);
+  const test::ProcessResult missing =
+      program.run("eval val.jsonl --answers one.jsonl --format qwen_json");
+  EXPECT_EQ(missing.exit_code, 3);
+  EXPECT_THAT(missing.err, HasSubstr("1 of 2 records: val.jsonl:2"));
+  const test::ProcessResult part =
+      program.run("eval val.jsonl --answers one.jsonl --format qwen_json --answered-only");
+  EXPECT_EQ(part.exit_code, 0) << part.err;
+  EXPECT_THAT(part.err, HasSubstr("1 of 2 records have no answer"));
+  EXPECT_EQ(result_of(program, "one")["num_samples"], 1);
+  const test::ProcessResult pixels = program.run(
+      "eval val.jsonl --answers one.jsonl --format qwen2_5_json --answered-only");  // 196 x 112
+  EXPECT_EQ(pixels.exit_code, 0) << pixels.err;
+  EXPECT_EQ(result_of(program, "one")["eval_rollout_matched"], 0.0) << "501 is beyond 196";
+  EXPECT_THAT(program.run("eval val.jsonl --answers one.jsonl").err,
+              HasSubstr("--format qwen_json"));
+}
+
+TEST(EvalAnswers, ACollapsedNameIsAVerdict) {
+  test::Program program;
+  std::string records, answers;
+  for (int i = 0; i < 30; ++i) {
+    const std::string image = "i" + std::to_string(i) + ".png";
+    records +=
+        R"({"images": [")" + image +
+        R"("], "width": 200, "height": 100, "objects": [{"desc": "cola", "bbox_2d": [100, 200, 500, 900]}]})"
+        "\n";
+    answers += R"({"image": ")" + image +
+               R"(", "text": "[{\"bbox_2d\": [100, 200, 501, 901], \"label\": \")" +
+               (i < 3 ? "cola" : "tobacco product") +
+               R"(\"}]"})"
+               "\n";
+  }
+  program.dir().write("val.jsonl", records);
+  program.dir().write("a.jsonl", answers);
+  const test::ProcessResult result =
+      program.run("eval val.jsonl --answers a.jsonl --format qwen_json");
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.err + result.out,
+              HasSubstr("90 % of answered names are \"tobacco product\", which no truth has"));
+  ASSERT_EQ(program.run("report output/a --out page.html").exit_code, 0);
+  EXPECT_THAT(read_file(program.dir().file("page.html")), HasSubstr("which no truth has"));
+}
+
+}  // namespace rematch
