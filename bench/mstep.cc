@@ -12,11 +12,11 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "learn/mstep/make_gradient_sum.h"
+#include "learn/mstep/mstep.h"
+#include "learn/mstep/optim/groups.h"
+#include "model/nn/affine.h"
 #include "model/row.h"
-#include "mstep/make_gradient_sum.h"
-#include "mstep/mstep.h"
-#include "mstep/optim/groups.h"
-#include "nn/affine.h"
 #include "nn/memory_meter.h"
 
 namespace rematch::bench {

@@ -10,7 +10,7 @@
 #include <string>
 
 #include "base/json.h"
-#include "pack/select.h"
+#include "learn/pack/select.h"
 
 namespace rematch::bench {
 namespace {

@@ -15,11 +15,10 @@
 
 #include "base/error.h"
 #include "base/json.h"
-#include "rollout/native/cpu_runner.h"
-#include "rollout/native/native_engine.h"
-#include "kernels_peak.h"
-#include "text/tokenizer.h"
-#include "vision/image.h"
+#include "engine/rollout/native/cpu_runner.h"
+#include "engine/rollout/native/native_engine.h"
+#include "model/text/tokenizer.h"
+#include "model/vision/image.h"
 
 namespace rematch::bench {
 namespace {
@@ -68,12 +67,6 @@ class Worker {
   }
 
   Json answer(const Json& command) {
-    if (command.contains("peak")) {
-      const Peak peak = measure_peak(at::get_num_threads(), command.at("peak").get<double>());
-      return {{"gb_per_s", peak.gb_per_s},
-              {"gflop_per_s", peak.gflop_per_s},
-              {"threads", at::get_num_threads()}};
-    }
     if (command.contains("decode"))
       return decode(command.at("decode").get<int>(), command.at("tokens").get<int>());
     return run(command.at("prompts").get<std::vector<size_t>>(), command.at("together").get<bool>(),

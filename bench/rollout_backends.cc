@@ -20,10 +20,10 @@
 #include "base/json.h"
 #include "base/random.h"
 #include "base/text.h"
-#include "rollout/engine_factory.h"
-#include "text/chat_template.h"
-#include "text/prompt.h"
-#include "text/tokenizer.h"
+#include "engine/rollout/engine_factory.h"
+#include "model/text/chat_template.h"
+#include "model/text/prompt.h"
+#include "model/text/tokenizer.h"
 
 namespace rematch::bench {
 namespace {
