@@ -13,6 +13,7 @@ Checked are
   src/ in the texts that users read
 - names of source files in comments and pages, by path or by the name alone
 - `Suite.Case` and `Suite.*` in pages: tests/ has such a test
+- no file is a symbolic link
 A name with NAME in it is a pattern for others to follow.
 """
 
@@ -246,6 +247,9 @@ def comment_of(suffix, line):
 
 
 def breaches(repository):
+    for name in sorted(repository.files):
+        if (repository.root / name).is_symlink():
+            yield name, 1, "a symbolic link, which patches and archives lose: keep a copy"
     for name, text in repository.texts():
         suffix = pathlib.PurePosixPath(name).suffix
         for number, line in enumerate(text.splitlines(), 1):

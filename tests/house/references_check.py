@@ -36,6 +36,10 @@ class References(unittest.TestCase):
     def test_a_tree_without_faults_passes(self):
         self.assertEqual(self.breaches(), [])
 
+    def test_a_symbolic_link_is_found(self):
+        (self.root / "src/model/copy.h").symlink_to("row.h")
+        self.assertEqual(len(self.breaches()), 1)
+
     def test_a_section_or_an_item_that_is_not_there_is_found(self):
         self.assertEqual(
             self.breaches("src/a.cc", "// see BEHAVIOUR 4.3\n"),
