@@ -124,7 +124,8 @@ def parse(
         response_token_ids: what the model wrote after the prompt; a stop token and what follows are
             cut off.
         model: the model directory.
-        answer_format: "coord_tokens", "qwen_json" or "qwen2_5_json"; None is that of the model
+        answer_format: "coord_tokens", "qwen_json", "qwen2_5_json", "qwen_boxes"
+            or "qwen2_5_boxes"; None is that of the model
             directory.
         resized_px: width and height of the image as the model sees it, for answers in pixels
             ("qwen2_5_json").

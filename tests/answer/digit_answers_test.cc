@@ -1,4 +1,5 @@
 // Answers in plain digits: what is written, and what is read of whatever a model writes.
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -157,7 +158,7 @@ TEST(DigitAnswers, DropWhatIsNoEntry) {
         R"({"bbox_2d": [1, 2, 3, 4], "label": "a", "label": "b"})",
         R"({"bbox_2d": [1, 2, 3, 4], "bbox_2d": [1, 2, 3, 4], "label": "a"})", "7", "null", "\"a\"",
         "[1, 2, 3, 4]"}) {
-    const ParsedRollout parsed = read(fenced(std::string(kCat) + ", " + entry + ", " + kCat));
+    const ParsedRollout parsed = read(fenced(fmt::format("{0}, {1}, {0}", kCat, entry)));
     EXPECT_EQ(parsed.objects.size(), 2u) << entry;
     EXPECT_EQ(parsed.dropped_invalid, 1) << entry;
     EXPECT_EQ(parsed.status, ParseStatus::kComplete) << entry;
@@ -220,6 +221,25 @@ TEST(DigitAnswers, KnowTheTokensOfEntriesAndNumbers) {
   }
   EXPECT_EQ(text_of(parsed.objects[1].entry).find("\"x\""), std::string::npos)
       << "the entry that was dropped has its own";
+}
+
+TEST(DigitAnswers, MayHaveNoNames) {
+  const auto boxes = make_answer_format("qwen_boxes", vocab().tokenizer, "golden");
+  EXPECT_EQ(write({box("cat", {0, 10, 500, 999}), box("dog", {1, 2, 3, 4})}, *boxes),
+            "```json\n[\n\t{\"bbox_2d\": [0, 10, 501, 1000]},\n"
+            "\t{\"bbox_2d\": [1, 2, 3, 4]}\n]\n```");
+  // An answered name is ignored, whatever it is.
+  const ParsedRollout parsed = read(
+      R"([{"bbox_2d": [1, 2, 3, 4]}, {"label": 7, "bbox_2d": [5, 6, 7, 8]}, {"label": "cat"}])",
+      *boxes);
+  ASSERT_EQ(parsed.objects.size(), 2u);
+  EXPECT_EQ(parsed.objects[0].desc, kNameless);
+  EXPECT_EQ(parsed.objects[1].geometry.bins, (std::vector<int>{5, 6, 7, 8}));
+  EXPECT_EQ(parsed.dropped_invalid, 1);
+
+  const auto pixels_only = make_answer_format("qwen2_5_boxes", vocab().tokenizer, "golden");
+  EXPECT_EQ(write({box("cat", {100, 200, 300, 999})}, *pixels_only, prompt_of(640, 480)),
+            "```json\n[\n\t{\"bbox_2d\": [64, 96, 192, 480]}\n]\n```");
 }
 
 TEST(DigitAnswers, CannotWritePolygons) {

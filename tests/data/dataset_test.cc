@@ -120,6 +120,14 @@ TEST_F(DatasetTest, PassesForbiddenTextsOn) {
   EXPECT_THROW(Dataset::load(path, {.forbidden_texts = {"<|end|>"}}), UserError);
 }
 
+TEST_F(DatasetTest, MayCallAllObjectsByOneName) {
+  const std::string path = write(
+      R"({"images": ["images/a.png"], "objects": [{"bbox_2d": [1, 2, 3, 4]}, {"desc": "x", "bbox_2d": [1, 2, 3, 4]}], "width": 32, "height": 32})");
+  EXPECT_THROW(Dataset::load(path, {}), UserError);
+  const Dataset dataset = Dataset::load(path, {.name_all = "object"});
+  for (const SceneObject& object : dataset.samples()[0].objects) EXPECT_EQ(object.desc, "object");
+}
+
 TEST_F(DatasetTest, ChangesItsHashWithItsContent) {
   const std::string first = Dataset::load(write(record()), {}).content_hash();
   EXPECT_EQ(first.size(), 16u);

@@ -77,6 +77,35 @@ TEST(DigitRun, TeachesNoisyNumbersInStageOne) {
   EXPECT_GT(last_logged(program)["loss/ce"].get<double>(), 0);
 }
 
+// A checkpoint keeps the format; other commands answer and score without names.
+TEST(DigitRun, TrainsAndScoresBoxesWithoutNames) {
+  test::Program program;
+  make_boxes(program);
+  std::string nameless;  // the first records, with boxes only
+  std::istringstream lines(read_file(program.dir().file("boxes.jsonl")));
+  for (std::string line; nameless.size() < 2000 && std::getline(lines, line);) {
+    Json record = parse_json(line, "boxes.jsonl");
+    for (Json& object : record["objects"]) object.erase("desc");
+    nameless += record.dump() + "\n";
+  }
+  program.dir().write("nameless.jsonl", nameless);
+  const std::string custom =
+      "custom: {answer_format: qwen_boxes, train_jsonl: nameless.jsonl, val_jsonl: "
+      "nameless.jsonl, ";
+  for (const std::string rest :
+       {"trainer_variant: sft}\n", "extra: {rollout_matching: {max_new_tokens: 40}}}\n"}) {
+    const test::ProcessResult result =
+        program.run("train " + program.config("training: {max_steps: 2}\n" + custom + rest));
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+  }
+  const std::string checkpoint = program.run_dir() + "/checkpoint-2";
+  EXPECT_EQ(read_json_file(checkpoint + "/rematch_prompt.json")["answer_format"], "qwen_boxes");
+  const test::ProcessResult scored =
+      program.run("eval " + checkpoint +
+                  " nameless.jsonl --set custom.extra.rollout_matching.max_new_tokens=40");
+  EXPECT_EQ(scored.exit_code, 0) << scored.err;
+}
+
 TEST(DigitRun, PolygonsAreRefusedWithTheCommandThatConvertsThem) {
   test::Program program;
   const test::ProcessResult result =

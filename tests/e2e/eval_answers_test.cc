@@ -94,6 +94,21 @@ TEST(EvalAnswers, TakesDigitsOfAnyServerAndTheLinesOfPredict) {
               HasSubstr("--format qwen_json"));
 }
 
+TEST(EvalAnswers, ScoresBoxesWithoutNames) {
+  test::Program program;
+  program.dir().write(
+      "val.jsonl",
+      R"({"images": ["a.png"], "width": 200, "height": 100, "objects": [{"bbox_2d": [100, 200, 500, 999]}]})"
+      "\n");
+  program.dir().write("a.jsonl",
+                      R"({"image": "a.png", "text": "[{\"bbox_2d\": [100, 200, 501, 1000]}]"})");
+  const test::ProcessResult result =
+      program.run("eval val.jsonl --answers a.jsonl --format qwen_boxes");
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(result_of(program, "a")["eval_rollout_f1"], 1.0);
+  EXPECT_EQ(result_of(program, "a")["eval_rollout_f1_labels"], 1.0);
+}
+
 TEST(EvalAnswers, ACollapsedNameIsAVerdict) {
   test::Program program;
   std::string records, answers;

@@ -178,7 +178,8 @@ Dataset Dataset::load(const std::string& jsonl_path, const DatasetOptions& optio
       Sample sample = read_record(line, {.where = where,
                                          .directory = parent.empty() ? "." : parent,
                                          .require_single_image = options.require_single_image,
-                                         .forbidden = &forbidden});
+                                         .forbidden = &forbidden,
+                                         .name_all = options.name_all});
       sample.sample_id = line_idx;
       if (options.check_image_files) check_image_files(sample);
       census.add(sample);

@@ -15,8 +15,10 @@ struct PatchOptions;
 struct DatasetOptions {
   std::optional<int64_t> limit;              ///< reads only the first N records
   std::vector<std::string> forbidden_texts;  ///< added tokens, which no `desc` may contain
-  bool require_single_image = true;          ///< stage 2: `images` has exactly one path
-  bool check_image_files = true;             ///< checks that the image files exist
+  /// if set, replaces the name of every object, which a record may then leave out
+  std::optional<std::string> name_all;
+  bool require_single_image = true;  ///< stage 2: `images` has exactly one path
+  bool check_image_files = true;     ///< checks that the image files exist
 };
 
 /// Images of a data set that deserve a word.

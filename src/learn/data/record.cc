@@ -92,6 +92,10 @@ SceneObject read_object(const Json& object, size_t object_idx, const RecordConte
   SceneObject result;
   result.geometry = read_geometry(object, where, {.allow_inverted = context.allow_inverted});
   refuse_unknown_fields(object, kObjectFields, where);
+  if (context.name_all) {
+    result.desc = *context.name_all;
+    return result;
+  }
   result.desc = read_desc(object, where);
   check_desc(result.desc, where, context.forbidden);
   return result;

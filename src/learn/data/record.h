@@ -1,4 +1,5 @@
 #pragma once
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -13,6 +14,7 @@ struct RecordContext {
   bool require_single_image = true;
   bool allow_inverted = false;  ///< accepts boxes with swapped corners; the caller handles them
   const ForbiddenTexts* forbidden = nullptr;
+  std::optional<std::string> name_all = {};  ///< as in DatasetOptions
 };
 
 /// Reads one line of a JSONL by the rules of BEHAVIOUR 2.1–2.3 and 19.10; the caller sets

@@ -6,6 +6,7 @@
 
 #include "learn/augment/side_words.h"
 #include "learn/data/overlap.h"
+#include "learn/estep/answer/answer_format.h"
 #include "learn/estep/match/labels.h"
 #include "program/assembly/long_samples.h"
 #include "program/assembly/open.h"
@@ -69,6 +70,7 @@ class Reader {
     if (files_ != nullptr) {
       for (const AddedToken& token : files_->tokenizer->added_tokens())
         options.forbidden_texts.push_back(token.content);
+      if (!answer_formats().find(files_->format_name).has_names) options.name_all = kNameless;
     }
     Dataset dataset = Dataset::load(path, options);
     if (files_ == nullptr) return dataset;

@@ -226,8 +226,9 @@ int run_eval_answers(const ScoredModelArguments& model, const AnswersArguments& 
   InputFiles inputs{task.answers};
   inputs.add(task.records);
   if (!task.model_dir.empty()) add_model(inputs, task.model_dir);
-  const Dataset records =
-      Dataset::load(task.records, {.require_single_image = false, .check_image_files = false});
+  DatasetOptions options{.require_single_image = false, .check_image_files = false};
+  if (!answer_formats().find(format_name(task)).has_names) options.name_all = kNameless;
+  const Dataset records = Dataset::load(task.records, options);
   for (const std::string& text : records.warnings()) terminal->warn(text);
   for (const Sample& sample : records.samples()) {
     for (const std::string& image : sample.image_paths) inputs.add(image);

@@ -31,6 +31,8 @@ const std::vector<KnownName>& foreign_keys_table() {
   static const std::vector<KnownName> kRows = {
       {"lr lr0", "training.learning_rate", "",
        "training.vit_lr training.aligner_lr training.lr_scheduler_type"},
+      {"class_names", "custom.answer_format",
+       "classes are those of the records; some formats write boxes without names"},
       {"lrf", "training.lr_scheduler_kwargs.min_lr_rate", ""},
       {"lr_schedule lr_scheduler lr_decay_style scheduler", "training.lr_scheduler_type", ""},
       {"optim optim_args", "training.optimizer",

@@ -42,7 +42,8 @@ void AnswerFormat::check_geometry(GeometryKind, const std::string&) const {}
 Choices<AnswerFormatRow>& answer_formats() {
   static Choices<AnswerFormatRow> table(
       "answer format", "answer_format", "",
-      {coord_token_format(), relative_digits_format(), pixel_digits_format()});
+      {coord_token_format(), relative_digits_format(), pixel_digits_format(),
+       relative_boxes_format(), pixel_boxes_format()});
   return table;
 }
 

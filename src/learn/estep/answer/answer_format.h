@@ -38,6 +38,9 @@ struct TaughtAnswer {
   std::vector<TaughtToken> tokens;
 };
 
+/// The name of every object, true or answered, in a format without names.
+inline constexpr const char* kNameless = "object";
+
 /// The target policy where none is configured: bins cannot be appended to an answer in digits.
 inline std::string default_target_policy(bool has_coord_tokens) {
   return has_coord_tokens ? "append" : "rewrite";
@@ -100,6 +103,8 @@ struct AnswerFormatRow {
   /// Coordinates are coord tokens. This allows `append` and the losses on coordinates, and requires
   /// the tokens in the tokenizer.
   bool has_coord_tokens = false;
+  /// Answers name their objects. Without names every object is called kNameless.
+  bool has_names = true;
   /// Start of the key that opens an entry; `repeat_terminate.max_object_keys` counts it.
   std::string entry_key;
   /// Default prompt texts.
@@ -122,5 +127,7 @@ std::unique_ptr<const AnswerFormat> make_answer_format(const std::string& name,
 AnswerFormatRow coord_token_format();
 AnswerFormatRow relative_digits_format();
 AnswerFormatRow pixel_digits_format();
+AnswerFormatRow relative_boxes_format();
+AnswerFormatRow pixel_boxes_format();
 
 }  // namespace rematch

@@ -1,5 +1,6 @@
 // `qwen_json` and `qwen2_5_json`: the stock answers of two model families, a fenced JSON list with
-// coordinates in plain digits (BEHAVIOUR 19).
+// coordinates in plain digits (BEHAVIOUR 19). `qwen_boxes` and `qwen2_5_boxes` are the same lists
+// without names.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -30,8 +31,12 @@ constexpr const char* kUserPrompt =
     "Locate every object in this image. Report the label and the bbox coordinates of each in JSON "
     "format.";
 
+constexpr const char* kBoxesUserPrompt =
+    "Locate every object in this image. Report the bbox coordinates of each in JSON format.";
+
 // Stock checkpoints expect no system message.
 PromptTexts built_in_prompt(ObjectOrdering) { return {"", kUserPrompt}; }
+PromptTexts boxes_prompt(ObjectOrdering) { return {"", kBoxesUserPrompt}; }
 
 // An integer in 0..max, written as `-?` digits.
 std::optional<int> read_number(const JsonNode& node, std::string_view bytes, int max) {
@@ -50,17 +55,23 @@ const JsonNode* only_value(const JsonNode& object, std::string_view key) {
   return &object.items[static_cast<size_t>(found - object.keys.begin())];
 }
 
+// The name of an entry; nullopt unless it is valid.
+std::optional<std::string> read_label(const JsonNode& element) {
+  const JsonNode* label = only_value(element, "label");
+  if (label == nullptr || label->kind != JsonNode::Kind::kString) return std::nullopt;
+  std::string text = python_strip(label->text);
+  return text.empty() ? std::nullopt : std::optional(std::move(text));
+}
+
 // Reads a complete element; nullopt unless it is a valid entry (BEHAVIOUR 19.5).
 std::optional<ParsedObject> read_entry(const JsonNode& element, const TokenBytes& tokens,
-                                       const NumberScale& scale) {
+                                       const NumberScale& scale, bool has_names) {
   const JsonNode* box = only_value(element, "bbox_2d");
-  const JsonNode* label = only_value(element, "label");
-  if (box == nullptr || label == nullptr || label->kind != JsonNode::Kind::kString ||
-      box->kind != JsonNode::Kind::kArray || box->items.size() != 4)
+  const std::optional<std::string> name = has_names ? read_label(element) : kNameless;
+  if (box == nullptr || !name || box->kind != JsonNode::Kind::kArray || box->items.size() != 4)
     return std::nullopt;
   ParsedObject object;
-  object.desc = python_strip(label->text);
-  if (object.desc.empty()) return std::nullopt;
+  object.desc = *name;
   for (size_t i = 0; i < 4; ++i) {
     const JsonNode& node = box->items[i];
     const std::optional<int> number = read_number(node, tokens.bytes, scale.limit(i));
@@ -72,8 +83,9 @@ std::optional<ParsedObject> read_entry(const JsonNode& element, const TokenBytes
   return object;
 }
 
-void write_entry(const AnswerEntry& entry, const NumberScale& scale, AnswerText& answer,
-                 std::vector<std::string>& truth) {
+// Writes an entry up to the end of its box.
+void write_box(const AnswerEntry& entry, const NumberScale& scale, AnswerText& answer,
+               std::vector<std::string>& truth) {
   answer.text += "\t{\"bbox_2d\": [";
   for (size_t i = 0; i < entry.shown.geometry.bins.size(); ++i) {
     if (i > 0) answer.text += ", ";
@@ -84,14 +96,18 @@ void write_entry(const AnswerEntry& entry, const NumberScale& scale, AnswerText&
     answer.marks.push_back({begin, answer.text.size()});
     truth.push_back(fmt::format("{}", scale.number(entry.taught_bins[i], i)));
   }
-  answer.text += "], \"label\": " + python_json_string(entry.shown.desc) + "}";
+  answer.text += ']';
 }
+
+struct ListForm {
+  bool in_pixels = false;  ///< pixels of the resized image, not thousandths of its sides
+  bool has_names = true;   ///< entries have a label
+};
 
 class DigitList : public AnswerFormat {
  public:
-  /// @param in_pixels  coordinates are pixels of the resized image, not thousandths of its sides
-  DigitList(std::shared_ptr<const Tokenizer> tokenizer, const std::string& where, bool in_pixels)
-      : AnswerFormat(std::move(tokenizer), where), in_pixels_(in_pixels) {}
+  DigitList(std::shared_ptr<const Tokenizer> tokenizer, const std::string& where, ListForm form)
+      : AnswerFormat(std::move(tokenizer), where), form_(form) {}
 
   TaughtAnswer teach(const std::vector<AnswerEntry>& entries, const Prompt& prompt) const override {
     const NumberScale scale = scale_for(prompt);
@@ -100,7 +116,9 @@ class DigitList : public AnswerFormat {
     for (const AnswerEntry& entry : entries) {
       check_geometry(entry.shown.geometry.kind, prompt.where);
       answer.text += &entry == &entries.front() ? "\n" : ",\n";
-      write_entry(entry, scale, answer, truth);
+      write_box(entry, scale, answer, truth);
+      if (form_.has_names) answer.text += ", \"label\": " + python_json_string(entry.shown.desc);
+      answer.text += '}';
     }
     answer.text += entries.empty() ? "]\n```" : "\n]\n```";
     return teach_digits(answer, truth, tokenizer());
@@ -133,7 +151,8 @@ class DigitList : public AnswerFormat {
     const JsonDocument document = read_json_list(tokens.bytes, has_unknown_id, place.begin);
     add_entries(
         document, tokens, parsed,
-        [&](size_t i) { return read_entry(document.top.items[i], tokens, scale); }, place.start);
+        [&](size_t i) { return read_entry(document.top.items[i], tokens, scale, form_.has_names); },
+        place.start);
     return parsed;
   }
 
@@ -150,7 +169,7 @@ class DigitList : public AnswerFormat {
   }
 
   NumberScale scale_for(const Prompt& prompt) const {
-    if (!in_pixels_) return {};
+    if (!form_.in_pixels) return {};
     const auto [width, height] = prompt.resized_px;
     if (width > 0 && height > 0) return {.x = width, .y = height, .in_pixels = true};
     throw UserError(
@@ -161,31 +180,42 @@ class DigitList : public AnswerFormat {
          .fix = "give the size of the resized image (`resized_px` of a stage's input)"});
   }
 
-  bool in_pixels_;
+  ListForm form_;
 };
 
-template <bool kInPixels>
-std::unique_ptr<const AnswerFormat> make_digits(std::shared_ptr<const Tokenizer> tokenizer,
-                                                const std::string& where) {
-  return std::make_unique<DigitList>(std::move(tokenizer), where, kInPixels);
+template <bool kInPixels, bool kHasNames>
+AnswerFormatRow list_format(std::string name, std::string meaning) {
+  return {.name = std::move(name),
+          .meaning = std::move(meaning),
+          .has_names = kHasNames,
+          .entry_key = "bbox_2d",
+          .built_in_prompt = kHasNames ? built_in_prompt : boxes_prompt,
+          .make = [](std::shared_ptr<const Tokenizer> tokenizer,
+                     const std::string& where) -> std::unique_ptr<const AnswerFormat> {
+            const ListForm form{.in_pixels = kInPixels, .has_names = kHasNames};
+            return std::make_unique<DigitList>(std::move(tokenizer), where, form);
+          }};
 }
 
 }  // namespace
 
 AnswerFormatRow relative_digits_format() {
-  return {.name = "qwen_json",
-          .meaning = "the stock answer of Qwen3-VL: a list with digits, 0 to 1000 across the image",
-          .entry_key = "bbox_2d",
-          .built_in_prompt = built_in_prompt,
-          .make = make_digits<false>};
+  return list_format<false, true>(
+      "qwen_json", "the stock answer of Qwen3-VL: a list with digits, 0 to 1000 across the image");
 }
 
 AnswerFormatRow pixel_digits_format() {
-  return {.name = "qwen2_5_json",
-          .meaning = "the stock answer of Qwen2.5-VL: the same list in pixels of the resized image",
-          .entry_key = "bbox_2d",
-          .built_in_prompt = built_in_prompt,
-          .make = make_digits<true>};
+  return list_format<true, true>(
+      "qwen2_5_json",
+      "the stock answer of Qwen2.5-VL: the same list in pixels of the resized image");
+}
+
+AnswerFormatRow relative_boxes_format() {
+  return list_format<false, false>("qwen_boxes", "`qwen_json` without names");
+}
+
+AnswerFormatRow pixel_boxes_format() {
+  return list_format<true, false>("qwen2_5_boxes", "`qwen2_5_json` without names");
 }
 
 }  // namespace rematch
