@@ -64,21 +64,45 @@ void check_longest(const at::Tensor& begins, const c10::IValue& longest) {
   TORCH_CHECK(lens.max().item<int64_t>() == longest.toSymInt().expect_int(), "the longest of them");
 }
 
+// The rows of keys or values that sequences see in their pages, one sequence after the other.
+at::Tensor rows_in_pages(const at::Tensor& pages, const at::Tensor& table, const at::Tensor& lens) {
+  TORCH_CHECK(table.scalar_type() == at::kInt && lens.scalar_type() == at::kInt &&
+                  table.stride(-1) == 1 && lens.is_contiguous() && lens.size(0) == table.size(0),
+              "a block table");
+  TORCH_CHECK(pages.dim() == 4 && pages.size(1) % 256 == 0 && pages.stride(-1) == 1, "pages");
+  std::vector<at::Tensor> rows;
+  for (int64_t s = 0; s < table.size(0); ++s) {
+    rows.push_back(
+        pages.index_select(0, table[s]).flatten(0, 1).narrow(0, 0, lens[s].item<int64_t>()));
+  }
+  return at::cat(rows);
+}
+
 std::vector<c10::IValue> arguments_of(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   return torch::jit::pop(*stack, op.schema().arguments().size());
 }
 
 // Boxed, because releases of torch append arguments: query, key, value, cum_seq_q, cum_seq_k,
-// max_q, max_k, dropout_p, is_causal, …
+// max_q, max_k, dropout_p, is_causal, return_debug_mask, scale, window sizes, seqused_k,
+// alibi_slopes, block_table, …
 void forward(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   const std::vector<c10::IValue> arguments = arguments_of(op, stack);
   const auto tensor = [&](size_t i) { return seen_by_host(arguments[i].toTensor()); };
-  const at::Tensor q = tensor(0), k = tensor(1), v = tensor(2), begins_q = tensor(3),
-                   begins_k = tensor(4);
+  const at::Tensor q = tensor(0), begins_q = tensor(3), begins_k = tensor(4);
+  at::Tensor k = tensor(1), v = tensor(2);
   ++num_calls;
   count_launch(op.schema().name(), {q.sizes().vec(), k.sizes().vec()});
   check_longest(begins_q, arguments[5]);
-  check_longest(begins_k, arguments[6]);
+  if (arguments[15].isNone()) {
+    check_longest(begins_k, arguments[6]);
+  } else {
+    const at::Tensor lens = tensor(13), table = tensor(15);
+    TORCH_CHECK(at::equal(begins_k.diff(), lens) &&
+                    lens.max().item<int64_t>() <= arguments[6].toSymInt().expect_int(),
+                "lengths of the sequences");
+    k = rows_in_pages(k, table, lens);
+    v = rows_in_pages(v, table, lens);
+  }
   at::Tensor out = at::zeros(q.sizes(), at::kFloat);
   for_heads({q, k, v, begins_q, begins_k, arguments[8].toBool()}, [&](const Head& head) {
     out.narrow(0, head.first_q, head.q.size(0))

@@ -10,6 +10,7 @@
 #include "model/nn/attention.h"
 #include "model/oracle_cases.h"
 #include "model/tiny_checkpoint.h"
+#include "nn/paged_case.h"
 #include "rollout/cpu_runner_scene.h"
 #include "support/pretend_device.h"
 
@@ -169,6 +170,13 @@ TEST_F(VarlenAttention, TheLastQueryOfASegmentSeesItsLastKey) {
   EXPECT_LT((found.cpu() - wanted).abs().max().item<double>(), 1e-5);
 }
 
+TEST_F(VarlenAttention, ReadsKeysInPages) {
+  test::expect_pages_are_read(device());
+  EXPECT_TRUE(has_paged_attention({device(), at::kBFloat16, 16}));
+  EXPECT_FALSE(has_paged_attention({device(), at::kFloat, 16}));
+  EXPECT_FALSE(has_paged_attention({at::kCPU, at::kBFloat16, 16}));
+}
+
 // Two prompts in two steps; in the second, one of them continues with several rows, the other with
 // one.
 TEST_F(VarlenAttention, PrefillsTheNativeEngine) {
@@ -195,6 +203,39 @@ TEST_F(VarlenAttention, PrefillsTheNativeEngine) {
   const at::Tensor found = logits_of(*make_aten_runner(model_on(device())));
   EXPECT_EQ(test::num_flash_calls() - before, 2 * here->description().text.num_layers())
       << "one for all prompts of a step";
+  EXPECT_LE((found - wanted).norm().item<double>(), 0.03 * wanted.norm().item<double>());
+}
+
+// The same prompts and two steps of decoding, with and without a prompt beside them; no key is
+// copied for a sequence that decodes.
+TEST_F(VarlenAttention, DecodesInPages) {
+  const auto model_on = [](const at::Device& where) {
+    return Model::load(test::tiny_tied(), {.dtype = at::kBFloat16, .device = where});
+  };
+  const auto here = model_on(at::kCPU);
+  const test::StepPrompt a(*here, 30, {1, 4, 6}, 1), b(*here, 8, {0, 0, 0}, 2);
+  const auto logits_of = [&](StepRunner& runner, int64_t block_len) {
+    EXPECT_EQ(runner.block_len(16), block_len);
+    runner.reserve({.num_blocks = 4, .block_len = block_len}, 64);
+    const bool is_paged = block_len == kPageTokens;
+    const std::vector<int32_t> blocks_a = is_paged ? std::vector<int32_t>{2} : std::vector{2, 0, 3},
+                               blocks_b{1};
+    std::vector<float> logits;
+    const auto add = [&](const Step& step) {
+      const std::span<float> found = runner.forward(step);
+      logits.insert(logits.end(), found.begin(), found.end());
+    };
+    const int64_t end = a.length();
+    add(test::make_step({{&a, 0, end - 2, blocks_a}}));
+    add(test::make_step({{&a, end - 2, end - 1, blocks_a}, {&b, 0, 7, blocks_b}}));
+    add(test::make_step({{&a, end - 1, end, blocks_a}, {&b, 7, 8, blocks_b}}));
+    return at::tensor(logits);
+  };
+  const at::Tensor wanted = logits_of(*make_aten_runner(here), 16);
+  const int64_t before = test::num_flash_calls();
+  const at::Tensor found = logits_of(*make_aten_runner(model_on(device())), kPageTokens);
+  EXPECT_EQ(test::num_flash_calls() - before, 4 * here->description().text.num_layers())
+      << "two prefills, two steps that decode";
   EXPECT_LE((found - wanted).norm().item<double>(), 0.03 * wanted.norm().item<double>());
 }
 

@@ -2,6 +2,7 @@
 #include <torch/csrc/autograd/autograd.h>
 
 #include "model/nn/attention.h"
+#include "nn/paged_case.h"
 
 namespace rematch {
 namespace {
@@ -47,6 +48,15 @@ TEST(AttentionGpu, CumulativeLengthsEqualSdpaForwardAndBackward) {
         }
       }
     }
+  }
+}
+
+TEST(AttentionGpu, DecodesInPages) {
+  if (!at::hasCUDA()) GTEST_SKIP() << "this torch build and machine have no CUDA device";
+  for (const int64_t head_dim : {64, 128}) {
+    if (!has_paged_attention({at::Device(at::kCUDA, 0), at::kBFloat16, head_dim}))
+      GTEST_SKIP() << "no flash";
+    test::expect_pages_are_read(at::Device(at::kCUDA, 0), head_dim);
   }
 }
 

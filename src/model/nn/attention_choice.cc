@@ -31,6 +31,31 @@ bool flash_runs_on(const at::Device& device) {
   return runs;
 }
 
+// Two sequences over shuffled pages: what they may see is 1, everything else 64, so that their
+// answer is 1 only if nothing else is read.
+bool try_pages(const at::Device& device) {
+  const at::NoGradGuard no_grad;
+  const auto ints = [&](const std::vector<int32_t>& values) {
+    return upload(at::tensor(values, at::kInt), device);
+  };
+  const at::TensorOptions options = at::TensorOptions(device).dtype(at::kBFloat16);
+  const PageTable table{.pages_SB = ints({2, 0, 3, 1}).view({2, 2}),
+                        .lens_S = ints({3, kPageTokens + 5}),
+                        .begins = ints({0, 3, kPageTokens + 8}),
+                        .max_len = 2 * kPageTokens};
+  try {
+    const at::Tensor k_pages = at::zeros({4, kPageTokens, 1, 64}, options);
+    at::Tensor v_pages = at::full_like(k_pages, 64);
+    v_pages.select(0, 2).narrow(0, 0, 3).fill_(1);
+    v_pages.select(0, 3).fill_(1);
+    v_pages.select(0, 1).narrow(0, 0, 5).fill_(1);
+    const at::Tensor out = paged_attention(at::zeros({2, 2, 64}, options), k_pages, v_pages, table);
+    return (out - 1).abs().max().item<double>() < 0.02;
+  } catch (const c10::Error&) {
+    return false;
+  }
+}
+
 }  // namespace
 
 AttentionKernel choose_attention(const AttentionCase& input,
@@ -73,6 +98,23 @@ at::Tensor varlen_attention(const at::Tensor& q, const at::Tensor& k, const at::
   return std::get<0>(at::_flash_attention_forward(q, k, v, queries.begins, keys.begins,
                                                   queries.longest, keys.longest, /*dropout_p=*/0.0,
                                                   is_causal, /*return_debug_mask=*/false));
+}
+
+at::Tensor paged_attention(const at::Tensor& q, const at::Tensor& k_pages,
+                           const at::Tensor& v_pages, const PageTable& table) {
+  const at::Tensor begins_q =
+      at::arange(q.size(0) + 1, at::TensorOptions(q.device()).dtype(at::kInt));
+  return std::get<0>(at::_flash_attention_forward(
+      q, k_pages, v_pages, begins_q, table.begins, /*max_q=*/1, table.max_len, /*dropout_p=*/0.0,
+      /*is_causal=*/false, /*return_debug_mask=*/false, /*scale=*/std::nullopt,
+      /*window_size_left=*/std::nullopt, /*window_size_right=*/std::nullopt, table.lens_S,
+      /*alibi_slopes=*/std::nullopt, table.pages_SB));
+}
+
+bool has_paged_attention(const AttentionCase& input) {
+  if (choose_attention(input) != AttentionKernel::kVarlen) return false;
+  static const bool runs = try_pages(input.device);  // a process computes on one device
+  return runs;
 }
 
 }  // namespace rematch

@@ -53,4 +53,28 @@ at::Tensor varlen_attention(const at::Tensor& q, const at::Tensor& k, const at::
                             const SegmentBounds& queries, const SegmentBounds& keys,
                             bool is_causal);
 
+/// Tokens of a page: flash attention reads pages of multiples of 256.
+inline constexpr int64_t kPageTokens = 256;
+
+/// The pages of S sequences, as flash attention reads them.
+struct PageTable {
+  at::Tensor pages_SB;  ///< int32: the pages of each sequence, after its last one any page
+  at::Tensor lens_S;    ///< int32: tokens of each sequence, ≥ 1
+  at::Tensor begins;    ///< int32 [S + 1]: sums of lens_S
+  int64_t max_len = 0;  ///< no sequence has more tokens
+
+  bool is_defined() const { return pages_SB.defined(); }
+};
+
+/// Flash attention of one query a sequence over its tokens in pages, which are not copied.
+/// @param q  [S, nq, D].
+/// @param k_pages,v_pages  [pages, kPageTokens, nkv, D], nq a multiple of nkv
+/// @return   [S, nq, D].
+/// @throws c10::Error if the device or the release of torch cannot
+at::Tensor paged_attention(const at::Tensor& q, const at::Tensor& k_pages,
+                           const at::Tensor& v_pages, const PageTable& table);
+/// True if choose_attention() is kVarlen and paged_attention() gives a known answer on the device;
+/// tried once per process.
+bool has_paged_attention(const AttentionCase& input);
+
 }  // namespace rematch

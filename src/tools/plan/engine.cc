@@ -5,6 +5,7 @@
 #include "engine/rollout/native/cache_size.h"
 #include "engine/rollout/native/cpu_states.h"
 #include "engine/rollout/native/native_engine.h"
+#include "model/nn/attention_choice.h"
 
 namespace rematch {
 namespace {
@@ -102,12 +103,23 @@ int64_t dequantised_bytes(const PlanRequest& request, const TrainedParameters& t
   return trained.largest_packed * request.value_bytes + part * kPartBytes;
 }
 
+// Tokens of a block of the cache.
+int64_t block_len(const PlanRequest& request) {
+  const AttentionCase attention{.device = request.device.on_gpu ? at::kCUDA : at::kCPU,
+                                .dtype = request.value_bytes == 2 ? at::kBFloat16 : at::kFloat,
+                                .head_dim = request.model.text.head_dim};
+  const bool in_pages = choose_attention(attention, [](const at::Device&) { return true; }) ==
+                        AttentionKernel::kVarlen;
+  return in_pages ? kPageTokens : request.generation.native.block_len;
+}
+
 NamedBytes native_memory(const PlanRequest& request, const TrainedParameters& trained,
                          int64_t free_bytes) {
   const Demand demand = get_demand(request);
   const bool on_gpu = request.device.on_gpu;
   const bool by_torch = on_gpu || request.four_bit;  // else by the kernels for CPUs
-  const NativeSettings& native = request.generation.native;
+  NativeSettings native = request.generation.native;
+  native.block_len = static_cast<int>(block_len(request));
   const int64_t num_live = std::min<int64_t>(native.max_num_seqs, demand.num_prompts);
   const std::vector<int64_t> prompt_lens(static_cast<size_t>(demand.num_prompts),
                                          demand.prompt_tokens);

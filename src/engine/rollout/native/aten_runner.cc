@@ -37,9 +37,12 @@ class AtenRunner : public StepRunner {
              const GenerateOptions& sampling)
       : model_(std::move(model)),
         sampler_(sampling),
+        has_pages_(has_paged_attention(attention_case())),
         // steps with states are not recorded
         graphs_(has_states() ? StepGraphMaker() : std::move(graphs),
                 [this](const DecodeInputs& inputs) { return compute_decode(inputs); }) {}
+
+  int64_t block_len(int64_t wanted) const override { return has_pages_ ? kPageTokens : wanted; }
 
   int64_t block_bytes(int64_t block_len) const override {
     const TextDescription& text = model_->description().text;
@@ -92,6 +95,11 @@ class AtenRunner : public StepRunner {
   }
 
  private:
+  AttentionCase attention_case() const {
+    return {.device = model_->device(),
+            .dtype = model_->dtype(),
+            .head_dim = model_->description().text.head_dim};
+  }
   bool has_states() const { return model_->description().text.delta() != nullptr; }
 
   // Logits on the device of the rows that need them; undefined if there are none.
@@ -154,9 +162,7 @@ class AtenRunner : public StepRunner {
 
   // Logits of a step in which every sequence decodes one token.
   at::Tensor compute_decode(const DecodeInputs& inputs) const {
-    const AttentionPlan plan{.slots_T = inputs.slots_S,
-                             .decode_slots_SL = inputs.cached_slots_SL,
-                             .decode_mask_S11L = inputs.mask_S11L};
+    const AttentionPlan plan{.slots_T = inputs.slots_S, .decode = inputs.cached};
     PagedAttention attention(cache_, plan);
     return model_
         ->head_KV(model_->decode_TH(model_->embed(inputs.token_ids_S), inputs.positions_3S,
@@ -194,19 +200,23 @@ class AtenRunner : public StepRunner {
     return longest;
   }
 
-  // Cached slots and mask of decoding sequences, padded with sequences that attend only
-  // to the spare slot.
-  void gather_cached(const std::vector<const StepSequence*>& decodes, int64_t num_rows,
-                     int64_t num_tokens, at::Tensor& slots_SL, at::Tensor& mask_S11L) const {
+  // Where decoding sequences have their tokens, padded with sequences of one token.
+  CachedTokens find_cached(const std::vector<const StepSequence*>& decodes, int64_t num_rows,
+                           int64_t num_tokens) const {
+    const SlotShape shape{
+        .num_rows = num_rows, .num_tokens = num_tokens, .block_len = shape_.block_len};
+    CachedTokens cached;
+    if (has_pages_ && shape_.block_len == kPageTokens) {
+      cached.pages = page_table(decodes, shape, model_->device());
+      return cached;
+    }
     if (!model_->device().is_cpu()) {
-      std::tie(slots_SL, mask_S11L) = device_slots(
-          decodes, {.num_rows = num_rows, .num_tokens = num_tokens, .block_len = shape_.block_len},
-          float_options());
-      return;
+      std::tie(cached.slots_SL, cached.mask_S11L) = device_slots(decodes, shape, float_options());
+      return cached;
     }
     std::vector<int64_t> lens(static_cast<size_t>(num_rows), 1),
-        cached(static_cast<size_t>(num_rows * num_tokens), spare_slot());
-    auto slot = cached.begin();
+        slots(static_cast<size_t>(num_rows * num_tokens), spare_slot());
+    auto slot = slots.begin();
     for (size_t s = 0; s < decodes.size(); ++s) {
       lens[s] = decodes[s]->num_cached + 1;
       for (int64_t i = 0; i < num_tokens; ++i)
@@ -214,8 +224,9 @@ class AtenRunner : public StepRunner {
     }
     const at::Tensor visible =
         at::arange(num_tokens, at::kLong) < at::tensor(lens, at::kLong).unsqueeze(1);
-    slots_SL = index(cached).view({num_rows, num_tokens});
-    mask_S11L = additive_mask(visible, float_options()).view({num_rows, 1, 1, num_tokens});
+    cached.slots_SL = index(slots).view({num_rows, num_tokens});
+    cached.mask_S11L = additive_mask(visible, float_options()).view({num_rows, 1, 1, num_tokens});
+    return cached;
   }
 
   // Inputs of a step in which every sequence decodes one token, padded to the size of a graph.
@@ -232,20 +243,16 @@ class AtenRunner : public StepRunner {
         positions[axis * size + s] = step.positions_3T[axis * count + row];
       slots[s] = find_slot(*decodes[s], decodes[s]->num_cached);
     }
-    DecodeInputs inputs{.token_ids_S = index(token_ids),
-                        .positions_3S = index(positions).view({3, num_rows}),
-                        .slots_S = index(slots)};
-    gather_cached(decodes, num_rows, num_tokens, inputs.cached_slots_SL, inputs.mask_S11L);
-    return inputs;
+    return {.token_ids_S = index(token_ids),
+            .positions_3S = index(positions).view({3, num_rows}),
+            .slots_S = index(slots),
+            .cached = find_cached(decodes, num_rows, num_tokens)};
   }
 
   // Plans sequences with several rows; each attends to all its tokens up to its last row.
   void plan_prefills(const std::vector<const StepSequence*>& sequences, AttentionPlan& plan) const {
     if (sequences.empty()) return;
-    const AttentionCase attention{.device = model_->device(),
-                                  .dtype = model_->dtype(),
-                                  .head_dim = model_->description().text.head_dim};
-    const bool is_varlen = choose_attention(attention) == AttentionKernel::kVarlen;
+    const bool is_varlen = choose_attention(attention_case()) == AttentionKernel::kVarlen;
     std::vector<int64_t> rows, slots, query_lens, key_lens;
     for (const StepSequence* sequence : sequences) {
       const int64_t end = sequence->num_cached + sequence->num_rows;
@@ -290,8 +297,7 @@ class AtenRunner : public StepRunner {
                   num_tokens = model_->device().is_cpu()
                                    ? longest
                                    : DecodeGraphs::padded_size(1, longest).second;
-    gather_cached(decodes, static_cast<int64_t>(decodes.size()), num_tokens, plan.decode_slots_SL,
-                  plan.decode_mask_S11L);
+    plan.decode = find_cached(decodes, static_cast<int64_t>(decodes.size()), num_tokens);
     if (decodes.size() == step.token_ids.size()) return plan;
     std::vector<int64_t> rows;
     for (const StepSequence* sequence : decodes) rows.push_back(sequence->first_row);
@@ -304,6 +310,7 @@ class AtenRunner : public StepRunner {
   at::Tensor cache_;  ///< [layer, 2, slots, nkv, D]
   at::Tensor logits_KV_;
   DeviceSampler sampler_;
+  bool has_pages_;
   std::optional<AtenStates> states_;  ///< null if the model has none
   DecodeGraphs graphs_;
 };

@@ -14,17 +14,20 @@ constexpr int64_t kFewSequences = 8, kTokenGranularity = 128;
 // Relative to the largest logit; kernels may sum in a different order.
 constexpr double kTolerance = 1e-2;
 
-void copy_inputs(const DecodeInputs& from, DecodeInputs& to) {
-  to.token_ids_S.copy_(from.token_ids_S);
-  to.positions_3S.copy_(from.positions_3S);
-  to.slots_S.copy_(from.slots_S);
-  to.cached_slots_SL.copy_(from.cached_slots_SL);
-  to.mask_S11L.copy_(from.mask_S11L);
+void copy_inputs(DecodeInputs from, DecodeInputs& to) {
+  const std::vector<at::Tensor*> sources = from.tensors(), targets = to.tensors();
+  for (size_t i = 0; i < sources.size(); ++i) targets[i]->copy_(*sources[i]);
 }
 
-DecodeInputs clone_inputs(const DecodeInputs& from) {
-  return {from.token_ids_S.clone(), from.positions_3S.clone(), from.slots_S.clone(),
-          from.cached_slots_SL.clone(), from.mask_S11L.clone()};
+DecodeInputs clone_inputs(DecodeInputs from) {
+  for (at::Tensor* tensor : from.tensors()) *tensor = tensor->clone();
+  return from;
+}
+
+// Sequences and tokens of the longest one.
+std::pair<int64_t, int64_t> size_of(const CachedTokens& cached) {
+  return cached.pages.is_defined() ? std::pair(cached.pages.pages_SB.size(0), cached.pages.max_len)
+                                   : std::pair(cached.slots_SL.size(0), cached.slots_SL.size(1));
 }
 
 bool is_near(const at::Tensor& found, const at::Tensor& wanted) {
@@ -34,6 +37,14 @@ bool is_near(const at::Tensor& found, const at::Tensor& wanted) {
 }
 
 }  // namespace
+
+std::vector<at::Tensor*> DecodeInputs::tensors() {
+  std::vector<at::Tensor*> all{&token_ids_S,         &positions_3S,       &slots_S,
+                               &cached.slots_SL,     &cached.mask_S11L,   &cached.pages.pages_SB,
+                               &cached.pages.lens_S, &cached.pages.begins};
+  std::erase_if(all, [](const at::Tensor* tensor) { return !tensor->defined(); });
+  return all;
+}
 
 bool DecodeGraphs::can_run(const Step& step) const {
   const auto decodes = [](const StepSequence& sequence) {
@@ -50,7 +61,7 @@ std::pair<int64_t, int64_t> DecodeGraphs::padded_size(int64_t num_sequences, int
 }
 
 at::Tensor DecodeGraphs::run(const DecodeInputs& padded, int64_t num_sequences) {
-  Size& size = sizes_[{padded.cached_slots_SL.size(0), padded.cached_slots_SL.size(1)}];
+  Size& size = sizes_[size_of(padded.cached)];
   if (size.graph != nullptr) {
     copy_inputs(padded, size.inputs);
     size.graph->replay();

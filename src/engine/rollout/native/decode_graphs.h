@@ -6,20 +6,33 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "engine/rollout/native/step.h"
 #include "engine/rollout/native/step_graph.h"
+#include "model/nn/attention_choice.h"
 
 namespace rematch {
 
-/// Inputs of a step in which every sequence decodes one token. S sequences, L tokens of the
-/// longest; both may be padded.
+/// Where S sequences have their keys and values: in pages, or in slots that are gathered. L tokens
+/// of the longest.
+struct CachedTokens {
+  PageTable pages;
+  at::Tensor slots_SL;   ///< int64; the spare slot after the end of a sequence
+  at::Tensor mask_S11L;  ///< added to scores: 0, or −∞ after the end
+
+  bool is_defined() const { return pages.is_defined() || slots_SL.defined(); }
+};
+
+/// Inputs of a step in which every sequence decodes one token. S and L may be padded.
 struct DecodeInputs {
-  at::Tensor token_ids_S;      ///< int64
-  at::Tensor positions_3S;     ///< int64
-  at::Tensor slots_S;          ///< int64; slot of each row's key and value
-  at::Tensor cached_slots_SL;  ///< int64; the spare slot after the end of a sequence
-  at::Tensor mask_S11L;        ///< added to scores: 0, or −∞ after the end
+  at::Tensor token_ids_S;   ///< int64
+  at::Tensor positions_3S;  ///< int64
+  at::Tensor slots_S;       ///< int64; slot of each row's key and value
+  CachedTokens cached;
+
+  /// Those that are defined.
+  std::vector<at::Tensor*> tensors();
 };
 
 /// Replays decoding steps as device graphs. A step is padded to one of a few sizes, and each size

@@ -71,6 +71,7 @@ NativeEngine::NativeEngine(Parts parts, const GenerateOptions& options)
   check_sampling_options(options_);
   if (options_.repeat_terminate.enabled) check_repeat_guard_options(options_.repeat_terminate);
   check_native_options(options_.native);
+  options_.native.block_len = static_cast<int>(parts_.runner->block_len(options_.native.block_len));
 }
 
 NativeEngine::~NativeEngine() = default;

@@ -14,6 +14,13 @@ void prefill(const AttentionPlan::VarlenPrefill& plan, const at::Tensor& q_TND,
                        /*is_causal=*/true));
 }
 
+// Slots as pages, without the spare slot at the end.
+at::Tensor in_pages(const at::Tensor& slots) {
+  const int64_t num_pages = slots.size(0) / kPageTokens;
+  return slots.narrow(0, 0, num_pages * kPageTokens)
+      .view({num_pages, kPageTokens, slots.size(1), slots.size(2)});
+}
+
 }  // namespace
 
 PagedAttention::PagedAttention(const at::Tensor& cache, const AttentionPlan& plan,
@@ -34,7 +41,7 @@ at::Tensor PagedAttention::attend(int64_t layer_idx, const at::Tensor& q_TND,
   keys.index_copy_(0, plan_.slots_T, k_TND);
   values.index_copy_(0, plan_.slots_T, v_TND);
   at::Tensor out = at::empty_like(q_TND);
-  if (plan_.decode_slots_SL.defined()) decode(q_TND, keys, values, out);
+  if (plan_.decode.is_defined()) decode(q_TND, keys, values, out);
   if (plan_.varlen) prefill(*plan_.varlen, q_TND, keys, values, out);
   for (const AttentionPlan::Prefill& prefill : plan_.prefills) {
     const at::Tensor q =
@@ -49,25 +56,34 @@ at::Tensor PagedAttention::attend(int64_t layer_idx, const at::Tensor& q_TND,
 
 void PagedAttention::decode(const at::Tensor& q_TND, const at::Tensor& keys,
                             const at::Tensor& values, at::Tensor& out) const {
-  const int64_t num_sequences = plan_.decode_slots_SL.size(0), num_kv_heads = keys.size(1),
+  const bool is_all = !plan_.decode_rows_S.defined();
+  const at::Tensor q_SND = is_all ? q_TND : q_TND.index_select(0, plan_.decode_rows_S);
+  const at::Tensor attended =
+      plan_.decode.pages.is_defined()
+          ? paged_attention(q_SND, in_pages(keys), in_pages(values), plan_.decode.pages)
+          : attend_to_gathered(q_SND, keys, values);
+  if (is_all) {
+    out.copy_(attended);
+  } else {
+    out.index_copy_(0, plan_.decode_rows_S, attended);
+  }
+}
+
+at::Tensor PagedAttention::attend_to_gathered(const at::Tensor& q_SND, const at::Tensor& keys,
+                                              const at::Tensor& values) const {
+  const at::Tensor& slots_SL = plan_.decode.slots_SL;
+  const int64_t num_sequences = slots_SL.size(0), num_kv_heads = keys.size(1),
                 head_dim = keys.size(2);
-  const auto gather = [&](const at::Tensor& pages) {
-    return pages.index_select(0, plan_.decode_slots_SL.flatten())
-        .view({num_sequences, plan_.decode_slots_SL.size(1), num_kv_heads, head_dim})
+  const auto gather = [&](const at::Tensor& slots) {
+    return slots.index_select(0, slots_SL.flatten())
+        .view({num_sequences, slots_SL.size(1), num_kv_heads, head_dim})
         .transpose(1, 2);
   };
   // Treats the query heads of a key head as its queries.
-  const bool is_all = !plan_.decode_rows_S.defined();
-  const at::Tensor q = is_all ? q_TND : q_TND.index_select(0, plan_.decode_rows_S);
   const at::Tensor grouped =
-      q.reshape({num_sequences, num_kv_heads, q.size(1) / num_kv_heads, head_dim});
-  const at::Tensor attended =
-      masked_attention(grouped, gather(keys), gather(values), plan_.decode_mask_S11L);
-  if (is_all) {
-    out.copy_(attended.reshape(q.sizes()));
-  } else {
-    out.index_copy_(0, plan_.decode_rows_S, attended.reshape(q.sizes()));
-  }
+      q_SND.reshape({num_sequences, num_kv_heads, q_SND.size(1) / num_kv_heads, head_dim});
+  return masked_attention(grouped, gather(keys), gather(values), plan_.decode.mask_S11L)
+      .reshape(q_SND.sizes());
 }
 
 }  // namespace rematch

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "engine/rollout/native/aten_states.h"
+#include "engine/rollout/native/decode_graphs.h"
 #include "engine/rollout/native/step.h"
 #include "model/nn/attention.h"
 #include "model/nn/attention_choice.h"
@@ -18,8 +19,8 @@ struct AttentionPlan {
   at::Tensor slots_T;  ///< where each row's key and value are stored
   /// of sequences with one row; undefined = all rows, in order
   at::Tensor decode_rows_S;
-  /// as in DecodeInputs; undefined = no sequence decodes
-  at::Tensor decode_slots_SL, decode_mask_S11L;
+  /// of these sequences; undefined = no sequence decodes
+  CachedTokens decode;
   struct Prefill {
     int64_t first_row = 0, num_rows = 0;
     at::Tensor slots_L;
@@ -50,6 +51,8 @@ class PagedAttention : public AttentionContext {
  private:
   void decode(const at::Tensor& q_TND, const at::Tensor& keys, const at::Tensor& values,
               at::Tensor& out) const;
+  at::Tensor attend_to_gathered(const at::Tensor& q_SND, const at::Tensor& keys,
+                                const at::Tensor& values) const;
 
   const at::Tensor& cache_;
   const AttentionPlan& plan_;

@@ -56,6 +56,8 @@ class StepRunner {
     int64_t num_states = 0;  ///< slots for recurrent states
   };
   virtual ~StepRunner() = default;
+  /// Tokens of a block; attention of a device may read blocks of one size only.
+  virtual int64_t block_len(int64_t wanted) const { return wanted; }
   /// Bytes one block takes in all layers of attention (keys and values).
   virtual int64_t block_bytes(int64_t block_len) const = 0;
   /// Bytes of a sequence's recurrent state in all layers, whatever its length; 0 = the model has
