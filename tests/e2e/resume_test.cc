@@ -239,7 +239,7 @@ TEST(Resume, ACheckpointOfTheModelAloneIsRefusedWithTheReason) {
   EXPECT_THAT(result.err, HasSubstr("save_only_model"));
   const test::ProcessResult missing = program.run(
       "train " + program.config("training: {resume_from_checkpoint: out/run/checkpoint-7}\n"));
-  EXPECT_EQ(missing.exit_code, 2) << missing.err;
+  EXPECT_EQ(missing.exit_code, 4) << missing.err;
   EXPECT_THAT(missing.err, HasSubstr("checkpoint-2")) << "what there is";
 }
 

@@ -58,6 +58,8 @@ Logits copy_of(std::span<const float> logits) { return {logits.begin(), logits.e
 }  // namespace
 
 TEST(DeltaRunner, GivesTheModelsLogits) {
+  // Chunks and single steps round differently, up to 1.4e-5 with AVX-512.
+  constexpr double kTolerance = 2e-5;
   at::set_num_threads(1);
   for (const auto& model : {tied(), untied()}) {
     for (const auto& grid : {kNoImage, kImage}) {
@@ -66,9 +68,9 @@ TEST(DeltaRunner, GivesTheModelsLogits) {
         SCOPED_TRACE(
             fmt::format("{} layers, cuts of {}", model->description().text.num_layers(), cut));
         expect_the_models_logits(*model, prompt,
-                                 run_alone(*make_cpu_runner(model), prompt, cut, 16), 1e-5);
+                                 run_alone(*make_cpu_runner(model), prompt, cut, 16), kTolerance);
         expect_the_models_logits(*model, prompt,
-                                 run_alone(*make_aten_runner(model), prompt, cut, 16), 1e-5);
+                                 run_alone(*make_aten_runner(model), prompt, cut, 16), kTolerance);
       }
     }
   }
