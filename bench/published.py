@@ -97,8 +97,9 @@ def make_records(directory, count, side):
 
 def answer_of(record):
     objects = sorted(record["objects"], key=lambda item: (item["bbox_2d"][1], item["bbox_2d"][0]))
+    written = lambda bins: [int(value * 1000 / 999 + 0.5) for value in bins]  # BEHAVIOUR 19.3
     rows = ",\n".join(
-        f'\t{{"bbox_2d": {json.dumps(item["bbox_2d"])}, "label": "{item["desc"]}"}}'
+        f'\t{{"bbox_2d": {json.dumps(written(item["bbox_2d"]))}, "label": "{item["desc"]}"}}'
         for item in objects
     )
     return f"```json\n[\n{rows}\n]\n```"
@@ -183,12 +184,12 @@ class PythonSide:
 
 def run_python_side(options):
     side = PythonSide(options)
-    steps = [side.step() for _ in range(options.steps + 1)][1:]
+    first, *steps = [side.step() for _ in range(options.steps + 1)]
     print(
         json.dumps(
             {
                 "step_s": statistics.median(seconds for seconds, _ in steps),
-                "loss": steps[0][1],
+                "loss": first[1],  # before an update: adapters begin with other values
                 "tokens": side.num_tokens(),
             }
         )
@@ -267,7 +268,7 @@ def run_program(options, packed):
     taken = lines[1:]
     return {
         "step_s": statistics.median(line["time/step_s"] for line in taken),
-        "loss": taken[0]["loss"],
+        "loss": lines[0]["loss"],
         "tokens": taken[0].get("packing/post_rollout_selected_total_len"),
         "peak_gib": peak,
     }
