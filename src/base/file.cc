@@ -212,6 +212,14 @@ MappedFile::~MappedFile() {
   if (data_ != nullptr) ::munmap(const_cast<char*>(data_), size_);
 }
 
+void MappedFile::drop(std::string_view part) const {
+  static const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const auto begin = reinterpret_cast<uintptr_t>(part.data()) / page * page,
+             end = reinterpret_cast<uintptr_t>(part.data()) + part.size();
+  // A kernel that cannot keeps the pages, which costs memory only.
+  static_cast<void>(::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED));
+}
+
 FileWriter::FileWriter(const std::string& path, const std::string& shown_as)
     : shown_as_(shown_as.empty() ? path : shown_as) {
   // A copy of a descriptor keeps its position, and what was written before.

@@ -21,6 +21,9 @@ class MappedFile {
   MappedFile(const MappedFile&) = delete;
 
   std::string_view bytes() const { return {data_, size_}; }
+  /// Gives the memory of a part back; it is read from the file again where it is used again.
+  /// @param part  of bytes()
+  void drop(std::string_view part) const;
   const std::string& path() const { return path_; }
 
  private:

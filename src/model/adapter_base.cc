@@ -40,6 +40,7 @@ std::string stored_weights_hash(const HfDir& weights) {
     for (int64_t i = begin; i < end; ++i) {
       const auto at = static_cast<size_t>(i);
       hashes[at] = content_hash_of(weights.bytes(names[at]));
+      weights.drop(names[at]);
     }
   });
   std::string all;

@@ -137,6 +137,11 @@ std::string_view HfDir::bytes(const std::string& name) const {
   return found.file->bytes(found.stored_name);
 }
 
+void HfDir::drop(const std::string& name) const {
+  const Location& found = location(name);
+  found.file->drop(found.stored_name);
+}
+
 std::string HfDir::stored_name(const std::string& name) const {
   const auto found = locations_.find(name);
   if (found != locations_.end()) return found->second.stored_name;

@@ -37,6 +37,8 @@ class HfDir {
   at::Tensor tensor(const std::string& name) const;
   /// The stored bytes of a tensor, valid as long as this object.
   std::string_view bytes(const std::string& name) const;
+  /// Gives the memory of bytes() back, until they are read again.
+  void drop(const std::string& name) const;
   /// Name of the weights file that holds a tensor.
   const std::string& file_name(const std::string& name) const;
   /// Name of a tensor in its file. Never fails: for a tensor that is not stored, the name that

@@ -15,6 +15,8 @@ struct DtypePair {
   at::ScalarType type;
 };
 
+constexpr size_t kSliceBytes = size_t{64} << 20;  // most of the file in memory beside a copy
+
 constexpr DtypePair kTorchTypes[] = {
     {"BOOL", at::kBool},
     {"U8", at::kByte},
@@ -93,7 +95,11 @@ at::Tensor SafetensorsFile::tensor(const std::string& name) const {
   const std::string_view values = bytes(name);
   REMATCH_CHECK(tensor.nbytes() == values.size(),
                 fmt::format("{} and {} bytes", tensor.nbytes(), values.size()));
-  if (!values.empty()) std::memcpy(tensor.data_ptr(), values.data(), values.size());
+  for (size_t at = 0; at < values.size(); at += kSliceBytes) {
+    const std::string_view slice = values.substr(at, kSliceBytes);
+    std::memcpy(static_cast<char*>(tensor.data_ptr()) + at, slice.data(), slice.size());
+    file_.drop(slice);
+  }
   return tensor;
 }
 

@@ -28,10 +28,12 @@ class SafetensorsFile {
   bool has(const std::string& name) const { return index_.count(name) != 0; }
   std::vector<int64_t> shape(const std::string& name) const;
   at::ScalarType dtype(const std::string& name) const;
-  /// A copy of a tensor on the CPU.
+  /// A copy of a tensor on the CPU. The file's pages are given back while it is copied.
   at::Tensor tensor(const std::string& name) const;
   /// The stored bytes of a tensor, valid as long as this object.
   std::string_view bytes(const std::string& name) const;
+  /// Gives the memory of bytes() back, until they are read again.
+  void drop(const std::string& name) const { file_.drop(bytes(name)); }
   const std::map<std::string, std::string>& metadata() const { return header_.metadata; }
 
  private:

@@ -233,8 +233,11 @@ std::vector<PlanPhase> make_phases(const PlanRequest& request, const State& stat
   const bool on_gpu = request.device.on_gpu;
   NamedBytes base{{"weights", state.weights()}};
   std::vector<PlanPhase> phases;
-  // Files are mapped, so on the host their pages count until the last weight is read.
-  const int64_t pages = on_gpu ? 0 : state.stored();
+  // Files are mapped, and pages given back tensor by tensor; embedding and head are the largest.
+  const TextDescription& text = request.model.text;
+  const int64_t matrix = text.vocab_size * text.hidden_size * request.stored_value_bytes,
+                largest = request.model.tie_word_embeddings ? matrix : 2 * matrix,
+                pages = on_gpu ? 0 : std::min(state.stored(), largest);
   const std::pair<std::string, int64_t> runtime{"runtime", on_gpu ? kRuntimeOnGpu : kRuntimeOnCpu};
   phases.push_back(with("load", base, {{"checkpoint pages", pages}, runtime}));
 
