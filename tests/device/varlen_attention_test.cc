@@ -206,7 +206,7 @@ TEST_F(VarlenAttention, PrefillsTheNativeEngine) {
   EXPECT_LE((found - wanted).norm().item<double>(), 0.03 * wanted.norm().item<double>());
 }
 
-// The same prompts and two steps of decoding, with and without a prompt beside them; no key is
+// The same prompts and two steps of decoding, with and without a prompt in the same step; no key is
 // copied for a sequence that decodes.
 TEST_F(VarlenAttention, DecodesInPages) {
   const auto model_on = [](const at::Device& where) {

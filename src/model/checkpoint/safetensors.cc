@@ -15,7 +15,8 @@ struct DtypePair {
   at::ScalarType type;
 };
 
-constexpr size_t kSliceBytes = size_t{64} << 20;  // most of the file in memory beside a copy
+constexpr size_t kSliceBytes = size_t{64}
+                               << 20;  // most of a file that is in memory while it is copied
 
 constexpr DtypePair kTorchTypes[] = {
     {"BOOL", at::kBool},
