@@ -213,11 +213,11 @@ MappedFile::~MappedFile() {
 }
 
 void MappedFile::drop(std::string_view part) const {
-  static const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
-  const auto begin = reinterpret_cast<uintptr_t>(part.data()) / page * page,
-             end = reinterpret_cast<uintptr_t>(part.data()) + part.size();
+  static const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+  const auto begin = static_cast<size_t>(part.data() - data_), first = begin / page * page;
   // A kernel that cannot keeps the pages, which costs memory only.
-  static_cast<void>(::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED));
+  static_cast<void>(
+      ::madvise(const_cast<char*>(data_) + first, begin - first + part.size(), MADV_DONTNEED));
 }
 
 FileWriter::FileWriter(const std::string& path, const std::string& shown_as)

@@ -184,9 +184,9 @@ class DigitList : public AnswerFormat {
 };
 
 template <bool kInPixels, bool kHasNames>
-AnswerFormatRow list_format(std::string name, std::string meaning) {
-  return {.name = std::move(name),
-          .meaning = std::move(meaning),
+AnswerFormatRow list_format(const char* name, const char* meaning) {
+  return {.name = name,
+          .meaning = meaning,
           .has_names = kHasNames,
           .entry_key = "bbox_2d",
           .built_in_prompt = kHasNames ? built_in_prompt : boxes_prompt,
