@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Checks prose: pages have no line over 160 characters, and neither pages nor comments use the
-words that made this project read like a dialect.
+words that made this project read like a dialect, and a comment begins with a noun or a verb.
 
 usage: check_prose.py     exit 0 when all text is clean
 
@@ -31,6 +31,7 @@ WORDS = re.compile(
     re.IGNORECASE,
 )
 FENCE = re.compile(r"^\s*(`{3,})[^`]*$")
+OPENING = re.compile(r"\s*///? (What|Where|Why|How|Whether|Of) ")
 COMMENT = re.compile(r"(?<![:\"])//.*")
 
 
@@ -53,9 +54,13 @@ def page_breaches(path):
 
 
 def comment_breaches(path):
+    before = ""
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         for word in WORDS.findall(" ".join(COMMENT.findall(line))):
             yield number, f'"{word}": say it in plain words'
+        if (opening := OPENING.match(line)) and not before.lstrip().startswith("//"):
+            yield number, f'"{opening[1]}": begin with a noun or a verb'
+        before = line
 
 
 def main():

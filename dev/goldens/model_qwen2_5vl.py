@@ -23,7 +23,7 @@ from transformers import Qwen2_5_VLConfig
 
 import model_tiny
 import rollout_generate
-from model_tiny import IDS, ROOT
+from model_tiny import IDS, ROOT, changed_configuration
 
 
 def configuration(**changes):
@@ -56,16 +56,7 @@ def configuration(**changes):
         out_hidden_size=32,
         fullatt_block_indexes=[1],
     )
-    text.update(changes.pop("text", {}))
-    vision.update(changes.pop("vision", {}))
-    ids = dict(
-        image_token_id=IDS["image_pad"],
-        video_token_id=IDS["video_pad"],
-        vision_start_token_id=IDS["vision_start"],
-        vision_end_token_id=IDS["vision_end"],
-    )
-    ids.update(changes)
-    return Qwen2_5_VLConfig(text_config=text, vision_config=vision, **ids)
+    return changed_configuration(Qwen2_5_VLConfig, text, vision, changes)
 
 
 UNTIED = dict(

@@ -24,7 +24,7 @@ from transformers import AutoModelForImageTextToText, Qwen3_5Config
 
 import model_tiny
 import rollout_generate
-from model_tiny import IDS, ROOT
+from model_tiny import IDS, ROOT, changed_configuration
 
 LENGTHS = [1, 3, 4, 63, 64, 65, 200]
 
@@ -94,16 +94,7 @@ def configuration(**changes):
         num_position_embeddings=36,
         out_hidden_size=32,
     )
-    text.update(changes.pop("text", {}))
-    vision.update(changes.pop("vision", {}))
-    ids = dict(
-        image_token_id=IDS["image_pad"],
-        video_token_id=IDS["video_pad"],
-        vision_start_token_id=IDS["vision_start"],
-        vision_end_token_id=IDS["vision_end"],
-    )
-    ids.update(changes)
-    return Qwen3_5Config(text_config=text, vision_config=vision, **ids)
+    return changed_configuration(Qwen3_5Config, text, vision, changes)
 
 
 UNTIED = dict(

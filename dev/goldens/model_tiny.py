@@ -56,6 +56,20 @@ CHAT_TEMPLATE = """{%- for message in messages %}
 """
 
 
+def changed_configuration(config_class, text, vision, changes):
+    """@param changes  of "text", of "vision", and of the keys above them"""
+    ids = dict(
+        image_token_id=IDS["image_pad"],
+        video_token_id=IDS["video_pad"],
+        vision_start_token_id=IDS["vision_start"],
+        vision_end_token_id=IDS["vision_end"],
+    )
+    changes = dict(changes)
+    text = {**text, **changes.pop("text", {})}
+    vision = {**vision, **changes.pop("vision", {})}
+    return config_class(text_config=text, vision_config=vision, **{**ids, **changes})
+
+
 def configuration(**changes):
     text = dict(
         vocab_size=1368,
@@ -88,16 +102,7 @@ def configuration(**changes):
         out_hidden_size=32,
         deepstack_visual_indexes=[0, 2],
     )
-    text.update(changes.pop("text", {}))
-    vision.update(changes.pop("vision", {}))
-    ids = dict(
-        image_token_id=IDS["image_pad"],
-        video_token_id=IDS["video_pad"],
-        vision_start_token_id=IDS["vision_start"],
-        vision_end_token_id=IDS["vision_end"],
-    )
-    ids.update(changes)
-    return Qwen3VLConfig(text_config=text, vision_config=vision, **ids)
+    return changed_configuration(Qwen3VLConfig, text, vision, changes)
 
 
 def build(config, seed, dtype):

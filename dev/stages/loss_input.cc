@@ -71,8 +71,8 @@ Slot read_slot(const Json& item, const std::string& kind, const std::string& whe
           source == "prefix" ? SlotSource::kPrefix : SlotSource::kAppend};
 }
 
-// What check_supervision() refuses in a segment: a token has one target of a kind, and a coord slot
-// no label besides.
+// Refuses what check_supervision() refuses: a token has one target of a kind, and a coord slot no
+// label.
 void check_one_target(const Segment& segment, const std::string& kind, const std::string& where) {
   std::set<int> taken;
   for (const Slot& slot : segment.slots_of(kind)) {

@@ -128,7 +128,7 @@ int descriptor_of(const std::string& path) {
   return -1;
 }
 
-// What a chain of symbolic links leads to, or the descriptor that one of them names.
+// Resolves a chain of symbolic links, up to a link that names a descriptor.
 std::string without_links(std::string path) {
   std::error_code no_link;
   for (int hops = 0; hops < 40 && descriptor_of(path) < 0; ++hops) {

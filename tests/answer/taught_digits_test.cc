@@ -1,4 +1,4 @@
-// What is taught where a shown number is wrong (BEHAVIOUR 19.8).
+// Supervision of a shown number that is wrong (BEHAVIOUR 19.8).
 #include "learn/estep/answer/teach_digits.h"
 
 #include <gtest/gtest.h>

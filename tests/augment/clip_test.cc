@@ -61,7 +61,7 @@ int64_t count(const Mask& mask) { return std::count(mask.begin(), mask.end(), 1)
 
 Geometry box(int x1, int y1, int x2, int y2) { return {GeometryKind::kBbox2d, {x1, y1, x2, y2}}; }
 
-// Whether the crop draws a pixel: the nearest source pixel of each target pixel.
+// Pixels that the crop draws: the nearest source pixel of each target pixel.
 Mask cropped(const Mask& mask, const std::array<int64_t, 4>& crop, int width, int height) {
   Mask result(mask.size());
   for (int y = 0; y < height; ++y) {

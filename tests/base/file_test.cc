@@ -183,6 +183,25 @@ TEST(ReadFile, RefusesWhatIsNotARegularFileAtOnce) {
   ::close(listener);
 }
 
+// Memory of files that this process holds, in kB.
+int64_t mapped_kb() {
+  const std::string status = read_file("/proc/self/status");
+  const size_t at = status.find("RssFile:");
+  return at == std::string::npos ? 0 : std::stoll(status.substr(at + 8));
+}
+
+TEST(MappedFile, GivesThePagesOfAPartBackAndReadsThemAgain) {
+  const test::TempDir dir;
+  const std::string content(size_t{32} << 20, 'x');
+  const MappedFile file(dir.write("large", content));
+  EXPECT_EQ(file.bytes(), content);
+  const int64_t before = mapped_kb();
+  if (before < 32 << 10) GTEST_SKIP() << "this kernel counts no pages of mapped files";
+  file.drop(file.bytes().substr(5, size_t{31} << 20));
+  EXPECT_LT(mapped_kb(), before - (30 << 10));
+  EXPECT_EQ(file.bytes(), content);
+}
+
 TEST(ReadFile, ReadsFilesThatSayTheyAreEmpty) {
   EXPECT_NE(read_file("/proc/self/status").find("Pid:"), std::string::npos);
 }

@@ -1,4 +1,4 @@
-// What an answer format allows (BEHAVIOUR 19.6, 19.7).
+// Settings that an answer format allows (BEHAVIOUR 19.6, 19.7).
 #include <filesystem>
 
 #include "config/support.h"

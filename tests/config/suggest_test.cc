@@ -1,4 +1,4 @@
-// What users of other trainers type.
+// Names that users of other trainers type.
 #include "program/config/suggest.h"
 #include "base/text.h"
 #include "config/support.h"

@@ -22,7 +22,7 @@ namespace rematch {
 namespace {
 
 constexpr double kTolerance = 1e-6;
-// Of norms of gradients, float32 sums over all parameters.
+// Tolerance of gradient norms, float32 sums over all parameters.
 constexpr double kNormTolerance = 1e-5;
 
 /// One training in this process.

@@ -35,7 +35,7 @@ const std::vector<Fault> kReadFaults = {{"read", "EIO", false},      {"read", "s
                                         {"open-read", "EIO", true},  {"map", "ENOMEM", false},
                                         {"malloc", "ENOMEM", false}, {"malloc", "ENOMEM", true}};
 constexpr int kSteps = 4;
-// Of an allocation. oneDNN does not check its own, which are smaller.
+// Smallest allocation that fails. oneDNN does not check its own, which are smaller.
 constexpr int64_t kLeastBytes = (int64_t{1} << 18) + 1;
 
 std::string config_of(const test::Program& program) {

@@ -1,4 +1,4 @@
-// What happens to a run is not its fault: signals, dead terminals, full disks, damaged files, a
+// Events that are not the fault of a run: signals, dead terminals, full disks, damaged files, a
 // second run. Nothing is lost and nothing is silent.
 #include <fmt/core.h>
 #include <gmock/gmock.h>

@@ -152,7 +152,7 @@ class Disk {
       std::fill_n(kept.begin(), num_synced_, true);
       return kept;
     }
-    // What is on the disk needs what was done before it to the same directories.
+    // A change on the disk needs the changes before it in the same directories.
     std::map<size_t, size_t> until = synced_until_;
     std::vector<bool> needed(changes_.size(), false);
     for (size_t i = changes_.size(); i-- > 0;) {

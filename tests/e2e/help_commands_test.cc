@@ -1,4 +1,4 @@
-// What helps a user who does not know the program: help, explain, init, schema, completions,
+// Help for a user who does not know the program: help, explain, init, schema, completions,
 // mistyped commands.
 #include <fmt/core.h>
 #include <gtest/gtest.h>

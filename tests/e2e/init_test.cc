@@ -1,4 +1,4 @@
-// What `rematch init` names a run after, and which directories it refuses.
+// The run name that `rematch init` chooses, and the directories it refuses.
 #include <gtest/gtest.h>
 
 #include <filesystem>

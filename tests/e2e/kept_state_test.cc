@@ -1,4 +1,4 @@
-// What a run keeps when the segments of a window cannot be used (BEHAVIOUR 2.9), on the program's
+// State that a run keeps when the segments of a window cannot be used (BEHAVIOUR 2.9), on the program's
 // own loop with recorded answers.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -39,4 +39,12 @@ TEST(Memory, FiveHundredWindowsTakeNoMoreThanTwenty) {
   RecordProperty("kb_after_500_windows", static_cast<int>(after_500));
 }
 
+// A step of Qwen3.5-0.8B grew by two gigabytes a row where small allocations could not take memory
+// from large free blocks (src/program/cli/allocator.cc). Small models do not show it.
+TEST(Memory, SmallAllocationsMayTakeMemoryFromLargeFreeBlocks) {
+  const test::ProcessResult result = test::run_command("MALLOC_CONF=stats_print:true " +
+                                                       test::binary_path("bin/rematch --version"));
+  EXPECT_NE((result.out + result.err).find("opt.lg_extent_max_active_fit: 20"), std::string::npos);
+}
+
 }  // namespace rematch

@@ -13,7 +13,7 @@ namespace {
 
 using testing::ElementsAre;
 
-/// What a run of the loop did with an engine next to the model.
+/// Record of a run of the loop with an engine next to the model.
 struct Offloaded {
   test::RecordedLoop loop;
   std::vector<std::string> events;

@@ -1,4 +1,4 @@
-// What we write is what transformers reads; skipped with a reason where transformers is not
+// transformers reads the checkpoints that we write; skipped with a reason where transformers is not
 // installed.
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// What commands write never replaces what they read, and outlives what fails.
+// Outputs of commands never replace their inputs, and earlier outputs outlive a failure.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

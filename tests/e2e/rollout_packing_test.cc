@@ -34,7 +34,7 @@ TEST(RolloutPacking, AStepTrainsOnPackedSegmentsOfUnpackedRollouts) {
   EXPECT_GT(rows[0].segments.size(), 1u);
   EXPECT_LE(rows[0].total_len(), kPackingLength);
   EXPECT_FALSE(packer.waiting().empty()) << "a micro-batch holds more than the row";
-  // What is supervised lies in the assistant span of a segment and is that segment's own token.
+  // A supervised token lies in the assistant span of a segment and is that segment's own.
   const RowSupervision supervision = RowSupervision::from(rows[0]);
   std::vector<int> row_ids;
   std::vector<bool> is_assistant;

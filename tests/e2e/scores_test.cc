@@ -1,4 +1,4 @@
-// What the scorer and the probe count over recorded answers.
+// Counts of the scorer and the probe over recorded answers.
 #include <gtest/gtest.h>
 
 #include <algorithm>

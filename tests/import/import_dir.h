@@ -47,7 +47,7 @@ class ImportDir : public testing::Test {
   TempDir dir_;
 };
 
-/// How often something was left out for a reason; 0 if never.
+/// Number of records left out for a reason.
 inline int64_t records_lost(const WrittenSet& written, const std::string& reason) {
   const auto found = written.ledger.records().find(reason);
   return found == written.ledger.records().end() ? 0 : found->second.count;

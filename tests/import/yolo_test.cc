@@ -1,4 +1,4 @@
-// What a YOLO data set's YAML, folders and label files may look like.
+// Forms of a YOLO data set: its YAML, folders and label files.
 #include <filesystem>
 
 #include "import/import_dir.h"

@@ -15,8 +15,7 @@ namespace {
 
 using test::responses;
 
-// What stands in for a device's graphs: the work is done again, on the tensors it was recorded
-// with.
+// Stand-in for a device's graphs: repeats the work on the tensors it was recorded with.
 struct Recorder {
   int num_captures = 0, num_replays = 0;
   std::function<void()> in_capture = [] {};

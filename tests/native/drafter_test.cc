@@ -89,8 +89,8 @@ struct Limits {
   double rows_per_reading = 16;
 };
 
-// What is drafted for one answer once `token_ids` have often followed what it holds. Every draft is
-// a row of the step.
+// Drafts for an answer whose tokens `token_ids` have often followed. Every draft is a row of the
+// step.
 std::vector<int32_t> drafts_after(const std::vector<int32_t>& token_ids,
                                   const Limits& limits = {}) {
   Decoding decoding(1, limits.max_new_tokens);
@@ -172,7 +172,7 @@ TEST(Drafter, TakesTheMostProbableAndFewerTheMoreRowsThereAre) {
   Drafter drafter({}, {});
   const auto num_drafts = [&](int num_sequences) {
     Decoding decoding(num_sequences);
-    // What follows the first is sure, what follows the others comes one time in two.
+    // The token after the first answer is sure, those after the others come one time in two.
     teach(drafter, decoding.sequences[0], {61, 62, 63, 64, 65, 66});
     for (size_t i = 1; i < decoding.sequences.size(); ++i) {
       for (int round = 0; round < 30; ++round) {

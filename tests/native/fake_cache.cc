@@ -9,7 +9,7 @@
 namespace rematch::test {
 namespace {
 
-// What token `idx` leaves in the cache, given what the one before it left.
+// Entry of token `idx` in the cache, from the entry of the token before it.
 uint64_t state_after(uint64_t before, int32_t token_id, const std::vector<ImageSpan>& images,
                      int64_t idx) {
   uint64_t shown = 0;

@@ -17,7 +17,7 @@ namespace {
 
 constexpr int kNewTokens = 10;
 
-// What a schedule gives for each prompt, by sample.
+// Result of a schedule for a prompt.
 struct Answer {
   std::vector<int> token_ids;
   std::vector<float> token_logprobs;

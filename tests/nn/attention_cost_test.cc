@@ -1,4 +1,4 @@
-// What attention over a packed row costs: it grows with the sum of squared segment lengths, never
+// Cost of attention over a packed row: it grows with the sum of squared segment lengths, never
 // with the square of the row.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -77,7 +77,7 @@ TEST(AttentionCost, RandomMixesOfSixteenThousandTokensStayWithinAConstantOfTheSu
     const std::vector<int64_t> lens = random_mix(seed, shortest, longest);
     ASSERT_GT(sum_of(lens), kMaxTokens / 3);
     EXPECT_LE(num_scores(lens), score_bound(lens)) << "seed " << seed;
-    // Why packing pays: many segments cost far less than their row squared.
+    // Packing pays: many segments cost far less than their row squared.
     if (longest == 600) {
       EXPECT_LT(num_scores(lens), kMaxTokens * kMaxTokens / 25) << "seed " << seed;
     }

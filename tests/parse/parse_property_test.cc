@@ -1,4 +1,4 @@
-// What holds for every rollout, whatever its tokens.
+// Properties of every rollout, whatever its tokens.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 

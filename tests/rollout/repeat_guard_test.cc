@@ -30,7 +30,7 @@ std::vector<int> operator+(std::vector<int> a, const std::vector<int>& b) {
   return a;
 }
 
-// How many ids are kept; -1 when the guard never fires.
+// Number of ids that are kept; -1 when the guard never fires.
 int kept(const std::vector<int>& ids, const RepeatGuardSettings& options,
          const Tokenizer* tokenizer = nullptr) {
   const RepeatGuard::Cut cut = RepeatGuard::cut(ids, options, tokenizer);

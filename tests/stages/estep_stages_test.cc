@@ -1,4 +1,4 @@
-// What the stages parse, match and segment make of wrong lines.
+// Answers of the stages parse, match and segment to wrong lines.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>

@@ -1,4 +1,4 @@
-// What the stage pack answers, and what it makes of wrong lines.
+// Answers of the stage pack, also to wrong lines.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>

@@ -57,7 +57,7 @@ void give_back_bytes(int64_t bytes) {
   memory.allocated -= rounded(bytes, kBlock);
 }
 
-/// What a data pointer of the device owns.
+/// Memory that a data pointer of the device owns.
 struct Owned {
   int64_t size = 0;
   at::Tensor tensor;       // memory that a kernel of the CPU made

@@ -169,8 +169,8 @@ std::tuple<at::Tensor, at::Tensor> native_dropout(const at::Tensor& input, doubl
       given_to_device(mask)};
 }
 
-// Whether Tensor::set_data may put memory of one device in the place of another's; torch knows it
-// of this backend only.
+// Tensor::set_data may put memory of one device in the place of another's; torch asks this of this
+// backend only.
 bool may_change_places(const at::Tensor&, const at::Tensor&) { return true; }
 
 }  // namespace

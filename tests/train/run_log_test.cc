@@ -1,4 +1,4 @@
-// What a run says on the terminal.
+// Lines of a run on the terminal.
 #include "learn/train/run_log.h"
 
 #include <gmock/gmock.h>

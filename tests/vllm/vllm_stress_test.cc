@@ -50,7 +50,7 @@ TEST(VllmStress, TwoHundredSyncsAndGenerationsNeitherGrowNorLock) {
 
   std::atomic<bool> stop = false;
   std::atomic<int64_t> num_decoded = 0, num_backward = 0;
-  // What runs during a rollout phase: workers that load images, and a backward pass of other
+  // Work during a rollout phase: workers that load images, and a backward pass of other
   // threads.
   std::thread worker([&] {
     while (!stop) {

@@ -82,7 +82,7 @@ at::Tensor DeviceSampler::warped(at::Tensor logits_SV) const {
   if (options_.temperature != 1) {
     const at::Tensor largest = logits_SV.amax(1, /*keepdim=*/true),
                      scaled = logits_SV / options_.temperature;
-    // Where float32 overflows at a low temperature, the choice is greedy.
+    // The choice is greedy where float32 overflows at a low temperature.
     const at::Tensor greedy =
         at::zeros_like(logits_SV).masked_fill(logits_SV < largest, kRemovedLogit);
     logits_SV = at::where(at::isfinite(scaled).all(1, /*keepdim=*/true), scaled, greedy);

@@ -39,7 +39,7 @@ struct BestOf {
   bool operator==(const BestOf&) const = default;
 };
 
-/// What a run has done so far, without its weights and its position in the data.
+/// Progress of a run, without its weights and its position in the data.
 struct RunProgress {
   int64_t global_step = 0;  ///< finished optimizer steps
   double epoch = 0;

@@ -59,7 +59,7 @@ struct TrainerParts {
   bool stop_on_harm = false;    ///< end the run when an evaluation is worse than its start
 };
 
-/// Why a run ends.
+/// Reason for the end of a run.
 enum class End {
   kNone,       ///< it continues
   kLastStep,   ///< no step is left

@@ -14,8 +14,8 @@ class SegmentPlan;
 
 // Shapes: nq query heads, nkv key/value heads (nq a multiple of nkv), D head size.
 
-/// How tokens reach each other in the decoder layers; the only difference between a training row
-/// and a cached generation step.
+/// Attention and delta rule between the tokens of a pass: the only difference between a training
+/// row and a cached generation step.
 class AttentionContext {
  public:
   virtual ~AttentionContext() = default;

@@ -94,7 +94,7 @@ DeltaInputGradients chunk_gradients(const DeltaChunks& chunks, const DeltaScanGr
   const at::Tensor &q = chunks.q, &k = chunks.k, &beta = chunks.beta;
   const at::Tensor inverse = transposed(chunks.inverse);
   const at::Tensor d_beta_v = at::matmul(inverse, scan.u), d_beta_k = at::matmul(inverse, scan.w);
-  // Of the overlap: −(d_beta_v uᵀ + d_beta_k wᵀ), and of attention, both before the decay.
+  // Gradients of the overlap: −(d_beta_v uᵀ + d_beta_k wᵀ), and of attention, both before the decay.
   const at::Tensor d_overlap =
       (at::matmul(d_beta_v, transposed(chunks.u)) + at::matmul(d_beta_k, transposed(chunks.w)))
           .neg_()

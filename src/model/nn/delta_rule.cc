@@ -80,7 +80,7 @@ class Scan {
   const DeltaChunks chunks;
 };
 
-/// What a call knows besides its tensors.
+/// Shapes and kept states of a call; its tensors are saved by autograd.
 struct DeltaCall : torch::CustomClassHolder {
   DeltaHeads heads;
   std::shared_ptr<const ChunkPlan> plan;

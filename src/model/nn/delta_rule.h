@@ -21,15 +21,15 @@ struct DeltaHeads {
   int64_t num_channels() const { return 2 * key_width() + num_value_heads * value_dim; }
 };
 
-/// What the tokens of a row bring: queries, keys and values side by side after the convolution, not
-/// yet normalised; log decay (≤ 0) and learning rate of each value head.
+/// Inputs of a row: concatenated queries, keys and values after the convolution, not yet
+/// normalised; log decay (≤ 0) and learning rate of each value head.
 struct DeltaInputs {
   at::Tensor qkv_TC;   ///< any float dtype
   at::Tensor g_TN;     ///< float32
   at::Tensor beta_TN;  ///< float32
 };
 
-/// What a layer passes to its context: DeltaInputs before the convolution.
+/// Arguments of AttentionContext::mix_by_delta(): DeltaInputs before the convolution.
 struct DeltaTokens {
   at::Tensor qkv;          ///< [..., C]
   at::Tensor g, beta;      ///< [..., N]

@@ -5,8 +5,8 @@
 
 namespace rematch {
 
-/// What makes the steps of a training shorter when most tokens of its samples are of images: "images
-/// are 83 % of the tokens, up to 1024 each: template.max_pixels: 524288 halves the largest". Looks
+/// Advice on shorter steps when most tokens of the training samples are image tokens: "images are
+/// 83 % of the tokens, up to 1024 each: template.max_pixels: 524288 halves the largest". Looks
 /// at 32 samples, evenly spread.
 /// @return "" when images do not dominate, or are not resized
 std::string image_advice(const Job& job);

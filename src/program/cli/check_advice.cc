@@ -13,7 +13,7 @@ namespace {
 
 constexpr int64_t kFewObjects = 30;  // too few to tell a unit
 
-/// What a trial of the repair would do, with the command; or why it would not help.
+/// Tries the repair in memory and returns the command with its effect, or the reason against it.
 std::string repair_advice(const std::string& path, const RepairOptions& options,
                           const std::string& flags) {
   try {

@@ -66,7 +66,7 @@ std::string augment_lines(int64_t num_records) {
          "--augment` draws them (docs/small_data.md)\n\n";
 }
 
-/// What the records and the model say.
+/// Facts of the records and the model.
 struct InitFacts {
   SampleLengths lengths;
   std::optional<ImageBudget> images;        ///< none: every image is small enough
@@ -162,7 +162,7 @@ bool must_learn_coord_tokens(const std::string& model_dir) {
   return answer_formats().find(name).has_coord_tokens && !read_stored_prompt(model_dir);
 }
 
-/// What the file was written for: "; it is for 8 records of data/train.jsonl", or "".
+/// Purpose of an earlier file: "; it is for 8 records of data/train.jsonl", or "".
 std::string written_for(const std::string& path) {
   constexpr std::string_view kStart = "# Written by `rematch init`";
   try {

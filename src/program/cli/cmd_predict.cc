@@ -110,7 +110,7 @@ void keep_certain(Prediction& one, double min_score) {
   one.raw_scores.resize(kept);
 }
 
-/// What COCO ranks by: the calibrated score, else the raw one, else the place in the answer.
+/// Score of a COCO file, which ranks by it: the calibrated score, else the raw one, else the place in the answer.
 double ranking_score(const Prediction& one, size_t k) {
   if (!one.scores.empty()) return one.scores[k];
   return one.raw_scores.empty() ? 1.0 - static_cast<double>(k) / 1000.0 : one.raw_scores[k];

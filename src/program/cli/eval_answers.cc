@@ -47,7 +47,7 @@ std::string set_text(const std::string& key, const std::string& text) {
   return key + "=" + python_json_string(text);
 }
 
-/// What is scored against what.
+/// Answers to score, and their truth.
 struct Task {
   std::string answers, records;
   std::string name;       ///< of the answers file
@@ -111,7 +111,7 @@ class AnswerScorer {
       : settings_(settings),
         labels_(LabelMatch::from(settings.match.label_match)),
         tokenizer_(Tokenizer::of_bytes(answer_tokens())),
-        format_(make_answer_format(format_name(task), tokenizer_, task.answers)),
+        format_(make_answer_format(task.format, tokenizer_, task.answers)),
         at_gates_(std::size(kExtraGates)) {
     stop_ids_ = {tokenizer_->token_id("<|im_end|>").value(),
                  tokenizer_->token_id("<|endoftext|>").value()};
@@ -221,13 +221,14 @@ void add_answers_options(CLI::App& eval, AnswersArguments& arguments) {
 int run_eval_answers(const ScoredModelArguments& model, const AnswersArguments& arguments,
                      bool all_scores) {
   const std::unique_ptr<Terminal> terminal = Terminal::standard();
-  const Task task = task_of(model, arguments, *terminal);
+  Task task = task_of(model, arguments, *terminal);
+  task.format = format_name(task);
   const Settings settings = load_settings(task, model.overrides);
   InputFiles inputs{task.answers};
   inputs.add(task.records);
   if (!task.model_dir.empty()) add_model(inputs, task.model_dir);
   DatasetOptions options{.require_single_image = false, .check_image_files = false};
-  if (!answer_formats().find(format_name(task)).has_names) options.name_all = kNameless;
+  if (!answer_formats().find(task.format).has_names) options.name_all = kNameless;
   const Dataset records = Dataset::load(task.records, options);
   for (const std::string& text : records.warnings()) terminal->warn(text);
   for (const Sample& sample : records.samples()) {

@@ -1,4 +1,4 @@
-// What `rematch init` derives from the sizes and the names in the records.
+// Facts that `rematch init` derives from the sizes and names in the records.
 #include "program/cli/init_data.h"
 
 #include <fmt/core.h>

@@ -6,7 +6,7 @@
 
 namespace rematch {
 
-/// What training asks for answers in stock digits when `custom.user_prompt` says nothing.
+/// The user text of training on stock digits without `custom.user_prompt`.
 std::string usual_stock_text();
 
 /// Options that the commands between records and conversations share.

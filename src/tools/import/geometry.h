@@ -40,7 +40,7 @@ std::optional<std::array<double, 4>> read_four(const Json& value);
 /// Points, flat (x, y, x, y, …) or in pairs; empty for other values.
 Outline read_points(const Json& value);
 
-/// Why an object cannot be written, as far as its numbers tell; nullptr for none.
+/// Reason that an object cannot be written, judged by its numbers; nullptr for none.
 const char* find_bad_corner(const ForeignObject& object);
 
 }  // namespace rematch

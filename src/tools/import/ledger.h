@@ -6,7 +6,7 @@
 
 namespace rematch {
 
-/// How often something was left out for one reason, and the first place.
+/// Number of things left out for one reason, and the first place.
 struct Loss {
   int64_t count = 0;
   std::string first;  ///< "FILE:7: entry 2: …"
@@ -14,7 +14,7 @@ struct Loss {
 /// By reason, e.g. "a box with swapped corners".
 using Losses = std::map<std::string, Loss>;
 
-/// What an import left out and changed, by reason (BEHAVIOUR 19.11).
+/// Counts losses and changes of an import by reason (BEHAVIOUR 19.11).
 class Ledger {
  public:
   void lose_record(const std::string& reason, const std::string& place) {

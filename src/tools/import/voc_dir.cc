@@ -33,7 +33,7 @@ constexpr const char* kLayout =
       {.error = "this is not a Pascal VOC data set", .where = where, .what = what, .fix = fix});
 }
 
-/// Where the XML files of a data set are.
+/// Places of the XML files of a data set.
 struct Layout {
   fs::path annotations;  ///< directory of the XML files
   std::map<std::string, std::vector<fs::path>> splits;

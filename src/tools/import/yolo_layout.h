@@ -22,7 +22,7 @@ struct YoloPair {
 /// letter case; else a text file next to the image. Empty if there is none.
 std::filesystem::path find_label_file(const std::filesystem::path& image);
 
-/// Where the label file of an image would be, for messages.
+/// Expected path of the label file of an image, for messages.
 std::filesystem::path expected_label_file(const std::filesystem::path& image);
 
 /// Finds images and label files of a directory without YAML by their names, with splits from their

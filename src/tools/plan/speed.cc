@@ -11,7 +11,7 @@
 namespace rematch {
 namespace {
 
-// What kernels reach of a card's peaks, as their authors report it; no number of ours.
+// Shares of a card's peaks that kernels reach, as their authors report; no number of ours.
 constexpr double kProductShare = 0.70, kAttentionShare = 0.40, kBandwidthShare = 0.80;
 constexpr double kLaunchSeconds = 5e-6;
 constexpr double kBackward = 2;  // operations of a backward pass by those of a forward pass

@@ -99,9 +99,8 @@ class Reviewer {
     }
   }
 
-  /// Why an image cannot be read, and what to do.
-  /// @param path  resolved;
-  /// @param written  is not
+  /// The problem of an unreadable image, with the fix.
+  /// @param path  resolved
   static std::string image_problem(const std::string& path, const Problem& problem, bool is_new) {
     if (path.find("://") != path.npos)
       return fmt::format("{}: addresses are not fetched{}", path,

@@ -200,7 +200,7 @@ class AtenRunner : public StepRunner {
     return longest;
   }
 
-  // Where decoding sequences have their tokens, padded with sequences of one token.
+  // Places of the tokens of decoding sequences, padded with sequences of one token.
   CachedTokens find_cached(const std::vector<const StepSequence*>& decodes, int64_t num_rows,
                            int64_t num_tokens) const {
     const SlotShape shape{

@@ -14,8 +14,8 @@
 
 namespace rematch {
 
-/// Where S sequences have their keys and values: in pages, or in slots that are gathered. L tokens
-/// of the longest.
+/// Places of the cached keys and values of S sequences: pages that attention reads, or slots that
+/// are gathered. L tokens of the longest.
 struct CachedTokens {
   PageTable pages;
   at::Tensor slots_SL;   ///< int64; the spare slot after the end of a sequence
@@ -31,7 +31,7 @@ struct DecodeInputs {
   at::Tensor slots_S;       ///< int64; slot of each row's key and value
   CachedTokens cached;
 
-  /// Those that are defined.
+  /// The defined tensors.
   std::vector<at::Tensor*> tensors();
 };
 

@@ -26,7 +26,7 @@ Value Run::operator()(Code code) {
   if (++depth_ > kMaxDepth) throw over_limit("levels", kMaxDepth);
   const int outer_line = std::exchange(line, code->line);
   Value value = code->apply(*this);
-  // What an operation costs is bounded by the weights of its operands, which steps gave before.
+  // The weights of the operands, which steps gave before, bound the cost of an operation.
   num_steps_ += 1 + value.weight();
   if (num_steps_ > kMaxSteps) throw over_limit("operations", kMaxSteps);
   if (value.is_text() && value.text().size() > kMaxTextBytes)
