@@ -206,6 +206,39 @@ TEST_F(VarlenAttention, PrefillsTheNativeEngine) {
   EXPECT_LE((found - wanted).norm().item<double>(), 0.03 * wanted.norm().item<double>());
 }
 
+// Stand-in for a recorded graph: repeats the work on the tensors it was recorded with.
+struct RepeatedWork : StepGraph {
+  explicit RepeatedWork(int& replays) : num_replays(replays) {}
+  void capture(const std::function<void()>& work_) override { work = work_; }
+  void replay() override {
+    ++num_replays;
+    work();
+  }
+  int& num_replays;
+  std::function<void()> work;
+};
+
+// A step whose sequences all decode, computed three times and then replayed.
+TEST_F(VarlenAttention, ReplaysStepsOverPages) {
+  const std::shared_ptr<Model> model =
+      Model::load(test::tiny_tied(), {.dtype = at::kBFloat16, .device = device()});
+  const test::StepPrompt a(*model, 30, {0, 0, 0}, 1), b(*model, 8, {0, 0, 0}, 2);
+  const std::vector<int32_t> blocks_a{2}, blocks_b{1};
+  int num_replays = 0;
+  const auto runner =
+      make_aten_runner(model, [&] { return std::make_unique<RepeatedWork>(num_replays); }, {});
+  runner->reserve({.num_blocks = 3, .block_len = kPageTokens}, 64);
+  runner->forward(test::make_step({{&a, 0, 29, blocks_a}, {&b, 0, 7, blocks_b}}));
+  std::vector<float> first;
+  for (int i = 0; i < 6; ++i) {
+    const std::span<float> found =
+        runner->forward(test::make_step({{&a, 29, 30, blocks_a}, {&b, 7, 8, blocks_b}}));
+    if (i == 0) first.assign(found.begin(), found.end());
+    EXPECT_TRUE(std::equal(found.begin(), found.end(), first.begin(), first.end())) << i;
+  }
+  EXPECT_EQ(num_replays, 4) << "one checks the recording";
+}
+
 // The same prompts and two steps of decoding, with and without a prompt in the same step; no key is
 // copied for a sequence that decodes.
 TEST_F(VarlenAttention, DecodesInPages) {
