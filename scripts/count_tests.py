@@ -1,10 +1,11 @@
-"""Sums up ctest's JUnit files: lists failed tests and the reasons of skipped ones, and ends with "N
-passed, N failed, N skipped".
+"""Sums up ctest's JUnit files: lists failed tests with a part of their output, and the reasons of
+skipped ones, and ends with "N passed, N failed, N skipped".
 
     count_tests.py RESULTS.xml …
 
 A program that ran all its cases in one process is one test to ctest; gtest wrote PROGRAM.cases.xml
-next to RESULTS.xml, and its cases count.
+next to RESULTS.xml, and its cases count. RESULTS.again.xml holds a second run of what failed: what
+passes there counts as passed and is named, with the output of the first run.
 Exit 1 when a test failed or none ran.
 """
 
@@ -13,6 +14,8 @@ import sys
 import xml.etree.ElementTree as ElementTree
 from collections import Counter
 from pathlib import Path
+
+EXCERPT_LINES = 12
 
 
 def skip_reason(case):
@@ -38,13 +41,29 @@ def skipped_itself(case):
     )
 
 
+def excerpt(output):
+    """The lines of a failed test's output that tell most: those from its first failure, or its last."""
+    lines = output.rstrip().splitlines()
+    for number, line in enumerate(lines):
+        if re.search(r": Failure$|^error: |^Traceback|terminate called|libgomp:", line):
+            return lines[number : number + EXCERPT_LINES]
+    return lines[-EXCERPT_LINES:]
+
+
 def outcomes(path):
-    """(name, "passed" | "failed" | "skipped", reason) of each test in a JUnit file of ctest."""
-    for case in ElementTree.parse(path).getroot().iter("testcase"):
-        name, status = case.get("name"), case.get("status")
+    """(name, "passed" | "failed" | "skipped" | "again", reason or output) of each test in a JUnit file
+    of ctest.
+    """
+    again = path.with_suffix(".again.xml")
+    second = cases_of(again) if again.exists() else {}
+    for name, case in cases_of(path).items():
+        output = case.findtext("system-out") or ""
+        status = second.get(name, case).get("status")
         cases = list(case_outcomes(path.with_name(f"{name}.cases.xml")))
         yield from cases
         if status == "run":
+            if name in second:
+                yield name, "again", output
             if not cases:
                 yield name, "passed", ""
         elif status == "disabled" or skipped_itself(case):
@@ -52,7 +71,12 @@ def outcomes(path):
         elif "failed" not in (
             outcome for _, outcome, _ in cases
         ):  # also "notrun" because the program is missing, or a crash
-            yield name, "failed", ""
+            yield name, "failed", output
+
+
+def cases_of(path):
+    """The tests of a JUnit file by name."""
+    return {case.get("name"): case for case in ElementTree.parse(path).getroot().iter("testcase")}
 
 
 def case_outcomes(path):
@@ -62,8 +86,9 @@ def case_outcomes(path):
     for case in ElementTree.parse(path).getroot().iter("testcase"):
         name = f"{case.get('classname')}.{case.get('name')}"
         skipped = case.find("skipped")
-        if case.find("failure") is not None:
-            yield name, "failed", ""
+        failure = case.find("failure")
+        if failure is not None:
+            yield name, "failed", failure.get("message", "")
         elif skipped is not None:
             yield (
                 name,
@@ -75,20 +100,21 @@ def case_outcomes(path):
 
 
 def main(paths):
-    passed, failed, skipped = 0, [], Counter()
+    counts, skipped, lines = Counter(), Counter(), []
     for path in paths:
-        for name, outcome, reason in outcomes(Path(path)):
-            passed += outcome == "passed"
-            if outcome == "failed":
-                failed.append(name)
-            elif outcome == "skipped":
-                skipped[reason] += 1
+        for name, outcome, text in outcomes(Path(path)):
+            counts[outcome] += 1
+            if outcome == "skipped":
+                skipped[text] += 1
+            elif outcome in ("failed", "again"):
+                lines.append(f"failed: {name}" if outcome == "failed" else f"failed once: {name}")
+                lines += [f"    {line}" for line in excerpt(text)]
     for reason, count in skipped.most_common():
         print(f"skipped {count}: {reason}")
-    for name in failed:
-        print(f"failed: {name}")
-    print(f"{passed} passed, {len(failed)} failed, {sum(skipped.values())} skipped")
-    return 1 if failed or passed == 0 else 0
+    for line in lines:
+        print(line)
+    print(f"{counts['passed']} passed, {counts['failed']} failed, {counts['skipped']} skipped")
+    return 1 if counts["failed"] or counts["passed"] == 0 else 0
 
 
 if __name__ == "__main__":

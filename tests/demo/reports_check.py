@@ -80,7 +80,7 @@ class Reports(unittest.TestCase):
         )
         path = self.junit(
             '<testcase name="model_test" status="fail"/>',
-            '<testcase name="crashed_test" status="fail"/>',
+            '<testcase name="crashed_test" status="fail"><system-out>[ RUN ] A.B\nlibgomp: Thread creation failed\n</system-out></testcase>',
         )
         lines = run("scripts/count_tests.py", path).stdout.splitlines()
         self.assertEqual(
@@ -88,10 +88,34 @@ class Reports(unittest.TestCase):
             [
                 "skipped 1: no GPU",
                 "failed: Model.B",
+                "    no",
                 "failed: crashed_test",
+                "    libgomp: Thread creation failed",
                 "1 passed, 2 failed, 1 skipped",
             ],
         )
+
+    def test_what_passes_when_run_again_is_named(self):
+        path = self.junit(
+            '<testcase name="a" status="run"/>',
+            '<testcase name="b" status="fail"><system-out>no answer in 5 s</system-out></testcase>',
+            '<testcase name="c" status="fail"/>',
+        )
+        self.write(
+            "results.again.xml",
+            '<testsuite><testcase name="b" status="run"/><testcase name="c" status="fail"/></testsuite>',
+        )
+        result = run("scripts/count_tests.py", path)
+        self.assertEqual(
+            result.stdout.splitlines(),
+            [
+                "failed once: b",
+                "    no answer in 5 s",
+                "failed: c",
+                "2 passed, 1 failed, 0 skipped",
+            ],
+        )
+        self.assertEqual(result.returncode, 1)
 
     def test_no_tests_at_all_is_a_failure(self):
         result = run("scripts/count_tests.py", self.junit())
