@@ -13,6 +13,7 @@
 #include "model/families/family.h"
 #include "model/nn/upload.h"
 #include "model/parameter_loader.h"
+#include "model/pixel_levels.h"
 #include "model/positions.h"
 #include "model/supported.h"
 #include "model/token_rows.h"
@@ -67,7 +68,8 @@ void require_vision_input(const VisionInput& images, const VisionDescription& vi
     }
     num_rows += t * h * w;
   }
-  const int64_t width = vision.patch_width();
+  const bool is_levels = images.level_values_C256.defined();
+  const int64_t width = vision.patch_width() / (is_levels ? vision.temporal_patch_size : 1);
   const at::Tensor& pixels = images.pixel_values_NC;
   if (!pixels.defined() || pixels.dim() != 2 || pixels.size(0) != num_rows ||
       pixels.size(1) != width) {
@@ -214,7 +216,12 @@ int64_t Model::num_packed() const {
 VisionFeatures Model::encode_images(const VisionInput& images) const {
   if (images.grid_thw.empty()) return {};
   require_vision_input(images, impl_->description.vision);
-  return impl_->tower.forward(upload(images.pixel_values_NC, device()), images.grid_thw);
+  at::Tensor pixels_NC = upload(images.pixel_values_NC, device());
+  if (images.level_values_C256.defined()) {
+    pixels_NC = values_of_levels(pixels_NC, upload(images.level_values_C256, device()),
+                                 impl_->description.vision.temporal_patch_size);
+  }
+  return impl_->tower.forward(pixels_NC, images.grid_thw);
 }
 
 at::Tensor Model::positions_3T(const RowInput& row) const {

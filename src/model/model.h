@@ -49,8 +49,11 @@ struct VisionFeatures {
 
 /// The images of a row's pads, in order.
 struct VisionInput {
-  at::Tensor pixel_values_NC;     ///< [N, 3·temporal·patch²], float32 (cast inside)
+  /// [N, 3·temporal·patch²], float32 (cast inside); or [N, 3·patch²], uint8: grey levels
+  at::Tensor pixel_values_NC;
   std::vector<GridThw> grid_thw;  ///< patches of each image
+  /// [3, 256], float32: the value of a grey level; defined with levels
+  at::Tensor level_values_C256;
 };
 
 /// A row: segments side by side.

@@ -8,18 +8,38 @@
 
 namespace rematch {
 
-at::Tensor join_pixels(const std::vector<std::shared_ptr<const Patches>>& patches) {
-  int64_t num_rows = 0;
-  for (const auto& image : patches) num_rows += image->num_rows();
-  const int64_t width = patches.front()->row_width;
-  at::Tensor pixels = at::empty({num_rows, width}, at::TensorOptions().dtype(at::kFloat));
-  float* cursor = pixels.data_ptr<float>();
+VisionInput view_image(const Patches& patches) {
+  const int64_t num_rows = patches.num_rows();
+  // from_blob takes a mutable pointer, but the tower only reads.
+  const auto view = [&](const auto& values, at::ScalarType dtype) {
+    const auto size = static_cast<int64_t>(values.size());
+    REMATCH_CHECK(num_rows > 0 && size % num_rows == 0, fmt::format("{} of {}", size, num_rows));
+    return at::from_blob(const_cast<void*>(static_cast<const void*>(values.data())),
+                         {num_rows, size / num_rows}, dtype);
+  };
+  if (patches.level_values == nullptr)
+    return {.pixel_values_NC = view(patches.pixel_values, at::kFloat),
+            .grid_thw = {patches.grid_thw}};
+  float* const values = const_cast<float*>(patches.level_values->front().data());
+  return {.pixel_values_NC = view(patches.levels, at::kByte),
+          .grid_thw = {patches.grid_thw},
+          .level_values_C256 = at::from_blob(values, {kNumChannels, 256}, at::kFloat)};
+}
+
+VisionInput join_images(const std::vector<std::shared_ptr<const Patches>>& patches) {
+  VisionInput joined;
+  std::vector<at::Tensor> pixels;
   for (const auto& image : patches) {
-    REMATCH_CHECK(image->row_width == width, fmt::format("{} and {}", image->row_width, width));
-    cursor = std::copy(image->pixel_values.begin(), image->pixel_values.end(), cursor);
+    REMATCH_CHECK(image->row_width == patches.front()->row_width,
+                  fmt::format("{} and {}", image->row_width, patches.front()->row_width));
+    VisionInput one = view_image(*image);
+    pixels.push_back(one.pixel_values_NC);
+    joined.grid_thw.push_back(image->grid_thw);
+    if (!joined.level_values_C256.defined() && one.level_values_C256.defined())
+      joined.level_values_C256 = one.level_values_C256.clone();
   }
-  REMATCH_CHECK(cursor == pixels.data_ptr<float>() + pixels.numel());
-  return pixels;
+  if (!pixels.empty()) joined.pixel_values_NC = at::cat(pixels);
+  return joined;
 }
 
 RowBatch make_row(const PackedRow& row, const PixelGetter& pixels) {
@@ -33,10 +53,9 @@ RowBatch make_row(const PackedRow& row, const PixelGetter& pixels) {
     for (const ImageRef& image : segment->images) {
       patches.push_back(pixels(image));
       grids.push_back(patches.back()->grid_thw);
-      batch.images.grid_thw.push_back(patches.back()->grid_thw);
     }
   }
-  if (!patches.empty()) batch.images.pixel_values_NC = join_pixels(patches);
+  batch.images = join_images(patches);
   return batch;
 }
 

@@ -20,8 +20,11 @@ struct RowBatch {
   VisionInput images;  ///< of all segments, in order; empty for text only
 };
 
-/// Pixels of several images, [patches, patch width].
-at::Tensor join_pixels(const std::vector<std::shared_ptr<const Patches>>& patches);
+/// One image as the tower's input. The tensors share the memory of `patches`, which must outlive
+/// them.
+VisionInput view_image(const Patches& patches);
+/// Several images, none of them shared.
+VisionInput join_images(const std::vector<std::shared_ptr<const Patches>>& patches);
 
 /// Converts a packed row to tensors on the host; the model uploads them to its device.
 /// @throws exceptions of `pixels`

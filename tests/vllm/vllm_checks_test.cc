@@ -208,6 +208,7 @@ RC_GTEST_PROP(RgbImage, IsThePictureThatWasPatchified, ()) {
   RC_ASSERT(back.width_px == image.width_px);
   RC_ASSERT(back.height_px == image.height_px);
   RC_ASSERT(back.rgb == image.rgb);
+  RC_ASSERT(rgb_image(cut_into_levels(image, patches), patches).rgb == image.rgb);
 }
 
 }  // namespace rematch

@@ -20,16 +20,12 @@ UserError bad_prompt(const Prompt& prompt, const std::string& error, const std::
 }
 
 VisionInput gather_pixels(std::span<const Prompt> prompts, const PixelGetter& pixels) {
-  VisionInput input;
   std::vector<std::shared_ptr<const Patches>> patches;
   for (const Prompt& prompt : prompts) {
-    for (const ImageRef& image : prompt.images) {
+    for (const ImageRef& image : prompt.images)
       patches.push_back(load_patches(prompt, image, pixels));
-      input.grid_thw.push_back(image.grid_thw);
-    }
   }
-  if (!patches.empty()) input.pixel_values_NC = join_pixels(patches);
-  return input;
+  return join_images(patches);
 }
 
 }  // namespace

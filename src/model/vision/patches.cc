@@ -15,8 +15,8 @@ namespace {
 // backends. torchvision's is fused, in float32: mean and std are scaled to grey levels, then
 // subtracted and divided. (Multiplying by a reciprocal, or rescaling x first, would change half of
 // the values.) Pillow's rescales x first, in float64.
-std::array<std::array<float, 256>, kNumChannels> normalised_levels(const PatchOptions& options) {
-  std::array<std::array<float, 256>, kNumChannels> levels{};
+LevelValues normalised_levels(const PatchOptions& options) {
+  LevelValues levels{};
   const bool is_fused = options.backend == ImageBackend::kTorchvision;
   const float scale = is_fused ? static_cast<float>(1.0 / options.rescale_factor) : 1.0f;
   for (size_t channel = 0; channel < kNumChannels; ++channel) {
@@ -31,41 +31,62 @@ std::array<std::array<float, 256>, kNumChannels> normalised_levels(const PatchOp
   return levels;
 }
 
-}  // namespace
+Patches empty_patches(const Image& image, const PatchOptions& options) {
+  Patches patches;
+  patches.grid_thw = grid_of(image.width_px, image.height_px, options);
+  patches.row_width =
+      kNumChannels * options.temporal_patch_size * options.patch_size * options.patch_size;
+  return patches;
+}
 
-Patches cut_into_patches(const Image& image, const PatchOptions& options) {
-  const int64_t patch = options.patch_size, merge = options.merge_size,
-                num_frames = options.temporal_patch_size;
-  Patches result;
-  result.grid_thw = grid_of(image.width_px, image.height_px, options);
-  result.row_width = kNumChannels * num_frames * patch * patch;
-  result.pixel_values.resize(static_cast<size_t>(result.num_rows() * result.row_width));
-
-  const auto levels = normalised_levels(options);
+// Writes `num_frames` equal frames of every patch, each level as value_of(channel, level).
+template <typename Value, typename ValueOf>
+void cut(const Image& image, const PatchOptions& options, int64_t num_frames,
+         const ValueOf& value_of, std::vector<Value>& values) {
+  const int64_t patch = options.patch_size, merge = options.merge_size;
+  const GridThw grid = grid_of(image.width_px, image.height_px, options);
   const size_t frame_size = static_cast<size_t>(patch * patch);
-  float* out = result.pixel_values.data();
+  values.resize(static_cast<size_t>(grid[1] * grid[2] * kNumChannels * num_frames) * frame_size);
+  Value* out = values.data();
   const auto write_patch = [&](int64_t patch_y, int64_t patch_x) {
     for (size_t channel = 0; channel < kNumChannels; ++channel) {
-      const float* first_frame = out;
+      const Value* first_frame = out;
       for (int64_t y = 0; y < patch; ++y) {
         const uint8_t* pixel =
             image.rgb.data() +
             ((patch_y * patch + y) * image.width_px + patch_x * patch) * kNumChannels + channel;
-        for (int64_t x = 0; x < patch; ++x) *out++ = levels[channel][pixel[x * kNumChannels]];
+        for (int64_t x = 0; x < patch; ++x) *out++ = value_of(channel, pixel[x * kNumChannels]);
       }
       // A still image is a video of equal frames.
       for (int64_t frame = 1; frame < num_frames; ++frame, out += frame_size)
-        std::memcpy(out, first_frame, frame_size * sizeof(float));
+        std::memcpy(out, first_frame, frame_size * sizeof(Value));
     }
   };
-  for (int64_t block_y = 0; block_y < result.grid_thw[1]; block_y += merge) {
-    for (int64_t block_x = 0; block_x < result.grid_thw[2]; block_x += merge) {
+  for (int64_t block_y = 0; block_y < grid[1]; block_y += merge) {
+    for (int64_t block_x = 0; block_x < grid[2]; block_x += merge) {
       for (int64_t y = 0; y < merge; ++y) {
         for (int64_t x = 0; x < merge; ++x) write_patch(block_y + y, block_x + x);
       }
     }
   }
-  return result;
+}
+
+}  // namespace
+
+Patches cut_into_patches(const Image& image, const PatchOptions& options) {
+  Patches patches = empty_patches(image, options);
+  const LevelValues values = normalised_levels(options);
+  cut(
+      image, options, options.temporal_patch_size,
+      [&](size_t channel, uint8_t level) { return values[channel][level]; }, patches.pixel_values);
+  return patches;
+}
+
+Patches cut_into_levels(const Image& image, const PatchOptions& options) {
+  Patches patches = empty_patches(image, options);
+  patches.level_values = std::make_shared<const LevelValues>(normalised_levels(options));
+  cut(image, options, 1, [](size_t, uint8_t level) { return level; }, patches.levels);
+  return patches;
 }
 
 namespace {

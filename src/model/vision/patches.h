@@ -46,12 +46,19 @@ struct PatchOptions {
   int side_multiple_px() const { return patch_size * merge_size; }
 };
 
-/// One image as rows for the vision tower.
+/// Normalised value of every grey level of every channel.
+using LevelValues = std::array<std::array<float, 256>, kNumChannels>;
+
+/// One image as rows for the vision tower, in merge-block order: values, or the grey levels that a
+/// device turns into the same values, an eighth of the bytes.
 struct Patches {
   GridThw grid_thw{};     ///< patches: 1, height/patch, width/patch
   int64_t row_width = 0;  ///< 3·temporal_patch_size·patch_size²
-  /// [grid_t·grid_h·grid_w, row_width], rows in merge-block order, columns (C, T, p, p)
+  /// [grid_t·grid_h·grid_w, row_width], columns (C, T, p, p); empty with `levels`
   std::vector<float> pixel_values;
+  /// [grid_t·grid_h·grid_w, 3·patch_size²], columns (C, p, p): one frame, which the others repeat
+  std::vector<uint8_t> levels;
+  std::shared_ptr<const LevelValues> level_values;  ///< with `levels`
 
   int64_t num_rows() const { return grid_thw[0] * grid_thw[1] * grid_thw[2]; }
 };
@@ -76,6 +83,8 @@ Image process_image(Image image, const PatchOptions& options, const std::string&
 /// The second half, without errors.
 /// @param image  of process_image()
 Patches cut_into_patches(const Image& image, const PatchOptions& options);
+/// The same as grey levels, for a tower on a device.
+Patches cut_into_levels(const Image& image, const PatchOptions& options);
 
 /// Grid of an image of a processed size: {1, height/patch, width/patch}, rounded down.
 GridThw grid_of(int width_px, int height_px, const PatchOptions& options);

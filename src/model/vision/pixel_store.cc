@@ -44,7 +44,8 @@ std::string cache_key(const ImageRef& image) {
 }
 
 size_t patch_bytes(const Entry& entry) {
-  return entry.patches == nullptr ? 0 : entry.patches->pixel_values.size() * sizeof(float);
+  if (entry.patches == nullptr) return 0;
+  return entry.patches->pixel_values.size() * sizeof(float) + entry.patches->levels.size();
 }
 size_t size_bytes(const Entry& entry) { return patch_bytes(entry) + entry.picture->rgb.size(); }
 
@@ -121,7 +122,7 @@ struct PixelStore::Impl {
     changed_.notify_all();
     if (patches != nullptr) return patches;
     lock.unlock();
-    return std::make_shared<const Patches>(cut_into_patches(*picture, options_.patches));
+    return cut(*picture);
   }
 
   const PatchOptions& patch_options() const { return options_.patches; }
@@ -148,6 +149,12 @@ struct PixelStore::Impl {
     return entry;
   }
 
+  std::shared_ptr<const Patches> cut(const Image& picture) const {
+    return std::make_shared<const Patches>(options_.as_levels
+                                               ? cut_into_levels(picture, options_.patches)
+                                               : cut_into_patches(picture, options_.patches));
+  }
+
   void change(Image& picture, const ImageChange& change) const {
     REMATCH_CHECK(options_.change != nullptr, "Options::change is empty");
     options_.change(picture, change);
@@ -165,7 +172,7 @@ struct PixelStore::Impl {
       if (entry.image.change.is_any()) change(loaded, entry.image.change);
       picture = std::make_shared<const Image>(
           process_image(std::move(loaded), options_.patches, entry.image.path));
-      patches = std::make_shared<const Patches>(cut_into_patches(*picture, options_.patches));
+      patches = cut(*picture);
     } catch (...) {
       error = std::current_exception();
     }

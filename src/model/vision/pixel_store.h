@@ -23,6 +23,7 @@ class PixelStore {
     int batch_images = 1;
     size_t cache_bytes = size_t{1} << 30;  ///< least recently used images beyond this are dropped
     PatchOptions patches;
+    bool as_levels = false;  ///< patches of grey levels, for a tower on a device
     /// applies ImageRef::change; required if any reference has one
     std::function<void(Image&, const ImageChange&)> change;
   };

@@ -58,6 +58,7 @@ Job open_here(JobSource source, Use use, const Place& place) {
       PixelStore::Options{.loader = settings.loader,
                           .batch_images = settings.batches.per_device_train_batch_size,
                           .patches = files.patches,
+                          .as_levels = !device.is_cpu(),
                           .change = change_image});
   return {.source = std::move(source),
           .use = use,

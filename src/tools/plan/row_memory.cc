@@ -130,11 +130,17 @@ RowBytes ShapeModel::text(int64_t num_tokens, int64_t num_pads, bool is_packed) 
 RowBytes ShapeModel::vision(int64_t num_pads) const {
   const VisionDescription& vision = model_->description().vision;
   MetaMemory memory;
-  VisionInput images{
-      .pixel_values_NC = shape({num_pads * vision.merge_area(), vision.patch_width()}, at::kFloat),
-      .grid_thw = {grid(num_pads)}};
+  const int64_t num_rows = num_pads * vision.merge_area();
+  VisionInput images{.grid_thw = {grid(num_pads)}};
+  if (on_gpu_) {
+    images.pixel_values_NC =
+        shape({num_rows, vision.patch_width() / vision.temporal_patch_size}, at::kByte);
+    images.level_values_C256 = shape({vision.in_channels, 256}, at::kFloat);
+  } else {
+    images.pixel_values_NC = shape({num_rows, vision.patch_width()}, at::kFloat);
+  }
   const VisionFeatures features = model_->encode_images(images);
-  if (on_gpu_) images.pixel_values_NC.reset();  // on the host
+  if (on_gpu_) images = {};  // on the host
   std::vector<at::Tensor> outputs{features.embeds_MH};
   outputs.insert(outputs.end(), features.deepstack_MH.begin(), features.deepstack_MH.end());
   int64_t saved = memory.live();

@@ -16,6 +16,7 @@ ContentKey content_key(const Patches& patches) {
   ContentHasher hasher;
   hasher.feed_value(patches.grid_thw);
   hasher.feed(patches.pixel_values.data(), patches.pixel_values.size() * sizeof(float));
+  hasher.feed(patches.levels.data(), patches.levels.size());
   return hasher.key();
 }
 
@@ -42,14 +43,8 @@ ImageEncoder make_aten_encoder(std::shared_ptr<const Model> model) {
   const auto encode = [model = std::move(model)](std::span<const Patches* const> images) {
     const at::NoGradGuard no_grad;
     std::vector<VisionFeatures> features;
-    for (const Patches* patches : images) {
-      // from_blob takes a mutable pointer, but the tower only reads
-      float* const values = const_cast<float*>(patches->pixel_values.data());
-      features.push_back(
-          model->encode_images({.pixel_values_NC = at::from_blob(
-                                    values, {patches->num_rows(), patches->row_width}, at::kFloat),
-                                .grid_thw = {patches->grid_thw}}));
-    }
+    for (const Patches* patches : images)
+      features.push_back(model->encode_images(view_image(*patches)));
     return features;
   };
   return {.refresh = [] {}, .encode = encode, .release = [] {}};
