@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
+#include "learn/mstep/loss_watch.h"
 #include "learn/mstep/make_gradient_sum.h"
 #include "learn/mstep/optim/adamw.h"
 #include "support/pretend_device.h"
@@ -148,6 +149,24 @@ TEST(MessageMemory, TwoMessagesAreInFlightAndLargeParametersTravelInParts) {
   // messages.
   EXPECT_LE(peak, 2 * parameters_bytes + 160 * kMib + 2 * (kRanks - 1) * 64 * kMib);
   gradients->discard();
+}
+
+TEST(StepBudget, ALossThatIsNotFiniteIsSeenWithoutAWait) {
+  LossWatch watch;
+  const at::Tensor good = at::ones({}).to(kDevice), bad = at::log(-good);
+  const test::Traffic before = test::traffic();
+  test::set_pretend_busy(true);
+  watch.add(good);
+  watch.add(bad);
+  watch.add(good);
+  EXPECT_FALSE(watch.sees_non_finite()) << "nothing has arrived";
+  test::set_pretend_busy(false);
+  EXPECT_TRUE(watch.sees_non_finite());
+  EXPECT_FALSE(watch.sees_non_finite()) << "told once";
+  const test::Traffic traffic = test::traffic() - before;
+  EXPECT_EQ(traffic.waits, 0);
+  EXPECT_EQ(traffic.launches, 0);
+  EXPECT_EQ(traffic.bytes_down, 3 * 4);
 }
 
 }  // namespace rematch

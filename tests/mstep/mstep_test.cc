@@ -248,6 +248,18 @@ TEST(MStep, ANonFiniteLossStopsBeforeTheUpdateAndNamesTheSamples) {
   EXPECT_FALSE(toy.head_VH.grad().defined());  // row 0 had left one
 }
 
+TEST(MStep, ANonFiniteLossEndsTheWindowAtItsRow) {
+  Toy toy;
+  MStep step(toy.model(), make_gradient_sum(toy.groups()), {}, constant(), step_options());
+  {
+    const at::NoGradGuard no_grad;
+    toy.embedding_VH[segment(2)->token_ids[0]].fill_(std::numeric_limits<float>::quiet_NaN());
+  }
+  MetricsBag metrics;
+  EXPECT_THROW(step.run(window_of({{2}, {0}, {1}}), metrics), NonFiniteLoss);
+  EXPECT_EQ(toy.num_forwards, 1);
+}
+
 TEST(MStep, ANonFiniteGradientAlsoStops) {
   Toy toy;
   RowModel model = toy.model();

@@ -4,6 +4,7 @@
 #include <ATen/detail/PrivateUse1HooksInterface.h>
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <map>
 #include <mutex>
@@ -12,6 +13,8 @@
 
 namespace rematch::test {
 namespace {
+
+std::atomic<bool> is_busy = false;
 
 // One device with one stream, on which everything is done at once.
 struct Guard : c10::impl::DeviceGuardImplInterface {
@@ -30,6 +33,12 @@ struct Guard : c10::impl::DeviceGuardImplInterface {
   c10::DeviceIndex deviceCount() const noexcept override { return 1; }
   bool queryStream(const c10::Stream&) const override { return true; }
   void synchronizeStream(const c10::Stream&) const override { count_wait("synchronizeStream"); }
+  void record(void** event, const c10::Stream&, const c10::DeviceIndex,
+              const c10::EventFlag) const override {
+    *event = &is_busy;
+  }
+  bool queryEvent(void*) const override { return !is_busy; }
+  void destroyEvent(void*, const c10::DeviceIndex) const noexcept override {}
   void synchronizeDevice(const c10::DeviceIndex) const override { count_wait("synchronizeDevice"); }
 };
 
@@ -89,6 +98,8 @@ struct Hooks : at::PrivateUse1HooksInterface {
 };
 
 }  // namespace
+
+void set_pretend_busy(bool busy) { is_busy = busy; }
 
 const at::Generator& pretend_generator() {
   static const at::Generator generator = at::detail::createCPUGenerator();

@@ -22,10 +22,13 @@ at::Device pretend_device();
 /// what CUDA's allocator throws. Null: never.
 void set_pretend_full(std::function<bool()> is_full);
 
+/// While busy, no event of the device is done. Default: all are.
+void set_pretend_busy(bool busy);
+
 /// Work of the device, and copies between it and the host.
 struct Traffic {
-  /// times the host waits for the device: copies to the host, scalars it reads, uploads that are
-  /// not queued
+  /// times the host waits for the device: copies to the host and to the device that are not queued
+  /// in page-locked memory, scalars it reads
   int64_t waits = 0;
   int64_t uploads = 0;   ///< copies to the device from page-locked memory that are queued
   int64_t launches = 0;  ///< operators that write memory of the device; views are free

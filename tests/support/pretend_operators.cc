@@ -36,7 +36,8 @@ at::Tensor copy_from(const at::Tensor& from, const at::Tensor& to, bool non_bloc
   if (from.numel() > 0 && !is_upload && !is_download)
     count_launch("aten::copy_", {to.sizes().vec()});
   count_bytes(is_upload ? num_bytes : 0, is_download ? num_bytes : 0);
-  if (from.numel() > 0 && is_download) count_wait("copy to the host");
+  if (from.numel() > 0 && is_download && !(non_blocking && to.is_pinned()))
+    count_wait("copy to the host");
   if (from.numel() > 0 && is_upload) {
     if (non_blocking && from.is_pinned()) {
       count_upload();

@@ -13,6 +13,7 @@
 
 #include "base/text.h"
 #include "learn/mstep/loss/loss_table.h"
+#include "learn/mstep/loss_watch.h"
 #include "learn/mstep/scaled_loss.h"
 
 namespace rematch {
@@ -132,11 +133,12 @@ MStep::MStep(RowModel model, std::unique_ptr<GradientSum> gradients, const AdamW
       schedule_(schedule) {}
 
 RowLoss MStep::train_row(const PackedRow& row, const RowSupervision& supervision,
-                         const LossScale& scale, MetricsBag& metrics) {
+                         const LossScale& scale, LossWatch& watch, MetricsBag& metrics) {
   RowLoss loss;
   {
     const Span span(metrics, "time/forward_s");
     loss = pending_row_loss(model_.hidden_TH(row), supervision, model_.head, options_.loss, scale);
+    watch.add(loss.total);
   }
   const Span span(metrics, "time/backward_s");
   if (loss.total.requires_grad()) torch::autograd::backward({loss.total}, {});
@@ -185,6 +187,7 @@ void MStep::run(const Window& window, MetricsBag& metrics) {
   double norm = 0;
   {
     const DiscardGradients at_end(*gradients_);
+    LossWatch watch;
     gradients_->begin(is_trained);
     for (size_t i = 0; i < window.rows.size(); ++i) {
       if (is_trained[i]) {
@@ -192,7 +195,8 @@ void MStep::run(const Window& window, MetricsBag& metrics) {
         if (model_.training_row)
           training = model_.training_row(optimizer_.num_steps(),
                                          gradients_->window_index(static_cast<int64_t>(i)));
-        losses[i] = train_row(window.rows[i], supervision[i], scales[i], metrics);
+        losses[i] = train_row(window.rows[i], supervision[i], scales[i], watch, metrics);
+        if (watch.sees_non_finite()) settle_losses(window, losses);  // throws
       }
       gradients_->end_row();
     }

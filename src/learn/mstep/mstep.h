@@ -18,6 +18,8 @@
 
 namespace rematch {
 
+class LossWatch;
+
 /// The parts of a model that training uses.
 struct RowModel {
   /// a row's final hidden states, with graph when gradients are on
@@ -79,7 +81,7 @@ class MStep {
 
  private:
   RowLoss train_row(const PackedRow& row, const RowSupervision& supervision, const LossScale& scale,
-                    MetricsBag& metrics);
+                    LossWatch& watch, MetricsBag& metrics);
   void settle_losses(const Window& window, std::vector<RowLoss>& losses);
   double finish_gradients(const Window& window);
 
