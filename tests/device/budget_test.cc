@@ -30,7 +30,8 @@ Window window_of(test::RecordedStage2& stage2, int64_t num_rows) {
 }
 
 /// @param in_row  done in the forward pass of every row, with a parameter at hand
-int64_t waits_of_step(int64_t num_rows, const std::function<void(const at::Tensor&)>& in_row = {}) {
+test::Traffic step_traffic(int64_t num_rows,
+                           const std::function<void(const at::Tensor&)>& in_row = {}) {
   test::RecordedStage2 stage2;
   MStep& mstep = stage2.mstep(1e-4, test::pretend_device());
   if (in_row)
@@ -38,11 +39,17 @@ int64_t waits_of_step(int64_t num_rows, const std::function<void(const at::Tenso
   const Window window = window_of(stage2, num_rows);
   EXPECT_EQ(window.rows.size(), static_cast<size_t>(num_rows));
   MetricsBag metrics;
-  return traffic_of([&] { mstep.run(window, metrics); }).waits;
+  return traffic_of([&] { mstep.run(window, metrics); });
 }
 
-/// Waits of answering the golden prompts with `num_tokens` tokens each.
-int64_t waits_of_answers(const std::string& backend, int num_tokens) {
+int64_t waits_of_step(int64_t num_rows, const std::function<void(const at::Tensor&)>& in_row = {}) {
+  return step_traffic(num_rows, in_row).waits;
+}
+
+constexpr int64_t kNumPrompts = 8;  // of the golden file
+
+/// Traffic of answering the golden prompts with `num_tokens` tokens each.
+test::Traffic answer_traffic(const std::string& backend, int num_tokens) {
   static const auto model = Model::load(test::source_path("tests/golden/rollout_model"),
                                         {.device = test::pretend_device()});
   const auto golden =
@@ -55,12 +62,13 @@ int64_t waits_of_answers(const std::string& backend, int num_tokens) {
                                   {{.max_new_tokens = num_tokens, .batch_size = 8}});
   std::vector<Rollout> rollouts;
   engine->sync_weights(0);
-  const int64_t waits = traffic_of([&] { rollouts = engine->generate(golden.prompts, {}); }).waits;
+  const test::Traffic traffic =
+      traffic_of([&] { rollouts = engine->generate(golden.prompts, {}); });
   for (size_t i = 0; i < rollouts.size(); ++i) {
     const std::vector<int> wanted(golden.plain[i].begin(), golden.plain[i].begin() + num_tokens);
     EXPECT_EQ(rollouts[i].response_token_ids, wanted) << "the ids of the CPU";
   }
-  return waits;
+  return traffic;
 }
 
 }  // namespace
@@ -68,6 +76,15 @@ int64_t waits_of_answers(const std::string& backend, int num_tokens) {
 TEST(DeviceBudget, AnOptimizerStepWaitsTwiceHoweverManyRowsItHas) {
   EXPECT_EQ(waits_of_step(1), 2);  // losses; norm
   EXPECT_EQ(waits_of_step(3), 2);
+}
+
+// Forward, loss and backward, with an image of 4 x 6 patches as float32.
+TEST(DeviceBudget, ARowOfThreeLayersAndThreeVisionBlocks) {
+  const test::Traffic row = step_traffic(3) - step_traffic(2);
+  EXPECT_LE(row.launches, 830);
+  EXPECT_EQ(row.waits, 0);
+  EXPECT_LE(row.bytes_up, 24 * 1536 * 4 + 16384) << "pixels; ids, positions and targets";
+  EXPECT_LE(row.bytes_down, 128);
 }
 
 TEST(DeviceBudget, APlantedItemIsCountedAndAPlantedMissingTransferIsRefused) {
@@ -81,7 +98,12 @@ TEST(DeviceBudget, APlantedItemIsCountedAndAPlantedMissingTransferIsRefused) {
 
 TEST(DeviceBudget, ADecodingStepWaitsOnce) {
   for (const char* backend : {"hf", "native"}) {
-    EXPECT_EQ(waits_of_answers(backend, 12) - waits_of_answers(backend, 4), 8) << backend;
+    const test::Traffic steps = answer_traffic(backend, 12) - answer_traffic(backend, 4);
+    EXPECT_EQ(steps.waits, 8) << backend;
+    const bool is_native = backend == std::string("native");
+    EXPECT_LE(steps.launches, 8 * (is_native ? 170 : 145)) << backend << ", three layers";
+    EXPECT_LE(steps.bytes_up, 8 * kNumPrompts * (is_native ? 128 : 640)) << backend;
+    EXPECT_LE(steps.bytes_down, 8 * kNumPrompts * 16) << backend;
   }
 }
 

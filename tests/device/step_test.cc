@@ -84,29 +84,34 @@ TEST(StepBudget, AnOptimizerStepOfOneProcess) {
       gradients->update([&] { optimizer.step(1.0); });
     });
     EXPECT_LE(traffic.launches, 12) << "for 40 parameters, " << dtype;
+    EXPECT_EQ(traffic.bytes_up, 0);
+    EXPECT_LE(traffic.bytes_down, 8) << "the norm and the factor";
     EXPECT_LE(traffic.waits, 1);
     gradients->discard();
   }
 }
 
 TEST(StepBudget, AStepWithDeviceMessagesWaitsForNoTensorAlone) {
-  std::vector<int64_t> waits;
+  std::vector<test::Traffic> steps;
   for (const int64_t count : {8, 64}) {
     ParameterGroup group = parameters(count, 16);
     DeviceGroup ranks(0, 2);
     const auto gradients = make_gradient_sum({group}, ranks, {.zero_stage = 1});
     AdamW optimizer(gradients->updated_groups(), {});
     gradients->begin({true});
-    waits.push_back(traffic_of([&] {
-                      run_backward(group);
-                      gradients->end_row();
-                      gradients->finish(1.0);
-                      gradients->update([&] { optimizer.step(1.0); });
-                    }).waits);
+    run_backward(group);
+    steps.push_back(traffic_of([&] {
+      gradients->end_row();
+      gradients->finish(1.0);
+      gradients->update([&] { optimizer.step(1.0); });
+    }));
     gradients->discard();
   }
-  EXPECT_EQ(waits[1], waits[0]) << "however many parameters";
-  EXPECT_LE(waits[0], 1);
+  EXPECT_LE(steps[1].launches, 3 * 64 + 8);
+  EXPECT_EQ(steps[1].bytes_up, 0);
+  EXPECT_LE(steps[1].bytes_down, 4 * 64) << "norms";
+  EXPECT_EQ(steps[1].waits, steps[0].waits) << "however many parameters";
+  EXPECT_LE(steps[0].waits, 1);
 }
 
 TEST(StepBudget, AParameterWithoutAGradientOnAnyRankKeepsNone) {
