@@ -81,6 +81,22 @@ std::string advice_by_place(const std::string& argument, const Words& arguments)
   return "";
 }
 
+/// The command's own option that a mistyped or shortened one means, e.g. "--resume" for "--resum";
+/// "" if none is near or the name is a key of the configuration.
+std::string near_option(const CLI::App& command, const std::string& typed) {
+  const std::string name = typed.substr(0, typed.find('='));
+  if (!name.starts_with("--") || name.size() < 5 || !find_counterpart(name).empty()) return "";
+  Words names, longer;
+  for (const CLI::Option* option : command.get_options()) {
+    for (const std::string& known : option->get_lnames()) {
+      names.push_back(known);
+      if (("--" + known).starts_with(name)) longer.push_back(known);
+    }
+  }
+  if (longer.size() != 1) longer = near_names(name.substr(2), names, 1);
+  return longer.empty() ? "" : "--" + longer.front();
+}
+
 /// The advice for arguments that a command does not take; "" if none is known.
 /// @param name  of the command, with the program's
 std::string advice_for(const std::string& name, const CLI::App& command, const Words& unexpected,
@@ -92,9 +108,11 @@ std::string advice_for(const std::string& name, const CLI::App& command, const W
   if (is_input_option(first) && !has_value)
     return fmt::format("give {0} without option names: `{1} {0}`{2}", positionals(command), name,
                        has_config ? "; `rematch init MODEL JSONL` writes a CONFIG" : "");
-  std::string meant;
-  if (command.get_option_no_throw("--set") != nullptr) meant = guess_settings(unexpected);
-  for (size_t i = 0; i < unexpected.size() && meant.empty(); ++i)
+  std::string meant = guess_option(command.get_name(), first);
+  if (meant.empty()) meant = near_option(command, first);
+  if (meant.empty() && command.get_option_no_throw("--set") != nullptr)
+    meant = guess_settings(unexpected);
+  for (size_t i = 1; i < unexpected.size() && meant.empty(); ++i)
     meant = guess_option(command.get_name(), unexpected[i]);
   if (meant.empty() && command.get_name() == "init" && first.ends_with(".jsonl"))
     meant = "--val " + first;

@@ -169,7 +169,8 @@ std::string find_counterpart(const std::string& typed) {
 std::string guess_key(const std::string& typed) {
   std::string key = find_counterpart(typed);
   const std::string name = last_part(normalize(typed));
-  if (!key.empty() || find_foreign(name)) return key;
+  // Every short word is within two edits of some key.
+  if (!key.empty() || find_foreign(name) || name.size() < 6) return key;
   for (const std::string& near : suggest_keys("training", name)) {
     if (find_key(near)) return near;
   }
