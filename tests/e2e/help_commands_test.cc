@@ -289,6 +289,8 @@ TEST(HelpCommands, WhatIsNotThereEndsEveryCommandWithOneCodeAndOneSentence) {
            {"report nowhere", "run"},
            {"compare nowhere", "run"},
            {"data from-voc nowhere --out o", "directory"},
+           {"data from-coco a.jsonl --images nowhere --out o", "directory of images"},
+           {"data from-yolo . --images nowhere --out o", "directory of images"},
            {"data from-labelme nowhere --out o", "directory"}}) {
     const test::ProcessResult result = program.run(typed);
     EXPECT_EQ(result.exit_code, 4) << typed;
