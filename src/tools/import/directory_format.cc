@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/missing_path.h"
 #include "base/terminal_text.h"
 #include "learn/data/foreign_format.h"
 #include "tools/import/geometry.h"
@@ -98,6 +99,21 @@ void refuse_other_format(const std::string& path, std::string_view text, std::st
                                      .where = path,
                                      .what = fmt::format("it is {}", format->name),
                                      .fix = format->fix});
+}
+
+void require_directory(const std::string& path, std::string_view reader) {
+  if (fs::is_directory(path)) return;
+  if (!fs::exists(path))
+    throw missing_path("directory", path, "give the directory of the annotations");
+  constexpr const char* kError = "expected a directory";
+  refuse_other_format(path, beginning_of(path), reader, kError);
+  const std::string parent = fs::path(path).parent_path().string();
+  throw UserError(
+      ErrorKind::kData,
+      {.error = kError,
+       .where = path,
+       .what = "it is a file",
+       .fix = fmt::format("give its directory: {}", shell_word(parent.empty() ? "." : parent))});
 }
 
 }  // namespace rematch

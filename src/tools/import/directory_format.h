@@ -13,6 +13,10 @@ std::string import_command(const std::string& directory);
 /// @param reader  e.g. "from-coco"
 std::string import_fix(const std::string& directory, const char* reader, const std::string& fix);
 
+/// Refuses what is not a directory, a file of another format with the command that reads it.
+/// @throws UserError (data); (environment) for a path that leads nowhere
+void require_directory(const std::string& path, std::string_view reader);
+
 /// Refuses a file of another format than a reader's.
 /// @param text  its content
 /// @throws UserError (data) with the format's name and the command or export to use instead

@@ -7,7 +7,6 @@
 #include <set>
 
 #include "base/error.h"
-#include "base/missing_path.h"
 #include "base/terminal_text.h"
 #include "tools/import/foreign.h"
 
@@ -93,19 +92,6 @@ std::vector<fs::path> list_images(const fs::path& directory) {
   add_images(directory, visited, images);
   std::sort(images.begin(), images.end());
   return images;
-}
-
-void require_directory(const fs::path& path) {
-  if (fs::is_directory(path)) return;
-  if (!fs::exists(path))
-    throw missing_path("directory", path.string(), "give the directory of the annotations");
-  const std::string parent = path.parent_path().string();
-  throw UserError(
-      ErrorKind::kData,
-      {.error = "expected a directory",
-       .where = path.string(),
-       .what = "it is a file",
-       .fix = fmt::format("give its directory: {}", shell_word(parent.empty() ? "." : parent))});
 }
 
 std::map<std::string, std::vector<fs::path>> list_annotations(const fs::path& directory,

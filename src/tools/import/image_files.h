@@ -17,9 +17,6 @@ bool is_image_name(const std::filesystem::path& path);
 /// twice is read once; a broken link with an image's name counts as an image.
 std::vector<std::filesystem::path> list_images(const std::filesystem::path& directory);
 
-/// @throws UserError (data) if the path is not a directory
-void require_directory(const std::filesystem::path& path);
-
 /// Lists annotations with one file per image, by split. All files in `directory` are one split:
 /// `wanted`, else the split in the directory's name, else "train". If there are none, the folders
 /// train, val (or valid) and test are the splits.

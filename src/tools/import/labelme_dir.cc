@@ -88,7 +88,7 @@ ForeignImage read_annotation(const fs::path& path, bool polygons, ForeignSet& se
 }  // namespace
 
 ForeignSet read_labelme_dir(const std::string& directory, const ImportOptions& options) {
-  require_directory(directory);
+  require_directory(directory, "from-labelme");
   auto splits = list_annotations(directory, ".json", options.split);
   if (const fs::path below = find_annotation_folder(directory); splits.empty() && !below.empty())
     splits = list_annotations(below, ".json", options.split);

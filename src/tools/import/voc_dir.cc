@@ -267,7 +267,7 @@ class VocReader {
 
 ForeignSet read_voc_dir(const std::string& directory, const ImportOptions& options) {
   const fs::path root(directory);
-  require_directory(root);
+  require_directory(root, "from-voc");
   ForeignSet set;
   const Layout layout = find_layout(root, options.split, set.ledger);
   VocReader reader(options, set.ledger);
