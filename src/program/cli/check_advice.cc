@@ -14,8 +14,8 @@ namespace {
 constexpr int64_t kFewObjects = 30;  // too few to tell a unit
 
 /// Tries the repair in memory and returns the command with its effect, or the reason against it.
-std::string repair_advice(const std::string& path, const RepairOptions& options,
-                          const std::string& flags) {
+std::string repair_advice(const Review& review, const std::string& path,
+                          const RepairOptions& options, const std::string& flags) {
   try {
     const RepairedRecords trial = repair_records(path, path, options);
     const int64_t num_all = trial.num_records + trial.num_lost;
@@ -25,8 +25,10 @@ std::string repair_advice(const std::string& path, const RepairOptions& options,
                  !row.first.starts_with("left out: damaged");
         });
     if (trial.num_records == 0)
-      return "`--fix` cannot repair it: correct the records by hand, or convert them with `rematch "
-             "data from-…` (docs/data.md)";
+      return "`--fix` cannot repair it; " +
+             (review.first_fix.empty() ? "correct the records by hand, or convert them with "
+                                         "`rematch data from-…` (docs/data.md)"
+                                       : review.first_fix);
     std::string kept = trial.num_lost == 0 ? ""
                                            : fmt::format(", without {} of {}", trial.num_lost,
                                                          counted(num_all, "record"));
@@ -67,7 +69,7 @@ std::string check_advice(const Review& review, const std::string& path,
   const bool needs_unit = is_open && review.num_objects < kFewObjects;
   RepairOptions trial = options;
   if (needs_unit) trial.unit = CoordinateUnit::kPixels;
-  const std::string advice = repair_advice(path, trial, needs_unit ? " --unit pixels" : "");
+  const std::string advice = repair_advice(review, path, trial, needs_unit ? " --unit pixels" : "");
   if (is_open)
     return wrapped(fmt::format("fix this first: the coordinates look like pixels: none exceeds its "
                                "image's side, but bins go to 999 on every side. {}",

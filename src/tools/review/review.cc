@@ -68,7 +68,8 @@ class Reviewer {
     try {
       sample = read_record(line, context);
     } catch (const UserError& error) {
-      ++review_.num_refused;
+      if (++review_.num_refused == 1)
+        review_.first_fix = fmt::format("line {}: {}", number, error.problems().front().fix);
       for (const Problem& problem : error.problems()) {
         note(FindingKind::kRefused, number,
              fmt::format("{}{} ({})", place_in_record(problem.where, context), problem.error,

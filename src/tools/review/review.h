@@ -47,6 +47,7 @@ struct Spread {
 struct Review {
   int64_t num_records = 0, num_objects = 0, num_boxes = 0, num_polygons = 0, num_empty_scenes = 0;
   int64_t num_refused = 0;                 ///< records that cannot be read
+  std::string first_fix;                   ///< advice for the first of them, with its line
   std::map<std::string, int64_t> classes;  ///< objects by desc
   Spread width_px, height_px, objects_per_image;
   std::array<std::vector<Finding>, kNumFindingKinds> findings;
