@@ -221,13 +221,13 @@ TEST(RunLog, ShowsAnEvaluationAsATable) {
   EXPECT_EQ(
       evaluation_table({run.state.progress.log_history[0]}, 12, evaluated(0.75, 0.5).values, ""),
       "evaluation after step 12\n"
-      "         gate F1  precision  malformed\n"
-      "--------------------------------------\n"
-      "step 0     0.250      0.500      0.000\n"
-      "step 12    0.500      0.750      0.000");
+      "         gate F1  gate P  malformed\n"
+      "-----------------------------------\n"
+      "step 0     0.250   0.500      0.000\n"
+      "step 12    0.500   0.750      0.000");
   EXPECT_THAT(run.err.str(), HasSubstr("evaluation after step 0\n"));
   EXPECT_THAT(run.err.str(),
-              HasSubstr("0.500      0.750      0.000\nhealth: nothing in the answers"));
+              HasSubstr("0.500   0.750      0.000\nhealth: nothing in the answers"));
 }
 
 TEST(RunLog, ShowsFinalHealthOnce) {

@@ -15,8 +15,8 @@ constexpr std::pair<const char*, const char*> kScores[] = {
     {"eval_rollout_f1_iou50", "F1@.5"},
     {"eval_rollout_f1_labels_iou50", "label F1@.5"},
     {"eval_rollout_f1", "gate F1"},
-    {"eval_rollout_precision", "precision"},
-    {"eval_rollout_recall", "recall"},
+    {"eval_rollout_precision", "gate P"},
+    {"eval_rollout_recall", "gate R"},
     {"eval_rollout_parse_malformed_rate", "malformed"},
     {"eval_loss", "loss"},
     {"eval_token_acc", "token acc"}};
