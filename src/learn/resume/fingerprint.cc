@@ -131,6 +131,7 @@ bool is_hash(const std::string& value) {
 
 constexpr const char* kParameters = "model (parameters)";
 constexpr const char* kRecords = "custom.train_jsonl (content)";
+constexpr const char* kNumSamples = "training samples";
 constexpr const char* kConfigFile = "model (config.json)";  // with the dtype of the parameters
 constexpr const char* kWorldSize = "WORLD_SIZE";
 constexpr const char* kAccumulation = "training.gradient_accumulation_steps";
@@ -162,7 +163,7 @@ Fingerprint make_fingerprint(const FingerprintInput& input) {
   fix("model (tokenizer.json)",
       content_hash_of(read_file(join_path(input.model_dir, "tokenizer.json"))));
   fix(kRecords, input.dataset_hash);
-  fix("training samples", input.num_samples);
+  fix(kNumSamples, input.num_samples);
   if (!input.answer_format.empty() && input.answer_format != kDefaultAnswerFormat)
     fix("custom.answer_format", input.answer_format);
   if (input.num_long_dropped > 0)
@@ -202,7 +203,11 @@ std::vector<std::string> compare_fingerprints(const Fingerprint& saved, const Fi
                                               const std::string& checkpoint) {
   std::vector<Problem> problems;
   const bool same_windows = window_size(saved) > 0 && window_size(saved) == window_size(now);
-  for (const Difference& difference : differences(saved.fixed, now.fixed)) {
+  const std::vector<Difference> fixed = differences(saved.fixed, now.fixed);
+  const bool other_records = std::any_of(
+      fixed.begin(), fixed.end(), [](const auto& each) { return each.name == kRecords; });
+  for (const Difference& difference : fixed) {
+    if (other_records && difference.name == kNumSamples) continue;  // that follows
     if (same_windows && (difference.name == kWorldSize || difference.name == kAccumulation))
       continue;
     const bool is_content = is_hash(difference.before) && is_hash(difference.now);
