@@ -51,7 +51,7 @@ class CocoReader {
     for (const Json& category : categories) {
       const std::optional<std::string> id = read_id(find_member(category, "id"));
       const Json* name = find_member(category, "name");
-      if (!id || name == nullptr || !name->is_string()) continue;
+      if (!id || name == nullptr || !name->is_string() || *name == "") continue;
       const auto [known, is_new] = names_.try_emplace(*id, name->get<std::string>());
       if (!is_new && known->second != name->get<std::string>()) known->second = "";
       std::vector<std::string>& classes = set_.classes;
