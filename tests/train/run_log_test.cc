@@ -226,8 +226,7 @@ TEST(RunLog, ShowsAnEvaluationAsATable) {
       "step 0     0.250   0.500      0.000\n"
       "step 12    0.500   0.750      0.000");
   EXPECT_THAT(run.err.str(), HasSubstr("evaluation after step 0\n"));
-  EXPECT_THAT(run.err.str(),
-              HasSubstr("0.500   0.750      0.000\nhealth: nothing in the answers"));
+  EXPECT_THAT(run.err.str(), HasSubstr("0.500   0.750      0.000\nhealth: nothing in the answers"));
 }
 
 TEST(RunLog, ShowsFinalHealthOnce) {

@@ -204,8 +204,8 @@ std::vector<std::string> compare_fingerprints(const Fingerprint& saved, const Fi
   std::vector<Problem> problems;
   const bool same_windows = window_size(saved) > 0 && window_size(saved) == window_size(now);
   const std::vector<Difference> fixed = differences(saved.fixed, now.fixed);
-  const bool other_records = std::any_of(
-      fixed.begin(), fixed.end(), [](const auto& each) { return each.name == kRecords; });
+  const bool other_records = std::any_of(fixed.begin(), fixed.end(),
+                                         [](const auto& each) { return each.name == kRecords; });
   for (const Difference& difference : fixed) {
     if (other_records && difference.name == kNumSamples) continue;  // that follows
     if (same_windows && (difference.name == kWorldSize || difference.name == kAccumulation))

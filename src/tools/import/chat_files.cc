@@ -313,15 +313,12 @@ ForeignSet read_chat_files(const std::vector<std::string>& paths, const ImportOp
   }
   if (!set.is_empty()) return set;
   const std::vector<std::string> places = set.ledger.places();
-  const bool has_own_fix =
-      std::any_of(set.ledger.records().begin(), set.ledger.records().end(),
-                  [](const auto& loss) { return !reason::fix_for(loss.first).empty(); });
   throw UserError(
       ErrorKind::kData,
       {.error = "no conversation has an answer with boxes",
        .where = places.empty() ? paths.front() : places.front(),
        .what = places.empty() ? "the file has no records" : set.ledger.summary(0),
-       .fix = (has_own_fix ? set.ledger.fix() : kFix) + std::string("; nothing has been written")});
+       .fix = Ledger::fix_of(set.ledger.records(), kFix) + "; nothing has been written"});
 }
 
 }  // namespace rematch

@@ -32,6 +32,9 @@ constexpr Fix kFixes[] = {
     {reason::kNoLabelFile,
      "add the label files, or say with --missing-labels-are-empty that these images show no "
      "object"},
+    {reason::kOddLine,
+     "a line is CLASS X Y WIDTH HEIGHT with blanks between, the class a number from 0, the others "
+     "shares of the image from 0 to 1"},
     {reason::kUnknownClass, "give the names of the classes with --names cat,dog or --names FILE"},
 };
 
@@ -84,11 +87,21 @@ std::vector<std::string> Ledger::places() const {
   return places;
 }
 
-std::string Ledger::fix() const {
-  for (const auto& [reason, loss] : ranked(records_)) {
-    if (std::string fix = reason::fix_for(reason); !fix.empty()) return fix;
+std::string Ledger::fix() const { return fix_of(records_, "correct or remove these records"); }
+
+std::string Ledger::fix_of(const Losses& losses, const std::string& otherwise) {
+  std::vector<std::string> fixes;
+  bool are_all_known = true;
+  for (const auto& [reason, loss] : ranked(losses)) {
+    std::string fix = reason::fix_for(reason);
+    if (fix.empty())
+      are_all_known = false;
+    else if (fixes.size() < 2)
+      fixes.push_back(std::move(fix));
   }
-  return "correct or remove these records";
+  if (fixes.empty()) return otherwise;
+  if (!are_all_known) fixes.push_back("correct or remove the others");
+  return join(fixes, "; ");
 }
 
 }  // namespace rematch

@@ -37,12 +37,16 @@ class Ledger {
 
   /// "2 × a box with swapped corners, 1 × …", most frequent first.
   static std::string list(const Losses& losses);
+  /// The fixes of at most two reasons, most frequent first.
+  /// @param otherwise  if no reason has one
+  static std::string fix_of(const Losses& losses, const std::string& otherwise);
   /// The line that begins a summary: "left out 3 of 10 records: …"; empty without losses.
   /// @param num_kept  records that were written
   std::string summary(int64_t num_kept) const;
   /// The first place of each reason.
   std::vector<std::string> places() const;
-  /// The fix of the most frequent reason to leave out records; a general one if it has none.
+  /// The fixes of the two most frequent reasons to leave out records; a general one if they have
+  /// none.
   std::string fix() const;
 
  private:

@@ -27,6 +27,7 @@ inline constexpr const char* kBoxInPrompt = "a question with a box in it";
 inline constexpr const char* kSharedId = "an image whose id another image has";
 inline constexpr const char* kListedTwice = "an image that is listed twice under different ids";
 inline constexpr const char* kNoLabelFile = "an image without a label file";
+inline constexpr const char* kOddLine = "a label line that is no box and no outline";
 inline constexpr const char* kImageMissing = "an image that was not found";
 inline constexpr const char* kImageAmbiguous = "an image file that several names may mean";
 inline constexpr const char* kImageUnreadable = "an image that cannot be read";

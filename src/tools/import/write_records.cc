@@ -36,16 +36,12 @@ namespace fs = std::filesystem;
   }
   std::string what = Ledger::list(losses);
   if (!losses.empty()) what += "; " + losses.begin()->second.first;
-  const auto fix = std::find_if(losses.begin(), losses.end(), [](const auto& loss) {
-    return !reason::fix_for(loss.first).empty();
-  });
   throw UserError(ErrorKind::kData,
                   {.error = "no record of this split can be used",
                    .where = jsonl,
                    .what = losses.empty() ? "it has no image with box annotations" : what,
-                   .fix = (fix == losses.end() ? "correct them, or remove this split"
-                                               : reason::fix_for(fix->first)) +
-                          std::string("; nothing has been written")});
+                   .fix = Ledger::fix_of(losses, "correct them, or remove this split") +
+                          "; nothing has been written"});
 }
 
 /// The JSONL of a split.

@@ -15,7 +15,6 @@ namespace {
 
 constexpr double kFarOutside = 2;  // a larger value is not normalized, but a pixel or a flag
 constexpr size_t kBox = 4, kWithConfidence = 5, kWithTrack = 6, kFourCorners = 8;
-constexpr const char* kOddLine = "a label line that is no box and no outline";
 
 /// Parses a line of numbers; empty if a word is not a number.
 std::vector<double> parse_numbers(const std::string& line) {
@@ -41,12 +40,12 @@ class LineReader {
   void read(const std::string& line, const std::string& place, bool has_outlines) {
     ++evidence_.num_lines;
     std::vector<double> values = parse_numbers(line);
-    if (values.empty()) return lose(kOddLine, place, line);
+    if (values.empty()) return lose(reason::kOddLine, place, line);
     const double class_id = values.front();
     values.erase(values.begin());
     if (!is_whole(class_id) || class_id < 0)
       return lose("a label line whose class is not a whole number", place, line);
-    if (!cut_extras(values, has_outlines)) return lose(kOddLine, place, line);
+    if (!cut_extras(values, has_outlines)) return lose(reason::kOddLine, place, line);
     if (std::any_of(values.begin(), values.end(),
                     [](double share) { return std::abs(share) >= kFarOutside; })) {
       if (evidence_.num_pixels++ == 0) evidence_.first_pixels = place + ": " + line;
