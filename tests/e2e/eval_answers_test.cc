@@ -76,6 +76,15 @@ TEST(EvalAnswers, TakesDigitsOfAnyServerAndTheLinesOfPredict) {
   EXPECT_EQ(scores["eval_rollout_recall"], 0.5);
   EXPECT_EQ(scores["eval_rollout_precision"], 1.0);
   EXPECT_EQ(scores["eval_rollout_parse_malformed_rate"], 0.5);
+  program.dir().write(
+      "bare.jsonl",
+      R"({"image": "a.png", "text": "[{\"bbox_2d\": [100, 200, 501, 999]}]"})"
+      "\n"
+      R"({"id": 1, "text": "[{\"bbox_2d\": [0.1, 0.2, 0.3, 0.4], \"label\": \"dog\"}]"})");
+  const test::ProcessResult bare =
+      program.run("eval val.jsonl --answers bare.jsonl --format qwen_json");
+  EXPECT_THAT(bare.err, HasSubstr("2 entries of the answers do not count: without a name"));
+  EXPECT_THAT(bare.err, HasSubstr("--format qwen_boxes reads 1 object in 2 answers"));
   program.dir().write("one.jsonl", cat);
   const test::ProcessResult missing =
       program.run("eval val.jsonl --answers one.jsonl --format qwen_json");

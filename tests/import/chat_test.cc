@@ -120,6 +120,19 @@ TEST_F(ChatTest, OnlyAListOrAGivenWordIsAnEmptyScene) {
   EXPECT_NE(refused({messages("<image>x", "None")}).find("--empty-answer"), std::string::npos);
 }
 
+TEST_F(ChatTest, WhatMixesTwoFormsOrUnitsIsLeftOut) {
+  EXPECT_EQ(reason_of("<|box_start|>(1,2),(30,40)<|box_end|>\n[{\"bbox_2d\": [1, 2, 30, 40], "
+                      "\"label\": \"dog\"}]"),
+            reason::kNotAList);
+  const WrittenSet written =
+      convert({messages("<image>x", R"([{"bbox_2d": [10, 20, 300, 400], "label": "cat"}])"),
+               messages("<image>y", R"([{"bbox_2d": [0.1, 0.2, 0.5, 0.6], "label": "cat"}])"),
+               messages("<image>z", R"([{"bbox_2d": [10, 20, 10, 400], "label": "cat"}])"),
+               messages("<image>u", R"([{"bbox_2d": [10, 20, 200, 400], "label": "cat"}])")});
+  EXPECT_EQ(test::records_lost(written, reason::kShares), 1);
+  EXPECT_EQ(test::records_lost(written, reason::kNoArea), 1);
+}
+
 TEST_F(ChatTest, AnEntryThatCannotBeReadLeavesOutItsRecord) {
   const auto beside = [](const std::string& entry) {
     return R"([{"bbox_2d": [100, 200, 500, 1000], "label": "cat"}, )" + entry + "]";
@@ -299,6 +312,13 @@ TEST_F(SwiftTest, PlaceholdersAreFilledOverAllMessagesInOrder) {
   EXPECT_EQ(all[0].objects[0].geometry.bins, (std::vector<int>{100, 100, 600, 600}));
   EXPECT_EQ(names(all[1]), (std::vector<std::string>{"cow", "goat"}));
   EXPECT_EQ(names(all[2]), (std::vector<std::string>{"cat", "dog"}));
+}
+
+TEST_F(SwiftTest, WordsNextToEmptyListsAreNoEmptyScene) {
+  const WrittenSet written = convert({record("<image>What is it?", "A cat on a sofa.",
+                                             {{"ref", Json::array()}, {"bbox", Json::array()}}),
+                                      messages("<image>x", "[]")});
+  EXPECT_EQ(test::records_lost(written, reason::kNotAList), 1);
 }
 
 TEST_F(SwiftTest, CaptionsPairNamesAndBoxes) {

@@ -106,8 +106,32 @@ TEST_F(CocoDir, TwoFilesOfOneSplitAreAnErrorUnlessTheSplitIsNamed) {
   EXPECT_EQ(error.kind(), ErrorKind::kConfig);
   EXPECT_NE(error.problems()[0].fix.find("--split"), std::string::npos);
   EXPECT_FALSE(std::filesystem::exists(out()));
-  convert(files, {.split = "train"});
-  EXPECT_EQ(written("train").size(), 2);
+  EXPECT_EQ(test::noted(convert(files, {.split = "train"}),
+                        "entries that repeat an image with the same objects"),
+            1);
+  EXPECT_EQ(written("train").size(), 1);
+}
+
+TEST_F(CocoDir, EntriesOfOneFileThatLackEachOthersObjectsAreLeftOut) {
+  write_image("a.png");
+  write_image("b.png");
+  const std::string file = write("train.json", R"({"categories": [{"id": 1, "name": "cat"}],
+      "images": [{"id": 1, "file_name": "a.png"}, {"id": 2, "file_name": "./a.png"},
+                 {"id": 3, "file_name": "b.png"}],
+      "annotations": [{"id": 1, "image_id": 1, "category_id": 1, "bbox": [1, 1, 20, 20]}]})");
+  EXPECT_EQ(test::records_lost(convert({file}), reason::kTwoEntries), 2);
+  EXPECT_EQ(written("train").size(), 1);
+}
+
+TEST_F(CocoDir, AnImageWithoutAnnotationsIsNoEmptySceneWhereAnnotationsMissTheirImages) {
+  write_image("a.png");
+  write_image("b.png");
+  const std::string file = write("train.json", R"({"categories": [{"id": 1, "name": "cat"}],
+      "images": [{"id": 1, "file_name": "a.png"}, {"id": 2, "file_name": "b.png"}],
+      "annotations": [{"id": 1, "image_id": 2, "category_id": 1, "bbox": [1, 1, 20, 20]},
+                      {"id": 2, "image_id": "a.png", "category_id": 1, "bbox": [1, 1, 9, 9]}]})");
+  EXPECT_EQ(test::records_lost(convert({file}), reason::kMaybeNotEmpty), 1);
+  EXPECT_EQ(written("train").size(), 1);
 }
 
 TEST_F(CocoDir, CrowdsAreWhatIsMarkedAsOne) {

@@ -105,6 +105,26 @@ TEST_F(VocDir, ARotatedBoxIsTheBoxAroundIt) {
   EXPECT_EQ(bins(), std::vector<std::vector<int>>{kFolderBins});
 }
 
+TEST_F(VocDir, TheAttributeRotationTurnsABox) {
+  write_image("set/a.png");
+  write("set/a.xml",
+        voc(std::string("<attributes><attribute><name>rotation</name><value>90.0</value>"
+                        "</attribute></attributes>"
+                        "<bndbox><xmin>21</xmin><ymin>11</ymin><xmax>120</xmax>"
+                        "<ymax>60</ymax></bndbox>")));
+  convert();
+  ASSERT_EQ(bins().size(), 1u);
+  EXPECT_LT(bins()[0][2] - bins()[0][0], bins()[0][3] - bins()[0][1]) << "it was wider than high";
+}
+
+TEST_F(VocDir, ABoxThatIsNotWhereItBelongsIsNoEmptyScene) {
+  const std::string box =
+      "<bndbox><xmin>1</xmin><ymin>1</ymin><xmax>9</xmax><ymax>9</ymax></bndbox>";
+  expect_lost("<annotation><objects><object>" + box + "</object></objects></annotation>",
+              "outside <object>");
+  expect_lost("<annotation/>", "is empty");
+}
+
 TEST_F(VocDir, ACornerOfZeroShowsThatPixelsAreCountedFromZero) {
   write_image("set/a.png");
   write_image("set/b.png");

@@ -16,7 +16,7 @@ class LossesTest : public test::ImportDir {
     return {.name = name, .directory = dir_.path(), .where = name, .objects = std::move(objects)};
   }
   WrittenSet convert(std::vector<ForeignImage> images, const ImportOptions& options = {}) const {
-    return convert_set({.splits = {{"train", std::move(images)}}}, options);
+    return convert_set({.splits = {{"train", std::move(images)}}, .repeats_images = true}, options);
   }
 };
 

@@ -50,6 +50,24 @@ TEST_F(TablesTest, ARowWithoutABoxIsAnEmptySceneAndABadOneLeavesOutItsImage) {
             "this is not a CSV with boxes");
 }
 
+TEST_F(TablesTest, ARowWithAClassAndNoBoxLeavesOutItsImage) {
+  write_image("b.png");
+  EXPECT_EQ(test::records_lost(csv("a.png,1,2,30,40,cat\na.png,,,,,dog\nb.png,1,2,30,40,cat\n"),
+                               reason::kNoBox),
+            1);
+  EXPECT_EQ(written("train").size(), 1);
+}
+
+TEST_F(TablesTest, ANumberWithoutANameAndAFileOfNamesThatIsNotThereAreTold) {
+  write_image("b.png");
+  EXPECT_EQ(test::records_lost(csv("a.png,1,2,30,40,7\nb.png,1,2,30,40,0\n", {.names = "cat,dog"}),
+                               reason::kUnknownClass),
+            1);
+  const UserError error =
+      test::catch_user_error([&] { csv("a.png,1,2,30,40,0\n", {.names = "clases.txt"}); });
+  EXPECT_EQ(error.kind(), ErrorKind::kEnvironment);
+}
+
 TEST_F(TablesTest, NamesOfOpenImagesComeFromTheirFile) {
   const std::string names = write("names.csv", "/m/01,Cat\n/m/02,Dog\n");
   csv("ImageID,Source,LabelName,Confidence,XMin,XMax,YMin,YMax\na,x,/m/02,1,.1,.6,.1,.6\n",
@@ -75,6 +93,9 @@ TEST_F(TablesTest, ObjectsOfHuggingFaceHaveNamesOrNumbers) {
     hf(R"({"file_name": "b.png", "objects": {"bbox": [[20, 10, 100, 50]], "category": [1]}})");
   });
   EXPECT_NE(unnamed.fix.find("--names"), std::string::npos) << unnamed.fix;
+  hf(R"({"file_name": "b.png", "objects": {"bbox": [[20, 10, 100, 50], [0, 0, 200, 99]],
+        "category": ["cat", "cat"], "iscrowd": [0, 1]}})");
+  EXPECT_EQ(bins(), kTableBins) << "a crowd is no object";
   hf(R"({"file_name": "b.png", "objects": {"bbox": [], "category": []}})");
   EXPECT_TRUE(bins().empty());
 }

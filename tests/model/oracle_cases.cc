@@ -90,7 +90,7 @@ void expect_equals_transformers(const std::string& model_dir) {
             .slice(1, 0, INT64_MAX, answers.column_stride());
     const at::Tensor wanted = answers.logits(name);
     ASSERT_EQ(found.sizes(), wanted.sizes()) << name;
-    EXPECT_LE((found - wanted).abs().max().item<double>(), 1e-4 * wanted.abs().max().item<double>())
+    EXPECT_LE((found - wanted).abs().max().item<double>(), 3e-5 * wanted.abs().max().item<double>())
         << name;
   }
   expect_gradients(*model, answers);

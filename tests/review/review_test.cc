@@ -215,6 +215,14 @@ TEST_F(ReviewTest, QuotedNumbersPairsAndASinglePathAreRepaired) {
   EXPECT_EQ(repairs.at("one path in place of a list of images"), 1);
 }
 
+TEST_F(ReviewTest, ARecordWhoseBoxesHaveNoAreaIsNoEmptyScene) {
+  const Repairs repairs =
+      repair(record(box("300, 400, 300, 500")) + record(box("1, 2, 30, 40")) + record(""),
+             {.unit = CoordinateUnit::kBins});
+  EXPECT_EQ(fixed_boxes(), "[1, 2, 30, 40]\n\n");
+  EXPECT_EQ(repairs.at("left out: records where no box has an area"), 1);
+}
+
 TEST_F(ReviewTest, FewObjectsDoNotDecideTheUnit) {
   const std::string pixels = large(box("64, 48, 320.5, 240"));
   const UserError error = test::catch_user_error([&] { repair(pixels); });

@@ -132,6 +132,11 @@ class AnswerScorer {
     one.prompt.resized_px = {resized.width_px, resized.height_px};
     one.rollout.response_token_ids = tokenizer_->encode(text);
     one.parsed = format_->parse(one.rollout.response_token_ids, stop_ids_, one.prompt);
+    num_dropped_ += one.parsed.dropped_invalid;
+    const bool is_unread =
+        one.parsed.dropped_invalid > 0 || one.parsed.status == ParseStatus::kMalformed;
+    if (is_unread && unread_.size() < kMostTried)
+      unread_.emplace_back(one.rollout.response_token_ids, one.prompt);
     const std::vector<SceneObject> predictions = to_scene(one.parsed.objects);
     one.matching = observe(one, predictions, settings_.match.maskiou_gate, metrics_);
     for (size_t gate = 0; gate < at_gates_.size(); ++gate)
@@ -152,6 +157,25 @@ class AnswerScorer {
     return values;
   }
 
+  /// Warns of entries that do not count, and names a format that reads more of such answers.
+  void warn_of_unread(const Task& task, Terminal& terminal) const {
+    if (num_dropped_ > 0)
+      terminal.warn(fmt::format(
+          "{} of the answers {} not count: without a name where {} has names, or with numbers that "
+          "are not whole or beyond its scale",
+          counted(num_dropped_, "entry", "entries"), num_dropped_ == 1 ? "does" : "do",
+          task.format));
+    const int64_t own = count_objects(*format_);
+    for (const std::string& name : answer_formats().names()) {
+      if (name == task.format) continue;
+      const auto other = make_answer_format(name, tokenizer_, task.answers);
+      if (const int64_t count = count_objects(*other); count > own)
+        return terminal.warn(fmt::format("--format {} reads {} in {} that --format {} reads {} in",
+                                         name, counted(count, "object"),
+                                         counted(std::ssize(unread_), "answer"), task.format, own));
+    }
+  }
+
   const CocoEvaluator& coco() const { return coco_; }
   const LabelMatch& labels() const { return labels_; }
 
@@ -167,6 +191,16 @@ class AnswerScorer {
     return matching;
   }
 
+  /// Objects of the answers that were not read as a whole.
+  int64_t count_objects(const AnswerFormat& format) const {
+    int64_t count = 0;
+    for (const auto& [ids, prompt] : unread_)
+      count += std::ssize(format.parse(ids, stop_ids_, prompt).objects);
+    return count;
+  }
+
+  static constexpr size_t kMostTried = 50;
+
   const Settings& settings_;
   LabelMatch labels_;
   std::shared_ptr<const Tokenizer> tokenizer_;
@@ -176,6 +210,8 @@ class AnswerScorer {
   MetricsBag metrics_;
   std::vector<MetricsBag> at_gates_;
   CocoEvaluator coco_;
+  int64_t num_dropped_ = 0;
+  std::vector<std::pair<std::vector<TokenId>, Prompt>> unread_;
 };
 
 /// Writes the files of an evaluation and prints its scores.
@@ -254,6 +290,7 @@ int run_eval_answers(const ScoredModelArguments& model, const AnswersArguments& 
     if (answers.texts[i]) files.add(scorer.score(records.samples()[i], *answers.texts[i]));
   }
   write_results(task, settings, scorer, files, inputs, num_answered, all_scores, *terminal);
+  scorer.warn_of_unread(task, *terminal);
   return 0;
 }
 

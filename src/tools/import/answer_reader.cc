@@ -193,6 +193,10 @@ ImportedAnswer read_answer(std::string_view text, const std::string& where, bool
                            const GeometryOf& placeholder, Ledger& ledger) {
   ImportedAnswer answer;
   if (has_old_marks(text)) {
+    if (mentions_box(text)) {
+      answer.problem = "it has marks and a list of boxes";
+      return answer;
+    }
     read_old_marks(text, where, polygons, answer, ledger);
     return answer;
   }

@@ -178,9 +178,6 @@ class ChatReader {
       const size_t count = num_boxes > 0 ? num_boxes : filled.boxes().size();
       return add_captions(text, question, filled, first_name, first_box, count, where);
     }
-    if (!answer.is_list && filled.has_boxes() && filled.boxes().empty() &&
-        is_chat_without_list(text))
-      answer.is_list = true;  // "bbox": [] says that nothing is there
     if (!answer.is_list) throw LeftOut{reason::kNotAList, where + ": " + answer.problem};
     if (has_unplaced)
       throw LeftOut{reason::kNotPaired,
@@ -193,11 +190,6 @@ class ChatReader {
     record.objects = std::move(answer.objects);
     record.lost = std::move(answer.lost);
     if (num_boxes > 0) scale(record, filled, where);
-  }
-
-  /// An answer in words next to `"bbox": []`.
-  static bool is_chat_without_list(const std::string& text) {
-    return text.find('[') == text.npos && text.find('{') == text.npos;
   }
 
   /// Captions such as `<ref-object><bbox>`: a box has the last name before it; without names in the
@@ -305,7 +297,7 @@ class ChatReader {
 
 ForeignSet read_chat_files(const std::vector<std::string>& paths, const ImportOptions& options) {
   check_one_file_per_split(paths, options);
-  ForeignSet set{.sources = paths};
+  ForeignSet set{.sources = paths, .repeats_images = true};
   for (const std::string& path : paths) {
     ChatReader reader(path, options, set);
     reader.read();

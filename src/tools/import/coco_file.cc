@@ -107,6 +107,7 @@ class CocoReader {
     if (found == by_id_.end()) {
       set_.ledger.lose_record("an annotation whose image is not listed",
                               place("annotations", index));
+      has_orphans_ = true;
       return;
     }
     ForeignImage& image = images_[found->second];
@@ -174,13 +175,16 @@ class CocoReader {
   }
 
   /// Two entries of one file would each lack the objects of the other. Images with crowds only show
-  /// objects that have no boxes.
+  /// objects that have no boxes. An image without annotations may be the one that an annotation
+  /// without an image means.
   void drop_repeated_images() {
     std::unordered_map<std::string, size_t> first;
     for (size_t i = first_; i < images_.size(); ++i) {
       ForeignImage& image = images_[i];
       if (with_crowd_.contains(i) && image.objects.empty() && image.lost.empty())
         image.lose(reason::kCrowdsOnly, image.where);
+      if (has_orphans_ && image.objects.empty() && image.lost.empty())
+        image.lose(reason::kMaybeNotEmpty, image.where);
       const auto [known, is_new] = first.try_emplace(image.name, i);
       if (is_new) continue;
       for (ForeignImage* each : {&image, &images_[known->second]}) {
@@ -197,6 +201,7 @@ class CocoReader {
   std::unordered_map<std::string, std::string> names_;  // empty: two names
   std::unordered_map<std::string, size_t> by_id_;
   std::set<size_t> with_crowd_;
+  bool has_orphans_ = false;  // an annotation names no listed image
 };
 
 void read_coco_file(const std::string& path, const ImportOptions& options, ForeignSet& set) {

@@ -93,7 +93,7 @@ class CsvReader {
     ForeignImage& image = image_of(row, name, place);
     bool is_blank = false;
     const std::optional<std::array<double, 4>> box = read_box(row, is_blank);
-    if (is_blank) return;  // a row without a box: the image shows nothing
+    if (is_blank && cell(row, columns_.name).empty()) return;  // the image shows nothing
     if (!box) return image.lose(reason::kNoBox, place);
     if (const std::string crowd = cell(row, columns_.crowd); crowd == "1" || crowd == "true") {
       ledger_.note("crowds, which are no objects");
@@ -104,7 +104,7 @@ class CsvReader {
     object.desc = cell(row, columns_.name);
     if (!names_.empty()) {
       const auto known = names_.find(object.desc);
-      if (known == names_.end() && columns_.is_normalized)
+      if (known == names_.end() && (columns_.is_normalized || parse_number(object.desc)))
         return image.lose(reason::kUnknownClass, place + ": " + object.desc);
       if (known != names_.end()) object.desc = known->second;
     }

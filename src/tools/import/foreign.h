@@ -20,6 +20,8 @@ struct ForeignObject {
   std::string desc;                              ///< empty: ImportOptions::label stands for it
   double x0 = 0, y0 = 0, x1 = 0, y1 = 0;         ///< box
   std::vector<std::array<double, 2>> ring = {};  ///< outline, if requested and a single ring
+
+  bool operator==(const ForeignObject&) const = default;
 };
 
 /// An object that cannot be read. Its record is left out, or written without it (BEHAVIOUR 19.11).
@@ -63,6 +65,7 @@ struct ForeignSet {
   std::vector<std::string> sources;  ///< input files, which no output may replace
   InputFiles also_read{};            ///< as `sources`: files of a model
   std::vector<std::string> classes;  ///< in the order of the file; empty: the names that occur
+  bool repeats_images = false;       ///< conversations: an image may have several records
   bool may_be_corners = false;       ///< boxes were read as x, y, width, height by default
 
   /// True if no split has images.

@@ -82,8 +82,17 @@ class HfReader {
     const Json* names = name_of(objects);
     if (boxes == nullptr || !boxes->is_array()) return false;
     if (names != nullptr && (!names->is_array() || names->size() != boxes->size())) return false;
-    for (size_t i = 0; i < boxes->size(); ++i)
+    const Json* crowds = find_member(objects, "iscrowd");
+    for (size_t i = 0; i < boxes->size(); ++i) {
+      if (crowds != nullptr && crowds->is_array() && i < crowds->size() &&
+          ((*crowds)[i] == 1 || (*crowds)[i] == true)) {
+        ledger_.note("crowds, which are no objects");
+        continue;
+      }
       add_object(&(*boxes)[i], names == nullptr ? nullptr : &(*names)[i], image);
+    }
+    if (image.objects.empty() && image.lost.empty() && !boxes->empty())
+      image.lose(reason::kCrowdsOnly, image.where);
     return true;
   }
 

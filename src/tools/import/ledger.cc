@@ -35,7 +35,12 @@ constexpr Fix kFixes[] = {
     {reason::kOddLine,
      "a line is CLASS X Y WIDTH HEIGHT with blanks between, the class a number from 0, the others "
      "shares of the image from 0 to 1"},
-    {reason::kUnknownClass, "give the names of the classes with --names cat,dog or --names FILE"},
+    {reason::kUnknownClass,
+     "give the names of the classes with --names cat,dog or --names FILE where the command has "
+     "this option, or one name for all with --label NAME"},
+    {reason::kTwoEntries, "join the entries of an image"},
+    {reason::kMaybeNotEmpty, "correct the image_id of the annotations"},
+    {reason::kShares, "multiply these boxes by the unit of the others"},
 };
 
 std::vector<std::pair<std::string, Loss>> ranked(const Losses& losses) {

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "base/flow/clip_outline.h"
@@ -47,7 +48,7 @@ class ObjectMaker {
     if (reason != nullptr) return std::nullopt;
     std::vector<int> bins = object.ring.empty() ? box_bins(object) : ring_bins(object.ring);
     if (bins.empty()) reason = reason::kOutside;
-    if (reason == nullptr && !is_answer_ && is_flat(bins)) reason = reason::kNoArea;
+    if (reason == nullptr && is_flat(bins)) reason = reason::kNoArea;
     if (reason != nullptr) return std::nullopt;
     return std::pair(object.ring.empty() ? "bbox_2d" : "poly", std::move(bins));
   }
@@ -56,8 +57,12 @@ class ObjectMaker {
   const char* find_defect(const ForeignObject& object) {
     if (const char* bad = find_bad_corner(object)) return bad;
     const auto& [desc, x0, y0, x1, y1, ring] = object;
-    if (is_answer_)
-      return x0 < 0 || y0 < 0 || x1 > width_ || y1 > height_ ? reason::kBeyondScale : nullptr;
+    if (is_answer_) {
+      if (x0 < 0 || y0 < 0 || x1 > width_ || y1 > height_) return reason::kBeyondScale;
+      const bool is_in_shares =
+          width_ > 1 && x1 <= 1 && y1 <= 1 && (x1 != std::floor(x1) || y1 != std::floor(y1));
+      return is_in_shares ? reason::kShares : nullptr;
+    }
     if (x0 >= width_ || y0 >= height_ || x1 <= 0 || y1 <= 0) return reason::kOutside;
     const double slack_x = kSlack * width_, slack_y = kSlack * height_;
     was_clipped_ =

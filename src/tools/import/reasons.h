@@ -17,6 +17,10 @@ inline constexpr const char* kNoBox = "an object without a box that can be read"
 inline constexpr const char* kBeyondScale = "a box beyond the unit of its numbers";
 inline constexpr const char* kCrowdsOnly = "an image with crowds only";
 inline constexpr const char* kTooMany = "more than 16384 objects";
+inline constexpr const char* kMaybeNotEmpty =
+    "an image without annotations, in a file whose annotations name images that are not listed";
+inline constexpr const char* kTwoEntries = "an image with several entries, each with other objects";
+inline constexpr const char* kShares = "a box in shares (0 to 1) among boxes of another unit";
 inline constexpr const char* kUnknownClass = "an object of a class without a name";
 inline constexpr const char* kDamagedRecord = "a record that cannot be read";
 inline constexpr const char* kSeveralImages = "a record with several images, or none";

@@ -174,6 +174,9 @@ class VocReader {
       if (reason != nullptr)
         image.lose(reason, fmt::format("{}: object {}{}", where, number, problem_of_object));
     }
+    if (number == 0 && (root.find_node(is_box) || !root.first_child()))
+      image.lose(reason::kNoBox, where + (root.first_child() ? ": a <bndbox> outside <object>"
+                                                             : ": <annotation> is empty"));
     return image;
   }
 
@@ -223,6 +226,8 @@ class VocReader {
       }
       object = make_box(corners, BoxForm::kCorners);
       is_counted_from_0_ = is_counted_from_0_ || corners[0] == 0 || corners[1] == 0;
+      if (const double degrees = rotation(node); degrees != 0 && find_bad_corner(object) == nullptr)
+        object = rotate_box(object, degrees, options_.polygons, ledger_);
     } else {
       problem = ": it has no <bndbox>";
       return reason::kNoBox;
@@ -234,6 +239,15 @@ class VocReader {
     return nullptr;
   }
 
+  /// Degrees of the attribute `rotation`.
+  static double rotation(const pugi::xml_node& object) {
+    for (const pugi::xml_node attribute : object.child("attributes").children("attribute")) {
+      if (std::string_view(attribute.child_value("name")) == "rotation")
+        return parse_number(attribute.child_value("value")).value_or(0);
+    }
+    return 0;
+  }
+
   static Outline read_polygon(const pugi::xml_node& polygon) {
     Outline points;
     for (int i = 1;; ++i) {
@@ -242,6 +256,10 @@ class VocReader {
       if (!x || !y) return points;
       points.push_back({*x, *y});
     }
+  }
+
+  static bool is_box(const pugi::xml_node& node) {
+    return std::string_view(node.name()) == "bndbox";
   }
 
   static bool read_corner(const pugi::xml_node& box, const char* key, double& value,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <map>
 #include <optional>
 
 #include "base/error.h"
@@ -42,6 +43,37 @@ namespace fs = std::filesystem;
                    .what = losses.empty() ? "it has no image with box annotations" : what,
                    .fix = Ledger::fix_of(losses, "correct them, or remove this split") +
                           "; nothing has been written"});
+}
+
+/// Two entries of one image would each lack the objects of the other. Equal ones are one.
+void lose_repeated_images(ForeignSet& set) {
+  for (auto& [split, images] : set.splits) {
+    std::map<std::string, size_t> first;  // by file, in `kept`
+    std::vector<ForeignImage> kept;
+    for (ForeignImage& image : images) {
+      const bool has_own_file =
+          !image.path.empty() &&
+          std::none_of(image.lost.begin(), image.lost.end(), [](const LostObject& lost) {
+            return lost.reason == reason::kImageAmbiguous;
+          });
+      const auto [known, is_new] =
+          has_own_file
+              ? first.try_emplace(fs::path(image.path).lexically_normal().string(), kept.size())
+              : std::pair(first.end(), true);
+      if (!is_new) {
+        ForeignImage& earlier = kept[known->second];
+        if (image.objects == earlier.objects && image.lost.empty() && earlier.lost.empty()) {
+          set.ledger.note("entries that repeat an image with the same objects");
+          continue;
+        }
+        for (ForeignImage* each : {&earlier, &image}) {
+          if (each->lost.empty()) each->lose(reason::kTwoEntries, each->where);
+        }
+      }
+      kept.push_back(std::move(image));
+    }
+    images = std::move(kept);
+  }
 }
 
 /// The JSONL of a split.
@@ -94,6 +126,7 @@ int64_t WrittenSet::num_records() const {
 WrittenSet write_records(ForeignSet set, const std::string& out_dir, const ImportOptions& options) {
   ImageSearch search(options.images_dir);
   find_images(set, search);
+  if (!set.repeats_images) lose_repeated_images(set);
   if (options.prompt_classes) add_class_prompts(set, options.negatives);
   WrittenSet written{.splits = {}, .ledger = set.ledger};
   InputFiles inputs = set.also_read;

@@ -79,6 +79,7 @@ class LineReader {
     }
     const bool has_track = values.size() == kWithTrack && is_whole(values.back()) && !has_outlines;
     if (values.size() == kWithConfidence || has_track) {
+      if (values[kBox] < 0 || values[kBox] > 1) return false;  // an angle, perhaps
       ledger_.note("boxes imported without their confidence");
       values.resize(kBox);
     }

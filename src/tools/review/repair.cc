@@ -108,6 +108,8 @@ class Repairer {
     for (Json& object : record["objects"]) {
       if (repair_box(object)) kept.push_back(object);
     }
+    if (kept.empty() && !record["objects"].empty())
+      return drop("left out: records where no box has an area");
     record["objects"] = std::move(kept);
     return true;
   }
