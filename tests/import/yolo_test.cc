@@ -65,6 +65,13 @@ TEST_F(YoloDir, ConfidenceAndTrackAreNoCorners) {
   EXPECT_EQ(bins(), (std::vector<std::vector<int>>{kYoloBins}));
 }
 
+TEST_F(YoloDir, ALabelFileWithoutAnImageIsCounted) {
+  write("labels/train/gone.txt", kBox);
+  write("labels/train/notes.txt", "drawn by hand");
+  const WrittenSet result = convert(kYaml, kBox);
+  EXPECT_EQ(test::records_lost(result, "a label file without an image"), 1);
+}
+
 TEST_F(YoloDir, LabelsInPixelsAreRefused) {
   expect_refused("0 120 60 50 50\n0 20 60 50 50\n", "look like pixels");
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fstream>
 #include <sstream>
 
 #include "tools/import/geometry.h"
@@ -102,6 +103,16 @@ class LineReader {
 };
 
 }  // namespace
+
+bool is_yolo_label_file(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  std::string line;
+  while (std::getline(file, line)) {
+    if (line.find_first_not_of(" \t\r\f\v") != std::string::npos)
+      return parse_numbers(line).size() > kBox;
+  }
+  return false;
+}
 
 void read_yolo_labels(const std::filesystem::path& path, const YoloLabels& labels,
                       ForeignImage& image, Ledger& ledger, YoloEvidence& evidence) {

@@ -22,6 +22,9 @@ struct YoloEvidence {
   std::map<std::string, int64_t> unnamed;  ///< lines of each class id without a name
 };
 
+/// True if the first line of a text file is one of labels.
+bool is_yolo_label_file(const std::filesystem::path& path);
+
 /// Reads the objects of a label file in normalized coordinates into an image. Each line that is not
 /// blank is an object; one that cannot be read is lost.
 /// @throws UserError (data) for UTF-16; (environment)

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <set>
 
 #include "base/file.h"
 #include "base/terminal_text.h"
@@ -89,6 +90,8 @@ class YoloReader {
                        .where = pair.image.string(),
                        .unit = CoordUnit::kShares};
     if (!pair.labels.empty()) {
+      used_.insert(pair.labels);
+      folders_.insert(pair.labels.parent_path());
       read_yolo_labels(pair.labels, labels_, image, set_.ledger, evidence_);
     } else if (options_.missing_labels_are_empty) {
       set_.ledger.note("images without a label file, imported as empty scenes");
@@ -123,6 +126,20 @@ class YoloReader {
                 "put the labels there, or remove the split from the YAML");
   }
 
+  /// Counts label files next to those that were read for which there is no image.
+  void lose_orphans() const {
+    std::set<fs::path> orphans;
+    for (const fs::path& folder : folders_) {
+      for (const auto& entry : fs::directory_iterator(folder)) {
+        if (entry.path().extension() == ".txt" && !used_.contains(entry.path()) &&
+            is_yolo_label_file(entry.path()))
+          orphans.insert(entry.path());
+      }
+    }
+    for (const fs::path& path : orphans)
+      set_.ledger.lose_record("a label file without an image", path.string());
+  }
+
   /// @throws UserError (data) for labels in pixels, and if no class has a name
   void check_evidence(const std::string& where) const {
     if (evidence_.num_pixels > 0 && 2 * evidence_.num_pixels >= evidence_.num_lines)
@@ -145,6 +162,7 @@ class YoloReader {
   const ImportOptions& options_;
   ForeignSet& set_;
   YoloEvidence evidence_;
+  std::set<fs::path> used_, folders_;  ///< of labels
 };
 
 std::vector<std::string> read_texts(const YAML::Node& node) {
@@ -187,6 +205,7 @@ ForeignSet read_yaml(const YAML::Node& yaml, const std::string& yaml_path,
   if (!root.is_absolute() && options.images_dir.empty()) root = beside / root;
   ForeignSet set{.sources = {yaml_path}, .classes = names_in_order(labels.names)};
   YoloReader reader(labels, options, set);
+  bool lists_files = false;  // which may leave out some
   for (const char* name : {"train", "val", "test"}) {
     const YAML::Node split = yaml[name];
     if (!split || split.IsNull()) continue;
@@ -200,11 +219,13 @@ ForeignSet read_yaml(const YAML::Node& yaml, const std::string& yaml_path,
       set.ledger.note("split test, which the YAML lists but does not exist");
       continue;
     }
+    for (const fs::path& place : places) lists_files = lists_files || fs::is_regular_file(place);
     reader.read_split(places, set.splits[name]);
   }
   if (set.splits.empty())
     refuse_yolo(yaml_path, "none of train, val and test is set", "add train: images/train");
   reader.check_evidence(yaml_path);
+  if (!lists_files) reader.lose_orphans();
   return set;
 }
 
@@ -222,6 +243,7 @@ ForeignSet read_pairs(const std::string& root, const ImportOptions& options) {
     for (const YoloPair& pair : pairs) reader.read(pair, set.splits[split]);
   }
   reader.check_evidence(root);
+  reader.lose_orphans();
   return set;
 }
 
