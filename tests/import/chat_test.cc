@@ -133,6 +133,15 @@ TEST_F(ChatTest, WhatMixesTwoFormsOrUnitsIsLeftOut) {
   EXPECT_EQ(test::records_lost(written, reason::kNoArea), 1);
 }
 
+TEST_F(ChatTest, TheSizeOfARecordIsComparedWithItsFile) {
+  Json wrong = messages("<image>x", kAnswer), right = wrong;
+  right["width"] = 200;
+  right["height"] = 100;
+  wrong["width"] = 400;
+  wrong["height"] = 200;
+  EXPECT_EQ(test::records_lost(convert({wrong, right}), reason::kImageSize), 1);
+}
+
 TEST_F(ChatTest, AnEntryThatCannotBeReadLeavesOutItsRecord) {
   const auto beside = [](const std::string& entry) {
     return R"([{"bbox_2d": [100, 200, 500, 1000], "label": "cat"}, )" + entry + "]";
@@ -312,6 +321,17 @@ TEST_F(SwiftTest, PlaceholdersAreFilledOverAllMessagesInOrder) {
   EXPECT_EQ(all[0].objects[0].geometry.bins, (std::vector<int>{100, 100, 600, 600}));
   EXPECT_EQ(names(all[1]), (std::vector<std::string>{"cow", "goat"}));
   EXPECT_EQ(names(all[2]), (std::vector<std::string>{"cat", "dog"}));
+}
+
+TEST_F(SwiftTest, PlaceholdersOfASystemMessageCount) {
+  Json json = record("<image>Find <ref-object>", "<bbox>",
+                     {{"ref", {"animals", "cat"}}, {"bbox", {{10, 20, 100, 60}}}});
+  Json system;
+  system["role"] = "system";
+  system["content"] = "You find <ref-object>.";
+  json["messages"].insert(json["messages"].begin(), system);
+  const std::vector<Sample> read = samples({json});
+  EXPECT_EQ(names(read[0]), std::vector<std::string>{"cat"});
 }
 
 TEST_F(SwiftTest, WordsNextToEmptyListsAreNoEmptyScene) {

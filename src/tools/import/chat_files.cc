@@ -111,6 +111,8 @@ class ChatReader {
                           .directory = ImportOptions::directory_of(path_),
                           .stem = "",
                           .where = where,
+                          .width_px = read_side_px(find_member(record, "width")),
+                          .height_px = read_side_px(find_member(record, "height")),
                           .extra = read_extra(record)};
     read_turns(chat, filled, where);
   }
@@ -128,8 +130,11 @@ class ChatReader {
     std::string question;
     int num_answers = 0, num_questions = 0;
     for (const ChatTurn& turn : chat.turns) {
-      if (turn.role == ChatTurn::Role::kSystem)
+      if (turn.role == ChatTurn::Role::kSystem) {
+        filled.fill(turn.text, /*as_json=*/false);
+        filled.forget_used_names();
         ledger_.note("system messages, which records cannot hold: set template.system");
+      }
       if (turn.role == ChatTurn::Role::kUser) {
         question = filled.fill(turn.text, /*as_json=*/false);
         ++num_questions;

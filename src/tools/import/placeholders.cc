@@ -53,8 +53,12 @@ void Placeholders::read_list(const Json& list, const JsonOrigin& origin) {
     const Json* name = find_member(item, {"caption", "ref", "label"});
     names_.push_back(name != nullptr && name->is_string() ? name->get<std::string>() : "");
     boxes_.push_back(*box);
-    if (const Json* type = find_member(item, "bbox_type"); type != nullptr && type->is_string())
-      divisor_ = read_divisor(type->get<std::string>(), origin);
+    const Json* type = find_member(item, "bbox_type");
+    if (type == nullptr || !type->is_string()) continue;
+    const auto divisor = read_divisor(type->get<std::string>(), origin);
+    if (boxes_.size() > 1 && divisor != divisor_)
+      throw_json_error(origin, "objects", "its boxes have more than one \"bbox_type\"");
+    divisor_ = divisor;
   }
 }
 

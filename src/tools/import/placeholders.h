@@ -1,4 +1,6 @@
 #pragma once
+#include <algorithm>
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <vector>
@@ -22,6 +24,12 @@ class Placeholders {
   const std::vector<Json>& boxes() const { return boxes_; }
   /// 0: pixels; else the divisor that makes the numbers shares of the sides
   double divisor() const { return divisor_; }
+  /// Removes the names that were filled in so far: those of a system message name no box.
+  void forget_used_names() {
+    names_.erase(names_.begin(),
+                 names_.begin() + static_cast<std::ptrdiff_t>(std::min(next_name_, names_.size())));
+    next_name_ = 0;
+  }
 
   /// Fills the next names in; boxes become marks that box_of() knows. In JSON strings names are
   /// escaped.
