@@ -75,6 +75,23 @@ TEST(DataSizes, InitScalesLargePhotosAndNamesWhatBecomesTooSmall) {
   EXPECT_EQ(checked.exit_code, 0) << checked.err;
 }
 
+TEST(DataSizes, InitNamesWhatTheModelsOwnBudgetMakesTooSmall) {
+  test::Program program;
+  copy_model(program);
+  Json processor = read_json_file(program.dir().file("base/preprocessor_config.json"));
+  processor["size"] = {{"shortest_edge", 1024}, {"longest_edge", 262144}};
+  program.dir().write("base/preprocessor_config.json", processor.dump());
+  program.dir().write("photo.png", encode_png(Canvas(2048, 2048, kWhite).image()));
+  program.dir().write("train.jsonl",
+                      record("photo.png", 2048, 2048, box("cat", "100, 100, 106, 106")));
+  const test::ProcessResult written = program.run("init base train.jsonl --stage1");
+  ASSERT_EQ(written.exit_code, 0) << written.err;
+  const std::string yaml = read_file(program.dir().file("rematch.yaml"));
+  EXPECT_THAT(yaml, HasSubstr("2048 x 2048 px: more than the model's processor takes"));
+  EXPECT_THAT(yaml, HasSubstr("1 of 1 object become narrower or lower than 8 px"));
+  EXPECT_THAT(yaml, HasSubstr("max_pixels: 262144"));
+}
+
 TEST(DataSizes, InitWritesTheClassesIntoThePromptUpToForty) {
   test::Program program;
   copy_model(program);

@@ -168,6 +168,16 @@ TEST_F(CocoDir, OtherFormsAreNamedWithTheirExport) {
         "JSON-MIN", "COCO format");
   named(R"([{"id": 1, "data": {"image": "a"}, "annotations": [{"result": []}]}])", "Label Studio",
         "COCO format");
+  named(R"({"classes": ["cat"], "labels": {"a": [{"label": 0, "bounding_box": [0, 0, 1, 1]}]}})",
+        "FiftyOne", "COCODetectionDataset");
+  named(R"({"name": "x", "media_type": "image", "sample_fields": []})", "FiftyOne",
+        "COCODetectionDataset");
+  named(R"({"assets": {"a": {"regions": [{"tags": ["cat"], "boundingBox": {"left": 1}}]}}})",
+        "VoTT", "from-voc");
+  named(R"({"image": "a.png", "prefix": "<OD>", "suffix": "cat<loc_1><loc_2><loc_3><loc_4>"})",
+        "Florence", "from-coco");
+  named(R"({"metainfo": {}, "data_list": [{"img_path": "a.png", "instances": []}]})", "MMDetection",
+        "from-coco");
   named(R"({"samples": [{"filepath": "a.png", "ground_truth": {"detections": []}}]})", "FiftyOne",
         "COCODetectionDataset");
   named(R"({"images": [], "annotations": [{"segments_info": []}], "categories": []})", "panoptic",

@@ -86,17 +86,43 @@ const Row kRows[] = {
      [](const Beginning& t) {
        return t.is_json() && (t.has_key("rectanglelabels") || t.has_key("polygonlabels") ||
                               t.has_key("brushlabels") || t.has_key("keypointlabels") ||
-                              t.has_key("annotation_id"));
+                              t.has_key("annotation_id") || t.has_key("original_width"));
+     },
+     nullptr, "export it again in COCO format, and run `rematch data from-coco`"},
+    {"Label Studio's CSV",
+     [](const Beginning& t) {
+       return !t.is_json() && t.first_line().find("annotation_id") != std::string_view::npos;
      },
      nullptr, "export it again in COCO format, and run `rematch data from-coco`"},
     {"FiftyOne's JSON",
      [](const Beginning& t) {
-       return t.is_json() && (t.has_key("bounding_box") || t.has_key("samples")) &&
-              (t.has_key("detections") || t.has_key("filepath") || t.has_key("samples"));
+       return t.is_json() &&
+              (t.has_key("bounding_box") || t.has_key("samples") || t.has_key("sample_fields")) &&
+              (t.has_key("detections") || t.has_key("filepath") || t.has_key("samples") ||
+               t.has_key("labels") || t.has_key("media_type"));
      },
      nullptr,
      "export it again with dataset.export(…, dataset_type=fo.types.COCODetectionDataset), and run "
      "`rematch data from-coco`"},
+    {"VoTT's JSON",
+     [](const Beginning& t) {
+       return t.is_json() && t.has_key("boundingBox") && t.has_key("tags");
+     },
+     nullptr, "export the project as Pascal VOC, and run `rematch data from-voc`"},
+    {"a JSONL of PaliGemma or Florence",
+     [](const Beginning& t) { return t.has_key("prefix") && t.has_key("suffix") && t.has("<loc"); },
+     nullptr, "export the data set as COCO, and run `rematch data from-coco`"},
+    {"ODVG, as Grounding DINO reads it",
+     [](const Beginning& t) { return t.has_key("detection") && t.has_key("instances"); }, nullptr,
+     "give the COCO annotations that it was made of to `rematch data from-coco`"},
+    {"MMDetection's annotations",
+     [](const Beginning& t) {
+       return t.is_json() && ((t.has_key("metainfo") && t.has_key("data_list")) ||
+                              (t.has_key("ann") && t.has_key("bboxes")));
+     },
+     nullptr, "give the COCO annotations that they were made of to `rematch data from-coco`"},
+    {"CrowdHuman's odgt", [](const Beginning& t) { return t.has_key("gtboxes"); }, nullptr,
+     "convert it to COCO, and run `rematch data from-coco`"},
     {"Create ML's JSON",
      [](const Beginning& t) {
        return t.begins("[") && t.has_key("coordinates") && t.has_key("annotations");

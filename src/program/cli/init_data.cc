@@ -19,12 +19,15 @@ namespace {
 
 constexpr int64_t kMostTokens = 1280;  ///< of an image
 constexpr double kSmallestPx = 8;
+constexpr double kShrunk = 0.9;  ///< of a side: more is the rounding to whole patches
 constexpr size_t kMostClasses = 40;
 
 int64_t tokens_of(const ImageSize& processed, const PatchOptions& patches) {
   const int64_t side = patches.side_multiple_px();
   return processed.width_px / side * (processed.height_px / side);
 }
+
+int64_t area_px(const ImageSize& size) { return int64_t{size.width_px} * size.height_px; }
 
 /// Width and height of an object in an image of this size.
 std::array<double, 2> extent_px(const Geometry& geometry, const ImageSize& size) {
@@ -78,33 +81,39 @@ std::optional<ImageBudget> find_image_budget(const std::vector<const Dataset*>& 
                                              const PatchOptions& patches) {
   if (!patches.do_resize) return std::nullopt;
   const int64_t area = int64_t{patches.side_multiple_px()} * patches.side_multiple_px();
-  ImageBudget budget{.max_pixels = kMostTokens * area, .most_tokens = kMostTokens};
   PatchOptions limited = patches;
-  limited.max_pixels = budget.max_pixels;
+  limited.max_pixels = std::min(patches.max_pixels, kMostTokens * area);
+  ImageBudget budget{.max_pixels = limited.max_pixels,
+                     .most_tokens = limited.max_pixels / area,
+                     .is_of_processor = limited.max_pixels == patches.max_pixels};
   for (const Dataset* records : data) {
     for (const Sample& sample : records->samples()) {
       budget.num_objects += std::ssize(sample.objects);
       const ImageSize size{.width_px = sample.width_px, .height_px = sample.height_px};
-      const ImageSize before = processed_size(size, patches, sample.where);
-      const int64_t tokens = tokens_of(before, patches);
-      if (tokens <= kMostTokens) continue;
+      const ImageSize now = processed_size(size, limited, sample.where);
+      const int64_t tokens = tokens_of(processed_size(size, patches, sample.where), patches);
+      const bool is_smaller = now.width_px < size.width_px * kShrunk;
+      if (budget.is_of_processor ? !is_smaller : tokens <= kMostTokens) continue;
       ++budget.num_larger;
-      if (tokens > budget.largest_tokens) {
+      if (area_px(budget.largest) < area_px(size)) {
         budget.largest = size;
         budget.largest_tokens = tokens;
       }
-      add_small_objects(sample, before, processed_size(size, limited, sample.where), budget);
+      add_small_objects(sample, size, now, budget);
     }
   }
   return budget.num_larger > 0 ? std::optional(budget) : std::nullopt;
 }
 
 std::string image_budget_lines(const ImageBudget& budget) {
+  const std::string unscaled = budget.is_of_processor
+                                   ? "more than the model's processor takes"
+                                   : fmt::format("{} tokens of a prompt", budget.largest_tokens);
   std::string text = fmt::format(
-      "  # {} up to {} x {} px: {} tokens of a prompt. They are scaled down to {} tokens;\n"
+      "  # {} up to {} x {} px: {}. They are scaled down to {} tokens;\n"
       "  # a larger area shows more and costs more memory and time.\n",
       counted(budget.num_larger, "image has", "images have"), budget.largest.width_px,
-      budget.largest.height_px, budget.largest_tokens, budget.most_tokens);
+      budget.largest.height_px, unscaled, budget.most_tokens);
   if (budget.num_too_small > 0)
     text += fmt::format(
         "  # {} of {} become narrower or lower than {:.0f} px, which a model hardly sees:\n"

@@ -265,6 +265,12 @@ std::string find_yaml(const std::string& path) {
 }  // namespace
 
 ForeignSet read_yolo_set(const std::string& yaml_or_directory, const ImportOptions& options) {
+  const std::string ending = fs::path(yaml_or_directory).extension().string();
+  if (ending == ".txt" || ending == ".names")
+    refuse_yolo(yaml_or_directory, "it is a list, of class names or of images",
+                fmt::format("give the directory of images and labels: `rematch data from-yolo DIR "
+                            "--names {}`",
+                            shell_word(yaml_or_directory)));
   const std::string path = find_yaml(yaml_or_directory);
   if (path.empty()) return read_pairs(yaml_or_directory, options);
   try {
