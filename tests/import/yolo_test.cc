@@ -65,6 +65,13 @@ TEST_F(YoloDir, ConfidenceAndTrackAreNoCorners) {
   EXPECT_EQ(bins(), (std::vector<std::vector<int>>{kYoloBins}));
 }
 
+TEST_F(YoloDir, SixNumbersAreATriangleWhereOtherFilesHaveOutlines) {
+  write_image("images/train/b.png");
+  write("labels/train/b.txt", "0 .1 .1 .2 .1 .3 .2 .3 .3 .1 .3\n");
+  convert(kYaml, "0 0.1 0.2 0.5 0.2 0.3 1\n");
+  EXPECT_EQ(bins().front(), (std::vector<int>{100, 200, 500, 999}));
+}
+
 TEST_F(YoloDir, ALabelFileWithoutAnImageIsCounted) {
   write("labels/train/gone.txt", kBox);
   write("labels/train/notes.txt", "drawn by hand");

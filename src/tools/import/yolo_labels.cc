@@ -31,14 +31,30 @@ std::vector<double> parse_numbers(const std::string& line) {
 
 bool is_whole(double value) { return value == std::floor(value); }
 
+/// Looks at the label files of a folder once.
+bool has_outlines(const std::filesystem::path& folder, YoloEvidence& evidence) {
+  const auto [known, is_new] = evidence.has_outlines.try_emplace(folder, false);
+  if (!is_new) return known->second;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    if (entry.path().extension() != ".txt") continue;
+    std::ifstream file(entry.path());
+    for (std::string line; !known->second && std::getline(file, line);) {
+      const size_t count = parse_numbers(line).size();
+      known->second = count > 1 + kFourCorners && count % 2 == 1;
+    }
+  }
+  return known->second;
+}
+
 /// Reads the label lines of one file.
 class LineReader {
  public:
   LineReader(const YoloLabels& labels, ForeignImage& image, Ledger& ledger, YoloEvidence& evidence)
       : labels_(labels), image_(image), ledger_(ledger), evidence_(evidence) {}
 
-  /// @param has_outlines  another line of the file has more than four corners
-  void read(const std::string& line, const std::string& place, bool has_outlines) {
+  /// @param folder  of the file
+  void read(const std::string& line, const std::string& place,
+            const std::filesystem::path& folder) {
     ++evidence_.num_lines;
     std::vector<double> values = parse_numbers(line);
     if (values.empty()) return lose(reason::kOddLine, place, line);
@@ -46,7 +62,7 @@ class LineReader {
     values.erase(values.begin());
     if (!is_whole(class_id) || class_id < 0)
       return lose("a label line whose class is not a whole number", place, line);
-    if (!cut_extras(values, has_outlines)) return lose(reason::kOddLine, place, line);
+    if (!cut_extras(values, folder)) return lose(reason::kOddLine, place, line);
     if (std::any_of(values.begin(), values.end(),
                     [](double share) { return std::abs(share) >= kFarOutside; })) {
       if (evidence_.num_pixels++ == 0) evidence_.first_pixels = place + ": " + line;
@@ -70,7 +86,7 @@ class LineReader {
 
   /// Removes keypoints, confidence and track.
   /// @return false if the rest is no box or outline
-  bool cut_extras(std::vector<double>& values, bool has_outlines) {
+  bool cut_extras(std::vector<double>& values, const std::filesystem::path& folder) {
     if (labels_.num_keypoint_values > 0) {
       if (values.size() == kBox + labels_.num_keypoint_values) {
         ledger_.note("objects imported without their keypoints");
@@ -78,7 +94,8 @@ class LineReader {
       }
       return values.size() == kBox;
     }
-    const bool has_track = values.size() == kWithTrack && is_whole(values.back()) && !has_outlines;
+    const bool has_track =
+        values.size() == kWithTrack && is_whole(values.back()) && !has_outlines(folder, evidence_);
     if (values.size() == kWithConfidence || has_track) {
       if (values[kBox] < 0 || values[kBox] > 1) return false;  // an angle, perhaps
       ledger_.note("boxes imported without their confidence");
@@ -117,17 +134,14 @@ bool is_yolo_label_file(const std::filesystem::path& path) {
 void read_yolo_labels(const std::filesystem::path& path, const YoloLabels& labels,
                       ForeignImage& image, Ledger& ledger, YoloEvidence& evidence) {
   const std::vector<std::string> lines = read_lines(path.string());
-  const bool has_outlines = std::any_of(lines.begin(), lines.end(), [](const std::string& line) {
-    const size_t count = parse_numbers(line).size();
-    return count > 1 + kFourCorners && count % 2 == 1;
-  });
   LineReader reader(labels, image, ledger, evidence);
   int number = 0;
   for (const std::string& line : lines) {
     ++number;
     const size_t end = line.find_last_not_of(" \t\r\f\v");
     if (end == std::string::npos) continue;
-    reader.read(line.substr(0, end + 1), fmt::format("{}:{}", path.string(), number), has_outlines);
+    reader.read(line.substr(0, end + 1), fmt::format("{}:{}", path.string(), number),
+                path.parent_path());
   }
 }
 

@@ -20,6 +20,8 @@ struct YoloEvidence {
   int64_t num_lines = 0, num_pixels = 0;
   std::string first_pixels;                ///< "FILE:7: 0 120 60 50 50"
   std::map<std::string, int64_t> unnamed;  ///< lines of each class id without a name
+  /// by folder of labels: a line has five corners or more, so that six numbers are a triangle
+  std::map<std::filesystem::path, bool> has_outlines;
 };
 
 /// True if the first line of a text file is one of labels.
