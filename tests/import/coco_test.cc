@@ -262,6 +262,11 @@ TEST_F(CocoDir, WrongImagesNameTheOptionAndAnExample) {
   EXPECT_EQ(wrong.what, "none of 1 image was found; looked for \"flower.png\" in " + photos +
                             "; the nearest file is " + photos + "/flwer.png");
   EXPECT_NE(wrong.fix.find("the directory of flower.png with --images"), std::string::npos);
+  const std::string renamed = write("set/renamed.json", test::coco("3f2a9c1b-flwer.png"));
+  EXPECT_NE(test::problem_of([&] {
+              convert({renamed}, {.images_dir = photos});
+            }).what.find("the nearest file is " + photos + "/flwer.png"),
+            std::string::npos);
   write_image("photos/deep/flower.png");
   const Problem absent = test::problem_of([&] { convert({file}); });
   EXPECT_EQ(absent.where, path("set") + " (for " + out() + "/train.jsonl)");

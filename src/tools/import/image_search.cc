@@ -156,7 +156,14 @@ fs::path ImageIndex::nearest(const std::string& name) const {
   for (const auto& [each, paths] : by_name_) names.push_back(each);
   std::sort(names.begin(), names.end());
   const std::vector<std::string> near = near_names(wanted, names, 1);
-  return near.empty() ? fs::path() : by_name_.at(near.front()).front();
+  if (!near.empty()) return by_name_.at(near.front()).front();
+  std::string longest;  // Label Studio and Roboflow add to a name: "3f2a9c1b-a.png"
+  for (const std::string& each : names) {
+    if (each.size() > longest.size() && wanted.size() > each.size() && wanted.ends_with(each) &&
+        std::isalnum(static_cast<unsigned char>(wanted[wanted.size() - each.size() - 1])) == 0)
+      longest = each;
+  }
+  return longest.empty() ? fs::path() : by_name_.at(longest).front();
 }
 
 std::vector<std::string> image_name_forms(const std::string& name) {
