@@ -47,7 +47,7 @@ TEST_F(ReportTest, DataHoldsEverythingOnThePage) {
   const Json data = data_of(report_html(runs(), {}));
   EXPECT_EQ(data["title"], "after");
   EXPECT_EQ(data["headline"]["sentence"], "gate F1 .400 → .800, label accuracy .900 → .200.");
-  EXPECT_EQ(data["headline"]["about"], "before → after, 1 images");
+  EXPECT_EQ(data["headline"]["about"], "before → after, 1 image");
   EXPECT_EQ(data["last"], "after");
   EXPECT_EQ(data["runs"][1]["facts"],
             parse_json(R"([["model", "base"], ["seed", "7"], ["steps", "2"],

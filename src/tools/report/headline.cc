@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/terminal_text.h"
 #include "base/text.h"
 
 namespace rematch {
@@ -72,9 +73,11 @@ Json evaluated_headline(const std::vector<NamedEvaluation>& evaluations) {
   if (const std::optional<NameCollapse> collapse = collapse_in(now))
     sentence += "; " + collapse->text();
   std::string about = evaluations.back().name;
+  if (now.name.starts_with("checkpoint-") && !about.ends_with(now.name))
+    about += " (" + now.name + ")";  // of a run that has others
   if (compares) about = evaluations.front().name + " → " + about;
   if (const std::optional<double> count = now.score("num_samples"))
-    about += fmt::format(", {:.0f} images", *count);
+    about += ", " + counted(static_cast<int64_t>(*count), "image");
   return {{"sentence", sentence + "."}, {"about", about}, {"numbers", std::move(numbers)}};
 }
 
