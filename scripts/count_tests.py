@@ -16,6 +16,7 @@ from collections import Counter
 from pathlib import Path
 
 EXCERPT_LINES = 12
+EXCERPT_WIDTH = 240
 
 
 def skip_reason(case):
@@ -108,7 +109,7 @@ def main(paths):
                 skipped[text] += 1
             elif outcome in ("failed", "again"):
                 lines.append(f"failed: {name}" if outcome == "failed" else f"failed once: {name}")
-                lines += [f"    {line}" for line in excerpt(text)]
+                lines += [f"    {line[:EXCERPT_WIDTH]}" for line in excerpt(text)]
     for reason, count in skipped.most_common():
         print(f"skipped {count}: {reason}")
     for line in lines:

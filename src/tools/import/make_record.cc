@@ -48,7 +48,7 @@ class ObjectMaker {
     if (reason != nullptr) return std::nullopt;
     std::vector<int> bins = object.ring.empty() ? box_bins(object) : ring_bins(object.ring);
     if (bins.empty()) reason = reason::kOutside;
-    if (reason == nullptr && is_flat(bins)) reason = reason::kNoArea;
+    if (reason == nullptr && !is_answer_ && is_flat(bins)) reason = reason::kNoArea;
     if (reason != nullptr) return std::nullopt;
     return std::pair(object.ring.empty() ? "bbox_2d" : "poly", std::move(bins));
   }
