@@ -223,6 +223,12 @@ TEST_F(ReviewTest, ARecordWhoseBoxesHaveNoAreaIsNoEmptyScene) {
   EXPECT_EQ(repairs.at("left out: records where no box has an area"), 1);
 }
 
+TEST_F(ReviewTest, CentresOfOddWidthsBecomeWholeBins) {
+  repair(record(box("150, 250, 101, 51")),
+         {.boxes = BoxForm::kCentre, .unit = CoordinateUnit::kBins});
+  EXPECT_EQ(fixed_boxes(), "[100, 225, 201, 276]\n");
+}
+
 TEST_F(ReviewTest, FewObjectsDoNotDecideTheUnit) {
   const std::string pixels = large(box("64, 48, 320.5, 240"));
   const UserError error = test::catch_user_error([&] { repair(pixels); });

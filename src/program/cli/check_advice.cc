@@ -60,10 +60,10 @@ std::string check_advice(const Review& review, const std::string& path,
     return wrapped(
         fmt::format(
             "fix this first: {} of {} have swapped corners; {}. Say what the numbers are: "
-            "`rematch data check {} --fix OUT --boxes xywh` (or cxcywh; xyxy puts corners in "
-            "order)",
+            "`rematch data check {} --fix OUT --boxes {}` (xywh, cxcywh, or xyxy, which puts "
+            "corners in order)",
             review.box_forms.num_swapped(), counted(review.box_forms.num_boxes(), "box", "boxes"),
-            review.box_forms.verdict(), shell_word(path)),
+            review.box_forms.verdict(), shell_word(path), review.box_forms.likely_form()),
         2);
   const bool is_open = review.looks_like_pixels && !options.unit;
   const bool needs_unit = is_open && review.num_objects < kFewObjects;

@@ -24,6 +24,8 @@ class BoxFormCensus {
   bool is_suspicious() const { return 20 * num_swapped_ > num_boxes_; }
   /// "these look like x, y, width, height (all lie inside their image when read so)".
   std::string verdict() const;
+  /// The value of --boxes that fits most boxes: "xywh" or "cxcywh".
+  const char* likely_form() const { return num_as_centre_ > num_as_sides_ ? "cxcywh" : "xywh"; }
 
  private:
   int64_t num_boxes_ = 0, num_swapped_ = 0, num_as_sides_ = 0, num_as_centre_ = 0;

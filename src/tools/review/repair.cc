@@ -217,11 +217,14 @@ class Repairer {
         !are_four_numbers(object["bbox_2d"]))
       return;
     Json& box = object["bbox_2d"];
-    const std::array<double, 4> corners = to_corners(
-        {box[0].get<double>(), box[1].get<double>(), box[2].get<double>(), box[3].get<double>()},
-        *options_.boxes);
+    const std::array<double, 4> numbers = {box[0].get<double>(), box[1].get<double>(),
+                                           box[2].get<double>(), box[3].get<double>()};
+    // Half of an odd width is no bin: whole numbers stay whole.
+    const bool are_whole = std::all_of(numbers.begin(), numbers.end(),
+                                       [](double number) { return number == std::floor(number); });
     box = Json::array();
-    for (const double side : corners) add_number(box, side);
+    for (const double side : to_corners(numbers, *options_.boxes))
+      add_number(box, are_whole ? std::floor(side + 0.5) : side);
     ++repairs_[fmt::format("boxes converted from {} to corners", box_form_name(*options_.boxes))];
   }
 
