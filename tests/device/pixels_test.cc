@@ -37,10 +37,13 @@ TEST(DevicePixels, LevelsBecomeTheValuesOfTheHostToTheBit) {
     const Patches values = cut_into_patches(image, options),
                   levels = cut_into_levels(image, options);
     const VisionInput input = view_image(levels);
-    const at::Tensor found =
-        values_of_levels(input.pixel_values_NC.to(test::pretend_device()),
-                         input.level_values_C256.to(test::pretend_device()), 2);
+    const at::Tensor there = input.pixel_values_NC.to(test::pretend_device()),
+                     table = input.level_values_C256.to(test::pretend_device()),
+                     found = values_of_levels(there, table, 2);
     EXPECT_TRUE(at::equal(found.cpu(), view_image(values).pixel_values_NC));
+    const test::Traffic before = test::traffic();
+    values_of_levels(there, table, 2);
+    EXPECT_LE((test::traffic() - before).launches, 6);
     EXPECT_EQ(levels.row_width, values.row_width);
   }
 }

@@ -34,6 +34,14 @@ void copy_model(const test::Program& program) {
   std::filesystem::remove(program.dir().file("base/rematch_prompt.json"));
 }
 
+// The same with another area of its largest image.
+void copy_model(const test::Program& program, int64_t longest_edge) {
+  copy_model(program);
+  Json processor = read_json_file(program.dir().file("base/preprocessor_config.json"));
+  processor["size"]["longest_edge"] = longest_edge;
+  program.dir().write("base/preprocessor_config.json", processor.dump());
+}
+
 }  // namespace
 
 TEST(DataSizes, CheckComparesTheLongestTrueAnswerWithTheBudget) {
@@ -56,10 +64,7 @@ TEST(DataSizes, CheckComparesTheLongestTrueAnswerWithTheBudget) {
 
 TEST(DataSizes, InitScalesLargePhotosAndNamesWhatBecomesTooSmall) {
   test::Program program;
-  copy_model(program);
-  Json processor = read_json_file(program.dir().file("base/preprocessor_config.json"));
-  processor["size"]["longest_edge"] = 16777216;
-  program.dir().write("base/preprocessor_config.json", processor.dump());
+  copy_model(program, 16777216);
   program.dir().write("photo.png", encode_png(Canvas(2400, 1600, kWhite).image()));
   program.dir().write("train.jsonl", record("photo.png", 2400, 1600,
                                             box("screw", "100, 100, 105, 200") + ", " +
@@ -77,10 +82,7 @@ TEST(DataSizes, InitScalesLargePhotosAndNamesWhatBecomesTooSmall) {
 
 TEST(DataSizes, InitNamesWhatTheModelsOwnBudgetMakesTooSmall) {
   test::Program program;
-  copy_model(program);
-  Json processor = read_json_file(program.dir().file("base/preprocessor_config.json"));
-  processor["size"] = {{"shortest_edge", 1024}, {"longest_edge", 262144}};
-  program.dir().write("base/preprocessor_config.json", processor.dump());
+  copy_model(program, 262144);
   program.dir().write("photo.png", encode_png(Canvas(2048, 2048, kWhite).image()));
   program.dir().write("train.jsonl",
                       record("photo.png", 2048, 2048, box("cat", "100, 100, 106, 106")));

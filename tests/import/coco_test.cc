@@ -88,7 +88,7 @@ TEST_F(CocoDir, ImagesThatShareAnIdOrAFileAreLeftOut) {
   };
   EXPECT_EQ(test::records_lost(with_images(R"({"id": 1, "file_name": "a.png"},
       {"id": 2, "file_name": "a.png"})"),
-                               reason::kListedTwice),
+                               reason::kTwoEntries),
             2);
   EXPECT_EQ(written("train").size(), 1);
   EXPECT_EQ(test::records_lost(with_images(R"({"id": 1, "file_name": "a.png"},

@@ -122,6 +122,9 @@ TEST_F(VocDir, ABoxThatIsNotWhereItBelongsIsNoEmptyScene) {
       "<bndbox><xmin>1</xmin><ymin>1</ymin><xmax>9</xmax><ymax>9</ymax></bndbox>";
   expect_lost("<annotation><objects><object>" + box + "</object></objects></annotation>",
               "outside <object>");
+  expect_lost("<annotation><object><name>cat</name>" + box + "</object><item>" + box +
+                  "</item></annotation>",
+              "outside <object>");
   expect_lost("<annotation/>", "is empty");
 }
 

@@ -57,7 +57,8 @@ TEST_F(YoloDir, EveryLineThatIsNotBlankIsAnObjectOrLost) {
 TEST_F(YoloDir, ConfidenceAndTrackAreNoCorners) {
   convert(kYaml, "0 0.35 0.35 0.5 0.5 0.9\n0 0.35 0.35 0.5 0.5 0.9 17\n");
   EXPECT_EQ(bins(), (std::vector<std::vector<int>>{kYoloBins, kYoloBins}));
-  EXPECT_NE(lost("0 0.35 0.35 0.5 0.5 1.57\n").find("no box and no outline"), std::string::npos)
+  EXPECT_NE(lost("0 0.35 0.35 0.5 0.5 1.57\n").find("neither a box nor an outline"),
+            std::string::npos)
       << "an angle";
   convert(kYaml, "0 0.1 0.1 0.6 0.1 0.6 0.6\n");  // a triangle
   EXPECT_EQ(bins(), (std::vector<std::vector<int>>{kYoloBins}));

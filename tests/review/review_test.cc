@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/interrupt.h"
 #include "learn/data/dataset.h"
+#include "review/review_dir.h"
 #include "support/capture.h"
 #include "support/paths.h"
 #include "tools/draw/canvas.h"
@@ -17,43 +18,7 @@
 namespace rematch {
 namespace {
 
-class ReviewTest : public testing::Test {
- protected:
-  ReviewTest() { directory_.write("a.png", encode_png(Canvas(200, 100, kWhite).image())); }
-  static std::string record(const std::string& objects, const std::string& image = "a.png",
-                            int width = 200) {
-    return fmt::format(
-        "{{\"images\": [\"{}\"], \"width\": {}, \"height\": 100, \"objects\": [{}]}}\n", image,
-        width, objects);
-  }
-  static std::string box(const std::string& sides, const std::string& key = "bbox_2d") {
-    return fmt::format("{{\"desc\": \"cat\", \"{}\": [{}]}}", key, sides);
-  }
-  // A record of b.png, 640 x 480.
-  std::string large(const std::string& objects) {
-    directory_.write("b.png", encode_png(Canvas(640, 480, kWhite).image()));
-    return fmt::format(
-        "{{\"images\": [\"b.png\"], \"width\": 640, \"height\": 480, \"objects\": [{}]}}\n",
-        objects);
-  }
-  std::string write(const std::string& lines) { return directory_.write("data.jsonl", lines); }
-  Repairs repair(const std::string& lines, const RepairOptions& options = {}) {
-    return write_repaired(write(lines), directory_.file("fixed.jsonl"), options).repairs;
-  }
-  // The boxes of the repaired copy, line by line.
-  std::string fixed_boxes() const {
-    std::string boxes;
-    const Dataset fixed = Dataset::load(directory_.file("fixed.jsonl"), {});
-    for (const Sample& sample : fixed.samples()) {
-      for (const SceneObject& object : sample.objects)
-        boxes += fmt::format("[{}]", fmt::join(object.geometry.bins, ", "));
-      boxes += "\n";
-    }
-    return boxes;
-  }
-
-  test::TempDir directory_;
-};
+class ReviewTest : public test::ReviewDir {};
 
 int64_t line_of(const Review& review, FindingKind kind) {
   return review.of(kind).size() == 1 ? review.of(kind)[0].line : -1;
@@ -160,86 +125,6 @@ TEST_F(ReviewTest, SuspectsPixelsWhenNoCoordinateExceedsItsSide) {
   for (int i = 0; i < 20; ++i) lines += record(box(fmt::format("{}, 10, 199, 99", i)));
   EXPECT_TRUE(review_jsonl(write(lines), false).looks_like_pixels);
   EXPECT_FALSE(review_jsonl(write(lines + record(box("1, 1, 201, 5"))), false).looks_like_pixels);
-}
-
-TEST_F(ReviewTest, TheRepairedCopyHasNothingToRefuse) {
-  const std::string path = write(
-      record(box("500, 0, 10, 999")) +
-      record(box("5, 5, 5, 900") + ", " + box("1, 1, 800, 900") + ", " + box("1, 1, 800, 900")) +
-      record("", "gone.png") + record("", "a.png", 201) + "{]\n");
-  const std::string out = directory_.file("fixed/data.jsonl");
-  const Repairs repairs = write_repaired(path, out, {.boxes = BoxForm::kCorners}).repairs;
-  const Review review = review_jsonl(out, true);
-  EXPECT_EQ(review.num_records, 3);
-  for (const FindingKind kind :
-       {FindingKind::kRefused, FindingKind::kUnreadableImage, FindingKind::kWrongSize,
-        FindingKind::kInverted, FindingKind::kNoArea, FindingKind::kRepeatedObject})
-    EXPECT_TRUE(review.of(kind).empty()) << finding_name(kind);
-  EXPECT_EQ(repairs.at("boxes with swapped corners, put in order"), 1);
-  EXPECT_EQ(repairs.at("left out: records without a usable image"), 1);
-}
-
-TEST_F(ReviewTest, BoxesOfWidthAndHeightAreRecognisedUnderAnyKeyAndNeverGuessed) {
-  for (const char* key : {"bbox_2d", "bbox", "box"}) {
-    const std::string lines =
-        large(box("400, 300, 50, 60", key)) + large(box("10, 20, 300, 400", key));
-    const Review review = review_jsonl(write(lines), false);
-    EXPECT_TRUE(review.box_forms.is_suspicious()) << key;
-    EXPECT_NE(review.box_forms.verdict().find("x, y, width, height"), std::string::npos);
-    const UserError error = test::catch_user_error([&] { repair(lines); });
-    EXPECT_EQ(error.kind(), ErrorKind::kConfig);
-    EXPECT_NE(error.problems()[0].fix.find("--boxes xywh"), std::string::npos);
-    repair(lines, {.boxes = BoxForm::kSides, .unit = CoordinateUnit::kBins});
-    EXPECT_EQ(fixed_boxes(), "[400, 300, 450, 360]\n[10, 20, 310, 420]\n") << key;
-    repair(lines, {.boxes = BoxForm::kSides, .unit = CoordinateUnit::kPixels});
-    EXPECT_EQ(fixed_boxes(), "[625, 625, 703, 750]\n[16, 42, 484, 875]\n") << key;
-  }
-}
-
-TEST_F(ReviewTest, AFewSwappedCornersArePutInOrder) {
-  std::string lines;
-  for (int i = 0; i < 20; ++i) lines += large(box("100, 200, 300, 900"));
-  lines += large(box("300, 200, 100, 900"));
-  EXPECT_EQ(repair(lines).at("boxes with swapped corners, put in order"), 1);
-}
-
-TEST_F(ReviewTest, QuotedNumbersPairsAndASinglePathAreRepaired) {
-  const std::string lines = R"({"images": "a.png", "width": 200, "height": 100, "objects": [)" +
-                            box("1, 2, 30, 40") + "]}\n" + R"({"image": "a.png", "objects": [)" +
-                            box("\"1\", \"2\", \"30\", \"40\"") + "]}\n" +
-                            record(box("[1, 2], [30, 40]"));
-  const Repairs repairs = repair(lines, {.unit = CoordinateUnit::kBins});
-  EXPECT_EQ(fixed_boxes(), "[1, 2, 30, 40]\n[1, 2, 30, 40]\n[1, 2, 30, 40]\n");
-  EXPECT_EQ(repairs.at("boxes of two pairs, written as four numbers"), 1);
-  EXPECT_EQ(repairs.at("geometries with numbers in quotes"), 1);
-  EXPECT_EQ(repairs.at("one path in place of a list of images"), 1);
-}
-
-TEST_F(ReviewTest, ARecordWhoseBoxesHaveNoAreaIsNoEmptyScene) {
-  const Repairs repairs =
-      repair(record(box("300, 400, 300, 500")) + record(box("1, 2, 30, 40")) + record(""),
-             {.unit = CoordinateUnit::kBins});
-  EXPECT_EQ(fixed_boxes(), "[1, 2, 30, 40]\n\n");
-  EXPECT_EQ(repairs.at("left out: records where no box has an area"), 1);
-}
-
-TEST_F(ReviewTest, CentresOfOddWidthsBecomeWholeBins) {
-  repair(record(box("150, 250, 101, 51")),
-         {.boxes = BoxForm::kCentre, .unit = CoordinateUnit::kBins});
-  EXPECT_EQ(fixed_boxes(), "[100, 225, 201, 276]\n");
-}
-
-TEST_F(ReviewTest, FewObjectsDoNotDecideTheUnit) {
-  const std::string pixels = large(box("64, 48, 320.5, 240"));
-  const UserError error = test::catch_user_error([&] { repair(pixels); });
-  EXPECT_NE(error.problems()[0].fix.find("--unit pixels"), std::string::npos);
-  repair(pixels, {.unit = CoordinateUnit::kPixels});
-  EXPECT_EQ(fixed_boxes(), "[100, 100, 501, 500]\n");
-  repair(large(box("0.1, 0.2, 0.5, 1")), {.unit = CoordinateUnit::kShares});
-  EXPECT_EQ(fixed_boxes(), "[100, 200, 500, 999]\n");
-  std::string many;
-  for (int i = 0; i < 30; ++i) many += pixels;
-  EXPECT_EQ(repair(many).at("records converted from pixels to bins"), 30);
 }
 
 TEST_F(ReviewTest, ImagesAreComparedByContent) {

@@ -39,7 +39,7 @@ class CocoReader {
     read_images(*find_member(document, "images"));
     const Json& annotations = *find_member(document, "annotations");
     for (size_t i = 0; i < annotations.size(); ++i) read_annotation(annotations[i], i);
-    drop_repeated_images();
+    lose_doubtful_images();
   }
 
  private:
@@ -174,22 +174,15 @@ class CocoReader {
     object.ring = std::move(ring);
   }
 
-  /// Two entries of one file would each lack the objects of the other. Images with crowds only show
-  /// objects that have no boxes. An image without annotations may be the one that an annotation
-  /// without an image means.
-  void drop_repeated_images() {
-    std::unordered_map<std::string, size_t> first;
+  /// Images with crowds only show objects that have no boxes. An image without annotations may be
+  /// the one that an annotation without an image means.
+  void lose_doubtful_images() {
     for (size_t i = first_; i < images_.size(); ++i) {
       ForeignImage& image = images_[i];
       if (with_crowd_.contains(i) && image.objects.empty() && image.lost.empty())
         image.lose(reason::kCrowdsOnly, image.where);
       if (has_orphans_ && image.objects.empty() && image.lost.empty())
         image.lose(reason::kMaybeNotEmpty, image.where);
-      const auto [known, is_new] = first.try_emplace(image.name, i);
-      if (is_new) continue;
-      for (ForeignImage* each : {&image, &images_[known->second]}) {
-        if (each->lost.empty()) each->lose(reason::kListedTwice, image.where);
-      }
     }
   }
 

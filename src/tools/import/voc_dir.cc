@@ -174,9 +174,9 @@ class VocReader {
       if (reason != nullptr)
         image.lose(reason, fmt::format("{}: object {}{}", where, number, problem_of_object));
     }
-    if (number == 0 && (root.find_node(is_box) || !root.first_child()))
-      image.lose(reason::kNoBox, where + (root.first_child() ? ": a <bndbox> outside <object>"
-                                                             : ": <annotation> is empty"));
+    if (root.find_node(is_stray_box))
+      image.lose(reason::kNoBox, where + ": a <bndbox> outside <object>");
+    if (!root.first_child()) image.lose(reason::kNoBox, where + ": <annotation> is empty");
     return image;
   }
 
@@ -258,8 +258,11 @@ class VocReader {
     }
   }
 
-  static bool is_box(const pugi::xml_node& node) {
-    return std::string_view(node.name()) == "bndbox";
+  /// True for a box that is not inside an <object> of <annotation>.
+  static bool is_stray_box(pugi::xml_node node) {
+    if (std::string_view(node.name()) != "bndbox") return false;
+    while (std::string_view(node.parent().name()) != "annotation") node = node.parent();
+    return std::string_view(node.name()) != "object";
   }
 
   static bool read_corner(const pugi::xml_node& box, const char* key, double& value,
