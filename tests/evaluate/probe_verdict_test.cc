@@ -61,8 +61,8 @@ TEST(ProbeVerdict, RecommendsRewriteForAHealthyCheckpointWithRoom) {
 }
 
 TEST(ProbeVerdict, RecommendsStage1ForRunawayAnswers) {
-  EXPECT_EQ(action([](ProbeNumbers& n) { n.num_truncated = 30; }), ProbeAction::kStage1);
-  EXPECT_EQ(action([](ProbeNumbers& n) { n.num_malformed = 11; }), ProbeAction::kStage1);
+  EXPECT_EQ(action([](ProbeNumbers& n) { n.greedy.truncated = 30; }), ProbeAction::kStage1);
+  EXPECT_EQ(action([](ProbeNumbers& n) { n.greedy.malformed = 11; }), ProbeAction::kStage1);
   EXPECT_EQ(action([](ProbeNumbers& n) { n.by_count[0].num_repeated = 101; }),
             ProbeAction::kStage1);
   const ProbeVerdict verdict =
@@ -74,7 +74,7 @@ TEST(ProbeVerdict, RecommendsStage1ForRunawayAnswers) {
 
 TEST(ProbeVerdict, NamesMaxNewTokensForTruncatedAnswers) {
   const ProbeVerdict verdict = judge(with([](ProbeNumbers& n) {
-                                       n.num_truncated = 30;
+                                       n.greedy.truncated = 30;
                                        n.by_count[0].num_predictions = 900;
                                        n.by_count[0].num_repeated = 0;
                                      }),
@@ -84,12 +84,25 @@ TEST(ProbeVerdict, NamesMaxNewTokensForTruncatedAnswers) {
 
 TEST(ProbeVerdict, ReportsMalformedAnswers) {
   const ProbeVerdict verdict = judge(with([](ProbeNumbers& n) {
-                                       n.num_malformed = 134;
+                                       n.greedy.malformed = 134;
                                        n.by_count[0].num_predictions = 750;
                                        n.by_count[0].num_repeated = 0;
                                      }),
                                      true);
   EXPECT_THAT(verdict.headline, HasSubstr("too many answers are not JSON"));
+}
+
+TEST(ProbeVerdict, ReportsAnswersOfAnotherFormat) {
+  const ProbeVerdict verdict =
+      judge(with([](ProbeNumbers& n) {
+              n.greedy = {.answers = 100, .with_object = 0, .dropped = 100};
+              n.by_count[0].num_predictions = 0;
+            }),
+            true);
+  EXPECT_EQ(verdict.action, ProbeAction::kStage1);
+  EXPECT_THAT(verdict.headline, HasSubstr("no answer can be read"));
+  EXPECT_THAT(verdict.reasons.at(0), HasSubstr("none of their 100 entries is an object"));
+  EXPECT_THAT(verdict.steps.at(0), HasSubstr("custom.answer_format"));
 }
 
 TEST(ProbeVerdict, RecommendsSortingForUnorderedAnswers) {
@@ -133,7 +146,7 @@ TEST(ProbeVerdict, RecommendsStoppingWithNothingToGain) {
 
 TEST(ProbeVerdict, ReportsTheMostSeriousFinding) {
   const auto everything = [](ProbeNumbers& n) {
-    n.num_malformed = 100;
+    n.greedy.malformed = 100;
     n.num_in_order = 300;
     n.num_named_right = 100;
     n.num_matched_50 = 300;

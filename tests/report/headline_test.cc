@@ -75,6 +75,9 @@ TEST(Headline, NamesTheCauseWhereNoAnswerCanBeRead) {
   file.scores["eval_rollout_matched"] = file.scores["eval_rollout_pred_objects"] = 0;
   file.scores["eval_rollout_parse_malformed_rate"] = 1;
   EXPECT_EQ(main_fault(file), "answers that are not JSON");
+  file.scores["eval_rollout_parse_malformed_rate"] = 0;
+  file.scores["num_samples"] = file.scores["eval_rollout_parse_dropped_invalid"] = 8;
+  EXPECT_EQ(main_fault(file), "answers of another format");
 }
 
 TEST(Headline, NamesNoFaultOfAGoodModelOrWithoutCounts) {

@@ -158,11 +158,23 @@ TEST(RunLog, DoesNotWarnWithAUsableAnswerOrInStage1) {
 
 TEST(FormatWatch, WaitsForEnoughAnswers) {
   FormatWatch watch({.model_dir = "m", .train_jsonl = "t", .max_new_tokens = 1});
-  EXPECT_FALSE(watch.observe(2, 1, 1));
-  EXPECT_FALSE(watch.observe(0, 0, 0));
-  EXPECT_THAT(watch.observe(2, 2, 0).value(),
+  EXPECT_FALSE(watch.observe({.answers = 2, .malformed = 1, .truncated = 1}));
+  EXPECT_FALSE(watch.observe({}));
+  EXPECT_THAT(watch.observe({.answers = 2, .malformed = 2}).value(),
               HasSubstr("1 of 4 answers are cut off at max_new_tokens (1) and 3 are malformed"));
-  EXPECT_FALSE(watch.observe(9, 9, 0));
+  EXPECT_FALSE(watch.observe({.answers = 9, .malformed = 9}));
+}
+
+TEST(FormatWatch, KnowsAnswersOfAnotherFormat) {
+  FormatWatch watch({.model_dir = "m", .train_jsonl = "t", .max_new_tokens = 1});
+  EXPECT_THAT(watch.observe({.answers = 8, .truncated = 1, .dropped = 40}).value(),
+              HasSubstr("no answer of 8 can be read: 1 are cut off, none of their 40 entries is "
+                        "an object of this answer format:\n  this checkpoint has not "
+                        "learnt the format"));
+  FormatWatch good({.model_dir = "m", .train_jsonl = "t", .max_new_tokens = 1});
+  EXPECT_FALSE(good.observe({.answers = 8, .with_object = 1, .dropped = 40}));
+  FormatWatch empty({.model_dir = "m", .train_jsonl = "t", .max_new_tokens = 1});
+  EXPECT_FALSE(empty.observe({.answers = 8})) << "empty scenes are answers";
 }
 
 TEST(RunLog, EstimatesTheTimeOfALongRunAfterItsFirstSteps) {
@@ -187,7 +199,7 @@ TEST(RunLog, EstimatesTheTimeOfALongRunAfterItsFirstSteps) {
 TEST(FormatWatch, KnowsThatRewriteTeachesTheFormat) {
   FormatWatch watch(
       {.model_dir = "m", .train_jsonl = "t", .max_new_tokens = 1, .teaches_format = true});
-  const std::string text = watch.observe(4, 4, 0).value();
+  const std::string text = watch.observe({.answers = 4, .malformed = 4}).value();
   EXPECT_THAT(text, HasSubstr("`target_policy: rewrite` teaches it"));
   EXPECT_THAT(text, Not(HasSubstr("Stop")));
 }
@@ -200,16 +212,28 @@ TEST(RunLog, SaysInStage1ThatNoAnswerCanBeReadYetWithOneOfThem) {
       if (name == "eval_rollout_parse_malformed_rate") value = all ? 0.75 : 0.5;
       if (name == "eval_rollout_parse_truncated_rate") value = 0.25;
     }
-    result.malformed_answer = {1, 2};
+    result.unread_answer = {1, 2};
     run.log->evaluation(run.state.progress, result, 8);
     if (all) {
-      EXPECT_THAT(run.err.str(), HasSubstr("no answer can be read yet: 6 of 8 are malformed, 2 are "
+      EXPECT_THAT(run.err.str(), HasSubstr("no answer of 8 can be read: 6 are malformed, 2 are "
                                            "cut off, for example\n  [44, , 1"));
       EXPECT_LT(run.err.str().size(), 700u) << "the answer is cut";
     } else {
       EXPECT_THAT(run.err.str(), Not(HasSubstr("can be read")));
     }
   }
+}
+
+TEST(RunLog, SaysInStage1ThatTheAnswersAreOfAnotherFormat) {
+  Said run(false);
+  EvaluationResult result = evaluated(0, 0);
+  result.values.emplace_back("eval_rollout_sample_valid_pred_rate", 0);
+  result.values.emplace_back("eval_rollout_parse_dropped_invalid", 70);
+  result.unread_answer = {1, 2};
+  run.log->evaluation(run.state.progress, result, 8);
+  EXPECT_THAT(run.err.str(),
+              HasSubstr("no answer of 8 can be read: none of their 70 entries is an object of "
+                        "this answer format, for example\n  [44, , 1"));
 }
 
 TEST(RunLog, ShowsAnEvaluationAsATable) {

@@ -64,6 +64,12 @@ struct ParsedRollout {
   ParseStatus status = ParseStatus::kMalformed;
 };
 
+/// True for an answer that broke the format, or has entries of which none is an object.
+inline bool is_unread(const ParsedRollout& parsed) {
+  return parsed.status == ParseStatus::kMalformed ||
+         (parsed.objects.empty() && parsed.dropped_invalid > 0);
+}
+
 /// Pairs of predictions and ground truths (BEHAVIOUR 6). Indices are positions in the two lists
 /// given to the matcher.
 struct Matching {

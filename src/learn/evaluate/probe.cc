@@ -54,8 +54,11 @@ void Probe::add(const ScoredRollout& rollout, const Matching& matching_50,
   bucket.num_predictions += static_cast<int64_t>(rollout.parsed.objects.size());
   bucket.num_missing += static_cast<int64_t>(rollout.matching.false_negatives.size());
   bucket.num_repeated += num_repeated;
-  numbers_.num_truncated += rollout.parsed.status == ParseStatus::kTruncated;
-  numbers_.num_malformed += rollout.parsed.status == ParseStatus::kMalformed;
+  numbers_.greedy.add({.answers = 1,
+                       .malformed = rollout.parsed.status == ParseStatus::kMalformed,
+                       .truncated = rollout.parsed.status == ParseStatus::kTruncated,
+                       .with_object = !rollout.parsed.objects.empty(),
+                       .dropped = rollout.parsed.dropped_invalid});
   numbers_.num_matched += static_cast<int64_t>(rollout.matching.pairs.size());
   numbers_.num_matched_50 += static_cast<int64_t>(matching_50.pairs.size());
   numbers_.matched_iou_sum += rollout.matching.matched_maskiou_sum;

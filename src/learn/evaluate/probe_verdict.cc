@@ -72,6 +72,15 @@ ProbeVerdict judge_broken_answers(const ProbeNumbers& numbers) {
   return verdict;
 }
 
+ProbeVerdict judge_another_format(const ProbeNumbers& numbers) {
+  return {.action = ProbeAction::kStage1,
+          .headline = "train stage 1, or set the answer format: no answer can be read",
+          .reasons = {numbers.greedy.finding()},
+          .steps = {"read some with `rematch rollout`: if they are good in their own way, set "
+                    "`custom.answer_format` to what the checkpoint writes",
+                    "stage 1 teaches this format, without rollouts", kAgain}};
+}
+
 ProbeVerdict judge_order(const ProbeNumbers& numbers, bool sorted) {
   const std::optional<double> measured = numbers.order_agreement();
   const std::string agreement =
@@ -203,8 +212,8 @@ double ProbeNumbers::duplicates() const {
 double ProbeNumbers::pred_per_gt() const {
   return share(total().num_predictions, total().num_truths);
 }
-double ProbeNumbers::truncated() const { return share(num_truncated, total().num_images); }
-double ProbeNumbers::malformed() const { return share(num_malformed, total().num_images); }
+double ProbeNumbers::truncated() const { return share(greedy.truncated, total().num_images); }
+double ProbeNumbers::malformed() const { return share(greedy.malformed, total().num_images); }
 double ProbeNumbers::missing() const { return share(total().num_missing, total().num_truths); }
 double ProbeNumbers::found() const { return share(total().num_found, total().num_missing); }
 std::optional<double> ProbeNumbers::order_agreement() const {
@@ -220,6 +229,7 @@ ProbeVerdict judge(const ProbeNumbers& numbers, bool sorted) {
         .reasons = {fmt::format("{} images without a single object", numbers.total().num_images)},
         .steps = {"set `custom.val_jsonl` to images with objects"}};
   }
+  if (numbers.greedy.is_another_format()) return judge_another_format(numbers);
   if (runs_away(numbers) || is_too_high("truncated", numbers.truncated() + numbers.malformed())) {
     return judge_broken_answers(numbers);
   }

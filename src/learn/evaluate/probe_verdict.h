@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "learn/evaluate/answer_counts.h"
+
 namespace rematch {
 
 /// Sums over the images with a number of objects in a range.
@@ -22,8 +24,7 @@ struct ProbeBucket {
 struct ProbeNumbers {
   /// by number of objects, ascending, without empty ranges
   std::vector<ProbeBucket> by_count;
-  int64_t num_truncated = 0;  ///< greedy answers
-  int64_t num_malformed = 0;
+  AnswerCounts greedy;  ///< answers
   int64_t num_matched = 0;
   int64_t num_matched_50 = 0;  ///< pairs with maskIoU ≥ 0.5
   int64_t num_named_right = 0;

@@ -3,6 +3,8 @@
 #include <optional>
 #include <string>
 
+#include "learn/evaluate/answer_counts.h"
+
 namespace rematch {
 
 /// Detects at the start of a stage-2 run that no answer of the model is usable: `append` then has
@@ -20,15 +22,14 @@ class FormatWatch {
   /// Counts the answers of a window or an evaluation, until there are enough of them or one is
   /// usable. Afterwards it does nothing.
   /// @return a warning when none is usable: the count and what to do
-  std::optional<std::string> observe(int64_t num_answers, int64_t num_malformed,
-                                     int64_t num_truncated);
+  std::optional<std::string> observe(const AnswerCounts& counts);
 
  private:
   std::string text() const;
 
   Options options_;
   bool is_decided_ = false;
-  int64_t num_answers_ = 0, num_malformed_ = 0, num_truncated_ = 0;
+  AnswerCounts seen_;
 };
 
 }  // namespace rematch

@@ -33,6 +33,15 @@ std::string best_text(const RunProgress& progress) {
       saved.empty() ? "training.save_strategy: best saves it" : "the best saved is " + saved);
 }
 
+AnswerCounts window_counts(const MetricsBag& metrics) {
+  const auto sum = [&](const char* name) -> int64_t { return std::llround(metrics.sum(name)); };
+  return {.answers = std::ssize(metrics.values("rollout/parse_malformed")),
+          .malformed = sum("rollout/parse_malformed"),
+          .truncated = sum("rollout/parse_truncated"),
+          .with_object = sum("rollout/sample_valid_pred"),
+          .dropped = sum("rollout/parse_dropped_invalid")};
+}
+
 }  // namespace
 
 RunLog::RunLog(Terminal& terminal, Live live)
@@ -54,10 +63,7 @@ void RunLog::step(TrainerState& state, const MetricsBag& metrics, bool log_due,
   time_split_.add(metrics);
   estimate(state, seconds);
   if (progress.global_step == state.max_steps) terminal_.finish_progress();
-  const std::vector<double>& malformed = metrics.values("rollout/parse_malformed");
-  const int64_t unusable =
-      watch_format(std::ssize(malformed), std::llround(metrics.sum("rollout/parse_malformed")),
-                   std::llround(metrics.sum("rollout/parse_truncated")));
+  const int64_t unusable = watch_format(window_counts(metrics));
   interval_.add(metrics);
   if (!log_due) return;
   MetricValues values = reduce_metrics(interval_.metrics, MetricScope::kStep, interval_.num_steps);
@@ -87,25 +93,20 @@ void RunLog::estimate(const TrainerState& state, double step_s) {
       10));
 }
 
-int64_t RunLog::watch_format(int64_t num_answers, int64_t num_malformed, int64_t num_truncated) {
+int64_t RunLog::watch_format(const AnswerCounts& counts) {
   if (!format_watch_) return 0;
-  if (const auto text = format_watch_->observe(num_answers, num_malformed, num_truncated))
-    terminal_.warn(*text);
-  return num_malformed + num_truncated == num_answers ? num_answers : 0;
+  if (const auto text = format_watch_->observe(counts)) terminal_.warn(*text);
+  return counts.all_unread() ? counts.answers : 0;
 }
 
 bool RunLog::evaluation(RunProgress& progress, const EvaluationResult& result,
                         int64_t num_samples) {
   terminal_.say(
       evaluation_table(progress.log_history, progress.global_step, result.values, result.eval_set));
-  const auto num_answers = [&](const char* rate) -> int64_t {
-    return std::llround(find_value(result.values, rate).value_or(0) *
-                        static_cast<double>(num_samples));
-  };
-  const int64_t num_malformed = num_answers("eval_rollout_parse_malformed_rate"),
-                num_truncated = num_answers("eval_rollout_parse_truncated_rate");
-  if (progress.global_step == 0) watch_format(num_samples, num_malformed, num_truncated);
-  if (!live_.format) note_unreadable(result, num_malformed, num_truncated, num_samples);
+  const AnswerCounts counts = evaluation_counts(
+      [&](const char* name) { return find_value(result.values, name); }, num_samples);
+  if (progress.global_step == 0) watch_format(counts);
+  if (!live_.format) note_unreadable(result, counts);
   MetricValues values = result.values;
   const std::optional<Health> health =
       health_since_start(progress.log_history, values, num_samples, result.eval_set);
@@ -123,15 +124,12 @@ bool RunLog::evaluation(RunProgress& progress, const EvaluationResult& result,
   return health && health->is_worse();
 }
 
-void RunLog::note_unreadable(const EvaluationResult& result, int64_t num_malformed,
-                             int64_t num_truncated, int64_t num_samples) {
+void RunLog::note_unreadable(const EvaluationResult& result, const AnswerCounts& counts) {
   constexpr size_t kShown = 200;
-  if (num_malformed == 0 || num_malformed + num_truncated < num_samples) return;
-  std::string text =
-      fmt::format("no answer can be read yet: {} of {} are malformed", num_malformed, num_samples);
-  if (num_truncated > 0) text += fmt::format(", {} are cut off", num_truncated);
-  if (live_.answer_text && !result.malformed_answer.empty())
-    text += ", for example\n  " + shown_start(live_.answer_text(result.malformed_answer), kShown);
+  std::string text = counts.finding();
+  if (text.empty()) return;
+  if (live_.answer_text && !result.unread_answer.empty())
+    text += ", for example\n  " + shown_start(live_.answer_text(result.unread_answer), kShown);
   terminal_.say(text);
 }
 

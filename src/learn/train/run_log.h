@@ -86,11 +86,10 @@ class RunLog {
   void write(RunProgress& progress, MetricValues values, const std::string& eval_set = {});
   /// Warns when the model's answers are unusable.
   /// @return the number of answers when none is usable
-  int64_t watch_format(int64_t num_answers, int64_t num_malformed, int64_t num_truncated);
+  int64_t watch_format(const AnswerCounts& counts);
   void say_health(const Health& health);
-  /// In stage 1: says that no answer can be read yet, with one of them.
-  void note_unreadable(const EvaluationResult& result, int64_t num_malformed, int64_t num_truncated,
-                       int64_t num_samples);
+  /// In stage 1: says that no answer can be read, with one of them.
+  void note_unreadable(const EvaluationResult& result, const AnswerCounts& counts);
   /// After the first steps: says how long the run will take.
   void estimate(const TrainerState& state, double step_s);
 

@@ -226,6 +226,22 @@ void warn_without_scores(const std::vector<Prediction>& predictions, Terminal& t
   if (lacks_scores) terminal.warn(kNoCalibration);
 }
 
+/// True for an answer that gives nothing though it is not empty.
+bool holds_no_object(const Prediction& one) {
+  const bool is_broken = one.status != ParseStatus::kComplete || one.dropped_invalid > 0;
+  return !one.unreadable && one.objects.empty() && is_broken;
+}
+
+/// No drawing shows that an answer could not be read.
+void warn_of_unread(int64_t num_unread, int64_t num_answered, Terminal& terminal) {
+  if (num_unread == 0) return;
+  terminal.warn(fmt::format(
+      "{} of {} hold no object that can be read: `status` and `text` of a line say what was "
+      "written{}",
+      num_unread, counted(num_answered, "answer"),
+      num_unread == num_answered ? "; if it is another format, name it with --answer-format" : ""));
+}
+
 int run_predict(PredictArguments& arguments) {
   require_alone("rematch predict");
   const std::unique_ptr<Terminal> terminal = Terminal::standard();
@@ -254,12 +270,14 @@ int run_predict(PredictArguments& arguments) {
   };
   std::vector<Prediction> all;
   ClassColors colors;
+  int64_t num_unread = 0;
   for (size_t begin = 0; begin < images.size(); begin += kImagesTogether) {
     const std::vector<std::string> batch(
         images.begin() + static_cast<std::ptrdiff_t>(begin),
         images.begin() +
             static_cast<std::ptrdiff_t>(std::min(images.size(), begin + kImagesTogether)));
     for (Prediction& one : predictor.predict(batch)) {
+      num_unread += holds_no_object(one);
       keep_certain(one, arguments.min_score);
       if (!arguments.draw_dir.empty() && !one.unreadable)
         draw(one, drawing_path(arguments.draw_dir, one.path, all.size()), inputs, colors);
@@ -280,6 +298,7 @@ int run_predict(PredictArguments& arguments) {
     terminal->say(fmt::format("drew {} into {}{}", counted(num_answered, "image"),
                               arguments.draw_dir,
                               file || shows_answers ? "" : "; --out FILE writes the answers"));
+  warn_of_unread(num_unread, num_answered, *terminal);
   report_unreadable(all);
   return 0;
 }

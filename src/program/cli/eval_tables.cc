@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/observe/sinks.h"
 #include "base/terminal_text.h"
 #include "base/text.h"
+#include "learn/evaluate/answer_counts.h"
 #include "learn/evaluate/name_collapse.h"
 #include "tools/report/score_table.h"
 
@@ -94,6 +96,13 @@ void print_scores(const ScoreValues& values, const Json& result, bool all_scores
                   Terminal& terminal) {
   print_tables(values, result, all_scores, terminal);
   print_collapse(result, terminal);
+  const std::string finding =
+      evaluation_counts([&](const char* name) { return find_value(values, name); },
+                        result.value("num_samples", int64_t{0}))
+          .finding();
+  if (finding.empty()) return;
+  terminal.say(wrapped("health: " + finding, 2));
+  terminal.say("  `rematch rollout` shows them; custom.answer_format says how they are read");
 }
 
 }  // namespace rematch

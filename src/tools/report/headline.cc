@@ -3,12 +3,14 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 
 #include "base/terminal_text.h"
 #include "base/text.h"
+#include "learn/evaluate/answer_counts.h"
 
 namespace rematch {
 namespace {
@@ -109,7 +111,10 @@ std::vector<std::pair<double, const char*>> weigh_faults(const EvaluationFile& f
       score(has_iou50 ? "eval_rollout_label_accuracy_iou50" : "eval_rollout_label_accuracy");
   const double repeats = score("eval_rollout_duplicates") * predictions;
   // Causes come before effects: of equal costs the first is named.
-  return {{score("eval_rollout_parse_malformed_rate"), "answers that are not JSON"},
+  const AnswerCounts counts = evaluation_counts([&](const char* key) { return file.score(key); },
+                                                std::llround(score("num_samples")));
+  return {{counts.is_another_format() ? 1.0 : 0.0, "answers of another format"},
+          {score("eval_rollout_parse_malformed_rate"), "answers that are not JSON"},
           {score("eval_rollout_parse_truncated_rate"), "answers that do not end"},
           {2 * exact * (1 - named) / all, "wrong names"},
           {2 * std::max(0.0, matched - exact) / all, "inexact boxes"},
