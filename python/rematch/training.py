@@ -16,7 +16,7 @@ Row = Dict[str, Any]
 _WHERE = "logs and checkpoints in "
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Run:
     """A training that has ended. A notebook shows its scores and curves.
 
@@ -40,6 +40,10 @@ class Run:
 
     def __fspath__(self) -> str:
         return os.fspath(self.directory)
+
+    def __repr__(self) -> str:
+        best = self.best
+        return f"Run({os.fspath(self.directory)!r}, best={best.name if best else None!r})"
 
     def _repr_html_(self) -> str:
         return page_of_run(self.log, os.fspath(self.directory))

@@ -278,6 +278,7 @@ TEST(HelpCommands, WhatIsNotThereEndsEveryCommandWithOneCodeAndOneSentence) {
            {"check none.yaml", "configuration file"},
            {"plan none.yaml", "configuration file"},
            {"rollout none.yaml --out o", "configuration file"},
+           {"eval nowhere", "model or configuration"},
            {"eval nowhere a.jsonl", "model or configuration"},
            {"probe nowhere a.jsonl", "model or configuration"},
            {"plan nowhere", "model"},

@@ -87,6 +87,7 @@ class CommandsTest(unittest.TestCase):
         self.assertEqual(os.fspath(run), "out/run")
         self.assertEqual(run.best, Path("out/run/checkpoint-2"))
         self.assertEqual(run.last, run.best)
+        self.assertEqual(repr(run), "Run('out/run', best='checkpoint-2')")
 
     def test_without_a_callback_progress_is_printed_and_warnings_are_warnings(self):
         printed = io.StringIO()

@@ -126,7 +126,7 @@ JobSource load_directory(const ScoredModelArguments& arguments, const std::strin
 void require_existing(const ScoredModelArguments& arguments) {
   require_model_first(arguments.config_path, arguments.records);
   if (looks_like_hub_id(arguments.config_path)) require_model_dir(arguments.config_path);
-  if (arguments.records.empty() || fs::exists(arguments.config_path)) return;
+  if (fs::exists(arguments.config_path)) return;
   throw missing_path("model or configuration", arguments.config_path,
                      "use a directory with a config.json, a run's directory, or a YAML file");
 }
