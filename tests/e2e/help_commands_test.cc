@@ -277,7 +277,7 @@ TEST(HelpCommands, WhatIsNotThereEndsEveryCommandWithOneCodeAndOneSentence) {
            {"train none.yaml", "configuration file"},
            {"check none.yaml", "configuration file"},
            {"plan none.yaml", "configuration file"},
-           {"rollout none.yaml --out o", "configuration file"},
+           {"rollout none.yaml --out o", "model or configuration"},
            {"eval nowhere", "model or configuration"},
            {"eval nowhere a.jsonl", "model or configuration"},
            {"probe nowhere a.jsonl", "model or configuration"},
