@@ -217,7 +217,8 @@ TEST(EarlierRun, SuggestedCommandsAreQuoted) {
   const test::ProcessResult result =
       program.run("train " + program.config(kEveryStep) + " --set 'training.run_name=a b'");
   ASSERT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_THAT(result.err, HasSubstr("next: rematch report 'out/a b'\n"
+  EXPECT_THAT(result.err, HasSubstr("next: rematch eval 'out/a b'\n"
+                                    "      rematch report 'out/a b'\n"
                                     "      rematch predict 'out/a b' IMAGES"));
 }
 

@@ -269,23 +269,56 @@ TEST(RunLog, NamesTheBestCheckpointAtTheEnd) {
   const auto end = [](const RunProgress& progress) {
     Said run(false);
     run.log->note_saved("out/run/checkpoint-24");
-    run.log->note_done(progress, 24, 12, "out/run");
+    run.log->note_done(
+        progress, {.num_steps = 24, .seconds = 12, .run_dir = "out/run", .has_validation = true});
     return run.err.str();
   };
   RunProgress progress;
   EXPECT_THAT(end(progress), Not(HasSubstr("best")));
   progress.best_of = {"eval_loss", false, ""};
   progress.update_best(11.55, false, 12);
-  EXPECT_THAT(end(progress), HasSubstr("best  after step 12 (eval_loss 11.55), which was not saved "
+  EXPECT_THAT(end(progress), HasSubstr("best  after step 12 (loss 11.550), which was not saved "
                                        "(training.save_strategy: best saves it)"));
   progress.best_model_checkpoint = "out/run/checkpoint-12";
   EXPECT_THAT(end(progress),
-              HasSubstr("best  checkpoint-12 (eval_loss 11.55)\nnext: rematch report out/run\n"
+              HasSubstr("best  checkpoint-12 (loss 11.550)\nnext: rematch eval out/run\n"
+                        "      rematch report out/run\n"
                         "      rematch predict out/run IMAGES --draw drawn\n"));
   progress.update_best(10, false, 20);
   EXPECT_THAT(end(progress), HasSubstr("the best saved is checkpoint-12"));
   progress.update_best(9, false, 0);
-  EXPECT_THAT(end(progress), HasSubstr("best  the start of the run (eval_loss 9)"));
+  EXPECT_THAT(end(progress), HasSubstr("best  the start of the run (loss 9.000)"));
+}
+
+TEST(RunLog, NamesTheBestScoreAsTheTableDoes) {
+  Said run(false);
+  RunProgress progress;
+  progress.best_of = {"eval_rollout_f1", true, ""};
+  progress.update_best(0.7097, true, 0);
+  run.log->note_done(progress, {.num_steps = 1, .run_dir = "out/run"});
+  EXPECT_THAT(run.err.str(), HasSubstr("best  the start of the run (gate F1 0.710)"));
+}
+
+TEST(RunLog, AdvisesOnlyWhatTheRunCanDoAtTheEnd) {
+  const auto end = [](bool has_validation, bool has_saved) {
+    Said run(false);
+    if (has_saved) run.log->note_saved("out/run/checkpoint-24");
+    run.log->note_done({}, {.run_dir = "out/run", .has_validation = has_validation});
+    return run.err.str();
+  };
+  EXPECT_THAT(end(false, true), HasSubstr("next: rematch eval out/run JSONL\n"));
+  EXPECT_THAT(end(true, false), HasSubstr("next: rematch report out/run\n"));
+  EXPECT_THAT(end(true, false), Not(HasSubstr("rematch eval")));
+}
+
+TEST(RunLog, ReportsTheTimeOfAStepWithoutEvaluations) {
+  Said run(false);
+  MetricsBag metrics;
+  metrics.add("time/step_s", 0.5);
+  run.log->step(run.state, metrics, false, 100);
+  run.log->note_done({}, {.num_steps = 1, .seconds = 20, .run_dir = "out/run"});
+  EXPECT_THAT(run.err.str(),
+              HasSubstr("done: 1 step in 20 s, 0.50 s a step without evaluations and saves"));
 }
 
 TEST(TrainBar, KeepsFieldsOfUnmeasuredMetrics) {

@@ -48,6 +48,13 @@ std::vector<std::string> score_row(int64_t step, const Values& values,
 
 }  // namespace
 
+std::string score_name(const std::string& metric) {
+  for (const auto& [name, text] : kScores) {
+    if (metric == name) return text;
+  }
+  return metric;
+}
+
 std::string evaluation_table(const std::vector<LogEntry>& history, int64_t step,
                              const MetricValues& now, const std::string& eval_set) {
   std::vector<std::vector<std::string>> rows{{""}};

@@ -7,6 +7,9 @@
 
 namespace rematch {
 
+/// A score's name as the table heads it, e.g. "gate F1"; other metrics keep theirs.
+std::string score_name(const std::string& metric);
+
 /// The scores of an evaluation as a small table of at most 80 columns. The row above shows the
 /// first evaluation over the same set, if there is one.
 /// @param history  earlier log entries.

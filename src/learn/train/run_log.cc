@@ -20,7 +20,7 @@ std::string best_text(const RunProgress& progress) {
   if (!progress.best_metric) return "";
   const int64_t step = progress.best_global_step.value_or(0);
   const std::string score =
-      fmt::format("({} {:.4g})", progress.best_of.metric, *progress.best_metric);
+      fmt::format("({} {:.3f})", score_name(progress.best_of.metric), *progress.best_metric);
   if (step == 0)
     return fmt::format("best  the start of the run {}: no evaluation was better", score);
   const std::string saved =
@@ -171,17 +171,23 @@ void RunLog::note_saved(const std::string& path) {
   terminal_.say(fmt::format("saved {}", path));
 }
 
-void RunLog::note_done(const RunProgress& progress, int64_t num_steps, double seconds,
-                       const std::string& run_dir) {
-  terminal_.say(fmt::format("done: {} in {:.0f} s ({:.2f} s per step)", counted(num_steps, "step"),
-                            seconds,
-                            seconds / static_cast<double>(std::max<int64_t>(1, num_steps))));
-  if (const std::string text = time_split_.text(seconds); !text.empty())
+void RunLog::note_done(const RunProgress& progress, const RunEnd& end) {
+  terminal_.say(fmt::format(
+      "done: {} in {:.0f} s, {:.2f} s a step without evaluations and saves",
+      counted(end.num_steps, "step"), end.seconds,
+      time_split_.steps_s() / static_cast<double>(std::max<int64_t>(1, end.num_steps))));
+  if (const std::string text = time_split_.text(end.seconds); !text.empty())
     terminal_.say(wrapped("time: " + text, 2));
   if (const std::string text = best_text(progress); !text.empty()) terminal_.say(text);
-  terminal_.say("next: rematch report " + shell_word(run_dir));
-  if (!last_saved_.empty())
-    terminal_.say(fmt::format("      rematch predict {} IMAGES --draw drawn", shell_word(run_dir)));
+  const std::string run = shell_word(end.run_dir), report = "rematch report " + run;
+  if (last_saved_.empty()) {
+    terminal_.say("next: " + report);
+    return;
+  }
+  // The report has pictures only after an evaluation.
+  terminal_.say(fmt::format("next: rematch eval {}{}", run, end.has_validation ? "" : " JSONL"));
+  terminal_.say("      " + report);
+  terminal_.say(fmt::format("      rematch predict {} IMAGES --draw drawn", run));
 }
 
 void RunLog::sync() {

@@ -75,12 +75,15 @@ class RunLog {
   /// Reports where a checkpoint is saved.
   void note_saved(const std::string& path);
 
+  struct RunEnd {
+    int64_t num_steps = 0;  ///< of this process
+    double seconds = 0;     ///< since the first step, evaluations and saves included
+    std::string run_dir;
+    bool has_validation = false;  ///< custom.val_jsonl is set
+  };
   /// At the end of a run: its duration and where the time went, the best checkpoint, the next
-  /// command.
-  /// @param num_steps  steps of this process
-  /// @param seconds  since the first step, evaluations and saving included
-  void note_done(const RunProgress& progress, int64_t num_steps, double seconds,
-                 const std::string& run_dir);
+  /// commands.
+  void note_done(const RunProgress& progress, const RunEnd& end);
 
  private:
   void write(RunProgress& progress, MetricValues values, const std::string& eval_set = {});

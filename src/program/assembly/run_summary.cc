@@ -66,8 +66,11 @@ void RunSummary::print(const Training& training, const Trainer& trainer,
     say(fmt::format("{} samples longer than global_max_length were not trained on",
                     job.data.num_long_dropped));
   observers.close(seconds.count());
-  observers.log().note_done(progress, progress.global_step - first_step_, seconds.count(),
-                            job.settings().output.run_dir);
+  observers.log().note_done(progress,
+                            {.num_steps = progress.global_step - first_step_,
+                             .seconds = seconds.count(),
+                             .run_dir = job.settings().output.run_dir,
+                             .has_validation = job.settings().data.val_jsonl.has_value()});
 }
 
 }  // namespace rematch
