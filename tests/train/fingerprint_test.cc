@@ -167,6 +167,27 @@ TEST(Fingerprint, OtherRecordsAreNamedWithoutTheirHash) {
       test::catch_user_error([&] { compare_fingerprints(saved, make_fingerprint(input), "c"); });
   EXPECT_EQ(error.problems()[0].what, "the checkpoint was trained on other records");
   EXPECT_EQ(error.problems()[0].fix.find("f29f5a"), std::string::npos);
+  EXPECT_NE(error.problems()[0].fix.find("without --resume"), std::string::npos);
+}
+
+TEST(Fingerprint, OtherRecordsAreNamedByTheirFiles) {
+  const test::TempDir dir;
+  write_model_files(dir, "a");
+  const auto what = [&](const char* before, const char* after) {
+    FingerprintInput input = some_input(dir.file("a"));
+    input.settings = {{"custom.train_jsonl", before}};
+    const Fingerprint saved = make_fingerprint(input);
+    input.dataset_hash = "0d22dd3897005b77";
+    input.settings = {{"custom.train_jsonl", after}};
+    return test::catch_user_error(
+               [&] { compare_fingerprints(saved, make_fingerprint(input), "c"); })
+        .problems()[0]
+        .what;
+  };
+  EXPECT_EQ(what("a.jsonl", "b.jsonl"),
+            "the checkpoint was trained on other records (was: a.jsonl; now: b.jsonl)");
+  EXPECT_EQ(what("a.jsonl", "a.jsonl"),
+            "the checkpoint was trained on other records: a.jsonl has changed since");
 }
 
 TEST(Fingerprint, IgnoresTheDtypeInTheConfig) {

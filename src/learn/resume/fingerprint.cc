@@ -124,6 +124,15 @@ std::string prompt_files_hash(const std::string& model_dir, const std::optional<
   return content_hash_of(all);
 }
 
+/// The records of both runs in words: ": it was data/a.jsonl, and is data/b.jsonl".
+std::string records_text(const Fingerprint& saved, const Fingerprint& now) {
+  const std::string key = "custom.train_jsonl";
+  const std::string *before = find(saved.settings, key), *after = find(now.settings, key);
+  if (before == nullptr || after == nullptr) return "";
+  return *before == *after ? fmt::format(": {} has changed since", *before)
+                           : fmt::format(" (was: {}; now: {})", *before, *after);
+}
+
 /// True for a hash, which tells a reader nothing.
 bool is_hash(const std::string& value) {
   return value.size() == 16 && value.find_first_not_of("0123456789abcdef") == value.npos;
@@ -212,8 +221,9 @@ std::vector<std::string> compare_fingerprints(const Fingerprint& saved, const Fi
       continue;
     const bool is_content = is_hash(difference.before) && is_hash(difference.now);
     const std::string what =
-        difference.name == kRecords ? "the checkpoint was trained on other records"
-        : is_content                ? "the file has another content now"
+        difference.name == kRecords
+            ? "the checkpoint was trained on other records" + records_text(saved, now)
+        : is_content ? "the file has another content now"
                      : fmt::format("checkpoint: {}; now: {}", difference.before, difference.now);
     const std::string keep = difference.name == kRecords ? "give the records that it was trained on"
                              : is_content
@@ -223,8 +233,8 @@ std::vector<std::string> compare_fingerprints(const Fingerprint& saved, const Fi
         {.error = fmt::format("the checkpoint belongs to another run: {} differs", difference.name),
          .where = checkpoint,
          .what = what,
-         .fix = fmt::format("{}, or start a new run from its weights: `model.model: {}` without "
-                            "resume_from_checkpoint",
+         .fix = fmt::format("{}, or start a new run from its weights: `model.model: {}`, without "
+                            "--resume and training.resume_from_checkpoint",
                             keep, checkpoint)});
   }
   if (!problems.empty()) throw UserError(ErrorKind::kData, std::move(problems));
