@@ -34,6 +34,10 @@ TEST(Init, NamesTheRunAfterItsDataAndShowsThePromptOfTheCheckpoint) {
   EXPECT_EQ(run_name("red cards/train.jsonl", " --stage1"), "red-cards-stage1");
   EXPECT_EQ(run_name("data/pages.jsonl", ""), "pages-stage2");
   EXPECT_EQ(run_name("data/train.jsonl", ""), "stage2");
+  const test::ProcessResult inside = program.script(
+      "cd 'red cards' && $R init " + test::source_path("demo/model") + " train.jsonl");
+  EXPECT_EQ(inside.exit_code, 0) << inside.err;
+  EXPECT_TRUE(says(read_file(program.dir().file("red cards/rematch.yaml")), "red-cards-stage2"));
   program.dir().write("rematch.yaml", "# Written by `rematch init` for 8 records of a.jsonl.\n");
   const test::ProcessResult exists =
       program.run("init " + test::Program::model() + " data/train.jsonl");

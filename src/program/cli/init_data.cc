@@ -126,7 +126,11 @@ std::string image_budget_lines(const ImageBudget& budget) {
 std::string run_name_for(const std::string& jsonl, bool is_stage_1) {
   std::string stage = is_stage_1 ? "stage1" : "stage2";
   const std::filesystem::path path = std::filesystem::path(jsonl).lexically_normal();
-  for (const std::string& name : {path.parent_path().filename().string(), path.stem().string()}) {
+  std::error_code error;
+  const std::string here =
+      path.has_parent_path() ? "" : std::filesystem::current_path(error).filename().string();
+  for (const std::string& name :
+       {path.parent_path().filename().string(), path.stem().string(), here}) {
     if (const std::string telling = telling_name(name); !telling.empty())
       return fmt::format("{}-{}", telling, stage);
   }
