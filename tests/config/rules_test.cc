@@ -286,6 +286,11 @@ TEST(Adapters, ARegexTakesThePlaceOfAListAndSaysSo) {
 TEST(RunName, LeavesRoomForTheNamesOfItsFiles) {
   const std::string longest(200, 'n');
   EXPECT_NO_THROW(load_set({"training.run_name=" + longest + "/" + longest}));
+  for (const char* name : {"", "''", "' '", ".", "../"}) {
+    const Problem nameless = problem_of_set({std::string("training.run_name=") + name});
+    EXPECT_EQ(nameless.error, "`training.run_name` names no directory") << name;
+    EXPECT_EQ(nameless.where, "--set training.run_name");
+  }
   const UserError error =
       test::catch_user_error([&] { load_set({"training.run_name=a/" + longest + "n"}); });
   EXPECT_EQ(error.problems()[0].what, "201 bytes, of at most 200");
