@@ -9,6 +9,8 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/terminal_text.h"
+#include "base/text.h"
 #include "e2e/program.h"
 
 namespace rematch {
@@ -62,6 +64,20 @@ TEST(Check, FitsAScreenAndShowsAllOnDemand) {
   EXPECT_THAT(config_only, HasSubstr("run directory: "));
   EXPECT_THAT(program.run("check --all " + config).out, HasSubstr("vllm.swap_space"));
   EXPECT_THAT(program.run("check --all --config-only " + config).out, HasSubstr("vllm.swap_space"));
+}
+
+TEST(Check, CutsLongValuesAndNeverTheirOrigins) {
+  test::Program program;
+  const std::string config =
+      program.config("training: {effective_batch_size: 4}\ncustom: {user_prompt: \"" +
+                     std::string(90, 'p') + "\"}\n");
+  const std::string brief = program.run("check --config-only " + config).out;
+  EXPECT_THAT(brief, HasSubstr("from training.effective_batch_size\n"));
+  EXPECT_THAT(brief, HasSubstr("ppp…  "));
+  for (const std::string& line : split(brief, '\n')) {
+    if (!line.starts_with("  ")) continue;
+    EXPECT_LE(display_width(line), 80u) << line;
+  }
 }
 
 TEST(Check, CountsStepsAndSamplesAndWarnsOfShortRuns) {

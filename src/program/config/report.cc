@@ -17,13 +17,12 @@ namespace {
 
 /// A way to list values.
 struct TableStyle {
-  size_t columns;         ///< longest line
-  size_t widest_aligned;  ///< longer values only shift the origin next to them
+  bool is_brief;  ///< lines of 80 columns, short origins at their right end
   const char* before_heading;
-  bool shows_paths;  ///< whole origins
 };
-constexpr TableStyle kWhole{std::string::npos, 32, "\n", true}, kBrief{80, 20, "", false};
-constexpr size_t kMostRows = 34;  // of a brief list
+constexpr TableStyle kWhole{false, "\n"}, kBrief{true, ""};
+constexpr size_t kBriefColumns = 80, kMostRows = 34;  // of a brief list
+constexpr size_t kWidestAligned = 32;  // of a whole one: longer values shift their origin
 
 /// A value without line breaks and other control characters.
 std::string one_line(const std::string& value) {
@@ -45,7 +44,9 @@ std::string short_origin(const std::string& origin, const std::vector<std::strin
     return std::filesystem::path(file).filename().string() + ":" + place.substr(0, place.find(':'));
   }
   constexpr std::string_view kDerived = "derived ";
-  return origin.starts_with(kDerived) ? origin.substr(kDerived.size()) : origin;
+  return origin.starts_with(kDerived)
+             ? origin.substr(kDerived.size(), origin.find(" / ") - kDerived.size())
+             : origin;
 }
 
 bool is_derived(const EffectiveValue& row) { return row.origin.starts_with("derived"); }
@@ -80,29 +81,35 @@ std::string padded(const std::string& text, size_t width) {
   return text + std::string(width - std::min(width, display_width(text)), ' ');
 }
 
-/// Rows in columns, with the groups as headings; a value and its origin are clipped to the width of
-/// a line.
+/// A value with its origin at the right end of a line of `columns`. A long value is cut, an origin
+/// never.
+std::string brief_cells(const std::string& value, const std::string& origin, size_t columns) {
+  constexpr size_t kGap = 2, kLeast = 12;
+  const size_t used = display_width(origin) + kGap;
+  const size_t room =
+      std::max(std::min(kLeast, display_width(value)), columns - std::min(columns, used));
+  return padded(shorten(value, room), room) + std::string(kGap, ' ') + origin;
+}
+
+/// Rows in columns, with the groups as headings.
 std::string value_table(std::vector<const EffectiveValue*> rows,
                         const std::vector<std::string>& files, const TableStyle& style) {
   size_t name_width = 0, value_width = 0;
   for (const EffectiveValue* row : rows) {
     name_width = std::max(name_width, display_width(name_in_group(row->key)));
     const size_t columns = display_width(one_line(row->value));
-    if (columns <= style.widest_aligned) value_width = std::max(value_width, columns);
+    if (columns <= kWidestAligned) value_width = std::max(value_width, columns);
   }
-  const size_t room = style.columns - std::min(style.columns, 2 + name_width + 2 + 2);
+  const size_t room = kBriefColumns - std::min(kBriefColumns, 2 + name_width + 2);
   std::string text, heading;
   for (const EffectiveValue* row : sort_by_group(std::move(rows))) {
     const std::string group = key_group(row->key), next = group.empty() ? "(top level)" : group;
     if (next != heading) text += style.before_heading + next + "\n";
     heading = next;
-    std::string origin = style.shows_paths ? row->origin : short_origin(row->origin, files);
-    const size_t left = room - std::min(room, display_width(origin));
-    const std::string value =
-        padded(shorten(one_line(row->value), std::max(left, value_width)), value_width);
-    origin = shorten(origin, std::max<size_t>(1, room - std::min(room, display_width(value))));
-    text +=
-        fmt::format("  {}  {}  {}\n", padded(name_in_group(row->key), name_width), value, origin);
+    const std::string value = one_line(row->value);
+    text += fmt::format("  {}  {}\n", padded(name_in_group(row->key), name_width),
+                        style.is_brief ? brief_cells(value, short_origin(row->origin, files), room)
+                                       : padded(value, value_width) + "  " + row->origin);
   }
   return text;
 }
