@@ -50,6 +50,19 @@ TEST(Outputs, RolloutReplacesNothingThatItReads) {
   expect_kept(program, "rollout " + config + " --out photos/x.png", "photos/x.png");
 }
 
+TEST(Outputs, RolloutsLieInTheRunOfTheCheckpointThatAnswers) {
+  test::Program program;
+  fs::create_directories(program.dir().file("other"));
+  fs::copy(test::Program::model(), program.dir().file("other/checkpoint-5"));
+  program.dir().write("other/args.json", "{}");
+  const test::ProcessResult result =
+      program.run("rollout " + program.config() + " --set model.model=other/checkpoint-5");
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("lines to other/rollouts.jsonl"));
+  EXPECT_TRUE(fs::exists(program.dir().file("other/rollouts.jsonl")));
+  EXPECT_FALSE(fs::exists(program.dir().file("out/run/rollouts.jsonl")));
+}
+
 TEST(Outputs, EarlierRolloutsOutliveWhatFails) {
   test::Program program;
   const std::string config = program.config();

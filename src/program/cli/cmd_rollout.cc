@@ -73,15 +73,21 @@ Use chosen_use(const RolloutArguments& arguments, const Settings& settings) {
   return takes_val ? Use::kAnswer : Use::kAnswerTrain;
 }
 
+/// rollouts.jsonl in the run of the checkpoint that answers, else in the configured run directory.
+std::string default_path(const Job& job) {
+  const std::string owner = run_of_checkpoint(job.source.checkpoint);
+  const std::string& run_dir = owner.empty() ? job.settings().output.run_dir : owner;
+  make_directories(run_dir);
+  return join_path(run_dir, "rollouts.jsonl");
+}
+
 int run_rollout(const RolloutArguments& arguments) {
   require_alone("rematch rollout");
   JobSource source = load_scored_model(arguments.model);
   RankProcess process(World{}, source.config, arguments.model.device);
   const Use use = chosen_use(arguments, source.config.settings);
   const Job job = open_job(std::move(source), use, process.place());
-  const std::string& run_dir = job.settings().output.run_dir;
-  if (arguments.out.empty()) make_directories(run_dir);
-  const std::string path = arguments.out.empty() ? run_dir + "/rollouts.jsonl" : arguments.out;
+  const std::string path = arguments.out.empty() ? default_path(job) : arguments.out;
   OutputFile file(path, job.inputs());
   const std::shared_ptr<Model> model = load_model(job);
   const std::optional<Engine> engine = start_engine(job, model, job.settings().generation);
@@ -106,7 +112,8 @@ Command add_rollout_command(CLI::App& app) {
       ->check(CLI::IsMember({"val", "train"}));
   rollout->add_option("--out", arguments->out,
                       "file to write, replaced when all lines are there; default: rollouts.jsonl "
-                      "in the run directory");
+                      "in the run of the checkpoint that answers, else in the configured run "
+                      "directory");
   rollout->footer(
       "Examples:\n  rematch rollout my.yaml\n  rematch rollout my.yaml --split train --out "
       "rollouts.jsonl");

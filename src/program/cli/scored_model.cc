@@ -30,16 +30,9 @@ std::string set_text(const std::string& key, const std::string& text) {
   return key + "=" + python_json_string(text);
 }
 
-/// The run that a checkpoint belongs to; empty for any other directory.
-fs::path run_of(const std::string& directory) {
-  const fs::path run = (fs::path(directory) / "").lexically_normal().parent_path().parent_path();
-  std::error_code error;
-  return !run.empty() && fs::is_regular_file(run / "args.json", error) ? run : fs::path();
-}
-
 /// `custom.val_jsonl` of the run of a checkpoint; "" without.
 std::string run_records(const std::string& directory) {
-  const fs::path run = run_of(directory);
+  const fs::path run = run_of_checkpoint(directory);
   if (run.empty()) return "";
   const std::string path = (run / "args.json").string();
   const Json saved = parse_json(read_file(path), path);
@@ -52,7 +45,7 @@ std::string run_records(const std::string& directory) {
 std::vector<std::string> settings_for(const std::string& model_dir, const std::string& scored_dir,
                                       const std::string& records) {
   // Results of a run's checkpoint belong to the run.
-  const fs::path run = run_of(scored_dir);
+  const fs::path run = run_of_checkpoint(scored_dir);
   std::string place = "output", name = name_of_evaluated(scored_dir);
   if (!run.empty()) {
     place = run.has_parent_path() ? run.parent_path().string() : ".";
@@ -132,6 +125,12 @@ void require_existing(const ScoredModelArguments& arguments) {
 }
 
 }  // namespace
+
+std::string run_of_checkpoint(const std::string& directory) {
+  const fs::path run = (fs::path(directory) / "").lexically_normal().parent_path().parent_path();
+  std::error_code error;
+  return !run.empty() && fs::is_regular_file(run / "args.json", error) ? run.string() : "";
+}
 
 void require_model_first(const std::string& model, const std::string& records) {
   if (!fs::is_regular_file(model) || !fs::is_directory(records)) return;

@@ -20,6 +20,9 @@ void add_scored_model_arguments(CLI::App& command, ScoredModelArguments& argumen
 /// @throws UserError (config)
 void require_model_first(const std::string& model, const std::string& records);
 
+/// The run that a checkpoint belongs to; "" for any other directory.
+std::string run_of_checkpoint(const std::string& directory);
+
 /// The job of a command that asks a checkpoint about records: CONFIG as it is written, or a model,
 /// adapter or run directory with a JSONL, which need none: prompts and answer length are then those
 /// of the checkpoint (rematch_prompt.json), everything else has its default. Without a JSONL the
