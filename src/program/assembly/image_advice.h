@@ -11,4 +11,14 @@ namespace rematch {
 /// @return "" when images do not dominate, or are not resized
 std::string image_advice(const Job& job);
 
+/// Tokens of some samples.
+struct ImageTokens {
+  int64_t num_image = 0;  ///< that stand for images
+  int64_t num_all = 0;
+  int64_t most = 0;  ///< of one image
+};
+/// The advice where images are half of the tokens or more; else "".
+/// @param side_px  side of the square of an image that becomes a token
+std::string image_advice_text(const ImageTokens& tokens, int64_t side_px);
+
 }  // namespace rematch
