@@ -73,6 +73,24 @@ TEST(HelpCommands, ExplainKnowsKeysEndsSectionsAndMetrics) {
   EXPECT_TRUE(has(image_only.err, "see `rematch predict --help`")) << image_only.err;
 }
 
+TEST(HelpCommands, ExplainKnowsTheWordsThatTablesPrint) {
+  test::Program program;
+  const auto first_line = [&](const std::string& words) {
+    const std::string out = program.run("explain " + words).out;
+    return out.substr(0, out.find('\n'));
+  };
+  EXPECT_EQ(first_line("neighbours in sorted order"), "neighbours in sorted order (rematch probe)");
+  EXPECT_EQ(first_line("found by 8 samples"), "found by 8 samples (rematch probe)");
+  EXPECT_EQ(first_line("of these found by samples"), "of these found by samples (rematch probe)");
+  EXPECT_EQ(first_line("masters"), "masters (rematch plan)");
+  EXPECT_EQ(first_line("label F1@.5"), "label F1@.5 (scores)");
+  const std::string f1 = program.run("explain F1").out;
+  EXPECT_TRUE(has(f1, "IoU")) << f1;
+  EXPECT_TRUE(has(f1, "rollout/f1 (metric)")) << f1;
+  EXPECT_FALSE(has(f1, "bf16")) << f1;
+  EXPECT_TRUE(has(program.run("explain weights").out, "`model.model`"));
+}
+
 TEST(HelpCommands, InitWritesAConfigurationThatTrains) {
   test::Program program;
   const std::string arguments = "init " + test::Program::model() + " " +

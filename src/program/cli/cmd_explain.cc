@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "program/cli/command_set.h"
 #include "program/cli/completions.h"
+#include "program/cli/printed_words.h"
 #include "program/config/explain.h"
 #include "program/config/schema.h"
 #include "program/config/suggest.h"
@@ -42,15 +43,16 @@ std::string explain_metric(const std::string& name) {
   return text;
 }
 
+std::string lower_case(std::string text) {
+  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return text;
+}
+
 /// The metrics behind a score as `eval` and `compare` print it, e.g. "malformed answers".
 std::vector<std::string> score_metrics(const std::string& label) {
   constexpr std::string_view kRollout = "eval_rollout_";
-  const auto lower = [](std::string text) {
-    for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    return text;
-  };
   for (const ScoreKind& kind : score_kinds()) {
-    if (lower(kind.label) != lower(label)) continue;
+    if (lower_case(kind.label) != lower_case(label)) continue;
     const std::string key = kind.key, base = key.substr(0, key.find("_iou50"));
     if (!base.starts_with(kRollout)) return {key};
     return {"rollout/" + base.substr(kRollout.size()), base};
@@ -75,8 +77,12 @@ std::string explain_words(const std::string& query) {
 
 int run_explain(const std::vector<std::string>& words) {
   const std::string name = join(words, " ");
-  const std::string metric = explain_metric(name), key = explain_key(name);
-  std::string text = metric + (metric.empty() || key.empty() ? "" : "\n") + key;
+  const std::string printed = explain_printed_word(name), low = lower_case(name);
+  std::string text;
+  for (const std::string& part : {printed, explain_metric(low), explain_key(name)})
+    text += (text.empty() || part.empty() ? "" : "\n") + part;
+  const KnownName* foreign = printed.empty() ? nullptr : find_foreign(name);
+  if (foreign != nullptr) text += fmt::format("\n{}: {}\n", name, foreign_fix(*foreign));
   if (text.empty()) text = explain_words(name);
   if (text.empty()) {
     const std::vector<std::string> near = near_known_names(name);
@@ -107,16 +113,18 @@ int run_completions(const std::string& shell, const CLI::App& app) {
 }  // namespace
 
 std::vector<Command> add_explain_commands(CLI::App& app) {
-  CLI::App* explain =
-      app.add_subcommand("explain", "print what a configuration key or a metric means");
+  CLI::App* explain = app.add_subcommand(
+      "explain", "print what a configuration key, a metric or a word of a table means");
   const auto words = std::make_shared<std::vector<std::string>>();
   explain
-      ->add_option("KEY", *words,
-                   "a key, a section or a metric, or the end of its name; else words to search for")
+      ->add_option(
+          "KEY", *words,
+          "a key, a section or a metric, or the end of its name; a word that a table prints; else "
+          "words to search for")
       ->required();
   explain->footer(
       "Examples:\n  rematch explain training.learning_rate\n  rematch explain target_policy\n"
-      "  rematch explain batch size");
+      "  rematch explain found by 8 samples\n  rematch explain batch size");
   CLI::App* schema =
       app.add_subcommand("schema", "print a JSON Schema of configurations, for editors");
   schema->footer(
