@@ -39,6 +39,35 @@ TEST(PlanAdvice, CombinesChangesWhenNoneIsEnough) {
   EXPECT_THAT(lines, HasSubstr("weights, optimizer and gradients alone are 147.0 GiB"));
 }
 
+TEST(PlanAdvice, CombinesNoMoreThanIsNeeded) {
+  const PlanRequest request = test::request_of(test::kPublicModels[0], 24);
+  const std::string lines = join(make_advice(request, make_plan(request)), "\n");
+  EXPECT_THAT(lines, HasSubstr("together: set training.gradient_checkpointing: true; train an "
+                               "adapter (tuner.train_type: lora): 13."));
+}
+
+TEST(PlanAdvice, SaysWhatGradientCheckpointingSavesNextToAChangeThatIsEnough) {
+  const PlanRequest request = test::request_of(test::kPublicModels[2], 80);
+  const std::string lines = join(make_advice(request, make_plan(request)), "\n");
+  EXPECT_THAT(lines, HasSubstr("train an adapter (tuner.train_type: lora): 62.1 GiB at most, which "
+                               "fits (42.4 GiB with training.gradient_checkpointing: true)"));
+}
+
+TEST(PlanReport, SaysWhatItsLimitsAreAbout) {
+  PlanRequest request = test::request_of(test::kPublicModels[0], 80);
+  request.sample_tokens = 1024;
+  request.batches.per_device_train_batch_size = 4;
+  const std::string text = plan_text(request, make_plan(request), "model");
+  EXPECT_THAT(text, HasSubstr("With 1024 tokens a sample the batch"));
+  EXPECT_THAT(text, HasSubstr("(tokens: of the longest samples that fit, in batches of 4)"));
+  request.trains_on_rollouts = false;
+  const std::string stage_1 = plan_text(request, make_plan(request), "model");
+  EXPECT_THAT(stage_1, HasSubstr("      load  evaluate    m-step"));
+  request.device.num_ranks = 2;
+  EXPECT_THAT(plan_text(request, make_plan(request), "model"),
+              HasSubstr("   zero 0   tokens   zero 1   tokens   zero 2   tokens\n"));
+}
+
 TEST(PlanAdvice, SaysSoWhenNothingHelps) {
   PlanRequest request = test::request_of(test::kPublicModels[3], 24);
   EXPECT_THAT(join(make_advice(request, make_plan(request)), "\n"), HasSubstr("still too much"));

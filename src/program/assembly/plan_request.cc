@@ -74,6 +74,7 @@ PlanRequest plan_request(const Settings& settings, const PlanDevice& device) {
   request.device.nccl = settings.ddp_backend != DdpBackend::kGloo;
   if (settings.is_stage_2() || (settings.rollouts && settings.evaluates()))
     request.backend = settings.backend;
+  request.trains_on_rollouts = settings.is_stage_2();
   return request;
 }
 

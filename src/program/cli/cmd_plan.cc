@@ -72,9 +72,10 @@ PlanRequest request_of(const Settings& settings, const PlanArguments& arguments)
 
 int run_plan(const PlanArguments& arguments, std::ostream& out) {
   const std::optional<std::string> model_dir = model_dir_of(arguments.path);
-  const Settings settings =
-      model_dir ? usual_settings(*model_dir)
-                : load_config(arguments.path, arguments.overrides, arguments.num_ranks).settings;
+  ConfigResult config;
+  if (!model_dir) config = load_config(arguments.path, arguments.overrides, arguments.num_ranks);
+  const Settings& settings = config.settings;
+  if (model_dir) config.settings = usual_settings(*model_dir);
   if (model_dir && !arguments.overrides.empty()) {
     throw UserError(ErrorKind::kConfig,
                     {.error = "--set needs a configuration",
@@ -95,6 +96,8 @@ int run_plan(const PlanArguments& arguments, std::ostream& out) {
     out << plan_json(request, plan).dump(2) << "\n";
   } else {
     out << plan_text(request, plan, settings.model.directory);
+    for (const Warning& warning : config.warnings)
+      out << wrapped("warning: " + warning.text + " (" + warning.where + ")", 2) << "\n";
   }
   return 0;
 }

@@ -68,19 +68,48 @@ std::string verdict(const MemoryPlan& plan) {
                      plan.fits ? "which fits" : "still too much");
 }
 
-// Lists every remedy that is enough alone; if none is, combines as many as needed.
+/// The remedies in order, without those that the others make superfluous: the last ones, which
+/// change most, go first.
+std::vector<Remedy> drop_superfluous(const PlanRequest& request, std::vector<Remedy> chosen) {
+  for (size_t left_out = chosen.size(); left_out-- > 0;) {
+    PlanRequest without = request;
+    bool all_apply = true;
+    for (size_t i = 0; i < chosen.size(); ++i) {
+      if (i == left_out) continue;
+      all_apply = all_apply && chosen[i].applies(without);
+      chosen[i].apply(without);
+    }
+    if (all_apply && make_plan(without).fits)
+      chosen.erase(chosen.begin() + static_cast<std::ptrdiff_t>(left_out));
+  }
+  return chosen;
+}
+
+/// The peak with gradient checkpointing of a change that is enough without it; "" if no lower.
+std::string checkpointed_text(PlanRequest request, const MemoryPlan& plan) {
+  if (request.gradient_checkpointing) return "";
+  request.gradient_checkpointing = true;
+  const int64_t bytes = make_plan(request).peak_bytes;
+  return bytes >= plan.peak_bytes
+             ? ""
+             : fmt::format(" ({} with training.gradient_checkpointing: true)", gib_text(bytes));
+}
+
+// Lists every remedy that is enough alone; if none is, combines as few as possible.
 void try_remedies(const PlanRequest& request, const MemoryPlan& plan,
                   std::vector<std::string>& lines) {
   PlanRequest together = request;
   int64_t peak_bytes = plan.peak_bytes;
-  std::vector<std::string> texts;
+  std::vector<Remedy> chosen;
   MemoryPlan sum = plan;
   for (const Remedy& remedy : remedies()) {
     if (remedy.applies(request)) {
       PlanRequest alone = request;
       remedy.apply(alone);
       const MemoryPlan changed = make_plan(alone);
-      if (changed.fits) lines.push_back(fmt::format("{}: {}", remedy.text, verdict(changed)));
+      if (changed.fits)
+        lines.push_back(fmt::format("{}: {}{}", remedy.text, verdict(changed),
+                                    checkpointed_text(alone, changed)));
     }
     if (sum.fits || !remedy.applies(together)) continue;
     PlanRequest next = together;
@@ -89,10 +118,18 @@ void try_remedies(const PlanRequest& request, const MemoryPlan& plan,
     if (changed.peak_bytes >= peak_bytes) continue;
     together = std::move(next);
     peak_bytes = changed.peak_bytes;
-    texts.push_back(remedy.text);
+    chosen.push_back(remedy);
     sum = changed;
   }
-  if (!lines.empty() || texts.empty()) return;
+  if (!lines.empty() || chosen.empty()) return;
+  if (sum.fits) {
+    chosen = drop_superfluous(request, std::move(chosen));
+    together = request;
+    for (const Remedy& remedy : chosen) remedy.apply(together);
+    sum = make_plan(together);
+  }
+  std::vector<std::string> texts;
+  for (const Remedy& remedy : chosen) texts.push_back(remedy.text);
   lines.push_back(fmt::format("together: {}: {}", join(texts, "; "), verdict(sum)));
   if (sum.fits) return;
   if (const int64_t tokens = largest_row(together); tokens > 0) {

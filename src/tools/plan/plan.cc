@@ -245,7 +245,8 @@ std::vector<PlanPhase> make_phases(const PlanRequest& request, const State& stat
   base.emplace_back("moments", state.moments());
   const std::pair<std::string, int64_t> pixels{"pixels", on_gpu ? 0 : pixel_bytes(request)};
   if (!request.backend.empty()) {
-    PlanPhase rollout = with("rollout", base, {pixels, runtime});
+    PlanPhase rollout =
+        with(request.trains_on_rollouts ? "rollout" : "evaluate", base, {pixels, runtime});
     offload(rollout, request, state);
     const NamedBytes engine =
         engine_memory(request, state.trained(), usable_bytes - rollout.total());

@@ -11,7 +11,8 @@ namespace rematch {
 
 /// A phase of a run, and the memory on one rank's device at its peak.
 struct PlanPhase {
-  std::string name;  ///< "load", "rollout", "m-step", "update", "save"
+  /// "load", "rollout" ("evaluate" in stage 1), "m-step", "update", "save"
+  std::string name;
   NamedBytes bytes;
   /// on the host at the same time: offloaded memory, messages between ranks
   NamedBytes host_bytes = {};

@@ -7,6 +7,7 @@
 
 #include "base/host_memory.h"
 #include "base/terminal_text.h"
+#include "base/text.h"
 #include "tools/plan/advice.h"
 
 namespace rematch {
@@ -77,20 +78,45 @@ std::string variant_text(const std::string& name, const PlanRequest& request) {
   return text + "\n";
 }
 
+/// The meaning of the longest row of a plan.
+std::string limit_text(const PlanRequest& request) {
+  if (request.pack.enabled) return "row: the longest packed row that fits, in tokens";
+  const int batch = request.batches.per_device_train_batch_size;
+  return batch == 1
+             ? "tokens: of the longest sample that fits"
+             : fmt::format("tokens: of the longest samples that fit, in batches of {}", batch);
+}
+
+/// The room that a plan leaves.
+std::string room_text(const PlanRequest& request) {
+  const int64_t row = largest_row(request), batch = largest_batch(request);
+  if (request.pack.enabled)
+    return fmt::format(
+        "A packed row may hold up to {} tokens (global_max_length); rollouts may come in batches "
+        "(per_device_train_batch_size) of up to {}.",
+        row, batch);
+  return fmt::format(
+      "With {} tokens a sample the batch (per_device_train_batch_size) may be up to {}; with "
+      "batches of {} a sample may have up to {} tokens.",
+      request.sample_tokens, batch, request.batches.per_device_train_batch_size, row);
+}
+
 std::string variants_text(const PlanRequest& request) {
+  const char* length = request.pack.enabled ? "row" : "tokens";
   std::string head = fmt::format("{:26}", "ways to train it");
   for (int stage = 0; stage <= (request.device.num_ranks > 1 ? 2 : 0); ++stage) {
-    head +=
-        request.device.num_ranks > 1
-            ? fmt::format("{:>18}", fmt::format("zero {}: GiB, row", stage))
-            : fmt::format("{:>9} {:>8}", "peak GiB", request.device.memory_bytes > 0 ? "row" : "");
+    head += fmt::format("{:>9} {:>8}",
+                        request.device.num_ranks > 1 ? fmt::format("zero {}", stage) : "peak GiB",
+                        request.device.memory_bytes > 0 ? length : "");
   }
   std::string text = head + "\n";
   for (const PlanVariant& variant : common_variants(request))
     text += variant_text(variant.name, variant.request);
-  if (request.device.memory_bytes > 0)
-    text += "(row: the longest sample, or packed row, that fits, in tokens)\n";
-  return text;
+  std::vector<std::string> notes;
+  if (request.device.num_ranks > 1)
+    notes.emplace_back("zero N: peak GiB with training.zero_stage: N");
+  if (request.device.memory_bytes > 0) notes.push_back(limit_text(request));
+  return text + (notes.empty() ? "" : wrapped("(" + join(notes, "; ") + ")\n", 1));
 }
 
 std::string device_text(const PlanRequest& request, const MemoryPlan& plan) {
@@ -116,9 +142,10 @@ std::string run_text(const PlanRequest& request) {
                                 : fmt::format("LoRA of rank {}", request.tuner.lora.rank);
   const int64_t row = request.row_tokens();
   return fmt::format(
-      "{}, gradient checkpointing {}, rollouts: {}; rows of {} tokens, {} of them image pads; {} "
-      "samples a step",
+      "{}, gradient checkpointing {}, {}: {}; rows of {} tokens, {} of them image pads; {} samples "
+      "a step",
       tuner, request.gradient_checkpointing ? "on" : "off",
+      request.trains_on_rollouts ? "rollouts" : "rollouts of evaluations",
       request.backend.empty() ? "none" : request.backend, row,
       static_cast<int64_t>(static_cast<double>(row) * request.visual_share),
       request.window_samples());
@@ -178,17 +205,14 @@ std::string plan_text(const PlanRequest& request, const MemoryPlan& plan,
   if (plan.usable_bytes == 0) {
     text += peak + "\n";
   } else if (plan.fits) {
-    text += wrapped(
-        fmt::format("{}: fits. Longest sample {} tokens; batch (per_device_train_batch_size) up to "
-                    "{}\n",
-                    peak, largest_row(request), largest_batch(request)),
-        2);
+    text += wrapped(fmt::format("{}: fits. {}\n", peak, room_text(request)), 2);
   } else {
     text += fmt::format("{}: DOES NOT FIT in {}\n", peak, gib_text(plan.usable_bytes));
     for (const std::string& line : make_advice(request, plan))
       text += wrapped("- " + line + "\n", 2);
   }
-  return text + "\n" + variants_text(request);
+  return text + "\n" + variants_text(request) +
+         "`rematch explain WORD` says what a line or phase is, such as masters or m-step\n";
 }
 
 }  // namespace rematch

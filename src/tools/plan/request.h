@@ -36,9 +36,10 @@ struct PlanRequest {
   TunerSettings tuner;
   BatchSettings batches;
   PackSettings pack;
-  bool exact_ranks = false;  ///< several ranks: gradients are sent after each row
-  int m_steps = 1;           ///< optimizer steps on a window
-  std::string backend;       ///< of rollouts; empty = none
+  bool exact_ranks = false;        ///< several ranks: gradients are sent after each row
+  int m_steps = 1;                 ///< optimizer steps on a window
+  std::string backend;             ///< of rollouts; empty = none
+  bool trains_on_rollouts = true;  ///< false: stage 1, which only evaluates with them
   GenerationSettings generation;
   VllmSettings vllm;
   OffloadSettings offload;
