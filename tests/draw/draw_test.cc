@@ -43,10 +43,10 @@ TEST(Draw, Base64IsThatOfTheStandard) {
   EXPECT_EQ(base64("foobar"), "Zm9vYmFy");
 }
 
-TEST(Draw, SmallScoresKeepTwoDigits) {
-  const std::vector<double> scores = {0.997, 0.0999, 0.0993, 0.0421, 0.00421, 0.00002};
-  const std::vector<std::string> expected = {"cat 1.00",  "cat 0.10",   "cat 0.099",
-                                             "cat 0.042", "cat 0.0042", "cat 0.0000"};
+TEST(Draw, AScoreOfNearlyZeroIsNotWritten) {
+  const std::vector<double> scores = {0.997, 0.0999, 0.0421, 0.005, 0.00421, 0};
+  const std::vector<std::string> expected = {"cat 1.00", "cat 0.10", "cat 0.04",
+                                             "cat 0.01", "cat",      "cat"};
   for (size_t i = 0; i < scores.size(); ++i) EXPECT_EQ(scored_label("cat", scores, i), expected[i]);
   EXPECT_EQ(scored_label("cat", {}, 0), "cat");
 }

@@ -187,6 +187,17 @@ TEST_F(ReportTest, AnEmptySceneAnsweredAsEmptyIsPerfect) {
   EXPECT_EQ(missed.f1_labels(), 0.0);
 }
 
+TEST_F(ReportTest, OnlyCalibratedScoresAreShares) {
+  const auto calibrated = [&](const std::string& scores) {
+    std::string line = sample("cat", "cat");
+    line.insert(1, scores);
+    write_run("after", 0.8, 0.2, line);
+    return data_of(report_html(runs(), {}))["gallery"]["groups"][0]["samples"][0]["calibrated"];
+  };
+  EXPECT_EQ(calibrated(R"("scores": [0.5], )"), false);
+  EXPECT_EQ(calibrated(R"("scores": [0.5], "raw_scores": [0.1], )"), true);
+}
+
 TEST_F(ReportTest, DifferentSetsAreNotCompared) {
   const auto file = [](const std::string& set, double f1) {
     return EvaluationFile{.name = "x",

@@ -95,10 +95,9 @@ Rgb ClassColors::of(const std::string& name) {
 
 std::string scored_label(const std::string& name, const std::vector<double>& scores,
                          size_t object) {
-  if (scores.empty()) return name;
-  const double score = scores.at(object);
-  const int decimals = score >= 0.0995 ? 2 : score >= 0.00995 ? 3 : 4;
-  return fmt::format("{} {:.{}f}", name, score, decimals);
+  constexpr double kLeastShown = 0.005;  // a lower one would read "0.00"
+  if (scores.empty() || scores.at(object) < kLeastShown) return name;
+  return fmt::format("{} {:.2f}", name, scores[object]);
 }
 
 std::vector<Point> vertices_px(const Geometry& geometry, int width_px, int height_px) {

@@ -26,8 +26,8 @@ class ClassColors {
   std::map<std::string, Rgb> colors_;
 };
 
-/// The name of an object, with its score to two significant digits (at most four decimals) where
-/// there are scores: 0.42, 0.042, 0.0042.
+/// The name of an object with its score, "cat 0.42"; without one below 0.005.
+/// @param scores  calibrated (ScoreCalibration), or empty: other scores tell a reader nothing
 std::string scored_label(const std::string& name, const std::vector<double>& scores, size_t object);
 
 /// Vertices of a geometry in pixels of an image of this size; a box has four.

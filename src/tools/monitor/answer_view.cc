@@ -38,11 +38,8 @@ void add_objects(AnswerView& view, const ScoredRollout& rollout) {
   const auto num_truths = static_cast<int>(rollout.ground_truth.size());
   for (const SceneObject& object : rollout.ground_truth)
     view.objects.push_back({object.geometry, object.desc, kTruthColor});
-  for (size_t i = 0; i < rollout.parsed.objects.size(); ++i) {
-    const ParsedObject& object = rollout.parsed.objects[i];
-    view.objects.push_back(
-        {object.geometry, scored_label(object.desc, rollout.scores, i), kPredictionColor});
-  }
+  for (const ParsedObject& object : rollout.parsed.objects)
+    view.objects.push_back({object.geometry, object.desc, kPredictionColor});
   for (const auto& [predicted, truth] : rollout.matching.pairs)
     view.links.emplace_back(truth, num_truths + predicted);
 }

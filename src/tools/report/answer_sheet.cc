@@ -32,8 +32,8 @@ Canvas draw_answer(const EvaluatedSample& sample) {
   std::vector<DrawnObject> objects;
   for (size_t i = 0; i < sample.predictions.size(); ++i) {
     const SceneObject& object = sample.predictions[i];
-    objects.push_back(
-        {object.geometry, scored_label(object.desc, sample.scores, i), kPredictionColor});
+    const std::vector<double> scores = sample.is_calibrated ? sample.scores : std::vector<double>();
+    objects.push_back({object.geometry, scored_label(object.desc, scores, i), kPredictionColor});
   }
   for (size_t i = 0; i < sample.pairs.size(); ++i)
     objects.at(static_cast<size_t>(sample.pairs[i].first)).color =

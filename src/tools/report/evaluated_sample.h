@@ -14,7 +14,8 @@ struct EvaluatedSample {
   int64_t sample_id = 0;
   std::string image_path;
   std::vector<SceneObject> truth, predictions;
-  std::vector<double> scores;              ///< scores of predictions, or empty
+  std::vector<double> scores;  ///< scores of predictions, or empty
+  bool is_calibrated = false;  ///< a score is the share of such predictions that are right
   std::vector<std::pair<int, int>> pairs;  ///< (prediction, truth)
   std::vector<bool> named_right;           ///< for each pair: labels are equal
   std::string status;

@@ -47,6 +47,7 @@ Json collect_sample(const EvaluatedSample& sample, const EvaluatedSample* before
             {"image", std::move(jpeg)},
             {"status", sample.status},
             {"f1", sample.f1_labels()},
+            {"calibrated", sample.is_calibrated},
             {"truth", objects_json(sample.truth, {})},
             {"after", objects_json(sample.predictions, sample.scores)}};
   if (before != nullptr) {

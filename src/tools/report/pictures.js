@@ -4,8 +4,8 @@ const highestScore = Math.max(1e-9, ...(data.gallery ? data.gallery.groups : [])
   sample => [...sample.after, ...(sample.before || [])]).map(object => object.score || 0));
 const pictureWidth = 320, labelHeight = 13;
 
-/** A score to two significant digits, with at most four decimals. */
-const scoreText = score => score.toFixed(score >= 0.0995 ? 2 : score >= 0.00995 ? 3 : 4);
+/** " 0.42"; nothing for a score of nearly zero. */
+const scoreText = score => score < 0.005 ? '' : ` ${score.toFixed(2)}`;
 
 /** Rectangle of an object in the picture, whose coordinates are thousandths of the image's sides, and the points of its outline. */
 function placed({bbox_2d: box, poly}, height) {
@@ -19,10 +19,11 @@ function placed({bbox_2d: box, poly}, height) {
 
 const covers = (a, b) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
 
-/** Outline and label of an object. `taken` are rectangles of labels that show; one that would cover any of them is crowded. */
-function outline(object, kind, height, taken) {
+/** Outline and label of an object, with its score where that is a share of right answers. `taken` are rectangles of labels that show; one that would
+ * cover any of them is crowded. */
+function outline(object, kind, calibrated, height, taken) {
   const {desc, score} = object, {points, ...box} = placed(object, height);
-  const name = score === undefined ? desc : `${desc} ${scoreText(score)}`;
+  const name = score === undefined || !calibrated ? desc : desc + scoreText(score);
   const width = 7 * name.length, fits = box.left + width < pictureWidth;
   // Labels of the truth are above, those of answers below, so that they can be compared.
   const y = kind === 'truth' ? Math.max(10, box.top - 3) : Math.min(height - 3, box.bottom + 11);
@@ -59,7 +60,7 @@ function pointing(shot, layers, height) {
 function figure(sample, answers) {
   const height = pictureWidth * sample.height / sample.width, layers = [], truthLabels = [];
   const layer = (kind, taken) => {
-    const objects = sample[kind].map(object => outline(object, kind, height, taken));
+    const objects = sample[kind].map(object => outline(object, kind, sample.calibrated, height, taken));
     layers.push(objects);
     if (kind !== 'truth') answers.push(...objects);
     return svg('svg', {class: kind, viewBox: `0 0 ${pictureWidth} ${height}`}, ...objects.map(({group}) => group));
@@ -93,17 +94,18 @@ function figure(sample, answers) {
   return whole;
 }
 
-/** Hides answers below a score, in all pictures. The slider moves over the scores in order, because they may all be small. */
-function scoreFilter(answers) {
+/** Hides the answers with the lowest scores, in all pictures. The slider moves over the scores in order, because they may all be small. */
+function scoreFilter(answers, calibrated) {
   const scores = answers.flatMap(({score}) => score === undefined ? [] : [score]).sort((a, b) => a - b);
   const slider = html('input', {type: 'range', min: 0, max: scores.length - 1, value: 0, 'aria-label': 'lowest score'});
-  const shown = html('b', {}, scoreText(scores[0]));
+  const shown = html('b', {}, 'all');
   slider.addEventListener('input', () => {
-    const lowest = scores[slider.value];
-    shown.textContent = scoreText(lowest);
+    const lowest = scores[slider.value], kept = scores.filter(score => score >= lowest).length;
+    const least = calibrated && scoreText(lowest) ? `, with a score of${scoreText(lowest)} or more` : '';
+    shown.textContent = kept === scores.length ? 'all' : `the best ${Math.ceil(100 * kept / scores.length)} % by score${least}`;
     for (const {group, score} of answers) group.toggleAttribute('hidden', score !== undefined && score < lowest);
   });
-  return html('label', {class: 'filter'}, 'Answers with a score of at least ', shown, slider);
+  return html('label', {class: 'filter'}, 'Answers that are drawn: ', shown, slider);
 }
 
 function gallery({has_before: hasBefore, groups}) {
@@ -112,6 +114,6 @@ function gallery({has_before: hasBefore, groups}) {
   const pictures = groups.flatMap(({title, samples}) => samples.length === 0 ? [] :
     [html('h3', {}, title), html('div', {class: 'grid'}, ...samples.map(sample => figure(sample, answers)))]);
   const hint = html('span', {class: 'soft'}, 'Labels that would cover others show when you point at their box.');
-  const scored = answers.some(({score}) => score !== undefined);
-  return [html('p', {}, ...keys, hint), ...(scored ? [scoreFilter(answers)] : []), ...pictures];
+  const scored = answers.some(({score}) => score !== undefined), calibrated = groups.some(({samples}) => samples.some(sample => sample.calibrated));
+  return [html('p', {}, ...keys, hint), ...(scored ? [scoreFilter(answers, calibrated)] : []), ...pictures];
 }
