@@ -33,6 +33,17 @@ TEST(EvalSet, TextDependsOnEveryPart) {
   }
 }
 
+TEST(EvalSet, ShowsAReaderTheCountAndNamesWhatDiffers) {
+  const std::string set = "32 records 9f3c, labels normalized, prompts 5d";
+  EXPECT_EQ(shown_eval_set(set), "32 records");
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(eval_set_differences(set, set), Names());
+  EXPECT_EQ(eval_set_differences(set, "4 records 9f3c, labels normalized, prompts 5d"),
+            Names{"records"});
+  EXPECT_EQ(eval_set_differences(set, "32 records 9f3c, labels a, b, prompts 6d"),
+            (Names{"label_match", "prompts"}));
+}
+
 TEST(EvalSet, ComparesCountsForOlderFiles) {
   const ScoreOf few = score_of({{"num_samples", 4}, {"eval_rollout_gt_objects", 20}}),
                 many = score_of({{"num_samples", 32}, {"eval_rollout_gt_objects", 184}}),

@@ -214,6 +214,13 @@ TEST_F(ReportTest, DifferentSetsAreNotCompared) {
   const std::vector<NamedEvaluation> both{{"before", &before}, {"now", &now}};
   EXPECT_EQ(score_table(both)[1], (std::vector<std::string>{"gate F1", "0.800", "0.400"}));
   EXPECT_TRUE(has(different_sets(both), "before: 32 records; now: 4 records"));
+  EvaluationFile named = file("32 records 41e005793249a79f, labels normalized, prompts 1e60", 0.8);
+  named.records = "val.jsonl";
+  EvaluationFile asked = named;
+  asked.eval_set = "32 records 41e005793249a79f, labels normalized, prompts 2f71";
+  EXPECT_EQ(different_sets({{"before", &named}, {"now", &asked}}),
+            "these evaluations are over different sets (other prompts), so nothing is judged "
+            "between them: before: 32 records of val.jsonl; now: 32 records of val.jsonl");
   const EvaluationFile old = file("", 0.8), old_now = file("", 0.4);
   EXPECT_TRUE(has(different_sets({{"old", &old}, {"now", &old_now}}), "old: samples 8"));
   // In a report: a line in place of the verdict, and no column with the F1 before.

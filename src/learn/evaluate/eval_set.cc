@@ -16,6 +16,32 @@ std::string eval_set_text(const EvalSet& set) {
                      set.labels, content_hash_of(prompts));
 }
 
+namespace {
+
+/// The text from the first occurrence of `begin` on, up to `end`; either may be absent.
+std::string part(const std::string& text, const std::string& begin, const std::string& end) {
+  const size_t from = begin.empty() ? 0 : text.find(begin), to = text.rfind(end);
+  if (from == text.npos) return "";
+  return text.substr(from, to == text.npos || to < from ? text.npos : to - from);
+}
+
+}  // namespace
+
+std::string shown_eval_set(const std::string& text) {
+  const std::string unit = " records";
+  const size_t at = text.find(unit);
+  return at == text.npos ? "" : text.substr(0, at + unit.size());
+}
+
+std::vector<std::string> eval_set_differences(const std::string& a, const std::string& b) {
+  const std::string labels = ", labels ", prompts = ", prompts ";
+  std::vector<std::string> differences;
+  if (part(a, "", labels) != part(b, "", labels)) differences.emplace_back("records");
+  if (part(a, labels, prompts) != part(b, labels, prompts)) differences.emplace_back("label_match");
+  if (part(a, prompts, "\n") != part(b, prompts, "\n")) differences.emplace_back("prompts");
+  return differences;
+}
+
 bool same_eval_set(const std::string& a, const ScoreOf& scores_a, const std::string& b,
                    const ScoreOf& scores_b) {
   if (!a.empty() && !b.empty()) return a == b;

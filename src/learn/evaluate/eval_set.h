@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "learn/evaluate/health.h"
 
@@ -17,6 +18,13 @@ struct EvalSet {
 /// The set in one line, stored with every score as `eval_set`: "32 records 9f…, labels normalized,
 /// prompts 5d…".
 std::string eval_set_text(const EvalSet& set);
+
+/// The part of eval_set_text() that a reader understands: "32 records".
+std::string shown_eval_set(const std::string& text);
+
+/// The parts in which two sets differ, in words: "records", "label_match" and "prompts".
+/// @param a, b  eval_set_text(); empty = not known
+std::vector<std::string> eval_set_differences(const std::string& a, const std::string& b);
 
 /// True when two evaluations are over the same set. If a file of an older version names no set, the
 /// numbers of samples and of truths are compared instead.

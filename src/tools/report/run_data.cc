@@ -51,6 +51,7 @@ EvaluationFile read_evaluation(const fs::path& path) {
     throw_json_error(run_file_origin(path.string()), "", "expected an object of scores");
   EvaluationFile file{.name = path.stem().string(),
                       .model = text_or_empty(json, "model"),
+                      .records = text_or_empty(json, "val_jsonl"),
                       .eval_set = text_or_empty(json, "eval_set"),
                       .scores = read_numbers(json),
                       .per_class = read_rows(json, "per_class"),
@@ -130,19 +131,21 @@ void read_log(const std::string& path, RunData& run) {
 }
 
 /// Every evaluation in a log.
-std::vector<EvaluationFile> find_logged_evaluations(const std::vector<LoggedStep>& log) {
+std::vector<EvaluationFile> find_logged_evaluations(const RunData& run) {
   std::vector<EvaluationFile> files;
-  for (const auto& [step, values, eval_set] : log) {
+  for (const auto& [step, values, eval_set] : run.log) {
     if (values.count("eval_rollout_f1") > 0 || values.count("eval_loss") > 0)
-      files.push_back(
-          {.name = fmt::format("step {}", step), .eval_set = eval_set, .scores = values});
+      files.push_back({.name = fmt::format("step {}", step),
+                       .records = run.setting("custom.val_jsonl"),
+                       .eval_set = eval_set,
+                       .scores = values});
   }
   return files;
 }
 
 /// Adds scores that only the log has (`eval_loss`) to evaluations of checkpoints over the same set.
 void add_logged_scores(RunData& run) {
-  for (const EvaluationFile& logged : find_logged_evaluations(run.log)) {
+  for (const EvaluationFile& logged : find_logged_evaluations(run)) {
     for (EvaluationFile& file : run.evaluations) {
       if (logged.name == "step " + file.name.substr(file.name.rfind('-') + 1) &&
           over_same_set(logged, file))
@@ -300,7 +303,7 @@ RunData read_run(const std::string& path) {
   read_evaluations(place, run);
   add_logged_scores(run);
   if (run.evaluations.empty()) {
-    const std::vector<EvaluationFile> logged = find_logged_evaluations(run.log);
+    const std::vector<EvaluationFile> logged = find_logged_evaluations(run);
     if (!logged.empty()) run.evaluations.push_back(logged.back());
     const auto first = std::find_if(logged.begin(), logged.end(), [&](const auto& evaluation) {
       return over_same_set(evaluation, logged.back());

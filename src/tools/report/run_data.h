@@ -20,6 +20,7 @@ struct ScoreRow {
 struct EvaluationFile {
   std::string name;      ///< name of the checkpoint
   std::string model;     ///< its directory; may be empty
+  std::string records;   ///< the evaluated JSONL; may be empty
   std::string eval_set;  ///< the evaluated set (learn/evaluate/eval_set.h); empty in older files
   std::map<std::string, double> scores;
   std::vector<ScoreRow> per_class, per_count;

@@ -6,6 +6,7 @@
 #include <cctype>
 #include <optional>
 
+#include "base/terminal_text.h"
 #include "base/text.h"
 #include "learn/evaluate/eval_set.h"
 #include "learn/evaluate/signs.h"
@@ -31,7 +32,9 @@ ScoreOf score_lookup(const EvaluationFile& file) {
 
 /// The set of an evaluation; for an older file its counts.
 std::string set_text(const EvaluationFile& file) {
-  if (!file.eval_set.empty()) return file.eval_set;
+  if (!file.eval_set.empty())
+    return shown_eval_set(file.eval_set) +
+           (file.records.empty() ? "" : " of " + printable(file.records));
   const ScoreOf score = score_lookup(file);
   const auto count = [&](const char* name) {
     const std::optional<double> value = score(name);
@@ -85,11 +88,20 @@ std::string different_sets(const std::vector<NamedEvaluation>& evaluations) {
     return !over_same_set(*evaluations.front().file, *evaluation.file);
   };
   if (std::none_of(evaluations.begin(), evaluations.end(), is_other)) return "";
-  std::vector<std::string> sets;
-  for (const NamedEvaluation& evaluation : evaluations)
+  const EvaluationFile& first = *evaluations.front().file;
+  std::vector<std::string> sets, differences;
+  for (const NamedEvaluation& evaluation : evaluations) {
     sets.push_back(evaluation.name + ": " + set_text(*evaluation.file));
-  return "these evaluations are over different sets, so nothing is judged between them: " +
-         join(sets, "; ");
+    if (first.eval_set.empty() || evaluation.file->eval_set.empty()) continue;
+    for (const std::string& each :
+         eval_set_differences(first.eval_set, evaluation.file->eval_set)) {
+      if (std::find(differences.begin(), differences.end(), each) == differences.end())
+        differences.push_back(each);
+    }
+  }
+  return fmt::format(
+      "these evaluations are over different sets{}, so nothing is judged between them: {}",
+      differences.empty() ? "" : " (other " + join(differences, ", ") + ")", join(sets, "; "));
 }
 
 std::string shown_score(const EvaluationFile& file, const std::string& key) {
