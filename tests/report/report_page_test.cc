@@ -187,6 +187,12 @@ TEST_F(ReportTest, AnEmptySceneAnsweredAsEmptyIsPerfect) {
   EXPECT_EQ(missed.f1_labels(), 0.0);
 }
 
+TEST_F(ReportTest, AGainThatRoundsToNothingHasNoSign) {
+  const EvaluationFile before{.scores = {{"eval_rollout_f1", 0.8001}}},
+      now{.scores = {{"eval_rollout_f1", 0.8}}};
+  EXPECT_EQ(score_table({{"before", &before}, {"now", &now}})[1].back(), "0.000");
+}
+
 TEST_F(ReportTest, OnlyCalibratedScoresAreShares) {
   const auto calibrated = [&](const std::string& scores) {
     std::string line = sample("cat", "cat");

@@ -44,6 +44,12 @@ std::string set_text(const EvaluationFile& file) {
                      count("eval_rollout_gt_objects"));
 }
 
+/// "+0.050"; "0.000" for what rounds to nothing.
+std::string gain_text(double gain) {
+  const std::string text = fmt::format("{:+.3f}", gain);
+  return text.substr(1) == "0.000" ? text.substr(1) : text;
+}
+
 }  // namespace
 
 const std::vector<ScoreKind>& score_kinds() {
@@ -134,7 +140,7 @@ std::vector<std::vector<std::string>> score_table(const std::vector<NamedEvaluat
     if (with_gain) {
       const std::optional<double> first = evaluations.front().file->score(kind.key),
                                   last = evaluations.back().file->score(kind.key);
-      row.push_back(first && last ? fmt::format("{:+.3f}", *last - *first) : "-");
+      row.push_back(first && last ? gain_text(*last - *first) : "-");
     }
     rows.push_back(std::move(row));
   }
