@@ -67,8 +67,10 @@ TEST_F(Health, ARunThatHarmsItsModelIsCalledSoAndStops) {
   const test::ProcessResult result = train("learning_rate: 0.05, stop_on_harm: true");
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.err, HasSubstr("evaluation after step 0"));
-  EXPECT_THAT(result.err, HasSubstr("health: worse than at the start: precision"));
-  EXPECT_THAT(result.err, HasSubstr("  precision: it sees what is not there"));
+  EXPECT_THAT(result.err, HasSubstr("health: worse than at the start: malformed"));
+  EXPECT_THAT(
+      result.err,
+      HasSubstr("  pred_per_gt: most of what is missing is in the answers that are not JSON"));
   EXPECT_THAT(result.err, HasSubstr("stopped after step 1 of 3 (training.stop_on_harm); no "
                                     "evaluation was better than the start"));
   EXPECT_THAT(result.err, Not(HasSubstr("of the last evaluation"))) << "it was said just before";
@@ -98,7 +100,7 @@ TEST_F(Health, ARunThatLearnsNothingHarmsNothingAndIsComparedWithItsFirstEvaluat
 TEST_F(Health, WithoutAStopTheRunGoesOn) {
   const test::ProcessResult result = train("learning_rate: 0.05, eval_on_start: true");
   ASSERT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_THAT(result.err, HasSubstr("health: worse than at the start: precision"));
+  EXPECT_THAT(result.err, HasSubstr("health: worse than at the start: malformed"));
   EXPECT_THAT(result.err, Not(HasSubstr("stopped after")));
   EXPECT_EQ(evaluations().rbegin()->first, 3);
 }

@@ -135,6 +135,29 @@ TEST(Health, TooManyAndTooFewPredictionsGetDifferentAdvice) {
               SizeIs(0));
 }
 
+TEST(Health, MalformedAnswersAreTheReasonForMissingObjects) {
+  const auto advice = [](double pred_per_gt, double malformed) {
+    return compare_health(of(scores()),
+                          of(scores({{"eval_rollout_pred_per_gt", pred_per_gt},
+                                     {"eval_rollout_parse_malformed_rate", malformed}})),
+                          500, 0)
+        ->lines()
+        .back();
+  };
+  EXPECT_THAT(advice(0.1, 0.9), HasSubstr("in the answers that are not JSON"));
+  EXPECT_THAT(advice(0.1, 0.2), HasSubstr("stops before every object"));
+}
+
+TEST(Health, SharesOfNothingAreNoHarm) {
+  const Scores now = scores({{"eval_rollout_precision", 0},
+                             {"eval_rollout_label_accuracy", 0},
+                             {"eval_rollout_parse_malformed_rate", 1},
+                             {"eval_rollout_pred_per_gt", 0},
+                             {"eval_rollout_pred_objects", 0},
+                             {"eval_rollout_matched", 0}});
+  EXPECT_EQ(harms(scores(), now), (std::vector<std::string>{"malformed", "pred_per_gt"}));
+}
+
 TEST(Health, ItsLinesNameEachHarmWithItsValuesAndOneSentenceOfAdvice) {
   const std::vector<std::string> lines =
       compare_health(

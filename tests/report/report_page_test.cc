@@ -193,6 +193,21 @@ TEST_F(ReportTest, AGainThatRoundsToNothingHasNoSign) {
   EXPECT_EQ(score_table({{"before", &before}, {"now", &now}})[1].back(), "0.000");
 }
 
+TEST_F(ReportTest, MalformedAnswersAreDiagnosedAsSuch) {
+  const EvaluationFile now{.scores = {{"eval_rollout_parse_malformed_rate", 1.0},
+                                      {"eval_rollout_pred_per_gt", 0.0},
+                                      {"eval_rollout_gt_objects", 20},
+                                      {"eval_rollout_pred_objects", 0}}};
+  const std::vector<HealthItem> items = judge_health(now, nullptr);
+  ASSERT_EQ(items.size(), 2u);
+  EXPECT_TRUE(has(items[0].advice, "Answers break the format"));
+  EXPECT_TRUE(has(items[1].advice, "in the answers that are not JSON"));
+  const EvaluationFile before{.scores = {{"eval_rollout_label_accuracy", 0.9}}},
+      after{.scores = {{"eval_rollout_label_accuracy", 0.0}, {"eval_rollout_matched", 0}}};
+  const HealthItem accuracy = judge_health(after, &before).back();
+  EXPECT_TRUE(accuracy.good && !accuracy.is_judged) << "no match has a label";
+}
+
 TEST_F(ReportTest, OnlyCalibratedScoresAreShares) {
   const auto calibrated = [&](const std::string& scores) {
     std::string line = sample("cat", "cat");

@@ -36,6 +36,7 @@ std::optional<Health> compare_health(const ScoreOf& before, const ScoreOf& now, 
     if (alarms && (!was || !is)) return std::nullopt;
     if (!was || !is) continue;
     if (alarms) health.changes.emplace_back(sign.name, *is - *was);
+    if (*sign.count != '\0' && now(sign.count) == 0.0) continue;  // nothing to judge
     const auto count = [&](const ScoreOf& scores) {
       return *sign.count == '\0' ? static_cast<double>(num_samples)
                                  : scores(sign.count).value_or(0);
@@ -63,10 +64,18 @@ std::vector<std::string> Health::lines(bool is_stage1) const {
   lines.push_back(fmt::format("health: {} than {}: {}",
                               harms.empty() ? "fewer objects are right" : "worse", then,
                               join(worse, ", ")));
-  for (const Harm& harm : shown)
-    lines.push_back(
-        fmt::format("  {}: {}", harm.sign,
-                    sign_named(harm.sign).advice_for(harm.now < harm.before, is_stage1)));
+  const auto malformed = std::find_if(shown.begin(), shown.end(), [](const Harm& harm) {
+    return std::string_view(harm.sign) == "malformed";
+  });
+  for (const Harm& harm : shown) {
+    const Sign& sign = sign_named(harm.sign);
+    const bool is_low = harm.now < harm.before;
+    const bool unread = is_low && sign.worse == Worse::kFartherFromOne &&
+                        malformed != shown.end() &&
+                        unread_answers_explain(harm.now, malformed->now);
+    lines.push_back(fmt::format("  {}: {}", harm.sign,
+                                unread ? kUnreadAdvice : sign.advice_for(is_low, is_stage1)));
+  }
   return lines;
 }
 

@@ -42,6 +42,15 @@ struct Sign {
   }
 };
 
+/// Advice for a lack of predictions that malformed answers explain.
+inline constexpr const char* kUnreadAdvice =
+    "most of what is missing is in the answers that are not JSON: mend these first";
+/// True when at least half of the lack of predictions can be due to malformed answers.
+/// @param malformed  share of the answers
+inline bool unread_answers_explain(double pred_per_gt, double malformed) {
+  return malformed > 0 && malformed >= (1 - pred_per_gt) / 2;
+}
+
 /// The only table of signs, in display order.
 std::span<const Sign> signs();
 /// Finds a sign, which must exist.

@@ -30,7 +30,7 @@ ScoreOf score_lookup(const EvaluationFile& file) {
   };
 }
 
-/// The set of an evaluation; for an older file its counts.
+/// The set of an evaluation, "32 records of val.jsonl"; for an older file its counts.
 std::string set_text(const EvaluationFile& file) {
   if (!file.eval_set.empty())
     return shown_eval_set(file.eval_set) +
@@ -182,8 +182,12 @@ std::vector<HealthItem> judge_health(const EvaluationFile& now, const Evaluation
     const std::string shown = sign.worse == Worse::kFartherFromOne
                                   ? fmt::format("{:.2f}", *value)
                                   : fmt::format("{:.1f} %", *value * 100);
-    items.push_back(make_item(sign.advice_for(*value < sign.least, now.is_stage1), sign.label,
-                              shown, sign.is_good(*value)));
+    const bool is_low = *value < sign.least;
+    const bool unread =
+        is_low && sign.worse == Worse::kFartherFromOne &&
+        unread_answers_explain(*value, now.score("eval_rollout_parse_malformed_rate").value_or(0));
+    items.push_back(make_item(unread ? kUnreadAdvice : sign.advice_for(is_low, now.is_stage1),
+                              sign.label, shown, sign.is_good(*value)));
     items.back().is_judged = now.score(sign.count).value_or(1) > 0;
   }
   if (const std::optional<NameCollapse> collapse = collapse_in(now))
@@ -192,10 +196,12 @@ std::vector<HealthItem> judge_health(const EvaluationFile& now, const Evaluation
   for (const Sign& sign : signs()) {
     const std::optional<double> after = now.score(sign.score), first = before->score(sign.score);
     if ((sign.judges & kReportFall) == 0 || !after || !first) continue;
-    items.push_back(make_item(
-        sign.advice_for(true, now.is_stage1), fmt::format("{}, before → after", sign.label),
-        fmt::format("{:.3f} → {:.3f}", *first, *after), *after >= *first - sign.tolerance));
-    items.back().is_judged = *first > 0 || *after > 0;
+    const bool counts = now.score(sign.count) != 0.0;
+    items.push_back(make_item(sign.advice_for(true, now.is_stage1),
+                              fmt::format("{}, before → after", sign.label),
+                              fmt::format("{:.3f} → {:.3f}", *first, *after),
+                              !counts || *after >= *first - sign.tolerance));
+    items.back().is_judged = counts && (*first > 0 || *after > 0);
   }
   return items;
 }
