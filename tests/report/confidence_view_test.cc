@@ -38,6 +38,13 @@ TEST(ConfidenceView, ShowsWhatTheEvaluationWrote) {
   EXPECT_EQ(found["calibration"]["error"], 0.125);
 }
 
+TEST(ConfidenceView, WithoutPredictionsThereIsNoCalibrationError) {
+  const test::TempDir dir;
+  const Json found =
+      collected(dir, R"({"coco_ranking": "score", "calibration": {"error": 0.0, "bins": []}})");
+  EXPECT_TRUE(found["calibration"]["error"].is_null());
+}
+
 TEST(ConfidenceView, IsAbsentInOlderEvaluationsAndWithoutAFile) {
   const test::TempDir dir;
   EXPECT_TRUE(collected(dir, R"({"coco_ap": 0.4})").is_null());

@@ -144,7 +144,7 @@ TEST_F(ReportTest, EachSampleIsShownOnce) {
   };
   EXPECT_EQ(titles({}), std::vector<std::string>{"Worst"});
   EXPECT_EQ(titles({.num_worst = 0}),
-            std::vector<std::string>{"Evenly spaced, not chosen by score"});
+            std::vector<std::string>{"Typical (evenly spaced over the records)"});
 }
 
 TEST_F(ReportTest, AShareOfNothingIsNull) {
@@ -217,6 +217,11 @@ TEST_F(ReportTest, OnlyCalibratedScoresAreShares) {
   };
   EXPECT_EQ(calibrated(R"("scores": [0.5], )"), false);
   EXPECT_EQ(calibrated(R"("scores": [0.5], "raw_scores": [0.1], )"), true);
+}
+
+TEST_F(ReportTest, PicturesComeBeforeTables) {
+  const std::string page = report_html(runs(), {});
+  EXPECT_LT(page.find("<section id=\"gallery\""), page.find("<section id=\"scores\""));
 }
 
 TEST_F(ReportTest, DifferentSetsAreNotCompared) {

@@ -59,7 +59,8 @@ Json collect_calibration(JsonFields& result, const JsonOrigin& origin) {
                     {"score", fields.number("score")},
                     {"precision", fields.number("precision")}});
   });
-  return {{"error", calibration.number("error")}, {"bins", std::move(bins)}};
+  const double error = calibration.number("error");  // 0 without predictions, which says nothing
+  return {{"error", bins.empty() ? Json() : Json(error)}, {"bins", std::move(bins)}};
 }
 
 }  // namespace

@@ -87,7 +87,7 @@ Json collect_gallery(const EvaluationFile& now, const EvaluationFile* before,
     if (!list.empty()) groups.push_back({{"title", title}, {"samples", std::move(list)}});
   };
   add_group("Worst", by_score);
-  add_group("Evenly spaced, not chosen by score",
+  add_group("Typical (evenly spaced over the records)",
             evenly_spaced_indices(samples.size(), options.num_even));
   return {{"has_before", !earlier.empty()}, {"groups", std::move(groups)}};
 }

@@ -112,7 +112,7 @@ function gallery({has_before: hasBefore, groups}) {
   const keys = [legend('truth', 'truth (dashed)'), ' ', legend('after', 'answer, fainter where the score is low')], answers = [];
   if (hasBefore) keys.push(' ', legend('before', 'answer before: move the slider'));
   const pictures = groups.flatMap(({title, samples}) => samples.length === 0 ? [] :
-    [html('h3', {}, title), html('div', {class: 'grid'}, ...samples.map(sample => figure(sample, answers)))]);
+    [html('h3', {}, title), html('div', {class: 'strip'}, ...samples.map(sample => figure(sample, answers)))]);
   const hint = html('span', {class: 'soft'}, 'Labels that would cover others show when you point at their box.');
   const scored = answers.some(({score}) => score !== undefined), calibrated = groups.some(({samples}) => samples.some(sample => sample.calibrated));
   return [html('p', {}, ...keys, hint), ...(scored ? [scoreFilter(answers, calibrated)] : []), ...pictures];
