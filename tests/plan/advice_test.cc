@@ -53,6 +53,14 @@ TEST(PlanAdvice, SaysWhatGradientCheckpointingSavesNextToAChangeThatIsEnough) {
                                "fits (42.4 GiB with training.gradient_checkpointing: true)"));
 }
 
+TEST(PlanReport, ShowsWeightsIn4BitsAsTheLastWay) {
+  PlanRequest request = test::request_of(test::kPublicModels[2], 24);
+  EXPECT_EQ(common_variants(request).back().name, "  and weights in 4 bits");
+  EXPECT_TRUE(make_plan(common_variants(request).back().request).fits);
+  request.backend = "vllm";
+  EXPECT_EQ(common_variants(request).size(), 4u);
+}
+
 TEST(PlanReport, SaysWhatItsLimitsAreAbout) {
   PlanRequest request = test::request_of(test::kPublicModels[0], 80);
   request.sample_tokens = 1024;

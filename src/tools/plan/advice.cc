@@ -178,6 +178,11 @@ std::vector<PlanVariant> common_variants(const PlanRequest& request) {
       variants.push_back({checkpointing ? name + ", checkpointing" : name, std::move(changed)});
     }
   }
+  if (!request.four_bit && request.backend != "vllm") {
+    PlanRequest changed = variants.back().request;
+    changed.four_bit = FourBitSettings{};
+    variants.push_back({"  and weights in 4 bits", std::move(changed)});
+  }
   // The adapter settings may match no module of this model, which is an error only with LoRA.
   std::erase_if(variants, [](const PlanVariant& variant) {
     try {

@@ -19,7 +19,8 @@ struct PlanVariant {
 std::vector<std::string> make_advice(const PlanRequest& request, const MemoryPlan& plan);
 
 /// The same model with full fine-tuning and with an adapter, with and without gradient
-/// checkpointing. An adapter whose settings match no module is left out.
+/// checkpointing, and with the base weights of the last in 4 bits (but not with vLLM). An adapter
+/// whose settings match no module is left out.
 std::vector<PlanVariant> common_variants(const PlanRequest& request);
 
 /// "12.3 GiB"
