@@ -53,6 +53,9 @@ TEST(ForeignKeys, AreAnsweredByName) {
            {"training.gradient_accumulation=4", "`training.gradient_accumulation_steps`"},
            {"training.gradient_checkpointing_kwargs=x", "`training.gradient_checkpointing`"},
            {"training.Micro-Batch-Size=1", "use `training.per_device_train_batch_size`"},
+           {"data.mosaic=1.0", "`data.augment` has `hflip`, `vflip`, `rot90`, `crop` and `color`"},
+           {"training.mixup=0.1", "`data.augment`"},
+           {"data.fliplr=0.5", "use `data.augment.hflip`"},
            {"tuner.train_type=qlora", "rematch plan"}})
     EXPECT_THAT(test::problem_of_set({line}).fix, HasSubstr(answer)) << line;
 }

@@ -224,6 +224,7 @@ TEST(HelpCommands, ExplainSearchesNamesAndMeanings) {
            {"COCO AR", "coco_ar_100 (metric)\n"},
            {"tuner", "tuner:\n  train_type\n    full fine-tuning"},
            {"load_in_4bit", "model.load_in_4bit\n"},
+           {"mosaic", "mosaic: Rematch never joins"},
            {"load_in_8bit", "load_in_8bit: "}}) {
     const test::ProcessResult result = program.run("explain " + query);
     EXPECT_EQ(result.exit_code, 0) << query << result.err;

@@ -23,6 +23,12 @@ constexpr const char* kAttention =
     "the device decides the attention implementation (docs/hardware.md): remove the key";
 constexpr const char* kBatch =
     "samples per optimizer step; `per_device_train_batch_size` of them are in memory at a time";
+constexpr const char* kAugment =
+    "Rematch never joins or erases parts of pictures: remove the key; `data.augment` has `hflip`, "
+    "`vflip`, `rot90`, `crop` and `color`";
+constexpr const char* kAugments =
+    "data.augment.hflip data.augment.vflip data.augment.rot90 data.augment.crop "
+    "data.augment.color";
 constexpr const char* kSplit = "validation records are in a separate file";
 
 }  // namespace
@@ -31,6 +37,11 @@ const std::vector<KnownName>& foreign_keys_table() {
   static const std::vector<KnownName> kRows = {
       {"lr lr0", "training.learning_rate", "",
        "training.vit_lr training.aligner_lr training.lr_scheduler_type"},
+      {"mosaic mixup cutmix copy_paste erasing random_erasing auto_augment", "", kAugment,
+       kAugments},
+      {"fliplr horizontal_flip", "data.augment.hflip", ""},
+      {"flipud vertical_flip", "data.augment.vflip", ""},
+      {"hsv_h hsv_s hsv_v color_jitter", "data.augment.color", "one number for all"},
       {"class_names", "custom.answer_format",
        "classes are those of the records; some formats write boxes without names"},
       {"lrf", "training.lr_scheduler_kwargs.min_lr_rate", ""},
