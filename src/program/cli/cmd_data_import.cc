@@ -32,30 +32,48 @@ std::vector<ClassCount> ranked(const std::map<std::string, int64_t>& classes) {
   return rows;
 }
 
-/// Says how to look at the records, and how to write a configuration for them. A name such as
-/// "result" says neither train nor val: such a file is divided first.
-void print_next(const WrittenSet& written) {
-  const auto path_of = [&](const std::string& name) -> std::string {
-    for (const WrittenSplit& split : written.splits) {
-      if (std::filesystem::path(split.path).stem() == name) return shell_word(split.path);
-    }
-    return "";
-  };
-  const std::string train = path_of("train"), val = path_of("val");
-  const std::string first = shell_word(written.splits.front().path);
-  std::cout << fmt::format("next: rematch data show {} --out sheet.png\n",
-                           train.empty() ? first : train);
-  const std::string name = std::filesystem::path(written.splits.front().path).stem().string();
-  const std::string held_out = val.empty() ? path_of("test") : val;
-  if (!train.empty()) {
-    std::cout << fmt::format("      rematch init MODEL {}{}\n", train,
-                             held_out.empty() ? "" : " --val " + held_out);
-  } else if (written.splits.size() == 1 && find_split_word(name).empty()) {
-    std::cout << fmt::format(
-        "      rematch data split {} --val 0.1\n"
-        "      (one file without a split; --split train names it)\n",
-        first);
+constexpr const char* kValShare = "0.2";
+
+/// The records to validate on: a split that was written, or one that lies there; "" for neither.
+std::string held_out_records(const std::filesystem::path& directory) {
+  for (const char* name : {"val.jsonl", "test.jsonl"}) {
+    std::error_code error;
+    if (std::filesystem::is_regular_file(directory / name, error))
+      return (directory / name).string();
   }
+  return "";
+}
+
+/// The commands that divide a file and write a configuration for its parts.
+std::string split_commands(const std::filesystem::path& jsonl) {
+  const std::string start = (jsonl.parent_path() / jsonl.stem()).string();
+  return fmt::format("      rematch data split {} --val {}\n      rematch init MODEL {} --val {}\n",
+                     shell_word(jsonl.string()), kValShare, shell_word(start + "-train.jsonl"),
+                     shell_word(start + "-val.jsonl"));
+}
+
+/// Says how to look at the records, and how to write a configuration for them. Records of one split
+/// are divided first, and so is a file whose name ("result") says neither train nor val.
+void print_next(const WrittenSet& written) {
+  const WrittenSplit* train = nullptr;
+  for (const WrittenSplit& split : written.splits) {
+    if (std::filesystem::path(split.path).stem() == "train") train = &split;
+  }
+  const WrittenSplit& first = train == nullptr ? written.splits.front() : *train;
+  const std::filesystem::path path = first.path;
+  std::cout << fmt::format("next: rematch data show {} --out sheet.png\n", shell_word(first.path));
+  const std::string held_out = held_out_records(path.parent_path());
+  const bool is_unnamed =
+      written.splits.size() == 1 && find_split_word(path.stem().string()).empty();
+  if (train != nullptr && !held_out.empty()) {
+    std::cout << fmt::format("      rematch init MODEL {} --val {}\n", shell_word(first.path),
+                             shell_word(held_out));
+  } else if (train != nullptr && first.num_images < 2) {
+    std::cout << fmt::format("      rematch init MODEL {}\n", shell_word(first.path));
+  } else if (train != nullptr || is_unnamed) {
+    std::cout << split_commands(path);
+  }
+  if (is_unnamed) std::cout << "      (one file without a split; --split train names it)\n";
 }
 
 /// Says first what was left out, and where.
