@@ -89,6 +89,15 @@ TEST_F(SplitTest, PartsElsewhereFindTheirImages) {
   EXPECT_EQ(contents(files.train.path).size() + contents(files.val.path).size(), 30u);
 }
 
+TEST_F(SplitTest, CountsRecordsThatComeAgain) {
+  add("0.png", 0);
+  lines_ += R"({"images": ["1.png"], "width": 64, "height": 64, "objects": [], "prompt": "new"})";
+  const SplitFiles files = write_split(directory_.write("data/more.jsonl", lines_), {});
+  EXPECT_EQ(files.num_repeats, 12);
+  EXPECT_EQ(files.num_doubles, 11) << "the last record has another prompt";
+  EXPECT_EQ(files.train.num_records + files.val.num_records, 42);
+}
+
 TEST_F(SplitTest, NeverReplacesWhatItReads) {
   const std::string other = directory_.write("data/x-train.jsonl", lines_);
   std::filesystem::create_symlink(other, directory_.file("data/x.jsonl"));

@@ -123,6 +123,29 @@ Hashes add_pictures(const std::vector<Sample>& samples, const Hashes& image_hash
   return all;
 }
 
+/// True for records with the same text and the same objects.
+bool have_equal_content(const Sample& a, const Sample& b) {
+  return a.objects == b.objects && a.prompt == b.prompt;
+}
+
+/// Counts records that come again.
+/// @param pictures  as add_pictures() gives them
+void count_repeats(const std::vector<Sample>& samples, const Hashes& image_hashes,
+                   const Hashes& pictures, SplitFiles& files) {
+  std::set<std::string> seen;
+  std::map<std::vector<std::string>, std::vector<size_t>> by_images;
+  for (size_t i = 0; i < samples.size(); ++i) {
+    std::vector<size_t>& earlier = by_images[image_hashes[i]];
+    files.num_repeats += std::any_of(pictures[i].begin(), pictures[i].end(),
+                                     [&](const std::string& text) { return seen.contains(text); });
+    files.num_doubles += std::any_of(earlier.begin(), earlier.end(), [&](size_t k) {
+      return have_equal_content(samples[i], samples[k]);
+    });
+    seen.insert(pictures[i].begin(), pictures[i].end());
+    earlier.push_back(i);
+  }
+}
+
 void check_share(double share) {
   if (share > 0 && share < 1) return;
   throw UserError(ErrorKind::kConfig, {.error = "the share of validation records is out of range",
@@ -184,8 +207,9 @@ SplitFiles write_split(const std::string& path, const SplitOptions& options) {
     for (const std::string& image : sample.image_paths)
       images.push_back(hashes.read(image, sample.where));
   }
-  const std::vector<bool> is_val =
-      choose_val(add_pictures(file.samples(), image_hashes), options, path);
+  const Hashes pictures = add_pictures(file.samples(), image_hashes);
+  const std::vector<bool> is_val = choose_val(pictures, options, path);
+  count_repeats(file.samples(), image_hashes, pictures, files);
   std::string lines[2];
   std::set<std::string> images[2];
   for (size_t i = 0; i < is_val.size(); ++i) {
