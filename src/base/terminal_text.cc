@@ -129,6 +129,13 @@ std::string wrapped(const std::string& text, size_t indent, size_t columns) {
   return all;
 }
 
+std::string shown_bytes(int64_t bytes) {
+  constexpr int64_t kKilo = 1000, kMega = 1'000'000;
+  if (bytes < kKilo) return fmt::format("{} B", bytes);
+  if (bytes < kMega) return fmt::format("{} KB", bytes / kKilo);
+  return fmt::format("{:.1f} MB", static_cast<double>(bytes) / static_cast<double>(kMega));
+}
+
 std::string counted(int64_t count, std::string_view one, std::string_view many) {
   if (count == 1) return fmt::format("1 {}", one);
   return many.empty() ? fmt::format("{} {}s", count, one) : fmt::format("{} {}", count, many);

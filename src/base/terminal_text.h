@@ -31,6 +31,9 @@ size_t display_width(std::string_view text);
 /// blanks. Words and commands in backticks stay whole; lines of the text stay lines.
 std::string wrapped(const std::string& text, size_t indent, size_t columns = 80);
 
+/// "812 B", "14 KB", "1.4 MB".
+std::string shown_bytes(int64_t bytes);
+
 /// "1 image", "2 images".
 /// @param many  "" adds an s to `one`
 std::string counted(int64_t count, std::string_view one, std::string_view many = "");

@@ -53,4 +53,10 @@ TEST(Wrapped, BreaksAtBlanksAndKeepsCommandsWhole) {
   EXPECT_EQ(wrapped("run `a b c d`, then e", 2, 10), "run\n  `a b c d`,\n  then e");
 }
 
+TEST(ShownBytes, SmallSizesKeepTheirDigits) {
+  EXPECT_EQ(shown_bytes(812), "812 B");
+  EXPECT_EQ(shown_bytes(14'300), "14 KB");
+  EXPECT_EQ(shown_bytes(1'440'000), "1.4 MB");
+}
+
 }  // namespace rematch

@@ -5,6 +5,7 @@
 #include <iostream>
 #include <memory>
 
+#include "base/terminal_text.h"
 #include "program/cli/command_set.h"
 #include "program/cli/run_files.h"
 #include "tools/draw/encode.h"
@@ -44,8 +45,8 @@ int run_report(const ReportArguments& arguments) {
   if (!list_evaluations(runs).empty()) warn_of_missing_scores(runs, *terminal);
   const std::string html = report_html(runs, arguments.gallery);
   write_output(arguments.out, inputs, html);
-  std::cout << fmt::format("wrote {} ({:.1f} MB); open it in a browser\n", arguments.out,
-                           static_cast<double>(html.size()) / 1e6);
+  std::cout << fmt::format("wrote {} ({}); open it in a browser\n", arguments.out,
+                           shown_bytes(std::ssize(html)));
   if (!arguments.sheet.empty()) {
     const Canvas sheet = draw_answer_sheet(list_evaluations(runs), kSheetRows);
     write_output(arguments.sheet, inputs, encode_png(sheet.image()));
