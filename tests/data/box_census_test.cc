@@ -49,7 +49,7 @@ TEST(BoxCensus, SuspectsPixelsWhenNoCoordinateExceedsItsSide) {
   EXPECT_NE(texts[0].find("line 1: largest x 500 and y 400 in an image of 640 x 427 px"),
             std::string::npos)
       << texts[0];
-  EXPECT_NE(texts[0].find("`rematch data check d.jsonl --fix OUT` converts them"),
+  EXPECT_NE(texts[0].find("`rematch data check d.jsonl --fix OUT --unit pixels` converts them"),
             std::string::npos)
       << texts[0];
   samples.push_back(scene(20, 640, 427, {box(10, 20, 500, 428)}));

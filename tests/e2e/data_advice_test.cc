@@ -65,4 +65,17 @@ TEST_F(DataAdvice, AnImportOfOneSplitIsDividedNext) {
       << "written before";
 }
 
+TEST_F(DataAdvice, InitAndShowSayThatBoxesAreInPixels) {
+  std::string lines;
+  for (int i = 0; i < 8; ++i) lines += record("3, 2, 30, 40");
+  program_.dir().write("pixels.jsonl", lines);
+  for (const std::string& command : {"init " + test::Program::model() + " pixels.jsonl",
+                                     std::string("data show pixels.jsonl --out a.png")}) {
+    const test::ProcessResult result = program_.run(command);
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_THAT(result.err, HasSubstr("LOOK LIKE PIXELS")) << command;
+    EXPECT_THAT(result.err, HasSubstr("`rematch data check pixels.jsonl --fix OUT --unit pixels`"));
+  }
+}
+
 }  // namespace rematch

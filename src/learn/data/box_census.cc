@@ -95,12 +95,13 @@ std::vector<std::string> BoxCensus::warnings(const std::string& path) const {
         join(flat_, ", "), all_named ? "" : ", …"));
   }
   if (looks_like_pixels()) {
-    texts.push_back(fmt::format(
-        "{}: COORDINATES LOOK LIKE PIXELS: in {} scenes no coordinate exceeds its "
-        "image's side ({}), but they are read as bins 0..{}; if they are pixels, "
-        "`rematch data check {} --fix OUT` converts them: bin = min(999, round(1000 * x "
-        "/ width))",
-        path, num_scenes_, example_, kNumBins - 1, shell_word(path)));
+    texts.push_back(
+        fmt::format("{}: COORDINATES LOOK LIKE PIXELS: in {} scenes no coordinate exceeds its "
+                    "image's side ({}), but they are read as bins 0..{}; if they are pixels, "
+                    "`rematch data check {} --fix OUT --unit pixels` converts them: bin = min(999, "
+                    "round(1000 * x "
+                    "/ width))",
+                    path, num_scenes_, example_, kNumBins - 1, shell_word(path)));
   }
   return texts;
 }

@@ -105,6 +105,8 @@ int run_data_show(const ShowArguments& arguments) {
   const AugmentChoice augment = read_augment_choice(arguments.augment);
   const Dataset dataset =
       Dataset::load(arguments.path, {.require_single_image = false, .check_image_files = false});
+  for (const std::string& text : dataset.warnings())
+    std::cerr << wrapped(fmt::format("warning: {}\n", printable(text)), 2);
   InputFiles inputs{arguments.path};
   for (const std::string& path : augment.files) inputs.add(path);
   for (const Sample& sample : dataset.samples()) {

@@ -202,6 +202,11 @@ void require_known_model(const std::string& directory) {
        .fix = "fetch all files of the model: `hf download OWNER/NAME --local-dir DIR`"});
 }
 
+void print_warnings(const Dataset& dataset) {
+  for (const std::string& text : dataset.warnings())
+    std::cerr << wrapped(fmt::format("warning: {}\n", printable(text)), 2);
+}
+
 int run_init(InitArguments arguments) {
   require_model_first(arguments.model, arguments.train);
   const NamedModel model = find_model(arguments.model);
@@ -225,6 +230,8 @@ int run_init(InitArguments arguments) {
   std::optional<Dataset> val;
   if (!arguments.val.empty())
     val = Dataset::load(arguments.val, {.require_single_image = !arguments.stage_1});
+  print_warnings(train);
+  if (val) print_warnings(*val);
   const InitFacts facts = find_facts(arguments, train, val);
   write_output(arguments.out, {arguments.train, arguments.val}, yaml_for(arguments, train, facts));
   if (facts.images && facts.images->num_too_small > 0)
