@@ -116,6 +116,18 @@ std::string shell_word(const std::string& text) {
   return quoted + "'";
 }
 
+std::string with_file(std::string advice, const std::string& path) {
+  constexpr std::string_view kWord = " FILE";
+  const std::string name = " " + shell_word(path);
+  for (size_t at = advice.find(kWord); at != std::string::npos; at = advice.find(kWord, at)) {
+    const size_t end = at + kWord.size();
+    const bool is_word = end == advice.size() || advice[end] == ' ' || advice[end] == '`';
+    if (is_word) advice.replace(at, kWord.size(), name);
+    at += is_word ? name.size() : kWord.size();
+  }
+  return advice;
+}
+
 size_t display_width(std::string_view text) {
   return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) {
     return (static_cast<unsigned char>(c) & 0xC0) != 0x80;

@@ -24,6 +24,9 @@ std::string shown_start(std::string_view text, size_t columns);
 /// between single quotes.
 std::string shell_word(const std::string& text);
 
+/// Advice whose word FILE stands for a file that the writer of the advice does not know.
+std::string with_file(std::string advice, const std::string& path);
+
 /// Number of columns of UTF-8 text, one for each character.
 size_t display_width(std::string_view text);
 

@@ -53,6 +53,11 @@ TEST(Wrapped, BreaksAtBlanksAndKeepsCommandsWhole) {
   EXPECT_EQ(wrapped("run `a b c d`, then e", 2, 10), "run\n  `a b c d`,\n  then e");
 }
 
+TEST(WithFile, NamesTheFileWhereverAdviceDoes) {
+  EXPECT_EQ(with_file("run `check FILE --fix OUT` or `show FILE`: FILES, iconv FILE", "a b.jsonl"),
+            "run `check 'a b.jsonl' --fix OUT` or `show 'a b.jsonl'`: FILES, iconv 'a b.jsonl'");
+}
+
 TEST(ShownBytes, SmallSizesKeepTheirDigits) {
   EXPECT_EQ(shown_bytes(812), "812 B");
   EXPECT_EQ(shown_bytes(14'300), "14 KB");

@@ -78,4 +78,21 @@ TEST_F(DataAdvice, InitAndShowSayThatBoxesAreInPixels) {
   }
 }
 
+TEST_F(DataAdvice, ManyBadBoxesAreAFewErrorsAndTheirRepair) {
+  std::string lines;
+  for (int i = 0; i < 100; ++i) lines += record("300, 200, 30, 40");
+  program_.dir().write("xywh.jsonl", lines);
+  for (const std::string& command :
+       {"init " + test::Program::model() + " xywh.jsonl",
+        std::string("data show xywh.jsonl --out a.png"),
+        "check " + program_.config("custom: {train_jsonl: xywh.jsonl}\n")}) {
+    const test::ProcessResult result = program_.run(command);
+    EXPECT_LT((result.err + result.out).size(), 6000u) << command;
+    EXPECT_THAT(result.err + result.out,
+                HasSubstr("100 problems in 100 lines, of which 3 are shown"));
+    EXPECT_THAT(result.err + result.out,
+                HasSubstr("rematch data check xywh.jsonl --fix OUT --boxes xywh"));
+  }
+}
+
 }  // namespace rematch

@@ -15,7 +15,8 @@ namespace {
 
 constexpr const char* kConvertFix =
     "convert pixels to bins: bin = min(999, round(1000 * x / width)) for x and min(999, round(1000 "
-    "* y / height)) for y";
+    "* y / height)) for y; `rematch data check FILE --fix OUT --unit pixels` does it, and --unit "
+    "bins rounds bins with fractions";
 constexpr double kMaxCoordinate = 1e6;  // far beyond any bin; keeps sums and squares exact
 
 [[noreturn]] void fail(const std::string& where, const std::string& error, const std::string& what,
@@ -60,7 +61,8 @@ int read_bin(const Json& value, const std::string& where, const GeometryRules& r
   if (number > 0 && number < 1)
     fail(where, "a coordinate is not an integer",
          show_json(value) + " looks normalized; coordinates are bins 0..999",
-         "convert normalized numbers to bins: bin = min(999, round(1000 * number))");
+         "convert normalized numbers to bins: bin = min(999, round(1000 * number)); `rematch data "
+         "check FILE --fix OUT --unit normalized` does it");
   fail(where,
        number == std::floor(number) ? "a coordinate is out of range"
                                     : "a coordinate is not an integer",
@@ -78,7 +80,8 @@ std::vector<int> read_bbox(const Json& value, const std::string& where,
   if (!rules.allow_inverted && (bins[0] > bins[2] || bins[1] > bins[3])) {
     fail(where, "\"bbox_2d\" is inverted",
          fmt::format("{}: {}", show_json(value), bins[0] > bins[2] ? "x1 > x2" : "y1 > y2"),
-         "write left, top, right, bottom in this order; [x, y, width, height] must be converted");
+         "write left, top, right, bottom in this order; `rematch data check FILE --fix OUT --boxes "
+         "xywh` converts x, y, width, height");
   }
   return bins;
 }

@@ -7,12 +7,14 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <map>
 
 #include "base/content_key.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/interrupt.h"
 #include "base/out_of_resources.h"
+#include "base/terminal_text.h"
 #include "base/text.h"
 #include "learn/data/box_census.h"
 #include "learn/data/foreign_format.h"
@@ -23,45 +25,62 @@
 namespace rematch {
 namespace {
 
-constexpr size_t kMaxShown = 20, kMaxPlaces = 2000;
+constexpr size_t kMostOfAKind = 3, kMostShown = 9;  // problems
+constexpr int64_t kEarly = 20;  // bad lines after which other formats are refused
 
-// Collects the problems of many lines to throw them together: the first ones in full, the others as
-// places.
+// Collects the problems of many lines to throw them together: the first ones of each kind in full,
+// then the counts of all.
 class ProblemList {
  public:
-  // @param where  prefix of every place in this line. @param line  1-based
-  void add(const UserError& error, const std::string& where, int64_t line) {
+  // @param path  of the JSONL
+  explicit ProblemList(std::string path) : path_(std::move(path)) {}
+
+  // Adds the problems of a line.
+  void add(const UserError& error) {
+    ++num_lines_;
     for (const Problem& problem : error.problems()) {
       ++num_;
-      if (problems_.size() < kMaxShown) {
-        problems_.push_back(problem);
-      } else if (places_.size() < kMaxPlaces) {
-        const std::string rest =
-            problem.where.starts_with(where) ? problem.where.substr(where.size()) : "";
-        // ", object 2 (objects[1])"
-        const std::string object =
-            rest.starts_with(", ") ? rest.substr(1, rest.find(" (") - 1) : "";
-        places_.push_back(fmt::format("line {}{}", line, object));
-      }
+      const size_t of_this_kind = ++kinds_[problem.error];
+      if (of_this_kind <= kMostOfAKind && shown_.size() < kMostShown) shown_.push_back(problem);
     }
   }
-  size_t size() const { return num_; }
+  int64_t num_lines() const { return num_lines_; }
   void throw_if_any() {
-    if (problems_.empty()) return;
-    if (!places_.empty()) {
-      const bool all_named = num_ == problems_.size() + places_.size();
-      problems_.back().fix +=
-          fmt::format(" ({} problems in all; the others: {}{})", num_, join(places_, ", "),
-                      all_named ? "" : ", …; `rematch data check FILE --all` lists them");
-    }
-    throw UserError(ErrorKind::kData, problems_);
+    if (shown_.empty()) return;
+    if (num_ > shown_.size()) shown_.push_back(summary());
+    throw UserError(ErrorKind::kData, shown_);
   }
 
  private:
-  std::vector<Problem> problems_;
-  std::vector<std::string> places_;
+  Problem summary() const {
+    std::vector<std::pair<std::string, size_t>> kinds(kinds_.begin(), kinds_.end());
+    std::stable_sort(kinds.begin(), kinds.end(),
+                     [](const auto& a, const auto& b) { return a.second > b.second; });
+    std::string counts;
+    for (size_t i = 0; i < std::min(kinds.size(), kMostShown); ++i)
+      counts += fmt::format("{}{} × {}", i > 0 ? "; " : "", kinds[i].second, kinds[i].first);
+    return {.error = fmt::format("{} problems in {}, of which {} are shown", num_,
+                                 counted(num_lines_, "line"), shown_.size()),
+            .where = path_,
+            .what = counts + (kinds.size() > kMostShown ? "; …" : ""),
+            .fix = fmt::format("`rematch data check {} --all` lists them, and says what repairs "
+                               "the file",
+                               shell_word(path_))};
+  }
+
+  std::string path_;
+  std::vector<Problem> shown_;
+  std::map<std::string, size_t> kinds_;  // problems by error
   size_t num_ = 0;
+  int64_t num_lines_ = 0;
 };
+
+// The error of a line with the file in its advice.
+UserError name_file(const UserError& error, const std::string& path) {
+  std::vector<Problem> problems = error.problems();
+  for (Problem& problem : problems) problem.fix = with_file(problem.fix, path);
+  return UserError(error.kind(), std::move(problems));
+}
 
 // True if Python's str.strip leaves nothing. Bytes that are not UTF-8 are not blank, so that the
 // reader reports them.
@@ -162,7 +181,7 @@ Dataset Dataset::load(const std::string& jsonl_path, const DatasetOptions& optio
   const std::string parent = std::filesystem::path(jsonl_path).parent_path().string();
   const ForbiddenTexts forbidden(options.forbidden_texts);
   BoxCensus census;
-  ProblemList problems;
+  ProblemList problems(jsonl_path);
   int64_t line_idx = 0, num_records = 0;
   for (size_t begin = 0; begin < bytes.size(); ++line_idx) {
     throw_if_interrupted();
@@ -185,9 +204,9 @@ Dataset Dataset::load(const std::string& jsonl_path, const DatasetOptions& optio
       census.add(sample);
       dataset.samples_.push_back(std::move(sample));
     } catch (const UserError& error) {
-      problems.add(error, where, line_idx + 1);
+      problems.add(name_file(error, jsonl_path));
       // Refuses other formats early, not after millions of lines of a COCO file.
-      if (dataset.samples_.empty() && problems.size() == kMaxShown)
+      if (dataset.samples_.empty() && problems.num_lines() == kEarly)
         refuse_foreign_format(jsonl_path, bytes);
     }
   }
@@ -258,7 +277,7 @@ Dataset Dataset::copy_without(const std::vector<int64_t>& sample_indices) const 
 }
 
 ImageCounts Dataset::validate_images(const PatchOptions& options) const {
-  ProblemList problems;
+  ProblemList problems(path_);
   ImageCounts counts;
   for (const Sample& sample : samples_) {
     try {
@@ -266,7 +285,7 @@ ImageCounts Dataset::validate_images(const PatchOptions& options) const {
     } catch (const OutOfResources&) {
       throw;
     } catch (const UserError& error) {
-      problems.add(add_record_place(error, sample), sample.where, sample.sample_id + 1);
+      problems.add(add_record_place(error, sample));
     }
   }
   problems.throw_if_any();
@@ -274,7 +293,7 @@ ImageCounts Dataset::validate_images(const PatchOptions& options) const {
 }
 
 int64_t Dataset::decode_images(int64_t most) const {
-  ProblemList problems;
+  ProblemList problems(path_);
   int64_t num_decoded = 0;
   const int64_t num_looks = std::min(most, size());
   for (int64_t i = 0; i < num_looks; ++i) {
@@ -286,7 +305,7 @@ int64_t Dataset::decode_images(int64_t most) const {
     } catch (const OutOfResources&) {
       throw;
     } catch (const UserError& error) {
-      problems.add(add_record_place(error, sample), sample.where, sample.sample_id + 1);
+      problems.add(add_record_place(error, sample));
     }
   }
   problems.throw_if_any();

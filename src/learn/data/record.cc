@@ -139,7 +139,7 @@ std::string read_prompt(const Json& record, const RecordContext& context) {
 Json parse_line(std::string_view line, const std::string& where) {
   if (!is_valid_utf8(line))
     fail(where, "the line is not UTF-8", "a byte of it belongs to no character",
-         "convert the file: iconv -f ISO-8859-1 -t UTF-8 FILE > NEW.jsonl");
+         "convert the file: `iconv -f ISO-8859-1 -t UTF-8 FILE > NEW.jsonl`");
   try {
     return parse_json(line, where);
   } catch (const UserError& error) {

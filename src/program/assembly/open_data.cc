@@ -96,9 +96,9 @@ class Reader {
     } catch (const UserError& error) {
       if (on_bad == OnBadSample::kStop) throw;
       const Problem& first = error.problems().front();
-      report_.warn(fmt::format(
-          "{}: at least {} images cannot be used and are skipped, the first {}: {} ({})",
-          dataset.path(), error.problems().size(), first.where, first.error, first.what));
+      report_.warn(
+          fmt::format("{}: some images cannot be used and are skipped, the first {}: {} ({})",
+                      dataset.path(), first.where, first.error, first.what));
     }
   }
 
