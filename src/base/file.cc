@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "base/content_key.h"
+#include "base/missing_path.h"
 #include "base/out_of_resources.h"
 
 namespace rematch {
@@ -30,8 +31,10 @@ constexpr size_t kReadBlock = size_t{1} << 12;
 
 [[noreturn]] void fail(const std::string& doing, const std::string& path, int error_number) {
   const bool reads = doing == "read" || doing == "open" || doing == "map";
+  const std::string windows = error_number == ENOENT ? windows_path_advice(path) : "";
   const char* fix =
-      error_number == ENOENT ? "check the path; relative paths start at the current directory"
+      !windows.empty()         ? windows.c_str()
+      : error_number == ENOENT ? "check the path; relative paths start at the current directory"
       : error_number == ENOSPC || error_number == EDQUOT
           ? "free disk space or choose another directory"
       : error_number == ENOMEM

@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/interrupt.h"
+#include "base/missing_path.h"
 #include "base/out_of_resources.h"
 #include "base/terminal_text.h"
 #include "base/text.h"
@@ -112,13 +113,15 @@ void check_image_files(const Sample& sample) {
                        .where = sample.where,
                        .what = path,
                        .fix = "download the image, and write the path of the file"});
+    const std::string advice = found ? "" : windows_path_advice(path);
     throw UserError(
         ErrorKind::kData,
         {.error = "an image file is missing",
          .where = sample.where,
          .what = fmt::format("{}: {}", path, found ? "not a regular file" : std::strerror(errno)),
-         .fix = "correct \"images\" (relative paths are resolved against the JSONL's directory), "
-                "or remove the record"});
+         .fix = !advice.empty() ? advice
+                                : "correct \"images\" (relative paths are resolved against the "
+                                  "JSONL's directory), or remove the record"});
   }
 }
 
