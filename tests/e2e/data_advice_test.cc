@@ -1,4 +1,4 @@
-// What the data commands of `rematch` advise.
+// Advice of the data commands of `rematch`.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -93,6 +93,58 @@ TEST_F(DataAdvice, ManyBadBoxesAreAFewErrorsAndTheirRepair) {
     EXPECT_THAT(result.err + result.out,
                 HasSubstr("rematch data check xywh.jsonl --fix OUT --boxes xywh"));
   }
+}
+
+TEST_F(DataAdvice, CheckNamesTheUnitThatRepairs) {
+  for (const auto& [box, unit] : {std::pair("0.1, 0.2, 0.5, 0.9", "normalized"),
+                                  {"100.5, 200.25, 500.5, 900.75", "bins"},
+                                  {"3.5, 2.25, 30.5, 40.75", "pixels"}}) {
+    program_.dir().write("raw.jsonl", record(box) + record(box, "1.png"));
+    const std::string repair = std::string("rematch data check raw.jsonl --fix OUT --unit ") + unit;
+    EXPECT_THAT(program_.run("data check raw.jsonl").out, HasSubstr(repair));
+    EXPECT_EQ(
+        program_.run(std::string("data check raw.jsonl --fix o.jsonl --unit ") + unit).exit_code,
+        0);
+    EXPECT_EQ(program_.run("data check o.jsonl").out.find("refuses"), std::string::npos) << unit;
+  }
+}
+
+TEST_F(DataAdvice, WhatCannotBeRepairedKeepsItsAdvice) {
+  const std::string good = record("3, 2, 30, 40");
+  program_.dir().write("latin.jsonl",
+                       good +
+                           "{\"images\": [\"images/0.png\"], \"width\": 64, \"height\": 64, "
+                           "\"objects\": [{\"desc\": \"caf\xE9\", \"bbox_2d\": [3, 2, 9, 9]}]}\n");
+  const std::string iconv = "iconv -f ISO-8859-1 -t UTF-8 latin.jsonl > NEW.jsonl";
+  EXPECT_THAT(program_.run("data check latin.jsonl").out, HasSubstr(iconv));
+  EXPECT_THAT(program_.run("data check latin.jsonl --fix o.jsonl").out, HasSubstr(iconv));
+  program_.dir().write("images/a.heic", std::string("\0\0\0\x18"
+                                                    "ftypheic\0\0\0\0",
+                                                    16) +
+                                            std::string(64, 'x'));
+  program_.dir().write("heic.jsonl", record("3, 2, 30, 40", "a.heic"));
+  const test::ProcessResult result = program_.run("data check heic.jsonl --fix o2.jsonl");
+  EXPECT_EQ(result.exit_code, 3);
+  EXPECT_THAT(result.err, HasSubstr("pillow-heif"));
+}
+
+TEST_F(DataAdvice, ARepairThatLosesMostSaysSoFirst) {
+  program_.dir().write("lossy.jsonl", record("3, 2, 30, 40") + record("3, 2, 30, 40", "gone.png") +
+                                          record("3, 2, 30, 40", "away.png"));
+  const test::ProcessResult fixed = program_.run("data check lossy.jsonl --fix o.jsonl");
+  EXPECT_EQ(fixed.exit_code, 0) << fixed.err;
+  EXPECT_EQ(fixed.out.rfind("left out 2 of 3 records: most of the file\n", 0), 0u) << fixed.out;
+  const test::ProcessResult strict = program_.run("data check lossy.jsonl --fix s.jsonl --strict");
+  EXPECT_EQ(strict.exit_code, 3);
+  EXPECT_THAT(strict.err, HasSubstr("--strict is set"));
+  EXPECT_FALSE(std::filesystem::exists(program_.dir().file("s.jsonl")));
+}
+
+TEST_F(DataAdvice, SwappedCornersHaveOneCount) {
+  program_.dir().write("raw.jsonl", record("30, 40, 3, 2") + record("30, 40, 30, 2"));
+  const std::string out = program_.run("data check raw.jsonl").out;
+  EXPECT_THAT(out, HasSubstr("boxes with swapped corners: 2\n"));
+  EXPECT_THAT(out, HasSubstr("2 of 2 boxes have swapped corners"));
 }
 
 }  // namespace rematch

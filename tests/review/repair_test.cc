@@ -93,4 +93,28 @@ TEST_F(RepairTest, FewObjectsDoNotDecideTheUnit) {
   EXPECT_EQ(repair(many).at("records converted from pixels to bins"), 30);
 }
 
+TEST_F(RepairTest, FractionsOfBinsAreRoundedWhereTheOptionSaysSo) {
+  const std::string lines = large(box("10.4, 20.5, 999.7, 1000")) + large(box("1, 2, 30, 40"));
+  const Repairs repairs = repair(lines, {.unit = CoordinateUnit::kBins});
+  EXPECT_EQ(fixed_boxes(), "[10, 21, 999, 999]\n[1, 2, 30, 40]\n");
+  EXPECT_EQ(repairs.at("fractions of bins rounded"), 3);
+  const UserError error =
+      test::catch_user_error([&] { repair(large(box("10.4, 20.5, 999.7, 900"))); });
+  EXPECT_NE(error.problems()[0].fix.find("--unit bins"), std::string::npos) << error.what();
+}
+
+TEST_F(RepairTest, StrictWritesNothingWhereSomethingIsLost) {
+  const std::string good = record(box("1, 2, 30, 40")), doubled = box("5, 5, 800, 900");
+  const RepairOptions strict{.unit = CoordinateUnit::kBins, .strict = true};
+  repair(good + record(doubled + ", " + doubled), strict);
+  EXPECT_EQ(fixed_boxes(), "[1, 2, 30, 40]\n[5, 5, 800, 900]\n") << "a repeat is no loss";
+  for (const std::string& lost :
+       {record("", "gone.png"), record(doubled + ", " + box("5, 5, 5, 9"))}) {
+    const UserError error = test::catch_user_error([&] { repair(good + lost, strict); });
+    EXPECT_EQ(error.kind(), ErrorKind::kData);
+    EXPECT_NE(error.problems()[0].error.find("--strict"), std::string::npos);
+  }
+  EXPECT_EQ(fixed_boxes(), "[1, 2, 30, 40]\n[5, 5, 800, 900]\n") << "the earlier copy stays";
+}
+
 }  // namespace rematch

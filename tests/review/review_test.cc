@@ -179,9 +179,9 @@ TEST_F(ReviewTest, NumbersOutsideTheirImageAreNoPixels) {
   const Repairs repairs = repair(
       large(box("1, 2, 3, 4")) + record(box("-5, 20, 1100, 200")) + record(box("0.5, 10, 300, 50")),
       {.unit = CoordinateUnit::kBins});
-  EXPECT_EQ(fixed_boxes(), "[1, 2, 3, 4]\n");
+  EXPECT_EQ(fixed_boxes(), "[1, 2, 3, 4]\n[1, 10, 300, 50]\n");
   EXPECT_EQ(repairs.at("left out: records where a coordinate is out of range"), 1);
-  EXPECT_EQ(repairs.at("left out: records where a coordinate is not an integer"), 1);
+  EXPECT_EQ(repairs.at("fractions of bins rounded"), 1);
 }
 
 TEST_F(ReviewTest, ARepeatIsOneHoweverItIsWritten) {

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "base/error.h"
 #include "base/out_of_resources.h"
@@ -32,6 +33,8 @@ std::string repair_advice(const Review& review, const std::string& path,
     std::string kept = trial.num_lost == 0 ? ""
                                            : fmt::format(", without {} of {}", trial.num_lost,
                                                          counted(num_all, "record"));
+    if (trial.num_lost > 0 && !review.first_fix.empty())
+      kept += "; to keep all: " + review.first_fix;
     return fmt::format("`rematch data check {} --fix OUT{}` writes a {}copy{}", shell_word(path),
                        flags, changes ? "repaired " : "", kept);
   } catch (const OutOfResources&) {
@@ -39,6 +42,24 @@ std::string repair_advice(const Review& review, const std::string& path,
   } catch (const UserError& error) {
     return fmt::format("{}: {}", error.problems().front().error, error.problems().front().fix);
   }
+}
+
+/// The unit of the numbers of a file, where they are no bins.
+std::optional<CoordinateUnit> find_likely_unit(const std::string& path,
+                                               const RepairOptions& options) {
+  RepairOptions trial = options;
+  trial.unit = CoordinateUnit::kBins;  // so that few objects are no error
+  if (!trial.boxes) trial.boxes = BoxForm::kCorners;
+  return repair_records(path, path, trial).likely_unit;
+}
+
+const char* unit_words(CoordinateUnit unit) {
+  switch (unit) {
+    case CoordinateUnit::kShares: return "look normalized (0 to 1), but bins are 0 to 999";
+    case CoordinateUnit::kBins: return "look like bins with fractions, but bins are whole numbers";
+    case CoordinateUnit::kPixels: break;
+  }
+  return "look like pixels: none exceeds its image's side, but bins go to 999 on every side";
 }
 
 }  // namespace
@@ -65,15 +86,17 @@ std::string check_advice(const Review& review, const std::string& path,
             review.box_forms.num_swapped(), counted(review.box_forms.num_boxes(), "box", "boxes"),
             review.box_forms.verdict(), shell_word(path), review.box_forms.likely_form()),
         2);
-  const bool is_open = review.looks_like_pixels && !options.unit;
-  const bool needs_unit = is_open && review.num_objects < kFewObjects;
+  const std::optional<CoordinateUnit> unit =
+      options.unit ? std::nullopt : find_likely_unit(path, options);
   RepairOptions trial = options;
-  if (needs_unit) trial.unit = CoordinateUnit::kPixels;
-  const std::string advice = repair_advice(review, path, trial, needs_unit ? " --unit pixels" : "");
-  if (is_open)
-    return wrapped(fmt::format("fix this first: the coordinates look like pixels: none exceeds its "
-                               "image's side, but bins go to 999 on every side. {}",
-                               advice),
+  std::string flags;
+  if (unit && (*unit != CoordinateUnit::kPixels || review.num_objects < kFewObjects)) {
+    trial.unit = unit;
+    flags = fmt::format(" --unit {}", unit_name(*unit));
+  }
+  const std::string advice = repair_advice(review, path, trial, flags);
+  if (unit)
+    return wrapped(fmt::format("fix this first: the coordinates {}. {}", unit_words(*unit), advice),
                    2);
   return wrapped("training refuses it as it is: " + advice, 2);
 }

@@ -84,7 +84,7 @@ void print_lengths(const std::string& path, const std::string& model_dir) {
 
 struct DataCheckArguments {
   std::string path, fixed, model_dir, box_form, unit;
-  bool decode = false, all = false;
+  bool decode = false, all = false, strict = false;
 };
 
 RepairOptions repair_options(const DataCheckArguments& arguments,
@@ -96,19 +96,6 @@ RepairOptions repair_options(const DataCheckArguments& arguments,
   if (arguments.unit == "pixels") options.unit = CoordinateUnit::kPixels;
   if (arguments.unit == "normalized") options.unit = CoordinateUnit::kShares;
   return options;
-}
-
-/// Writes the repaired copy and tells what changed.
-int write_fixed(const DataCheckArguments& arguments, const RepairOptions& options) {
-  const RepairedRecords repaired = write_repaired(arguments.path, arguments.fixed, options);
-  if (repaired.num_lost > 0)
-    std::cout << fmt::format("left out {} of {}\n", repaired.num_lost,
-                             counted(repaired.num_lost + repaired.num_records, "record"));
-  for (const auto& [what, count] : repaired.repairs)
-    std::cout << fmt::format("  {:6}  {}\n", count, what);
-  std::cout << fmt::format("wrote {}\n", arguments.fixed);
-  if (!arguments.model_dir.empty()) print_lengths(arguments.fixed, arguments.model_dir);
-  return 0;
 }
 
 void print_counts(const Review& review, const std::string& path) {
@@ -125,17 +112,27 @@ void print_counts(const Review& review, const std::string& path) {
   print_classes(review.classes);
 }
 
-int run_data_check(const DataCheckArguments& arguments) {
-  require_records_file(arguments.path);
-  InputFiles inputs{arguments.path};
-  add_model(inputs, arguments.model_dir);
-  if (!arguments.fixed.empty()) {
-    inputs.refuse(arguments.fixed);
-    survive_closed_pipe();  // the copy is written last
-  }
-  const std::vector<std::string> added_tokens = added_tokens_of(arguments.model_dir);
-  const RepairOptions options = repair_options(arguments, added_tokens, inputs);
-  const Review review = review_jsonl(arguments.path, arguments.decode, added_tokens);
+/// The first line of a repair: how much is lost.
+void print_loss(const RepairedRecords& repaired) {
+  if (repaired.num_lost == 0) return;
+  const int64_t num_all = repaired.num_lost + repaired.num_records;
+  std::cout << fmt::format("left out {} of {}{}\n", repaired.num_lost, counted(num_all, "record"),
+                           2 * repaired.num_lost > num_all ? ": most of the file" : "");
+}
+
+/// Tells what the repaired copy changes.
+void print_repairs(const RepairedRecords& repaired, const Review& review,
+                   const DataCheckArguments& arguments) {
+  for (const auto& [what, count] : repaired.repairs)
+    std::cout << fmt::format("  {:6}  {}\n", count, what);
+  std::cout << fmt::format("wrote {}\n", arguments.fixed);
+  if (repaired.num_lost > 0 && !review.first_fix.empty())
+    std::cout << wrapped("to keep all: " + review.first_fix + "\n", 2);
+  if (!arguments.model_dir.empty()) print_lengths(arguments.fixed, arguments.model_dir);
+}
+
+/// Prints counts and findings.
+void print_review(const Review& review, const DataCheckArguments& arguments) {
   print_counts(review, arguments.path);
   print_similar_classes(review);
   print_findings(review, arguments.all ? SIZE_MAX : kShownFindings);
@@ -146,7 +143,36 @@ int run_data_check(const DataCheckArguments& arguments) {
         review.num_outside == 1 ? "1 image lies" : fmt::format("{} images lie", review.num_outside),
         review.num_outside == 1 ? "it" : "them");
   print_turned(review);
-  if (!arguments.fixed.empty()) return write_fixed(arguments, options);
+}
+
+/// Writes the repaired copy and tells first what is lost. An error comes after the findings.
+int fix_file(const Review& review, const DataCheckArguments& arguments, RepairOptions options) {
+  options.advice = review.first_fix;
+  options.strict = arguments.strict;
+  survive_closed_pipe();
+  RepairedRecords repaired;
+  try {
+    repaired = write_repaired(arguments.path, arguments.fixed, options);
+  } catch (const UserError&) {
+    print_review(review, arguments);
+    throw;
+  }
+  print_loss(repaired);
+  print_review(review, arguments);
+  print_repairs(repaired, review, arguments);
+  return 0;
+}
+
+int run_data_check(const DataCheckArguments& arguments) {
+  require_records_file(arguments.path);
+  InputFiles inputs{arguments.path};
+  add_model(inputs, arguments.model_dir);
+  if (!arguments.fixed.empty()) inputs.refuse(arguments.fixed);
+  const std::vector<std::string> added_tokens = added_tokens_of(arguments.model_dir);
+  const RepairOptions options = repair_options(arguments, added_tokens, inputs);
+  const Review review = review_jsonl(arguments.path, arguments.decode, added_tokens);
+  if (!arguments.fixed.empty()) return fix_file(review, arguments, options);
+  print_review(review, arguments);
   const bool usable = is_usable(review);
   if (usable && !arguments.model_dir.empty()) print_lengths(arguments.path, arguments.model_dir);
   const std::string seen =
@@ -176,6 +202,10 @@ Command add_data_check(CLI::App& data) {
   app->add_option("--model", arguments->model_dir,
                   "model directory: lengths in tokens (of the copy with --fix), as its tokenizer "
                   "and image processor give them");
+  app->add_flag("--strict", arguments->strict,
+                "with --fix: write nothing and end with exit code 3 when something would be left "
+                "out")
+      ->needs(app->get_option("--fix"));
   app->add_flag("--decode", arguments->decode, "decode every image, not only its header");
   app->add_flag("--all", arguments->all, "list every finding; default: five of a kind");
   app->footer(

@@ -51,6 +51,7 @@ NumberFacts find_number_facts(Json& record) {
   for (const auto& [number, side] : coordinates) {
     const double value = number->get<double>();
     facts.cannot_be_bins = facts.cannot_be_bins || value > kNumBins || value != std::floor(value);
+    facts.exceed_bins = facts.exceed_bins || value < 0 || value > kNumBins;
     facts.leave_image = facts.leave_image || value < -kSlack * side || value > (1 + kSlack) * side;
     facts.are_small = facts.are_small && value <= kMostNormalized;
   }
@@ -62,6 +63,8 @@ void PixelEvidence::add(Json& record) {
   some_are_pixels_ = some_are_pixels_ || facts.are_pixels();
   has_normalized_ = has_normalized_ || facts.are_normalized();
   some_leave_image_ = some_leave_image_ || facts.leave_image;
+  has_fractions_ = has_fractions_ || (facts.cannot_be_bins && !facts.are_small);
+  some_exceed_bins_ = some_exceed_bins_ || facts.exceed_bins;
   try {
     census_.add(read_record(python_json(record),
                             {.where = "record", .directory = ".", .allow_inverted = true}));

@@ -19,6 +19,7 @@ std::vector<Coordinate> collect_coordinates(Json& record);
 /// Evidence in the numbers of a record for their unit.
 struct NumberFacts {
   bool cannot_be_bins = false;  ///< a number is a fraction or exceeds 1000
+  bool exceed_bins = false;     ///< a number is outside 0 … 1000
   bool leave_image = false;     ///< a number is clearly outside 0 … side: not pixels
   bool are_small = false;       ///< there are numbers, and none exceeds 1.5: maybe normalized
 
@@ -40,10 +41,13 @@ class PixelEvidence {
     return !some_leave_image_ && (some_are_pixels_ || census_.looks_like_pixels());
   }
   bool has_normalized() const { return has_normalized_; }
+  /// True for bins with fractions: some record has fractions, none has a number outside 0 … 1000.
+  bool has_fractional_bins() const { return has_fractions_ && !some_exceed_bins_ && !is_pixels(); }
 
  private:
   BoxCensus census_;
   bool some_are_pixels_ = false, some_leave_image_ = false, has_normalized_ = false;
+  bool has_fractions_ = false, some_exceed_bins_ = false;
 };
 
 }  // namespace rematch

@@ -20,8 +20,8 @@
 #include "model/vision/image.h"
 #include "model/vision/smart_resize.h"
 #include "tools/review/box_forms.h"
+#include "tools/review/field_names.h"
 #include "tools/review/pixel_evidence.h"
-#include "tools/review/plain_numbers.h"
 #include "tools/review/review.h"
 
 namespace rematch {
@@ -29,11 +29,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kDescKeys[] = {"label", "category", "name",
-                                     "class", "caption",  "description"};
-
-constexpr const char* kImageKeys[] = {"image", "file_name", "image_path"};
 constexpr int64_t kFewObjects = 30;  // too few to tell a unit
+constexpr const char* kRepeated = "left out: repeated objects";
 
 bool are_four_numbers(const Json& box) {
   return box.is_array() && box.size() == 4 &&
@@ -56,9 +53,7 @@ class Repairer {
     if (!repair_image(record)) return false;
     for (Json& object : record["objects"]) {
       if (!object.is_object()) continue;
-      rename_desc(object);
-      rename_bbox(object);
-      plain_numbers(object);
+      rename_object_fields(object, repairs_);
       convert_box(object);
     }
     num_objects_ += std::ssize(record["objects"]);
@@ -89,6 +84,14 @@ class Repairer {
            .fix = "say the unit: --unit pixels, --unit normalized, or --unit bins"});
   }
 
+  /// The unit that the numbers of the file speak for, where they cannot be bins as they are.
+  std::optional<CoordinateUnit> likely_unit() const {
+    if (evidence_.has_normalized()) return CoordinateUnit::kShares;
+    if (evidence_.is_pixels()) return CoordinateUnit::kPixels;
+    if (evidence_.has_fractional_bins()) return CoordinateUnit::kBins;
+    return std::nullopt;
+  }
+
   /// @return false for normalized coordinates of which the options say nothing
   bool finish(Json& record) {
     const NumberFacts facts = find_number_facts(record);
@@ -102,6 +105,7 @@ class Repairer {
     } else if (options_.unit == CoordinateUnit::kPixels || (!options_.unit && is_in_pixels)) {
       to_bins(record, "records converted from pixels to bins", false);
     } else {
+      if (options_.unit) round_bins(record);
       lower_thousands(record);
     }
     Json kept = Json::array();
@@ -121,7 +125,7 @@ class Repairer {
   }
 
   bool repair_image(Json& record) {
-    rename_image(record);
+    rename_image(record, repairs_);
     const auto images = record.find("images");
     if (images == record.end() || !images->is_array() || images->size() != 1 ||
         !(*images)[0].is_string())
@@ -150,68 +154,6 @@ class Repairer {
     return true;
   }
 
-  void rename_desc(Json& object) {
-    for (const char* key : kDescKeys) {
-      if (object.contains("desc") || !object.contains(key) || !object[key].is_string()) continue;
-      object["desc"] = object[key];
-      object.erase(key);
-      ++repairs_[fmt::format("\"{}\" renamed to \"desc\"", key)];
-    }
-  }
-
-  /// One path in place of a list, under any usual key.
-  void rename_image(Json& record) {
-    for (const char* key : kImageKeys) {
-      if (record.contains("images") || !record.contains(key) || !record[key].is_string()) continue;
-      record["images"] = Json::array({record[key]});
-      record.erase(key);
-      ++repairs_[fmt::format("\"{}\" renamed to \"images\", a list", key)];
-    }
-    if (!record.contains("images") || !record["images"].is_string()) return;
-    record["images"] = Json::array({record["images"]});
-    ++repairs_["one path in place of a list of images"];
-  }
-
-  void rename_bbox(Json& object) {
-    for (const char* key : {"bbox", "box", "bndbox"}) {
-      if (!object.contains(key) || object.contains("bbox_2d") || object.contains("poly")) continue;
-      object["bbox_2d"] = object[key];
-      object.erase(key);
-      ++repairs_[fmt::format("\"{}\" renamed to \"bbox_2d\"", key)];
-    }
-  }
-
-  /// Numbers in quotes, and a box of two pairs.
-  void plain_numbers(Json& object) {
-    for (const char* key : {"bbox_2d", "poly"}) {
-      if (!object.contains(key)) continue;
-      Json& geometry = object[key];
-      const std::vector<double> numbers = read_plain_numbers(geometry);
-      if (numbers.empty()) continue;
-      const bool is_box = std::string_view(key) == "bbox_2d";
-      const bool is_nested = is_box && geometry.front().is_array() && numbers.size() == 4;
-      const bool is_quoted = std::any_of(geometry.begin(), geometry.end(), [](const Json& item) {
-        return item.is_string() ||
-               (item.is_array() && std::any_of(item.begin(), item.end(),
-                                               [](const Json& each) { return each.is_string(); }));
-      });
-      if (!is_nested && !is_quoted) continue;
-      if (is_nested) ++repairs_["boxes of two pairs, written as four numbers"];
-      if (is_quoted) ++repairs_["geometries with numbers in quotes"];
-      geometry = Json::array();
-      for (const double number : numbers) add_number(geometry, number);
-    }
-  }
-
-  static void add_number(Json& list, double number) {
-    const bool is_whole = number == std::floor(number) && std::abs(number) < 1e9;
-    if (is_whole) {
-      list.push_back(static_cast<int64_t>(number));
-    } else {
-      list.push_back(number);
-    }
-  }
-
   void convert_box(Json& object) {
     if (!options_.boxes || *options_.boxes == BoxForm::kCorners || !object.contains("bbox_2d") ||
         !are_four_numbers(object["bbox_2d"]))
@@ -233,6 +175,16 @@ class Repairer {
     ++repairs_[what];
     for (const auto& [number, side] : collect_coordinates(record)) {
       *number = to_bin(number->get<double>(), are_shares ? 1.0 : side);
+    }
+  }
+
+  /// Halves up, as a place becomes a bin.
+  void round_bins(Json& record) {
+    for (const auto& [number, side] : collect_coordinates(record)) {
+      const double value = number->get<double>();
+      if (value == std::floor(value)) continue;
+      *number = static_cast<int64_t>(std::floor(value + 0.5));
+      ++repairs_["fractions of bins rounded"];
     }
   }
 
@@ -303,25 +255,55 @@ void drop_repeats(Json& record, const Sample& sample, Repairs& repairs) {
     if (seen.emplace(sample.objects[i].desc, sample.objects[i].geometry.bins).second) {
       kept.push_back(record["objects"][i]);
     } else {
-      ++repairs["left out: repeated objects"];
+      ++repairs[kRepeated];
     }
   }
   record["objects"] = std::move(kept);
 }
 
-[[noreturn]] void refuse_empty_copy(const std::string& path, const Repairs& repairs) {
+std::string reasons_of(const Repairs& repairs) {
   std::vector<std::string> reasons;
   for (const auto& [what, count] : repairs) reasons.push_back(fmt::format("{} {}", count, what));
-  throw UserError(
-      ErrorKind::kData,
-      {.error = "no record is left, so nothing was written",
-       .where = path,
-       .what = reasons.empty() ? "it has no records" : join(reasons, "; "),
-       .fix =
-           "fix the records by hand, or convert them with `rematch data from-…` (docs/data.md)"});
+  return reasons.empty() ? "it has no records" : join(reasons, "; ");
+}
+
+/// @throws UserError (data) if no record is left
+void refuse_empty_copy(const std::string& path, const RepairedRecords& repaired,
+                       const RepairOptions& options) {
+  if (repaired.num_records > 0) return;
+  std::string fix = options.advice;
+  if (!options.unit && repaired.likely_unit)
+    fix = fmt::format("say the unit: --unit {}", unit_name(*repaired.likely_unit));
+  throw UserError(ErrorKind::kData,
+                  {.error = "no record is left, so nothing was written",
+                   .where = path,
+                   .what = reasons_of(repaired.repairs),
+                   .fix = fix.empty() ? "fix the records by hand, or convert them with `rematch "
+                                        "data from-…` (docs/data.md)"
+                                      : fix});
+}
+
+/// @throws UserError (data) if records or objects are lost
+void refuse_losses(const std::string& path, const RepairedRecords& repaired) {
+  Repairs lost;
+  for (const auto& [what, count] : repaired.repairs) {
+    if (what.starts_with("left out:") && what != kRepeated) lost[what] = count;
+  }
+  if (lost.empty()) return;
+  throw UserError(ErrorKind::kData,
+                  {.error = "something cannot be repaired, and --strict is set",
+                   .where = path,
+                   .what = reasons_of(lost),
+                   .fix = "correct these records, or drop --strict; nothing has been written"});
 }
 
 }  // namespace
+
+const char* unit_name(CoordinateUnit unit) {
+  return unit == CoordinateUnit::kBins     ? "bins"
+         : unit == CoordinateUnit::kPixels ? "pixels"
+                                           : "normalized";
+}
 
 RepairedRecords repair_records(const std::string& path, const std::string& out,
                                const RepairOptions& options) {
@@ -331,6 +313,7 @@ RepairedRecords repair_records(const std::string& path, const std::string& out,
   RepairedRecords repaired;
   Repairer repairer(parent.empty() ? "." : parent, target.string(), options, repaired.repairs);
   std::vector<Json> records = prepare_records(path, repairer, repaired.repairs, repaired.num_lost);
+  repaired.likely_unit = repairer.likely_unit();
   repairer.check_evidence(path);
   for (Json& record : records) {
     ++repaired.num_lost;
@@ -358,7 +341,8 @@ RepairedRecords write_repaired(const std::string& path, const std::string& out,
   inputs.add(path);
   inputs.refuse(out);
   RepairedRecords repaired = repair_records(path, out, options);
-  if (repaired.num_records == 0) refuse_empty_copy(path, repaired.repairs);
+  refuse_empty_copy(path, repaired, options);
+  if (options.strict) refuse_losses(path, repaired);
   for (const std::string& image : repaired.images) inputs.add(image);
   make_directories(fs::absolute(out).lexically_normal().parent_path().string());
   write_output(out, inputs, repaired.lines);

@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/interrupt.h"
 #include "base/json.h"
+#include "base/missing_path.h"
 #include "base/out_of_resources.h"
 #include "base/terminal_text.h"
 #include "base/text.h"
@@ -59,7 +60,7 @@ std::string place_in_record(const std::string& where, const RecordContext& conte
 /// Collects statistics and findings over the records of a file.
 class Reviewer {
  public:
-  Reviewer(const std::string& path, bool decode) : decode_(decode), outside_(path) {}
+  Reviewer(const std::string& path, bool decode) : path_(path), decode_(decode), outside_(path) {}
 
   void add(const std::string& line, const RecordContext& context, int64_t number) {
     ++review_.num_records;
@@ -68,8 +69,10 @@ class Reviewer {
     try {
       sample = read_record(line, context);
     } catch (const UserError& error) {
-      if (++review_.num_refused == 1)
-        review_.first_fix = fmt::format("line {}: {}", number, error.problems().front().fix);
+      ++review_.num_refused;
+      if (review_.first_fix.empty())
+        review_.first_fix =
+            fmt::format("line {}: {}", number, with_file(error.problems().front().fix, path_));
       for (const Problem& problem : error.problems()) {
         note(FindingKind::kRefused, number,
              fmt::format("{}{} ({})", place_in_record(problem.where, context), problem.error,
@@ -100,17 +103,25 @@ class Reviewer {
     }
   }
 
-  /// The problem of an unreadable image, with the fix.
+  /// The problem of an unreadable image, and the fix.
   /// @param path  resolved
-  static std::string image_problem(const std::string& path, const Problem& problem, bool is_new) {
+  static std::pair<std::string, std::string> image_problem(const std::string& path,
+                                                           const Problem& problem) {
     if (path.find("://") != path.npos)
-      return fmt::format("{}: addresses are not fetched{}", path,
-                         is_new ? "; download the image, and write the path of the file" : "");
+      return {"addresses are not fetched", "download the image, and write the path of the file"};
     std::error_code ignored;
-    if (!std::filesystem::exists(path, ignored))
-      return fmt::format("{}: there is no such file{}", path,
-                         is_new ? "; relative paths start at the directory of the JSONL" : "");
-    return fmt::format("{}: {}{}", path, problem.error, is_new ? "; " + problem.fix : "");
+    if (std::filesystem::exists(path, ignored)) return {problem.error, problem.fix};
+    const std::string advice = windows_path_advice(path);
+    return {"there is no such file",
+            advice.empty() ? "relative paths start at the directory of the JSONL" : advice};
+  }
+
+  /// Notes an unreadable image, with the fix for the first one of its kind.
+  void note_unreadable(const std::string& path, const Problem& problem, int64_t number) {
+    const auto [what, fix] = image_problem(path, problem);
+    if (review_.first_fix.empty()) review_.first_fix = fmt::format("line {}: {}", number, fix);
+    note(FindingKind::kUnreadableImage, number,
+         fmt::format("{}: {}{}", path, what, advised_.insert(fix).second ? "; " + fix : ""));
   }
 
   void note(FindingKind kind, int64_t line, std::string what) {
@@ -155,10 +166,7 @@ class Reviewer {
       } catch (const OutOfResources&) {
         throw;
       } catch (const UserError& error) {
-        const Problem& problem = error.problems().front();
-        const std::string kind = path.find("://") != path.npos ? "address" : problem.error;
-        note(FindingKind::kUnreadableImage, number,
-             image_problem(path, problem, advised_.insert(kind).second));
+        note_unreadable(path, error.problems().front(), number);
       }
     }
   }
@@ -189,8 +197,8 @@ class Reviewer {
     ++review_.num_boxes;
     const double width = (bins[2] - bins[0]) * sample.width_px / static_cast<double>(kNumBins);
     const double height = (bins[3] - bins[1]) * sample.height_px / static_cast<double>(kNumBins);
-    if (bins[0] == bins[2] || bins[1] == bins[3]) return note(FindingKind::kNoArea, number, name);
     if (width < 0 || height < 0) return note(FindingKind::kInverted, number, name);
+    if (width == 0 || height == 0) return note(FindingKind::kNoArea, number, name);
     if (width < kTinyPx || height < kTinyPx)
       note(FindingKind::kTiny, number, fmt::format("{}, {:.1f} x {:.1f} px", name, width, height));
   }
@@ -200,6 +208,7 @@ class Reviewer {
     if (doubled_area(bins) == 0) note(FindingKind::kNoArea, number, name);
   }
 
+  std::string path_;
   bool decode_;
   Review review_;
   std::vector<int64_t> widths_, heights_, counts_;

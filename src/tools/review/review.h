@@ -46,8 +46,9 @@ struct Spread {
 /// Statistics of a JSONL and all findings.
 struct Review {
   int64_t num_records = 0, num_objects = 0, num_boxes = 0, num_polygons = 0, num_empty_scenes = 0;
-  int64_t num_refused = 0;                 ///< records that cannot be read
-  std::string first_fix;                   ///< advice for the first of them, with its line
+  int64_t num_refused = 0;  ///< records that cannot be read
+  std::string first_fix;    ///< advice for the first of them or of the unreadable images, with its
+                            ///< line
   std::map<std::string, int64_t> classes;  ///< objects by desc
   Spread width_px, height_px, objects_per_image;
   std::array<std::vector<Finding>, kNumFindingKinds> findings;
@@ -78,6 +79,8 @@ using Repairs = std::map<std::string, int64_t>;
 
 /// Unit of the numbers of a file.
 enum class CoordinateUnit { kBins, kPixels, kShares };
+/// The value of --unit: "bins", "pixels" or "normalized".
+const char* unit_name(CoordinateUnit unit);
 
 /// Options of write_repaired().
 struct RepairOptions {
@@ -86,6 +89,8 @@ struct RepairOptions {
   std::optional<BoxForm> boxes = std::nullopt;        ///< unset: corners
   std::optional<CoordinateUnit> unit = std::nullopt;  ///< unset: by the evidence in the numbers
   InputFiles others{};                                ///< files that `out` must not replace
+  bool strict = false;                                ///< losing a record or object is an error
+  std::string advice = {};                            ///< what to do if no record is left
 };
 
 /// The repaired records of a file, and what was changed.
@@ -93,14 +98,15 @@ struct RepairedRecords {
   std::string lines;
   int64_t num_records = 0, num_lost = 0;
   Repairs repairs;
-  std::vector<std::string> images;  ///< that the records name
+  std::vector<std::string> images;                           ///< that the records name
+  std::optional<CoordinateUnit> likely_unit = std::nullopt;  ///< of numbers that are no bins
 };
 
 /// Repairs records: renames misnamed fields, unquotes numbers, converts boxes and pixels, puts
 /// corners in order and takes sizes from the image files; leaves out objects without area, repeated
 /// objects and records that are still unusable. Numbers count as pixels if some cannot be bins
 /// (fractions, above 1000) and all are inside their images, or if BoxCensus suspects pixels. A bin
-/// of 1000 becomes 999.
+/// of 1000 becomes 999; fractions of bins are rounded where `unit` says that they are bins.
 /// @param out  the file that the image paths are relative to
 /// @throws UserError (configuration) if more than one box in twenty has swapped corners and `boxes`
 /// is not set, or if fewer than 30 objects would decide the unit; (environment)
@@ -108,7 +114,8 @@ RepairedRecords repair_records(const std::string& path, const std::string& out,
                                const RepairOptions& options);
 
 /// Writes the repaired copy.
-/// @throws UserError as repair_records; (data) if no record is left; (configuration) if `out` is
+/// @throws UserError as repair_records; (data) if no record is left, or with `strict` if something
+/// is lost; (configuration) if `out` is
 /// the file itself, one of its images or one of `others`, before anything is written
 RepairedRecords write_repaired(const std::string& path, const std::string& out,
                                const RepairOptions& options);
