@@ -147,4 +147,21 @@ TEST_F(DataAdvice, SwappedCornersHaveOneCount) {
   EXPECT_THAT(out, HasSubstr("2 of 2 boxes have swapped corners"));
 }
 
+TEST_F(DataAdvice, ADirectoryOfRecordsIsOneErrorForEveryCommand) {
+  program_.dir().write("cards/train.jsonl", record("3, 2, 30, 40"));
+  const std::string config = program_.config("custom: {train_jsonl: cards}\n");
+  for (const std::string& command :
+       {"init " + test::Program::model() + " cards", "train " + config, "check " + config,
+        std::string("data show cards --out a.png"), std::string("data split cards"),
+        std::string("data boxes cards --out b.jsonl")}) {
+    const test::ProcessResult result = program_.run(command);
+    EXPECT_EQ(result.exit_code, 2) << command << result.err;
+    EXPECT_THAT(result.err + result.out,
+                HasSubstr("the records are one JSONL file, not a directory"))
+        << command;
+    EXPECT_THAT(result.err + result.out,
+                HasSubstr("give the file of training records: cards/train.jsonl"));
+  }
+}
+
 }  // namespace rematch

@@ -10,6 +10,7 @@
 #include "learn/estep/match/labels.h"
 #include "program/assembly/long_samples.h"
 #include "program/assembly/open.h"
+#include "tools/import/records_path.h"
 
 namespace rematch {
 namespace {
@@ -72,6 +73,7 @@ class Reader {
         options.forbidden_texts.push_back(token.content);
       if (!answer_formats().find(files_->format_name).has_names) options.name_all = kNameless;
     }
+    require_records_file(path);
     Dataset dataset = Dataset::load(path, options);
     if (files_ == nullptr) return dataset;
     for (const std::string& text : dataset.warnings()) report_.warn(text);

@@ -14,9 +14,9 @@
 #include "program/cli/check_advice.h"
 #include "program/cli/command_set.h"
 #include "program/cli/data_commands.h"
-#include "program/cli/records_path.h"
 #include "program/cli/sample_lengths.h"
 #include "program/cli/standard_output.h"
+#include "tools/import/records_path.h"
 #include "tools/review/review.h"
 
 namespace rematch {

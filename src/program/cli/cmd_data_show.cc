@@ -20,6 +20,7 @@
 #include "program/cli/augment_choice.h"
 #include "tools/draw/encode.h"
 #include "tools/draw/panel.h"
+#include "tools/import/records_path.h"
 
 namespace rematch {
 namespace {
@@ -103,6 +104,7 @@ Canvas panel_of(const Sample& sample, int panel_px, ClassColors& colors) {
 
 int run_data_show(const ShowArguments& arguments) {
   const AugmentChoice augment = read_augment_choice(arguments.augment);
+  require_records_file(arguments.path);
   const Dataset dataset =
       Dataset::load(arguments.path, {.require_single_image = false, .check_image_files = false});
   for (const std::string& text : dataset.warnings())

@@ -23,9 +23,9 @@
 #include "program/cli/command_set.h"
 #include "program/cli/init_data.h"
 #include "program/cli/init_schedule.h"
-#include "program/cli/records_path.h"
 #include "program/cli/sample_lengths.h"
 #include "program/cli/scored_model.h"
+#include "tools/import/records_path.h"
 
 namespace rematch {
 namespace {

@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/path_from.h"
 #include "base/text.h"
+#include "tools/import/records_path.h"
 
 namespace rematch {
 namespace {
@@ -17,11 +18,16 @@ fs::path canonical_directory(const std::string& path) {
   return fs::weakly_canonical(fs::absolute(path).parent_path());
 }
 
+std::vector<std::string> read_lines(const std::string& path) {
+  require_records_file(path);
+  return split(read_file(path), '\n');
+}
+
 }  // namespace
 
 RecordFile::RecordFile(const std::string& path)
     : path_(path),
-      lines_(split(read_file(path), '\n')),
+      lines_(read_lines(path)),
       samples_(Dataset::load(path, {.require_single_image = false, .check_image_files = false})
                    .samples()) {}
 

@@ -1,4 +1,4 @@
-#include "program/cli/records_path.h"
+#include "tools/import/records_path.h"
 
 #include <algorithm>
 #include <filesystem>
