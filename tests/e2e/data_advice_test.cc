@@ -164,4 +164,21 @@ TEST_F(DataAdvice, ADirectoryOfRecordsIsOneErrorForEveryCommand) {
   }
 }
 
+TEST_F(DataAdvice, AModelThatIsNotKnownIsNamedBeforeItsTokenizer) {
+  program_.dir().write("llama/config.json", R"({"model_type": "llama"})");
+  program_.dir().write("bare/config.json", read_file(test::Program::model() + "/config.json"));
+  program_.dir().write("train.jsonl", record("3, 2, 30, 40"));
+  for (const char* command : {"init {} train.jsonl", "eval {} train.jsonl", "probe {} train.jsonl",
+                              "predict {} images/0.png", "data check train.jsonl --model {}"}) {
+    const auto run = [&](const std::string& model) {
+      std::string text = command;
+      return program_.run(text.replace(text.find("{}"), 2, model));
+    };
+    EXPECT_EQ(run("llama").exit_code, 3) << command;
+    EXPECT_THAT(run("llama").err, HasSubstr("\"llama\"")) << command;
+    EXPECT_EQ(run("bare").exit_code, 2) << command;
+    EXPECT_THAT(run("bare").err, HasSubstr("it has no tokenizer")) << command;
+  }
+}
+
 }  // namespace rematch

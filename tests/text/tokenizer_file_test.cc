@@ -169,8 +169,12 @@ TEST(TokenizerFile, RefusesWhatIsNoTokenizer) {
        {"", "{", "[]", "5", "{}", "{\"model\": {}}", "\xff\xfe", "{\"added_tokens\": [{}]}"})
     problem_of(content);
   test::TempDir dir;
-  EXPECT_EQ(test::catch_user_error([&] { Tokenizer::load(dir.path()); }).kind(),
-            ErrorKind::kEnvironment);
+  const auto error = [&] { return test::catch_user_error([&] { Tokenizer::load(dir.path()); }); };
+  EXPECT_EQ(error().kind(), ErrorKind::kConfig);
+  expect_names(error().problems().front().what, "no tokenizer");
+  dir.write("config.json", R"({"model_type": "llama"})");
+  dir.write("tokenizer.json", "{}");
+  expect_names(error().problems().front().what, "llama");
 }
 
 TEST(TokenizerFile, TakesOtherSpellingsOfTheSame) {

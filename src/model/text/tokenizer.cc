@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "model/families/family.h"
 #include "model/text/added_tokens.h"
 #include "model/text/bpe.h"
 #include "model/text/byte_level.h"
@@ -17,6 +18,24 @@
 
 namespace rematch {
 namespace {
+
+namespace fs = std::filesystem;
+
+/// @throws UserError for a directory without a tokenizer; first for a model of an unknown family,
+/// whose tokenizer would be refused for what it lacks
+void require_tokenizer(const std::string& directory) {
+  std::error_code ignored;
+  if (fs::exists(directory + "/config.json", ignored)) describe_model(directory);
+  for (const char* name : {"/tokenizer.json", "/vocab.json"}) {
+    if (fs::exists(directory + name, ignored)) return;
+  }
+  throw UserError(
+      ErrorKind::kConfig,
+      {.error = "the model directory is not complete",
+       .where = directory,
+       .what = "it has no tokenizer: neither tokenizer.json nor vocab.json",
+       .fix = "fetch all files of the model: `hf download OWNER/NAME --local-dir DIR`"});
+}
 
 // Maps ids to bytes and bytes to ids; refuses ids that occur twice.
 struct TokenTable {
@@ -163,11 +182,11 @@ Tokenizer::Tokenizer() = default;
 Tokenizer::~Tokenizer() = default;
 
 std::shared_ptr<const Tokenizer> Tokenizer::load(const std::string& path) {
-  namespace fs = std::filesystem;
   std::error_code ignored;
   std::string file = path;
   bool from_parts = false;
   if (fs::is_directory(path, ignored)) {
+    require_tokenizer(path);
     file = path + "/tokenizer.json";
     from_parts = !fs::exists(file, ignored) && fs::exists(path + "/vocab.json", ignored) &&
                  fs::exists(path + "/merges.txt", ignored);

@@ -30,7 +30,8 @@ class Tokenizer {
   /// Reads `path`: a tokenizer.json, or a directory with this file or with vocab.json and
   /// merges.txt.
   /// @throws UserError (data) for a damaged file, or with the name of a part that is not
-  /// implemented (pre-tokenizer, normaliser, `byte_fallback`, …)
+  /// implemented (pre-tokenizer, normaliser, `byte_fallback`, …); of a directory first as
+  /// describe_model, then (config) if it holds no tokenizer
   static std::shared_ptr<const Tokenizer> load(const std::string& path);
 
   /// A tokenizer without a model: every byte is a token, and so is each of these texts. Answers

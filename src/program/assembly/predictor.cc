@@ -17,6 +17,7 @@
 #include "learn/resume/run_links.h"
 #include "model/checkpoint/model_dir.h"
 #include "model/checkpoint/peft.h"
+#include "model/families/family.h"
 #include "model/text/lossy.h"
 #include "model/text/stored_prompt.h"
 #include "model/vision/upright.h"
@@ -101,6 +102,7 @@ Job open_prediction(const PredictorOptions& options, Terminal& terminal) {
     base_dir = named_base_model(read_peft_adapter(adapter_dir), adapter_dir);
   }
   require_model_dir(base_dir);  // first, before warnings about missing files
+  describe_model(base_dir);
   const bool has_adapter = !adapter_dir.empty();
   JobSource source{.checkpoint = has_adapter ? adapter_dir : base_dir,
                    .is_adapter = has_adapter,

@@ -187,21 +187,6 @@ void print_prompt(const std::string& model_dir) {
       2);
 }
 
-/// @throws UserError for a directory that is no model, one of another family, or without a tokenizer
-void require_known_model(const std::string& directory) {
-  describe_model(directory);
-  std::error_code error;
-  for (const char* name : {"tokenizer.json", "vocab.json"}) {
-    if (std::filesystem::exists(join_path(directory, name), error)) return;
-  }
-  throw UserError(
-      ErrorKind::kConfig,
-      {.error = "the model directory is not complete",
-       .where = directory,
-       .what = "it has no tokenizer: neither tokenizer.json nor vocab.json",
-       .fix = "fetch all files of the model: `hf download OWNER/NAME --local-dir DIR`"});
-}
-
 void print_warnings(const Dataset& dataset) {
   for (const std::string& text : dataset.warnings())
     std::cerr << wrapped(fmt::format("warning: {}\n", printable(text)), 2);
@@ -211,7 +196,7 @@ int run_init(InitArguments arguments) {
   require_model_first(arguments.model, arguments.train);
   const NamedModel model = find_model(arguments.model);
   arguments.model = model.path;
-  require_known_model(arguments.model);
+  describe_model(arguments.model);
   require_records_file(arguments.train);
   if (!arguments.val.empty()) require_records_file(arguments.val);
   if (!model.note.empty()) std::cerr << model.note << "\n";
