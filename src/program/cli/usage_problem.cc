@@ -97,6 +97,21 @@ std::string near_option(const CLI::App& command, const std::string& typed) {
   return longer.empty() ? "" : "--" + longer.front();
 }
 
+/// The loop over the files that were given to a command for one JSONL; "" for other arguments.
+std::string loop_over_files(const std::string& name, const CLI::App& command,
+                            const Words& unexpected) {
+  const CLI::Option* file = command.get_option_no_throw("JSONL");
+  const bool are_files =
+      std::all_of(unexpected.begin(), unexpected.end(), [](const std::string& argument) {
+        return argument.ends_with(".jsonl") && !argument.starts_with("-");
+      });
+  const bool is_for_one = name.ends_with(" data check") || name.ends_with(" data split");
+  if (file == nullptr || file->empty() || !are_files || !is_for_one) return "";
+  std::string files = shell_word(file->as<std::string>());
+  for (const std::string& argument : unexpected) files += " " + shell_word(argument);
+  return fmt::format("give one file at a time: for f in {}; do {} \"$f\"; done", files, name);
+}
+
 /// The advice for arguments that a command does not take; "" if none is known.
 /// @param name  of the command, with the program's
 std::string advice_for(const std::string& name, const CLI::App& command, const Words& unexpected,
@@ -104,6 +119,7 @@ std::string advice_for(const std::string& name, const CLI::App& command, const W
   const std::string& first = unexpected.front();
   const bool has_config = command.get_option_no_throw("CONFIG") != nullptr;
   if (std::string advice = advice_by_place(first, arguments); !advice.empty()) return advice;
+  if (std::string loop = loop_over_files(name, command, unexpected); !loop.empty()) return loop;
   const bool has_value = unexpected.size() > 1 && !unexpected[1].starts_with("--");
   if (is_input_option(first) && !has_value)
     return fmt::format("give {0} without option names: `{1} {0}`{2}", positionals(command), name,
