@@ -285,4 +285,25 @@ TEST_F(CocoDir, PathsHoldWhereTheOutputIsALink) {
   EXPECT_EQ(written("train").size(), 1);  // checks that the image is there
 }
 
+TEST_F(CocoDir, TheBoxModeOfDetectron2SaysWhatTheNumbersAre) {
+  write_image("a.png");
+  const auto with_mode = [](const std::string& box, const std::string& mode) {
+    return test::coco("a.png", R"({"image_id": 1, "category_id": 7, "bbox": )" + box +
+                                   R"(, "bbox_mode": )" + mode + "}");
+  };
+  for (const auto& [box, mode] :
+       {std::pair("[20, 10, 120, 60]", "0"), {"[20, 10, 100, 50]", "1"}}) {
+    convert({write("train.json", with_mode(box, mode))});
+    EXPECT_EQ(bins(), (std::vector<std::vector<int>>{{100, 100, 600, 600}})) << mode;
+  }
+  const std::string turned = write("train.json", with_mode("[20, 10, 100, 50]", "4"));
+  EXPECT_NE(test::problem_of([&] { convert({turned}); }).what.find("bbox_mode"), std::string::npos);
+  const std::string dicts =
+      write("dicts.json",
+            R"([{"file_name": "a.png", "annotations": [{"bbox": [1, 2, 3, 4], "bbox_mode": 0,
+                         "category_id": 0}]}])");
+  const Problem problem = test::problem_of([&] { convert({dicts}); });
+  EXPECT_NE(problem.fix.find("convert_to_coco_json"), std::string::npos) << problem.fix;
+}
+
 }  // namespace rematch

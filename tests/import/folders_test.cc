@@ -244,4 +244,17 @@ TEST_F(AnyDir, ADirectoryOfAnotherFormatIsRecognised) {
   expect_reader(fix_of([&] { read_voc_dir(path("labelme"), {}); }), "labelme");
 }
 
+TEST_F(LabelMeDir, ShapesOfAGroupAreOneObject) {
+  const auto part = [](const std::string& points, const std::string& group) {
+    return R"({"label": "cat", "shape_type": "rectangle", "group_id": )" + group +
+           R"(, "points": )" + points + "}";
+  };
+  const WrittenSet written =
+      convert(part("[[20, 10], [60, 30]]", "1") + ", " + part("[[80, 40], [120, 60]]", "1") + ", " +
+              part("[[20, 10], [60, 30]]", "null") + ", " + part("[[0, 0], [20, 10]]", "2"));
+  EXPECT_EQ(bins(), (std::vector<std::vector<int>>{
+                        {100, 100, 600, 600}, {100, 100, 300, 300}, {0, 0, 100, 100}}));
+  EXPECT_EQ(test::noted(written, "shapes joined to the object of their group_id, as its box"), 1);
+}
+
 }  // namespace rematch

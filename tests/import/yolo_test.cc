@@ -170,4 +170,28 @@ TEST_F(YoloDir, ADirectoryStandsForItsOnlyYaml) {
             std::string::npos);
 }
 
+TEST_F(YoloDir, CornersAreRefusedUntilTheOptionSaysSo) {
+  const std::string corners = "0 0.1 0.1 0.6 0.6\n1 0.7 0.7 0.9 0.95\n";
+  write("labels/train/a.txt", corners);
+  const std::string yaml = write("set.yaml", kYaml);
+  const Problem problem = test::problem_of([&] { convert_set(read_yolo_set(yaml, {})); });
+  EXPECT_NE(problem.error.find("look like corners"), std::string::npos) << problem.error;
+  EXPECT_NE(problem.fix.find("--boxes xyxy"), std::string::npos);
+  const ImportOptions options{.boxes = BoxForm::kCorners};
+  convert_set(read_yolo_set(yaml, options), options);
+  EXPECT_EQ(bins(), (std::vector<std::vector<int>>{kYoloBins, {700, 700, 900, 950}}));
+  convert(kYaml, "0 0.35 0.35 0.5 0.5\n0 0.3 0.3 0.5 0.5\n");
+  EXPECT_EQ(bins().size(), 2u) << "inside the image as they are";
+}
+
+TEST_F(YoloDir, KeypointsOfNineValuesAreNoTurnedBoxes) {
+  const std::string points =
+      "0 0.3 0.3 0.1 0.1 0.31 0.32 0.28 0.27\n0 0.8 0.3 0.1 0.2 0.81 0.25 0 0\n";
+  expect_refused(points, "kpt_shape: [2, 2]");
+  convert(std::string(kYaml) + "kpt_shape: [2, 2]\n", points);
+  EXPECT_EQ(bins().size(), 2u);
+  convert(kYaml, "0 0.2 0.2 0.3 0.3 0.2 0.4 0.1 0.3\n0 0.5 0.5 0.9 0.5 0.9 0.9 0.5 0.9\n");
+  EXPECT_EQ(bins(), (std::vector<std::vector<int>>{{100, 200, 300, 400}, {500, 500, 900, 900}}));
+}
+
 }  // namespace rematch

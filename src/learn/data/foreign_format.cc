@@ -147,6 +147,14 @@ const Row kRows[] = {
      [](const Beginning& t) { return t.has_key("tagName") && t.has_key("regions"); }, nullptr,
      "write one row a box into a CSV (filename,xmin,ymin,xmax,ymax,class) in pixels, and run "
      "`rematch data from-csv`"},
+    {"a list of detectron2's dataset dicts",
+     [](const Beginning& t) {
+       return t.begins("[") && t.has_key("file_name") && t.has_key("annotations") &&
+              (t.has_key("bbox_mode") || (t.has_key("bbox") && t.has_key("category_id")));
+     },
+     nullptr,
+     "register it and write COCO: detectron2.data.datasets.convert_to_coco_json(NAME, "
+     "\"coco.json\"), then run `rematch data from-coco coco.json --images DIR --out DIR`"},
     {"COCO results, which are answers of a model",
      [](const Beginning& t) {
        return t.begins("[") && t.has_key("image_id") && t.has_key("category_id") &&

@@ -170,8 +170,11 @@ const ImportFormat kImportFormats[] = {
      .source = "YAML",
      .source_help = "the data set's YAML (path, train, val, names), or a directory that holds it, "
                     "or one of images/ and labels/ with classes.txt or --names",
-     .traits =
-         {.has_outlines = true, .has_names = true, .has_label_files = true, .has_classes = true},
+     .traits = {.has_outlines = true,
+                .has_names = true,
+                .has_box_forms = true,
+                .has_label_files = true,
+                .has_classes = true},
      .split_help = "name of the split of a directory without YAML; default: from its folders, else "
                    "train",
      .examples = "  rematch data from-yolo coco8.yaml --out data\n"

@@ -47,6 +47,32 @@ struct UnitEvidence {
                                      .fix = fix + "; nothing has been written"});
 }
 
+/// Shares that YOLO writes as a centre, width and height.
+struct ShareEvidence {
+  int64_t num_boxes = 0, num_leaving = 0, num_as_corners = 0;
+
+  void add(const ForeignObject& box) {
+    ++num_boxes;
+    const double x = (box.x0 + box.x1) / 2, y = (box.y0 + box.y1) / 2;
+    const double width = box.x1 - box.x0, height = box.y1 - box.y0;
+    num_leaving +=
+        box.x0 < -kSlack || box.y0 < -kSlack || box.x1 > 1 + kSlack || box.y1 > 1 + kSlack;
+    num_as_corners += width > x && height > y && width <= 1 + kSlack && height <= 1 + kSlack;
+  }
+};
+
+/// Right boxes never leave their image, so that one in ten is enough.
+void check_shares(const ShareEvidence& shares, const std::string& jsonl) {
+  if (10 * shares.num_leaving <= shares.num_boxes || shares.num_as_corners < shares.num_boxes)
+    return;
+  refuse("the boxes look like corners (x1, y1, x2, y2), not centre x, centre y, width, height",
+         jsonl,
+         fmt::format("read as centre, width and height, {} of {} leave their image; read as "
+                     "corners, all lie inside",
+                     shares.num_leaving, counted(shares.num_boxes, "box", "boxes")),
+         "say what the numbers are: --boxes xyxy, or --boxes cxcywh");
+}
+
 void check_pixels(const UnitEvidence& pixels, bool may_be_corners, const std::string& jsonl) {
   const std::string boxes = counted(pixels.num_boxes, "box", "boxes");
   if (pixels.num_boxes > 0 && pixels.largest > 0 && pixels.largest <= 1)
@@ -96,12 +122,18 @@ void check_units(const std::vector<ForeignImage>& images,
                  const std::vector<std::optional<UsableImage>>& usable, bool may_be_corners,
                  const ImportOptions& options, const std::string& jsonl) {
   UnitEvidence pixels, answers;
+  ShareEvidence shares;
   for (size_t i = 0; i < images.size(); ++i) {
-    if (!usable[i] || images[i].unit == CoordUnit::kShares) continue;
+    if (!usable[i]) continue;
+    if (images[i].unit == CoordUnit::kShares) {
+      for (const ForeignObject& object : images[i].objects) shares.add(object);
+      continue;
+    }
     const std::array<double, 2> sides = sides_of(images[i], *usable[i], options);
     for (const ForeignObject& object : images[i].objects)
       (images[i].unit == CoordUnit::kPixels ? pixels : answers).add(object, sides);
   }
+  if (may_be_corners) check_shares(shares, jsonl);
   check_pixels(pixels, may_be_corners, jsonl);
   check_answers(answers, options, jsonl);
 }

@@ -129,6 +129,16 @@ class CocoReader {
     image.objects.push_back(std::move(object));
   }
 
+  /// Meaning of the four numbers of an annotation: detectron2's bbox_mode, 0 for corners and 1 for
+  /// x, y, width, height; nullopt for its other modes.
+  std::optional<BoxForm> form_of(const Json& annotation) const {
+    if (options_.boxes) return options_.boxes;
+    const Json* mode = find_member(annotation, "bbox_mode");
+    if (mode == nullptr || mode->is_null() || *mode == 1) return BoxForm::kSides;
+    if (*mode == 0) return BoxForm::kCorners;
+    return std::nullopt;
+  }
+
   static double rotation(const Json& annotation) {
     const Json* attributes = find_member(annotation, "attributes");
     const Json* value = attributes != nullptr ? find_member(*attributes, "rotation") : nullptr;
@@ -153,7 +163,9 @@ class CocoReader {
     } else {
       const std::optional<std::array<double, 4>> numbers = read_four(*box);
       if (!numbers) return reason::kNoBox;
-      object = make_box(*numbers, options_.boxes.value_or(BoxForm::kSides));
+      const std::optional<BoxForm> form = form_of(annotation);
+      if (!form) return "a box of a bbox_mode other than 0 (corners) and 1 (x, y, width, height)";
+      object = make_box(*numbers, *form);
       if (find_bad_corner(object) != nullptr) return find_bad_corner(object);
       if (const double degrees = rotation(annotation); degrees != 0) {
         object = rotate_box(object, degrees, options_.polygons, set_.ledger);

@@ -1,7 +1,9 @@
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
@@ -27,9 +29,33 @@ ForeignObject circle_box(const Outline& points) {
   return {.x0 = x - radius, .y0 = y - radius, .x1 = x + radius, .y1 = y + radius};
 }
 
+/// The objects of groups, by name and group_id.
+using Groups = std::map<std::pair<std::string, std::string>, size_t>;
+
+/// Adds an object, or joins it to that of its group: shapes of one name and group_id are the parts
+/// of one object.
+void add_object(ForeignObject object, const Json* group_id, Groups& groups, ForeignImage& image,
+                Ledger& ledger) {
+  if (group_id != nullptr && !group_id->is_null()) {
+    const auto [known, is_new] =
+        groups.try_emplace({object.desc, group_id->dump()}, image.objects.size());
+    if (!is_new) {
+      ForeignObject& whole = image.objects[known->second];
+      whole.x0 = std::min(whole.x0, object.x0);
+      whole.y0 = std::min(whole.y0, object.y0);
+      whole.x1 = std::max(whole.x1, object.x1);
+      whole.y1 = std::max(whole.y1, object.y1);
+      whole.ring.clear();
+      return ledger.note("shapes joined to the object of their group_id, as its box");
+    }
+  }
+  image.objects.push_back(std::move(object));
+}
+
 /// Adds the object of a shape.
 /// @return the reason why not, or ""
-std::string read_shape(const Json& shape, bool polygons, ForeignImage& image, Ledger& ledger) {
+std::string read_shape(const Json& shape, bool polygons, Groups& groups, ForeignImage& image,
+                       Ledger& ledger) {
   const Json* points_of = find_member(shape, "points");
   if (points_of == nullptr) return "a shape that cannot be read";
   const Json* named = find_member(shape, "shape_type");
@@ -51,7 +77,7 @@ std::string read_shape(const Json& shape, bool polygons, ForeignImage& image, Le
   if (type == "circle") ledger.note("circles replaced by their boxes");
   if (const Json* label = find_member(shape, "label"); label != nullptr)
     object.desc = label->is_string() ? label->get<std::string>() : label->dump();
-  image.objects.push_back(std::move(object));
+  add_object(std::move(object), find_member(shape, "group_id"), groups, image, ledger);
   return "";
 }
 
@@ -78,8 +104,9 @@ ForeignImage read_annotation(const fs::path& path, bool polygons, ForeignSet& se
     image.name = name->get<std::string>();
   image.width_px = read_side_px(find_member(document, "imageWidth"));
   image.height_px = read_side_px(find_member(document, "imageHeight"));
+  Groups groups;
   for (size_t i = 0; i < shapes->size(); ++i) {
-    const std::string reason = read_shape((*shapes)[i], polygons, image, set.ledger);
+    const std::string reason = read_shape((*shapes)[i], polygons, groups, image, set.ledger);
     if (!reason.empty()) image.lose(reason, fmt::format("{}: shapes[{}]", path.string(), i));
   }
   return image;

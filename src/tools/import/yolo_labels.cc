@@ -46,6 +46,26 @@ bool has_outlines(const std::filesystem::path& folder, YoloEvidence& evidence) {
   return known->second;
 }
 
+/// True for eight numbers that are a box with two keypoints in it, and no turned box: their four
+/// pairs are far from a parallelogram.
+bool looks_like_keypoints(const std::vector<double>& values) {
+  const double x = values[0], y = values[1], width = values[2], height = values[3];
+  for (size_t i = kBox; i < kFourCorners; i += 2) {
+    const bool is_unset = values[i] == 0 && values[i + 1] == 0;
+    const bool is_inside =
+        std::abs(values[i] - x) <= width / 2 && std::abs(values[i + 1] - y) <= height / 2;
+    if (!is_unset && !is_inside) return false;
+  }
+  double low[2] = {1, 1}, high[2] = {0, 0};
+  for (size_t i = 0; i < kFourCorners; ++i) {
+    low[i % 2] = std::min(low[i % 2], values[i]);
+    high[i % 2] = std::max(high[i % 2], values[i]);
+  }
+  const double gap =
+      std::hypot(x + values[4] - width - values[6], y + values[5] - height - values[7]);
+  return 2 * gap > std::hypot(high[0] - low[0], high[1] - low[1]);
+}
+
 /// Reads the label lines of one file.
 class LineReader {
  public:
@@ -73,6 +93,10 @@ class LineReader {
     if (name == labels_.names.end()) {
       ++evidence_.unnamed[id];
       return lose(reason::kUnknownClass, place, line);
+    }
+    if (values.size() == kFourCorners) {
+      if (evidence_.num_nine++ == 0) evidence_.first_nine = place + ": " + line;
+      evidence_.num_like_points += looks_like_keypoints(values);
     }
     ForeignObject object = make(values);
     object.desc = name->second;
@@ -106,7 +130,7 @@ class LineReader {
 
   ForeignObject make(const std::vector<double>& values) {
     if (values.size() == kBox)
-      return make_box({values[0], values[1], values[2], values[3]}, BoxForm::kCentre);
+      return make_box({values[0], values[1], values[2], values[3]}, labels_.boxes);
     Outline points;
     for (size_t i = 0; i < values.size(); i += 2) points.push_back({values[i], values[i + 1]});
     return make_outline(points, labels_.polygons,

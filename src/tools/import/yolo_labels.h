@@ -12,13 +12,17 @@ namespace rematch {
 struct YoloLabels {
   std::map<std::string, std::string> names;  ///< class names by id
   bool polygons = false;                     ///< keeps outlines
-  size_t num_keypoint_values = 0;  ///< keypoint numbers after each box (kpt_shape); 0 = none
+  size_t num_keypoint_values = 0;    ///< keypoint numbers after each box (kpt_shape); 0 = none
+  BoxForm boxes = BoxForm::kCentre;  ///< meaning of four numbers
 };
 
 /// Counts over the label files of a set, to recognise labels in pixels.
 struct YoloEvidence {
   int64_t num_lines = 0, num_pixels = 0;
-  std::string first_pixels;                ///< "FILE:7: 0 120 60 50 50"
+  std::string first_pixels;     ///< "FILE:7: 0 120 60 50 50"
+  int64_t num_nine = 0;         ///< lines of a class and eight numbers
+  int64_t num_like_points = 0;  ///< of these: a box with two keypoints in it, no parallelogram
+  std::string first_nine;       ///< as first_pixels
   std::map<std::string, int64_t> unnamed;  ///< lines of each class id without a name
   /// by folder of labels: a line has five corners or more, so that six numbers are a triangle
   std::map<std::filesystem::path, bool> has_outlines;

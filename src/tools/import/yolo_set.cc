@@ -147,6 +147,14 @@ class YoloReader {
                   fmt::format("{} of {} look like pixels, e.g. {}", evidence_.num_pixels,
                               counted(evidence_.num_lines, "label line"), evidence_.first_pixels),
                   "divide x and width by the image's width, y and height by its height");
+    if (evidence_.num_nine > 0 && evidence_.num_like_points == evidence_.num_nine)
+      refuse_yolo(where,
+                  fmt::format("{} of 9 values {} a box with two keypoints, not the corners of a "
+                              "turned box, e.g. {}",
+                              counted(evidence_.num_nine, "line"),
+                              evidence_.num_nine == 1 ? "holds" : "hold", evidence_.first_nine),
+                  "say it in the data set's YAML: kpt_shape: [2, 2]; the boxes are then imported "
+                  "without their keypoints");
     if (!labels_.names.empty() || evidence_.unnamed.empty()) return;
     std::string ids;
     for (const auto& [id, count] : evidence_.unnamed)
@@ -195,7 +203,8 @@ ForeignSet read_yaml(const YAML::Node& yaml, const std::string& yaml_path,
   if (!yaml.IsMap()) refuse_yolo(yaml_path, "it is not a mapping", kYamlFix);
   YoloLabels labels{.names = read_class_names(options.names),
                     .polygons = options.polygons,
-                    .num_keypoint_values = keypoint_values(yaml["kpt_shape"], yaml_path)};
+                    .num_keypoint_values = keypoint_values(yaml["kpt_shape"], yaml_path),
+                    .boxes = options.boxes.value_or(BoxForm::kCentre)};
   if (labels.names.empty()) labels.names = read_names(yaml["names"], yaml_path);
   const fs::path beside = fs::path(yaml_path).parent_path();
   std::string written = yaml["path"] ? yaml["path"].as<std::string>() : "";
@@ -203,7 +212,8 @@ ForeignSet read_yaml(const YAML::Node& yaml, const std::string& yaml_path,
   fs::path root = written;
   if (!options.images_dir.empty()) root = options.images_dir;
   if (!root.is_absolute() && options.images_dir.empty()) root = beside / root;
-  ForeignSet set{.sources = {yaml_path}, .classes = names_in_order(labels.names)};
+  ForeignSet set{
+      .sources = {yaml_path}, .classes = names_in_order(labels.names), .may_be_corners = true};
   YoloReader reader(labels, options, set);
   bool lists_files = false;  // which may leave out some
   for (const char* name : {"train", "val", "test"}) {
@@ -232,8 +242,10 @@ ForeignSet read_yaml(const YAML::Node& yaml, const std::string& yaml_path,
 /// Reads a directory without YAML.
 ForeignSet read_pairs(const std::string& root, const ImportOptions& options) {
   const std::string names = options.names.empty() ? find_names_file(root) : options.names;
-  const YoloLabels labels{.names = read_class_names(names), .polygons = options.polygons};
-  ForeignSet set{.classes = names_in_order(labels.names)};
+  const YoloLabels labels{.names = read_class_names(names),
+                          .polygons = options.polygons,
+                          .boxes = options.boxes.value_or(BoxForm::kCentre)};
+  ForeignSet set{.classes = names_in_order(labels.names), .may_be_corners = true};
   if (options.names.empty() && !names.empty()) {
     set.sources.push_back(names);
     set.ledger.note(fmt::format("file of class names found: {}", names));
