@@ -116,4 +116,13 @@ TEST(JsonRecords, OneBadLineIsOneLostRecord) {
   EXPECT_EQ(bad, (std::vector<std::string>{"f:3"}));
 }
 
+TEST_F(LossesTest, ASplitWithoutRecordsNamesEveryReasonAndItsPlace) {
+  ForeignSet set{.splits = {{"train", {image({box(50, 1, 1, 50)})}}}, .repeats_images = true};
+  set.ledger.lose_record("an annotation whose image is not listed", "train.json: annotations[3]");
+  const Problem problem = test::problem_of([&] { convert_set(set); });
+  for (const char* text : {"1 × a box with swapped corners", "1 × an annotation whose image is not",
+                           "train.json: annotations[3] (an annotation whose image"})
+    EXPECT_NE(problem.what.find(text), std::string::npos) << problem.what;
+}
+
 }  // namespace rematch

@@ -36,7 +36,9 @@ namespace fs = std::filesystem;
     if (count > 0) losses[reason] = {count, loss.first};
   }
   std::string what = Ledger::list(losses);
-  if (!losses.empty()) what += "; " + losses.begin()->second.first;
+  for (const auto& [reason, loss] : losses) {
+    if (!loss.first.empty()) what += fmt::format("; {} ({})", loss.first, reason);
+  }
   throw UserError(ErrorKind::kData,
                   {.error = "no record of this split can be used",
                    .where = jsonl,
@@ -77,12 +79,12 @@ void lose_repeated_images(ForeignSet& set) {
 }
 
 /// The JSONL of a split.
+/// @param before  the ledger with the losses of other splits
+/// @param ledger  to which the maker and the chooser write
 /// @throws UserError (data) if it has no usable record
 std::string make_lines(const std::vector<ForeignImage>& images, bool may_be_corners,
                        const ImportOptions& options, RecordMaker& maker, ImageChooser& chooser,
-                       Ledger& ledger, WrittenSplit& split) {
-  // The maker and the chooser write to the ledger.
-  const Ledger before = ledger;  // NOLINT(performance-unnecessary-copy-initialization)
+                       const Ledger& before, const Ledger& ledger, WrittenSplit& split) {
   std::vector<std::optional<UsableImage>> usable;
   for (const ForeignImage& image : images) {
     throw_if_interrupted();
@@ -143,8 +145,9 @@ WrittenSet write_records(ForeignSet set, const std::string& out_dir, const Impor
   for (auto split = written.splits.begin(); const auto& [name, images] : set.splits) {
     ImageChooser chooser((fs::path(out_dir) / "upright" / name).string(), options, search,
                          written.ledger);
+    const Ledger before = set.splits.size() == 1 ? Ledger{} : written.ledger;
     contents.push_back(make_lines(images, set.may_be_corners && !options.boxes, options, maker,
-                                  chooser, written.ledger, *split++));
+                                  chooser, before, written.ledger, *split++));
     copies.insert(copies.end(), chooser.copies().begin(), chooser.copies().end());
   }
   for (const TurnedCopy& copy : copies) inputs.refuse(copy.path);
