@@ -54,7 +54,8 @@ TEST_F(AnswersFile, NamesRecordsByLineOrByImage) {
 TEST_F(AnswersFile, FindsAnImageByItsPathAndByItsName) {
   for (const std::string& image :
        {directory_.file("data/photos/b c.png"), std::string("../data/photos/b c.png"),
-        std::string("/elsewhere/b c.png"), std::string("b c.png")})
+        std::string("/elsewhere/b c.png"), std::string("b c.png"),
+        "file://" + directory_.file("data/photos/b%20c.png")})
     EXPECT_EQ(read("{\"image\": \"" + image + "\", \"text\": \"x\"}").texts[1], "x") << image;
   EXPECT_EQ(read(R"({"images": [{"path": "b c.png"}], "response": ""})").texts[1], "");
 }

@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/interrupt.h"
 #include "base/json.h"
+#include "base/percent.h"
 #include "base/terminal_text.h"
 #include "base/text.h"
 
@@ -104,7 +105,9 @@ std::string image_of(const Json& value, const std::string& where) {
   if (image->is_object() && image->contains("path")) image = &(*image)["path"];
   if (!image->is_string())
     refuse(where, "the image of an answer is not one path", show_json(value));
-  return image->get<std::string>();
+  const std::string path = image->get<std::string>();
+  constexpr std::string_view kLocal = "file://";
+  return path.starts_with(kLocal) ? percent_decoded(path.substr(kLocal.size())) : path;
 }
 
 size_t record_of(const Json& line, const RecordIndex& index, const std::string& where) {

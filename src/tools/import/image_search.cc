@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/interrupt.h"
 #include "base/json.h"
+#include "base/percent.h"
 #include "base/text.h"
 #include "tools/import/image_files.h"
 #include "tools/import/reasons.h"
@@ -31,29 +32,6 @@ std::string lowercase(std::string text) {
 bool is_file(const fs::path& path) {
   std::error_code ignored;
   return fs::is_regular_file(path, ignored);
-}
-
-int hex_digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  c = static_cast<char>(c | 0x20);
-  return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-/// Decodes %20 and the like.
-std::string percent_decoded(const std::string& text) {
-  std::string decoded;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const bool has_code = text[i] == '%' && i + 2 < text.size() && hex_digit(text[i + 1]) >= 0 &&
-                          hex_digit(text[i + 2]) >= 0;
-    const int code = has_code ? hex_digit(text[i + 1]) * 16 + hex_digit(text[i + 2]) : 0;
-    if (code == 0) {
-      decoded += text[i];
-    } else {
-      decoded += static_cast<char>(code);
-      i += 2;
-    }
-  }
-  return decoded;
 }
 
 /// The path part of an address, and the value of its `?d=`.
