@@ -12,7 +12,7 @@ std::vector<KeySpec> directory_keys() {
       key("output_dir", &OutputSettings::output_dir)
           .says("parent of run directories, relative to the current directory (ms-swift)"),
       key("run_name", &OutputSettings::run_name)
-          .says("the run directory is output_dir/run_name (at most 200 bytes); without this key "
+          .says("the run directory is output_dir/run_name (at most 200 bytes); null: "
                 "output_dir itself"),
       key("add_version", &OutputSettings::add_version)
           .says("puts `vN-YYYYMMDD-HHMMSS` before run_name (ms-swift: true)"),

@@ -126,16 +126,24 @@ void check_run_name(Draft& config) {
   constexpr size_t kLongest = 200;
   const std::string key = "training.run_name";
   const Node* written = config.find_written(key);
-  const std::string name = config.is_null(key) ? "" : config.text(key);
+  if (config.is_null(key)) {
+    if (written != nullptr)
+      config.warn(
+          "`training.run_name` is empty: logs and checkpoints go into `training.output_dir` "
+          "itself, "
+          "among the directories of other runs",
+          key);
+    return;
+  }
+  const std::string name = config.text(key);
   if (written != nullptr && name.find_first_not_of(" ./") == name.npos) {
     config.problems.push_back(
         {"`training.run_name` names no directory", written->origin.text(),
          name.empty() ? "it is empty" : fmt::format("it is `{}`", name),
          "give the run a name, as in `run_name: cards-1`: its logs and checkpoints go to "
-         "output_dir/run_name (without this key, into output_dir itself)"});
+         "output_dir/run_name"});
   }
-  if (config.is_null(key)) return;
-  for (const std::string& part : split(config.text(key), '/')) {
+  for (const std::string& part : split(name, '/')) {
     if (part.size() <= kLongest) continue;
     config.problem("`training.run_name` is too long for the name of a directory", key,
                    fmt::format("{} bytes, of at most {}", part.size(), kLongest),
