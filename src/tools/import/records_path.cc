@@ -1,5 +1,7 @@
 #include "tools/import/records_path.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <vector>
@@ -13,9 +15,17 @@
 namespace rematch {
 namespace {
 
-/// The file with "train" in the shortest name, else the first one.
+/// The first files, and how many there are besides.
+std::string shown_files(std::vector<std::string> files) {
+  constexpr size_t kShown = 5;
+  const size_t num_more = files.size() - std::min(files.size(), kShown);
+  files.resize(files.size() - num_more);
+  return join(files, ", ") + (num_more > 0 ? fmt::format(" and {} more", num_more) : "");
+}
+
+/// The file with "train" in the shortest name, else the only one, else any of them.
 std::string training_file(std::vector<std::string> files) {
-  const std::string first = files.front();
+  const std::string first = files.size() == 1 ? files.front() : "one of these";
   std::erase_if(files, [](const std::string& file) { return file.find("train") == file.npos; });
   const auto shortest = std::min_element(
       files.begin(), files.end(), [](const auto& a, const auto& b) { return a.size() < b.size(); });
@@ -43,7 +53,7 @@ void require_records_file(const std::string& path) {
       {.error = "the records are one JSONL file, not a directory",
        .where = path,
        .what = files.empty() ? "it is a directory without a .jsonl file"
-                             : "it is a directory with " + join(files, ", "),
+                             : "it is a directory with " + shown_files(files),
        .fix =
            files.empty() ? import : "give the file of training records: " + training_file(files)});
 }
