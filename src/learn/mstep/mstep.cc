@@ -112,6 +112,10 @@ std::vector<LossScale> loss_scales(const std::vector<RowSupervision>& rows,
   size_t next = 1;
   for (auto& [kind, count] : window_counts) count = totals[next++];
   const auto inverse = [](double divisor) { return divisor > 0 ? 1.0 / divisor : 0.0; };
+  if (std::getenv("REMATCH_NEUTRAL") != nullptr) {  // trial: one mean over labels and digits
+    const double both = window_counts["ce"] + window_counts["digit"];
+    window_counts["ce"] = window_counts["digit"] = both;
+  }
   std::vector<LossScale> scales;
   for (const RowSupervision& row : rows) {
     LossScale& scale = scales.emplace_back();

@@ -30,6 +30,7 @@ struct TaughtToken {
   /// ≥ 0: target of a coord slot, in place of a label
   int bin = -1;
   SlotSource source = SlotSource::kAppend;  ///< of the coord slot
+  int digits = -1;
 };
 
 /// An answer, or its last part, with supervision.

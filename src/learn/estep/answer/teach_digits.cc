@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "base/error.h"
+#include "learn/estep/answer/digit_trial.h"
 #include "learn/estep/answer/encode_answer.h"
 
 namespace rematch {
@@ -16,6 +17,39 @@ size_t first_difference(const std::vector<TokenId>& a, const std::vector<TokenId
   const auto [at_a, at_b] = std::mismatch(a.begin(), a.end(), b.begin(), b.end());
   REMATCH_CHECK(at_a != a.end() && at_b != b.end(), "one answer is a prefix of the other");
   return static_cast<size_t>(std::distance(a.begin(), at_a));
+}
+
+// Every digit of a number, and what ends it, gets a target that knows the prefix before it.
+void mark_digits(const EncodedAnswer& answer, const AnswerText& shown,
+                 const std::vector<std::string>& truth, const Tokenizer& tokenizer,
+                 TaughtAnswer& taught) {
+  static const bool has_ids = [&] {
+    for (int d = 0; d < 10; ++d) {
+      const std::vector<TokenId> ids = tokenizer.encode(fmt::format("{}", d));
+      REMATCH_CHECK(ids.size() == 1, "one token a digit");
+      digit_ids()[static_cast<size_t>(d)] = ids[0];
+    }
+    return true;
+  }();
+  REMATCH_CHECK(has_ids, "");
+  for (size_t i = 0; i < truth.size(); ++i) {
+    const ByteSpan& number = shown.marks[i];
+    const std::string text = shown.text.substr(number.begin, number.end - number.begin);
+    const TokenSpan tokens = answer.bytes.overlapping(answer.marks[i].begin, answer.marks[i].end);
+    REMATCH_CHECK(tokens.end - tokens.begin == static_cast<int>(text.size()), text);
+    const bool is_last = i % 4 == 3;
+    const auto end = static_cast<size_t>(tokens.end);
+    int& end_id = digit_ids()[is_last ? 11 : 10];
+    REMATCH_CHECK(end_id == 0 || end_id == taught.tokens[end].id, "one token ends a number");
+    end_id = taught.tokens[end].id;
+    const int t = std::stoi(truth[i]);
+    if (t > 1000 || std::stoi(text) > 1000) continue;
+    for (size_t k = 0; k <= text.size(); ++k) {
+      const int prefix = k == 0 ? -1 : std::stoi(text.substr(0, k));
+      taught.tokens[static_cast<size_t>(tokens.begin) + k].digits =
+          (t * 1002 + prefix + 1) * 2 + (is_last ? 1 : 0);
+    }
+  }
 }
 
 }  // namespace
@@ -41,6 +75,7 @@ TaughtAnswer teach_digits(const AnswerText& shown, const std::vector<std::string
     }
     taught.tokens[differing].label = right_ids[differing];
   }
+  if (digit_sigma() > 0) mark_digits(answer, shown, truth, tokenizer, taught);
   return taught;
 }
 

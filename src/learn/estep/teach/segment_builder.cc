@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "learn/estep/answer/digit_trial.h"
 #include "learn/estep/teach/segment_checks.h"
 
 namespace rematch {
@@ -34,8 +35,10 @@ Segment SegmentBuilder::finish(const std::vector<TaughtToken>& answer, TokenId i
   for (const TaughtToken& token : answer) {
     if (token.bin >= 0)
       segment_.add_slot(kCoordSlots, {segment_.encoded_len(), token.bin, token.source});
+    if (token.digits >= 0)
+      segment_.add_slot(kDigitSlots, {segment_.encoded_len(), token.digits, token.source});
     segment_.token_ids.push_back(token.id);
-    segment_.labels.push_back(token.label);
+    segment_.labels.push_back(token.digits >= 0 ? kIgnoreLabel : token.label);
   }
   segment_.token_ids.push_back(im_end_id);
   segment_.labels.push_back(im_end_id);

@@ -9,7 +9,7 @@ namespace {
 
 std::vector<LossTerm>& table() {
   static std::vector<LossTerm> terms{cross_entropy_term(), soft_cross_entropy_term(),
-                                     wasserstein_term(), gate_term()};
+                                     wasserstein_term(), gate_term(), digit_term()};
   return terms;
 }
 

@@ -12,6 +12,7 @@ LossTerm cross_entropy_term();       ///< ce_loss.cc
 LossTerm soft_cross_entropy_term();  ///< soft_ce_loss.cc
 LossTerm wasserstein_term();         ///< w1_loss.cc
 LossTerm gate_term();                ///< gate_loss.cc
+LossTerm digit_term();
 
 /// The table of loss terms. Sums are taken in its order.
 const std::vector<LossTerm>& loss_terms();
