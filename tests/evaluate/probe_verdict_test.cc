@@ -60,6 +60,15 @@ TEST(ProbeVerdict, RecommendsRewriteForAHealthyCheckpointWithRoom) {
               HasSubstr("50.0 % of those appear in one of 8 sampled answers"));
 }
 
+TEST(ProbeVerdict, SaysWhatStage2BroughtAnswersInDigits) {
+  for (const bool sorted : {true, false}) {
+    EXPECT_THAT(judge(healthy(), sorted, /*in_digits=*/true).steps,
+                testing::Contains(HasSubstr("no further than stage 1 of the same cost")));
+    EXPECT_THAT(judge(healthy(), sorted).steps,
+                testing::Not(testing::Contains(HasSubstr("in digits"))));
+  }
+}
+
 TEST(ProbeVerdict, RecommendsStage1ForRunawayAnswers) {
   EXPECT_EQ(action([](ProbeNumbers& n) { n.greedy.truncated = 30; }), ProbeAction::kStage1);
   EXPECT_EQ(action([](ProbeNumbers& n) { n.greedy.malformed = 11; }), ProbeAction::kStage1);

@@ -32,6 +32,9 @@ constexpr const char* kNeverAppend =
 constexpr const char* kNoise =
     "`custom.coord_input_noise: 12` in stage 1 costs nothing and prepares for the model's own "
     "coordinates";
+constexpr const char* kInDigits =
+    "these answers are in digits, with which stage 2 came no further than stage 1 of the same cost "
+    "(docs/answer_formats.md): train both for a few steps, and compare";
 constexpr const char* kAgain = "then run `rematch probe` again";
 
 bool runs_away(const ProbeNumbers& numbers) {
@@ -172,6 +175,27 @@ ProbeVerdict judge_finished_training(const ProbeNumbers& numbers) {
                     kAgain}};
 }
 
+/// The most serious finding.
+ProbeVerdict first_finding(const ProbeNumbers& numbers, bool sorted) {
+  if (numbers.total().num_truths == 0) {
+    return {
+        .action = ProbeAction::kStop,
+        .headline = "stop: the validation set has no objects",
+        .reasons = {fmt::format("{} images without a single object", numbers.total().num_images)},
+        .steps = {"set `custom.val_jsonl` to images with objects"}};
+  }
+  if (numbers.greedy.is_another_format()) return judge_another_format(numbers);
+  if (runs_away(numbers) || is_too_high("truncated", numbers.truncated() + numbers.malformed())) {
+    return judge_broken_answers(numbers);
+  }
+  const std::optional<double> agreement = numbers.order_agreement();
+  if (!sorted || (agreement && is_too_low("order_agreement", *agreement)))
+    return judge_order(numbers, sorted);
+  if (is_too_low("f1_iou50", numbers.f1_50())) return judge_unfinished_training(numbers);
+  if (is_too_low("label_accuracy", numbers.label_accuracy())) return judge_labels(numbers);
+  return judge_finished_training(numbers);
+}
+
 }  // namespace
 
 const char* name_of(ProbeAction action) {
@@ -221,24 +245,12 @@ std::optional<double> ProbeNumbers::order_agreement() const {
   return share(num_in_order, num_neighbours);
 }
 
-ProbeVerdict judge(const ProbeNumbers& numbers, bool sorted) {
-  if (numbers.total().num_truths == 0) {
-    return {
-        .action = ProbeAction::kStop,
-        .headline = "stop: the validation set has no objects",
-        .reasons = {fmt::format("{} images without a single object", numbers.total().num_images)},
-        .steps = {"set `custom.val_jsonl` to images with objects"}};
-  }
-  if (numbers.greedy.is_another_format()) return judge_another_format(numbers);
-  if (runs_away(numbers) || is_too_high("truncated", numbers.truncated() + numbers.malformed())) {
-    return judge_broken_answers(numbers);
-  }
-  const std::optional<double> agreement = numbers.order_agreement();
-  if (!sorted || (agreement && is_too_low("order_agreement", *agreement)))
-    return judge_order(numbers, sorted);
-  if (is_too_low("f1_iou50", numbers.f1_50())) return judge_unfinished_training(numbers);
-  if (is_too_low("label_accuracy", numbers.label_accuracy())) return judge_labels(numbers);
-  return judge_finished_training(numbers);
+ProbeVerdict judge(const ProbeNumbers& numbers, bool sorted, bool in_digits) {
+  ProbeVerdict verdict = first_finding(numbers, sorted);
+  const bool offers_stage_2 =
+      verdict.action == ProbeAction::kRewrite || (verdict.action == ProbeAction::kSort && !sorted);
+  if (in_digits && offers_stage_2) verdict.steps.emplace_back(kInDigits);
+  return verdict;
 }
 
 }  // namespace rematch

@@ -71,6 +71,7 @@ struct ProbeVerdict {
 /// Applies the thresholds of docs/probe.md. The most serious finding wins: broken answers, order,
 /// boxes, labels; then what is left to gain, and if the model's own samples contain it.
 /// @param sorted  `custom.object_ordering: sorted`
-ProbeVerdict judge(const ProbeNumbers& numbers, bool sorted);
+/// @param in_digits  the answers hold digits in place of coord tokens
+ProbeVerdict judge(const ProbeNumbers& numbers, bool sorted, bool in_digits = false);
 
 }  // namespace rematch

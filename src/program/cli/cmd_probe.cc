@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/terminal_text.h"
+#include "learn/estep/answer/answer_format.h"
 #include "learn/evaluate/probe.h"
 #include "program/assembly/engine.h"
 #include "program/assembly/rank_process.h"
@@ -134,7 +135,8 @@ int run_probe(const ProbeArguments& arguments) {
   const Job job = open_job(std::move(source), Use::kAnswer, process.place());
   const ProbeNumbers numbers = measure(job, arguments.num_draws);
   const bool sorted = job.settings().data.object_ordering == ObjectOrdering::kSorted;
-  const ProbeVerdict verdict = judge(numbers, sorted);
+  const bool in_digits = !answer_formats().find(job.files.format_name).has_coord_tokens;
+  const ProbeVerdict verdict = judge(numbers, sorted, in_digits);
   if (arguments.as_json) {
     print_json(job.terminal, numbers, verdict, job.settings());
   } else {
