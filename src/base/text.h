@@ -35,6 +35,9 @@ int edit_distance(std::string_view a, std::string_view b);
 std::vector<std::string> near_names(std::string_view name,
                                     const std::vector<std::string>& candidates, size_t limit = 3);
 
+/// `text` with its ASCII letters in lower case; keeps its length.
+std::string lower_case(std::string text);
+
 /// `parts` joined with `separator` between them.
 std::string join(const std::vector<std::string>& parts, std::string_view separator);
 

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cctype>
 #include <chrono>
 #include <cstdlib>
 #include <iostream>
@@ -14,6 +13,7 @@
 
 #include "base/observe/columns.h"
 #include "base/terminal_text.h"
+#include "base/text.h"
 
 namespace rematch {
 namespace {
@@ -36,9 +36,7 @@ bool is_ascii_locale() {
   for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
     const char* value = std::getenv(name);
     if (value == nullptr || *value == '\0') continue;
-    std::string locale(value);
-    std::transform(locale.begin(), locale.end(), locale.begin(),
-                   [](unsigned char c) { return std::tolower(c); });
+    const std::string locale = lower_case(value);
     return locale.find("utf-8") == std::string::npos && locale.find("utf8") == std::string::npos;
   }
   return false;

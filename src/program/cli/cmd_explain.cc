@@ -43,11 +43,6 @@ std::string explain_metric(const std::string& name) {
   return text;
 }
 
-std::string lower_case(std::string text) {
-  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return text;
-}
-
 /// The metrics behind a score as `eval` and `compare` print it, e.g. "malformed answers".
 std::vector<std::string> score_metrics(const std::string& label) {
   constexpr std::string_view kRollout = "eval_rollout_";

@@ -52,10 +52,7 @@ std::string telling_name(const std::string& name) {
   kept.erase(0, kept.find_first_not_of('.'));
   if (kept.size() > kLongest) kept.resize(kLongest);
   while (!kept.empty() && kept.back() == '-') kept.pop_back();
-  std::string lower = kept;
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return kSilent.contains(lower) ? "" : kept;
+  return kSilent.contains(lower_case(kept)) ? "" : kept;
 }
 
 bool is_too_small(const std::array<double, 2>& extent) {

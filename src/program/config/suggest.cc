@@ -16,16 +16,11 @@
 namespace rematch {
 namespace {
 
-std::string lower(std::string text) {
-  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return text;
-}
-
 /// A typed name in the spelling of keys: no leading `-`, `_` for `-`, lower case.
 std::string normalize(std::string name) {
   name.erase(0, std::min(name.find_first_not_of('-'), name.size()));
   std::replace(name.begin(), name.end(), '-', '_');
-  return lower(std::move(name));
+  return lower_case(std::move(name));
 }
 
 std::string last_part(const std::string& path) { return path.substr(path.rfind('.') + 1); }
@@ -40,7 +35,7 @@ const KnownName* find_row(const std::vector<KnownName>& table, const std::string
 
 /// The lower-case words of a text, which are made of letters and digits.
 std::vector<std::string> words_of(const std::string& text) {
-  std::string blanks = lower(text);
+  std::string blanks = lower_case(text);
   for (char& c : blanks) c = std::isalnum(static_cast<unsigned char>(c)) ? c : ' ';
   std::vector<std::string> words = split(blanks, ' ');
   std::erase(words, "");
@@ -64,7 +59,7 @@ std::vector<FoundName> all_names() {
 
 /// The names that a table of known names gives for a query.
 std::vector<std::string> known_answers(const std::string& query) {
-  std::string spelling = lower(query);
+  std::string spelling = lower_case(query);
   std::replace(spelling.begin(), spelling.end(), ' ', '_');
   for (const std::string& name : {spelling, singular(spelling)}) {
     const KnownName* row = find_row(search_words(), name);
@@ -248,7 +243,7 @@ std::vector<FoundName> search_names(const std::string& query, std::vector<std::s
   const std::vector<std::string> words = words_of(query);
   const auto holds = [&words](const std::string& text) {
     return !words.empty() && std::all_of(words.begin(), words.end(), [&](const std::string& word) {
-      return lower(text).find(singular(word)) != std::string::npos;
+      return lower_case(text).find(singular(word)) != std::string::npos;
     });
   };
   std::vector<FoundName> entries = all_names(), named(known.size()), found, mentioned;
@@ -279,7 +274,7 @@ std::vector<std::string> near_known_names(const std::string& query) {
   for (const KnownName& row : foreign_keys_table()) add(split(row.names, ' '));
   for (const KnownName& row : search_words()) add(split(row.names, ' '));
   for (const FoundName& entry : all_names()) add(words_of(entry.name));
-  return near_names(lower(query), {words.begin(), words.end()});
+  return near_names(lower_case(query), {words.begin(), words.end()});
 }
 
 std::optional<Problem> check_flat_arguments(const Node& root) {

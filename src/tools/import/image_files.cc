@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/terminal_text.h"
+#include "base/text.h"
 #include "tools/import/foreign.h"
 
 namespace rematch {
@@ -25,14 +26,8 @@ constexpr const char* kSplitFolders[] = {"train", "val", "valid", "validation", 
 constexpr const char* kUnreadable[] = {".bmp", ".tif",  ".tiff", ".dng", ".mpo",
                                        ".pfm", ".heic", ".avif", ".gif"};
 
-std::string lowercase(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return text;
-}
-
 std::string lowercase_extension(const fs::path& path) {
-  return lowercase(path.extension().string());
+  return lower_case(path.extension().string());
 }
 
 /// Entries sorted by name, links last: a file that can be reached with and without a link gets the
@@ -143,7 +138,7 @@ fs::path find_folder(const fs::path& directory, std::span<const char* const> nam
        entry.increment(error)) {
     std::error_code unreachable;
     if (entry->is_directory(unreachable))
-      folders.emplace(lowercase(entry->path().filename().string()), entry->path());
+      folders.emplace(lower_case(entry->path().filename().string()), entry->path());
   }
   for (const char* name : names) {
     if (const auto found = folders.find(name); found != folders.end()) return found->second;
@@ -160,7 +155,7 @@ fs::path find_annotation_folder(const fs::path& directory) {
 }
 
 bool is_annotation_folder(const std::string& name) {
-  const std::string lower = lowercase(name);
+  const std::string lower = lower_case(name);
   return std::find(std::begin(kAnnotationFolders), std::end(kAnnotationFolders), lower) !=
          std::end(kAnnotationFolders);
 }

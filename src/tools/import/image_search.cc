@@ -23,12 +23,6 @@ namespace fs = std::filesystem;
 constexpr size_t kMostFiles = 200'000, kMostEntries = 1'000'000, kMostCompared = 20'000;
 constexpr int kDeepest = 12;  ///< folders below the root
 
-std::string lowercase(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return text;
-}
-
 bool is_file(const fs::path& path) {
   std::error_code ignored;
   return fs::is_regular_file(path, ignored);
@@ -62,7 +56,7 @@ std::string last_part(const std::string& name) { return name.substr(name.rfind('
 
 /// Number of last folders and names that two paths share.
 int shared_parts(const fs::path& path, const std::string& name) {
-  const std::string a = lowercase(path.generic_string()), b = lowercase(name);
+  const std::string a = lower_case(path.generic_string()), b = lower_case(name);
   int shared = 0;
   size_t i = a.size(), j = b.size();
   while (true) {
@@ -103,7 +97,7 @@ ImageIndex::ImageIndex(const fs::path& root) {
       if (entry->is_directory(unreachable)) {
         if (depth < kDeepest) open.emplace_back(entry->path(), depth + 1);
       } else if (is_image_name(entry->path()) && num_files++ < kMostFiles) {
-        by_name_[lowercase(entry->path().filename().string())].push_back(entry->path());
+        by_name_[lower_case(entry->path().filename().string())].push_back(entry->path());
       }
     }
     if (num_files >= kMostFiles || num_entries >= kMostEntries) break;
@@ -113,7 +107,7 @@ ImageIndex::ImageIndex(const fs::path& root) {
 }
 
 fs::path ImageIndex::find(const std::string& name) const {
-  const auto found = by_name_.find(lowercase(last_part(name)));
+  const auto found = by_name_.find(lower_case(last_part(name)));
   if (found == by_name_.end()) return {};
   int most = 0;
   std::vector<fs::path> best;
@@ -127,7 +121,7 @@ fs::path ImageIndex::find(const std::string& name) const {
 }
 
 fs::path ImageIndex::nearest(const std::string& name) const {
-  const std::string wanted = lowercase(last_part(name));
+  const std::string wanted = lower_case(last_part(name));
   if (const auto same = by_name_.find(wanted); same != by_name_.end()) return same->second.front();
   if (by_name_.size() > kMostCompared) return {};
   std::vector<std::string> names;

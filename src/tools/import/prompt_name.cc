@@ -1,7 +1,5 @@
 #include "tools/import/prompt_name.h"
 
-#include <algorithm>
-
 #include "base/error.h"
 #include "base/text.h"
 
@@ -10,20 +8,13 @@ namespace {
 
 constexpr std::string_view kHole = "{}";
 
-/// Lower case of ASCII letters: keeps the length of the text.
-std::string lowercase(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](unsigned char c) { return c < 0x80 ? static_cast<char>(std::tolower(c)) : c; });
-  return text;
-}
-
 }  // namespace
 
 std::optional<std::string> find_name(const std::string& pattern, const std::string& question) {
   const size_t hole = pattern.find(kHole);
   if (hole == pattern.npos) return std::nullopt;
-  const std::string text = lowercase(question), before = lowercase(pattern.substr(0, hole)),
-                    after = lowercase(pattern.substr(hole + kHole.size()));
+  const std::string text = lower_case(question), before = lower_case(pattern.substr(0, hole)),
+                    after = lower_case(pattern.substr(hole + kHole.size()));
   size_t begin = text.find(before);
   if (begin == text.npos) return std::nullopt;
   begin += before.size();

@@ -119,9 +119,7 @@ std::string find_bad_encoding(const pugi::xml_document& document) {
   for (const pugi::xml_node node : document.children()) {
     if (node.type() == pugi::node_declaration) encoding = node.attribute("encoding").value();
   }
-  std::string name = encoding;
-  std::transform(name.begin(), name.end(), name.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const std::string name = lower_case(encoding);
   for (const char* known : {"", "utf-8", "utf8", "utf-16", "utf-16le", "utf-16be", "utf-32",
                             "iso-8859-1", "latin1", "ascii", "us-ascii"}) {
     if (name == known) return "";

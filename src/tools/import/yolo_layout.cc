@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/terminal_text.h"
+#include "base/text.h"
 #include "tools/import/directory_format.h"
 #include "tools/import/image_files.h"
 
@@ -23,19 +24,13 @@ bool is_names_file(const std::string& name) {
   return std::find(std::begin(kNamesFiles), std::end(kNamesFiles), name) != std::end(kNamesFiles);
 }
 
-std::string lowercase(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return text;
-}
-
 /// All label files below a directory.
 std::vector<fs::path> list_label_files(const fs::path& root) {
   std::vector<fs::path> files;
   std::error_code error;
   for (fs::recursive_directory_iterator entry(root, error), end; !error && entry != end;
        entry.increment(error)) {
-    const std::string name = lowercase(entry->path().filename().string());
+    const std::string name = lower_case(entry->path().filename().string());
     if (name.ends_with(".txt") && !is_names_file(name) && !name.starts_with("readme") &&
         name != "train.txt" && name != "val.txt" && name != "test.txt" && name != "notes.txt")
       files.push_back(entry->path());
@@ -57,7 +52,7 @@ std::string split_of(const fs::path& file, const fs::path& root) {
 std::string place_of(const fs::path& file, const fs::path& root) {
   std::string place;
   for (const fs::path& part : file.parent_path().lexically_relative(root)) {
-    const std::string name = lowercase(part.string());
+    const std::string name = lower_case(part.string());
     const bool is_images = name == "images" || name == "jpegimages" || name == "imgs" ||
                            name == "img" || name == "image" || name == "photos";
     if (!is_images && !is_annotation_folder(name) && name != ".") place += name + "/";
@@ -76,7 +71,7 @@ void refuse_yolo(const std::string& where, const std::string& what, const std::s
 fs::path expected_label_file(const fs::path& image) {
   // a relative path may begin with "images/"
   std::string text = "/" + fs::path(image).replace_extension(".txt").string();
-  const std::string lower = lowercase(text);
+  const std::string lower = lower_case(text);
   if (const size_t at = lower.rfind("/images/"); at != std::string::npos)
     text.replace(at, 8, text[at + 1] == 'I' ? "/Labels/" : "/labels/");
   return text.substr(1);
@@ -138,7 +133,7 @@ std::string find_names_file(const fs::path& root) {
   std::vector<std::string> deeper;
   for (fs::recursive_directory_iterator entry(root, error), end; !error && entry != end;
        entry.increment(error)) {
-    if (is_names_file(lowercase(entry->path().filename().string())))
+    if (is_names_file(lower_case(entry->path().filename().string())))
       deeper.push_back(entry->path().string());
   }
   return deeper.empty() ? "" : *std::min_element(deeper.begin(), deeper.end());
