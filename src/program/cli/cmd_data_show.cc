@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/observe/terminal.h"
 #include "base/output_file.h"
 #include "base/terminal_text.h"
 #include "learn/augment/augmentation.h"
@@ -107,8 +108,7 @@ int run_data_show(const ShowArguments& arguments) {
   require_records_file(arguments.path);
   const Dataset dataset =
       Dataset::load(arguments.path, {.require_single_image = false, .check_image_files = false});
-  for (const std::string& text : dataset.warnings())
-    std::cerr << wrapped(fmt::format("warning: {}\n", printable(text)), 2);
+  for (const std::string& text : dataset.warnings()) Terminal::standard()->warn(text);
   InputFiles inputs{arguments.path};
   for (const std::string& path : augment.files) inputs.add(path);
   for (const Sample& sample : dataset.samples()) {

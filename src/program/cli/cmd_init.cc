@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/observe/terminal.h"
 #include "base/output_file.h"
 #include "base/terminal_text.h"
 #include "base/text.h"
@@ -187,11 +188,6 @@ void print_prompt(const std::string& model_dir) {
       2);
 }
 
-void print_warnings(const Dataset& dataset) {
-  for (const std::string& text : dataset.warnings())
-    std::cerr << wrapped(fmt::format("warning: {}\n", printable(text)), 2);
-}
-
 int run_init(InitArguments arguments) {
   require_model_first(arguments.model, arguments.train);
   const NamedModel model = find_model(arguments.model);
@@ -215,8 +211,9 @@ int run_init(InitArguments arguments) {
   std::optional<Dataset> val;
   if (!arguments.val.empty())
     val = Dataset::load(arguments.val, {.require_single_image = !arguments.stage_1});
-  print_warnings(train);
-  if (val) print_warnings(*val);
+  for (const std::string& text : train.warnings()) Terminal::standard()->warn(text);
+  for (const std::string& text : val ? val->warnings() : std::vector<std::string>())
+    Terminal::standard()->warn(text);
   const InitFacts facts = find_facts(arguments, train, val);
   write_output(arguments.out, {arguments.train, arguments.val}, yaml_for(arguments, train, facts));
   if (facts.images && facts.images->num_too_small > 0)
