@@ -288,7 +288,7 @@ TEST(RunName, LeavesRoomForTheNamesOfItsFiles) {
   EXPECT_NO_THROW(load_set({"training.run_name=" + longest + "/" + longest}));
   EXPECT_THAT(load_set({"training.run_name=null"}).warnings,
               testing::Contains(testing::Field(
-                  &Warning::text, testing::HasSubstr("go into `training.output_dir` itself"))));
+                  &Warning::text, testing::HasSubstr("into `training.output_dir` itself"))));
   for (const char* name : {"''", "' '", ".", "../"}) {
     const Problem nameless = problem_of_set({std::string("training.run_name=") + name});
     EXPECT_EQ(nameless.error, "`training.run_name` names no directory") << name;

@@ -99,8 +99,7 @@ std::vector<std::string> BoxCensus::warnings(const std::string& path) const {
         fmt::format("{}: COORDINATES LOOK LIKE PIXELS: in {} scenes no coordinate exceeds its "
                     "image's side ({}), but they are read as bins 0..{}; if they are pixels, "
                     "`rematch data check {} --fix OUT --unit pixels` converts them: bin = min(999, "
-                    "round(1000 * x "
-                    "/ width))",
+                    "round(1000 * x / width))",
                     path, num_scenes_, example_, kNumBins - 1, shell_word(path)));
   }
   return texts;

@@ -73,7 +73,7 @@ function precision({ranking, curves}) {
 
 function calibration({error, bins}) {
   const filled = bins.filter(bin => bin.count > 0);
-  if (error === null) return [html('p', {}, 'Expected calibration error: - (no answer names an object, so there is no score to judge)')];
+  if (error === null) return [html('p', {}, 'Expected calibration error: - (the answers name no object)')];
   const rows = filled.map(bin => [bin.score.toFixed(4), String(bin.count), bin.precision.toFixed(3)]);
   return [html('p', {}, 'Expected calibration error: ', html('b', {}, error.toFixed(3))), html('div', {class: 'grid'},
     chart({title: 'share that is right', runs: [{lines: [], dots: [filled.map(bin => [bin.score, bin.precision])]}], unit: {x: 'score 1', diagonal: true}}),

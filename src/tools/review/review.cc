@@ -112,7 +112,7 @@ class Reviewer {
     std::error_code ignored;
     if (std::filesystem::exists(path, ignored)) return {problem.error, problem.fix};
     const std::string advice = windows_path_advice(path);
-    return {"there is no such file",
+    return {"the file does not exist",
             advice.empty() ? "relative paths start at the directory of the JSONL" : advice};
   }
 
