@@ -77,6 +77,7 @@ TEST(Headline, NamesTheCauseWhereNoAnswerCanBeRead) {
   EXPECT_EQ(main_fault(file), "answers that are not JSON");
   file.scores["eval_rollout_parse_malformed_rate"] = 0;
   file.scores["num_samples"] = file.scores["eval_rollout_parse_dropped_invalid"] = 8;
+  file.scores["eval_rollout_sample_valid_pred_rate"] = 0;
   EXPECT_EQ(main_fault(file), "answers of another format");
 }
 

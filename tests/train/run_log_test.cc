@@ -212,6 +212,7 @@ TEST(RunLog, SaysInStage1ThatNoAnswerCanBeReadYetWithOneOfThem) {
       if (name == "eval_rollout_parse_malformed_rate") value = all ? 0.75 : 0.5;
       if (name == "eval_rollout_parse_truncated_rate") value = 0.25;
     }
+    result.values.emplace_back("eval_rollout_sample_valid_pred_rate", 0);
     result.unread_answer = {1, 2};
     run.log->evaluation(run.state.progress, result, 8);
     if (all) {

@@ -64,10 +64,13 @@ struct ParsedRollout {
   ParseStatus status = ParseStatus::kMalformed;
 };
 
-/// True for an answer that broke the format, or has entries of which none is an object.
-inline bool is_unread(const ParsedRollout& parsed) {
-  return parsed.status == ParseStatus::kMalformed ||
-         (parsed.objects.empty() && parsed.dropped_invalid > 0);
+/// True for an answer that gives no object though it is not an empty scene: it broke off, broke the
+/// format, or has only entries of another form.
+/// @param answer  a ParsedRollout, or another type with its fields
+template <typename Answer>
+bool is_unread(const Answer& answer) {
+  return answer.objects.empty() &&
+         (answer.status != ParseStatus::kComplete || answer.dropped_invalid > 0);
 }
 
 /// Pairs of predictions and ground truths (BEHAVIOUR 6). Indices are positions in the two lists

@@ -29,21 +29,20 @@ std::string AnswerCounts::reasons() const {
 }
 
 std::string AnswerCounts::finding() const {
-  if (!all_unread() || truncated == answers) return "";
+  if (with_object > 0 || !all_unusable() || truncated == answers) return "";
   return fmt::format("no answer of {} can be read: {}", answers, reasons());
 }
 
 AnswerCounts evaluation_counts(const std::function<std::optional<double>(const char* name)>& score,
                                int64_t num_samples) {
-  const auto value = [&](const char* name) { return score(name).value_or(0); };
-  const auto num_answers = [&](const char* rate) -> int64_t {
-    return std::llround(value(rate) * static_cast<double>(num_samples));
+  const auto num_answers = [&](const char* rate, double unknown = 0) -> int64_t {
+    return std::llround(score(rate).value_or(unknown) * static_cast<double>(num_samples));
   };
   return {.answers = num_samples,
           .malformed = num_answers("eval_rollout_parse_malformed_rate"),
           .truncated = num_answers("eval_rollout_parse_truncated_rate"),
-          .with_object = num_answers("eval_rollout_sample_valid_pred_rate"),
-          .dropped = std::llround(value("eval_rollout_parse_dropped_invalid"))};
+          .with_object = num_answers("eval_rollout_sample_valid_pred_rate", 1),
+          .dropped = std::llround(score("eval_rollout_parse_dropped_invalid").value_or(0))};
 }
 
 }  // namespace rematch

@@ -15,14 +15,15 @@ struct AnswerCounts {
 
   void add(const AnswerCounts& more);
   /// True if every answer broke off or broke the format, or none of their entries is an object.
-  bool all_unread() const {
+  bool all_unusable() const {
     return answers > 0 && (malformed + truncated == answers || is_another_format());
   }
   /// True if answers that did not break off have entries, and none of them is an object.
   bool is_another_format() const { return with_object == 0 && dropped > malformed + truncated; }
   /// "6 are malformed, 2 are cut off, none of their 9 entries is an object of this answer format"
   std::string reasons() const;
-  /// "no answer of 8 can be read: " and the reasons; empty when one can, or all are only cut off.
+  /// "no answer of 8 can be read: " and the reasons; empty when an answer has an object, or all are
+  /// only cut off.
   std::string finding() const;
 };
 

@@ -70,11 +70,10 @@ std::vector<std::string> Health::lines(bool is_stage1) const {
   for (const Harm& harm : shown) {
     const Sign& sign = sign_named(harm.sign);
     const bool is_low = harm.now < harm.before;
-    const bool unread = is_low && sign.worse == Worse::kFartherFromOne &&
-                        malformed != shown.end() &&
-                        unread_answers_explain(harm.now, malformed->now);
-    lines.push_back(fmt::format("  {}: {}", harm.sign,
-                                unread ? kUnreadAdvice : sign.advice_for(is_low, is_stage1)));
+    lines.push_back(
+        fmt::format("  {}: {}", harm.sign,
+                    advice_for_value(sign, harm.now, is_low,
+                                     malformed == shown.end() ? 0 : malformed->now, is_stage1)));
   }
   return lines;
 }

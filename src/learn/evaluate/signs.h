@@ -42,13 +42,17 @@ struct Sign {
   }
 };
 
-/// Advice for a lack of predictions that malformed answers explain.
-inline constexpr const char* kUnreadAdvice =
-    "most of what is missing is in the answers that are not JSON: mend these first";
-/// True when at least half of the lack of predictions can be due to malformed answers.
+/// Advice for a bad value of a sign. A lack of predictions that malformed answers explain by half or
+/// more, and answers without any object, say nothing about the truth.
 /// @param malformed  share of the answers
-inline bool unread_answers_explain(double pred_per_gt, double malformed) {
-  return malformed > 0 && malformed >= (1 - pred_per_gt) / 2;
+inline const char* advice_for_value(const Sign& sign, double value, bool is_low, double malformed,
+                                    bool is_stage1) {
+  const bool lacks_predictions = is_low && sign.worse == Worse::kFartherFromOne;
+  if (lacks_predictions && malformed > 0 && malformed >= (1 - value) / 2)
+    return "most of what is missing is in the answers that are not JSON: fix these first";
+  if (lacks_predictions && value == 0)
+    return "no answer names an object: read some with `rematch rollout`";
+  return sign.advice_for(is_low, is_stage1);
 }
 
 /// The only table of signs, in display order.

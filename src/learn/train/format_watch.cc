@@ -14,7 +14,7 @@ constexpr int64_t kMinAnswers = 4;
 std::optional<std::string> FormatWatch::observe(const AnswerCounts& counts) {
   if (is_decided_ || counts.answers == 0) return std::nullopt;
   seen_.add(counts);
-  const bool all_useless = seen_.all_unread();
+  const bool all_useless = seen_.all_unusable();
   if (all_useless && seen_.answers < kMinAnswers) return std::nullopt;
   is_decided_ = true;
   return all_useless ? std::optional(text()) : std::nullopt;

@@ -96,7 +96,7 @@ void RunLog::estimate(const TrainerState& state, double step_s) {
 int64_t RunLog::watch_format(const AnswerCounts& counts) {
   if (!format_watch_) return 0;
   if (const auto text = format_watch_->observe(counts)) terminal_.warn(*text);
-  return counts.all_unread() ? counts.answers : 0;
+  return counts.all_unusable() ? counts.answers : 0;
 }
 
 bool RunLog::evaluation(RunProgress& progress, const EvaluationResult& result,

@@ -226,12 +226,6 @@ void warn_without_scores(const std::vector<Prediction>& predictions, Terminal& t
   if (lacks_scores) terminal.warn(kNoCalibration);
 }
 
-/// True for an answer that gives nothing though it is not empty.
-bool holds_no_object(const Prediction& one) {
-  const bool is_broken = one.status != ParseStatus::kComplete || one.dropped_invalid > 0;
-  return !one.unreadable && one.objects.empty() && is_broken;
-}
-
 /// No drawing shows that an answer could not be read.
 void warn_of_unread(int64_t num_unread, int64_t num_answered, Terminal& terminal) {
   if (num_unread == 0) return;
@@ -277,7 +271,7 @@ int run_predict(PredictArguments& arguments) {
         images.begin() +
             static_cast<std::ptrdiff_t>(std::min(images.size(), begin + kImagesTogether)));
     for (Prediction& one : predictor.predict(batch)) {
-      num_unread += holds_no_object(one);
+      num_unread += !one.unreadable && is_unread(one);
       keep_certain(one, arguments.min_score);
       if (!arguments.draw_dir.empty() && !one.unreadable)
         draw(one, drawing_path(arguments.draw_dir, one.path, all.size()), inputs, colors);

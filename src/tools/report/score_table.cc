@@ -183,10 +183,8 @@ std::vector<HealthItem> judge_health(const EvaluationFile& now, const Evaluation
                                   ? fmt::format("{:.2f}", *value)
                                   : fmt::format("{:.1f} %", *value * 100);
     const bool is_low = *value < sign.least;
-    const bool unread =
-        is_low && sign.worse == Worse::kFartherFromOne &&
-        unread_answers_explain(*value, now.score("eval_rollout_parse_malformed_rate").value_or(0));
-    items.push_back(make_item(unread ? kUnreadAdvice : sign.advice_for(is_low, now.is_stage1),
+    const double malformed = now.score("eval_rollout_parse_malformed_rate").value_or(0);
+    items.push_back(make_item(advice_for_value(sign, *value, is_low, malformed, now.is_stage1),
                               sign.label, shown, sign.is_good(*value)));
     items.back().is_judged = now.score(sign.count).value_or(1) > 0;
   }
