@@ -21,6 +21,10 @@ namespace {
 constexpr std::string_view kSpace = " \t\r\n";
 constexpr const char* kNameKeys[] = {"label",        "desc", "name", "category", "class",
                                      "text_content", "text", "ref",  "caption",  "object"};
+constexpr const char* kBoxKeys[] = {"bbox_2d", "bbox", "box", "box_2d"};
+constexpr const char* kOutlineKeys[] = {"points",     "poly_2d", "poly",        "polygon",
+                                        "polygon_2d", "quad",    "segmentation"};
+constexpr const char* kPointKeys[] = {"point_2d", "point", "points_2d"};
 
 /// Finds the JSON value at the start of the text by its brackets; the whole text if they stay open.
 std::string_view find_first_value(std::string_view text) {
@@ -40,9 +44,25 @@ std::string_view find_first_value(std::string_view text) {
   return text;
 }
 
-bool mentions_box(std::string_view text) {
-  return text.find("\"bbox_2d\"") != std::string_view::npos ||
-         text.find("\"point_2d\"") != std::string_view::npos;
+/// True if a list of two numbers or more is written in the text.
+bool has_number_list(std::string_view text) {
+  for (size_t at = text.find('['); at != text.npos; at = text.find('[', at + 1)) {
+    const size_t end = text.find_first_not_of("+-.0123456789eE, \t\r\n", at + 1);
+    const std::string_view inside = text.substr(at, end == text.npos ? end : end - at);
+    if (end != text.npos && text[end] == ']' && inside.find(',') != inside.npos) return true;
+  }
+  return false;
+}
+
+/// True if the text has a geometry in one of the forms that are read or refused by name.
+bool mentions_geometry(std::string_view text) {
+  const auto is_key = [&](const char* key) {
+    return text.find(fmt::format("\"{}\"", key)) != text.npos;
+  };
+  return std::any_of(std::begin(kBoxKeys), std::end(kBoxKeys), is_key) ||
+         std::any_of(std::begin(kOutlineKeys), std::end(kOutlineKeys), is_key) ||
+         std::any_of(std::begin(kPointKeys), std::end(kPointKeys), is_key) ||
+         has_number_list(text) || has_old_marks(text);
 }
 
 /// Reads the entries of one answer.
@@ -100,8 +120,7 @@ class EntryReader {
            fmt::format("not four numbers: {}", show_json(value)));
       return false;
     }
-    for (const char* key :
-         {"points", "poly_2d", "poly", "polygon", "polygon_2d", "quad", "segmentation"}) {
+    for (const char* key : kOutlineKeys) {
       const Json* written = find_member(entry, key);
       if (written == nullptr) continue;
       const Outline points = read_points(value_of(*written));
@@ -176,10 +195,7 @@ void read_json_answer(std::string_view text, EntryReader& reader, const std::str
       entries.assign(list.begin(), list.end());
     }
   }
-  const size_t thought = text.rfind("</think>");
-  const std::string_view before =
-      thought == text.npos ? text.substr(0, place.begin) : std::string_view();
-  if (mentions_box(before) || mentions_box(rest.substr(end))) {
+  if (mentions_geometry(text.substr(0, place.begin)) || mentions_geometry(rest.substr(end))) {
     answer.problem = "there are boxes outside the first list";
     return;
   }
@@ -192,8 +208,10 @@ void read_json_answer(std::string_view text, EntryReader& reader, const std::str
 ImportedAnswer read_answer(std::string_view text, const std::string& where, bool polygons,
                            const GeometryOf& placeholder, Ledger& ledger) {
   ImportedAnswer answer;
-  if (has_old_marks(text)) {
-    if (mentions_box(text)) {
+  const AnswerPlace place = find_written_answer(text);
+  if (!place.in_think) text.remove_prefix(place.start);
+  if (!place.in_think && has_old_marks(text)) {
+    if (text.find("\"bbox") != text.npos || text.find("\"point") != text.npos) {
       answer.problem = "it has marks and a list of boxes";
       return answer;
     }

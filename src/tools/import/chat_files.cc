@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/flow/answer_place.h"
 #include "base/json_fields.h"
 #include "base/out_of_resources.h"
 #include "base/text.h"
@@ -95,6 +96,8 @@ class ChatReader {
 
   void read_record(const Json& record, const std::string& where) {
     const JsonOrigin origin{.path = where, .error = "this is not a conversation", .fix = kFix};
+    if (const Json* verdict = find_member(record, "label"); verdict != nullptr && *verdict == false)
+      throw LeftOut{reason::kMarkedBad, where};
     Placeholders filled(record, origin);
     ChatRecord chat;
     if (is_chat(record)) {
@@ -157,8 +160,12 @@ class ChatReader {
                    num_answers);
   }
 
-  void read_answer_turn(const std::string& text, const std::string& question, Placeholders& filled,
+  void read_answer_turn(const std::string& turn, const std::string& question, Placeholders& filled,
                         const std::string& where) {
+    const AnswerPlace place = find_written_answer(turn);
+    if (place.in_think) throw LeftOut{reason::kNotAList, where + ": it ends inside a think block"};
+    filled.fill(turn.substr(0, place.start), /*as_json=*/false);  // a draft uses up its boxes
+    const std::string text = turn.substr(place.start);
     const size_t first_name = filled.next_name(), first_box = filled.next_box();
     const std::string json = filled.fill(text, /*as_json=*/true);
     const size_t num_boxes = filled.next_box() - first_box;

@@ -12,12 +12,15 @@ namespace rematch {
 namespace {
 
 constexpr double kSlack = 0.002;     // of a side: room for rounding
+constexpr double kFar = 0.05;        // of a side: more than a careless annotator
+constexpr int64_t kFewest = 3;       // boxes: fewer prove no unit
 constexpr double kMostShares = 1.5;  // larger numbers cannot be normalized
 
 /// Counts over the boxes of a split in one unit.
 struct UnitEvidence {
   int64_t num_boxes = 0;
   int64_t num_beyond = 0;      ///< a number is outside 0..side
+  int64_t num_far = 0;         ///< a number is outside 0..side by more than kFar of it
   int64_t num_leaving = 0;     ///< the right or bottom edge is outside the image
   int64_t num_as_corners = 0;  ///< width > left and height > top, and inside the image as corners
   double smallest = 0, largest = 0;
@@ -32,6 +35,8 @@ struct UnitEvidence {
       has_fractions = has_fractions || value != std::floor(value);
     num_beyond += std::min(box.x0, box.y0) < 0 || std::max(box.x0, box.x1) > width ||
                   std::max(box.y0, box.y1) > height;
+    num_far += std::min(box.x0 / width, box.y0 / height) < -kFar ||
+               std::max(box.x1 / width, box.y1 / height) > 1 + kFar;
     num_leaving += box.x1 > width * (1 + kSlack) || box.y1 > height * (1 + kSlack);
     const double third = box.x1 - box.x0, fourth = box.y1 - box.y0;
     num_as_corners += third > box.x0 && fourth > box.y0 && third <= width * (1 + kSlack) &&
@@ -87,6 +92,14 @@ void check_pixels(const UnitEvidence& pixels, bool may_be_corners, const std::st
                        "all lie inside",
                        pixels.num_leaving, boxes),
            "say what the numbers are: --boxes xyxy, or --boxes xywh");
+  if (pixels.num_boxes >= kFewest && 2 * pixels.num_far > pixels.num_boxes)
+    refuse("the boxes are not in pixels of these images", jsonl,
+           fmt::format("{} of {} extend far beyond their image; numbers are {:g} … {:g}",
+                       pixels.num_far, boxes, pixels.smallest, pixels.largest),
+           "give the images that were annotated, at their size then; for numbers of 0 to 1000 in "
+           "ms-swift's records write \"bbox_type\": \"norm1000\"" +
+               std::string(may_be_corners ? "; for a centre, width and height add --boxes cxcywh"
+                                          : ""));
 }
 
 void check_answers(const UnitEvidence& answers, const ImportOptions& options,

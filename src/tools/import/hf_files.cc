@@ -62,8 +62,11 @@ class HfReader {
                                  fmt::format("{}: it has no {}", where,
                                              image.name.empty() ? "\"file_name\"" : "\"objects\""));
     if (objects->is_array()) {
-      for (const Json& entry : *objects)
-        add_object(find_member(entry, {"bbox", "box", "boxes"}), name_of(entry), image);
+      for (const Json& entry : *objects) {
+        if (!skip_crowd(crowd_of(entry)))
+          add_object(find_member(entry, {"bbox", "box", "boxes"}), name_of(entry), image);
+      }
+      lose_crowds_only(!objects->empty(), image);
     } else if (!add_columns(*objects, image)) {
       return ledger_.lose_record(reason::kNotPaired, where);
     }
@@ -75,6 +78,22 @@ class HfReader {
                                "category_id", "classes"});
   }
 
+  static const Json* crowd_of(const Json& objects) {
+    return find_member(objects, {"iscrowd", "is_crowd"});
+  }
+
+  /// Counts a crowd. @return false for an object
+  bool skip_crowd(const Json* flag) {
+    if (flag == nullptr || (*flag != 1 && *flag != true)) return false;
+    ledger_.note("crowds, which are no objects");
+    return true;
+  }
+
+  static void lose_crowds_only(bool has_entries, ForeignImage& image) {
+    if (has_entries && image.objects.empty() && image.lost.empty())
+      image.lose(reason::kCrowdsOnly, image.where);
+  }
+
   /// Reads lists of boxes and names.
   /// @return false if their lengths differ
   bool add_columns(const Json& objects, ForeignImage& image) {
@@ -82,17 +101,13 @@ class HfReader {
     const Json* names = name_of(objects);
     if (boxes == nullptr || !boxes->is_array()) return false;
     if (names != nullptr && (!names->is_array() || names->size() != boxes->size())) return false;
-    const Json* crowds = find_member(objects, "iscrowd");
+    const Json* crowds = crowd_of(objects);
     for (size_t i = 0; i < boxes->size(); ++i) {
-      if (crowds != nullptr && crowds->is_array() && i < crowds->size() &&
-          ((*crowds)[i] == 1 || (*crowds)[i] == true)) {
-        ledger_.note("crowds, which are no objects");
-        continue;
-      }
-      add_object(&(*boxes)[i], names == nullptr ? nullptr : &(*names)[i], image);
+      const bool has_flag = crowds != nullptr && crowds->is_array() && i < crowds->size();
+      if (!skip_crowd(has_flag ? &(*crowds)[i] : nullptr))
+        add_object(&(*boxes)[i], names == nullptr ? nullptr : &(*names)[i], image);
     }
-    if (image.objects.empty() && image.lost.empty() && !boxes->empty())
-      image.lose(reason::kCrowdsOnly, image.where);
+    lose_crowds_only(!boxes->empty(), image);
     return true;
   }
 

@@ -54,9 +54,14 @@ std::string as_relative(std::string name) {
 
 std::string last_part(const std::string& name) { return name.substr(name.rfind('/') + 1); }
 
+/// The form in which names are compared: macOS writes "é" as two characters, Windows ignores case.
+std::string folded(const std::string& name) {
+  return lower_case(is_valid_utf8(name) ? normalize_nfc(name) : name);
+}
+
 /// Number of last folders and names that two paths share.
 int shared_parts(const fs::path& path, const std::string& name) {
-  const std::string a = lower_case(path.generic_string()), b = lower_case(name);
+  const std::string a = folded(path.generic_string()), b = folded(name);
   int shared = 0;
   size_t i = a.size(), j = b.size();
   while (true) {
@@ -97,7 +102,7 @@ ImageIndex::ImageIndex(const fs::path& root) {
       if (entry->is_directory(unreachable)) {
         if (depth < kDeepest) open.emplace_back(entry->path(), depth + 1);
       } else if (is_image_name(entry->path()) && num_files++ < kMostFiles) {
-        by_name_[lower_case(entry->path().filename().string())].push_back(entry->path());
+        by_name_[folded(entry->path().filename().string())].push_back(entry->path());
       }
     }
     if (num_files >= kMostFiles || num_entries >= kMostEntries) break;
@@ -107,7 +112,7 @@ ImageIndex::ImageIndex(const fs::path& root) {
 }
 
 fs::path ImageIndex::find(const std::string& name) const {
-  const auto found = by_name_.find(lower_case(last_part(name)));
+  const auto found = by_name_.find(folded(last_part(name)));
   if (found == by_name_.end()) return {};
   int most = 0;
   std::vector<fs::path> best;
@@ -121,7 +126,7 @@ fs::path ImageIndex::find(const std::string& name) const {
 }
 
 fs::path ImageIndex::nearest(const std::string& name) const {
-  const std::string wanted = lower_case(last_part(name));
+  const std::string wanted = folded(last_part(name));
   if (const auto same = by_name_.find(wanted); same != by_name_.end()) return same->second.front();
   if (by_name_.size() > kMostCompared) return {};
   std::vector<std::string> names;

@@ -57,12 +57,11 @@ class ObjectMaker {
   const char* find_defect(const ForeignObject& object) {
     if (const char* bad = find_bad_corner(object)) return bad;
     const auto& [desc, x0, y0, x1, y1, ring] = object;
-    if (is_answer_) {
-      if (x0 < 0 || y0 < 0 || x1 > width_ || y1 > height_) return reason::kBeyondScale;
-      const bool is_in_shares =
-          width_ > 1 && x1 <= 1 && y1 <= 1 && (x1 != std::floor(x1) || y1 != std::floor(y1));
-      return is_in_shares ? reason::kShares : nullptr;
-    }
+    if (is_answer_ && (x0 < 0 || y0 < 0 || x1 > width_ || y1 > height_))
+      return reason::kBeyondScale;
+    if (width_ > 1 && x1 <= 1 && y1 <= 1 && (x1 != std::floor(x1) || y1 != std::floor(y1)))
+      return reason::kShares;
+    if (is_answer_) return nullptr;
     if (x0 >= width_ || y0 >= height_ || x1 <= 0 || y1 <= 0) return reason::kOutside;
     const double slack_x = kSlack * width_, slack_y = kSlack * height_;
     was_clipped_ =

@@ -23,7 +23,9 @@ constexpr Marks kMarks[] = {{"<|object_ref_start|>", "<|object_ref_end|>", true}
                             {"<|box_start|>", "<|box_end|>", false},
                             {"<|quad_start|>", "<|quad_end|>", false},
                             {"<box>", "</box>", false},
-                            {"<quad>", "</quad>", false}};
+                            {"<quad>", "</quad>", false},
+                            {"<|point_start|>", "<|point_end|>", false},
+                            {"<point>", "</point>", false}};
 
 /// The numbers of a text; all else separates them.
 Outline read_pairs(std::string_view text) {

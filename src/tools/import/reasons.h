@@ -25,6 +25,7 @@ inline constexpr const char* kUnknownClass = "an object of a class without a nam
 inline constexpr const char* kDamagedRecord = "a record that cannot be read";
 inline constexpr const char* kSeveralImages = "a record with several images, or none";
 inline constexpr const char* kNoAnswer = "a record without an answer";
+inline constexpr const char* kMarkedBad = "an answer marked as a bad one (\"label\": false)";
 inline constexpr const char* kNotAList = "an answer that is not a list of boxes";
 inline constexpr const char* kNotPaired = "names and boxes that do not pair";
 inline constexpr const char* kBoxInPrompt = "a question with a box in it";

@@ -82,6 +82,7 @@ class LineReader {
     values.erase(values.begin());
     if (!is_whole(class_id) || class_id < 0)
       return lose("a label line whose class is not a whole number", place, line);
+    note_form(values, place + ": " + line);
     if (!cut_extras(values, folder)) return lose(reason::kOddLine, place, line);
     if (std::any_of(values.begin(), values.end(),
                     [](double share) { return std::abs(share) >= kFarOutside; })) {
@@ -106,6 +107,16 @@ class LineReader {
  private:
   void lose(const char* reason, const std::string& place, const std::string& line) {
     image_.lose(reason, fmt::format("{}: {}", place, line.substr(0, 80)));
+  }
+
+  /// Counts what tells keypoints from outlines, and angles from confidences.
+  void note_form(const std::vector<double>& values, const std::string& line) {
+    if (labels_.num_keypoint_values > 0) return;
+    evidence_.keypoints.add(values, line);
+    if (values.size() != kWithConfidence) return;
+    ++evidence_.num_five;
+    if (values.back() >= 0 && values.back() <= 1) return;
+    if (evidence_.num_angles++ == 0) evidence_.first_angle = line;
   }
 
   /// Removes keypoints, confidence and track.

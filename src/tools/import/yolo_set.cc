@@ -20,6 +20,7 @@ namespace rematch {
 namespace {
 
 namespace fs = std::filesystem;
+constexpr int64_t kFewestLines = 3;  // fewer prove nothing
 constexpr int kMaxKeypoints = 1000;
 constexpr const char* kYamlFix =
     "give the data set's YAML: path, train and val are texts, names is a list or {0: cat, 1: dog, "
@@ -142,19 +143,12 @@ class YoloReader {
 
   /// @throws UserError (data) for labels in pixels, and if no class has a name
   void check_evidence(const std::string& where) const {
+    check_form(where);
     if (evidence_.num_pixels > 0 && 2 * evidence_.num_pixels >= evidence_.num_lines)
       refuse_yolo(where,
                   fmt::format("{} of {} look like pixels, e.g. {}", evidence_.num_pixels,
                               counted(evidence_.num_lines, "label line"), evidence_.first_pixels),
                   "divide x and width by the image's width, y and height by its height");
-    if (evidence_.num_nine > 0 && evidence_.num_like_points == evidence_.num_nine)
-      refuse_yolo(where,
-                  fmt::format("{} of 9 values {} a box with two keypoints, not the corners of a "
-                              "turned box, e.g. {}",
-                              counted(evidence_.num_nine, "line"),
-                              evidence_.num_nine == 1 ? "holds" : "hold", evidence_.first_nine),
-                  "say it in the data set's YAML: kpt_shape: [2, 2]; the boxes are then imported "
-                  "without their keypoints");
     if (!labels_.names.empty() || evidence_.unnamed.empty()) return;
     std::string ids;
     for (const auto& [id, count] : evidence_.unnamed)
@@ -166,6 +160,33 @@ class YoloReader {
   }
 
  private:
+  /// @throws UserError (data) for lines that are neither boxes nor outlines
+  void check_form(const std::string& where) const {
+    const auto refuse_keypoints = [&](const std::string& lines, const std::string& shape) {
+      refuse_yolo(where, lines,
+                  fmt::format("say it in the data set's YAML: kpt_shape: {}; the boxes are then "
+                              "imported without their keypoints",
+                              shape));
+    };
+    const KeypointEvidence& keypoints = evidence_.keypoints;
+    if (keypoints.is_proof())
+      refuse_keypoints(fmt::format("boxes with keypoints, not outlines, in {}, e.g. {}",
+                                   counted(keypoints.num_lines, "line"), keypoints.first),
+                       keypoints.shape());
+    if (evidence_.num_nine > 0 && evidence_.num_like_points == evidence_.num_nine)
+      refuse_keypoints(fmt::format("boxes with two keypoints, not the corners of turned boxes, in "
+                                   "{} of 9 values, e.g. {}",
+                                   counted(evidence_.num_nine, "line"), evidence_.first_nine),
+                       "[2, 2]");
+    if (evidence_.num_five >= kFewestLines && 10 * evidence_.num_angles > evidence_.num_five)
+      refuse_yolo(where,
+                  fmt::format("the fifth number is no confidence (0 to 1) in {} of {}, e.g. {}",
+                              evidence_.num_angles, counted(evidence_.num_five, "line"),
+                              evidence_.first_angle),
+                  "if it is an angle, write the four corners in its place: class x1 y1 x2 y2 x3 y3 "
+                  "x4 y4, in shares of the image");
+  }
+
   const YoloLabels& labels_;
   const ImportOptions& options_;
   ForeignSet& set_;

@@ -1,0 +1,155 @@
+// Forms that look like another one: drafts before answers, keypoints, angles, other units.
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "base/json.h"
+#include "import/import_dir.h"
+
+namespace rematch {
+namespace {
+
+class Forms : public test::ImportDir {
+ protected:
+  Forms() { write_image("a.png"); }
+
+  ForeignSet read_answer_of(const std::string& answer, const Json& more = Json::object()) {
+    Json record = {{"messages",
+                    {{{"role", "user"}, {"content", "<image>Find all."}},
+                     {{"role", "assistant"}, {"content", answer}}}},
+                   {"images", {"a.png"}}};
+    record.update(more);
+    return read_chat_files({write("train.jsonl", record.dump() + "\n")}, {});
+  }
+  /// Names of the objects of an answer, joined by commas.
+  std::string names_of(const std::string& answer, const Json& more = Json::object()) {
+    std::string names;
+    const ForeignSet set = read_answer_of(answer, more);
+    for (const ForeignObject& object : set.splits.at("train")[0].objects)
+      names += (names.empty() ? "" : ",") + object.desc;
+    return names;
+  }
+  std::string reason_of(const std::string& answer, const Json& more = Json::object()) {
+    try {
+      const ForeignSet set = read_answer_of(answer, more);
+      const std::vector<LostObject>& lost = set.splits.at("train")[0].lost;
+      return lost.empty() ? "" : lost[0].reason;
+    } catch (const UserError& error) {
+      return error.what();
+    }
+  }
+  /// The error of a YOLO set with these label files.
+  std::string yolo_refusal(const std::vector<std::string>& files) {
+    for (size_t i = 0; i < files.size(); ++i) {
+      write_image("images/" + std::to_string(i) + ".png");
+      write("labels/" + std::to_string(i) + ".txt", files[i]);
+    }
+    const std::string yaml = write("set.yaml", "train: images\nnames: [cat]\n");
+    try {
+      read_yolo_set(yaml, {});
+    } catch (const UserError& error) {
+      return error.what();
+    }
+    return "";
+  }
+};
+
+constexpr const char* kCat = R"([{"bbox_2d": [100, 100, 500, 500], "label": "cat"}])";
+
+}  // namespace
+
+TEST_F(Forms, AGeometryOutsideTheFirstListIsNotLostInSilence) {
+  const std::string cat = kCat;
+  for (const std::string& text :
+       {std::string(R"([] {"bbox": [600, 600, 700, 700], "label": "dog"})"),
+        std::string("[100, 100, 500, 500]\n[600, 600, 700, 700]"),
+        std::string(
+            R"(Cats: [{"bbox": [1, 1, 5, 5], "label": "cat"}] Dogs: [{"bbox": [6, 6, 7, 7]}])"),
+        cat + "\nand a dog at [600, 600, 700, 700]", cat + R"( {"point": [1, 2], "label": "dog"})",
+        cat + R"( {"poly": [1, 1, 9, 1, 9, 9], "label": "dog"})"})
+    EXPECT_NE(reason_of(text).find("outside the first list"), std::string::npos) << text;
+  EXPECT_NE(reason_of("<ref>cat</ref><box>(1,1),(5,5)</box><|point_start|>(6,6)<|point_end|>")
+                .find("a point"),
+            std::string::npos);
+}
+
+TEST_F(Forms, MarksOfADraftAreNoObjects) {
+  const std::string draft = "<think>maybe <ref>dog</ref><box>(1,1),(20,20)</box></think>";
+  EXPECT_EQ(names_of(draft + "<ref>cat</ref><box>(100,100),(500,500)</box>"), "cat");
+  EXPECT_EQ(names_of(draft + kCat), "cat");
+  EXPECT_NE(reason_of("<think><ref>dog</ref><box>(1,1),(20,20)</box>").find("think block"),
+            std::string::npos);
+}
+
+TEST_F(Forms, PlaceholdersOfADraftUseUpTheirBoxes) {
+  const Json objects = {{"ref", {"dog", "cat"}}, {"bbox", {{1, 1, 9, 9}, {10, 10, 50, 50}}}};
+  const std::string answer = "<think><ref-object><bbox>, no</think>I see <ref-object><bbox>";
+  const ForeignSet set = read_answer_of(answer, {{"objects", objects}});
+  const std::vector<ForeignObject>& found = set.splits.at("train")[0].objects;
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].desc, "cat");
+  EXPECT_EQ(found[0].x0, 10);
+}
+
+TEST_F(Forms, AnAnswerMarkedAsBadIsLeftOut) {
+  EXPECT_NE(reason_of(kCat, {{"label", false}}).find("marked as a bad one"), std::string::npos);
+  EXPECT_EQ(names_of(kCat, {{"label", true}}), "cat");
+}
+
+TEST_F(Forms, CrowdsOfHuggingFaceAreNoObjects) {
+  for (const char* key : {"iscrowd", "is_crowd"}) {
+    const Json crowd = {{"bbox", {20, 10, 50, 50}}, {"category", "people"}, {key, 1}};
+    const Json cat = {{"bbox", {20, 10, 50, 50}}, {"category", "cat"}, {key, 0}};
+    const Json record = {{"file_name", "a.png"}, {"objects", {crowd, cat}}};
+    const ForeignSet set = read_hf_files({write("metadata.jsonl", record.dump() + "\n")}, {});
+    const auto& [split, images] = *set.splits.begin();
+    ASSERT_EQ(images[0].objects.size(), 1u) << key;
+    EXPECT_EQ(images[0].objects[0].desc, "cat");
+  }
+}
+
+TEST_F(Forms, ABoxInSharesAmongPixelsIsNoSpeck) {
+  const std::string boxes = R"({"image_id": 1, "category_id": 7, "bbox": [0.1, 0.1, 0.4, 0.4]},
+                              {"image_id": 1, "category_id": 7, "bbox": [20, 10, 100, 50]})";
+  const ForeignSet set = read_coco_files({write("train.json", test::coco("a.png", boxes))}, {});
+  const Problem problem = test::problem_of([&] { convert_set(set); });
+  EXPECT_NE(problem.what.find("in shares"), std::string::npos) << problem.what;
+}
+
+TEST_F(Forms, BoxesOfAnotherScaleAreRefusedNotClipped) {
+  const auto box = [](const std::string& numbers) {
+    return R"({"image_id": 1, "category_id": 7, "bbox": [)" + numbers + "]}";
+  };
+  const std::string all =
+      box("600, 700, 300, 250") + "," + box("10, 10, 50, 50") + "," + box("500, 50, 300, 400");
+  const ForeignSet set = read_coco_files({write("train.json", test::coco("a.png", all))}, {});
+  const Problem problem = test::problem_of([&] { convert_set(set); });
+  EXPECT_NE(problem.what.find("2 of 3 boxes extend far beyond"), std::string::npos) << problem.what;
+}
+
+TEST_F(Forms, KeypointsWithoutTheirShapeAreNoOutlines) {
+  const std::string three = "0 0.5 0.5 0.4 0.4 0.45 0.45 0.55 0.45 0.55 0.55\n";
+  EXPECT_NE(yolo_refusal({three}).find("kpt_shape: [3, 2]"), std::string::npos);
+  const std::string flags = "0 0.5 0.5 0.4 0.4 0.45 0.45 2 0.5 0.5 2\n";
+  EXPECT_NE(yolo_refusal({flags, flags}).find("kpt_shape: [2, 3]"), std::string::npos);
+}
+
+TEST_F(Forms, OutlinesAreNoKeypoints) {
+  const std::string pentagon = "0 0.5 0.5 0.6 0.5 0.65 0.6 0.55 0.7 0.45 0.6\n",
+                    corner = "0 0.1 0.1 0.2 0.1 0.22 0.2 0.15 0.25 0.05 0.2\n";
+  EXPECT_EQ(yolo_refusal({pentagon, corner}), "");
+}
+
+TEST_F(Forms, ANameIsFoundInEitherFormOfItsAccents) {
+  write_image("caf\u00e9.png");
+  write("train.json", test::coco("cafe\u0301.png"));
+  const WrittenSet written = convert_set(read_coco_files({path("train.json")}, {}));
+  EXPECT_EQ(written.splits.at(0).num_boxes, 1);
+}
+
+TEST_F(Forms, AnglesAreNoConfidences) {
+  const std::string refusal =
+      yolo_refusal({"0 0.5 0.5 0.4 0.2 0.3\n0 0.3 0.3 0.1 0.05 1.2\n", "0 0.5 0.5 0.4 0.2 0.8\n"});
+  EXPECT_NE(refusal.find("no confidence (0 to 1) in 1 of 3 lines"), std::string::npos) << refusal;
+}
+
+}  // namespace rematch
