@@ -14,7 +14,7 @@ class Forms : public test::ImportDir {
 
   ForeignSet read_answer_of(const std::string& answer, const Json& more = Json::object()) {
     Json record = {{"messages",
-                    {{{"role", "user"}, {"content", "<image>Find all."}},
+                    {{{"role", "user"}, {"content", question_}},
                      {{"role", "assistant"}, {"content", answer}}}},
                    {"images", {"a.png"}}};
     record.update(more);
@@ -51,6 +51,8 @@ class Forms : public test::ImportDir {
     }
     return "";
   }
+
+  std::string question_ = "<image>Find all.";
 };
 
 constexpr const char* kCat = R"([{"bbox_2d": [100, 100, 500, 500], "label": "cat"}])";
@@ -78,6 +80,15 @@ TEST_F(Forms, MarksOfADraftAreNoObjects) {
   EXPECT_EQ(names_of(draft + kCat), "cat");
   EXPECT_NE(reason_of("<think><ref>dog</ref><box>(1,1),(20,20)</box>").find("think block"),
             std::string::npos);
+}
+
+TEST_F(Forms, ANameInMarksOfTheQuestionIsThatOfItsBoxes) {
+  const std::string box = "<|box_start|>(101,201),(150,266)<|box_end|>";
+  question_ = "<image>Find the <|object_ref_start|>sheep<|object_ref_end|> in the image";
+  EXPECT_EQ(names_of(box), "sheep");
+  EXPECT_EQ(read_answer_of(box).splits.at("train")[0].prompt, "Find the sheep in the image");
+  question_ = "<image>Find <ref>sheep</ref> and <ref>dogs</ref>";
+  EXPECT_EQ(names_of(box), "");
 }
 
 TEST_F(Forms, PlaceholdersOfADraftUseUpTheirBoxes) {

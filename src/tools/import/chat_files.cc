@@ -140,6 +140,7 @@ class ChatReader {
       }
       if (turn.role == ChatTurn::Role::kUser) {
         question = filled.fill(turn.text, /*as_json=*/false);
+        marked_name_ = unmark_names(question);
         ++num_questions;
       }
       if (turn.role != ChatTurn::Role::kAssistant) continue;
@@ -200,6 +201,9 @@ class ChatReader {
     ForeignImage& record =
         start(question, num_boxes > 0 ? unit_of(filled) : CoordUnit::kAnswer, where);
     record.objects = std::move(answer.objects);
+    for (ForeignObject& object : record.objects) {
+      if (object.desc.empty()) object.desc = marked_name_;
+    }
     record.lost = std::move(answer.lost);
     if (num_boxes > 0) scale(record, filled, where);
   }
@@ -303,6 +307,7 @@ class ChatReader {
   Ledger& ledger_;
   std::vector<ForeignImage>& images_;
   ForeignImage image_;
+  std::string marked_name_;  ///< name that the last question has in marks
 };
 
 }  // namespace

@@ -85,6 +85,24 @@ bool has_old_marks(std::string_view text) {
   });
 }
 
+std::string unmark_names(std::string& question) {
+  std::string name;
+  int num_names = 0;
+  for (const Marks& marks : kMarks) {
+    if (!marks.is_name) continue;
+    for (size_t at = question.find(marks.open); at != question.npos;
+         at = question.find(marks.open, at)) {
+      question.erase(at, marks.open.size());
+      const size_t end = question.find(marks.close, at);
+      if (end == question.npos) break;
+      question.erase(end, marks.close.size());
+      name = question.substr(at, end - at);
+      ++num_names;
+    }
+  }
+  return num_names == 1 ? name : "";
+}
+
 void read_old_marks(std::string_view text, const std::string& where, bool polygons,
                     ImportedAnswer& answer, Ledger& ledger) {
   answer.is_list = true;
