@@ -131,7 +131,10 @@ const Row kRows[] = {
     {"BDD100K's labels", [](const Beginning& t) { return t.is_json() && t.has_key("box2d"); },
      nullptr, "convert them with bdd100k.label.to_coco, and run `rematch data from-coco`"},
     {"Datumaro's JSON",
-     [](const Beginning& t) { return t.has_key("dm_format_version") || t.has_key("dm_format"); },
+     [](const Beginning& t) {
+       return t.has_key("dm_format_version") || t.has_key("dm_format") ||
+              (t.has_key("items") && t.has_key("categories") && t.has_key("label_id"));
+     },
      nullptr,
      "convert it with `datum convert -f coco_instances`, and run `rematch data from-coco`"},
     {"Supervisely's annotations", [](const Beginning& t) { return t.has_key("classTitle"); },
@@ -184,6 +187,21 @@ const Row kRows[] = {
               (t.has_key("messages") || (t.has_key("query") && t.has_key("response")));
      },
      "from-swift", kFile},
+    {"Ultralytics' NDJSON",
+     [](const Beginning& t) {
+       return t.is_json() && t.has_key("class_names") && t.has_key("task");
+     },
+     nullptr, "download the data set as YOLO, and run `rematch data from-yolo`"},
+    {"a question and an answer in two members (Alpaca, ShareGPT, TRL or GRPO)",
+     [](const Beginning& t) {
+       return t.is_json() && ((t.has_key("instruction") && t.has_key("output")) ||
+                              (t.has_key("human") && t.has_key("assistant")) ||
+                              (t.has_key("prompt") && t.has_key("completion")) ||
+                              (t.has_key("problem") && t.has_key("solution")));
+     },
+     nullptr,
+     "write them as {\"messages\": [{\"role\": \"user\", \"content\": \"<image>…\"}, {\"role\": "
+     "\"assistant\", \"content\": \"…\"}], \"images\": [path]}, and run `rematch data from-qwen`"},
     {"Hugging Face's metadata.jsonl",
      [](const Beginning& t) {
        return t.is_json() && t.has_key("objects") && !t.has_key("desc") &&
