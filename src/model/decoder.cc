@@ -85,12 +85,14 @@ at::Tensor Decoder::mixer_block(int64_t layer_idx, const at::Tensor& hidden, con
 }
 
 at::Tensor Decoder::layer_forward(int64_t layer_idx, const at::Tensor& hidden,
-                                  const RopeTable& rope, AttentionContext& attention) const {
+                                  const RopeTable& rope, AttentionContext& attention,
+                                  bool is_read) const {
   const DecoderLayer& layer = layers_[static_cast<size_t>(layer_idx)];
   const at::Tensor mixed = hidden + mixer_block(layer_idx, hidden, rope, attention);
   const at::Tensor x =
       normalise(mixed, layer.mlp_norm, text_.layers[static_cast<size_t>(layer_idx)].mlp_norm);
-  return mixed + linear(at::silu(linear(x, layer.gate)) * linear(x, layer.up), layer.down);
+  const at::Tensor inner = at::silu(linear(x, layer.gate)) * linear(x, layer.up);
+  return mixed + (is_read ? linear(inner, layer.down) : linear_unread(inner, layer.down));
 }
 
 at::Tensor Decoder::forward(const at::Tensor& embeds_TH, const at::Tensor& positions_3T,
@@ -102,13 +104,15 @@ at::Tensor Decoder::forward(const at::Tensor& embeds_TH, const at::Tensor& posit
   for (size_t i = 0; i < layers_.size(); ++i) {
     check_interrupt();
     const auto layer_idx = static_cast<int64_t>(i);
-    hidden = again == nullptr
-                 ? layer_forward(layer_idx, hidden, rope, attention)
-                 : run_checkpointed(
-                       [this, layer_idx, rope, again](const std::vector<at::Tensor>& inputs) {
-                         return layer_forward(layer_idx, inputs[0], rope, *again);
-                       },
-                       {hidden});
+    const auto layer = [this, layer_idx, rope, again](bool is_read) -> Block {
+      return [=, this](const std::vector<at::Tensor>& inputs) {
+        return layer_forward(layer_idx, inputs[0], rope, *again, is_read);
+      };
+    };
+    hidden =
+        again == nullptr
+            ? layer_forward(layer_idx, hidden, rope, attention)
+            : run_checkpointed(TwoPassBlock{.first = layer(true), .again = layer(false)}, {hidden});
     const int64_t feature_idx = text_.layers[i].deepstack;
     if (deepstack.visual_idx_M.defined() && feature_idx >= 0 &&
         feature_idx < static_cast<int64_t>(deepstack.features_MH.size())) {

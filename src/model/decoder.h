@@ -49,7 +49,7 @@ class Decoder {
   at::Tensor attend(int64_t layer_idx, const at::Tensor& x, const RopeTable& rope,
                     AttentionContext& context) const;
   at::Tensor layer_forward(int64_t layer_idx, const at::Tensor& hidden, const RopeTable& rope,
-                           AttentionContext& attention) const;
+                           AttentionContext& attention, bool is_read = true) const;
 
   const TextDescription& text_;
   std::vector<DecoderLayer> layers_;

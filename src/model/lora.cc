@@ -151,16 +151,32 @@ const at::Tensor& LoraLinear::merged_weight_OI(const at::Tensor& weight_OI) cons
   return merged_OI_;
 }
 
+// A training row also has passes without gradients (a recomputed head), which must not use the
+// merged weight.
+bool LoraLinear::multiplies_merged(const LinearWeights& base) const {
+  return !at::GradMode::is_enabled() && !dropout_->active && !base.packed;
+}
+
 at::Tensor LoraLinear::forward(const at::Tensor& x, const LinearWeights& base) const {
-  // A training row also has passes without gradients (a recomputed head), which must not use the
-  // merged weight.
-  if (!at::GradMode::is_enabled() && !dropout_->active && !base.packed)
-    return affine(x, merged_weight_OI(base.weight), base.bias);
+  if (multiplies_merged(base)) return affine(x, merged_weight_OI(base.weight), base.bias);
   merged_OI_.reset();
+  return adapt(x, base, base_linear(x, base));
+}
+
+at::Tensor LoraLinear::unread(const at::Tensor& x, const LinearWeights& base) const {
+  // The gradients of DoRA read the base's output.
+  const bool reads_base = tensors_.magnitude_O.defined();
+  if (reads_base || multiplies_merged(base)) return forward(x, base);
+  merged_OI_.reset();
+  return adapt(x, base, base_linear_unread(x, base));
+}
+
+// @param result  of the base
+at::Tensor LoraLinear::adapt(const at::Tensor& x, const LinearWeights& base,
+                             const at::Tensor& result) const {
   if (uses_device_kernels(x.device()) || x.scalar_type() != at::kFloat)
-    return forward_fused(x, base);
+    return adapt_fused(x, base, result);
   const bool drops = dropout_->active && options_.dropout > 0;
-  const at::Tensor result = base_linear(x, base);
   const at::Tensor input = drops ? drop(x) : x;
   const at::Tensor update = affine(affine(input, tensors_.a_rI), tensors_.b_Or);
   if (!tensors_.magnitude_O.defined()) return result + update * scaling();
@@ -174,10 +190,10 @@ at::Tensor LoraLinear::forward(const at::Tensor& x, const LinearWeights& base) c
 
 // Products and sums in the dtype of x, with as few operators as possible. DoRA's term with dropout
 // reads the base's weight as it is: no float32 copy of it.
-at::Tensor LoraLinear::forward_fused(const at::Tensor& x, const LinearWeights& base) const {
+at::Tensor LoraLinear::adapt_fused(const at::Tensor& x, const LinearWeights& base,
+                                   const at::Tensor& result) const {
   const at::ScalarType dtype = x.scalar_type();
   const bool drops = dropout_->active && options_.dropout > 0;
-  const at::Tensor result = base_linear(x, base);
   const at::Tensor input = drops ? drop(x) : x;
   const at::Tensor low = affine(input, tensors_.a_rI.to(dtype)), b_Or = tensors_.b_Or.to(dtype);
   if (!tensors_.magnitude_O.defined()) {

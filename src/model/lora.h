@@ -59,6 +59,7 @@ class LoraLinear : public LinearAdapter {
   /// merged weight, a separate tensor that is cached until the next pass with gradients; a packed
   /// base has none, and the adapter is computed apart. The base weight never changes.
   at::Tensor forward(const at::Tensor& x, const LinearWeights& base) const override;
+  at::Tensor unread(const at::Tensor& x, const LinearWeights& base) const override;
   std::vector<at::Tensor> parameters() const override;
 
   const std::string& module() const { return module_; }
@@ -76,7 +77,10 @@ class LoraLinear : public LinearAdapter {
   };
   Origin origin(const at::Tensor& weight_OI) const;
   at::Tensor drop(const at::Tensor& x) const;
-  at::Tensor forward_fused(const at::Tensor& x, const LinearWeights& base) const;
+  bool multiplies_merged(const LinearWeights& base) const;
+  at::Tensor adapt(const at::Tensor& x, const LinearWeights& base, const at::Tensor& result) const;
+  at::Tensor adapt_fused(const at::Tensor& x, const LinearWeights& base,
+                         const at::Tensor& result) const;
   const at::Tensor& weight_norm_O(const LinearWeights& base) const;
   const at::Tensor& merged_weight_OI(const at::Tensor& weight_OI) const;
 

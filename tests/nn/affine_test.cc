@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
+#include <array>
+
 namespace rematch {
 namespace {
 
@@ -76,6 +78,46 @@ TEST(Affine, RepeatsToTheBit) {
   const auto again = torch::autograd::grad({affine(x, weight)}, {x, weight}, {g});
   EXPECT_TRUE(at::equal(once[0], again[0]));
   EXPECT_TRUE(at::equal(once[1], again[1]));
+}
+
+TEST(Affine, GradientsThroughAFrozenBfloat16WeightEqualThoseOfTorch) {
+  at::manual_seed(2);
+  // Both ways to multiply: the larger weight is read as it is, the smaller one is copied.
+  for (const auto& [num_rows, inputs, outputs] :
+       {std::array<int64_t, 3>{100, 2048, 2048}, {100, 96, 64}, {7, 96, 64}, {600, 64, 96}}) {
+    const at::Tensor x = leaf({num_rows, inputs}).detach().to(at::kBFloat16).requires_grad_();
+    const at::Tensor weight = leaf({outputs, inputs}, false).to(at::kBFloat16);
+    const at::Tensor bias = leaf({outputs}, false).to(at::kBFloat16);
+    const at::Tensor y = affine(x, weight, bias), wanted = at::linear(x, weight, bias);
+    EXPECT_TRUE(at::equal(y, wanted));
+    const at::Tensor g = at::randn(y.sizes()).to(at::kBFloat16);
+    const at::Tensor gradient = torch::autograd::grad({y}, {x}, {g})[0];
+    const at::Tensor exact = g.to(at::kDouble).mm(weight.to(at::kDouble));
+    EXPECT_TRUE(gradient.is_contiguous());
+    EXPECT_LT(relative_error(gradient, exact), 4e-3) << num_rows;
+  }
+}
+
+TEST(Affine, UnreadHasTheGradientsOfTheReadOne) {
+  at::manual_seed(3);
+  for (const at::ScalarType dtype : {at::kFloat, at::kBFloat16}) {
+    for (const int64_t num_rows : {int64_t{5}, int64_t{200}}) {
+      for (const bool trains : {false, true}) {
+        const auto make = [&](const std::vector<int64_t>& sizes, bool requires_grad) {
+          return leaf(sizes).detach().to(dtype).set_requires_grad(requires_grad);
+        };
+        const at::Tensor x = make({num_rows, 48}, true), weight = make({32, 48}, trains),
+                         bias = make({32}, trains);
+        std::vector<at::Tensor> inputs{x};
+        if (trains) inputs.insert(inputs.end(), {weight, bias});
+        const at::Tensor g = at::randn({num_rows, 32}).to(dtype);
+        const auto found = torch::autograd::grad({affine_unread(x, weight, bias)}, inputs, {g}),
+                   wanted = torch::autograd::grad({affine(x, weight, bias)}, inputs, {g});
+        for (size_t i = 0; i < wanted.size(); ++i)
+          EXPECT_TRUE(at::equal(found[i], wanted[i])) << dtype << num_rows << trains << i;
+      }
+    }
+  }
 }
 
 }  // namespace rematch

@@ -75,6 +75,24 @@ TEST(Checkpointed, GivesFrozenParametersNoGradientAndTheOthersTheirs) {
   expect_same_bits(stack.gradients(input, true), stack.gradients(input, false));
 }
 
+TEST(Checkpointed, TheSecondPassNeedsNoValuesOfItsLastProduct) {
+  const at::Tensor input = random_leaf({kRows, kWidth}, 1);
+  const LinearWeights first{.weight = random_leaf({kInner, kWidth}, 2), .bias = {}},
+      last{.weight = random_leaf({kWidth, kInner}, 3), .bias = {}};
+  const auto block = [&](bool is_read) -> Block {
+    return [&, is_read](const std::vector<at::Tensor>& inputs) {
+      const at::Tensor inner = at::silu(linear(inputs[0], first));
+      return inputs[0] + (is_read ? linear(inner, last) : linear_unread(inner, last));
+    };
+  };
+  const auto gradients = [&](const at::Tensor& output) {
+    return torch::autograd::grad({output.square().sum()}, {input, first.weight, last.weight});
+  };
+  const TwoPassBlock lean{.first = block(true), .again = block(false)};
+  EXPECT_TRUE(at::equal(run_checkpointed(lean, {input}), block(true)({input})));
+  expect_same_bits(gradients(run_checkpointed(lean, {input})), gradients(block(true)({input})));
+}
+
 TEST(Checkpointed, MakesNoGraphWhereNothingNeedsOne) {
   const Stack stack(3);
   for (const at::Tensor& parameter : stack.layers[0]) parameter.set_requires_grad(false);

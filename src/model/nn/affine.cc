@@ -64,30 +64,70 @@ at::Tensor weight_gradient(const at::Tensor& g_MN, const at::Tensor& x_MK) {
   return sum_NK;
 }
 
+// g·W for bfloat16. oneDNN first copies the second operand of a product into tiles: for few rows
+// copying gᵀ takes less time than copying W.
+at::Tensor input_gradient(const at::Tensor& g_MN, const at::Tensor& weight) {
+  constexpr int64_t kMaxRows = 512;
+  const bool is_bfloat16 = weight.is_cpu() && weight.scalar_type() == at::kBFloat16;
+  const bool is_wide = g_MN.size(0) <= kMaxRows && weight.numel() >= (int64_t{1} << 22);
+  if (is_bfloat16 && is_wide) return at::mm(weight.t(), g_MN.t()).t().contiguous();
+  return product_MN(g_MN, weight.t());
+}
+
+enum class Values { kRead, kUnread };
+
+// The output without a graph.
+at::Tensor output_of(const at::Tensor& x, const at::Tensor& weight,
+                     const std::optional<at::Tensor>& bias) {
+  if (!uses_onednn(x, weight)) return at::linear(x, weight, bias);
+  at::Tensor y_MN = product_MN(x.reshape({-1, x.size(-1)}), weight);
+  if (bias) y_MN.add_(*bias);
+  std::vector<int64_t> sizes = x.sizes().vec();
+  sizes.back() = weight.size(0);
+  return y_MN.view(sizes);
+}
+
+at::Tensor zeros_for(const at::Tensor& x, const at::Tensor& weight) {
+  std::vector<int64_t> sizes = x.sizes().vec();
+  sizes.back() = weight.size(0);
+  return at::zeros(sizes, x.options());
+}
+
 struct AffineFunction : torch::autograd::Function<AffineFunction> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& weight,
-                            const std::optional<at::Tensor>& bias) {
+                            const std::optional<at::Tensor>& bias, Values values) {
     context->saved_data["biased"] = bias.has_value();
-    context->save_for_backward({x, weight});
-    at::Tensor y_MN = product_MN(x.reshape({-1, x.size(-1)}), weight);
-    if (bias) y_MN.add_(*bias);
-    std::vector<int64_t> sizes = x.sizes().vec();
-    sizes.back() = weight.size(0);
-    return y_MN.view(sizes);
+    context->saved_data["sizes"] = x.sizes();
+    context->save_for_backward({weight.requires_grad() ? x : at::Tensor(), weight});
+    return values == Values::kRead ? output_of(x, weight, bias) : zeros_for(x, weight);
   }
 
   static variable_list backward(AutogradContext* context, variable_list gradients) {
     const variable_list saved = context->get_saved_variables();
     const at::Tensor &x = saved[0], &weight = saved[1];
     const at::Tensor g_MN = gradients[0].reshape({-1, weight.size(0)}).contiguous();
-    variable_list found(3);
-    if (context->needs_input_grad(0)) found[0] = product_MN(g_MN, weight.t()).view(x.sizes());
+    variable_list found(4);
+    if (context->needs_input_grad(0))
+      found[0] = input_gradient(g_MN, weight).view(context->saved_data["sizes"].toIntVector());
     if (context->needs_input_grad(1)) found[1] = weight_gradient(g_MN, x.reshape({-1, x.size(-1)}));
     if (context->saved_data["biased"].toBool() && context->needs_input_grad(2))
       found[2] = g_MN.sum(0);
     return found;
   }
 };
+
+bool trains(const at::Tensor& tensor) { return tensor.defined() && tensor.requires_grad(); }
+
+// True if only the input has a gradient: the function then serves every dtype.
+bool is_frozen(const at::Tensor& weight, const at::Tensor& bias) {
+  return !trains(weight) && !trains(bias);
+}
+
+bool has_fast_gradient(const at::Tensor& x, const at::Tensor& weight) {
+  return (x.is_cpu() || x.is_meta()) && x.scalar_type() == at::kBFloat16 &&
+         weight.scalar_type() == at::kBFloat16 && x.numel() >= kMinRows * x.size(-1) &&
+         weight.dim() == 2 && weight.numel() > 0;
+}
 
 }  // namespace
 
@@ -99,8 +139,17 @@ void bound_onednn_caches() {
 
 at::Tensor affine(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
   const auto maybe_bias = bias.defined() ? std::optional<at::Tensor>(bias) : std::nullopt;
-  return uses_onednn(x, weight) ? AffineFunction::apply(x, weight, maybe_bias)
-                                : at::linear(x, weight, maybe_bias);
+  const bool has_own_gradient = uses_onednn(x, weight) || (trains(x) && is_frozen(weight, bias) &&
+                                                           has_fast_gradient(x, weight));
+  return has_own_gradient ? AffineFunction::apply(x, weight, maybe_bias, Values::kRead)
+                          : at::linear(x, weight, maybe_bias);
+}
+
+at::Tensor affine_unread(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
+  if (!uses_onednn(x, weight) && !(is_frozen(weight, bias) && x.dim() > 1))
+    return affine(x, weight, bias);
+  const auto maybe_bias = bias.defined() ? std::optional<at::Tensor>(bias) : std::nullopt;
+  return AffineFunction::apply(x, weight, maybe_bias, Values::kUnread);
 }
 
 at::Tensor product_MN(const at::Tensor& x_MK, const at::Tensor& w_NK) {

@@ -7,13 +7,20 @@ namespace rematch {
 
 /// x·wᵀ + b over the last dimension, differentiable; a faster at::linear. Float32 rows on a CPU use
 /// oneDNN's product, forward and backward; at::linear uses MKL's, which reaches only half of the
-/// peak on processors not made by Intel (bench/README.md). Few rows, other dtypes and other devices
-/// use at::linear.
+/// peak on processors not made by Intel (bench/README.md). Frozen bfloat16 weights on a
+/// CPU have a faster gradient. Few rows, other dtypes and other devices use at::linear.
 /// @param x       [..., K]
 /// @param weight  [N, K]
 /// @param bias    [N] or undefined
 /// @return        [..., N]
 at::Tensor affine(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias = {});
+
+/// The graph of affine() without its product, for a result that nobody reads: a recomputed pass
+/// needs only what leads to its last product. A weight that is trained in another format than
+/// float32 is multiplied all the same.
+/// @return        [..., N], zeros
+at::Tensor affine_unread(const at::Tensor& x, const at::Tensor& weight,
+                         const at::Tensor& bias = {});
 
 /// Limits the caches of oneDNN and of torch's oneDNN layer. By default they keep code and memory
 /// for the last 1024 shapes, which doubles the memory of training when row lengths do not recur.

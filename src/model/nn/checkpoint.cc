@@ -36,7 +36,7 @@ std::vector<at::Tensor> graph_leaves(const at::Tensor& output) {
 
 // State of the backward pass, in addition to the inputs.
 struct BlockState : torch::CustomClassHolder {
-  Block block;
+  Block again;
   at::Tensor output;  ///< of the first run, until it is returned
   size_t num_inputs = 0;
 };
@@ -65,7 +65,7 @@ struct Checkpointed : torch::autograd::Function<Checkpointed> {
     at::Tensor output;
     {
       const at::AutoGradMode with_grad(true);
-      output = state->block(inputs);
+      output = state->again(inputs);
     }
     for (size_t i = 0; i < all.size(); ++i) {
       if (i >= state->num_inputs)
@@ -90,14 +90,18 @@ struct Checkpointed : torch::autograd::Function<Checkpointed> {
 }  // namespace
 
 at::Tensor run_checkpointed(const Block& block, const std::vector<at::Tensor>& inputs) {
-  if (!at::GradMode::is_enabled()) return block(inputs);
+  return run_checkpointed(TwoPassBlock{.first = block, .again = block}, inputs);
+}
+
+at::Tensor run_checkpointed(const TwoPassBlock& block, const std::vector<at::Tensor>& inputs) {
+  if (!at::GradMode::is_enabled()) return block.first(inputs);
   auto state = c10::make_intrusive<BlockState>();
   variable_list all = inputs;
   {
     // Builds a graph only to find out which parameters the block uses and which inputs need a
     // gradient; the graph is discarded at once.
     const variable_list cut = detach_inputs(inputs, inputs.size());
-    at::Tensor output = block(cut);
+    at::Tensor output = block.first(cut);
     if (!output.requires_grad()) return output;
     for (const at::Tensor& leaf : graph_leaves(output)) {
       const bool is_input = std::any_of(
@@ -106,7 +110,7 @@ at::Tensor run_checkpointed(const Block& block, const std::vector<at::Tensor>& i
     }
     state->output = output.detach();
   }
-  state->block = block;
+  state->again = block.again;
   state->num_inputs = inputs.size();
   return Checkpointed::apply(at::TensorList(all), state);
 }

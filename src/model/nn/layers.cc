@@ -14,6 +14,14 @@ at::Tensor base_linear(const at::Tensor& x, const LinearWeights& layer) {
                       : affine(x, layer.weight, layer.bias);
 }
 
+at::Tensor linear_unread(const at::Tensor& x, const LinearWeights& layer) {
+  return layer.adapter ? layer.adapter->unread(x, layer) : base_linear_unread(x, layer);
+}
+
+at::Tensor base_linear_unread(const at::Tensor& x, const LinearWeights& layer) {
+  return layer.packed ? base_linear(x, layer) : affine_unread(x, layer.weight, layer.bias);
+}
+
 at::Tensor layer_norm(const at::Tensor& x, const LayerNormWeights& layer) {
   return at::layer_norm(x, {x.size(-1)}, layer.weight, layer.bias, layer.eps);
 }

@@ -18,6 +18,10 @@ class LinearAdapter {
   virtual ~LinearAdapter() = default;
   /// The adapted output for `x`, in x's dtype; the base's tensors are frozen.
   virtual at::Tensor forward(const at::Tensor& x, const LinearWeights& base) const = 0;
+  /// The graph of forward(), with values that nobody reads (affine_unread()).
+  virtual at::Tensor unread(const at::Tensor& x, const LinearWeights& base) const {
+    return forward(x, base);
+  }
   /// The adapter's tensors.
   virtual std::vector<at::Tensor> parameters() const = 0;
 };
@@ -42,6 +46,11 @@ at::Tensor linear(const at::Tensor& x, const LinearWeights& layer);
 
 /// x·Wᵀ + b without the adapter.
 at::Tensor base_linear(const at::Tensor& x, const LinearWeights& layer);
+
+/// The graph of linear() and base_linear() for a result that nobody reads, without the product of
+/// the base where that is possible: the end of a recomputed pass (checkpoint.h).
+at::Tensor linear_unread(const at::Tensor& x, const LinearWeights& layer);
+at::Tensor base_linear_unread(const at::Tensor& x, const LinearWeights& layer);
 
 /// RMSNorm over the last dimension: normalised in float32, cast to x's dtype, then multiplied by
 /// the weight (MODEL 2.2, 7).
