@@ -44,7 +44,7 @@ ALLOWED = {
     "learn/estep/match": {"base/flow"},
     "learn/estep/teach": {"base/flow", "model/text", "learn/estep/answer"},
     "learn/pack": {"base/flow"},
-    "model/nn": set(),
+    "model/nn": {"model/kernels"},
     "model/checkpoint": set(),
     "model/kernels": set(),
     "engine/ranks": set(),

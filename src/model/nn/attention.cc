@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "model/nn/device_kernels.h"
+#include "model/nn/fused_attention.h"
 #include "model/nn/segment_plan.h"
 #include "model/nn/short_conv.h"
 
@@ -16,6 +17,8 @@ struct SdpaOptions {
 // q [B, nq, Tq, D], k and v [B, nkv, Tk, D]; scale D^-0.5.
 at::Tensor sdpa(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                 const SdpaOptions& options) {
+  if (!options.mask.defined() && has_fused_attention(q, k, v))
+    return fused_attention(q, k, v, options.is_causal);
   const std::optional<at::Tensor> mask =
       options.mask.defined() ? std::optional<at::Tensor>(options.mask) : std::nullopt;
   const bool is_grouped = q.size(1) != k.size(1);
