@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "model/kernels/product.h"
 #include "model/kernels/rows.h"
 #include "model/kernels/table.h"
 
@@ -126,6 +127,11 @@ void delta(const DeltaShape& shape, const DeltaTask& task, float* scratch) {
                     task.first_position - task.num_folded <= kDeltaRing,
                 "tokens of a delta state");
   table().delta(shape, task, scratch);
+}
+
+void product(const Strided& a, const Strided& b, const ProductSize& size, float sign, bool adds,
+             float* c) {
+  table().product(a, b, size, sign, adds, c);
 }
 
 void rms_norm(const float* x, const float* weight, int64_t width, float eps, float* y) {

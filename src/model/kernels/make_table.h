@@ -2,6 +2,7 @@
 #include "model/kernels/attention_kernel.h"
 #include "model/kernels/delta_kernel.h"
 #include "model/kernels/gemm_kernel.h"
+#include "model/kernels/product_kernel.h"
 #include "model/kernels/rows_kernel.h"
 #include "model/kernels/table.h"
 
@@ -22,6 +23,7 @@ constexpr KernelTable make_table() {
   // results of spans are float32 for both Storages
   table.combine_spans = AttentionKernel<V, float>::combine_spans;
   table.delta = DeltaKernel<V>::run;
+  table.product = ProductKernel<V>::run;
   table.rms_norm = Rows::rms_norm;
   table.layer_norm = Rows::layer_norm;
   table.rotate = Rows::rotate;

@@ -2,6 +2,7 @@
 #include "model/kernels/attention.h"
 #include "model/kernels/delta.h"
 #include "model/kernels/gemm.h"
+#include "model/kernels/product.h"
 #include "model/kernels/rows.h"
 #include "model/kernels/types.h"
 
@@ -17,6 +18,7 @@ struct KernelTable {
   decltype(&kernels::attend_span) attend_span[2] = {};
   decltype(&kernels::combine_spans) combine_spans = nullptr;
   decltype(&kernels::delta) delta = nullptr;
+  decltype(&kernels::product) product = nullptr;
   decltype(&kernels::rms_norm) rms_norm = nullptr;
   decltype(&kernels::layer_norm) layer_norm = nullptr;
   decltype(&kernels::rotate) rotate = nullptr;

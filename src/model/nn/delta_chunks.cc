@@ -1,7 +1,8 @@
 #include "model/nn/delta_chunks.h"
 
 #include <cmath>
-#include <limits>
+
+#include "model/nn/batched_product.h"
 
 namespace rematch {
 namespace {
@@ -32,11 +33,8 @@ at::Tensor sum_shared(const at::Tensor& x, const DeltaHeads& heads) {
 
 // exp(total_i − total_j), 0 for j after i. @param total  [n, N, C] sums of g
 at::Tensor decays(const at::Tensor& total) {
-  const at::Tensor is_later = at::ones({kChunk, kChunk}, total.options().dtype(at::kBool)).triu(1);
-  // Masks before exp, because positive differences would overflow.
-  return (total.unsqueeze(-1) - total.unsqueeze(-2))
-      .masked_fill_(is_later, -std::numeric_limits<float>::infinity())
-      .exp_();
+  // Bounds before exp, because positive differences would overflow.
+  return (total.unsqueeze(-1) - total.unsqueeze(-2)).clamp_max_(0).exp_().tril_();
 }
 
 }  // namespace
@@ -78,36 +76,38 @@ DeltaChunks::DeltaChunks(const DeltaInputs& inputs, const DeltaHeads& delta_head
   from_start = total.exp().unsqueeze(-1);
   to_end = (total.narrow(-1, kChunk - 1, 1) - total).exp_().unsqueeze(-1);
   across = from_start.narrow(-2, kChunk - 1, 1).contiguous();
-  overlap = at::matmul(k * beta, transposed(k)).mul_(decay).tril_(-1);
+  overlap = batched_product(k * beta, transposed(k)).mul_(decay).tril_(-1);
   const at::Tensor identity = at::eye(kChunk, total.options());
   inverse = at::linalg_solve_triangular(overlap, identity.expand_as(overlap), /*upper=*/false,
                                         /*left=*/true, /*unitriangular=*/true)
                 .contiguous();
-  u = at::matmul(inverse, v * beta);
-  w = at::matmul(inverse, k * (beta * from_start));
+  u = batched_product(inverse, v * beta);
+  w = batched_product(inverse, k * (beta * from_start));
   q_from_start = q * from_start;
   k_to_end = k * to_end;
-  attention = at::matmul(q, transposed(k)).mul_(decay);
+  attention = batched_product(q, transposed(k)).mul_(decay);
 }
 
 DeltaInputGradients chunk_gradients(const DeltaChunks& chunks, const DeltaScanGradients& scan) {
   const at::Tensor &q = chunks.q, &k = chunks.k, &beta = chunks.beta;
   const at::Tensor inverse = transposed(chunks.inverse);
-  const at::Tensor d_beta_v = at::matmul(inverse, scan.u), d_beta_k = at::matmul(inverse, scan.w);
+  const at::Tensor d_beta_v = batched_product(inverse, scan.u),
+                   d_beta_k = batched_product(inverse, scan.w);
   // Gradients of the overlap: −(d_beta_v uᵀ + d_beta_k wᵀ), and of attention, both before the decay.
-  const at::Tensor d_overlap =
-      (at::matmul(d_beta_v, transposed(chunks.u)) + at::matmul(d_beta_k, transposed(chunks.w)))
-          .neg_()
-          .tril_(-1);
+  const at::Tensor d_overlap = (batched_product(d_beta_v, transposed(chunks.u)) +
+                                batched_product(d_beta_k, transposed(chunks.w)))
+                                   .neg_()
+                                   .tril_(-1);
   // The sums of g enter every decay; a decay of token i over token j gives to i and takes from j.
   const at::Tensor exchanged = d_overlap * chunks.overlap + scan.attention * chunks.attention;
   at::Tensor d_total = row_sums(exchanged) - exchanged.sum(-2).unsqueeze(-1);
   const at::Tensor d_kk = d_overlap * chunks.decay, d_qk = scan.attention * chunks.decay;
-  const at::Tensor beta_from_start = beta * chunks.from_start, d_kk_k = at::matmul(d_kk, k);
+  const at::Tensor beta_from_start = beta * chunks.from_start, d_kk_k = batched_product(d_kk, k);
 
-  const at::Tensor d_q = chunks.from_start * scan.q_from_start + at::matmul(d_qk, k);
-  const at::Tensor d_k = at::matmul(transposed(d_qk), q) + at::matmul(transposed(d_kk), k * beta) +
-                         beta * d_kk_k + beta_from_start * d_beta_k + chunks.to_end * scan.k_to_end;
+  const at::Tensor d_q = chunks.from_start * scan.q_from_start + batched_product(d_qk, k);
+  const at::Tensor d_k = batched_product(transposed(d_qk), q) +
+                         batched_product(transposed(d_kk), k * beta) + beta * d_kk_k +
+                         beta_from_start * d_beta_k + chunks.to_end * scan.k_to_end;
   const at::Tensor k_grad = row_sums(k * d_beta_k);
   const at::Tensor d_beta =
       row_sums(k * d_kk_k) + row_sums(chunks.v * d_beta_v) + chunks.from_start * k_grad;

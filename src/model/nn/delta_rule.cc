@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "model/nn/batched_product.h"
 #include "model/nn/delta_chunks.h"
 
 namespace rematch {
@@ -60,15 +61,15 @@ class Scan {
     return state.narrow(0, 0, plan_.count(step) * num_heads_);
   }
   at::Tensor new_values(const at::Tensor& state, int64_t step) const {
-    return at::baddbmm(part(chunks.u, step), part(chunks.w, step), state, 1, -1);
+    return add_batched_product(part(chunks.u, step).clone(), part(chunks.w, step), state, -1);
   }
   at::Tensor outputs(const at::Tensor& state, const at::Tensor& values, int64_t step) const {
-    return at::baddbmm(at::bmm(part(chunks.q_from_start, step), state),
-                       part(chunks.attention, step), values);
+    return add_batched_product(batched_product(part(chunks.q_from_start, step), state),
+                               part(chunks.attention, step), values);
   }
   at::Tensor next(const at::Tensor& state, const at::Tensor& values, int64_t step) const {
-    return at::baddbmm(part(chunks.across, step) * state,
-                       transposed_last(part(chunks.k_to_end, step)), values);
+    return add_batched_product(part(chunks.across, step) * state,
+                               transposed_last(part(chunks.k_to_end, step)), values);
   }
 
  private:
@@ -180,21 +181,23 @@ class Backward {
     for (int64_t step = group.last_step; step-- > group.first_step;) {
       at::Tensor g_after = scan.part(g_next, step).zero_();
       if (g_state.defined()) g_after.narrow(0, 0, g_state.size(0)).copy_(g_state);
-      const at::Tensor g_step_values = at::baddbmm(
-          at::bmm(transposed_last(scan.part(chunks.attention, step)), scan.part(g_out, step)),
-          scan.part(chunks.k_to_end, step), g_after);
+      const at::Tensor g_step_values =
+          add_batched_product(batched_product(transposed_last(scan.part(chunks.attention, step)),
+                                              scan.part(g_out, step)),
+                              scan.part(chunks.k_to_end, step), g_after);
       scan.part(g_values, step).copy_(g_step_values);
-      g_state = at::baddbmm(at::baddbmm(scan.part(chunks.across, step) * g_after,
-                                        transposed_last(scan.part(chunks.q_from_start, step)),
-                                        scan.part(g_out, step)),
-                            transposed_last(scan.part(chunks.w, step)), g_step_values, 1, -1);
+      g_state = add_batched_product(
+          add_batched_product(scan.part(chunks.across, step) * g_after,
+                              transposed_last(scan.part(chunks.q_from_start, step)),
+                              scan.part(g_out, step)),
+          transposed_last(scan.part(chunks.w, step)), g_step_values, -1);
     }
     store(group,
           chunk_gradients(chunks, {.u = g_values,
-                                   .w = at::matmul(g_values, transposed_last(states)).neg_(),
-                                   .q_from_start = at::matmul(g_out, transposed_last(states)),
-                                   .k_to_end = at::matmul(values, transposed_last(g_next)),
-                                   .attention = at::matmul(g_out, transposed_last(values)),
+                                   .w = batched_product(g_values, transposed_last(states)).neg_(),
+                                   .q_from_start = batched_product(g_out, transposed_last(states)),
+                                   .k_to_end = batched_product(values, transposed_last(g_next)),
+                                   .attention = batched_product(g_out, transposed_last(values)),
                                    .across = (states * g_next).sum({-2, -1}, /*keepdim=*/true)}));
     return g_state;
   }
