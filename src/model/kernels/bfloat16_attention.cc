@@ -10,7 +10,8 @@ namespace rematch::kernels {
 
 bool has_bfloat16_attention() {
   __builtin_cpu_init();
-  static const bool has_products = __builtin_cpu_supports("avx512bf16");
+  static const bool has_products =
+      __builtin_cpu_supports("avx512bf16") && !__builtin_cpu_is("intel");
   return has_products && isa_in_use() == Isa::kAvx512;
 }
 

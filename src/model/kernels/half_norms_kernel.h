@@ -40,6 +40,11 @@ struct HalfNormKernel {
     return V::div(one, V::add(one, vec_exp<V>(V::sub(V::zero(), gate))));
   }
 
+  static F silu_slope(F x) {  // s·(1 + x·(1 − s)), s = silu_factor(x)
+    const F s = silu_factor(x), one = V::set1(1.0f);
+    return V::mul(s, V::fma(x, V::sub(one, s), one));
+  }
+
   /// 1 / rms(x)
   static float factor_of(const HalfNormRow& row) {
     F sum = V::zero();
@@ -100,13 +105,10 @@ struct HalfNormKernel {
           return V::mul(V::mul(load(g), load(row.weight)), V::mul(z, silu_factor(z)));
         },
         g_x);
-    const F factor = V::set1(factor_of(row)), one = V::set1(1.0f);
+    const F factor = V::set1(factor_of(row));
     for_row(row.width, [&](const auto& load, const auto& store) {
       const F scaled = V::mul(load(row.weight), V::mul(load(row.x), factor));
-      const F z = load(gate), s = silu_factor(z);
-      // silu'(z) = s·(1 + z·(1 − s))
-      const F slope = V::mul(s, V::fma(z, V::sub(one, s), one));
-      store(g_gate, V::mul(V::mul(load(g), scaled), slope));
+      store(g_gate, V::mul(V::mul(load(g), scaled), silu_slope(load(gate))));
     });
   }
 };

@@ -2,6 +2,7 @@
 #include "model/kernels/attention.h"
 #include "model/kernels/delta.h"
 #include "model/kernels/gemm.h"
+#include "model/kernels/half_conv.h"
 #include "model/kernels/half_norms.h"
 #include "model/kernels/product.h"
 #include "model/kernels/rows.h"
@@ -20,6 +21,9 @@ struct KernelTable {
   decltype(&kernels::combine_spans) combine_spans = nullptr;
   decltype(&kernels::delta) delta = nullptr;
   decltype(&kernels::product) product = nullptr;
+  decltype(&kernels::half_conv) half_conv = nullptr;
+  decltype(&kernels::half_conv_silu_gradient) half_conv_silu_gradient = nullptr;
+  decltype(&kernels::half_conv_gradient) half_conv_gradient = nullptr;
   decltype(&kernels::half_norm) half_norm = nullptr;
   decltype(&kernels::half_norm_gradient) half_norm_gradient = nullptr;
   decltype(&kernels::half_gated_norm) half_gated_norm = nullptr;
