@@ -49,20 +49,20 @@ struct ProductKernel {
 
   void run_columns() const {
     int64_t j = 0;
-    for (; j + kWide * L <= size.columns; j += kWide * L) run_rows<kWide>(j, L);
-    for (; j + L <= size.columns; j += L) run_rows<1>(j, L);
-    if (j < size.columns) run_rows<1>(j, static_cast<int>(size.columns - j));
+    for (; j + kWide * L <= size.columns; j += kWide * L) run_rows<kWide, true>(j, L);
+    for (; j + L <= size.columns; j += L) run_rows<1, true>(j, L);
+    if (j < size.columns) run_rows<1, false>(j, static_cast<int>(size.columns - j));
   }
 
-  template <int P>
+  template <int P, bool is_whole>
   void run_rows(int64_t j, int lanes) const {
     int64_t i = 0;
-    for (; i + kRows <= size.rows; i += kRows) run_tile<kRows, P>(i, j, lanes);
-    for (; i < size.rows; ++i) run_tile<1, P>(i, j, lanes);
+    for (; i + kRows <= size.rows; i += kRows) run_tile<kRows, P, is_whole>(i, j, lanes);
+    for (; i < size.rows; ++i) run_tile<1, P, is_whole>(i, j, lanes);
   }
 
-  /// R rows of P registers. @param lanes  of the last register; fewer than L only if P is 1
-  template <int R, int P>
+  /// R rows of P registers. @param lanes  of a register that is not whole
+  template <int R, int P, bool is_whole>
   void run_tile(int64_t i, int64_t j, int lanes) const {
     F sums[R][P];
 #pragma GCC unroll 8
@@ -70,7 +70,6 @@ struct ProductKernel {
 #pragma GCC unroll 8
       for (int p = 0; p < P; ++p) sums[r][p] = V::zero();
     }
-    const bool is_whole = lanes == L;
     const float* left = a.data + i * a.row_stride;
     const float* right = b + j;
     for (int64_t k = 0; k < size.inputs; ++k, left += a.column_stride, right += size.columns) {
