@@ -64,13 +64,27 @@ at::Tensor weight_gradient(const at::Tensor& g_MN, const at::Tensor& x_MK) {
   return sum_NK;
 }
 
-// g·W for bfloat16. oneDNN first copies the second operand of a product into tiles: for few rows
+// g·W for the head's weight in bfloat16, some outputs at a time, so that oneDNN's copy of W stays in
+// the caches; sums in float32.
+at::Tensor input_gradient_by_parts(const at::Tensor& g_MN, const at::Tensor& weight) {
+  constexpr int64_t kOutputs = 2048;
+  at::Tensor sum = at::zeros({g_MN.size(0), weight.size(1)}, g_MN.options().dtype(at::kFloat));
+  for (int64_t first = 0; first < weight.size(0); first += kOutputs) {
+    const int64_t count = std::min(kOutputs, weight.size(0) - first);
+    sum.add_(at::mm(g_MN.narrow(1, first, count), weight.narrow(0, first, count)));
+  }
+  return sum.to(g_MN.scalar_type());
+}
+
+// g·W. For bfloat16 oneDNN first copies the second operand of a product into tiles: for few rows
 // copying gᵀ takes less time than copying W.
 at::Tensor input_gradient(const at::Tensor& g_MN, const at::Tensor& weight) {
-  constexpr int64_t kMaxRows = 512;
-  const bool is_bfloat16 = weight.is_cpu() && weight.scalar_type() == at::kBFloat16;
-  const bool is_wide = g_MN.size(0) <= kMaxRows && weight.numel() >= (int64_t{1} << 22);
-  if (is_bfloat16 && is_wide) return at::mm(weight.t(), g_MN.t()).t().contiguous();
+  constexpr int64_t kMaxRows = 512, kTall = 1 << 15;
+  const bool has_few_rows = weight.is_cpu() && weight.scalar_type() == at::kBFloat16 &&
+                            g_MN.size(0) <= kMaxRows;
+  if (has_few_rows && weight.size(0) >= kTall) return input_gradient_by_parts(g_MN, weight);
+  if (has_few_rows && weight.numel() >= (int64_t{1} << 22))
+    return at::mm(weight.t(), g_MN.t()).t().contiguous();
   return product_MN(g_MN, weight.t());
 }
 
