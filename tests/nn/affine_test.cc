@@ -83,8 +83,11 @@ TEST(Affine, RepeatsToTheBit) {
 TEST(Affine, GradientsThroughAFrozenBfloat16WeightEqualThoseOfTorch) {
   at::manual_seed(2);
   // Large weights and tall ones, as a head has, are multiplied in other ways.
-  for (const auto& [num_rows, inputs, outputs] :
-       {std::array<int64_t, 3>{100, 2048, 2048}, {70, 32, 33000}, {100, 96, 64}, {7, 96, 64}, {600, 64, 96}}) {
+  for (const auto& [num_rows, inputs, outputs] : {std::array<int64_t, 3>{100, 2048, 2048},
+                                                  {70, 32, 33000},
+                                                  {100, 96, 64},
+                                                  {7, 96, 64},
+                                                  {600, 64, 96}}) {
     const at::Tensor x = leaf({num_rows, inputs}).detach().to(at::kBFloat16).requires_grad_();
     const at::Tensor weight = leaf({outputs, inputs}, false).to(at::kBFloat16);
     const at::Tensor bias = leaf({outputs}, false).to(at::kBFloat16);

@@ -35,7 +35,7 @@ struct AttentionHead {
 /// Writes softmax(scale·q·kᵀ)·v, and the logarithm of each row's sum of exponentials.
 void bfloat16_attention(const AttentionHead& head, const HalfRows& out, float* log_sums);
 
-/// What bfloat16_attention() has written, and the gradient of its output.
+/// The results of bfloat16_attention(), and the gradient of its output.
 struct AttentionHeadOutput {
   ConstHalfRows out;
   const float* log_sums = nullptr;

@@ -6,7 +6,7 @@ namespace rematch::kernels {
 // RMSNorms of rows of bfloat16 with their gradients, computed in float32. Each function processes
 // one row of `width` values; the order of a sum depends only on the width. x̂ = x / rms(x).
 
-/// What x̂ is multiplied by, and where the result is rounded.
+/// The factor of x̂, and where the result is rounded.
 enum class NormForm {
   kPlain,   ///< weight · x̂, where x̂ is rounded first
   kOffset,  ///< (1 + weight) · x̂

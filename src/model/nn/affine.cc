@@ -80,8 +80,8 @@ at::Tensor input_gradient_by_parts(const at::Tensor& g_MN, const at::Tensor& wei
 // copying gᵀ takes less time than copying W.
 at::Tensor input_gradient(const at::Tensor& g_MN, const at::Tensor& weight) {
   constexpr int64_t kMaxRows = 512, kTall = 1 << 15;
-  const bool has_few_rows = weight.is_cpu() && weight.scalar_type() == at::kBFloat16 &&
-                            g_MN.size(0) <= kMaxRows;
+  const bool has_few_rows =
+      weight.is_cpu() && weight.scalar_type() == at::kBFloat16 && g_MN.size(0) <= kMaxRows;
   if (has_few_rows && weight.size(0) >= kTall) return input_gradient_by_parts(g_MN, weight);
   if (has_few_rows && weight.numel() >= (int64_t{1} << 22))
     return at::mm(weight.t(), g_MN.t()).t().contiguous();

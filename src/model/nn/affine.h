@@ -15,7 +15,7 @@ namespace rematch {
 /// @return        [..., N]
 at::Tensor affine(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias = {});
 
-/// The graph of affine() without its product, for a result that nobody reads: a recomputed pass
+/// The graph of affine() without its product, for a result that is never read: a recomputed pass
 /// needs only what leads to its last product. A weight that is trained in another format than
 /// float32 is multiplied all the same.
 /// @return        [..., N], zeros

@@ -9,8 +9,8 @@ namespace rematch {
 /// A part of a network: a pure function of its inputs and of the parameters it captures.
 using Block = std::function<at::Tensor(const std::vector<at::Tensor>& inputs)>;
 
-/// A block for both passes. `again` is the same function for the backward pass, whose result nobody
-/// reads: it may leave out the values of its last product (linear_unread()), but not its graph.
+/// A block for both passes. `again` is the same function for the backward pass, whose result is
+/// not read: it may leave out the values of its last product (linear_unread()), but not its graph.
 struct TwoPassBlock {
   Block first;
   Block again;

@@ -18,7 +18,7 @@ class LinearAdapter {
   virtual ~LinearAdapter() = default;
   /// The adapted output for `x`, in x's dtype; the base's tensors are frozen.
   virtual at::Tensor forward(const at::Tensor& x, const LinearWeights& base) const = 0;
-  /// The graph of forward(), with values that nobody reads (affine_unread()).
+  /// The graph of forward(), with values that are never read (affine_unread()).
   virtual at::Tensor unread(const at::Tensor& x, const LinearWeights& base) const {
     return forward(x, base);
   }
@@ -47,7 +47,7 @@ at::Tensor linear(const at::Tensor& x, const LinearWeights& layer);
 /// x·Wᵀ + b without the adapter.
 at::Tensor base_linear(const at::Tensor& x, const LinearWeights& layer);
 
-/// The graph of linear() and base_linear() for a result that nobody reads, without the product of
+/// The graph of linear() and base_linear() for a result that is never read, without the product of
 /// the base where that is possible: the end of a recomputed pass (checkpoint.h).
 at::Tensor linear_unread(const at::Tensor& x, const LinearWeights& layer);
 at::Tensor base_linear_unread(const at::Tensor& x, const LinearWeights& layer);
