@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
+#include "kernels/isas.h"
 #include "model/nn/short_conv.h"
 
 namespace rematch {
@@ -26,7 +27,7 @@ at::Tensor convolved_in_double(const at::Tensor& x_TC, const at::Tensor& weight_
   return at::cat(parts);
 }
 
-TEST(FusedConv, EqualsTheSumAndItsGradientInsideEachSegment) {
+void check_conv() {
   at::manual_seed(8);
   for (const int64_t width : {5, 32, 100}) {
     const std::vector<int64_t> lens{7, 0, 1, 30, 2};
@@ -45,6 +46,10 @@ TEST(FusedConv, EqualsTheSumAndItsGradientInsideEachSegment) {
                exact = torch::autograd::grad({reference}, {wide}, {g.to(at::kDouble)});
     EXPECT_LT(error(ours[0], exact[0]), 5e-3);
   }
+}
+
+TEST(FusedConv, EqualsTheSumAndItsGradientInsideEachSegment) {
+  test::for_each_isa([](kernels::Isa) { check_conv(); });
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
+#include "kernels/isas.h"
 #include "model/nn/layers.h"
 #include "model/nn/more_norms.h"
 
@@ -37,7 +38,7 @@ void check_norm(std::vector<at::Tensor> inputs, const Found& found, const Wanted
   for (size_t i = 0; i < ours.size(); ++i) EXPECT_TRUE(near(ours[i], exact[i])) << i;
 }
 
-TEST(FusedNorm, EqualsTheFormulaAndItsGradientForEveryWidth) {
+void check_all_norms() {
   at::manual_seed(6);
   for (const int64_t width : {7, 16, 48, 128, 1000}) {
     const at::Tensor weight = random_half({width}), w = weight.to(at::kDouble);
@@ -55,6 +56,10 @@ TEST(FusedNorm, EqualsTheFormulaAndItsGradientForEveryWidth) {
         [&](const auto& x) { return gated_rms_norm(x[0], x[1], weight, kNormEps); },
         [&](const auto& x) { return w * normed_in_double(x[0]) * at::silu(x[1]); });
   }
+}
+
+TEST(FusedNorm, EqualsTheFormulaAndItsGradientForEveryWidth) {
+  test::for_each_isa([](kernels::Isa) { check_all_norms(); });
 }
 
 TEST(FusedNorm, TakesViewsAndLeavesTrainedWeightsToTorch) {
