@@ -58,7 +58,6 @@ class Parsed(TypedDict):
     objects: List[ParsedObject]
     max_object_index: Optional[int]
     dropped_invalid: int
-    dropped_ambiguous: int
     status: str  # "complete", "truncated" or "malformed"
 
 

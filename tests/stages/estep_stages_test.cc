@@ -193,6 +193,15 @@ TEST(RunStage, ContinuesAfterAWrongLine) {
   EXPECT_EQ(parse_json(line, "out")["id"], "x");
 }
 
+TEST(RunStage, EscapesTheLineEndsOfUnicode) {
+  const auto stage = make_match_stage({});
+  std::istringstream in(
+      "{\"id\": \"a\u2028\u2029\u0085b\", \"predictions\": [], \"ground_truth\": []}\n");
+  std::ostringstream out;
+  EXPECT_EQ(run_stage(*stage, 1, in, out), 0);
+  EXPECT_NE(out.str().find("\"a\\u2028\\u2029\\u0085b\""), std::string::npos) << out.str();
+}
+
 TEST(SegmentStage, TakesTheOptionsOfTargetPolicies) {
   const auto stage = make_segment_stage(with_tokenizer());
   const std::string object = R"({"desc": "a", "bbox_2d": [1, 2, 3, 4]})";

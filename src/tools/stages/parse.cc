@@ -49,7 +49,6 @@ class ParseStage : public AnswerStage {
       answer["prefix_text"] = parsed.prefix_text;
       answer["max_object_index"] =
           parsed.max_object_index ? Json(*parsed.max_object_index) : Json();
-      answer["dropped_ambiguous"] = 0;
     }
     answer["status"] = parse_status_name(parsed.status);
     return answer;

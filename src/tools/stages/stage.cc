@@ -22,6 +22,18 @@ Json error_object(const UserError& error) {
   return value;
 }
 
+// A value on one line. Line ends of Unicode, at which Python's splitlines() cuts, are escaped.
+std::string one_line(const Json& value) {
+  std::string text = value.dump(-1, ' ', false, Json::error_handler_t::replace);
+  constexpr std::pair<std::string_view, std::string_view> kLineEnds[] = {
+      {"\u0085", "\\u0085"}, {"\u2028", "\\u2028"}, {"\u2029", "\\u2029"}};
+  for (const auto& [character, escape] : kLineEnds) {
+    for (size_t at = text.find(character); at != text.npos; at = text.find(character, at))
+      text.replace(at, character.size(), escape);
+  }
+  return text;
+}
+
 // A waiting input line: its id (null when absent), and its input or the error in it.
 struct Line {
   int64_t number = 0;
@@ -93,7 +105,7 @@ bool answer(Stage& stage, std::vector<Line>& lines, std::ostream& out) {
       all_good = false;
     }
     if (read) ++next;
-    out << result.dump(-1, ' ', false, Json::error_handler_t::replace) << '\n';
+    out << one_line(result) << '\n';
   }
   out.flush();
   lines.clear();

@@ -9,6 +9,9 @@ namespace {
 
 constexpr const char* kNothingBefore =
     "no position before it gives its logits; the prompt is empty";
+constexpr const char* kFixEmpty = "give the ids of the prompt";
+constexpr const char* kFix =
+    "supervise each token of the assistant's answer at most once, by its own id or by a bin";
 
 std::string id_at(const std::vector<TokenId>& ids, size_t position) {
   return position < ids.size() ? fmt::format("id {}", ids[position]) : std::string("its end");
@@ -33,15 +36,14 @@ void check_prompt_ids(const std::vector<TokenId>& ours, const std::vector<TokenI
 }
 
 void check_supervision(const Segment& segment) {
-  const auto refuse = [&](int position, const std::string& why) {
+  const auto refuse = [&](int position, const std::string& why, const char* fix = kFix) {
     throw UserError(
         ErrorKind::kData,
         {.error = fmt::format("position {} of a segment cannot be supervised: {}", position, why),
          .where = sample_name(segment.sample_id, segment.where),
          .what = fmt::format("prompt_len {}, encoded_len {}", segment.prompt_len,
                              segment.encoded_len()),
-         .fix = "supervise each token of the assistant's answer at most once, by its own id or by "
-                "a bin"});
+         .fix = fix});
   };
   const int length = segment.encoded_len();
   if (static_cast<int>(segment.labels.size()) != length) {
@@ -51,7 +53,7 @@ void check_supervision(const Segment& segment) {
     const int label = segment.labels[static_cast<size_t>(position)];
     if (label == kIgnoreLabel) continue;
     if (position < segment.prompt_len) refuse(position, "it is before the assistant span");
-    if (position == 0) refuse(position, kNothingBefore);
+    if (position == 0) refuse(position, kNothingBefore, kFixEmpty);
     if (label < 0) refuse(position, fmt::format("{} is not a token", label));
     // Only formats with digits have labels that differ from the token.
     if (label != segment.token_ids[static_cast<size_t>(position)] &&
@@ -63,7 +65,7 @@ void check_supervision(const Segment& segment) {
     for (const Slot& slot : slots) {
       if (slot.position < segment.prompt_len || slot.position >= length)
         refuse(slot.position, "it is outside the assistant span");
-      if (slot.position == 0) refuse(slot.position, kNothingBefore);
+      if (slot.position == 0) refuse(slot.position, kNothingBefore, kFixEmpty);
       if (slot.position <= last) refuse(slot.position, fmt::format("{} slots must ascend", kind));
       last = slot.position;
       if (slot.target < 0)
