@@ -14,10 +14,10 @@ class RepairTest : public test::ReviewDir {};
 }  // namespace
 
 TEST_F(RepairTest, TheRepairedCopyHasNothingToRefuse) {
-  const std::string path = write(
-      record(box("500, 0, 10, 999")) +
-      record(box("5, 5, 5, 900") + ", " + box("1, 1, 800, 900") + ", " + box("1, 1, 800, 900")) +
-      record("", "gone.png") + record("", "a.png", 201) + "{]\n");
+  const std::string path = write(record(box("500, 0, 10, 999")) +
+                                 record(box("5, 5, 5, 900") + ", " + box("1, 1, 800, 900")) +
+                                 record(box("1, 1, 800, 900") + ", " + box("1, 1, 800, 900")) +
+                                 record("", "gone.png") + record("", "a.png", 201) + "{]\n");
   const std::string out = directory_.file("fixed/data.jsonl");
   const Repairs repairs = write_repaired(path, out, {.boxes = BoxForm::kCorners}).repairs;
   const Review review = review_jsonl(out, true);
@@ -71,7 +71,7 @@ TEST_F(RepairTest, ARecordWhoseBoxesHaveNoAreaIsNoEmptyScene) {
       repair(record(box("300, 400, 300, 500")) + record(box("1, 2, 30, 40")) + record(""),
              {.unit = CoordinateUnit::kBins});
   EXPECT_EQ(fixed_boxes(), "[1, 2, 30, 40]\n\n");
-  EXPECT_EQ(repairs.at("left out: records where no box has an area"), 1);
+  EXPECT_EQ(repairs.at("left out: records with a box without area"), 1);
 }
 
 TEST_F(RepairTest, CentresOfOddWidthsBecomeWholeBins) {

@@ -108,14 +108,11 @@ class Repairer {
       if (options_.unit) round_bins(record);
       lower_thousands(record);
     }
-    Json kept = Json::array();
-    for (Json& object : record["objects"]) {
-      if (repair_box(object)) kept.push_back(object);
-    }
-    if (kept.empty() && !record["objects"].empty())
-      return drop("left out: records where no box has an area");
-    record["objects"] = std::move(kept);
-    return true;
+    Json& objects = record["objects"];
+    // Without the box the record would teach that its object is not there.
+    return std::all_of(objects.begin(), objects.end(),
+                       [this](Json& object) { return repair_box(object); }) ||
+           drop("left out: records with a box without area");
   }
 
  private:
@@ -206,7 +203,7 @@ class Repairer {
     bool swapped = false;
     for (const size_t low : {size_t{0}, size_t{1}}) {
       const double first = sides[low].get<double>(), second = sides[low + 2].get<double>();
-      if (first == second) return drop("left out: boxes without area");
+      if (first == second) return false;
       if (first < second) continue;
       std::swap(sides[low], sides[low + 2]);
       swapped = true;

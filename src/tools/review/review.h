@@ -103,7 +103,7 @@ struct RepairedRecords {
 };
 
 /// Repairs records: renames misnamed fields, unquotes numbers, converts boxes and pixels, puts
-/// corners in order and takes sizes from the image files; leaves out objects without area, repeated
+/// corners in order and takes sizes from the image files; leaves out records with a box without area, repeated
 /// objects and records that are still unusable. Numbers count as pixels if some cannot be bins
 /// (fractions, above 1000) and all are inside their images, or if BoxCensus suspects pixels. A bin
 /// of 1000 becomes 999; fractions of bins are rounded where `unit` says that they are bins.
