@@ -107,13 +107,14 @@ TEST_F(LossesTest, NormalizedBoxesInPlaceOfPixelsAreRefused) {
 }
 
 TEST(JsonRecords, OneBadLineIsOneLostRecord) {
-  std::vector<std::string> good, bad;
+  std::vector<std::string> good;
+  Ledger ledger;
   read_json_records(
       "f", "\xEF\xBB\xBF{\"a\": 1}\n\n{bad\n{\"a\": 2}\r\n",
-      [&](const Json&, const std::string& where) { good.push_back(where); },
-      [&](const std::string& where, const std::string&) { bad.push_back(where); });
+      [&](const Json&, const std::string& where) { good.push_back(where); }, ledger);
   EXPECT_EQ(good, (std::vector<std::string>{"f:1", "f:4"}));
-  EXPECT_EQ(bad, (std::vector<std::string>{"f:3"}));
+  EXPECT_EQ(ledger.num_records_lost(), 1);
+  EXPECT_EQ(ledger.records().at(reason::kDamagedRecord).first.rfind("f:3: ", 0), 0u);
 }
 
 TEST_F(LossesTest, ASplitWithoutRecordsNamesEveryReasonAndItsPlace) {

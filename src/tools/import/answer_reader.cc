@@ -109,23 +109,18 @@ class EntryReader {
   bool read_geometry(const Json& entry, ForeignObject& object) {
     if (const Json* written = find_member(entry, {"bbox_2d", "bbox", "box"})) {
       const Json value = value_of(*written);
-      if (const auto numbers = read_four(value)) {
-        object = make_box(*numbers, BoxForm::kCorners);
-        return true;
-      }
-      const Outline points = read_points(value);
-      if (points.size() >= 4) return read_outline(points, object);
-      const bool is_point = points.size() == 1;
-      lose(is_point ? reason::kPoint : reason::kNoBox,
-           fmt::format("not four numbers: {}", show_json(value)));
-      return false;
+      const char* reason = make_shape(read_points(value), polygons_, object, ledger_);
+      if (reason != nullptr) lose(reason, fmt::format("not four numbers: {}", show_json(value)));
+      return reason == nullptr;
     }
     for (const char* key : kOutlineKeys) {
       const Json* written = find_member(entry, key);
       if (written == nullptr) continue;
       const Outline points = read_points(value_of(*written));
-      if (points.size() >= 4 || (points.size() == 3 && std::string_view(key) != "points"))
-        return read_outline(points, object);
+      if (points.size() >= 4 || (points.size() == 3 && std::string_view(key) != "points")) {
+        object = make_outline(points, polygons_, "outlines", ledger_);
+        return true;
+      }
       lose(points.empty() ? reason::kNoBox : reason::kPoint,
            fmt::format("\"{}\": {}", key, show_json(*written)));
       return false;
@@ -138,11 +133,6 @@ class EntryReader {
       lose(reason::kNoBox, fmt::format("no \"bbox_2d\": {}", show_json(entry)));
     }
     return false;
-  }
-
-  bool read_outline(const Outline& points, ForeignObject& object) {
-    object = make_outline(points, polygons_, "outlines", ledger_);
-    return true;
   }
 
   const std::string& where_;

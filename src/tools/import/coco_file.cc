@@ -1,28 +1,27 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <unordered_map>
 
-#include "base/error.h"
 #include "base/file.h"
 #include "base/json_fields.h"
-#include "base/terminal_text.h"
-#include "learn/data/foreign_format.h"
 #include "tools/import/directory_format.h"
 #include "tools/import/foreign.h"
 #include "tools/import/geometry.h"
-#include "tools/import/image_files.h"
 #include "tools/import/json_value.h"
 #include "tools/import/reasons.h"
+#include "tools/import/source_files.h"
 
 namespace rematch {
 namespace {
 
-constexpr const char* kGiveInstances =
-    "give the JSON with \"images\", \"annotations\" and \"categories\" (instances_….json)";
+constexpr DirectoryFormat kDirectory = {
+    .command = "from-coco",
+    .ending = ".json",
+    .error = "this is not a directory of COCO annotations",
+    .what = "there are no JSON files in it or in folders train, valid and test",
+    .fix = "give the JSON files (instances_….json)"};
 
 /// Reads one COCO file into a split.
 class CocoReader {
@@ -48,37 +47,28 @@ class CocoReader {
   }
 
   void read_categories(const Json& categories) {
+    std::vector<std::string>& classes = set_.classes;
     for (const Json& category : categories) {
       const std::optional<std::string> id = read_id(find_member(category, "id"));
-      const Json* name = find_member(category, "name");
-      if (!id || name == nullptr || !name->is_string() || *name == "") continue;
-      const auto [known, is_new] = names_.try_emplace(*id, name->get<std::string>());
-      if (!is_new && known->second != name->get<std::string>()) known->second = "";
-      std::vector<std::string>& classes = set_.classes;
-      const std::string text = name->get<std::string>();
-      if (std::find(classes.begin(), classes.end(), text) == classes.end()) classes.push_back(text);
+      const std::string name = text_member(category, {"name"});
+      if (!id || name.empty()) continue;
+      const auto [known, is_new] = names_.try_emplace(*id, name);
+      if (!is_new && known->second != name) known->second = "";
+      if (std::find(classes.begin(), classes.end(), name) == classes.end()) classes.push_back(name);
     }
   }
 
-  /// The file of an image; LVIS has only its address.
+  /// LVIS has only the address of a file.
   static std::string file_name(const Json& image) {
-    if (const Json* name = find_member(image, {"file_name", "filename", "path"});
-        name != nullptr && name->is_string())
-      return name->get<std::string>();
-    const Json* address = find_member(image, {"coco_url", "flickr_url"});
-    return address != nullptr && address->is_string() ? address->get<std::string>() : "";
+    const std::string name = text_member(image, {"file_name", "filename", "path"});
+    return name.empty() ? text_member(image, {"coco_url", "flickr_url"}) : name;
   }
 
   void read_images(const Json& listed) {
-    const std::string directory = ImportOptions::directory_of(path_);
     for (size_t i = 0; i < listed.size(); ++i) {
       const Json& entry = listed[i];
       const std::optional<std::string> id = read_id(find_member(entry, "id"));
-      ForeignImage image{.name = file_name(entry),
-                         .directory = directory,
-                         .where = place("images", i),
-                         .width_px = read_side_px(find_member(entry, "width")),
-                         .height_px = read_side_px(find_member(entry, "height"))};
+      ForeignImage image = image_of_record(entry, file_name(entry), path_, place("images", i));
       if (!id || image.name.empty()) {
         set_.ledger.lose_record("an image without an id or a file name", image.where);
         continue;
@@ -95,12 +85,6 @@ class CocoReader {
     }
   }
 
-  /// True for a crowd, a region of many objects.
-  static bool is_crowd(const Json& annotation) {
-    const Json* flag = find_member(annotation, "iscrowd");
-    return flag != nullptr && (*flag == 1 || *flag == true || *flag == "1");
-  }
-
   void read_annotation(const Json& annotation, size_t index) {
     const std::optional<std::string> image_id = read_id(find_member(annotation, "image_id"));
     const auto found = image_id ? by_id_.find(*image_id) : by_id_.end();
@@ -111,11 +95,7 @@ class CocoReader {
       return;
     }
     ForeignImage& image = images_[found->second];
-    if (is_crowd(annotation)) {
-      set_.ledger.note("crowds, which are no objects");
-      with_crowd_.insert(found->second);
-      return;
-    }
+    if (is_set(find_member(annotation, "iscrowd"))) return image.skip_crowd(set_.ledger);
     const auto lose = [&](const char* reason) { image.lose(reason, place("annotations", index)); };
     ForeignObject object;
     if (const char* reason = read_geometry(annotation, object)) return lose(reason);
@@ -142,7 +122,7 @@ class CocoReader {
   static double rotation(const Json& annotation) {
     const Json* attributes = find_member(annotation, "attributes");
     const Json* value = attributes != nullptr ? find_member(*attributes, "rotation") : nullptr;
-    return value == nullptr ? 0 : read_number(*value).value_or(0);
+    return value != nullptr ? read_number(*value).value_or(0) : 0;
   }
 
   /// Reads box and outline.
@@ -186,14 +166,11 @@ class CocoReader {
     object.ring = std::move(ring);
   }
 
-  /// Images with crowds only show objects that have no boxes. An image without annotations may be
-  /// the one that an annotation without an image means.
+  /// An image without annotations may be the one that an annotation without an image means.
   void lose_doubtful_images() {
-    for (size_t i = first_; i < images_.size(); ++i) {
+    for (size_t i = first_; has_orphans_ && i < images_.size(); ++i) {
       ForeignImage& image = images_[i];
-      if (with_crowd_.contains(i) && image.objects.empty() && image.lost.empty())
-        image.lose(reason::kCrowdsOnly, image.where);
-      if (has_orphans_ && image.objects.empty() && image.lost.empty())
+      if (image.objects.empty() && image.lost.empty() && !image.has_crowds)
         image.lose(reason::kMaybeNotEmpty, image.where);
     }
   }
@@ -205,15 +182,17 @@ class CocoReader {
   size_t first_;                                        // image of this file
   std::unordered_map<std::string, std::string> names_;  // empty: two names
   std::unordered_map<std::string, size_t> by_id_;
-  std::set<size_t> with_crowd_;
   bool has_orphans_ = false;  // an annotation names no listed image
 };
 
 void read_coco_file(const std::string& path, const ImportOptions& options, ForeignSet& set) {
+  const JsonOrigin origin{.path = path,
+                          .error = "this is not a COCO annotation file",
+                          .fix =
+                              "give the JSON with \"images\", \"annotations\" and "
+                              "\"categories\" (instances_….json)"};
   const std::string text = read_file(path);
-  refuse_other_format(path, text, "from-coco", "this is not a COCO annotation file");
-  const JsonOrigin origin{
-      .path = path, .error = "this is not a COCO annotation file", .fix = kGiveInstances};
+  refuse_other_format(path, text, kDirectory.command, origin.error);
   const Json document = parse_document(text, origin);
   JsonFields fields(document, origin);
   for (const char* list : {"categories", "images", "annotations"}) fields.list(list);
@@ -222,36 +201,15 @@ void read_coco_file(const std::string& path, const ImportOptions& options, Forei
     refuse_other_format(path,
                         R"({"images": [], "annotations": [)" +
                             annotations[0].dump(-1, ' ', false, Json::error_handler_t::replace),
-                        "from-coco", origin.error);
+                        kDirectory.command, origin.error);
   CocoReader(path, options, set).read(document);
 }
 
 }  // namespace
 
 ForeignSet read_coco_files(const std::vector<std::string>& sources, const ImportOptions& options) {
-  std::vector<std::string> paths;
-  for (const std::string& source : sources) {
-    if (!std::filesystem::is_directory(source)) {
-      paths.push_back(source);
-      continue;
-    }
-    auto splits = list_annotations(source, ".json", options.split);
-    if (splits.empty())
-      splits = list_annotations(find_annotation_folder(source), ".json", options.split);
-    if (splits.empty())
-      throw UserError(
-          ErrorKind::kData,
-          {.error = "this is not a directory of COCO annotations",
-           .where = source,
-           .what = "there are no JSON files in it or in folders train, valid and test",
-           .fix = import_fix(source, "from-coco", "give the JSON files (instances_….json)")});
-    for (const auto& [split, files] : splits) {
-      for (const std::filesystem::path& file : files) paths.push_back(file.string());
-    }
-  }
-  check_one_file_per_split(paths, options);
-  ForeignSet set{.sources = paths, .may_be_corners = true};
-  for (const std::string& path : paths) read_coco_file(path, options, set);
+  ForeignSet set{.sources = find_split_files(sources, kDirectory, options), .may_be_corners = true};
+  for (const std::string& path : set.sources) read_coco_file(path, options, set);
   return set;
 }
 

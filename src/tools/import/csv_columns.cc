@@ -1,4 +1,4 @@
-#include "tools/import/csv_columns.h"
+#include "tools/import/csv_table.h"
 
 #include <algorithm>
 #include <cctype>

@@ -1,21 +1,22 @@
 #include <fmt/core.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <unordered_map>
 
 #include "base/error.h"
 #include "base/file.h"
 #include "base/text.h"
-#include "tools/import/csv_columns.h"
+#include "tools/import/csv_table.h"
 #include "tools/import/directory_format.h"
 #include "tools/import/foreign.h"
 #include "tools/import/geometry.h"
-#include "tools/import/json_value.h"
 #include "tools/import/reasons.h"
 
 namespace rematch {
 namespace {
+
+constexpr const char* kError = "this is not a CSV with boxes";
 
 /// Reads one CSV into a split.
 class CsvReader {
@@ -31,10 +32,6 @@ class CsvReader {
 
   void read(const std::vector<CsvRow>& rows) {
     for (size_t i = columns_.has_header ? 1 : 0; i < rows.size(); ++i) read_row(rows[i]);
-    for (const size_t image : with_crowd_) {
-      if (images_[image].objects.empty() && images_[image].lost.empty())
-        images_[image].lose(reason::kCrowdsOnly, images_[image].where);
-    }
   }
 
  private:
@@ -53,8 +50,7 @@ class CsvReader {
     };
     return images_.emplace_back(
         ForeignImage{.name = name,
-                     .directory = ImportOptions::directory_of(path_),
-                     .stem = "",
+                     .directory = std::filesystem::path(path_).parent_path().string(),
                      .where = place,
                      .width_px = side(columns_.width),
                      .height_px = side(columns_.height),
@@ -95,11 +91,8 @@ class CsvReader {
     const std::optional<std::array<double, 4>> box = read_box(row, is_blank);
     if (is_blank && cell(row, columns_.name).empty()) return;  // the image shows nothing
     if (!box) return image.lose(reason::kNoBox, place);
-    if (const std::string crowd = cell(row, columns_.crowd); crowd == "1" || crowd == "true") {
-      ledger_.note("crowds, which are no objects");
-      with_crowd_.insert(by_name_.at(name));
-      return;
-    }
+    if (const std::string crowd = cell(row, columns_.crowd); crowd == "1" || crowd == "true")
+      return image.skip_crowd(ledger_);
     ForeignObject object = make_box(*box, options_.boxes.value_or(columns_.form));
     object.desc = cell(row, columns_.name);
     if (!names_.empty()) {
@@ -118,7 +111,6 @@ class CsvReader {
   std::map<std::string, std::string> names_;
   std::vector<ForeignImage>& images_;
   std::unordered_map<std::string, size_t> by_name_;
-  std::set<size_t> with_crowd_;
 };
 
 }  // namespace
@@ -127,13 +119,14 @@ ForeignSet read_csv_files(const std::vector<std::string>& paths, const ImportOpt
   check_one_file_per_split(paths, options);
   ForeignSet set{.sources = paths};
   for (const std::string& path : paths) {
-    refuse_other_format(path, read_file(path), "from-csv", "this is not a CSV with boxes");
-    const std::vector<CsvRow> rows = read_csv(path);
+    const std::string bytes = read_file(path);
+    refuse_other_format(path, bytes, "from-csv", kError);
+    const std::vector<CsvRow> rows = read_csv(bytes, path);
     const std::optional<CsvColumns> columns = find_csv_columns(rows);
     if (!columns)
       throw UserError(
           ErrorKind::kData,
-          {.error = "this is not a CSV with boxes",
+          {.error = kError,
            .where = path,
            .what = rows.empty() ? "it has no rows"
                                 : fmt::format("its columns are {}", join(rows.front().cells, ", ")),

@@ -5,10 +5,9 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "base/file.h"
 #include "base/terminal_text.h"
 #include "base/text.h"
-#include "base/utf16.h"
+#include "tools/import/text_file.h"
 
 namespace rematch {
 namespace {
@@ -25,11 +24,8 @@ char find_separator(std::string_view text) {
 
 }  // namespace
 
-std::vector<CsvRow> read_csv(const std::string& path) {
-  const std::string bytes = read_file(path);
-  std::string_view text = bytes;
-  refuse_utf16(text, path);
-  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
+std::vector<CsvRow> read_csv(std::string_view bytes, const std::string& path) {
+  const std::string_view text = text_of(bytes, path);
   if (!is_valid_utf8(text))
     throw UserError(ErrorKind::kData,
                     {.error = "the file is not UTF-8",
@@ -56,13 +52,10 @@ std::vector<CsvRow> read_csv(const std::string& path) {
   for (size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
     if (in_quotes) {
-      const bool is_escaped = c == '"' && i + 1 < text.size() && text[i + 1] == '"';
+      const bool is_escaped = c == '"' && text.substr(i + 1).starts_with('"');
+      in_quotes = c != '"' || is_escaped;
+      if (in_quotes) cell += c;
       if (is_escaped) ++i;
-      if (c == '"' && !is_escaped) {
-        in_quotes = false;
-      } else {
-        cell += c;
-      }
     } else if (c == '"' && python_strip(cell).empty()) {
       in_quotes = true;
       cell.clear();

@@ -5,15 +5,14 @@
 #include <filesystem>
 #include <fstream>
 #include <optional>
-#include <sstream>
 #include <utility>
 
 #include "base/error.h"
 #include "base/missing_path.h"
 #include "base/terminal_text.h"
 #include "learn/data/foreign_format.h"
-#include "tools/import/geometry.h"
 #include "tools/import/image_files.h"
+#include "tools/import/yolo_labels.h"
 
 namespace rematch {
 namespace {
@@ -31,20 +30,10 @@ std::string beginning_of(const fs::path& path) {
   return text;
 }
 
-/// True for a label file of YOLO: the first line has five or more numbers, the first a whole one.
-bool is_yolo_labels(const std::string& text) {
-  std::istringstream words(text.substr(0, text.find('\n')));
-  int count = 0;
-  for (std::string word; words >> word; ++count) {
-    if (!parse_number(word)) return false;
-  }
-  return count >= 5;
-}
-
 /// "" for a file of no known format.
 std::string reader_of(const fs::path& path) {
   const std::string ending = path.extension().string();
-  if (ending == ".txt") return is_yolo_labels(beginning_of(path)) ? "from-yolo" : "";
+  if (ending == ".txt") return is_yolo_label_file(path) ? "from-yolo" : "";
   for (const char* known : {".xml", ".json", ".jsonl", ".yaml", ".yml", ".csv"}) {
     if (ending != known) continue;
     const std::optional<ForeignFormat> format =
@@ -61,16 +50,15 @@ bool takes_file(const std::string& reader) {
 
 /// The reader of the first file of a known format, and what to give it.
 std::pair<std::string, std::string> reader_for(const fs::path& directory) {
-  std::error_code error;
-  for (const fs::path& place :
-       {directory, find_annotation_folder(directory), directory / "train", directory / "valid"}) {
+  for (const fs::path& place : {directory, find_folder(directory, kAnnotationFolders),
+                                directory / "train", directory / "valid"}) {
     int num_left = kMostFiles;
-    if (place.empty()) continue;
-    for (fs::directory_iterator entry(place, error), end; !error && entry != end && num_left > 0;
-         entry.increment(error), --num_left) {
-      if (!entry->is_regular_file(error)) continue;
-      if (const std::string reader = reader_of(entry->path()); !reader.empty())
-        return {reader, (takes_file(reader) ? entry->path() : directory).string()};
+    for (const fs::directory_entry& entry : list_entries(place)) {
+      std::error_code unreachable;
+      if (num_left-- == 0) break;
+      if (!entry.is_regular_file(unreachable)) continue;
+      if (const std::string reader = reader_of(entry.path()); !reader.empty())
+        return {reader, (takes_file(reader) ? entry.path() : directory).string()};
     }
   }
   return {};

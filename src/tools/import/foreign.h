@@ -41,19 +41,23 @@ enum class CoordUnit {
 struct ForeignImage {
   std::string name;       ///< as written
   std::string directory;  ///< of the file that names it
-  std::string
-      stem;  ///< name of the annotation file without extension, if there is one for this image
-  std::string where;                ///< "FILE:7", for what is left out
+  std::string stem = {};  ///< name, without extension, of an annotation file for this image alone
+  std::string where;      ///< "FILE:7", for what is left out
   int width_px = 0, height_px = 0;  ///< size in the annotation; 0 = none
   CoordUnit unit = CoordUnit::kPixels;
-  std::string prompt;  ///< user text of this image; empty: none
-  std::string extra;   ///< JSON object with the members `summary` and `metadata`; empty: none
-  std::vector<ForeignObject> objects;
-  std::vector<LostObject> lost;
-  std::string path = {};  ///< of the image file; find_images() fills it in, empty: not found
+  std::string prompt = {};  ///< user text of this image; empty: none
+  std::string extra = {};   ///< JSON object with the members `summary` and `metadata`; empty: none
+  std::vector<ForeignObject> objects = {};
+  std::vector<LostObject> lost = {};
+  bool has_crowds = false;  ///< regions of many objects, which are no objects
+  std::string path = {};    ///< of the image file; find_images() fills it in, empty: not found
 
   void lose(const std::string& reason, const std::string& place) {
     lost.push_back({reason, place});
+  }
+  void skip_crowd(Ledger& ledger) {
+    has_crowds = true;
+    ledger.note("crowds, which are no objects");
   }
 };
 
@@ -94,8 +98,6 @@ struct ImportOptions {
   bool prompt_classes = false;             ///< lists class names in the prompt (class_prompts.h)
   double negatives = 0;  ///< share of the listed names that the image does not show
 
-  /// The directory of a file of annotations.
-  static std::string directory_of(const std::string& file);
   /// The split of a file of annotations.
   std::string split_name(const std::string& file) const;
 };

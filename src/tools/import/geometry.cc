@@ -12,12 +12,6 @@
 #include "tools/import/reasons.h"
 
 namespace rematch {
-namespace {
-
-constexpr double kHalfTurn = 180;
-
-}  // namespace
-
 ForeignObject box_around(const Outline& points) {
   ForeignObject object{
       .x0 = points[0][0], .y0 = points[0][1], .x1 = points[0][0], .y1 = points[0][1]};
@@ -46,10 +40,20 @@ ForeignObject make_outline(const Outline& points, bool keep_ring, const char* wh
   return object;
 }
 
+const char* make_shape(const Outline& points, bool keep_ring, ForeignObject& object,
+                       Ledger& ledger) {
+  if (points.size() == 1) return reason::kPoint;
+  if (points.size() < 2 || points.size() == 3) return reason::kNoBox;
+  object = points.size() == 2 ? make_box({points[0][0], points[0][1], points[1][0], points[1][1]},
+                                         BoxForm::kCorners)
+                              : make_outline(points, keep_ring, "outlines", ledger);
+  return nullptr;
+}
+
 ForeignObject rotate_box(const ForeignObject& box, double degrees, bool keep_ring, Ledger& ledger) {
-  if (std::fmod(degrees, kHalfTurn) == 0) return box;
-  const double angle = degrees * std::numbers::pi / kHalfTurn, c = std::cos(angle),
-               s = std::sin(angle), x = (box.x0 + box.x1) / 2, y = (box.y0 + box.y1) / 2;
+  if (std::fmod(degrees, 180) == 0) return box;
+  const double angle = degrees * std::numbers::pi / 180, c = std::cos(angle), s = std::sin(angle),
+               x = (box.x0 + box.x1) / 2, y = (box.y0 + box.y1) / 2;
   // A millionth of a pixel: a quarter turn ends on the pixel.
   const auto rounded = [](double px) { return std::round(px * 1e6) / 1e6; };
   Outline corners;
@@ -81,19 +85,28 @@ std::optional<double> read_number(const Json& value) {
   return std::nullopt;
 }
 
+Outline pair_up(const std::vector<double>& values) {
+  Outline points;
+  if (values.size() % 2 != 0) return points;
+  for (size_t i = 0; i < values.size(); i += 2) points.push_back({values[i], values[i + 1]});
+  return points;
+}
+
 Outline read_points(const Json& value) {
   if (!value.is_array() || value.empty()) return {};
-  Outline points;
+  std::vector<double> numbers;
   const bool is_nested = value.front().is_array();
-  if (!is_nested && value.size() % 2 != 0) return {};
-  for (size_t i = 0; i < value.size(); i += is_nested ? 1 : 2) {
-    if (is_nested && (!value[i].is_array() || value[i].size() != 2)) return {};
-    const std::optional<double> x = read_number(is_nested ? value[i][0] : value[i]),
-                                y = read_number(is_nested ? value[i][1] : value[i + 1]);
-    if (!x || !y) return {};
-    points.push_back({*x, *y});
+  const auto add = [&numbers](const Json& each) {
+    const std::optional<double> number = read_number(each);
+    if (number) numbers.push_back(*number);
+    return number.has_value();
+  };
+  for (const Json& each : value) {
+    const bool is_read =
+        is_nested ? each.is_array() && each.size() == 2 && add(each[0]) && add(each[1]) : add(each);
+    if (!is_read) return {};
   }
-  return points;
+  return pair_up(numbers);
 }
 
 std::optional<std::array<double, 4>> read_four(const Json& value) {

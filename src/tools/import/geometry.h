@@ -25,6 +25,12 @@ ForeignObject make_box(const std::array<double, 4>& numbers, BoxForm form);
 /// @param what  plural, for the note: "outlines"
 ForeignObject make_outline(const Outline& points, bool keep_ring, const char* what, Ledger& ledger);
 
+/// Makes the object of the points of an answer: two are the corners of a box, four or more an
+/// outline.
+/// @return the reason why there is none, or nullptr
+const char* make_shape(const Outline& points, bool keep_ring, ForeignObject& object,
+                       Ledger& ledger);
+
 /// Rotates a box about its centre, clockwise as the image is seen: its outline with `keep_ring`,
 /// else the box around it, counted.
 ForeignObject rotate_box(const ForeignObject& box, double degrees, bool keep_ring, Ledger& ledger);
@@ -33,6 +39,9 @@ ForeignObject rotate_box(const ForeignObject& box, double degrees, bool keep_rin
 std::optional<double> read_number(const Json& value);
 /// The same of a text without blanks around it.
 std::optional<double> parse_number(std::string_view text);
+
+/// Every two of an even number of values are a point; empty for an odd one.
+Outline pair_up(const std::vector<double>& values);
 
 /// Four numbers, flat or in two pairs; nullopt for other values.
 std::optional<std::array<double, 4>> read_four(const Json& value);

@@ -1,26 +1,27 @@
 #include <fmt/core.h>
 
-#include <algorithm>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "base/error.h"
 #include "base/file.h"
 #include "tools/import/directory_format.h"
 #include "tools/import/foreign.h"
 #include "tools/import/geometry.h"
-#include "tools/import/image_files.h"
 #include "tools/import/json_value.h"
 #include "tools/import/reasons.h"
+#include "tools/import/source_files.h"
 
 namespace rematch {
 namespace {
 
-namespace fs = std::filesystem;
-
 constexpr const char* kFix =
     "write {\"file_name\": \"a.jpg\", \"objects\": {\"bbox\": [[x, y, width, height]], "
     "\"category\": [\"cat\"]}}";
+constexpr DirectoryFormat kDirectory = {
+    .command = "from-hf",
+    .ending = ".jsonl",
+    .error = "this is not a directory of Hugging Face's imagefolder",
+    .what = "there is no metadata.jsonl in it or in folders train, validation and test",
+    .fix = kFix};
 
 /// Reads one metadata.jsonl into a split.
 class HfReader {
@@ -32,30 +33,23 @@ class HfReader {
         names_(read_class_names(options.names)),
         images_(set.splits[options.split_name(path)]) {}
 
-  void read() {
+  void read(const std::string& bytes) {
     read_json_records(
-        path_, read_file(path_),
-        [this](const Json& record, const std::string& where) { add(record, where); },
-        [this](const std::string& where, const std::string& what) {
-          ledger_.lose_record(reason::kDamagedRecord, where + ": " + what);
-        });
+        path_, bytes, [this](const Json& record, const std::string& where) { add(record, where); },
+        ledger_);
   }
 
  private:
   static std::string file_name(const Json& record) {
     const Json* name =
         find_member(record, {"file_name", "image", "image_path", "path", "filename"});
-    if (name != nullptr && name->is_object()) name = find_member(*name, {"path", "file_name"});
-    return name != nullptr && name->is_string() ? name->get<std::string>() : "";
+    if (name == nullptr) return "";
+    if (name->is_object()) return text_member(*name, {"path", "file_name"});
+    return name->is_string() ? name->get<std::string>() : "";
   }
 
   void add(const Json& record, const std::string& where) {
-    ForeignImage image{.name = file_name(record),
-                       .directory = ImportOptions::directory_of(path_),
-                       .stem = "",
-                       .where = where,
-                       .width_px = read_side_px(find_member(record, "width")),
-                       .height_px = read_side_px(find_member(record, "height"))};
+    ForeignImage image = image_of_record(record, file_name(record), path_, where);
     const Json* objects = find_member(record, "objects");
     if (image.name.empty() || objects == nullptr || (!objects->is_object() && !objects->is_array()))
       return ledger_.lose_record(reason::kDamagedRecord,
@@ -101,13 +95,15 @@ class HfReader {
     const Json* names = name_of(objects);
     if (boxes == nullptr || !boxes->is_array()) return false;
     if (names != nullptr && (!names->is_array() || names->size() != boxes->size())) return false;
-    const Json* crowds = crowd_of(objects);
+    const Json* crowds = find_member(objects, "iscrowd");
+    const size_t num_flags = crowds != nullptr && crowds->is_array() ? crowds->size() : 0;
     for (size_t i = 0; i < boxes->size(); ++i) {
-      const bool has_flag = crowds != nullptr && crowds->is_array() && i < crowds->size();
-      if (!skip_crowd(has_flag ? &(*crowds)[i] : nullptr))
+      if (i < num_flags && is_set(&(*crowds)[i])) {
+        image.skip_crowd(ledger_);
+      } else {
         add_object(&(*boxes)[i], names == nullptr ? nullptr : &(*names)[i], image);
+      }
     }
-    lose_crowds_only(!boxes->empty(), image);
     return true;
   }
 
@@ -138,47 +134,19 @@ class HfReader {
   std::vector<ForeignImage>& images_;
 };
 
-/// The files of a directory: metadata.jsonl in it, or in its folders of splits.
-std::vector<std::string> files_of(const std::string& directory, const std::string& split) {
-  std::vector<std::string> files;
-  for (const auto& [name, found] : list_annotations(directory, ".jsonl", split)) {
-    for (const fs::path& file : found) files.push_back(file.string());
-  }
-  if (!files.empty()) return files;
-  throw UserError(ErrorKind::kData,
-                  {.error = "this is not a directory of Hugging Face's imagefolder",
-                   .where = directory,
-                   .what = "there is no metadata.jsonl in it or in folders train, validation and "
-                           "test",
-                   .fix = import_fix(directory, "from-hf", kFix)});
-}
-
 }  // namespace
 
 ForeignSet read_hf_files(const std::vector<std::string>& sources, const ImportOptions& options) {
-  std::vector<std::string> paths;
-  for (const std::string& source : sources) {
-    const bool is_directory = fs::is_directory(source);
-    const std::vector<std::string> files =
-        is_directory ? files_of(source, options.split) : std::vector<std::string>{source};
-    paths.insert(paths.end(), files.begin(), files.end());
-  }
-  check_one_file_per_split(paths, options);
-  ForeignSet set{.sources = paths, .may_be_corners = true};
+  ForeignSet set{.sources = find_split_files(sources, kDirectory, options), .may_be_corners = true};
   for (const auto& [id, name] : read_class_names(options.names)) set.classes.push_back(name);
-  for (const std::string& path : paths) {
+  for (const std::string& path : set.sources) {
     const std::string bytes = read_file(path);
     if (bytes.find("\"objects\"") == bytes.npos || bytes.find("\"messages\"") != bytes.npos)
-      refuse_other_format(path, bytes, "from-hf", "this is no metadata.jsonl with boxes");
-    HfReader(path, options, set).read();
+      refuse_other_format(path, bytes, kDirectory.command, "this is no metadata.jsonl with boxes");
+    HfReader(path, options, set).read(bytes);
   }
-  if (!set.is_empty()) return set;
-  const std::vector<std::string> places = set.ledger.places();
-  throw UserError(ErrorKind::kData,
-                  {.error = "no record has boxes",
-                   .where = places.empty() ? paths.front() : places.front(),
-                   .what = places.empty() ? "the file has no records" : set.ledger.summary(0),
-                   .fix = std::string(kFix) + "; nothing has been written"});
+  require_images(set, "no record has boxes", kFix);
+  return set;
 }
 
 }  // namespace rematch

@@ -75,13 +75,7 @@ int shared_parts(const fs::path& path, const std::string& name) {
 /// A file of this path, also with an ending of images appended where it has none.
 std::string existing(const fs::path& path) {
   if (is_file(path)) return path.string();
-  if (is_image_name(path)) return "";
-  for (const char* ending : readable_endings()) {
-    for (const std::string& each : {std::string(ending), uppercase_ending(ending)}) {
-      if (fs::path with = path.string() + each; is_file(with)) return with.string();
-    }
-  }
-  return "";
+  return is_image_name(path) ? "" : find_with_ending(path);
 }
 
 }  // namespace
@@ -95,14 +89,13 @@ ImageIndex::ImageIndex(const fs::path& root) {
     const auto [directory, depth] = open.back();
     open.pop_back();
     if (!visited.insert(fs::weakly_canonical(directory, error)).second) continue;
-    for (fs::directory_iterator entry(directory, error), end; !error && entry != end;
-         entry.increment(error)) {
+    for (const fs::directory_entry& entry : list_entries(directory)) {
       std::error_code unreachable;
       ++num_entries;
-      if (entry->is_directory(unreachable)) {
-        if (depth < kDeepest) open.emplace_back(entry->path(), depth + 1);
-      } else if (is_image_name(entry->path()) && num_files++ < kMostFiles) {
-        by_name_[folded(entry->path().filename().string())].push_back(entry->path());
+      if (entry.is_directory(unreachable)) {
+        if (depth < kDeepest) open.emplace_back(entry.path(), depth + 1);
+      } else if (is_image_name(entry.path()) && num_files++ < kMostFiles) {
+        by_name_[lower_case(entry.path().filename().string())].push_back(entry.path());
       }
     }
     if (num_files >= kMostFiles || num_entries >= kMostEntries) break;
@@ -162,9 +155,10 @@ std::vector<std::string> image_name_forms(const std::string& name) {
 fs::path ImageSearch::root_for(const std::string& directory) const {
   if (!images_dir_.empty()) return images_dir_;
   const fs::path path = directory.empty() ? "." : directory;
-  const fs::path above = fs::absolute(path).lexically_normal().parent_path();
-  const std::string name = fs::absolute(path).lexically_normal().filename().string();
-  return is_annotation_folder(name) && fs::exists(above) ? (path / "..").lexically_normal() : path;
+  const fs::path whole = fs::absolute(path).lexically_normal();
+  return is_among(whole.filename().string(), kAnnotationFolders) && fs::exists(whole.parent_path())
+             ? (path / "..").lexically_normal()
+             : path;
 }
 
 const std::vector<fs::path>& ImageSearch::folders_for(const std::string& directory) {
@@ -178,7 +172,7 @@ const std::vector<fs::path>& ImageSearch::folders_for(const std::string& directo
   const fs::path near = directory.empty() ? "." : directory, root = root_for(directory);
   folders.push_back(near);
   for (const fs::path& place : {near, root}) {
-    if (const fs::path images = find_image_folder(place); !images.empty())
+    if (const fs::path images = find_folder(place, kImageFolders); !images.empty())
       folders.push_back(images);
   }
   if (root != near) folders.push_back(root);
@@ -186,9 +180,7 @@ const std::vector<fs::path>& ImageSearch::folders_for(const std::string& directo
 }
 
 const ImageIndex& ImageSearch::index_of(const fs::path& root) {
-  const auto known = indexes_.find(root);
-  return known != indexes_.end() ? known->second
-                                 : indexes_.emplace(root, ImageIndex(root)).first->second;
+  return indexes_.try_emplace(root, root).first->second;
 }
 
 ImageSearch::Found ImageSearch::find(const ForeignImage& image) {
@@ -210,14 +202,9 @@ ImageSearch::Found ImageSearch::find(const ForeignImage& image) {
   }
   for (const fs::path& folder : folders) {
     if (image.stem.empty()) break;
-    if (std::string path = existing(folder / image.stem); !path.empty())
+    const fs::path named = folder / image.stem;
+    if (std::string path = is_file(named) ? named.string() : find_with_ending(named); !path.empty())
       return {.path = std::move(path), .is_loose = false};
-    for (const char* ending : readable_endings()) {
-      for (const std::string& each : {std::string(ending), uppercase_ending(ending)}) {
-        if (const fs::path path = folder / (image.stem + each); is_file(path))
-          return {.path = path.string(), .is_loose = false};
-      }
-    }
   }
   const ImageIndex& index = index_of(root_for(image.directory));
   for (auto form = forms.rbegin(); form != forms.rend(); ++form) {
@@ -257,30 +244,33 @@ std::string ImageSearch::suggest(const ForeignImage& image) {
 }
 
 void find_images(ForeignSet& set, ImageSearch& search) {
-  std::unordered_map<std::string, std::pair<std::string, bool>> owners;  // path → name, ambiguous
-  std::vector<std::pair<ForeignImage*, bool>> all;
+  /// The name that led to a file first, and if others do too.
+  struct Owner {
+    std::string name;
+    bool is_one_of_several = false;
+  };
+  std::unordered_map<std::string, Owner> owners;  // by path
+  std::vector<ForeignImage*> loosely_found;
   for (auto& [split, images] : set.splits) {
     std::unordered_map<std::string, ImageSearch::Found> known;  // conversations repeat images
     for (ForeignImage& image : images) {
       throw_if_interrupted();
       if (!image.path.empty()) continue;  // the reader knows it
-      const auto [found, is_new] =
-          known.try_emplace(image.directory + "\n" + image.name + "\n" + image.stem);
+      const std::string name = image.name + "\n" + image.stem;
+      const auto [found, is_new] = known.try_emplace(image.directory + "\n" + name);
       if (is_new) found->second = search.find(image);
       image.path = found->second.path;
-      all.emplace_back(&image, found->second.is_loose);
       if (image.path.empty()) continue;
-      const auto [owner, is_first] =
-          owners.try_emplace(image.path, std::pair(image.name + "\n" + image.stem, false));
-      if (!is_first && owner->second.first != image.name + "\n" + image.stem)
-        owner->second.second = true;
+      if (found->second.is_loose) loosely_found.push_back(&image);
+      Owner& owner = owners.try_emplace(image.path, Owner{name}).first->second;
+      owner.is_one_of_several = owner.is_one_of_several || owner.name != name;
     }
   }
-  for (const auto& [image, is_loose] : all) {
-    if (image->path.empty() || !is_loose || !owners.at(image->path).second) continue;
-    image->lose(reason::kImageAmbiguous,
-                fmt::format("{}: {} and another name lead to {}", image->where,
-                            show_json(image->name), image->path));
+  for (ForeignImage* image : loosely_found) {
+    if (owners.at(image->path).is_one_of_several)
+      image->lose(reason::kImageAmbiguous,
+                  fmt::format("{}: {} and another name lead to {}", image->where,
+                              show_json(image->name), image->path));
   }
 }
 

@@ -8,7 +8,8 @@
 
 #include "base/error.h"
 #include "base/interrupt.h"
-#include "base/utf16.h"
+#include "tools/import/reasons.h"
+#include "tools/import/text_file.h"
 
 namespace rematch {
 
@@ -23,6 +24,11 @@ const Json* find_member(const Json& value, std::initializer_list<const char*> ke
     if (const Json* member = find_member(value, key)) return member;
   }
   return nullptr;
+}
+
+std::string text_member(const Json& value, std::initializer_list<const char*> keys) {
+  const Json* member = find_member(value, keys);
+  return member != nullptr && member->is_string() ? member->get<std::string>() : "";
 }
 
 std::optional<std::string> read_id(const Json* value) {
@@ -41,59 +47,50 @@ int read_side_px(const Json* value) {
   return is_side ? static_cast<int>(std::lround(side)) : 0;
 }
 
-namespace {
-
-/// Reads a text that is one object over several lines.
-/// @return false if it is none
-bool read_whole(const std::string& path, std::string_view text,
-                const std::function<void(const Json&, const std::string& where)>& good) {
-  std::optional<Json> record;
-  try {
-    record = parse_json(text, path);
-  } catch (const UserError&) {
-    return false;
-  }
-  good(*record, path);
-  return true;
+bool is_set(const Json* flag) {
+  return flag != nullptr && (*flag == 1 || *flag == true || *flag == "1");
 }
 
-}  // namespace
-
-void read_json_records(
-    const std::string& path, std::string_view bytes,
-    const std::function<void(const Json&, const std::string& where)>& good,
-    const std::function<void(const std::string& where, const std::string&)>& bad) {
-  refuse_utf16(bytes, path);
-  if (bytes.starts_with("\xEF\xBB\xBF")) bytes.remove_prefix(3);
-  const size_t first = bytes.find_first_not_of(" \t\r\n");
-  if (first != bytes.npos && bytes[first] == '[') {
-    const Json list = parse_json(bytes, path);
+void read_json_records(const std::string& path, std::string_view bytes,
+                       const std::function<void(const Json&, const std::string& where)>& read,
+                       Ledger& ledger) {
+  const std::string_view whole = text_of(bytes, path);
+  const size_t first = whole.find_first_not_of(" \t\r\n");
+  if (first != whole.npos && whole[first] == '[') {
+    const Json list = parse_json(whole, path);
     for (size_t i = 0; i < list.size(); ++i)
-      good(list[i], fmt::format("{}, record {}", path, i + 1));
+      read(list[i], fmt::format("{}, record {}", path, i + 1));
     return;
   }
-  const std::string_view whole = bytes;
+  const auto parse = [](std::string_view text, const std::string& where, std::string& problem) {
+    std::optional<Json> record;
+    try {
+      record = parse_json(text, where);
+    } catch (const UserError& error) {
+      problem = error.problems().front().what;
+    }
+    return record;
+  };
+  std::string problem;
   bool is_first = true;
   int64_t number = 0;
-  while (!bytes.empty()) {
+  for (std::string_view rest = whole; !rest.empty();) {
     throw_if_interrupted();
-    const size_t end = std::min(bytes.find('\n'), bytes.size());
-    const std::string_view line = bytes.substr(0, end);
-    bytes.remove_prefix(std::min(end + 1, bytes.size()));
+    const std::string_view line = rest.substr(0, rest.find('\n'));
+    rest.remove_prefix(std::min(line.size() + 1, rest.size()));
     ++number;
     if (line.find_first_not_of(" \t\r") == line.npos) continue;
     const std::string where = fmt::format("{}:{}", path, number);
-    std::optional<Json> record;
-    try {
-      record = parse_json(line, where);
-    } catch (const UserError& error) {
-      if (is_first && read_whole(path, whole, good)) return;
-      is_first = false;
-      bad(where, error.problems().front().what);
-      continue;
+    if (const std::optional<Json> record = parse(line, where, problem)) {
+      read(*record, where);
+    } else {
+      const std::string lost = where + ": " + problem;
+      // the first line may begin one object over several lines
+      const std::optional<Json> only = is_first ? parse(whole, path, problem) : std::nullopt;
+      if (only) return read(*only, path);
+      ledger.lose_record(reason::kDamagedRecord, lost);
     }
     is_first = false;
-    good(*record, where);
   }
 }
 

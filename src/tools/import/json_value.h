@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "base/json.h"
+#include "tools/import/ledger.h"
 
 // Looks at JSON that may have any shape.
 namespace rematch {
@@ -13,6 +14,8 @@ namespace rematch {
 const Json* find_member(const Json& value, const char* key);
 /// The first of several members that is there; null without one.
 const Json* find_member(const Json& value, std::initializer_list<const char*> keys);
+/// The text of the first member that is there; "" without one, or for another value.
+std::string text_member(const Json& value, std::initializer_list<const char*> keys);
 
 /// An id as text: a whole number or a text; nullopt for other values.
 std::optional<std::string> read_id(const Json* value);
@@ -20,12 +23,14 @@ std::optional<std::string> read_id(const Json* value);
 /// A positive size in pixels; 0 for other values.
 int read_side_px(const Json* value);
 
+/// True for a flag such as COCO's `iscrowd`: 1, true or "1".
+bool is_set(const Json* flag);
+
 /// Reads records one by one, from a JSON array or from JSON lines. A record that is not JSON is
-/// given to `bad` with its place and the reason; the others go on.
+/// lost; the others go on.
 /// @throws UserError (data) for UTF-16, and for an array that is not JSON
-void read_json_records(
-    const std::string& path, std::string_view bytes,
-    const std::function<void(const Json&, const std::string& where)>& good,
-    const std::function<void(const std::string& where, const std::string&)>& bad);
+void read_json_records(const std::string& path, std::string_view bytes,
+                       const std::function<void(const Json&, const std::string& where)>& read,
+                       Ledger& ledger);
 
 }  // namespace rematch

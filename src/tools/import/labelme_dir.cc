@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -12,14 +11,19 @@
 #include "tools/import/directory_format.h"
 #include "tools/import/foreign.h"
 #include "tools/import/geometry.h"
-#include "tools/import/image_files.h"
 #include "tools/import/json_value.h"
 #include "tools/import/reasons.h"
+#include "tools/import/source_files.h"
 
 namespace rematch {
 namespace {
 
-namespace fs = std::filesystem;
+constexpr DirectoryFormat kDirectory = {
+    .command = "from-labelme",
+    .ending = ".json",
+    .error = "this is not a directory of labelMe annotations",
+    .what = "there are no JSON files in it or in folders train, valid and test",
+    .fix = "give the directory with one JSON per image"};
 
 /// The box around a circle.
 /// @param points  its centre and a point on it
@@ -41,11 +45,11 @@ void add_object(ForeignObject object, const Json* group_id, Groups& groups, Fore
         groups.try_emplace({object.desc, group_id->dump()}, image.objects.size());
     if (!is_new) {
       ForeignObject& whole = image.objects[known->second];
-      whole.x0 = std::min(whole.x0, object.x0);
-      whole.y0 = std::min(whole.y0, object.y0);
-      whole.x1 = std::max(whole.x1, object.x1);
-      whole.y1 = std::max(whole.y1, object.y1);
-      whole.ring.clear();
+      whole = box_around({{whole.x0, whole.y0},
+                          {whole.x1, whole.y1},
+                          {object.x0, object.y0},
+                          {object.x1, object.y1}});
+      whole.desc = object.desc;
       return ledger.note("shapes joined to the object of their group_id, as its box");
     }
   }
@@ -73,32 +77,28 @@ std::string read_shape(const Json& shape, bool polygons, Groups& groups, Foreign
   ForeignObject object = type == "circle" ? circle_box(points)
                          : is_outline     ? make_outline(points, polygons, "outlines", ledger)
                                           : box_around(points);
-  if (type == "mask") ledger.note("masks replaced by their boxes");
-  if (type == "circle") ledger.note("circles replaced by their boxes");
+  if (type == "mask" || type == "circle") ledger.note(type + "s replaced by their boxes");
   if (const Json* label = find_member(shape, "label"); label != nullptr)
     object.desc = label->is_string() ? label->get<std::string>() : label->dump();
   add_object(std::move(object), find_member(shape, "group_id"), groups, image, ledger);
   return "";
 }
 
-ForeignImage read_annotation(const fs::path& path, bool polygons, ForeignSet& set) {
-  ForeignImage image{.name = path.stem().string(),
-                     .directory = path.parent_path().string(),
-                     .stem = path.stem().string(),
-                     .where = path.string()};
+/// @return false for a file of another format
+bool read_annotation(ForeignImage& image, bool polygons, Ledger& ledger) {
   Json document;
   try {
-    document = read_json_file(path.string());
+    document = read_json_file(image.where);
   } catch (const OutOfResources&) {
     throw;
   } catch (const UserError& error) {
-    image.lose("a JSON that cannot be read", path.string() + ": " + error.problems().front().what);
-    return image;
+    image.lose("a JSON that cannot be read", image.where + ": " + error.problems().front().what);
+    return false;
   }
   const Json* shapes = find_member(document, "shapes");
   if (shapes == nullptr || !shapes->is_array()) {
-    image.lose("a JSON that is not labelMe's", path.string() + ": it has no list \"shapes\"");
-    return image;
+    image.lose("a JSON that is not labelMe's", image.where + ": it has no list \"shapes\"");
+    return false;
   }
   if (const Json* name = find_member(document, "imagePath"); name != nullptr && name->is_string())
     image.name = name->get<std::string>();
@@ -106,43 +106,29 @@ ForeignImage read_annotation(const fs::path& path, bool polygons, ForeignSet& se
   image.height_px = read_side_px(find_member(document, "imageHeight"));
   Groups groups;
   for (size_t i = 0; i < shapes->size(); ++i) {
-    const std::string reason = read_shape((*shapes)[i], polygons, groups, image, set.ledger);
-    if (!reason.empty()) image.lose(reason, fmt::format("{}: shapes[{}]", path.string(), i));
+    const std::string reason = read_shape((*shapes)[i], polygons, groups, image, ledger);
+    if (!reason.empty()) image.lose(reason, fmt::format("{}: shapes[{}]", image.where, i));
   }
-  return image;
+  return true;
 }
 
 }  // namespace
 
 ForeignSet read_labelme_dir(const std::string& directory, const ImportOptions& options) {
-  require_directory(directory, "from-labelme");
-  auto splits = list_annotations(directory, ".json", options.split);
-  if (const fs::path below = find_annotation_folder(directory); splits.empty() && !below.empty())
-    splits = list_annotations(below, ".json", options.split);
-  if (splits.empty()) {
-    throw UserError(ErrorKind::kData,
-                    {.error = "this is not a directory of labelMe annotations",
-                     .where = directory,
-                     .what = "there are no JSON files in it or in folders train, valid and test",
-                     .fix = import_fix(directory, "from-labelme",
-                                       "give the directory with one JSON per image")});
-  }
+  require_directory(directory, kDirectory.command);
   ForeignSet set;
   bool has_shapes = false;
-  for (const auto& [split, files] : splits) {
-    for (const fs::path& file : files) {
+  for (const auto& [split, files] : find_annotations(directory, kDirectory, options.split)) {
+    for (const std::filesystem::path& file : files) {
       set.sources.push_back(file.string());
-      set.splits[split].push_back(read_annotation(file, options.polygons, set));
-      const ForeignImage& image = set.splits[split].back();
-      has_shapes = has_shapes || image.lost.empty() || !image.objects.empty() ||
-                   !image.lost.front().reason.starts_with("a JSON");
+      ForeignImage& image = set.splits[split].emplace_back(image_of_file(file));
+      has_shapes = read_annotation(image, options.polygons, set.ledger) || has_shapes;
     }
   }
   if (has_shapes) return set;
   const std::string& first = set.sources.front();
-  refuse_other_format(first, read_file(first), "from-labelme",
-                      "this is not a directory of labelMe annotations");
-  throw UserError(ErrorKind::kData, {.error = "this is not a directory of labelMe annotations",
+  refuse_other_format(first, read_file(first), kDirectory.command, kDirectory.error);
+  throw UserError(ErrorKind::kData, {.error = kDirectory.error,
                                      .where = first,
                                      .what = set.splits.begin()->second.front().lost.front().place,
                                      .fix = "give a directory in which each JSON has \"imagePath\" "

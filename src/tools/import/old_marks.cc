@@ -40,10 +40,7 @@ Outline read_pairs(std::string_view text) {
     numbers.push_back(*number);
     at = end;
   }
-  Outline points;
-  if (numbers.size() % 2 != 0) return points;
-  for (size_t i = 0; i < numbers.size(); i += 2) points.push_back({numbers[i], numbers[i + 1]});
-  return points;
+  return pair_up(numbers);
 }
 
 /// Boxes written as JSON, "[[x1, y1, x2, y2], …]"; empty for another form.
@@ -118,21 +115,20 @@ void read_old_marks(std::string_view text, const std::string& where, bool polygo
       name = inside;
       continue;
     }
-    for (const std::array<double, 4>& box : read_box_list(inside)) {
+    const std::vector<std::array<double, 4>> boxes = read_box_list(inside);
+    for (const std::array<double, 4>& box : boxes) {
       answer.objects.push_back(make_box(box, BoxForm::kCorners));
       answer.objects.back().desc = name;
     }
-    if (!read_box_list(inside).empty()) continue;
+    if (!boxes.empty()) continue;
     const Outline points = read_pairs(inside);
-    const std::string place = fmt::format("{}: {}", where, show_json(std::string(inside)));
-    if (points.size() < 2 || points.size() == 3 || end == text.size()) {
-      answer.lost.push_back({points.size() == 1 ? reason::kPoint : reason::kNoBox, place});
+    ForeignObject object;
+    const bool is_open = end == text.size() && points.size() != 1;
+    const char* reason = is_open ? reason::kNoBox : make_shape(points, polygons, object, ledger);
+    if (reason != nullptr) {
+      answer.lost.push_back({reason, fmt::format("{}: {}", where, show_json(std::string(inside)))});
       continue;
     }
-    ForeignObject object =
-        points.size() == 2
-            ? make_box({points[0][0], points[0][1], points[1][0], points[1][1]}, BoxForm::kCorners)
-            : make_outline(points, polygons, "outlines", ledger);
     object.desc = name;
     answer.objects.push_back(std::move(object));
   }

@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <vector>
 
 #include "base/error.h"
@@ -11,6 +10,7 @@
 #include "base/terminal_text.h"
 #include "base/text.h"
 #include "tools/import/directory_format.h"
+#include "tools/import/image_files.h"
 
 namespace rematch {
 namespace {
@@ -38,10 +38,9 @@ void require_records_file(const std::string& path) {
   std::error_code error;
   if (!std::filesystem::is_directory(path, error)) return;
   std::vector<std::string> files;
-  for (auto entry = std::filesystem::directory_iterator(path, error);
-       !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
-    if (entry->path().extension() == ".jsonl")
-      files.push_back(printable(shell_word(join_path(path, entry->path().filename().string()))));
+  for (const std::filesystem::directory_entry& entry : list_entries(path)) {
+    if (entry.path().extension() == ".jsonl")
+      files.push_back(printable(shell_word(join_path(path, entry.path().filename().string()))));
   }
   std::sort(files.begin(), files.end());
   const std::string command = import_command(path);

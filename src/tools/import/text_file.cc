@@ -6,12 +6,14 @@
 
 namespace rematch {
 
+std::string_view text_of(std::string_view bytes, const std::string& path) {
+  refuse_utf16(bytes, path);
+  if (bytes.starts_with("\xEF\xBB\xBF")) bytes.remove_prefix(3);
+  return bytes;
+}
+
 std::vector<std::string> read_lines(const std::string& path) {
-  const std::string bytes = read_file(path);
-  std::string_view text = bytes;
-  refuse_utf16(text, path);
-  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
-  return split(text, '\n');
+  return split(text_of(read_file(path), path), '\n');
 }
 
 }  // namespace rematch

@@ -1,19 +1,18 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <numbers>
 #include <pugixml.hpp>
 
 #include "base/error.h"
-#include "base/file.h"
 #include "base/text.h"
 #include "tools/import/directory_format.h"
 #include "tools/import/foreign.h"
 #include "tools/import/geometry.h"
 #include "tools/import/image_files.h"
 #include "tools/import/reasons.h"
+#include "tools/import/source_files.h"
 #include "tools/import/text_file.h"
 
 namespace rematch {
@@ -21,7 +20,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr double kHalfTurn = 180;
 constexpr const char* kLayout =
     "give a directory with Annotations/ (one XML per image) and JPEGImages/, or a directory with "
     "each XML next to its image";
@@ -32,12 +30,6 @@ constexpr const char* kLayout =
       ErrorKind::kData,
       {.error = "this is not a Pascal VOC data set", .where = where, .what = what, .fix = fix});
 }
-
-/// Places of the XML files of a data set.
-struct Layout {
-  fs::path annotations;  ///< directory of the XML files
-  std::map<std::string, std::vector<fs::path>> splits;
-};
 
 /// Reads a list of image names, one per line; names may contain blanks. A name without XML counts
 /// as left out.
@@ -72,59 +64,46 @@ std::vector<fs::path> read_list(const fs::path& list, const fs::path& annotation
 /// "raccoon_dataset-master" of an archive; empty for none or several.
 fs::path find_inner_set(const fs::path& root) {
   fs::path found;
-  std::error_code error;
-  for (fs::directory_iterator entry(root, error), end; !error && entry != end;
-       entry.increment(error)) {
-    std::error_code unreachable;
-    if (!entry->is_directory(unreachable) || find_annotation_folder(entry->path()).empty())
-      continue;
+  for (const fs::directory_entry& entry : list_entries(root)) {
+    if (find_folder(entry.path(), kAnnotationFolders).empty()) continue;
     if (!found.empty()) return {};
-    found = entry->path();
+    found = entry.path();
   }
   return found;
 }
 
 /// Finds the annotations of each split: from the lists in ImageSets, else all of the folder of
 /// annotations, else labelImg's layout with each XML next to its image.
-Layout find_layout(const fs::path& root, const std::string& wanted, Ledger& ledger) {
-  Layout layout{.annotations = find_annotation_folder(root), .splits = {}};
-  if (layout.annotations.empty()) {
-    layout.splits = list_annotations(root, ".xml", wanted);
-    if (!layout.splits.empty()) return layout;
-    if (const fs::path inner = find_inner_set(root); !inner.empty())
-      return find_layout(inner, wanted, ledger);
-    refuse_voc(root.string(), "it has no XML files, and no directory Annotations/ with them",
-               import_fix(root.string(), "from-voc", kLayout));
-  }
+SplitFiles find_files(const fs::path& root, const std::string& wanted, Ledger& ledger) {
+  const fs::path folder = find_folder(root, kAnnotationFolders);
+  SplitFiles splits;
   for (const char* name : {"train", "val", "test"}) {
     const fs::path list = root / "ImageSets" / "Main" / (std::string(name) + ".txt");
-    if (fs::exists(list)) layout.splits[name] = read_list(list, layout.annotations, ledger);
+    if (!folder.empty() && fs::exists(list)) splits[name] = read_list(list, folder, ledger);
   }
-  if (!layout.splits.empty()) return layout;
-  layout.splits = list_annotations(layout.annotations, ".xml", wanted);
-  if (layout.splits.empty()) layout.splits = list_annotations(root, ".xml", wanted);
-  if (layout.splits.empty())
-    refuse_voc(
-        root.string(),
-        fmt::format("its directory {}/ has no XML files", layout.annotations.filename().string()),
-        import_fix(root.string(), "from-voc", kLayout));
-  return layout;
+  for (const fs::path& place : {folder, root}) {
+    if (splits.empty()) splits = list_annotations(place, ".xml", wanted);
+  }
+  if (!splits.empty()) return splits;
+  if (const fs::path inner = folder.empty() ? find_inner_set(root) : ""; !inner.empty())
+    return find_files(inner, wanted, ledger);
+  refuse_voc(root.string(),
+             folder.empty()
+                 ? "it has no XML files, and no directory Annotations/ with them"
+                 : fmt::format("its directory {}/ has no XML files", folder.filename().string()),
+             import_fix(root.string(), "from-voc", kLayout));
 }
 
-/// Refuses encodings that pugixml does not know (other than UTF-8, UTF-16, UTF-32 and Latin-1): it
-/// would read them as UTF-8.
-/// @return the encoding, or "" for a known one
+/// The declared encoding if pugixml does not know it and would read UTF-8; else "".
 std::string find_bad_encoding(const pugi::xml_document& document) {
+  constexpr const char* kKnown[] = {"",         "utf-8",    "utf8",    "utf-16",
+                                    "utf-16le", "utf-16be", "utf-32",  "iso-8859-1",
+                                    "latin1",   "ascii",    "us-ascii"};
   std::string encoding;
   for (const pugi::xml_node node : document.children()) {
     if (node.type() == pugi::node_declaration) encoding = node.attribute("encoding").value();
   }
-  const std::string name = lower_case(encoding);
-  for (const char* known : {"", "utf-8", "utf8", "utf-16", "utf-16le", "utf-16be", "utf-32",
-                            "iso-8859-1", "latin1", "ascii", "us-ascii"}) {
-    if (name == known) return "";
-  }
-  return encoding;
+  return is_among(encoding, kKnown) ? "" : encoding;
 }
 
 /// Reads the annotations of a data set.
@@ -132,12 +111,9 @@ class VocReader {
  public:
   VocReader(const ImportOptions& options, Ledger& ledger) : options_(options), ledger_(ledger) {}
 
-  ForeignImage read(const fs::path& path, const std::string& directory) {
-    const std::string where = path.string();
-    ForeignImage image{.name = path.stem().string(),
-                       .directory = directory,
-                       .stem = path.stem().string(),
-                       .where = where};
+  ForeignImage read(const fs::path& path) {
+    ForeignImage image = image_of_file(path);
+    const std::string& where = image.where;
     pugi::xml_document document;
     const pugi::xml_parse_result parsed =
         document.load_file(path.c_str(), pugi::parse_default | pugi::parse_declaration);
@@ -158,19 +134,16 @@ class VocReader {
       return image;
     }
     if (const std::string name = root.child_value("filename"); !name.empty()) image.name = name;
-    is_counted_from_0_ =
-        is_counted_from_0_ ||
-        std::string_view(root.child("source").child_value("database")).find("roboflow") !=
-            std::string_view::npos;
+    const std::string_view database = root.child("source").child_value("database");
+    is_counted_from_0_ = is_counted_from_0_ || database.find("roboflow") != database.npos;
     image.width_px = std::max(0, root.child("size").child("width").text().as_int());
     image.height_px = std::max(0, root.child("size").child("height").text().as_int());
     int number = 0;
     for (const pugi::xml_node object : root.children("object")) {
       ++number;
-      std::string problem_of_object;
-      const char* reason = read_object(object, image, problem_of_object);
-      if (reason != nullptr)
-        image.lose(reason, fmt::format("{}: object {}{}", where, number, problem_of_object));
+      std::string why;
+      if (!read_object(object, image, why))
+        image.lose(reason::kNoBox, fmt::format("{}: object {}{}", where, number, why));
     }
     if (root.find_node(is_stray_box))
       image.lose(reason::kNoBox, where + ": a <bndbox> outside <object>");
@@ -192,49 +165,41 @@ class VocReader {
 
  private:
   /// Adds an object to the image.
-  /// @return the reason why not, or nullptr
-  const char* read_object(const pugi::xml_node& node, ForeignImage& image, std::string& problem) {
+  /// @param problem  receives what its box lacks
+  /// @return false if it has no box that can be read
+  bool read_object(const pugi::xml_node& node, ForeignImage& image, std::string& problem) {
     const pugi::xml_node box = node.child("bndbox"), rotated = node.child("robndbox"),
                          polygon = node.child("polygon");
     ForeignObject object;
+    std::array<double, 5> values{};
     if (box.next_sibling("bndbox")) {
       problem = ": two <bndbox>; write one <object> for each";
-      return reason::kNoBox;
+      return false;
     }
     if (rotated) {
-      std::array<double, 4> sides{};
-      double angle = 0;
-      const char* keys[] = {"cx", "cy", "w", "h"};
-      for (size_t k = 0; k < 4; ++k) {
-        if (!read_corner(rotated, keys[k], sides[k], problem)) return reason::kNoBox;
-      }
-      if (!read_corner(rotated, "angle", angle, problem)) return reason::kNoBox;
-      object = rotate_box(make_box(sides, BoxForm::kCentre), angle / std::numbers::pi * kHalfTurn,
-                          options_.polygons, ledger_);
+      if (!read_numbers(rotated, {"cx", "cy", "w", "h", "angle"}, values, problem)) return false;
+      object = rotate_box(make_box({values[0], values[1], values[2], values[3]}, BoxForm::kCentre),
+                          values[4] / std::numbers::pi * 180, options_.polygons, ledger_);
       is_counted_from_0_ = true;
     } else if (polygon && (options_.polygons || !box)) {
       const Outline points = read_polygon(polygon);
-      if (points.size() < 3) return reason::kNoBox;
+      if (points.size() < 3) return false;
       object = make_outline(points, options_.polygons, "outlines", ledger_);
     } else if (box) {
-      std::array<double, 4> corners{};
-      const char* keys[] = {"xmin", "ymin", "xmax", "ymax"};
-      for (size_t k = 0; k < 4; ++k) {
-        if (!read_corner(box, keys[k], corners[k], problem)) return reason::kNoBox;
-      }
-      object = make_box(corners, BoxForm::kCorners);
-      is_counted_from_0_ = is_counted_from_0_ || corners[0] == 0 || corners[1] == 0;
+      if (!read_numbers(box, {"xmin", "ymin", "xmax", "ymax"}, values, problem)) return false;
+      object = make_box({values[0], values[1], values[2], values[3]}, BoxForm::kCorners);
+      is_counted_from_0_ = is_counted_from_0_ || object.x0 == 0 || object.y0 == 0;
       if (const double degrees = rotation(node); degrees != 0 && find_bad_corner(object) == nullptr)
         object = rotate_box(object, degrees, options_.polygons, ledger_);
     } else {
       problem = ": it has no <bndbox>";
-      return reason::kNoBox;
+      return false;
     }
     object.desc = node.child_value("name");
     if (node.child("difficult").text().as_int() != 0)
       ledger_.note("objects marked difficult, kept");
     image.objects.push_back(std::move(object));
-    return nullptr;
+    return true;
   }
 
   /// Degrees of the attribute `rotation`.
@@ -263,18 +228,20 @@ class VocReader {
     return std::string_view(node.name()) != "object";
   }
 
-  static bool read_corner(const pugi::xml_node& box, const char* key, double& value,
-                          std::string& problem) {
-    const std::string text = box.child_value(key);
-    const std::optional<double> number =
-        is_valid_utf8(text) ? parse_number(python_strip(text)) : std::nullopt;
-    if (number) {
-      value = *number;
-      return true;
+  static bool read_numbers(const pugi::xml_node& box, std::initializer_list<const char*> keys,
+                           std::array<double, 5>& values, std::string& problem) {
+    for (size_t i = 0; const char* key : keys) {
+      const std::string text = box.child_value(key);
+      const std::optional<double> number =
+          is_valid_utf8(text) ? parse_number(python_strip(text)) : std::nullopt;
+      if (!number) {
+        problem = text.empty() ? fmt::format(": it has no <{}>", key)
+                               : fmt::format(": <{}> is {}, not a number", key, show_json(text));
+        return false;
+      }
+      values[i++] = *number;
     }
-    problem = text.empty() ? fmt::format(": it has no <{}>", key)
-                           : fmt::format(": <{}> is {}, not a number", key, show_json(text));
-    return false;
+    return true;
   }
 
   const ImportOptions& options_;
@@ -288,12 +255,11 @@ ForeignSet read_voc_dir(const std::string& directory, const ImportOptions& optio
   const fs::path root(directory);
   require_directory(root, "from-voc");
   ForeignSet set;
-  const Layout layout = find_layout(root, options.split, set.ledger);
   VocReader reader(options, set.ledger);
-  for (const auto& [split, files] : layout.splits) {
+  for (const auto& [split, files] : find_files(root, options.split, set.ledger)) {
     for (const fs::path& file : files) {
       set.sources.push_back(file.string());
-      set.splits[split].push_back(reader.read(file, file.parent_path().string()));
+      set.splits[split].push_back(reader.read(file));
     }
   }
   if (set.is_empty()) refuse_voc(root.string(), set.ledger.summary(0));

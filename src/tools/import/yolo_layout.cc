@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <set>
 #include <unordered_map>
 
 #include "base/error.h"
@@ -19,24 +18,24 @@ namespace fs = std::filesystem;
 
 constexpr const char* kNamesFiles[] = {"classes.txt", "obj.names",       "labels.txt",
                                        "names.txt",   "_darknet.labels", "predefined_classes.txt"};
+constexpr const char* kOtherTexts[] = {"train.txt", "val.txt", "test.txt", "notes.txt"};
 
-bool is_names_file(const std::string& name) {
-  return std::find(std::begin(kNamesFiles), std::end(kNamesFiles), name) != std::end(kNamesFiles);
-}
-
-/// All label files below a directory.
-std::vector<fs::path> list_label_files(const fs::path& root) {
+/// The files below a directory whose names in lower case fit, sorted.
+template <typename Fits>
+std::vector<fs::path> files_below(const fs::path& root, const Fits& fits) {
   std::vector<fs::path> files;
   std::error_code error;
   for (fs::recursive_directory_iterator entry(root, error), end; !error && entry != end;
        entry.increment(error)) {
-    const std::string name = lower_case(entry->path().filename().string());
-    if (name.ends_with(".txt") && !is_names_file(name) && !name.starts_with("readme") &&
-        name != "train.txt" && name != "val.txt" && name != "test.txt" && name != "notes.txt")
-      files.push_back(entry->path());
+    if (fits(lower_case(entry->path().filename().string()))) files.push_back(entry->path());
   }
   std::sort(files.begin(), files.end());
   return files;
+}
+
+bool is_label_file_name(const std::string& name) {
+  return name.ends_with(".txt") && !name.starts_with("readme") && !is_among(name, kNamesFiles) &&
+         !is_among(name, kOtherTexts);
 }
 
 /// The split that a folder between the root and a file names; "" for none.
@@ -53,9 +52,8 @@ std::string place_of(const fs::path& file, const fs::path& root) {
   std::string place;
   for (const fs::path& part : file.parent_path().lexically_relative(root)) {
     const std::string name = lower_case(part.string());
-    const bool is_images = name == "images" || name == "jpegimages" || name == "imgs" ||
-                           name == "img" || name == "image" || name == "photos";
-    if (!is_images && !is_annotation_folder(name) && name != ".") place += name + "/";
+    if (!is_among(name, kImageFolders) && !is_among(name, kAnnotationFolders) && name != ".")
+      place += name + "/";
   }
   return place;
 }
@@ -91,7 +89,8 @@ fs::path find_label_file(const fs::path& image) {
 std::map<std::string, std::vector<YoloPair>> find_yolo_pairs(const fs::path& root,
                                                              const std::string& wanted) {
   std::unordered_map<std::string, std::vector<fs::path>> labels;
-  for (const fs::path& file : list_label_files(root)) labels[file.stem().string()].push_back(file);
+  for (const fs::path& file : files_below(root, is_label_file_name))
+    labels[file.stem().string()].push_back(file);
   std::map<std::string, std::vector<YoloPair>> splits;
   int64_t num_labels = 0;
   for (const fs::path& image : list_images(root)) {
@@ -117,11 +116,11 @@ std::map<std::string, std::vector<YoloPair>> find_yolo_pairs(const fs::path& roo
 
 std::string find_names_file(const fs::path& root) {
   std::error_code error;
-  std::vector<fs::path> places = {root, find_annotation_folder(root)};
+  std::vector<fs::path> places = {root, find_folder(root, kAnnotationFolders)};
   for (const char* split : {"train", "valid", "val"}) {
     if (const fs::path folder = find_folder(root, {&split, 1}); !folder.empty()) {
       places.push_back(folder);
-      places.push_back(find_annotation_folder(folder));
+      places.push_back(find_folder(folder, kAnnotationFolders));
     }
   }
   for (const fs::path& place : places) {
@@ -130,13 +129,9 @@ std::string find_names_file(const fs::path& root) {
         return (place / name).string();
     }
   }
-  std::vector<std::string> deeper;
-  for (fs::recursive_directory_iterator entry(root, error), end; !error && entry != end;
-       entry.increment(error)) {
-    if (is_names_file(lower_case(entry->path().filename().string())))
-      deeper.push_back(entry->path().string());
-  }
-  return deeper.empty() ? "" : *std::min_element(deeper.begin(), deeper.end());
+  const std::vector<fs::path> deeper =
+      files_below(root, [](const std::string& name) { return is_among(name, kNamesFiles); });
+  return deeper.empty() ? "" : deeper.front().string();
 }
 
 }  // namespace rematch
