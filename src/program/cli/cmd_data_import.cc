@@ -126,6 +126,12 @@ namespace {
 
 using ImportReader = ForeignSet (*)(const std::vector<std::string>&, const ImportOptions&);
 
+/// A reader of one source.
+template <ForeignSet (*read)(const std::string&, const ImportOptions&)>
+ForeignSet read_first(const std::vector<std::string>& sources, const ImportOptions& options) {
+  return read(sources.front(), options);
+}
+
 /// A format as the command line knows it.
 struct ImportFormat {
   const char *name, *summary, *source, *source_help;
@@ -163,8 +169,7 @@ const ImportFormat kImportFormats[] = {
      .split_help = "name of the split where the data set has none; default: train",
      .examples = "  rematch data from-voc VOCdevkit/VOC2012 --out data\n"
                  "  rematch data from-voc labelled --images photos --out data --split val",
-     .read = [](const std::vector<std::string>& sources,
-                const ImportOptions& options) { return read_voc_dir(sources.front(), options); }},
+     .read = read_first<read_voc_dir>},
     {.name = "from-yolo",
      .summary = "a YOLO data set → JSONL",
      .source = "YAML",
@@ -180,8 +185,7 @@ const ImportFormat kImportFormats[] = {
      .examples = "  rematch data from-yolo coco8.yaml --out data\n"
                  "  rematch data from-yolo folder --names cat,dog --out data\n"
                  "  rematch data from-yolo segments.yaml --out data --polygons",
-     .read = [](const std::vector<std::string>& sources,
-                const ImportOptions& options) { return read_yolo_set(sources.front(), options); }},
+     .read = read_first<read_yolo_set>},
     {.name = "from-labelme",
      .summary = "labelMe's JSON files → JSONL",
      .source = "DIR",
@@ -190,10 +194,7 @@ const ImportFormat kImportFormats[] = {
      .split_help = "name of the split where the data set has none; default: train",
      .examples = "  rematch data from-labelme labelled --out data\n"
                  "  rematch data from-labelme labelled --images photos --out data --polygons",
-     .read =
-         [](const std::vector<std::string>& sources, const ImportOptions& options) {
-           return read_labelme_dir(sources.front(), options);
-         }},
+     .read = read_first<read_labelme_dir>},
     {.name = "from-csv",
      .summary = "a CSV with one box a row → JSONL",
      .source = "CSV",
@@ -257,7 +258,6 @@ Command add_import(CLI::App& data, const ImportFormat& format) {
   app->footer(fmt::format("Examples:\n{}", format.examples));
   return {app, [arguments, &format] {
             const ImportOptions options = finish_import_options(*arguments, format.traits);
-            if (format.takes_several) check_one_file_per_split(arguments->sources, options);
             ForeignSet set = format.read(arguments->sources, options);
             add_model(set.also_read, arguments->stock.model_dir);
             return write_imported(std::move(set), arguments->out_dir, options);

@@ -12,7 +12,6 @@
 #include "base/text.h"
 #include "tools/import/geometry.h"
 #include "tools/import/json_value.h"
-#include "tools/import/old_marks.h"
 #include "tools/import/reasons.h"
 
 namespace rematch {

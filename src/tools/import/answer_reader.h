@@ -28,4 +28,13 @@ using GeometryOf = std::function<std::optional<Json>(const Json& value)>;
 ImportedAnswer read_answer(std::string_view text, const std::string& where, bool polygons,
                            const GeometryOf& placeholder, Ledger& ledger);
 
+/// True for an answer in the marks of older models: `<ref>…</ref><box>(x1,y1),(x2,y2)</box>`, or
+/// `<|object_ref_start|>…<|box_start|>…<|box_end|>`.
+bool has_old_marks(std::string_view text);
+
+/// Reads such an answer. Four numbers are a box, eight or more an outline; a box belongs to the
+/// last name before it.
+void read_old_marks(std::string_view text, const std::string& where, bool polygons,
+                    ImportedAnswer& answer, Ledger& ledger);
+
 }  // namespace rematch

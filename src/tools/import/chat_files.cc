@@ -17,7 +17,6 @@
 #include "tools/import/foreign.h"
 #include "tools/import/geometry.h"
 #include "tools/import/json_value.h"
-#include "tools/import/old_marks.h"
 #include "tools/import/placeholders.h"
 #include "tools/import/prompt_name.h"
 #include "tools/import/reasons.h"

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "base/error.h"
 #include "base/terminal_text.h"
@@ -20,27 +21,27 @@ constexpr double kMostShares = 1.5;  // larger numbers cannot be normalized
 struct UnitEvidence {
   int64_t num_boxes = 0;
   int64_t num_beyond = 0;      ///< a number is outside 0..side
-  int64_t num_far = 0;         ///< a number is outside 0..side by more than kFar of it
-  int64_t num_leaving = 0;     ///< the right or bottom edge is outside the image
-  int64_t num_as_corners = 0;  ///< width > left and height > top, and inside the image as corners
+  int64_t num_leaving = 0;     ///< an edge is outside the image
+  int64_t num_as_corners = 0;  ///< the four numbers would be corners inside the image
   double smallest = 0, largest = 0;
   bool has_fractions = false;
 
-  void add(const ForeignObject& box, const std::array<double, 2>& sides) {
+  /// @param is_centred  YOLO writes the centre of a box, others its left and top edge
+  void add(const ForeignObject& box, double width, double height, bool is_centred) {
     ++num_boxes;
-    const auto [width, height] = sides;
     smallest = std::min({smallest, box.x0, box.y0, box.x1, box.y1});
     largest = std::max({largest, box.x0, box.y0, box.x1, box.y1});
     for (const double value : {box.x0, box.y0, box.x1, box.y1})
       has_fractions = has_fractions || value != std::floor(value);
     num_beyond += std::min(box.x0, box.y0) < 0 || std::max(box.x0, box.x1) > width ||
                   std::max(box.y0, box.y1) > height;
-    num_far += std::min(box.x0 / width, box.y0 / height) < -kFar ||
-               std::max(box.x1 / width, box.y1 / height) > 1 + kFar;
-    num_leaving += box.x1 > width * (1 + kSlack) || box.y1 > height * (1 + kSlack);
-    const double third = box.x1 - box.x0, fourth = box.y1 - box.y0;
-    num_as_corners += third > box.x0 && fourth > box.y0 && third <= width * (1 + kSlack) &&
-                      fourth <= height * (1 + kSlack);
+    const double first = is_centred ? (box.x0 + box.x1) / 2 : box.x0,
+                 second = is_centred ? (box.y0 + box.y1) / 2 : box.y0, third = box.x1 - box.x0,
+                 fourth = box.y1 - box.y0, most_x = width * (1 + kSlack),
+                 most_y = height * (1 + kSlack);
+    num_leaving +=
+        box.x1 > most_x || box.y1 > most_y || (is_centred && std::min(box.x0, box.y0) < -kSlack);
+    num_as_corners += third > first && fourth > second && third <= most_x && fourth <= most_y;
   }
 };
 
@@ -52,54 +53,23 @@ struct UnitEvidence {
                                      .fix = fix + "; nothing has been written"});
 }
 
-/// Shares that YOLO writes as a centre, width and height.
-struct ShareEvidence {
-  int64_t num_boxes = 0, num_leaving = 0, num_as_corners = 0;
-
-  void add(const ForeignObject& box) {
-    ++num_boxes;
-    const double x = (box.x0 + box.x1) / 2, y = (box.y0 + box.y1) / 2;
-    const double width = box.x1 - box.x0, height = box.y1 - box.y0;
-    num_leaving +=
-        box.x0 < -kSlack || box.y0 < -kSlack || box.x1 > 1 + kSlack || box.y1 > 1 + kSlack;
-    num_as_corners += width > x && height > y && width <= 1 + kSlack && height <= 1 + kSlack;
-  }
-};
-
-/// Right boxes never leave their image, so that one in ten is enough.
-void check_shares(const ShareEvidence& shares, const std::string& jsonl) {
-  if (10 * shares.num_leaving <= shares.num_boxes || shares.num_as_corners < shares.num_boxes)
-    return;
-  refuse("the boxes look like corners (x1, y1, x2, y2), not centre x, centre y, width, height",
-         jsonl,
-         fmt::format("read as centre, width and height, {} of {} leave their image; read as "
-                     "corners, all lie inside",
-                     shares.num_leaving, counted(shares.num_boxes, "box", "boxes")),
-         "say what the numbers are: --boxes xyxy, or --boxes cxcywh");
+/// Refuses boxes that leave their images as they are read, and would not as corners.
+/// @param numbers, read_as  what the numbers are read as
+void check_corners(const UnitEvidence& boxes, const std::string& jsonl, const char* numbers,
+                   const char* read_as, BoxForm form) {
+  if (boxes.num_as_corners < boxes.num_boxes) return;
+  refuse(fmt::format("the boxes look like corners (x1, y1, x2, y2), not {}", numbers), jsonl,
+         fmt::format("read as {}, {} of {} leave their image; read as corners, all lie inside",
+                     read_as, boxes.num_leaving, counted(boxes.num_boxes, "box", "boxes")),
+         fmt::format("say what the numbers are: --boxes xyxy, or --boxes {}", box_form_name(form)));
 }
 
-void check_pixels(const UnitEvidence& pixels, bool may_be_corners, const std::string& jsonl) {
-  const std::string boxes = counted(pixels.num_boxes, "box", "boxes");
+void check_pixels(const UnitEvidence& pixels, const std::string& jsonl) {
   if (pixels.num_boxes > 0 && pixels.largest > 0 && pixels.largest <= 1)
     refuse("the boxes are normalized (0 to 1), not in pixels", jsonl,
-           fmt::format("no corner of {} exceeds 1", boxes),
+           fmt::format("no corner of {} exceeds 1", counted(pixels.num_boxes, "box", "boxes")),
            "multiply them by the width and height of their images; in ms-swift's records write "
            "\"bbox_type\": \"norm1\"");
-  if (may_be_corners && 2 * pixels.num_leaving > pixels.num_boxes &&
-      pixels.num_as_corners == pixels.num_boxes)
-    refuse("the boxes look like corners (x1, y1, x2, y2), not x, y, width, height", jsonl,
-           fmt::format("read as x, y, width, height, {} of {} leave their image; read as corners, "
-                       "all lie inside",
-                       pixels.num_leaving, boxes),
-           "say what the numbers are: --boxes xyxy, or --boxes xywh");
-  if (pixels.num_boxes >= kFewest && 2 * pixels.num_far > pixels.num_boxes)
-    refuse("the boxes are not in pixels of these images", jsonl,
-           fmt::format("{} of {} extend far beyond their image; numbers are {:g} … {:g}",
-                       pixels.num_far, boxes, pixels.smallest, pixels.largest),
-           "give the images that were annotated, at their size then; for numbers of 0 to 1000 in "
-           "ms-swift's records write \"bbox_type\": \"norm1000\"" +
-               std::string(may_be_corners ? "; for a centre, width and height add --boxes cxcywh"
-                                          : ""));
 }
 
 void check_answers(const UnitEvidence& answers, const ImportOptions& options,
@@ -122,33 +92,33 @@ void check_answers(const UnitEvidence& answers, const ImportOptions& options,
 
 }  // namespace
 
-std::array<double, 2> sides_of(const ForeignImage& image, const UsableImage& usable,
-                               const ImportOptions& options) {
-  if (image.unit == CoordUnit::kShares) return {1, 1};
-  if (image.unit == CoordUnit::kPixels)
-    return {static_cast<double>(usable.size.width_px), static_cast<double>(usable.size.height_px)};
-  const StockSides sides = stock_sides(options.scale, usable.size, image.path);
-  return {static_cast<double>(sides.x), static_cast<double>(sides.y)};
+NumberScale coordinate_scale(const ForeignImage& image, const UsableImage& usable,
+                             const ImportOptions& options) {
+  if (image.unit == CoordUnit::kAnswer) return stock_sides(options.scale, usable.size, image.path);
+  if (image.unit == CoordUnit::kShares) return {.x = 1, .y = 1, .in_pixels = true};
+  return {.x = usable.size.width_px, .y = usable.size.height_px, .in_pixels = true};
 }
 
 void check_units(const std::vector<ForeignImage>& images,
                  const std::vector<std::optional<UsableImage>>& usable, bool may_be_corners,
                  const ImportOptions& options, const std::string& jsonl) {
-  UnitEvidence pixels, answers;
-  ShareEvidence shares;
+  std::map<CoordUnit, UnitEvidence> evidence;
   for (size_t i = 0; i < images.size(); ++i) {
     if (!usable[i]) continue;
-    if (images[i].unit == CoordUnit::kShares) {
-      for (const ForeignObject& object : images[i].objects) shares.add(object);
-      continue;
-    }
-    const std::array<double, 2> sides = sides_of(images[i], *usable[i], options);
+    const CoordUnit unit = images[i].unit;
+    const NumberScale scale = coordinate_scale(images[i], *usable[i], options);
     for (const ForeignObject& object : images[i].objects)
-      (images[i].unit == CoordUnit::kPixels ? pixels : answers).add(object, sides);
+      evidence[unit].add(object, scale.x, scale.y, unit == CoordUnit::kShares);
   }
-  if (may_be_corners) check_shares(shares, jsonl);
-  check_pixels(pixels, may_be_corners, jsonl);
-  check_answers(answers, options, jsonl);
+  const UnitEvidence &shares = evidence[CoordUnit::kShares], &pixels = evidence[CoordUnit::kPixels];
+  // right shares never leave their image, so that one in ten is enough
+  if (may_be_corners && 10 * shares.num_leaving > shares.num_boxes)
+    check_corners(shares, jsonl, "centre x, centre y, width, height", "centre, width and height",
+                  BoxForm::kCentre);
+  check_pixels(pixels, jsonl);
+  if (may_be_corners && 2 * pixels.num_leaving > pixels.num_boxes)
+    check_corners(pixels, jsonl, "x, y, width, height", "x, y, width, height", BoxForm::kSides);
+  check_answers(evidence[CoordUnit::kAnswer], options, jsonl);
 }
 
 }  // namespace rematch

@@ -17,8 +17,8 @@ void check_units(const std::vector<ForeignImage>& images,
                  const std::vector<std::optional<UsableImage>>& usable, bool may_be_corners,
                  const ImportOptions& options, const std::string& jsonl);
 
-/// The sides of an image in the unit of its coordinates.
-std::array<double, 2> sides_of(const ForeignImage& image, const UsableImage& usable,
-                               const ImportOptions& options);
+/// The scale of the coordinates of an image.
+NumberScale coordinate_scale(const ForeignImage& image, const UsableImage& usable,
+                             const ImportOptions& options);
 
 }  // namespace rematch

@@ -12,6 +12,7 @@
 #include "tools/import/foreign.h"
 #include "tools/import/geometry.h"
 #include "tools/import/reasons.h"
+#include "tools/import/source_files.h"
 
 namespace rematch {
 namespace {

@@ -149,9 +149,6 @@ std::string find_split_word(const std::string& name);
 /// without extension.
 std::string guess_split(const std::string& path);
 
-/// @throws UserError (configuration) if two files are the same split and `split` is not set
-void check_one_file_per_split(const std::vector<std::string>& paths, const ImportOptions& options);
-
 /// The class names of ImportOptions::names by id; empty if it is not set. A file has one name a
 /// line, or lines `id,name`.
 /// @throws UserError

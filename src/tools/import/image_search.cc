@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "base/file.h"
 #include "base/interrupt.h"
 #include "base/json.h"
 #include "base/percent.h"

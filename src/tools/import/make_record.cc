@@ -30,12 +30,10 @@ std::string clean_desc(std::string text) {
 /// Converts the objects of one image to bins.
 class ObjectMaker {
  public:
-  /// @param scale  of the numbers of an answer
-  ObjectMaker(const ForeignImage& image, const std::array<double, 2>& sides,
-              const StockSides& scale)
+  ObjectMaker(const ForeignImage& image, const NumberScale& scale)
       : is_answer_(image.unit == CoordUnit::kAnswer),
-        width_(sides[0]),
-        height_(sides[1]),
+        width_(scale.x),
+        height_(scale.y),
         scale_(scale) {}
 
   bool was_clipped() const { return was_clipped_; }
@@ -46,11 +44,13 @@ class ObjectMaker {
                                                                const char*& reason) {
     reason = find_defect(object);
     if (reason != nullptr) return std::nullopt;
-    std::vector<int> bins = object.ring.empty() ? box_bins(object) : ring_bins(object.ring);
-    if (bins.empty()) reason = reason::kOutside;
-    if (reason == nullptr && !is_answer_ && is_flat(bins)) reason = reason::kNoArea;
+    const bool is_box = object.ring.empty();
+    std::vector<int> bins = is_box ? box_bins(object) : ring_bins(object.ring);
+    reason = bins.empty()                   ? reason::kOutside
+             : !is_answer_ && is_flat(bins) ? reason::kNoArea
+                                            : nullptr;
     if (reason != nullptr) return std::nullopt;
-    return std::pair(object.ring.empty() ? "bbox_2d" : "poly", std::move(bins));
+    return std::pair(is_box ? "bbox_2d" : "poly", std::move(bins));
   }
 
  private:
@@ -69,13 +69,9 @@ class ObjectMaker {
     return nullptr;
   }
 
-  /// @param axis  0: x, 1: y
-  int bin(double value, size_t axis) const {
-    return is_answer_ ? scale_.bin(value, axis) : to_bin(value, axis == 0 ? width_ : height_);
-  }
-
   std::vector<int> box_bins(const ForeignObject& box) const {
-    return {bin(box.x0, 0), bin(box.y0, 1), bin(box.x1, 0), bin(box.y1, 1)};
+    return {scale_.bin(box.x0, 0), scale_.bin(box.y0, 1), scale_.bin(box.x1, 0),
+            scale_.bin(box.y1, 1)};
   }
 
   /// Bins of the part of an outline inside the image; empty if nothing is left of it.
@@ -83,7 +79,7 @@ class ObjectMaker {
     std::vector<int> bins;
     const Outline inside = clip_outline(ring, {0, 0}, {width_, height_});
     for (const auto& [x, y] : inside) {
-      const int values[] = {bin(x, 0), bin(y, 1)};
+      const int values[] = {scale_.bin(x, 0), scale_.bin(y, 1)};
       const bool repeats = inside.size() != ring.size() && bins.size() >= 2 &&
                            bins[bins.size() - 2] == values[0] && bins.back() == values[1];
       if (!repeats) bins.insert(bins.end(), {values[0], values[1]});
@@ -102,7 +98,7 @@ class ObjectMaker {
 
   bool is_answer_;
   double width_, height_;
-  StockSides scale_;
+  NumberScale scale_;
   bool was_clipped_ = false;
 };
 
@@ -114,10 +110,7 @@ RecordMaker::RecordMaker(const PathFrom& path_from, const ImportOptions& options
 std::optional<std::string> RecordMaker::make(const ForeignImage& image, const UsableImage& usable,
                                              WrittenSplit& split) {
   std::vector<LostObject> lost = image.lost;
-  const bool is_answer = image.unit == CoordUnit::kAnswer;
-  ObjectMaker maker(
-      image, sides_of(image, usable, options_),
-      is_answer ? stock_sides(options_.scale, usable.size, image.path) : StockSides{});
+  ObjectMaker maker(image, coordinate_scale(image, usable, options_));
   Json objects = Json::array();
   int64_t num_polygons = 0, num_clipped = 0;
   for (size_t i = 0; i < image.objects.size(); ++i) {

@@ -1,4 +1,4 @@
-#include "tools/import/old_marks.h"
+#include "tools/import/answer_reader.h"
 
 #include <fmt/core.h>
 

@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json.h"
-#include "base/text.h"
 #include "tools/import/json_value.h"
 
 namespace rematch {

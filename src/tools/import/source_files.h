@@ -34,6 +34,9 @@ SplitFiles list_annotations(const std::filesystem::path& directory, const std::s
 SplitFiles find_annotations(const std::string& directory, const DirectoryFormat& format,
                             const std::string& wanted);
 
+/// @throws UserError (configuration) if two files are the same split and `split` is not set
+void check_one_file_per_split(const std::vector<std::string>& paths, const ImportOptions& options);
+
 /// The files of sources that are files with one split each, or directories of these.
 /// @throws UserError (data) as find_annotations; (configuration) if two files are the same split
 std::vector<std::string> find_split_files(const std::vector<std::string>& sources,

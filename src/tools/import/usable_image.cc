@@ -23,10 +23,6 @@ bool has_annotated_size(const ForeignImage& image, const ImageSize& size) {
   return !is_known || size == ImageSize{.width_px = image.width_px, .height_px = image.height_px};
 }
 
-std::string size_text(const ImageSize& size) {
-  return fmt::format("{} x {}", size.width_px, size.height_px);
-}
-
 bool is_jpeg_name(const std::string& path) {
   const std::string ending = fs::path(path).extension().string();
   return ending == ".jpg" || ending == ".jpeg" || ending == ".JPG" || ending == ".JPEG";
@@ -36,8 +32,8 @@ bool is_jpeg_name(const std::string& path) {
 
 std::optional<UsableImage> ImageChooser::leave_out(const ForeignImage& image, const char* reason,
                                                    const std::string& problem) {
-  last_problem_ = fmt::format("{}: {}", image.path.empty() ? image.name : image.path, problem);
-  ledger_.lose_record(reason, last_problem_);
+  ledger_.lose_record(reason,
+                      fmt::format("{}: {}", image.path.empty() ? image.name : image.path, problem));
   return std::nullopt;
 }
 
@@ -51,45 +47,41 @@ std::optional<UsableImage> ImageChooser::choose(const ForeignImage& image) {
   }
   const auto known = known_.find(image.path);
   if (known != known_.end() && has_annotated_size(image, known->second.size)) return known->second;
-  StoredImage stored;
   try {
-    stored = read_stored_image(image.path);
-    if (!stored.is_upright()) return choose_rotated(image, stored);
+    const StoredImage stored = read_stored_image(image.path);
+    UsableImage usable{.path = image.path, .size = stored.upright_size()};
+    if (!has_annotated_size(image, usable.size)) return leave_out_size(image, stored);
+    if (!stored.is_upright()) usable.path = choose_rotated(image);
+    return known_.insert_or_assign(image.path, usable).first->second;
   } catch (const OutOfResources&) {
     throw;
   } catch (const UserError& error) {
     return leave_out(image, reason::kImageUnreadable, error.problems().front().error);
   }
-  if (!has_annotated_size(image, stored.size))
-    return leave_out(image, reason::kImageSize,
-                     fmt::format("it is {}, the annotation says {} x {}", size_text(stored.size),
-                                 image.width_px, image.height_px));
-  return known_.insert_or_assign(image.path, UsableImage{.path = image.path, .size = stored.size})
-      .first->second;
 }
 
-std::optional<UsableImage> ImageChooser::choose_rotated(const ForeignImage& image,
+std::optional<UsableImage> ImageChooser::leave_out_size(const ForeignImage& image,
                                                         const StoredImage& stored) {
+  if (!stored.is_upright() && has_annotated_size(image, stored.size))
+    return leave_out(image, reason::kDrawnRotated,
+                     "EXIF rotates it, its annotation does not: remove the tag with "
+                     "exiftool -Orientation= -n FILE");
   const ImageSize size = stored.upright_size();
-  if (!has_annotated_size(image, size)) {
-    if (has_annotated_size(image, stored.size))
-      return leave_out(image, reason::kDrawnRotated,
-                       "EXIF rotates it, its annotation does not: remove the tag with "
-                       "exiftool -Orientation= -n FILE");
-    return leave_out(image, reason::kImageSize,
-                     fmt::format("viewers show it as {}, the annotation says {} x {}",
-                                 size_text(size), image.width_px, image.height_px));
-  }
+  return leave_out(image, reason::kImageSize,
+                   fmt::format("{} {} x {}, the annotation says {} x {}",
+                               stored.is_upright() ? "it is" : "viewers show it as", size.width_px,
+                               size.height_px, image.width_px, image.height_px));
+}
+
+std::string ImageChooser::choose_rotated(const ForeignImage& image) {
   if (!options_.upright) {
     ledger_.note("photos stored turned (EXIF), annotated and trained on as viewers show them");
-    return known_.insert_or_assign(image.path, UsableImage{.path = image.path, .size = size})
-        .first->second;
+    return image.path;
   }
   load_image(image.path);  // finds damaged images before anything is written
   copies_.push_back({.source = image.path, .path = new_copy_name(image.path)});
   ledger_.note("upright copies of photos stored rotated (EXIF)");
-  return known_.insert_or_assign(image.path, UsableImage{.path = copies_.back().path, .size = size})
-      .first->second;
+  return copies_.back().path;
 }
 
 std::string ImageChooser::new_copy_name(const std::string& source) {
@@ -103,29 +95,22 @@ std::string ImageChooser::new_copy_name(const std::string& source) {
 
 void ImageChooser::refuse_images(const std::vector<ForeignImage>& images,
                                  const std::string& jsonl) {
-  const auto num_images = static_cast<int64_t>(images.size());
-  if (num_images == 0) return;
-  Problem problem{
-      .error = "no image of this split can be used", .where = jsonl, .what = "", .fix = ""};
-  if (num_missing_ == num_images) {
-    const ForeignImage& first = *first_missing_;
-    const bool is_given = !options_.images_dir.empty();
-    const std::string place = is_given
-                                  ? "--images " + shell_word(options_.images_dir)
-                                  : shell_word(first.directory.empty() ? "." : first.directory);
-    const std::string found = search_.suggest(first);
-    problem.where = fmt::format("{} (for {})", place, jsonl);
-    problem.what = fmt::format("none of {} was found; {}", counted(num_images, "image"),
-                               search_.explain(first));
-    problem.fix =
-        found.empty()
-            ? fmt::format("pass the directory of {} with --images; nothing has been written",
-                          shell_word(first.name))
-            : fmt::format("add --images {}; nothing has been written", shell_word(found));
-  } else {
-    return;
-  }
-  throw UserError(ErrorKind::kData, problem);
+  if (num_missing_ == 0 || num_missing_ < std::ssize(images)) return;
+  const ForeignImage& first = *first_missing_;
+  const std::string near = shell_word(first.directory.empty() ? "." : first.directory),
+                    place = options_.images_dir.empty()
+                                ? near
+                                : "--images " + shell_word(options_.images_dir),
+                    found = search_.suggest(first),
+                    fix = found.empty() ? fmt::format("pass the directory of {} with --images",
+                                                      shell_word(first.name))
+                                        : "add --images " + shell_word(found);
+  throw UserError(ErrorKind::kData,
+                  {.error = "no image of this split can be used",
+                   .where = fmt::format("{} (for {})", place, jsonl),
+                   .what = fmt::format("none of {} was found; {}", counted(num_missing_, "image"),
+                                       search_.explain(first)),
+                   .fix = fix + "; nothing has been written"});
 }
 
 void write_copies(const std::vector<TurnedCopy>& copies) {

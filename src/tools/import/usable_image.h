@@ -44,7 +44,10 @@ class ImageChooser {
  private:
   std::optional<UsableImage> leave_out(const ForeignImage& image, const char* reason,
                                        const std::string& problem);
-  std::optional<UsableImage> choose_rotated(const ForeignImage& image, const StoredImage& stored);
+  /// The same for an image whose annotation says another size.
+  std::optional<UsableImage> leave_out_size(const ForeignImage& image, const StoredImage& stored);
+  /// The path of an image that is stored turned, or of the upright copy that it needs.
+  std::string choose_rotated(const ForeignImage& image);
   std::string new_copy_name(const std::string& source);
 
   std::string directory_;
@@ -54,7 +57,6 @@ class ImageChooser {
   std::vector<TurnedCopy> copies_;
   std::set<std::string> copy_names_;
   std::unordered_map<std::string, UsableImage> known_;  // by path, with the annotated size
-  std::string last_problem_;
   const ForeignImage* first_missing_ = nullptr;
   int64_t num_missing_ = 0;
 };

@@ -1,14 +1,12 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 #include <map>
 #include <optional>
 
 #include "base/error.h"
 #include "base/file.h"
-#include "base/flow/sample.h"
 #include "base/interrupt.h"
 #include "base/output_file.h"
 #include "base/path_from.h"

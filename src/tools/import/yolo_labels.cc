@@ -15,6 +15,7 @@ namespace rematch {
 namespace {
 
 constexpr double kFarOutside = 2;  // a larger value is not normalized, but a pixel or a flag
+constexpr const char* kBlank = " \t\r\f\v";
 constexpr size_t kBox = 4, kWithConfidence = 5, kWithTrack = 6, kFourCorners = 8;
 
 /// Parses a line of numbers; empty if a word is not a number.
@@ -30,21 +31,6 @@ std::vector<double> parse_numbers(const std::string& line) {
 }
 
 bool is_whole(double value) { return value == std::floor(value); }
-
-/// Looks at the label files of a folder once.
-bool has_outlines(const std::filesystem::path& folder, YoloEvidence& evidence) {
-  const auto [known, is_new] = evidence.has_outlines.try_emplace(folder, false);
-  if (!is_new) return known->second;
-  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-    if (entry.path().extension() != ".txt") continue;
-    std::ifstream file(entry.path());
-    for (std::string line; !known->second && std::getline(file, line);) {
-      const size_t count = parse_numbers(line).size();
-      known->second = count > 1 + kFourCorners && count % 2 == 1;
-    }
-  }
-  return known->second;
-}
 
 /// True for eight numbers that are a box with two keypoints in it, and no turned box: their four
 /// pairs are far from a parallelogram.
@@ -66,118 +52,103 @@ bool looks_like_keypoints(const std::vector<double>& values) {
   return 2 * gap > std::hypot(high[0] - low[0], high[1] - low[1]);
 }
 
-/// Reads the label lines of one file.
-class LineReader {
- public:
-  LineReader(const YoloLabels& labels, ForeignImage& image, Ledger& ledger, YoloEvidence& evidence)
-      : labels_(labels), image_(image), ledger_(ledger), evidence_(evidence) {}
-
-  /// @param folder  of the file
-  void read(const std::string& line, const std::string& place,
-            const std::filesystem::path& folder) {
-    ++evidence_.num_lines;
-    std::vector<double> values = parse_numbers(line);
-    if (values.empty()) return lose(reason::kOddLine, place, line);
-    const double class_id = values.front();
-    values.erase(values.begin());
-    if (!is_whole(class_id) || class_id < 0)
-      return lose("a label line whose class is not a whole number", place, line);
-    note_form(values, place + ": " + line);
-    if (!cut_extras(values, folder)) return lose(reason::kOddLine, place, line);
-    if (std::any_of(values.begin(), values.end(),
-                    [](double share) { return std::abs(share) >= kFarOutside; })) {
-      if (evidence_.num_pixels++ == 0) evidence_.first_pixels = place + ": " + line;
-      return lose("a label line in pixels", place, line);
-    }
-    const std::string id = fmt::format("{:.0f}", class_id);
-    const auto name = labels_.names.find(id);
-    if (name == labels_.names.end()) {
-      ++evidence_.unnamed[id];
-      return lose(reason::kUnknownClass, place, line);
-    }
-    if (values.size() == kFourCorners) {
-      if (evidence_.num_nine++ == 0) evidence_.first_nine = place + ": " + line;
-      evidence_.num_like_points += looks_like_keypoints(values);
-    }
-    ForeignObject object = make(values);
-    object.desc = name->second;
-    image_.objects.push_back(std::move(object));
-  }
-
- private:
-  void lose(const char* reason, const std::string& place, const std::string& line) {
-    image_.lose(reason, fmt::format("{}: {}", place, line.substr(0, 80)));
-  }
-
-  /// Counts what tells keypoints from outlines, and angles from confidences.
-  void note_form(const std::vector<double>& values, const std::string& line) {
-    if (labels_.num_keypoint_values > 0) return;
-    evidence_.keypoints.add(values, line);
-    if (values.size() != kWithConfidence) return;
-    ++evidence_.num_five;
-    if (values.back() >= 0 && values.back() <= 1) return;
-    if (evidence_.num_angles++ == 0) evidence_.first_angle = line;
-  }
-
-  /// Removes keypoints, confidence and track.
-  /// @return false if the rest is no box or outline
-  bool cut_extras(std::vector<double>& values, const std::filesystem::path& folder) {
-    if (labels_.num_keypoint_values > 0) {
-      if (values.size() == kBox + labels_.num_keypoint_values) {
-        ledger_.note("objects imported without their keypoints");
-        values.resize(kBox);
-      }
-      return values.size() == kBox;
-    }
-    const bool has_track =
-        values.size() == kWithTrack && is_whole(values.back()) && !has_outlines(folder, evidence_);
-    if (values.size() == kWithConfidence || has_track) {
-      if (values[kBox] < 0 || values[kBox] > 1) return false;  // an angle, perhaps
-      ledger_.note("boxes imported without their confidence");
-      values.resize(kBox);
-    }
-    return values.size() == kBox || (values.size() >= kWithTrack && values.size() % 2 == 0);
-  }
-
-  ForeignObject make(const std::vector<double>& values) {
-    if (values.size() == kBox)
-      return make_box({values[0], values[1], values[2], values[3]}, labels_.boxes);
-    Outline points;
-    for (size_t i = 0; i < values.size(); i += 2) points.push_back({values[i], values[i + 1]});
-    return make_outline(points, labels_.polygons,
-                        values.size() == kFourCorners ? "rotated boxes" : "outlines", ledger_);
-  }
-
-  const YoloLabels& labels_;
-  ForeignImage& image_;
-  Ledger& ledger_;
-  YoloEvidence& evidence_;
-};
-
 }  // namespace
 
 bool is_yolo_label_file(const std::filesystem::path& path) {
   std::ifstream file(path);
   std::string line;
   while (std::getline(file, line)) {
-    if (line.find_first_not_of(" \t\r\f\v") != std::string::npos)
+    if (line.find_first_not_of(kBlank) != std::string::npos)
       return parse_numbers(line).size() > kBox;
   }
   return false;
 }
 
-void read_yolo_labels(const std::filesystem::path& path, const YoloLabels& labels,
-                      ForeignImage& image, Ledger& ledger, YoloEvidence& evidence) {
-  const std::vector<std::string> lines = read_lines(path.string());
-  LineReader reader(labels, image, ledger, evidence);
+void YoloLabels::read(const std::filesystem::path& path, ForeignImage& image) {
   int number = 0;
-  for (const std::string& line : lines) {
+  for (const std::string& line : read_lines(path.string())) {
     ++number;
-    const size_t end = line.find_last_not_of(" \t\r\f\v");
+    const size_t end = line.find_last_not_of(kBlank);
     if (end == std::string::npos) continue;
-    reader.read(line.substr(0, end + 1), fmt::format("{}:{}", path.string(), number),
-                path.parent_path());
+    read_line(line.substr(0, end + 1), path.parent_path(),
+              fmt::format("{}:{}", path.string(), number), image);
   }
+}
+
+void YoloLabels::read_line(const std::string& line, const std::filesystem::path& folder,
+                           const std::string& place, ForeignImage& image) {
+  const auto lose = [&](const char* reason) {
+    image.lose(reason, fmt::format("{}: {}", place, line.substr(0, 80)));
+  };
+  ++evidence_.num_lines;
+  std::vector<double> values = parse_numbers(line);
+  if (values.empty()) return lose(reason::kOddLine);
+  const double class_id = values.front();
+  values.erase(values.begin());
+  if (!is_whole(class_id) || class_id < 0)
+    return lose("a label line whose class is not a whole number");
+  if (!cut_extras(values, folder)) return lose(reason::kOddLine);
+  if (std::any_of(values.begin(), values.end(),
+                  [](double share) { return std::abs(share) >= kFarOutside; })) {
+    if (evidence_.num_pixels++ == 0) evidence_.first_pixels = place + ": " + line;
+    return lose("a label line in pixels");
+  }
+  const std::string id = fmt::format("{:.0f}", class_id);
+  const auto name = names_.find(id);
+  if (name == names_.end()) {
+    ++evidence_.unnamed[id];
+    return lose(reason::kUnknownClass);
+  }
+  if (values.size() == kFourCorners) {
+    if (evidence_.num_nine++ == 0) evidence_.first_nine = place + ": " + line;
+    evidence_.num_like_points += looks_like_keypoints(values);
+  }
+  ForeignObject object = make(values);
+  object.desc = name->second;
+  image.objects.push_back(std::move(object));
+}
+
+/// Removes keypoints, confidence and track.
+/// @return false if the rest is no box or outline
+bool YoloLabels::cut_extras(std::vector<double>& values, const std::filesystem::path& folder) {
+  if (num_keypoint_values_ > 0) {
+    if (values.size() == kBox + num_keypoint_values_) {
+      ledger_.note("objects imported without their keypoints");
+      values.resize(kBox);
+    }
+    return values.size() == kBox;
+  }
+  const bool has_track =
+      values.size() == kWithTrack && is_whole(values.back()) && !has_outlines(folder);
+  if (values.size() == kWithConfidence || has_track) {
+    if (values[kBox] < 0 || values[kBox] > 1) return false;  // an angle, perhaps
+    ledger_.note("boxes imported without their confidence");
+    values.resize(kBox);
+  }
+  return values.size() == kBox || (values.size() >= kWithTrack && values.size() % 2 == 0);
+}
+
+ForeignObject YoloLabels::make(const std::vector<double>& values) {
+  if (values.size() == kBox)
+    return make_box({values[0], values[1], values[2], values[3]},
+                    options_.boxes.value_or(BoxForm::kCentre));
+  return make_outline(pair_up(values), options_.polygons,
+                      values.size() == kFourCorners ? "rotated boxes" : "outlines", ledger_);
+}
+
+/// True if a line of a folder's files has five corners or more, so that six numbers are a triangle.
+bool YoloLabels::has_outlines(const std::filesystem::path& folder) {
+  const auto [known, is_new] = has_outlines_.try_emplace(folder, false);
+  if (!is_new) return known->second;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    if (entry.path().extension() != ".txt") continue;
+    std::ifstream file(entry.path());
+    for (std::string line; !known->second && std::getline(file, line);) {
+      const size_t count = parse_numbers(line).size();
+      known->second = count > 1 + kFourCorners && count % 2 == 1;
+    }
+  }
+  return known->second;
 }
 
 }  // namespace rematch

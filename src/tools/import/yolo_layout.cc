@@ -1,12 +1,9 @@
 #include "tools/import/yolo_layout.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <unordered_map>
 
 #include "base/error.h"
-#include "base/terminal_text.h"
 #include "base/text.h"
 #include "tools/import/directory_format.h"
 #include "tools/import/image_files.h"

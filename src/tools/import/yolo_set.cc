@@ -81,25 +81,21 @@ std::vector<fs::path> list_split_images(const fs::path& path) {
 /// Reads the images of a set and their label files.
 class YoloReader {
  public:
-  YoloReader(const YoloLabels& labels, const ImportOptions& options, ForeignSet& set)
+  YoloReader(YoloLabels& labels, const ImportOptions& options, ForeignSet& set)
       : labels_(labels), options_(options), set_(set) {}
 
   void read(const YoloPair& pair, std::vector<ForeignImage>& images) {
-    ForeignImage image{.name = pair.image.string(),
-                       .directory = "",
-                       .stem = "",
-                       .where = pair.image.string(),
-                       .unit = CoordUnit::kShares};
+    const std::string path = pair.image.string();
+    ForeignImage image{.name = path, .where = path, .unit = CoordUnit::kShares, .path = path};
     if (!pair.labels.empty()) {
       used_.insert(pair.labels);
       folders_.insert(pair.labels.parent_path());
-      read_yolo_labels(pair.labels, labels_, image, set_.ledger, evidence_);
+      labels_.read(pair.labels, image);
     } else if (options_.missing_labels_are_empty) {
       set_.ledger.note("images without a label file, imported as empty scenes");
     } else {
       image.lose(reason::kNoLabelFile, image.where);
     }
-    image.path = image.name;
     images.push_back(std::move(image));
   }
 
@@ -143,15 +139,23 @@ class YoloReader {
 
   /// @throws UserError (data) for labels in pixels, and if no class has a name
   void check_evidence(const std::string& where) const {
-    check_form(where);
-    if (evidence_.num_pixels > 0 && 2 * evidence_.num_pixels >= evidence_.num_lines)
+    const YoloEvidence& evidence = labels_.evidence();
+    if (evidence.num_pixels > 0 && 2 * evidence.num_pixels >= evidence.num_lines)
       refuse_yolo(where,
-                  fmt::format("{} of {} look like pixels, e.g. {}", evidence_.num_pixels,
-                              counted(evidence_.num_lines, "label line"), evidence_.first_pixels),
+                  fmt::format("{} of {} look like pixels, e.g. {}", evidence.num_pixels,
+                              counted(evidence.num_lines, "label line"), evidence.first_pixels),
                   "divide x and width by the image's width, y and height by its height");
-    if (!labels_.names.empty() || evidence_.unnamed.empty()) return;
+    if (evidence.num_nine > 0 && evidence.num_like_points == evidence.num_nine)
+      refuse_yolo(where,
+                  fmt::format("{} of 9 values {} a box with two keypoints, not the corners of a "
+                              "turned box, e.g. {}",
+                              counted(evidence.num_nine, "line"),
+                              evidence.num_nine == 1 ? "holds" : "hold", evidence.first_nine),
+                  "say it in the data set's YAML: kpt_shape: [2, 2]; the boxes are then imported "
+                  "without their keypoints");
+    if (labels_.have_names() || evidence.unnamed.empty()) return;
     std::string ids;
-    for (const auto& [id, count] : evidence_.unnamed)
+    for (const auto& [id, count] : evidence.unnamed)
       ids += fmt::format("{}{} ({})", ids.empty() ? "" : ", ", id, counted(count, "line"));
     refuse_yolo(
         where, "the classes have no names; their ids are " + ids,
@@ -160,37 +164,9 @@ class YoloReader {
   }
 
  private:
-  /// @throws UserError (data) for lines that are neither boxes nor outlines
-  void check_form(const std::string& where) const {
-    const auto refuse_keypoints = [&](const std::string& lines, const std::string& shape) {
-      refuse_yolo(where, lines,
-                  fmt::format("say it in the data set's YAML: kpt_shape: {}; the boxes are then "
-                              "imported without their keypoints",
-                              shape));
-    };
-    const KeypointEvidence& keypoints = evidence_.keypoints;
-    if (keypoints.is_proof())
-      refuse_keypoints(fmt::format("boxes with keypoints, not outlines, in {}, e.g. {}",
-                                   counted(keypoints.num_lines, "line"), keypoints.first),
-                       keypoints.shape());
-    if (evidence_.num_nine > 0 && evidence_.num_like_points == evidence_.num_nine)
-      refuse_keypoints(fmt::format("boxes with two keypoints, not the corners of turned boxes, in "
-                                   "{} of 9 values, e.g. {}",
-                                   counted(evidence_.num_nine, "line"), evidence_.first_nine),
-                       "[2, 2]");
-    if (evidence_.num_five >= kFewestLines && 10 * evidence_.num_angles > evidence_.num_five)
-      refuse_yolo(where,
-                  fmt::format("the fifth number is no confidence (0 to 1) in {} of {}, e.g. {}",
-                              evidence_.num_angles, counted(evidence_.num_five, "line"),
-                              evidence_.first_angle),
-                  "if it is an angle, write the four corners in its place: class x1 y1 x2 y2 x3 y3 "
-                  "x4 y4, in shares of the image");
-  }
-
-  const YoloLabels& labels_;
+  YoloLabels& labels_;
   const ImportOptions& options_;
   ForeignSet& set_;
-  YoloEvidence evidence_;
   std::set<fs::path> used_, folders_;  ///< of labels
 };
 
@@ -222,19 +198,16 @@ std::vector<std::string> names_in_order(const std::map<std::string, std::string>
 ForeignSet read_yaml(const YAML::Node& yaml, const std::string& yaml_path,
                      const ImportOptions& options) {
   if (!yaml.IsMap()) refuse_yolo(yaml_path, "it is not a mapping", kYamlFix);
-  YoloLabels labels{.names = read_class_names(options.names),
-                    .polygons = options.polygons,
-                    .num_keypoint_values = keypoint_values(yaml["kpt_shape"], yaml_path),
-                    .boxes = options.boxes.value_or(BoxForm::kCentre)};
-  if (labels.names.empty()) labels.names = read_names(yaml["names"], yaml_path);
+  std::map<std::string, std::string> names = read_class_names(options.names);
+  const size_t num_keypoint_values = keypoint_values(yaml["kpt_shape"], yaml_path);
+  if (names.empty()) names = read_names(yaml["names"], yaml_path);
   const fs::path beside = fs::path(yaml_path).parent_path();
   std::string written = yaml["path"] ? yaml["path"].as<std::string>() : "";
   std::replace(written.begin(), written.end(), '\\', '/');
-  fs::path root = written;
-  if (!options.images_dir.empty()) root = options.images_dir;
-  if (!root.is_absolute() && options.images_dir.empty()) root = beside / root;
-  ForeignSet set{
-      .sources = {yaml_path}, .classes = names_in_order(labels.names), .may_be_corners = true};
+  const fs::path root =
+      options.images_dir.empty() ? beside / written : fs::path(options.images_dir);
+  ForeignSet set{.sources = {yaml_path}, .classes = names_in_order(names), .may_be_corners = true};
+  YoloLabels labels(names, num_keypoint_values, options, set.ledger);
   YoloReader reader(labels, options, set);
   bool lists_files = false;  // which may leave out some
   for (const char* name : {"train", "val", "test"}) {
@@ -262,15 +235,15 @@ ForeignSet read_yaml(const YAML::Node& yaml, const std::string& yaml_path,
 
 /// Reads a directory without YAML.
 ForeignSet read_pairs(const std::string& root, const ImportOptions& options) {
-  const std::string names = options.names.empty() ? find_names_file(root) : options.names;
-  const YoloLabels labels{.names = read_class_names(names),
-                          .polygons = options.polygons,
-                          .boxes = options.boxes.value_or(BoxForm::kCentre)};
-  ForeignSet set{.classes = names_in_order(labels.names), .may_be_corners = true};
-  if (options.names.empty() && !names.empty()) {
-    set.sources.push_back(names);
-    set.ledger.note(fmt::format("file of class names found: {}", names));
+  const std::string found = options.names.empty() ? find_names_file(root) : "";
+  const std::map<std::string, std::string> names =
+      read_class_names(found.empty() ? options.names : found);
+  ForeignSet set{.classes = names_in_order(names), .may_be_corners = true};
+  if (!found.empty()) {
+    set.sources.push_back(found);
+    set.ledger.note(fmt::format("file of class names found: {}", found));
   }
+  YoloLabels labels(names, /*num_keypoint_values=*/0, options, set.ledger);
   YoloReader reader(labels, options, set);
   for (const auto& [split, pairs] : find_yolo_pairs(root, options.split)) {
     for (const YoloPair& pair : pairs) reader.read(pair, set.splits[split]);
