@@ -43,7 +43,7 @@ std::vector<std::string> find_split_files(const std::vector<std::string>& source
                                           const DirectoryFormat& format,
                                           const ImportOptions& options);
 
-/// An image with an annotation file of its own, still without objects.
+/// The image of an annotation file for one image, still without objects.
 ForeignImage image_of_file(const std::filesystem::path& annotation);
 /// An image with a record in a file, still without objects; `width` and `height` are its size.
 ForeignImage image_of_record(const Json& record, const std::string& name, const std::string& file,
