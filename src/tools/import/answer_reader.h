@@ -32,6 +32,10 @@ ImportedAnswer read_answer(std::string_view text, const std::string& where, bool
 /// `<|object_ref_start|>…<|box_start|>…<|box_end|>`.
 bool has_old_marks(std::string_view text);
 
+/// Removes the marks of names from a question: "Find <ref>a cat</ref>" becomes "Find a cat".
+/// @return the name if there is exactly one, else ""
+std::string unmark_names(std::string& question);
+
 /// Reads such an answer. Four numbers are a box, eight or more an outline; a box belongs to the
 /// last name before it.
 void read_old_marks(std::string_view text, const std::string& where, bool polygons,

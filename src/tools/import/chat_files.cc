@@ -59,6 +59,7 @@ class RecordReader {
         ledger_.note("system messages, which records cannot hold: set template.system");
       } else if (turn.role == ChatTurn::Role::kUser) {
         question_ = filled_.fill(turn.text, /*as_json=*/false);
+        marked_name_ = unmark_names(question_);
         ++num_questions;
       } else {
         ++num_answers;
@@ -79,7 +80,11 @@ class RecordReader {
   }
 
  private:
-  void read_answer_turn(const std::string& text) {
+  void read_answer_turn(const std::string& turn) {
+    const AnswerPlace place = find_written_answer(turn);
+    if (place.in_think) throw LeftOut{reason::kNotAList, "it ends inside a think block"};
+    filled_.fill(turn.substr(0, place.start), /*as_json=*/false);  // a draft uses up its boxes
+    const std::string text = turn.substr(place.start);
     const size_t first_name = filled_.next_name(), first_box = filled_.next_box();
     const std::string json = filled_.fill(text, /*as_json=*/true);
     const size_t num_boxes = filled_.next_box() - first_box;
@@ -108,6 +113,9 @@ class RecordReader {
       throw LeftOut{reason::kNotPaired, "only some boxes of the answer are <bbox>"};
     ForeignImage& record = start();
     record.objects = std::move(answer.objects);
+    for (ForeignObject& object : record.objects) {
+      if (object.desc.empty()) object.desc = marked_name_;
+    }
     record.lost = std::move(answer.lost);
     if (num_boxes > 0) {
       scale(record);
@@ -195,6 +203,7 @@ class RecordReader {
   Ledger& ledger_;
   std::vector<ForeignImage>& images_;
   std::string question_;
+  std::string marked_name_;  ///< name that the question has in marks
 };
 
 /// Reads the conversations of one file.
@@ -256,7 +265,7 @@ class ChatReader {
   void read_record(const Json& record, const std::string& where) {
     const JsonOrigin origin{.path = where, .error = "this is not a conversation", .fix = kFix};
     if (const Json* verdict = find_member(record, "label"); verdict != nullptr && *verdict == false)
-      throw LeftOut{reason::kMarkedBad, where};
+      throw LeftOut{reason::kMarkedBad};
     Placeholders filled(record, origin);
     ChatRecord chat;
     if (is_chat(record)) {

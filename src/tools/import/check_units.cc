@@ -21,6 +21,7 @@ constexpr double kMostShares = 1.5;  // larger numbers cannot be normalized
 struct UnitEvidence {
   int64_t num_boxes = 0;
   int64_t num_beyond = 0;      ///< a number is outside 0..side
+  int64_t num_far = 0;         ///< a number is outside 0..side by more than kFar of it
   int64_t num_leaving = 0;     ///< an edge is outside the image
   int64_t num_as_corners = 0;  ///< the four numbers would be corners inside the image
   double smallest = 0, largest = 0;
@@ -35,6 +36,8 @@ struct UnitEvidence {
       has_fractions = has_fractions || value != std::floor(value);
     num_beyond += std::min(box.x0, box.y0) < 0 || std::max(box.x0, box.x1) > width ||
                   std::max(box.y0, box.y1) > height;
+    num_far += std::min(box.x0 / width, box.y0 / height) < -kFar ||
+               std::max(box.x1 / width, box.y1 / height) > 1 + kFar;
     const double first = is_centred ? (box.x0 + box.x1) / 2 : box.x0,
                  second = is_centred ? (box.y0 + box.y1) / 2 : box.y0, third = box.x1 - box.x0,
                  fourth = box.y1 - box.y0, most_x = width * (1 + kSlack),
@@ -70,6 +73,19 @@ void check_pixels(const UnitEvidence& pixels, const std::string& jsonl) {
            fmt::format("no corner of {} exceeds 1", counted(pixels.num_boxes, "box", "boxes")),
            "multiply them by the width and height of their images; in ms-swift's records write "
            "\"bbox_type\": \"norm1\"");
+}
+
+/// Refuses boxes in pixels of other images.
+void check_far(const UnitEvidence& pixels, bool may_be_corners, const std::string& jsonl) {
+  if (pixels.num_boxes >= kFewest && 2 * pixels.num_far > pixels.num_boxes)
+    refuse("the boxes are not in pixels of these images", jsonl,
+           fmt::format("{} of {} extend far beyond their image; numbers are {:g} … {:g}",
+                       pixels.num_far, counted(pixels.num_boxes, "box", "boxes"), pixels.smallest,
+                       pixels.largest),
+           "give the images that were annotated, at their size then; for numbers of 0 to 1000 in "
+           "ms-swift's records write \"bbox_type\": \"norm1000\"" +
+               std::string(may_be_corners ? "; for a centre, width and height add --boxes cxcywh"
+                                          : ""));
 }
 
 void check_answers(const UnitEvidence& answers, const ImportOptions& options,
@@ -118,6 +134,7 @@ void check_units(const std::vector<ForeignImage>& images,
   check_pixels(pixels, jsonl);
   if (may_be_corners && 2 * pixels.num_leaving > pixels.num_boxes)
     check_corners(pixels, jsonl, "x, y, width, height", "x, y, width, height", BoxForm::kSides);
+  check_far(pixels, may_be_corners, jsonl);
   check_answers(evidence[CoordUnit::kAnswer], options, jsonl);
 }
 

@@ -57,10 +57,12 @@ class HfReader {
                                              image.name.empty() ? "\"file_name\"" : "\"objects\""));
     if (objects->is_array()) {
       for (const Json& entry : *objects) {
-        if (!skip_crowd(crowd_of(entry)))
+        if (is_set(crowd_of(entry))) {
+          image.skip_crowd(ledger_);
+        } else {
           add_object(find_member(entry, {"bbox", "box", "boxes"}), name_of(entry), image);
+        }
       }
-      lose_crowds_only(!objects->empty(), image);
     } else if (!add_columns(*objects, image)) {
       return ledger_.lose_record(reason::kNotPaired, where);
     }
@@ -76,18 +78,6 @@ class HfReader {
     return find_member(objects, {"iscrowd", "is_crowd"});
   }
 
-  /// Counts a crowd. @return false for an object
-  bool skip_crowd(const Json* flag) {
-    if (flag == nullptr || (*flag != 1 && *flag != true)) return false;
-    ledger_.note("crowds, which are no objects");
-    return true;
-  }
-
-  static void lose_crowds_only(bool has_entries, ForeignImage& image) {
-    if (has_entries && image.objects.empty() && image.lost.empty())
-      image.lose(reason::kCrowdsOnly, image.where);
-  }
-
   /// Reads lists of boxes and names.
   /// @return false if their lengths differ
   bool add_columns(const Json& objects, ForeignImage& image) {
@@ -95,7 +85,7 @@ class HfReader {
     const Json* names = name_of(objects);
     if (boxes == nullptr || !boxes->is_array()) return false;
     if (names != nullptr && (!names->is_array() || names->size() != boxes->size())) return false;
-    const Json* crowds = find_member(objects, "iscrowd");
+    const Json* crowds = crowd_of(objects);
     const size_t num_flags = crowds != nullptr && crowds->is_array() ? crowds->size() : 0;
     for (size_t i = 0; i < boxes->size(); ++i) {
       if (i < num_flags && is_set(&(*crowds)[i])) {

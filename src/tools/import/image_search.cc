@@ -94,7 +94,7 @@ ImageIndex::ImageIndex(const fs::path& root) {
       if (entry.is_directory(unreachable)) {
         if (depth < kDeepest) open.emplace_back(entry.path(), depth + 1);
       } else if (is_image_name(entry.path()) && num_files++ < kMostFiles) {
-        by_name_[lower_case(entry.path().filename().string())].push_back(entry.path());
+        by_name_[folded(entry.path().filename().string())].push_back(entry.path());
       }
     }
     if (num_files >= kMostFiles || num_entries >= kMostEntries) break;

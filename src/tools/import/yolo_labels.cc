@@ -87,6 +87,7 @@ void YoloLabels::read_line(const std::string& line, const std::filesystem::path&
   values.erase(values.begin());
   if (!is_whole(class_id) || class_id < 0)
     return lose("a label line whose class is not a whole number");
+  note_form(values, place + ": " + line);
   if (!cut_extras(values, folder)) return lose(reason::kOddLine);
   if (std::any_of(values.begin(), values.end(),
                   [](double share) { return std::abs(share) >= kFarOutside; })) {
@@ -106,6 +107,16 @@ void YoloLabels::read_line(const std::string& line, const std::filesystem::path&
   ForeignObject object = make(values);
   object.desc = name->second;
   image.objects.push_back(std::move(object));
+}
+
+/// Counts what tells keypoints from outlines, and angles from confidences.
+void YoloLabels::note_form(const std::vector<double>& values, const std::string& line) {
+  if (num_keypoint_values_ > 0) return;
+  evidence_.keypoints.add(values, line);
+  if (values.size() != kWithConfidence) return;
+  ++evidence_.num_five;
+  if (values.back() >= 0 && values.back() <= 1) return;
+  if (evidence_.num_angles++ == 0) evidence_.first_angle = line;
 }
 
 /// Removes keypoints, confidence and track.

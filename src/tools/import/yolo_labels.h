@@ -8,7 +8,24 @@
 
 namespace rematch {
 
-/// Counts over the label files of a set, to recognise labels in pixels.
+/// Lines that may hold a box and keypoints where the set names no kpt_shape.
+struct KeypointEvidence {
+  int64_t num_lines = 0;    ///< lines of three points or more after a box
+  int64_t num_in_box = 0;   ///< of these: read as a box and points, all points are in the box
+  int64_t num_no_ring = 0;  ///< of these: width and height are no corner of an outline
+  size_t num_values = 0;    ///< of the first line
+  bool has_flags = false;   ///< points have a third number, 0, 1 or 2
+  bool is_uniform = true;   ///< all lines have that many
+  std::string first;        ///< "FILE:7: 0 0.5 …"
+
+  void add(const std::vector<double>& values, const std::string& line);
+  /// True if the lines are boxes with keypoints: outlines differ in length.
+  bool is_proof() const;
+  /// "[3, 2]"
+  std::string shape() const;
+};
+
+/// Counts over the label files of a set, to recognise labels in another form.
 struct YoloEvidence {
   int64_t num_lines = 0, num_pixels = 0;
   std::string first_pixels;     ///< "FILE:7: 0 120 60 50 50"
@@ -45,6 +62,7 @@ class YoloLabels {
  private:
   void read_line(const std::string& line, const std::filesystem::path& folder,
                  const std::string& place, ForeignImage& image);
+  void note_form(const std::vector<double>& values, const std::string& line);
   bool cut_extras(std::vector<double>& values, const std::filesystem::path& folder);
   ForeignObject make(const std::vector<double>& values);
   bool has_outlines(const std::filesystem::path& folder);

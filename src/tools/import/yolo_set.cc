@@ -139,20 +139,13 @@ class YoloReader {
 
   /// @throws UserError (data) for labels in pixels, and if no class has a name
   void check_evidence(const std::string& where) const {
+    check_form(where);
     const YoloEvidence& evidence = labels_.evidence();
     if (evidence.num_pixels > 0 && 2 * evidence.num_pixels >= evidence.num_lines)
       refuse_yolo(where,
                   fmt::format("{} of {} look like pixels, e.g. {}", evidence.num_pixels,
                               counted(evidence.num_lines, "label line"), evidence.first_pixels),
                   "divide x and width by the image's width, y and height by its height");
-    if (evidence.num_nine > 0 && evidence.num_like_points == evidence.num_nine)
-      refuse_yolo(where,
-                  fmt::format("{} of 9 values {} a box with two keypoints, not the corners of a "
-                              "turned box, e.g. {}",
-                              counted(evidence.num_nine, "line"),
-                              evidence.num_nine == 1 ? "holds" : "hold", evidence.first_nine),
-                  "say it in the data set's YAML: kpt_shape: [2, 2]; the boxes are then imported "
-                  "without their keypoints");
     if (labels_.have_names() || evidence.unnamed.empty()) return;
     std::string ids;
     for (const auto& [id, count] : evidence.unnamed)
@@ -164,6 +157,34 @@ class YoloReader {
   }
 
  private:
+  /// @throws UserError (data) for lines that are neither boxes nor outlines
+  void check_form(const std::string& where) const {
+    const YoloEvidence& evidence = labels_.evidence();
+    const auto refuse_keypoints = [&](const std::string& what, const std::string& shape) {
+      refuse_yolo(where, what,
+                  fmt::format("say it in the data set's YAML: kpt_shape: {}; the boxes are then "
+                              "imported without their keypoints",
+                              shape));
+    };
+    const KeypointEvidence& keypoints = evidence.keypoints;
+    if (keypoints.is_proof())
+      refuse_keypoints(fmt::format("boxes with keypoints, not outlines, in {}, e.g. {}",
+                                   counted(keypoints.num_lines, "line"), keypoints.first),
+                       keypoints.shape());
+    if (evidence.num_nine > 0 && evidence.num_like_points == evidence.num_nine)
+      refuse_keypoints(fmt::format("boxes with two keypoints, not the corners of turned boxes, in "
+                                   "{} of 9 values, e.g. {}",
+                                   counted(evidence.num_nine, "line"), evidence.first_nine),
+                       "[2, 2]");
+    if (evidence.num_five >= kFewestLines && 10 * evidence.num_angles > evidence.num_five)
+      refuse_yolo(where,
+                  fmt::format("the fifth number is no confidence (0 to 1) in {} of {}, e.g. {}",
+                              evidence.num_angles, counted(evidence.num_five, "line"),
+                              evidence.first_angle),
+                  "if it is an angle, write the four corners in its place: class x1 y1 x2 y2 x3 y3 "
+                  "x4 y4, in shares of the image");
+  }
+
   YoloLabels& labels_;
   const ImportOptions& options_;
   ForeignSet& set_;
