@@ -157,6 +157,36 @@ TEST_F(Forms, ANameIsFoundInEitherFormOfItsAccents) {
   EXPECT_EQ(written.splits.at(0).num_boxes, 1);
 }
 
+TEST_F(Forms, OneNumberThatIsNoneLeavesOutItsImage) {
+  const std::string images = R"({"id": 1, "file_name": "a.png"}, {"id": 2, "file_name": "b.png"})";
+  write_image("b.png");
+  write("train.json", R"({"images": [)" + images +
+                          R"(], "categories": [{"id": 7, "name": "NaN"}], "annotations": [
+          {"image_id": 1, "category_id": 7, "bbox": [NaN, 10, 100, -Infinity]},
+          {"image_id": 2, "category_id": 7, "bbox": [20, 10, 100, 50]}]})");
+  const WrittenSet written = convert_set(read_coco_files({path("train.json")}, {}));
+  EXPECT_EQ(written.ledger.records().size(), 1u);
+  EXPECT_EQ(written.splits.at(0).classes, (std::map<std::string, int64_t>{{"NaN", 1}}));
+}
+
+TEST_F(Forms, CopiesOfMacOSAreNoAnnotations) {
+  write_image("train/b.png");
+  write("train/._b.png", "no image");
+  write("train/._annotations.coco.json", "no JSON");
+  write("train/annotations.coco.json", test::coco("b.png"));
+  const WrittenSet written = convert_set(read_coco_files({path("")}, {}));
+  EXPECT_EQ(written.num_records(), 1);
+  EXPECT_TRUE(written.ledger.records().empty());
+}
+
+TEST_F(Forms, InstancesAreTakenFromTheDirectoryOfCOCO) {
+  write("annotations/captions_train2017.json", "{}");
+  write("annotations/person_keypoints_train2017.json", "{}");
+  write("annotations/instances_train2017.json", test::coco("a.png"));
+  const ForeignSet set = read_coco_files({path("annotations")}, {});
+  EXPECT_EQ(set.sources.size(), 1u);
+}
+
 TEST_F(Forms, AnglesAreNoConfidences) {
   const std::string refusal =
       yolo_refusal({"0 0.5 0.5 0.4 0.2 0.3\n0 0.3 0.3 0.1 0.05 1.2\n", "0 0.5 0.5 0.4 0.2 0.8\n"});

@@ -193,7 +193,7 @@ void read_coco_file(const std::string& path, const ImportOptions& options, Forei
                               "\"categories\" (instances_….json)"};
   const std::string text = read_file(path);
   refuse_other_format(path, text, kDirectory.command, origin.error);
-  const Json document = parse_document(text, origin);
+  const Json document = parse_document(without_nan(text), origin);
   JsonFields fields(document, origin);
   for (const char* list : {"categories", "images", "annotations"}) fields.list(list);
   // panoptic files and captions have the same lists, and other annotations

@@ -44,12 +44,15 @@ bool is_among(const std::string& name, std::span<const char* const> names) {
   return std::find(names.begin(), names.end(), lower_case(name)) != names.end();
 }
 
+bool is_macos_copy(const fs::path& path) { return path.filename().string().starts_with("._"); }
+
 bool is_readable_image_name(const fs::path& path) {
-  return is_among(path.extension().string(), kReadable);
+  return is_among(path.extension().string(), kReadable) && !is_macos_copy(path);
 }
 
 bool is_image_name(const fs::path& path) {
-  return is_readable_image_name(path) || is_among(path.extension().string(), kUnreadable);
+  return is_readable_image_name(path) ||
+         (is_among(path.extension().string(), kUnreadable) && !is_macos_copy(path));
 }
 
 std::string find_with_ending(const fs::path& path) {

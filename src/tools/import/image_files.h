@@ -20,6 +20,9 @@ bool is_among(const std::string& name, std::span<const char* const> names);
 /// True for an image's file name of a kind that can be read here.
 bool is_readable_image_name(const std::filesystem::path& path);
 
+/// True for "._NAME", which archives made on macOS hold next to NAME.
+bool is_macos_copy(const std::filesystem::path& path);
+
 /// True for an image's file name, even of an unsupported kind, so that it is counted.
 bool is_image_name(const std::filesystem::path& path);
 

@@ -51,6 +51,24 @@ bool is_set(const Json* flag) {
   return flag != nullptr && (*flag == 1 || *flag == true || *flag == "1");
 }
 
+std::string without_nan(std::string text) {
+  constexpr std::string_view kWords[] = {"-Infinity", "Infinity", "NaN"};
+  if (text.find("NaN") == text.npos && text.find("Infinity") == text.npos) return text;
+  bool in_string = false;
+  for (size_t at = 0; at < text.size(); ++at) {
+    if (in_string && text[at] == '\\') {
+      ++at;
+    } else if (text[at] == '"') {
+      in_string = !in_string;
+    } else if (!in_string) {
+      for (const std::string_view word : kWords) {
+        if (text.compare(at, word.size(), word) == 0) text.replace(at, word.size(), "null");
+      }
+    }
+  }
+  return text;
+}
+
 void read_json_records(const std::string& path, std::string_view bytes,
                        const std::function<void(const Json&, const std::string& where)>& read,
                        Ledger& ledger) {

@@ -26,6 +26,10 @@ int read_side_px(const Json* value);
 /// True for a flag such as COCO's `iscrowd`: 1, true or "1".
 bool is_set(const Json* flag);
 
+/// JSON whose bare NaN and Infinity, which Python writes, are null, so that one bad number does not
+/// spoil a file.
+std::string without_nan(std::string text);
+
 /// Reads records one by one, from a JSON array or from JSON lines. A record that is not JSON is
 /// lost; the others go on.
 /// @throws UserError (data) for UTF-16, and for an array that is not JSON

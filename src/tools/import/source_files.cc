@@ -27,12 +27,20 @@ std::vector<fs::path> list_files(const fs::path& directory, const std::string& e
   if (!fs::is_directory(directory)) return files;
   for (const auto& entry : fs::directory_iterator(directory)) {
     std::error_code unreachable;
-    if (lower_case(entry.path().extension().string()) == ending &&
+    if (lower_case(entry.path().extension().string()) == ending && !is_macos_copy(entry.path()) &&
         entry.is_regular_file(unreachable))
       files.push_back(entry.path());
   }
   std::sort(files.begin(), files.end());
   return files;
+}
+
+/// COCO's own directory has captions and key points of the same images next to the boxes.
+void keep_instances(std::vector<fs::path>& files) {
+  const auto is_other = [](const fs::path& file) {
+    return !file.filename().string().starts_with("instances_");
+  };
+  if (!std::all_of(files.begin(), files.end(), is_other)) std::erase_if(files, is_other);
 }
 
 }  // namespace
@@ -129,8 +137,10 @@ std::vector<std::string> find_split_files(const std::vector<std::string>& source
       paths.push_back(source);
       continue;
     }
-    for (const auto& [split, files] : find_annotations(source, format, options.split))
+    for (auto& [split, files] : find_annotations(source, format, options.split)) {
+      keep_instances(files);
       paths.insert(paths.end(), files.begin(), files.end());
+    }
   }
   check_one_file_per_split(paths, options);
   return paths;

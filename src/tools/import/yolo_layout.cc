@@ -31,8 +31,8 @@ std::vector<fs::path> files_below(const fs::path& root, const Fits& fits) {
 }
 
 bool is_label_file_name(const std::string& name) {
-  return name.ends_with(".txt") && !name.starts_with("readme") && !is_among(name, kNamesFiles) &&
-         !is_among(name, kOtherTexts);
+  return name.ends_with(".txt") && !is_macos_copy(name) && !name.starts_with("readme") &&
+         !is_among(name, kNamesFiles) && !is_among(name, kOtherTexts);
 }
 
 /// The split that a folder between the root and a file names; "" for none.
