@@ -1,4 +1,5 @@
 // `rematch eval JSONL --answers FILE`: answers of other programs.
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -142,6 +143,34 @@ TEST(EvalAnswers, ACollapsedNameIsAVerdict) {
               HasSubstr("90 % of answered names are \"tobacco product\", which no truth has"));
   ASSERT_EQ(program.run("report output/a --out page.html").exit_code, 0);
   EXPECT_THAT(read_file(program.dir().file("page.html")), HasSubstr("which no truth has"));
+}
+
+// Pixels are legal thousandths: only the truth tells them apart.
+TEST(EvalAnswers, NamesTheFormatWhoseUnitFindsTheTruth) {
+  test::Program program;
+  std::string lines, answers;
+  for (int i = 0; i < 8; ++i) {
+    const int x = 40 + 30 * i;  // bins; the image has 336 x 336 pixels, which no resize changes
+    lines +=
+        fmt::format(
+            R"({{"images": ["{}.png"], "width": 336, "height": 336, "objects": [{{"desc": "cat", "bbox_2d": [{}, 500, {}, 800]}}]}})",
+            i, x, x + 400) +
+        "\n";
+    answers +=
+        fmt::format(
+            R"({{"id": {}, "text": "[{{\"bbox_2d\": [{}, 168, {}, 269], \"label\": \"cat\"}}]"}})",
+            i, x * 336 / 1000, (x + 400) * 336 / 1000) +
+        "\n";
+  }
+  program.dir().write("val.jsonl", lines);
+  program.dir().write("answers.jsonl", answers);
+  const test::ProcessResult wrong =
+      program.run("eval val.jsonl --answers answers.jsonl --format qwen_json");
+  EXPECT_EQ(wrong.exit_code, 0) << wrong.err;
+  EXPECT_THAT(wrong.err, HasSubstr("--format qwen2_5_json finds 8 objects of the truth"));
+  const test::ProcessResult right =
+      program.run("eval val.jsonl --answers answers.jsonl --format qwen2_5_json");
+  EXPECT_EQ(right.err.find("of the truth"), std::string::npos) << right.err;
 }
 
 }  // namespace rematch

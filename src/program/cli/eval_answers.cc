@@ -137,6 +137,8 @@ class AnswerScorer {
         one.parsed.dropped_invalid > 0 || one.parsed.status == ParseStatus::kMalformed;
     if (is_unread && unread_.size() < kMostTried)
       unread_.emplace_back(one.rollout.response_token_ids, one.prompt);
+    if (tried_.size() < kMostTried)
+      tried_.push_back({one.rollout.response_token_ids, one.prompt, one.ground_truth});
     const std::vector<SceneObject> predictions = to_scene(one.parsed.objects);
     one.matching = observe(one, predictions, settings_.match.maskiou_gate, metrics_);
     for (size_t gate = 0; gate < at_gates_.size(); ++gate)
@@ -158,7 +160,8 @@ class AnswerScorer {
   }
 
   /// Warns of entries that do not count, and names a format that reads more of such answers.
-  void warn_of_unread(const Task& task, Terminal& terminal) const {
+  /// @return true if there is one
+  bool warn_of_unread(const Task& task, Terminal& terminal) const {
     if (num_dropped_ > 0)
       terminal.warn(fmt::format(
           "{} of the answers {} not count: without a name where {} has names, or with numbers that "
@@ -169,10 +172,28 @@ class AnswerScorer {
     for (const std::string& name : answer_formats().names()) {
       if (name == task.format) continue;
       const auto other = make_answer_format(name, tokenizer_, task.answers);
-      if (const int64_t count = count_objects(*other); count > own)
-        return terminal.warn(fmt::format("--format {} reads {} in {} that --format {} reads {} in",
-                                         name, counted(count, "object"),
-                                         counted(std::ssize(unread_), "answer"), task.format, own));
+      const int64_t count = count_objects(*other);
+      if (count <= own) continue;
+      terminal.warn(fmt::format("--format {} reads {} in {} that --format {} reads {} in", name,
+                                counted(count, "object"), counted(std::ssize(unread_), "answer"),
+                                task.format, own));
+      return true;
+    }
+    return false;
+  }
+
+  /// Warns where another format finds more of the truth: numbers of another unit are read as well.
+  void warn_of_other_unit(const Task& task, Terminal& terminal) const {
+    const int64_t own = count_matches(*format_);
+    for (const std::string& name : answer_formats().names()) {
+      if (name == task.format) continue;
+      const int64_t found = count_matches(*make_answer_format(name, tokenizer_, task.answers));
+      if (found >= kFewestMatches && found > 2 * own)
+        return terminal.warn(fmt::format(
+            "in the first {} --format {} finds {} of the truth and --format {} finds {}: are the "
+            "numbers in the unit of {}?",
+            counted(std::ssize(tried_), "answer"), name, counted(found, "object"), task.format, own,
+            name));
     }
   }
 
@@ -199,7 +220,25 @@ class AnswerScorer {
     return count;
   }
 
+  /// Objects of the truth that the first answers find when they are read in a format.
+  int64_t count_matches(const AnswerFormat& format) const {
+    int64_t count = 0;
+    for (const Tried& answer : tried_) {
+      const auto objects = to_scene(format.parse(answer.ids, stop_ids_, answer.prompt).objects);
+      count += std::ssize(match_objects(objects, answer.ground_truth, settings_.match).pairs);
+    }
+    return count;
+  }
+
+  /// An answer and its truth.
+  struct Tried {
+    std::vector<TokenId> ids;
+    Prompt prompt;
+    std::vector<SceneObject> ground_truth;
+  };
+
   static constexpr size_t kMostTried = 50;
+  static constexpr int64_t kFewestMatches = 5;
 
   const Settings& settings_;
   LabelMatch labels_;
@@ -212,6 +251,7 @@ class AnswerScorer {
   CocoEvaluator coco_;
   int64_t num_dropped_ = 0;
   std::vector<std::pair<std::vector<TokenId>, Prompt>> unread_;
+  std::vector<Tried> tried_;
 };
 
 /// Writes the files of an evaluation and prints its scores.
@@ -290,7 +330,7 @@ int run_eval_answers(const ScoredModelArguments& model, const AnswersArguments& 
     if (answers.texts[i]) files.add(scorer.score(records.samples()[i], *answers.texts[i]));
   }
   write_results(task, settings, scorer, files, inputs, num_answered, all_scores, *terminal);
-  scorer.warn_of_unread(task, *terminal);
+  if (!scorer.warn_of_unread(task, *terminal)) scorer.warn_of_other_unit(task, *terminal);
   return 0;
 }
 
