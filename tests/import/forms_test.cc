@@ -187,6 +187,25 @@ TEST_F(Forms, InstancesAreTakenFromTheDirectoryOfCOCO) {
   EXPECT_EQ(set.sources.size(), 1u);
 }
 
+TEST_F(Forms, ALineOfAYoloListIsFoundUnderOtherFolders) {
+  write_image("set/images/train/a.png");
+  write("set/labels/train/a.txt", "0 0.35 0.35 0.5 0.5\n");
+  const std::string yaml = write("set/data.yaml", "path: .\ntrain: train.txt\nnames: [cat]\n");
+  for (const char* line : {"data/images/train/a.png", "images\\train\\a.png",
+                           "/content/x/images/train/a.png", "./images/train/a.png"}) {
+    write("set/train.txt", std::string(line) + "\n");
+    const ForeignSet set = read_yolo_set(yaml, {});
+    EXPECT_EQ(set.splits.at("train")[0].objects.size(), 1u) << line;
+  }
+}
+
+TEST_F(Forms, ATaskOfCvatIsNamed) {
+  write("annotations/task.xml",
+        "<annotations><image id=\"0\" name=\"a.png\"></image></annotations>");
+  const Problem problem = test::problem_of([&] { read_voc_dir(path(""), {}); });
+  EXPECT_NE(problem.what.find("CVAT"), std::string::npos) << problem.what;
+}
+
 TEST_F(Forms, AnglesAreNoConfidences) {
   const std::string refusal =
       yolo_refusal({"0 0.5 0.5 0.4 0.2 0.3\n0 0.3 0.3 0.1 0.05 1.2\n", "0 0.5 0.5 0.4 0.2 0.8\n"});

@@ -118,6 +118,9 @@ class VocReader {
     const pugi::xml_parse_result parsed =
         document.load_file(path.c_str(), pugi::parse_default | pugi::parse_declaration);
     const pugi::xml_node root = document.child("annotation");
+    if (document.child("annotations"))
+      refuse_other_format(where, read_file(where), "from-voc",
+                          "this is not a data set in the layout of Pascal VOC");
     std::string problem;
     if (!parsed) {
       problem =

@@ -43,8 +43,10 @@ std::map<std::string, std::string> read_names(const YAML::Node& names, const std
 }
 
 /// Resolves a path of the YAML. As in Ultralytics, "../train/images" may be next to the YAML, as in
-/// exports of Roboflow. A path of another machine is looked for by its last parts.
-fs::path resolve_entry(const fs::path& root, const fs::path& beside, std::string entry) {
+/// exports of Roboflow. A path of another machine is looked for by its last parts, and so is every
+/// image of a list.
+fs::path resolve_entry(const fs::path& root, const fs::path& beside, std::string entry,
+                       bool is_image) {
   std::replace(entry.begin(), entry.end(), '\\', '/');
   fs::path path = fs::path(entry).is_absolute() ? fs::path(entry) : root / entry;
   if (fs::exists(path)) return path;
@@ -54,7 +56,8 @@ fs::path resolve_entry(const fs::path& root, const fs::path& beside, std::string
     }
     return fs::path();
   };
-  const bool is_elsewhere = entry.starts_with('/') || (entry.size() > 1 && entry[1] == ':');
+  const bool is_elsewhere =
+      is_image || entry.starts_with('/') || (entry.size() > 1 && entry[1] == ':');
   std::string rest = entry.starts_with("../") ? entry.substr(3) : entry;
   if (fs::path found = find_beside(rest); !found.empty()) return found;
   while (is_elsewhere && rest.find('/') != rest.npos) {
@@ -66,13 +69,13 @@ fs::path resolve_entry(const fs::path& root, const fs::path& beside, std::string
 }
 
 /// Lists the images of a split: all images below a directory, or the lines of a text file.
-std::vector<fs::path> list_split_images(const fs::path& path) {
+std::vector<fs::path> list_split_images(const fs::path& path, const fs::path& root) {
   if (fs::is_directory(path)) return list_images(path);
   std::vector<fs::path> images;
   for (const std::string& line : read_lines(path.string())) {
     const std::string name = is_valid_utf8(line) ? python_strip(line) : line;
     if (!name.empty())
-      images.push_back(fs::path(name).is_absolute() ? fs::path(name) : path.parent_path() / name);
+      images.push_back(resolve_entry(path.parent_path(), root, name, /*is_image=*/true));
   }
   std::sort(images.begin(), images.end());
   return images;
@@ -101,7 +104,8 @@ class YoloReader {
 
   /// Reads all images of a split. If none has a label file, the folder of labels is missing: an
   /// error.
-  void read_split(const std::vector<fs::path>& places, std::vector<ForeignImage>& images) {
+  void read_split(const std::vector<fs::path>& places, const fs::path& root,
+                  std::vector<ForeignImage>& images) {
     bool has_labels = false;
     for (const fs::path& place : places) {
       if (!fs::is_directory(place) && !fs::is_regular_file(place))
@@ -109,7 +113,7 @@ class YoloReader {
             place.string(), "it is neither a directory of images nor a text file of paths",
             "correct \"path\" and the splits in the YAML, or pass the directory of \"path\" "
             "with --images");
-      for (const fs::path& image : list_split_images(place)) {
+      for (const fs::path& image : list_split_images(place, root)) {
         const fs::path labels = find_label_file(image);
         has_labels = has_labels || !labels.empty();
         read({.image = image, .labels = labels}, images);
@@ -236,7 +240,7 @@ ForeignSet read_yaml(const YAML::Node& yaml, const std::string& yaml_path,
     if (!split || split.IsNull()) continue;
     std::vector<fs::path> places;
     for (const std::string& entry : read_texts(split))
-      places.push_back(resolve_entry(root, beside, entry));
+      places.push_back(resolve_entry(root, beside, entry, /*is_image=*/false));
     // Some exports list a test split that does not exist; training and validation do not need it.
     const bool is_absent = std::none_of(places.begin(), places.end(),
                                         [](const fs::path& place) { return fs::exists(place); });
@@ -245,7 +249,7 @@ ForeignSet read_yaml(const YAML::Node& yaml, const std::string& yaml_path,
       continue;
     }
     for (const fs::path& place : places) lists_files = lists_files || fs::is_regular_file(place);
-    reader.read_split(places, set.splits[name]);
+    reader.read_split(places, root, set.splits[name]);
   }
   if (set.splits.empty())
     refuse_yolo(yaml_path, "none of train, val and test is set", "add train: images/train");
