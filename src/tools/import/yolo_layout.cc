@@ -84,31 +84,35 @@ fs::path find_label_file(const fs::path& image) {
 }
 
 std::map<std::string, std::vector<YoloPair>> find_yolo_pairs(const fs::path& root,
-                                                             const std::string& wanted) {
+                                                             const ImportOptions& options) {
+  const fs::path pictures = options.images_dir.empty() ? root : fs::path(options.images_dir);
   std::unordered_map<std::string, std::vector<fs::path>> labels;
   for (const fs::path& file : files_below(root, is_label_file_name))
     labels[file.stem().string()].push_back(file);
   std::map<std::string, std::vector<YoloPair>> splits;
   int64_t num_labels = 0;
-  for (const fs::path& image : list_images(root)) {
+  for (const fs::path& image : list_images(pictures)) {
     YoloPair pair{.image = image, .labels = {}};
     const auto found = labels.find(image.stem().string());
     for (size_t i = 0; found != labels.end() && i < found->second.size(); ++i) {
       const fs::path& file = found->second[i];
       // the same folders but for images/ and labels/, or the only file of this name
-      if (place_of(file, root) == place_of(image, root) ||
+      if (place_of(file, root) == place_of(image, pictures) ||
           (found->second.size() == 1 && split_of(file, root).empty()))
         pair.labels = file;
     }
     num_labels += !pair.labels.empty();
-    const std::string split = split_of(image, root);
-    splits[!wanted.empty() ? wanted : split.empty() ? "train" : split].push_back(pair);
+    const std::string split = split_of(image, pictures);
+    splits[!options.split.empty() ? options.split
+           : split.empty()        ? "train"
+                                  : split]
+        .push_back(pair);
   }
   if (num_labels > 0) return splits;
   refuse_yolo(root.string(), "the directory has no YAML, and no label files for its images",
               import_fix(root.string(), "from-yolo",
                          "give the data set's YAML (path, train, val, names), or the directory of "
-                         "images/ and labels/"));
+                         "images/ and labels/; images elsewhere: --images DIR"));
 }
 
 std::string find_names_file(const fs::path& root) {

@@ -27,10 +27,10 @@ std::filesystem::path expected_label_file(const std::filesystem::path& image);
 
 /// Finds images and label files of a directory without YAML by their names, with splits from their
 /// folders.
-/// @param wanted  name of the only split; empty: folders
+/// @param options  `images_dir` holds the images if it is set; `split` names the only split
 /// @throws UserError (data) without label files
 std::map<std::string, std::vector<YoloPair>> find_yolo_pairs(const std::filesystem::path& root,
-                                                             const std::string& wanted);
+                                                             const ImportOptions& options);
 
 /// The classes.txt (obj.names, …) of a directory without YAML; empty if there is none.
 std::string find_names_file(const std::filesystem::path& root);

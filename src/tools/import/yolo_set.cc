@@ -270,7 +270,7 @@ ForeignSet read_pairs(const std::string& root, const ImportOptions& options) {
   }
   YoloLabels labels(names, /*num_keypoint_values=*/0, options, set.ledger);
   YoloReader reader(labels, options, set);
-  for (const auto& [split, pairs] : find_yolo_pairs(root, options.split)) {
+  for (const auto& [split, pairs] : find_yolo_pairs(root, options)) {
     for (const YoloPair& pair : pairs) reader.read(pair, set.splits[split]);
   }
   reader.check_evidence(root);
