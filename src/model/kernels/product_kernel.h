@@ -70,8 +70,9 @@ struct ProductKernel {
 #pragma GCC unroll 8
       for (int p = 0; p < P; ++p) sums[r][p] = V::zero();
     }
-    const float* left = a.data + i * a.row_stride;
-    const float* right = b + j;
+    // Without inputs there may be no data to point at.
+    const float* left = size.inputs > 0 ? a.data + i * a.row_stride : nullptr;
+    const float* right = size.inputs > 0 ? b + j : nullptr;
     for (int64_t k = 0; k < size.inputs; ++k, left += a.column_stride, right += size.columns) {
       F x[P];
 #pragma GCC unroll 8
