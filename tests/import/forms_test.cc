@@ -74,7 +74,7 @@ TEST_F(Forms, AGeometryOutsideTheFirstListIsNotLostInSilence) {
             std::string::npos);
 }
 
-TEST_F(Forms, MarksOfADraftAreNoObjects) {
+TEST_F(Forms, MarksOfADraftAreNotObjects) {
   const std::string draft = "<think>maybe <ref>dog</ref><box>(1,1),(20,20)</box></think>";
   EXPECT_EQ(names_of(draft + "<ref>cat</ref><box>(100,100),(500,500)</box>"), "cat");
   EXPECT_EQ(names_of(draft + kCat), "cat");
@@ -106,7 +106,7 @@ TEST_F(Forms, AnAnswerMarkedAsBadIsLeftOut) {
   EXPECT_EQ(names_of(kCat, {{"label", true}}), "cat");
 }
 
-TEST_F(Forms, CrowdsOfHuggingFaceAreNoObjects) {
+TEST_F(Forms, CrowdsOfHuggingFaceAreNotObjects) {
   for (const char* key : {"iscrowd", "is_crowd"}) {
     const Json crowd = {{"bbox", {20, 10, 50, 50}}, {"category", "people"}, {key, 1}};
     const Json cat = {{"bbox", {20, 10, 50, 50}}, {"category", "cat"}, {key, 0}};
@@ -118,7 +118,7 @@ TEST_F(Forms, CrowdsOfHuggingFaceAreNoObjects) {
   }
 }
 
-TEST_F(Forms, ABoxInSharesAmongPixelsIsNoSpeck) {
+TEST_F(Forms, ABoxInSharesAmongPixelsIsLeftOut) {
   const std::string boxes = R"({"image_id": 1, "category_id": 7, "bbox": [0.1, 0.1, 0.4, 0.4]},
                               {"image_id": 1, "category_id": 7, "bbox": [20, 10, 100, 50]})";
   const ForeignSet set = read_coco_files({write("train.json", test::coco("a.png", boxes))}, {});
@@ -137,14 +137,16 @@ TEST_F(Forms, BoxesOfAnotherScaleAreRefusedNotClipped) {
   EXPECT_NE(problem.what.find("2 of 3 boxes extend far beyond"), std::string::npos) << problem.what;
 }
 
-TEST_F(Forms, KeypointsWithoutTheirShapeAreNoOutlines) {
+TEST_F(Forms, KeypointsWithoutTheirShapeAreNotOutlines) {
   const std::string three = "0 0.5 0.5 0.4 0.4 0.45 0.45 0.55 0.45 0.55 0.55\n";
   EXPECT_NE(yolo_refusal({three}).find("kpt_shape: [3, 2]"), std::string::npos);
+  EXPECT_NE(yolo_refusal({"0 0.5 0.5 0.4 0.4 0.45 0.45 2\n"}).find("kpt_shape: [1, 3]"),
+            std::string::npos);
   const std::string flags = "0 0.5 0.5 0.4 0.4 0.45 0.45 2 0.5 0.5 2\n";
   EXPECT_NE(yolo_refusal({flags, flags}).find("kpt_shape: [2, 3]"), std::string::npos);
 }
 
-TEST_F(Forms, OutlinesAreNoKeypoints) {
+TEST_F(Forms, OutlinesAreNotKeypoints) {
   const std::string pentagon = "0 0.5 0.5 0.6 0.5 0.65 0.6 0.55 0.7 0.45 0.6\n",
                     corner = "0 0.1 0.1 0.2 0.1 0.22 0.2 0.15 0.25 0.05 0.2\n";
   EXPECT_EQ(yolo_refusal({pentagon, corner}), "");
@@ -157,7 +159,7 @@ TEST_F(Forms, ANameIsFoundInEitherFormOfItsAccents) {
   EXPECT_EQ(written.splits.at(0).num_boxes, 1);
 }
 
-TEST_F(Forms, OneNumberThatIsNoneLeavesOutItsImage) {
+TEST_F(Forms, ANaNLeavesOutItsImageOnly) {
   const std::string images = R"({"id": 1, "file_name": "a.png"}, {"id": 2, "file_name": "b.png"})";
   write_image("b.png");
   write("train.json", R"({"images": [)" + images +
@@ -169,7 +171,7 @@ TEST_F(Forms, OneNumberThatIsNoneLeavesOutItsImage) {
   EXPECT_EQ(written.splits.at(0).classes, (std::map<std::string, int64_t>{{"NaN", 1}}));
 }
 
-TEST_F(Forms, CopiesOfMacOSAreNoAnnotations) {
+TEST_F(Forms, CopiesOfMacOSAreNotAnnotations) {
   write_image("train/b.png");
   write("train/._b.png", "no image");
   write("train/._annotations.coco.json", "no JSON");
@@ -215,10 +217,11 @@ TEST_F(Forms, ATaskOfCvatIsNamed) {
   EXPECT_NE(problem.what.find("CVAT"), std::string::npos) << problem.what;
 }
 
-TEST_F(Forms, AnglesAreNoConfidences) {
+TEST_F(Forms, AnglesAreNotConfidences) {
   const std::string refusal =
       yolo_refusal({"0 0.5 0.5 0.4 0.2 0.3\n0 0.3 0.3 0.1 0.05 1.2\n", "0 0.5 0.5 0.4 0.2 0.8\n"});
-  EXPECT_NE(refusal.find("no confidence (0 to 1) in 1 of 3 lines"), std::string::npos) << refusal;
+  EXPECT_NE(refusal.find("not a confidence (0 to 1) in 1 of 3 lines"), std::string::npos)
+      << refusal;
 }
 
 }  // namespace rematch

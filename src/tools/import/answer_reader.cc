@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
 
 #include "base/error.h"
 #include "base/flow/answer_place.h"
@@ -53,15 +54,19 @@ bool has_number_list(std::string_view text) {
   return false;
 }
 
-/// True if the text has a geometry in one of the forms that are read or refused by name.
+/// True if the text has a member of a geometry, one that is read or one that is refused.
+bool has_geometry_key(std::string_view text) {
+  for (const std::span<const char* const> keys :
+       {std::span<const char* const>(kBoxKeys), {kOutlineKeys}, {kPointKeys}}) {
+    for (const char* key : keys) {
+      if (text.find(fmt::format("\"{}\"", key)) != text.npos) return true;
+    }
+  }
+  return false;
+}
+
 bool mentions_geometry(std::string_view text) {
-  const auto is_key = [&](const char* key) {
-    return text.find(fmt::format("\"{}\"", key)) != text.npos;
-  };
-  return std::any_of(std::begin(kBoxKeys), std::end(kBoxKeys), is_key) ||
-         std::any_of(std::begin(kOutlineKeys), std::end(kOutlineKeys), is_key) ||
-         std::any_of(std::begin(kPointKeys), std::end(kPointKeys), is_key) ||
-         has_number_list(text) || has_old_marks(text);
+  return has_geometry_key(text) || has_number_list(text) || has_old_marks(text);
 }
 
 /// Reads the entries of one answer.
@@ -161,13 +166,11 @@ std::vector<Json> read_bare_entries(std::string_view text, const std::string& wh
 /// @throws UserError (data) if it is not JSON
 void read_json_answer(std::string_view text, EntryReader& reader, const std::string& where,
                       ImportedAnswer& answer) {
-  const AnswerPlace place = find_written_answer(text);
-  std::string_view rest = text.substr(place.begin);
+  const size_t begin = find_written_answer(text).begin;
+  std::string_view rest = text.substr(begin);
   rest.remove_prefix(std::min(rest.find_first_not_of(kSpace), rest.size()));
-  if (place.in_think || (!rest.starts_with('[') && !rest.starts_with('{'))) {
-    answer.problem = place.in_think ? "it ends inside a think block"
-                                    : fmt::format("it begins with {}",
-                                                  show_json(std::string(rest.substr(0, 40))));
+  if (!rest.starts_with('[') && !rest.starts_with('{')) {
+    answer.problem = fmt::format("it begins with {}", show_json(std::string(rest.substr(0, 40))));
     return;
   }
   std::vector<Json> entries;
@@ -184,7 +187,7 @@ void read_json_answer(std::string_view text, EntryReader& reader, const std::str
       entries.assign(list.begin(), list.end());
     }
   }
-  if (mentions_geometry(text.substr(0, place.begin)) || mentions_geometry(rest.substr(end))) {
+  if (mentions_geometry(text.substr(0, begin)) || mentions_geometry(rest.substr(end))) {
     answer.problem = "there are boxes outside the first list";
     return;
   }
@@ -197,10 +200,8 @@ void read_json_answer(std::string_view text, EntryReader& reader, const std::str
 ImportedAnswer read_answer(std::string_view text, const std::string& where, bool polygons,
                            const GeometryOf& placeholder, Ledger& ledger) {
   ImportedAnswer answer;
-  const AnswerPlace place = find_written_answer(text);
-  if (!place.in_think) text.remove_prefix(place.start);
-  if (!place.in_think && has_old_marks(text)) {
-    if (text.find("\"bbox") != text.npos || text.find("\"point") != text.npos) {
+  if (has_old_marks(text)) {
+    if (has_geometry_key(text)) {
       answer.problem = "it has marks and a list of boxes";
       return answer;
     }

@@ -23,6 +23,7 @@ using GeometryOf = std::function<std::optional<Json>(const Json& value)>;
 
 /// Reads the text of an answer: the wrappers of BEHAVIOUR 19.4, entries without a list around them,
 /// one entry a line, and the older marks `<ref>`, `<box>`, `<|object_ref_start|>`, `<|box_start|>`.
+/// @param text  after a think block (AnswerPlace::start)
 /// @param where  place of the answer.
 /// @param placeholder  see GeometryOf; may be null
 ImportedAnswer read_answer(std::string_view text, const std::string& where, bool polygons,

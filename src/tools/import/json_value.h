@@ -31,7 +31,7 @@ bool is_set(const Json* flag);
 std::string without_nan(std::string text);
 
 /// Reads records one by one, from a JSON array or from JSON lines. A record that is not JSON is
-/// lost; the others go on.
+/// lost; reading continues with the next.
 /// @throws UserError (data) for UTF-16, and for an array that is not JSON
 void read_json_records(const std::string& path, std::string_view bytes,
                        const std::function<void(const Json&, const std::string& where)>& read,

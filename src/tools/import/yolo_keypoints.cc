@@ -1,8 +1,8 @@
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
+
+#include <fmt/core.h>
 
 #include "tools/import/geometry.h"
 #include "tools/import/yolo_labels.h"
@@ -10,8 +10,8 @@
 namespace rematch {
 namespace {
 
-constexpr size_t kBox = 4, kFewestValues = 10;  // three points
-constexpr double kMargin = 0.25;                // of the points' extent
+constexpr size_t kBox = 4, kTwoPoints = 8;
+constexpr double kMargin = 0.25;  // of the points' extent
 
 /// True if every third number after the box is a flag of visibility.
 bool have_flags(const std::vector<double>& values) {
@@ -31,11 +31,29 @@ Outline set_points(const std::vector<double>& values, size_t step) {
   return points;
 }
 
+/// True if four corners are far from the parallelogram of a turned box.
+bool is_not_turned_box(const std::vector<double>& values) {
+  const ForeignObject extent = box_around(pair_up(values));
+  const double gap = std::hypot(values[0] + values[4] - values[2] - values[6],
+                                values[1] + values[5] - values[3] - values[7]);
+  return 2 * gap > std::hypot(extent.x1 - extent.x0, extent.y1 - extent.y0);
+}
+
+/// True if the second corner of an outline is far from the others: it is a width and height.
+bool is_not_outline(const std::vector<double>& values, Outline others) {
+  others.push_back({values[0], values[1]});
+  const ForeignObject extent = box_around(others);
+  const double margin_x = kMargin * (extent.x1 - extent.x0),
+               margin_y = kMargin * (extent.y1 - extent.y0);
+  return values[2] < extent.x0 - margin_x || values[2] > extent.x1 + margin_x ||
+         values[3] < extent.y0 - margin_y || values[3] > extent.y1 + margin_y;
+}
+
 }  // namespace
 
 void KeypointEvidence::add(const std::vector<double>& values, const std::string& line) {
-  const bool flags = values.size() >= kFewestValues && have_flags(values);
-  if (values.size() < kFewestValues || (!flags && values.size() % 2 != 0)) return;
+  const bool flags = values.size() > kBox && have_flags(values);
+  if (!flags && (values.size() < kTwoPoints || values.size() % 2 != 0)) return;
   if (num_lines++ == 0) {
     num_values = values.size();
     has_flags = flags;
@@ -49,18 +67,13 @@ void KeypointEvidence::add(const std::vector<double>& values, const std::string&
   });
   if (points.empty() || !is_in_box) return;
   ++num_in_box;
-  Outline others = points;
-  others.push_back({x, y});
-  const ForeignObject extent = box_around(others);
-  const double margin_x = kMargin * (extent.x1 - extent.x0),
-               margin_y = kMargin * (extent.y1 - extent.y0);
-  num_no_ring += flags || width < extent.x0 - margin_x || width > extent.x1 + margin_x ||
-                 height < extent.y0 - margin_y || height > extent.y1 + margin_y;
+  num_not_ring += flags || (values.size() == kTwoPoints ? is_not_turned_box(values)
+                                                        : is_not_outline(values, points));
 }
 
 bool KeypointEvidence::is_proof() const {
   return num_lines > 0 && is_uniform && 5 * num_in_box >= 4 * num_lines &&
-         10 * num_no_ring >= 3 * num_lines;
+         10 * num_not_ring >= 3 * num_lines;
 }
 
 std::string KeypointEvidence::shape() const {

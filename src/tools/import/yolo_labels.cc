@@ -32,26 +32,6 @@ std::vector<double> parse_numbers(const std::string& line) {
 
 bool is_whole(double value) { return value == std::floor(value); }
 
-/// True for eight numbers that are a box with two keypoints in it, and no turned box: their four
-/// pairs are far from a parallelogram.
-bool looks_like_keypoints(const std::vector<double>& values) {
-  const double x = values[0], y = values[1], width = values[2], height = values[3];
-  for (size_t i = kBox; i < kFourCorners; i += 2) {
-    const bool is_unset = values[i] == 0 && values[i + 1] == 0;
-    const bool is_inside =
-        std::abs(values[i] - x) <= width / 2 && std::abs(values[i + 1] - y) <= height / 2;
-    if (!is_unset && !is_inside) return false;
-  }
-  double low[2] = {1, 1}, high[2] = {0, 0};
-  for (size_t i = 0; i < kFourCorners; ++i) {
-    low[i % 2] = std::min(low[i % 2], values[i]);
-    high[i % 2] = std::max(high[i % 2], values[i]);
-  }
-  const double gap =
-      std::hypot(x + values[4] - width - values[6], y + values[5] - height - values[7]);
-  return 2 * gap > std::hypot(high[0] - low[0], high[1] - low[1]);
-}
-
 }  // namespace
 
 bool is_yolo_label_file(const std::filesystem::path& path) {
@@ -100,10 +80,6 @@ void YoloLabels::read_line(const std::string& line, const std::filesystem::path&
     ++evidence_.unnamed[id];
     return lose(reason::kUnknownClass);
   }
-  if (values.size() == kFourCorners) {
-    if (evidence_.num_nine++ == 0) evidence_.first_nine = place + ": " + line;
-    evidence_.num_like_points += looks_like_keypoints(values);
-  }
   ForeignObject object = make(values);
   object.desc = name->second;
   image.objects.push_back(std::move(object));
@@ -120,7 +96,7 @@ void YoloLabels::note_form(const std::vector<double>& values, const std::string&
 }
 
 /// Removes keypoints, confidence and track.
-/// @return false if the rest is no box or outline
+/// @return false if the rest is neither a box nor an outline
 bool YoloLabels::cut_extras(std::vector<double>& values, const std::filesystem::path& folder) {
   if (num_keypoint_values_ > 0) {
     if (values.size() == kBox + num_keypoint_values_) {

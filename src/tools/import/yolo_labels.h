@@ -10,13 +10,13 @@ namespace rematch {
 
 /// Lines that may hold a box and keypoints where the set names no kpt_shape.
 struct KeypointEvidence {
-  int64_t num_lines = 0;    ///< lines of three points or more after a box
-  int64_t num_in_box = 0;   ///< of these: read as a box and points, all points are in the box
-  int64_t num_no_ring = 0;  ///< of these: width and height are no corner of an outline
-  size_t num_values = 0;    ///< of the first line
-  bool has_flags = false;   ///< points have a third number, 0, 1 or 2
-  bool is_uniform = true;   ///< all lines have that many
-  std::string first;        ///< "FILE:7: 0 0.5 …"
+  int64_t num_lines = 0;     ///< lines of two points or more after a box, or of points with flags
+  int64_t num_in_box = 0;    ///< of these: read as a box and points, all points are in the box
+  int64_t num_not_ring = 0;  ///< of these: width and height are no corner of an outline
+  size_t num_values = 0;     ///< of the first line
+  bool has_flags = false;    ///< points have a third number, 0, 1 or 2
+  bool is_uniform = true;    ///< all lines have that many
+  std::string first;         ///< "FILE:7: 0 0.5 …"
 
   void add(const std::vector<double>& values, const std::string& line);
   /// True if the lines are boxes with keypoints: outlines differ in length.
@@ -28,10 +28,7 @@ struct KeypointEvidence {
 /// Counts over the label files of a set, to recognise labels in another form.
 struct YoloEvidence {
   int64_t num_lines = 0, num_pixels = 0;
-  std::string first_pixels;     ///< "FILE:7: 0 120 60 50 50"
-  int64_t num_nine = 0;         ///< lines of a class and eight numbers
-  int64_t num_like_points = 0;  ///< of these: a box with two keypoints in it, no parallelogram
-  std::string first_nine;       ///< as first_pixels
+  std::string first_pixels;  ///< "FILE:7: 0 120 60 50 50"
   KeypointEvidence keypoints;
   int64_t num_five = 0;                    ///< lines of a class and five numbers
   int64_t num_angles = 0;                  ///< of these: the fifth cannot be a confidence

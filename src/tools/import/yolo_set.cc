@@ -164,25 +164,16 @@ class YoloReader {
   /// @throws UserError (data) for lines that are neither boxes nor outlines
   void check_form(const std::string& where) const {
     const YoloEvidence& evidence = labels_.evidence();
-    const auto refuse_keypoints = [&](const std::string& what, const std::string& shape) {
-      refuse_yolo(where, what,
+    if (const KeypointEvidence& keypoints = evidence.keypoints; keypoints.is_proof())
+      refuse_yolo(where,
+                  fmt::format("boxes with keypoints, not outlines or turned boxes, in {}, e.g. {}",
+                              counted(keypoints.num_lines, "line"), keypoints.first),
                   fmt::format("say it in the data set's YAML: kpt_shape: {}; the boxes are then "
                               "imported without their keypoints",
-                              shape));
-    };
-    const KeypointEvidence& keypoints = evidence.keypoints;
-    if (keypoints.is_proof())
-      refuse_keypoints(fmt::format("boxes with keypoints, not outlines, in {}, e.g. {}",
-                                   counted(keypoints.num_lines, "line"), keypoints.first),
-                       keypoints.shape());
-    if (evidence.num_nine > 0 && evidence.num_like_points == evidence.num_nine)
-      refuse_keypoints(fmt::format("boxes with two keypoints, not the corners of turned boxes, in "
-                                   "{} of 9 values, e.g. {}",
-                                   counted(evidence.num_nine, "line"), evidence.first_nine),
-                       "[2, 2]");
+                              keypoints.shape()));
     if (evidence.num_five >= kFewestLines && 10 * evidence.num_angles > evidence.num_five)
       refuse_yolo(where,
-                  fmt::format("the fifth number is no confidence (0 to 1) in {} of {}, e.g. {}",
+                  fmt::format("the fifth number is not a confidence (0 to 1) in {} of {}, e.g. {}",
                               evidence.num_angles, counted(evidence.num_five, "line"),
                               evidence.first_angle),
                   "if it is an angle, write the four corners in its place: class x1 y1 x2 y2 x3 y3 "
