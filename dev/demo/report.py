@@ -26,6 +26,7 @@ def cell(value, is_count, signed=False):
     if value is None:
         return "-"
     digits = 0 if is_count else 3
+    value = round(value, digits) + 0.0  # no "-0.000"
     return f"{value:+.{digits}f}" if signed else f"{value:.{digits}f}"
 
 
