@@ -6,8 +6,6 @@
 #include <string>
 
 #include "base/error.h"
-#include "model/kernels/half_conv.h"
-#include "model/kernels/half_norms.h"
 #include "model/kernels/product.h"
 #include "model/kernels/rows.h"
 #include "model/kernels/table.h"
@@ -134,26 +132,6 @@ void delta(const DeltaShape& shape, const DeltaTask& task, float* scratch) {
 void product(const Strided& a, const Strided& b, const ProductSize& size, float sign, bool adds,
              float* c) {
   table().product(a, b, size, sign, adds, c);
-}
-
-void half_conv(const ConvRows<uint16_t>& x, uint16_t* y) { table().half_conv(x, y); }
-void half_conv_silu_gradient(const ConvRows<uint16_t>& x, const uint16_t* g, float* g_s) {
-  table().half_conv_silu_gradient(x, g, g_s);
-}
-void half_conv_gradient(const ConvRows<float>& g_s, uint16_t* g_x) {
-  table().half_conv_gradient(g_s, g_x);
-}
-
-void half_norm(const HalfNormRow& row, uint16_t* y) { table().half_norm(row, y); }
-void half_norm_gradient(const HalfNormRow& row, const uint16_t* g, uint16_t* g_x) {
-  table().half_norm_gradient(row, g, g_x);
-}
-void half_gated_norm(const HalfNormRow& row, const uint16_t* gate, uint16_t* y) {
-  table().half_gated_norm(row, gate, y);
-}
-void half_gated_norm_gradient(const HalfNormRow& row, const uint16_t* gate, const uint16_t* g,
-                              uint16_t* g_x, uint16_t* g_gate) {
-  table().half_gated_norm_gradient(row, gate, g, g_x, g_gate);
 }
 
 void rms_norm(const float* x, const float* weight, int64_t width, float eps, float* y) {

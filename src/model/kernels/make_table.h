@@ -2,8 +2,6 @@
 #include "model/kernels/attention_kernel.h"
 #include "model/kernels/delta_kernel.h"
 #include "model/kernels/gemm_kernel.h"
-#include "model/kernels/half_conv_kernel.h"
-#include "model/kernels/half_norms_kernel.h"
 #include "model/kernels/product_kernel.h"
 #include "model/kernels/rows_kernel.h"
 #include "model/kernels/table.h"
@@ -26,13 +24,6 @@ constexpr KernelTable make_table() {
   table.combine_spans = AttentionKernel<V, float>::combine_spans;
   table.delta = DeltaKernel<V>::run;
   table.product = ProductKernel<V>::run;
-  table.half_conv = HalfConvKernel<V>::conv;
-  table.half_conv_silu_gradient = HalfConvKernel<V>::silu_gradient;
-  table.half_conv_gradient = HalfConvKernel<V>::gradient;
-  table.half_norm = HalfNormKernel<V>::norm;
-  table.half_norm_gradient = HalfNormKernel<V>::norm_gradient;
-  table.half_gated_norm = HalfNormKernel<V>::gated;
-  table.half_gated_norm_gradient = HalfNormKernel<V>::gated_gradient;
   table.rms_norm = Rows::rms_norm;
   table.layer_norm = Rows::layer_norm;
   table.rotate = Rows::rotate;

@@ -2,8 +2,6 @@
 #include "model/kernels/attention.h"
 #include "model/kernels/delta.h"
 #include "model/kernels/gemm.h"
-#include "model/kernels/half_conv.h"
-#include "model/kernels/half_norms.h"
 #include "model/kernels/product.h"
 #include "model/kernels/rows.h"
 #include "model/kernels/types.h"
@@ -21,13 +19,6 @@ struct KernelTable {
   decltype(&kernels::combine_spans) combine_spans = nullptr;
   decltype(&kernels::delta) delta = nullptr;
   decltype(&kernels::product) product = nullptr;
-  decltype(&kernels::half_conv) half_conv = nullptr;
-  decltype(&kernels::half_conv_silu_gradient) half_conv_silu_gradient = nullptr;
-  decltype(&kernels::half_conv_gradient) half_conv_gradient = nullptr;
-  decltype(&kernels::half_norm) half_norm = nullptr;
-  decltype(&kernels::half_norm_gradient) half_norm_gradient = nullptr;
-  decltype(&kernels::half_gated_norm) half_gated_norm = nullptr;
-  decltype(&kernels::half_gated_norm_gradient) half_gated_norm_gradient = nullptr;
   decltype(&kernels::rms_norm) rms_norm = nullptr;
   decltype(&kernels::layer_norm) layer_norm = nullptr;
   decltype(&kernels::rotate) rotate = nullptr;

@@ -2,7 +2,6 @@
 
 #include <torch/csrc/autograd/custom_function.h>
 
-#include "model/nn/fused_norms.h"
 #include "model/nn/layers.h"
 
 namespace rematch {
@@ -78,14 +77,11 @@ struct GatedRmsNorm : torch::autograd::Function<GatedRmsNorm> {
 at::Tensor offset_rms_norm(const at::Tensor& x, const at::Tensor& weight, double eps) {
   // Float32 on a CPU has a gradient in one pass over memory.
   if (x.scalar_type() == at::kFloat) return rms_norm(x, weight.to(at::kFloat) + 1, eps);
-  if (has_fused_norm(x, weight)) return fused_norm(x, weight, eps, FusedNormForm::kOffset);
   return OffsetRmsNorm::apply(x, weight, eps);
 }
 
 at::Tensor gated_rms_norm(const at::Tensor& x, const at::Tensor& gate, const at::Tensor& weight,
                           double eps) {
-  if (has_fused_norm(x, weight) && gate.scalar_type() == at::kBFloat16)
-    return fused_gated_norm(x, gate, weight, eps);
   return GatedRmsNorm::apply(x, gate, weight, eps);
 }
 

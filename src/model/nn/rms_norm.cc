@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "model/nn/device_kernels.h"
-#include "model/nn/fused_norms.h"
 #include "model/nn/layers.h"
 
 namespace rematch {
@@ -137,7 +136,6 @@ struct FusedRmsNorm : torch::autograd::Function<FusedRmsNorm> {
 at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double eps) {
   if (uses_device_kernels(x.device()) && x.scalar_type() == weight.scalar_type())
     return FusedRmsNorm::apply(x, weight, eps);
-  if (has_fused_norm(x, weight)) return fused_norm(x, weight, eps, FusedNormForm::kPlain);
   return RmsNormFunction::apply(x, weight, eps);
 }
 

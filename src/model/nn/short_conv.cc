@@ -4,8 +4,6 @@
 
 #include <algorithm>
 
-#include "model/nn/fused_conv.h"
-
 namespace rematch {
 namespace {
 
@@ -91,7 +89,6 @@ struct ShortConv : torch::autograd::Function<ShortConv> {
 
 at::Tensor short_conv(const at::Tensor& x_TC, const at::Tensor& weight_C1J,
                       const std::vector<int64_t>& segment_lens) {
-  if (has_fused_conv(x_TC, weight_C1J)) return fused_conv(x_TC, weight_C1J, segment_lens);
   return ShortConv::apply(x_TC, weight_C1J, segment_lens);
 }
 

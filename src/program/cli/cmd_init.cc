@@ -212,8 +212,9 @@ int run_init(InitArguments arguments) {
   if (!arguments.val.empty())
     val = Dataset::load(arguments.val, {.require_single_image = !arguments.stage_1});
   for (const std::string& text : train.warnings()) Terminal::standard()->warn(text);
-  for (const std::string& text : val ? val->warnings() : std::vector<std::string>())
-    Terminal::standard()->warn(text);
+  if (val) {
+    for (const std::string& text : val->warnings()) Terminal::standard()->warn(text);
+  }
   const InitFacts facts = find_facts(arguments, train, val);
   write_output(arguments.out, {arguments.train, arguments.val}, yaml_for(arguments, train, facts));
   if (facts.images && facts.images->num_too_small > 0)

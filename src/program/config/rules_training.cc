@@ -129,9 +129,8 @@ void check_run_name(Draft& config) {
   if (config.is_null(key)) {
     if (written != nullptr)
       config.warn(
-          "`training.run_name` is empty: the run writes into `training.output_dir` itself, among "
-          "the "
-          "directories of other runs",
+          "`training.run_name` is empty: the run writes into `training.output_dir` itself, "
+          "among the directories of other runs",
           key);
     return;
   }
