@@ -5,6 +5,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -211,6 +212,21 @@ std::string python_json(const Json& value, int indent) {
   std::string out;
   write_value(out, value, indent, 0);
   return out;
+}
+
+void escape_line_ends(std::string& json) {
+  constexpr std::pair<std::string_view, std::string_view> kLineEnds[] = {
+      {"\u0085", "\\u0085"}, {"\u2028", "\\u2028"}, {"\u2029", "\\u2029"}};
+  for (const auto& [character, escape] : kLineEnds) {
+    for (size_t at = json.find(character); at != json.npos; at = json.find(character, at))
+      json.replace(at, character.size(), escape);
+  }
+}
+
+std::string json_line(const Json& value) {
+  std::string line = python_json(value);
+  escape_line_ends(line);
+  return line + "\n";
 }
 
 std::string show_json(const Json& value, size_t most) {

@@ -26,6 +26,13 @@ Json read_json_file(const std::string& path);
 /// 0 is one line with ", " and ": ".
 std::string python_json(const Json& value, int indent = -1);
 
+/// A value and a line end, as python_json() writes the value. The line ends of Unicode, at
+/// which Python's splitlines() cuts, are escaped.
+std::string json_line(const Json& value);
+
+/// Escapes the line ends of Unicode in a JSON text.
+void escape_line_ends(std::string& json);
+
 /// A string between quotes as Python's `json.dumps(text, ensure_ascii=False)` writes it.
 std::string python_json_string(std::string_view text);
 

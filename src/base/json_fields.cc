@@ -118,7 +118,9 @@ std::vector<int> JsonFields::integers(const std::string& key) {
   for (const Json& item : value) {
     if (!is_integer(item) || item.get<int64_t>() != static_cast<int>(item.get<int64_t>())) {
       fail(fmt::format("{}[{}]", key, integers.size()),
-           fmt::format("expected a list of integers, found {}", show_json(item)));
+           fmt::format("expected {}, found {}",
+                       is_integer(item) ? "integers of at most 32 bits" : "a list of integers",
+                       show_json(item)));
     }
     integers.push_back(item.get<int>());
   }

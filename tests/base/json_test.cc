@@ -48,6 +48,12 @@ TEST(PythonJson, WritesWhatJsonDumpsWrites) {
             "\"e\": {},\n  \"l\": []\n}");
 }
 
+TEST(PythonJson, ALineHasNoLineEndWithinIt) {
+  const Json value = {{"a", "x\u2028y\u2029z\u0085"}};
+  EXPECT_EQ(json_line(value), "{\"a\": \"x\\u2028y\\u2029z\\u0085\"}\n");
+  EXPECT_EQ(parse_json(json_line(value), "line"), value);
+}
+
 TEST(ParseJson, NamesUtf16InPlaceOfItsZeroBytes) {
   using namespace std::string_view_literals;
   for (const std::string_view text : {"\xFF\xFE{\0}\0"sv, "\xFE\xFF\0{\0}"sv}) {

@@ -73,7 +73,7 @@ std::string jsonl_line(const Prediction& one, bool is_shown) {
     json["objects"] = Json::array();
     json["status"] = "unreadable";
     json["error"] = fmt::format("{}: {}", one.unreadable->error, one.unreadable->what);
-    return python_json(json) + "\n";
+    return json_line(json);
   }
   json["width"] = one.width_px;
   json["height"] = one.height_px;
@@ -92,7 +92,7 @@ std::string jsonl_line(const Prediction& one, bool is_shown) {
   const bool is_cut =
       is_shown && one.status != ParseStatus::kComplete && text.size() > kLongestShownText;
   json["text"] = is_cut ? text.substr(0, character_start(text, kLongestShownText)) + "…" : text;
-  return python_json(json) + "\n";
+  return json_line(json);
 }
 
 /// Leaves out the objects below a score. Does nothing without calibrated scores.

@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "base/flow/object_json.h"
+#include "base/json.h"
 #include "learn/estep/make_target.h"
 #include "program/assembly/make_evaluation.h"
 #include "program/assembly/rank_process.h"
@@ -92,7 +93,10 @@ int run_rollout(const RolloutArguments& arguments) {
   const std::shared_ptr<Model> model = load_model(job);
   const std::optional<Engine> engine = start_engine(job, model, job.settings().generation);
   make_evaluation(job, model, engine)->run(job.terminal, [&](const ScoredRollout& rollout) {
-    file.write(line_of(rollout, job).dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
+    std::string line =
+        line_of(rollout, job).dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+    escape_line_ends(line);
+    file.write(line);
   });
   file.commit();
   job.terminal.say(fmt::format("wrote {} lines to {}", job.data.val->size(), path));

@@ -174,7 +174,7 @@ void EvalFiles::write(const Json& result, Terminal& terminal) const {
   }
   write_output(result_path(), inputs_, python_json(result, 2) + "\n");
   std::string samples;
-  for (const Json& line : samples_) samples += python_json(line) + "\n";
+  for (const Json& line : samples_) samples += json_line(line);
   write_output(base_ + ".samples.jsonl", inputs_, samples);
   write_output(base_ + ".predictions.json", inputs_, python_json(found) + "\n");
   write_output(base_ + ".truth.json", inputs_, python_json(truth) + "\n");

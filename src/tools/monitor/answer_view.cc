@@ -106,13 +106,12 @@ std::string answer_lines(const std::vector<AnswerView>& answers, int64_t step,
                          const std::string& prompt) {
   std::string lines;
   for (const AnswerView& answer : answers) {
-    lines += python_json({{"step", step},
-                          {"prompt", answer.own_prompt.empty() ? prompt : answer.own_prompt},
-                          {"completion", answer.answer},
-                          {"f1", answer.f1},
-                          {"f1_labels", answer.f1_labels},
-                          {"advantage", 0.0}}) +  // the only answer to its prompt
-             "\n";
+    lines += json_line({{"step", step},
+                        {"prompt", answer.own_prompt.empty() ? prompt : answer.own_prompt},
+                        {"completion", answer.answer},
+                        {"f1", answer.f1},
+                        {"f1_labels", answer.f1_labels},
+                        {"advantage", 0.0}});  // the only answer to its prompt
   }
   return lines;
 }

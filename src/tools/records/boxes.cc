@@ -59,7 +59,7 @@ BoxesWritten write_boxes(const std::string& path, const std::string& out) {
       ++written.num_polygons;
       written.num_flat += box[0] == box[2] || box[1] == box[3];
     }
-    lines += python_json(record) + "\n";
+    lines += json_line(record);
   }
   if (const std::string parent = std::filesystem::path(out).parent_path().string(); !parent.empty())
     make_directories(parent);

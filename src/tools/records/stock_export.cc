@@ -87,7 +87,7 @@ int64_t write_stock_file(const std::string& path, const std::string& out,
     for (const char* key : {"summary", "metadata"}) {
       if (const auto member = original.find(key); member != original.end()) record[key] = *member;
     }
-    lines += python_json(record) + "\n";
+    lines += json_line(record);
   }
   if (const std::string parent = std::filesystem::path(out).parent_path().string(); !parent.empty())
     make_directories(parent);

@@ -322,7 +322,7 @@ RepairedRecords repair_records(const std::string& path, const std::string& out,
       drop_repeats(record, sample, repaired.repairs);
       repaired.images.insert(repaired.images.end(), sample.image_paths.begin(),
                              sample.image_paths.end());
-      repaired.lines += python_json(record) + "\n";
+      repaired.lines += json_line(record);
       ++repaired.num_records;
       --repaired.num_lost;
     } catch (const UserError& error) {

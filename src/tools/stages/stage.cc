@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/interrupt.h"
+#include "base/json.h"
 #include "base/text.h"
 
 namespace rematch {
@@ -22,15 +23,10 @@ Json error_object(const UserError& error) {
   return value;
 }
 
-// A value on one line. Line ends of Unicode, at which Python's splitlines() cuts, are escaped.
+// A value on one line.
 std::string one_line(const Json& value) {
   std::string text = value.dump(-1, ' ', false, Json::error_handler_t::replace);
-  constexpr std::pair<std::string_view, std::string_view> kLineEnds[] = {
-      {"\u0085", "\\u0085"}, {"\u2028", "\\u2028"}, {"\u2029", "\\u2029"}};
-  for (const auto& [character, escape] : kLineEnds) {
-    for (size_t at = text.find(character); at != text.npos; at = text.find(character, at))
-      text.replace(at, character.size(), escape);
-  }
+  escape_line_ends(text);
   return text;
 }
 
