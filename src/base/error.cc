@@ -39,6 +39,12 @@ const char* kind_name(ErrorKind kind) { return row(kind).name; }
 std::optional<Problem> path_problem(const std::exception& error) {
   const auto* refused = dynamic_cast<const std::filesystem::filesystem_error*>(&error);
   if (refused == nullptr) return std::nullopt;
+  if (refused->path1().empty())
+    return Problem{
+        .error = "a path is empty",
+        .where = "the command line or the configuration",
+        .what = "it says nothing where a file or directory is expected",
+        .fix = "give the path; in a shell, the variable that should hold it may be unset"};
   return Problem{
       .error = fmt::format("cannot use {}", refused->path1().string()),
       .where = refused->path1().string(),

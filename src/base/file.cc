@@ -32,9 +32,13 @@ constexpr size_t kReadBlock = size_t{1} << 12;
 [[noreturn]] void fail(const std::string& doing, const std::string& path, int error_number) {
   const bool reads = doing == "read" || doing == "open" || doing == "map";
   const std::string windows = error_number == ENOENT ? windows_path_advice(path) : "";
+  const std::string whole = fs::path(path).is_relative()
+                                ? fmt::format("check the path, which means {}",
+                                              fs::absolute(path).lexically_normal().string())
+                                : "check the path";
   const char* fix =
       !windows.empty()         ? windows.c_str()
-      : error_number == ENOENT ? "check the path; relative paths start at the current directory"
+      : error_number == ENOENT ? whole.c_str()
       : error_number == ENOSPC || error_number == EDQUOT
           ? "free disk space or choose another directory"
       : error_number == ENOMEM
