@@ -22,11 +22,13 @@ class VocDir : public test::ImportDir {
   WrittenSet convert(const ImportOptions& options = {}) {
     return convert_set(read_voc_dir(path("set"), options), options);
   }
-  /// The place of the object that is lost when an XML is read.
+  /// Expects what is lost when an XML is read, an object or all, to be placed by a word.
   void expect_lost(const std::string& xml, const std::string& word) {
     write("set/Annotations/a.xml", xml);
     const ForeignSet set = read_voc_dir(path("set"), {});
-    const std::vector<LostObject>& lost = set.splits.at("train")[0].lost;
+    const ForeignImage& image = set.splits.at("train")[0];
+    std::vector<LostObject> lost = image.lost;
+    if (image.defect) lost.push_back(*image.defect);
     ASSERT_EQ(lost.size(), 1u) << xml;
     EXPECT_NE(lost[0].place.find(word), std::string::npos) << lost[0].place;
   }

@@ -12,8 +12,7 @@ namespace rematch {
 namespace {
 
 constexpr size_t kMaxNamed = 10;
-// Below this chance the warning appears: a false alarm in one of ten thousand correct data sets
-// with evenly spread boxes. Eight scenes of 640 x 480 reach it.
+// A false alarm in one of ten thousand correct data sets with evenly spread boxes.
 constexpr double kMinChance = 1e-4;
 
 // Largest coordinate of one axis. @param axis  0 = x, 1 = y
@@ -61,19 +60,15 @@ void BoxCensus::find_flat_shapes(const Sample& sample) {
   }
 }
 
-// Uses only the largest coordinate of each image and axis: coordinates of one image are not
-// independent.
 void BoxCensus::find_pixels(const Sample& sample) {
-  if (sample.objects.empty() || some_bin_exceeds_its_side_) return;
+  if (sample.objects.empty()) return;
   ++num_scenes_;
-  const int sides[] = {sample.width_px, sample.height_px};
   int extent[] = {0, 0};
   for (size_t axis = 0; axis < 2; ++axis) {
     for (const SceneObject& object : sample.objects)
       extent[axis] = std::max(extent[axis], largest_coordinate(object.geometry, axis));
-    if (extent[axis] > sides[axis]) some_bin_exceeds_its_side_ = true;
-    log_chance_ += std::log(std::min(1.0, static_cast<double>(sides[axis]) / kNumBins));
   }
+  chance_.add(extent[0], extent[1], sample.width_px, sample.height_px);
   if (example_.empty()) {
     example_ =
         fmt::format("line {}: largest x {} and y {} in an image of {} x {} px",
@@ -81,9 +76,13 @@ void BoxCensus::find_pixels(const Sample& sample) {
   }
 }
 
-bool BoxCensus::looks_like_pixels() const {
-  return !some_bin_exceeds_its_side_ && log_chance_ < std::log(kMinChance);
+void PixelChance::add(double right, double bottom, int width_px, int height_px) {
+  some_leave_ = some_leave_ || right > width_px || bottom > height_px;
+  for (const int side : {width_px, height_px})
+    log_chance_ += std::log(std::min(1.0, static_cast<double>(side) / kNumBins));
 }
+
+bool PixelChance::is_small() const { return !some_leave_ && log_chance_ < std::log(kMinChance); }
 
 std::vector<std::string> BoxCensus::warnings(const std::string& path) const {
   std::vector<std::string> texts;

@@ -25,7 +25,7 @@ void add_stock_options(CLI::App& app, StockArguments& arguments, const char* pro
   std::vector<std::string> units = {"relative", "pixels", "file-pixels"};
   if (reads) units.push_back("normalized");
   app.add_option("--scale", arguments.scale, kScaleHelp)
-      ->capture_default_str()
+      ->default_str("relative")
       ->check(CLI::IsMember(units));
   app.add_option("--model", arguments.model_dir,
                  "model directory whose image processor resizes, for --scale pixels");
@@ -33,7 +33,7 @@ void add_stock_options(CLI::App& app, StockArguments& arguments, const char* pro
 }
 
 StockScale scale_of(const StockArguments& arguments) {
-  StockScale scale;
+  StockScale scale{.is_assumed = arguments.scale.empty()};
   if (arguments.scale == "normalized") scale.unit = StockScale::Unit::kShares;
   if (arguments.scale == "pixels") scale.unit = StockScale::Unit::kResizedPixels;
   if (arguments.scale == "file-pixels") scale.unit = StockScale::Unit::kFilePixels;

@@ -11,7 +11,7 @@ std::string usual_stock_text();
 
 /// Options that the commands between records and conversations share.
 struct StockArguments {
-  std::string scale = "relative", model_dir;
+  std::string scale, model_dir;  ///< no scale: relative, unless the numbers look like pixels
   std::string usual_text = usual_stock_text();
 };
 

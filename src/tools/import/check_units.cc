@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/terminal_text.h"
+#include "learn/data/box_census.h"
 
 namespace rematch {
 namespace {
@@ -88,8 +89,8 @@ void check_far(const UnitEvidence& pixels, bool may_be_corners, const std::strin
                                           : ""));
 }
 
-void check_answers(const UnitEvidence& answers, const ImportOptions& options,
-                   const std::string& jsonl) {
+void check_answers(const UnitEvidence& answers, const PixelChance& chance,
+                   const ImportOptions& options, const std::string& jsonl) {
   if (answers.num_boxes == 0) return;
   const bool are_shares = options.scale.unit == StockScale::Unit::kShares;
   if (!are_shares && answers.has_fractions && answers.largest <= kMostShares)
@@ -104,6 +105,12 @@ void check_answers(const UnitEvidence& answers, const ImportOptions& options,
                        answers.smallest, answers.largest),
            "choose the right unit: --scale relative (0..1000), pixels (of the resized image), "
            "file-pixels or normalized (0..1)");
+  if (options.scale.is_assumed && chance.is_small())
+    refuse("the coordinates look like pixels, not thousandths of the sides", jsonl,
+           fmt::format("none of {} exceeds the sides of its image, and the largest number is {:g}",
+                       counted(answers.num_boxes, "box", "boxes"), answers.largest),
+           "say the unit: --scale file-pixels, --scale pixels (of the resized image), or --scale "
+           "relative (0..1000)");
 }
 
 }  // namespace
@@ -119,12 +126,19 @@ void check_units(const std::vector<ForeignImage>& images,
                  const std::vector<std::optional<UsableImage>>& usable, bool may_be_corners,
                  const ImportOptions& options, const std::string& jsonl) {
   std::map<CoordUnit, UnitEvidence> evidence;
+  PixelChance chance;
   for (size_t i = 0; i < images.size(); ++i) {
     if (!usable[i]) continue;
     const CoordUnit unit = images[i].unit;
     const NumberScale scale = coordinate_scale(images[i], *usable[i], options);
-    for (const ForeignObject& object : images[i].objects)
+    double right = 0, bottom = 0;
+    for (const ForeignObject& object : images[i].objects) {
       evidence[unit].add(object, scale.x, scale.y, unit == CoordUnit::kShares);
+      right = std::max(right, object.x1);
+      bottom = std::max(bottom, object.y1);
+    }
+    if (unit == CoordUnit::kAnswer && !images[i].objects.empty())
+      chance.add(right, bottom, usable[i]->size.width_px, usable[i]->size.height_px);
   }
   const UnitEvidence &shares = evidence[CoordUnit::kShares], &pixels = evidence[CoordUnit::kPixels];
   // right shares never leave their image, so that one in ten is enough
@@ -132,10 +146,12 @@ void check_units(const std::vector<ForeignImage>& images,
     check_corners(shares, jsonl, "centre x, centre y, width, height", "centre, width and height",
                   BoxForm::kCentre);
   check_pixels(pixels, jsonl);
-  if (may_be_corners && 2 * pixels.num_leaving > pixels.num_boxes)
+  const bool many_leave = 2 * pixels.num_leaving > pixels.num_boxes ||
+                          (pixels.num_boxes >= kFewest && 10 * pixels.num_far > pixels.num_boxes);
+  if (may_be_corners && many_leave)
     check_corners(pixels, jsonl, "x, y, width, height", "x, y, width, height", BoxForm::kSides);
   check_far(pixels, may_be_corners, jsonl);
-  check_answers(evidence[CoordUnit::kAnswer], options, jsonl);
+  check_answers(evidence[CoordUnit::kAnswer], chance, options, jsonl);
 }
 
 }  // namespace rematch

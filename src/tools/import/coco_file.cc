@@ -75,8 +75,8 @@ class CocoReader {
       }
       const auto [known, is_new] = by_id_.try_emplace(*id, images_.size());
       if (!is_new) {
-        image.lose(reason::kSharedId, image.where);
-        images_[known->second].lose(reason::kSharedId, image.where);
+        image.leave_out(reason::kSharedId, image.where);
+        images_[known->second].leave_out(reason::kSharedId, image.where);
       }
       if (const Json* missing = find_member(entry, "not_exhaustive_category_ids");
           missing != nullptr && missing->is_array() && !missing->empty())
@@ -119,6 +119,10 @@ class CocoReader {
     return std::nullopt;
   }
 
+  static bool is_set_list(const Json* value) {
+    return value != nullptr && value->is_array() && !value->empty();
+  }
+
   static double rotation(const Json& annotation) {
     const Json* attributes = find_member(annotation, "attributes");
     const Json* value = attributes != nullptr ? find_member(*attributes, "rotation") : nullptr;
@@ -137,12 +141,16 @@ class CocoReader {
         const Outline ring = read_points((*segmentation)[i]);
         points.insert(points.end(), ring.begin(), ring.end());
       }
-      if (points.size() < 3) return reason::kNoBox;
+      if (points.size() < 3)
+        return segmentation != nullptr && segmentation->is_object() ? reason::kMaskOnly
+               : is_set_list(find_member(annotation, "keypoints"))  ? reason::kKeypointsOnly
+                                                                    : reason::kNoBox;
       object = box_around(points);
       set_.ledger.note("boxes around outlines, of annotations without a box");
     } else {
       const std::optional<std::array<double, 4>> numbers = read_four(*box);
-      if (!numbers) return reason::kNoBox;
+      if (!numbers)
+        return box->is_array() && box->size() == 5 ? reason::kFiveNumbers : reason::kNoBox;
       const std::optional<BoxForm> form = form_of(annotation);
       if (!form) return "a box of a bbox_mode other than 0 (corners) and 1 (x, y, width, height)";
       object = make_box(*numbers, *form);
@@ -171,7 +179,7 @@ class CocoReader {
     for (size_t i = first_; has_orphans_ && i < images_.size(); ++i) {
       ForeignImage& image = images_[i];
       if (image.objects.empty() && image.lost.empty() && !image.has_crowds)
-        image.lose(reason::kMaybeNotEmpty, image.where);
+        image.leave_out(reason::kMaybeNotEmpty, image.where);
     }
   }
 

@@ -24,7 +24,7 @@ struct ForeignObject {
   bool operator==(const ForeignObject&) const = default;
 };
 
-/// An object that cannot be read. Its record is left out, or written without it (BEHAVIOUR 19.11).
+/// An object or a record that cannot be read (BEHAVIOUR 19.11).
 struct LostObject {
   std::string reason;  ///< as in reasons.h
   std::string place;   ///< "FILE:7: entry 2: …"
@@ -48,12 +48,16 @@ struct ForeignImage {
   std::string prompt = {};  ///< user text of this image; empty: none
   std::string extra = {};   ///< JSON object with the members `summary` and `metadata`; empty: none
   std::vector<ForeignObject> objects = {};
-  std::vector<LostObject> lost = {};
-  bool has_crowds = false;  ///< regions of many objects, which are no objects
-  std::string path = {};    ///< of the image file; find_images() fills it in, empty: not found
+  std::vector<LostObject> lost = {};      ///< leave out the record, or are left out of it
+  std::optional<LostObject> defect = {};  ///< leaves out the record, whatever else it has
+  bool has_crowds = false;                ///< regions of many objects, which are no objects
+  std::string path = {};  ///< of the image file; find_images() fills it in, empty: not found
 
   void lose(const std::string& reason, const std::string& place) {
     lost.push_back({reason, place});
+  }
+  void leave_out(const std::string& reason, const std::string& place) {
+    if (!defect) defect = {reason, place};
   }
   void skip_crowd(Ledger& ledger) {
     has_crowds = true;

@@ -55,17 +55,21 @@ bool is_image_name(const fs::path& path) {
          (is_among(path.extension().string(), kUnreadable) && !is_macos_copy(path));
 }
 
-std::string find_with_ending(const fs::path& path) {
+std::vector<std::string> find_with_ending(const fs::path& path) {
+  std::vector<std::string> files;
   for (const std::string ending : kReadable) {
     std::string upper = ending;
     for (char& c : upper) c = static_cast<char>(std::toupper(c));
     for (const std::string& each : {ending, upper}) {
       std::error_code ignored;
-      if (fs::path file = path.string() + each; fs::is_regular_file(file, ignored))
-        return file.string();
+      const fs::path file = path.string() + each;
+      const bool is_new = std::none_of(files.begin(), files.end(), [&](const std::string& known) {
+        return fs::equivalent(known, file, ignored);  // where letter case does not count
+      });
+      if (is_new && fs::is_regular_file(file, ignored)) files.push_back(file.string());
     }
   }
-  return "";
+  return files;
 }
 
 std::vector<fs::directory_entry> list_entries(const fs::path& directory) {

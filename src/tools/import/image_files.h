@@ -26,8 +26,8 @@ bool is_macos_copy(const std::filesystem::path& path);
 /// True for an image's file name, even of an unsupported kind, so that it is counted.
 bool is_image_name(const std::filesystem::path& path);
 
-/// The file whose name is `path` with an ending of images that can be read here; "" for none.
-std::string find_with_ending(const std::filesystem::path& path);
+/// The files whose names are `path` with an ending of images that can be read here.
+std::vector<std::string> find_with_ending(const std::filesystem::path& path);
 
 /// The entries of a directory in any order; none if it cannot be read.
 std::vector<std::filesystem::directory_entry> list_entries(const std::filesystem::path& directory);

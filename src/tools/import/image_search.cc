@@ -71,10 +71,10 @@ int shared_parts(const fs::path& path, const std::string& name) {
   }
 }
 
-/// A file of this path, also with an ending of images appended where it has none.
-std::string existing(const fs::path& path) {
-  if (is_file(path)) return path.string();
-  return is_image_name(path) ? "" : find_with_ending(path);
+/// The file of this path; where it has no ending of images, those with one appended.
+std::vector<std::string> existing(const fs::path& path) {
+  if (is_file(path)) return {path.string()};
+  return is_image_name(path) ? std::vector<std::string>() : find_with_ending(path);
 }
 
 }  // namespace
@@ -188,26 +188,28 @@ ImageSearch::Found ImageSearch::find(const ForeignImage& image) {
   for (const std::string& form : forms) {
     if (form.find('\0') != form.npos) continue;
     for (const fs::path& folder : folders) {
-      if (std::string path = existing(folder / form); !path.empty())
-        return {.path = std::move(path), .is_loose = false};
+      if (auto paths = existing(folder / form); !paths.empty())
+        return {.paths = std::move(paths), .is_loose = false};
     }
   }
   for (const std::string& form : forms) {
     const std::string last = last_part(form);
     if (last.empty() || last == form || last.find('\0') != last.npos) continue;
     for (const fs::path& folder : folders) {
-      if (std::string path = existing(folder / last); !path.empty()) return {std::move(path)};
+      if (auto paths = existing(folder / last); !paths.empty()) return {std::move(paths)};
     }
   }
   for (const fs::path& folder : folders) {
     if (image.stem.empty()) break;
     const fs::path named = folder / image.stem;
-    if (std::string path = is_file(named) ? named.string() : find_with_ending(named); !path.empty())
-      return {.path = std::move(path), .is_loose = false};
+    if (is_file(named)) return {.paths = {named.string()}, .is_loose = false};
+    if (auto paths = find_with_ending(named); !paths.empty())
+      return {.paths = std::move(paths), .is_loose = false};
   }
   const ImageIndex& index = index_of(root_for(image.directory));
   for (auto form = forms.rbegin(); form != forms.rend(); ++form) {
-    if (const fs::path path = index.find(as_relative(*form)); !path.empty()) return {path.string()};
+    if (const fs::path path = index.find(as_relative(*form)); !path.empty())
+      return {{path.string()}};
   }
   return {};
 }
@@ -258,8 +260,12 @@ void find_images(ForeignSet& set, ImageSearch& search) {
       const std::string name = image.name + "\n" + image.stem;
       const auto [found, is_new] = known.try_emplace(image.directory + "\n" + name);
       if (is_new) found->second = search.find(image);
-      image.path = found->second.path;
-      if (image.path.empty()) continue;
+      const std::vector<std::string>& paths = found->second.paths;
+      if (paths.empty()) continue;
+      image.path = paths.front();
+      if (paths.size() > 1)
+        image.leave_out(reason::kSeveralFiles,
+                        fmt::format("{}: {} or {}", image.where, paths[0], paths[1]));
       if (found->second.is_loose) loosely_found.push_back(&image);
       Owner& owner = owners.try_emplace(image.path, Owner{name}).first->second;
       owner.is_one_of_several = owner.is_one_of_several || owner.name != name;
@@ -267,9 +273,9 @@ void find_images(ForeignSet& set, ImageSearch& search) {
   }
   for (ForeignImage* image : loosely_found) {
     if (owners.at(image->path).is_one_of_several)
-      image->lose(reason::kImageAmbiguous,
-                  fmt::format("{}: {} and another name lead to {}", image->where,
-                              show_json(image->name), image->path));
+      image->leave_out(reason::kImageAmbiguous,
+                       fmt::format("{}: {} and another name lead to {}", image->where,
+                                   show_json(image->name), image->path));
   }
 }
 

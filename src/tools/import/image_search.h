@@ -34,8 +34,8 @@ class ImageSearch {
   explicit ImageSearch(std::string images_dir) : images_dir_(std::move(images_dir)) {}
 
   struct Found {
-    std::string path;      ///< empty: not found
-    bool is_loose = true;  ///< only a part of the name matches
+    std::vector<std::string> paths = {};  ///< of several, each has the name and another ending
+    bool is_loose = true;                 ///< only a part of the name matches
   };
   Found find(const ForeignImage& image);
 

@@ -90,12 +90,13 @@ bool read_annotation(ForeignImage& image, bool polygons, Ledger& ledger) {
   } catch (const OutOfResources&) {
     throw;
   } catch (const UserError& error) {
-    image.lose("a JSON that cannot be read", image.where + ": " + error.problems().front().what);
+    image.leave_out("a JSON that cannot be read",
+                    image.where + ": " + error.problems().front().what);
     return false;
   }
   const Json* shapes = find_member(document, "shapes");
   if (shapes == nullptr || !shapes->is_array()) {
-    image.lose("a JSON that is not labelMe's", image.where + ": it has no list \"shapes\"");
+    image.leave_out("a JSON that is not labelMe's", image.where + ": it has no list \"shapes\"");
     return false;
   }
   if (const Json* name = find_member(document, "imagePath"); name != nullptr && name->is_string())
@@ -128,7 +129,7 @@ ForeignSet read_labelme_dir(const std::string& directory, const ImportOptions& o
   refuse_other_format(first, read_file(first), kDirectory.command, kDirectory.error);
   throw UserError(ErrorKind::kData, {.error = kDirectory.error,
                                      .where = first,
-                                     .what = set.splits.begin()->second.front().lost.front().place,
+                                     .what = set.splits.begin()->second.front().defect->place,
                                      .fix = "give a directory in which each JSON has \"imagePath\" "
                                             "and \"shapes\"; move others away"});
 }

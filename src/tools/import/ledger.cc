@@ -20,6 +20,12 @@ constexpr Fix kFixes[] = {
      "name the objects with --label NAME; a conversation may say the name in its question: "
      "--label-from-prompt \"Locate {} in\""},
     {reason::kPoint, "points are not supported: draw boxes"},
+    {reason::kKeypointsOnly, "key points are not supported: draw boxes"},
+    {reason::kMaskOnly, "add \"bbox\": pycocotools.mask.toBbox gives the box of a mask"},
+    {reason::kFiveNumbers,
+     "write the four corners as \"segmentation\": [[x1, y1, …, x4, y4]], without \"bbox\""},
+    {reason::kSeveralFiles, "write the name with its ending, or remove the other files"},
+    {reason::kSharedLabels, "remove one of the images, or give each its own label file"},
     {reason::kNotAList,
      "write [{\"bbox_2d\": [x1, y1, x2, y2], \"label\": \"cat\"}], fenced or bare; for a text "
      "that means \"nothing is there\" add --empty-answer TEXT"},

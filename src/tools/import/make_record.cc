@@ -47,7 +47,7 @@ class ObjectMaker {
     const bool is_box = object.ring.empty();
     std::vector<int> bins = is_box ? box_bins(object) : ring_bins(object.ring);
     reason = bins.empty()                   ? reason::kOutside
-             : !is_answer_ && is_flat(bins) ? reason::kNoArea
+             : !is_answer_ && is_flat(bins) ? reason::kThin
                                             : nullptr;
     if (reason != nullptr) return std::nullopt;
     return std::pair(is_box ? "bbox_2d" : "poly", std::move(bins));
@@ -62,6 +62,7 @@ class ObjectMaker {
     if (width_ > 1 && x1 <= 1 && y1 <= 1 && (x1 != std::floor(x1) || y1 != std::floor(y1)))
       return reason::kShares;
     if (is_answer_) return nullptr;
+    if (x0 == x1 || y0 == y1) return reason::kNoArea;
     if (x0 >= width_ || y0 >= height_ || x1 <= 0 || y1 <= 0) return reason::kOutside;
     const double slack_x = kSlack * width_, slack_y = kSlack * height_;
     was_clipped_ =
@@ -109,6 +110,10 @@ RecordMaker::RecordMaker(const PathFrom& path_from, const ImportOptions& options
 
 std::optional<std::string> RecordMaker::make(const ForeignImage& image, const UsableImage& usable,
                                              WrittenSplit& split) {
+  if (image.defect) {
+    ledger_.lose_record(image.defect->reason, image.defect->place);
+    return std::nullopt;
+  }
   std::vector<LostObject> lost = image.lost;
   ObjectMaker maker(image, coordinate_scale(image, usable, options_));
   Json objects = Json::array();
@@ -155,7 +160,7 @@ std::optional<std::string> RecordMaker::make(const ForeignImage& image, const Us
     const Json extra = parse_json(image.extra, image.where);
     for (const auto& member : extra.items()) record[member.key()] = member.value();
   }
-  return python_json(record) + "\n";
+  return json_line(record);
 }
 
 }  // namespace rematch

@@ -22,6 +22,7 @@ struct StockScale {
     kShares          ///< 0..1 along each side; only read
   };
   Unit unit = Unit::kThousandths;
+  bool is_assumed = false;  ///< the user did not say the unit: numbers like pixels are refused
   /// Limits of the processor for kResizedPixels; default: stock checkpoints that answer in pixels.
   ResizeLimits resize{.side_multiple_px = 28, .min_pixels = 3136, .max_pixels = 12845056};
 

@@ -67,10 +67,14 @@ std::optional<UsableImage> ImageChooser::leave_out_size(const ForeignImage& imag
                      "EXIF rotates it, its annotation does not: remove the tag with "
                      "exiftool -Orientation= -n FILE");
   const ImageSize size = stored.upright_size();
-  return leave_out(image, reason::kImageSize,
-                   fmt::format("{} {} x {}, the annotation says {} x {}",
-                               stored.is_upright() ? "it is" : "viewers show it as", size.width_px,
-                               size.height_px, image.width_px, image.height_px));
+  const bool is_exchanged =
+      size == ImageSize{.width_px = image.height_px, .height_px = image.width_px};
+  return leave_out(
+      image, reason::kImageSize,
+      fmt::format("{} {} x {}, the annotation says {} x {}{}",
+                  stored.is_upright() ? "it is" : "viewers show it as", size.width_px,
+                  size.height_px, image.width_px, image.height_px,
+                  is_exchanged ? " (width and height exchanged, or a turned copy)" : ""));
 }
 
 std::string ImageChooser::choose_rotated(const ForeignImage& image) {

@@ -133,7 +133,7 @@ class VocReader {
       problem = "it has no <annotation>";
     }
     if (!problem.empty()) {
-      image.lose("an XML that cannot be read", where + ": " + problem);
+      image.leave_out("an XML that cannot be read", where + ": " + problem);
       return image;
     }
     if (const std::string name = root.child_value("filename"); !name.empty()) image.name = name;
@@ -150,7 +150,7 @@ class VocReader {
     }
     if (root.find_node(is_stray_box))
       image.lose(reason::kNoBox, where + ": a <bndbox> outside <object>");
-    if (!root.first_child()) image.lose(reason::kNoBox, where + ": <annotation> is empty");
+    if (!root.first_child()) image.leave_out(reason::kNoBox, where + ": <annotation> is empty");
     return image;
   }
 

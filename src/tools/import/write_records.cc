@@ -50,7 +50,7 @@ void lose_crowded_images(ForeignSet& set) {
   for (auto& [split, images] : set.splits) {
     for (ForeignImage& image : images) {
       if (image.has_crowds && image.objects.empty() && image.lost.empty())
-        image.lose(reason::kCrowdsOnly, image.where);
+        image.leave_out(reason::kCrowdsOnly, image.where);
     }
   }
 }
@@ -62,10 +62,7 @@ void lose_repeated_images(ForeignSet& set) {
     std::vector<ForeignImage> kept;
     for (ForeignImage& image : images) {
       const bool has_own_file =
-          !image.path.empty() &&
-          std::none_of(image.lost.begin(), image.lost.end(), [](const LostObject& lost) {
-            return lost.reason == reason::kImageAmbiguous;
-          });
+          !image.path.empty() && !(image.defect && image.defect->reason == reason::kImageAmbiguous);
       const auto [known, is_new] =
           has_own_file
               ? first.try_emplace(fs::path(image.path).lexically_normal().string(), kept.size())
@@ -76,9 +73,8 @@ void lose_repeated_images(ForeignSet& set) {
           set.ledger.note("entries that repeat an image with the same objects");
           continue;
         }
-        for (ForeignImage* each : {&earlier, &image}) {
-          if (each->lost.empty()) each->lose(reason::kTwoEntries, each->where);
-        }
+        for (ForeignImage* each : {&earlier, &image})
+          each->leave_out(reason::kTwoEntries, each->where);
       }
       kept.push_back(std::move(image));
     }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <map>
 #include <set>
 
 #include "base/file.h"
@@ -91,13 +92,14 @@ class YoloReader {
     const std::string path = pair.image.string();
     ForeignImage image{.name = path, .where = path, .unit = CoordUnit::kShares, .path = path};
     if (!pair.labels.empty()) {
-      used_.insert(pair.labels);
+      std::set<fs::path>& images = images_of_[pair.labels];
+      if (is_readable_image_name(pair.image)) images.insert(pair.image.lexically_normal());
       folders_.insert(pair.labels.parent_path());
       labels_.read(pair.labels, image);
     } else if (options_.missing_labels_are_empty) {
       set_.ledger.note("images without a label file, imported as empty scenes");
     } else {
-      image.lose(reason::kNoLabelFile, image.where);
+      image.leave_out(reason::kNoLabelFile, image.where);
     }
     images.push_back(std::move(image));
   }
@@ -132,13 +134,30 @@ class YoloReader {
     std::set<fs::path> orphans;
     for (const fs::path& folder : folders_) {
       for (const auto& entry : fs::directory_iterator(folder)) {
-        if (entry.path().extension() == ".txt" && !used_.contains(entry.path()) &&
+        if (entry.path().extension() == ".txt" && !images_of_.contains(entry.path()) &&
             is_yolo_label_file(entry.path()))
           orphans.insert(entry.path());
       }
     }
     for (const fs::path& path : orphans)
       set_.ledger.lose_record("a label file without an image", path.string());
+  }
+
+  /// Leaves out images that share their labels: a.txt may belong to a.jpg or to a.png.
+  void leave_out_doubtful() const {
+    std::map<std::string, std::string> labels_of;  // by image
+    for (const auto& [labels, images] : images_of_) {
+      for (const fs::path& image : images) {
+        if (images.size() > 1) labels_of[image.string()] = labels.string();
+      }
+    }
+    for (auto& [split, images] : set_.splits) {
+      for (ForeignImage& image : images) {
+        const auto labels = labels_of.find(fs::path(image.path).lexically_normal().string());
+        if (labels != labels_of.end())
+          image.leave_out(reason::kSharedLabels, image.path + " and another: " + labels->second);
+      }
+    }
   }
 
   /// @throws UserError (data) for labels in pixels, and if no class has a name
@@ -183,7 +202,8 @@ class YoloReader {
   YoloLabels& labels_;
   const ImportOptions& options_;
   ForeignSet& set_;
-  std::set<fs::path> used_, folders_;  ///< of labels
+  std::map<fs::path, std::set<fs::path>> images_of_;  ///< by label file
+  std::set<fs::path> folders_;                        ///< of labels
 };
 
 std::vector<std::string> read_texts(const YAML::Node& node) {
@@ -244,6 +264,7 @@ ForeignSet read_yaml(const YAML::Node& yaml, const std::string& yaml_path,
   }
   if (set.splits.empty())
     refuse_yolo(yaml_path, "none of train, val and test is set", "add train: images/train");
+  reader.leave_out_doubtful();
   reader.check_evidence(yaml_path);
   if (!lists_files) reader.lose_orphans();
   return set;
@@ -264,6 +285,7 @@ ForeignSet read_pairs(const std::string& root, const ImportOptions& options) {
   for (const auto& [split, pairs] : find_yolo_pairs(root, options)) {
     for (const YoloPair& pair : pairs) reader.read(pair, set.splits[split]);
   }
+  reader.leave_out_doubtful();
   reader.check_evidence(root);
   reader.lose_orphans();
   return set;
