@@ -135,6 +135,29 @@ TEST_F(Doubts, FormsWithoutABoxAreNamedWithTheirFix) {
   }
 }
 
+TEST_F(Doubts, AClassThatMayBeThereIsNotListedAsAbsent) {
+  const auto prompt_of = [&](const std::string& more, const std::string& annotation) {
+    const std::string file =
+        write("train.json", R"({"categories": [{"id": 1, "name": "cat "}, {"id": 2, "name": "dog"},
+          {"id": 3, "name": "bird"}], "images": [{"id": 1, "file_name": "good.png")" +
+                                more + R"(}], "annotations": [{"image_id": 1, "category_id": 1,
+          "bbox": [20, 10, 100, 50]})" +
+                                annotation + "]}");
+    const ImportOptions options{.drop_unreadable = true, .prompt_classes = true, .negatives = 0.9};
+    convert_set(read_coco_files({file}, options), options);
+    const std::string prompt = written("train").samples()[0].prompt;
+    const size_t begin = prompt.find(": ") + 2;
+    return prompt.substr(begin, prompt.find(". ") - begin);
+  };
+  const std::string dog = R"(, {"image_id": 1, "category_id": 2, "bbox": [1, 1, 50, 50])";
+  EXPECT_EQ(prompt_of("", ""), "cat, dog, bird");
+  EXPECT_EQ(prompt_of("", dog + R"(, "iscrowd": 1})"), "cat, bird");
+  EXPECT_EQ(prompt_of("", R"(, {"image_id": 1, "category_id": 2, "bbox": [1, 1, -5, 50]})"), "cat");
+  EXPECT_EQ(prompt_of(R"(, "neg_category_ids": [3], "not_exhaustive_category_ids": [])", ""),
+            "cat, bird");
+  EXPECT_EQ(prompt_of(R"(, "not_exhaustive_category_ids": [3])", ""), "cat, dog");
+}
+
 TEST_F(Doubts, ExchangedSidesAreNamed) {
   write_image("a.png");
   const WrittenSet written =

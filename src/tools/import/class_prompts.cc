@@ -18,28 +18,47 @@ constexpr const char* kPrompt =
     "coordinates of each in JSON format.";
 constexpr uint64_t kNegativesStream = 0x6E65676174697665ULL;  // separate from other random streams
 
+/// The names of objects, as records have them.
+std::set<std::string> shown_classes(const ForeignImage& image, const std::string& label) {
+  std::set<std::string> shown;
+  for (const ForeignObject& object : image.objects)
+    shown.insert(python_strip(object.desc.empty() ? label : object.desc));
+  shown.erase("");
+  return shown;
+}
+
 /// Names that occur in a set and are not listed, after the listed ones.
-std::vector<std::string> all_classes(const ForeignSet& set) {
-  std::vector<std::string> classes = set.classes;
-  std::set<std::string> known(classes.begin(), classes.end());
+std::vector<std::string> all_classes(const ForeignSet& set, const std::string& label) {
+  std::vector<std::string> classes;
+  std::set<std::string> known;
+  const auto add = [&](const std::string& name) {
+    if (!name.empty() && known.insert(name).second) classes.push_back(name);
+  };
+  for (const std::string& name : set.classes) add(python_strip(name));
   std::set<std::string> others;
   for (const auto& [split, images] : set.splits) {
-    for (const ForeignImage& image : images) {
-      for (const ForeignObject& object : image.objects) {
-        if (!object.desc.empty() && !known.contains(object.desc)) others.insert(object.desc);
-      }
-    }
+    for (const ForeignImage& image : images) others.merge(shown_classes(image, label));
   }
-  classes.insert(classes.end(), others.begin(), others.end());
+  for (const std::string& name : others) add(name);
   return classes;
 }
 
-std::set<std::string> shown_classes(const ForeignImage& image) {
-  std::set<std::string> shown;
-  for (const ForeignObject& object : image.objects) {
-    if (!object.desc.empty()) shown.insert(object.desc);
+/// The classes that an image certainly does not show.
+std::vector<std::string> absent_classes(const ForeignImage& image,
+                                        const std::vector<std::string>& classes,
+                                        std::set<std::string> shown) {
+  if (!image.lost.empty()) return {};
+  for (const std::string& name : image.doubtful) {
+    if (name.empty()) return {};
+    shown.insert(python_strip(name));
   }
-  return shown;
+  std::vector<std::string> absent = classes;
+  if (image.absent) {
+    absent.clear();
+    for (const std::string& name : *image.absent) absent.push_back(python_strip(name));
+  }
+  std::erase_if(absent, [&](const std::string& name) { return shown.contains(name); });
+  return absent;
 }
 
 /// A whole number whose mean over many keys is `value`.
@@ -50,37 +69,36 @@ size_t round_at_random(double value, uint64_t key) {
 
 }  // namespace
 
-void add_class_prompts(ForeignSet& set, double negatives) {
-  const std::vector<std::string> classes = all_classes(set);
+void add_class_prompts(ForeignSet& set, const ImportOptions& options) {
+  const std::vector<std::string> classes = all_classes(set, options.label);
   double num_shown = 0, num_images = 0;
   for (const auto& [split, images] : set.splits) {
     for (const ForeignImage& image : images) {
-      const size_t count = shown_classes(image).size();
+      const size_t count = shown_classes(image, options.label).size();
       num_shown += static_cast<double>(count);
       num_images += count > 0;
     }
   }
   const double usual = num_images > 0 ? num_shown / num_images : 1;
+  const double per_shown = options.negatives / (1 - options.negatives);
   for (auto& [split, images] : set.splits) {
     for (ForeignImage& image : images) {
-      const std::set<std::string> shown = shown_classes(image);
-      std::vector<std::string> absent;
-      for (const std::string& name : classes) {
-        if (!shown.contains(name)) absent.push_back(name);
-      }
+      std::set<std::string> listed = shown_classes(image, options.label);
+      const std::vector<std::string> absent = absent_classes(image, classes, listed);
       const uint64_t key =
           random_key({kNegativesStream, std::stoull(content_hash_of(image.name), nullptr, 16)});
-      const double wanted = shown.empty()
-                                ? std::max(1.0, usual)
-                                : static_cast<double>(shown.size()) * negatives / (1 - negatives);
+      const double wanted =
+          listed.empty() ? std::max(1.0, usual) : static_cast<double>(listed.size()) * per_shown;
       const size_t count = std::min(round_at_random(wanted, key), absent.size());
-      std::set<std::string> listed = shown;
       const std::vector<int64_t> order = random_permutation(key, std::ssize(absent));
       for (size_t i = 0; i < count; ++i) listed.insert(absent[static_cast<size_t>(order[i])]);
       std::vector<std::string> names;
       for (const std::string& name : classes) {
         if (listed.contains(name)) names.push_back(name);
       }
+      if (names.empty())
+        image.leave_out("an image without objects, and without a class that is surely absent",
+                        image.where);
       image.prompt = fmt::format(kPrompt, join(names, ", "));
     }
   }

@@ -78,11 +78,28 @@ class CocoReader {
         image.leave_out(reason::kSharedId, image.where);
         images_[known->second].leave_out(reason::kSharedId, image.where);
       }
-      if (const Json* missing = find_member(entry, "not_exhaustive_category_ids");
-          missing != nullptr && missing->is_array() && !missing->empty())
-        set_.ledger.note("images of which LVIS says that some objects are not annotated");
+      read_lvis(entry, image);
       images_.push_back(std::move(image));
     }
+  }
+
+  /// LVIS annotates some classes of each image, and says which others it does not show.
+  void read_lvis(const Json& entry, ForeignImage& image) {
+    const auto names = [&](const Json* ids) {
+      std::vector<std::string> found;
+      for (const Json& id : *ids) {
+        if (const auto name = names_.find(read_id(&id).value_or("")); name != names_.end())
+          found.push_back(name->second);
+      }
+      return found;
+    };
+    if (const Json* missing = find_member(entry, "not_exhaustive_category_ids");
+        is_filled_list(missing)) {
+      image.doubtful = names(missing);
+      set_.ledger.note("images of which LVIS says that some objects are not annotated");
+    }
+    const Json* absent = find_member(entry, "neg_category_ids");
+    if (absent != nullptr && absent->is_array()) image.absent = names(absent);
   }
 
   void read_annotation(const Json& annotation, size_t index) {
@@ -95,12 +112,14 @@ class CocoReader {
       return;
     }
     ForeignImage& image = images_[found->second];
-    if (is_set(find_member(annotation, "iscrowd"))) return image.skip_crowd(set_.ledger);
+    const std::optional<std::string> id = read_id(find_member(annotation, "category_id"));
+    const auto name = id ? names_.find(*id) : names_.end();
+    if (is_set(find_member(annotation, "iscrowd")))
+      return image.skip_crowd(name == names_.end() ? "" : name->second, set_.ledger);
     const auto lose = [&](const char* reason) { image.lose(reason, place("annotations", index)); };
     ForeignObject object;
     if (const char* reason = read_geometry(annotation, object)) return lose(reason);
-    const std::optional<std::string> id = read_id(find_member(annotation, "category_id"));
-    if (const auto name = id ? names_.find(*id) : names_.end(); name != names_.end()) {
+    if (name != names_.end()) {
       object.desc = name->second;
       if (object.desc.empty()) return lose("an object whose category id has two names");
     } else if (id || options_.label.empty()) {
@@ -119,7 +138,7 @@ class CocoReader {
     return std::nullopt;
   }
 
-  static bool is_set_list(const Json* value) {
+  static bool is_filled_list(const Json* value) {
     return value != nullptr && value->is_array() && !value->empty();
   }
 
@@ -142,9 +161,9 @@ class CocoReader {
         points.insert(points.end(), ring.begin(), ring.end());
       }
       if (points.size() < 3)
-        return segmentation != nullptr && segmentation->is_object() ? reason::kMaskOnly
-               : is_set_list(find_member(annotation, "keypoints"))  ? reason::kKeypointsOnly
-                                                                    : reason::kNoBox;
+        return segmentation != nullptr && segmentation->is_object()   ? reason::kMaskOnly
+               : is_filled_list(find_member(annotation, "keypoints")) ? reason::kKeypointsOnly
+                                                                      : reason::kNoBox;
       object = box_around(points);
       set_.ledger.note("boxes around outlines, of annotations without a box");
     } else {

@@ -83,6 +83,14 @@ class CsvReader {
     return is_whole ? std::optional(box) : std::nullopt;
   }
 
+  /// The name of a row's class; nullopt for an id without a name.
+  std::optional<std::string> class_name(const CsvRow& row) const {
+    const std::string text = cell(row, columns_.name);
+    if (const auto known = names_.find(text); known != names_.end()) return known->second;
+    const bool is_id = !names_.empty() && (columns_.is_normalized || parse_number(text));
+    return is_id ? std::nullopt : std::optional(text);
+  }
+
   void read_row(const CsvRow& row) {
     const std::string place = fmt::format("{}:{}", path_, row.line);
     const std::string name = cell(row, columns_.image);
@@ -93,15 +101,12 @@ class CsvReader {
     if (is_blank && cell(row, columns_.name).empty()) return;  // the image shows nothing
     if (!box) return image.lose(reason::kNoBox, place);
     if (const std::string crowd = cell(row, columns_.crowd); crowd == "1" || crowd == "true")
-      return image.skip_crowd(ledger_);
+      return image.skip_crowd(class_name(row).value_or(""), ledger_);
     ForeignObject object = make_box(*box, options_.boxes.value_or(columns_.form));
-    object.desc = cell(row, columns_.name);
-    if (!names_.empty()) {
-      const auto known = names_.find(object.desc);
-      if (known == names_.end() && (columns_.is_normalized || parse_number(object.desc)))
-        return image.lose(reason::kUnknownClass, place + ": " + object.desc);
-      if (known != names_.end()) object.desc = known->second;
-    }
+    const std::optional<std::string> class_of = class_name(row);
+    if (!class_of)
+      return image.lose(reason::kUnknownClass, place + ": " + cell(row, columns_.name));
+    object.desc = *class_of;
     image.objects.push_back(std::move(object));
   }
 

@@ -51,6 +51,10 @@ struct ForeignImage {
   std::vector<LostObject> lost = {};      ///< leave out the record, or are left out of it
   std::optional<LostObject> defect = {};  ///< leaves out the record, whatever else it has
   bool has_crowds = false;                ///< regions of many objects, which are no objects
+  /// Classes that it may show without objects for all of them: of crowds, and by LVIS.
+  std::vector<std::string> doubtful = {};
+  /// The only classes that it is known not to show (LVIS); unset: all others.
+  std::optional<std::vector<std::string>> absent = {};
   std::string path = {};  ///< of the image file; find_images() fills it in, empty: not found
 
   void lose(const std::string& reason, const std::string& place) {
@@ -59,8 +63,9 @@ struct ForeignImage {
   void leave_out(const std::string& reason, const std::string& place) {
     if (!defect) defect = {reason, place};
   }
-  void skip_crowd(Ledger& ledger) {
+  void skip_crowd(const std::string& name, Ledger& ledger) {
     has_crowds = true;
+    doubtful.push_back(name);
     ledger.note("crowds, which are no objects");
   }
 };

@@ -58,7 +58,7 @@ class HfReader {
     if (objects->is_array()) {
       for (const Json& entry : *objects) {
         if (is_set(crowd_of(entry))) {
-          image.skip_crowd(ledger_);
+          image.skip_crowd(class_name(name_of(entry)).value_or(""), ledger_);
         } else {
           add_object(find_member(entry, {"bbox", "box", "boxes"}), name_of(entry), image);
         }
@@ -88,13 +88,22 @@ class HfReader {
     const Json* crowds = crowd_of(objects);
     const size_t num_flags = crowds != nullptr && crowds->is_array() ? crowds->size() : 0;
     for (size_t i = 0; i < boxes->size(); ++i) {
+      const Json* name = names == nullptr ? nullptr : &(*names)[i];
       if (i < num_flags && is_set(&(*crowds)[i])) {
-        image.skip_crowd(ledger_);
+        image.skip_crowd(class_name(name).value_or(""), ledger_);
       } else {
-        add_object(&(*boxes)[i], names == nullptr ? nullptr : &(*names)[i], image);
+        add_object(&(*boxes)[i], name, image);
       }
     }
     return true;
+  }
+
+  /// The name of a class: "" for none, nullopt for a number without a name.
+  std::optional<std::string> class_name(const Json* value) const {
+    const std::optional<std::string> id = read_id(value);
+    if (!id) return "";
+    if (const auto known = names_.find(*id); known != names_.end()) return known->second;
+    return value->is_string() ? id : std::nullopt;
   }
 
   void add_object(const Json* box, const Json* name, ForeignImage& image) {
@@ -104,16 +113,10 @@ class HfReader {
         box == nullptr ? std::nullopt : read_four(*box);
     if (!numbers) return image.lose(reason::kNoBox, place);
     ForeignObject object = make_box(*numbers, options_.boxes.value_or(BoxForm::kSides));
-    if (const std::optional<std::string> id = read_id(name)) {
-      const auto known = names_.find(*id);
-      if (known != names_.end()) {
-        object.desc = known->second;
-      } else if (name->is_string()) {
-        object.desc = *id;
-      } else {
-        return image.lose(reason::kUnknownClass, place + ": category " + *id);
-      }
-    }
+    const std::optional<std::string> class_of = class_name(name);
+    if (!class_of)
+      return image.lose(reason::kUnknownClass, place + ": category " + show_json(*name));
+    object.desc = *class_of;
     image.objects.push_back(std::move(object));
   }
 

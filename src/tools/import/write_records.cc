@@ -134,7 +134,7 @@ WrittenSet write_records(ForeignSet set, const std::string& out_dir, const Impor
   ImageSearch search(options.images_dir);
   find_images(set, search);
   if (!set.repeats_images) lose_repeated_images(set);
-  if (options.prompt_classes) add_class_prompts(set, options.negatives);
+  if (options.prompt_classes) add_class_prompts(set, options);
   WrittenSet written{.splits = {}, .ledger = set.ledger};
   InputFiles inputs = set.also_read;
   for (const std::string& source : set.sources) inputs.add(source);
