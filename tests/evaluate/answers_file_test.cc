@@ -88,6 +88,35 @@ TEST_F(AnswersFile, ReportsEveryFaultyLine) {
   EXPECT_THAT(found[7].error, HasSubstr("names no record"));
 }
 
+TEST_F(AnswersFile, AnImageCountsMoreThanAnIdOfItsOwn) {
+  EXPECT_EQ(read(R"({"image": "b c.png", "id": 0, "text": "x"})").texts[1], "x");
+  EXPECT_EQ(read(R"({"image": "b c.png", "id": "000139", "text": "x"})").texts[1], "x");
+  EXPECT_EQ(read(R"({"image": "a.png", "id": 3, "text": "x"})").texts[2], "x");
+  EXPECT_THAT(problems(R"({"image": "a.png", "id": 77, "text": "x"})")[0].error,
+              HasSubstr("several records"));
+}
+
+TEST_F(AnswersFile, ReadsWhatServersReturn) {
+  const std::string choices = R"("choices": [{"message": {"role": "assistant", "content": "x"}}])";
+  EXPECT_EQ(read("{\"id\": \"vllm-0\", \"custom_id\": \"0\", \"response\": {\"status_code\": 200, "
+                 "\"body\": {" +
+                 choices + "}}, \"error\": null}")
+                .texts[0],
+            "x");
+  EXPECT_EQ(read("{\"custom_id\": \"b c.png\", " + choices + "}").texts[1], "x");
+  EXPECT_EQ(read(R"({"image": "b c.png", "content": "x", "stop": true})").texts[1], "x");
+  EXPECT_THAT(problems(R"({"id": 0, "text": "Find all.", "response": "[]"})")[0].error,
+              HasSubstr("two texts"));
+}
+
+TEST_F(AnswersFile, ShowsThreeOfAKindOfProblem) {
+  std::string lines;
+  for (int i = 0; i < 9; ++i) lines += "{\"text\": \"of what?\"}\n";
+  const std::vector<Problem> found = problems(lines);
+  ASSERT_EQ(found.size(), 3u);
+  EXPECT_THAT(found[2].fix, HasSubstr("9 problems in all"));
+}
+
 TEST_F(AnswersFile, RecordsWithoutAnAnswerAreNamed) {
   const GivenAnswers answers =
       read(R"({"id": 0, "text": "one"})"

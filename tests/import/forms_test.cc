@@ -31,8 +31,9 @@ class Forms : public test::ImportDir {
   std::string reason_of(const std::string& answer, const Json& more = Json::object()) {
     try {
       const ForeignSet set = read_answer_of(answer, more);
-      const std::vector<LostObject>& lost = set.splits.at("train")[0].lost;
-      return lost.empty() ? "" : lost[0].reason;
+      const ForeignImage& image = set.splits.at("train")[0];
+      if (image.defect) return image.defect->reason + ": " + image.defect->place;
+      return image.lost.empty() ? "" : image.lost[0].reason;
     } catch (const UserError& error) {
       return error.what();
     }
@@ -103,7 +104,110 @@ TEST_F(Forms, PlaceholdersOfADraftUseUpTheirBoxes) {
 
 TEST_F(Forms, AnAnswerMarkedAsBadIsLeftOut) {
   EXPECT_NE(reason_of(kCat, {{"label", false}}).find("marked as a bad one"), std::string::npos);
+  EXPECT_NE(reason_of(kCat, {{"kto_tag", false}}).find("marked as a bad one"), std::string::npos);
   EXPECT_EQ(names_of(kCat, {{"label", true}}), "cat");
+}
+
+TEST_F(Forms, AnswersThatTrainersLeaveOutAreLeftOut) {
+  const Json user = {{"role", "user"}, {"content", "<image>Find all."}};
+  const Json more = {{"role", "user"}, {"content", "No, the dog."}};
+  const Json dog = {{"role", "assistant"},
+                    {"content", R"([{"bbox_2d": [1, 1, 9, 9], "label": "dog"}])"}};
+  for (const Json& mark : {Json{{"loss", false}}, Json{{"weight", 0}}}) {
+    Json cat = {{"role", "assistant"}, {"content", kCat}};
+    cat.update(mark);
+    const Json record = {{"messages", {user, cat, more, dog}}, {"images", {"a.png"}}};
+    const WrittenSet written =
+        convert_set(read_chat_files({write("train.jsonl", record.dump())}, {}));
+    EXPECT_EQ(test::records_lost(written, reason::kNotLearned), 1) << mark;
+    EXPECT_EQ(this->written("train").samples()[0].objects[0].desc, "dog") << mark;
+  }
+}
+
+TEST_F(Forms, OneTextWithoutBoxesLeavesOutItsAnswerOnly) {
+  const Json record = {
+      {"conversations",
+       {{{"from", "human"}, {"value", "<image>\nDescribe it."}},
+        {{"role", "gpt"}, {"content", "The cupboards are white."}},
+        {{"from", "human"}, {"value", "And the floor?"}},
+        {{"from", "gpt"}, {"value", R"([{"bbox_2d": [1, 1, 9, 9], "label": "floor"}])"}}}},
+      {"image", "a.png"}};
+  const WrittenSet written =
+      convert_set(read_chat_files({write("train.jsonl", record.dump())}, {}));
+  EXPECT_EQ(test::records_lost(written, reason::kNotAList), 1);
+  EXPECT_EQ(this->written("train").samples()[0].objects[0].desc, "floor");
+}
+
+TEST_F(Forms, PartsWithNullsAreRead) {
+  const Json image = {{"type", "image"}, {"text", nullptr}, {"image", "a.png"}};
+  const Json text = {{"type", "text"}, {"text", "Find all."}, {"image", nullptr}};
+  const Json answer = {{"type", "text"}, {"text", kCat}, {"image", nullptr}};
+  const Json record = {{"messages",
+                        {{{"role", "user"}, {"content", {image, text}}},
+                         {{"role", "assistant"}, {"content", Json::array({answer})}}}}};
+  const ForeignSet set = read_chat_files({write("train.jsonl", record.dump())}, {});
+  EXPECT_EQ(set.splits.at("train")[0].prompt, "Find all.");
+  EXPECT_EQ(set.splits.at("train")[0].objects.size(), 1u);
+}
+
+TEST_F(Forms, ToolsVideosAndOtherImagesAreNamed) {
+  const auto expect = [&](const std::string& answer, const Json& more, const char* reason) {
+    EXPECT_NE(reason_of(answer, more).find(reason), std::string::npos) << answer << more;
+  };
+  expect("<tool_call>{\"bbox_2d\": [1, 1, 9, 9], \"label\": \"z\"}</tool_call>", Json::object(),
+         reason::kTools);
+  expect(kCat, {{"videos", {"a.mp4"}}}, reason::kVideo);
+  question_ = "<image><image>Find all.";
+  expect(kCat, Json::object(), "2 marks of images for one image");
+  question_ = "<img>a.png</img>Find all.";
+  expect(kCat, Json::object(), "<img>");
+}
+
+TEST_F(Forms, ABoxInsideAnEntryIsNotLostInSilence) {
+  for (const char* parts : {R"("children": [{"bbox_2d": [1, 1, 5, 5], "label": "b"}])",
+                            R"("helmet": {"bbox": [1, 1, 5, 5]})"}) {
+    const std::string entry = R"([{"bbox_2d": [1, 1, 9, 9], "label": "a", )" + std::string(parts);
+    EXPECT_EQ(reason_of(entry + "}]"), reason::kInnerBox) << parts;
+  }
+  EXPECT_EQ(reason_of(R"({"objects": [{"bbox_2d": [1, 1, 9, 9], "label": "a"}]})"),
+            reason::kInnerBox);
+}
+
+TEST_F(Forms, NamesBehindTheirBoxesAreNotThoseOfTheNextOnes) {
+  EXPECT_EQ(reason_of("<box>(1,1),(5,5)</box><ref>cat</ref><box>(6,6),(9,9)</box><ref>dog</ref>"),
+            reason::kLateName);
+  EXPECT_EQ(reason_of("<ref>cat</ref><box>(1,1),(5,5)</box> and <ref>dog</ref> are here"),
+            reason::kLateName);
+}
+
+TEST_F(Forms, AnAnswerOfAPointIsNotAnObject) {
+  for (const char* box : {"[0, 0, 0, 0]", "[300, 300, 300, 300]"}) {
+    const ForeignSet set =
+        read_answer_of(R"([{"bbox_2d": )" + std::string(box) + R"(, "label": "mug"}])");
+    EXPECT_NE(test::problem_of([&] { convert_set(set); }).fix.find("an empty list"),
+              std::string::npos)
+        << box;
+  }
+}
+
+TEST_F(Forms, SidesInAnswersAreRefusedUntilTheyAreNamed) {
+  std::string lines;
+  for (const char* box : {"[100,200,50,40]", "[300,100,90,80]", "[20,30,400,300]"}) {
+    const Json record = {
+        {"image", "a.png"},
+        {"conversations",
+         {{{"from", "human"}, {"value", "<image>Find"}},
+          {{"from", "gpt"},
+           {"value", R"([{"bbox": )" + std::string(box) + R"(, "label": "cat"}])"}}}}};
+    lines += record.dump() + "\n";
+  }
+  const std::string file = write("train.jsonl", lines);
+  const auto convert = [&](const ImportOptions& options) {
+    convert_set(read_chat_files({file}, options), options);
+  };
+  EXPECT_NE(test::problem_of([&] { convert({}); }).fix.find("--boxes xywh"), std::string::npos);
+  convert({.boxes = BoxForm::kSides});
+  EXPECT_EQ(bins(), (std::vector<std::vector<int>>{{100, 200, 150, 240}}));
 }
 
 TEST_F(Forms, CrowdsOfHuggingFaceAreNotObjects) {

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -19,7 +20,7 @@ namespace rematch {
 namespace {
 
 namespace fs = std::filesystem;
-constexpr size_t kMaxShown = 20, kMissingShown = 3;
+constexpr size_t kMaxShown = 20, kSameShown = 3, kMissingShown = 3;
 constexpr const char* kFix =
     "write {\"image\": \"photos/a.jpg\", \"text\": \"…\"} or {\"id\": 0, \"text\": \"…\"} a line, "
     "where id is the 0-based line of the record";
@@ -58,14 +59,23 @@ class RecordIndex {
     return found->second;
   }
 
-  size_t find_image(const std::string& image, const std::string& where) const {
+  /// The record of a batch's `custom_id`: its 0-based line in digits, or its image.
+  size_t find_custom(const std::string& id, const std::string& where) const {
+    int64_t line = 0;
+    const auto [end, error] = std::from_chars(id.data(), id.data() + id.size(), line);
+    if (error == std::errc() && end == id.data() + id.size()) return find_id(line, where);
+    return only_one(find_image(id, where), id, where);
+  }
+
+  /// The records that ask about an image.
+  const std::vector<size_t>& find_image(const std::string& image, const std::string& where) const {
     for (const std::string& path :
          {join_path(records_dir_, image), image, join_path(answers_dir_, image)}) {
       if (const auto found = by_path_.find(normal_path(path)); found != by_path_.end())
-        return only_one(found->second, image, where);
+        return found->second;
     }
     const auto named = by_name_.find(fs::path(image).filename().string());
-    if (named != by_name_.end()) return only_one(named->second, image, where);
+    if (named != by_name_.end()) return named->second;
     std::vector<std::string> names;
     for (const auto& [name, indices] : by_name_) names.push_back(name);
     const std::vector<std::string> near = near_names(fs::path(image).filename().string(), names, 1);
@@ -73,9 +83,12 @@ class RecordIndex {
            near.empty() ? image : fmt::format("{}; the nearest image is {}", image, near.front()));
   }
 
- private:
+  /// @param id  decides between several; unset or of another image: none does
   size_t only_one(const std::vector<size_t>& found, const std::string& image,
-                  const std::string& where) const {
+                  const std::string& where, std::optional<int64_t> id = std::nullopt) const {
+    const auto known = id ? by_id_.find(*id) : by_id_.end();
+    if (known != by_id_.end() && std::count(found.begin(), found.end(), known->second) > 0)
+      return known->second;
     if (found.size() > 1)
       refuse(where, "several records ask about the image of an answer",
              fmt::format("{}: {} and {}", image, records_.samples()[found[0]].where,
@@ -84,6 +97,7 @@ class RecordIndex {
     return found.front();
   }
 
+ private:
   const Dataset& records_;
   std::string answers_dir_, records_dir_;
   std::map<int64_t, size_t> by_id_;
@@ -110,15 +124,46 @@ std::string image_of(const Json& value, const std::string& where) {
   return path.starts_with(kLocal) ? percent_decoded(path.substr(kLocal.size())) : path;
 }
 
+/// The record that an answer belongs to. Many programs give lines ids of their own, so an image
+/// decides where it names one record; an id decides between records of one image.
 size_t record_of(const Json& line, const RecordIndex& index, const std::string& where) {
-  if (const Json* id = first_of(line, {"id", "sample_id"})) {
-    if (!id->is_number_integer())
-      refuse(where, "the id of an answer is not a line number", show_json(*id));
-    return index.find_id(id->get<int64_t>(), where);
+  const Json* id = first_of(line, {"id", "sample_id"});
+  const bool is_line = id != nullptr && id->is_number_integer();
+  if (const Json* image = first_of(line, {"image", "images"})) {
+    const std::string path = image_of(*image, where);
+    return index.only_one(index.find_image(path, where), path, where,
+                          is_line ? std::optional(id->get<int64_t>()) : std::nullopt);
   }
-  if (const Json* image = first_of(line, {"image", "images"}))
-    return index.find_image(image_of(*image, where), where);
+  if (is_line) return index.find_id(id->get<int64_t>(), where);
+  if (const Json* custom = first_of(line, {"custom_id"}); custom != nullptr && custom->is_string())
+    return index.find_custom(custom->get<std::string>(), where);
+  if (id != nullptr) refuse(where, "the id of an answer is not a line number", show_json(*id));
   refuse(where, "an answer names no record", show_json(line));
+}
+
+/// The text of a chat completion: of `choices` its only message.
+const Json* completion_of(const Json& value) {
+  const Json* choices = first_of(value, {"choices"});
+  if (choices == nullptr || !choices->is_array() || choices->size() != 1) return nullptr;
+  const Json& choice = choices->front();
+  const Json* message = first_of(choice, {"message"});
+  return message != nullptr ? first_of(*message, {"content"}) : first_of(choice, {"text"});
+}
+
+/// The answer of a line: `text`, `response`, `content`, or what a server of OpenAI's interface
+/// returns, alone or as a line of a batch; null if there is none.
+const Json* answer_of(const Json& line, const std::string& where) {
+  if (const Json* completion = completion_of(line)) return completion;
+  const Json* response = first_of(line, {"response"});
+  if (response != nullptr && response->is_object()) {
+    const Json* body = first_of(*response, {"body"});
+    return body != nullptr ? completion_of(*body) : completion_of(*response);
+  }
+  const Json* text = first_of(line, {"text"});
+  if (text != nullptr && response != nullptr && *text != *response)
+    refuse(where, "an answer has two texts", "\"text\" and \"response\" differ",
+           "keep the answer alone in each line; which of them may be the question is not known");
+  return response != nullptr ? response : text != nullptr ? text : first_of(line, {"content"});
 }
 
 /// Reads a line into its place.
@@ -132,8 +177,8 @@ void read_line(const std::string& text, const std::string& where, int64_t number
     refuse(where, "two answers to the same record",
            fmt::format("the first is in line {}", lines[record]), "keep one of them");
   lines[record] = number;
-  const Json* answer = first_of(line, {"text", "response"});
-  if (answer == nullptr && line.contains("error")) return;
+  const Json* answer = answer_of(line, where);
+  if (answer == nullptr && first_of(line, {"error"}) != nullptr) return;
   if (answer == nullptr) refuse(where, "an answer has no text", show_json(line));
   if (!answer->is_string())
     refuse(where, "the text of an answer is not a string", show_json(*answer));
@@ -153,6 +198,7 @@ GivenAnswers read_answers(const std::string& path, const Dataset& records) {
   GivenAnswers answers{.texts = std::vector<std::optional<std::string>>(records.samples().size())};
   std::vector<int64_t> lines(records.samples().size());
   std::vector<Problem> problems;
+  std::map<std::string, size_t> num_alike;  // by error
   int64_t number = 0, num_problems = 0;
   for (const std::string& line : split(read_file(path), '\n')) {
     throw_if_interrupted();
@@ -162,7 +208,9 @@ GivenAnswers read_answers(const std::string& path, const Dataset& records) {
       read_line(line, fmt::format("{}:{}", path, number), number, index, answers, lines);
     } catch (const UserError& error) {
       ++num_problems;
-      if (problems.size() < kMaxShown) problems.push_back(error.problems().front());
+      const Problem& problem = error.problems().front();
+      if (problems.size() < kMaxShown && num_alike[problem.error]++ < kSameShown)
+        problems.push_back(problem);
     }
   }
   if (problems.empty()) return answers;

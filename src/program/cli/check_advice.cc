@@ -25,16 +25,16 @@ std::string repair_advice(const Review& review, const std::string& path,
           return !row.first.starts_with("left out: records where") &&
                  !row.first.starts_with("left out: damaged");
         });
+    const std::string& fix = trial.first_fix.empty() ? review.first_fix : trial.first_fix;
     if (trial.num_records == 0)
       return "`--fix` cannot repair it; " +
-             (review.first_fix.empty() ? "correct the records by hand, or convert them with "
-                                         "`rematch data from-…` (docs/data.md)"
-                                       : review.first_fix);
+             (fix.empty() ? "correct the records by hand, or convert them with "
+                            "`rematch data from-…` (docs/data.md)"
+                          : fix);
     std::string kept = trial.num_lost == 0 ? ""
                                            : fmt::format(", without {} of {}", trial.num_lost,
                                                          counted(num_all, "record"));
-    if (trial.num_lost > 0 && !review.first_fix.empty())
-      kept += "; to keep all: " + review.first_fix;
+    if (trial.num_lost > 0 && !fix.empty()) kept += "; to keep all: " + fix;
     return fmt::format("`rematch data check {} --fix OUT{}` writes a {}copy{}", shell_word(path),
                        flags, changes ? "repaired " : "", kept);
   } catch (const OutOfResources&) {

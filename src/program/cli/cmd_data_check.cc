@@ -126,8 +126,9 @@ void print_repairs(const RepairedRecords& repaired, const Review& review,
   for (const auto& [what, count] : repaired.repairs)
     std::cout << fmt::format("  {:6}  {}\n", count, what);
   std::cout << fmt::format("wrote {}\n", arguments.fixed);
-  if (repaired.num_lost > 0 && !review.first_fix.empty())
-    std::cout << wrapped("to keep all: " + review.first_fix + "\n", 2);
+  const std::string& advice = repaired.first_fix.empty() ? review.first_fix : repaired.first_fix;
+  if (repaired.num_lost > 0 && !advice.empty())
+    std::cout << wrapped("to keep all: " + advice + "\n", 2);
   if (!arguments.model_dir.empty()) print_lengths(arguments.fixed, arguments.model_dir);
 }
 

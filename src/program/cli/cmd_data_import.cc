@@ -225,7 +225,7 @@ const ImportFormat kImportFormats[] = {
      .source = "JSONL",
      .source_help = "one file for each split",
      .takes_several = true,
-     .traits = {.has_outlines = true, .has_conversations = true},
+     .traits = {.has_outlines = true, .has_box_forms = true, .has_conversations = true},
      .split_help = kFileSplit,
      .examples =
          "  rematch data from-swift swift/train.jsonl swift/val.jsonl --out data\n"
@@ -237,7 +237,7 @@ const ImportFormat kImportFormats[] = {
      .source_help = "JSON lines or a JSON array of \"messages\" or \"conversations\"; one file for "
                     "each split",
      .takes_several = true,
-     .traits = {.has_outlines = true, .has_conversations = true},
+     .traits = {.has_outlines = true, .has_box_forms = true, .has_conversations = true},
      .split_help = kFileSplit,
      .examples =
          "  rematch data from-qwen train.json val.json --images photos --out data\n"

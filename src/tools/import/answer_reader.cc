@@ -72,10 +72,10 @@ bool mentions_geometry(std::string_view text) {
 /// Reads the entries of one answer.
 class EntryReader {
  public:
-  EntryReader(const std::string& where, bool polygons, const GeometryOf& placeholder,
+  EntryReader(const std::string& where, const ImportOptions& options, const GeometryOf& placeholder,
               Ledger& ledger, ImportedAnswer& answer)
       : where_(where),
-        polygons_(polygons),
+        options_(options),
         placeholder_(placeholder),
         ledger_(ledger),
         answer_(answer) {}
@@ -84,6 +84,7 @@ class EntryReader {
     ++number_;
     if (!entry.is_object())
       return lose(reason::kNoBox, fmt::format("not an object: {}", show_json(entry)));
+    if (has_inner_box(entry)) return lose(reason::kInnerBox, show_json(entry));
     ForeignObject object;
     if (!read_geometry(entry, object)) return;
     for (const char* key : kNameKeys) {
@@ -98,6 +99,16 @@ class EntryReader {
   }
 
  private:
+  /// True if a member holds entries with boxes of their own, such as the parts of an object.
+  static bool has_inner_box(const Json& entry) {
+    return std::any_of(entry.begin(), entry.end(), [](const Json& member) {
+      const bool is_nested = member.is_object() ||
+                             (member.is_array() && !member.empty() && member.front().is_object());
+      return is_nested &&
+             has_geometry_key(member.dump(-1, ' ', false, Json::error_handler_t::replace));
+    });
+  }
+
   void lose(const char* reason, const std::string& what) {
     answer_.lost.push_back({reason, fmt::format("{}: entry {}: {}", where_, number_, what)});
   }
@@ -113,7 +124,7 @@ class EntryReader {
   bool read_geometry(const Json& entry, ForeignObject& object) {
     if (const Json* written = find_member(entry, {"bbox_2d", "bbox", "box"})) {
       const Json value = value_of(*written);
-      const char* reason = make_shape(read_points(value), polygons_, object, ledger_);
+      const char* reason = make_shape(read_points(value), options_, object, ledger_);
       if (reason != nullptr) lose(reason, fmt::format("not four numbers: {}", show_json(value)));
       return reason == nullptr;
     }
@@ -122,7 +133,7 @@ class EntryReader {
       if (written == nullptr) continue;
       const Outline points = read_points(value_of(*written));
       if (points.size() >= 4 || (points.size() == 3 && std::string_view(key) != "points")) {
-        object = make_outline(points, polygons_, "outlines", ledger_);
+        object = make_outline(points, options_.polygons, "outlines", ledger_);
         return true;
       }
       lose(points.empty() ? reason::kNoBox : reason::kPoint,
@@ -140,7 +151,7 @@ class EntryReader {
   }
 
   const std::string& where_;
-  bool polygons_;
+  const ImportOptions& options_;
   const GeometryOf& placeholder_;
   Ledger& ledger_;
   ImportedAnswer& answer_;
@@ -197,18 +208,19 @@ void read_json_answer(std::string_view text, EntryReader& reader, const std::str
 
 }  // namespace
 
-ImportedAnswer read_answer(std::string_view text, const std::string& where, bool polygons,
-                           const GeometryOf& placeholder, Ledger& ledger) {
+ImportedAnswer read_answer(std::string_view text, const std::string& where,
+                           const ImportOptions& options, const GeometryOf& placeholder,
+                           Ledger& ledger) {
   ImportedAnswer answer;
   if (has_old_marks(text)) {
     if (has_geometry_key(text)) {
       answer.problem = "it has marks and a list of boxes";
       return answer;
     }
-    read_old_marks(text, where, polygons, answer, ledger);
+    read_old_marks(text, where, options, answer, ledger);
     return answer;
   }
-  EntryReader reader(where, polygons, placeholder, ledger, answer);
+  EntryReader reader(where, options, placeholder, ledger, answer);
   try {
     read_json_answer(text, reader, where, answer);
   } catch (const UserError& error) {

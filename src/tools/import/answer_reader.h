@@ -26,8 +26,9 @@ using GeometryOf = std::function<std::optional<Json>(const Json& value)>;
 /// @param text  after a think block (AnswerPlace::start)
 /// @param where  place of the answer.
 /// @param placeholder  see GeometryOf; may be null
-ImportedAnswer read_answer(std::string_view text, const std::string& where, bool polygons,
-                           const GeometryOf& placeholder, Ledger& ledger);
+ImportedAnswer read_answer(std::string_view text, const std::string& where,
+                           const ImportOptions& options, const GeometryOf& placeholder,
+                           Ledger& ledger);
 
 /// True for an answer in the marks of older models: `<ref>…</ref><box>(x1,y1),(x2,y2)</box>`, or
 /// `<|object_ref_start|>…<|box_start|>…<|box_end|>`.
@@ -39,7 +40,7 @@ std::string unmark_names(std::string& question);
 
 /// Reads such an answer. Four numbers are a box, eight or more an outline; a box belongs to the
 /// last name before it.
-void read_old_marks(std::string_view text, const std::string& where, bool polygons,
+void read_old_marks(std::string_view text, const std::string& where, const ImportOptions& options,
                     ImportedAnswer& answer, Ledger& ledger);
 
 }  // namespace rematch

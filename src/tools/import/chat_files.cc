@@ -63,7 +63,7 @@ class RecordReader {
         ++num_questions;
       } else {
         ++num_answers;
-        read_answer_turn(turn.text);
+        read_answer_turn(turn);
       }
     }
     if (num_answers == 0) {
@@ -80,11 +80,15 @@ class RecordReader {
   }
 
  private:
-  void read_answer_turn(const std::string& turn) {
-    const AnswerPlace place = find_written_answer(turn);
+  void read_answer_turn(const ChatTurn& turn) {
+    const AnswerPlace place = find_written_answer(turn.text);
     if (place.in_think) throw LeftOut{reason::kNotAList, "it ends inside a think block"};
-    filled_.fill(turn.substr(0, place.start), /*as_json=*/false);  // a draft uses up its boxes
-    const std::string text = turn.substr(place.start);
+    filled_.fill(turn.text.substr(0, place.start), /*as_json=*/false);  // a draft uses up its boxes
+    const std::string text = turn.text.substr(place.start);
+    if (!turn.is_learned) {
+      filled_.fill(text, /*as_json=*/false);
+      return start().leave_out(reason::kNotLearned, image_.where);
+    }
     const size_t first_name = filled_.next_name(), first_box = filled_.next_box();
     const std::string json = filled_.fill(text, /*as_json=*/true);
     const size_t num_boxes = filled_.next_box() - first_box;
@@ -98,14 +102,15 @@ class RecordReader {
                                      words.end()};
     if (!answer.is_list)
       answer = read_answer(
-          json, image_.where, options_.polygons,
-          [&](const Json& value) { return filled_.box_of(value); }, ledger_);
+          json, image_.where, options_, [&](const Json& value) { return filled_.box_of(value); },
+          ledger_);
     const bool has_unplaced =
         filled_.has_boxes() && !filled_.boxes().empty() && filled_.next_box() == 0;
     if (!answer.is_list && (num_boxes > 0 || has_unplaced))
       return add_captions(text, first_name, first_box,
                           num_boxes > 0 ? num_boxes : filled_.boxes().size());
-    if (!answer.is_list) throw LeftOut{reason::kNotAList, answer.problem};
+    if (!answer.is_list)
+      return start().leave_out(reason::kNotAList, image_.where + ": " + answer.problem);
     if (has_unplaced)
       throw LeftOut{reason::kNotPaired,
                     "\"objects\" has boxes, and the answer has no <bbox> for them"};
@@ -162,9 +167,11 @@ class RecordReader {
     const Json& box = filled_.boxes()[index];
     const Outline points = read_points(box);
     ForeignObject object;
-    const char* reason = points.size() == 2 && box.front().is_array()
+    const bool is_nested = box.is_array() && !box.empty() && box.front().is_array();
+    const char* reason = is_nested && box.front().size() == 4 ? reason::kSeveralBoxes
+                         : is_nested && points.size() == 2
                              ? "two corners in lists in place of [x1, y1, x2, y2]"
-                             : make_shape(points, options_.polygons, object, ledger_);
+                             : make_shape(points, options_, object, ledger_);
     if (reason != nullptr) return record.lose(reason, image_.where + ": " + what);
     object.desc = name;
     record.objects.push_back(std::move(object));
@@ -264,8 +271,13 @@ class ChatReader {
 
   void read_record(const Json& record, const std::string& where) {
     const JsonOrigin origin{.path = where, .error = "this is not a conversation", .fix = kFix};
-    if (const Json* verdict = find_member(record, "label"); verdict != nullptr && *verdict == false)
-      throw LeftOut{reason::kMarkedBad};
+    for (const char* key : {"label", "kto_tag"}) {
+      const Json* verdict = find_member(record, key);
+      if (verdict != nullptr && (*verdict == false || *verdict == 0))
+        throw LeftOut{reason::kMarkedBad};
+    }
+    const Json* videos = find_member(record, {"videos", "video"});
+    if (videos != nullptr && !videos->empty()) throw LeftOut{reason::kVideo};
     Placeholders filled(record, origin);
     ChatRecord chat;
     if (is_chat(record)) {
@@ -277,9 +289,29 @@ class ChatReader {
     }
     if (chat.images.size() != 1)
       throw LeftOut{reason::kSeveralImages, fmt::format("{} images", chat.images.size())};
+    check_texts(chat);
+    if (chat.has_own_size && options_.scale.unit == StockScale::Unit::kResizedPixels)
+      throw LeftOut{"an image with a size of its own, in answers of --scale pixels",
+                    "\"resized_height\", \"max_pixels\" and the like"};
     ForeignImage image = image_of_record(record, chat.images.front(), path_, where);
     image.extra = read_extra(record);
     RecordReader(std::move(image), std::move(filled), options_, ledger_, images_).read(chat.turns);
+  }
+
+  /// @throws LeftOut for texts with tools, videos, or images that the record does not name
+  static void check_texts(const ChatRecord& chat) {
+    if (chat.num_marks > 1)
+      throw LeftOut{reason::kSeveralImages,
+                    fmt::format("{} marks of images for one image", chat.num_marks)};
+    for (const ChatTurn& turn : chat.turns) {
+      const auto has = [&](std::string_view mark) {
+        return turn.text.find(mark) != std::string::npos;
+      };
+      if (has("<tool_call>") || has("<tool_response>")) throw LeftOut{reason::kTools};
+      if (turn.role != ChatTurn::Role::kUser) continue;
+      if (has("<video>")) throw LeftOut{reason::kVideo};
+      if (has("<img>")) throw LeftOut{reason::kSeveralImages, "an <img> in the question"};
+    }
   }
 
   /// The members of a record that training ignores and a round trip keeps.
@@ -301,7 +333,7 @@ class ChatReader {
 
 ForeignSet read_chat_files(const std::vector<std::string>& paths, const ImportOptions& options) {
   check_one_file_per_split(paths, options);
-  ForeignSet set{.sources = paths, .repeats_images = true};
+  ForeignSet set{.sources = paths, .repeats_images = true, .assumed_form = BoxForm::kCorners};
   for (const std::string& path : paths) {
     ChatReader reader(path, options, set);
     reader.read();

@@ -6,19 +6,13 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
+#include "tools/import/json_value.h"
 
 namespace rematch {
 namespace {
 
 constexpr std::string_view kImageMarks[] = {"<|vision_start|><|image_pad|><|vision_end|>",
                                             "<image>"};
-
-/// The key names of a message format.
-struct Dialect {
-  const char *list, *role, *content;
-};
-constexpr Dialect kDialects[] = {{"messages", "role", "content"},
-                                 {"conversations", "from", "value"}};
 
 void replace_all(std::string& text, std::string_view from, std::string_view to) {
   for (size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size()))
@@ -70,7 +64,7 @@ void add_images(const Json& value, JsonFields& fields, const std::string& key,
 
 /// Reads a string, or a list of parts {"type": "text" | "image" | "image_url", …}.
 std::string read_content(JsonFields& message, const std::string& key, const JsonOrigin& origin,
-                         std::vector<std::string>& images) {
+                         ChatRecord& chat) {
   const Json& content = message.at(key);
   if (content.is_string()) return content.get<std::string>();
   if (!content.is_array())
@@ -79,17 +73,21 @@ std::string read_content(JsonFields& message, const std::string& key, const Json
   std::string text;
   for (size_t i = 0; i < content.size(); ++i) {
     JsonFields part(content[i], origin, fmt::format("{}[{}]", message.place_of(key), i));
-    if (part.has("text")) {
+    // columns of a table have all members in each part, null where they do not apply
+    if (const Json* value = find_member(content[i], "text");
+        value != nullptr && !value->is_null()) {
       text += part.text("text");
       continue;
     }
     bool has_image = false;
     for (const char* name : {"image", "image_url", "path", "url"}) {
-      const Json* value = has_image ? nullptr : part.find(name);
+      const Json* value = has_image ? nullptr : find_member(content[i], name);
       if (value == nullptr) continue;
-      add_images(*value, part, name, images);
+      add_images(*value, part, name, chat.images);
       has_image = true;
     }
+    for (const char* name : {"resized_height", "resized_width", "min_pixels", "max_pixels"})
+      chat.has_own_size = chat.has_own_size || find_member(content[i], name) != nullptr;
     // An image part without a path stands for an image of the record.
     if (!has_image && part.text_or("type", "") != "image")
       part.fail("type", fmt::format("expected text or an image, found {}", show_json(content[i])));
@@ -111,10 +109,26 @@ std::string remove_image_marks(std::string text) {
 
 namespace {
 
+/// A user's text without the marks of images, whose number is kept.
+std::string clean_question(std::string text, ChatRecord& chat) {
+  for (const std::string_view mark : kImageMarks) {
+    for (size_t at = text.find(mark); at != text.npos; at = text.find(mark, at + mark.size()))
+      ++chat.num_marks;
+  }
+  return remove_image_marks(std::move(text));
+}
+
+/// False for a message with `loss` false or `weight` 0, which trainers leave out of the loss.
+bool is_learned(const Json& message) {
+  const Json* loss = find_member(message, "loss");
+  const Json* weight = find_member(message, "weight");
+  return !(loss != nullptr && *loss == false) && !(weight != nullptr && *weight == 0);
+}
+
 /// Adds the turns of the old form: `history` of pairs, then `query` and `response`.
 void add_query_turns(JsonFields& fields, ChatRecord& chat) {
   const auto add = [&](ChatTurn::Role role, std::string text) {
-    if (role == ChatTurn::Role::kUser) text = remove_image_marks(std::move(text));
+    if (role == ChatTurn::Role::kUser) text = clean_question(std::move(text), chat);
     chat.turns.push_back({.role = role, .text = std::move(text)});
   };
   if (const std::string system = fields.text_or("system", ""); !system.empty())
@@ -136,7 +150,6 @@ void add_query_turns(JsonFields& fields, ChatRecord& chat) {
 ChatRecord read_chat(const Json& record, const JsonOrigin& origin) {
   JsonFields fields(record, origin);
   const bool has_messages = fields.has("messages");
-  const Dialect& dialect = kDialects[has_messages ? 0 : 1];
   ChatRecord chat;
   for (const char* key : {"images", "image"}) {
     const Json* value = fields.find(key);
@@ -146,12 +159,16 @@ ChatRecord read_chat(const Json& record, const JsonOrigin& origin) {
     add_query_turns(fields, chat);
     return chat;
   }
-  const Json& list = fields.list(dialect.list);
+  const char* list_key = has_messages ? "messages" : "conversations";
+  const Json& list = fields.list(list_key);
   for (size_t i = 0; i < list.size(); ++i) {
-    JsonFields message(list[i], origin, fmt::format("{}[{}]", dialect.list, i));
-    ChatTurn turn{.role = read_role(message, dialect.role),
-                  .text = read_content(message, dialect.content, origin, chat.images)};
-    if (turn.role == ChatTurn::Role::kUser) turn.text = remove_image_marks(std::move(turn.text));
+    JsonFields message(list[i], origin, fmt::format("{}[{}]", list_key, i));
+    const bool has_role = message.has("role") || has_messages;
+    ChatTurn turn{.role = read_role(message, has_role ? "role" : "from")};
+    turn.text = read_content(message, message.has("content") || has_messages ? "content" : "value",
+                             origin, chat);
+    turn.is_learned = is_learned(list[i]);
+    if (turn.role == ChatTurn::Role::kUser) turn.text = clean_question(std::move(turn.text), chat);
     chat.turns.push_back(std::move(turn));
   }
   return chat;

@@ -11,7 +11,8 @@ namespace rematch {
 struct ChatTurn {
   enum class Role { kSystem, kUser, kAssistant };
   Role role = Role::kUser;
-  std::string text;  ///< as written; a user's text is trimmed and has no image marks
+  std::string text;        ///< as written; a user's text is trimmed and has no image marks
+  bool is_learned = true;  ///< false: `loss` is false or `weight` is 0
 };
 
 /// A conversation record: `messages` (role, content), `conversations` (from, value), or the old
@@ -19,6 +20,8 @@ struct ChatTurn {
 struct ChatRecord {
   std::vector<ChatTurn> turns;
   std::vector<std::string> images;  ///< paths in `image`, `images` and message parts, as written
+  int num_marks = 0;                ///< image marks in the user's texts
+  bool has_own_size = false;        ///< a part says how its image is resized
 };
 
 /// True if the record has `messages`, `conversations`, or `query` and `response`.

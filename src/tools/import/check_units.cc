@@ -25,10 +25,12 @@ struct UnitEvidence {
   int64_t num_far = 0;         ///< a number is outside 0..side by more than kFar of it
   int64_t num_leaving = 0;     ///< an edge is outside the image
   int64_t num_as_corners = 0;  ///< the four numbers would be corners inside the image
+  int64_t num_swapped = 0;     ///< a right or bottom edge before the left or top one
+  int64_t num_as_sides = 0;    ///< the corners would be left, top, width, height inside the image
   double smallest = 0, largest = 0;
   bool has_fractions = false;
 
-  /// @param is_centred  YOLO writes the centre of a box, others its left and top edge
+  /// @param is_centred  the first two numbers were those of the centre
   void add(const ForeignObject& box, double width, double height, bool is_centred) {
     ++num_boxes;
     smallest = std::min({smallest, box.x0, box.y0, box.x1, box.y1});
@@ -46,6 +48,9 @@ struct UnitEvidence {
     num_leaving +=
         box.x1 > most_x || box.y1 > most_y || (is_centred && std::min(box.x0, box.y0) < -kSlack);
     num_as_corners += third > first && fourth > second && third <= most_x && fourth <= most_y;
+    num_swapped += third < 0 || fourth < 0;
+    num_as_sides +=
+        std::min(box.x1, box.y1) > 0 && box.x0 + box.x1 <= most_x && box.y0 + box.y1 <= most_y;
   }
 };
 
@@ -58,14 +63,29 @@ struct UnitEvidence {
 }
 
 /// Refuses boxes that leave their images as they are read, and would not as corners.
-/// @param numbers, read_as  what the numbers are read as
-void check_corners(const UnitEvidence& boxes, const std::string& jsonl, const char* numbers,
-                   const char* read_as, BoxForm form) {
+/// @param form  what the numbers are read as, not corners
+void check_corners(const UnitEvidence& boxes, const std::string& jsonl, BoxForm form) {
   if (boxes.num_as_corners < boxes.num_boxes) return;
-  refuse(fmt::format("the boxes look like corners (x1, y1, x2, y2), not {}", numbers), jsonl,
+  const bool is_centred = form == BoxForm::kCentre;
+  refuse(fmt::format("the boxes look like corners (x1, y1, x2, y2), not {}",
+                     is_centred ? "centre x, centre y, width, height" : "x, y, width, height"),
+         jsonl,
          fmt::format("read as {}, {} of {} leave their image; read as corners, all lie inside",
-                     read_as, boxes.num_leaving, counted(boxes.num_boxes, "box", "boxes")),
+                     is_centred ? "centre, width and height" : "x, y, width, height",
+                     boxes.num_leaving, counted(boxes.num_boxes, "box", "boxes")),
          fmt::format("say what the numbers are: --boxes xyxy, or --boxes {}", box_form_name(form)));
+}
+
+/// Refuses corners of which one in twenty is swapped, and that all lie inside as x, y, width, height.
+void check_sides(const UnitEvidence& boxes, const std::string& jsonl) {
+  if (boxes.num_swapped < 2 || 20 * boxes.num_swapped <= boxes.num_boxes ||
+      boxes.num_as_sides < boxes.num_boxes)
+    return;
+  refuse("the boxes look like x, y, width, height, not corners (x1, y1, x2, y2)", jsonl,
+         fmt::format("read as corners, {} of {} are swapped; read as x, y, width, height, all lie "
+                     "inside their image",
+                     boxes.num_swapped, counted(boxes.num_boxes, "box", "boxes")),
+         "say what the numbers are: --boxes xywh, or --boxes xyxy");
 }
 
 void check_pixels(const UnitEvidence& pixels, const std::string& jsonl) {
@@ -77,16 +97,16 @@ void check_pixels(const UnitEvidence& pixels, const std::string& jsonl) {
 }
 
 /// Refuses boxes in pixels of other images.
-void check_far(const UnitEvidence& pixels, bool may_be_corners, const std::string& jsonl) {
+void check_far(const UnitEvidence& pixels, bool is_assumed, const std::string& jsonl) {
   if (pixels.num_boxes >= kFewest && 2 * pixels.num_far > pixels.num_boxes)
-    refuse("the boxes are not in pixels of these images", jsonl,
-           fmt::format("{} of {} extend far beyond their image; numbers are {:g} … {:g}",
-                       pixels.num_far, counted(pixels.num_boxes, "box", "boxes"), pixels.smallest,
-                       pixels.largest),
-           "give the images that were annotated, at their size then; for numbers of 0 to 1000 in "
-           "ms-swift's records write \"bbox_type\": \"norm1000\"" +
-               std::string(may_be_corners ? "; for a centre, width and height add --boxes cxcywh"
-                                          : ""));
+    refuse(
+        "the boxes are not in pixels of these images", jsonl,
+        fmt::format("{} of {} extend far beyond their image; numbers are {:g} … {:g}",
+                    pixels.num_far, counted(pixels.num_boxes, "box", "boxes"), pixels.smallest,
+                    pixels.largest),
+        "give the images that were annotated, at their size then; for numbers of 0 to 1000 in "
+        "ms-swift's records write \"bbox_type\": \"norm1000\"" +
+            std::string(is_assumed ? "; for a centre, width and height add --boxes cxcywh" : ""));
 }
 
 void check_answers(const UnitEvidence& answers, const PixelChance& chance,
@@ -123,8 +143,9 @@ NumberScale coordinate_scale(const ForeignImage& image, const UsableImage& usabl
 }
 
 void check_units(const std::vector<ForeignImage>& images,
-                 const std::vector<std::optional<UsableImage>>& usable, bool may_be_corners,
-                 const ImportOptions& options, const std::string& jsonl) {
+                 const std::vector<std::optional<UsableImage>>& usable,
+                 std::optional<BoxForm> assumed, const ImportOptions& options,
+                 const std::string& jsonl) {
   std::map<CoordUnit, UnitEvidence> evidence;
   PixelChance chance;
   for (size_t i = 0; i < images.size(); ++i) {
@@ -133,25 +154,28 @@ void check_units(const std::vector<ForeignImage>& images,
     const NumberScale scale = coordinate_scale(images[i], *usable[i], options);
     double right = 0, bottom = 0;
     for (const ForeignObject& object : images[i].objects) {
-      evidence[unit].add(object, scale.x, scale.y, unit == CoordUnit::kShares);
+      evidence[unit].add(object, scale.x, scale.y, assumed == BoxForm::kCentre);
       right = std::max(right, object.x1);
       bottom = std::max(bottom, object.y1);
     }
     if (unit == CoordUnit::kAnswer && !images[i].objects.empty())
       chance.add(right, bottom, usable[i]->size.width_px, usable[i]->size.height_px);
   }
-  const UnitEvidence &shares = evidence[CoordUnit::kShares], &pixels = evidence[CoordUnit::kPixels];
+  const UnitEvidence &shares = evidence[CoordUnit::kShares], &pixels = evidence[CoordUnit::kPixels],
+                     &answers = evidence[CoordUnit::kAnswer];
+  const bool may_be_corners = assumed && assumed != BoxForm::kCorners;
   // right shares never leave their image, so that one in ten is enough
   if (may_be_corners && 10 * shares.num_leaving > shares.num_boxes)
-    check_corners(shares, jsonl, "centre x, centre y, width, height", "centre, width and height",
-                  BoxForm::kCentre);
+    check_corners(shares, jsonl, *assumed);
   check_pixels(pixels, jsonl);
   const bool many_leave = 2 * pixels.num_leaving > pixels.num_boxes ||
                           (pixels.num_boxes >= kFewest && 10 * pixels.num_far > pixels.num_boxes);
-  if (may_be_corners && many_leave)
-    check_corners(pixels, jsonl, "x, y, width, height", "x, y, width, height", BoxForm::kSides);
+  if (may_be_corners && many_leave) check_corners(pixels, jsonl, *assumed);
+  for (const UnitEvidence* boxes : {&shares, &pixels, &answers}) {
+    if (assumed == BoxForm::kCorners) check_sides(*boxes, jsonl);
+  }
   check_far(pixels, may_be_corners, jsonl);
-  check_answers(evidence[CoordUnit::kAnswer], chance, options, jsonl);
+  check_answers(answers, chance, options, jsonl);
 }
 
 }  // namespace rematch

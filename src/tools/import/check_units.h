@@ -14,8 +14,9 @@ namespace rematch {
 /// @param usable  one for each image; images without one are no evidence
 /// @throws UserError (data) with the numbers and the option that says the unit
 void check_units(const std::vector<ForeignImage>& images,
-                 const std::vector<std::optional<UsableImage>>& usable, bool may_be_corners,
-                 const ImportOptions& options, const std::string& jsonl);
+                 const std::vector<std::optional<UsableImage>>& usable,
+                 std::optional<BoxForm> assumed, const ImportOptions& options,
+                 const std::string& jsonl);
 
 /// The scale of the coordinates of an image.
 NumberScale coordinate_scale(const ForeignImage& image, const UsableImage& usable,

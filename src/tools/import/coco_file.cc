@@ -235,7 +235,8 @@ void read_coco_file(const std::string& path, const ImportOptions& options, Forei
 }  // namespace
 
 ForeignSet read_coco_files(const std::vector<std::string>& sources, const ImportOptions& options) {
-  ForeignSet set{.sources = find_split_files(sources, kDirectory, options), .may_be_corners = true};
+  ForeignSet set{.sources = find_split_files(sources, kDirectory, options),
+                 .assumed_form = BoxForm::kSides};
   for (const std::string& path : set.sources) read_coco_file(path, options, set);
   return set;
 }

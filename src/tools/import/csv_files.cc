@@ -139,7 +139,7 @@ ForeignSet read_csv_files(const std::vector<std::string>& paths, const ImportOpt
            .fix = "name the columns filename, xmin, ymin, xmax, ymax, class (or x, y, width, "
                   "height)"});
     CsvReader(path, *columns, options, set).read(rows);
-    set.may_be_corners = set.may_be_corners || columns->form == BoxForm::kSides;
+    if (columns->form == BoxForm::kSides) set.assumed_form = columns->form;
   }
   return set;
 }

@@ -79,7 +79,7 @@ struct ForeignSet {
   InputFiles also_read{};            ///< as `sources`: files of a model
   std::vector<std::string> classes;  ///< in the order of the file; empty: the names that occur
   bool repeats_images = false;       ///< conversations: an image may have several records
-  bool may_be_corners = false;  ///< boxes were read as x, y (or centre), width, height by default
+  std::optional<BoxForm> assumed_form = {};  ///< of four numbers, where no format or option says it
 
   /// True if no split has images.
   bool is_empty() const {

@@ -40,13 +40,13 @@ ForeignObject make_outline(const Outline& points, bool keep_ring, const char* wh
   return object;
 }
 
-const char* make_shape(const Outline& points, bool keep_ring, ForeignObject& object,
+const char* make_shape(const Outline& points, const ImportOptions& options, ForeignObject& object,
                        Ledger& ledger) {
   if (points.size() == 1) return reason::kPoint;
   if (points.size() < 2 || points.size() == 3) return reason::kNoBox;
   object = points.size() == 2 ? make_box({points[0][0], points[0][1], points[1][0], points[1][1]},
-                                         BoxForm::kCorners)
-                              : make_outline(points, keep_ring, "outlines", ledger);
+                                         options.boxes.value_or(BoxForm::kCorners))
+                              : make_outline(points, options.polygons, "outlines", ledger);
   return nullptr;
 }
 

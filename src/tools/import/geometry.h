@@ -25,10 +25,10 @@ ForeignObject make_box(const std::array<double, 4>& numbers, BoxForm form);
 /// @param what  plural, for the note: "outlines"
 ForeignObject make_outline(const Outline& points, bool keep_ring, const char* what, Ledger& ledger);
 
-/// Makes the object of the points of an answer: two are the corners of a box, four or more an
-/// outline.
+/// Makes the object of the points of an answer: two are the corners of a box (unless
+/// `options.boxes` says otherwise), four or more an outline.
 /// @return the reason why there is none, or nullptr
-const char* make_shape(const Outline& points, bool keep_ring, ForeignObject& object,
+const char* make_shape(const Outline& points, const ImportOptions& options, ForeignObject& object,
                        Ledger& ledger);
 
 /// Rotates a box about its centre, clockwise as the image is seen: its outline with `keep_ring`,

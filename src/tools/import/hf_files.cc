@@ -130,7 +130,8 @@ class HfReader {
 }  // namespace
 
 ForeignSet read_hf_files(const std::vector<std::string>& sources, const ImportOptions& options) {
-  ForeignSet set{.sources = find_split_files(sources, kDirectory, options), .may_be_corners = true};
+  ForeignSet set{.sources = find_split_files(sources, kDirectory, options),
+                 .assumed_form = BoxForm::kSides};
   for (const auto& [id, name] : read_class_names(options.names)) set.classes.push_back(name);
   for (const std::string& path : set.sources) {
     const std::string bytes = read_file(path);

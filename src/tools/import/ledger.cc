@@ -26,6 +26,18 @@ constexpr Fix kFixes[] = {
      "write the four corners as \"segmentation\": [[x1, y1, …, x4, y4]], without \"bbox\""},
     {reason::kSeveralFiles, "write the name with its ending, or remove the other files"},
     {reason::kSharedLabels, "remove one of the images, or give each its own label file"},
+    {reason::kNoArea,
+     "correct them; where a box such as [0, 0, 0, 0] means that nothing is there, write an empty "
+     "list in its place"},
+    {reason::kNotLearned, "they are left out on purpose: remove the mark to learn them"},
+    {reason::kNoAnswer,
+     "write the answer as the assistant's last message: GRPO records have it in \"solution\", "
+     "preference pairs in \"chosen\""},
+    {reason::kTools, "tools are not supported: keep a question and its answer"},
+    {reason::kVideo, "videos are not supported"},
+    {reason::kInnerBox, "write each box as an entry of its own, in one list"},
+    {reason::kSeveralBoxes, "write an entry of \"objects\" for each box, with its name"},
+    {reason::kLateName, "write each name before its box"},
     {reason::kNotAList,
      "write [{\"bbox_2d\": [x1, y1, x2, y2], \"label\": \"cat\"}], fenced or bare; for a text "
      "that means \"nothing is there\" add --empty-answer TEXT"},

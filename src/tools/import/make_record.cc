@@ -37,6 +37,7 @@ class ObjectMaker {
         scale_(scale) {}
 
   bool was_clipped() const { return was_clipped_; }
+  bool was_flat() const { return was_flat_; }
 
   /// The member and bins of a geometry.
   /// @param reason  receives why there is none
@@ -50,6 +51,7 @@ class ObjectMaker {
              : !is_answer_ && is_flat(bins) ? reason::kThin
                                             : nullptr;
     if (reason != nullptr) return std::nullopt;
+    was_flat_ = is_flat(bins);
     return std::pair(is_box ? "bbox_2d" : "poly", std::move(bins));
   }
 
@@ -61,6 +63,7 @@ class ObjectMaker {
       return reason::kBeyondScale;
     if (width_ > 1 && x1 <= 1 && y1 <= 1 && (x1 != std::floor(x1) || y1 != std::floor(y1)))
       return reason::kShares;
+    if (x0 == x1 && y0 == y1) return reason::kNoArea;  // often an answer for "not there"
     if (is_answer_) return nullptr;
     if (x0 == x1 || y0 == y1) return reason::kNoArea;
     if (x0 >= width_ || y0 >= height_ || x1 <= 0 || y1 <= 0) return reason::kOutside;
@@ -100,7 +103,7 @@ class ObjectMaker {
   bool is_answer_;
   double width_, height_;
   NumberScale scale_;
-  bool was_clipped_ = false;
+  bool was_clipped_ = false, was_flat_ = false;
 };
 
 }  // namespace
@@ -117,7 +120,7 @@ std::optional<std::string> RecordMaker::make(const ForeignImage& image, const Us
   std::vector<LostObject> lost = image.lost;
   ObjectMaker maker(image, coordinate_scale(image, usable, options_));
   Json objects = Json::array();
-  int64_t num_polygons = 0, num_clipped = 0;
+  int64_t num_polygons = 0, num_clipped = 0, num_flat = 0;
   for (size_t i = 0; i < image.objects.size(); ++i) {
     const ForeignObject& object = image.objects[i];
     const std::string& name = object.desc.empty() ? options_.label : object.desc;
@@ -132,6 +135,7 @@ std::optional<std::string> RecordMaker::make(const ForeignImage& image, const Us
       continue;
     }
     num_clipped += maker.was_clipped();
+    num_flat += maker.was_flat();
     num_polygons += !object.ring.empty();
     objects.push_back({{"desc", desc}, {geometry->first, std::move(geometry->second)}});
   }
@@ -146,6 +150,7 @@ std::optional<std::string> RecordMaker::make(const ForeignImage& image, const Us
     return std::nullopt;
   }
   for (const LostObject& each : lost) ledger_.lose_object(each.reason, each.place);
+  if (num_flat > 0) ledger_.note("boxes without width or height in answers, kept", num_flat);
   if (num_clipped > 0) ledger_.note("objects clipped to the image", num_clipped);
   split.num_polygons += num_polygons;
   split.num_boxes += std::ssize(objects) - num_polygons;

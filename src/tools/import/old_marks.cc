@@ -100,10 +100,11 @@ std::string unmark_names(std::string& question) {
   return num_names == 1 ? name : "";
 }
 
-void read_old_marks(std::string_view text, const std::string& where, bool polygons,
+void read_old_marks(std::string_view text, const std::string& where, const ImportOptions& options,
                     ImportedAnswer& answer, Ledger& ledger) {
   answer.is_list = true;
   std::string name;
+  bool is_name_used = true;
   size_t begin = 0;
   for (const Marks* marks = find_next(text, 0, begin); marks != nullptr;
        marks = find_next(text, begin, begin)) {
@@ -112,19 +113,22 @@ void read_old_marks(std::string_view text, const std::string& where, bool polygo
     const std::string_view inside = text.substr(begin, end - begin);
     begin = end;
     if (marks->is_name) {
+      if (!is_name_used) break;
       name = inside;
+      is_name_used = false;
       continue;
     }
+    is_name_used = true;
     const std::vector<std::array<double, 4>> boxes = read_box_list(inside);
     for (const std::array<double, 4>& box : boxes) {
-      answer.objects.push_back(make_box(box, BoxForm::kCorners));
+      answer.objects.push_back(make_box(box, options.boxes.value_or(BoxForm::kCorners)));
       answer.objects.back().desc = name;
     }
     if (!boxes.empty()) continue;
     const Outline points = read_pairs(inside);
     ForeignObject object;
     const bool is_open = end == text.size() && points.size() != 1;
-    const char* reason = is_open ? reason::kNoBox : make_shape(points, polygons, object, ledger);
+    const char* reason = is_open ? reason::kNoBox : make_shape(points, options, object, ledger);
     if (reason != nullptr) {
       answer.lost.push_back({reason, fmt::format("{}: {}", where, show_json(std::string(inside)))});
       continue;
@@ -132,6 +136,8 @@ void read_old_marks(std::string_view text, const std::string& where, bool polygo
     object.desc = name;
     answer.objects.push_back(std::move(object));
   }
+  if (!is_name_used)
+    answer.lost.push_back({reason::kLateName, fmt::format("{}: {}", where, show_json(name))});
 }
 
 }  // namespace rematch

@@ -30,6 +30,13 @@ inline constexpr const char* kDamagedRecord = "a record that cannot be read";
 inline constexpr const char* kSeveralImages = "a record with several images, or none";
 inline constexpr const char* kNoAnswer = "a record without an answer";
 inline constexpr const char* kMarkedBad = "an answer marked as a bad one (\"label\": false)";
+inline constexpr const char* kNotLearned =
+    "an answer that is not to be learned (\"loss\": false, \"weight\": 0)";
+inline constexpr const char* kTools = "a conversation with tools";
+inline constexpr const char* kVideo = "a record with a video";
+inline constexpr const char* kInnerBox = "an entry with boxes inside it";
+inline constexpr const char* kSeveralBoxes = "several boxes in one \"bbox\"";
+inline constexpr const char* kLateName = "a name after its box, or without one";
 inline constexpr const char* kNotAList = "an answer that is not a list of boxes";
 inline constexpr const char* kNotPaired = "names and boxes that do not pair";
 inline constexpr const char* kBoxInPrompt = "a question with a box in it";

@@ -86,7 +86,7 @@ void lose_repeated_images(ForeignSet& set) {
 /// @param before  the ledger with the losses of other splits
 /// @param ledger  to which the maker and the chooser write
 /// @throws UserError (data) if it has no usable record
-std::string make_lines(const std::vector<ForeignImage>& images, bool may_be_corners,
+std::string make_lines(const std::vector<ForeignImage>& images, std::optional<BoxForm> assumed,
                        const ImportOptions& options, RecordMaker& maker, ImageChooser& chooser,
                        const Ledger& before, const Ledger& ledger, WrittenSplit& split) {
   std::vector<std::optional<UsableImage>> usable;
@@ -94,7 +94,7 @@ std::string make_lines(const std::vector<ForeignImage>& images, bool may_be_corn
     throw_if_interrupted();
     usable.push_back(chooser.choose(image));
   }
-  check_units(images, usable, may_be_corners, options, split.path);
+  check_units(images, usable, assumed, options, split.path);
   std::string lines;
   for (size_t i = 0; i < images.size(); ++i) {
     if (!usable[i]) continue;
@@ -151,8 +151,8 @@ WrittenSet write_records(ForeignSet set, const std::string& out_dir, const Impor
     ImageChooser chooser((fs::path(out_dir) / "upright" / name).string(), options, search,
                          written.ledger);
     const Ledger before = set.splits.size() == 1 ? Ledger{} : written.ledger;
-    contents.push_back(make_lines(images, set.may_be_corners && !options.boxes, options, maker,
-                                  chooser, before, written.ledger, *split++));
+    contents.push_back(make_lines(images, options.boxes ? std::nullopt : set.assumed_form, options,
+                                  maker, chooser, before, written.ledger, *split++));
     copies.insert(copies.end(), chooser.copies().begin(), chooser.copies().end());
   }
   for (const TurnedCopy& copy : copies) inputs.refuse(copy.path);

@@ -242,7 +242,8 @@ ForeignSet read_yaml(const YAML::Node& yaml, const std::string& yaml_path,
   std::replace(written.begin(), written.end(), '\\', '/');
   const fs::path root =
       options.images_dir.empty() ? beside / written : fs::path(options.images_dir);
-  ForeignSet set{.sources = {yaml_path}, .classes = names_in_order(names), .may_be_corners = true};
+  ForeignSet set{
+      .sources = {yaml_path}, .classes = names_in_order(names), .assumed_form = BoxForm::kCentre};
   YoloLabels labels(names, num_keypoint_values, options, set.ledger);
   YoloReader reader(labels, options, set);
   bool lists_files = false;  // which may leave out some
@@ -275,7 +276,7 @@ ForeignSet read_pairs(const std::string& root, const ImportOptions& options) {
   const std::string found = options.names.empty() ? find_names_file(root) : "";
   const std::map<std::string, std::string> names =
       read_class_names(found.empty() ? options.names : found);
-  ForeignSet set{.classes = names_in_order(names), .may_be_corners = true};
+  ForeignSet set{.classes = names_in_order(names), .assumed_form = BoxForm::kCentre};
   if (!found.empty()) {
     set.sources.push_back(found);
     set.ledger.note(fmt::format("file of class names found: {}", found));

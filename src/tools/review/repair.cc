@@ -268,7 +268,7 @@ std::string reasons_of(const Repairs& repairs) {
 void refuse_empty_copy(const std::string& path, const RepairedRecords& repaired,
                        const RepairOptions& options) {
   if (repaired.num_records > 0) return;
-  std::string fix = options.advice;
+  std::string fix = repaired.first_fix.empty() ? options.advice : repaired.first_fix;
   if (!options.unit && repaired.likely_unit)
     fix = fmt::format("say the unit: --unit {}", unit_name(*repaired.likely_unit));
   throw UserError(ErrorKind::kData,
@@ -326,7 +326,9 @@ RepairedRecords repair_records(const std::string& path, const std::string& out,
       ++repaired.num_records;
       --repaired.num_lost;
     } catch (const UserError& error) {
-      ++repaired.repairs["left out: records where " + error.problems().front().error];
+      const Problem& problem = error.problems().front();
+      ++repaired.repairs["left out: records where " + problem.error];
+      if (repaired.first_fix.empty()) repaired.first_fix = problem.fix;
     }
   }
   return repaired;

@@ -100,6 +100,7 @@ struct RepairedRecords {
   Repairs repairs;
   std::vector<std::string> images;                           ///< that the records name
   std::optional<CoordinateUnit> likely_unit = std::nullopt;  ///< of numbers that are no bins
+  std::string first_fix = {};  ///< of the first record that stays unusable; empty: none
 };
 
 /// Repairs records: renames misnamed fields, unquotes numbers, converts boxes and pixels, puts
