@@ -70,7 +70,7 @@ TEST_F(Doubts, ANameWithoutItsEndingIsThatOfOneFile) {
   write_image("voc/a.PNG");
   const WrittenSet written = convert();
   EXPECT_EQ(test::records_lost(written, reason::kSeveralFiles), 1);
-  EXPECT_NE(written.ledger.fix().find("with its ending"), std::string::npos);
+  EXPECT_NE(written.ledger.fix().find("its folder and ending"), std::string::npos);
 }
 
 TEST_F(Doubts, LabelsOfTwoImagesBelongToNeither) {

@@ -125,14 +125,14 @@ TEST_F(TablesTest, ImagesAreFoundNearTheAnnotations) {
 }
 
 TEST_F(TablesTest, AFileThatSeveralNamesMayMeanBelongsToNone) {
-  write_image("set/images/val/1.png");
+  write_image("set/images/other/1.png");
   write_image("set/images/2.png");
   const auto named = [](int id, const char* name) {
     return R"({"id": )" + std::to_string(id) + R"(, "file_name": ")" + name + R"("})";
   };
   const std::string file =
       write("set/train.json", R"({"annotations": [], "categories": [], "images": [)" +
-                                  named(1, "train/1.png") + "," + named(2, "val/1.png") + "," +
+                                  named(1, "some/1.png") + "," + named(2, "other/1.png") + "," +
                                   named(3, "2.png") + "]}");
   const WrittenSet result = convert_set(read_coco_files({file}, {}));
   EXPECT_EQ(test::records_lost(result, reason::kImageAmbiguous), 1);

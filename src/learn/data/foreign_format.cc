@@ -53,9 +53,14 @@ const Row kRows[] = {
     {"Parquet", [](const Beginning& t) { return t.begins("PAR1"); }, nullptr,
      "write images and metadata.jsonl from it (docs/data.md, \"Hugging Face\"), then run `rematch "
      "data from-hf DIR --out DIR`"},
-    {"CVAT's XML for images",
-     [](const Beginning& t) { return t.has("<annotations>") && t.has("<image "); }, nullptr,
-     "export the task again as \"COCO 1.0\", and run `rematch data from-coco`"},
+    {"CVAT's XML",
+     [](const Beginning& t) {
+       return t.has("<annotations>") && (t.has("<image ") || t.has("<track "));
+     },
+     nullptr, "export the task again as \"COCO 1.0\", and run `rematch data from-coco`"},
+    {"LabelMe's XML",
+     [](const Beginning& t) { return t.has("<annotation") && t.has("<polygon>") && t.has("<pt>"); },
+     nullptr, "export the task again as \"COCO 1.0\", and run `rematch data from-coco`"},
     {"a Pascal VOC annotation",
      [](const Beginning& t) { return t.begins("<") && t.has("<annotation"); }, "from-voc",
      "DIR --out DIR"},
@@ -94,6 +99,9 @@ const Row kRows[] = {
        return !t.is_json() && t.first_line().find("annotation_id") != std::string_view::npos;
      },
      nullptr, "export it again in COCO format, and run `rematch data from-coco`"},
+    {"Labelbox's export",
+     [](const Beginning& t) { return t.has_key("data_row") && t.has_key("projects"); }, nullptr,
+     "convert it to COCO with Labelbox's converter, and run `rematch data from-coco`"},
     {"FiftyOne's JSON",
      [](const Beginning& t) {
        return t.is_json() &&
@@ -139,9 +147,6 @@ const Row kRows[] = {
      "convert it with `datum convert -f coco_instances`, and run `rematch data from-coco`"},
     {"Supervisely's annotations", [](const Beginning& t) { return t.has_key("classTitle"); },
      nullptr, "export the project as COCO, and run `rematch data from-coco`"},
-    {"Labelbox's export",
-     [](const Beginning& t) { return t.has_key("data_row") && t.has_key("projects"); }, nullptr,
-     "convert it to COCO with Labelbox's converter, and run `rematch data from-coco`"},
     {"a manifest of SageMaker Ground Truth",
      [](const Beginning& t) { return t.has_key("source-ref"); }, nullptr,
      "write one row a box into a CSV (filename,xmin,ymin,xmax,ymax,class), and run `rematch data "

@@ -124,8 +124,8 @@ std::string image_of(const Json& value, const std::string& where) {
   return path.starts_with(kLocal) ? percent_decoded(path.substr(kLocal.size())) : path;
 }
 
-/// The record that an answer belongs to. Many programs give lines ids of their own, so an image
-/// decides where it names one record; an id decides between records of one image.
+/// The record that an answer belongs to. Many programs number their lines in another way, so an
+/// image decides where it names one record; an id decides between records of one image.
 size_t record_of(const Json& line, const RecordIndex& index, const std::string& where) {
   const Json* id = first_of(line, {"id", "sample_id"});
   const bool is_line = id != nullptr && id->is_number_integer();

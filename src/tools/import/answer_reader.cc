@@ -99,7 +99,7 @@ class EntryReader {
   }
 
  private:
-  /// True if a member holds entries with boxes of their own, such as the parts of an object.
+  /// True if a member holds entries with boxes, such as the parts of an object.
   static bool has_inner_box(const Json& entry) {
     return std::any_of(entry.begin(), entry.end(), [](const Json& member) {
       const bool is_nested = member.is_object() ||

@@ -1,7 +1,9 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <unordered_map>
 
 #include "base/file.h"
@@ -39,6 +41,7 @@ class CocoReader {
     const Json& annotations = *find_member(document, "annotations");
     for (size_t i = 0; i < annotations.size(); ++i) read_annotation(annotations[i], i);
     lose_doubtful_images();
+    add_classes();
   }
 
  private:
@@ -47,14 +50,37 @@ class CocoReader {
   }
 
   void read_categories(const Json& categories) {
-    std::vector<std::string>& classes = set_.classes;
     for (const Json& category : categories) {
       const std::optional<std::string> id = read_id(find_member(category, "id"));
       const std::string name = text_member(category, {"name"});
       if (!id || name.empty()) continue;
       const auto [known, is_new] = names_.try_emplace(*id, name);
       if (!is_new && known->second != name) known->second = "";
-      if (std::find(classes.begin(), classes.end(), name) == classes.end()) classes.push_back(name);
+      in_order_.push_back(name);
+      const std::string group = text_member(category, {"supercategory"});
+      if (group != name && !group.empty()) group_of_[name] = group;
+    }
+  }
+
+  /// The classes of the file. A category without objects that is the group of another, such as the
+  /// root that Roboflow adds, is none; of a group that has objects no image surely shows nothing.
+  void add_classes() {
+    std::set<std::string> used, groups;
+    for (const auto& [name, group] : group_of_) groups.insert(group);
+    for (size_t i = first_; i < images_.size(); ++i) {
+      std::set<std::string> around;
+      for (const ForeignObject& object : images_[i].objects) {
+        used.insert(object.desc);
+        if (const auto group = group_of_.find(object.desc); group != group_of_.end())
+          around.insert(group->second);
+      }
+      images_[i].doubtful.insert(images_[i].doubtful.end(), around.begin(), around.end());
+    }
+    std::vector<std::string>& classes = set_.classes;
+    for (const std::string& name : in_order_) {
+      const bool is_class = used.contains(name) || !groups.contains(name);
+      if (is_class && std::find(classes.begin(), classes.end(), name) == classes.end())
+        classes.push_back(name);
     }
   }
 
@@ -114,7 +140,7 @@ class CocoReader {
     ForeignImage& image = images_[found->second];
     const std::optional<std::string> id = read_id(find_member(annotation, "category_id"));
     const auto name = id ? names_.find(*id) : names_.end();
-    if (is_set(find_member(annotation, "iscrowd")))
+    if (is_crowd(annotation))
       return image.skip_crowd(name == names_.end() ? "" : name->second, set_.ledger);
     const auto lose = [&](const char* reason) { image.lose(reason, place("annotations", index)); };
     ForeignObject object;
@@ -126,6 +152,15 @@ class CocoReader {
       return lose(reason::kUnknownClass);
     }
     image.objects.push_back(std::move(object));
+  }
+
+  /// CVAT, whose annotations have an attribute "occluded", marks each mask as a crowd.
+  bool is_crowd(const Json& annotation) {
+    if (!is_set(find_member(annotation, "iscrowd"))) return false;
+    const Json* attributes = find_member(annotation, "attributes");
+    if (attributes == nullptr || find_member(*attributes, "occluded") == nullptr) return true;
+    set_.ledger.note("masks of CVAT, which it marks as crowds, imported as objects");
+    return false;
   }
 
   /// Meaning of the four numbers of an annotation: detectron2's bbox_mode, 0 for corners and 1 for
@@ -156,7 +191,9 @@ class CocoReader {
     if (box == nullptr || (box->is_array() && box->empty())) {
       Outline points;
       const bool has_rings = segmentation != nullptr && segmentation->is_array();
-      for (size_t i = 0; has_rings && i < segmentation->size(); ++i) {
+      const bool is_flat = has_rings && !segmentation->empty() && (*segmentation)[0].is_number();
+      if (is_flat) points = read_points(*segmentation);  // VGG Image Annotator
+      for (size_t i = 0; has_rings && !is_flat && i < segmentation->size(); ++i) {
         const Outline ring = read_points((*segmentation)[i]);
         points.insert(points.end(), ring.begin(), ring.end());
       }
@@ -187,7 +224,8 @@ class CocoReader {
     if (segmentation.empty()) return;
     if (segmentation.is_object()) return set_.ledger.note("masks replaced by their boxes");
     Outline ring;
-    if (segmentation.is_array() && segmentation.size() == 1) ring = read_points(segmentation[0]);
+    if (segmentation.is_array() && (segmentation.size() == 1 || segmentation[0].is_number()))
+      ring = read_points(segmentation.size() == 1 ? segmentation[0] : segmentation);
     if (ring.size() < 3)
       return set_.ledger.note("outlines of several rings replaced by their boxes");
     object.ring = std::move(ring);
@@ -208,6 +246,8 @@ class CocoReader {
   std::vector<ForeignImage>& images_;
   size_t first_;                                        // image of this file
   std::unordered_map<std::string, std::string> names_;  // empty: two names
+  std::vector<std::string> in_order_;                   // names of categories
+  std::map<std::string, std::string> group_of_;         // supercategory by name
   std::unordered_map<std::string, size_t> by_id_;
   bool has_orphans_ = false;  // an annotation names no listed image
 };
@@ -219,8 +259,14 @@ void read_coco_file(const std::string& path, const ImportOptions& options, Forei
                               "give the JSON with \"images\", \"annotations\" and "
                               "\"categories\" (instances_….json)"};
   const std::string text = read_file(path);
-  refuse_other_format(path, text, kDirectory.command, origin.error);
+  const bool has_lists = text.find("\"images\"") != text.npos &&
+                         text.find("\"annotations\"") != text.npos &&
+                         text.find("\"categories\"") != text.npos;
+  if (!has_lists) refuse_other_format(path, text, kDirectory.command, origin.error);
   const Json document = parse_document(without_nan(text), origin);
+  const bool is_coco = document.is_object() && document.contains("images") &&
+                       document.contains("annotations") && document.contains("categories");
+  if (!is_coco) refuse_other_format(path, text, kDirectory.command, origin.error);
   JsonFields fields(document, origin);
   for (const char* list : {"categories", "images", "annotations"}) fields.list(list);
   // panoptic files and captions have the same lists, and other annotations

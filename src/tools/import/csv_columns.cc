@@ -56,6 +56,8 @@ const BoxNames kBoxNames[] = {
 };
 
 bool find_box(const Names& header, CsvColumns& columns) {
+  columns.angle = find_column(header, {"angle", "rotation", "theta"});
+  if (find_column(header, {"x3"}) >= 0 && find_column(header, {"y3"}) >= 0) return false;
   const bool begins_at_0 = find_column(header, {"x0"}) >= 0 && find_column(header, {"x2"}) < 0;
   for (const BoxNames& row : kBoxNames) {
     if (begins_at_0 && &row == &kBoxNames[0]) continue;
@@ -88,10 +90,12 @@ std::optional<CsvColumns> find_csv_columns(const std::vector<CsvRow>& rows) {
     return CsvColumns{.image = 0, .name = 5, .box = {1, 2, 3, 4}, .has_header = false};
   Names header;
   for (const std::string& cell : rows.front().cells) header.push_back(plain(cell));
-  columns.image = find_column(header, {"filename", "imagepath", "imageid", "image", "imagename",
-                                       "imgpath", "path", "file", "img", "id"});
-  columns.name = find_column(header, {"class", "label", "labelname", "classname", "name",
-                                      "category", "labels", "object", "species", "classid"});
+  columns.image =
+      find_column(header, {"filename", "imagefilename", "imagepath", "filepath", "imagename",
+                           "imgpath", "path", "file", "image", "img", "imageid", "id"});
+  columns.name =
+      find_column(header, {"classname", "labelname", "categoryname", "class", "label", "name",
+                           "category", "labels", "object", "species", "classid"});
   columns.crowd = find_column(header, {"isgroupof", "iscrowd"});
   if (columns.image < 0 || !find_box(header, columns)) return std::nullopt;
   const bool uses_size = std::find(columns.box.begin(), columns.box.end(),

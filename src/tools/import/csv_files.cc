@@ -55,7 +55,10 @@ class CsvReader {
                      .where = place,
                      .width_px = side(columns_.width),
                      .height_px = side(columns_.height),
-                     .unit = columns_.is_normalized ? CoordUnit::kShares : CoordUnit::kPixels});
+                     .unit = columns_.is_normalized ? CoordUnit::kShares : CoordUnit::kPixels,
+                     // of other classes OpenImages says nothing here
+                     .absent = columns_.is_normalized ? std::optional(std::vector<std::string>())
+                                                      : std::nullopt});
   }
 
   /// The four numbers of a row.
@@ -87,7 +90,8 @@ class CsvReader {
   std::optional<std::string> class_name(const CsvRow& row) const {
     const std::string text = cell(row, columns_.name);
     if (const auto known = names_.find(text); known != names_.end()) return known->second;
-    const bool is_id = !names_.empty() && (columns_.is_normalized || parse_number(text));
+    const bool is_id = names_.empty() ? text.starts_with("/m/")  // OpenImages
+                                      : columns_.is_normalized || parse_number(text).has_value();
     return is_id ? std::nullopt : std::optional(text);
   }
 
@@ -102,6 +106,8 @@ class CsvReader {
     if (!box) return image.lose(reason::kNoBox, place);
     if (const std::string crowd = cell(row, columns_.crowd); crowd == "1" || crowd == "true")
       return image.skip_crowd(class_name(row).value_or(""), ledger_);
+    if (parse_number(cell(row, columns_.angle)).value_or(0) != 0)
+      return image.lose("a rotated box: its row has an angle", place);
     ForeignObject object = make_box(*box, options_.boxes.value_or(columns_.form));
     const std::optional<std::string> class_of = class_name(row);
     if (!class_of)
@@ -137,7 +143,7 @@ ForeignSet read_csv_files(const std::vector<std::string>& paths, const ImportOpt
            .what = rows.empty() ? "it has no rows"
                                 : fmt::format("its columns are {}", join(rows.front().cells, ", ")),
            .fix = "name the columns filename, xmin, ymin, xmax, ymax, class (or x, y, width, "
-                  "height)"});
+                  "height); of four corners write the box around them"});
     CsvReader(path, *columns, options, set).read(rows);
     if (columns->form == BoxForm::kSides) set.assumed_form = columns->form;
   }

@@ -24,6 +24,7 @@ std::vector<CsvRow> read_csv(std::string_view bytes, const std::string& path);
 /// Which columns of a CSV have what; -1 for a column that is not there.
 struct CsvColumns {
   int image = -1, name = -1, width = -1, height = -1, crowd = -1;
+  int angle = -1;                          ///< of a rotated box, which is not read
   std::array<int, 4> box{-1, -1, -1, -1};  ///< in the order of `form`
   int box_text = -1;                       ///< one cell with four numbers
   BoxForm form = BoxForm::kCorners;

@@ -55,7 +55,8 @@ struct ForeignImage {
   std::vector<std::string> doubtful = {};
   /// The only classes that it is known not to show (LVIS); unset: all others.
   std::optional<std::vector<std::string>> absent = {};
-  std::string path = {};  ///< of the image file; find_images() fills it in, empty: not found
+  std::string path = {};   ///< of the image file; find_images() fills it in, empty: not found
+  std::string split = {};  ///< of the set; find_images() fills it in
 
   void lose(const std::string& reason, const std::string& place) {
     lost.push_back({reason, place});
@@ -159,7 +160,8 @@ std::string find_split_word(const std::string& name);
 std::string guess_split(const std::string& path);
 
 /// The class names of ImportOptions::names by id; empty if it is not set. A file has one name a
-/// line, or lines `id,name`.
+/// line, or lines of id and name (`0,cat`, `0: cat`, `cat,0`), or is a YAML with `names` or a JSON
+/// with `categories`.
 /// @throws UserError
 std::map<std::string, std::string> read_class_names(const std::string& names);
 

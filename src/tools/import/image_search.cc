@@ -77,9 +77,15 @@ std::vector<std::string> existing(const fs::path& path) {
   return is_image_name(path) ? std::vector<std::string>() : find_with_ending(path);
 }
 
+std::vector<std::string> as_texts(const std::vector<fs::path>& paths) {
+  std::vector<std::string> texts;
+  for (const fs::path& path : paths) texts.push_back(path.string());
+  return texts;
+}
+
 }  // namespace
 
-ImageIndex::ImageIndex(const fs::path& root) {
+ImageIndex::ImageIndex(const fs::path& root) : root_(root) {
   std::error_code error;
   std::set<fs::path> visited;
   size_t num_files = 0, num_entries = 0;
@@ -103,18 +109,34 @@ ImageIndex::ImageIndex(const fs::path& root) {
   for (auto& [name, paths] : by_name_) std::sort(paths.begin(), paths.end());
 }
 
-fs::path ImageIndex::find(const std::string& name) const {
-  const auto found = by_name_.find(folded(last_part(name)));
-  if (found == by_name_.end()) return {};
+bool ImageIndex::is_of_other_split(const fs::path& path, const std::string& split) const {
+  if (split != find_split_word(split)) return false;  // not one of train, val and test
+  std::string named;
+  for (const fs::path& part : path.parent_path().lexically_relative(root_)) {
+    if (std::string word = find_split_word(part.string()); !word.empty()) named = std::move(word);
+  }
+  return !named.empty() && named != split;
+}
+
+std::vector<fs::path> ImageIndex::find(const std::string& name, const std::string& split) const {
+  std::vector<std::string> names{name};
+  if (!is_image_name(name)) {
+    for (const char* ending : {".jpg", ".jpeg", ".png", ".webp"}) names.push_back(name + ending);
+  }
   int most = 0;
   std::vector<fs::path> best;
-  for (const fs::path& path : found->second) {
-    const int shared = shared_parts(path, name);
-    if (shared > most) best.clear();
-    most = std::max(most, shared);
-    if (shared == most) best.push_back(path);
+  for (const std::string& each : names) {
+    const auto found = by_name_.find(folded(last_part(each)));
+    if (found == by_name_.end()) continue;
+    for (const fs::path& path : found->second) {
+      if (is_of_other_split(path, split)) continue;
+      const int shared = shared_parts(path, each);
+      if (shared > most) best.clear();
+      most = std::max(most, shared);
+      if (shared == most) best.push_back(path);
+    }
   }
-  return best.size() == 1 ? best.front() : fs::path();
+  return best;
 }
 
 fs::path ImageIndex::nearest(const std::string& name) const {
@@ -155,9 +177,16 @@ fs::path ImageSearch::root_for(const std::string& directory) const {
   if (!images_dir_.empty()) return images_dir_;
   const fs::path path = directory.empty() ? "." : directory;
   const fs::path whole = fs::absolute(path).lexically_normal();
-  return is_among(whole.filename().string(), kAnnotationFolders) && fs::exists(whole.parent_path())
-             ? (path / "..").lexically_normal()
-             : path;
+  // Annotations/, or a folder in it
+  fs::path up, folder = whole;
+  for (int level = 0; level < 3 && folder.has_relative_path(); ++level) {
+    up /= "..";
+    if (is_among(folder.filename().string(), kAnnotationFolders) &&
+        fs::exists(folder.parent_path()))
+      return (path / up).lexically_normal();
+    folder = folder.parent_path();
+  }
+  return path;
 }
 
 const std::vector<fs::path>& ImageSearch::folders_for(const std::string& directory) {
@@ -208,8 +237,8 @@ ImageSearch::Found ImageSearch::find(const ForeignImage& image) {
   }
   const ImageIndex& index = index_of(root_for(image.directory));
   for (auto form = forms.rbegin(); form != forms.rend(); ++form) {
-    if (const fs::path path = index.find(as_relative(*form)); !path.empty())
-      return {{path.string()}};
+    const std::vector<fs::path> paths = index.find(as_relative(*form), image.split);
+    if (!paths.empty()) return {.paths = as_texts(paths)};
   }
   return {};
 }
@@ -234,10 +263,10 @@ std::string ImageSearch::suggest(const ForeignImage& image) {
   const ImageIndex around(above);
   for (const std::string& form : image_name_forms(image.name)) {
     const std::string name = as_relative(form);
-    const fs::path found = around.find(name);
-    if (found.empty()) continue;
-    fs::path directory = found.parent_path();
-    const std::string text = found.generic_string();
+    const std::vector<fs::path> found = around.find(name, image.split);
+    if (found.size() != 1) continue;
+    fs::path directory = found.front().parent_path();
+    const std::string text = found.front().generic_string();
     if (text.ends_with("/" + name)) directory = text.substr(0, text.size() - name.size() - 1);
     return fs::proximate(directory).string();
   }
@@ -257,6 +286,7 @@ void find_images(ForeignSet& set, ImageSearch& search) {
     for (ForeignImage& image : images) {
       throw_if_interrupted();
       if (!image.path.empty()) continue;  // the reader knows it
+      image.split = split;
       const std::string name = image.name + "\n" + image.stem;
       const auto [found, is_new] = known.try_emplace(image.directory + "\n" + name);
       if (is_new) found->second = search.find(image);

@@ -16,13 +16,17 @@ class ImageIndex {
  public:
   explicit ImageIndex(const std::filesystem::path& root);
 
-  /// The only file that shares most of its last folders with `name`; empty for none or several.
+  /// The files that share most of their last folders with `name`, also with an ending of images
+  /// appended where it has none. A folder that names a split has no file of another split.
   /// @param name  a relative path with slashes
-  std::filesystem::path find(const std::string& name) const;
+  std::vector<std::filesystem::path> find(const std::string& name, const std::string& split) const;
   /// A file whose name resembles `name`; empty for none.
   std::filesystem::path nearest(const std::string& name) const;
 
  private:
+  bool is_of_other_split(const std::filesystem::path& path, const std::string& split) const;
+
+  std::filesystem::path root_;
   std::unordered_map<std::string, std::vector<std::filesystem::path>> by_name_;
 };
 

@@ -65,7 +65,8 @@ std::string read_shape(const Json& shape, bool polygons, Groups& groups, Foreign
                            : named->is_string() ? named->get<std::string>()
                                                 : "";
   const Outline points = read_points(*points_of);
-  const bool is_outline = type == "polygon" || type == "oriented_rectangle";
+  const bool is_outline = type == "polygon" || type == "oriented_rectangle" || type == "rotation" ||
+                          type == "quadrilateral";  // X-AnyLabeling
   const bool is_two_points = type == "rectangle" || type == "mask" || type == "circle";
   if (!is_outline && !is_two_points) return fmt::format("a shape of type {}", show_json(type));
   if (is_outline            ? points.size() < 3
@@ -117,7 +118,9 @@ ForeignSet read_labelme_dir(const std::string& directory, const ImportOptions& o
   require_directory(directory, kDirectory.command);
   ForeignSet set;
   bool has_shapes = false;
-  for (const auto& [split, files] : find_annotations(directory, kDirectory, options.split)) {
+  const SplitFiles splits = find_annotations(directory, kDirectory, options.split);
+  lose_deeper_files(splits, "\"shapes\"", set.ledger);
+  for (const auto& [split, files] : splits) {
     for (const std::filesystem::path& file : files) {
       set.sources.push_back(file.string());
       ForeignImage& image = set.splits[split].emplace_back(image_of_file(file));

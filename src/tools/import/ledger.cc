@@ -24,7 +24,7 @@ constexpr Fix kFixes[] = {
     {reason::kMaskOnly, "add \"bbox\": pycocotools.mask.toBbox gives the box of a mask"},
     {reason::kFiveNumbers,
      "write the four corners as \"segmentation\": [[x1, y1, …, x4, y4]], without \"bbox\""},
-    {reason::kSeveralFiles, "write the name with its ending, or remove the other files"},
+    {reason::kSeveralFiles, "write the name with its folder and ending, or remove the other files"},
     {reason::kSharedLabels, "remove one of the images, or give each its own label file"},
     {reason::kNoArea,
      "correct them; where a box such as [0, 0, 0, 0] means that nothing is there, write an empty "
@@ -50,6 +50,7 @@ constexpr Fix kFixes[] = {
     {reason::kNoLabelFile,
      "add the label files, or say with --missing-labels-are-empty that these images show no "
      "object"},
+    {reason::kDeeper, "give that folder too, in a call of its own with --split NAME"},
     {reason::kOddLine,
      "a line is CLASS X Y WIDTH HEIGHT with blanks between, the class a number from 0, the others "
      "shares of the image from 0 to 1"},

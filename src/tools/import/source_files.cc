@@ -7,10 +7,12 @@
 #include <set>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/text.h"
 #include "tools/import/directory_format.h"
 #include "tools/import/image_files.h"
 #include "tools/import/json_value.h"
+#include "tools/import/reasons.h"
 
 namespace rematch {
 namespace {
@@ -144,6 +146,33 @@ std::vector<std::string> find_split_files(const std::vector<std::string>& source
   }
   check_one_file_per_split(paths, options);
   return paths;
+}
+
+void lose_deeper_files(const SplitFiles& read, const char* mark, Ledger& ledger) {
+  std::set<fs::path> known, folders;
+  std::string ending;
+  for (const auto& [split, files] : read) {
+    for (const fs::path& file : files) {
+      known.insert(file);
+      folders.insert(file.parent_path().empty() ? "." : file.parent_path());
+      ending = lower_case(file.extension().string());
+    }
+  }
+  std::set<fs::path> deeper;
+  for (const fs::path& folder : folders) {
+    std::error_code error;
+    for (fs::recursive_directory_iterator entry(folder, error), end; !error && entry != end;
+         entry.increment(error)) {
+      const fs::path& file = entry->path();
+      if (entry.depth() > 0 && lower_case(file.extension().string()) == ending &&
+          !known.contains(file) && !is_macos_copy(file))
+        deeper.insert(file);
+    }
+  }
+  for (const fs::path& file : deeper) {
+    if (read_file(file.string()).find(mark) != std::string::npos)
+      ledger.lose_record(reason::kDeeper, file.string());
+  }
 }
 
 ForeignImage image_of_file(const fs::path& annotation) {

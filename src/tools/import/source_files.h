@@ -43,6 +43,10 @@ std::vector<std::string> find_split_files(const std::vector<std::string>& source
                                           const DirectoryFormat& format,
                                           const ImportOptions& options);
 
+/// Counts annotation files in folders below those of the files that are read.
+/// @param mark  a text that such a file has
+void lose_deeper_files(const SplitFiles& read, const char* mark, Ledger& ledger);
+
 /// The image of an annotation file for one image, still without objects.
 ForeignImage image_of_file(const std::filesystem::path& annotation);
 /// An image with a record in a file, still without objects; `width` and `height` are its size.

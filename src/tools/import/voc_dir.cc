@@ -77,12 +77,19 @@ fs::path find_inner_set(const fs::path& root) {
 SplitFiles find_files(const fs::path& root, const std::string& wanted, Ledger& ledger) {
   const fs::path folder = find_folder(root, kAnnotationFolders);
   SplitFiles splits;
-  for (const char* name : {"train", "val", "test"}) {
-    const fs::path list = root / "ImageSets" / "Main" / (std::string(name) + ".txt");
-    if (!folder.empty() && fs::exists(list)) splits[name] = read_list(list, folder, ledger);
+  const std::pair<const char*, std::vector<const char*>> kLists[] = {
+      {"train", {"train", "trainval"}}, {"val", {"val", "valid"}}, {"test", {"test"}}};
+  for (const auto& [split, names] : kLists) {
+    for (const char* name : names) {
+      const fs::path list = root / "ImageSets" / "Main" / (std::string(name) + ".txt");
+      if (!folder.empty() && !splits.contains(split) && fs::exists(list))
+        splits[split] = read_list(list, folder, ledger);
+    }
   }
   for (const fs::path& place : {folder, root}) {
-    if (splits.empty()) splits = list_annotations(place, ".xml", wanted);
+    if (!splits.empty()) continue;
+    splits = list_annotations(place, ".xml", wanted);
+    lose_deeper_files(splits, "<annotation", ledger);
   }
   if (!splits.empty()) return splits;
   if (const fs::path inner = folder.empty() ? find_inner_set(root) : ""; !inner.empty())
@@ -138,7 +145,9 @@ class VocReader {
     }
     if (const std::string name = root.child_value("filename"); !name.empty()) image.name = name;
     const std::string_view database = root.child("source").child_value("database");
-    is_counted_from_0_ = is_counted_from_0_ || database.find("roboflow") != database.npos;
+    const std::string_view owner = root.child("owner").child_value("name");
+    is_counted_from_0_ = is_counted_from_0_ || database.find("roboflow") != database.npos ||
+                         database == "Label Studio" || owner == "Label Studio";
     image.width_px = std::max(0, root.child("size").child("width").text().as_int());
     image.height_px = std::max(0, root.child("size").child("height").text().as_int());
     int number = 0;
@@ -148,8 +157,8 @@ class VocReader {
       if (!read_object(object, image, why))
         image.lose(reason::kNoBox, fmt::format("{}: object {}{}", where, number, why));
     }
-    if (root.find_node(is_stray_box))
-      image.lose(reason::kNoBox, where + ": a <bndbox> outside <object>");
+    if (const pugi::xml_node stray = root.find_node(is_stray))
+      image.lose(reason::kNoBox, fmt::format("{}: a <{}> outside <object>", where, stray.name()));
     if (!root.first_child()) image.leave_out(reason::kNoBox, where + ": <annotation> is empty");
     return image;
   }
@@ -224,11 +233,15 @@ class VocReader {
     }
   }
 
-  /// True for a box that is not inside an <object> of <annotation>.
-  static bool is_stray_box(pugi::xml_node node) {
-    if (std::string_view(node.name()) != "bndbox") return false;
+  /// True for a box, an outline or an object of another layout, not inside an <object> of
+  /// <annotation>.
+  static bool is_stray(pugi::xml_node node) {
+    constexpr const char* kGeometries[] = {"bndbox", "robndbox", "polygon", "points",
+                                           "object", "objects",  "box"};
+    const std::string_view name = node.name();
+    if (!is_among(node.name(), kGeometries)) return false;
     while (std::string_view(node.parent().name()) != "annotation") node = node.parent();
-    return std::string_view(node.name()) != "object";
+    return std::string_view(node.name()) != "object" && !(name == "points" && !node.first_child());
   }
 
   static bool read_numbers(const pugi::xml_node& box, std::initializer_list<const char*> keys,

@@ -1,9 +1,12 @@
 #include "tools/import/yolo_layout.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <unordered_map>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/text.h"
 #include "tools/import/directory_format.h"
 #include "tools/import/image_files.h"
@@ -13,8 +16,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kNamesFiles[] = {"classes.txt", "obj.names",       "labels.txt",
-                                       "names.txt",   "_darknet.labels", "predefined_classes.txt"};
+// Label Studio numbers its classes by notes.json, not by classes.txt
+constexpr const char* kNamesFiles[] = {
+    "notes.json",      "classes.txt",           "obj.names", "labels.txt", "names.txt",
+    "_darknet.labels", "predefined_classes.txt"};
 constexpr const char* kOtherTexts[] = {"train.txt", "val.txt", "test.txt", "notes.txt"};
 
 /// The files below a directory whose names in lower case fit, sorted.
@@ -53,6 +58,14 @@ std::string place_of(const fs::path& file, const fs::path& root) {
       place += name + "/";
   }
   return place;
+}
+
+/// True for a file that may name classes; of JSON only one with categories.
+bool is_names_file(const fs::path& path) {
+  std::error_code error;
+  return fs::is_regular_file(path, error) &&
+         (path.extension() != ".json" ||
+          read_file(path.string()).find("\"categories\"") != std::string::npos);
 }
 
 }  // namespace
@@ -116,7 +129,6 @@ std::map<std::string, std::vector<YoloPair>> find_yolo_pairs(const fs::path& roo
 }
 
 std::string find_names_file(const fs::path& root) {
-  std::error_code error;
   std::vector<fs::path> places = {root, find_folder(root, kAnnotationFolders)};
   for (const char* split : {"train", "valid", "val"}) {
     if (const fs::path folder = find_folder(root, {&split, 1}); !folder.empty()) {
@@ -124,15 +136,24 @@ std::string find_names_file(const fs::path& root) {
       places.push_back(find_folder(folder, kAnnotationFolders));
     }
   }
+  std::string found;
   for (const fs::path& place : places) {
     for (const char* name : kNamesFiles) {
-      if (!place.empty() && fs::is_regular_file(place / name, error))
-        return (place / name).string();
+      if (found.empty() && !place.empty() && is_names_file(place / name))
+        found = (place / name).string();
     }
   }
-  const std::vector<fs::path> deeper =
+  std::vector<fs::path> all =
       files_below(root, [](const std::string& name) { return is_among(name, kNamesFiles); });
-  return deeper.empty() ? "" : deeper.front().string();
+  std::erase_if(all, [](const fs::path& path) { return !is_names_file(path); });
+  if (found.empty() && !all.empty()) found = all.front().string();
+  for (const fs::path& other : all) {
+    if (other.filename() == fs::path(found).filename() &&
+        read_class_names(other.string()) != read_class_names(found))
+      refuse_yolo(root.string(), fmt::format("{} and {} differ", found, other.string()),
+                  "convert the folders one at a time, or name the right file with --names");
+  }
+  return found;
 }
 
 }  // namespace rematch

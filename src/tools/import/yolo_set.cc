@@ -27,22 +27,6 @@ constexpr const char* kYamlFix =
     "give the data set's YAML: path, train and val are texts, names is a list or {0: cat, 1: dog, "
     "…}";
 
-std::map<std::string, std::string> read_names(const YAML::Node& names, const std::string& path) {
-  std::map<std::string, std::string> result;
-  if (!names) refuse_yolo(path, "it has no \"names\"", "add names: {0: cat, 1: dog, …}");
-  if (names.IsSequence()) {
-    for (size_t i = 0; i < names.size(); ++i)
-      result[std::to_string(i)] = names[i].as<std::string>();
-  } else if (names.IsMap()) {
-    for (const auto& item : names)
-      result[std::to_string(item.first.as<int>())] = item.second.as<std::string>();
-  } else {
-    refuse_yolo(path, "\"names\" is neither a list nor a mapping",
-                "write names: {0: cat, 1: dog, …}");
-  }
-  return result;
-}
-
 /// Resolves a path of the YAML. As in Ultralytics, "../train/images" may be next to the YAML, as in
 /// exports of Roboflow. A path of another machine is looked for by its last parts, and so is every
 /// image of a list.
@@ -195,8 +179,8 @@ class YoloReader {
                   fmt::format("the fifth number is not a confidence (0 to 1) in {} of {}, e.g. {}",
                               evidence.num_angles, counted(evidence.num_five, "line"),
                               evidence.first_angle),
-                  "if it is an angle, write the four corners in its place: class x1 y1 x2 y2 x3 y3 "
-                  "x4 y4, in shares of the image");
+                  "if it is the number of a track, remove it; if it is an angle, write the four "
+                  "corners in its place: class x1 y1 x2 y2 x3 y3 x4 y4, in shares of the image");
   }
 
   YoloLabels& labels_;
@@ -236,7 +220,7 @@ ForeignSet read_yaml(const YAML::Node& yaml, const std::string& yaml_path,
   if (!yaml.IsMap()) refuse_yolo(yaml_path, "it is not a mapping", kYamlFix);
   std::map<std::string, std::string> names = read_class_names(options.names);
   const size_t num_keypoint_values = keypoint_values(yaml["kpt_shape"], yaml_path);
-  if (names.empty()) names = read_names(yaml["names"], yaml_path);
+  if (names.empty()) names = read_class_names(yaml_path);
   const fs::path beside = fs::path(yaml_path).parent_path();
   std::string written = yaml["path"] ? yaml["path"].as<std::string>() : "";
   std::replace(written.begin(), written.end(), '\\', '/');
@@ -311,11 +295,10 @@ std::string find_yaml(const std::string& path) {
 
 ForeignSet read_yolo_set(const std::string& yaml_or_directory, const ImportOptions& options) {
   const std::string ending = fs::path(yaml_or_directory).extension().string();
-  if (ending == ".txt" || ending == ".names")
-    refuse_yolo(yaml_or_directory, "it is a list, of class names or of images",
-                fmt::format("give the directory of images and labels: `rematch data from-yolo DIR "
-                            "--names {}`",
-                            shell_word(yaml_or_directory)));
+  if (ending == ".txt" || ending == ".names" || ending == ".data")
+    refuse_yolo(yaml_or_directory, "it is a list of class names, of images or of other files",
+                "give the directory of images and labels, with --names FILE for the list of class "
+                "names: `rematch data from-yolo DIR --names FILE`");
   const std::string path = find_yaml(yaml_or_directory);
   if (path.empty()) return read_pairs(yaml_or_directory, options);
   try {
