@@ -175,7 +175,7 @@ std::vector<std::string> image_name_forms(const std::string& name) {
 
 fs::path ImageSearch::root_for(const std::string& directory) const {
   if (!images_dir_.empty()) return images_dir_;
-  const fs::path path = directory.empty() ? "." : directory;
+  fs::path path = directory.empty() ? "." : directory;
   const fs::path whole = fs::absolute(path).lexically_normal();
   // Annotations/, or a folder in it
   fs::path up, folder = whole;
