@@ -92,7 +92,7 @@ TEST_F(StockFileTest, ARoundTripKeepsEveryByte) {
   lines += record("") + "\n";
   lines +=
       record(
-          R"({"desc": "flat", "bbox_2d": [0, 0, 0, 0]}, {"desc": "b", "bbox_2d": [999, 5, 999, 9]})") +
+          R"({"desc": "flat", "bbox_2d": [7, 3, 7, 3]}, {"desc": "b", "bbox_2d": [999, 5, 999, 9]})") +
       "\n";
   const std::string path = directory_.write("data/train.jsonl", lines);
   EXPECT_EQ(read_file(back(there(path))), lines);

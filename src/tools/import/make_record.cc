@@ -63,8 +63,8 @@ class ObjectMaker {
       return reason::kBeyondScale;
     if (width_ > 1 && x1 <= 1 && y1 <= 1 && (x1 != std::floor(x1) || y1 != std::floor(y1)))
       return reason::kShares;
-    if (x0 == x1 && y0 == y1) return reason::kNoArea;  // often an answer for "not there"
-    if (is_answer_) return nullptr;
+    // [0, 0, 0, 0] is how many answers say "not there"
+    if (is_answer_) return x0 == y0 && y0 == x1 && x1 == y1 ? reason::kNoArea : nullptr;
     if (x0 == x1 || y0 == y1) return reason::kNoArea;
     if (x0 >= width_ || y0 >= height_ || x1 <= 0 || y1 <= 0) return reason::kOutside;
     const double slack_x = kSlack * width_, slack_y = kSlack * height_;
