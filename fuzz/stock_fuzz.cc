@@ -26,8 +26,7 @@ void expect_data_error(const Work& work) {
 
 void check_answer(std::string_view text) {
   rematch::Ledger ledger;
-  const rematch::ImportedAnswer answer =
-      rematch::read_answer(text, "fuzz", /*polygons=*/false, nullptr, ledger);
+  const rematch::ImportedAnswer answer = rematch::read_answer(text, "fuzz", {}, nullptr, ledger);
   REMATCH_CHECK(answer.is_list || (answer.objects.empty() && !answer.problem.empty()), "problem");
   std::vector<rematch::SceneObject> scene;
   for (const rematch::ForeignObject& object : answer.objects) {
@@ -41,8 +40,7 @@ void check_answer(std::string_view text) {
     scene.push_back({desc, {rematch::GeometryKind::kBbox2d, bins}});
   }
   const std::string written = rematch::format_stock_answer(scene, {});
-  const rematch::ImportedAnswer again =
-      rematch::read_answer(written, "again", /*polygons=*/false, nullptr, ledger);
+  const rematch::ImportedAnswer again = rematch::read_answer(written, "again", {}, nullptr, ledger);
   REMATCH_CHECK(again.is_list && again.lost.empty() && again.objects.size() == scene.size(),
                 written);
 }
