@@ -29,16 +29,21 @@ namespace fs = std::filesystem;
 constexpr size_t kMaxReadBytes = size_t{1} << 31;
 constexpr size_t kReadBlock = size_t{1} << 12;
 
+std::string missing_path_advice(const std::string& path) {
+  std::error_code error;  // the current directory may be gone
+  const fs::path whole = fs::absolute(path, error).lexically_normal();
+  return error || fs::path(path).is_absolute()
+             ? "check the path"
+             : fmt::format("check the path, which means {}", whole.string());
+}
+
 [[noreturn]] void fail(const std::string& doing, const std::string& path, int error_number) {
   const bool reads = doing == "read" || doing == "open" || doing == "map";
   const std::string windows = error_number == ENOENT ? windows_path_advice(path) : "";
-  const std::string whole = fs::path(path).is_relative()
-                                ? fmt::format("check the path, which means {}",
-                                              fs::absolute(path).lexically_normal().string())
-                                : "check the path";
+  const std::string missing = error_number == ENOENT ? missing_path_advice(path) : "";
   const char* fix =
       !windows.empty()         ? windows.c_str()
-      : error_number == ENOENT ? whole.c_str()
+      : error_number == ENOENT ? missing.c_str()
       : error_number == ENOSPC || error_number == EDQUOT
           ? "free disk space or choose another directory"
       : error_number == ENOMEM

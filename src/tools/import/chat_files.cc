@@ -291,7 +291,7 @@ class ChatReader {
       throw LeftOut{reason::kSeveralImages, fmt::format("{} images", chat.images.size())};
     check_texts(chat);
     if (chat.has_own_size && options_.scale.unit == StockScale::Unit::kResizedPixels)
-      throw LeftOut{"an image with a size of its own, in answers of --scale pixels",
+      throw LeftOut{"an image resized by its message, in answers of --scale pixels",
                     "\"resized_height\", \"max_pixels\" and the like"};
     ForeignImage image = image_of_record(record, chat.images.front(), path_, where);
     image.extra = read_extra(record);

@@ -12,6 +12,7 @@
 #include "base/json.h"
 #include "base/missing_path.h"
 #include "base/text.h"
+#include "tools/import/class_names.h"
 #include "tools/import/foreign.h"
 #include "tools/import/image_files.h"
 #include "tools/import/json_value.h"
@@ -26,27 +27,6 @@ using ClassNames = std::map<std::string, std::string>;  // by id
   throw UserError(
       ErrorKind::kData,
       {.error = "this is not a list of class names", .where = path, .what = what, .fix = fix});
-}
-
-/// The `names` of a YAML of Ultralytics.
-ClassNames read_yaml_names(const std::string& path) {
-  constexpr const char* kFix = "write names: {0: cat, 1: dog, …}";
-  ClassNames result;
-  try {
-    const YAML::Node yaml = YAML::Load(read_file(path));
-    const YAML::Node names = yaml.IsMap() ? yaml["names"] : YAML::Node();
-    if (!names) refuse(path, "it has no \"names\"", kFix);
-    if (!names.IsSequence() && !names.IsMap())
-      refuse(path, "\"names\" is neither a list nor a mapping", kFix);
-    for (size_t i = 0; names.IsSequence() && i < names.size(); ++i)
-      result[std::to_string(i)] = names[i].as<std::string>();
-    if (!names.IsMap()) return result;
-    for (const auto& item : names)
-      result[std::to_string(item.first.as<int>())] = item.second.as<std::string>();
-  } catch (const YAML::Exception& error) {
-    refuse(path, error.what(), kFix);
-  }
-  return result;
 }
 
 /// A list of names, or `categories` with ids: Label Studio's notes.json, COCO.
@@ -66,14 +46,14 @@ ClassNames read_json_names(const std::string& text, const std::string& path) {
   return result;
 }
 
-/// Length of the id at the start of a line: a number, or what begins with a slash, before a comma,
-/// a colon or a blank; 0 for a line without one.
+/// Length of the id at the start of a line: a number before a comma or a colon, or text from a slash
+/// to a comma; 0 for a line without one.
 size_t id_length(const std::string& line) {
   const size_t end = line[0] == '/' ? line.find(',') : line.find_first_not_of("0123456789");
-  return end == line.npos || (line[end] != ',' && line[end] != ':' && line[end] != ' ') ? 0 : end;
+  return end == line.npos || (line[end] != ',' && line[end] != ':') ? 0 : end;
 }
 
-/// @throws UserError (data) for a line of a file that is no list of names
+/// @throws UserError (data) for a line that is not a name
 void check_line(const std::string& line, const std::string& path) {
   if (line.find_first_of("{}=") == line.npos && !line.starts_with('#') && !line.ends_with(':') &&
       !is_image_name(line))
@@ -114,6 +94,22 @@ bool has_list_ending(const std::string& names) {
 
 }  // namespace
 
+std::map<std::string, std::string> read_yaml_names(const YAML::Node& yaml,
+                                                   const std::string& path) {
+  constexpr const char* kFix = "write names: {0: cat, 1: dog, …}";
+  const YAML::Node names = yaml.IsMap() ? yaml["names"] : YAML::Node();
+  if (!names.IsDefined() || names.IsNull()) refuse(path, "it has no \"names\"", kFix);
+  if (!names.IsSequence() && !names.IsMap())
+    refuse(path, "\"names\" is neither a list nor a mapping", kFix);
+  ClassNames result;
+  for (size_t i = 0; names.IsSequence() && i < names.size(); ++i)
+    result[std::to_string(i)] = names[i].as<std::string>();
+  if (!names.IsMap()) return result;
+  for (const auto& item : names)
+    result[std::to_string(item.first.as<int>())] = item.second.as<std::string>();
+  return result;
+}
+
 std::map<std::string, std::string> read_class_names(const std::string& names) {
   std::error_code ignored;
   if (names.empty()) return {};
@@ -121,8 +117,13 @@ std::map<std::string, std::string> read_class_names(const std::string& names) {
   if (!is_file && (names.find('/') != names.npos || has_list_ending(names)))
     throw missing_path("file of class names", "--names " + names,
                        "check the path, or list the names: --names cat,dog");
-  if (is_file && (names.ends_with(".yaml") || names.ends_with(".yml")))
-    return read_yaml_names(names);
+  if (is_file && (names.ends_with(".yaml") || names.ends_with(".yml"))) {
+    try {
+      return read_yaml_names(YAML::Load(read_file(names)), names);
+    } catch (const YAML::Exception& error) {
+      refuse(names, error.what(), "correct it, or give one name a line");
+    }
+  }
   const std::string text = is_file ? std::string(text_of(read_file(names), names)) : names;
   if (is_file && (text.starts_with('{') || text.starts_with('[')))
     return read_json_names(text, names);

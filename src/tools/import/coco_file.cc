@@ -264,9 +264,6 @@ void read_coco_file(const std::string& path, const ImportOptions& options, Forei
                          text.find("\"categories\"") != text.npos;
   if (!has_lists) refuse_other_format(path, text, kDirectory.command, origin.error);
   const Json document = parse_document(without_nan(text), origin);
-  const bool is_coco = document.is_object() && document.contains("images") &&
-                       document.contains("annotations") && document.contains("categories");
-  if (!is_coco) refuse_other_format(path, text, kDirectory.command, origin.error);
   JsonFields fields(document, origin);
   for (const char* list : {"categories", "images", "annotations"}) fields.list(list);
   // panoptic files and captions have the same lists, and other annotations

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "tools/import/class_names.h"
 #include "tools/import/csv_table.h"
 #include "tools/import/directory_format.h"
 #include "tools/import/foreign.h"

@@ -159,12 +159,6 @@ std::string find_split_word(const std::string& name);
 /// without extension.
 std::string guess_split(const std::string& path);
 
-/// The class names of ImportOptions::names by id; empty if it is not set. A file has one name a
-/// line, or lines of id and name (`0,cat`, `0: cat`, `cat,0`), or is a YAML with `names` or a JSON
-/// with `categories`.
-/// @throws UserError
-std::map<std::string, std::string> read_class_names(const std::string& names);
-
 /// The file written for a split.
 struct WrittenSplit {
   std::string path;

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
+#include "tools/import/class_names.h"
 #include "tools/import/directory_format.h"
 #include "tools/import/foreign.h"
 #include "tools/import/geometry.h"

@@ -11,7 +11,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kReadable[] = {".jpg", ".jpeg", ".png", ".webp"};
 constexpr const char* kUnreadable[] = {".bmp", ".tif",  ".tiff", ".dng", ".mpo",
                                        ".pfm", ".heic", ".avif", ".gif"};
 
@@ -47,7 +46,7 @@ bool is_among(const std::string& name, std::span<const char* const> names) {
 bool is_macos_copy(const fs::path& path) { return path.filename().string().starts_with("._"); }
 
 bool is_readable_image_name(const fs::path& path) {
-  return is_among(path.extension().string(), kReadable) && !is_macos_copy(path);
+  return is_among(path.extension().string(), kImageEndings) && !is_macos_copy(path);
 }
 
 bool is_image_name(const fs::path& path) {
@@ -57,7 +56,7 @@ bool is_image_name(const fs::path& path) {
 
 std::vector<std::string> find_with_ending(const fs::path& path) {
   std::vector<std::string> files;
-  for (const std::string ending : kReadable) {
+  for (const std::string ending : kImageEndings) {
     std::string upper = ending;
     for (char& c : upper) c = static_cast<char>(std::toupper(c));
     for (const std::string& each : {ending, upper}) {

@@ -6,6 +6,9 @@
 
 namespace rematch {
 
+/// The endings, in lower case, of images that can be read here.
+inline constexpr const char* kImageEndings[] = {".jpg", ".jpeg", ".png", ".webp"};
+
 /// Names, in lower case, of folders that hold images or annotations.
 inline constexpr const char* kImageFolders[] = {"images", "jpegimages", "image",   "imgs",
                                                 "img",    "photos",     "pictures"};

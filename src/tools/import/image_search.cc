@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "tools/import/image_files.h"
 #include "tools/import/reasons.h"
+#include "tools/import/source_files.h"
 
 namespace rematch {
 namespace {
@@ -111,17 +112,14 @@ ImageIndex::ImageIndex(const fs::path& root) : root_(root) {
 
 bool ImageIndex::is_of_other_split(const fs::path& path, const std::string& split) const {
   if (split != find_split_word(split)) return false;  // not one of train, val and test
-  std::string named;
-  for (const fs::path& part : path.parent_path().lexically_relative(root_)) {
-    if (std::string word = find_split_word(part.string()); !word.empty()) named = std::move(word);
-  }
+  const std::string named = find_split_folder(path, root_);
   return !named.empty() && named != split;
 }
 
 std::vector<fs::path> ImageIndex::find(const std::string& name, const std::string& split) const {
   std::vector<std::string> names{name};
   if (!is_image_name(name)) {
-    for (const char* ending : {".jpg", ".jpeg", ".png", ".webp"}) names.push_back(name + ending);
+    for (const char* ending : kImageEndings) names.push_back(name + ending);
   }
   int most = 0;
   std::vector<fs::path> best;

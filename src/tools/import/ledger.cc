@@ -35,7 +35,7 @@ constexpr Fix kFixes[] = {
      "preference pairs in \"chosen\""},
     {reason::kTools, "tools are not supported: keep a question and its answer"},
     {reason::kVideo, "videos are not supported"},
-    {reason::kInnerBox, "write each box as an entry of its own, in one list"},
+    {reason::kInnerBox, "write one flat list with an entry for each box"},
     {reason::kSeveralBoxes, "write an entry of \"objects\" for each box, with its name"},
     {reason::kLateName, "write each name before its box"},
     {reason::kNotAList,
@@ -50,7 +50,7 @@ constexpr Fix kFixes[] = {
     {reason::kNoLabelFile,
      "add the label files, or say with --missing-labels-are-empty that these images show no "
      "object"},
-    {reason::kDeeper, "give that folder too, in a call of its own with --split NAME"},
+    {reason::kDeeper, "convert that folder too, in a second call with --split NAME"},
     {reason::kOddLine,
      "a line is CLASS X Y WIDTH HEIGHT with blanks between, the class a number from 0, the others "
      "shares of the image from 0 to 1"},

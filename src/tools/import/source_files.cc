@@ -62,6 +62,14 @@ std::string find_split_word(const std::string& name) {
   return splits.size() == 1 ? *splits.begin() : "";
 }
 
+std::string find_split_folder(const fs::path& file, const fs::path& root) {
+  std::string split;
+  for (const fs::path& part : file.parent_path().lexically_relative(root)) {
+    if (std::string word = find_split_word(part.string()); !word.empty()) split = std::move(word);
+  }
+  return split;
+}
+
 std::string guess_split(const std::string& path) {
   const fs::path file(path);
   for (const fs::path& part : {file.stem(), file.parent_path().filename()}) {

@@ -43,6 +43,9 @@ std::vector<std::string> find_split_files(const std::vector<std::string>& source
                                           const DirectoryFormat& format,
                                           const ImportOptions& options);
 
+/// The split that a folder between the root and a file names, the deepest if several do; "" for none.
+std::string find_split_folder(const std::filesystem::path& file, const std::filesystem::path& root);
+
 /// Counts annotation files in folders below those of the files that are read.
 /// @param mark  a text that such a file has
 void lose_deeper_files(const SplitFiles& read, const char* mark, Ledger& ledger);

@@ -1,4 +1,5 @@
 #include "tools/import/yolo_layout.h"
+#include "tools/import/class_names.h"
 
 #include <fmt/core.h>
 
@@ -10,6 +11,7 @@
 #include "base/text.h"
 #include "tools/import/directory_format.h"
 #include "tools/import/image_files.h"
+#include "tools/import/source_files.h"
 
 namespace rematch {
 namespace {
@@ -38,15 +40,6 @@ std::vector<fs::path> files_below(const fs::path& root, const Fits& fits) {
 bool is_label_file_name(const std::string& name) {
   return name.ends_with(".txt") && !is_macos_copy(name) && !name.starts_with("readme") &&
          !is_among(name, kNamesFiles) && !is_among(name, kOtherTexts);
-}
-
-/// The split that a folder between the root and a file names; "" for none.
-std::string split_of(const fs::path& file, const fs::path& root) {
-  std::string split;
-  for (const fs::path& part : file.parent_path().lexically_relative(root)) {
-    if (std::string word = find_split_word(part.string()); !word.empty()) split = word;
-  }
-  return split;
 }
 
 /// The folders of a path below the root that are not those of images or annotations.
@@ -111,11 +104,11 @@ std::map<std::string, std::vector<YoloPair>> find_yolo_pairs(const fs::path& roo
       const fs::path& file = found->second[i];
       // the same folders but for images/ and labels/, or the only file of this name
       if (place_of(file, root) == place_of(image, pictures) ||
-          (found->second.size() == 1 && split_of(file, root).empty()))
+          (found->second.size() == 1 && find_split_folder(file, root).empty()))
         pair.labels = file;
     }
     num_labels += !pair.labels.empty();
-    const std::string split = split_of(image, pictures);
+    const std::string split = find_split_folder(image, pictures);
     splits[!options.split.empty() ? options.split
            : split.empty()        ? "train"
                                   : split]

@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/terminal_text.h"
 #include "base/text.h"
+#include "tools/import/class_names.h"
 #include "tools/import/foreign.h"
 #include "tools/import/image_files.h"
 #include "tools/import/reasons.h"
@@ -220,7 +221,7 @@ ForeignSet read_yaml(const YAML::Node& yaml, const std::string& yaml_path,
   if (!yaml.IsMap()) refuse_yolo(yaml_path, "it is not a mapping", kYamlFix);
   std::map<std::string, std::string> names = read_class_names(options.names);
   const size_t num_keypoint_values = keypoint_values(yaml["kpt_shape"], yaml_path);
-  if (names.empty()) names = read_class_names(yaml_path);
+  if (names.empty()) names = read_yaml_names(yaml, yaml_path);
   const fs::path beside = fs::path(yaml_path).parent_path();
   std::string written = yaml["path"] ? yaml["path"].as<std::string>() : "";
   std::replace(written.begin(), written.end(), '\\', '/');
