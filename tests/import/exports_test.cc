@@ -61,6 +61,7 @@ TEST_F(Exports, AFileOfNamesIsReadInItsForm) {
            {"n.txt", "0,cat\n1,dog\n"},
            {"n.txt", "0: cat\n1: dog\n"},
            {"n.csv", "cat,0\ndog,1\n"},
+           {"n.txt", "2 wheeler\ndog\n"},
            {"n.yaml", "path: .\nnames:\n  0: cat\n  1: dog\n"},
            {"n.json", R"(["cat", "dog"])"}}) {
     const ImportOptions options{.names = write(name, text)};

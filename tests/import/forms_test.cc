@@ -157,6 +157,7 @@ TEST_F(Forms, ToolsVideosAndOtherImagesAreNamed) {
   expect("<tool_call>{\"bbox_2d\": [1, 1, 9, 9], \"label\": \"z\"}</tool_call>", Json::object(),
          reason::kTools);
   expect(kCat, {{"videos", {"a.mp4"}}}, reason::kVideo);
+  EXPECT_EQ(names_of(kCat, {{"video", ""}, {"videos", Json::array()}}), "cat");
   question_ = "<image><image>Find all.";
   expect(kCat, Json::object(), "2 marks of images for one image");
   question_ = "<img>a.png</img>Find all.";

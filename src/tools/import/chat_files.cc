@@ -277,7 +277,7 @@ class ChatReader {
         throw LeftOut{reason::kMarkedBad};
     }
     const Json* videos = find_member(record, {"videos", "video"});
-    if (videos != nullptr && !videos->empty()) throw LeftOut{reason::kVideo};
+    if (videos != nullptr && !videos->empty() && *videos != "") throw LeftOut{reason::kVideo};
     Placeholders filled(record, origin);
     ChatRecord chat;
     if (is_chat(record)) {

@@ -74,8 +74,7 @@ std::string read_content(JsonFields& message, const std::string& key, const Json
   for (size_t i = 0; i < content.size(); ++i) {
     JsonFields part(content[i], origin, fmt::format("{}[{}]", message.place_of(key), i));
     // columns of a table have all members in each part, null where they do not apply
-    if (const Json* value = find_member(content[i], "text");
-        value != nullptr && !value->is_null()) {
+    if (find_member(content[i], "text") != nullptr) {
       text += part.text("text");
       continue;
     }

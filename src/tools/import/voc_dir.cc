@@ -77,9 +77,9 @@ fs::path find_inner_set(const fs::path& root) {
 SplitFiles find_files(const fs::path& root, const std::string& wanted, Ledger& ledger) {
   const fs::path folder = find_folder(root, kAnnotationFolders);
   SplitFiles splits;
-  const std::pair<const char*, std::vector<const char*>> kLists[] = {
+  const std::pair<const char*, std::vector<const char*>> lists[] = {
       {"train", {"train", "trainval"}}, {"val", {"val", "valid"}}, {"test", {"test"}}};
-  for (const auto& [split, names] : kLists) {
+  for (const auto& [split, names] : lists) {
     for (const char* name : names) {
       const fs::path list = root / "ImageSets" / "Main" / (std::string(name) + ".txt");
       if (!folder.empty() && !splits.contains(split) && fs::exists(list))
@@ -238,10 +238,9 @@ class VocReader {
   static bool is_stray(pugi::xml_node node) {
     constexpr const char* kGeometries[] = {"bndbox", "robndbox", "polygon", "points",
                                            "object", "objects",  "box"};
-    const std::string_view name = node.name();
     if (!is_among(node.name(), kGeometries)) return false;
     while (std::string_view(node.parent().name()) != "annotation") node = node.parent();
-    return std::string_view(node.name()) != "object" && !(name == "points" && !node.first_child());
+    return std::string_view(node.name()) != "object";
   }
 
   static bool read_numbers(const pugi::xml_node& box, std::initializer_list<const char*> keys,

@@ -1,5 +1,4 @@
 #include "tools/import/yolo_layout.h"
-#include "tools/import/class_names.h"
 
 #include <fmt/core.h>
 
@@ -9,6 +8,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "tools/import/class_names.h"
 #include "tools/import/directory_format.h"
 #include "tools/import/image_files.h"
 #include "tools/import/source_files.h"
