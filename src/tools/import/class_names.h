@@ -2,7 +2,7 @@
 #include <map>
 #include <string>
 
-namespace YAML {
+namespace YAML {  // NOLINT(readability-identifier-naming): the name in yaml-cpp
 class Node;
 }
 
