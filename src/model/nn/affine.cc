@@ -130,6 +130,27 @@ struct AffineFunction : torch::autograd::Function<AffineFunction> {
   }
 };
 
+// The gradients of at::linear, bit for bit: those of a matrix product.
+struct UnreadLinear : torch::autograd::Function<UnreadLinear> {
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& x_MK,
+                            const at::Tensor& weight, const std::optional<at::Tensor>& bias) {
+    context->saved_data["biased"] = bias.has_value();
+    context->save_for_backward({x_MK, weight});
+    return zeros_for(x_MK, weight);
+  }
+
+  static variable_list backward(AutogradContext* context, variable_list gradients) {
+    const variable_list saved = context->get_saved_variables();
+    const at::Tensor& g_MN = gradients[0];
+    variable_list found(3);
+    if (context->needs_input_grad(0)) found[0] = at::mm(g_MN, saved[1]);
+    if (context->needs_input_grad(1)) found[1] = at::mm(g_MN.t(), saved[0]);
+    if (context->saved_data["biased"].toBool() && context->needs_input_grad(2))
+      found[2] = g_MN.sum(0);
+    return found;
+  }
+};
+
 bool trains(const at::Tensor& tensor) { return tensor.defined() && tensor.requires_grad(); }
 
 // True if only the input has a gradient: the function then serves every dtype.
@@ -160,9 +181,11 @@ at::Tensor affine(const at::Tensor& x, const at::Tensor& weight, const at::Tenso
 }
 
 at::Tensor affine_unread(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
+  const auto maybe_bias = bias.defined() ? std::optional<at::Tensor>(bias) : std::nullopt;
+  if (!uses_onednn(x, weight) && !is_frozen(weight, bias) && x.dim() == 2)
+    return UnreadLinear::apply(x, weight, maybe_bias);
   if (!uses_onednn(x, weight) && !(is_frozen(weight, bias) && x.dim() > 1))
     return affine(x, weight, bias);
-  const auto maybe_bias = bias.defined() ? std::optional<at::Tensor>(bias) : std::nullopt;
   return AffineFunction::apply(x, weight, maybe_bias, Values::kUnread);
 }
 

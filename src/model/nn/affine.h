@@ -16,8 +16,7 @@ namespace rematch {
 at::Tensor affine(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias = {});
 
 /// The graph of affine() without its product, for a result that is never read: a recomputed pass
-/// needs only what leads to its last product. A weight that is trained in another format than
-/// float32 is multiplied all the same.
+/// needs only what leads to its last product.
 /// @return        [..., N], zeros
 at::Tensor affine_unread(const at::Tensor& x, const at::Tensor& weight,
                          const at::Tensor& bias = {});

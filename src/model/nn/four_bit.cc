@@ -89,11 +89,15 @@ struct HeldWeight : torch::CustomClassHolder {
 struct FourBitFunction : torch::autograd::Function<FourBitFunction> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x,
                             const std::optional<at::Tensor>& bias,
-                            const c10::intrusive_ptr<HeldWeight>& held) {
+                            const c10::intrusive_ptr<HeldWeight>& held, bool is_read) {
     context->saved_data["weight"] = c10::IValue::make_capsule(held);
     context->saved_data["sizes"] = x.sizes().vec();
     context->saved_data["biased"] = bias.has_value();
-    return affine(x, held->weight->dequantised(x.scalar_type()), bias.value_or(at::Tensor()));
+    if (is_read)
+      return affine(x, held->weight->dequantised(x.scalar_type()), bias.value_or(at::Tensor()));
+    std::vector<int64_t> sizes = x.sizes().vec();
+    sizes.back() = held->weight->num_outputs;
+    return at::zeros(sizes, x.options());
   }
 
   static variable_list backward(AutogradContext* context, variable_list gradients) {
@@ -101,7 +105,7 @@ struct FourBitFunction : torch::autograd::Function<FourBitFunction> {
         c10::static_intrusive_pointer_cast<HeldWeight>(context->saved_data["weight"].toCapsule());
     const FourBitWeight& weight = *held->weight;
     const at::Tensor g_MN = gradients[0].reshape({-1, weight.num_outputs}).contiguous();
-    variable_list found(3);
+    variable_list found(4);
     if (context->needs_input_grad(0)) {
       found[0] = product_MN(g_MN, weight.dequantised(g_MN.scalar_type()).t())
                      .view(context->saved_data["sizes"].toIntVector());
@@ -210,7 +214,14 @@ at::Tensor FourBitWeight::dequantised(at::ScalarType dtype) const {
 at::Tensor four_bit_affine(const at::Tensor& x, const std::shared_ptr<const FourBitWeight>& weight,
                            const at::Tensor& bias) {
   return FourBitFunction::apply(x, bias.defined() ? std::optional<at::Tensor>(bias) : std::nullopt,
-                                c10::make_intrusive<HeldWeight>(weight));
+                                c10::make_intrusive<HeldWeight>(weight), /*is_read=*/true);
+}
+
+at::Tensor four_bit_affine_unread(const at::Tensor& x,
+                                  const std::shared_ptr<const FourBitWeight>& weight,
+                                  const at::Tensor& bias) {
+  return FourBitFunction::apply(x, bias.defined() ? std::optional<at::Tensor>(bias) : std::nullopt,
+                                c10::make_intrusive<HeldWeight>(weight), /*is_read=*/false);
 }
 
 }  // namespace rematch

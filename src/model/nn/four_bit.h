@@ -64,4 +64,10 @@ FourBitWeight quantise(const at::Tensor& weight_OI, const FourBitSettings& optio
 at::Tensor four_bit_affine(const at::Tensor& x, const std::shared_ptr<const FourBitWeight>& weight,
                            const at::Tensor& bias = {});
 
+/// The graph of four_bit_affine() for a result that is never read (affine_unread()): zeros, and
+/// nothing is dequantised.
+at::Tensor four_bit_affine_unread(const at::Tensor& x,
+                                  const std::shared_ptr<const FourBitWeight>& weight,
+                                  const at::Tensor& bias = {});
+
 }  // namespace rematch

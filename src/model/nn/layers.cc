@@ -19,7 +19,8 @@ at::Tensor linear_unread(const at::Tensor& x, const LinearWeights& layer) {
 }
 
 at::Tensor base_linear_unread(const at::Tensor& x, const LinearWeights& layer) {
-  return layer.packed ? base_linear(x, layer) : affine_unread(x, layer.weight, layer.bias);
+  return layer.packed ? four_bit_affine_unread(x, layer.packed, layer.bias)
+                      : affine_unread(x, layer.weight, layer.bias);
 }
 
 at::Tensor layer_norm(const at::Tensor& x, const LayerNormWeights& layer) {
