@@ -51,7 +51,9 @@ std::shared_ptr<const Segment> read_row(const std::string& path) {
 }
 
 int run(const Options& options) {
-  const auto model = Model::load(options.model, {.gradient_checkpointing = options.checkpointing});
+  const auto model = Model::load(
+      options.model,
+      {.gradient_checkpointing = options.checkpointing ? Checkpointing::kOn : Checkpointing::kOff});
   std::vector<std::pair<std::string, at::Tensor>> parameters;
   for (const NamedParameter& parameter : model->parameters()) {
     // The row is text only: neither side uses the vision tower.

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "base/settings/model.h"
 #include "model/delta_layer.h"
 #include "model/layer_source.h"
 #include "model/nn/attention.h"
@@ -39,24 +40,23 @@ class Decoder {
   at::Tensor forward(const at::Tensor& embeds_TH, const at::Tensor& positions_3T,
                      AttentionContext& attention, const DeepstackInput& deepstack) const;
 
-  /// Stores only the inputs of each layer and recomputes the rest in the backward pass
-  /// (model/nn/checkpoint.h). The decoder must then outlive its graphs.
-  void set_gradient_checkpointing(bool on) { checkpointing_ = on; }
+  /// Stores only the inputs of each layer, kSelective also the results of its products, and
+  /// recomputes the rest in the backward pass (model/nn/checkpoint.h). The decoder must then outlive
+  /// its graphs.
+  void set_gradient_checkpointing(Checkpointing checkpointing) { checkpointing_ = checkpointing; }
 
  private:
-  at::Tensor mixer_block(int64_t layer_idx, const at::Tensor& hidden, const RopeTable& rope,
-                         AttentionContext& context) const;
-  at::Tensor attend(int64_t layer_idx, const at::Tensor& x, const RopeTable& rope,
-                    AttentionContext& context) const;
-  at::Tensor layer_forward(int64_t layer_idx, const at::Tensor& hidden, const RopeTable& rope,
-                           AttentionContext& attention, bool is_read = true) const;
+  struct Layer;  ///< one layer in one pass
+  /// Runs a layer whose backward pass recomputes it.
+  at::Tensor run_again(const Layer& layer, const at::Tensor& hidden,
+                       const std::shared_ptr<AttentionContext>& context) const;
 
   const TextDescription& text_;
   std::vector<DecoderLayer> layers_;
   std::vector<int64_t> cache_indices_;
   at::Tensor final_norm_;
   RopeColumns rope_columns_;
-  bool checkpointing_ = false;
+  Checkpointing checkpointing_ = Checkpointing::kOff;
 };
 
 }  // namespace rematch

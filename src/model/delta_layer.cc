@@ -25,18 +25,27 @@ void DeltaLayer::fill(const DeltaDescription& description, LayerSource& source) 
   source.fill(in_a, description.in_a);
 }
 
-at::Tensor DeltaLayer::forward(const at::Tensor& x, const DeltaDescription& description,
-                               int64_t cache_idx, AttentionContext& context) const {
-  const at::Tensor z = linear(x, in_z).unflatten(-1, {-1, description.value_head_dim});
+std::vector<at::Tensor> DeltaLayer::project(const at::Tensor& x, bool is_read) const {
+  std::vector<at::Tensor> projected;
+  for (const LinearWeights* layer : {&in_z, &in_qkv, &in_a, &in_b})
+    projected.push_back(is_read ? linear(x, *layer) : linear_unread(x, *layer));
+  return projected;
+}
+
+at::Tensor DeltaLayer::mix(const std::vector<at::Tensor>& projected,
+                           const DeltaDescription& description, int64_t cache_idx,
+                           AttentionContext& context, bool is_read) const {
+  const at::Tensor z = projected[0].unflatten(-1, {-1, description.value_head_dim});
   const at::Tensor decay_rate = a_log.to(at::kFloat).exp().neg();
   const at::Tensor mixed = context.mix_by_delta(
       cache_idx,
-      {.qkv = linear(x, in_qkv),
-       .g = decay_rate * at::softplus(linear(x, in_a).to(at::kFloat) + dt_bias.to(at::kFloat)),
-       .beta = linear(x, in_b).sigmoid().to(at::kFloat),
+      {.qkv = projected[1],
+       .g = decay_rate * at::softplus(projected[2].to(at::kFloat) + dt_bias.to(at::kFloat)),
+       .beta = projected[3].sigmoid().to(at::kFloat),
        .conv_weight = conv,
        .heads = heads_of(description)});
-  return linear(gated_rms_norm(mixed, z, norm, description.norm.eps).flatten(-2), out);
+  const at::Tensor normed = gated_rms_norm(mixed, z, norm, description.norm.eps).flatten(-2);
+  return is_read ? linear(normed, out) : linear_unread(normed, out);
 }
 
 }  // namespace rematch

@@ -18,10 +18,15 @@ struct DeltaLayer {
   at::Tensor a_log, dt_bias, norm;
 
   void fill(const DeltaDescription& description, LayerSource& source);
-  /// @param x          [..., H], normalised
+  /// @param x        [..., H], normalised
+  /// @param is_read  false: as linear_unread()
+  /// @return         the inputs of mix()
+  std::vector<at::Tensor> project(const at::Tensor& x, bool is_read) const;
+  /// @param projected  of project()
   /// @param cache_idx  of the layer among those of its kind
-  at::Tensor forward(const at::Tensor& x, const DeltaDescription& description, int64_t cache_idx,
-                     AttentionContext& context) const;
+  /// @param is_read    false: as linear_unread()
+  at::Tensor mix(const std::vector<at::Tensor>& projected, const DeltaDescription& description,
+                 int64_t cache_idx, AttentionContext& context, bool is_read) const;
 };
 
 }  // namespace rematch

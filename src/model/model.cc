@@ -96,7 +96,7 @@ struct Model::Impl {
     embedding = loader.take_as(head_from == HeadSource::kOnlyHead ? head_name : embedding_name,
                                embedding_name, shape);
     decoder = std::make_unique<Decoder>(text, source);
-    tower.set_gradient_checkpointing(options.gradient_checkpointing);
+    tower.set_gradient_checkpointing(options.gradient_checkpointing != Checkpointing::kOff);
     decoder->set_gradient_checkpointing(options.gradient_checkpointing);
     tied = head_from != HeadSource::kSeparate;
     if (tied) {

@@ -73,6 +73,30 @@ TEST(Typing, BooleansAreTrueFalseOneAndZeroWithoutQuotes) {
   }
 }
 
+TEST(Typing, ASwitchIsABooleanOrAWord) {
+  const auto loaded = [](const char* text) {
+    return load_text("training: {gradient_checkpointing: " + std::string(text) + "}\n")
+        .settings.model.gradient_checkpointing;
+  };
+  for (const char* text : {"true", "1", "True"})
+    EXPECT_EQ(loaded(text), Checkpointing::kOn) << text;
+  for (const char* text : {"false", "0"}) EXPECT_EQ(loaded(text), Checkpointing::kOff) << text;
+  for (const char* text : {"selective", "'selective'"})
+    EXPECT_EQ(loaded(text), Checkpointing::kSelective) << text;
+  for (const char* text : {"\"true\"", "'0'", "[true]"}) {
+    const auto problems =
+        problems_of("training: {gradient_checkpointing: " + std::string(text) + "}\n");
+    ASSERT_EQ(problems.size(), 1u) << text;
+    EXPECT_EQ(problems[0].error,
+              "`training.gradient_checkpointing` must be true, false or another of its words")
+        << text;
+  }
+  const Problem problem = problem_of_set({"training.gradient_checkpointing=selectiv"});
+  EXPECT_EQ(problem.error, "`training.gradient_checkpointing` cannot be `selectiv`");
+  EXPECT_EQ(problem.what, "legal values: false, true, selective");
+  EXPECT_EQ(problem.fix, "did you mean `selective`?");
+}
+
 TEST(Typing, TextStaysAsItIsWritten) {
   for (const auto& [text, value] :
        std::vector<std::pair<std::string, std::string>>{{"no", "no"},

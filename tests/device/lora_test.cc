@@ -30,7 +30,7 @@ struct TrainedRow {
   test::Traffic traffic;
   std::vector<at::Tensor> gradients;
 
-  TrainedRow(double dropout, bool checkpointing, int64_t row = 0) {
+  TrainedRow(double dropout, Checkpointing checkpointing, int64_t row = 0) {
     const auto model = Model::load(test::tiny_tied(),
                                    {.device = kDevice, .gradient_checkpointing = checkpointing});
     const auto adapter = Adapter::create(*model, all_linear(*model),
@@ -62,16 +62,18 @@ bool are_equal(const std::vector<at::Tensor>& a, const std::vector<at::Tensor>& 
 }  // namespace
 
 TEST(DeviceLora, DropoutUploadsNothing) {
-  const TrainedRow without(0, false), with(0.1, false);
+  const TrainedRow without(0, Checkpointing::kOff), with(0.1, Checkpointing::kOff);
   EXPECT_EQ(with.traffic.bytes_up, without.traffic.bytes_up);
   EXPECT_EQ(with.traffic.waits, without.traffic.waits);
 }
 
 TEST(DeviceLora, ARecomputationDropsTheSameAndARowDropsItsOwn) {
-  const TrainedRow plain(0.1, false), again(0.1, false), recomputed(0.1, true),
-      other(0.1, false, 1);
+  const TrainedRow plain(0.1, Checkpointing::kOff), again(0.1, Checkpointing::kOff),
+      recomputed(0.1, Checkpointing::kOn), selective(0.1, Checkpointing::kSelective),
+      other(0.1, Checkpointing::kOff, 1);
   EXPECT_TRUE(are_equal(plain.gradients, again.gradients));
   EXPECT_TRUE(are_equal(plain.gradients, recomputed.gradients));
+  EXPECT_TRUE(are_equal(plain.gradients, selective.gradients));
   EXPECT_FALSE(are_equal(plain.gradients, other.gradients));
 }
 

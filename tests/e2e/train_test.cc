@@ -76,9 +76,12 @@ TEST(Train, TheNativeEngineTrainsAsTheOracleDoes) {
 }
 
 TEST(Train, GradientCheckpointingChangesNoBit) {
-  const Outcome plain = train(""), lean = train("training: {gradient_checkpointing: true}\n");
-  EXPECT_TRUE(lean.weights == plain.weights);
-  EXPECT_EQ(lean.log, plain.log);
+  const Outcome plain = train("");
+  for (const std::string value : {"true", "selective"}) {
+    const Outcome lean = train("training: {gradient_checkpointing: " + value + "}\n");
+    EXPECT_TRUE(lean.weights == plain.weights) << value;
+    EXPECT_EQ(lean.log, plain.log) << value;
+  }
 }
 
 // spec: microbatch-01

@@ -14,7 +14,9 @@ namespace {
 
 using Gradients = std::map<std::string, at::Tensor>;
 
-std::shared_ptr<Model> tiny(bool checkpointing) {
+constexpr Checkpointing kLeanKinds[] = {Checkpointing::kOn, Checkpointing::kSelective};
+
+std::shared_ptr<Model> tiny(Checkpointing checkpointing) {
   const auto model = Model::load(test::tiny_tied(), {.gradient_checkpointing = checkpointing});
   for (const NamedParameter& parameter : model->parameters())
     parameter.tensor.set_requires_grad(true);
@@ -59,59 +61,97 @@ void expect_same_bits(const Gradients& found, const Gradients& wanted) {
 }  // namespace
 
 TEST(GradientCheckpointing, GivesTheBitsOfPlainTrainingThroughImagesAndDeepstack) {
-  const auto plain = tiny(false), lean = tiny(true);
-  {
-    const at::NoGradGuard no_grad;
-    EXPECT_TRUE(at::equal(forward(*lean), forward(*plain)));
-  }
+  const auto plain = tiny(Checkpointing::kOff);
   const Gradients wanted = gradients_of(*plain);
   EXPECT_TRUE(wanted.contains("model.visual.patch_embed.proj.weight") &&
               wanted.contains("model.visual.deepstack_merger_list.0.linear_fc1.weight"));
-  expect_same_bits(gradients_of(*lean), wanted);
+  for (const Checkpointing kind : kLeanKinds) {
+    const auto lean = tiny(kind);
+    {
+      const at::NoGradGuard no_grad;
+      EXPECT_TRUE(at::equal(forward(*lean), forward(*plain)));
+    }
+    expect_same_bits(gradients_of(*lean), wanted);
+  }
 }
 
 TEST(GradientCheckpointing, GivesTheBitsOfPlainTrainingWithFrozenParts) {
   for (const std::string frozen :
-       {"model.visual.", "model.language_model.embed_tokens", "model.language_model.layers.0."}) {
-    const auto plain = tiny(false), lean = tiny(true);
-    for (const auto& model : {plain, lean}) {
+       {"model.visual.", "model.language_model.embed_tokens", "model.language_model.layers.0.",
+        "model.language_model.layers.0.mlp.gate_proj"}) {
+    const auto freeze = [&](const std::shared_ptr<Model>& model) {
       for (const NamedParameter& parameter : model->parameters())
         parameter.tensor.set_requires_grad(!parameter.name.starts_with(frozen));
-    }
-    expect_same_bits(gradients_of(*lean), gradients_of(*plain));
+      return model;
+    };
+    const Gradients wanted = gradients_of(*freeze(tiny(Checkpointing::kOff)));
+    for (const Checkpointing kind : kLeanKinds)
+      expect_same_bits(gradients_of(*freeze(tiny(kind))), wanted);
   }
 }
 
+// The first layer's gate has no gradient then, but its up has one.
+TEST(GradientCheckpointing, GivesTheBitsOfPlainTrainingWhereOneOfTwoProductsIsTrained) {
+  const auto train_up = [](Checkpointing kind) {
+    const auto model = tiny(kind);
+    for (const NamedParameter& parameter : model->parameters())
+      parameter.tensor.set_requires_grad(parameter.name.find("up_proj") != std::string::npos);
+    return gradients_of(*model);
+  };
+  const Gradients wanted = train_up(Checkpointing::kOff);
+  for (const Checkpointing kind : kLeanKinds) expect_same_bits(train_up(kind), wanted);
+}
+
+// Every family, with adapters, in 4 bits too.
 TEST(GradientCheckpointing, DropsTheSameAdapterInputsWhenRecomputing) {
-  const auto adapted = [](bool checkpointing, bool use_dora) {
-    const auto model = tiny(checkpointing);
+  const auto gradients = [](const std::string& base, Checkpointing kind, bool use_dora,
+                            bool in_4bit) {
+    const auto model =
+        Model::load(base, {.gradient_checkpointing = kind,
+                           .four_bit = in_4bit ? std::optional(FourBitSettings{}) : std::nullopt});
     std::vector<std::string> names;
     for (const NamedParameter& parameter : model->parameters()) names.push_back(parameter.name);
     const auto adapter = Adapter::create(
         *model, select_targets(model->description(), names, {}),
         {.lora = {.rank = 4, .dropout = 0.3, .use_dora = use_dora}, .seed = 7, .base_model = "x"});
-    const at::NoGradGuard no_grad;
     for (const NamedParameter& parameter : adapter->parameters()) {
       if (parameter.name.find("lora_B") == std::string::npos) continue;
+      const at::NoGradGuard no_grad;
       const int64_t size = parameter.tensor.numel();
       parameter.tensor.copy_(
           at::sin(at::arange(size, at::kFloat)).mul_(0.05).view(parameter.tensor.sizes()));
     }
-    return model;
+    const auto training = adapter->training_row(3, 1);
+    std::vector<int64_t> ids(100);
+    for (size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<int64_t>(2 + i * 7 % 19);
+    const RowInput row{.token_ids = ids, .segment_lens = {60, 40}};
+    const at::Tensor hidden_TH = model->forward_TH(row, {});
+    torch::autograd::backward(
+        {(hidden_TH.flatten() * at::sin(at::arange(hidden_TH.numel(), at::kFloat) * 0.37f)).sum()},
+        {});
+    Gradients found;
+    take(adapter->parameters(), found);
+    return found;
   };
-  for (const bool use_dora : {false, true}) {
-    const auto plain = adapted(false, use_dora), lean = adapted(true, use_dora);
-    const auto training = plain->adapter()->training_row(3, 1),
-               lean_training = lean->adapter()->training_row(3, 1);
-    expect_same_bits(gradients_of(*lean), gradients_of(*plain));
+  for (const std::string& base : {test::tiny_tied(), test::windows_tied(), test::delta_tied()}) {
+    for (const bool use_dora : {false, true}) {
+      for (const bool in_4bit : {false, true}) {
+        SCOPED_TRACE(base);
+        const Gradients wanted = gradients(base, Checkpointing::kOff, use_dora, in_4bit);
+        for (const Checkpointing kind : kLeanKinds)
+          expect_same_bits(gradients(base, kind, use_dora, in_4bit), wanted);
+      }
+    }
   }
 }
 
 TEST(GradientCheckpointing, KeepsNoGraphWithoutGradients) {
-  const auto model = tiny(true);
-  for (const NamedParameter& parameter : model->parameters())
-    parameter.tensor.set_requires_grad(false);
-  EXPECT_FALSE(forward(*model).requires_grad());
+  for (const Checkpointing kind : kLeanKinds) {
+    const auto model = tiny(kind);
+    for (const NamedParameter& parameter : model->parameters())
+      parameter.tensor.set_requires_grad(false);
+    EXPECT_FALSE(forward(*model).requires_grad());
+  }
 }
 
 TEST(GradientCheckpointing, HalvesTheActivationsOfSixteenDecoderLayersAtLeast) {
@@ -134,7 +174,7 @@ TEST(GradientCheckpointing, HalvesTheActivationsOfSixteenDecoderLayersAtLeast) {
     return made;
   }();
   RowInput row{.token_ids = std::vector<int64_t>(2000, 5), .segment_lens = {900, 1100}};
-  const auto peak_of = [&](bool checkpointing) {
+  const auto peak_of = [&](Checkpointing checkpointing) {
     const auto model = Model::load(copy.path(), {.gradient_checkpointing = checkpointing});
     for (const NamedParameter& parameter : model->parameters()) {
       parameter.tensor.set_requires_grad(parameter.name.starts_with("model.language_model.layers"));
@@ -145,8 +185,11 @@ TEST(GradientCheckpointing, HalvesTheActivationsOfSixteenDecoderLayersAtLeast) {
     torch::autograd::backward({model->forward_TH(row, {}).sum()}, {});
     return meter.peak_bytes();
   };
-  const int64_t plain = peak_of(false), lean = peak_of(true);
+  const int64_t plain = peak_of(Checkpointing::kOff), lean = peak_of(Checkpointing::kOn),
+                selective = peak_of(Checkpointing::kSelective);
   EXPECT_LE(2 * lean, plain) << lean << " " << plain;
+  EXPECT_LT(lean, selective);
+  EXPECT_LT(selective, plain);
   RecordProperty("ratio", std::to_string(static_cast<double>(plain) / static_cast<double>(lean)));
 }
 

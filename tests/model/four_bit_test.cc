@@ -96,7 +96,8 @@ TEST(FourBitModel, SkippedModulesAndTheHeadStayInFull) {
 TEST(FourBitModel, AnAdapterHasTheNumbersOfTheDequantisedWeights) {
   for (const std::string& base : {test::tiny_untied(), test::windows_tied(), test::delta_tied()}) {
     for (const bool use_dora : {false, true}) {
-      for (const bool checkpointing : {false, true}) {
+      for (const Checkpointing checkpointing :
+           {Checkpointing::kOff, Checkpointing::kOn, Checkpointing::kSelective}) {
         SCOPED_TRACE(base);
         const auto packed = Model::load(
             base, {.gradient_checkpointing = checkpointing,

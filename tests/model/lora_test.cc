@@ -236,7 +236,7 @@ TEST(Lora, DropoutEndsWithTheTrainingRow) {
 }
 
 TEST(Lora, GradientCheckpointingDropsTheSameAndChangesNoBit) {
-  const auto gradients = [](bool checkpointing) {
+  const auto gradients = [](Checkpointing checkpointing) {
     const auto model = Model::load(test::tiny_tied(), {.gradient_checkpointing = checkpointing});
     const auto adapter = Adapter::create(*model, all_linear(*model),
                                          {.lora = {.rank = 3, .dropout = 0.3, .use_dora = true}});
@@ -248,8 +248,11 @@ TEST(Lora, GradientCheckpointingDropsTheSameAndChangesNoBit) {
       found.push_back(parameter.tensor.grad());
     return found;
   };
-  const std::vector<at::Tensor> plain = gradients(false), recomputed = gradients(true);
-  for (size_t i = 0; i < plain.size(); ++i) EXPECT_TRUE(at::equal(plain[i], recomputed[i])) << i;
+  const std::vector<at::Tensor> plain = gradients(Checkpointing::kOff);
+  for (const Checkpointing kind : {Checkpointing::kOn, Checkpointing::kSelective}) {
+    const std::vector<at::Tensor> recomputed = gradients(kind);
+    for (size_t i = 0; i < plain.size(); ++i) EXPECT_TRUE(at::equal(plain[i], recomputed[i])) << i;
+  }
 }
 
 TEST(Lora, RefusesDropoutInFrontOfTheHead) {

@@ -79,18 +79,36 @@ TEST(Checkpointed, TheSecondPassNeedsNoValuesOfItsLastProduct) {
   const at::Tensor input = random_leaf({kRows, kWidth}, 1);
   const LinearWeights first{.weight = random_leaf({kInner, kWidth}, 2), .bias = {}},
       last{.weight = random_leaf({kWidth, kInner}, 3), .bias = {}};
-  const auto block = [&](bool is_read) -> Block {
-    return [&, is_read](const std::vector<at::Tensor>& inputs) {
-      const at::Tensor inner = at::silu(linear(inputs[0], first));
-      return inputs[0] + (is_read ? linear(inner, last) : linear_unread(inner, last));
-    };
+  const TwoPassBlock block = [&](const std::vector<at::Tensor>& inputs, bool is_read) {
+    const at::Tensor inner = at::silu(linear(inputs[0], first));
+    return std::vector<at::Tensor>{inputs[0] +
+                                   (is_read ? linear(inner, last) : linear_unread(inner, last))};
   };
   const auto gradients = [&](const at::Tensor& output) {
     return torch::autograd::grad({output.square().sum()}, {input, first.weight, last.weight});
   };
-  const TwoPassBlock lean{.first = block(true), .again = block(false)};
-  EXPECT_TRUE(at::equal(run_checkpointed(lean, {input}), block(true)({input})));
-  expect_same_bits(gradients(run_checkpointed(lean, {input})), gradients(block(true)({input})));
+  const at::Tensor plain = block({input}, true).front(),
+                   lean = run_checkpointed(block, {input}).front();
+  EXPECT_TRUE(at::equal(lean, plain));
+  expect_same_bits(gradients(lean), gradients(plain));
+}
+
+TEST(Checkpointed, HasSeveralResultsSomeOfThemWithoutGradients) {
+  const at::Tensor input = random_leaf({kRows, kWidth}, 1).detach();
+  const LinearWeights frozen{.weight = random_leaf({kInner, kWidth}, 2).detach(), .bias = {}},
+      trained{.weight = random_leaf({kInner, kWidth}, 3), .bias = {}};
+  const TwoPassBlock block = [&](const std::vector<at::Tensor>& inputs, bool is_read) {
+    std::vector<at::Tensor> outputs;
+    for (const LinearWeights& layer : {frozen, trained})
+      outputs.push_back(is_read ? linear(inputs[0], layer) : linear_unread(inputs[0], layer));
+    return outputs;
+  };
+  const auto gradient = [&](const std::vector<at::Tensor>& outputs) {
+    EXPECT_FALSE(outputs[0].requires_grad());
+    EXPECT_TRUE(outputs[1].requires_grad());
+    return torch::autograd::grad({(outputs[0] * outputs[1]).sum()}, {trained.weight});
+  };
+  expect_same_bits(gradient(run_checkpointed(block, {input})), gradient(block({input}, true)));
 }
 
 TEST(Checkpointed, MakesNoGraphWhereNothingNeedsOne) {

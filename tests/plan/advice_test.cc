@@ -29,6 +29,7 @@ TEST(PlanAdvice, NamesEveryChangeThatIsEnoughAlone) {
   const std::string lines = join(make_advice(request, plan), "\n");
   EXPECT_THAT(lines, HasSubstr("set global_max_length: "));
   EXPECT_THAT(lines, HasSubstr("set training.gradient_checkpointing: true: "));
+  EXPECT_THAT(lines, HasSubstr("GiB with selective, which is faster)"));
   EXPECT_THAT(lines, HasSubstr("which fits"));
 }
 

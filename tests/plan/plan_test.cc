@@ -37,7 +37,7 @@ TEST(Plan, FullTrainingInBfloat16KeepsEighteenBytesAParameter) {
 // LoRA on 4-bit weights, the README's rows: checkpointing, native rollouts.
 PlanRequest four_bit_request(size_t model, double gib) {
   PlanRequest request = test::request_of(test::kPublicModels[model], gib);
-  request.gradient_checkpointing = true;
+  request.gradient_checkpointing = Checkpointing::kOn;
   request.tuner.train_type = TrainType::kLora;
   request.four_bit = FourBitSettings{};
   return request;
@@ -156,7 +156,7 @@ TEST(Plan, SeveralRanksHoldSumsAndGradientsInFlight) {
   const int64_t count = test::kPublicModels[2].total;
   PlanRequest request = eight_b();
   request.batches.gradient_accumulation_steps = 8;
-  request.gradient_checkpointing = true;
+  request.gradient_checkpointing = Checkpointing::kOn;
   request.sample_tokens = 64;
   EXPECT_EQ(bytes_of(make_plan(request), "m-step", "gradients"), 4 * count);
   request.device.num_ranks = 4;
@@ -184,7 +184,7 @@ TEST(Plan, EightBillionParametersOnEightRanksTakeLessThan45GibOfState) {
   PlanRequest request = eight_b();
   request.device.num_ranks = 8;
   request.device.zero_stage = 2;
-  request.gradient_checkpointing = true;
+  request.gradient_checkpointing = Checkpointing::kOn;
   request.sample_tokens = 4096;
   const MemoryPlan plan = make_plan(request);
   const int64_t messages = bytes_of(plan, "m-step", "messages"),
@@ -226,11 +226,23 @@ TEST(Plan, APackedRowKeepsACopyOfTheAttendedHeads) {
 TEST(Plan, CheckpointingKeepsOneInputALayer) {
   ModelDescription model = describe_model(test::tiny_dir());
   const TrainedParameters trained = trained_parameters(model, {});
-  const Computation computation{.checkpointing = true};
+  const Computation computation{.checkpointing = Checkpointing::kOn};
   const RowShape row{.num_tokens = 10};
   const int64_t three = row_memory(model, trained, computation, row).text;
   model.text.layers.pop_back();
   EXPECT_EQ(three - row_memory(model, trained, computation, row).text, 10 * 4 * 32);
+}
+
+// By hand for the tiny model: both inputs of 32, query, key and value 64 + 32 + 32, gate and up.
+TEST(Plan, SelectiveCheckpointingKeepsTheResultsOfProductsToo) {
+  ModelDescription model = describe_model(test::tiny_dir());
+  const TrainedParameters trained = trained_parameters(model, {});
+  const Computation computation{.checkpointing = Checkpointing::kSelective};
+  const RowShape row{.num_tokens = 10};
+  const int64_t three = row_memory(model, trained, computation, row).text;
+  model.text.layers.pop_back();
+  EXPECT_EQ(three - row_memory(model, trained, computation, row).text,
+            10 * 4 * (32 + 128 + 32 + 128));
 }
 
 TEST(Plan, AFrozenTowerKeepsNothing) {
@@ -258,7 +270,7 @@ TEST(Plan, LongerRowsTakeMore) {
 TEST(Plan, TheLargestRowFitsAndALongerOneDoesNot) {
   PlanRequest request = eight_b();
   request.tuner.train_type = TrainType::kLora;
-  request.gradient_checkpointing = true;
+  request.gradient_checkpointing = Checkpointing::kOn;
   request.sample_tokens = largest_row(request);
   ASSERT_GT(request.sample_tokens, 0);
   EXPECT_TRUE(make_plan(request).fits);
@@ -291,6 +303,16 @@ TEST(PlanSpeed, RowsOf8192TokensOnAnH100) {
   EXPECT_NE(text.find("computed, never measured"), std::string::npos);
   EXPECT_NE(text.find("adapters"), std::string::npos);
   EXPECT_THROW(find_card("H101"), UserError);
+}
+
+TEST(PlanSpeed, SelectiveCheckpointingRunsNoProductAgain) {
+  PlanRequest request = test::request_of(test::kPublicModels[0], 80);
+  const auto seconds = [&](Checkpointing kind) {
+    request.gradient_checkpointing = kind;
+    return plan_speed(request, find_card("H100")).seconds;
+  };
+  EXPECT_LT(seconds(Checkpointing::kOff), seconds(Checkpointing::kSelective));
+  EXPECT_LT(seconds(Checkpointing::kSelective), 0.9 * seconds(Checkpointing::kOn));
 }
 
 TEST(Plan, StatesOfNativeRolloutsDoNotGrowWithTheSamples) {

@@ -15,6 +15,20 @@ inline constexpr EnumName<ModelDtype> kModelDtypes[] = {{ModelDtype::kAuto, "aut
                                                         {ModelDtype::kFloat32, "float32"}};
 constexpr std::span<const EnumName<ModelDtype>> names_of(ModelDtype) { return kModelDtypes; }
 
+/// `training.gradient_checkpointing`: what a decoder layer keeps for the backward pass.
+enum class Checkpointing {
+  kOff,        ///< everything that the backward pass reads
+  kOn,         ///< its input
+  kSelective,  ///< its input and the results of its products
+};
+inline constexpr EnumName<Checkpointing> kCheckpointings[] = {
+    {Checkpointing::kOff, "false"},
+    {Checkpointing::kOn, "true"},
+    {Checkpointing::kSelective, "selective"}};
+constexpr std::span<const EnumName<Checkpointing>> names_of(Checkpointing) {
+  return kCheckpointings;
+}
+
 /// `model.bnb_4bit_quant_type`: a table of 16 values.
 enum class FourBitKind { kNf4, kFp4 };
 inline constexpr EnumName<FourBitKind> kFourBitKinds[] = {{FourBitKind::kNf4, "nf4"},
@@ -38,7 +52,7 @@ struct ModelSettings {
   ModelDtype dtype = ModelDtype::kAuto;  ///< kAuto: bfloat16 on GPU, float32 on CPU
   /// most tokens in a segment and in a packed row; none = no limit
   std::optional<int64_t> global_max_length;
-  bool gradient_checkpointing = false;
+  Checkpointing gradient_checkpointing = Checkpointing::kOff;
   bool load_in_4bit = false;  ///< quantise the Linears of the base model while it is loaded
   FourBitSettings four_bit;
 

@@ -15,12 +15,12 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// The leaves that require grad in the graph of `output`, each once, in an order that depends only
+// The leaves that require grad in the graph of `outputs`, each once, in an order that depends only
 // on the graph.
-std::vector<at::Tensor> graph_leaves(const at::Tensor& output) {
-  if (!output.grad_fn()) return {};
+std::vector<at::Tensor> graph_leaves(const variable_list& outputs) {
   std::vector<at::Tensor> leaves;
-  std::vector<torch::autograd::Node*> open{output.grad_fn().get()};
+  std::vector<torch::autograd::Node*> open;
+  for (const at::Tensor& output : outputs) open.push_back(output.grad_fn().get());
   std::unordered_set<torch::autograd::Node*> seen{nullptr};
   while (!open.empty()) {
     torch::autograd::Node* node = open.back();
@@ -36,8 +36,9 @@ std::vector<at::Tensor> graph_leaves(const at::Tensor& output) {
 
 // State of the backward pass, in addition to the inputs.
 struct BlockState : torch::CustomClassHolder {
-  Block again;
-  at::Tensor output;  ///< of the first run, until it is returned
+  TwoPassBlock block;
+  variable_list outputs;  ///< of the first run, until they are returned
+  variable_list fixed;    ///< those of them without a gradient
   size_t num_inputs = 0;
 };
 
@@ -51,21 +52,26 @@ variable_list detach_inputs(const variable_list& inputs, size_t count) {
 
 struct Checkpointed : torch::autograd::Function<Checkpointed> {
   /// @param all  the block's inputs, then the leaves it trains
-  static at::Tensor forward(AutogradContext* ctx, at::TensorList all,
-                            const c10::intrusive_ptr<BlockState>& state) {
+  static variable_list forward(AutogradContext* ctx, at::TensorList all,
+                               const c10::intrusive_ptr<BlockState>& state) {
     ctx->save_for_backward(all.vec());
     ctx->saved_data["state"] = c10::IValue::make_capsule(state);
-    return std::exchange(state->output, at::Tensor());
+    ctx->mark_non_differentiable(std::exchange(state->fixed, {}));
+    return std::exchange(state->outputs, {});
   }
   static variable_list backward(AutogradContext* ctx, variable_list grads) {
     const auto state =
         c10::static_intrusive_pointer_cast<BlockState>(ctx->saved_data["state"].toCapsule());
     const variable_list all = ctx->get_saved_variables();
-    variable_list inputs = detach_inputs(all, state->num_inputs), wanted;
-    at::Tensor output;
+    variable_list inputs = detach_inputs(all, state->num_inputs), wanted, outputs, output_grads;
     {
       const at::AutoGradMode with_grad(true);
-      output = state->again(inputs);
+      variable_list results = state->block(inputs, /*is_read=*/false);
+      for (size_t i = 0; i < results.size(); ++i) {
+        if (!results[i].requires_grad()) continue;
+        outputs.push_back(std::move(results[i]));
+        output_grads.push_back(std::move(grads[i]));
+      }
     }
     for (size_t i = 0; i < all.size(); ++i) {
       if (i >= state->num_inputs)
@@ -74,7 +80,7 @@ struct Checkpointed : torch::autograd::Function<Checkpointed> {
         wanted.push_back(inputs[i]);
     }
     variable_list found =
-        torch::autograd::grad({output}, wanted, {grads.front()}, /*retain_graph=*/false,
+        torch::autograd::grad(outputs, wanted, output_grads, /*retain_graph=*/false,
                               /*create_graph=*/false, /*allow_unused=*/true);
     variable_list gradients;
     size_t next = 0;
@@ -90,27 +96,37 @@ struct Checkpointed : torch::autograd::Function<Checkpointed> {
 }  // namespace
 
 at::Tensor run_checkpointed(const Block& block, const std::vector<at::Tensor>& inputs) {
-  return run_checkpointed(TwoPassBlock{.first = block, .again = block}, inputs);
+  const TwoPassBlock with_one_result = [block](const variable_list& values, bool) {
+    return variable_list{block(values)};
+  };
+  return run_checkpointed(with_one_result, inputs).front();
 }
 
-at::Tensor run_checkpointed(const TwoPassBlock& block, const std::vector<at::Tensor>& inputs) {
-  if (!at::GradMode::is_enabled()) return block.first(inputs);
+std::vector<at::Tensor> run_checkpointed(const TwoPassBlock& block,
+                                         const std::vector<at::Tensor>& inputs) {
+  if (!at::GradMode::is_enabled()) return block(inputs, /*is_read=*/true);
   auto state = c10::make_intrusive<BlockState>();
   variable_list all = inputs;
   {
     // Builds a graph only to find out which parameters the block uses and which inputs need a
     // gradient; the graph is discarded at once.
     const variable_list cut = detach_inputs(inputs, inputs.size());
-    at::Tensor output = block.first(cut);
-    if (!output.requires_grad()) return output;
-    for (const at::Tensor& leaf : graph_leaves(output)) {
+    variable_list outputs = block(cut, /*is_read=*/true), trained;
+    for (const at::Tensor& output : outputs) {
+      state->outputs.push_back(output.detach());
+      if (output.requires_grad())
+        trained.push_back(output);
+      else
+        state->fixed.push_back(state->outputs.back());
+    }
+    if (trained.empty()) return outputs;
+    for (const at::Tensor& leaf : graph_leaves(trained)) {
       const bool is_input = std::any_of(
           cut.begin(), cut.end(), [&](const at::Tensor& input) { return input.is_same(leaf); });
       if (!is_input) all.push_back(leaf);
     }
-    state->output = output.detach();
   }
-  state->again = block.again;
+  state->block = block;
   state->num_inputs = inputs.size();
   return Checkpointed::apply(at::TensorList(all), state);
 }

@@ -9,19 +9,19 @@ namespace rematch {
 /// A part of a network: a pure function of its inputs and of the parameters it captures.
 using Block = std::function<at::Tensor(const std::vector<at::Tensor>& inputs)>;
 
-/// A block for both passes. `again` is the same function for the backward pass, whose result is
-/// not read: it may leave out the values of its last product (linear_unread()), but not its graph.
-struct TwoPassBlock {
-  Block first;
-  Block again;
-};
+/// A block with several results that knows its pass. `is_read` is false in the backward pass, whose
+/// results are not read: the block may leave out the values of its last products (linear_unread()),
+/// but not their graph.
+using TwoPassBlock =
+    std::function<std::vector<at::Tensor>(const std::vector<at::Tensor>& inputs, bool is_read)>;
 
 /// Runs `block` and keeps only its inputs; the backward pass recomputes its activations. Gradients
 /// are bit-identical to those of a plain call, for frozen and trained parameters. Keeps nothing if
 /// nothing needs a gradient. Everything that `block` refers to must stay alive and unchanged until
-/// the end of the backward pass. The result can be differentiated once, first order only. Cost: one
+/// the end of the backward pass. A result can be differentiated once, first order only. Cost: one
 /// more forward pass. Memory: the activations of one block at a time, forward and backward.
 at::Tensor run_checkpointed(const Block& block, const std::vector<at::Tensor>& inputs);
-at::Tensor run_checkpointed(const TwoPassBlock& block, const std::vector<at::Tensor>& inputs);
+std::vector<at::Tensor> run_checkpointed(const TwoPassBlock& block,
+                                         const std::vector<at::Tensor>& inputs);
 
 }  // namespace rematch

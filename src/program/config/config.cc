@@ -30,6 +30,9 @@ KeyValue to_key_value(const KeySpec& spec, const Json& value) {
   if (value.is_null()) return {};
   switch (spec.type) {
     case KeyType::kBool: return value.get<bool>();
+    case KeyType::kSwitch:
+      if (value.is_boolean()) return value.get<bool>() ? "true" : "false";
+      return value.get<std::string>();
     case KeyType::kInteger: return value.get<int64_t>();
     case KeyType::kNumber: return value.get<double>();
     case KeyType::kStringList: return value.get<std::vector<std::string>>();

@@ -51,6 +51,7 @@ const char* type_name(KeyType type) {
     case KeyType::kInteger: return "an integer";
     case KeyType::kNumber: return "a number";
     case KeyType::kBool: return "true or false";
+    case KeyType::kSwitch: return "true, false or another of its words";
     case KeyType::kStringList: return "a list of strings";
     case KeyType::kFiles: return "a path or a list of files";
     case KeyType::kAny: return "anything";
@@ -70,6 +71,7 @@ std::string type_advice(const KeySpec& spec, const Node& node) {
   switch (spec.type) {
     case KeyType::kBool:
       return fmt::format("write `{}: true` or `{}: false`, without quotes", name, name);
+    case KeyType::kSwitch: return fmt::format("write {}, without quotes", join(spec.choices, ", "));
     case KeyType::kInteger:
       return fmt::format("write decimal digits without quotes, e.g. `{}: {}`", name,
                          spec.fallback.empty() ? "8" : spec.fallback);
@@ -147,8 +149,10 @@ Json convert_scalar(const KeySpec& spec, const Node& node, std::vector<Problem>&
   if (!node.is_scalar()) return report_wrong_type(spec, node, problems);
   if (spec.type == KeyType::kString)
     return check_choice(spec, text, node, problems) ? Json(text) : Json();
+  if (spec.type == KeyType::kSwitch && !to_bool(text))
+    return check_choice(spec, text, node, problems) ? Json(text) : Json();
   if (node.quoted) return report_wrong_type(spec, node, problems);
-  if (spec.type == KeyType::kBool) {
+  if (spec.type == KeyType::kBool || spec.type == KeyType::kSwitch) {
     if (const auto value = to_bool(text)) return *value;
   } else if (spec.type == KeyType::kInteger) {
     if (const auto value = parse<int64_t>(text))

@@ -15,6 +15,7 @@ const char* type_word(const KeySpec& spec) {
     case KeyType::kInteger: return "integer";
     case KeyType::kNumber: return "number";
     case KeyType::kBool: return "bool";
+    case KeyType::kSwitch: return "choice";
     case KeyType::kStringList: return "list";
     case KeyType::kFiles: return "files";
     case KeyType::kAny: return "any";
@@ -82,6 +83,10 @@ Json make_property(const KeySpec& spec) {
                         !spec.null_words.empty() || !spec.way_out.empty();
   if (!any_text) {
     property["enum"] = spec.choices;
+    if (spec.type == KeyType::kSwitch) {
+      for (Json& choice : property["enum"])
+        if (choice == "true" || choice == "false") choice = choice == "true";
+    }
     property["enum"].push_back(nullptr);
   }
   const std::string rules = rule_words(spec);

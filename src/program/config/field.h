@@ -19,6 +19,7 @@ enum class KeyType {
   kInteger,     ///< unquoted decimal digits
   kNumber,      ///< unquoted, finite; 1e-4 and 3 are numbers
   kBool,        ///< unquoted true, false, 1, 0
+  kSwitch,      ///< as kBool, or another of the choices
   kStringList,  ///< a list of scalars; a single scalar counts as a list
   kFiles,       ///< a path, or a list of paths and of `{path, weight}`
   kAny,         ///< not checked (ignored and refused keys)
@@ -39,10 +40,18 @@ inline constexpr bool is_optional = false;
 template <class T>
 inline constexpr bool is_optional<std::optional<T>> = true;
 
+/// An enum that has the texts of a bool.
+template <class T>
+constexpr bool is_switch() {
+  if constexpr (NamedEnum<T>) return value_of<T>("true") && value_of<T>("false");
+  return false;
+}
+
 template <class T>
 constexpr KeyType key_type() {
   if constexpr (is_optional<T>) return key_type<typename T::value_type>();
   if constexpr (std::same_as<T, bool>) return KeyType::kBool;
+  if constexpr (is_switch<T>()) return KeyType::kSwitch;
   if constexpr (std::integral<T>) return KeyType::kInteger;
   if constexpr (std::floating_point<T>) return KeyType::kNumber;
   if constexpr (std::same_as<T, std::vector<std::string>>) return KeyType::kStringList;

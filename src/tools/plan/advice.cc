@@ -21,8 +21,8 @@ struct Remedy {
 std::vector<Remedy> remedies() {
   return {
       {"set training.gradient_checkpointing: true",
-       [](const PlanRequest& r) { return !r.gradient_checkpointing; },
-       [](PlanRequest& r) { r.gradient_checkpointing = true; }},
+       [](const PlanRequest& r) { return r.gradient_checkpointing != Checkpointing::kOn; },
+       [](PlanRequest& r) { r.gradient_checkpointing = Checkpointing::kOn; }},
       {"set vllm.sleep_level: 1",
        [](const PlanRequest& r) {
          return r.backend == "vllm" && r.vllm.sleep_level_on(r.device.on_gpu) == 0;
@@ -87,12 +87,21 @@ std::vector<Remedy> drop_superfluous(const PlanRequest& request, std::vector<Rem
 
 /// The peak with gradient checkpointing of a change that is enough without it; "" if no lower.
 std::string checkpointed_text(PlanRequest request, const MemoryPlan& plan) {
-  if (request.gradient_checkpointing) return "";
-  request.gradient_checkpointing = true;
+  if (request.gradient_checkpointing == Checkpointing::kOn) return "";
+  request.gradient_checkpointing = Checkpointing::kOn;
   const int64_t bytes = make_plan(request).peak_bytes;
   return bytes >= plan.peak_bytes
              ? ""
              : fmt::format(" ({} with training.gradient_checkpointing: true)", gib_text(bytes));
+}
+
+/// Memory of `selective` where `request` changes checkpointing to `true`; "" if it is too much.
+std::string selective_text(PlanRequest request, const PlanRequest& before) {
+  if (request.gradient_checkpointing == before.gradient_checkpointing) return "";
+  request.gradient_checkpointing = Checkpointing::kSelective;
+  const MemoryPlan plan = make_plan(request);
+  return plan.fits ? fmt::format(" ({} with selective, which is faster)", gib_text(plan.peak_bytes))
+                   : "";
 }
 
 // Lists every remedy that is enough alone; if none is, combines as few as possible.
@@ -108,8 +117,9 @@ void try_remedies(const PlanRequest& request, const MemoryPlan& plan,
       remedy.apply(alone);
       const MemoryPlan changed = make_plan(alone);
       if (changed.fits)
-        lines.push_back(fmt::format("{}: {}{}", remedy.text, verdict(changed),
-                                    checkpointed_text(alone, changed)));
+        lines.push_back(fmt::format("{}: {}{}{}", remedy.text, verdict(changed),
+                                    checkpointed_text(alone, changed),
+                                    selective_text(alone, request)));
     }
     if (sum.fits || !remedy.applies(together)) continue;
     PlanRequest next = together;
@@ -169,13 +179,14 @@ std::vector<std::string> make_advice(const PlanRequest& request, const MemoryPla
 std::vector<PlanVariant> common_variants(const PlanRequest& request) {
   std::vector<PlanVariant> variants;
   for (const TrainType type : {TrainType::kFull, TrainType::kLora}) {
-    for (const bool checkpointing : {false, true}) {
+    for (const Checkpointing checkpointing : {Checkpointing::kOff, Checkpointing::kOn}) {
       PlanRequest changed = request;
       changed.tuner.train_type = type;
       changed.gradient_checkpointing = checkpointing;
       const std::string name =
           type == TrainType::kFull ? "full" : fmt::format("LoRA rank {}", changed.tuner.lora.rank);
-      variants.push_back({checkpointing ? name + ", checkpointing" : name, std::move(changed)});
+      variants.push_back({checkpointing == Checkpointing::kOn ? name + ", checkpointing" : name,
+                          std::move(changed)});
     }
   }
   if (!request.four_bit && request.backend != "vllm") {

@@ -32,7 +32,7 @@ struct PlanRequest {
   std::optional<FourBitSettings> four_bit = {};  ///< Linears in 4 bits; nullopt = none
   bool stored_in_4bit = false;                   ///< true: in the checkpoint files too
   PlanDevice device;
-  bool gradient_checkpointing = false;
+  Checkpointing gradient_checkpointing = Checkpointing::kOff;
   TunerSettings tuner;
   BatchSettings batches;
   PackSettings pack;

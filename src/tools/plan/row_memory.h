@@ -22,7 +22,7 @@ struct RowShape {
 struct Computation {
   int64_t value_bytes = 4;  ///< of weights and activations: 4 float32, 2 bfloat16
   bool on_gpu = false;
-  bool checkpointing = false;                    ///< `training.gradient_checkpointing`
+  Checkpointing checkpointing = Checkpointing::kOff;
   LoraSettings lora;                             ///< of the adapters in TrainedParameters
   std::optional<FourBitSettings> four_bit = {};  ///< Linears in 4 bits; nullopt = none
 

@@ -52,7 +52,8 @@ class Row {
     tokens_ = of(request.row_tokens());
     pads_ = tokens_ * request.visual_share;
     bytes_ = of(request.value_bytes);
-    passes_ = request.gradient_checkpointing ? 2 : 1;
+    passes_ = request.gradient_checkpointing == Checkpointing::kOff ? 1 : 2;
+    product_passes_ = request.gradient_checkpointing == Checkpointing::kOn ? 2 : 1;
   }
 
   SpeedPart decoder() const {
@@ -155,14 +156,16 @@ class Row {
                           .inputs = of(linear.num_inputs),
                           .outputs = of(linear.num_outputs),
                           .trains_weight = trained_.full.count(linear.module + ".weight") != 0};
-    const double times = passes_ + 1 + (product.trains_weight ? 1 : 0);
+    const double times = product_passes_ + 1 + (product.trains_weight ? 1 : 0);
     part.flops += product.flops() * times;
     part.bytes += product.bytes(bytes_) * times * 0.5;  // half of it is hidden behind the products
   }
 
   const PlanRequest& request_;
   TrainedParameters trained_;
-  double tokens_ = 0, pads_ = 0, bytes_ = 0, passes_ = 0;
+  double tokens_ = 0, pads_ = 0, bytes_ = 0;
+  double passes_ = 0;          ///< forward passes of norms, activations and attention
+  double product_passes_ = 0;  ///< of a decoder layer's Linears
 };
 
 // AdamW and the float32 sums of gradients, once a step, for the share of a row.
