@@ -4,14 +4,14 @@ of a published shape with random weights.
 
 usage: bench/published.py build/release/bin/rematch [--shape Qwen3-VL-2B-Instruct]
 [--layers N] [--dtype bfloat16] [--dropout 0.05] [--images 4] [--side 448] [--steps 2] [--rounds 1]
-[--threads 2] [--work DIR] [--json OUT] --real DIR
+[--threads 2] [--checkpointing true] [--program-only] [--work DIR] [--json OUT] --real DIR
 
 DIR holds configuration, tokenizer, template and processor of published checkpoints, one folder a
 shape.
 
 Both sides train LoRA of rank 8 on the Linears of the language model, with gradient checkpointing,
-on the same records, whose tokens must be as many, with losses within .01. Sides take
-turns, each in a process of its own; the first step of a turn is left out. The share of the matmul
+on the same records, whose tokens must be as many, with losses within .01. `--checkpointing false
+true selective` adds sides of the program with other values. Sides take turns, each in a process of its own; the first step of a turn is left out. The share of the matmul
 limit compares the step with its products alone, timed in the same run.
 """
 
@@ -199,7 +199,7 @@ def run_python_side(options):
 # The program's side.
 
 
-def program_settings(options, directory, packed):
+def program_settings(options, directory, packed, checkpointing):
     work = pathlib.Path(options.work)
     settings = {
         "model.model": work / "model",
@@ -222,7 +222,7 @@ def program_settings(options, directory, packed):
         "training.run_name": "run",
         "training.packing": str(packed).lower(),
         "training.packing_drop_last": "false",
-        "training.gradient_checkpointing": "true",
+        "training.gradient_checkpointing": checkpointing,
         "training.per_device_train_batch_size": 1,
         "training.effective_batch_size": 1 if packed else options.images,
         "training.max_steps": options.steps + 1,
@@ -255,12 +255,12 @@ def measured(command, options):
         return out.read(), usage.ru_maxrss / 2**20
 
 
-def run_program(options, packed):
+def run_program(options, packed, checkpointing):
     with tempfile.TemporaryDirectory() as directory:
         config = pathlib.Path(directory) / "run.yaml"
         config.write_text("{}\n")
         command = [options.binary, "train", str(config)]
-        for setting in program_settings(options, directory, packed):
+        for setting in program_settings(options, directory, packed, checkpointing):
             command += ["--set", setting]
         _, peak = measured(command, options)
         log = pathlib.Path(directory) / "run/logging.jsonl"
@@ -324,6 +324,10 @@ def main():
     parser.add_argument("--steps", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument(
+        "--checkpointing", nargs="+", default=["true"], choices=["false", "true", "selective"]
+    )
+    parser.add_argument("--program-only", action="store_true", help="without transformers")
     parser.add_argument("--work", default="output/published", help="keeps the checkpoint")
     parser.add_argument("--json")
     parser.add_argument("--python-side", action="store_true", help=argparse.SUPPRESS)
@@ -337,13 +341,9 @@ def main():
     if not (work / "model/config.json").exists():
         make_checkpoint(options, work / "model")
     make_records(work, options.images, options.side)
-    turns = {"program": [], "program, packed": [], "transformers + PEFT": []}
+    turns = {}
     for _ in range(options.rounds):
-        packed = run_program(options, packed=True)
-        turns["program, packed"].append(packed)
-        # A log line counts the tokens of packed rows only.
-        turns["program"].append({**run_program(options, packed=False), "tokens": packed["tokens"]})
-        turns["transformers + PEFT"].append(run_python(options))
+        take_turn(options, turns)
     sides = {
         name: {key: statistics.median(turn[key] for turn in ones) for key in ones[0]}
         for name, ones in turns.items()
@@ -353,21 +353,37 @@ def main():
         pathlib.Path(options.json).write_text(json.dumps(sides, indent=2) + "\n")
 
 
+def take_turn(options, turns):
+    for value in options.checkpointing:
+        name = "program" if value == "true" else f"program, {value}"
+        packed = run_program(options, packed=True, checkpointing=value)
+        # A log line counts the tokens of packed rows only.
+        single = {
+            **run_program(options, packed=False, checkpointing=value),
+            "tokens": packed["tokens"],
+        }
+        turns.setdefault(name, []).append(single)
+        turns.setdefault(f"{name}, packed", []).append(packed)
+    if not options.program_only:
+        turns.setdefault("transformers + PEFT", []).append(run_python(options))
+
+
 def show(options, sides):
-    other = sides["transformers + PEFT"]
+    other = sides.get("transformers + PEFT", next(iter(sides.values())))
     rows = other["tokens"] // options.images
     limits = {name: options.images * matmul_seconds(options, rows) for name in sides}
-    limits["program, packed"] = matmul_seconds(options, other["tokens"])
+    packed_limit = matmul_seconds(options, other["tokens"])
+    limits |= {name: packed_limit for name in sides if name.endswith("packed")}
     print(
         f"{options.shape}, {options.dtype}, {options.images} rows of {rows} tokens, "
         f"lora_dropout {options.dropout}, {options.threads} threads\n"
     )
-    print("| side | tokens/s | faster by | times its matmuls | peak GiB | loss |")
-    print("|---|---|---|---|---|---|")
+    print("| side | s a step | tokens/s | faster by | times its matmuls | peak GiB | loss |")
+    print("|---|---|---|---|---|---|---|")
     for name, one in sides.items():
         speed, ratio = one["tokens"] / one["step_s"], other["step_s"] / one["step_s"]
         print(
-            f"| {name} | {speed:.1f} | {ratio:.2f} | {one['step_s'] / limits[name]:.2f} | {one['peak_gib']:.2f} | {one['loss']:.4f} |"
+            f"| {name} | {one['step_s']:.2f} | {speed:.1f} | {ratio:.2f} | {one['step_s'] / limits[name]:.2f} | {one['peak_gib']:.2f} | {one['loss']:.4f} |"
         )
     if any(one["tokens"] != other["tokens"] for one in sides.values()):
         sys.exit("the sides trained on different numbers of tokens")
