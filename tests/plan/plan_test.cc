@@ -305,14 +305,26 @@ TEST(PlanSpeed, RowsOf8192TokensOnAnH100) {
   EXPECT_THROW(find_card("H101"), UserError);
 }
 
-TEST(PlanSpeed, SelectiveCheckpointingRunsNoProductAgain) {
+TEST(PlanSpeed, CheckpointingRepeatsTheProductsThatTheModelRepeats) {
   PlanRequest request = test::request_of(test::kPublicModels[0], 80);
-  const auto seconds = [&](Checkpointing kind) {
+  request.tuner.train_type = TrainType::kLora;
+  const auto decoder_flops = [&](Checkpointing kind) {
     request.gradient_checkpointing = kind;
-    return plan_speed(request, find_card("H100")).seconds;
+    return plan_speed(request, find_card("H100")).parts.front().flops;
   };
-  EXPECT_LT(seconds(Checkpointing::kOff), seconds(Checkpointing::kSelective));
-  EXPECT_LT(seconds(Checkpointing::kSelective), 0.9 * seconds(Checkpointing::kOn));
+  const double once = decoder_flops(Checkpointing::kOff);
+  const double all = once / 2;  // forward, and the gradient of the input
+  double last = 0;
+  for (const LayerDescription& layer : request.model.text.layers) {
+    const LinearDescription& down = layer.mlp.down;
+    last += 2.0 * static_cast<double>(request.row_tokens() * down.num_inputs * down.num_outputs);
+  }
+  EXPECT_DOUBLE_EQ(decoder_flops(Checkpointing::kSelective), once);
+  EXPECT_NEAR(decoder_flops(Checkpointing::kOn), once + all - last, 1e-9 * once);
+  request.tuner.lora.use_dora = true;
+  EXPECT_NEAR(decoder_flops(Checkpointing::kSelective), once + all, 1e-9 * once)
+      << "DoRA's gradients read the results";
+  EXPECT_NEAR(decoder_flops(Checkpointing::kOn), once + all, 1e-9 * once);
 }
 
 TEST(Plan, StatesOfNativeRolloutsDoNotGrowWithTheSamples) {

@@ -53,7 +53,6 @@ class Row {
     pads_ = tokens_ * request.visual_share;
     bytes_ = of(request.value_bytes);
     passes_ = request.gradient_checkpointing == Checkpointing::kOff ? 1 : 2;
-    product_passes_ = request.gradient_checkpointing == Checkpointing::kOn ? 2 : 1;
   }
 
   SpeedPart decoder() const {
@@ -61,7 +60,7 @@ class Row {
     SpeedPart part{.name = "decoder layers"};
     for (const LayerDescription& layer : text.layers) {
       for (const LinearDescription& linear : layer_linears(layer))
-        add_linear(linear, tokens_, part);
+        add_linear(linear, linear.module == layer.mlp.down.module, part);
       const double heads =
           of((text.num_attention_heads + text.num_key_value_heads) * text.head_dim);
       // two norms, q/k norms (2), rotations (7), SwiGLU (5), residuals (6); values a token
@@ -86,14 +85,13 @@ class Row {
     const VisionDescription& vision = request_.model.vision;
     SpeedPart part{.name = "vision tower"};
     const double rows = pads_ * of(vision.merge_area()), width = of(vision.hidden_size);
-    const double backward = trained_.reaches_vision ? 1 + kBackward : 1;
+    const double backward = trained_.reaches_vision ? passes_ + kBackward : 1;
     const double products =
         2 * rows * (4 * width * width + 2 * width * of(vision.intermediate_size));
-    part.flops =
-        of(static_cast<int64_t>(vision.blocks.size())) * products * (backward + passes_ - 1);
+    part.flops = of(static_cast<int64_t>(vision.blocks.size())) * products * backward;
     part.bytes =
         bytes_ * rows * width * 40 * of(static_cast<int64_t>(vision.blocks.size())) * backward;
-    part.launches = of(static_cast<int64_t>(vision.blocks.size())) * 22 * (backward + passes_ - 1);
+    part.launches = of(static_cast<int64_t>(vision.blocks.size())) * 22 * backward;
     return part;
   }
 
@@ -151,12 +149,21 @@ class Row {
   }
 
  private:
-  void add_linear(const LinearDescription& linear, double rows, SpeedPart& part) const {
-    const Product product{.rows = rows,
+  // Forward passes of a Linear: recomputation leaves out results that are kept, and the layer's last
+  // one, unless the gradients of its adapter read it (DoRA).
+  double product_passes(const LinearDescription& linear, bool is_last) const {
+    const bool reads_result =
+        request_.tuner.lora.use_dora && trained_.adapted.count(linear.module) != 0;
+    const bool is_kept = is_last || request_.gradient_checkpointing == Checkpointing::kSelective;
+    return is_kept && !reads_result ? 1 : passes_;
+  }
+
+  void add_linear(const LinearDescription& linear, bool is_last, SpeedPart& part) const {
+    const Product product{.rows = tokens_,
                           .inputs = of(linear.num_inputs),
                           .outputs = of(linear.num_outputs),
                           .trains_weight = trained_.full.count(linear.module + ".weight") != 0};
-    const double times = product_passes_ + 1 + (product.trains_weight ? 1 : 0);
+    const double times = product_passes(linear, is_last) + 1 + (product.trains_weight ? 1 : 0);
     part.flops += product.flops() * times;
     part.bytes += product.bytes(bytes_) * times * 0.5;  // half of it is hidden behind the products
   }
@@ -164,8 +171,7 @@ class Row {
   const PlanRequest& request_;
   TrainedParameters trained_;
   double tokens_ = 0, pads_ = 0, bytes_ = 0;
-  double passes_ = 0;          ///< forward passes of norms, activations and attention
-  double product_passes_ = 0;  ///< of a decoder layer's Linears
+  double passes_ = 0;  ///< forward passes of norms, activations and attention
 };
 
 // AdamW and the float32 sums of gradients, once a step, for the share of a row.
