@@ -246,6 +246,18 @@ TEST_F(AnyDir, ADirectoryOfAnotherFormatIsRecognised) {
   expect_reader(fix_of([&] { read_voc_dir(path("labelme"), {}); }), "labelme");
 }
 
+TEST_F(LabelMeDir, ARegionToIgnoreIsNoObject) {
+  const std::string ignored =
+      R"({"label": "__ignore__", "shape_type": "rectangle", "points": [[1, 1], [99, 99]]})";
+  const WrittenSet result = convert(shape("rectangle", "[[120, 60], [20, 10]]") + ", " + ignored);
+  EXPECT_EQ(bins(), std::vector<std::vector<int>>{kFolderBins});
+  EXPECT_EQ(test::noted(result, "regions to ignore, which are no objects"), 1);
+  EXPECT_NE(
+      test::catch_user_error([&] { convert(ignored); }).problems().front().what.find("crowds"),
+      std::string::npos)
+      << "no empty scene";
+}
+
 TEST_F(LabelMeDir, ShapesOfAGroupAreOneObject) {
   const auto part = [](const std::string& points, const std::string& group) {
     return R"({"label": "cat", "shape_type": "rectangle", "group_id": )" + group +

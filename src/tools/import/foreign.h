@@ -69,6 +69,12 @@ struct ForeignImage {
     doubtful.push_back(name);
     ledger.note("crowds, which are no objects");
   }
+  /// Skips a region that may show anything.
+  void skip_region(Ledger& ledger) {
+    has_crowds = true;
+    absent = std::vector<std::string>();
+    ledger.note("regions to ignore, which are no objects");
+  }
 };
 
 /// A data set of another program: splits by name, and counts of everything that was changed or left

@@ -79,6 +79,10 @@ std::string read_shape(const Json& shape, bool polygons, Groups& groups, Foreign
   if (type == "mask" || type == "circle") ledger.note(type + "s replaced by their boxes");
   if (const Json* label = find_member(shape, "label"); label != nullptr)
     object.desc = label->is_string() ? label->get<std::string>() : label->dump();
+  if (object.desc == "__ignore__") {
+    image.skip_region(ledger);
+    return "";
+  }
   add_object(std::move(object), find_member(shape, "group_id"), groups, image, ledger);
   return "";
 }

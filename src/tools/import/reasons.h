@@ -19,7 +19,7 @@ inline constexpr const char* kFiveNumbers = "a box of five numbers, which is a r
 inline constexpr const char* kPoint = "a point";
 inline constexpr const char* kNoBox = "an object without a box that can be read";
 inline constexpr const char* kBeyondScale = "a box beyond the unit of its numbers";
-inline constexpr const char* kCrowdsOnly = "an image with crowds only";
+inline constexpr const char* kCrowdsOnly = "an image with crowds or regions to ignore only";
 inline constexpr const char* kTooMany = "more than 16384 objects";
 inline constexpr const char* kMaybeNotEmpty =
     "an image without annotations, in a file whose annotations name images that are not listed";
