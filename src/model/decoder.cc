@@ -41,14 +41,10 @@ at::Tensor rotate_part(const at::Tensor& x, const RopeTable& rope) {
   return at::cat({apply_rope(x.narrow(-1, 0, width), rope), x.narrow(-1, width, rest)}, -1);
 }
 
-at::Tensor product(const at::Tensor& x, const LinearWeights& layer, bool is_read) {
-  return is_read ? linear(x, layer) : linear_unread(x, layer);
-}
-
 }  // namespace
 
-// Four steps: two pairs of products, then what reads them. `is_read` = false: a step's products end
-// a recomputed pass (linear_unread()).
+// A layer in four steps, each of which ends in products: project (q, k, v), add_mixer (o), widen
+// (gate, up) and add_mlp (down). `results` are those of these products.
 struct Decoder::Layer {
   const TextDescription& text;
   const LayerDescription& description;
@@ -56,32 +52,32 @@ struct Decoder::Layer {
   int64_t cache_idx;
   RopeTable rope;
 
-  std::vector<at::Tensor> project(const at::Tensor& hidden, bool is_read) const;
+  std::vector<at::Tensor> project(const at::Tensor& hidden, Results results) const;
   at::Tensor attend(const std::vector<at::Tensor>& projected, AttentionContext& context,
-                    bool is_read) const;
+                    Results results) const;
   at::Tensor add_mixer(const at::Tensor& hidden, const std::vector<at::Tensor>& projected,
-                       AttentionContext& context, bool is_read) const;
+                       AttentionContext& context, Results results) const;
   /// @return  gate and up
-  std::vector<at::Tensor> widen(const at::Tensor& mixed, bool is_read) const;
-  at::Tensor add_mlp(const at::Tensor& mixed, const at::Tensor& gate, const at::Tensor& up,
-                     bool is_read) const;
-  at::Tensor run(const at::Tensor& hidden, AttentionContext& context, bool is_read) const;
+  std::vector<at::Tensor> widen(const at::Tensor& mixed, Results results) const;
+  /// @param wide  of widen()
+  at::Tensor add_mlp(const at::Tensor& mixed, std::vector<at::Tensor> wide, Results results) const;
+  at::Tensor run(const at::Tensor& hidden, AttentionContext& context, Results results) const;
 };
 
-std::vector<at::Tensor> Decoder::Layer::project(const at::Tensor& hidden, bool is_read) const {
+std::vector<at::Tensor> Decoder::Layer::project(const at::Tensor& hidden, Results results) const {
   const at::Tensor x = normalise(hidden, weights.mixer_norm, description.mixer_norm);
-  if (description.delta() != nullptr) return weights.delta.project(x, is_read);
+  if (description.delta() != nullptr) return weights.delta.project(x, results);
   std::vector<at::Tensor> projected;
   for (const LinearWeights* layer : {&weights.q, &weights.k, &weights.v})
-    projected.push_back(product(x, *layer, is_read));
+    projected.push_back(linear(x, *layer, results));
   return projected;
 }
 
 at::Tensor Decoder::Layer::attend(const std::vector<at::Tensor>& projected,
-                                  AttentionContext& context, bool is_read) const {
+                                  AttentionContext& context, Results results) const {
   const AttentionDescription& attention = *description.attention();
-  const auto heads = [](const at::Tensor& values, int64_t width) {
-    return values.unflatten(-1, {-1, width});
+  const auto heads = [](const at::Tensor& flat, int64_t width) {
+    return flat.unflatten(-1, {-1, width});
   };
   const auto rotate = [&](const at::Tensor& x, const at::Tensor& weight,
                           const std::optional<NormDescription>& norm) {
@@ -94,36 +90,37 @@ at::Tensor Decoder::Layer::attend(const std::vector<at::Tensor>& projected,
   const at::Tensor k = rotate(heads(projected[1], width), weights.k_norm, attention.k_norm);
   at::Tensor mixed = context.attend(cache_idx, q, k, heads(projected[2], width));
   if (attention.has_output_gate) mixed = mixed * q_and_gate.narrow(-1, width, width).sigmoid();
-  return product(mixed.flatten(-2), weights.o, is_read);
+  return linear(mixed.flatten(-2), weights.o, results);
 }
 
 at::Tensor Decoder::Layer::add_mixer(const at::Tensor& hidden,
                                      const std::vector<at::Tensor>& projected,
-                                     AttentionContext& context, bool is_read) const {
+                                     AttentionContext& context, Results results) const {
   const DeltaDescription* delta = description.delta();
   return hidden + (delta != nullptr
-                       ? weights.delta.mix(projected, *delta, cache_idx, context, is_read)
-                       : attend(projected, context, is_read));
+                       ? weights.delta.mix(projected, *delta, cache_idx, context, results)
+                       : attend(projected, context, results));
 }
 
-std::vector<at::Tensor> Decoder::Layer::widen(const at::Tensor& mixed, bool is_read) const {
+std::vector<at::Tensor> Decoder::Layer::widen(const at::Tensor& mixed, Results results) const {
   const at::Tensor x = normalise(mixed, weights.mlp_norm, description.mlp_norm);
-  // The order decides the bits of x's gradient.
-  const at::Tensor up = product(x, weights.up, is_read), gate = product(x, weights.gate, is_read);
+  // With adapters the order decides the bits of x's gradient.
+  const at::Tensor up = linear(x, weights.up, results), gate = linear(x, weights.gate, results);
   return {gate, up};
 }
 
-at::Tensor Decoder::Layer::add_mlp(const at::Tensor& mixed, const at::Tensor& gate,
-                                   const at::Tensor& up, bool is_read) const {
-  return mixed + product(at::silu(gate) * up, weights.down, is_read);
+at::Tensor Decoder::Layer::add_mlp(const at::Tensor& mixed, std::vector<at::Tensor> wide,
+                                   Results results) const {
+  const at::Tensor inner = at::silu(wide[0]) * wide[1];
+  wide.clear();  // frees it, unless gradients read it
+  return mixed + linear(inner, weights.down, results);
 }
 
 at::Tensor Decoder::Layer::run(const at::Tensor& hidden, AttentionContext& context,
-                               bool is_read) const {
+                               Results results) const {
   const at::Tensor mixed =
-      add_mixer(hidden, project(hidden, /*is_read=*/true), context, /*is_read=*/true);
-  const std::vector<at::Tensor> wide = widen(mixed, /*is_read=*/true);
-  return add_mlp(mixed, wide[0], wide[1], is_read);
+      add_mixer(hidden, project(hidden, Results::kRead), context, Results::kRead);
+  return add_mlp(mixed, widen(mixed, Results::kRead), results);
 }
 
 Decoder::Decoder(const TextDescription& text, LayerSource& source)
@@ -133,33 +130,33 @@ Decoder::Decoder(const TextDescription& text, LayerSource& source)
   rope_columns_ = rope_columns(text.rope.theta, text.rope.axis_of_pair, final_norm_.device());
 }
 
-at::Tensor Decoder::run_again(const Layer& layer, const at::Tensor& hidden,
-                              const std::shared_ptr<AttentionContext>& context) const {
+at::Tensor Decoder::run_checkpointed_layer(const Layer& layer, const at::Tensor& hidden,
+                                           const std::shared_ptr<AttentionContext>& context) const {
   using Tensors = std::vector<at::Tensor>;
   if (checkpointing_ == Checkpointing::kOn) {
-    const TwoPassBlock whole = [=](const Tensors& inputs, bool is_read) -> Tensors {
-      return {layer.run(inputs[0], *context, is_read)};
+    const TwoPassBlock whole = [=](const Tensors& inputs, Results results) -> Tensors {
+      return {layer.run(inputs[0], *context, results)};
     };
     return run_checkpointed(whole, {hidden}).front();
   }
-  const TwoPassBlock project = [=](const Tensors& inputs, bool is_read) {
-    return layer.project(inputs[0], is_read);
+  const TwoPassBlock project = [=](const Tensors& inputs, Results results) {
+    return layer.project(inputs[0], results);
   };
-  // The inputs of mixing: what was projected, then the hidden states.
-  const TwoPassBlock mix = [=](const Tensors& inputs, bool is_read) -> Tensors {
-    return {layer.add_mixer(inputs.back(), inputs, *context, is_read)};
+  // The inputs: what was projected, then the hidden states.
+  const TwoPassBlock add_mixer = [=](const Tensors& inputs, Results results) -> Tensors {
+    return {layer.add_mixer(inputs.back(), inputs, *context, results)};
   };
-  const TwoPassBlock widen = [=](const Tensors& inputs, bool is_read) {
-    return layer.widen(inputs[0], is_read);
+  const TwoPassBlock widen = [=](const Tensors& inputs, Results results) {
+    return layer.widen(inputs[0], results);
   };
-  const TwoPassBlock narrow = [=](const Tensors& inputs, bool is_read) -> Tensors {
-    return {layer.add_mlp(inputs[0], inputs[1], inputs[2], is_read)};
+  const TwoPassBlock add_mlp = [=](const Tensors& inputs, Results results) -> Tensors {
+    return {layer.add_mlp(inputs[0], {inputs[1], inputs[2]}, results)};
   };
   Tensors projected = run_checkpointed(project, {hidden});
   projected.push_back(hidden);
-  const at::Tensor mixed = run_checkpointed(mix, projected).front();
+  const at::Tensor mixed = run_checkpointed(add_mixer, projected).front();
   const Tensors wide = run_checkpointed(widen, {mixed});
-  return run_checkpointed(narrow, {mixed, wide[0], wide[1]}).front();
+  return run_checkpointed(add_mlp, {mixed, wide[0], wide[1]}).front();
 }
 
 at::Tensor Decoder::forward(const at::Tensor& embeds_TH, const at::Tensor& positions_3T,
@@ -175,8 +172,8 @@ at::Tensor Decoder::forward(const at::Tensor& embeds_TH, const at::Tensor& posit
                       .weights = layers_[i],
                       .cache_idx = cache_indices_[i],
                       .rope = rope};
-    hidden = again == nullptr ? layer.run(hidden, attention, /*is_read=*/true)
-                              : run_again(layer, hidden, again);
+    hidden = again == nullptr ? layer.run(hidden, attention, Results::kRead)
+                              : run_checkpointed_layer(layer, hidden, again);
     const int64_t feature_idx = text_.layers[i].deepstack;
     if (deepstack.visual_idx_M.defined() && feature_idx >= 0 &&
         feature_idx < static_cast<int64_t>(deepstack.features_MH.size())) {

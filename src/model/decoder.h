@@ -47,9 +47,8 @@ class Decoder {
 
  private:
   struct Layer;  ///< one layer in one pass
-  /// Runs a layer whose backward pass recomputes it.
-  at::Tensor run_again(const Layer& layer, const at::Tensor& hidden,
-                       const std::shared_ptr<AttentionContext>& context) const;
+  at::Tensor run_checkpointed_layer(const Layer& layer, const at::Tensor& hidden,
+                                    const std::shared_ptr<AttentionContext>& context) const;
 
   const TextDescription& text_;
   std::vector<DecoderLayer> layers_;

@@ -25,16 +25,16 @@ void DeltaLayer::fill(const DeltaDescription& description, LayerSource& source) 
   source.fill(in_a, description.in_a);
 }
 
-std::vector<at::Tensor> DeltaLayer::project(const at::Tensor& x, bool is_read) const {
+std::vector<at::Tensor> DeltaLayer::project(const at::Tensor& x, Results results) const {
   std::vector<at::Tensor> projected;
   for (const LinearWeights* layer : {&in_z, &in_qkv, &in_a, &in_b})
-    projected.push_back(is_read ? linear(x, *layer) : linear_unread(x, *layer));
+    projected.push_back(linear(x, *layer, results));
   return projected;
 }
 
 at::Tensor DeltaLayer::mix(const std::vector<at::Tensor>& projected,
                            const DeltaDescription& description, int64_t cache_idx,
-                           AttentionContext& context, bool is_read) const {
+                           AttentionContext& context, Results results) const {
   const at::Tensor z = projected[0].unflatten(-1, {-1, description.value_head_dim});
   const at::Tensor decay_rate = a_log.to(at::kFloat).exp().neg();
   const at::Tensor mixed = context.mix_by_delta(
@@ -45,7 +45,7 @@ at::Tensor DeltaLayer::mix(const std::vector<at::Tensor>& projected,
        .conv_weight = conv,
        .heads = heads_of(description)});
   const at::Tensor normed = gated_rms_norm(mixed, z, norm, description.norm.eps).flatten(-2);
-  return is_read ? linear(normed, out) : linear_unread(normed, out);
+  return linear(normed, out, results);
 }
 
 }  // namespace rematch

@@ -19,14 +19,14 @@ struct DeltaLayer {
 
   void fill(const DeltaDescription& description, LayerSource& source);
   /// @param x        [..., H], normalised
-  /// @param is_read  false: as linear_unread()
+  /// @param results  of the products
   /// @return         the inputs of mix()
-  std::vector<at::Tensor> project(const at::Tensor& x, bool is_read) const;
+  std::vector<at::Tensor> project(const at::Tensor& x, Results results) const;
   /// @param projected  of project()
   /// @param cache_idx  of the layer among those of its kind
-  /// @param is_read    false: as linear_unread()
+  /// @param results    of the last product
   at::Tensor mix(const std::vector<at::Tensor>& projected, const DeltaDescription& description,
-                 int64_t cache_idx, AttentionContext& context, bool is_read) const;
+                 int64_t cache_idx, AttentionContext& context, Results results) const;
 };
 
 }  // namespace rematch

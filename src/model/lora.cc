@@ -157,18 +157,15 @@ bool LoraLinear::multiplies_merged(const LinearWeights& base) const {
   return !at::GradMode::is_enabled() && !dropout_->active && !base.packed;
 }
 
-at::Tensor LoraLinear::forward(const at::Tensor& x, const LinearWeights& base) const {
+bool LoraLinear::drops() const { return dropout_->active && options_.dropout > 0; }
+
+at::Tensor LoraLinear::forward(const at::Tensor& x, const LinearWeights& base,
+                               Results results) const {
   if (multiplies_merged(base)) return affine(x, merged_weight_OI(base.weight), base.bias);
   merged_OI_.reset();
-  return adapt(x, base, base_linear(x, base));
-}
-
-at::Tensor LoraLinear::unread(const at::Tensor& x, const LinearWeights& base) const {
-  // The gradients of DoRA read the base's output.
-  const bool reads_base = tensors_.magnitude_O.defined();
-  if (reads_base || multiplies_merged(base)) return forward(x, base);
-  merged_OI_.reset();
-  return adapt(x, base, base_linear_unread(x, base));
+  // DoRA's gradients read a product of the base: of x, or with dropout of what it left (adapt()).
+  const bool is_read = tensors_.magnitude_O.defined() && !drops();
+  return adapt(x, base, base_linear(x, base, is_read ? Results::kRead : results));
 }
 
 // @param result  of the base
@@ -176,13 +173,12 @@ at::Tensor LoraLinear::adapt(const at::Tensor& x, const LinearWeights& base,
                              const at::Tensor& result) const {
   if (uses_device_kernels(x.device()) || x.scalar_type() != at::kFloat)
     return adapt_fused(x, base, result);
-  const bool drops = dropout_->active && options_.dropout > 0;
-  const at::Tensor input = drops ? drop(x) : x;
+  const at::Tensor input = drops() ? drop(x) : x;
   const at::Tensor update = affine(affine(input, tensors_.a_rI), tensors_.b_Or);
   if (!tensors_.magnitude_O.defined()) return result + update * scaling();
   const at::Tensor ratio_O = tensors_.magnitude_O / weight_norm_O(base);
   // With dropout this term needs a separate base output; the first term has no dropout.
-  const at::Tensor unbiased = drops                 ? without_bias(input, base)
+  const at::Tensor unbiased = drops()               ? without_bias(input, base)
                               : base.bias.defined() ? result - base.bias
                                                     : result;
   return result + ((ratio_O - 1) * unbiased + ratio_O * update * scaling());
@@ -193,8 +189,7 @@ at::Tensor LoraLinear::adapt(const at::Tensor& x, const LinearWeights& base,
 at::Tensor LoraLinear::adapt_fused(const at::Tensor& x, const LinearWeights& base,
                                    const at::Tensor& result) const {
   const at::ScalarType dtype = x.scalar_type();
-  const bool drops = dropout_->active && options_.dropout > 0;
-  const at::Tensor input = drops ? drop(x) : x;
+  const at::Tensor input = drops() ? drop(x) : x;
   const at::Tensor low = affine(input, tensors_.a_rI.to(dtype)), b_Or = tensors_.b_Or.to(dtype);
   if (!tensors_.magnitude_O.defined()) {
     return at::addmm(result.flatten(0, -2), low.flatten(0, -2), b_Or.t(), 1, scaling())
@@ -202,7 +197,7 @@ at::Tensor LoraLinear::adapt_fused(const at::Tensor& x, const LinearWeights& bas
   }
   const at::Tensor update = affine(low, b_Or);
   const at::Tensor ratio_O = tensors_.magnitude_O / weight_norm_O(base);
-  const at::Tensor unbiased = drops                 ? without_bias(input, base)
+  const at::Tensor unbiased = drops()               ? without_bias(input, base)
                               : base.bias.defined() ? result - base.bias
                                                     : result;
   return at::addcmul(at::addcmul(result, unbiased, (ratio_O - 1).to(dtype)), update,

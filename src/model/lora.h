@@ -58,8 +58,8 @@ class LoraLinear : public LinearAdapter {
   /// result has it too. Without gradients and outside training rows it is a plain Linear with the
   /// merged weight, a separate tensor that is cached until the next pass with gradients; a packed
   /// base has none, and the adapter is computed apart. The base weight never changes.
-  at::Tensor forward(const at::Tensor& x, const LinearWeights& base) const override;
-  at::Tensor unread(const at::Tensor& x, const LinearWeights& base) const override;
+  at::Tensor forward(const at::Tensor& x, const LinearWeights& base,
+                     Results results) const override;
   std::vector<at::Tensor> parameters() const override;
 
   const std::string& module() const { return module_; }
@@ -76,6 +76,7 @@ class LoraLinear : public LinearAdapter {
     }
   };
   Origin origin(const at::Tensor& weight_OI) const;
+  bool drops() const;
   at::Tensor drop(const at::Tensor& x) const;
   bool multiplies_merged(const LinearWeights& base) const;
   at::Tensor adapt(const at::Tensor& x, const LinearWeights& base, const at::Tensor& result) const;

@@ -24,8 +24,8 @@ struct ModelOptions {
   at::Device device = at::kCPU;
   /// Forward passes with gradients store only the inputs of each decoder layer and vision block and
   /// recompute the rest in the backward pass: the same gradients bit for bit, at the cost of one
-  /// more forward pass. With kSelective decoder layers also store the results of their products,
-  /// which are most of that cost. The model must then outlive its graphs.
+  /// more forward pass. With kSelective decoder layers also store the results of their products:
+  /// recomputing these would be most of that cost. The model must then outlive its graphs.
   Checkpointing gradient_checkpointing = Checkpointing::kOff;
   /// Quantise the weights of all Linears but the head while they are loaded, one at a time.
   std::optional<FourBitSettings> four_bit = {};

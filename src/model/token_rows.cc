@@ -37,7 +37,8 @@ at::Tensor TokenRows::initial(const at::Tensor& weight_VH, const std::vector<int
   return rows.to(at::kFloat).contiguous().set_requires_grad(true);
 }
 
-at::Tensor TokenRows::forward(const at::Tensor& x, const LinearWeights& base) const {
+at::Tensor TokenRows::forward(const at::Tensor& x, const LinearWeights& base,
+                              Results /*results*/) const {
   const at::Tensor own = affine(x, rows_KH_.to(base.weight.scalar_type()));
   return affine(x, base.weight, base.bias)
       .index_copy(-1, ids_K_, base.bias.defined() ? own + base.bias.index_select(0, ids_K_) : own);

@@ -23,7 +23,8 @@ class TokenRows : public LinearAdapter {
   static at::Tensor initial(const at::Tensor& weight_VH, const std::vector<int64_t>& token_ids);
 
   /// Logits of a head with replaced rows, rounded to the base's dtype as in PEFT.
-  at::Tensor forward(const at::Tensor& x, const LinearWeights& base) const override;
+  at::Tensor forward(const at::Tensor& x, const LinearWeights& base,
+                     Results results) const override;
   std::vector<at::Tensor> parameters() const override { return {rows_KH_}; }
 
   /// Lookup in an embedding with replaced rows.

@@ -3,6 +3,7 @@
 #include <torch/csrc/autograd/autograd.h>
 
 #include <map>
+#include <numeric>
 
 #include "model/adapter.h"
 #include "model/oracle_cases.h"
@@ -16,8 +17,9 @@ using Gradients = std::map<std::string, at::Tensor>;
 
 constexpr Checkpointing kLeanKinds[] = {Checkpointing::kOn, Checkpointing::kSelective};
 
-std::shared_ptr<Model> tiny(Checkpointing checkpointing) {
-  const auto model = Model::load(test::tiny_tied(), {.gradient_checkpointing = checkpointing});
+std::shared_ptr<Model> tiny(Checkpointing checkpointing, at::ScalarType dtype = at::kFloat) {
+  const auto model =
+      Model::load(test::tiny_tied(), {.dtype = dtype, .gradient_checkpointing = checkpointing});
   for (const NamedParameter& parameter : model->parameters())
     parameter.tensor.set_requires_grad(true);
   return model;
@@ -60,13 +62,18 @@ void expect_same_bits(const Gradients& found, const Gradients& wanted) {
 
 }  // namespace
 
-TEST(GradientCheckpointing, GivesTheBitsOfPlainTrainingThroughImagesAndDeepstack) {
-  const auto plain = tiny(Checkpointing::kOff);
+class GradientCheckpointingOf : public testing::TestWithParam<at::ScalarType> {};
+INSTANTIATE_TEST_SUITE_P(Dtypes, GradientCheckpointingOf,
+                         testing::Values(at::kFloat, at::kBFloat16),
+                         [](const auto& info) { return std::string(at::toString(info.param)); });
+
+TEST_P(GradientCheckpointingOf, GivesTheBitsOfPlainTrainingThroughImagesAndDeepstack) {
+  const auto plain = tiny(Checkpointing::kOff, GetParam());
   const Gradients wanted = gradients_of(*plain);
   EXPECT_TRUE(wanted.contains("model.visual.patch_embed.proj.weight") &&
               wanted.contains("model.visual.deepstack_merger_list.0.linear_fc1.weight"));
   for (const Checkpointing kind : kLeanKinds) {
-    const auto lean = tiny(kind);
+    const auto lean = tiny(kind, GetParam());
     {
       const at::NoGradGuard no_grad;
       EXPECT_TRUE(at::equal(forward(*lean), forward(*plain)));
@@ -75,7 +82,7 @@ TEST(GradientCheckpointing, GivesTheBitsOfPlainTrainingThroughImagesAndDeepstack
   }
 }
 
-TEST(GradientCheckpointing, GivesTheBitsOfPlainTrainingWithFrozenParts) {
+TEST_P(GradientCheckpointingOf, GivesTheBitsOfPlainTrainingWithFrozenParts) {
   for (const std::string frozen :
        {"model.visual.", "model.language_model.embed_tokens", "model.language_model.layers.0.",
         "model.language_model.layers.0.mlp.gate_proj"}) {
@@ -84,9 +91,9 @@ TEST(GradientCheckpointing, GivesTheBitsOfPlainTrainingWithFrozenParts) {
         parameter.tensor.set_requires_grad(!parameter.name.starts_with(frozen));
       return model;
     };
-    const Gradients wanted = gradients_of(*freeze(tiny(Checkpointing::kOff)));
+    const Gradients wanted = gradients_of(*freeze(tiny(Checkpointing::kOff, GetParam())));
     for (const Checkpointing kind : kLeanKinds)
-      expect_same_bits(gradients_of(*freeze(tiny(kind))), wanted);
+      expect_same_bits(gradients_of(*freeze(tiny(kind, GetParam()))), wanted);
   }
 }
 
@@ -102,45 +109,78 @@ TEST(GradientCheckpointing, GivesTheBitsOfPlainTrainingWhereOneOfTwoProductsIsTr
   for (const Checkpointing kind : kLeanKinds) expect_same_bits(train_up(kind), wanted);
 }
 
-// Every family, with adapters, in 4 bits too.
+namespace {
+
+struct AdapterCase {
+  std::string base;
+  bool use_dora = false, in_4bit = false;
+  double dropout = 0.3;
+  at::ScalarType dtype = at::kFloat;
+  std::vector<int64_t> segment_lens = {60, 40};
+};
+
+Gradients adapter_gradients(const AdapterCase& of, Checkpointing kind) {
+  const auto model = Model::load(
+      of.base, {.dtype = of.dtype,
+                .gradient_checkpointing = kind,
+                .four_bit = of.in_4bit ? std::optional(FourBitSettings{}) : std::nullopt});
+  std::vector<std::string> names;
+  for (const NamedParameter& parameter : model->parameters()) names.push_back(parameter.name);
+  const auto adapter =
+      Adapter::create(*model, select_targets(model->description(), names, {}),
+                      {.lora = {.rank = 4, .dropout = of.dropout, .use_dora = of.use_dora},
+                       .seed = 7,
+                       .base_model = "x"});
+  for (const NamedParameter& parameter : adapter->parameters()) {
+    if (parameter.name.find("lora_B") == std::string::npos) continue;
+    const at::NoGradGuard no_grad;
+    const int64_t size = parameter.tensor.numel();
+    parameter.tensor.copy_(
+        at::sin(at::arange(size, at::kFloat)).mul_(0.05).view(parameter.tensor.sizes()));
+  }
+  const auto training = adapter->training_row(3, 1);
+  RowInput row{.token_ids = {}, .segment_lens = of.segment_lens};
+  const int64_t num_tokens = std::reduce(row.segment_lens.begin(), row.segment_lens.end());
+  for (int64_t i = 0; i < num_tokens; ++i) row.token_ids.push_back(2 + i * 7 % 19);
+  const at::Tensor hidden_TH = model->forward_TH(row, {});
+  torch::autograd::backward(
+      {(hidden_TH.flatten() * at::sin(at::arange(hidden_TH.numel(), at::kFloat) * 0.37f)).sum()},
+      {});
+  Gradients found;
+  take(adapter->parameters(), found);
+  return found;
+}
+
+void expect_same_bits_of_adapters(const AdapterCase& of) {
+  SCOPED_TRACE(of.base);
+  const Gradients wanted = adapter_gradients(of, Checkpointing::kOff);
+  for (const Checkpointing kind : kLeanKinds) expect_same_bits(adapter_gradients(of, kind), wanted);
+}
+
+}  // namespace
+
+// Every family, in 4 bits too.
 TEST(GradientCheckpointing, DropsTheSameAdapterInputsWhenRecomputing) {
-  const auto gradients = [](const std::string& base, Checkpointing kind, bool use_dora,
-                            bool in_4bit) {
-    const auto model =
-        Model::load(base, {.gradient_checkpointing = kind,
-                           .four_bit = in_4bit ? std::optional(FourBitSettings{}) : std::nullopt});
-    std::vector<std::string> names;
-    for (const NamedParameter& parameter : model->parameters()) names.push_back(parameter.name);
-    const auto adapter = Adapter::create(
-        *model, select_targets(model->description(), names, {}),
-        {.lora = {.rank = 4, .dropout = 0.3, .use_dora = use_dora}, .seed = 7, .base_model = "x"});
-    for (const NamedParameter& parameter : adapter->parameters()) {
-      if (parameter.name.find("lora_B") == std::string::npos) continue;
-      const at::NoGradGuard no_grad;
-      const int64_t size = parameter.tensor.numel();
-      parameter.tensor.copy_(
-          at::sin(at::arange(size, at::kFloat)).mul_(0.05).view(parameter.tensor.sizes()));
-    }
-    const auto training = adapter->training_row(3, 1);
-    std::vector<int64_t> ids(100);
-    for (size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<int64_t>(2 + i * 7 % 19);
-    const RowInput row{.token_ids = ids, .segment_lens = {60, 40}};
-    const at::Tensor hidden_TH = model->forward_TH(row, {});
-    torch::autograd::backward(
-        {(hidden_TH.flatten() * at::sin(at::arange(hidden_TH.numel(), at::kFloat) * 0.37f)).sum()},
-        {});
-    Gradients found;
-    take(adapter->parameters(), found);
-    return found;
-  };
   for (const std::string& base : {test::tiny_tied(), test::windows_tied(), test::delta_tied()}) {
     for (const bool use_dora : {false, true}) {
-      for (const bool in_4bit : {false, true}) {
-        SCOPED_TRACE(base);
-        const Gradients wanted = gradients(base, Checkpointing::kOff, use_dora, in_4bit);
-        for (const Checkpointing kind : kLeanKinds)
-          expect_same_bits(gradients(base, kind, use_dora, in_4bit), wanted);
-      }
+      for (const bool in_4bit : {false, true})
+        expect_same_bits_of_adapters({.base = base, .use_dora = use_dora, .in_4bit = in_4bit});
+    }
+  }
+}
+
+TEST(GradientCheckpointing, ReadsTheResultsOfDoraWithoutDropout) {
+  expect_same_bits_of_adapters({.base = test::tiny_tied(), .use_dora = true, .dropout = 0});
+}
+
+// Short rows have other products (model/nn/affine.cc).
+TEST(GradientCheckpointing, GivesTheBitsOfAdaptersInBfloat16) {
+  for (const std::string& base : {test::tiny_tied(), test::delta_tied()}) {
+    for (const bool use_dora : {false, true}) {
+      AdapterCase of{.base = base, .use_dora = use_dora, .dtype = at::kBFloat16};
+      expect_same_bits_of_adapters(of);
+      of.segment_lens = {40};
+      expect_same_bits_of_adapters(of);
     }
   }
 }

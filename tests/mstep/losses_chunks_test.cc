@@ -166,7 +166,8 @@ TEST(LossChunks, GiveAPlainProductTheGradientOfAnyOtherHead) {
 struct LowRank : LinearAdapter {
   at::Tensor a_rH = random_tensor({2, kHidden}, 6).requires_grad_(),
              b_Vr = random_tensor({kWideVocab, 2}, 7).requires_grad_();
-  at::Tensor forward(const at::Tensor& x, const LinearWeights& base) const override {
+  at::Tensor forward(const at::Tensor& x, const LinearWeights& base,
+                     Results /*results*/) const override {
     return at::linear(x, base.weight) + at::linear(at::linear(x, a_rH), b_Vr);
   }
   std::vector<at::Tensor> parameters() const override { return {a_rH, b_Vr}; }

@@ -101,26 +101,35 @@ TEST(Affine, GradientsThroughAFrozenBfloat16WeightEqualThoseOfTorch) {
   }
 }
 
+void expect_same_gradients_unread(at::ScalarType dtype, int64_t num_rows, int64_t width,
+                                  bool trains) {
+  const auto make = [&](const std::vector<int64_t>& sizes, bool requires_grad) {
+    return leaf(sizes).detach().to(dtype).set_requires_grad(requires_grad);
+  };
+  const at::Tensor x = make({num_rows, width}, true), weight = make({width, width}, trains),
+                   bias = make({width}, trains);
+  std::vector<at::Tensor> inputs{x};
+  if (trains) inputs.insert(inputs.end(), {weight, bias});
+  const at::Tensor g = at::randn({num_rows, width}).to(dtype),
+                   unread = affine(x, weight, bias, Results::kUnread);
+  EXPECT_EQ(unread.count_nonzero().item<int64_t>(), 0);
+  const auto found = torch::autograd::grad({unread}, inputs, {g}),
+             wanted = torch::autograd::grad({affine(x, weight, bias)}, inputs, {g});
+  for (size_t i = 0; i < wanted.size(); ++i)
+    EXPECT_TRUE(at::equal(found[i], wanted[i])) << dtype << num_rows << trains << i;
+}
+
 TEST(Affine, UnreadHasTheGradientsOfTheReadOne) {
   at::manual_seed(3);
   for (const at::ScalarType dtype : {at::kFloat, at::kBFloat16}) {
-    for (const int64_t num_rows : {int64_t{5}, int64_t{200}}) {
-      for (const bool trains : {false, true}) {
-        const auto make = [&](const std::vector<int64_t>& sizes, bool requires_grad) {
-          return leaf(sizes).detach().to(dtype).set_requires_grad(requires_grad);
-        };
-        const at::Tensor x = make({num_rows, 48}, true), weight = make({32, 48}, trains),
-                         bias = make({32}, trains);
-        std::vector<at::Tensor> inputs{x};
-        if (trains) inputs.insert(inputs.end(), {weight, bias});
-        const at::Tensor g = at::randn({num_rows, 32}).to(dtype);
-        const auto found = torch::autograd::grad({affine_unread(x, weight, bias)}, inputs, {g}),
-                   wanted = torch::autograd::grad({affine(x, weight, bias)}, inputs, {g});
-        for (size_t i = 0; i < wanted.size(); ++i)
-          EXPECT_TRUE(at::equal(found[i], wanted[i])) << dtype << num_rows << trains << i;
-      }
+    for (const bool trains : {false, true}) {
+      expect_same_gradients_unread(dtype, 5, 48, trains);
+      expect_same_gradients_unread(dtype, 200, 48, trains);
     }
   }
+  // Wide weights have another product (input_gradient()), from kMinRows rows on.
+  expect_same_gradients_unread(at::kBFloat16, 40, 2048, false);
+  expect_same_gradients_unread(at::kBFloat16, 100, 2048, false);
 }
 
 }  // namespace rematch

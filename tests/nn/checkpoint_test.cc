@@ -79,15 +79,14 @@ TEST(Checkpointed, TheSecondPassNeedsNoValuesOfItsLastProduct) {
   const at::Tensor input = random_leaf({kRows, kWidth}, 1);
   const LinearWeights first{.weight = random_leaf({kInner, kWidth}, 2), .bias = {}},
       last{.weight = random_leaf({kWidth, kInner}, 3), .bias = {}};
-  const TwoPassBlock block = [&](const std::vector<at::Tensor>& inputs, bool is_read) {
+  const TwoPassBlock block = [&](const std::vector<at::Tensor>& inputs, Results results) {
     const at::Tensor inner = at::silu(linear(inputs[0], first));
-    return std::vector<at::Tensor>{inputs[0] +
-                                   (is_read ? linear(inner, last) : linear_unread(inner, last))};
+    return std::vector<at::Tensor>{inputs[0] + linear(inner, last, results)};
   };
   const auto gradients = [&](const at::Tensor& output) {
     return torch::autograd::grad({output.square().sum()}, {input, first.weight, last.weight});
   };
-  const at::Tensor plain = block({input}, true).front(),
+  const at::Tensor plain = block({input}, Results::kRead).front(),
                    lean = run_checkpointed(block, {input}).front();
   EXPECT_TRUE(at::equal(lean, plain));
   expect_same_bits(gradients(lean), gradients(plain));
@@ -97,10 +96,10 @@ TEST(Checkpointed, HasSeveralResultsSomeOfThemWithoutGradients) {
   const at::Tensor input = random_leaf({kRows, kWidth}, 1).detach();
   const LinearWeights frozen{.weight = random_leaf({kInner, kWidth}, 2).detach(), .bias = {}},
       trained{.weight = random_leaf({kInner, kWidth}, 3), .bias = {}};
-  const TwoPassBlock block = [&](const std::vector<at::Tensor>& inputs, bool is_read) {
+  const TwoPassBlock block = [&](const std::vector<at::Tensor>& inputs, Results results) {
     std::vector<at::Tensor> outputs;
     for (const LinearWeights& layer : {frozen, trained})
-      outputs.push_back(is_read ? linear(inputs[0], layer) : linear_unread(inputs[0], layer));
+      outputs.push_back(linear(inputs[0], layer, results));
     return outputs;
   };
   const auto gradient = [&](const std::vector<at::Tensor>& outputs) {
@@ -108,7 +107,8 @@ TEST(Checkpointed, HasSeveralResultsSomeOfThemWithoutGradients) {
     EXPECT_TRUE(outputs[1].requires_grad());
     return torch::autograd::grad({(outputs[0] * outputs[1]).sum()}, {trained.weight});
   };
-  expect_same_bits(gradient(run_checkpointed(block, {input})), gradient(block({input}, true)));
+  expect_same_bits(gradient(run_checkpointed(block, {input})),
+                   gradient(block({input}, Results::kRead)));
 }
 
 TEST(Checkpointed, MakesNoGraphWhereNothingNeedsOne) {

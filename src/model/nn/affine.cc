@@ -88,8 +88,6 @@ at::Tensor input_gradient(const at::Tensor& g_MN, const at::Tensor& weight) {
   return product_MN(g_MN, weight.t());
 }
 
-enum class Values { kRead, kUnread };
-
 // The output without a graph.
 at::Tensor output_of(const at::Tensor& x, const at::Tensor& weight,
                      const std::optional<at::Tensor>& bias) {
@@ -109,11 +107,11 @@ at::Tensor zeros_for(const at::Tensor& x, const at::Tensor& weight) {
 
 struct AffineFunction : torch::autograd::Function<AffineFunction> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& weight,
-                            const std::optional<at::Tensor>& bias, Values values) {
+                            const std::optional<at::Tensor>& bias, Results results) {
     context->saved_data["biased"] = bias.has_value();
     context->saved_data["sizes"] = x.sizes();
     context->save_for_backward({weight.requires_grad() ? x : at::Tensor(), weight});
-    return values == Values::kRead ? output_of(x, weight, bias) : zeros_for(x, weight);
+    return results == Results::kRead ? output_of(x, weight, bias) : zeros_for(x, weight);
   }
 
   static variable_list backward(AutogradContext* context, variable_list gradients) {
@@ -135,7 +133,7 @@ struct UnreadLinear : torch::autograd::Function<UnreadLinear> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x_MK,
                             const at::Tensor& weight, const std::optional<at::Tensor>& bias) {
     context->saved_data["biased"] = bias.has_value();
-    context->save_for_backward({x_MK, weight});
+    context->save_for_backward({weight.requires_grad() ? x_MK : at::Tensor(), weight});
     return zeros_for(x_MK, weight);
   }
 
@@ -172,21 +170,14 @@ void bound_onednn_caches() {
   setenv("LRU_CACHE_CAPACITY", "1", /*overwrite=*/0);
 }
 
-at::Tensor affine(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
+at::Tensor affine(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
+                  Results results) {
   const auto maybe_bias = bias.defined() ? std::optional<at::Tensor>(bias) : std::nullopt;
   const bool has_own_gradient = uses_onednn(x, weight) || (trains(x) && is_frozen(weight, bias) &&
                                                            has_fast_gradient(x, weight));
-  return has_own_gradient ? AffineFunction::apply(x, weight, maybe_bias, Values::kRead)
-                          : at::linear(x, weight, maybe_bias);
-}
-
-at::Tensor affine_unread(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
-  const auto maybe_bias = bias.defined() ? std::optional<at::Tensor>(bias) : std::nullopt;
-  if (!uses_onednn(x, weight) && !is_frozen(weight, bias) && x.dim() == 2)
-    return UnreadLinear::apply(x, weight, maybe_bias);
-  if (!uses_onednn(x, weight) && !(is_frozen(weight, bias) && x.dim() > 1))
-    return affine(x, weight, bias);
-  return AffineFunction::apply(x, weight, maybe_bias, Values::kUnread);
+  if (has_own_gradient) return AffineFunction::apply(x, weight, maybe_bias, results);
+  return results == Results::kUnread && x.dim() == 2 ? UnreadLinear::apply(x, weight, maybe_bias)
+                                                     : at::linear(x, weight, maybe_bias);
 }
 
 at::Tensor product_MN(const at::Tensor& x_MK, const at::Tensor& w_NK) {

@@ -1,6 +1,8 @@
 #pragma once
 #include <ATen/ATen.h>
 
+#include "model/nn/results.h"
+
 namespace rematch {
 
 // Shapes: M rows, K inputs, N outputs.
@@ -12,14 +14,10 @@ namespace rematch {
 /// @param x       [..., K]
 /// @param weight  [N, K]
 /// @param bias    [N] or undefined
+/// @param results  kUnread: zeros in place of the product where possible, with its gradients
 /// @return        [..., N]
-at::Tensor affine(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias = {});
-
-/// The graph of affine() without its product, for a result that is never read: a recomputed pass
-/// needs only what leads to its last product.
-/// @return        [..., N], zeros
-at::Tensor affine_unread(const at::Tensor& x, const at::Tensor& weight,
-                         const at::Tensor& bias = {});
+at::Tensor affine(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias = {},
+                  Results results = Results::kRead);
 
 /// Limits the caches of oneDNN and of torch's oneDNN layer. By default they keep code and memory
 /// for the last 1024 shapes, which doubles the memory of training when row lengths do not recur.

@@ -66,7 +66,7 @@ struct Checkpointed : torch::autograd::Function<Checkpointed> {
     variable_list inputs = detach_inputs(all, state->num_inputs), wanted, outputs, output_grads;
     {
       const at::AutoGradMode with_grad(true);
-      variable_list results = state->block(inputs, /*is_read=*/false);
+      variable_list results = state->block(inputs, Results::kUnread);
       for (size_t i = 0; i < results.size(); ++i) {
         if (!results[i].requires_grad()) continue;
         outputs.push_back(std::move(results[i]));
@@ -96,22 +96,22 @@ struct Checkpointed : torch::autograd::Function<Checkpointed> {
 }  // namespace
 
 at::Tensor run_checkpointed(const Block& block, const std::vector<at::Tensor>& inputs) {
-  const TwoPassBlock with_one_result = [block](const variable_list& values, bool) {
-    return variable_list{block(values)};
+  const TwoPassBlock with_one_result = [block](const variable_list& given, Results) {
+    return variable_list{block(given)};
   };
   return run_checkpointed(with_one_result, inputs).front();
 }
 
 std::vector<at::Tensor> run_checkpointed(const TwoPassBlock& block,
                                          const std::vector<at::Tensor>& inputs) {
-  if (!at::GradMode::is_enabled()) return block(inputs, /*is_read=*/true);
+  if (!at::GradMode::is_enabled()) return block(inputs, Results::kRead);
   auto state = c10::make_intrusive<BlockState>();
   variable_list all = inputs;
   {
     // Builds a graph only to find out which parameters the block uses and which inputs need a
     // gradient; the graph is discarded at once.
     const variable_list cut = detach_inputs(inputs, inputs.size());
-    variable_list outputs = block(cut, /*is_read=*/true), trained;
+    variable_list outputs = block(cut, Results::kRead), trained;
     for (const at::Tensor& output : outputs) {
       state->outputs.push_back(output.detach());
       if (output.requires_grad())

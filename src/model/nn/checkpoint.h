@@ -4,16 +4,16 @@
 #include <functional>
 #include <vector>
 
+#include "model/nn/results.h"
+
 namespace rematch {
 
 /// A part of a network: a pure function of its inputs and of the parameters it captures.
 using Block = std::function<at::Tensor(const std::vector<at::Tensor>& inputs)>;
 
-/// A block with several results that knows its pass. `is_read` is false in the backward pass, whose
-/// results are not read: the block may leave out the values of its last products (linear_unread()),
-/// but not their graph.
+/// A block with several results that knows its pass: the backward pass does not read them.
 using TwoPassBlock =
-    std::function<std::vector<at::Tensor>(const std::vector<at::Tensor>& inputs, bool is_read)>;
+    std::function<std::vector<at::Tensor>(const std::vector<at::Tensor>& inputs, Results results)>;
 
 /// Runs `block` and keeps only its inputs; the backward pass recomputes its activations. Gradients
 /// are bit-identical to those of a plain call, for frozen and trained parameters. Keeps nothing if

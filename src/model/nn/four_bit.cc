@@ -89,11 +89,11 @@ struct HeldWeight : torch::CustomClassHolder {
 struct FourBitFunction : torch::autograd::Function<FourBitFunction> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x,
                             const std::optional<at::Tensor>& bias,
-                            const c10::intrusive_ptr<HeldWeight>& held, bool is_read) {
+                            const c10::intrusive_ptr<HeldWeight>& held, Results results) {
     context->saved_data["weight"] = c10::IValue::make_capsule(held);
     context->saved_data["sizes"] = x.sizes().vec();
     context->saved_data["biased"] = bias.has_value();
-    if (is_read)
+    if (results == Results::kRead)
       return affine(x, held->weight->dequantised(x.scalar_type()), bias.value_or(at::Tensor()));
     std::vector<int64_t> sizes = x.sizes().vec();
     sizes.back() = held->weight->num_outputs;
@@ -212,16 +212,9 @@ at::Tensor FourBitWeight::dequantised(at::ScalarType dtype) const {
 }
 
 at::Tensor four_bit_affine(const at::Tensor& x, const std::shared_ptr<const FourBitWeight>& weight,
-                           const at::Tensor& bias) {
+                           const at::Tensor& bias, Results results) {
   return FourBitFunction::apply(x, bias.defined() ? std::optional<at::Tensor>(bias) : std::nullopt,
-                                c10::make_intrusive<HeldWeight>(weight), /*is_read=*/true);
-}
-
-at::Tensor four_bit_affine_unread(const at::Tensor& x,
-                                  const std::shared_ptr<const FourBitWeight>& weight,
-                                  const at::Tensor& bias) {
-  return FourBitFunction::apply(x, bias.defined() ? std::optional<at::Tensor>(bias) : std::nullopt,
-                                c10::make_intrusive<HeldWeight>(weight), /*is_read=*/false);
+                                c10::make_intrusive<HeldWeight>(weight), results);
 }
 
 }  // namespace rematch

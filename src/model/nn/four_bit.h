@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "base/settings/model.h"
+#include "model/nn/results.h"
 
 namespace rematch {
 
@@ -61,13 +62,8 @@ FourBitWeight quantise(const at::Tensor& weight_OI, const FourBitSettings& optio
 
 /// x·Wᵀ + b, differentiable in x (and in a bias). Autograd keeps only the packed weight: both
 /// passes dequantise it in x's dtype.
+/// @param results  kUnread: zeros, and nothing is dequantised for them
 at::Tensor four_bit_affine(const at::Tensor& x, const std::shared_ptr<const FourBitWeight>& weight,
-                           const at::Tensor& bias = {});
-
-/// The graph of four_bit_affine() for a result that is never read (affine_unread()): zeros, and
-/// nothing is dequantised.
-at::Tensor four_bit_affine_unread(const at::Tensor& x,
-                                  const std::shared_ptr<const FourBitWeight>& weight,
-                                  const at::Tensor& bias = {});
+                           const at::Tensor& bias = {}, Results results = Results::kRead);
 
 }  // namespace rematch

@@ -4,23 +4,13 @@
 
 namespace rematch {
 
-at::Tensor linear(const at::Tensor& x, const LinearWeights& layer) {
-  if (layer.adapter) return layer.adapter->forward(x, layer);
-  return base_linear(x, layer);
+at::Tensor linear(const at::Tensor& x, const LinearWeights& layer, Results results) {
+  return layer.adapter ? layer.adapter->forward(x, layer, results) : base_linear(x, layer, results);
 }
 
-at::Tensor base_linear(const at::Tensor& x, const LinearWeights& layer) {
-  return layer.packed ? four_bit_affine(x, layer.packed, layer.bias)
-                      : affine(x, layer.weight, layer.bias);
-}
-
-at::Tensor linear_unread(const at::Tensor& x, const LinearWeights& layer) {
-  return layer.adapter ? layer.adapter->unread(x, layer) : base_linear_unread(x, layer);
-}
-
-at::Tensor base_linear_unread(const at::Tensor& x, const LinearWeights& layer) {
-  return layer.packed ? four_bit_affine_unread(x, layer.packed, layer.bias)
-                      : affine_unread(x, layer.weight, layer.bias);
+at::Tensor base_linear(const at::Tensor& x, const LinearWeights& layer, Results results) {
+  return layer.packed ? four_bit_affine(x, layer.packed, layer.bias, results)
+                      : affine(x, layer.weight, layer.bias, results);
 }
 
 at::Tensor layer_norm(const at::Tensor& x, const LayerNormWeights& layer) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "model/nn/four_bit.h"
+#include "model/nn/results.h"
 
 namespace rematch {
 
@@ -17,11 +18,8 @@ class LinearAdapter {
  public:
   virtual ~LinearAdapter() = default;
   /// The adapted output for `x`, in x's dtype; the base's tensors are frozen.
-  virtual at::Tensor forward(const at::Tensor& x, const LinearWeights& base) const = 0;
-  /// The graph of forward(), with values that are never read (affine_unread()).
-  virtual at::Tensor unread(const at::Tensor& x, const LinearWeights& base) const {
-    return forward(x, base);
-  }
+  virtual at::Tensor forward(const at::Tensor& x, const LinearWeights& base,
+                             Results results) const = 0;
   /// The adapter's tensors.
   virtual std::vector<at::Tensor> parameters() const = 0;
 };
@@ -42,15 +40,13 @@ struct LayerNormWeights {
 };
 
 /// x·Wᵀ + b over the last dimension, or the output of the layer's adapter.
-at::Tensor linear(const at::Tensor& x, const LinearWeights& layer);
+/// @param results  kUnread: without the product of the base, where that is possible
+at::Tensor linear(const at::Tensor& x, const LinearWeights& layer,
+                  Results results = Results::kRead);
 
-/// x·Wᵀ + b without the adapter.
-at::Tensor base_linear(const at::Tensor& x, const LinearWeights& layer);
-
-/// The graph of linear() and base_linear() for a result that is never read, without the product of
-/// the base where that is possible: the end of a recomputed pass (checkpoint.h).
-at::Tensor linear_unread(const at::Tensor& x, const LinearWeights& layer);
-at::Tensor base_linear_unread(const at::Tensor& x, const LinearWeights& layer);
+/// The same without the adapter.
+at::Tensor base_linear(const at::Tensor& x, const LinearWeights& layer,
+                       Results results = Results::kRead);
 
 /// RMSNorm over the last dimension: normalised in float32, cast to x's dtype, then multiplied by
 /// the weight (MODEL 2.2, 7).
