@@ -322,9 +322,15 @@ TEST(PlanSpeed, CheckpointingRepeatsTheProductsThatTheModelRepeats) {
   EXPECT_DOUBLE_EQ(decoder_flops(Checkpointing::kSelective), once);
   EXPECT_NEAR(decoder_flops(Checkpointing::kOn), once + all - last, 1e-9 * once);
   request.tuner.lora.use_dora = true;
+  request.tuner.lora.dropout = 0;
   EXPECT_NEAR(decoder_flops(Checkpointing::kSelective), once + all, 1e-9 * once)
       << "DoRA's gradients read the results";
   EXPECT_NEAR(decoder_flops(Checkpointing::kOn), once + all, 1e-9 * once);
+  request.tuner.lora.dropout = 0.05;
+  EXPECT_NEAR(decoder_flops(Checkpointing::kOff), 2 * once, 1e-9 * once);
+  EXPECT_NEAR(decoder_flops(Checkpointing::kSelective), 2 * once + all, 1e-9 * once)
+      << "those of a second product";
+  EXPECT_NEAR(decoder_flops(Checkpointing::kOn), 2 * once + 2 * all - last, 1e-9 * once);
 }
 
 TEST(Plan, StatesOfNativeRolloutsDoNotGrowWithTheSamples) {

@@ -136,15 +136,6 @@ std::string device_text(const PlanRequest& request, const MemoryPlan& plan) {
                      request.value_bytes == 2 ? "bfloat16" : "float32");
 }
 
-const char* checkpointing_word(Checkpointing checkpointing) {
-  switch (checkpointing) {
-    case Checkpointing::kOff: return "off";
-    case Checkpointing::kOn: return "on";
-    case Checkpointing::kSelective: return "selective";
-  }
-  return "";
-}
-
 std::string run_text(const PlanRequest& request) {
   const std::string tuner = request.tuner.train_type == TrainType::kFull
                                 ? "full fine-tuning"
@@ -153,7 +144,7 @@ std::string run_text(const PlanRequest& request) {
   return fmt::format(
       "{}, gradient checkpointing {}, {}: {}; rows of {} tokens, {} of them image pads; {} samples "
       "a step",
-      tuner, checkpointing_word(request.gradient_checkpointing),
+      tuner, name_of(request.gradient_checkpointing),
       request.trains_on_rollouts ? "rollouts" : "rollouts of evaluations",
       request.backend.empty() ? "none" : request.backend, row,
       static_cast<int64_t>(static_cast<double>(row) * request.visual_share),

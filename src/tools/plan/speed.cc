@@ -24,10 +24,9 @@ const Card kCards[] = {{"A100", 312e12, 2039e9}, {"H100", 989e12, 3350e9},
 
 double of(int64_t value) { return static_cast<double>(value); }
 
-// A Linear over `rows` rows: a product forward, one for the input's gradient, one for the weight's.
+// A product of a Linear over `rows` rows.
 struct Product {
   double rows = 0, inputs = 0, outputs = 0;
-  bool trains_weight = true;
 
   double flops() const { return 2 * rows * inputs * outputs; }
   double bytes(double value_bytes) const {
@@ -149,21 +148,23 @@ class Row {
   }
 
  private:
-  // Forward passes of a Linear: recomputation leaves out results that are kept, and the layer's last
-  // one, unless the gradients of its adapter read it (DoRA).
-  double product_passes(const LinearDescription& linear, bool is_last) const {
-    const bool reads_result =
-        request_.tuner.lora.use_dora && trained_.adapted.count(linear.module) != 0;
-    const bool is_kept = is_last || request_.gradient_checkpointing == Checkpointing::kSelective;
-    return is_kept && !reads_result ? 1 : passes_;
+  // Products of a Linear with its weight: forward passes, the input's gradient, the weight's.
+  // Recomputation leaves out results that are kept, and the layer's last one. DoRA's gradients read
+  // a result of the base: this one, or with dropout that of a second product.
+  double num_products(const LinearDescription& linear, bool is_last) const {
+    const LoraSettings& lora = request_.tuner.lora;
+    const bool is_dora = lora.use_dora && trained_.adapted.count(linear.module) != 0,
+               has_two = is_dora && lora.dropout > 0,
+               is_unread = is_last || request_.gradient_checkpointing == Checkpointing::kSelective;
+    const double passes = is_unread && (!is_dora || has_two) ? 1 : passes_;
+    const bool trains_weight = trained_.full.count(linear.module + ".weight") != 0;
+    return passes + 1 + (has_two ? passes_ + 1 : 0) + (trains_weight ? 1 : 0);
   }
 
   void add_linear(const LinearDescription& linear, bool is_last, SpeedPart& part) const {
-    const Product product{.rows = tokens_,
-                          .inputs = of(linear.num_inputs),
-                          .outputs = of(linear.num_outputs),
-                          .trains_weight = trained_.full.count(linear.module + ".weight") != 0};
-    const double times = product_passes(linear, is_last) + 1 + (product.trains_weight ? 1 : 0);
+    const Product product{
+        .rows = tokens_, .inputs = of(linear.num_inputs), .outputs = of(linear.num_outputs)};
+    const double times = num_products(linear, is_last);
     part.flops += product.flops() * times;
     part.bytes += product.bytes(bytes_) * times * 0.5;  // half of it is hidden behind the products
   }
