@@ -88,7 +88,7 @@ TEST(Typing, ASwitchIsABooleanOrAWord) {
         problems_of("training: {gradient_checkpointing: " + std::string(text) + "}\n");
     ASSERT_EQ(problems.size(), 1u) << text;
     EXPECT_EQ(problems[0].error,
-              "`training.gradient_checkpointing` must be true, false or another of its words")
+              "`training.gradient_checkpointing` must be one of false, true, selective")
         << text;
   }
   const Problem problem = problem_of_set({"training.gradient_checkpointing=selectiv"});

@@ -165,6 +165,8 @@ TEST(HelpCommands, TheSchemaKnowsEveryHonouredKey) {
   ASSERT_EQ(result.exit_code, 0);
   const Json schema = parse_json(result.out, "schema");
   EXPECT_EQ(schema["properties"]["training"]["properties"]["learning_rate"]["type"][0], "number");
+  EXPECT_EQ(schema["properties"]["training"]["properties"]["gradient_checkpointing"]["enum"],
+            Json({false, true, "selective", nullptr}));
   EXPECT_TRUE(schema["properties"]["custom"]["properties"]["extra"]["properties"]
                     ["rollout_matching"]["properties"]
                         .contains("target_policy"));

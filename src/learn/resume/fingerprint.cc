@@ -29,6 +29,7 @@ constexpr const char* kHarmless[] = {"model.model",  // only the path; its conte
                                      "training.output_dir",
                                      "training.run_name",
                                      "training.add_version",
+                                     "training.gradient_checkpointing",  // the same bits
                                      "training.logging_",
                                      "training.report_to",
                                      "training.eval_",

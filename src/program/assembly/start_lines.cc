@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -33,6 +34,13 @@ std::string memory_text(const MemoryPlan& plan) {
     text += fmt::format("; {} can be used{}", gib_text(plan.usable_bytes),
                         plan.fits ? "" : ": DOES NOT FIT");
   return text;
+}
+
+/// True if a window's images are encoded once for all its steps (model/feature_cache.h).
+bool keeps_features(const MemoryPlan& plan) {
+  const NamedBytes& bytes = plan.phase("m-step").bytes;
+  return std::any_of(bytes.begin(), bytes.end(),
+                     [](const auto& each) { return each.first == "features" && each.second > 0; });
 }
 
 std::string mixture_text(const Dataset& train) {
@@ -104,6 +112,10 @@ std::vector<std::string> start_lines(const Job& job, int64_t first_step, int64_t
         !sampling.empty())
       rows.emplace_back("sampling", sampling);
   }
+  if (keeps_features(plan))
+    rows.emplace_back("images", fmt::format("encoded once for {} steps on the same answers, as the "
+                                            "vision tower is frozen",
+                                            settings.rollout_buffer.steps_per_window()));
   if (job.group.size() > 1 && settings.optim.exact_ranks)
     rows.emplace_back("ranks", "gradients summed row by row in window order (exact_ranks)");
   rows.emplace_back("memory", memory_text(plan));

@@ -45,13 +45,13 @@ std::optional<bool> to_bool(std::string_view text) {
   return std::nullopt;
 }
 
-const char* type_name(KeyType type) {
-  switch (type) {
+std::string type_name(const KeySpec& spec) {
+  switch (spec.type) {
     case KeyType::kString: return "text";
     case KeyType::kInteger: return "an integer";
     case KeyType::kNumber: return "a number";
     case KeyType::kBool: return "true or false";
-    case KeyType::kSwitch: return "true, false or another of its words";
+    case KeyType::kSwitch: return "one of " + join(spec.choices, ", ");
     case KeyType::kStringList: return "a list of strings";
     case KeyType::kFiles: return "a path or a list of files";
     case KeyType::kAny: return "anything";
@@ -79,13 +79,13 @@ std::string type_advice(const KeySpec& spec, const Node& node) {
       return fmt::format("write a finite number without quotes, e.g. `{}: {}`", name,
                          spec.fallback.empty() ? "1e-4" : spec.fallback);
     default:
-      return fmt::format("write {} for `{}`; quote text that YAML would split",
-                         type_name(spec.type), name);
+      return fmt::format("write {} for `{}`; quote text that YAML would split", type_name(spec),
+                         name);
   }
 }
 
 Json report_wrong_type(const KeySpec& spec, const Node& node, std::vector<Problem>& problems) {
-  problems.push_back({fmt::format("`{}` must be {}", spec.path, type_name(spec.type)),
+  problems.push_back({fmt::format("`{}` must be {}", spec.path, type_name(spec)),
                       node.origin.text(), fmt::format("it is {}", shorten(node)),
                       type_advice(spec, node)});
   return nullptr;

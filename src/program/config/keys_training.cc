@@ -117,8 +117,8 @@ std::vector<KeySpec> run_keys() {
           .says("only false"),
       model("gradient_checkpointing", &ModelSettings::gradient_checkpointing)
           .says("recomputes activations in the backward pass to save memory; `selective` keeps the "
-                "results of the language model's products: faster, for more memory (ms-swift: "
-                "true)"),
+                "results of the language model's matrix products: faster, for more memory "
+                "(ms-swift: true)"),
       batch("dataloader_drop_last", &BatchSettings::drop_last)
           .says("drops an incomplete last micro-batch of an epoch (transformers)"),
       key("ddp_backend", &Settings::ddp_backend)
