@@ -12,6 +12,7 @@
 #include "tools/import/directory_format.h"
 #include "tools/import/image_files.h"
 #include "tools/import/source_files.h"
+#include "tools/import/yolo_lists.h"
 
 namespace rematch {
 namespace {
@@ -95,6 +96,7 @@ std::map<std::string, std::vector<YoloPair>> find_yolo_pairs(const fs::path& roo
   std::unordered_map<std::string, std::vector<fs::path>> labels;
   for (const fs::path& file : files_below(root, is_label_file_name))
     labels[file.stem().string()].push_back(file);
+  const std::map<fs::path, std::string> listed = read_darknet_lists(root, pictures);
   std::map<std::string, std::vector<YoloPair>> splits;
   int64_t num_labels = 0;
   for (const fs::path& image : list_images(pictures)) {
@@ -108,11 +110,11 @@ std::map<std::string, std::vector<YoloPair>> find_yolo_pairs(const fs::path& roo
         pair.labels = file;
     }
     num_labels += !pair.labels.empty();
-    const std::string split = find_split_folder(image, pictures);
-    splits[!options.split.empty() ? options.split
-           : split.empty()        ? "train"
-                                  : split]
-        .push_back(pair);
+    std::string split = find_split_folder(image, pictures);
+    const auto list = listed.find(image.lexically_normal());
+    if (list != listed.end()) split = list->second;
+    if (split.empty()) split = listed.empty() ? "train" : kUnlisted;
+    splits[options.split.empty() ? split : options.split].push_back(pair);
   }
   if (num_labels > 0) return splits;
   refuse_yolo(root.string(), "the directory has no YAML, and no label files for its images",

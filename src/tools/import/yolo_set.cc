@@ -14,9 +14,9 @@
 #include "tools/import/foreign.h"
 #include "tools/import/image_files.h"
 #include "tools/import/reasons.h"
-#include "tools/import/text_file.h"
 #include "tools/import/yolo_labels.h"
 #include "tools/import/yolo_layout.h"
+#include "tools/import/yolo_lists.h"
 
 namespace rematch {
 namespace {
@@ -27,45 +27,6 @@ constexpr int kMaxKeypoints = 1000;
 constexpr const char* kYamlFix =
     "give the data set's YAML: path, train and val are texts, names is a list or {0: cat, 1: dog, "
     "…}";
-
-/// Resolves a path of the YAML. As in Ultralytics, "../train/images" may be next to the YAML, as in
-/// exports of Roboflow. A path of another machine is looked for by its last parts, and so is every
-/// image of a list.
-fs::path resolve_entry(const fs::path& root, const fs::path& beside, std::string entry,
-                       bool is_image) {
-  std::replace(entry.begin(), entry.end(), '\\', '/');
-  fs::path path = fs::path(entry).is_absolute() ? fs::path(entry) : root / entry;
-  if (fs::exists(path)) return path;
-  const auto find_beside = [&](const std::string& part) {
-    for (const fs::path& place : {root, beside}) {
-      if (fs::exists(place / part)) return place / part;
-    }
-    return fs::path();
-  };
-  const bool is_elsewhere =
-      is_image || entry.starts_with('/') || (entry.size() > 1 && entry[1] == ':');
-  std::string rest = entry.starts_with("../") ? entry.substr(3) : entry;
-  if (fs::path found = find_beside(rest); !found.empty()) return found;
-  while (is_elsewhere && rest.find('/') != rest.npos) {
-    rest.erase(0, rest.find('/') + 1);
-    const bool has_folder = rest.find('/') != rest.npos;  // "images" alone may be another split
-    if (fs::path found = find_beside(rest); has_folder && !found.empty()) return found;
-  }
-  return path;
-}
-
-/// Lists the images of a split: all images below a directory, or the lines of a text file.
-std::vector<fs::path> list_split_images(const fs::path& path, const fs::path& root) {
-  if (fs::is_directory(path)) return list_images(path);
-  std::vector<fs::path> images;
-  for (const std::string& line : read_lines(path.string())) {
-    const std::string name = is_valid_utf8(line) ? python_strip(line) : line;
-    if (!name.empty())
-      images.push_back(resolve_entry(path.parent_path(), root, name, /*is_image=*/true));
-  }
-  std::sort(images.begin(), images.end());
-  return images;
-}
 
 /// Reads the images of a set and their label files.
 class YoloReader {
@@ -237,7 +198,7 @@ ForeignSet read_yaml(const YAML::Node& yaml, const std::string& yaml_path,
     if (!split || split.IsNull()) continue;
     std::vector<fs::path> places;
     for (const std::string& entry : read_texts(split))
-      places.push_back(resolve_entry(root, beside, entry, /*is_image=*/false));
+      places.push_back(resolve_yolo_path(root, beside, entry, /*is_image=*/false));
     // Some exports list a test split that does not exist; training and validation do not need it.
     const bool is_absent = std::none_of(places.begin(), places.end(),
                                         [](const fs::path& place) { return fs::exists(place); });
@@ -268,12 +229,19 @@ ForeignSet read_pairs(const std::string& root, const ImportOptions& options) {
   }
   YoloLabels labels(names, /*num_keypoint_values=*/0, options, set.ledger);
   YoloReader reader(labels, options, set);
+  bool has_lists = false;
   for (const auto& [split, pairs] : find_yolo_pairs(root, options)) {
-    for (const YoloPair& pair : pairs) reader.read(pair, set.splits[split]);
+    has_lists = has_lists || split == kUnlisted;
+    for (const YoloPair& pair : pairs) {
+      if (split == kUnlisted)
+        set.ledger.lose_record("an image that no list names (train.txt, …)", pair.image.string());
+      else
+        reader.read(pair, set.splits[split]);
+    }
   }
   reader.leave_out_doubtful();
   reader.check_evidence(root);
-  reader.lose_orphans();
+  if (!has_lists) reader.lose_orphans();
   return set;
 }
 
