@@ -1,18 +1,21 @@
 #!/usr/bin/env python3
-"""A stage-1 LoRA step at published size: the program against transformers + PEFT, on a checkpoint
-of a published shape with random weights.
+"""A LoRA step at published size: the program against transformers + PEFT, on a checkpoint of a
+published shape with random weights.
 
 usage: bench/published.py build/release/bin/rematch [--shape Qwen3-VL-2B-Instruct]
 [--layers N] [--dtype bfloat16] [--dropout 0.05] [--images 4] [--side 448] [--steps 2] [--rounds 1]
-[--threads 2] [--checkpointing true] [--program-only] [--work DIR] [--json OUT] --real DIR
+[--threads 2] [--checkpointing true] [--answers 64] [--program-only] [--work DIR] [--json OUT]
+--real DIR
 
 DIR holds configuration, tokenizer, template and processor of published checkpoints, one folder a
 shape.
 
 Both sides train LoRA of rank 8 on the Linears of the language model, with gradient checkpointing,
 on the same records, whose tokens must be as many, with losses within .01. `--checkpointing false
-true selective` adds sides of the program with other values. Sides take turns, each in a process of its own; the first step of a turn is left out. The share of the matmul
-limit compares the step with its products alone, timed in the same run.
+true selective` adds sides of the program with other values; `--program-only` leaves out the other
+side. With `--answers N` it is a step of stage 2: first answers of N tokens to all images at once.
+Random weights answer nothing that can be read, so that the rows are those of stage 1. Sides take turns, each in a process of its own; the first step of a turn is left out. "Times
+its matmuls" compares a step with the products that its checkpointing needs, timed in the same run.
 """
 
 import argparse
@@ -26,13 +29,10 @@ import sys
 import tempfile
 import time
 
+from published_python import ALPHA, RANK, RATE, SYSTEM, USER, run_python_side
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-SYSTEM, USER = "You are a helpful assistant.", "Locate every object."
-RANK, ALPHA, RATE = 8, 16, 1e-4
-TEXT_LINEARS = (
-    r".*language_model\.layers\.\d+\.(self_attn|linear_attn|mlp)\."
-    r"([qkvo]_proj|in_proj_qkv|in_proj_z|out_proj|gate_proj|up_proj|down_proj)"
-)
+ROLLOUT = "custom.extra.rollout_matching"
 
 
 # Checkpoint and records.
@@ -92,110 +92,6 @@ def make_records(directory, count, side):
     return path
 
 
-# The Python side.
-
-
-def answer_of(record):
-    objects = sorted(record["objects"], key=lambda item: (item["bbox_2d"][1], item["bbox_2d"][0]))
-    written = lambda bins: [int(value * 1000 / 999 + 0.5) for value in bins]  # BEHAVIOUR 19.3
-    rows = ",\n".join(
-        f'\t{{"bbox_2d": {json.dumps(written(item["bbox_2d"]))}, "label": "{item["desc"]}"}}'
-        for item in objects
-    )
-    return f"```json\n[\n{rows}\n]\n```"
-
-
-class PythonSide:
-    def __init__(self, options):
-        import torch
-        from peft import LoraConfig, get_peft_model
-        from transformers import AutoModelForImageTextToText, PreTrainedTokenizerFast
-
-        torch.set_num_threads(options.threads)
-        self.torch, self.dtype = torch, getattr(torch, options.dtype)
-        work = pathlib.Path(options.work)
-        self.tokenizer = PreTrainedTokenizerFast(tokenizer_file=str(work / "model/tokenizer.json"))
-        self.template = (work / "model/chat_template.jinja").read_text()
-        base = AutoModelForImageTextToText.from_pretrained(
-            work / "model", dtype=self.dtype, attn_implementation="sdpa"
-        )
-        base.gradient_checkpointing_enable({"use_reentrant": False})
-        base.enable_input_require_grads()
-        settings = LoraConfig(
-            r=RANK, lora_alpha=ALPHA, lora_dropout=options.dropout, target_modules=TEXT_LINEARS
-        )
-        self.model = get_peft_model(base, settings)
-        self.model.train()
-        trained = [tensor for tensor in self.model.parameters() if tensor.requires_grad]
-        self.optimizer = torch.optim.AdamW(trained, lr=RATE)
-        records = map(json.loads, (work / "train.jsonl").read_text().splitlines())
-        self.rows = [self.encode(record, work) for record in records]
-
-    def encode(self, record, work):
-        import numpy
-        from PIL import Image
-
-        picture = Image.open(work / record["images"][0]).convert("RGB")
-        pixels = (numpy.asarray(picture, dtype=numpy.float32) / 255 - 0.5) / 0.5
-        rows, columns = pixels.shape[0] // 16, pixels.shape[1] // 16
-        blocks = numpy.stack([pixels.transpose(2, 0, 1)] * 2).reshape(
-            2, 3, rows // 2, 2, 16, columns // 2, 2, 16
-        )
-        patches = blocks.transpose(2, 5, 3, 6, 1, 0, 4, 7).reshape(rows * columns, -1)
-        messages = [
-            {"role": "system", "content": SYSTEM},
-            {"role": "user", "content": [{"type": "image"}, {"type": "text", "text": USER}]},
-        ]
-        prompt = self.tokenizer.apply_chat_template(
-            messages,
-            chat_template=self.template,
-            tokenize=False,
-            add_generation_prompt=True,
-            enable_thinking=False,
-        ).replace("<|image_pad|>", "<|image_pad|>" * (rows * columns // 4))
-        ids = lambda text: self.tokenizer(text, add_special_tokens=False)["input_ids"]
-        first, taught = ids(prompt), ids(answer_of(record) + "<|im_end|>")
-        tensor = self.torch.tensor
-        token_ids = tensor([first + taught])
-        return dict(
-            input_ids=token_ids,
-            attention_mask=self.torch.ones_like(token_ids),
-            mm_token_type_ids=(token_ids == self.model.config.image_token_id).int(),
-            labels=tensor([[-100] * len(first) + taught]),
-            pixel_values=self.torch.from_numpy(patches.copy()).to(self.dtype),
-            image_grid_thw=tensor([[1, rows, columns]]),
-        )
-
-    def step(self):
-        start, losses = time.perf_counter(), []
-        for row in self.rows:
-            with self.torch.autocast("cpu", self.dtype, self.dtype != self.torch.float32):
-                loss = self.model(**row, use_cache=False).loss
-            (loss / len(self.rows)).backward()
-            losses.append(loss.item())
-        self.torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
-        self.optimizer.step()
-        self.optimizer.zero_grad()
-        return time.perf_counter() - start, statistics.mean(losses)
-
-    def num_tokens(self):
-        return sum(row["input_ids"].shape[1] for row in self.rows)
-
-
-def run_python_side(options):
-    side = PythonSide(options)
-    first, *steps = [side.step() for _ in range(options.steps + 1)]
-    print(
-        json.dumps(
-            {
-                "step_s": statistics.median(seconds for seconds, _ in steps),
-                "loss": first[1],  # before an update: adapters begin with other values
-                "tokens": side.num_tokens(),
-            }
-        )
-    )
-
-
 # The program's side.
 
 
@@ -234,6 +130,18 @@ def program_settings(options, directory, packed, checkpointing):
         "training.report_to": "none",
         "training.eval_strategy": "no",
     }
+    if options.answers:
+        settings |= {
+            "custom.trainer_variant": "rollout_matching_sft",
+            f"{ROLLOUT}.rollout_backend": "native",
+            f"{ROLLOUT}.max_new_tokens": options.answers,
+            f"{ROLLOUT}.rollout_generate_batch_size": options.images,
+            f"{ROLLOUT}.target_policy": "rewrite",
+            f"{ROLLOUT}.post_rollout_pack_scope": "window",
+            "training.per_device_train_batch_size": options.images,
+            "training.effective_batch_size": options.images,
+            "training.packing_drop_last": "true",
+        }
     return [f"{key}={value}" for key, value in settings.items()]
 
 
@@ -268,6 +176,7 @@ def run_program(options, packed, checkpointing):
     taken = lines[1:]
     return {
         "step_s": statistics.median(line["time/step_s"] for line in taken),
+        "rollout_s": statistics.median(line.get("time/rollout_generate_s", 0) for line in taken),
         "loss": lines[0]["loss"],
         "tokens": taken[0].get("packing/post_rollout_selected_total_len"),
         "peak_gib": peak,
@@ -276,15 +185,14 @@ def run_program(options, packed, checkpointing):
 
 def run_python(options):
     command = [sys.executable, __file__, "--python-side", "--work", options.work]
-    for name in ("dropout", "steps", "threads", "dtype"):
+    for name in ("dropout", "steps", "threads", "dtype", "answers"):
         command += [f"--{name}", str(getattr(options, name))]
     output, peak = measured(command, options)
     return {**json.loads(output.splitlines()[-1]), "peak_gib": peak}
 
 
 def matmul_seconds(options, num_tokens):
-    """Seconds of the products that a step with gradient checkpointing cannot avoid: three a token
-    and base weight of the language model (forward, again, gradient of the input)."""
+    """Seconds of one product for each token and base weight of the language model."""
     import torch
 
     torch.set_num_threads(options.threads)
@@ -306,7 +214,7 @@ def matmul_seconds(options, num_tokens):
         start = time.perf_counter()
         torch.nn.functional.linear(x, weight)
         seconds += time.perf_counter() - start
-    return 3 * seconds * text["num_hidden_layers"]
+    return seconds * text["num_hidden_layers"]
 
 
 def main():
@@ -327,6 +235,7 @@ def main():
     parser.add_argument(
         "--checkpointing", nargs="+", default=["true"], choices=["false", "true", "selective"]
     )
+    parser.add_argument("--answers", type=int, default=0, help="tokens of each; 0 = stage 1")
     parser.add_argument("--program-only", action="store_true", help="without transformers")
     parser.add_argument("--work", default="output/published", help="keeps the checkpoint")
     parser.add_argument("--json")
@@ -371,19 +280,28 @@ def take_turn(options, turns):
 def show(options, sides):
     other = sides.get("transformers + PEFT", next(iter(sides.values())))
     rows = other["tokens"] // options.images
-    limits = {name: options.images * matmul_seconds(options, rows) for name in sides}
-    packed_limit = matmul_seconds(options, other["tokens"])
-    limits |= {name: packed_limit for name in sides if name.endswith("packed")}
+    of_rows = options.images * matmul_seconds(options, rows)
+    of_packed = matmul_seconds(options, other["tokens"])
+
+    def limit(name):
+        # forward, the input's gradient, and forward again where no results are kept
+        products = 2 if "false" in name or "selective" in name else 3
+        return products * (of_packed if name.endswith("packed") else of_rows)
+
     print(
         f"{options.shape}, {options.dtype}, {options.images} rows of {rows} tokens, "
-        f"lora_dropout {options.dropout}, {options.threads} threads\n"
+        f"lora_dropout {options.dropout}, {options.threads} threads, answers of {options.answers}\n"
     )
-    print("| side | s a step | tokens/s | faster by | times its matmuls | peak GiB | loss |")
-    print("|---|---|---|---|---|---|---|")
+    print(
+        "| side | s a step | of it answers | tokens/s | faster by | times its matmuls | peak GiB | loss |"
+    )
+    print("|---|---|---|---|---|---|---|---|")
     for name, one in sides.items():
         speed, ratio = one["tokens"] / one["step_s"], other["step_s"] / one["step_s"]
+        times = (one["step_s"] - one["rollout_s"]) / limit(name)
         print(
-            f"| {name} | {one['step_s']:.2f} | {speed:.1f} | {ratio:.2f} | {one['step_s'] / limits[name]:.2f} | {one['peak_gib']:.2f} | {one['loss']:.4f} |"
+            f"| {name} | {one['step_s']:.2f} | {one['rollout_s']:.2f} | {speed:.1f} | {ratio:.2f} | {times:.2f} "
+            f"| {one['peak_gib']:.2f} | {one['loss']:.4f} |"
         )
     if any(one["tokens"] != other["tokens"] for one in sides.values()):
         sys.exit("the sides trained on different numbers of tokens")

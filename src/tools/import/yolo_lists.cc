@@ -36,14 +36,14 @@ std::string find_validation_list(const fs::path& root) {
 
 }  // namespace
 
-fs::path resolve_yolo_path(const fs::path& root, const fs::path& beside, std::string entry,
+fs::path resolve_yolo_path(const fs::path& root, const fs::path& place, std::string entry,
                            bool is_image) {
   std::replace(entry.begin(), entry.end(), '\\', '/');
   fs::path path = fs::path(entry).is_absolute() ? fs::path(entry) : root / entry;
   if (fs::exists(path)) return path;
   const auto find_beside = [&](const std::string& part) {
-    for (const fs::path& place : {root, beside}) {
-      if (fs::exists(place / part)) return place / part;
+    for (const fs::path& folder : {root, place}) {
+      if (fs::exists(folder / part)) return folder / part;
     }
     return fs::path();
   };

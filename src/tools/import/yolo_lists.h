@@ -10,10 +10,10 @@ namespace rematch {
 /// as in exports of Roboflow. A path of another machine is looked for by its last parts, and so is
 /// every image of a list.
 /// @param root      of the images
-/// @param beside    the folder of the file that has the path, or another place to look
+/// @param place     another folder to look in: that of the YAML
 /// @param is_image  of a list
 std::filesystem::path resolve_yolo_path(const std::filesystem::path& root,
-                                        const std::filesystem::path& beside, std::string entry,
+                                        const std::filesystem::path& place, std::string entry,
                                         bool is_image);
 
 /// The images of a split, sorted: all below a directory, or those of a list, one path a line.
