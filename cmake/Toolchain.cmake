@@ -22,13 +22,6 @@ find_program(REMATCH_CCACHE ccache)
 if(REMATCH_CCACHE)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${REMATCH_CCACHE})
 endif()
-find_program(REMATCH_MOLD mold)
-if(REMATCH_MOLD)
-  # mold 1.10 (Debian 12) starts the read-only segment one page early where a thread-local byte lies before a page
-  # boundary: such a program, one in some hundred layouts, ends at its start with "cannot apply additional memory
-  # protection after relocation". Without that segment every layout starts.
-  add_link_options(-fuse-ld=mold -Wl,-z,norelro)
-endif()
 
 if(REMATCH_SANITIZE)
   add_compile_definitions(REMATCH_SANITIZED)  # compilers disagree on a macro of their own
