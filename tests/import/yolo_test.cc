@@ -138,21 +138,6 @@ TEST_F(YoloDir, FoldersBehindLinksAreReadOnce) {
   EXPECT_EQ(test::records_lost(result, reason::kImageUnreadable), 1);
 }
 
-TEST_F(YoloDir, DarknetsListsAreSplits) {
-  for (const char* name : {"a", "b", "c", "d"}) {
-    write_image(std::string("darknet/obj/") + name + ".png");
-    write(std::string("darknet/obj/") + name + ".txt", kBox);
-  }
-  write("darknet/obj.names", "cat\n");
-  write("darknet/obj.data", "classes = 1\ntrain = data/train.txt\nvalid = data/test.txt\n");
-  write("darknet/train.txt", "data/obj/a.png\ndata/obj/b.png\n");
-  write("darknet/test.txt", "/home/me/data/obj/c.png\n");
-  const WrittenSet result = convert_set(read_yolo_set(path("darknet"), {}));
-  EXPECT_EQ(written("train").size(), 2);
-  EXPECT_EQ(written("val").size(), 1) << "obj.data names it";
-  EXPECT_EQ(test::records_lost(result, "an image that no list names (train.txt, …)"), 1);
-}
-
 TEST_F(YoloDir, RoboflowsFoldersLieNextToTheYaml) {
   write_image("train/images/a.png");
   write_image("valid/images/b.png");

@@ -58,6 +58,11 @@ void add_object(ForeignObject object, const Json* group_id, Groups& groups, Fore
 /// @return the reason why not, or ""
 std::string read_shape(const Json& shape, bool polygons, Groups& groups, ForeignImage& image,
                        Ledger& ledger) {
+  const Json* label = find_member(shape, "label");
+  if (label != nullptr && *label == "__ignore__") {
+    image.skip_region(ledger);
+    return "";
+  }
   const Json* points_of = find_member(shape, "points");
   if (points_of == nullptr) return "a shape that cannot be read";
   const Json* named = find_member(shape, "shape_type");
@@ -77,12 +82,8 @@ std::string read_shape(const Json& shape, bool polygons, Groups& groups, Foreign
                          : is_outline     ? make_outline(points, polygons, "outlines", ledger)
                                           : box_around(points);
   if (type == "mask" || type == "circle") ledger.note(type + "s replaced by their boxes");
-  if (const Json* label = find_member(shape, "label"); label != nullptr)
+  if (label != nullptr)
     object.desc = label->is_string() ? label->get<std::string>() : label->dump();
-  if (object.desc == "__ignore__") {
-    image.skip_region(ledger);
-    return "";
-  }
   add_object(std::move(object), find_member(shape, "group_id"), groups, image, ledger);
   return "";
 }

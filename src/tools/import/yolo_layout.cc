@@ -12,7 +12,6 @@
 #include "tools/import/directory_format.h"
 #include "tools/import/image_files.h"
 #include "tools/import/source_files.h"
-#include "tools/import/yolo_lists.h"
 
 namespace rematch {
 namespace {
@@ -23,7 +22,8 @@ namespace fs = std::filesystem;
 constexpr const char* kNamesFiles[] = {
     "notes.json",      "classes.txt",           "obj.names", "labels.txt", "names.txt",
     "_darknet.labels", "predefined_classes.txt"};
-constexpr const char* kOtherTexts[] = {"train.txt", "val.txt", "test.txt", "notes.txt"};
+constexpr const char* kOtherTexts[] = {"train.txt", "val.txt", "valid.txt", "test.txt",
+                                       "notes.txt"};
 
 /// The files below a directory whose names in lower case fit, sorted.
 template <typename Fits>
@@ -91,12 +91,12 @@ fs::path find_label_file(const fs::path& image) {
 }
 
 std::map<std::string, std::vector<YoloPair>> find_yolo_pairs(const fs::path& root,
+                                                             const DarknetLists& lists,
                                                              const ImportOptions& options) {
   const fs::path pictures = options.images_dir.empty() ? root : fs::path(options.images_dir);
   std::unordered_map<std::string, std::vector<fs::path>> labels;
   for (const fs::path& file : files_below(root, is_label_file_name))
     labels[file.stem().string()].push_back(file);
-  const std::map<fs::path, std::string> listed = read_darknet_lists(root, pictures);
   std::map<std::string, std::vector<YoloPair>> splits;
   int64_t num_labels = 0;
   for (const fs::path& image : list_images(pictures)) {
@@ -110,10 +110,7 @@ std::map<std::string, std::vector<YoloPair>> find_yolo_pairs(const fs::path& roo
         pair.labels = file;
     }
     num_labels += !pair.labels.empty();
-    std::string split = find_split_folder(image, pictures);
-    const auto list = listed.find(image.lexically_normal());
-    if (list != listed.end()) split = list->second;
-    if (split.empty()) split = listed.empty() ? "train" : kUnlisted;
+    const std::string split = lists.split_of(image, find_split_folder(image, pictures));
     splits[options.split.empty() ? split : options.split].push_back(pair);
   }
   if (num_labels > 0) return splits;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "tools/import/foreign.h"
+#include "tools/import/yolo_lists.h"
 
 namespace rematch {
 
@@ -25,14 +26,12 @@ std::filesystem::path find_label_file(const std::filesystem::path& image);
 /// Expected path of the label file of an image, for messages.
 std::filesystem::path expected_label_file(const std::filesystem::path& image);
 
-/// Split of images that no list names, where there are lists.
-inline constexpr const char* kUnlisted = "";
-
 /// Finds images and label files of a directory without YAML by their names, with splits from
-/// Darknet's lists or from their folders.
+/// lists or from their folders.
 /// @param options  `images_dir` holds the images if it is set; `split` names the only split
 /// @throws UserError (data) without label files
 std::map<std::string, std::vector<YoloPair>> find_yolo_pairs(const std::filesystem::path& root,
+                                                             const DarknetLists& lists,
                                                              const ImportOptions& options);
 
 /// The classes.txt (obj.names, …) of a directory without YAML; empty if there is none.

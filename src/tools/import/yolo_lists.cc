@@ -1,7 +1,9 @@
 #include "tools/import/yolo_lists.h"
 
 #include <algorithm>
+#include <sstream>
 
+#include "base/file.h"
 #include "base/text.h"
 #include "tools/import/image_files.h"
 #include "tools/import/text_file.h"
@@ -20,18 +22,49 @@ std::vector<std::string> stripped_lines(const fs::path& path) {
   return lines;
 }
 
-/// File name of the list of validation, as a .data file has it ("valid = data/test.txt"); "" if
-/// none does.
-std::string find_validation_list(const fs::path& root) {
-  for (const auto& entry : fs::directory_iterator(root)) {
-    if (entry.path().extension() != ".data" || !entry.is_regular_file()) continue;
-    for (const std::string& line : stripped_lines(entry.path())) {
-      const size_t equals = line.find('=');
-      if (equals != line.npos && python_strip(line.substr(0, equals)) == "valid")
-        return fs::path(python_strip(line.substr(equals + 1))).filename().string();
+constexpr int64_t kMostBytes = 1 << 16;  // of a .data file: others are no text
+
+/// The file with its folder's real path, so that links and relative paths compare equal.
+fs::path real_place(const fs::path& file) {
+  std::error_code error;
+  const fs::path folder = fs::canonical(fs::absolute(file).parent_path(), error);
+  return error ? file.lexically_normal() : folder / file.filename();
+}
+
+/// The .data files of Darknet, sorted.
+std::vector<fs::path> find_data_files(const fs::path& root) {
+  std::vector<fs::path> files;
+  for (const fs::path& place : {root, root / "data", root / "cfg"}) {
+    std::error_code error;
+    for (fs::directory_iterator entry(place, error), end; !error && entry != end;
+         entry.increment(error)) {
+      if (entry->path().extension() == ".data" && entry->is_regular_file(error) &&
+          static_cast<int64_t>(entry->file_size(error)) <= kMostBytes)
+        files.push_back(entry->path());
     }
   }
-  return "";
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+/// Splits by the file names of their lists.
+std::map<std::string, std::string> name_lists(const fs::path& root) {
+  std::map<std::string, std::string> names = {
+      {"train.txt", "train"}, {"val.txt", "val"}, {"valid.txt", "val"}, {"test.txt", "test"}};
+  for (const fs::path& file : find_data_files(root)) {
+    const std::string text = read_file(file.string());
+    if (!is_valid_utf8(text)) continue;
+    std::map<std::string, std::string> values;
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) {
+      if (const size_t equals = line.find('='); equals != line.npos)
+        values[python_strip(line.substr(0, equals))] =
+            fs::path(python_strip(line.substr(equals + 1))).filename().string();
+    }
+    if (!values["valid"].empty()) names[values["valid"]] = "val";
+    if (!values["train"].empty()) names[values["train"]] = "train";  // the same list for both
+  }
+  return names;
 }
 
 }  // namespace
@@ -69,20 +102,37 @@ std::vector<fs::path> list_split_images(const fs::path& path, const fs::path& ro
   return images;
 }
 
-std::map<fs::path, std::string> read_darknet_lists(const fs::path& root, const fs::path& pictures) {
-  constexpr std::pair<const char*, const char*> kLists[] = {
-      {"train.txt", "train"}, {"val.txt", "val"}, {"valid.txt", "val"}, {"test.txt", "test"}};
-  const std::string validation = find_validation_list(root);
-  std::map<fs::path, std::string> splits;
-  for (const auto& [name, split] : kLists) {
-    const fs::path list = root / name;
-    if (!fs::is_regular_file(list)) continue;
-    const std::vector<std::string> lines = stripped_lines(list);
-    if (lines.empty() || !is_image_name(lines.front())) continue;
-    for (const fs::path& image : list_split_images(list, pictures))
-      splits.emplace(image.lexically_normal(), name == validation ? "val" : split);
+DarknetLists::DarknetLists(const fs::path& root, const fs::path& pictures, Ledger& ledger) {
+  for (const auto& [name, split] : name_lists(root)) {
+    for (const fs::path& list : {root / name, root / "data" / name}) {
+      if (!fs::is_regular_file(list)) continue;
+      for (const std::string& line : stripped_lines(list)) {
+        if (!is_image_name(line)) continue;  // a label file, or a comment
+        const fs::path image =
+            resolve_yolo_path(list.parent_path(), pictures, line, /*is_image=*/true);
+        if (fs::exists(image))
+          add(image, split, ledger);
+        else
+          ledger.lose_record("an entry of a list without an image", list.string() + ": " + line);
+      }
+    }
   }
-  return splits;
+}
+
+void DarknetLists::add(const fs::path& image, const std::string& split, Ledger& ledger) {
+  const auto [known, is_new] = splits_.emplace(real_place(image), split);
+  if (is_new || known->second == split) return;
+  ledger.note("images of two lists, kept for training or validation");
+  known->second = split == "train" || known->second == "train" ? "train" : "val";
+}
+
+std::string DarknetLists::split_of(const fs::path& image, const std::string& of_folder) const {
+  if (splits_.empty()) return of_folder.empty() ? "train" : of_folder;
+  if (const auto found = splits_.find(real_place(image)); found != splits_.end())
+    return found->second;
+  const bool is_listed = std::any_of(splits_.begin(), splits_.end(),
+                                     [&](const auto& each) { return each.second == of_folder; });
+  return is_listed ? kUnlisted : of_folder;
 }
 
 }  // namespace rematch

@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "tools/import/ledger.h"
+
 namespace rematch {
 
 /// Resolves a path of a YOLO data set. As in Ultralytics, "../train/images" may be next to the YAML,
@@ -20,11 +22,27 @@ std::filesystem::path resolve_yolo_path(const std::filesystem::path& root,
 std::vector<std::filesystem::path> list_split_images(const std::filesystem::path& path,
                                                      const std::filesystem::path& root);
 
-/// Darknet's lists of a directory without YAML (train.txt, valid.txt, …): the split of each image,
-/// with normal paths. The file .data of Darknet says which list is that of validation. Empty without
-/// lists.
-/// @param pictures  directory of the images
-std::map<std::filesystem::path, std::string> read_darknet_lists(
-    const std::filesystem::path& root, const std::filesystem::path& pictures);
+/// Darknet's lists of a directory without YAML, in it or in its folder data: train.txt, val.txt or
+/// valid.txt, test.txt, and those that a .data file names (train = …, valid = …).
+class DarknetLists {
+ public:
+  /// Split of images that no list names, where there are lists.
+  static constexpr const char* kUnlisted = "";
+
+  DarknetLists() = default;  ///< no lists
+  /// @param pictures  directory of the images
+  /// @param ledger    counts entries without an image, and images of two lists
+  DarknetLists(const std::filesystem::path& root, const std::filesystem::path& pictures,
+               Ledger& ledger);
+
+  /// @param of_folder  the split that the image's folder names, or "": that of images of another
+  ///                   split than those that the lists give
+  std::string split_of(const std::filesystem::path& image, const std::string& of_folder) const;
+
+ private:
+  void add(const std::filesystem::path& image, const std::string& split, Ledger& ledger);
+
+  std::map<std::filesystem::path, std::string> splits_;  ///< of images with real folders
+};
 
 }  // namespace rematch

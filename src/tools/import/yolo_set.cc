@@ -16,7 +16,6 @@
 #include "tools/import/reasons.h"
 #include "tools/import/yolo_labels.h"
 #include "tools/import/yolo_layout.h"
-#include "tools/import/yolo_lists.h"
 
 namespace rematch {
 namespace {
@@ -229,19 +228,25 @@ ForeignSet read_pairs(const std::string& root, const ImportOptions& options) {
   }
   YoloLabels labels(names, /*num_keypoint_values=*/0, options, set.ledger);
   YoloReader reader(labels, options, set);
-  bool has_lists = false;
-  for (const auto& [split, pairs] : find_yolo_pairs(root, options)) {
-    has_lists = has_lists || split == kUnlisted;
+  const fs::path pictures = options.images_dir.empty() ? root : options.images_dir;
+  const DarknetLists lists =
+      options.split.empty() ? DarknetLists(root, pictures, set.ledger) : DarknetLists();
+  bool has_unlisted = false;
+  for (const auto& [split, pairs] : find_yolo_pairs(root, lists, options)) {
+    has_unlisted = has_unlisted || split == DarknetLists::kUnlisted;
     for (const YoloPair& pair : pairs) {
-      if (split == kUnlisted)
+      if (split == DarknetLists::kUnlisted)
         set.ledger.lose_record("an image that no list names (train.txt, …)", pair.image.string());
       else
         reader.read(pair, set.splits[split]);
     }
   }
+  if (set.splits.empty())
+    refuse_yolo(root, "its lists (train.txt, …) name none of its images",
+                "correct their paths, or move the lists away");
   reader.leave_out_doubtful();
   reader.check_evidence(root);
-  if (!has_lists) reader.lose_orphans();
+  if (!has_unlisted) reader.lose_orphans();
   return set;
 }
 
