@@ -174,6 +174,9 @@ def run_program(options, packed, checkpointing):
         log = pathlib.Path(directory) / "run/logging.jsonl"
         lines = [line for line in map(json.loads, log.read_text().splitlines()) if "loss" in line]
     taken = lines[1:]
+    answered = {line.get("rollout/gen_new_tokens_mean", options.answers) for line in taken}
+    if answered != {options.answers}:
+        sys.exit(f"answers of {answered} tokens, not of {options.answers} as on the other side")
     return {
         "step_s": statistics.median(line["time/step_s"] for line in taken),
         "rollout_s": statistics.median(line.get("time/rollout_generate_s", 0) for line in taken),

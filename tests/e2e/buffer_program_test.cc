@@ -40,7 +40,7 @@ TEST(BufferProgram, EvaluationNeverTouchesTheBuffer) {
   EXPECT_EQ(without, with) << "evaluations and saves in the middle of a window change nothing";
 }
 
-TEST(BufferProgram, SaysWhereImagesAreEncodedOnceForSeveralSteps) {
+TEST(BufferProgram, SaysWhenFeaturesAreKeptForSeveralSteps) {
   const auto printed = [](const std::string& tuner) {
     test::Program program;
     const test::ProcessResult result =
@@ -48,7 +48,7 @@ TEST(BufferProgram, SaysWhereImagesAreEncodedOnceForSeveralSteps) {
     EXPECT_EQ(result.exit_code, 0) << result.err;
     return result.out + result.err;
   };
-  const std::string line = "images    encoded once for 2 steps";
+  const std::string line = "images    features of the frozen vision tower kept for 2 steps";
   EXPECT_NE(printed("tuner: {freeze_vit: true, freeze_aligner: true}\n").find(line),
             std::string::npos);
   EXPECT_EQ(printed("tuner: {freeze_vit: true, freeze_aligner: false}\n").find(line),

@@ -93,4 +93,15 @@ TEST_F(DarknetDir, OtherFilesAreNoLists) {
   EXPECT_EQ(num("train"), 4);
 }
 
+TEST_F(DarknetDir, ImagesMayLieNextToTheirList) {
+  std::filesystem::remove_all(path("set/obj"));
+  add("", "a");
+  add("", "b");
+  write("set/train.txt", "/home/me/set/a.png\n");
+  write("set/val.txt", "b.png\n");
+  convert();
+  EXPECT_EQ(num("train"), 1);
+  EXPECT_EQ(num("val"), 1);
+}
+
 }  // namespace rematch

@@ -246,12 +246,12 @@ TEST_F(AnyDir, ADirectoryOfAnotherFormatIsRecognised) {
   expect_reader(fix_of([&] { read_voc_dir(path("labelme"), {}); }), "labelme");
 }
 
-TEST_F(LabelMeDir, ARegionToIgnoreIsNoObject) {
+TEST_F(LabelMeDir, ARegionToIgnoreIsLeftOut) {
   const std::string ignored =
       R"({"label": "__ignore__", "shape_type": "rectangle", "points": [[1, 1], [99, 99]]})";
   const WrittenSet result = convert(shape("rectangle", "[[120, 60], [20, 10]]") + ", " + ignored);
   EXPECT_EQ(bins(), std::vector<std::vector<int>>{kFolderBins});
-  EXPECT_EQ(test::noted(result, "regions to ignore, which are no objects"), 1);
+  EXPECT_EQ(test::noted(result, "regions marked to be ignored, left out"), 1);
   EXPECT_NE(
       test::catch_user_error([&] { convert(ignored); }).problems().front().what.find("crowds"),
       std::string::npos)

@@ -13,6 +13,7 @@
 #include "base/json.h"
 #include "base/terminal_text.h"
 #include "base/text.h"
+#include "model/feature_cache.h"
 #include "program/assembly/plan_request.h"
 #include "tools/plan/advice.h"
 #include "tools/plan/plan.h"
@@ -36,7 +37,7 @@ std::string memory_text(const MemoryPlan& plan) {
   return text;
 }
 
-/// True if a window's images are encoded once for all its steps (model/feature_cache.h).
+/// True if features of a window's images are kept for all its steps (model/feature_cache.h).
 bool keeps_features(const MemoryPlan& plan) {
   const NamedBytes& bytes = plan.phase("m-step").bytes;
   return std::any_of(bytes.begin(), bytes.end(),
@@ -113,9 +114,10 @@ std::vector<std::string> start_lines(const Job& job, int64_t first_step, int64_t
       rows.emplace_back("sampling", sampling);
   }
   if (keeps_features(plan))
-    rows.emplace_back("images", fmt::format("encoded once for {} steps on the same answers, as the "
-                                            "vision tower is frozen",
-                                            settings.rollout_buffer.steps_per_window()));
+    rows.emplace_back("images", fmt::format("features of the frozen vision tower kept for {} steps "
+                                            "on the same answers, up to {}",
+                                            settings.rollout_buffer.steps_per_window(),
+                                            gib_text(FeatureCache::Options{}.max_bytes)));
   if (job.group.size() > 1 && settings.optim.exact_ranks)
     rows.emplace_back("ranks", "gradients summed row by row in window order (exact_ranks)");
   rows.emplace_back("memory", memory_text(plan));

@@ -73,7 +73,7 @@ struct ForeignImage {
   void skip_region(Ledger& ledger) {
     has_crowds = true;
     absent = std::vector<std::string>();
-    ledger.note("regions to ignore, which are no objects");
+    ledger.note("regions marked to be ignored, left out");
   }
 };
 

@@ -120,6 +120,7 @@ DarknetLists::DarknetLists(const fs::path& root, const fs::path& pictures, Ledge
 }
 
 void DarknetLists::add(const fs::path& image, const std::string& split, Ledger& ledger) {
+  listed_.insert(split);
   const auto [known, is_new] = splits_.emplace(real_place(image), split);
   if (is_new || known->second == split) return;
   ledger.note("images of two lists, kept for training or validation");
@@ -130,9 +131,7 @@ std::string DarknetLists::split_of(const fs::path& image, const std::string& of_
   if (splits_.empty()) return of_folder.empty() ? "train" : of_folder;
   if (const auto found = splits_.find(real_place(image)); found != splits_.end())
     return found->second;
-  const bool is_listed = std::any_of(splits_.begin(), splits_.end(),
-                                     [&](const auto& each) { return each.second == of_folder; });
-  return is_listed ? kUnlisted : of_folder;
+  return listed_.contains(of_folder) ? kUnlisted : of_folder;
 }
 
 }  // namespace rematch

@@ -1,6 +1,7 @@
 #pragma once
 #include <filesystem>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -35,14 +36,15 @@ class DarknetLists {
   DarknetLists(const std::filesystem::path& root, const std::filesystem::path& pictures,
                Ledger& ledger);
 
-  /// @param of_folder  the split that the image's folder names, or "": that of images of another
-  ///                   split than those that the lists give
+  /// @param of_folder  the split that the image's folder names, or "": counts for an image without
+  ///                   a list unless this split has one
   std::string split_of(const std::filesystem::path& image, const std::string& of_folder) const;
 
  private:
   void add(const std::filesystem::path& image, const std::string& split, Ledger& ledger);
 
   std::map<std::filesystem::path, std::string> splits_;  ///< of images with real folders
+  std::set<std::string> listed_;                         ///< splits that have a list
 };
 
 }  // namespace rematch
