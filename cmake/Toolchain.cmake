@@ -20,7 +20,9 @@ add_compile_options(-ffp-contract=off)
 
 find_program(REMATCH_CCACHE ccache)
 if(REMATCH_CCACHE)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${REMATCH_CCACHE})
+  # Relative to the checkout, so that another clone finds what this one compiled.
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_NOHASHDIR=1
+      CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} ${REMATCH_CCACHE})
 endif()
 
 if(REMATCH_SANITIZE)
