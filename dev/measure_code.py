@@ -2,6 +2,7 @@
 """Prints how much code `src/` holds: bytes without comments, indentation and blank lines.
 
     dev/measure_code.py [--folders] [ROOT]     # by wing; with --folders by folder too
+    dev/measure_code.py --max dev/code_budget.txt     # exit 1 when a wing exceeds its budget
 
 The total is that of .cc and .h files. The files of the report's page are listed below it.
 """
@@ -49,12 +50,31 @@ def folder_of(path, src):
     return parts[1] if in_wing else parts[0]
 
 
+def read_budget(path):
+    """{wing: bytes}, from lines `WING KILOBYTES`; `#` begins a comment."""
+    lines = (line.partition("#")[0].split() for line in path.read_text().splitlines())
+    return {wing: int(kilobytes) * 1000 for wing, kilobytes in filter(None, lines)}
+
+
+def breaches(sizes, budget):
+    """Sentences about wings over their budget, and about names that only one side has."""
+    for name in sorted(sizes.keys() ^ budget.keys()):
+        yield f"{name}: named in {'the budget' if name in budget else 'the sources'} only"
+    for name in (name for name in sizes if name in budget):
+        if sizes[name] > budget[name]:
+            yield (
+                f"{name}: {sizes[name]} bytes of code, {sizes[name] - budget[name]} over its budget:"
+                " remove code, or raise the line in a commit that says what users get for it"
+            )
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument(
         "root", nargs="?", type=pathlib.Path, default=pathlib.Path(__file__).resolve().parents[1]
     )
     parser.add_argument("--folders", action="store_true", help="also print every folder")
+    parser.add_argument("--max", type=pathlib.Path, metavar="BUDGET", help="kilobytes by wing")
     arguments = parser.parse_args()
     src = arguments.root / "src"
     sizes, files, pages = {}, {}, 0
@@ -70,15 +90,24 @@ def main():
     if unknown:
         sys.exit(f"error: no wing is known for {', '.join(unknown)}")
     total = sum(sizes.values())
+    wings = {
+        wing: sum(sizes.get(folder, 0) for folder in folders.split())
+        for wing, folders in WINGS.items()
+    }
+    wings["all"] = total
     print(f"{'wing':<16} {'files':>6} {'bytes':>9} {'share':>6}")
     for wing, folders in WINGS.items():
         present = [folder for folder in folders.split() if folder in sizes]
-        count, size = (sum(table[folder] for folder in present) for table in (files, sizes))
+        count, size = sum(files[folder] for folder in present), wings[wing]
         print(f"{wing:<16} {count:>6} {size:>9} {size / total:>6.1%}")
         for folder in present if arguments.folders else []:
             print(f"  {folder:<14} {files[folder]:>6} {sizes[folder]:>9}")
     print(f"{'all':<16} {sum(files.values()):>6} {total:>9}")
     print(f"{'pages':<16} {'':>6} {pages:>9}")
+    if arguments.max:
+        found = list(breaches(wings, read_budget(arguments.max)))
+        print("\n".join(found) or "within the budget")
+        sys.exit(1 if found else 0)
 
 
 if __name__ == "__main__":
