@@ -14,7 +14,8 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGES = ("*.md", "docs/**/*.md", "demo/*.md", "src/README.md")
-GENERATED = ("docs/SPEC_TRACE.md", "docs/commands.md", "docs/config.md", "docs/metrics.md")
+GENERATED = ("docs/contract/SPEC_TRACE.md", "docs/commands.md", "docs/config.md", "docs/metrics.md")
+GIVEN = "docs/contract/openspec/"  # the requirement in its own words
 COMMENTED = (
     "src/**/*.h",
     "src/**/*.cc",
@@ -74,6 +75,7 @@ def main():
         (path.relative_to(ROOT).as_posix(), *breach)
         for path, breaches in files
         if path.relative_to(ROOT).as_posix() not in GENERATED
+        and not path.relative_to(ROOT).as_posix().startswith(GIVEN)
         for breach in breaches(path)
     ]
     for name, number, reason in found:

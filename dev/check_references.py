@@ -33,14 +33,13 @@ FOLDERS = (
     "scripts",
     "configs",
     "cmake",
-    "openspec",
     "python",
     ".github",
     ".ci",
 )
 SUFFIXES = {".h", ".cc", ".py", ".md", ".txt", ".yaml", ".yml", ".cmake", ".how", ".sh", ""}
 SKIPPED = (
-    "openspec/changes/archive/",
+    "docs/contract/openspec/changes/archive/",
     "tests/golden/",
     "tests/config/data/",
     "dev/check_references.py",

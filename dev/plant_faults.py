@@ -9,7 +9,7 @@ The copy and its torch-free build (preset light) live in build/faults; the first
 minutes, a fault some seconds. --folder takes
 only faults below src/FOLDER, --first only the first N; --list only checks that the list fits the
 sources (a test does).
---spec takes the faults of dev/spec_faults.txt instead, one for each MUST and SHALL of openspec/
+--spec takes the faults of dev/spec_faults.txt instead, one for each MUST and SHALL of docs/contract/openspec/
 (those whose tag starts with TAG), and runs
 the test that it names. Half of them need torch, so they are planted in this tree and built in DIR
 (build/release); each file is restored.
@@ -30,7 +30,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 TREE = ROOT / "build/faults/tree"
 BUILD = TREE / "build/light"
 COPIED = ("src", "tests", "cmake", "CMakeLists.txt", "CMakePresets.json")
-LINKED = (".venv", "bench", "configs", "demo", "docs", "fuzz", "openspec", "scripts", "dev")
+LINKED = (".venv", "bench", "configs", "demo", "docs", "fuzz", "scripts", "dev")
 TEST_SECONDS = 180
 
 
@@ -87,8 +87,8 @@ def spec_breaches(faults):
     """
     normative = set()
     for path in [
-        *(ROOT / "openspec/specs").rglob("spec.md"),
-        *(ROOT / "openspec/changes").glob("20*/specs/*/spec.md"),
+        *(ROOT / "docs/contract/openspec/specs").rglob("spec.md"),
+        *(ROOT / "docs/contract/openspec/changes").glob("20*/specs/*/spec.md"),
     ]:
         normative |= set(
             re.findall(r"^(?:- )?\[([a-z]+-\d{2})\] .*\b(?:SHALL|MUST)\b", path.read_text(), re.M)

@@ -1,18 +1,16 @@
 #!/usr/bin/env python3
-"""Maps every statement and scenario of openspec/ to the tests that prove it: writes
-docs/SPEC_TRACE.md.
+"""Maps every statement and scenario of docs/contract/openspec/ to the tests that prove it: writes
+docs/contract/SPEC_TRACE.md.
 
 usage: spec_trace.py [--check] [ROOT]     --check writes nothing; exit 1 and one line per breach
 when the table does not hold
 
-A statement is a line "[tag] sentence", a scenario a title that ends in "[tag]", both below a "###
-Requirement:". A test claims tags with
-a comment "// spec: tag tag" in the comment directly above it. openspec/open.txt lists the
-statements that have no test yet, each with
-the reason. Breaches: a normative line or a scenario without a tag, a tag given twice, an unknown
-tag, a claim that no test follows or that
-a disabled or unbuilt one makes, a statement with neither a test nor a reason, or with both, and a
-table that is out of date.
+A statement is a line "[tag] sentence", a scenario a title that ends in "[tag]", both below a
+"### Requirement:". A test claims tags with a comment "// spec: tag tag" in the comment directly
+above it. open.txt lists the statements that have no test yet, each with the reason. Breaches: a
+normative line or a scenario without a tag, a tag given twice, an unknown tag, a claim that no test
+follows or that a disabled or unbuilt one makes, a statement with neither a test nor a reason, or
+with both, and a table that is out of date.
 """
 
 import pathlib
@@ -20,6 +18,8 @@ import re
 import sys
 from dataclasses import dataclass, field
 
+PAGES = "docs/contract"
+SPEC = f"{PAGES}/openspec"
 TAG = r"[a-z]+-\d{2}"
 REQUIREMENT = re.compile(r"### Requirement: (.+)")
 SCENARIO = re.compile(rf"#### (Scenario: .+?)(?: \[({TAG})\])?$")
@@ -29,7 +29,7 @@ CLAIM = re.compile(r"\s*// spec:(.*)")
 TEST = re.compile(
     r"\s*(?:TEST|TEST_F|TEST_P|TYPED_TEST|RC_GTEST_PROP|RC_GTEST_FIXTURE_PROP)\(\s*(\w+),\s*(\w+)"
 )
-MAX_SENTENCE = 220
+MAX_SENTENCE = 90
 
 
 @dataclass
@@ -44,8 +44,8 @@ class Statement:
 
 def spec_files(root):
     """The specification in force, then the changes on their way; archived changes are history."""
-    yield from sorted((root / "openspec/specs").glob("**/spec.md"))
-    changes = root / "openspec/changes"
+    yield from sorted((root / SPEC / "specs").glob("**/spec.md"))
+    changes = root / SPEC / "changes"
     yield from sorted(
         path
         for path in changes.glob("*/specs/**/spec.md")
@@ -92,7 +92,7 @@ def read_statements(root, breaches):
                 # "… with these keys:" continues in the list below it.
                 announced = statement if is_new and sentence.endswith(":") else None
     if not statements:
-        breaches.append("openspec/: no statement found")
+        breaches.append(f"{SPEC}/: no statement found")
     return statements
 
 
@@ -127,7 +127,8 @@ def read_claims(root, statements, breaches):
                 breaches.append(f"{source}:{number}: {name} is disabled and proves nothing")
             elif not lists.exists() or path.name not in lists.read_text():
                 breaches.append(
-                    f"{source}:{number}: {name} is not built ({path.name} is not in {lists.relative_to(root).as_posix()})"
+                    f"{source}:{number}: {name} is not built "
+                    f"({path.name} is not in {lists.relative_to(root).as_posix()})"
                 )
             if not tags:
                 breaches.append(f"{source}:{number}: a claim without a tag")
@@ -139,12 +140,12 @@ def read_claims(root, statements, breaches):
 
 
 def read_open(root, statements, breaches):
-    path = root / "openspec/open.txt"
+    path = root / SPEC / "open.txt"
     for number, line in enumerate(path.read_text().splitlines() if path.exists() else [], 1):
         if not line.strip() or line.startswith("#"):
             continue
         tag, _, reason = line.partition(" ")
-        where = f"openspec/open.txt:{number}"
+        where = f"{SPEC}/open.txt:{number}"
         if tag not in statements:
             breaches.append(f"{where}: unknown tag {tag}")
         elif statements[tag].open_because:
@@ -160,11 +161,13 @@ def check_coverage(statements, breaches):
         if statement.tests and statement.open_because:
             name = statement.tests[0][0]
             breaches.append(
-                f"{statement.tag}: listed in openspec/open.txt although {name} claims it; take it off the list"
+                f"{statement.tag}: listed in {SPEC}/open.txt although {name} claims it; "
+                "take it off the list"
             )
         elif not statement.tests and not statement.open_because:
             breaches.append(
-                f"{statement.tag}: neither a test nor a line in openspec/open.txt ({shortened(statement.sentence)})"
+                f"{statement.tag}: neither a test nor a line in {SPEC}/open.txt "
+                f"({shortened(statement.sentence)})"
             )
 
 
@@ -182,7 +185,7 @@ def shortened(sentence):
 def proof_of(statement):
     if not statement.tests:
         return f"*open:* {statement.open_because}"
-    return "<br>".join(f"[{name}](../{path})" for name, path in statement.tests)
+    return "<br>".join(f"[{name}](../../{path})" for name, path in statement.tests)
 
 
 def table(statements):
@@ -191,22 +194,19 @@ def table(statements):
     lines = [
         "# Every statement of the specification and its tests",
         "",
-        "Written by `dev/spec_trace.py` from [`openspec/`](../openspec/README.md) and from the comments `// spec: TAG` above the tests;",
-        "do not edit. A test keeps it up to date (`SpecTrace.EveryStatementHasATest`).",
+        "Written by `dev/spec_trace.py`; do not edit. Long statements are shortened:",
+        "[`openspec/`](openspec/README.md) has them whole.",
         "",
-        f"{len(everything)} statements and scenarios: {len(everything) - num_open} with tests, {num_open} open.",
+        f"{len(everything)} statements and scenarios: "
+        f"{len(everything) - num_open} with tests, {num_open} open.",
     ]
     heading = None
     for statement in everything:
         if heading != (statement.source, statement.requirement):
             heading = (statement.source, statement.requirement)
-            lines += [
-                "",
-                f"## {statement.requirement}",
-                "",
-                f"From [`{statement.source}`](../{statement.source}).",
-                "",
-            ]
+            name = statement.source.removeprefix(SPEC + "/")
+            link = statement.source.removeprefix(PAGES + "/")
+            lines += ["", f"## {statement.requirement}", "", f"From [{name}]({link}).", ""]
             lines += ["| tag | statement | test |", "|---|---|---|"]
         cells = (
             cell.replace("|", "\\|")
@@ -225,16 +225,17 @@ def main(arguments):
     read_claims(root, statements, breaches)
     read_open(root, statements, breaches)
     check_coverage(statements, breaches)
-    page, text = root / "docs/SPEC_TRACE.md", table(statements)
+    page, text = root / PAGES / "SPEC_TRACE.md", table(statements)
     if not check:
-        page.parent.mkdir(exist_ok=True)
+        page.parent.mkdir(parents=True, exist_ok=True)
         page.write_text(text)
     elif not page.exists() or page.read_text() != text:
-        breaches.append("docs/SPEC_TRACE.md: out of date; run python3 dev/spec_trace.py")
+        breaches.append(f"{PAGES}/SPEC_TRACE.md: out of date; run python3 dev/spec_trace.py")
     for breach in breaches:
         print(breach)
     print(
-        f"{len(statements)} statements, {sum(1 for s in statements.values() if s.tests)} with tests, {len(breaches)} breaches"
+        f"{len(statements)} statements, {sum(1 for s in statements.values() if s.tests)} with tests, "
+        f"{len(breaches)} breaches"
     )
     return 1 if breaches else 0
 

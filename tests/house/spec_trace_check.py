@@ -7,6 +7,9 @@ import unittest
 from pathlib import Path
 
 TOOL = Path(__file__).parents[2] / "dev/spec_trace.py"
+SPEC_FOLDER = "docs/contract/openspec"
+SPEC_FILE = SPEC_FOLDER + "/specs/rows/spec.md"
+PAGE = "docs/contract/SPEC_TRACE.md"
 
 SPEC = """## Requirements
 ### Requirement: Rows
@@ -34,7 +37,7 @@ class SpecTrace(unittest.TestCase):
         temporary = tempfile.TemporaryDirectory()
         self.addCleanup(temporary.cleanup)
         self.root = Path(temporary.name)
-        self.write("openspec/specs/rows/spec.md", SPEC)
+        self.write(SPEC_FILE, SPEC)
         self.write("tests/rows/rows_test.cc", TESTS)
         self.write("tests/rows/CMakeLists.txt", "rematch_test(rows_test SOURCES rows_test.cc)\n")
 
@@ -67,38 +70,37 @@ class SpecTrace(unittest.TestCase):
 
     def test_a_traced_tree_has_no_breach_and_a_row_for_every_statement(self):
         self.assertEqual(self.breaches(), [])
-        page = (self.root / "docs/SPEC_TRACE.md").read_text()
+        page = (self.root / PAGE).read_text()
         self.assertIn(
-            "| row-01 | Rows MUST be short. | [Rows.AreShort](../tests/rows/rows_test.cc) |", page
+            "| row-01 | Rows MUST be short. | [Rows.AreShort](../../tests/rows/rows_test.cc) |",
+            page,
         )
         self.assertIn(
-            "| row-02 | A row SHOULD be full. | [Rows.AreFull](../tests/rows/rows_test.cc) |", page
+            "| row-02 | A row SHOULD be full. | [Rows.AreFull](../../tests/rows/rows_test.cc) |",
+            page,
         )
         self.assertIn(
-            "| row-03 | Scenario: A long row | [Rows.AreShort](../tests/rows/rows_test.cc) |", page
+            "| row-03 | Scenario: A long row | [Rows.AreShort](../../tests/rows/rows_test.cc) |",
+            page,
         )
         self.assertIn("3 statements and scenarios: 3 with tests, 0 open.", page)
 
     def test_a_list_that_a_sentence_announces_belongs_to_it(self):
         listed = "[row-01] Rows MUST hold:\n- `a`,\n- `b`.\n\n- unrelated"
-        self.write(
-            "openspec/specs/rows/spec.md", SPEC.replace("[row-01] Rows MUST be short.", listed)
-        )
+        self.write(SPEC_FILE, SPEC.replace("[row-01] Rows MUST be short.", listed))
         self.assertEqual(self.breaches(), [])
-        self.assertIn(
-            "| row-01 | Rows MUST hold: `a`, `b`. |", (self.root / "docs/SPEC_TRACE.md").read_text()
-        )
+        self.assertIn("| row-01 | Rows MUST hold: `a`, `b`. |", (self.root / PAGE).read_text())
 
     def test_a_page_that_is_out_of_date_fails(self):
         self.run_tool()
-        self.write("openspec/specs/rows/spec.md", SPEC.replace("short.", "very short."))
+        self.write(SPEC_FILE, SPEC.replace("short.", "very short."))
         result = self.run_tool("--check")
         self.assertEqual(result.returncode, 1)
-        self.assertIn("docs/SPEC_TRACE.md: out of date", result.stdout)
+        self.assertIn(PAGE + ": out of date", result.stdout)
 
     def test_check_writes_nothing(self):
         self.run_tool("--check")
-        self.assertFalse((self.root / "docs/SPEC_TRACE.md").exists())
+        self.assertFalse((self.root / PAGE).exists())
 
     def test_an_unknown_tag_in_a_test_is_named(self):
         self.write("tests/rows/rows_test.cc", TESTS.replace("row-02", "row-02 row-77"))
@@ -110,40 +112,38 @@ class SpecTrace(unittest.TestCase):
 
     def test_an_open_statement_is_fine_with_its_reason_only(self):
         self.write("tests/rows/rows_test.cc", TESTS.replace("row-02", "row-01"))
-        self.write("openspec/open.txt", "# comment\n\nrow-02 not built yet\n")
+        self.write(SPEC_FOLDER + "/open.txt", "# comment\n\nrow-02 not built yet\n")
         self.assertEqual(self.breaches(), [])
-        self.assertIn("*open:* not built yet", (self.root / "docs/SPEC_TRACE.md").read_text())
-        self.write("openspec/open.txt", "row-02\n")
+        self.assertIn("*open:* not built yet", (self.root / PAGE).read_text())
+        self.write(SPEC_FOLDER + "/open.txt", "row-02\n")
         self.assertIn("row-02 has no reason", self.breaches()[0])
 
     def test_a_tested_statement_cannot_be_open(self):
-        self.write("openspec/open.txt", "row-02 not built yet\n")
+        self.write(SPEC_FOLDER + "/open.txt", "row-02 not built yet\n")
         self.assert_only_breach("row-02", "although Rows.AreFull claims it")
 
     def test_an_unknown_or_repeated_tag_in_the_open_list_is_named(self):
-        self.write("openspec/open.txt", "row-99 who knows\n")
-        self.assert_only_breach("openspec/open.txt:1", "unknown tag row-99")
+        self.write(SPEC_FOLDER + "/open.txt", "row-99 who knows\n")
+        self.assert_only_breach(SPEC_FOLDER + "/open.txt:1", "unknown tag row-99")
         self.write("tests/rows/rows_test.cc", TESTS.replace("row-02", "row-01"))
-        self.write("openspec/open.txt", "row-02 not built yet\nrow-02 again\n")
-        self.assert_only_breach("openspec/open.txt:2", "row-02 is listed twice")
+        self.write(SPEC_FOLDER + "/open.txt", "row-02 not built yet\nrow-02 again\n")
+        self.assert_only_breach(SPEC_FOLDER + "/open.txt:2", "row-02 is listed twice")
 
     def test_normative_lines_and_scenarios_need_a_tag(self):
-        self.write("openspec/specs/rows/spec.md", SPEC.replace("Details:", "- Rows SHALL rest."))
+        self.write(SPEC_FILE, SPEC.replace("Details:", "- Rows SHALL rest."))
         self.assert_only_breach("spec.md:5", "no tag: - Rows SHALL rest.")
-        self.write(
-            "openspec/specs/rows/spec.md", SPEC + "\n#### Scenario: Another\n- **THEN** nothing\n"
-        )
+        self.write(SPEC_FILE, SPEC + "\n#### Scenario: Another\n- **THEN** nothing\n")
         self.assert_only_breach("no tag: Scenario: Another")
 
     def test_a_tag_given_twice_is_named(self):
-        self.write("openspec/specs/rows/spec.md", SPEC.replace("row-02", "row-01"))
+        self.write(SPEC_FILE, SPEC.replace("row-02", "row-01"))
         self.assertIn("tag row-01 is given twice", self.breaches()[0])
 
     def test_active_changes_count_and_archived_ones_do_not(self):
         delta = "## ADDED Requirements\n### Requirement: Columns\n[column-01] Columns MUST exist.\n"
-        self.write("openspec/changes/archive/old/specs/rows/spec.md", delta)
+        self.write(SPEC_FOLDER + "/changes/archive/old/specs/rows/spec.md", delta)
         self.assertEqual(self.breaches(), [])
-        self.write("openspec/changes/new/specs/rows/spec.md", delta)
+        self.write(SPEC_FOLDER + "/changes/new/specs/rows/spec.md", delta)
         self.assert_only_breach("column-01", "neither a test nor a line")
 
     def test_a_claim_needs_a_test_behind_it(self):
@@ -163,7 +163,7 @@ class SpecTrace(unittest.TestCase):
         )
 
     def test_an_empty_tree_is_a_breach(self):
-        self.write("openspec/specs/rows/spec.md", "")
+        self.write(SPEC_FILE, "")
         self.write("tests/rows/rows_test.cc", "")
         self.assert_only_breach("no statement found")
 

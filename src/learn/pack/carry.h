@@ -32,7 +32,7 @@ struct PackingLimits {
 /// @param num_waiting   segments already waiting
 /// @throws PackingOverflow (data) for a segment longer than a row; (config) if num_waiting + new
 /// segments > packing_buffer (equal is legal)
-/// @source openspec/specs/rollout-matching-sft/spec.md, BEHAVIOUR 9.1
+/// @source docs/contract/openspec/specs/rollout-matching-sft/spec.md, BEHAVIOUR 9.1
 void check_insertion(std::span<const int> encoded_lens,
                      const std::function<std::string(size_t)>& get_name, size_t num_waiting,
                      const PackingLimits& limits);

@@ -29,7 +29,7 @@ struct Selection {
 /// and 2·√n tables of packing_length counts of 1 to 4 bytes (512 segments: about 0.5 ms).
 /// @throws UserError (config) if kOptimal would need more than 1 GiB; REMATCH_CHECK on a length out
 /// of range (insertion refuses those)
-/// @source openspec/specs/rollout-matching-sft/spec.md, BEHAVIOUR 9.3
+/// @source docs/contract/openspec/specs/rollout-matching-sft/spec.md, BEHAVIOUR 9.3
 Selection select_segments(PackingSelector selector, std::span<const int> encoded_lens,
                           int packing_length);
 
