@@ -11,7 +11,8 @@
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const rematch::Json messages = rematch::Json::parse(
       R"([{"role": "system", "content": "s"}, 
-          {"role": "user", "content": [{"type": "image"}, {"type": "text", "text": "a\nb"}], "n": [1, 2.5, null, true]}])");
+          {"role": "user", "content": [{"type": "image"}, {"type": "text", "text": "a\nb"}],
+           "n": [1, 2.5, null, true]}])");
   try {
     const auto chat = rematch::ChatTemplate::from_text(
         std::string(reinterpret_cast<const char*>(data), size), "fuzz");

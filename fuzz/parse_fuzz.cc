@@ -37,8 +37,8 @@ std::vector<int> ids_of(const uint8_t* data, size_t size, const Vocab& vocab) {
   return ids;
 }
 
-// Returns true if `text` is JSON by its grammar. A number beyond a double's range is, though the library
-// refuses to hold it.
+// Returns true if `text` is JSON by its grammar. A number beyond a double's range is, though the
+// library refuses to hold it.
 bool is_json(const std::string& text) {
   try {
     return !nlohmann::json::parse(text).is_discarded();

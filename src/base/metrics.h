@@ -7,9 +7,9 @@
 
 namespace rematch {
 
-/// Raw observations of one optimizer step by metric name. Verbs add; base/observe/catalog defines each
-/// name's reduction (sum, mean, p90 …) and unit. Not thread-safe: one bag per thread, merged by its
-/// owner.
+/// Raw observations of one optimizer step by metric name. Verbs add; base/observe/catalog defines
+/// each name's reduction (sum, mean, p90 …) and unit. Not thread-safe: one bag per thread, merged
+/// by its owner.
 class MetricsBag {
  public:
   void add(std::string_view name, double value);

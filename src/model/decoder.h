@@ -41,8 +41,8 @@ class Decoder {
                      AttentionContext& attention, const DeepstackInput& deepstack) const;
 
   /// Stores only the inputs of each layer, kSelective also the results of its products, and
-  /// recomputes the rest in the backward pass (model/nn/checkpoint.h). The decoder must then outlive
-  /// its graphs.
+  /// recomputes the rest in the backward pass (model/nn/checkpoint.h). The decoder must then
+  /// outlive its graphs.
   void set_gradient_checkpointing(Checkpointing checkpointing) { checkpointing_ = checkpointing; }
 
  private:

@@ -25,7 +25,8 @@ std::string refusal(const std::string& bytes) {
 
 TEST(SafetensorsHeader, ReadsEntriesInFileOrderWithMetadata) {
   const std::string text =
-      R"({"__metadata__":{"format":"pt"},"b":{"dtype":"F32","shape":[2],"data_offsets":[4,12]},"a":{"dtype":"U8","shape":[2,2],"data_offsets":[0,4]}})";
+      R"({"__metadata__":{"format":"pt"},"b":{"dtype":"F32","shape":[2],"data_offsets":[4,12]},)"
+      R"("a":{"dtype":"U8","shape":[2,2],"data_offsets":[0,4]}})";
   const SafetensorsHeader header = parse_safetensors_header(safetensors_bytes(text, 12), "x");
   ASSERT_EQ(header.entries.size(), 2u);
   EXPECT_EQ(header.entries[0].name, "b");
@@ -37,7 +38,8 @@ TEST(SafetensorsHeader, ReadsEntriesInFileOrderWithMetadata) {
 
 TEST(SafetensorsHeader, AcceptsScalarsEmptyTensorsAndTrailingSpaces) {
   const std::string text =
-      R"({"s":{"dtype":"F64","shape":[],"data_offsets":[0,8]},"e":{"dtype":"F32","shape":[0,7],"data_offsets":[8,8]}}   )";
+      R"({"s":{"dtype":"F64","shape":[],"data_offsets":[0,8]},"e":{"dtype":"F32","shape":[0,7],)"
+      R"("data_offsets":[8,8]}}   )";
   EXPECT_EQ(parse_safetensors_header(safetensors_bytes(text, 8), "x").entries.size(), 2u);
   EXPECT_TRUE(parse_safetensors_header(safetensors_bytes("{}", 0), "x").entries.empty());
 }

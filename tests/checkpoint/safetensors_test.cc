@@ -52,7 +52,8 @@ TEST(Safetensors, WritesViewsAsContiguous) {
 TEST(Safetensors, ReadsUnalignedData) {
   test::TempDir dir;
   std::string bytes = test::safetensors_bytes(
-      R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"b":{"dtype":"F32","shape":[1],"data_offsets":[1,5]}})",
+      R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"b":{"dtype":"F32","shape":[1],)"
+      R"("data_offsets":[1,5]}})",
       1);
   const float value = 2.5f;
   bytes.append(reinterpret_cast<const char*>(&value), sizeof value);

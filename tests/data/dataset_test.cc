@@ -119,14 +119,16 @@ TEST_F(DatasetTest, RefusesAnEmptyFileAndAMissingOne) {
 
 TEST_F(DatasetTest, PassesForbiddenTextsOn) {
   const std::string path = write(
-      R"({"images": ["images/a.png"], "objects": [{"desc": "x<|end|>", "bbox_2d": [1, 2, 3, 4]}], "width": 32, "height": 32})");
+      R"({"images": ["images/a.png"], "objects": [{"desc": "x<|end|>", "bbox_2d": [1, 2, 3, 4]}], )"
+      R"("width": 32, "height": 32})");
   EXPECT_EQ(Dataset::load(path, {}).size(), 1);
   EXPECT_THROW(Dataset::load(path, {.forbidden_texts = {"<|end|>"}}), UserError);
 }
 
 TEST_F(DatasetTest, MayCallAllObjectsByOneName) {
-  const std::string path = write(
-      R"({"images": ["images/a.png"], "objects": [{"bbox_2d": [1, 2, 3, 4]}, {"desc": "x", "bbox_2d": [1, 2, 3, 4]}], "width": 32, "height": 32})");
+  const std::string path =
+      write(R"({"images": ["images/a.png"], "objects": [{"bbox_2d": [1, 2, 3, 4]}, )"
+            R"({"desc": "x", "bbox_2d": [1, 2, 3, 4]}], "width": 32, "height": 32})");
   EXPECT_THROW(Dataset::load(path, {}), UserError);
   const Dataset dataset = Dataset::load(path, {.name_all = "object"});
   for (const SceneObject& object : dataset.samples()[0].objects) EXPECT_EQ(object.desc, "object");
@@ -261,7 +263,8 @@ TEST_F(DatasetTest, TellsWhatItsBoxesLookLike) {
   std::string jsonl;
   for (int i = 0; i < 12; ++i) {
     jsonl +=
-        R"({"images": ["images/a.png"], "objects": [{"desc": "a", "bbox_2d": [3, 4, 30, 31]}], "width": 32, "height": 32})"
+        R"({"images": ["images/a.png"], "objects": [{"desc": "a", "bbox_2d": [3, 4, 30, 31]}], )"
+        R"("width": 32, "height": 32})"
         "\n";
   }
   const Dataset dataset = Dataset::load(write(jsonl), {});

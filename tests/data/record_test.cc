@@ -49,8 +49,10 @@ void expect_object_refused(const std::string& object, const std::vector<std::str
 
 TEST(ReadRecord, ReadsEveryField) {
   const Sample sample = read(
-      R"({"images": ["sub/a.png"], "objects": [{"desc": " a cat ", "bbox_2d": [1, 2.0, "<|coord_999|>", 3]},
-    {"desc": "Schild \u00e9", "poly": [[1, 2], [3, 4], [5, 6]], "poly_points": 3}], "width": 64, "height": 32,
+      R"({"images": ["sub/a.png"], "objects": [
+    {"desc": " a cat ", "bbox_2d": [1, 2.0, "<|coord_999|>", 3]},
+    {"desc": "Schild \u00e9", "poly": [[1, 2], [3, 4], [5, 6]], "poly_points": 3}],
+    "width": 64, "height": 32,
     "summary": "s", "metadata": {"k": 1}, "poly_points": null})");
   EXPECT_EQ(sample.image_paths, std::vector<std::string>{"dir/sub/a.png"});
   EXPECT_EQ(sample.width_px, 64);

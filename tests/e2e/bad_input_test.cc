@@ -113,15 +113,18 @@ TEST(BadInput, RecordsThatBreakTheContractNameLineAndFix) {
       "64");
   expect_error(
       train_on(
-          R"({"images": ["images/0.png"], "width": 64, "height": 64, "objects": [{"desc": "a", "bbox_2d": [1,2,3,4], "poly": [1,2,3,4,5,6]}]})"),
+          R"({"images": ["images/0.png"], "width": 64, "height": 64, "objects": [{"desc": "a", )"
+          R"("bbox_2d": [1,2,3,4], "poly": [1,2,3,4,5,6]}]})"),
       3, "poly");
   expect_error(
       train_on(
-          R"({"images": ["images/0.png"], "width": 64, "height": 64, "objects": [{"desc": "a", "bbox_2d": [1,2,3,1000]}]})"),
+          R"({"images": ["images/0.png"], "width": 64, "height": 64, "objects": [{"desc": "a", )"
+          R"("bbox_2d": [1,2,3,1000]}]})"),
       3, "1000");
   expect_error(
       train_on(
-          R"({"images": ["images/0.png"], "width": 64, "height": 64, "objects": [{"desc": "a", "bbox_2d": [1.5,2,3,4]}]})"),
+          R"({"images": ["images/0.png"], "width": 64, "height": 64, "objects": [{"desc": "a", )"
+          R"("bbox_2d": [1.5,2,3,4]}]})"),
       3, "1.5");
 }
 

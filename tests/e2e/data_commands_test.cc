@@ -13,7 +13,8 @@ namespace {
 
 constexpr const char* kCoco =
     R"({"images": [{"id": 1, "file_name": "0.png", "width": 64, "height": 64}],
-  "categories": [{"id": 3, "name": "cat"}], "annotations": [{"image_id": 1, "category_id": 3, "bbox": [8, 8, 32, 16]}]})";
+  "categories": [{"id": 3, "name": "cat"}],
+  "annotations": [{"image_id": 1, "category_id": 3, "bbox": [8, 8, 32, 16]}]})";
 
 void expect_failure(const test::ProcessResult& result, int exit_code, const std::string& part) {
   EXPECT_EQ(result.exit_code, exit_code) << result.err;
@@ -27,7 +28,8 @@ TEST(DataCommands, ASheetHasAColourForEachClass) {
   program.dir().write(
       "a.jsonl",
       R"({"images": [")" + test::Program::golden("images") +
-          R"(/0.png"], "width": 64, "height": 64, "objects": [{"desc": "cat", "bbox_2d": [100, 100, 400, 900]}, {"desc": "dog", "bbox_2d": [500, 100, 900, 900]}]})");
+          R"(/0.png"], "width": 64, "height": 64, "objects": [{"desc": "cat", "bbox_2d": [100, )"
+          R"(100, 400, 900]}, {"desc": "dog", "bbox_2d": [500, 100, 900, 900]}]})");
   ASSERT_EQ(program.run("data show a.jsonl --out sheet.png").exit_code, 0);
   const Image sheet = load_image(program.dir().file("sheet.png"));
   ClassColors colors;

@@ -1,5 +1,5 @@
-// State that a run keeps when the segments of a window cannot be used (BEHAVIOUR 2.9), on the program's
-// own loop with recorded answers.
+// State that a run keeps when the segments of a window cannot be used (BEHAVIOUR 2.9), on the
+// program's own loop with recorded answers.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -13,7 +13,7 @@ from transformers import AutoTokenizer, Qwen3VLForConditionalGeneration
 from transformers.trainer_callback import TrainerState
 directory = sys.argv[1]
 model, info = Qwen3VLForConditionalGeneration.from_pretrained(directory, output_loading_info=True)
-assert not info["missing_keys"] and not info["unexpected_keys"] and not info["mismatched_keys"], info
+assert not any(info[k] for k in ("missing_keys", "unexpected_keys", "mismatched_keys")), info
 AutoTokenizer.from_pretrained(directory)
 state = TrainerState.load_from_json(directory + "/trainer_state.json")
 assert state.global_step == 1 and state.log_history and "loss" in state.log_history[0], state

@@ -54,7 +54,8 @@ TEST(PlanProgram, CountsParametersAsTransformersDoes) {
   const std::string code = R"(
 import json, sys, torch
 from transformers import AutoConfig, Qwen3VLForConditionalGeneration
-with torch.device("meta"): model = Qwen3VLForConditionalGeneration(AutoConfig.from_pretrained(sys.argv[1]))
+config = AutoConfig.from_pretrained(sys.argv[1])
+with torch.device("meta"): model = Qwen3VLForConditionalGeneration(config)
 model.tie_weights()
 print(json.dumps({"total": model.num_parameters(), "vision": model.model.visual.num_parameters()}))
 )";

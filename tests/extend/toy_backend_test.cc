@@ -12,8 +12,8 @@ class Parrot : public RolloutEngine {
  public:
   explicit Parrot(const Tokenizer& tokenizer)
       : answer_(tokenizer.encode(
-            R"({"object_1": {"desc": "parrot", "bbox_2d": ["<|coord_1|>", "<|coord_2|>", "<|coord_3|>", "<|coord_4|>"]}})")) {
-  }
+            R"({"object_1": {"desc": "parrot", "bbox_2d": ["<|coord_1|>", "<|coord_2|>", )"
+            R"("<|coord_3|>", "<|coord_4|>"]}})")) {}
   void sync_weights(int64_t) override {}
   std::vector<Rollout> generate(const std::vector<Prompt>& prompts,
                                 const std::function<void(int)>&) override {

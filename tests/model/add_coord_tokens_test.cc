@@ -82,7 +82,8 @@ TEST(AddCoordTokens, ListsTheTokensInEveryTokenizerFile) {
   const Json token = read_json_file(dir.file("out/tokenizer.json"))["added_tokens"].back();
   EXPECT_EQ(
       token.dump(),
-      R"({"id":1367,"content":"<|coord_999|>","single_word":false,"lstrip":false,"rstrip":false,"normalized":false,"special":false})");
+      R"({"id":1367,"content":"<|coord_999|>","single_word":false,"lstrip":false,"rstrip":false,)"
+      R"("normalized":false,"special":false})");
   EXPECT_EQ(read_json_file(
                 dir.file("out/tokenizer_config.json"))["added_tokens_decoder"]["368"]["content"],
             "<|coord_0|>");

@@ -88,7 +88,8 @@ TEST(Qwen25VLOracle, TransformersLoadsWhatWeSaveUnderTheNamesItWrites) {
   const test::ProcessResult result = run_python("- " + dir.path(), R"(
 import sys, torch
 from transformers import Qwen2_5_VLForConditionalGeneration
-model, info = Qwen2_5_VLForConditionalGeneration.from_pretrained(sys.argv[1], output_loading_info=True)
+Model = Qwen2_5_VLForConditionalGeneration
+model, info = Model.from_pretrained(sys.argv[1], output_loading_info=True)
 assert not any(info[k] for k in ("missing_keys", "unexpected_keys", "mismatched_keys")), info
 print(model(torch.tensor([[5, 6, 7]])).logits[0, -1, :3].tolist())
 )");
@@ -146,7 +147,8 @@ TEST(AddCoordTokensOracle, TransformersLoadsTheResult) {
       run_python(fmt::format("- {} {}", stock.path(), dir.file("out")), R"(
 import sys, torch
 from transformers import AutoTokenizer, Qwen3VLForConditionalGeneration
-old, new = (Qwen3VLForConditionalGeneration.from_pretrained(p, dtype=torch.float32) for p in sys.argv[1:])
+Model = Qwen3VLForConditionalGeneration
+old, new = (Model.from_pretrained(p, dtype=torch.float32) for p in sys.argv[1:])
 ids = torch.tensor([[5, 6, 7]])
 assert new.config.text_config.vocab_size == 1368 and new.lm_head.weight.shape[0] == 1368
 assert new.lm_head.weight is new.model.language_model.embed_tokens.weight

@@ -54,8 +54,8 @@ TEST(SaveHfModel, AnUnwritableDirectoryIsAnEnvironmentError) {
 }
 
 TEST(ConfigWithDtype, SetsEverySpellingAndKeepsOrderAndUnknownKeys) {
-  const std::string text =
-      R"({"z": 1, "torch_dtype": "bfloat16", "a": {"x": [1e-06, 5000000.0]}, "text_config": {"dtype": "bfloat16", "q": null}})";
+  const std::string text = R"({"z": 1, "torch_dtype": "bfloat16", "a": {"x": [1e-06, 5000000.0]}, )"
+                           R"("text_config": {"dtype": "bfloat16", "q": null}})";
   EXPECT_EQ(config_with_dtype(text, "float32", "x"),
             "{\n  \"z\": 1,\n  \"torch_dtype\": \"float32\",\n  \"a\": {\n    \"x\": [\n      "
             "1e-06,\n      5000000.0\n    ]\n  },\n"

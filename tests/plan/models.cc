@@ -9,9 +9,11 @@ namespace rematch::test {
 std::string config_of(const PublicModel& model) {
   return fmt::format(
       R"({{"model_type": "qwen3_vl", "tie_word_embeddings": {}, "dtype": "bfloat16",
-"text_config": {{"vocab_size": 151936, "hidden_size": {}, "intermediate_size": {}, "num_hidden_layers": {}, "num_attention_heads": {},
+"text_config": {{"vocab_size": 151936, "hidden_size": {}, "intermediate_size": {},
+"num_hidden_layers": {}, "num_attention_heads": {},
 "num_key_value_heads": 8, "head_dim": 128}},
-"vision_config": {{"depth": {}, "hidden_size": {}, "intermediate_size": {}, "num_heads": 16, "out_hidden_size": {},
+"vision_config": {{"depth": {}, "hidden_size": {}, "intermediate_size": {},
+"num_heads": 16, "out_hidden_size": {},
 "deepstack_visual_indexes": {}}}}})",
       model.is_tied, model.hidden, model.intermediate, model.num_layers, model.num_heads,
       model.vision_depth, model.vision_hidden, model.vision_intermediate, model.hidden, model.taps);

@@ -86,9 +86,12 @@ TEST(Plan, FourBitLoraFitsOnTheCardsOfTheReadme) {
 PlanRequest delta_request(int64_t num_layers = 24) {
   const test::TempDir dir;
   dir.write("config.json", fmt::format(R"({{"model_type": "qwen3_5", "tie_word_embeddings": true,
-"text_config": {{"vocab_size": 248320, "hidden_size": 1024, "intermediate_size": 3584, "num_hidden_layers": {},
-"num_attention_heads": 8, "num_key_value_heads": 2, "linear_num_key_heads": 16, "linear_num_value_heads": 16}},
-"vision_config": {{"depth": 12, "hidden_size": 768, "intermediate_size": 3072, "num_heads": 12, "out_hidden_size": 1024}}}})",
+"text_config": {{"vocab_size": 248320, "hidden_size": 1024, "intermediate_size": 3584,
+"num_hidden_layers": {},
+"num_attention_heads": 8, "num_key_value_heads": 2, "linear_num_key_heads": 16,
+"linear_num_value_heads": 16}},
+"vision_config": {{"depth": 12, "hidden_size": 768, "intermediate_size": 3072,
+"num_heads": 12, "out_hidden_size": 1024}}}})",
                                        num_layers));
   PlanRequest request{.model = describe_model(dir.path())};
   request.device = {.on_gpu = false, .memory_bytes = int64_t{24} << 30};

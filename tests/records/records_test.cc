@@ -13,9 +13,12 @@ namespace rematch {
 namespace {
 
 constexpr const char* kPolygon =
-    R"({"images": ["a.png"], "width": 200, "height": 100, "prompt": "Find cats", "objects": [{"desc": "cat", "poly": [[30, 10], [20, 50], [90, 40]]}, {"desc": "dog", "bbox_2d": [1, 2, 3, 4]}], "metadata": {"k": 1}})";
+    R"({"images": ["a.png"], "width": 200, "height": 100, "prompt": "Find cats", )"
+    R"("objects": [{"desc": "cat", "poly": [[30, 10], [20, 50], [90, 40]]}, )"
+    R"({"desc": "dog", "bbox_2d": [1, 2, 3, 4]}], "metadata": {"k": 1}})";
 constexpr const char* kBox =
-    R"({"width": 200, "height":100, "images": ["a.png"],  "objects": [{"bbox_2d": [5, 6, 7, 8], "desc": "cat"}]})";
+    R"({"width": 200, "height":100, "images": ["a.png"],  "objects": [{"bbox_2d": [5, 6, 7, 8], )"
+    R"("desc": "cat"}]})";
 
 }  // namespace
 
@@ -27,11 +30,12 @@ TEST(Boxes, PolygonsBecomeTheirBoundingBoxesAndAllElseStays) {
   EXPECT_EQ(written.num_records, 2);
   EXPECT_EQ(written.num_polygons, 1);
   EXPECT_EQ(written.num_flat, 0);
-  EXPECT_EQ(
-      read_file(directory.file("data/out.jsonl")),
-      R"({"images": ["a.png"], "width": 200, "height": 100, "prompt": "Find cats", "objects": [{"desc": "cat", "bbox_2d": [20, 10, 90, 50]}, {"desc": "dog", "bbox_2d": [1, 2, 3, 4]}], "metadata": {"k": 1}})"
-      "\n" +
-          std::string(kBox) + "\n");
+  EXPECT_EQ(read_file(directory.file("data/out.jsonl")),
+            R"({"images": ["a.png"], "width": 200, "height": 100, "prompt": "Find cats", )"
+            R"("objects": [{"desc": "cat", "bbox_2d": [20, 10, 90, 50]}, )"
+            R"({"desc": "dog", "bbox_2d": [1, 2, 3, 4]}], "metadata": {"k": 1}})"
+            "\n" +
+                std::string(kBox) + "\n");
 }
 
 TEST(Boxes, ImagesKeepTheirPlaceInAnotherDirectory) {

@@ -51,8 +51,8 @@ class StockFileTest : public testing::Test {
 }  // namespace
 
 TEST_F(StockFileTest, WritesTheAnswerByteForByte) {
-  const std::string path = write(
-      R"({"desc": "cat \"é\" \\", "bbox_2d": [0, 1, 500, 999]}, {"desc": "dog", "bbox_2d": [7, 8, 9, 10]})");
+  const std::string path = write(R"({"desc": "cat \"é\" \\", "bbox_2d": [0, 1, 500, 999]}, )"
+                                 R"({"desc": "dog", "bbox_2d": [7, 8, 9, 10]})");
   const Json conversation = parse_json(read_file(there(path)), "stock");
   EXPECT_EQ(conversation["messages"][0]["content"], "<image>What is there?");
   EXPECT_EQ(conversation["messages"][1]["content"],
@@ -90,10 +90,9 @@ TEST_F(StockFileTest, ARoundTripKeepsEveryByte) {
              "\n";
   }
   lines += record("") + "\n";
-  lines +=
-      record(
-          R"({"desc": "flat", "bbox_2d": [7, 3, 7, 3]}, {"desc": "b", "bbox_2d": [999, 5, 999, 9]})") +
-      "\n";
+  lines += record(R"({"desc": "flat", "bbox_2d": [7, 3, 7, 3]}, )"
+                  R"({"desc": "b", "bbox_2d": [999, 5, 999, 9]})") +
+           "\n";
   const std::string path = directory_.write("data/train.jsonl", lines);
   EXPECT_EQ(read_file(back(there(path))), lines);
 }

@@ -49,12 +49,10 @@ class ReportTest : public testing::Test {
                  const std::string& samples) const {
     const std::string json = fmt::format(
         "{{\"eval_rollout_f1\": {}, \"eval_rollout_label_accuracy\": {}, "
-        "\"eval_rollout_duplicates\": 0.3, \"eval_rollout_pred_per_gt\": "
-        "3.5, "
+        "\"eval_rollout_duplicates\": 0.3, \"eval_rollout_pred_per_gt\": 3.5, "
         "\"eval_rollout_parse_truncated_rate\": 0.5, \"coco_ap\": -1, \"model\": \"<base>\", "
-        "\"num_samples\": 1, \"per_class\": "
-        "[{{\"name\": \"cat\", "
-        "\"truths\": 1, \"f1_labels\": 0.5}}]}}",
+        "\"num_samples\": 1, \"per_class\": [{{\"name\": \"cat\", \"truths\": 1, \"f1_labels\": "
+        "0.5}}]}}",
         f1, label_accuracy);
     directory_.write(name + "/eval_results.json", json);
     directory_.write(name + "/eval/model.json", json);

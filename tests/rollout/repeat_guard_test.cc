@@ -144,7 +144,8 @@ TEST(RepeatGuard, CapsTheNumberOfObjectKeysAtTheClosingQuote) {
   auto options = lenient();
   options.max_object_keys = 2;
   const std::string first =
-      R"({"object_1": {"desc": "cat", "bbox_2d": ["<|coord_1|>", "<|coord_2|>", "<|coord_3|>", "<|coord_4|>"]}, )";
+      R"({"object_1": {"desc": "cat", "bbox_2d": ["<|coord_1|>", "<|coord_2|>", "<|coord_3|>", )"
+      R"("<|coord_4|>"]}, )";
   const std::string up_to_quote = first + R"("object_2")";
   const std::vector<int> ids = tokenizer->encode(up_to_quote + R"(: {"desc": "dog"})");
   const int num_kept = kept(ids, options, tokenizer.get());

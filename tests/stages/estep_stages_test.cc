@@ -42,12 +42,11 @@ std::string segment_line(const std::string& object, const std::string& options =
 
 TEST(MatchStage, TakesFlatAndNestedVerticesAndCoordTokens) {
   const auto stage = make_match_stage({});
-  const Json flat = run(
-      *stage,
-      R"({"predictions": [{"poly": [10, 10, 90, 10, 50, 90]}], "ground_truth": [{"bbox_2d": [10, 10.0, 90, 90]}]})");
-  const Json nested = run(
-      *stage,
-      R"({"predictions": [{"poly": [[10, 10], ["<|coord_90|>", 10], [50, 90]]}], "ground_truth": [{"bbox_2d": [10, 10, 90, 90], "desc": "x"}]})");
+  const Json flat = run(*stage, R"({"predictions": [{"poly": [10, 10, 90, 10, 50, 90]}], )"
+                                R"("ground_truth": [{"bbox_2d": [10, 10.0, 90, 90]}]})");
+  const Json nested =
+      run(*stage, R"({"predictions": [{"poly": [[10, 10], ["<|coord_90|>", 10], [50, 90]]}], )"
+                  R"("ground_truth": [{"bbox_2d": [10, 10, 90, 90], "desc": "x"}]})");
   EXPECT_EQ(flat, nested);
   EXPECT_EQ(flat["pairs"].size(), 1u);
 }
@@ -55,10 +54,9 @@ TEST(MatchStage, TakesFlatAndNestedVerticesAndCoordTokens) {
 TEST(MatchStage, ClampsCoordinatesBeyondTheCanvas) {
   const auto stage = make_match_stage({});
   EXPECT_DOUBLE_EQ(
-      run(*stage,
-          R"({"predictions": [{"bbox_2d": [-50, -50, 1200, 1200]}], "ground_truth": [{"bbox_2d": [0, 0, 999, 999]}]})")
-          ["matched_maskiou_sum"]
-              .get<double>(),
+      run(*stage, R"({"predictions": [{"bbox_2d": [-50, -50, 1200, 1200]}], )"
+                  R"("ground_truth": [{"bbox_2d": [0, 0, 999, 999]}]})")["matched_maskiou_sum"]
+          .get<double>(),
       1.0);
 }
 
@@ -154,7 +152,8 @@ TEST(SegmentStage, TrimsTheDescOfGroundTruth) {
   const Json answer = run(*stage, segment_line(R"({"desc": "  a cat ", "bbox_2d": [1, 2, 3, 4]})"));
   EXPECT_EQ(
       answer["append_text"],
-      R"("object_1": {"desc": "a cat", "bbox_2d": ["<|coord_1|>", "<|coord_2|>", "<|coord_3|>", "<|coord_4|>"]}})");
+      R"("object_1": {"desc": "a cat", "bbox_2d": ["<|coord_1|>", "<|coord_2|>", "<|coord_3|>", )"
+      R"("<|coord_4|>"]}})");
 }
 
 TEST(SegmentStage, ChecksItsOptions) {
@@ -237,7 +236,8 @@ TEST(SegmentStage, RefusesCapsAndPromptsThatNoTrainingHas) {
   EXPECT_EQ(refused(*stage, with_prompt("361, -7"), "prompt_token_ids[1]"), ErrorKind::kData);
   EXPECT_EQ(refused(*stage, with_prompt("99999999"), "99999999"), ErrorKind::kData);
   const std::string without_prompt =
-      R"({"prompt_token_ids": [], "response_token_ids": [], "ground_truth": [], "options": {"target_policy": "rewrite"}})";
+      R"({"prompt_token_ids": [], "response_token_ids": [], "ground_truth": [], )"
+      R"("options": {"target_policy": "rewrite"}})";
   EXPECT_EQ(refused(*stage, without_prompt, "the prompt is empty"), ErrorKind::kData);
 }
 
@@ -254,7 +254,8 @@ TEST(Stages, TakeNullForTheDefaultOfEveryOption) {
   const auto match = make_match_stage({});
   const auto segment = make_segment_stage(with_tokenizer());
   const std::string of_matching =
-      R"("candidate_top_k": null, "maskiou_gate": null, "maskiou_resolution": null, "fp_cost": null, "fn_cost": null, "match_policy": null)";
+      R"("candidate_top_k": null, "maskiou_gate": null, "maskiou_resolution": null, )"
+      R"("fp_cost": null, "fn_cost": null, "match_policy": null)";
   EXPECT_NO_THROW(
       run(*match, R"({"predictions": [], "ground_truth": [], "options": {)" + of_matching + "}}"));
   EXPECT_NO_THROW(run(

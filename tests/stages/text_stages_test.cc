@@ -32,9 +32,9 @@ class ModelDir {
                "p.type == 'image' else p.text }}{% endfor "
                "%}{% endfor %}"
                "{{ '>' if add_generation_prompt }}");
-    dir_.write(
-        "preprocessor_config.json",
-        R"({"patch_size": 8, "merge_size": 2, "temporal_patch_size": 2, "image_mean": [0.5, 0.5, 0.5],
+    dir_.write("preprocessor_config.json",
+               R"({"patch_size": 8, "merge_size": 2, "temporal_patch_size": 2,
+      "image_mean": [0.5, 0.5, 0.5],
       "image_std": [0.5, 0.5, 0.5], "size": {"shortest_edge": 256, "longest_edge": 16777216},
       "image_processor_type": "Qwen2VLImageProcessor"})");
   }

@@ -1,13 +1,16 @@
 // Makes one operation of a program fail: LD_PRELOAD=…/librematch_fault_shim.so with
 //
 //   FAULT_UNDER  directory; operations on other files are neither counted nor touched
-//   FAULT_CALL   write, fsync, rename, open (for writing), open-read (also of a directory), read, map (of a file), or
-//                malloc (and what else allocates, operator new too; counted from the first file that is opened there)
+//   FAULT_CALL   write, fsync, rename, open (for writing), open-read (also of a directory), read,
+//                map (of a file), or malloc (and what else allocates, operator new too; counted
+//                from the first file that is opened there)
 //   FAULT_AT     which of those calls fails, counted from 1; 0 = none
-//   FAULT_MODE   EIO, ENOSPC, EDQUOT, EINTR, EMFILE, ENOMEM, or short (a write or read takes half of what it is given)
+//   FAULT_MODE   EIO, ENOSPC, EDQUOT, EINTR, EMFILE, ENOMEM, or short (a write or read takes half
+//                of what it is given)
 //   FAULT_STAYS  1: every later call fails too, as on a disk that stays full
 //   FAULT_SIZE   bytes that an allocation must ask for to be counted; 65536 when not given
-//   FAULT_COUNT  file that gets the number of calls of each kind when the program ends, one "kind number" a line
+//   FAULT_COUNT  file that gets the number of calls of each kind when the program ends, one "kind
+//                number" a line
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>
@@ -25,11 +28,16 @@
 
 enum Kind { kWrite, kFsync, kRename, kOpen, kOpenRead, kRead, kMap, kMalloc, kNumKinds };
 
-static const char* const kNames[kNumKinds] = {"write", "fsync", "rename", "open", "open-read", "read", "map", "malloc"};
+static const char* const kNames[kNumKinds] = {"write",     "fsync", "rename", "open",
+                                              "open-read", "read",  "map",    "malloc"};
 static const struct {
   const char* name;
   int number;
-} kErrors[] = {{"ENOSPC", ENOSPC}, {"EDQUOT", EDQUOT}, {"EINTR", EINTR}, {"EMFILE", EMFILE}, {"ENOMEM", ENOMEM}};
+} kErrors[] = {{"ENOSPC", ENOSPC},
+               {"EDQUOT", EDQUOT},
+               {"EINTR", EINTR},
+               {"EMFILE", EMFILE},
+               {"ENOMEM", ENOMEM}};
 
 static atomic_long num_calls[kNumKinds];
 static atomic_int has_begun;  // a file was opened there
@@ -103,7 +111,8 @@ int rename(const char* from, const char* to) {
 
 int renameat2(int from_dir, const char* from, int to_dir, const char* to, unsigned flags) {
   if (is_path_under(to) && fails(kRename)) return fail();
-  return NEXT(int (*)(int, const char*, int, const char*, unsigned), "renameat2")(from_dir, from, to_dir, to, flags);
+  return NEXT(int (*)(int, const char*, int, const char*, unsigned), "renameat2")(
+      from_dir, from, to_dir, to, flags);
 }
 
 static int fails_to_open(const char* path, int flags) {
@@ -134,7 +143,8 @@ DIR* opendir(const char* path) {
 
 void* mmap(void* at, size_t size, int protection, int flags, int fd, off_t offset) {
   if (fd >= 0 && is_descriptor_under(fd) && fails(kMap)) return fail(), MAP_FAILED;
-  return NEXT(void* (*)(void*, size_t, int, int, int, off_t), "mmap")(at, size, protection, flags, fd, offset);
+  return NEXT(void* (*)(void*, size_t, int, int, int, off_t), "mmap")(at, size, protection, flags,
+                                                                      fd, offset);
 }
 
 static int fails_to_allocate(size_t size) {
@@ -169,7 +179,9 @@ void* aligned_alloc(size_t alignment, size_t size) {
 }
 
 // operator new: jemalloc's does not go through malloc.
-static void throw_bad_alloc(void) { ((void (*)(void))dlsym(RTLD_DEFAULT, "_ZSt17__throw_bad_allocv"))(); }
+static void throw_bad_alloc(void) {
+  ((void (*)(void))dlsym(RTLD_DEFAULT, "_ZSt17__throw_bad_allocv"))();
+}
 
 void* _Znwm(size_t size) {
   if (fails_to_allocate(size)) throw_bad_alloc();
@@ -191,6 +203,7 @@ __attribute__((destructor)) static void write_counts(void) {
   if (*path == '\0') return;
   FILE* file = fopen(path, "w");
   if (file == NULL) return;
-  for (int kind = 0; kind < kNumKinds; ++kind) fprintf(file, "%s %ld\n", kNames[kind], atomic_load(&num_calls[kind]));
+  for (int kind = 0; kind < kNumKinds; ++kind)
+    fprintf(file, "%s %ld\n", kNames[kind], atomic_load(&num_calls[kind]));
   fclose(file);
 }

@@ -1,5 +1,6 @@
-// A world that does not hold still, LD_PRELOAD=…/librematch_world_shim.so: the clock of the day jumps back and forth by a day with every
-// look at it, the machine has another name each time, and numbers are written with a comma (SHIM_LOCALE, a locale that LOCPATH holds).
+// A world that does not hold still, LD_PRELOAD=…/librematch_world_shim.so: the clock of the day
+// jumps back and forth by a day with every look at it, the machine has another name each time, and
+// numbers are written with a comma (SHIM_LOCALE, a locale that LOCPATH holds).
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <locale.h>
@@ -14,7 +15,8 @@ static atomic_long num_looks;
 static long jump_s(void) { return (atomic_fetch_add(&num_looks, 1) % 2 == 0 ? -1 : 1) * 86400L; }
 
 int clock_gettime(clockid_t clock, struct timespec* now) {
-  const int result = ((int (*)(clockid_t, struct timespec*))dlsym(RTLD_NEXT, "clock_gettime"))(clock, now);
+  const int result =
+      ((int (*)(clockid_t, struct timespec*))dlsym(RTLD_NEXT, "clock_gettime"))(clock, now);
   if (clock == CLOCK_REALTIME) now->tv_sec += jump_s();
   return result;
 }

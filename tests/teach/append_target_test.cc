@@ -89,9 +89,9 @@ TEST(BuildSegment, TeachesStructureButNotDescriptionsOfTheAppend) {
   const SegmentResult result =
       build("{" + box_entry("object_1"),
             {box_object("dog", {500, 500, 600, 600}), box_object("ÿ", {900, 0, 999, 9})});
-  EXPECT_EQ(
-      labelled_text(result.segment),
-      R"(, "object_2": {"desc": "", "bbox_2d": ["", "", "", ""]}, "object_3": {"desc": "", "bbox_2d": ["", "", "", ""]}}<|im_end|>)");
+  EXPECT_EQ(labelled_text(result.segment),
+            R"(, "object_2": {"desc": "", "bbox_2d": ["", "", "", ""]}, )"
+            R"("object_3": {"desc": "", "bbox_2d": ["", "", "", ""]}}<|im_end|>)");
   EXPECT_EQ(bins_of(result.segment, SlotSource::kAppend),
             (std::vector<int>{500, 500, 600, 600, 900, 0, 999, 9}));
   EXPECT_TRUE(bins_of(result.segment, SlotSource::kPrefix).empty());
@@ -171,9 +171,9 @@ TEST(BuildGroundTruthSegment, TeachesTheWholeAnswer) {
       a_prompt(),
       {box_object("red dog", {5, 6, 7, 8}), {"b", {GeometryKind::kPoly, {1, 2, 3, 4, 5, 6}}}},
       answer_format());
-  EXPECT_EQ(
-      labelled_text(segment),
-      R"({"object_1": {"desc": "red dog", "bbox_2d": ["", "", "", ""]}, "object_2": {"desc": "b", "poly": [["", ""], ["", ""], ["", ""]]}}<|im_end|>)");
+  EXPECT_EQ(labelled_text(segment),
+            R"({"object_1": {"desc": "red dog", "bbox_2d": ["", "", "", ""]}, )"
+            R"("object_2": {"desc": "b", "poly": [["", ""], ["", ""], ["", ""]]}}<|im_end|>)");
   EXPECT_EQ(bins_of(segment, SlotSource::kAppend),
             (std::vector<int>{5, 6, 7, 8, 1, 2, 3, 4, 5, 6}));
   EXPECT_EQ(segment.prefix_len, 0);

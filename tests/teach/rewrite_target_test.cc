@@ -115,9 +115,9 @@ TEST(RewriteTarget, IsTheTruthWithTheCoordinatesOfMatchedPredictionsShown) {
                                                                                   {500, append},
                                                                                   {600, append},
                                                                                   {600, append}}));
-  EXPECT_EQ(
-      labelled_text(result.segment),
-      R"({"object_1": {"desc": "cat", "bbox_2d": ["", "", "", ""]}, "object_2": {"desc": "dog", "bbox_2d": ["", "", "", ""]}}<|im_end|>)");
+  EXPECT_EQ(labelled_text(result.segment),
+            R"({"object_1": {"desc": "cat", "bbox_2d": ["", "", "", ""]}, )"
+            R"("object_2": {"desc": "dog", "bbox_2d": ["", "", "", ""]}}<|im_end|>)");
   EXPECT_EQ(result.segment.prefix_len, 0);
   EXPECT_EQ(result.pairs, (std::vector<std::pair<int, int>>{{1, 0}}));
   EXPECT_EQ(result.false_negatives, (std::vector<int>{1}));

@@ -29,8 +29,10 @@ TEST(AnswerText, IsByteExact) {
   const SceneObject sign{"sign", {GeometryKind::kPoly, {10, 20, 30, 40, 0, 999}}};
   EXPECT_EQ(
       answer_text({box("cat"), sign}).text,
-      R"({"object_1": {"desc": "cat", "bbox_2d": ["<|coord_5|>", "<|coord_6|>", "<|coord_7|>", "<|coord_8|>"]}, )"
-      R"("object_2": {"desc": "sign", "poly": [["<|coord_10|>", "<|coord_20|>"], ["<|coord_30|>", "<|coord_40|>"], ["<|coord_0|>", "<|coord_999|>"]]}})");
+      R"({"object_1": {"desc": "cat", "bbox_2d": ["<|coord_5|>", "<|coord_6|>", "<|coord_7|>", )"
+      R"("<|coord_8|>"]}, )"
+      R"("object_2": {"desc": "sign", "poly": [["<|coord_10|>", "<|coord_20|>"], )"
+      R"(["<|coord_30|>", "<|coord_40|>"], ["<|coord_0|>", "<|coord_999|>"]]}})");
 }
 
 TEST(AnswerText, OfAnEmptySceneIsAnEmptyObject) { EXPECT_EQ(answer_text({}).text, "{}"); }
@@ -53,7 +55,8 @@ TEST(AppendText, OnlyClosesWhenNothingIsMissing) {
 
 TEST(AppendText, StartsWithACommaBehindAnEntryAndCountsOn) {
   const std::string first =
-      R"("object_7": {"desc": "cat", "bbox_2d": ["<|coord_5|>", "<|coord_6|>", "<|coord_7|>", "<|coord_8|>"]})";
+      R"("object_7": {"desc": "cat", "bbox_2d": ["<|coord_5|>", "<|coord_6|>", "<|coord_7|>", )"
+      R"("<|coord_8|>"]})";
   EXPECT_EQ(append_text({box("cat")}, 7, true).text, ", " + first + "}");
   EXPECT_EQ(append_text({box("cat")}, 7, false).text, first + "}");
   EXPECT_NE(

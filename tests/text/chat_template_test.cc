@@ -47,9 +47,8 @@ TEST(ChatTemplate, SaysNothingWhenSourcesAgree) {
 
 TEST(ChatTemplate, TakesTheDefaultOfNamedTemplates) {
   test::TempDir dir;
-  dir.write(
-      "tokenizer_config.json",
-      R"({"chat_template": [{"name": "rag", "template": "r"}, {"name": "default", "template": "d"}]})");
+  dir.write("tokenizer_config.json", R"({"chat_template": [{"name": "rag", "template": "r"}, )"
+                                     R"({"name": "default", "template": "d"}]})");
   EXPECT_EQ(ChatTemplate::load(dir.path()).render(kMessages, false), "d");
   dir.write("tokenizer_config.json", R"({"chat_template": [{"name": "rag", "template": "r"}]})");
   EXPECT_EQ(test::catch_user_error([&] { ChatTemplate::load(dir.path()); }).kind(),

@@ -111,8 +111,8 @@ TEST(RunState, ASegmentInTwoPlacesComesBackInBoth) {
 }
 
 // When this fails, the bytes of a training state have changed: raise kVersion of
-// model/checkpoint/state_files.cc, so that states of earlier versions are refused by number, and put both
-// new values here.
+// model/checkpoint/state_files.cc, so that states of earlier versions are refused by number, and
+// put both new values here.
 TEST(RunState, ChangedBytesNeedANewVersion) {
   const test::TempDir dir;
   test::write_state_files(dir.path(), {to_wire(busy_run()), {}});

@@ -27,8 +27,8 @@ void expect_setting_refused(const std::string& preprocessor, const std::string& 
 TEST(PatchOptions, ReadsAQwen3File) {
   const PatchOptions options =
       read(R"({"size": {"longest_edge": 16777216, "shortest_edge": 65536}, "patch_size": 16,
-    "temporal_patch_size": 2, "merge_size": 2, "image_mean": [0.5, 0.5, 0.5], "image_std": [0.5, 0.5, 0.5],
-    "processor_class": "Qwen3VLProcessor"})");
+    "temporal_patch_size": 2, "merge_size": 2, "image_mean": [0.5, 0.5, 0.5],
+    "image_std": [0.5, 0.5, 0.5], "processor_class": "Qwen3VLProcessor"})");
   EXPECT_EQ(options, PatchOptions{.do_resize = true});
   EXPECT_EQ(options.side_multiple_px(), 32);
 }

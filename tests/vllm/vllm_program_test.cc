@@ -173,11 +173,11 @@ TEST(VllmProgram, TheGenerateStageAnswersAsHfDoes) {
   test::Program program;
   std::string input;
   for (const int new_tokens : {8, 20}) {
-    input += fmt::format(
-        R"({{"messages":[{{"role":"user","content":[{{"type":"image"}},{{"type":"text","text":"Find every shape."}}]}}],)"
-        R"("images":["{}"],"max_new_tokens":{}}})"
-        "\n",
-        test::Program::golden("images/0.png"), new_tokens);
+    input += fmt::format(R"({{"messages":[{{"role":"user","content":[{{"type":"image"}},)"
+                         R"({{"type":"text","text":"Find every shape."}}]}}],)"
+                         R"("images":["{}"],"max_new_tokens":{}}})"
+                         "\n",
+                         test::Program::golden("images/0.png"), new_tokens);
   }
   const auto answers = [&](const std::string& backend) {
     return program.run_stage(

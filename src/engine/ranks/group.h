@@ -26,8 +26,9 @@ class Group {
   /// Number in the run of a rank of this group; differs from `rank` only in a subgroup (split()).
   virtual int run_rank(int rank) const { return rank; }
 
-  // Synchronous calls: all ranks are in them at the same time. Inside a phase (engine/ranks/phase.h) they
-  // throw an internal exception when another rank has failed, so no rank waits forever.
+  // Synchronous calls: all ranks are in them at the same time. Inside a phase
+  // (engine/ranks/phase.h) they throw an internal exception when another rank has failed, so no
+  // rank waits forever.
 
   /// Replaces each value by its sum over the ranks. The spans have the same size on every rank.
   void all_reduce(std::span<double> values) { check_peers(), sum(values); }

@@ -34,9 +34,9 @@ struct Health {
 /// Looks up a score of an evaluation by its name in base/observe/catalog; nullopt when absent.
 using ScoreOf = std::function<std::optional<double>(std::string_view)>;
 
-/// Compares the signs of the health line (learn/evaluate/signs.h). A change is a harm when it exceeds the
-/// sign's tolerance (noise between runs) and two standard errors of the difference (noise of few
-/// samples).
+/// Compares the signs of the health line (learn/evaluate/signs.h). A change is a harm when it
+/// exceeds the sign's tolerance (noise between runs) and two standard errors of the difference
+/// (noise of few samples).
 /// @param num_samples  evaluated samples, ≥ 1
 /// @return nullopt when one of the two has no rollout scores
 std::optional<Health> compare_health(const ScoreOf& before, const ScoreOf& now, int64_t num_samples,

@@ -146,8 +146,7 @@ ProbeVerdict judge_finished_training(const ProbeNumbers& numbers) {
   const double f1 = numbers.f1_50();
   const std::string room = fmt::format(
       "F1 @ IoU 0.5 {:.3f}, {} named right, {} repeats; {} of the objects are missing, and {} of "
-      "those "
-      "appear in one of {} sampled answers",
+      "those appear in one of {} sampled answers",
       f1, percent(numbers.label_accuracy()), percent(numbers.duplicates()),
       percent(numbers.missing()), percent(numbers.found()), numbers.num_draws);
   if (f1 >= kNothingLeftF1 && numbers.label_accuracy() >= kNothingLeftLabels &&

@@ -42,8 +42,8 @@ struct Sign {
   }
 };
 
-/// Advice for a bad value of a sign. A lack of predictions that malformed answers explain by half or
-/// more, and answers without any object, say nothing about the truth.
+/// Advice for a bad value of a sign. A lack of predictions that malformed answers explain by half
+/// or more, and answers without any object, say nothing about the truth.
 /// @param malformed  share of the answers
 inline const char* advice_for_value(const Sign& sign, double value, bool is_low, double malformed,
                                     bool is_stage1) {

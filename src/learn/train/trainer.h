@@ -68,8 +68,8 @@ enum class End {
   kInterrupt,  ///< it was interrupted between two steps; its state is saved
 };
 
-/// A run: its parts, its phases, saving and restoring. train() in learn/train/loop.cc calls it in the
-/// order of a step.
+/// A run: its parts, its phases, saving and restoring. train() in learn/train/loop.cc calls it in
+/// the order of a step.
 class Trainer {
  public:
   explicit Trainer(TrainerParts parts);
@@ -95,9 +95,9 @@ class Trainer {
   /// interrupted evaluation.
   void start();
 
-  /// Runs a phase of a step on every rank (engine/ranks/phase.h) and adds its time to time/step_s. After
-  /// an interrupt or a failure that keeps the state, the data stream and the carry buffer are as
-  /// they were before the phase, and a checkpoint is saved before the exception is rethrown.
+  /// Runs a phase of a step on every rank (engine/ranks/phase.h) and adds its time to time/step_s.
+  /// After an interrupt or a failure that keeps the state, the data stream and the carry buffer are
+  /// as they were before the phase, and a checkpoint is saved before the exception is rethrown.
   void phase(const char* name, StepMetrics& metrics, const std::function<void()>& body);
   /// A phase with a result.
   /// @return the result of `body`

@@ -12,7 +12,8 @@ std::vector<std::string> qwen2_tokenizer_classes() {
 
 // @source transformers, qwen2 tokenizer
 std::string qwen2_split_pattern() {
-  return R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+  return R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N})"
+         R"(| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
 }
 
 MlpDescription gated_mlp(const std::string& prefix, int64_t width, int64_t inner, bool has_bias) {

@@ -7,8 +7,8 @@ namespace rematch::kernels {
 // the softmax are float32; probabilities and the gradients of scores are rounded to bfloat16 before
 // they enter a product. A token's output depends only on the tokens that it attends to.
 
-/// True if this processor multiplies bfloat16 (AVX-512 BF16), REMATCH_ISA does not forbid it, and it
-/// is not Intel's: there torch's own operator, which uses MKL, was not compared.
+/// True if this processor multiplies bfloat16 (AVX-512 BF16), REMATCH_ISA does not forbid it, and
+/// it is not Intel's: there torch's own operator, which uses MKL, was not compared.
 bool has_bfloat16_attention();
 
 /// Rows of bfloat16 values.

@@ -33,7 +33,8 @@ const std::optional<c10::TypedOperatorHandle<Pointwise>>& onednn_linear() {
   return handle;
 }
 
-// Meta tensors take the CPU path, so that a plan counts its saved tensors (tools/plan/row_memory.h).
+// Meta tensors take the CPU path, so that a plan counts its saved tensors
+// (tools/plan/row_memory.h).
 bool is_plain(const at::Tensor& tensor) {
   return (tensor.is_cpu() || tensor.is_meta()) && tensor.scalar_type() == at::kFloat;
 }
@@ -64,8 +65,8 @@ at::Tensor weight_gradient(const at::Tensor& g_MN, const at::Tensor& x_MK) {
   return sum_NK;
 }
 
-// g·W for the head's weight in bfloat16, some outputs at a time, so that oneDNN's copy of W stays in
-// the caches; sums in float32.
+// g·W for the head's weight in bfloat16, some outputs at a time, so that oneDNN's copy of W stays
+// in the caches; sums in float32.
 at::Tensor input_gradient_by_parts(const at::Tensor& g_MN, const at::Tensor& weight) {
   constexpr int64_t kOutputs = 2048;
   at::Tensor sum = at::zeros({g_MN.size(0), weight.size(1)}, g_MN.options().dtype(at::kFloat));

@@ -93,7 +93,8 @@ DeltaInputGradients chunk_gradients(const DeltaChunks& chunks, const DeltaScanGr
   const at::Tensor inverse = transposed(chunks.inverse);
   const at::Tensor d_beta_v = batched_product(inverse, scan.u),
                    d_beta_k = batched_product(inverse, scan.w);
-  // Gradients of the overlap: −(d_beta_v uᵀ + d_beta_k wᵀ), and of attention, both before the decay.
+  // Gradients of the overlap: −(d_beta_v uᵀ + d_beta_k wᵀ), and of attention, both before the
+  // decay.
   const at::Tensor d_overlap = (batched_product(d_beta_v, transposed(chunks.u)) +
                                 batched_product(d_beta_k, transposed(chunks.w)))
                                    .neg_()

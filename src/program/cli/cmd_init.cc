@@ -63,8 +63,7 @@ bool are_few(int64_t num_records) { return num_records < 1000; }
 std::string augment_lines(int64_t num_records) {
   if (!are_few(num_records)) return "";
   return "# data:\n#   augment: {crop: 0.6, color: 0.3}    # varies few pictures; `rematch data "
-         "show "
-         "--augment` draws them (docs/small_data.md)\n\n";
+         "show --augment` draws them (docs/small_data.md)\n\n";
 }
 
 /// Facts of the records and the model.
@@ -124,8 +123,7 @@ std::string yaml_for(const InitArguments& arguments, const Dataset& train, const
       "  run_name: {}    # logs and checkpoints: output/RUN_NAME; another run needs another name\n"
       "{}\n"
       "# tuner:\n#   train_type: lora                 # trains an adapter: a fraction of the "
-      "memory (docs/adapters.md)\n#   lora_rank: "
-      "16\n\n",
+      "memory (docs/adapters.md)\n#   lora_rank: 16\n\n",
       train.size(), printable(arguments.train), printable(shell_word(arguments.out)),
       quoted(arguments.model), lengths.longest_prompt, lengths.longest_answer,
       lengths.median_answer, max_length, run_name_for(arguments.train, arguments.stage_1),

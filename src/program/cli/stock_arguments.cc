@@ -11,8 +11,7 @@ constexpr const char* kScaleHelp =
     "pixels of the resized image, which is what Qwen2.5-VL sees and answers in: both sides are "
     "rounded to multiples of 28 and the area is kept within 3136 and 12845056 pixels, unless "
     "--model says otherwise. file-pixels: pixels of the image file. normalized: 0..1 of the side, "
-    "only "
-    "read";
+    "only read";
 
 }  // namespace
 

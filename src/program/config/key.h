@@ -78,7 +78,8 @@ struct KeySpec {
     null_words = std::move(texts);
     return std::move(*this);
   }
-  /// Makes the default null: program/config/rules.cc derives the value, or the field keeps its initialiser.
+  /// Makes the default null: program/config/rules.cc derives the value, or the field keeps its
+  /// initialiser.
   KeySpec&& null_by_default() && {
     fallback.clear();
     return std::move(*this);

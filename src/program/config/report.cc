@@ -171,9 +171,7 @@ std::string config_markdown() {
   std::string text =
       "# Configuration keys\n\n"
       "Generated from the table in `src/program/config/keys_*.cc`; `rematch check CONFIG` shows "
-      "the values "
-      "of a file and where they come "
-      "from.\n\n"
+      "the values of a file and where they come from.\n\n"
       "A file is YAML. `extends: base.yaml` (or a list; `inherit` is a synonym) merges it over "
       "other files, whose paths are relative to the file that names them:\n"
       "bases left to right, the file itself last. Mappings merge, other values replace. `--set "

@@ -36,7 +36,8 @@ void apply_strategy_rules(Draft& config) {
     config.derive("training.eval_steps", config.json("training.save_steps"), "training.save_steps");
 }
 
-/// Checks `eval_on_start`, `stop_on_harm` and `early_stopping_patience`; runs after apply_strategy_rules().
+/// Checks `eval_on_start`, `stop_on_harm` and `early_stopping_patience`; runs after
+/// apply_strategy_rules().
 void apply_health_rules(Draft& config) {
   const std::string start = "training.eval_on_start", stop = "training.stop_on_harm",
                     when = "training.eval_strategy";

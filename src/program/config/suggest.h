@@ -7,7 +7,8 @@
 
 namespace rematch {
 
-/// Names that users of other programs type, and their counterpart here (program/config/known_names.cc).
+/// Names that users of other programs type, and their counterpart here
+/// (program/config/known_names.cc).
 struct KnownName {
   const char* names;      ///< what is typed, separated by blanks
   const char* ours;       ///< a dotted key, a command or an option; "" if there is none

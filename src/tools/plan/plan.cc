@@ -181,8 +181,8 @@ int64_t saved_pages(const PlanRequest& request, const State& state) {
                   state.masters() + state.moments());
 }
 
-// The heap keeps freed memory for the next step (program/cli/allocator.cc), so the peak stays resident on
-// the host.
+// The heap keeps freed memory for the next step (program/cli/allocator.cc), so the peak stays
+// resident on the host.
 int64_t freed_bytes(const std::vector<PlanPhase>& phases, int64_t live_bytes) {
   int64_t most = live_bytes;
   for (const PlanPhase& phase : phases) {

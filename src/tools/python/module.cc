@@ -74,7 +74,8 @@ nb::object answer_by_stage(MakeStage make, const StageOptions& options, nb::hand
 }  // namespace rematch
 
 NB_MODULE(_stages, module) {
-  using namespace rematch;  // NOLINT(google-build-using-namespace): the macro opens no namespace of ours
+  // The macro opens no namespace of ours.
+  using namespace rematch;  // NOLINT(google-build-using-namespace)
   using nb::arg;
   module.def(
       "parse",

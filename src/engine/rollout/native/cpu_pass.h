@@ -41,8 +41,8 @@ struct CpuCache {
   }
 };
 
-/// A forward pass of the decoder on the kernels of src/model/kernels. Distributes the work over threads
-/// and owns all memory that it writes, except the cache and the states.
+/// A forward pass of the decoder on the kernels of src/model/kernels. Distributes the work over
+/// threads and owns all memory that it writes, except the cache and the states.
 class CpuPass {
  public:
   /// All arguments must outlive the pass.

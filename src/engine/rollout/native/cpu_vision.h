@@ -8,9 +8,9 @@
 
 namespace rematch {
 
-/// The vision tower on the kernels of src/model/kernels, always in float32. Equal to Model::encode_images
-/// up to rounding. The features of an image depend only on its pixels, not on other images or the
-/// number of threads (at::get_num_threads()).
+/// The vision tower on the kernels of src/model/kernels, always in float32. Equal to
+/// Model::encode_images up to rounding. The features of an image depend only on its pixels, not on
+/// other images or the number of threads (at::get_num_threads()).
 class CpuVision {
  public:
   /// @param model  on the CPU

@@ -44,7 +44,8 @@ def version(name):
                 text = open(os.path.join(place, file), encoding="utf-8").read()
             except OSError:
                 continue
-            match = re.search(r"^__version__\s*(?::[^=\n]*)?=(?:[^\"\n]*=)?\s*[\"\x27]([^\"\x27]+)", text, re.M)
+            assignment = r"^__version__\s*(?::[^=\n]*)?=(?:[^\"\n]*=)?\s*"
+            match = re.search(assignment + r"[\"\x27]([^\"\x27]+)", text, re.M)
             if match:
                 return match.group(1)
     try:
@@ -52,10 +53,12 @@ def version(name):
     except Exception:
         return "of unknown version"
 get = sysconfig.get_config_var
-places = [get("LIBDIR") or "", os.path.join(get("LIBDIR") or "", get("MULTIARCH") or ""), os.path.join(sys.base_prefix, "lib")]
+libdir = get("LIBDIR") or ""
+places = [libdir, os.path.join(libdir, get("MULTIARCH") or ""), os.path.join(sys.base_prefix, "lib")]
 names = [os.path.join(place, get("INSTSONAME") or "") for place in places]
 library = next((name for name in names if ".so" in name and os.path.isfile(name)), "")
-print("REMATCH" + json.dumps({"executable": sys.executable, "python": "%d.%d" % sys.version_info[:2], "libpython": library,
+print("REMATCH" + json.dumps({"executable": sys.executable, "libpython": library,
+                              "python": "%d.%d" % sys.version_info[:2],
                               "torch": version("torch"), "vllm": version("vllm")}))
 )PY";
 

@@ -17,7 +17,8 @@ constexpr const char* kAttention = "full_attention";
 // Combining marks belong to letters.
 // @source transformers, qwen3_5 tokenizer
 constexpr const char* kSplitPattern =
-    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N})"
+    R"(| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
 
 NormDescription text_norm(const std::string& module, int64_t width, double eps) {
   return {module, width, NormKind::kRmsOffset, eps};
