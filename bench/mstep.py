@@ -159,11 +159,13 @@ def run(command):
         out.seek(0), err.seek(0)
         if process.returncode == -9:
             sys.exit(
-                f"{' '.join(map(str, command))} was killed with {held:.0f} MiB: this machine has too little memory for it (swap may help)"
+                f"{' '.join(map(str, command))} was killed with {held:.0f} MiB: this machine has "
+                "too little memory for it (swap may help)"
             )
         if process.returncode != 0:
             sys.exit(
-                f"{' '.join(map(str, command))} ended with {process.returncode}\n{err.read()[-3000:]}"
+                f"{' '.join(map(str, command))} ended with {process.returncode}\n"
+                f"{err.read()[-3000:]}"
             )
         one = json.loads(out.read().strip().splitlines()[-1])
     return dict(
@@ -213,11 +215,13 @@ def main():
         "sides": sides,
     }
     print(
-        f"{options.tokens} tokens, {options.tokens // 2} supervised, vocabulary {VOCAB}, {body / 1e6:.1f} M parameters outside the embedding, "
+        f"{options.tokens} tokens, {options.tokens // 2} supervised, vocabulary {VOCAB}, "
+        f"{body / 1e6:.1f} M parameters outside the embedding, "
         f"{other['threads']} threads"
     )
     print(
-        f"{'':<22}{'s/step':>10}{'cpu s':>9}{'optimizer s':>13}{'peak MiB':>11}{'beyond start':>14}{'faster':>9}{'cpu':>8}{'memory':>9}   losses"
+        f"{'':<22}{'s/step':>10}{'cpu s':>9}{'optimizer s':>13}{'peak MiB':>11}"
+        f"{'beyond start':>14}{'faster':>9}{'cpu':>8}{'memory':>9}   losses"
     )
     worst = 0.0
     for side, one in sides.items():
@@ -228,8 +232,11 @@ def main():
         one["beyond_start_below_by"] = (other["peak_mib"] - other["before_mib"]) / beyond
         worst = max([worst] + [abs(a - b) / b for a, b in zip(one["losses"], other["losses"])])
         print(
-            f"{side:<22}{seconds:>10.2f}{min(one['cpu_s']):>9.1f}{min(one['optimizer_s']):>13.2f}{one['peak_mib']:>11.0f}{beyond:>14.0f}{one['faster_by']:>8.2f}x{one['less_cpu_by']:>7.2f}x"
-            f"{one['memory_below_by']:>8.2f}x{' (swapped)' if one['swapped_mib'] else ''}   {', '.join(f'{loss:.6f}' for loss in one['losses'])}"
+            f"{side:<22}{seconds:>10.2f}{min(one['cpu_s']):>9.1f}{min(one['optimizer_s']):>13.2f}"
+            f"{one['peak_mib']:>11.0f}{beyond:>14.0f}"
+            f"{one['faster_by']:>8.2f}x{one['less_cpu_by']:>7.2f}x"
+            f"{one['memory_below_by']:>8.2f}x{' (swapped)' if one['swapped_mib'] else ''}   "
+            f"{', '.join(f'{loss:.6f}' for loss in one['losses'])}"
         )
     report["worst_loss_difference"] = worst
     if options.json:

@@ -108,7 +108,8 @@ def measure(program, draw_len, cap, args):
             for name, found in mine.items():
                 if found["selected"] != other[name]["selected"]:
                     sys.exit(
-                        f"{name} chooses differently: {found['selected']} and {other[name]['selected']}"
+                        f"{name} chooses differently: {found['selected']} and "
+                        f"{other[name]['selected']}"
                     )
                 ours.setdefault(name, []).append(found["seconds"])
             for name, found in other.items():
@@ -144,7 +145,8 @@ def main():
     args = parser.parse_args()
     rows = []
     print(
-        f"{'lengths':18} {'row':>6} {'selector':11} {'median':>9} {'p95':>9} {'Python, same rule':>18} {'ratio':>7} "
+        f"{'lengths':18} {'row':>6} {'selector':11} {'median':>9} {'p95':>9} "
+        f"{'Python, same rule':>18} {'ratio':>7} "
         f"{'binpacking call':>16} {'ratio':>7}"
     )
     for mix, draw_len in MIXES.items():
@@ -152,9 +154,11 @@ def main():
             for row in measure(args.program, draw_len, cap, args):
                 rows.append({"lengths": mix, **row})
                 print(
-                    f"{mix:18} {cap:6} {row['selector']:11} {row['median_us']:6.1f} us {row['p95_us']:6.1f} us "
+                    f"{mix:18} {cap:6} {row['selector']:11} {row['median_us']:6.1f} us "
+                    f"{row['p95_us']:6.1f} us "
                     f"{row['python_us']:15.1f} us {row['ratio']:6.1f}x "
-                    f"{row['python_binpacking_call_us']:13.1f} us {row['ratio_to_binpacking_call']:6.1f}x"
+                    f"{row['python_binpacking_call_us']:13.1f} us "
+                    f"{row['ratio_to_binpacking_call']:6.1f}x"
                 )
     path = args.json or os.path.join(os.path.dirname(os.path.abspath(args.program)), "pack.json")
     with open(path, "w") as out:

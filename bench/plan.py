@@ -178,16 +178,19 @@ def print_table(binary):
     tokens fits, what that would take.
     """
     print(
-        "| model | training | weights to gradients | 24 GB | 80 GB | 141 GB |\n|---|---|---|---|---|---|"
+        "| model | training | weights to gradients | 24 GB | 80 GB | 141 GB |\n"
+        "|---|---|---|---|---|---|"
     )
     with tempfile.TemporaryDirectory() as directory:
         for name in PUBLIC:
             (pathlib.Path(directory) / "config.json").write_text(json.dumps(public_config(name)))
             config = pathlib.Path(directory) / "run.yaml"
             config.write_text(
-                f"model: {{model: {directory}}}\ncustom: {{train_jsonl: x, trainer_variant: {STAGE_2}, "
+                f"model: {{model: {directory}}}\ncustom: {{train_jsonl: x, trainer_variant: "
+                f"{STAGE_2}, "
                 "extra: {rollout_matching: {rollout_backend: native}}}\n"
-                "training: {output_dir: out, run_name: run, gradient_checkpointing: true, gradient_accumulation_steps: 16}\n"
+                "training: {output_dir: out, run_name: run, gradient_checkpointing: true, "
+                "gradient_accumulation_steps: 16}\n"
             )
             for way, ranks, stage, train_type in WAYS:
                 cells = []
@@ -263,9 +266,12 @@ def make_config(directory, model_dir, case):
     path.write_text(f"""global_max_length: 2048
 model: {{model: {model_dir}, torch_dtype: float32}}
 template: {{system: List the objects as JSON.}}
-training: {{output_dir: {directory}/out, run_name: run, max_steps: 2, per_device_train_batch_size: {batch},
-  gradient_accumulation_steps: {accumulation}, logging_steps: 1, report_to: none, save_strategy: "no", save_last_epoch: true}}
-custom: {{train_jsonl: {directory}/train.jsonl, user_prompt: Find every cat., extra: {{rollout_matching: {{rollout_backend: hf, max_new_tokens: 48}}}}}}
+training: {{output_dir: {directory}/out, run_name: run, max_steps: 2,
+  per_device_train_batch_size: {batch}, gradient_accumulation_steps: {accumulation},
+  logging_steps: 1,
+  report_to: none, save_strategy: "no", save_last_epoch: true}}
+custom: {{train_jsonl: {directory}/train.jsonl, user_prompt: Find every cat.,
+  extra: {{rollout_matching: {{rollout_backend: hf, max_new_tokens: 48}}}}}}
 """)
     return path, [f"--set={key}={value}" for key, value in changes.items()]
 
@@ -378,7 +384,8 @@ def main():
                 }
             )
             print(
-                f"| {case} | {planned['parameters']['total'] / 1e6:.0f} M | {planned['peak_bytes'] / 2**20:.0f} ({planned['peak_phase']}) "
+                f"| {case} | {planned['parameters']['total'] / 1e6:.0f} M | "
+                f"{planned['peak_bytes'] / 2**20:.0f} ({planned['peak_phase']}) "
                 f"| {peak / 2**20:.0f} | {100 * difference:+.1f} % |",
                 flush=True,
             )

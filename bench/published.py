@@ -14,8 +14,9 @@ Both sides train LoRA of rank 8 on the Linears of the language model, with gradi
 on the same records, whose tokens must be as many, with losses within .01. `--checkpointing false
 true selective` adds sides of the program with other values; `--program-only` leaves out the other
 side. With `--answers N` it is a step of stage 2: first answers of N tokens to all images at once.
-Random weights answer nothing that can be read, so that the rows are those of stage 1. Sides take turns, each in a process of its own; the first step of a turn is left out. "Times
-its matmuls" compares a step with the products that its checkpointing needs, timed in the same run.
+Random weights answer nothing that can be read, so that the rows are those of stage 1. Sides take
+turns, each in a process of its own; the first step of a turn is left out. "Times its
+matmuls" compares a step with the products that its checkpointing needs, timed in the same run.
 """
 
 import argparse
@@ -296,14 +297,16 @@ def show(options, sides):
         f"lora_dropout {options.dropout}, {options.threads} threads, answers of {options.answers}\n"
     )
     print(
-        "| side | s a step | of it answers | tokens/s | faster by | times its matmuls | peak GiB | loss |"
+        "| side | s a step | of it answers | tokens/s | faster by | times its matmuls | peak GiB "
+        "| loss |"
     )
     print("|---|---|---|---|---|---|---|---|")
     for name, one in sides.items():
         speed, ratio = one["tokens"] / one["step_s"], other["step_s"] / one["step_s"]
         times = (one["step_s"] - one["rollout_s"]) / limit(name)
         print(
-            f"| {name} | {one['step_s']:.2f} | {one['rollout_s']:.2f} | {speed:.1f} | {ratio:.2f} | {times:.2f} "
+            f"| {name} | {one['step_s']:.2f} | {one['rollout_s']:.2f} | {speed:.1f} | {ratio:.2f} "
+            f"| {times:.2f} "
             f"| {one['peak_gib']:.2f} | {one['loss']:.4f} |"
         )
     if any(one["tokens"] != other["tokens"] for one in sides.values()):

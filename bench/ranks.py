@@ -4,7 +4,8 @@ steps per second, processor time,
 bytes that travel, and the peak memory of a rank, with gradients summed once per step and row by row
 (`training.exact_ranks`).
 
-usage: bench/ranks.py build/release/bin/rematch [--case demo|rows|small] [--side NAME …] [--steps 4] [--rounds 3] [--json OUT]
+usage: bench/ranks.py build/release/bin/rematch [--case demo|rows|small] [--side NAME …]
+                      [--steps 4] [--rounds 3] [--json OUT]
 
 demo: configs/demo/stage2.yaml, 24 scenes in a window, one row for each of two ranks. rows: the same
 in rows of three scenes. small: the random
@@ -209,7 +210,8 @@ def measure(arguments, case, scratch):
             else ""
         )
         print(
-            f"| {case} | {side} | {1 / step_s:.3f} | {ratio:.2f} | {cpu_s:.2f} | {travels} | {row['peak_mib']:.0f} |",
+            f"| {case} | {side} | {1 / step_s:.3f} | {ratio:.2f} | {cpu_s:.2f} | {travels} | "
+            f"{row['peak_mib']:.0f} |",
             flush=True,
         )
     return {"case": case, "rows": rows, "least_mib": least}
@@ -227,7 +229,8 @@ def main():
     parser.add_argument("--json")
     arguments = parser.parse_args()
     print(
-        "| case | side | steps/s | of 1 x 2 | processor s a step | MiB a step (of the least) | peak MiB |"
+        "| case | side | steps/s | of 1 x 2 | processor s a step | MiB a step (of the least) | "
+        "peak MiB |"
     )
     print("|---|---|---|---|---|---|---|")
     with tempfile.TemporaryDirectory(prefix="bench-ranks-") as name:

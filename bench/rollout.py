@@ -366,7 +366,8 @@ def measure(size, directory, options):
             for name, side, more in variants:
                 runs[name, shape].append(side.ask(**command, **more))
                 tell(
-                    f"{size}, {f'round {turn} of {options.rounds}' if turn else 'warming up'}: {shape}, {name}: {runs[name, shape][-1]['seconds']:.2f} s"
+                    f"{size}, {f'round {turn} of {options.rounds}' if turn else 'warming up'}: "
+                    f"{shape}, {name}: {runs[name, shape][-1]['seconds']:.2f} s"
                 )
     tell(f"{size}: decoding")
     decode = {rows: [sides[0].ask(decode=rows, tokens=64) for _ in range(7)] for rows in (1, 8)}
@@ -416,14 +417,19 @@ def show(size, num_parameters, report):
             )
             equal = f"{one['equal']} of {one['prompts']}"
             if one is ours:
-                equal = f"near ties {one['near_ties']}; {one['right_drafts']} of {one['drafts']} drafts right, {one['steps']} steps"
+                equal = (
+                    f"near ties {one['near_ties']}; {one['right_drafts']} of {one['drafts']} "
+                    f"drafts right, {one['steps']} steps"
+                )
             print(
-                f"| {size} ({num_parameters / 1e6:.0f} M) | {shape} | {name} | {one['tokens_per_s']:.0f} | {ratio} | {plain_ratio} | "
+                f"| {size} ({num_parameters / 1e6:.0f} M) | {shape} | {name} | "
+                f"{one['tokens_per_s']:.0f} | {ratio} | {plain_ratio} | "
                 f"{one['cpu_s']:.2f} | {cpu} | {equal} |"
             )
     for rows, one in report["decode"].items():
         print(
-            f"  decode, {rows} row{'s' if rows > 1 else ''}: {1e3 * one['step_s']:.2f} ms per step, {one['gb_per_s']:.1f} GB/s of weights, "
+            f"  decode, {rows} row{'s' if rows > 1 else ''}: {1e3 * one['step_s']:.2f} ms per "
+            f"step, {one['gb_per_s']:.1f} GB/s of weights, "
             f"{one['gflop_per_s']:.1f} GFLOP/s",
             flush=True,
         )
@@ -451,7 +457,8 @@ def main():
         parser.error("BENCH_ROLLOUT is missing")
     report = {"prompts": options.prompts, "threads": options.threads, "sizes": {}}
     print(
-        "| model | prompts | side | tokens/s | native is faster by | without drafts by | CPU s | native takes less by | equal ids |\n"
+        "| model | prompts | side | tokens/s | native is faster by | without drafts by | CPU s | "
+        "native takes less by | equal ids |\n"
         "|---|---|---|---|---|---|---|---|---|"
     )
     for size in options.sizes.split(","):

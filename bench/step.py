@@ -530,21 +530,26 @@ def main():
     sides = {name: typical(steps) for name, steps in turns.items()}
     other = sides["Python"]
     print(
-        f"{options.samples} images per window, {other['new_tokens']:.0f} new tokens, {options.threads} threads\n"
+        f"{options.samples} images per window, {other['new_tokens']:.0f} new tokens, "
+        f"{options.threads} threads\n"
     )
     print(
-        f"| side | s per step | faster by | {' | '.join(PHASES)} | rollout faster by | loss |\n|---|---|---|{'---|' * (len(PHASES) + 2)}"
+        f"| side | s per step | faster by | {' | '.join(PHASES)} | rollout faster by | loss |\n"
+        f"|---|---|---|{'---|' * (len(PHASES) + 2)}"
     )
     for name, one in sides.items():
         split = " | ".join(f"{one[phase]:.3f}" for phase in PHASES)
         ratios = other["step_s"] / one["step_s"], other["rollout"] / one["rollout"]
         print(
-            f"| {name} | {one['step_s']:.3f} | {ratios[0]:.2f} | {split} | {ratios[1]:.2f} | {one['loss']:.5f} |"
+            f"| {name} | {one['step_s']:.3f} | {ratios[0]:.2f} | {split} | {ratios[1]:.2f} | "
+            f"{one['loss']:.5f} |"
         )
     native = sides["native"]["rollout"]
     print(
-        f"\nrollout: native is {sides['hf, as configured']['rollout'] / native:.1f} times as fast as hf in the demonstration's configuration (one prompt "
-        f"at a time), {sides['hf']['rollout'] / native:.2f} times as fast as hf with all prompts in one batch"
+        f"\nrollout: native is {sides['hf, as configured']['rollout'] / native:.1f} times as fast "
+        "as hf in the demonstration's configuration (one prompt "
+        f"at a time), {sides['hf']['rollout'] / native:.2f} times as fast as hf with all prompts "
+        "in one batch"
     )
     memory = {name: statistics.median(one) for name, one in peaks.items()}
     print(

@@ -1,4 +1,5 @@
-# One imported target for each library we use. All come from Debian packages, libtorch from the wheel in .venv.
+# One imported target for each library we use. All come from Debian packages, libtorch from the
+# wheel in .venv.
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
 find_package(nlohmann_json REQUIRED)
@@ -14,9 +15,12 @@ pkg_check_modules(WEBP REQUIRED IMPORTED_TARGET libwebp)
 pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
 pkg_check_modules(JEMALLOC REQUIRED IMPORTED_TARGET jemalloc)
 # The font of the pictures' labels becomes part of the program (src/tools/draw/font.cc).
-find_file(REMATCH_FONT DejaVuSans.ttf PATHS /usr/share/fonts /usr/local/share/fonts PATH_SUFFIXES truetype/dejavu dejavu dejavu-sans-fonts TTF)
+find_file(REMATCH_FONT DejaVuSans.ttf PATHS /usr/share/fonts /usr/local/share/fonts
+  PATH_SUFFIXES truetype/dejavu dejavu dejavu-sans-fonts TTF)
 if(NOT REMATCH_FONT)
-  message(FATAL_ERROR "DejaVuSans.ttf was not found: install fonts-dejavu-core (scripts/setup does), or pass -DREMATCH_FONT=/path/to/DejaVuSans.ttf")
+  message(FATAL_ERROR
+    "DejaVuSans.ttf was not found: install fonts-dejavu-core (scripts/setup does), or pass "
+    "-DREMATCH_FONT=/path/to/DejaVuSans.ttf")
 endif()
 find_package(CLI11 REQUIRED)
 if(REMATCH_TESTS)

@@ -1,4 +1,5 @@
-# Turns a text file into C++ string literals, one a line: cmake -DINPUT=TEXT -DOUTPUT=INC -P QuoteText.cmake
+# Turns a text file into C++ string literals, one a line:
+# cmake -DINPUT=TEXT -DOUTPUT=INC -P QuoteText.cmake
 file(READ ${INPUT} _text)
 string(REPLACE "\\" "\\\\" _text "${_text}")
 string(REPLACE "\"" "\\\"" _text "${_text}")

@@ -1,14 +1,21 @@
-# rematch_library(NAME LINK … SOURCES … [TORCH] [NO_PCH] [EXTERNAL …])   one static library for a folder of src/
-# rematch_embed(TARGET FILE)                                    #include "FILE.inc" gives a text file as C++ string literals
-# rematch_test_support(NAME LINK … SOURCES … [TORCH])           what several test programs share, compiled once
-# rematch_test(NAME LINK … SOURCES … [LABELS …] [TORCH])        one gtest binary; every case becomes a ctest case, but quick tests with torch
-#                                                               share a process: loading torch takes .2 s, longer than most of them
+# rematch_library(NAME LINK … SOURCES … [TORCH] [NO_PCH] [EXTERNAL …])
+#     one static library for a folder of src/
+# rematch_embed(TARGET FILE)
+#     #include "FILE.inc" gives a text file as C++ string literals
+# rematch_test_support(NAME LINK … SOURCES … [TORCH])
+#     what several test programs share, compiled once
+# rematch_test(NAME LINK … SOURCES … [LABELS …] [TORCH])
+#     one gtest binary; every case becomes a ctest case, but quick tests with torch share a process:
+#     loading torch takes .2 s, longer than most of them
 #
-# LINK names other rematch libraries; which edges are legal is the table in dev/check_layers.py (a ctest).
+# LINK names other rematch libraries; which edges are legal is the table in dev/check_layers.py (a
+# ctest).
 
-# Batches of sources compiled as one: a file with torch or gtest spends three of four seconds on what their headers leave to instantiate.
+# Batches of sources compiled as one: a file with torch or gtest spends three of four seconds on
+# what their headers leave to instantiate.
 function(rematch_compile_in_batches target)
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ${REMATCH_BATCHES} UNITY_BUILD_BATCH_SIZE 8)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${REMATCH_BATCHES}
+    UNITY_BUILD_BATCH_SIZE 8)
   if(REMATCH_BATCHES)  # GCC takes the sources of a batch for headers
     target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
   endif()
@@ -22,7 +29,8 @@ function(rematch_library name)
   add_library(rematch_${name} STATIC ${A_SOURCES})
   target_include_directories(rematch_${name} PUBLIC ${CMAKE_SOURCE_DIR}/src)
   list(TRANSFORM A_LINK PREPEND rematch_)
-  target_link_libraries(rematch_${name} PUBLIC ${A_LINK} PRIVATE rematch_warnings fmt::fmt nlohmann_json::nlohmann_json ${A_EXTERNAL})
+  target_link_libraries(rematch_${name} PUBLIC ${A_LINK} PRIVATE rematch_warnings fmt::fmt
+    nlohmann_json::nlohmann_json ${A_EXTERNAL})
   if(A_TORCH)
     target_link_libraries(rematch_${name} PUBLIC Libtorch::Libtorch)
     rematch_use_pch(rematch_${name} rematch_torch_pch)
@@ -37,14 +45,15 @@ function(rematch_embed target file)
   cmake_path(GET source FILENAME name)
   set(generated ${CMAKE_CURRENT_BINARY_DIR}/embedded)
   add_custom_command(OUTPUT ${generated}/${name}.inc
-    COMMAND ${CMAKE_COMMAND} -DINPUT=${source} -DOUTPUT=${generated}/${name}.inc -P ${CMAKE_SOURCE_DIR}/cmake/QuoteText.cmake
+    COMMAND ${CMAKE_COMMAND} -DINPUT=${source} -DOUTPUT=${generated}/${name}.inc
+    -P ${CMAKE_SOURCE_DIR}/cmake/QuoteText.cmake
     DEPENDS ${source} ${CMAKE_SOURCE_DIR}/cmake/QuoteText.cmake)
   target_sources(${target} PRIVATE ${generated}/${name}.inc)
   target_include_directories(${target} PRIVATE ${generated})
 endfunction()
 
-# Precompiled headers are shared: rematch_torch_pch (src/model/nn/torch_pch.h; 8 s a file become 2), rematch_pch (src/base/pch.h) and
-# rematch_test_pch (tests/support/pch.h) for what needs no torch.
+# Precompiled headers are shared: rematch_torch_pch (src/model/nn/torch_pch.h; 8 s a file become 2),
+# rematch_pch (src/base/pch.h) and rematch_test_pch (tests/support/pch.h) for what needs no torch.
 function(rematch_use_pch target pch)
   if(TARGET ${pch})
     target_precompile_headers(${target} REUSE_FROM ${pch})
@@ -53,9 +62,11 @@ function(rematch_use_pch target pch)
   endif()
 endfunction()
 
-# What test programs and their support have in common. Their own code need not be fast, only quick to compile.
+# What test programs and their support have in common. Their own code need not be fast, only quick
+# to compile.
 function(rematch_test_target target with_torch)
-  target_link_libraries(${target} PRIVATE rematch_test_main rematch_warnings fmt::fmt nlohmann_json::nlohmann_json)
+  target_link_libraries(${target} PRIVATE rematch_test_main rematch_warnings fmt::fmt
+    nlohmann_json::nlohmann_json)
   target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR}/tests)
   target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
   rematch_compile_in_batches(${target})
@@ -99,7 +110,8 @@ function(rematch_test name)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   if(A_TORCH AND A_LABELS STREQUAL "quick")
     # scripts/count_tests.py counts the cases of this file in place of the program.
-    add_test(NAME ${name} COMMAND ${name} --gtest_output=xml:${CMAKE_BINARY_DIR}/test-results/${name}.cases.xml
+    add_test(NAME ${name} COMMAND ${name}
+      --gtest_output=xml:${CMAKE_BINARY_DIR}/test-results/${name}.cases.xml
       WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
     set_tests_properties(${name} PROPERTIES LABELS quick TIMEOUT 300 COST 10)  # started first
     return()

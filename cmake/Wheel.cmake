@@ -1,5 +1,7 @@
-# Contents of the wheel (scripts/wheel, pyproject.toml): the program, the vLLM plug-in and, where it is built, the NCCL library, in the package rematch, next to the modules
-# of src/tools/python. libtorch is that of the torch package next to it; the other libraries are bundled afterwards by auditwheel.
+# Contents of the wheel (scripts/wheel, pyproject.toml): the program, the vLLM plug-in and, where it
+# is built, the NCCL library, in the package rematch, next to the modules of src/tools/python.
+# libtorch is that of the torch package next to it; the other libraries are bundled afterwards by
+# auditwheel.
 if(NOT TARGET rematch)
   return()
 endif()

@@ -267,13 +267,15 @@ def breaches(src):
                 yield (
                     name,
                     number,
-                    f"the settings as a whole are for {', '.join(READS_ALL_SETTINGS)}; a part takes its own struct of settings/",
+                    f"the settings as a whole are for {', '.join(READS_ALL_SETTINGS)}; a part "
+                    "takes its own struct of settings/",
                 )
             if WINGS.index(target.split("/")[0]) > WINGS.index(name.split("/")[0]):
                 yield (
                     name,
                     number,
-                    f"the wing {name.split('/')[0]} may not include the wing {target.split('/')[0]}",
+                    f"the wing {name.split('/')[0]} may not include the wing "
+                    f"{target.split('/')[0]}",
                 )
             if there in (here, "base", "base/settings"):
                 continue
@@ -281,7 +283,8 @@ def breaches(src):
                 yield (
                     name,
                     number,
-                    "configuration is read by assembly/ and cli/ only; parts take structs of settings/",
+                    "configuration is read by assembly/ and cli/ only; parts take structs of "
+                    "settings/",
                 )
             allowed = ALLOWED.get(here, set())
             if allowed is None:
@@ -291,7 +294,8 @@ def breaches(src):
                 yield (
                     name,
                     number,
-                    f"{here} may not include {there} (allowed: {', '.join(sorted(allowed)) or 'base only'})",
+                    f"{here} may not include {there} (allowed: "
+                    f"{', '.join(sorted(allowed)) or 'base only'})",
                 )
 
 

@@ -28,7 +28,8 @@ COMMENTED = (
 )
 MOST_CHARACTERS = 160
 WORDS = re.compile(
-    r"\b(anew|beside|mend(?:s|ed)?|told|dealt|lends|goes on|stands still|somebody|nobody|whoever|of (?:its|their) own|likewise|thereby)\b",
+    r"\b(anew|beside|mend(?:s|ed)?|told|dealt|lends|goes on|stands still"
+    r"|somebody|nobody|whoever|of (?:its|their) own|likewise|thereby)\b",
     re.IGNORECASE,
 )
 FENCE = re.compile(r"^\s*(`{3,})[^`]*$")

@@ -22,7 +22,8 @@ ROOT = pathlib.Path(
 # A data member: indented by two, a type, a name, then an initialiser or the end. Functions and
 # enumerators have other shapes.
 FIELD = re.compile(
-    r"^  (?!using |static |friend |return |bool operator|enum )[A-Za-z_:][\w:<>, *]*\s(\w+)(?:\s*=[^=].*|\{.*\})?;"
+    r"^  (?!using |static |friend |return |bool operator|enum )"
+    r"[A-Za-z_:][\w:<>, *]*\s(\w+)(?:\s*=[^=].*|\{.*\})?;"
 )
 
 
@@ -64,11 +65,13 @@ def main():
             )
             if not read and not inside:
                 breaches.append(
-                    f"{header.relative_to(ROOT)}:{number}: nothing outside settings/ and config/ reads `{name}`"
+                    f"{header.relative_to(ROOT)}:{number}: nothing outside settings/ and config/ "
+                    f"reads `{name}`"
                 )
     if count < 50:
         breaches.append(
-            f"only {count} fields found in src/base/settings: the pattern no longer fits the headers"
+            f"only {count} fields found in src/base/settings: the pattern no longer fits the "
+            "headers"
         )
     print("\n".join(breaches) or f"{count} settings, each read by some part")
     return 1 if breaches else 0

@@ -117,7 +117,8 @@ def main():
         return 77
     if not (arguments.build / "compile_commands.json").exists():
         print(
-            f"skipped: no compile_commands.json in {arguments.build} (cmake --preset light writes it)"
+            f"skipped: no compile_commands.json in {arguments.build} (cmake --preset light writes "
+            "it)"
         )
         return 77
     entries = read_commands(arguments.build)

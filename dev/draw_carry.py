@@ -36,12 +36,14 @@ def select(binary, lens):
 def bar(x, y, length, color, number):
     width = length * SCALE
     label = (
-        f'<text x="{x + width / 2:.1f}" y="{y + 16}" text-anchor="middle" fill="#fff">{number}</text>'
+        f'<text x="{x + width / 2:.1f}" y="{y + 16}" text-anchor="middle" '
+        f'fill="#fff">{number}</text>'
         if width > 18
         else ""
     )
     return (
-        f'<rect x="{x:.1f}" y="{y}" width="{width - 1.5:.1f}" height="{BAR_H}" rx="3" fill="{color}"/>{label}',
+        f'<rect x="{x:.1f}" y="{y}" width="{width - 1.5:.1f}" height="{BAR_H}" rx="3" '
+        f'fill="{color}"/>{label}',
         x + width,
     )
 
@@ -70,7 +72,8 @@ def main():
         y = TOP + step * ROW_H
         total = sum(length for _, length, _ in row)
         parts.append(
-            f'<rect x="8" y="{y + 4}" width="14" height="14" rx="3" fill="{COLORS[step % len(COLORS)]}"/>'
+            f'<rect x="8" y="{y + 4}" width="14" height="14" rx="3" '
+            f'fill="{COLORS[step % len(COLORS)]}"/>'
             f'<text x="28" y="{y + 16}">batch {step + 1}</text>'
         )
         parts.append(
@@ -81,7 +84,8 @@ def main():
             text, x = bar(x, y, length, color, index)
             parts.append(text)
         parts.append(
-            f'<text x="{LEFT}" y="{y + BAR_H + 16}" class="small">fill {total / CAP:.2f}, {len(row)} segments</text>'
+            f'<text x="{LEFT}" y="{y + BAR_H + 16}" class="small">fill {total / CAP:.2f}, '
+            f'{len(row)} segments</text>'
         )
         x = LEFT + 470
         for index, length, color in waiting:
@@ -91,11 +95,13 @@ def main():
             parts.append(f'<text x="{x}" y="{y + 16}" class="small">nothing</text>')
     height = TOP + NUM_STEPS * ROW_H
     style = (
-        "text{font:13px system-ui,sans-serif}text:not([fill]){fill:#555}.head{font-weight:600}.small{font-size:12px}"
+        "text{font:13px system-ui,sans-serif}text:not([fill]){fill:#555}"
+        ".head{font-weight:600}.small{font-size:12px}"
         ".frame{fill:none;stroke:#999;stroke-dasharray:4 3}"
     )
     print(
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height}" viewBox="0 0 {WIDTH} {height}" role="img" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height}" viewBox="0 0 '
+        f'{WIDTH} {height}" role="img" '
         f'aria-label="A carry buffer over {NUM_STEPS} micro-batches"><style>{style}</style>'
     )
     print("\n".join(parts))

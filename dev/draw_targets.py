@@ -60,7 +60,7 @@ def answer_text(entries):
 
 
 def target_tokens(binary, model, policy):
-    """@return ((text, kind) of every token of the target behind the prompt, the pairs of the match)"""
+    """@return ((text, kind) of every token of the target after the prompt, matched pairs)"""
     tokenized = stage(binary, model, "tokenize", {"text": answer_text(ANSWER)})
     segment = stage(
         binary,
@@ -95,7 +95,7 @@ def target_tokens(binary, model, policy):
 
 
 def flow(tokens, top):
-    """The tokens as boxes in lines, broken before every object but the first. @return (svg, height)"""
+    """The tokens as boxes in lines, broken before each later object. @return (svg, height)"""
     parts, x, y = [], MARGIN, top
     for piece, kind in tokens:
         shown = piece.replace("\n", "↵")
@@ -103,8 +103,10 @@ def flow(tokens, top):
         if x + width > WIDTH - MARGIN or shown.startswith(', "object'):
             x, y = MARGIN, y + LINE
         parts.append(
-            f'<rect x="{x:.1f}" y="{y}" width="{width - 1.5:.1f}" height="{BOX}" rx="3" class="{kind}"/>'
-            f'<text x="{x + 3:.1f}" y="{y + 15}" class="token on-{kind}" xml:space="preserve">{html.escape(shown)}</text>'
+            f'<rect x="{x:.1f}" y="{y}" width="{width - 1.5:.1f}" height="{BOX}" rx="3" '
+            f'class="{kind}"/>'
+            f'<text x="{x + 3:.1f}" y="{y + 15}" class="token on-{kind}" '
+            f'xml:space="preserve">{html.escape(shown)}</text>'
         )
         x += width
     return parts, y + LINE - top
@@ -115,15 +117,18 @@ def scene(entries, x, y, name, pairs):
     truth) pairs.
     """
     parts = [
-        f'<text x="{x}" y="{y - 8}" class="head">{name}</text><rect x="{x}" y="{y}" width="{SIDE}" height="{SIDE}" class="frame"/>'
+        f'<text x="{x}" y="{y - 8}" class="head">{name}</text><rect x="{x}" y="{y}" '
+        f'width="{SIDE}" height="{SIDE}" class="frame"/>'
     ]
     matched = {prediction for prediction, _ in pairs} if pairs is not None else None
     for index, entry in enumerate(entries):
         x0, y0, x1, y1 = (value * SIDE / 1000 for value in entry["bbox_2d"])
         kind = "truth" if matched is None else "matched" if index in matched else "false"
         parts.append(
-            f'<rect x="{x + x0:.1f}" y="{y + y0:.1f}" width="{x1 - x0:.1f}" height="{y1 - y0:.1f}" class="{kind}"/>'
-            f'<text x="{x + x0:.1f}" y="{y + y1 + 14:.1f}" class="name on-{kind}">{entry["desc"]}</text>'
+            f'<rect x="{x + x0:.1f}" y="{y + y0:.1f}" width="{x1 - x0:.1f}" '
+            f'height="{y1 - y0:.1f}" class="{kind}"/>'
+            f'<text x="{x + x0:.1f}" y="{y + y1 + 14:.1f}" class="name '
+            f'on-{kind}">{entry["desc"]}</text>'
         )
     return parts
 
@@ -166,13 +171,19 @@ def main():
         parts += boxes
         y += 12 + height + 34
     style = (
-        "svg{background:#fff}text{font:13px system-ui,sans-serif;fill:#333}.head{font-weight:600}.token{font:12px ui-monospace,monospace}"
-        ".name{font-size:12px}.frame{fill:#f6f6f4;stroke:#999}.truth{fill:none;stroke:#1a7f37;stroke-width:2}.on-truth{fill:#1a7f37}"
-        ".matched{fill:none;stroke:#2458c6;stroke-width:2}.on-matched{fill:#2458c6}.false{fill:none;stroke:#c62828;stroke-width:2}"
-        ".on-false{fill:#c62828}.read{fill:#ececec}.on-read{fill:#777}.text{fill:#bfe5c4}.coord{fill:#ffd9a0}"
+        "svg{background:#fff}text{font:13px system-ui,sans-serif;fill:#333}"
+        ".head{font-weight:600}.token{font:12px ui-monospace,monospace}"
+        ".name{font-size:12px}"
+        ".frame{fill:#f6f6f4;stroke:#999}.truth{fill:none;stroke:#1a7f37;stroke-width:2}"
+        ".on-truth{fill:#1a7f37}"
+        ".matched{fill:none;stroke:#2458c6;stroke-width:2}"
+        ".on-matched{fill:#2458c6}.false{fill:none;stroke:#c62828;stroke-width:2}"
+        ".on-false{fill:#c62828}.read{fill:#ececec}.on-read{fill:#777}"
+        ".text{fill:#bfe5c4}.coord{fill:#ffd9a0}"
     )
     print(
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{y - 20}" viewBox="0 0 {WIDTH} {y - 20}" role="img" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{y - 20}" viewBox="0 0 '
+        f'{WIDTH} {y - 20}" role="img" '
         f'aria-label="One answer and the two targets made from it"><style>{style}</style>'
     )
     print("\n".join(parts))

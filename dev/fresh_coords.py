@@ -50,9 +50,12 @@ def configuration(out, steps):
     path.write_text(
         f"""extends: {ROOT}/tests/shapes/common.yaml
 model: {{model: {out}/base}}
-custom: {{trainer_variant: sft, train_jsonl: {out}/scenes/train.jsonl, val_jsonl: {out}/scenes/val.jsonl}}
-tuner: {{train_type: lora, lora_rank: 16, lora_alpha: 32, lora_dropout: 0, target_modules: [all-linear], trainable_token_indices: [coord_tokens]}}
-training: {{output_dir: {out}, run_name: run, max_steps: {steps}, learning_rate: 5.0e-3, eval_strategy: "no", save_steps: {steps}}}
+custom: {{trainer_variant: sft, train_jsonl: {out}/scenes/train.jsonl,
+  val_jsonl: {out}/scenes/val.jsonl}}
+tuner: {{train_type: lora, lora_rank: 16, lora_alpha: 32, lora_dropout: 0,
+  target_modules: [all-linear], trainable_token_indices: [coord_tokens]}}
+training: {{output_dir: {out}, run_name: run, max_steps: {steps}, learning_rate: 5.0e-3,
+  eval_strategy: "no", save_steps: {steps}}}
 """,
         encoding="utf-8",
     )

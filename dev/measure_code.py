@@ -63,7 +63,8 @@ def breaches(sizes, budget):
     for name in (name for name in sizes if name in budget):
         if sizes[name] > budget[name]:
             yield (
-                f"{name}: {sizes[name]} bytes of code, {sizes[name] - budget[name]} over its budget:"
+                f"{name}: {sizes[name]} bytes of code, {sizes[name] - budget[name]} over its "
+                "budget:"
                 " remove code, or raise the line in a commit that says what users get for it"
             )
 

@@ -6,13 +6,12 @@ usage: plant_faults.py [--folder FOLDER] [--first N] [--list]
        plant_faults.py --spec [TAG] [--build DIR] [--list]
 
 The copy and its torch-free build (preset light) live in build/faults; the first build takes
-minutes, a fault some seconds. --folder takes
-only faults below src/FOLDER, --first only the first N; --list only checks that the list fits the
-sources (a test does).
---spec takes the faults of dev/spec_faults.txt instead, one for each MUST and SHALL of docs/contract/openspec/
-(those whose tag starts with TAG), and runs
-the test that it names. Half of them need torch, so they are planted in this tree and built in DIR
-(build/release); each file is restored.
+minutes, a fault some seconds. --folder takes only faults below src/FOLDER, --first only the first
+N; --list only checks that the list fits the sources (a test does).
+--spec takes the faults of dev/spec_faults.txt instead, one for each MUST and SHALL of
+docs/contract/openspec/ (those whose tag starts with TAG), and runs the test that it names. Half of
+them need torch, so they are planted in this tree and built in DIR (build/release); each file is
+restored.
 Prints a table; exit 1 when a fault survives, 2 when the list does not fit the sources or a fault
 does not compile.
 """
@@ -162,7 +161,8 @@ def plant_spec_faults(prefix, build_dir, only_lists):
         verdicts.append(spec_verdict(fault, build_dir))
         print(f"{fault.tag:14} {verdicts[-1]:16} {fault.file:40} {fault.test}", flush=True)
     print(
-        f"{len(verdicts)} faults, {verdicts.count('seen')} seen, {verdicts.count('SURVIVES')} survive"
+        f"{len(verdicts)} faults, {verdicts.count('seen')} seen, {verdicts.count('SURVIVES')} "
+        "survive"
     )
     return 1 if "SURVIVES" in verdicts else 2 if set(verdicts) != {"seen"} else 0
 

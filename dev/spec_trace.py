@@ -234,7 +234,8 @@ def main(arguments):
     for breach in breaches:
         print(breach)
     print(
-        f"{len(statements)} statements, {sum(1 for s in statements.values() if s.tests)} with tests, "
+        f"{len(statements)} statements, {sum(1 for s in statements.values() if s.tests)} with "
+        "tests, "
         f"{len(breaches)} breaches"
     )
     return 1 if breaches else 0

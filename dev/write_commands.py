@@ -64,7 +64,8 @@ def main():
         PAGE.write_text(page, encoding="utf-8")
     elif PAGE.read_text(encoding="utf-8") != page:
         print(
-            f"docs/commands.md is not what the program says; run dev/write_commands.py {sys.argv[1]}"
+            "docs/commands.md is not what the program says; run dev/write_commands.py "
+            f"{sys.argv[1]}"
         )
         return 1
     return 0

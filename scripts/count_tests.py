@@ -43,7 +43,7 @@ def skipped_itself(case):
 
 
 def excerpt(output):
-    """The lines of a failed test's output that tell most: those from its first failure, or its last."""
+    """The lines of a failed test's output from its first failure, or its last lines."""
     lines = output.rstrip().splitlines()
     for number, line in enumerate(lines):
         if re.search(r": Failure$|^error: |^Traceback|terminate called|libgomp:", line):
@@ -52,8 +52,8 @@ def excerpt(output):
 
 
 def outcomes(path):
-    """(name, "passed" | "failed" | "skipped" | "again", reason or output) of each test in a JUnit file
-    of ctest.
+    """(name, "passed" | "failed" | "skipped" | "again", reason or output) of each test in a JUnit
+    file of ctest.
     """
     again = path.with_suffix(".again.xml")
     second = cases_of(again) if again.exists() else {}

@@ -85,7 +85,8 @@ custom:
   answer_format: {answer_format}
   train_jsonl: {OUT}/{split}/boxes_train.jsonl
   val_jsonl: {OUT}/{split}/boxes_val.jsonl
-{LOSSES[answer_format]}  extra: {{rollout_matching: {{rollout_backend: native, max_new_tokens: 230}}}}
+{LOSSES[answer_format]}  extra:
+    rollout_matching: {{rollout_backend: native, max_new_tokens: 230}}
 training:
   output_dir: {OUT}/runs
   per_device_train_batch_size: 24

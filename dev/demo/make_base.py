@@ -145,7 +145,7 @@ def waves(count, width, max_periods, generator):
 
 
 def patch_positions(num_positions, width, generator):
-    """Half of the columns encode the position in a row of patches, half the position in a column."""
+    """Half of the columns encode the position in a row of patches, half that in a column."""
     side = math.isqrt(num_positions)
     over_x, over_y = (0.5 * waves(side, width // 2, 2.0, generator) for _ in range(2))
     return torch.cat([over_x.repeat(side, 1), over_y.repeat_interleave(side, dim=0)], dim=1)

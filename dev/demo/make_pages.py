@@ -64,7 +64,8 @@ def load_scans():
     path = Path(sys.prefix) / "share" / "rematch" / "digits.csv.gz"
     if not path.exists():
         raise SystemExit(
-            f"error: the scans of digits are missing\n  where: {path}\n  what:  no such file\n  fix:   run scripts/setup"
+            f"error: the scans of digits are missing\n  where: {path}\n  what:  no such file\n  "
+            "fix:   run scripts/setup"
         )
     rows = [
         [int(float(cell)) for cell in line.split(",")]

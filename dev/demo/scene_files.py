@@ -99,6 +99,7 @@ def run_generator(doc, version, splits, stamp_name, make):
     write_preview(args.out)
     stamp.write_text(json.dumps(wanted, indent=2) + "\n")
     print(
-        f"{args.out}: {args.num_train} training and {args.num_val} validation images ({args.split}); see {args.out}/preview.png"
+        f"{args.out}: {args.num_train} training and {args.num_val} validation images "
+        f"({args.split}); see {args.out}/preview.png"
     )
     return 0

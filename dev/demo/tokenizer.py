@@ -69,7 +69,8 @@ def corpus():
         texts.append(f'"]}}, "object_2": {{"desc": "{name}", "poly": [["')
         texts += ['", "', '"], ["', '"]]}', "}"]
         texts.append(
-            f'```json\n[\n\t{{"bbox_2d": [, ], "label": "{name}"}},\n\t{{"bbox_2d": [], "label": "{name}"}}\n]\n```'
+            f'```json\n[\n\t{{"bbox_2d": [, ], "label": "{name}"}},\n\t{{"bbox_2d": [], "label": '
+            f'"{name}"}}\n]\n```'
         )
     return texts
 

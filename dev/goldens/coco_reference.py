@@ -2,7 +2,8 @@
 """1 000 random images with labelled boxes, scored by pycocotools: what
 tests/evaluate/coco_oracle_test.cc compares with.
 
-usage: coco_reference.py SEED score|order > JSON   {"images": [{truths, predictions}], "stats": [12 numbers], "per_class": {label: AP}}
+usage: coco_reference.py SEED score|order > JSON
+JSON: {"images": [{truths, predictions}], "stats": [12 numbers], "per_class": {label: AP}}
 A box is [label, left, top, width, height]; predictions are in the order of the answer. By score
 each has a sixth value, equal for some;
 by order the k-th scores 1 - k/1000.

@@ -126,8 +126,10 @@ def main():
     ):
         (OUT / name).write_text("".join(json.dumps(line) + "\n" for line in lines))
     (OUT / "README.how").write_text(
-        "Made by: .venv/bin/python dev/goldens/e2e_scenes.py (pillow). frozen_losses.json: printed by the test\n"
-        "RolloutMatching.TenLossesAreFrozen when it fails; replace it only with a reason in the commit message.\n"
+        "Made by: .venv/bin/python dev/goldens/e2e_scenes.py (pillow). frozen_losses.json: "
+        "printed by the test\n"
+        "RolloutMatching.TenLossesAreFrozen when it fails; replace it only with a reason in the "
+        "commit message.\n"
     )
 
 

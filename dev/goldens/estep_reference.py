@@ -8,7 +8,8 @@ lines of `rematch stage parse`
        options, for `stage segment`
        estep_reference.py parse|segment < lines      the expected output of each line, with its id
        estep_reference.py compare EXPECTED FOUND     differences between two such outputs
-       estep_reference.py golden parse|segment COUNT SEED   {"id", "input", "expect"} lines of random inputs, without rounding ties
+       estep_reference.py golden parse|segment COUNT SEED   {"id", "input", "expect"} lines of
+       random inputs, without rounding ties
 The parser walks bytes with an explicit stack; masks come from pycocotools, assignments from scipy,
 transport from numpy.
 """
@@ -54,7 +55,7 @@ class Vocab:
 
 
 # ---- parse
-# -----------------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 
 
 class Stop(Exception):
@@ -396,7 +397,7 @@ def parse(ids):
 
 
 # ---- match and target
-# ------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 
 
 def aabb(points):
@@ -581,7 +582,7 @@ def segment(line):
 
 
 # ---- random inputs
-# -----------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 
 DESCS = [
     "cat",

@@ -17,7 +17,8 @@ def find_torchvision():
         if importlib.util.find_spec("torchvision") is None:
             continue
         if importlib.util.find_spec("rematch_torchvision_ops"):
-            import rematch_torchvision_ops  # noqa: F401, a build for another torch lacks its operators
+            # A build for another torch lacks its operators.
+            import rematch_torchvision_ops  # noqa: F401
         import torchvision  # noqa: F401
 
         return True

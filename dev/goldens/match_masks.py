@@ -66,7 +66,8 @@ def main():
             mask_a, mask_b = fill(a, resolution), fill(b, resolution)
             both = int((mask_a & mask_b).sum())
             out.write(
-                f"{resolution} {int(mask_a.sum())} {int(mask_b.sum())} {both} {run_hash(mask_a)} {run_hash(mask_b)}\n"
+                f"{resolution} {int(mask_a.sum())} {int(mask_b.sum())} {both} {run_hash(mask_a)} "
+                f"{run_hash(mask_b)}\n"
             )
 
 

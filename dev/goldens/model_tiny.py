@@ -158,7 +158,7 @@ def cases(config):
 
 
 def answers(directory, stride):
-    """Logits of every case and the gradients of the last one, in float32 on the weights as stored."""
+    """Logits of every case and gradients of the last one, in float32 on the stored weights."""
     model = AutoModelForImageTextToText.from_pretrained(directory, dtype=torch.float32).eval()
     config = model.config
     vision = config.vision_config

@@ -125,7 +125,8 @@ def answers(directory, path, min_gap):
         logprobs[f"{penalty}"] = [[round(value, 7) for value in row[0]] for _, row, _ in alone]
         gap = min(gap for _, _, gap in alone)
         print(
-            f"penalty {penalty}: {[len(set(ids[0])) for ids, _, _ in alone]} different ids, smallest gap {gap:.2e}"
+            f"penalty {penalty}: {[len(set(ids[0])) for ids, _, _ in alone]} different ids, "
+            f"smallest gap {gap:.2e}"
         )
         assert gap > min_gap, "another seed: two logits nearly tie"
     batch, _, _ = generate(model, all_prompts, [image for row in images for image in row], 1.0)

@@ -133,7 +133,8 @@ def main():
                     + "\n"
                 )
     (OUT.parent / "text_saved.how").write_text(
-        f".venv/bin/python dev/goldens/text_saved.py\ntokenizers {tokenizers.__version__}, transformers {transformers.__version__}\n"
+        f".venv/bin/python dev/goldens/text_saved.py\ntokenizers {tokenizers.__version__}, "
+        f"transformers {transformers.__version__}\n"
     )
 
 

@@ -118,7 +118,8 @@ def main():
                         + "\n"
                     )
     (OUT.parent / "text_saved_4x.how").write_text(
-        f"PYTHONPATH=DIR python dev/goldens/text_saved_4x.py\ntokenizers {tokenizers.__version__}, transformers {transformers.__version__}\n"
+        "PYTHONPATH=DIR python dev/goldens/text_saved_4x.py\ntokenizers "
+        f"{tokenizers.__version__}, transformers {transformers.__version__}\n"
     )
 
 

@@ -203,7 +203,10 @@ def make_strings(seed=20240607):
 def train_second():
     tokenizer = Tokenizer(models.BPE())
     tokenizer.normalizer = normalizers.NFC()
-    pattern = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+    pattern = (
+        r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}"
+        r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+    )
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
         [
             pre_tokenizers.Split(Regex(pattern), "isolated"),
@@ -279,7 +282,8 @@ def main():
     for name in ["second.json", "strings.jsonl"]:
         with open(f"{OUT}/{name}.how", "w", encoding="utf-8") as file:
             file.write(
-                f".venv/bin/python dev/goldens/text_tokenizer.py\ntokenizers {tokenizers.__version__}\n"
+                ".venv/bin/python dev/goldens/text_tokenizer.py\ntokenizers "
+                f"{tokenizers.__version__}\n"
             )
 
 

@@ -39,7 +39,8 @@ int main(int argc, char** argv) {
     while (begin < text.size()) {
       size_t end = text.find('\x01', begin);
       utf8proc_uint8_t* out = nullptr;
-      auto size = utf8proc_map((const utf8proc_uint8_t*)text.data() + begin, (utf8proc_ssize_t)(end - begin), &out,
+      auto size = utf8proc_map((const utf8proc_uint8_t*)text.data() + begin,
+                               (utf8proc_ssize_t)(end - begin), &out,
                                (utf8proc_option_t)(UTF8PROC_STABLE | UTF8PROC_COMPOSE));
       std::cout.write((const char*)out, size) << '\x01';
       std::free(out);
@@ -50,13 +51,15 @@ int main(int argc, char** argv) {
   for (int i = 2; i < argc; ++i) {
     int error; size_t offset;
     std::string pattern = "\\p{" + std::string(argv[i]) + "}";
-    auto* code = pcre2_compile((PCRE2_SPTR)pattern.c_str(), PCRE2_ZERO_TERMINATED, PCRE2_UTF | PCRE2_UCP, &error, &offset, nullptr);
+    auto* code = pcre2_compile((PCRE2_SPTR)pattern.c_str(), PCRE2_ZERO_TERMINATED,
+                               PCRE2_UTF | PCRE2_UCP, &error, &offset, nullptr);
     auto* data = pcre2_match_data_create(1, nullptr);
     for (int c = 0; c < 0x110000; ++c) {
       if (c >= 0xD800 && c < 0xE000) continue;
       utf8proc_uint8_t bytes[4];
       auto size = utf8proc_encode_char(c, bytes);
-      if (pcre2_match(code, bytes, size, 0, PCRE2_NO_UTF_CHECK, data, nullptr) > 0) std::printf("%s %X\n", argv[i], c);
+      if (pcre2_match(code, bytes, size, 0, PCRE2_NO_UTF_CHECK, data, nullptr) > 0)
+        std::printf("%s %X\n", argv[i], c);
     }
   }
 }

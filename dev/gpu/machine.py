@@ -89,7 +89,7 @@ class Machine:
 
     @property
     def stages(self):
-        """The program of the stages, next to rematch: it is built with the tests and not installed."""
+        """The program of the stages, next to rematch: built with the tests and not installed."""
         program = Path(self.rematch).with_name("rematch-stages")
         if not program.exists():
             raise CannotRun(f"{program} is not built: scripts/build")
@@ -190,7 +190,8 @@ class Machine:
         if process.returncode not in codes:
             tail = " ".join(log.read_text().split("\n")[-6:])
             raise Failed(
-                f"{Path(command[0]).name} ended with {process.returncode} ({log}): {tail.strip()[:400]}"
+                f"{Path(command[0]).name} ended with {process.returncode} ({log}): "
+                f"{tail.strip()[:400]}"
             )
         return (
             answer,

@@ -64,7 +64,8 @@ def demo(machine):
         )
         if code != 0:
             raise CannotRun(
-                "the scenes of the demonstration are not made, and making them needs pillow: pip install pillow, or scripts/demo"
+                "the scenes of the demonstration are not made, and making them needs pillow: pip "
+                "install pillow, or scripts/demo"
             )
     runs, steps, samples = (
         machine.work / "demo",
@@ -115,7 +116,8 @@ def demo(machine):
     evaluate("after", runs / f"stage2/checkpoint-{steps}")
     if not machine.small and scores["after"] < scores["before"] + 0.2:
         raise Failed(
-            f"F1 at IoU 0.5 went from {scores['before']:.3f} to {scores['after']:.3f}; docs/demo.md tells what to expect"
+            f"F1 at IoU 0.5 went from {scores['before']:.3f} to {scores['after']:.3f}; "
+            "docs/demo.md tells what to expect"
         )
     return {
         "F1 before": round(scores["before"], 3),
@@ -267,7 +269,8 @@ def train(machine, name, changes):
         numbers["attention"] = said[0].partition("attention: ")[2]
     if machine.on_gpu and peak > 1.15 * plan["peak_bytes"]:
         raise Failed(
-            f"the run took {numbers['peak GiB']} GiB, planned were {numbers['planned GiB']}: {numbers}"
+            f"the run took {numbers['peak GiB']} GiB, planned were {numbers['planned GiB']}: "
+            f"{numbers}"
         )
     return numbers, mean("packing/post_rollout_selected_total_len")
 
@@ -527,7 +530,8 @@ PARTS = {
         demo,
     ),
     "lora": (
-        "stage 2 with LoRA on a random Qwen3-VL of two billion parameters in bfloat16; time split, FLOPs utilisation, peak memory against "
+        "stage 2 with LoRA on a random Qwen3-VL of two billion parameters in bfloat16; time "
+        "split, FLOPs utilisation, peak memory against "
         "`rematch plan`; without dropout and with it",
         lora,
     ),
@@ -548,7 +552,8 @@ PARTS = {
     "graphs": ("decodes by recorded steps and compares the answers with those of hf", graphs),
     "offload": ("moves training state to the host and back", offload),
     "speed": (
-        "tokens per second of native, hf and transformers' generate on the same model; bandwidth share of decoding",
+        "tokens per second of native, hf and transformers' generate on the same model; bandwidth "
+        "share of decoding",
         speed,
     ),
 }

@@ -40,7 +40,8 @@ try:
     __version__ = _version("rematch")
 except _NotFound:
     raise ImportError(
-        "rematch is not installed, only its sources are here: run scripts/wheel, then pip install dist/rematch-*.whl"
+        "rematch is not installed, only its sources are here: run scripts/wheel, then pip install "
+        "dist/rematch-*.whl"
     ) from None
 _HOMES = {
     "commands": ("eval", "init", "merge", "probe", "report"),

@@ -121,7 +121,8 @@ def _points(one: Mapping[str, Any], size: Tuple[int, int], place: str) -> List[T
             "this object has no valid box or polygon",
             place,
             f"bbox_2d {box}, poly {poly}",
-            "give bbox_2d (x1, y1, x2, y2) or poly (x, y of three or more vertices) in thousandths of the image's sides, 0 to 999",
+            "give bbox_2d (x1, y1, x2, y2) or poly (x, y of three or more vertices) in "
+            "thousandths of the image's sides, 0 to 999",
         )
     if box is not None:
         x1, y1, x2, y2 = bins

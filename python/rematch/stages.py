@@ -18,7 +18,8 @@ except ImportError as error:
         or "none"
     )
     raise ImportError(
-        f"rematch has no module for this Python ({error}); here are: {_modules} (abi3 serves all from 3.12 on); docs/python.md explains "
+        f"rematch has no module for this Python ({error}); here are: {_modules} (abi3 serves all "
+        "from 3.12 on); docs/python.md explains "
         "how to build one"
     ) from error
 
@@ -202,8 +203,8 @@ def segment(
         answer_format, resized_px: those of parse().
 
     Example:
-        >>> answer = response_token_ids                                             # doctest: +SKIP
-        >>> sequence = rematch.segment(prompt_token_ids, answer, truth, model="DIR")  # doctest: +SKIP
+        >>> prompt, answer = prompt_token_ids, response_token_ids                   # doctest: +SKIP
+        >>> sequence = rematch.segment(prompt, answer, truth, model="DIR")          # doctest: +SKIP
         >>> sequence["token_ids"], sequence["labels"]                               # doctest: +SKIP
     """
     return _stages.segment(

@@ -18,8 +18,10 @@ except ImportError as error:
     sys.exit(77)
 
 ANSWER = (
-    '{"object_1": {"desc": "red circle", "bbox_2d": ["<|coord_5|>", "<|coord_6|>", "<|coord_7|>", "<|coord_999|>"]}, '
-    '"object_2": {"desc": "blue triangle", "poly": [["<|coord_10|>", "<|coord_20|>"], ["<|coord_30|>", "<|coord_20|>"], '
+    '{"object_1": {"desc": "red circle", "bbox_2d": ["<|coord_5|>", "<|coord_6|>", "<|coord_7|>", '
+    '"<|coord_999|>"]}, '
+    '"object_2": {"desc": "blue triangle", "poly": [["<|coord_10|>", "<|coord_20|>"], '
+    '["<|coord_30|>", "<|coord_20|>"], '
     '["<|coord_10|>", "<|coord_40|>"]]}}'
 )
 
@@ -69,7 +71,10 @@ class BaseModel(unittest.TestCase):
         self.assertEqual("".join(self.pieces(ANSWER)), ANSWER)
 
     def test_a_stock_answer_has_one_token_a_digit_and_one_between_objects(self):
-        stock = '```json\n[\n\t{"bbox_2d": [12, 3, 456, 1000], "label": "seven"},\n\t{"bbox_2d": [0, 1, 2, 3], "label": "red circle"}\n]\n```'
+        stock = (
+            '```json\n[\n\t{"bbox_2d": [12, 3, 456, 1000], "label": "seven"},\n\t{"bbox_2d": '
+            '[0, 1, 2, 3], "label": "red circle"}\n]\n```'
+        )
         pieces = self.pieces(stock)
         self.assertEqual("".join(pieces), stock)
         self.assertEqual(
@@ -121,7 +126,8 @@ class BaseModel(unittest.TestCase):
         )
         self.assertEqual(
             rendered,
-            "<|im_start|>system\nS<|im_end|>\n<|im_start|>user\n<|vision_start|><|image_pad|><|vision_end|>T<|im_end|>\n"
+            "<|im_start|>system\nS<|im_end|>\n<|im_start|>user\n"
+            "<|vision_start|><|image_pad|><|vision_end|>T<|im_end|>\n"
             "<|im_start|>assistant\n",
         )
 

@@ -51,7 +51,8 @@ class Reports(unittest.TestCase):
         path = self.junit(
             '<testcase name="a" status="run"/>',
             '<testcase name="b" status="run"/>',
-            '<testcase name="c" status="notrun"><skipped message="SKIP_REGULAR_EXPRESSION_MATCHED"/>'
+            '<testcase name="c" status="notrun"><skipped '
+            'message="SKIP_REGULAR_EXPRESSION_MATCHED"/>'
             "<system-out>x.cc:2: Skipped\nno vLLM here\n</system-out></testcase>",
         )
         result = run("scripts/count_tests.py", path)
@@ -64,7 +65,8 @@ class Reports(unittest.TestCase):
         path = self.junit(
             '<testcase name="a" status="run"/>',
             '<testcase name="b" status="fail"><failure message=""/></testcase>',
-            '<testcase name="c_NOT_BUILT" status="notrun"><skipped message="Unable to find executable"/></testcase>',
+            '<testcase name="c_NOT_BUILT" status="notrun"><skipped message="Unable to find '
+            'executable"/></testcase>',
         )
         result = run("scripts/count_tests.py", path)
         self.assertEqual(result.stdout.splitlines()[-1], "1 passed, 2 failed, 0 skipped")
@@ -73,14 +75,18 @@ class Reports(unittest.TestCase):
     def test_a_programs_cases_count_in_its_place(self):
         self.write(
             "model_test.cases.xml",
-            '<testsuites><testsuite><testcase name="A" classname="Model" status="run" result="completed"/>'
-            '<testcase name="B" classname="Model" status="run" result="completed"><failure message="no"/></testcase>'
-            '<testcase name="C" classname="Model" status="run" result="skipped"><skipped message="x.cc:2&#x0A;no GPU&#x0A;"/></testcase>'
+            '<testsuites><testsuite><testcase name="A" classname="Model" status="run" '
+            'result="completed"/>'
+            '<testcase name="B" classname="Model" status="run" result="completed"><failure '
+            'message="no"/></testcase>'
+            '<testcase name="C" classname="Model" status="run" result="skipped"><skipped '
+            'message="x.cc:2&#x0A;no GPU&#x0A;"/></testcase>'
             "</testsuite></testsuites>",
         )
         path = self.junit(
             '<testcase name="model_test" status="fail"/>',
-            '<testcase name="crashed_test" status="fail"><system-out>[ RUN ] A.B\nlibgomp: Thread creation failed\n</system-out></testcase>',
+            '<testcase name="crashed_test" status="fail"><system-out>[ RUN ] A.B\nlibgomp: Thread '
+            'creation failed\n</system-out></testcase>',
         )
         lines = run("scripts/count_tests.py", path).stdout.splitlines()
         self.assertEqual(
@@ -103,7 +109,8 @@ class Reports(unittest.TestCase):
         )
         self.write(
             "results.again.xml",
-            '<testsuite><testcase name="b" status="run"/><testcase name="c" status="fail"/></testsuite>',
+            '<testsuite><testcase name="b" status="run"/><testcase name="c" '
+            'status="fail"/></testsuite>',
         )
         result = run("scripts/count_tests.py", path)
         self.assertEqual(

@@ -80,7 +80,8 @@ def main():
             line = None if update else missing_line(match[2], output)
             if line is not None:
                 raise SystemExit(
-                    f"$ {match[1]}\nthe page has this line, the output does not:\n  {line}\nthe output:\n{output}"
+                    f"$ {match[1]}\nthe page has this line, the output does not:\n  {line}\nthe "
+                    f"output:\n{output}"
                 )
             return f"```console\n$ {match[1]}\n{shortened(output)}```"
 

@@ -22,7 +22,10 @@ from stock_check import ROOT, make_stock
 BLOCK = re.compile(r"```bash\n(.*?)```", re.DOTALL)
 FEWER_STEPS = (("max_steps=200", "max_steps=2"), ("checkpoint-200", "checkpoint-2"))
 DOWNLOAD = """#!/usr/bin/env bash
-[[ $1 == download && $2 == Qwen/Qwen3-VL-* && $3 == --local-dir && $# == 4 ]] || { echo "hf: unexpected arguments: $*" >&2; exit 2; }
+if [[ $1 != download || $2 != Qwen/Qwen3-VL-* || $3 != --local-dir || $# != 4 ]]; then
+  echo "hf: unexpected arguments: $*" >&2
+  exit 2
+fi
 cp -r "$STAND_IN" "$4"
 """
 LEFT_BEHIND = (

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Runs the commands of the recipes (docs/small_data.md, no_order.md, lora_24gb.md) like
-readme_check.py those of README: as they stand, with a small checkpoint, four photographs and two steps.
+readme_check.py those of README: as they stand, with a small checkpoint, four photographs and two
+steps.
 
 usage: recipes_check.py REMATCH
 """

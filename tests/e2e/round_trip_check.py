@@ -169,9 +169,11 @@ class Runs:
     def config(self, name, model, variant="rollout_matching_sft", more=""):
         text = f"""global_max_length: 1024
 model: {{model: {model}, torch_dtype: float32}}
-training: {{output_dir: out, run_name: {name}, max_steps: 1, per_device_train_batch_size: 2, learning_rate: 5.0e-3, eval_strategy: "no",
-  report_to: none, gradient_accumulation_steps: 2}}
-custom: {{trainer_variant: {variant}, train_jsonl: train.jsonl, val_jsonl: val.jsonl, user_prompt: "{PROMPT['user']}",
+training: {{output_dir: out, run_name: {name}, max_steps: 1,
+  per_device_train_batch_size: 2, learning_rate: 5.0e-3,
+  eval_strategy: "no", report_to: none, gradient_accumulation_steps: 2}}
+custom: {{trainer_variant: {variant}, train_jsonl: train.jsonl, val_jsonl: val.jsonl,
+  user_prompt: "{PROMPT['user']}",
   extra: {{rollout_matching: {{rollout_backend: native, max_new_tokens: {MAX_NEW_TOKENS}}}}}}}
 template: {{system: "{PROMPT['system']}"}}
 {more}"""
@@ -260,7 +262,10 @@ def check_family(rematch, here, family):
         f"{family}: two stages",
     )
 
-    adapter = "tuner: {train_type: lora, lora_rank: 4, target_modules: [all-linear], trainable_token_indices: [coord_tokens]}\n"
+    adapter = (
+        "tuner: {train_type: lora, lora_rank: 4, target_modules: [all-linear], "
+        "trainable_token_indices: [coord_tokens]}\n"
+    )
     runs.run("train", runs.config("lora", "base", "sft", adapter))
     runs.run("merge", "out/lora/checkpoint-1", "--model", "base", "--out", "merged")
     merged = runs.answers("merged")

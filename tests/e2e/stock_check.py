@@ -28,7 +28,8 @@ class Work:
         )
         if done.returncode != 0:
             raise SystemExit(
-                f"rematch {' '.join(map(str, arguments))}: exit {done.returncode}\n{done.stderr[-2000:]}"
+                f"rematch {' '.join(map(str, arguments))}: exit {done.returncode}\n"
+                f"{done.stderr[-2000:]}"
             )
         return done.stdout
 
@@ -99,7 +100,8 @@ def compare_with_transformers(work, model, images):
         import transformers  # noqa: F401
     except ImportError:
         print(
-            "transformers is not installed (run scripts/setup --oracles): its answers are not compared"
+            "transformers is not installed (run scripts/setup --oracles): its answers are not "
+            "compared"
         )
         return
     snippet = re.search(

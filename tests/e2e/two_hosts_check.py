@@ -66,7 +66,8 @@ def configure(directory):
     (directory / "run.yaml").write_text(f"""
 global_max_length: 1024
 model: {{model: {golden}/model/tiny_tied, torch_dtype: float32}}
-training: {{output_dir: out, run_name: run, max_steps: 1, learning_rate: 1.0e-3, eval_strategy: "no", report_to: none}}
+training: {{output_dir: out, run_name: run, max_steps: 1, learning_rate: 1.0e-3,
+  eval_strategy: "no", report_to: none}}
 custom: {{trainer_variant: sft, train_jsonl: {golden}/e2e/train.jsonl}}
 """)
     return directory

@@ -80,7 +80,7 @@ class FunctionsTest(unittest.TestCase):
                 self.assertIn("Example:", getattr(rematch, name).__doc__, name)
 
     # predict
-    # ---------------------------------------------------------------------------------------------------------------------------
+    # ----------------------------------------------------------------------------------------------
 
     def test_predict_gives_what_the_program_prints(self):
         import PIL.Image
@@ -161,7 +161,8 @@ class FunctionsTest(unittest.TestCase):
         several = from_program(
             "x",
             2,
-            "warning: w\nerror: a\n  where: b\n  what:  c\nd\n  fix:   e\n\nerror: f\n  where: g\n  what:  h\n  fix:   i\n",
+            "warning: w\nerror: a\n  where: b\n  what:  c\nd\n  fix:   e\n\nerror: f\n  where: g\n"
+            "  what:  h\n  fix:   i\n",
         )
         self.assertEqual([one["what"] for one in several.problems], ["c\nd", "h"])
         self.assertEqual(several.kind, "config")
@@ -178,7 +179,7 @@ class FunctionsTest(unittest.TestCase):
         self.assertEqual(caught[0].filename, __file__)
 
     # show
-    # ------------------------------------------------------------------------------------------------------------------------------
+    # ----------------------------------------------------------------------------------------------
 
     def test_show_draws_boxes_and_polygons(self):
         import PIL.Image
@@ -214,14 +215,17 @@ class FunctionsTest(unittest.TestCase):
         self.assertEqual(self.raised(rematch.show, "none.jpg", [CAT]).where, "none.jpg")
 
     # read_log
-    # --------------------------------------------------------------------------------------------------------------------------
+    # ----------------------------------------------------------------------------------------------
 
     def log(self, text):
         (self.directory / "logging.jsonl").write_bytes(text.encode())
         return rematch.read_log(self.directory)
 
     def test_read_log_keeps_steps_and_evaluations_apart(self):
-        text = '{"step": 0, "eval_loss": 9.0, "eval_set": "a"}\n{"step": 1, "loss": 3.0}\n{"step": 2, "loss": NaN}\n'
+        text = (
+            '{"step": 0, "eval_loss": 9.0, "eval_set": "a"}\n{"step": 1, "loss": 3.0}\n'
+            '{"step": 2, "loss": NaN}\n'
+        )
         log = self.log(text)
         self.assertEqual([row["step"] for row in log.steps], [1, 2])
         self.assertEqual(log.evaluations, [{"step": 0, "eval_loss": 9.0, "eval_set": "a"}])

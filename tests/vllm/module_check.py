@@ -1,5 +1,5 @@
-"""The engine's module with a torch and a vLLM of this check's own: the index of a rank's GPU arrives
-wherever a device is named, so that no rank opens a context on GPU 0.
+"""The engine's module with a torch and a vLLM of this check's own: the index of a rank's GPU
+arrives wherever a device is named, so that no rank opens a context on GPU 0.
 """
 
 import importlib.util

@@ -72,7 +72,8 @@ class GpuCheckTest(unittest.TestCase):
     def test_a_failing_part_is_named_and_the_others_run(self):
         broken = self.out / "rematch"
         broken.write_text(
-            f'#!/bin/sh\n[ "$1" = train ] && {{ echo "error: planted" >&2; exit 70; }}\nexec {ROOT}/build/release/bin/rematch "$@"\n'
+            f'#!/bin/sh\n[ "$1" = train ] && {{ echo "error: planted" >&2; exit 70; }}\nexec '
+            f'{ROOT}/build/release/bin/rematch "$@"\n'
         )
         broken.chmod(0o755)
         done, parts = self.check("--small", "--rematch", broken, "lora", "doctor")

@@ -19,12 +19,13 @@ FROM_TORCH = {"libtorch.so", "libtorch_cpu.so", "libtorch_python.so", "libc10.so
 FROM_SYSTEM = {"libstdc++.so.6", "libm.so.6", "libgcc_s.so.1", "libc.so.6", "ld-linux-x86-64.so.2"}
 CONFIG = """\
 model: {{model: {model}}}
-custom: {{train_jsonl: {scenes}/train.jsonl, val_jsonl: {scenes}/val.jsonl, user_prompt: Find every shape., trainer_variant: rollout_matching_sft,
-  coord_tokens: {{enabled: true}},
-  extra: {{rollout_matching: {{rollout_backend: native, max_new_tokens: 32, target_policy: rewrite}}}}}}
+custom: {{train_jsonl: {scenes}/train.jsonl, val_jsonl: {scenes}/val.jsonl,
+  user_prompt: Find every shape., trainer_variant: rollout_matching_sft, coord_tokens: {{enabled: true}},
+  extra: {{rollout_matching: {{
+    rollout_backend: native, max_new_tokens: 32, target_policy: rewrite}}}}}}
 template: {{system: List the objects as JSON.}}
-training: {{output_dir: {out}, run_name: run, max_steps: 2, effective_batch_size: 2, save_strategy: steps, save_steps: 1, eval_strategy: "no",
-  logging_steps: 1, report_to: none}}
+training: {{output_dir: {out}, run_name: run, max_steps: 2, effective_batch_size: 2,
+  save_strategy: steps, save_steps: 1, eval_strategy: "no", logging_steps: 1, report_to: none}}
 """
 
 
@@ -84,7 +85,8 @@ class WheelTest(unittest.TestCase):
         self.assertNotIn(
             "build/wheel",
             (ROOT / "build/release/CMakeCache.txt").read_text(),
-            "heal an older tree: cmake -U '*Python*' -U '*PYTHON*' -U CMAKE_MODULE_PATH -U CMAKE_PREFIX_PATH build/release",
+            "heal an older tree: cmake -U '*Python*' -U '*PYTHON*' -U CMAKE_MODULE_PATH -U "
+            "CMAKE_PREFIX_PATH build/release",
         )
 
     def test_brings_every_library_but_those_of_torch_and_the_system(self):
@@ -180,7 +182,10 @@ class WheelTest(unittest.TestCase):
         expected = json.loads(
             result.with_name(result.name.replace(".samples.jsonl", ".json")).read_text()
         )
-        script = "import json, sys, rematch; print(json.dumps(rematch.evaluate([json.loads(line) for line in open(sys.argv[1])])))"
+        script = (
+            "import json, sys, rematch; print(json.dumps(rematch.evaluate([json.loads(line) "
+            "for line in open(sys.argv[1])])))"
+        )
         found = json.loads(
             subprocess.run(
                 [self.python, "-c", script, result], capture_output=True, text=True, check=True
@@ -193,7 +198,10 @@ class WheelTest(unittest.TestCase):
 
     def test_predicts_from_python(self):
         photo = ROOT / "tests/golden/first_run/photos/chelsea.jpg"
-        script = "import json, sys, rematch; print(json.dumps(rematch.predict(sys.argv[1], sys.argv[2], max_new_tokens=8)))"
+        script = (
+            "import json, sys, rematch; print(json.dumps(rematch.predict(sys.argv[1], "
+            "sys.argv[2], max_new_tokens=8)))"
+        )
         done = subprocess.run(
             [self.python, "-c", script, ROOT / "demo/model", photo],
             cwd=self.directory,

@@ -132,7 +132,7 @@ _num_joined = 0
 
 
 def _join(group, on_cpu):
-    """Initialises torch.distributed with only the ranks of the engine; vLLM then uses that group."""
+    """Initialises torch.distributed with the engine's ranks; vLLM then uses that group."""
     import datetime
 
     import torch
@@ -282,7 +282,7 @@ class Engine:
             self._engine.step()
 
     # Weights
-    # ---------------------------------------------------------------------------------------------------------------------------
+    # ----------------------------------------------------------------------------------------------
 
     def _wake(self):
         if self._asleep:
@@ -325,7 +325,7 @@ class Engine:
         return self._version
 
     # Requests
-    # --------------------------------------------------------------------------------------------------------------------------
+    # ----------------------------------------------------------------------------------------------
 
     def add(self, request_id, token_ids, images, sampling):
         from PIL import Image
