@@ -1,4 +1,4 @@
-// Number of operators that a layer launches on a device, forward and backward (docs/budgets.md).
+// Number of operators that a layer launches on a device, forward and backward (docs/contract/DEVICE.md).
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
