@@ -5,6 +5,7 @@ usage: write_commands.py REMATCH [--check]     --check: compares only; exit 1 an
 the page is old
 """
 
+import collections
 import pathlib
 import re
 import subprocess
@@ -14,11 +15,16 @@ import textwrap
 PAGE = pathlib.Path(__file__).resolve().parent.parent / "docs/commands.md"
 HEAD = """# Commands
 
-Written by `dev/write_commands.py` from `rematch COMMAND --help`; a test compares it.
+Written by `dev/write_commands.py` from `rematch COMMAND --help`; a test compares it. Options that
+several commands share are explained once, [at the end](#options-of-several-commands). Every command
+has `--help`.
 """
+SHARED = "\n## Options of several commands\n"
 COLUMN = 30  # where help pages explain an option
 MOST_COLUMNS = 100
 COMMAND = re.compile(r"^  ([a-z][a-z0-9-]*)  ", re.MULTILINE)
+OPTIONS = "\nOptions:\n"
+OPTION = re.compile(r"^  -.*\n?(?: {3,}.*\n?)*", re.MULTILINE)
 
 
 def help_of(binary, words):
@@ -48,18 +54,64 @@ def wrap_help(text):
     return "\n".join(lines) + examples + commands
 
 
-def section(binary, words):
-    """The help of a command, then that of its subcommands."""
+def options_of(text):
+    """The entries of a help page's options, without --help."""
+    _, found, rest = text.partition(OPTIONS)
+    entries = OPTION.findall(rest.partition("\n\n")[0]) if found else []
+    return [entry.rstrip() for entry in entries if not entry.startswith("  -h,")]
+
+
+def pages_of(binary, words):
+    """(words, help) of a command, then of its subcommands."""
     text = help_of(binary, words)
-    heading = f"{'#' * (len(words) + 1)} rematch {' '.join(words)}".rstrip()
-    block = "\n".join(line.rstrip() for line in wrap_help(text).splitlines())
-    yield f"\n{heading}\n\n```text\n{block}\n```\n" if words else f"\n```text\n{block}\n```\n"
+    yield words, text
     for name in commands_in(text):
-        yield from section(binary, [*words, name])
+        yield from pages_of(binary, [*words, name])
+
+
+def name_of(entry):
+    return entry.split()[0]
+
+
+def without_shared(text, shared):
+    """A help page whose shared options are only named."""
+    before, found, rest = text.partition(OPTIONS)
+    after = rest.partition("\n\n")[2]
+    if not found:
+        return text
+    entries = options_of(text)
+    own = [entry for entry in entries if entry not in shared]
+    named = [name_of(entry) for entry in entries if entry in shared]
+    lines = ["Options:", *own] if own else []
+    if named:
+        lines += [*[""] * bool(own), f"Shared options: {' '.join(named)}"]
+    parts = [before, "\n".join(lines), after] if lines else [before, after]
+    return "\n\n".join(part.strip("\n") for part in parts if part.strip())
+
+
+def block(text):
+    lines = "\n".join(line.rstrip() for line in wrap_help(text).splitlines())
+    return f"\n```text\n{lines}\n```\n"
+
+
+def page_of(pages):
+    """One explanation a name is shared, the most frequent; others stay with their command."""
+    counts = collections.Counter(e for words, text in pages if words for e in options_of(text))
+    best = {}
+    for entry, count in counts.items():
+        if count > max(1, counts[best.get(name_of(entry), "")]):
+            best[name_of(entry)] = entry
+    shared = list(best.values())
+    page = HEAD
+    for words, text in pages:
+        if words:
+            page += f"\n{'#' * (len(words) + 1)} rematch {' '.join(words)}\n"
+        page += block(without_shared(text, shared))
+    return page + SHARED + block("\n".join(shared))
 
 
 def main():
-    page = HEAD + "".join(section(sys.argv[1], []))
+    page = page_of(list(pages_of(sys.argv[1], [])))
     if "--check" not in sys.argv:
         PAGE.write_text(page, encoding="utf-8")
     elif PAGE.read_text(encoding="utf-8") != page:
