@@ -1,6 +1,8 @@
-# Shared by the scripts of this directory: where the checkout is, progress lines, a retry. Sourced, not run.
+# Shared by the scripts of this directory and of checks/: where the checkout is, progress lines, a
+# retry. Sourced, not run.
 # shellcheck shell=bash
 
+script=$(realpath "$0")
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$root" || exit 1
 
@@ -11,11 +13,12 @@ fi
 
 # With -h or --help a script prints the comment at its top.
 if [[ ${1:-} == -h || ${1:-} == --help ]]; then
-  sed -n '2,${/^#/!q;s/^# \{0,1\}//p}' "$root/scripts/$(basename "$0")"
+  sed -n '2,${/^#/!q;s/^# \{0,1\}//p}' "$script"
   exit 0
 fi
 
-# Prints an error in the program's format (error, where, what, fix) and exits with 4 (environment) or the given code.
+# Prints an error in the program's format (error, where, what, fix) and exits with 4 (environment)
+# or the given code.
 fail() {
   printf 'error: %s\n  where: %s\n  what:  %s\n  fix:   %s\n' "$1" "$2" "$3" "$4" >&2
   exit "${5:-4}"
@@ -26,12 +29,14 @@ retry() {
   local attempt
   for attempt in 1 2 3; do
     "$@" && return 0
-    [[ $attempt == 3 ]] || { echo "attempt $attempt of 3 failed: $*; trying again" >&2; sleep $((attempt * 3)); }
+    [[ $attempt == 3 ]] ||
+      { echo "attempt $attempt of 3 failed: $*; trying again" >&2; sleep $((attempt * 3)); }
   done
   return 1
 }
 
-# Parallel jobs: one per core, but at most one per 1.5 GB of free memory (a torch file takes about 1 GB to compile).
+# Parallel jobs: one per core, but at most one per 1.5 GB of free memory (a torch file takes about 1
+# GB to compile).
 num_jobs() {
   local cores available_kb by_memory
   cores=$(nproc)

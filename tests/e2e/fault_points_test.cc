@@ -1,7 +1,7 @@
 // Every file operation of a run may fail once, or from some moment on, and so may every large
 // allocation. Whatever fails, the run either continues or ends with an error, and the next start
 // continues to the same bits. REMATCH_FAULT_POINTS sets how many operations of each kind are tried
-// (scripts/check-faults).
+// (scripts/check faults).
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 

@@ -3,7 +3,7 @@
 // be missing, and unsynced bytes may be zeros. From each such disk the next start finds every
 // checkpoint that was reported as saved, a log without a gap, and continues to the same bits.
 // REMATCH_POWER_POINTS sets how many disks a whole run continues from, REMATCH_POWER_DRAWS how
-// often each cut is drawn (scripts/check-faults).
+// often each cut is drawn (scripts/check faults).
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 

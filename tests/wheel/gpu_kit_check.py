@@ -1,7 +1,7 @@
 """Makes the kit of scripts/gpu-kit and uses it far from the checkout: doctor, quick tests, ten
 steps, and a torch of another release.
 
-For the torch of .venv; scripts/check-kit names another one in REMATCH_KIT_TORCH, and in
+For the torch of .venv; scripts/check kit names another one in REMATCH_KIT_TORCH, and in
 REMATCH_KIT_PYTHON the interpreter that has it.
 """
 
