@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Four pictures learned by heart with LoRA: adapter and merged checkpoint give the truth, letter
-for letter, in this program, in transformers and in vLLM (docs/same_answer.md).
+for letter, in this program, in transformers and in vLLM (docs/serve.md).
 
 usage: everywhere_check.py REMATCH
 
