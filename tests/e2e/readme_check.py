@@ -38,8 +38,11 @@ LEFT_BEHIND = (
 
 
 def plain_commands(block):
-    """The lines of a block without comments."""
-    return [" ".join(line.split("#")[0].split()) for line in block.splitlines() if line.strip()]
+    """The commands of a block without comments; a line that ends in a backslash continues."""
+    lines = [
+        " ".join(line.split("#")[0].split()) for line in block.replace("\\\n", " ").splitlines()
+    ]
+    return [line for line in lines if line]
 
 
 def commands_of(readme):
