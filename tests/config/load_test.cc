@@ -178,7 +178,7 @@ TEST(DemoFiles, Load) {
 TEST(AdapterFiles, Load) {
   for (const char* name : {"stage2_demo", "stage2_8b"}) {
     const ConfigResult result =
-        load_config(test::source_path(std::string("configs/dlora/") + name + ".yaml"));
+        load_config(test::source_path(std::string("configs/dora/") + name + ".yaml"));
     EXPECT_TRUE(result.warnings.empty())
         << name << ": " << (result.warnings.empty() ? "" : result.warnings[0].text);
     EXPECT_TRUE(result.settings.tuner.train_type == TrainType::kLora &&

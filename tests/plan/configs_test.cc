@@ -26,8 +26,8 @@ struct Machine {
 
 const std::map<std::string, Machine> kMachines = {
     {"stage2_vllm_4gpu.yaml", {"4B", 80, 4}},
-    {"dlora/stage2_8b.yaml", {"8B", 80, 4}},
-    {"dlora/stage2_demo.yaml", {""}},
+    {"dora/stage2_8b.yaml", {"8B", 80, 4}},
+    {"dora/stage2_demo.yaml", {""}},
     {"demo/common.yaml", {""}},
     {"demo/stage1.yaml", {""}},
     {"demo/stage1_labels.yaml", {""}},

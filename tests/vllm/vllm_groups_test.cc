@@ -1,5 +1,4 @@
-// `rematch` itself on two ranks that run one engine of the real vLLM together. Longer forms:
-// dev/vllm/try_groups.py.
+// `rematch` itself on two ranks that run one engine of the real vLLM together.
 #include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // Two ranks and one real vLLM engine on the CPU, each rank a process with one thread, compared with
-// `hf` in this process. The program itself on several ranks: dev/vllm/try_groups.py.
+// `hf` in this process.
 #include <ATen/Parallel.h>
 #include <fmt/core.h>
 #include <gtest/gtest.h>
