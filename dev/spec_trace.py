@@ -175,7 +175,7 @@ def shortened(sentence):
     if len(sentence) <= MAX_SENTENCE:
         return sentence
     short = sentence[:MAX_SENTENCE].rsplit(" ", 1)[0].rstrip(" ,;:(")
-    # Markup that the cut left open would swallow the rest of the row.
+    # Markup that the cut left open would swallow the rest of the item.
     for mark in ("`", "**"):
         if short.count(mark) % 2:
             short += mark
@@ -185,7 +185,7 @@ def shortened(sentence):
 def proof_of(statement):
     if not statement.tests:
         return f"*open:* {statement.open_because}"
-    return "<br>".join(f"[{name}](../../{path})" for name, path in statement.tests)
+    return ",\n  ".join(f"[{name}](../../{path})" for name, path in statement.tests)
 
 
 def table(statements):
@@ -197,8 +197,10 @@ def table(statements):
         "Written by `dev/spec_trace.py`; do not edit. Long statements are shortened:",
         "[`openspec/`](openspec/README.md) has them whole.",
         "",
-        f"{len(everything)} statements and scenarios: "
-        f"{len(everything) - num_open} with tests, {num_open} open.",
+        (
+            f"{len(everything)} statements and scenarios: "
+            f"{len(everything) - num_open} with tests, {num_open} open."
+        ),
     ]
     heading = None
     for statement in everything:
@@ -207,12 +209,8 @@ def table(statements):
             name = statement.source.removeprefix(SPEC + "/")
             link = statement.source.removeprefix(PAGES + "/")
             lines += ["", f"## {statement.requirement}", "", f"From [{name}]({link}).", ""]
-            lines += ["| tag | statement | test |", "|---|---|---|"]
-        cells = (
-            cell.replace("|", "\\|")
-            for cell in (statement.tag, shortened(statement.sentence), proof_of(statement))
-        )
-        lines.append("| " + " | ".join(cells) + " |")
+        sentence, proof = shortened(statement.sentence), proof_of(statement)
+        lines.append(f"- **{statement.tag}** {sentence}\n  {proof}")
     return "\n".join(lines) + "\n"
 
 

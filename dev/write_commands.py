@@ -73,6 +73,12 @@ def name_of(entry):
     return entry.split()[0]
 
 
+def without_list(text):
+    """A help page without its list of commands, which follow as sections."""
+    before, found, rest = text.partition("\nSubcommands:\n")
+    return before + rest.partition("\n\n")[1] + rest.partition("\n\n")[2] if found else text
+
+
 def without_shared(text, shared):
     """A help page whose shared options are only named."""
     before, found, rest = text.partition(OPTIONS)
@@ -106,7 +112,7 @@ def page_of(pages):
     for words, text in pages:
         if words:
             page += f"\n{'#' * (len(words) + 1)} rematch {' '.join(words)}\n"
-        page += block(without_shared(text, shared))
+        page += block(without_shared(without_list(text), shared))
     return page + SHARED + block("\n".join(shared))
 
 

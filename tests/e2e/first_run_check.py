@@ -4,9 +4,9 @@ the page.
 
 usage: first_run_check.py REMATCH [--update]     --update rewrites the page's outputs
 
-A block ```console holds a line "$ command" and what it prints (output and errors together). Numbers
-may differ, as may what stands for
-"…" lines; everything else must be there, in order.
+A block ```console holds a line "$ command" (which a backslash continues) and what it prints (output
+and errors together). Numbers may differ, as may what stands for "…" lines; everything else must be
+there, in order.
 """
 
 import os
@@ -18,7 +18,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PAGE = ROOT / "docs/first_run.md"
-BLOCK = re.compile(r"```console\n\$ (.*?)\n(.*?)```", re.DOTALL)
+BLOCK = re.compile(r"```console\n\$ ((?:[^\n]*\\\n)*[^\n]*)\n(.*?)```", re.DOTALL)
 MOST_LINES = 24
 
 

@@ -72,15 +72,15 @@ class SpecTrace(unittest.TestCase):
         self.assertEqual(self.breaches(), [])
         page = (self.root / PAGE).read_text()
         self.assertIn(
-            "| row-01 | Rows MUST be short. | [Rows.AreShort](../../tests/rows/rows_test.cc) |",
+            "- **row-01** Rows MUST be short.\n  [Rows.AreShort](../../tests/rows/rows_test.cc)\n",
             page,
         )
         self.assertIn(
-            "| row-02 | A row SHOULD be full. | [Rows.AreFull](../../tests/rows/rows_test.cc) |",
+            "- **row-02** A row SHOULD be full.\n  [Rows.AreFull](../../tests/rows/rows_test.cc)\n",
             page,
         )
         self.assertIn(
-            "| row-03 | Scenario: A long row | [Rows.AreShort](../../tests/rows/rows_test.cc) |",
+            "- **row-03** Scenario: A long row\n  [Rows.AreShort](../../tests/rows/rows_test.cc)\n",
             page,
         )
         self.assertIn("3 statements and scenarios: 3 with tests, 0 open.", page)
@@ -89,7 +89,7 @@ class SpecTrace(unittest.TestCase):
         listed = "[row-01] Rows MUST hold:\n- `a`,\n- `b`.\n\n- unrelated"
         self.write(SPEC_FILE, SPEC.replace("[row-01] Rows MUST be short.", listed))
         self.assertEqual(self.breaches(), [])
-        self.assertIn("| row-01 | Rows MUST hold: `a`, `b`. |", (self.root / PAGE).read_text())
+        self.assertIn("- **row-01** Rows MUST hold: `a`, `b`.\n", (self.root / PAGE).read_text())
 
     def test_a_page_that_is_out_of_date_fails(self):
         self.run_tool()
