@@ -1,4 +1,5 @@
-// Number of times the host waits for the device, step by step; docs/contract/DEVICE.md states the numbers.
+// Number of times the host waits for the device, step by step; docs/contract/DEVICE.md states the
+// numbers.
 #include <gtest/gtest.h>
 
 #include <functional>

@@ -1,4 +1,5 @@
-// Number of operators that a layer launches on a device, forward and backward (docs/contract/DEVICE.md).
+// Number of operators that a layer launches on a device, forward and backward
+// (docs/contract/DEVICE.md).
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 

@@ -150,8 +150,8 @@ TEST_F(ReportTest, EachSampleIsShownOnce) {
 TEST_F(ReportTest, AShareOfNothingIsNull) {
   directory_.write(
       "after/eval/model.json",
-      R"({"eval_rollout_f1": 0.5, "per_class": [{"name": "ghost", "images": 1, "truths": 0, "predictions": 2,
-                      "recall": 0.0,
+      R"({"eval_rollout_f1": 0.5, "per_class": [{"name": "ghost", "images": 1, "truths": 0,
+                      "predictions": 2, "recall": 0.0,
                       "precision_labels": 0.0, "recall_labels": 0.0, "f1_labels": 0.0}]})");
   EXPECT_EQ(data_of(report_html(runs(), {}))["classes"][1],
             parse_json(R"(["ghost", 1, 0, 2, null, 0.0, null, 0.0, null])", "row"));

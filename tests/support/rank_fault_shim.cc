@@ -140,10 +140,13 @@ extern "C" int pcre2_match_8(const void* code, const unsigned char* text, size_t
 using Counts = std::vector<int64_t>;
 using Exchange = c10::intrusive_ptr<c10d::Work> (*)(void*, at::Tensor&, at::Tensor&, Counts&,
                                                     Counts&, const void*);
-c10::intrusive_ptr<c10d::Work>
-exchange(void* self, at::Tensor& to, at::Tensor& from, Counts& to_counts, Counts& from_counts, const void* options) asm(
+// clang-format off: it leaves this declaration too wide
+c10::intrusive_ptr<c10d::Work> exchange(void* self, at::Tensor& to, at::Tensor& from,
+                                        Counts& to_counts, Counts& from_counts,
+                                        const void* options) asm(
     "_ZN4c10d16ProcessGroupGloo13alltoall_baseERN2at6TensorES3_RSt6vectorIlSaIlEES7_RKNS_"
     "15AllToAllOptionsE");
+// clang-format on
 c10::intrusive_ptr<c10d::Work> exchange(void* self, at::Tensor& to, at::Tensor& from,
                                         Counts& to_counts, Counts& from_counts,
                                         const void* options) {

@@ -20,7 +20,8 @@ FROM_SYSTEM = {"libstdc++.so.6", "libm.so.6", "libgcc_s.so.1", "libc.so.6", "ld-
 CONFIG = """\
 model: {{model: {model}}}
 custom: {{train_jsonl: {scenes}/train.jsonl, val_jsonl: {scenes}/val.jsonl,
-  user_prompt: Find every shape., trainer_variant: rollout_matching_sft, coord_tokens: {{enabled: true}},
+  user_prompt: Find every shape., trainer_variant: rollout_matching_sft,
+  coord_tokens: {{enabled: true}},
   extra: {{rollout_matching: {{
     rollout_backend: native, max_new_tokens: 32, target_policy: rewrite}}}}}}
 template: {{system: List the objects as JSON.}}

@@ -68,8 +68,8 @@ class Dataset {
 
   /// Reads the header of every image and checks that its size equals the record's and is legal for
   /// processed_size().
-  /// @throws UserError (data) with record, file and sizes of the first problems of each kind and the
-  /// number of all
+  /// @throws UserError (data) with record, file and sizes of the first problems of each kind and
+  /// the number of all
   ImageCounts validate_images(const PatchOptions& options) const;
 
   /// Decodes some images, evenly spread over the records: a truncated file has a good header.

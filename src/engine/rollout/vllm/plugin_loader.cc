@@ -54,7 +54,8 @@ def version(name):
         return "of unknown version"
 get = sysconfig.get_config_var
 libdir = get("LIBDIR") or ""
-places = [libdir, os.path.join(libdir, get("MULTIARCH") or ""), os.path.join(sys.base_prefix, "lib")]
+arch = os.path.join(libdir, get("MULTIARCH") or "")
+places = [libdir, arch, os.path.join(sys.base_prefix, "lib")]
 names = [os.path.join(place, get("INSTSONAME") or "") for place in places]
 library = next((name for name in names if ".so" in name and os.path.isfile(name)), "")
 print("REMATCH" + json.dumps({"executable": sys.executable, "libpython": library,
