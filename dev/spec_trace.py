@@ -29,7 +29,7 @@ CLAIM = re.compile(r"\s*// spec:(.*)")
 TEST = re.compile(
     r"\s*(?:TEST|TEST_F|TEST_P|TYPED_TEST|RC_GTEST_PROP|RC_GTEST_FIXTURE_PROP)\(\s*(\w+),\s*(\w+)"
 )
-MAX_SENTENCE = 50
+MAX_SENTENCE = 36
 
 
 @dataclass

@@ -15,16 +15,16 @@ import textwrap
 PAGE = pathlib.Path(__file__).resolve().parent.parent / "docs/commands.md"
 HEAD = """# Commands
 
-Written by `dev/write_commands.py` from `rematch COMMAND --help`; a test compares it. Options that
-several commands share are explained once, [at the end](#options-of-several-commands). Every command
-has `--help`.
+Written by `dev/write_commands.py` from `rematch COMMAND --help`; a test compares it. Arguments that
+several commands share are explained once, [at the end](#shared-arguments). Every command has
+`--help`.
 """
-SHARED = "\n## Options of several commands\n"
+SHARED = "\n## Shared arguments\n"
 COLUMN = 30  # where help pages explain an option
 MOST_COLUMNS = 100
 COMMAND = re.compile(r"^  ([a-z][a-z0-9-]*)  ", re.MULTILINE)
-OPTIONS = "\nOptions:\n"
-OPTION = re.compile(r"^  -.*\n?(?: {3,}.*\n?)*", re.MULTILINE)
+BLOCKS = ("Positionals:", "Options:")
+ENTRY = re.compile(r"^  \S.*\n?(?: {3,}.*\n?)*", re.MULTILINE)
 
 
 def help_of(binary, words):
@@ -54,11 +54,16 @@ def wrap_help(text):
     return "\n".join(lines) + examples + commands
 
 
-def options_of(text):
-    """The entries of a help page's options, without --help."""
-    _, found, rest = text.partition(OPTIONS)
-    entries = OPTION.findall(rest.partition("\n\n")[0]) if found else []
-    return [entry.rstrip() for entry in entries if not entry.startswith("  -h,")]
+def block_of(text, heading):
+    """What precedes a block of a help page, its entries without --help, and what follows it."""
+    before, found, rest = text.partition(f"\n{heading}\n")
+    listed, _, after = rest.partition("\n\n")
+    entries = [entry.rstrip() for entry in ENTRY.findall(listed)]
+    return before, [entry for entry in entries if not entry.startswith("  -h,")], found and after
+
+
+def arguments_of(text):
+    return [entry for heading in BLOCKS for entry in block_of(text, heading)[1]]
 
 
 def pages_of(binary, words):
@@ -80,19 +85,18 @@ def without_list(text):
 
 
 def without_shared(text, shared):
-    """A help page whose shared options are only named."""
-    before, found, rest = text.partition(OPTIONS)
-    after = rest.partition("\n\n")[2]
-    if not found:
-        return text
-    entries = options_of(text)
-    own = [entry for entry in entries if entry not in shared]
-    named = [name_of(entry) for entry in entries if entry in shared]
-    lines = ["Options:", *own] if own else []
-    if named:
-        lines += [*[""] * bool(own), f"Shared options: {' '.join(named)}"]
-    parts = [before, "\n".join(lines), after] if lines else [before, after]
-    return "\n\n".join(part.strip("\n") for part in parts if part.strip())
+    """A help page whose shared options are only named; its usage names the positionals."""
+    for heading in BLOCKS:
+        before, entries, after = block_of(text, heading)
+        if not entries and f"\n{heading}\n" not in text:
+            continue
+        own = [entry for entry in entries if entry not in shared]
+        named = [name_of(entry) for entry in entries if entry in shared]
+        parts = [before.strip("\n"), "\n".join([heading, *own]) if own else ""]
+        if named and heading == "Options:":
+            parts.append(f"Shared options: {' '.join(named)}")
+        text = "\n\n".join(part for part in [*parts, after.strip("\n")] if part)
+    return text
 
 
 def block(text):
@@ -102,7 +106,7 @@ def block(text):
 
 def page_of(pages):
     """One explanation a name is shared, the most frequent; others stay with their command."""
-    counts = collections.Counter(e for words, text in pages if words for e in options_of(text))
+    counts = collections.Counter(e for words, text in pages if words for e in arguments_of(text))
     best = {}
     for entry, count in counts.items():
         if count > max(1, counts[best.get(name_of(entry), "")]):
