@@ -159,7 +159,7 @@ ALLOWED = {
 }
 READS_ALL_SETTINGS = ("program/config", "program/assembly", "program/cli")
 NEVER_FROM_BELOW = {
-    "program/assembly": {"program/cli", "tools/python", "tools/stages"},
+    "program/assembly": {"program/cli", "tools/import", "tools/python", "tools/stages"},
     "program/cli": {"tools/python"},
 }
 MAX_LINES = 400

@@ -8,8 +8,8 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "import/import_dir.h"
+#include "learn/data/stock_answer.h"
 #include "tools/import/prompt_name.h"
-#include "tools/import/stock_answer.h"
 
 namespace rematch {
 namespace {

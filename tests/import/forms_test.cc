@@ -306,20 +306,11 @@ TEST_F(Forms, ALineOfAYoloListIsFoundUnderOtherFolders) {
   }
 }
 
-TEST_F(Forms, LabelsWithoutPicturesTakeThemFromElsewhere) {
-  write_image("photos/a.png");
-  write("set/labels/a.txt", "0 0.35 0.35 0.5 0.5\n");
-  write("set/classes.txt", "cat\n");
-  const ForeignSet set = read_yolo_set(path("set"), {.images_dir = path("photos")});
-  ASSERT_EQ(set.splits.at("train").size(), 1u);
-  EXPECT_EQ(set.splits.at("train")[0].objects[0].desc, "cat");
-}
-
 TEST_F(Forms, ATaskOfCvatIsNamed) {
   write("annotations/task.xml",
         "<annotations><image id=\"0\" name=\"a.png\"></image></annotations>");
   const Problem problem = test::problem_of([&] { read_voc_dir(path(""), {}); });
-  EXPECT_NE(problem.what.find("CVAT"), std::string::npos) << problem.what;
+  EXPECT_NE(problem.fix.find("CVAT"), std::string::npos) << problem.fix;
 }
 
 TEST_F(Forms, AnglesAreNotConfidences) {

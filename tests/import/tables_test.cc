@@ -47,7 +47,7 @@ TEST_F(TablesTest, ARowWithoutABoxIsAnEmptySceneAndABadOneLeavesOutItsImage) {
   EXPECT_EQ(test::records_lost(result, reason::kNoBox), 1);
   EXPECT_EQ(test::records_lost(result, "a row without an image"), 1);
   EXPECT_EQ(test::problem_of([&] { csv("when,who,what,why\n1,2,3,4\n"); }).error,
-            "this is not a CSV with boxes");
+            "this cannot be read as a CSV with boxes");
 }
 
 TEST_F(TablesTest, ARowWithAClassAndNoBoxLeavesOutItsImage) {

@@ -66,11 +66,16 @@ TEST_F(YoloDir, ConfidenceAndTrackAreNoCorners) {
   EXPECT_EQ(bins(), (std::vector<std::vector<int>>{kYoloBins}));
 }
 
-TEST_F(YoloDir, SixNumbersAreATriangleWhereOtherFilesHaveOutlines) {
-  write_image("images/train/b.png");
-  write("labels/train/b.txt", "0 .1 .1 .2 .1 .3 .2 .3 .3 .1 .3\n");
-  convert(kYaml, "0 0.1 0.2 0.5 0.2 0.3 1\n");
-  EXPECT_EQ(bins().front(), (std::vector<int>{100, 200, 500, 999}));
+TEST_F(YoloDir, SixNumbersThatMayBeATriangleOrATrackAreLost) {
+  EXPECT_NE(lost("0 0.1 0.2 0.5 0.2 0.3 1\n").find("triangle"), std::string::npos);
+}
+
+TEST_F(YoloDir, AConfidenceInTheSecondPlaceIsLost) {
+  EXPECT_NE(lost("0 0.96 0.79 0.31 0.37 0.08\n").find("second number"), std::string::npos);
+}
+
+TEST_F(YoloDir, AKeyTwiceIsRefused) {
+  expect_refused(kBox, "twice", std::string(kYaml) + "names: [dog, cat]\n");
 }
 
 TEST_F(YoloDir, ALabelFileWithoutAnImageIsCounted) {
@@ -107,11 +112,11 @@ TEST_F(YoloDir, ADirectoryWithoutYamlTakesItsNamesFromAListOrAFile) {
   EXPECT_EQ(written("train").samples()[0].objects[0].desc, "bird");
 }
 
-TEST_F(YoloDir, LabelsMayLieInAnnotationsOrNextToTheImages) {
+TEST_F(YoloDir, LabelsMayLieNextToTheImages) {
   write_image("flat/x.png");
   write("flat/x.txt", kBox);
   write_image("dice/Images/y.png");
-  write("dice/Annotations/y.txt", kBox);
+  write("dice/Labels/y.txt", kBox);
   const ImportOptions named{.names = "cat"};
   for (const char* folder : {"flat", "dice"}) {
     convert_set(read_yolo_set(path(folder), named), named);
@@ -192,6 +197,19 @@ TEST_F(YoloDir, KeypointsOfNineValuesAreNoTurnedBoxes) {
   EXPECT_EQ(bins().size(), 2u);
   convert(kYaml, "0 0.2 0.2 0.3 0.3 0.2 0.4 0.1 0.3\n0 0.5 0.5 0.9 0.5 0.9 0.9 0.5 0.9\n");
   EXPECT_EQ(bins(), (std::vector<std::vector<int>>{{100, 200, 300, 400}, {500, 500, 900, 900}}));
+}
+
+// Darknet, CVAT: lists of images are the splits, which a directory without YAML does not say.
+TEST_F(YoloDir, ListsWithoutAYamlAreRefusedUntilASplitIsNamed) {
+  write("labels/train/a.txt", kBox);
+  write("train.txt", "data/images/train/a.png\n");
+  const Problem problem = test::problem_of([&] { read_yolo_set(dir_.path(), {.names = "cat"}); });
+  EXPECT_NE(problem.fix.find("train: train.txt"), std::string::npos) << problem.fix;
+  const ImportOptions named{.split = "val", .names = "cat"};
+  convert_set(read_yolo_set(dir_.path(), named), named);
+  EXPECT_EQ(written("val").size(), 1);
+  convert_set(read_yolo_set(write("data.yaml", "train: train.txt\nnames: [cat]\n"), {}));
+  EXPECT_EQ(written("train").size(), 1) << "the fix works";
 }
 
 }  // namespace rematch

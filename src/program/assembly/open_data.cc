@@ -10,7 +10,7 @@
 #include "learn/estep/match/labels.h"
 #include "program/assembly/long_samples.h"
 #include "program/assembly/open.h"
-#include "tools/import/records_path.h"
+#include "learn/data/records_path.h"
 
 namespace rematch {
 namespace {

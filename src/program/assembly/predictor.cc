@@ -22,7 +22,7 @@
 #include "model/text/stored_prompt.h"
 #include "model/vision/upright.h"
 #include "program/assembly/adapter_setup.h"
-#include "tools/import/image_files.h"
+#include "learn/data/image_files.h"
 
 namespace rematch {
 namespace {

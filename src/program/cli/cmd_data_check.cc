@@ -16,7 +16,7 @@
 #include "program/cli/data_commands.h"
 #include "program/cli/sample_lengths.h"
 #include "program/cli/standard_output.h"
-#include "tools/import/records_path.h"
+#include "learn/data/records_path.h"
 #include "tools/review/review.h"
 
 namespace rematch {

@@ -21,7 +21,7 @@
 #include "program/cli/augment_choice.h"
 #include "tools/draw/encode.h"
 #include "tools/draw/panel.h"
-#include "tools/import/records_path.h"
+#include "learn/data/records_path.h"
 
 namespace rematch {
 namespace {

@@ -26,7 +26,7 @@
 #include "program/cli/init_schedule.h"
 #include "program/cli/sample_lengths.h"
 #include "program/cli/scored_model.h"
-#include "tools/import/records_path.h"
+#include "learn/data/records_path.h"
 
 namespace rematch {
 namespace {

@@ -2,7 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <string>
 
-#include "tools/import/stock_answer.h"
+#include "learn/data/stock_answer.h"
 
 namespace rematch {
 

@@ -4,8 +4,6 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <optional>
-#include <span>
 
 #include "base/error.h"
 #include "base/flow/answer_place.h"
@@ -21,162 +19,102 @@ namespace {
 constexpr std::string_view kSpace = " \t\r\n";
 constexpr const char* kNameKeys[] = {"label",        "desc", "name", "category", "class",
                                      "text_content", "text", "ref",  "caption",  "object"};
-constexpr const char* kBoxKeys[] = {"bbox_2d", "bbox", "box", "box_2d"};
-constexpr const char* kOutlineKeys[] = {"points",     "poly_2d", "poly",        "polygon",
-                                        "polygon_2d", "quad",    "segmentation"};
-constexpr const char* kPointKeys[] = {"point_2d", "point", "points_2d"};
+constexpr const char *kBoxKeys[] = {"bbox_2d", "bbox", "box"},
+                     *kOutlineKeys[] = {"points",     "poly_2d", "poly",        "polygon",
+                                        "polygon_2d", "quad",    "segmentation"},
+                     *kOtherKeys[] = {"point_2d", "point", "points_2d", "box_2d"};
 
-/// Finds the JSON value at the start of the text by its brackets; the whole text if they stay open.
-std::string_view find_first_value(std::string_view text) {
+/// The length of the JSON value at the start of the text by its brackets; all if they stay open.
+size_t value_length(std::string_view text) {
   int depth = 0;
   bool in_string = false;
   for (size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
-    if (in_string) {
-      if (c == '\\') ++i;
-      in_string = c != '"';
-      continue;
-    }
-    in_string = c == '"';
+    if (in_string && c == '\\') ++i;
+    if (c == '"') in_string = !in_string;
+    if (in_string) continue;
     if (c == '[' || c == '{') ++depth;
-    if ((c == ']' || c == '}') && --depth == 0) return text.substr(0, i + 1);
+    if ((c == ']' || c == '}') && --depth == 0) return i + 1;
   }
-  return text;
+  return text.size();
 }
 
-/// True if a list of two numbers or more is written in the text.
-bool has_number_list(std::string_view text) {
-  for (size_t at = text.find('['); at != text.npos; at = text.find('[', at + 1)) {
-    const size_t end = text.find_first_not_of("+-.0123456789eE, \t\r\n", at + 1);
-    const std::string_view inside = text.substr(at, end == text.npos ? end : end - at);
-    if (end != text.npos && text[end] == ']' && inside.find(',') != inside.npos) return true;
-  }
-  return false;
-}
-
-/// True if the text has a member of a geometry, one that is read or one that is refused.
 bool has_geometry_key(std::string_view text) {
-  for (const std::span<const char* const> keys :
-       {std::span<const char* const>(kBoxKeys), {kOutlineKeys}, {kPointKeys}}) {
-    for (const char* key : keys) {
-      if (text.find(fmt::format("\"{}\"", key)) != text.npos) return true;
-    }
-  }
-  return false;
+  const auto has = [text](const char* key) {
+    return text.find(fmt::format("\"{}\"", key)) != text.npos;
+  };
+  return std::any_of(std::begin(kBoxKeys), std::end(kBoxKeys), has) ||
+         std::any_of(std::begin(kOutlineKeys), std::end(kOutlineKeys), has) ||
+         std::any_of(std::begin(kOtherKeys), std::end(kOtherKeys), has);
 }
 
-bool mentions_geometry(std::string_view text) {
-  return has_geometry_key(text) || has_number_list(text) || has_old_marks(text);
+/// The first of several members, with its key; null without one.
+template <size_t n>
+std::pair<const char*, const Json*> first_member(const Json& entry, const char* const (&keys)[n]) {
+  for (const char* key : keys) {
+    if (const Json* member = find_member(entry, key)) return {key, member};
+  }
+  return {};
 }
 
-/// Reads the entries of one answer.
-class EntryReader {
- public:
-  EntryReader(const std::string& where, const ImportOptions& options, const GeometryOf& placeholder,
-              Ledger& ledger, ImportedAnswer& answer)
-      : where_(where),
-        options_(options),
-        placeholder_(placeholder),
-        ledger_(ledger),
-        answer_(answer) {}
-
-  void read(const Json& entry) {
-    ++number_;
-    if (!entry.is_object())
-      return lose(reason::kNoBox, fmt::format("not an object: {}", show_json(entry)));
-    if (has_inner_box(entry)) return lose(reason::kInnerBox, show_json(entry));
-    ForeignObject object;
-    if (!read_geometry(entry, object)) return;
-    for (const char* key : kNameKeys) {
-      const auto name = entry.find(key);
-      if (name == entry.end()) continue;
-      if (!name->is_string() || python_strip(name->get<std::string>()).empty())
-        return lose(reason::kBadName, fmt::format("\"{}\" is {}", key, show_json(*name)));
-      object.desc = name->get<std::string>();
-      break;
-    }
-    answer_.objects.push_back(std::move(object));
+/// Reads the geometry of an entry.
+/// @param what  receives the value in question
+/// @return the reason why there is none, or nullptr
+const char* read_geometry(const Json& entry, const ImportOptions& options, ForeignObject& object,
+                          Json& what, Ledger& ledger) {
+  what = entry;
+  // a member may hold entries with boxes, such as the parts of an object
+  for (const Json& member : entry) {
+    const Json& inner = member.is_array() && !member.empty() ? member.front() : member;
+    if (inner.is_object() &&
+        has_geometry_key(member.dump(-1, ' ', false, Json::error_handler_t::replace)))
+      return reason::kInnerBox;
   }
-
- private:
-  /// True if a member holds entries with boxes, such as the parts of an object.
-  static bool has_inner_box(const Json& entry) {
-    return std::any_of(entry.begin(), entry.end(), [](const Json& member) {
-      const bool is_nested = member.is_object() ||
-                             (member.is_array() && !member.empty() && member.front().is_object());
-      return is_nested &&
-             has_geometry_key(member.dump(-1, ' ', false, Json::error_handler_t::replace));
-    });
+  if (const auto [key, box] = first_member(entry, kBoxKeys); box != nullptr) {
+    what = *box;
+    return make_shape(read_points(*box), options, object, ledger);
   }
-
-  void lose(const char* reason, const std::string& what) {
-    answer_.lost.push_back({reason, fmt::format("{}: entry {}: {}", where_, number_, what)});
+  if (const auto [key, outline] = first_member(entry, kOutlineKeys); outline != nullptr) {
+    what = *outline;
+    const Outline points = read_points(*outline);
+    if (points.empty()) return reason::kNoBox;
+    if (points.size() < 3 || (points.size() == 3 && std::string_view(key) == "points"))
+      return reason::kPoint;
+    object = make_outline(points, options.polygons, "outlines", ledger);
+    return nullptr;
   }
-
-  /// The numbers of a member, or those of its placeholder.
-  Json value_of(const Json& value) const {
-    if (placeholder_) {
-      if (std::optional<Json> filled = placeholder_(value)) return *std::move(filled);
-    }
-    return value;
-  }
-
-  bool read_geometry(const Json& entry, ForeignObject& object) {
-    if (const Json* written = find_member(entry, {"bbox_2d", "bbox", "box"})) {
-      const Json value = value_of(*written);
-      const char* reason = make_shape(read_points(value), options_, object, ledger_);
-      if (reason != nullptr) lose(reason, fmt::format("not four numbers: {}", show_json(value)));
-      return reason == nullptr;
-    }
-    for (const char* key : kOutlineKeys) {
-      const Json* written = find_member(entry, key);
-      if (written == nullptr) continue;
-      const Outline points = read_points(value_of(*written));
-      if (points.size() >= 4 || (points.size() == 3 && std::string_view(key) != "points")) {
-        object = make_outline(points, options_.polygons, "outlines", ledger_);
-        return true;
-      }
-      lose(points.empty() ? reason::kNoBox : reason::kPoint,
-           fmt::format("\"{}\": {}", key, show_json(*written)));
-      return false;
-    }
-    if (const Json* point = find_member(entry, {"point_2d", "point", "points_2d"})) {
-      lose(reason::kPoint, show_json(*point));
-    } else if (const Json* other = find_member(entry, "box_2d")) {
-      lose("a \"box_2d\", whose order is y1, x1, y2, x2", show_json(*other));
-    } else {
-      lose(reason::kNoBox, fmt::format("no \"bbox_2d\": {}", show_json(entry)));
-    }
-    return false;
-  }
-
-  const std::string& where_;
-  const ImportOptions& options_;
-  const GeometryOf& placeholder_;
-  Ledger& ledger_;
-  ImportedAnswer& answer_;
-  size_t number_ = 0;
-};
-
-/// Entries without a list around them, separated by white space or commas; empty if something else
-/// is between them.
-/// @param end  receives the offset after the last one
-std::vector<Json> read_bare_entries(std::string_view text, const std::string& where, size_t& end) {
-  std::vector<Json> entries;
-  size_t at = 0;
-  while (at < text.size() && text[at] == '{') {
-    const std::string_view value = find_first_value(text.substr(at));
-    entries.push_back(parse_json(value, where));
-    end = at + value.size();
-    at = std::min(text.find_first_not_of(" \t\r\n,", end), text.size());
-  }
-  return entries;
+  const auto [key, other] = first_member(entry, kOtherKeys);
+  if (other == nullptr) return reason::kNoBox;
+  return key == std::string_view("box_2d") ? "a \"box_2d\", whose order is y1, x1, y2, x2"
+                                           : reason::kPoint;
 }
 
-/// Reads the JSON of an answer.
+void read_entry(const Json& entry, const std::string& where, const ImportOptions& options,
+                ImportedAnswer& answer, Ledger& ledger) {
+  ForeignObject object;
+  Json what = entry;
+  const char* reason =
+      entry.is_object() ? read_geometry(entry, options, object, what, ledger) : reason::kNoBox;
+  if (const auto name =
+          std::find_if(std::begin(kNameKeys), std::end(kNameKeys),
+                       [&](const char* key) { return entry.is_object() && entry.contains(key); });
+      reason == nullptr && name != std::end(kNameKeys)) {
+    what = entry[*name];
+    object.desc = what.is_string() ? what.get<std::string>() : "";
+    if (python_strip(object.desc).empty()) reason = reason::kBadName;
+  }
+  if (reason == nullptr)
+    answer.objects.push_back(std::move(object));
+  else
+    answer.lost.push_back(
+        {reason, fmt::format("{}: entry {}: {}", where,
+                             answer.objects.size() + answer.lost.size() + 1, show_json(what))});
+}
+
+/// Reads the JSON of an answer: a list, or entries without one, separated by white space or commas.
 /// @throws UserError (data) if it is not JSON
-void read_json_answer(std::string_view text, EntryReader& reader, const std::string& where,
-                      ImportedAnswer& answer) {
+void read_json_answer(std::string_view text, const std::string& where, const ImportOptions& options,
+                      ImportedAnswer& answer, Ledger& ledger) {
   const size_t begin = find_written_answer(text).begin;
   std::string_view rest = text.substr(begin);
   rest.remove_prefix(std::min(rest.find_first_not_of(kSpace), rest.size()));
@@ -184,47 +122,53 @@ void read_json_answer(std::string_view text, EntryReader& reader, const std::str
     answer.problem = fmt::format("it begins with {}", show_json(std::string(rest.substr(0, 40))));
     return;
   }
-  std::vector<Json> entries;
-  size_t end = 0;
-  if (rest.starts_with('{')) {
-    entries = read_bare_entries(rest, where, end);
-  } else {
-    const std::string_view value = find_first_value(rest);
-    end = value.size();
-    const Json list = parse_json(value, where);
-    if (list.size() == 4 && !list.front().is_array() && read_four(list)) {
-      entries.push_back({{"bbox_2d", list}});  // one box alone
-    } else {
-      entries.assign(list.begin(), list.end());
-    }
-  }
-  if (mentions_geometry(text.substr(0, begin)) || mentions_geometry(rest.substr(end))) {
+  Json entries = Json::array();
+  const bool is_list = rest.starts_with('[');
+  do {
+    const size_t length = value_length(rest);
+    entries.push_back(parse_json(rest.substr(0, length), where));
+    rest.remove_prefix(length);
+    const size_t next = rest.find_first_not_of(" \t\r\n,");
+    if (!is_list && next != rest.npos && rest[next] == '{') rest.remove_prefix(next);
+  } while (!is_list && rest.starts_with('{'));
+  if (mentions_geometry(text.substr(0, begin)) || mentions_geometry(rest)) {
     answer.problem = "there are boxes outside the first list";
     return;
   }
   answer.is_list = true;
-  for (const Json& entry : entries) reader.read(entry);
+  if (is_list) entries = Json(entries[0]);
+  if (is_list && entries.size() == 4 && !entries.front().is_array() && read_four(entries))
+    entries = Json::array({Json{{"bbox_2d", entries}}});  // one box alone
+  for (const Json& entry : entries) read_entry(entry, where, options, answer, ledger);
 }
 
 }  // namespace
 
-ImportedAnswer read_answer(std::string_view text, const std::string& where,
-                           const ImportOptions& options, const GeometryOf& placeholder,
-                           Ledger& ledger) {
-  ImportedAnswer answer;
-  if (has_old_marks(text)) {
-    if (has_geometry_key(text)) {
-      answer.problem = "it has marks and a list of boxes";
-      return answer;
-    }
-    read_old_marks(text, where, options, answer, ledger);
-    return answer;
+bool has_written_box(std::string_view text) {
+  for (size_t at = text.find('['); at != text.npos; at = text.find('[', at + 1)) {
+    const size_t end = text.find_first_not_of("+-.0123456789eE, \t\r\n", at + 1);
+    const std::string_view inside = text.substr(at, end == text.npos ? end : end - at);
+    if (end != text.npos && text[end] == ']' && inside.find(',') != inside.npos) return true;
   }
-  EntryReader reader(where, options, placeholder, ledger, answer);
+  return has_geometry_key(text);
+}
+
+bool mentions_geometry(std::string_view text) {
+  return has_written_box(text) || has_old_marks(text);
+}
+
+ImportedAnswer read_answer(std::string_view text, const std::string& where,
+                           const ImportOptions& options, Ledger& ledger) {
+  ImportedAnswer answer;
   try {
-    read_json_answer(text, reader, where, answer);
+    if (!has_old_marks(text))
+      read_json_answer(text, where, options, answer, ledger);
+    else if (has_geometry_key(text))
+      answer.problem = "it has marks and a list of boxes";
+    else
+      read_old_marks(text, where, options, answer, ledger);
   } catch (const UserError& error) {
-    answer.problem = error.problems().front().what;
+    answer = {.problem = error.problems().front().what};
   }
   return answer;
 }

@@ -1,34 +1,31 @@
 #pragma once
-#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "base/json.h"
 #include "tools/import/foreign.h"
 
 namespace rematch {
 
 /// The objects of an answer, in the unit of its numbers.
 struct ImportedAnswer {
-  bool is_list = false;  ///< the text is a list of boxes, perhaps an empty one
-  std::string problem;   ///< why it is not
-  std::vector<ForeignObject> objects;
-  std::vector<LostObject> lost;
+  bool is_list = false;      ///< the text is a list of boxes, perhaps an empty one
+  std::string problem = {};  ///< why it is not
+  std::vector<ForeignObject> objects = {};
+  std::vector<LostObject> lost = {};
 };
-
-/// The box or outline of a value of an entry, in place of its numbers; nullopt for a value that is
-/// numbers. Reads placeholders.
-using GeometryOf = std::function<std::optional<Json>(const Json& value)>;
 
 /// Reads the text of an answer: the wrappers of BEHAVIOUR 19.4, entries without a list around them,
 /// one entry a line, and the older marks `<ref>`, `<box>`, `<|object_ref_start|>`, `<|box_start|>`.
 /// @param text  after a think block (AnswerPlace::start)
 /// @param where  place of the answer.
-/// @param placeholder  see GeometryOf; may be null
 ImportedAnswer read_answer(std::string_view text, const std::string& where,
-                           const ImportOptions& options, const GeometryOf& placeholder,
-                           Ledger& ledger);
+                           const ImportOptions& options, Ledger& ledger);
+
+/// True if the text has a member of a geometry, or a list of two numbers or more.
+bool has_written_box(std::string_view text);
+/// The same, or old marks of a geometry.
+bool mentions_geometry(std::string_view text);
 
 /// True for an answer in the marks of older models: `<ref>…</ref><box>(x1,y1),(x2,y2)</box>`, or
 /// `<|object_ref_start|>…<|box_start|>…<|box_end|>`.

@@ -1,21 +1,15 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cmath>
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "base/error.h"
 #include "base/file.h"
 #include "base/flow/answer_place.h"
-#include "base/json_fields.h"
-#include "base/out_of_resources.h"
 #include "base/text.h"
 #include "tools/import/answer_reader.h"
 #include "tools/import/chat_record.h"
-#include "tools/import/directory_format.h"
 #include "tools/import/foreign.h"
-#include "tools/import/geometry.h"
 #include "tools/import/json_value.h"
 #include "tools/import/placeholders.h"
 #include "tools/import/prompt_name.h"
@@ -25,181 +19,103 @@
 namespace rematch {
 namespace {
 
-constexpr double kMostShare = 2;  // a larger value cannot be a normalized coordinate
+using Role = ChatTurn::Role;
+
 constexpr const char* kFix =
     "write {\"messages\": [{\"role\": \"user\", \"content\": \"<image>…\"}, {\"role\": "
     "\"assistant\", \"content\": \"[{\\\"bbox_2d\\\": [x1, y1, x2, y2], \\\"label\\\": "
     "\\\"cat\\\"}]\"}], \"images\": [path]}";
 
-/// Thrown for a record that is left out.
-struct LeftOut {
-  const char* reason;
-  std::string what = "";
-};
-
-/// Reads the answers of one conversation.
+/// Reads the answers of one conversation, each with the question before it.
 class RecordReader {
  public:
   /// @param image  that of the record
   RecordReader(ForeignImage image, Placeholders filled, const ImportOptions& options,
-               Ledger& ledger, std::vector<ForeignImage>& images)
-      : image_(std::move(image)),
-        filled_(std::move(filled)),
-        options_(options),
-        ledger_(ledger),
-        images_(images) {}
+               Ledger& ledger)
+      : image_(std::move(image)), filled_(std::move(filled)), options_(options), ledger_(ledger) {}
 
   /// @throws LeftOut
-  void read(const std::vector<ChatTurn>& turns) {
-    int num_answers = 0, num_questions = 0;
+  std::vector<ForeignImage> read(const std::vector<ChatTurn>& turns) {
+    int num_questions = 0;
     for (const ChatTurn& turn : turns) {
-      if (turn.role == ChatTurn::Role::kSystem) {
-        filled_.fill(turn.text, /*as_json=*/false);
-        filled_.forget_used_names();
+      if (turn.role == Role::kSystem) {
+        filled_.use_up(turn.text);
         ledger_.note("system messages, which records cannot hold: set template.system");
-      } else if (turn.role == ChatTurn::Role::kUser) {
-        question_ = filled_.fill(turn.text, /*as_json=*/false);
+      } else if (turn.role == Role::kUser) {
+        question_ = filled_.fill_question(turn.text);
         marked_name_ = unmark_names(question_);
         ++num_questions;
       } else {
-        ++num_answers;
-        read_answer_turn(turn);
+        add_answer(turn);
       }
     }
-    if (num_answers == 0) {
+    if (records_.empty()) {
       if (!filled_.has_boxes()) throw LeftOut{reason::kNoAnswer};
       if (num_questions > 1) throw LeftOut{reason::kNotPaired, "several questions without answers"};
-      add_pairs(0, filled_.boxes().size());
-    } else if (filled_.next_box() > 0 && filled_.next_box() != filled_.boxes().size()) {
-      throw LeftOut{reason::kNotPaired, fmt::format("{} boxes for {} <bbox>",
-                                                    filled_.boxes().size(), filled_.next_box())};
+      add_objects(read_text(filled_.fill_all()), filled_.num_boxes());
+    } else if (filled_.num_used() > 0 && filled_.num_used() != filled_.num_boxes()) {
+      throw LeftOut{reason::kNotPaired,
+                    fmt::format("{} boxes for {} <bbox>", filled_.num_boxes(), filled_.num_used())};
     }
-    if (num_answers > 1)
+    if (records_.size() > 1)
       ledger_.note("answers written as separate records, from conversations with several answers",
-                   num_answers);
+                   std::ssize(records_));
+    return std::move(records_);
   }
 
  private:
-  void read_answer_turn(const ChatTurn& turn) {
+  ImportedAnswer read_text(const std::string& text) {
+    return read_answer(text, image_.where, options_, ledger_);
+  }
+
+  void add_answer(const ChatTurn& turn) {
     const AnswerPlace place = find_written_answer(turn.text);
     if (place.in_think) throw LeftOut{reason::kNotAList, "it ends inside a think block"};
-    filled_.fill(turn.text.substr(0, place.start), /*as_json=*/false);  // a draft uses up its boxes
-    const std::string text = turn.text.substr(place.start);
-    if (!turn.is_learned) {
-      filled_.fill(text, /*as_json=*/false);
-      return start().leave_out(reason::kNotLearned, image_.where);
-    }
-    const size_t first_name = filled_.next_name(), first_box = filled_.next_box();
-    const std::string json = filled_.fill(text, /*as_json=*/true);
-    const size_t num_boxes = filled_.next_box() - first_box;
-    if (filled_.next_name() > first_name && filled_.next_name() > filled_.names().size())
-      throw LeftOut{reason::kNotPaired, fmt::format("{} names for {} <ref-object>",
-                                                    filled_.names().size(), filled_.next_name())};
-    if (num_boxes > 0 && has_old_marks(text))
-      return add_captions(text, first_name, first_box, num_boxes);
+    filled_.fill_answer(turn.text.substr(0, place.start));  // a draft uses up its boxes
+    const size_t before = filled_.num_used();
+    const std::string text = filled_.fill_answer(turn.text.substr(place.start));
+    size_t num_boxes = filled_.num_used() - before;
+    if (!turn.is_learned) return start().leave_out(reason::kNotLearned, image_.where);
+    if (const size_t think = turn.text.rfind("</think>"),
+        begin = think == turn.text.npos ? 0 : think;
+        mentions_geometry(turn.text.substr(begin, place.start - begin)))
+      return start().leave_out(reason::kNotAList, image_.where + ": boxes before <answer>");
     const std::vector<std::string>& words = options_.empty_answers;
-    ImportedAnswer answer{.is_list = std::find(words.begin(), words.end(), python_strip(text)) !=
-                                     words.end()};
-    if (!answer.is_list)
-      answer = read_answer(
-          json, image_.where, options_, [&](const Json& value) { return filled_.box_of(value); },
-          ledger_);
-    const bool has_unplaced =
-        filled_.has_boxes() && !filled_.boxes().empty() && filled_.next_box() == 0;
-    if (!answer.is_list && (num_boxes > 0 || has_unplaced))
-      return add_captions(text, first_name, first_box,
-                          num_boxes > 0 ? num_boxes : filled_.boxes().size());
-    if (!answer.is_list)
-      return start().leave_out(reason::kNotAList, image_.where + ": " + answer.problem);
-    if (has_unplaced)
-      throw LeftOut{reason::kNotPaired,
-                    "\"objects\" has boxes, and the answer has no <bbox> for them"};
+    const std::string word = python_strip(text.substr(0, text.find("</answer>")));
+    const bool is_empty = std::find(words.begin(), words.end(), word) != words.end();
+    ImportedAnswer answer = is_empty ? ImportedAnswer{.is_list = true} : read_text(text);
+    if (filled_.num_boxes() > 0 && filled_.num_used() == 0) {
+      if (answer.is_list)
+        throw LeftOut{reason::kNotPaired,
+                      "\"objects\" has boxes, and the answer has no <bbox> for them"};
+      answer = read_text(filled_.fill_all());
+      num_boxes = filled_.num_boxes();
+    }
     if (num_boxes > 0 && num_boxes != answer.objects.size() + answer.lost.size())
       throw LeftOut{reason::kNotPaired, "only some boxes of the answer are <bbox>"};
+    add_objects(std::move(answer), num_boxes);
+  }
+
+  void add_objects(ImportedAnswer answer, size_t num_boxes) {
     ForeignImage& record = start();
+    if (!answer.is_list)
+      return record.leave_out(reason::kNotAList, image_.where + ": " + answer.problem);
+    record.unit = num_boxes == 0           ? CoordUnit::kAnswer
+                  : filled_.is_in_shares() ? CoordUnit::kShares
+                                           : CoordUnit::kPixels;
     record.objects = std::move(answer.objects);
-    for (ForeignObject& object : record.objects) {
-      if (object.desc.empty()) object.desc = marked_name_;
-    }
     record.lost = std::move(answer.lost);
-    if (num_boxes > 0) {
-      scale(record);
-    } else {
-      record.unit = CoordUnit::kAnswer;
-    }
-  }
-
-  /// Captions such as `<ref-object><bbox>`: a box has the last name before it; without names in the
-  /// text, names and boxes pair one to one, or one name stands for all.
-  void add_captions(const std::string& text, size_t name, size_t box, size_t num_boxes) {
-    if (text.find(kNamePlaceholder) == text.npos) return add_pairs(box, num_boxes);
-    ForeignImage& record = start();
-    bool has_name = false;
-    for (size_t at = 0; at < text.size(); ++at) {
-      const std::string_view rest = std::string_view(text).substr(at);
-      if (rest.starts_with(kNamePlaceholder)) {
-        ++name;
-        has_name = true;
-      } else if (rest.starts_with(kBoxPlaceholder)) {
-        if (!has_name) throw LeftOut{reason::kNotPaired, "a <bbox> before its name"};
-        add_box(record, box++, filled_.names()[name - 1]);
-      }
-    }
-    scale(record);
-  }
-
-  void add_pairs(size_t first, size_t count) {
-    const std::vector<std::string>& names = filled_.names();
-    const size_t num_boxes = filled_.boxes().size();
-    const bool is_named = names.size() == num_boxes || names.size() == 1 || names.empty();
-    if (!is_named || first + count > num_boxes)
-      throw LeftOut{reason::kNotPaired,
-                    fmt::format("{} names for {} boxes", names.size(), num_boxes)};
-    ForeignImage& record = start();
-    for (size_t i = first; i < first + count; ++i)
-      add_box(record, i, names.empty() ? "" : names[names.size() == 1 ? 0 : i]);
-    scale(record);
-  }
-
-  void add_box(ForeignImage& record, size_t index, const std::string& name) {
-    const std::string what = fmt::format("objects.bbox[{}]", index);
-    if (index >= filled_.boxes().size()) throw LeftOut{reason::kNotPaired, what};
-    const Json& box = filled_.boxes()[index];
-    const Outline points = read_points(box);
-    ForeignObject object;
-    const bool is_nested = box.is_array() && !box.empty() && box.front().is_array();
-    const char* reason = is_nested && box.front().size() == 4 ? reason::kSeveralBoxes
-                         : is_nested && points.size() == 2
-                             ? "two corners in lists in place of [x1, y1, x2, y2]"
-                             : make_shape(points, options_, object, ledger_);
-    if (reason != nullptr) return record.lose(reason, image_.where + ": " + what);
-    object.desc = name;
-    record.objects.push_back(std::move(object));
-  }
-
-  /// Sets the unit of `objects`, and divides numbers by it.
-  void scale(ForeignImage& record) const {
-    const double divisor = filled_.divisor();
-    if (divisor == 0) return;
-    record.unit = CoordUnit::kShares;
+    const std::string name = !marked_name_.empty()
+                                 ? marked_name_
+                                 : find_name(options_.label_from_prompt, question_).value_or("");
     for (ForeignObject& object : record.objects) {
-      for (double* side : {&object.x0, &object.y0, &object.x1, &object.y1}) {
-        *side /= divisor;
-        if (std::abs(*side) > kMostShare)
-          throw LeftOut{"a box far outside its image",
-                        "if these are pixels, write \"bbox_type\": \"real\""};
-      }
-      for (auto& [x, y] : object.ring) {
-        x /= divisor;
-        y /= divisor;
-      }
+      if (object.desc.empty()) object.desc = name;
     }
   }
 
   /// Begins a record with its question.
   ForeignImage& start() {
-    if (question_.find("<bbox#") != question_.npos) throw LeftOut{reason::kBoxInPrompt};
-    ForeignImage& record = images_.emplace_back(image_);
+    ForeignImage& record = records_.emplace_back(image_);
     if (question_ != options_.usual_text) record.prompt = question_;
     return record;
   }
@@ -208,126 +124,32 @@ class RecordReader {
   Placeholders filled_;
   const ImportOptions& options_;
   Ledger& ledger_;
-  std::vector<ForeignImage>& images_;
+  std::vector<ForeignImage> records_;
   std::string question_;
   std::string marked_name_;  ///< name that the question has in marks
 };
 
-/// Reads the conversations of one file.
-class ChatReader {
- public:
-  ChatReader(const std::string& path, const ImportOptions& options, ForeignSet& set)
-      : path_(path),
-        options_(options),
-        ledger_(set.ledger),
-        images_(set.splits[options.split_name(path)]) {}
-
-  void read() {
-    const std::string bytes = read_file(path_);
-    refuse_other(bytes);
-    read_json_records(
-        path_, bytes, [this](const Json& record, const std::string& where) { add(record, where); },
-        ledger_);
+/// The members of a record that training ignores and a round trip keeps.
+std::string read_extra(const Json& record) {
+  Json extra;
+  for (const char* key : {"summary", "metadata"}) {
+    if (const auto value = record.find(key); value != record.end()) extra[key] = *value;
   }
+  return extra.is_null() ? "" : extra.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
 
-  /// Gives boxes without a name the name in their question.
-  void name_objects() {
-    for (ForeignImage& image : images_) {
-      const std::string& question = image.prompt.empty() ? options_.usual_text : image.prompt;
-      const std::optional<std::string> name = find_name(options_.label_from_prompt, question);
-      for (ForeignObject& object : image.objects) {
-        if (object.desc.empty() && name) object.desc = *name;
-      }
-    }
-  }
-
- private:
-  void refuse_other(const std::string& bytes) const {
-    for (const char* key : {"\"messages\"", "\"conversations\"", "\"query\"", "\"objects\""}) {
-      if (bytes.find(key) != bytes.npos) return;
-    }
-    refuse_other_format(path_, bytes, "from-qwen", "these are no conversations");
-  }
-
-  void add(const Json& record, const std::string& where) {
-    const size_t before = images_.size();
-    try {
-      read_record(record, where);
-    } catch (const OutOfResources&) {
-      throw;
-    } catch (const LeftOut& left_out) {
-      images_.resize(before);
-      ledger_.lose_record(left_out.reason,
-                          left_out.what.empty() ? where : where + ": " + left_out.what);
-    } catch (const UserError& error) {
-      images_.resize(before);
-      const Problem& problem = error.problems().front();
-      ledger_.lose_record(
-          reason::kDamagedRecord,
-          fmt::format("{}: {}", problem.where.starts_with(where) ? problem.where : where,
-                      problem.what));
-    }
-  }
-
-  void read_record(const Json& record, const std::string& where) {
-    const JsonOrigin origin{.path = where, .error = "this is not a conversation", .fix = kFix};
-    for (const char* key : {"label", "kto_tag"}) {
-      const Json* verdict = find_member(record, key);
-      if (verdict != nullptr && (*verdict == false || *verdict == 0))
-        throw LeftOut{reason::kMarkedBad};
-    }
-    const Json* videos = find_member(record, {"videos", "video"});
-    if (videos != nullptr && !videos->empty() && *videos != "") throw LeftOut{reason::kVideo};
-    Placeholders filled(record, origin);
-    ChatRecord chat;
-    if (is_chat(record)) {
-      chat = read_chat(record, origin);
-    } else if (filled.has_boxes()) {
-      chat.images = JsonFields(record, origin).texts("images");
-    } else {
-      throw_json_error(origin, "", "it has neither \"messages\" nor \"conversations\"");
-    }
-    if (chat.images.size() != 1)
-      throw LeftOut{reason::kSeveralImages, fmt::format("{} images", chat.images.size())};
-    check_texts(chat);
-    if (chat.has_own_size && options_.scale.unit == StockScale::Unit::kResizedPixels)
-      throw LeftOut{"an image resized by its message, in answers of --scale pixels",
-                    "\"resized_height\", \"max_pixels\" and the like"};
-    ForeignImage image = image_of_record(record, chat.images.front(), path_, where);
-    image.extra = read_extra(record);
-    RecordReader(std::move(image), std::move(filled), options_, ledger_, images_).read(chat.turns);
-  }
-
-  /// @throws LeftOut for texts with tools, videos, or images that the record does not name
-  static void check_texts(const ChatRecord& chat) {
-    if (chat.num_marks > 1)
-      throw LeftOut{reason::kSeveralImages,
-                    fmt::format("{} marks of images for one image", chat.num_marks)};
-    for (const ChatTurn& turn : chat.turns) {
-      const auto has = [&](std::string_view mark) {
-        return turn.text.find(mark) != std::string::npos;
-      };
-      if (has("<tool_call>") || has("<tool_response>")) throw LeftOut{reason::kTools};
-      if (turn.role != ChatTurn::Role::kUser) continue;
-      if (has("<video>")) throw LeftOut{reason::kVideo};
-      if (has("<img>")) throw LeftOut{reason::kSeveralImages, "an <img> in the question"};
-    }
-  }
-
-  /// The members of a record that training ignores and a round trip keeps.
-  static std::string read_extra(const Json& record) {
-    Json extra;
-    for (const char* key : {"summary", "metadata"}) {
-      if (const auto value = record.find(key); value != record.end()) extra[key] = *value;
-    }
-    return extra.is_null() ? "" : extra.dump(-1, ' ', false, Json::error_handler_t::replace);
-  }
-
-  const std::string& path_;
-  const ImportOptions& options_;
-  Ledger& ledger_;
-  std::vector<ForeignImage>& images_;
-};
+/// @throws LeftOut
+std::vector<ForeignImage> read_record(const Json& record, const std::string& path,
+                                      const std::string& where, const ImportOptions& options,
+                                      Ledger& ledger) {
+  const ChatRecord chat = read_chat(record);
+  if (chat.has_own_size && options.scale.unit == StockScale::Unit::kResizedPixels)
+    throw LeftOut{"an image resized by its message, in answers of --scale pixels",
+                  "\"resized_height\", \"max_pixels\" and the like"};
+  ForeignImage image = image_of_record(record, chat.images.front(), path, where);
+  image.extra = read_extra(record);
+  return RecordReader(std::move(image), Placeholders(record), options, ledger).read(chat.turns);
+}
 
 }  // namespace
 
@@ -335,11 +157,19 @@ ForeignSet read_chat_files(const std::vector<std::string>& paths, const ImportOp
   check_one_file_per_split(paths, options);
   ForeignSet set{.sources = paths, .repeats_images = true, .assumed_form = BoxForm::kCorners};
   for (const std::string& path : paths) {
-    ChatReader reader(path, options, set);
-    reader.read();
-    if (!options.label_from_prompt.empty()) reader.name_objects();
+    std::vector<ForeignImage>& images = set.splits[options.split_name(path)];
+    const auto add = [&](const Json& record, const std::string& where) {
+      try {
+        for (ForeignImage& image : read_record(record, path, where, options, set.ledger))
+          images.push_back(std::move(image));
+      } catch (const LeftOut& left_out) {
+        set.ledger.lose_record(left_out.reason,
+                               left_out.what.empty() ? where : where + ": " + left_out.what);
+      }
+    };
+    read_json_records(path, read_file(path), add, set.ledger);
   }
-  require_images(set, "no conversation has an answer with boxes", kFix);
+  require_images(set, "from-qwen", kFix);
   return set;
 }
 

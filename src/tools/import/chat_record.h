@@ -1,11 +1,16 @@
 #pragma once
 #include <string>
-#include <string_view>
 #include <vector>
 
-#include "base/json_fields.h"
+#include "base/json.h"
 
 namespace rematch {
+
+/// Thrown for a record that is left out.
+struct LeftOut {
+  const char* reason;
+  std::string what = "";
+};
 
 /// A message of a conversation.
 struct ChatTurn {
@@ -24,15 +29,8 @@ struct ChatRecord {
   bool has_own_size = false;        ///< a part says how its image is resized
 };
 
-/// True if the record has `messages`, `conversations`, or `query` and `response`.
-bool is_chat(const Json& record);
-
-/// Reads a conversation.
-/// @throws UserError (data) with the field: no messages, an unknown role, content that is neither
-/// text nor parts, an image that is not a path
-ChatRecord read_chat(const Json& record, const JsonOrigin& origin);
-
-/// Removes image marks from a user's text and trims it.
-std::string remove_image_marks(std::string text);
+/// Reads a conversation; of a record with `objects` alone it has no turns.
+/// @throws LeftOut for one that is not for training, or that cannot be read
+ChatRecord read_chat(const Json& record);
 
 }  // namespace rematch

@@ -1,139 +1,156 @@
+#include "tools/import/class_names.h"
+
 #include <fmt/core.h>
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
-#include <map>
 #include <nlohmann/json.hpp>
-#include <optional>
+#include <set>
 
 #include "base/error.h"
-#include "base/file.h"
-#include "base/json.h"
 #include "base/missing_path.h"
 #include "base/text.h"
-#include "tools/import/class_names.h"
-#include "tools/import/foreign.h"
-#include "tools/import/image_files.h"
+#include "learn/data/image_files.h"
 #include "tools/import/json_value.h"
 #include "tools/import/text_file.h"
 
 namespace rematch {
 namespace {
 
-using ClassNames = std::map<std::string, std::string>;  // by id
+constexpr const char* kFix =
+    "give one name a line, in the order of the classes, or a YAML with names: {0: cat, 1: dog}";
 
-[[noreturn]] void refuse(const std::string& path, const std::string& what, const std::string& fix) {
+[[noreturn]] void refuse(const std::string& path, const std::string& what) {
   throw UserError(
       ErrorKind::kData,
-      {.error = "this is not a list of class names", .where = path, .what = what, .fix = fix});
+      {.error = "this is not a list of class names", .where = path, .what = what, .fix = kFix});
 }
 
-/// A list of names, or `categories` with ids: Label Studio's notes.json, COCO.
-ClassNames read_json_names(const std::string& text, const std::string& path) {
-  const Json document = parse_json(text, path);
-  const Json* categories = find_member(document, "categories");
-  const Json& list = categories != nullptr ? *categories : document;
-  if (!list.is_array()) refuse(path, "it has no \"categories\"", "give one name a line");
-  ClassNames result;
-  for (const Json& entry : list) {
-    const std::optional<std::string> id = read_id(find_member(entry, "id"));
-    const std::string name =
-        entry.is_string() ? entry.get<std::string>() : text_member(entry, {"name"});
-    if (name.empty()) refuse(path, show_json(entry), "give one name a line");
-    result[id ? *id : std::to_string(result.size())] = python_strip(name);
+/// Divides "0,cat", "0: cat", "/m/01,Cat" or "cat,0" into id and name; nullopt for a name alone.
+std::optional<std::pair<std::string, std::string>> split_id(const std::string& line) {
+  const size_t first =
+      line.starts_with('/') ? line.find(',') : line.find_first_not_of("0123456789");
+  if (first != line.npos && first > 0 && (line[first] == ',' || line[first] == ':'))
+    return std::pair(line.substr(0, first), python_strip(line.substr(first + 1)));
+  const size_t last = line.rfind(',');
+  if (last == line.npos || last == 0 || last + 1 == line.size() ||
+      line.find_first_not_of("0123456789 ", last + 1) != line.npos)
+    return std::nullopt;
+  return std::pair(python_strip(line.substr(last + 1)), python_strip(line.substr(0, last)));
+}
+
+void refuse_double_keys(const YAML::Node& node, const std::string& path) {
+  std::set<std::string> keys;
+  for (const auto& item : node) {
+    if (node.IsMap() && item.first.IsScalar() && !keys.insert(item.first.Scalar()).second)
+      refuse(path, fmt::format("it has the key \"{}\" twice", item.first.Scalar()));
+    refuse_double_keys(node.IsMap() ? item.second : item, path);
   }
-  return result;
-}
-
-/// Length of the id at the start of a line: a number before a comma or a colon, or text from a slash
-/// to a comma; 0 for a line without one.
-size_t id_length(const std::string& line) {
-  const size_t end = line[0] == '/' ? line.find(',') : line.find_first_not_of("0123456789");
-  return end == line.npos || (line[end] != ',' && line[end] != ':') ? 0 : end;
-}
-
-/// @throws UserError (data) for a line that is not a name
-void check_line(const std::string& line, const std::string& path) {
-  if (line.find_first_of("{}=") == line.npos && !line.starts_with('#') && !line.ends_with(':') &&
-      !is_image_name(line))
-    return;
-  refuse(path, fmt::format("it has the line {}", show_json(line)),
-         "give one name a line, in the order of the classes, or a YAML with `names`");
-}
-
-/// Names one a line, or lines of an id and a name in either order.
-ClassNames names_of_lines(const std::vector<std::string>& lines) {
-  const auto all = [&](const auto& fits) { return std::all_of(lines.begin(), lines.end(), fits); };
-  const bool have_ids = all([](const std::string& line) { return id_length(line) > 0; });
-  const bool end_in_ids = !have_ids && all([](const std::string& line) {
-    const size_t comma = line.rfind(',');
-    return comma != line.npos && comma > 0 && comma + 1 < line.size() &&
-           line.find_first_not_of("0123456789 ", comma + 1) == line.npos;
-  });
-  ClassNames names;
-  for (const std::string& line : lines) {
-    if (const size_t length = id_length(line); have_ids || (length > 0 && line[length] == ',')) {
-      names[line.substr(0, length)] = python_strip(line.substr(length + 1));
-    } else if (end_in_ids) {
-      const size_t comma = line.rfind(',');
-      names[python_strip(line.substr(comma + 1))] = python_strip(line.substr(0, comma));
-    } else {
-      names[std::to_string(names.size())] = line;
-    }
-  }
-  return names;
-}
-
-/// True for a text that is meant as a file.
-bool has_list_ending(const std::string& names) {
-  constexpr const char* kEndings[] = {".txt", ".names", ".csv", ".lst", ".yaml", ".yml", ".json"};
-  return std::any_of(std::begin(kEndings), std::end(kEndings),
-                     [&](const char* ending) { return names.ends_with(ending); });
 }
 
 }  // namespace
 
-std::map<std::string, std::string> read_yaml_names(const YAML::Node& yaml,
-                                                   const std::string& path) {
-  constexpr const char* kFix = "write names: {0: cat, 1: dog, …}";
-  const YAML::Node names = yaml.IsMap() ? yaml["names"] : YAML::Node();
-  if (!names.IsDefined() || names.IsNull()) refuse(path, "it has no \"names\"", kFix);
-  if (!names.IsSequence() && !names.IsMap())
-    refuse(path, "\"names\" is neither a list nor a mapping", kFix);
-  ClassNames result;
-  for (size_t i = 0; names.IsSequence() && i < names.size(); ++i)
-    result[std::to_string(i)] = names[i].as<std::string>();
-  if (!names.IsMap()) return result;
-  for (const auto& item : names)
-    result[std::to_string(item.first.as<int>())] = item.second.as<std::string>();
-  return result;
+YAML::Node read_yaml_file(const std::string& path) {
+  try {
+    YAML::Node yaml = YAML::Load(read_utf8(path));
+    refuse_double_keys(yaml, path);
+    return yaml;
+  } catch (const YAML::Exception& error) {
+    refuse(path, error.what());
+  }
 }
 
-std::map<std::string, std::string> read_class_names(const std::string& names) {
+ClassNames::ClassNames(const YAML::Node& yaml, const std::string& path) {
+  const YAML::Node names = yaml.IsMap() ? yaml["names"] : YAML::Node();
+  if (!names.IsDefined() || names.IsNull()) refuse(path, "it has no \"names\"");
+  if (!names.IsSequence() && !names.IsMap())
+    refuse(path, "\"names\" is neither a list nor a mapping");
+  for (size_t i = 0; names.IsSequence() && i < names.size(); ++i)
+    by_id_[std::to_string(i)] = names[i].as<std::string>();
+  if (!names.IsMap()) return;
+  for (const auto& item : names)
+    by_id_[std::to_string(item.first.as<int>())] = item.second.as<std::string>();
+}
+
+ClassNames::ClassNames(const std::string& names) {
   std::error_code ignored;
-  if (names.empty()) return {};
-  const bool is_file = std::filesystem::is_regular_file(names, ignored);
-  if (!is_file && (names.find('/') != names.npos || has_list_ending(names)))
-    throw missing_path("file of class names", "--names " + names,
-                       "check the path, or list the names: --names cat,dog");
-  if (is_file && (names.ends_with(".yaml") || names.ends_with(".yml"))) {
-    try {
-      return read_yaml_names(YAML::Load(read_file(names)), names);
-    } catch (const YAML::Exception& error) {
-      refuse(names, error.what(), "correct it, or give one name a line");
-    }
+  const std::string ending = std::filesystem::path(names).extension().string();
+  if (names.empty()) return;
+  if (!std::filesystem::is_regular_file(names, ignored)) {
+    constexpr const char* kEndings[] = {".txt", ".names", ".csv", ".lst", ".yaml", ".yml", ".json"};
+    if (names.find('/') != names.npos || is_among(ending, kEndings))
+      throw missing_path("file of class names", "--names " + names,
+                         "check the path, or list the names: --names cat,dog");
+    read_lines(split(names, ','), "");
+  } else if (ending == ".yaml" || ending == ".yml") {
+    *this = ClassNames(read_yaml_file(names), names);
+  } else if (const std::string text = read_utf8(names);
+             text.starts_with('{') || text.starts_with('[')) {
+    read_json(text, names);
+  } else {
+    read_lines(split(text, '\n'), names);
   }
-  const std::string text = is_file ? std::string(text_of(read_file(names), names)) : names;
-  if (is_file && (text.starts_with('{') || text.starts_with('[')))
-    return read_json_names(text, names);
-  std::vector<std::string> lines = split(text, is_file ? '\n' : ',');
-  for (std::string& line : lines) line = is_valid_utf8(line) ? python_strip(line) : std::string();
+}
+
+/// A list of names, or `categories` with ids: Label Studio's notes.json, COCO.
+void ClassNames::read_json(const std::string& text, const std::string& path) {
+  const Json document = parse_json(text, path);
+  const Json* categories = find_member(document, "categories");
+  const Json& list = categories != nullptr ? *categories : document;
+  if (!list.is_array()) refuse(path, "it has no \"categories\"");
+  for (const Json& entry : list) {
+    const std::optional<std::string> id = read_id(find_member(entry, "id"));
+    const std::string name =
+        entry.is_string() ? entry.get<std::string>() : text_member(entry, {"name"});
+    if (name.empty()) refuse(path, show_json(entry));
+    by_id_[id ? *id : std::to_string(by_id_.size())] = python_strip(name);
+  }
+}
+
+/// @param path  empty: the lines are words of the command line
+void ClassNames::read_lines(std::vector<std::string> lines, const std::string& path) {
+  size_t num_ids = 0;
+  for (std::string& line : lines) {
+    if (!is_valid_utf8(line)) refuse("--names", "a name is not UTF-8");
+    line = python_strip(line);
+    const bool is_other = line.find_first_of("{}=") != line.npos || line.starts_with('#') ||
+                          line.ends_with(':') || is_image_name(line);
+    if (is_other && !path.empty()) refuse(path, "it has the line " + show_json(line));
+    num_ids += split_id(line).has_value();
+  }
   while (!lines.empty() && lines.back().empty()) lines.pop_back();
+  const bool has_header = num_ids + 1 == lines.size() && !lines.empty() && !split_id(lines[0]) &&
+                          lines[0].find(',') != lines[0].npos;
+  if (has_header) lines.erase(lines.begin());
+  if (num_ids > 0 && num_ids < lines.size())
+    refuse(path.empty() ? "--names" : path, "some lines have an id and others have none");
   for (const std::string& line : lines) {
-    if (is_file) check_line(line, names);
+    const auto [id, name] = split_id(line).value_or(std::pair(std::to_string(by_id_.size()), line));
+    if (!by_id_.try_emplace(id, name).second)
+      refuse(path, fmt::format("it has the id {} twice", id));
   }
-  return names_of_lines(lines);
+}
+
+std::vector<std::string> ClassNames::in_order() const {
+  std::vector<std::pair<int, std::string>> rows;
+  for (const auto& [id, name] : by_id_) rows.emplace_back(std::atoi(id.c_str()), name);
+  std::stable_sort(rows.begin(), rows.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<std::string> names;
+  for (auto& [id, name] : rows) names.push_back(std::move(name));
+  return names;
+}
+
+std::optional<std::string> ClassNames::find(const std::string& text, bool is_id) const {
+  if (const auto known = by_id_.find(text); known != by_id_.end()) return known->second;
+  return is_id ? std::nullopt : std::optional(text);
+}
+
+std::optional<std::string> ClassNames::of_value(const Json* value) const {
+  const std::optional<std::string> id = read_id(value);
+  return id ? find(*id, !value->is_string()) : "";
 }
 
 }  // namespace rematch

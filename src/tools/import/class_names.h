@@ -1,6 +1,10 @@
 #pragma once
 #include <map>
+#include <optional>
 #include <string>
+#include <vector>
+
+#include "base/json.h"
 
 namespace YAML {  // NOLINT(readability-identifier-naming): the name in yaml-cpp
 class Node;
@@ -8,15 +12,38 @@ class Node;
 
 namespace rematch {
 
-/// The `names` of a YAML of Ultralytics, by id.
-/// @param path  of the YAML, for errors
-/// @throws UserError (data); YAML::Exception for values of another type
-std::map<std::string, std::string> read_yaml_names(const YAML::Node& yaml, const std::string& path);
+/// The names of classes by their ids.
+class ClassNames {
+ public:
+  ClassNames() = default;
+  /// @param names  ImportOptions::names: "cat,dog" or a file with one name a line, or lines of id
+  /// and name (`0,cat`, `0: cat`, `cat,0`), a YAML with `names` or a JSON with `categories`; empty:
+  /// no names
+  /// @throws UserError
+  explicit ClassNames(const std::string& names);
+  /// The `names` of a YAML of Ultralytics.
+  /// @throws UserError (data); YAML::Exception for values of another type
+  ClassNames(const YAML::Node& yaml, const std::string& path);
 
-/// The class names of ImportOptions::names by id; empty if it is not set. A file has one name a
-/// line, or lines of id and name (`0,cat`, `0: cat`, `cat,0`), or is a YAML with `names` or a JSON
-/// with `categories`.
-/// @throws UserError
-std::map<std::string, std::string> read_class_names(const std::string& names);
+  bool is_empty() const { return by_id_.empty(); }
+  /// The names in the order of their numbers.
+  std::vector<std::string> in_order() const;
+  /// The name of an id; a text that is no id is a name itself; nullopt for an id without a name.
+  std::optional<std::string> find(const std::string& text, bool is_id) const;
+  /// The same of a number or a text; "" for another value.
+  std::optional<std::string> of_value(const Json* value) const;
+
+  bool operator==(const ClassNames&) const = default;
+
+ private:
+  void read_json(const std::string& text, const std::string& path);
+  void read_lines(std::vector<std::string> lines, const std::string& path);
+
+  std::map<std::string, std::string> by_id_;
+};
+
+/// Reads a YAML file.
+/// @throws UserError (data) if it is not UTF-8, no YAML, or has a key twice
+YAML::Node read_yaml_file(const std::string& path);
 
 }  // namespace rematch

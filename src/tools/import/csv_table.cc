@@ -1,11 +1,7 @@
 #include "tools/import/csv_table.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 
-#include "base/error.h"
-#include "base/terminal_text.h"
 #include "base/text.h"
 #include "tools/import/text_file.h"
 
@@ -24,15 +20,9 @@ char find_separator(std::string_view text) {
 
 }  // namespace
 
-std::vector<CsvRow> read_csv(std::string_view bytes, const std::string& path) {
-  const std::string_view text = text_of(bytes, path);
-  if (!is_valid_utf8(text))
-    throw UserError(ErrorKind::kData,
-                    {.error = "the file is not UTF-8",
-                     .where = path,
-                     .what = "a byte of it belongs to no character",
-                     .fix = fmt::format("convert it: iconv -f ISO-8859-1 -t UTF-8 {} > NEW.csv",
-                                        shell_word(path))});
+std::vector<CsvRow> read_csv(const std::string& path) {
+  const std::string bytes = read_utf8(path);
+  const std::string_view text = bytes;
   const char separator = find_separator(text);
   std::vector<CsvRow> rows;
   CsvRow row{.line = 1, .cells = {}};

@@ -10,8 +10,8 @@
 #include "base/flow/bins.h"
 #include "base/flow/box_form.h"
 #include "base/output_file.h"
+#include "learn/data/stock_answer.h"
 #include "tools/import/ledger.h"
-#include "tools/import/stock_answer.h"
 
 namespace rematch {
 
@@ -43,7 +43,7 @@ struct ForeignImage {
   std::string directory;  ///< of the file that names it
   std::string stem = {};  ///< name, without extension, of an annotation file for this image alone
   std::string where;      ///< "FILE:7", for what is left out
-  int width_px = 0, height_px = 0;  ///< size in the annotation; 0 = none
+  int width_px = 0, height_px = 0;  ///< size in the annotation; 0 = none, of either side
   CoordUnit unit = CoordUnit::kPixels;
   std::string prompt = {};  ///< user text of this image; empty: none
   std::string extra = {};   ///< JSON object with the members `summary` and `metadata`; empty: none
@@ -58,18 +58,22 @@ struct ForeignImage {
   std::string path = {};   ///< of the image file; find_images() fills it in, empty: not found
   std::string split = {};  ///< of the set; find_images() fills it in
 
+  /// Takes the sides that a row or record states. All of them are compared with each other here,
+  /// and with the image file later.
+  void state_size(std::optional<double> width, std::optional<double> height);
   void lose(const std::string& reason, const std::string& place) {
     lost.push_back({reason, place});
   }
   void leave_out(const std::string& reason, const std::string& place) {
     if (!defect) defect = {reason, place};
   }
-  void skip_crowd(const std::string& name, Ledger& ledger) {
+  void skip_crowd(const std::string& name, Ledger& ledger,
+                  const char* note = "crowds, which are no objects") {
     has_crowds = true;
     doubtful.push_back(name);
-    ledger.note("crowds, which are no objects");
+    ledger.note(note);
   }
-  /// Skips a region that may show anything.
+  /// Skips a region that is marked to be ignored: it may show anything.
   void skip_region(Ledger& ledger) {
     has_crowds = true;
     absent = std::vector<std::string>();

@@ -3,15 +3,13 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cctype>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "base/interrupt.h"
 #include "base/json.h"
 #include "base/percent.h"
 #include "base/text.h"
-#include "tools/import/image_files.h"
+#include "learn/data/image_files.h"
 #include "tools/import/reasons.h"
 #include "tools/import/source_files.h"
 
@@ -20,13 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kMostFiles = 200'000, kMostEntries = 1'000'000, kMostCompared = 20'000;
-constexpr int kDeepest = 12;  ///< folders below the root
-
-bool is_file(const fs::path& path) {
-  std::error_code ignored;
-  return fs::is_regular_file(path, ignored);
-}
+constexpr size_t kMostCompared = 20'000;
 
 /// The path part of an address, and the value of its `?d=`.
 std::string without_address(std::string name) {
@@ -35,13 +27,12 @@ std::string without_address(std::string name) {
     name.erase(0, scheme + 3);
     if (!is_file_scheme) name.erase(0, std::min(name.find('/'), name.size()));
   }
-  if (const size_t query = name.find('?'); query != name.npos) {
-    const size_t value = name.find("d=", query);
-    const bool is_local = value != name.npos && (name[value - 1] == '?' || name[value - 1] == '&');
-    name = is_local ? name.substr(value + 2, name.find('&', value) - value - 2)
-                    : name.substr(0, query);
-  }
-  return name;
+  const size_t query = name.find('?');
+  if (query == name.npos) return name;
+  const size_t value = name.find("d=", query);
+  const bool is_local = value != name.npos && (name[value - 1] == '?' || name[value - 1] == '&');
+  return is_local ? name.substr(value + 2, name.find('&', value) - value - 2)
+                  : name.substr(0, query);
 }
 
 /// A path without drive letter, leading slashes and `..`.
@@ -60,54 +51,38 @@ std::string folded(const std::string& name) {
 }
 
 /// Number of last folders and names that two paths share.
-int shared_parts(const fs::path& path, const std::string& name) {
-  const std::string a = folded(path.generic_string()), b = folded(name);
+int shared_parts(const fs::path& path, const fs::path& name) {
   int shared = 0;
-  size_t i = a.size(), j = b.size();
-  while (true) {
-    if (j == 0 || i == 0) return shared + (j == 0 && (i == 0 || a[i - 1] == '/') ? 1 : 0);
-    if (a[i - 1] != b[j - 1]) return shared;
-    if (b[j - 1] == '/') ++shared;
-    --i, --j;
+  for (auto a = path.end(), b = name.end(); a != path.begin() && b != name.begin(); ++shared) {
+    if (folded((--a)->string()) != folded((--b)->string())) break;
   }
+  return shared;
 }
 
 /// The file of this path; where it has no ending of images, those with one appended.
 std::vector<std::string> existing(const fs::path& path) {
-  if (is_file(path)) return {path.string()};
-  return is_image_name(path) ? std::vector<std::string>() : find_with_ending(path);
-}
-
-std::vector<std::string> as_texts(const std::vector<fs::path>& paths) {
-  std::vector<std::string> texts;
-  for (const fs::path& path : paths) texts.push_back(path.string());
-  return texts;
+  std::error_code ignored;
+  if (fs::is_regular_file(path, ignored)) return {path.string()};
+  std::vector<std::string> files;
+  for (std::string ending : kImageEndings) {
+    if (is_image_name(path)) break;
+    for (const bool is_upper : {false, true}) {
+      if (is_upper) std::transform(ending.begin(), ending.end(), ending.begin(), ::toupper);
+      const std::string file = path.string() + ending;
+      const bool is_new = std::none_of(files.begin(), files.end(), [&](const std::string& known) {
+        return fs::equivalent(known, file, ignored);  // where letter case does not count
+      });
+      if (is_new && fs::is_regular_file(file, ignored)) files.push_back(file);
+    }
+  }
+  return files;
 }
 
 }  // namespace
 
 ImageIndex::ImageIndex(const fs::path& root) : root_(root) {
-  std::error_code error;
-  std::set<fs::path> visited;
-  size_t num_files = 0, num_entries = 0;
-  std::vector<std::pair<fs::path, int>> open{{root, 0}};
-  while (!open.empty()) {
-    const auto [directory, depth] = open.back();
-    open.pop_back();
-    if (!visited.insert(fs::weakly_canonical(directory, error)).second) continue;
-    for (const fs::directory_entry& entry : list_entries(directory)) {
-      std::error_code unreachable;
-      ++num_entries;
-      if (entry.is_directory(unreachable)) {
-        if (depth < kDeepest) open.emplace_back(entry.path(), depth + 1);
-      } else if (is_image_name(entry.path()) && num_files++ < kMostFiles) {
-        by_name_[folded(entry.path().filename().string())].push_back(entry.path());
-      }
-    }
-    if (num_files >= kMostFiles || num_entries >= kMostEntries) break;
-    throw_if_interrupted();
-  }
-  for (auto& [name, paths] : by_name_) std::sort(paths.begin(), paths.end());
+  for (fs::path& path : list_files(root, is_image_name))
+    by_name_[folded(path.filename().string())].push_back(std::move(path));
 }
 
 bool ImageIndex::is_of_other_split(const fs::path& path, const std::string& split) const {
@@ -116,93 +91,87 @@ bool ImageIndex::is_of_other_split(const fs::path& path, const std::string& spli
   return !named.empty() && named != split;
 }
 
-std::vector<fs::path> ImageIndex::find(const std::string& name, const std::string& split) const {
+std::vector<std::string> ImageIndex::find(const std::string& name, const std::string& split) const {
   std::vector<std::string> names{name};
   if (!is_image_name(name)) {
     for (const char* ending : kImageEndings) names.push_back(name + ending);
   }
-  int most = 0;
-  std::vector<fs::path> best;
+  int most = 1;
+  std::vector<std::string> best;
   for (const std::string& each : names) {
     const auto found = by_name_.find(folded(last_part(each)));
     if (found == by_name_.end()) continue;
     for (const fs::path& path : found->second) {
-      if (is_of_other_split(path, split)) continue;
       const int shared = shared_parts(path, each);
+      if (shared < most || is_of_other_split(path, split)) continue;
       if (shared > most) best.clear();
-      most = std::max(most, shared);
-      if (shared == most) best.push_back(path);
+      most = shared;
+      best.push_back(path.string());
     }
   }
   return best;
 }
 
-fs::path ImageIndex::nearest(const std::string& name) const {
+std::string ImageIndex::nearest(const std::string& name) const {
   const std::string wanted = folded(last_part(name));
-  if (const auto same = by_name_.find(wanted); same != by_name_.end()) return same->second.front();
-  if (by_name_.size() > kMostCompared) return {};
   std::vector<std::string> names;
   for (const auto& [each, paths] : by_name_) names.push_back(each);
   std::sort(names.begin(), names.end());
-  const std::vector<std::string> near = near_names(wanted, names, 1);
-  if (!near.empty()) return by_name_.at(near.front()).front();
-  std::string longest;  // Label Studio and Roboflow add to a name: "3f2a9c1b-a.png"
-  for (const std::string& each : names) {
-    if (each.size() > longest.size() && wanted.size() > each.size() && wanted.ends_with(each) &&
-        std::isalnum(static_cast<unsigned char>(wanted[wanted.size() - each.size() - 1])) == 0)
-      longest = each;
-  }
-  return longest.empty() ? fs::path() : by_name_.at(longest).front();
+  std::vector<std::string> near;
+  if (by_name_.contains(wanted))
+    near = {wanted};
+  else if (names.size() <= kMostCompared)
+    near = near_names(wanted, names, 1);
+  return near.empty() ? "" : by_name_.at(near.front()).front().lexically_normal().string();
 }
 
 std::vector<std::string> image_name_forms(const std::string& name) {
-  std::vector<std::string> forms;
-  const auto add = [&](std::string form) {
-    if (!form.empty() && std::find(forms.begin(), forms.end(), form) == forms.end())
-      forms.push_back(std::move(form));
-  };
-  add(name);
   std::string slashes = name;
   std::replace(slashes.begin(), slashes.end(), '\\', '/');
-  add(slashes);
-  add(percent_decoded(slashes));
-  add(without_address(slashes));
-  add(percent_decoded(without_address(slashes)));
+  std::vector<std::string> forms;
+  for (std::string& form :
+       std::vector<std::string>{name, slashes, percent_decoded(slashes), without_address(slashes),
+                                percent_decoded(without_address(slashes))}) {
+    const bool is_name = !form.empty() && form.find('\0') == form.npos;
+    if (is_name && std::find(forms.begin(), forms.end(), form) == forms.end())
+      forms.push_back(std::move(form));
+  }
   return forms;
 }
 
 fs::path ImageSearch::root_for(const std::string& directory) const {
   if (!images_dir_.empty()) return images_dir_;
-  fs::path path = directory.empty() ? "." : directory;
-  const fs::path whole = fs::absolute(path).lexically_normal();
-  // Annotations/, or a folder in it
-  fs::path up, folder = whole;
-  for (int level = 0; level < 3 && folder.has_relative_path(); ++level) {
-    up /= "..";
-    if (is_among(folder.filename().string(), kAnnotationFolders) &&
-        fs::exists(folder.parent_path()))
-      return (path / up).lexically_normal();
+  const fs::path near = directory.empty() ? "." : directory;
+  fs::path folder = fs::absolute(near).lexically_normal(), up = near / "..";
+  for (int level = 0; level < 3; ++level) {  // Annotations/, or a folder in it
+    if (is_among(folder.filename().string(), kAnnotationFolders)) return up.lexically_normal();
     folder = folder.parent_path();
+    up /= "..";
   }
-  return path;
+  return near;
 }
 
 const std::vector<fs::path>& ImageSearch::folders_for(const std::string& directory) {
   const auto [known, is_new] = folders_.try_emplace(directory);
-  if (!is_new) return known->second;
   std::vector<fs::path>& folders = known->second;
-  if (!images_dir_.empty()) {
-    folders.emplace_back(images_dir_);
-    return folders;
-  }
-  const fs::path near = directory.empty() ? "." : directory, root = root_for(directory);
+  if (!is_new) return folders;
+  const fs::path root = root_for(directory),
+                 near = images_dir_.empty() && !directory.empty() ? fs::path(directory) : root;
   folders.push_back(near);
   for (const fs::path& place : {near, root}) {
     if (const fs::path images = find_folder(place, kImageFolders); !images.empty())
       folders.push_back(images);
   }
-  if (root != near) folders.push_back(root);
+  folders.push_back(root);
   return folders;
+}
+
+std::vector<std::string> ImageSearch::look_up(const std::string& directory,
+                                              const std::string& name) {
+  for (const fs::path& folder : folders_for(directory)) {
+    if (std::vector<std::string> paths = existing(folder / name); !paths.empty()) return paths;
+  }
+  return {};
 }
 
 const ImageIndex& ImageSearch::index_of(const fs::path& root) {
@@ -211,64 +180,33 @@ const ImageIndex& ImageSearch::index_of(const fs::path& root) {
 
 ImageSearch::Found ImageSearch::find(const ForeignImage& image) {
   const std::vector<std::string> forms = image_name_forms(image.name);
-  const std::vector<fs::path>& folders = folders_for(image.directory);
+  std::vector<std::string> named;
   for (const std::string& form : forms) {
-    if (form.find('\0') != form.npos) continue;
-    for (const fs::path& folder : folders) {
-      if (auto paths = existing(folder / form); !paths.empty())
-        return {.paths = std::move(paths), .is_loose = false};
-    }
+    if (named.empty()) named = look_up(image.directory, form);
   }
-  for (const std::string& form : forms) {
-    const std::string last = last_part(form);
-    if (last.empty() || last == form || last.find('\0') != last.npos) continue;
-    for (const fs::path& folder : folders) {
-      if (auto paths = existing(folder / last); !paths.empty()) return {std::move(paths)};
-    }
-  }
-  for (const fs::path& folder : folders) {
-    if (image.stem.empty()) break;
-    const fs::path named = folder / image.stem;
-    if (is_file(named)) return {.paths = {named.string()}, .is_loose = false};
-    if (auto paths = find_with_ending(named); !paths.empty())
-      return {.paths = std::move(paths), .is_loose = false};
-  }
+  const bool is_own_name = !named.empty() && fs::path(named.front()).stem().string() == image.stem;
+  const std::vector<std::string> own = image.stem.empty() || is_own_name
+                                           ? std::vector<std::string>()
+                                           : look_up(image.directory, image.stem);
+  if (!named.empty())
+    return {.paths = named, .is_loose = false, .other = own.empty() ? "" : own.front()};
+  if (!own.empty()) return {.paths = own, .is_loose = false};
   const ImageIndex& index = index_of(root_for(image.directory));
   for (auto form = forms.rbegin(); form != forms.rend(); ++form) {
-    const std::vector<fs::path> paths = index.find(as_relative(*form), image.split);
-    if (!paths.empty()) return {.paths = as_texts(paths)};
+    std::vector<std::string> paths = index.find(as_relative(*form), image.split);
+    if (!paths.empty()) return {.paths = std::move(paths)};
   }
   return {};
 }
 
 std::string ImageSearch::explain(const ForeignImage& image) {
-  const std::string form = image_name_forms(image.name).back();
+  const std::vector<std::string> forms = image_name_forms(image.name);
+  const std::string form = forms.empty() ? "" : forms.back();
   const fs::path root = root_for(image.directory);
-  std::string text = fmt::format("looked for {} in {}", show_json(last_part(form)),
-                                 root.lexically_normal().string());
-  std::error_code ignored;
-  if (!fs::is_directory(root, ignored)) return text + ", which is no directory";
-  if (const fs::path near = index_of(root).nearest(form); !near.empty())
-    text += fmt::format("; the nearest file is {}", near.lexically_normal().string());
-  return text;
-}
-
-std::string ImageSearch::suggest(const ForeignImage& image) {
-  const fs::path root = fs::absolute(root_for(image.directory)).lexically_normal();
-  const fs::path above =
-      root.has_filename() ? root.parent_path() : root.parent_path().parent_path();
-  if (above == above.root_path()) return "";
-  const ImageIndex around(above);
-  for (const std::string& form : image_name_forms(image.name)) {
-    const std::string name = as_relative(form);
-    const std::vector<fs::path> found = around.find(name, image.split);
-    if (found.size() != 1) continue;
-    fs::path directory = found.front().parent_path();
-    const std::string text = found.front().generic_string();
-    if (text.ends_with("/" + name)) directory = text.substr(0, text.size() - name.size() - 1);
-    return fs::proximate(directory).string();
-  }
-  return "";
+  const std::string near = index_of(root).nearest(form);
+  return fmt::format("looked for {} in {}{}", show_json(last_part(form)),
+                     root.lexically_normal().string(),
+                     near.empty() ? "" : "; the nearest file is " + near);
 }
 
 void find_images(ForeignSet& set, ImageSearch& search) {
@@ -288,13 +226,17 @@ void find_images(ForeignSet& set, ImageSearch& search) {
       const std::string name = image.name + "\n" + image.stem;
       const auto [found, is_new] = known.try_emplace(image.directory + "\n" + name);
       if (is_new) found->second = search.find(image);
-      const std::vector<std::string>& paths = found->second.paths;
+      const auto& [paths, is_loose, other] = found->second;
       if (paths.empty()) continue;
       image.path = paths.front();
       if (paths.size() > 1)
         image.leave_out(reason::kSeveralFiles,
                         fmt::format("{}: {} or {}", image.where, paths[0], paths[1]));
-      if (found->second.is_loose) loosely_found.push_back(&image);
+      if (!other.empty())
+        image.leave_out(reason::kOtherImage,
+                        fmt::format("{}: it names {}, and there is {}", image.where,
+                                    show_json(image.name), other));
+      if (is_loose) loosely_found.push_back(&image);
       Owner& owner = owners.try_emplace(image.path, Owner{name}).first->second;
       owner.is_one_of_several = owner.is_one_of_several || owner.name != name;
     }

@@ -3,11 +3,11 @@
 #include <fmt/core.h>
 
 #include <cmath>
-#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/interrupt.h"
+#include "tools/import/geometry.h"
 #include "tools/import/reasons.h"
 #include "tools/import/text_file.h"
 
@@ -33,22 +33,25 @@ std::string text_member(const Json& value, std::initializer_list<const char*> ke
 
 std::optional<std::string> read_id(const Json* value) {
   if (value == nullptr) return std::nullopt;
-  if (value->is_string()) return value->get<std::string>();
+  if (value->is_string() && *value != "") return value->get<std::string>();
   if (value->is_number_integer()) return value->dump();
   if (value->is_number_float() && *value == std::floor(value->get<double>()))
     return fmt::format("{:.0f}", value->get<double>());
   return std::nullopt;
 }
 
-int read_side_px(const Json* value) {
-  if (value == nullptr || !value->is_number()) return 0;
-  const double side = value->get<double>();
-  const bool is_side = side >= 1 && side <= std::numeric_limits<int>::max();
-  return is_side ? static_cast<int>(std::lround(side)) : 0;
+std::optional<double> number_member(const Json& value, const char* key) {
+  const Json* member = find_member(value, key);
+  return member == nullptr ? std::nullopt : read_number(*member);
 }
 
 bool is_set(const Json* flag) {
   return flag != nullptr && (*flag == 1 || *flag == true || *flag == "1");
+}
+
+const char* skip_note(const Json& entry) {
+  if (is_set(find_member(entry, {"iscrowd", "is_crowd"}))) return "crowds, which are no objects";
+  return is_set(find_member(entry, "ignore")) ? "objects marked to be ignored, left out" : nullptr;
 }
 
 std::string without_nan(std::string text) {

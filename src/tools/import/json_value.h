@@ -20,11 +20,16 @@ std::string text_member(const Json& value, std::initializer_list<const char*> ke
 /// An id as text: a whole number or a text; nullopt for other values.
 std::optional<std::string> read_id(const Json* value);
 
-/// A positive size in pixels; 0 for other values.
-int read_side_px(const Json* value);
+/// A member that is a number, also as text ("100"); nullopt for other values.
+std::optional<double> number_member(const Json& value, const char* key);
 
 /// True for a flag such as COCO's `iscrowd`: 1, true or "1".
 bool is_set(const Json* flag);
+
+/// Members that say of an object that it is none.
+inline constexpr const char* kSkipKeys[] = {"iscrowd", "is_crowd", "ignore"};
+/// The note for an object that such a member marks; nullptr for others.
+const char* skip_note(const Json& entry);
 
 /// JSON whose bare NaN and Infinity, which Python writes, are null, so that one bad number does not
 /// spoil a file.

@@ -50,7 +50,8 @@ constexpr Fix kFixes[] = {
     {reason::kNoLabelFile,
      "add the label files, or say with --missing-labels-are-empty that these images show no "
      "object"},
-    {reason::kDeeper, "convert that folder too, in a second call with --split NAME"},
+    {reason::kOtherImage,
+     "correct the name inside the file, or remove the photo that is not meant"},
     {reason::kOddLine,
      "a line is CLASS X Y WIDTH HEIGHT with blanks between, the class a number from 0, the others "
      "shares of the image from 0 to 1"},

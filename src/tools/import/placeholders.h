@@ -1,57 +1,50 @@
 #pragma once
-#include <algorithm>
-#include <cstddef>
-#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "base/json_fields.h"
-#include "tools/import/foreign.h"
+#include "base/json.h"
 
 namespace rematch {
 
-/// ms-swift's `objects` of a record: names and boxes, which the texts of the record mention as
-/// `<ref-object>` and `<bbox>`, each in its own order.
+/// ms-swift's `objects` of a record: names and boxes, which fill the places `<ref-object>` and
+/// `<bbox>` in the texts of the record, each in its own order.
 class Placeholders {
  public:
   /// Reads `objects`: `ref`, `bbox` and `bbox_type`, or the older list of `caption` and `bbox`,
   /// also as text.
-  /// @throws UserError (data) with the field
-  Placeholders(const Json& record, const JsonOrigin& origin);
+  /// @throws LeftOut
+  explicit Placeholders(const Json& record);
 
   bool has_boxes() const { return has_boxes_; }
-  const std::vector<std::string>& names() const { return names_; }
-  const std::vector<Json>& boxes() const { return boxes_; }
-  /// 0: pixels; else the divisor that makes the numbers shares of the sides
-  double divisor() const { return divisor_; }
-  /// Removes the names that were filled in so far: those of a system message name no box.
-  void forget_used_names() {
-    names_.erase(names_.begin(),
-                 names_.begin() + static_cast<std::ptrdiff_t>(std::min(next_name_, names_.size())));
-    next_name_ = 0;
-  }
+  size_t num_boxes() const { return boxes_.size(); }
+  size_t num_used() const { return next_box_; }
+  bool is_in_shares() const { return divisor_ != 0; }
 
-  /// Fills the next names in; boxes become marks that box_of() knows. In JSON strings names are
-  /// escaped.
-  /// @param counts  receives the indices of the first name and box that are left
-  std::string fill(const std::string& text, bool as_json);
-  /// Index of the next name and box.
-  size_t next_name() const { return next_name_; }
-  size_t next_box() const { return next_box_; }
-
-  /// The box that a mark stands for; nullopt for other values.
-  std::optional<Json> box_of(const Json& value) const;
+  /// Fills the names of a question in.
+  /// @throws LeftOut for a box in it
+  std::string fill_question(const std::string& text);
+  /// Fills the names of a system message in: they name no box.
+  void use_up(const std::string& system);
+  /// Fills a text of the assistant in: JSON with its numbers, a caption as `<ref>…</ref><box>…
+  /// </box>`. Without `<ref-object>` in a caption, names and boxes pair one to one, or one name
+  /// stands for all.
+  /// @throws LeftOut for names and boxes that do not pair
+  std::string fill_answer(const std::string& text);
+  /// All boxes, as a caption that mentions each.
+  std::string fill_all();
 
  private:
-  void read_list(const Json& list, const JsonOrigin& origin);
+  void add(const Json& box, const Json* type);
+  const std::string& next_name();
+  std::string next_box();
+  std::string fill_json(std::string text);
 
   std::vector<std::string> names_;
   std::vector<Json> boxes_;
   bool has_boxes_ = false;
-  double divisor_ = 0;
+  double divisor_ = 0;  ///< 0: pixels; else what makes the numbers shares of the sides
   size_t next_name_ = 0, next_box_ = 0;
 };
-
-inline constexpr std::string_view kBoxPlaceholder = "<bbox>", kNamePlaceholder = "<ref-object>";
 
 }  // namespace rematch

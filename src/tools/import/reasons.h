@@ -43,8 +43,9 @@ inline constexpr const char* kBoxInPrompt = "a question with a box in it";
 inline constexpr const char* kSharedId = "an image whose id another image has";
 inline constexpr const char* kSharedLabels = "a label file that several images share";
 inline constexpr const char* kNoLabelFile = "an image without a label file";
-inline constexpr const char* kDeeper = "an annotation file in a deeper folder";
 inline constexpr const char* kOddLine = "a label line with neither a box nor an outline";
+inline constexpr const char* kOtherImage =
+    "an annotation that names another photo than that of its own name, and both exist";
 inline constexpr const char* kImageMissing = "an image that was not found";
 inline constexpr const char* kImageAmbiguous = "an image file that several names may mean";
 inline constexpr const char* kSeveralFiles = "a name that several image files may have";

@@ -3,14 +3,17 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "base/error.h"
-#include "base/file.h"
+#include "base/missing_path.h"
+#include "base/terminal_text.h"
 #include "base/text.h"
-#include "tools/import/directory_format.h"
-#include "tools/import/image_files.h"
+#include "learn/data/image_files.h"
+#include "tools/import/forms.h"
 #include "tools/import/json_value.h"
 #include "tools/import/reasons.h"
 
@@ -22,28 +25,6 @@ namespace fs = std::filesystem;
 const std::map<std::string, std::string> kSplitWords = {
     {"train", "train"},    {"training", "train"}, {"val", "val"},     {"valid", "val"},
     {"validation", "val"}, {"test", "test"},      {"testing", "test"}};
-constexpr const char* kSplitFolders[] = {"train", "val", "valid", "validation", "test"};
-
-std::vector<fs::path> list_files(const fs::path& directory, const std::string& ending) {
-  std::vector<fs::path> files;
-  if (!fs::is_directory(directory)) return files;
-  for (const auto& entry : fs::directory_iterator(directory)) {
-    std::error_code unreachable;
-    if (lower_case(entry.path().extension().string()) == ending && !is_macos_copy(entry.path()) &&
-        entry.is_regular_file(unreachable))
-      files.push_back(entry.path());
-  }
-  std::sort(files.begin(), files.end());
-  return files;
-}
-
-/// COCO's own directory has captions and key points of the same images next to the boxes.
-void keep_instances(std::vector<fs::path>& files) {
-  const auto is_other = [](const fs::path& file) {
-    return !file.filename().string().starts_with("instances_");
-  };
-  if (!std::all_of(files.begin(), files.end(), is_other)) std::erase_if(files, is_other);
-}
 
 }  // namespace
 
@@ -82,6 +63,31 @@ std::string ImportOptions::split_name(const std::string& file) const {
   return split.empty() ? guess_split(file) : split;
 }
 
+void ForeignImage::state_size(std::optional<double> width, std::optional<double> height) {
+  const auto state = [this](int& side, std::optional<double> stated) {
+    if (!stated || *stated < 1 || *stated > std::numeric_limits<int>::max()) return;
+    const int px = static_cast<int>(std::lround(*stated));
+    if (side != 0 && side != px)
+      leave_out(reason::kImageSize, fmt::format("{}: a side of {} and of {}", where, side, px));
+    side = px;
+  };
+  state(width_px, width);
+  state(height_px, height);
+}
+
+fs::path find_folder(const fs::path& directory, std::span<const char* const> names) {
+  std::map<std::string, fs::path> folders;
+  for (const fs::directory_entry& entry : list_entries(directory)) {
+    std::error_code unreachable;
+    if (entry.is_directory(unreachable))
+      folders.emplace(lower_case(entry.path().filename().string()), entry.path());
+  }
+  for (const char* name : names) {
+    if (const auto found = folders.find(name); found != folders.end()) return found->second;
+  }
+  return {};
+}
+
 void check_one_file_per_split(const std::vector<std::string>& paths, const ImportOptions& options) {
   if (!options.split.empty()) return;
   std::map<std::string, std::string> sources;
@@ -99,47 +105,31 @@ void check_one_file_per_split(const std::vector<std::string>& paths, const Impor
   }
 }
 
-SplitFiles list_annotations(const fs::path& directory, const std::string& ending,
+SplitFiles find_annotations(const std::string& directory, const char* command, const char* ending,
                             const std::string& wanted) {
-  SplitFiles splits;
-  std::vector<fs::path> files = list_files(directory, ending);
-  for (const char* name : kSplitFolders) {
-    const fs::path folder = find_folder(directory, {&name, 1});
-    std::vector<fs::path> inside = list_files(folder, ending);
-    if (inside.empty()) continue;
-    if (!files.empty())
-      throw UserError(ErrorKind::kData,
-                      {.error = "annotations are both in the directory and in its split folders",
-                       .where = directory.string(),
-                       .what = fmt::format("{} and files in {}/", files.front().filename().string(),
-                                           folder.filename().string()),
-                       .fix = "give one folder at a time, with --split NAME"});
-    if (!splits.try_emplace(find_split_word(name), std::move(inside)).second)
-      throw UserError(ErrorKind::kData, {.error = "two folders are the same split",
-                                         .where = folder.string(),
-                                         .what = "val and valid are both validation data",
-                                         .fix = "give one folder at a time, with --split NAME"});
+  if (!fs::exists(directory))
+    throw missing_path("directory", directory, "give the directory of the annotations");
+  if (!fs::is_directory(directory)) {
+    const std::string parent = fs::path(directory).parent_path().string();
+    refuse_source(command, directory, "it is a file, not a directory",
+                  "give its directory: " + shell_word(parent.empty() ? "." : parent));
   }
-  if (files.empty()) return splits;
-  const std::string split = find_split_word(directory.filename().string());
-  splits[!wanted.empty() ? wanted : split.empty() ? "train" : split] = std::move(files);
+  std::string split = wanted.empty() ? find_split_word(fs::path(directory).filename()) : wanted;
+  if (split.empty()) split = "train";
+  SplitFiles splits;
+  for (fs::path& file : list_files(directory, [&](const fs::path& path) {
+         return lower_case(path.extension().string()) == ending;
+       })) {
+    const std::string named = find_split_folder(file, directory);
+    splits[named.empty() ? split : named].push_back(std::move(file));
+  }
+  if (splits.empty()) refuse_source(command, directory, fmt::format("it has no {} files", ending));
   return splits;
 }
 
-SplitFiles find_annotations(const std::string& directory, const DirectoryFormat& format,
-                            const std::string& wanted) {
-  SplitFiles splits = list_annotations(directory, format.ending, wanted);
-  if (splits.empty())
-    splits = list_annotations(find_folder(directory, kAnnotationFolders), format.ending, wanted);
-  if (!splits.empty()) return splits;
-  throw UserError(ErrorKind::kData, {.error = format.error,
-                                     .where = directory,
-                                     .what = format.what,
-                                     .fix = import_fix(directory, format.command, format.fix)});
-}
-
 std::vector<std::string> find_split_files(const std::vector<std::string>& sources,
-                                          const DirectoryFormat& format,
+                                          const char* command, const char* ending,
+                                          const std::function<bool(const fs::path&)>& fits,
                                           const ImportOptions& options) {
   std::vector<std::string> paths;
   for (const std::string& source : sources) {
@@ -147,40 +137,17 @@ std::vector<std::string> find_split_files(const std::vector<std::string>& source
       paths.push_back(source);
       continue;
     }
-    for (auto& [split, files] : find_annotations(source, format, options.split)) {
-      keep_instances(files);
-      paths.insert(paths.end(), files.begin(), files.end());
+    const size_t before = paths.size();
+    for (const auto& [split, files] : find_annotations(source, command, ending, options.split)) {
+      for (const fs::path& file : files) {
+        if (fits(file)) paths.push_back(file.string());
+      }
     }
+    if (paths.size() == before)
+      refuse_source(command, source, fmt::format("none of its {} files is of this form", ending));
   }
   check_one_file_per_split(paths, options);
   return paths;
-}
-
-void lose_deeper_files(const SplitFiles& read, const char* mark, Ledger& ledger) {
-  std::set<fs::path> known, folders;
-  std::string ending;
-  for (const auto& [split, files] : read) {
-    for (const fs::path& file : files) {
-      known.insert(file);
-      folders.insert(file.parent_path().empty() ? "." : file.parent_path());
-      ending = lower_case(file.extension().string());
-    }
-  }
-  std::set<fs::path> deeper;
-  for (const fs::path& folder : folders) {
-    std::error_code error;
-    for (fs::recursive_directory_iterator entry(folder, error), end; !error && entry != end;
-         entry.increment(error)) {
-      const fs::path& file = entry->path();
-      if (entry.depth() > 0 && lower_case(file.extension().string()) == ending &&
-          !known.contains(file) && !is_macos_copy(file))
-        deeper.insert(file);
-    }
-  }
-  for (const fs::path& file : deeper) {
-    if (read_file(file.string()).find(mark) != std::string::npos)
-      ledger.lose_record(reason::kDeeper, file.string());
-  }
 }
 
 ForeignImage image_of_file(const fs::path& annotation) {
@@ -192,22 +159,18 @@ ForeignImage image_of_file(const fs::path& annotation) {
 
 ForeignImage image_of_record(const Json& record, const std::string& name, const std::string& file,
                              const std::string& where) {
-  return {.name = name,
-          .directory = fs::path(file).parent_path().string(),
-          .where = where,
-          .width_px = read_side_px(find_member(record, "width")),
-          .height_px = read_side_px(find_member(record, "height"))};
+  ForeignImage image{
+      .name = name, .directory = fs::path(file).parent_path().string(), .where = where};
+  image.state_size(number_member(record, "width"), number_member(record, "height"));
+  return image;
 }
 
-void require_images(const ForeignSet& set, const char* error, const char* fix) {
+void require_images(const ForeignSet& set, const char* command, const char* fix) {
   if (!set.is_empty()) return;
   const std::vector<std::string> places = set.ledger.places();
-  throw UserError(
-      ErrorKind::kData,
-      {.error = error,
-       .where = places.empty() ? set.sources.front() : places.front(),
-       .what = places.empty() ? "the file has no records" : set.ledger.summary(0),
-       .fix = Ledger::fix_of(set.ledger.records(), fix) + "; nothing has been written"});
+  refuse_source(command, places.empty() ? set.sources.front() : places.front(),
+                places.empty() ? "the file has no records" : set.ledger.summary(0),
+                Ledger::fix_of(set.ledger.records(), fix) + "; nothing has been written");
 }
 
 }  // namespace rematch

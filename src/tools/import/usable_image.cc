@@ -19,8 +19,8 @@ namespace fs = std::filesystem;
 constexpr int kCopyQuality = 95;
 
 bool has_annotated_size(const ForeignImage& image, const ImageSize& size) {
-  const bool is_known = image.width_px > 0 && image.height_px > 0;
-  return !is_known || size == ImageSize{.width_px = image.width_px, .height_px = image.height_px};
+  return (image.width_px == 0 || image.width_px == size.width_px) &&
+         (image.height_px == 0 || image.height_px == size.height_px);
 }
 
 bool is_jpeg_name(const std::string& path) {
@@ -69,11 +69,12 @@ std::optional<UsableImage> ImageChooser::leave_out_size(const ForeignImage& imag
   const ImageSize size = stored.upright_size();
   const bool is_exchanged =
       size == ImageSize{.width_px = image.height_px, .height_px = image.width_px};
+  const auto shown = [](int px) { return px == 0 ? std::string("?") : std::to_string(px); };
   return leave_out(
       image, reason::kImageSize,
       fmt::format("{} {} x {}, the annotation says {} x {}{}",
                   stored.is_upright() ? "it is" : "viewers show it as", size.width_px,
-                  size.height_px, image.width_px, image.height_px,
+                  size.height_px, shown(image.width_px), shown(image.height_px),
                   is_exchanged ? " (width and height exchanged, or a turned copy)" : ""));
 }
 
@@ -105,10 +106,8 @@ void ImageChooser::refuse_images(const std::vector<ForeignImage>& images,
                     place = options_.images_dir.empty()
                                 ? near
                                 : "--images " + shell_word(options_.images_dir),
-                    found = search_.suggest(first),
-                    fix = found.empty() ? fmt::format("pass the directory of {} with --images",
-                                                      shell_word(first.name))
-                                        : "add --images " + shell_word(found);
+                    fix = fmt::format("pass the directory of {} with --images",
+                                      shell_word(first.name));
   throw UserError(ErrorKind::kData,
                   {.error = "no image of this split can be used",
                    .where = fmt::format("{} (for {})", place, jsonl),

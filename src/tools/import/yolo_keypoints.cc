@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include <fmt/core.h>
@@ -15,20 +14,10 @@ constexpr double kMargin = 0.25;  // of the points' extent
 
 /// True if every third number after the box is a flag of visibility.
 bool have_flags(const std::vector<double>& values) {
-  if ((values.size() - kBox) % 3 != 0) return false;
   for (size_t i = kBox + 2; i < values.size(); i += 3) {
     if (values[i] != 0 && values[i] != 1 && values[i] != 2) return false;
   }
-  return true;
-}
-
-/// The points that are set; those at the origin are not.
-Outline set_points(const std::vector<double>& values, size_t step) {
-  Outline points;
-  for (size_t i = kBox; i + 1 < values.size(); i += step) {
-    if (values[i] != 0 || values[i + 1] != 0) points.push_back({values[i], values[i + 1]});
-  }
-  return points;
+  return values.size() > kBox && (values.size() - kBox) % 3 == 0;
 }
 
 /// True if four corners are far from the parallelogram of a turned box.
@@ -52,18 +41,20 @@ bool is_not_outline(const std::vector<double>& values, Outline others) {
 }  // namespace
 
 void KeypointEvidence::add(const std::vector<double>& values, const std::string& line) {
-  const bool flags = values.size() > kBox && have_flags(values);
+  const bool flags = have_flags(values);
   if (!flags && (values.size() < kTwoPoints || values.size() % 2 != 0)) return;
+  const size_t step = flags ? 3 : 2;
   if (num_lines++ == 0) {
-    num_values = values.size();
-    has_flags = flags;
     first = line;
+    shape = fmt::format("[{}, {}]", (values.size() - kBox) / step, step);
   }
-  is_uniform = is_uniform && values.size() == num_values && flags == has_flags;
-  const Outline points = set_points(values, flags ? 3 : 2);
-  const double x = values[0], y = values[1], width = values[2], height = values[3];
+  Outline points;  // those at the origin are not set
+  for (size_t i = kBox; i + 1 < values.size(); i += step) {
+    if (values[i] != 0 || values[i + 1] != 0) points.push_back({values[i], values[i + 1]});
+  }
   const bool is_in_box = std::all_of(points.begin(), points.end(), [&](const auto& point) {
-    return 2 * std::abs(point[0] - x) <= width && 2 * std::abs(point[1] - y) <= height;
+    return 2 * std::abs(point[0] - values[0]) <= values[2] &&
+           2 * std::abs(point[1] - values[1]) <= values[3];
   });
   if (points.empty() || !is_in_box) return;
   ++num_in_box;
@@ -72,13 +63,7 @@ void KeypointEvidence::add(const std::vector<double>& values, const std::string&
 }
 
 bool KeypointEvidence::is_proof() const {
-  return num_lines > 0 && is_uniform && 5 * num_in_box >= 4 * num_lines &&
-         10 * num_not_ring >= 3 * num_lines;
-}
-
-std::string KeypointEvidence::shape() const {
-  const size_t step = has_flags ? 3 : 2;
-  return fmt::format("[{}, {}]", (num_values - kBox) / step, step);
+  return num_lines > 0 && 5 * num_in_box >= 4 * num_lines && 10 * num_not_ring >= 3 * num_lines;
 }
 
 }  // namespace rematch

@@ -7,6 +7,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "base/terminal_text.h"
+#include "tools/import/forms.h"
 #include "tools/import/geometry.h"
 #include "tools/import/reasons.h"
 #include "tools/import/text_file.h"
@@ -14,7 +16,10 @@
 namespace rematch {
 namespace {
 
+constexpr const char* kCommand = "from-yolo";
 constexpr double kFarOutside = 2;  // a larger value is not normalized, but a pixel or a flag
+constexpr double kSlack = 0.02;
+constexpr int64_t kFewestLines = 3;  // fewer prove nothing
 constexpr const char* kBlank = " \t\r\f\v";
 constexpr size_t kBox = 4, kWithConfidence = 5, kWithTrack = 6, kFourCorners = 8;
 
@@ -32,14 +37,20 @@ std::vector<double> parse_numbers(const std::string& line) {
 
 bool is_whole(double value) { return value == std::floor(value); }
 
+/// True if a box of centre and sides reaches out of its image.
+bool leaves_image(const double* box) {
+  const auto leaves = [](double centre, double side) {
+    return centre - side / 2 < -kSlack || centre + side / 2 > 1 + kSlack;
+  };
+  return leaves(box[0], box[2]) || leaves(box[1], box[3]);
+}
+
 }  // namespace
 
 bool is_yolo_label_file(const std::filesystem::path& path) {
   std::ifstream file(path);
-  std::string line;
-  while (std::getline(file, line)) {
-    if (line.find_first_not_of(kBlank) != std::string::npos)
-      return parse_numbers(line).size() > kBox;
+  for (std::string line; std::getline(file, line);) {
+    if (line.find_first_not_of(kBlank) != line.npos) return parse_numbers(line).size() > kBox;
   }
   return false;
 }
@@ -48,94 +59,94 @@ void YoloLabels::read(const std::filesystem::path& path, ForeignImage& image) {
   int number = 0;
   for (const std::string& line : read_lines(path.string())) {
     ++number;
-    const size_t end = line.find_last_not_of(kBlank);
-    if (end == std::string::npos) continue;
-    read_line(line.substr(0, end + 1), path.parent_path(),
-              fmt::format("{}:{}", path.string(), number), image);
+    if (const size_t end = line.find_last_not_of(kBlank); end != line.npos)
+      read_line(line.substr(0, end + 1), fmt::format("{}:{}", path.string(), number), image);
   }
 }
 
-void YoloLabels::read_line(const std::string& line, const std::filesystem::path& folder,
-                           const std::string& place, ForeignImage& image) {
-  const auto lose = [&](const char* reason) {
-    image.lose(reason, fmt::format("{}: {}", place, line.substr(0, 80)));
-  };
-  ++evidence_.num_lines;
+void YoloLabels::read_line(const std::string& line, const std::string& at, ForeignImage& image) {
+  const std::string place = fmt::format("{}: {}", at, line.substr(0, 80));
+  ++num_lines_;
   std::vector<double> values = parse_numbers(line);
-  if (values.empty()) return lose(reason::kOddLine);
+  if (values.empty()) return image.lose(reason::kOddLine, place);
   const double class_id = values.front();
   values.erase(values.begin());
   if (!is_whole(class_id) || class_id < 0)
-    return lose("a label line whose class is not a whole number");
-  note_form(values, place + ": " + line);
-  if (!cut_extras(values, folder)) return lose(reason::kOddLine);
+    return image.lose("a label line whose class is not a whole number", place);
+  if (const char* reason = cut_extras(values, place)) return image.lose(reason, place);
   if (std::any_of(values.begin(), values.end(),
                   [](double share) { return std::abs(share) >= kFarOutside; })) {
-    if (evidence_.num_pixels++ == 0) evidence_.first_pixels = place + ": " + line;
-    return lose("a label line in pixels");
+    if (num_pixels_++ == 0) first_pixels_ = place;
+    return image.lose("a label line in pixels", place);
   }
   const std::string id = fmt::format("{:.0f}", class_id);
-  const auto name = names_.find(id);
-  if (name == names_.end()) {
-    ++evidence_.unnamed[id];
-    return lose(reason::kUnknownClass);
+  const std::optional<std::string> name = names_.find(id, /*is_id=*/true);
+  if (!name) {
+    ++unnamed_[id];
+    return image.lose(reason::kUnknownClass, place);
   }
-  ForeignObject object = make(values);
-  object.desc = name->second;
+  ForeignObject object =
+      values.size() == kBox
+          ? make_box({values[0], values[1], values[2], values[3]},
+                     options_.boxes.value_or(BoxForm::kCentre))
+          : make_outline(pair_up(values), options_.polygons,
+                         values.size() == kFourCorners ? "rotated boxes" : "outlines", ledger_);
+  object.desc = *name;
   image.objects.push_back(std::move(object));
 }
 
-/// Counts what tells keypoints from outlines, and angles from confidences.
-void YoloLabels::note_form(const std::vector<double>& values, const std::string& line) {
-  if (num_keypoint_values_ > 0) return;
-  evidence_.keypoints.add(values, line);
-  if (values.size() != kWithConfidence) return;
-  ++evidence_.num_five;
-  if (values.back() >= 0 && values.back() <= 1) return;
-  if (evidence_.num_angles++ == 0) evidence_.first_angle = line;
-}
-
-/// Removes keypoints, confidence and track.
-/// @return false if the rest is neither a box nor an outline
-bool YoloLabels::cut_extras(std::vector<double>& values, const std::filesystem::path& folder) {
+const char* YoloLabels::cut_extras(std::vector<double>& values, const std::string& place) {
   if (num_keypoint_values_ > 0) {
     if (values.size() == kBox + num_keypoint_values_) {
       ledger_.note("objects imported without their keypoints");
       values.resize(kBox);
     }
-    return values.size() == kBox;
+    return values.size() == kBox ? nullptr : reason::kOddLine;
   }
-  const bool has_track =
-      values.size() == kWithTrack && is_whole(values.back()) && !has_outlines(folder);
+  keypoints_.add(values, place);
+  const bool has_track = values.size() == kWithTrack && is_whole(values.back());
+  if (has_track && values.back() <= 1)
+    return "six numbers: a triangle, or a box with the number of its track";
   if (values.size() == kWithConfidence || has_track) {
-    if (values[kBox] < 0 || values[kBox] > 1) return false;  // an angle, perhaps
+    ++num_five_;
+    if (values[kBox] < 0 || values[kBox] > 1) {
+      if (num_angles_++ == 0) first_angle_ = place;
+      return reason::kOddLine;
+    }
+    if (leaves_image(values.data()) && !leaves_image(values.data() + 1))
+      return "a line whose confidence seems to be its second number";
     ledger_.note("boxes imported without their confidence");
     values.resize(kBox);
   }
-  return values.size() == kBox || (values.size() >= kWithTrack && values.size() % 2 == 0);
+  const bool is_outline = values.size() >= kWithTrack && values.size() % 2 == 0;
+  return values.size() == kBox || is_outline ? nullptr : reason::kOddLine;
 }
 
-ForeignObject YoloLabels::make(const std::vector<double>& values) {
-  if (values.size() == kBox)
-    return make_box({values[0], values[1], values[2], values[3]},
-                    options_.boxes.value_or(BoxForm::kCentre));
-  return make_outline(pair_up(values), options_.polygons,
-                      values.size() == kFourCorners ? "rotated boxes" : "outlines", ledger_);
-}
-
-/// True if a line of a folder's files has five corners or more, so that six numbers are a triangle.
-bool YoloLabels::has_outlines(const std::filesystem::path& folder) {
-  const auto [known, is_new] = has_outlines_.try_emplace(folder, false);
-  if (!is_new) return known->second;
-  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-    if (entry.path().extension() != ".txt") continue;
-    std::ifstream file(entry.path());
-    for (std::string line; !known->second && std::getline(file, line);) {
-      const size_t count = parse_numbers(line).size();
-      known->second = count > 1 + kFourCorners && count % 2 == 1;
-    }
-  }
-  return known->second;
+void YoloLabels::check(const std::string& where) const {
+  if (keypoints_.is_proof())
+    refuse_source(kCommand, where,
+                  fmt::format("boxes with keypoints, not outlines or turned boxes, in {}, e.g. {}",
+                              counted(keypoints_.num_lines, "line"), keypoints_.first),
+                  fmt::format("say it in the data set's YAML: kpt_shape: {}; the boxes are then "
+                              "imported without their keypoints",
+                              keypoints_.shape));
+  if (num_five_ >= kFewestLines && 10 * num_angles_ > num_five_)
+    refuse_source(kCommand, where,
+                  fmt::format("the fifth number is not a confidence (0 to 1) in {} of {}, e.g. {}",
+                              num_angles_, counted(num_five_, "line"), first_angle_),
+                  "write the four corners of turned boxes: class x1 y1 x2 y2 x3 y3 x4 y4");
+  if (num_pixels_ > 0 && 2 * num_pixels_ >= num_lines_)
+    refuse_source(kCommand, where,
+                  fmt::format("{} of {} look like pixels, e.g. {}", num_pixels_,
+                              counted(num_lines_, "label line"), first_pixels_),
+                  "divide x and width by the image's width, y and height by its height");
+  if (!names_.is_empty() || unnamed_.empty()) return;
+  std::string ids;
+  for (const auto& [id, count] : unnamed_)
+    ids += fmt::format("{}{} ({})", ids.empty() ? "" : ", ", id, counted(count, "line"));
+  refuse_source(kCommand, where, "the classes have no names; their ids are " + ids,
+                "add --names cat,dog,… or --names FILE with one name a line, or write a YAML: "
+                "path: . / train: images/train / val: images/val / names: [cat, dog, …]");
 }
 
 }  // namespace rematch

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "tools/import/class_names.h"
 #include "tools/import/foreign.h"
 
 namespace rematch {
@@ -13,36 +14,19 @@ struct KeypointEvidence {
   int64_t num_lines = 0;     ///< lines of two points or more after a box, or of points with flags
   int64_t num_in_box = 0;    ///< of these: read as a box and points, all points are in the box
   int64_t num_not_ring = 0;  ///< of these: width and height are no corner of an outline
-  size_t num_values = 0;     ///< of the first line
-  bool has_flags = false;    ///< points have a third number, 0, 1 or 2
-  bool is_uniform = true;    ///< all lines have that many
   std::string first;         ///< "FILE:7: 0 0.5 …"
+  std::string shape;         ///< of the first line: "[3, 2]"
 
   void add(const std::vector<double>& values, const std::string& line);
-  /// True if the lines are boxes with keypoints: outlines differ in length.
   bool is_proof() const;
-  /// "[3, 2]"
-  std::string shape() const;
-};
-
-/// Counts over the label files of a set, to recognise labels in another form.
-struct YoloEvidence {
-  int64_t num_lines = 0, num_pixels = 0;
-  std::string first_pixels;  ///< "FILE:7: 0 120 60 50 50"
-  KeypointEvidence keypoints;
-  int64_t num_five = 0;                    ///< lines of a class and five numbers
-  int64_t num_angles = 0;                  ///< of these: the fifth cannot be a confidence
-  std::string first_angle;                 ///< as first_pixels
-  std::map<std::string, int64_t> unnamed;  ///< lines of each class id without a name
 };
 
 /// Reads the label files of a YOLO data set.
 class YoloLabels {
  public:
-  /// @param names  of the classes, by id
   /// @param num_keypoint_values  numbers after each box (kpt_shape); 0 = none
-  YoloLabels(std::map<std::string, std::string> names, size_t num_keypoint_values,
-             const ImportOptions& options, Ledger& ledger)
+  YoloLabels(ClassNames names, size_t num_keypoint_values, const ImportOptions& options,
+             Ledger& ledger)
       : names_(std::move(names)),
         num_keypoint_values_(num_keypoint_values),
         options_(options),
@@ -53,23 +37,25 @@ class YoloLabels {
   /// @throws UserError (data) for UTF-16; (environment)
   void read(const std::filesystem::path& path, ForeignImage& image);
 
-  bool have_names() const { return !names_.empty(); }
-  const YoloEvidence& evidence() const { return evidence_; }
+  /// @throws UserError (data) for lines that evidently are keypoints, angles or pixels, and if no
+  /// class has a name
+  void check(const std::string& where) const;
 
  private:
-  void read_line(const std::string& line, const std::filesystem::path& folder,
-                 const std::string& place, ForeignImage& image);
-  void note_form(const std::vector<double>& values, const std::string& line);
-  bool cut_extras(std::vector<double>& values, const std::filesystem::path& folder);
-  ForeignObject make(const std::vector<double>& values);
-  bool has_outlines(const std::filesystem::path& folder);
+  void read_line(const std::string& line, const std::string& place, ForeignImage& image);
+  /// Removes keypoints, confidence and track.
+  /// @return the reason why the rest is neither a box nor an outline, or nullptr
+  const char* cut_extras(std::vector<double>& values, const std::string& place);
 
-  std::map<std::string, std::string> names_;
+  ClassNames names_;
   size_t num_keypoint_values_;
   const ImportOptions& options_;
   Ledger& ledger_;
-  YoloEvidence evidence_;
-  std::map<std::filesystem::path, bool> has_outlines_;  // by folder
+  KeypointEvidence keypoints_;
+  int64_t num_lines_ = 0, num_pixels_ = 0;
+  int64_t num_five_ = 0, num_angles_ = 0;  ///< lines of five numbers; fifths that are no confidence
+  std::string first_pixels_, first_angle_;
+  std::map<std::string, int64_t> unnamed_;  ///< lines of each class id without a name
 };
 
 /// True if the first line of a text file is one of labels.

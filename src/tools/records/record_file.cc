@@ -6,7 +6,7 @@
 #include "base/file.h"
 #include "base/path_from.h"
 #include "base/text.h"
-#include "tools/import/records_path.h"
+#include "learn/data/records_path.h"
 
 namespace rematch {
 namespace {

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "base/output_file.h"
-#include "tools/import/stock_answer.h"
+#include "learn/data/stock_answer.h"
 
 namespace rematch {
 

@@ -1,4 +1,4 @@
-#include "tools/import/stock_answer.h"
+#include "learn/data/stock_answer.h"
 
 #include <fmt/core.h>
 
