@@ -10,7 +10,7 @@ supervised, and runs both sides on them, each in a separate process: forward, lo
 clipping, AdamW. Losses of every step must be
 equal to 1e-4, the second one after an update, or the bench fails. Memory is the resident size of
 the process at its highest during the steps,
-with what it has swapped out if there is swap: then its seconds are no measure, its CPU seconds are.
+with what it has swapped out if there is swap: then compare its CPU seconds, not its seconds.
 """
 
 import argparse

@@ -178,7 +178,7 @@ def difference(old, new):
             sorted(name for name in old[0] if old[0][name] != new[0].get(name))
         )
     for number, (before, after) in enumerate(zip(old[1], new[1]), 1):
-        # Metrics that only the new program has are no difference, nor are removed ones.
+        # Metrics that only the new program has are not a difference, nor are removed ones.
         changed = [
             f"{key} {before[key]} -> {after.get(key)}"
             for key in before

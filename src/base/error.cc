@@ -43,7 +43,7 @@ std::optional<Problem> path_problem(const std::exception& error) {
     return Problem{
         .error = "a path is empty",
         .where = "the command line or the configuration",
-        .what = "it says nothing where a file or directory is expected",
+        .what = "an empty text was given for a file or directory",
         .fix = "give the path; in a shell, the variable that should hold it may be unset"};
   return Problem{
       .error = fmt::format("cannot use {}", refused->path1().string()),

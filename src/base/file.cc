@@ -227,7 +227,7 @@ MappedFile::~MappedFile() {
 void MappedFile::drop(std::string_view part) const {
   static const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
   const auto begin = static_cast<size_t>(part.data() - data_), first = begin / page * page;
-  // A kernel that cannot keeps the pages, which costs memory only.
+  // If madvise fails, the pages stay in memory.
   static_cast<void>(
       ::madvise(const_cast<char*>(data_) + first, begin - first + part.size(), MADV_DONTNEED));
 }

@@ -25,15 +25,22 @@ bool is_integer(const Json& value) {
   return std::floor(number) == number && std::abs(number) <= kMaxExactInteger;
 }
 
+/// The error of the origin, with the place filled in.
+std::string error_at(const JsonOrigin& origin, const std::string& place) {
+  std::string error = origin.error;
+  if (const size_t mark = error.find("{}"); mark != std::string::npos)
+    error.replace(mark, 2, place.empty() ? "the whole file" : place);
+  return error;
+}
+
 }  // namespace
 
 void throw_json_error(const JsonOrigin& origin, const std::string& place, const std::string& what) {
-  std::string error = origin.error, where = origin.path;
-  if (const size_t mark = error.find("{}"); mark != std::string::npos)
-    error.replace(mark, 2, place.empty() ? "the whole file" : place);
+  std::string where = origin.path;
   if (!where.empty() && !place.empty()) where += ": ";
-  throw UserError(ErrorKind::kData,
-                  {.error = error, .where = where + place, .what = what, .fix = origin.fix});
+  throw UserError(
+      ErrorKind::kData,
+      {.error = error_at(origin, place), .where = where + place, .what = what, .fix = origin.fix});
 }
 
 Json parse_document(std::string_view text, const JsonOrigin& origin) {
@@ -41,7 +48,7 @@ Json parse_document(std::string_view text, const JsonOrigin& origin) {
     return parse_json(text, origin.path);
   } catch (const UserError& error) {
     const Problem& problem = error.problems()[0];
-    throw UserError(ErrorKind::kData, {.error = origin.error,
+    throw UserError(ErrorKind::kData, {.error = error_at(origin, ""),
                                        .where = problem.where,
                                        .what = problem.error + ": " + problem.what,
                                        .fix = origin.fix});

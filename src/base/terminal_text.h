@@ -17,7 +17,7 @@ std::string printable_lines(std::string_view text);
 /// A label as a line of text shows it: printable, and cut to 60 columns.
 std::string shown_label(std::string_view label);
 
-/// The beginning of a long text as a line of text shows it: printable, and cut to `columns`.
+/// The first `columns` columns of a text, control characters escaped.
 std::string shown_start(std::string_view text, size_t columns);
 
 /// A path as a POSIX shell takes it in a suggested command: as it is where that is safe, else

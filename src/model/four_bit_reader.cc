@@ -126,7 +126,7 @@ FourBitWeight read_four_bit(const HfDir& dir, const std::string& name, int64_t n
   const FourBitKind kind = find_kind(dir, name);
   const std::string state = name + kState + name_of(kind);
   const JsonOrigin origin{.path = fmt::format("{}: tensor {}", dir.path(), state),
-                          .error = fmt::format("the 4-bit weight {} is damaged: {{}}", name),
+                          .error = fmt::format("the 4-bit weight {} is damaged", name),
                           .fix = kFix};
   const Json json = parse_document(dir.bytes(state), origin);
   JsonFields fields(json, origin);

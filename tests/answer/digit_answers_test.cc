@@ -126,7 +126,7 @@ TEST(DigitAnswers, AreFoundInAllWrappers) {
        {"```\n" + list + "\n```", "```JSON\n" + list + "\n```", "Found: " + list})
     EXPECT_EQ(read(text).status, ParseStatus::kMalformed) << text;
   const ParsedRollout thought = read("<think>\nlong\n</think>" + list);
-  EXPECT_GT(thought.objects[0].entry.begin, 0) << "the think block is no part of the entry";
+  EXPECT_GT(thought.objects[0].entry.begin, 0) << "the think block is not part of the entry";
 }
 
 TEST(DigitAnswers, AreTruncatedInsideAThinkBlock) {

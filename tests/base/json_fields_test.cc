@@ -40,6 +40,13 @@ TEST(JsonFields, NamesThePlaceWhatWasExpectedAndWhatWasFound) {
   EXPECT_EQ(problem("[1]", [](JsonFields&) {}).what, "expected an object, found [1]");
 }
 
+TEST(JsonFields, ADocumentThatIsNotJsonIsNamedAsAWhole) {
+  const Problem problem =
+      test::catch_user_error([] { parse_document("no JSON", kOrigin); }).problems()[0];
+  EXPECT_EQ(problem.error, "the whole file in a.json is not usable");
+  EXPECT_EQ(problem.fix, "write it again");
+}
+
 TEST(JsonFields, AnIntegerMayBeWrittenWithAPoint) {
   const Json value = parse_json(R"({"a": 3, "b": 3.0, "c": 3e0, "d": [-1.0, 2]})", "");
   JsonFields fields(value, kOrigin);

@@ -44,7 +44,7 @@ TEST(PretendDevice, RefusesWhatIsLeftOnTheCpu) {
   EXPECT_THROW(there.index_copy(0, at::arange(4), there), c10::Error) << "an index";
   EXPECT_THROW(at::cat({there, here}), c10::Error) << "a list";
   EXPECT_THROW(at::mm(there, there).index_select(0, at::zeros({}, at::kLong)), c10::Error)
-      << "a scalar where it is no number";
+      << "a scalar where it is not a number";
   EXPECT_EQ(at::add(there, 2.0).sum().item<double>(), 48);
   EXPECT_EQ(at::mul(there, at::full({}, 3.0)).sum().item<double>(), 48)
       << "a scalar next to numbers";

@@ -89,7 +89,7 @@ TEST(Wandb, TheRunSurvivesItsDeath) {
 
 TEST(Wandb, IsIgnoredWithAWarningIfPythonLacksIt) {
   test::Program program;
-  // what wandb leaves behind is no package
+  // what wandb leaves behind is not a package
   std::filesystem::create_directories(program.dir().file("wandb"));
   program.dir().write("bin/python3", "#!/bin/sh\nexec /usr/bin/python3 -S \"$@\"\n");
   std::filesystem::permissions(program.dir().file("bin/python3"),

@@ -46,7 +46,7 @@ TEST(World, IsAloneWithoutALauncher) {
   EXPECT_EQ(world_of({}), World{});
   EXPECT_EQ(world_of({{"WORLD_SIZE", "1"}, {"RANK", "0"}}), World{});
   EXPECT_EQ(world_of({{"SLURM_PROCID", "0"}, {"SLURM_JOB_ID", "7"}}), World{})
-      << "a batch script is no step";
+      << "a batch script is not a step";
 }
 
 TEST(World, ReadsTorchrunsVariables) {

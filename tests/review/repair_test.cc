@@ -107,7 +107,7 @@ TEST_F(RepairTest, StrictWritesNothingWhereSomethingIsLost) {
   const std::string good = record(box("1, 2, 30, 40")), doubled = box("5, 5, 800, 900");
   const RepairOptions strict{.unit = CoordinateUnit::kBins, .strict = true};
   repair(good + record(doubled + ", " + doubled), strict);
-  EXPECT_EQ(fixed_boxes(), "[1, 2, 30, 40]\n[5, 5, 800, 900]\n") << "a repeat is no loss";
+  EXPECT_EQ(fixed_boxes(), "[1, 2, 30, 40]\n[5, 5, 800, 900]\n") << "a repeat is not a loss";
   for (const std::string& lost :
        {record("", "gone.png"), record(doubled + ", " + box("5, 5, 5, 9"))}) {
     const UserError error = test::catch_user_error([&] { repair(good + lost, strict); });

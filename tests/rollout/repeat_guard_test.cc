@@ -173,7 +173,7 @@ TEST(ObjectKeyCounter, CountsKeysAndNothingElse) {
   EXPECT_EQ(count_keys(R"({"object_1": {"desc": "cat"}, "object_2": {)"), 2);
   EXPECT_EQ(count_keys(R"({"object_1)"), 0);
   EXPECT_EQ(count_keys(R"({"object_12")"), 1);
-  EXPECT_EQ(count_keys(R"({"object_1": {"desc": "object_2")"), 1) << "a value is no key";
+  EXPECT_EQ(count_keys(R"({"object_1": {"desc": "object_2")"), 1) << "a value is not a key";
   EXPECT_EQ(count_keys(R"({"object_1": {"poly": ["object_2", "object_3"]}, "object_4")"), 2)
       << "nor is a member of an array";
   EXPECT_EQ(count_keys(R"({"object": 1, "objects_1": 2, "my_object_1": 3)"), 0);

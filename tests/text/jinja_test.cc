@@ -103,7 +103,7 @@ TEST(JinjaTemplate, RefusesUnknownConstructsByName) {
       {"{{ [1].append(2) }}", "the method append"},
       {"{{ 'x'.upper() }}", "the method upper"},
       {"{{ {'a': 1}.items }}", "the method items of dict without a call"},
-      {"{{ {1: 2} }}", "a dict key that is no string"},
+      {"{{ {1: 2} }}", "a dict key that is not a string"},
       {"{{ [1] }}", "a list as text"},
       {"{{ {} }}", "a dict as text"},
       {"{{ [1] == [1] }}", "a comparison of a list"},

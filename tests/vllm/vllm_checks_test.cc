@@ -149,7 +149,7 @@ TEST(EngineDescription, HandsOverWhatTheConfigurationSays) {
   EXPECT_EQ(arguments["mm_processor_kwargs"]["do_resize"], false) << "never resized";
   EXPECT_EQ(arguments["enforce_eager"], true) << "on a CPU";
   EXPECT_EQ(arguments["load_format"], "auto")
-      << "dummy weights leave noise in what is no parameter";
+      << "dummy weights leave noise in what is not a parameter";
   EXPECT_EQ(engine_description(given, {16 * kGib, kGib}),
             engine_description(given, {16 * kGib, 2 * kGib}))
       << "the same engine";

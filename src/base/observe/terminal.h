@@ -24,7 +24,7 @@ class Terminal {
   Terminal(std::ostream& out, std::ostream& err, Options options);
   /// Makes the terminal of stdout and stderr, configured by the environment.
   static std::unique_ptr<Terminal> standard();
-  /// Columns of a stream; 0 when it is no terminal.
+  /// Columns of a stream; 0 when it is not a terminal.
   static size_t columns(int descriptor);
   /// True when standard() uses colors.
   static bool shows_color();

@@ -79,7 +79,7 @@ class CachedAttention : public AttentionContext {
   at::Tensor mix_by_delta(int64_t layer_idx, const DeltaTokens& tokens) override;
 
  private:
-  /// The rows of a prefill that are no padding, for one call with cumulative lengths.
+  /// The rows of a prefill that are not padding, for one call with cumulative lengths.
   struct VarlenPrefill {
     at::Tensor rows;  ///< [real rows] of B·T
     SegmentBounds bounds;

@@ -21,7 +21,7 @@ struct DatasetOptions {
   bool check_image_files = true;     ///< checks that the image files exist
 };
 
-/// Images of a data set that deserve a word.
+/// Counts of images that need a warning.
 struct ImageCounts {
   int64_t num_deep_grey = 0;  ///< 16-bit grey, which Pillow shows almost white (ImageFacts)
   int64_t num_turned = 0;     ///< stored turned (EXIF), turned as viewers show them

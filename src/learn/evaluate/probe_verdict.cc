@@ -8,7 +8,7 @@ namespace rematch {
 namespace {
 
 // Thresholds besides the limits in learn/evaluate/signs.cc; docs/probe.md has the reasons.
-// Below it, truncated answers are no loops: max_new_tokens is too low.
+// Below it, truncated answers are not loops: max_new_tokens is too low.
 constexpr double kFewRepeats = 0.02;
 // Above it, a tenth of the rest is less than the difference between seeds.
 constexpr double kNothingLeftF1 = 0.96;

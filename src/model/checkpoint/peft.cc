@@ -180,7 +180,7 @@ std::string read_base_hash(const std::string& directory) {
   if (!fs::exists(path, error)) return "";
   const JsonOrigin origin{
       .path = path,
-      .error = "`{}` of an adapter's record of its base model is invalid",
+      .error = "`{}` in the adapter's rematch_base.json is invalid",
       .fix = "copy the file of the original checkpoint; without it the base is not checked"};
   const Json root = read_json_file(path);
   JsonFields fields(root, origin);

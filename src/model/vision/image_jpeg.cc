@@ -80,7 +80,7 @@ bool run_decoder(std::string_view bytes, JpegState& state, const ImageHeader& he
 }
 
 // Pillow's arithmetic, without colour profiles. Inks are stored inverted, as Adobe's programs do:
-// 255 is no ink.
+// 255 means no ink.
 void convert_cmyk(const std::vector<uint8_t>& inks, Image& image) {
   for (size_t pixel = 0; pixel < inks.size() / 4; ++pixel) {
     const uint8_t* stored = inks.data() + pixel * 4;

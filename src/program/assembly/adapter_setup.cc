@@ -33,7 +33,7 @@ int64_t find_token(const std::string& entry, const Tokenizer& tokenizer) {
   const auto [end, error] = std::from_chars(entry.data(), entry.data() + entry.size(), id);
   if (error == std::errc() && end == entry.data() + entry.size() && id >= 0) return id;
   throw UserError(ErrorKind::kConfig,
-                  {.error = fmt::format("`{}` is no token", entry),
+                  {.error = fmt::format("`{}` is not a token", entry),
                    .where = "tuner.trainable_token_indices",
                    .what = "neither `coord_tokens`, nor an id, nor the text of a token",
                    .fix = "write `coord_tokens`, or ids and texts of the model's tokenizer"});

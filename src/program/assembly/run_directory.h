@@ -38,7 +38,7 @@ class RunDirectory {
   bool continues_its_run() const { return continues_its_run_; }
   /// Moves checkpoints after the resumed step aside and updates the links `best` and `last`, on
   /// rank 0.
-  /// @param state  state of the resumed checkpoint
+  /// @param progress  of the resumed checkpoint
   void continue_from(const RunProgress& progress) const;
   /// Moves the checkpoints, the log and the evaluations of an earlier run aside; for rank 0.
   /// @param log_bytes  its part of logging.jsonl

@@ -15,7 +15,7 @@ namespace rematch {
 
 /// Makes the group of the ranks that share a vLLM engine: `vllm.tensor_parallel_size` neighbours.
 /// Null when each rank has its own engine. Every rank calls it.
-/// @throws UserError (environment) on all ranks when their number is no multiple, or ranks of an
+/// @throws UserError (environment) on all ranks when their number is not a multiple, or ranks of an
 /// engine are on different hosts
 std::unique_ptr<Group> split_engine_ranks(const Settings& settings, Group& group);
 

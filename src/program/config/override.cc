@@ -42,8 +42,7 @@ bool equal_disarmed(const Node& a, const Node& b) {
                     equal_members);
 }
 
-/// True if YAML made of the value a node that holds all of it. In doubt false: the user then quotes
-/// the value.
+/// True if the parsed node contains the whole text. In doubt false: the user then quotes the value.
 bool holds_all(const Node& node, std::string_view value) {
   if (value.starts_with("!!")) value = trim(value.substr(std::min(value.find(' '), value.size())));
   if (node.is_null()) {

@@ -44,7 +44,7 @@ std::string guess_key(const std::string& typed);
 std::vector<std::string> suggest_keys(const std::string& section, const std::string& name);
 
 /// The `--set` options that arguments such as `--max_steps 3`, `--lr=1e-4` and `seed=1` mean; ""
-/// if one of them is no key.
+/// if one of them is not a key.
 std::string guess_settings(const std::vector<std::string>& arguments);
 /// Advice for a command of another program that has no counterpart; "" otherwise.
 std::string command_advice(const std::string& typed);

@@ -30,7 +30,7 @@ std::string encode_png(const Image& image) {
 std::string encode_jpeg(const Image& image, int quality) {
   jpeg_compress_struct encoder{};
   jpeg_error_mgr errors{};
-  // its errors are of memory only: an RGB image in memory has nothing else to be wrong
+  // An RGB image in memory fails to encode only for lack of memory.
   encoder.err = jpeg_std_error(&errors);
   jpeg_create_compress(&encoder);
   unsigned char* buffer = nullptr;
@@ -57,7 +57,7 @@ std::string encode_jpeg(const Image& image, int quality) {
   return bytes;
 }
 
-// Ten lines; the libraries at hand that have it are the ones for TLS.
+// Base64 of a text. Only TLS libraries have it; it takes ten lines.
 std::string base64(const std::string& bytes) {
   constexpr const char* kDigits =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";

@@ -67,7 +67,7 @@ class Repairer {
     if (forms_.is_suspicious() && !options_.boxes)
       throw UserError(
           ErrorKind::kConfig,
-          {.error = "the boxes may be no corners (x1, y1, x2, y2)",
+          {.error = "the boxes do not look like corners (x1, y1, x2, y2)",
            .where = path,
            .what = fmt::format("{} of {} have swapped corners: {}", forms_.num_swapped(),
                                counted(forms_.num_boxes(), "box", "boxes"), forms_.verdict()),
@@ -158,7 +158,7 @@ class Repairer {
     Json& box = object["bbox_2d"];
     const std::array<double, 4> numbers = {box[0].get<double>(), box[1].get<double>(),
                                            box[2].get<double>(), box[3].get<double>()};
-    // Half of an odd width is no bin: whole numbers stay whole.
+    // Half of an odd width is not a bin: whole numbers stay whole.
     const bool are_whole = std::all_of(numbers.begin(), numbers.end(),
                                        [](double number) { return number == std::floor(number); });
     box = Json::array();

@@ -162,7 +162,7 @@ Code Parser::dict_literal() {
   Arguments members;
   while (!at("}")) {
     const char c = peek();
-    if (c != '\'' && c != '"') refuse("a dict key that is no string");
+    if (c != '\'' && c != '"') refuse("a dict key that is not a string");
     members.emplace_back(string_literal(), nullptr);
     expect(":");
     members.back().second = expression();
