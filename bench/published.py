@@ -15,8 +15,8 @@ on the same records, whose tokens must be as many, with losses within .01. `--ch
 true selective` adds sides of the program with other values; `--program-only` leaves out the other
 side. With `--answers N` it is a step of stage 2: first answers of N tokens to all images at once.
 Random weights answer nothing that can be read, so that the rows are those of stage 1. Sides take
-turns, each in a process of its own; the first step of a turn is left out. "Times its
-matmuls" compares a step with the products that its checkpointing needs, timed in the same run.
+turns, each in a process of its own; the first step of a turn is left out. "Times its matmuls"
+compares a step with the products that its checkpointing needs, timed in the same run.
 """
 
 import argparse
@@ -257,13 +257,18 @@ def main():
     turns = {}
     for _ in range(options.rounds):
         take_turn(options, turns)
-    sides = {
-        name: {key: statistics.median(turn[key] for turn in ones) for key in ones[0]}
-        for name, ones in turns.items()
-    }
+    sides = {name: medians(ones) for name, ones in turns.items()}
     show(options, sides)
     if options.json:
         pathlib.Path(options.json).write_text(json.dumps(sides, indent=2) + "\n")
+
+
+def medians(turns):
+    """The median of each number, and the number of tokens, which is the same in each turn."""
+    return {
+        **{key: statistics.median(turn[key] for turn in turns) for key in turns[0]},
+        "tokens": turns[0]["tokens"],
+    }
 
 
 def take_turn(options, turns):

@@ -131,7 +131,7 @@ TEST(Faults, AClosedTerminalLeavesNoPartOfAFile) {
   const std::string images = test::Program::golden("images");
   const test::ProcessResult hung_up = program.script(
       "$R predict " + test::Program::model() + " $(for i in $(seq 200); do echo " + images +
-      "/0.png; done) --out found.jsonl & pid=$!; for i in $(seq 200); do ls | "
+      "/0.png; done) --out found.jsonl & pid=$!; for i in $(seq 2000); do ls | "
       "grep -q tmp && break; sleep 0.05; done; kill -HUP $pid; kill -HUP $pid; "
       "wait $pid; code=$?; ls; exit $code");
   EXPECT_EQ(hung_up.exit_code, 130) << hung_up.err;

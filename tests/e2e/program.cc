@@ -42,7 +42,7 @@ ProcessResult Program::run_stage(const std::string& arguments, const std::string
 
 ProcessResult Program::script(const std::string& text) const {
   const std::string path = dir_.write(
-      "script.sh", fmt::format("cd {}\nR={}\nsteps() {{ for i in $(seq 600); do [ \"$(cat "
+      "script.sh", fmt::format("cd {}\nR={}\nsteps() {{ for i in $(seq 6000); do [ \"$(cat "
                                "out/run/logging.jsonl 2>/dev/null | wc -l)\" -ge "
                                "$1 ] && return; sleep 0.05; done; exit 99; }}\n{}\n",
                                dir_.path(), binary_path("bin/rematch"), text));

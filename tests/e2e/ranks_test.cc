@@ -328,7 +328,7 @@ TEST(Ranks, AnInterruptSavesTheStateOfAllRanks) {
       program.config("training: {max_steps: 100000, save_strategy: \"no\"}\n");
   const std::string log = program.run_dir() + "/logging.jsonl";
   const test::ProcessResult result = test::run_command(
-      "(" + command_of(program, {2, 1}, config) + ") & pid=$!; for i in $(seq 600); do [ -s " +
+      "(" + command_of(program, {2, 1}, config) + ") & pid=$!; for i in $(seq 6000); do [ -s " +
       log + " ] && break; sleep 0.1; done; kill -INT $pid; wait $pid");
   EXPECT_THAT(result.err, HasSubstr("got signal: 2"));
   bool has_checkpoint = false;
@@ -347,7 +347,7 @@ TEST(Ranks, AKilledRankIsNamedAndARestartGivesTheSameResult) {
   const std::string resuming = config + " --set training.resume_from_checkpoint=latest";
   const test::ProcessResult result =
       test::run_command("(" + command_of(program, {2, 2}, resuming, "--max-restarts 1") +
-                        ") & pid=$!; for i in $(seq 600); do [ -d " + program.run_dir() +
+                        ") & pid=$!; for i in $(seq 6000); do [ -d " + program.run_dir() +
                         "/checkpoint-3 ] && break; sleep 0.02; done; kill -KILL $(pgrep -P $pid | "
                         "tail -1); wait $pid");
   EXPECT_EQ(result.exit_code, 0) << result.err;

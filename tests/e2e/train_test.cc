@@ -210,8 +210,8 @@ TEST(Train, AnInterruptSavesTheStateAndExits130) {
   const std::string log = program.run_dir() + "/logging.jsonl";
   const test::ProcessResult result =
       test::run_command("cd " + program.dir().path() + " && " + test::binary_path("bin/rematch") +
-                        " train " + config + " & pid=$!; " + "for i in $(seq 200); do [ -s " + log +
-                        " ] && break; sleep 0.1; done; kill -INT $pid; wait $pid");
+                        " train " + config + " & pid=$!; " + "for i in $(seq 2000); do [ -s " +
+                        log + " ] && break; sleep 0.1; done; kill -INT $pid; wait $pid");
   EXPECT_EQ(result.exit_code, 130) << result.err;
   bool has_checkpoint = false;
   for (const auto& entry : std::filesystem::directory_iterator(program.run_dir())) {

@@ -30,7 +30,7 @@ def init(dir, name, id, resume, config):
 
 std::string told(const test::Program& program) {
   const std::string path = program.run_dir() + "/told";
-  for (int i = 0; i < 300; ++i) {
+  for (int i = 0; i < 3000; ++i) {
     if (std::filesystem::exists(path) && read_file(path).find("finished") != std::string::npos)
       break;
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
@@ -80,8 +80,8 @@ TEST(Wandb, TheRunSurvivesItsDeath) {
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_TRUE(std::filesystem::exists(program.run_dir() + "/checkpoint-2"));
   const std::string log = program.run_dir() + "/wandb.log";
-  for (int i = 0; i < 300 && (!std::filesystem::exists(log) ||
-                              read_file(log).find("no network") == std::string::npos);
+  for (int i = 0; i < 3000 && (!std::filesystem::exists(log) ||
+                               read_file(log).find("no network") == std::string::npos);
        ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
   EXPECT_THAT(read_file(log), HasSubstr("no network"));

@@ -156,7 +156,7 @@ TEST(VllmProgram, AnInterruptWithinGenerationSavesAndExits130) {
   // As soon as a step is logged the next window generates: nearly all of the time goes there.
   const test::ProcessResult result =
       program.run(fmt::format("--version > /dev/null && {{ {} train {} & pid=$!; for i in $(seq "
-                              "600); do [ -s {}/logging.jsonl ] && break; "
+                              "6000); do [ -s {}/logging.jsonl ] && break; "
                               "sleep 0.1; done; sleep 0.3; "
                               "kill -INT $pid; wait $pid; }}",
                               test::binary_path("bin/rematch"), config, program.run_dir()));
