@@ -16,8 +16,8 @@ PAGE = pathlib.Path(__file__).resolve().parent.parent / "docs/commands.md"
 HEAD = """# Commands
 
 Written by `dev/write_commands.py` from `rematch COMMAND --help`; a test compares it. Arguments that
-several commands share are explained once, [at the end](#shared-arguments). Every command has
-`--help`.
+several commands share are explained once, [at the end](#shared-arguments); `--help` has more
+examples.
 """
 SHARED = "\n## Shared arguments\n"
 COLUMN = 30  # where help pages explain an option
@@ -39,8 +39,11 @@ def commands_in(text):
 
 
 def wrap_help(text):
-    """Lines of at most MOST_COLUMNS; explanations keep their column, examples stay as they are."""
-    explained, examples, commands = text.partition("\nExamples:\n")
+    """Lines of at most MOST_COLUMNS; explanations keep their column. Of several examples the first
+    stays.
+    """
+    explained, found, commands = text.partition("\nExamples:\n")
+    example = f"\nExample: {commands.strip().splitlines()[0].strip()}" if found else ""
     lines = []
     for line in explained.split("\n"):
         indent = " " * COLUMN if line.startswith(" ") else ""
@@ -51,7 +54,7 @@ def wrap_help(text):
             break_long_words=False,
             break_on_hyphens=False,
         ) or [""]
-    return "\n".join(lines) + examples + commands
+    return "\n".join(lines) + example
 
 
 def block_of(text, heading):
