@@ -54,7 +54,7 @@ TEST_F(ReportTest, DataHoldsEverythingOnThePage) {
                            ["evaluated", "<base>, 1 samples"]])",
                        "facts"));
   EXPECT_EQ(data["scores"][1][2], "0.800*");
-  EXPECT_EQ(data["health"][0]["name"], "answers that did not end");
+  EXPECT_EQ(data["note"], "");
   EXPECT_EQ(data["curves"]["names"], parse_json(R"([null, "after"])", "names"));
   EXPECT_EQ(data["curves"]["charts"][0],
             parse_json(R"({"title": "loss", "log": false, "runs": [{"lines": [], "dots": []},
@@ -97,42 +97,6 @@ TEST_F(ReportTest, TheGalleryStaysWithinItsBytesAndLeavesOutLostImages) {
   EXPECT_EQ(groups({.max_bytes = 10}), 0u);
   std::filesystem::remove(image_);
   EXPECT_EQ(groups({}), 0u);
-}
-
-TEST_F(ReportTest, UnchangedZerosGetNoTick) {
-  const auto item = [](double before, double now) {
-    const EvaluationFile first{.name = "a", .scores = {{"eval_rollout_f1", before}}},
-        last{.name = "b", .scores = {{"eval_rollout_f1", now}}};
-    return judge_health(last, &first).at(0);
-  };
-  EXPECT_FALSE(item(0, 0).is_judged);
-  EXPECT_TRUE(item(0, 0.1).is_judged);
-  EXPECT_TRUE(item(0.1, 0).is_judged);
-  const EvaluationFile silent{
-      .name = "a", .scores = {{"eval_rollout_duplicates", 0}, {"eval_rollout_pred_objects", 0}}};
-  EXPECT_FALSE(judge_health(silent, nullptr).at(0).is_judged) << "a share of no predictions";
-  const Json health = data_of(report_html(runs(), {}))["health"];
-  EXPECT_EQ(health[0]["judged"], true);
-}
-
-TEST_F(ReportTest, AStage1RunGetsNoAdviceAboutTargetPolicies) {
-  const auto advice = [&](const std::string& variant) {
-    directory_.write("after/args.json", R"({"custom": {"trainer_variant": )" + variant + "}}");
-    return data_of(report_html(runs(), {}))["health"].dump();
-  };
-  for (const char* word : {"rewrite", "append", "rollout_share", "target_policy"})
-    EXPECT_FALSE(has(advice("null"), word)) << advice("null");
-  EXPECT_TRUE(has(advice("null"), "lower the learning rate"));
-  EXPECT_TRUE(has(advice(R"("rollout_matching_sft")"), "rewrite"));
-}
-
-TEST_F(ReportTest, AnEvaluationElsewhereTakesTheStageFromTheRunOfItsModel) {
-  directory_.write("trained/args.json", R"({"custom": {"trainer_variant": "sft"}})");
-  const std::string path =
-      directory_.write("e.json", fmt::format(R"({{"eval_rollout_f1": 1, "model": "{}"}})",
-                                             directory_.file("trained/checkpoint-2")));
-  EXPECT_TRUE(read_run(path).evaluations[0].is_stage1);
-  EXPECT_FALSE(read_run(directory_.file("before")).evaluations[0].is_stage1);
 }
 
 TEST_F(ReportTest, EachSampleIsShownOnce) {
@@ -194,21 +158,6 @@ TEST_F(ReportTest, AGainThatRoundsToNothingHasNoSign) {
   EXPECT_EQ(score_table({{"before", &before}, {"now", &now}})[1].back(), "0.000");
 }
 
-TEST_F(ReportTest, MalformedAnswersAreDiagnosedAsSuch) {
-  const EvaluationFile now{.scores = {{"eval_rollout_parse_malformed_rate", 1.0},
-                                      {"eval_rollout_pred_per_gt", 0.0},
-                                      {"eval_rollout_gt_objects", 20},
-                                      {"eval_rollout_pred_objects", 0}}};
-  const std::vector<HealthItem> items = judge_health(now, nullptr);
-  ASSERT_EQ(items.size(), 2u);
-  EXPECT_TRUE(has(items[0].advice, "Answers break the format"));
-  EXPECT_TRUE(has(items[1].advice, "in the answers that are not JSON"));
-  const EvaluationFile before{.scores = {{"eval_rollout_label_accuracy", 0.9}}},
-      after{.scores = {{"eval_rollout_label_accuracy", 0.0}, {"eval_rollout_matched", 0}}};
-  const HealthItem accuracy = judge_health(after, &before).back();
-  EXPECT_TRUE(accuracy.good && !accuracy.is_judged) << "no match has a label";
-}
-
 TEST_F(ReportTest, OnlyCalibratedScoresAreShares) {
   const auto calibrated = [&](const std::string& scores) {
     std::string line = sample("cat", "cat");
@@ -236,8 +185,6 @@ TEST_F(ReportTest, DifferentSetsAreNotCompared) {
   const EvaluationFile before = file("32 records", 0.8), now = file("4 records", 0.4),
                        again = file("4 records", 0.2);
   EXPECT_TRUE(different_sets({{"now", &now}, {"again", &again}}).empty());
-  EXPECT_EQ(judge_health(again, &now).size(), 1u);
-  EXPECT_TRUE(judge_health(now, &before).empty());
   const std::vector<NamedEvaluation> both{{"before", &before}, {"now", &now}};
   EXPECT_EQ(score_table(both)[1], (std::vector<std::string>{"gate F1", "0.800", "0.400"}));
   EXPECT_TRUE(has(different_sets(both), "before: 32 records; now: 4 records"));

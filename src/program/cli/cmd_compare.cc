@@ -41,13 +41,6 @@ int run_compare(const CompareArguments& arguments) {
   } else {
     terminal->warn(different);
   }
-  const EvaluationFile* before =
-      evaluations.size() > 1 && different.empty() ? evaluations.front().file : nullptr;
-  for (const HealthItem& item : judge_health(*evaluations.back().file, before)) {
-    if (!item.good)
-      terminal->warn(fmt::format("{}: {} {}. {}", evaluations.back().name, item.name, item.value,
-                                 item.advice));
-  }
   if (!arguments.out.empty()) {
     write_output(arguments.out, inputs, markdown_table(table));
     terminal->say("wrote " + arguments.out);
@@ -58,8 +51,7 @@ int run_compare(const CompareArguments& arguments) {
 }  // namespace
 
 Command add_compare_command(CLI::App& app) {
-  CLI::App* compare = app.add_subcommand(
-      "compare", "print a table of the scores of runs; warn about scores that got worse");
+  CLI::App* compare = app.add_subcommand("compare", "print a table of the scores of runs");
   const auto arguments = std::make_shared<CompareArguments>();
   compare
       ->add_option("RUN", arguments->runs,

@@ -59,8 +59,7 @@ int run_report(const ReportArguments& arguments) {
 
 Command add_report_command(CLI::App& app) {
   CLI::App* report = app.add_subcommand(
-      "report",
-      "write one HTML page about runs: scores, health, curves, time, pictures, configuration");
+      "report", "write one HTML page about runs: scores, curves, time, pictures, configuration");
   const auto arguments = std::make_shared<ReportArguments>();
   report
       ->add_option("RUN", arguments->runs,

@@ -124,7 +124,7 @@ std::string report_html(const std::vector<RunData>& runs, const GalleryOptions& 
             {"runs", none},
             {"scores", nullptr},
             {"last", nullptr},
-            {"health", none},
+            {"note", ""},
             {"curves", collect_curves(runs)},
             {"times", collect_times(runs)},
             {"classes", none},
@@ -147,14 +147,7 @@ std::string report_html(const std::vector<RunData>& runs, const GalleryOptions& 
     const EvaluationFile compared = compares ? *before : EvaluationFile{};
     data["last"] = evaluations.back().name;
     data["scores"] = score_table(evaluations);
-    if (!different.empty())
-      data["health"].push_back(
-          {{"name", "comparison"}, {"value", "none"}, {"advice", different}, {"judged", true}});
-    for (const HealthItem& item : judge_health(now, compares ? before : nullptr))
-      data["health"].push_back({{"name", item.name},
-                                {"value", item.value},
-                                {"advice", item.advice},
-                                {"judged", item.is_judged}});
+    data["note"] = different;
     data["classes"] = collect_rows("class", now.per_class, compared.per_class);
     data["counts"] = collect_rows("objects", now.per_count, compared.per_count);
     data["confidence"] = collect_confidence(now);

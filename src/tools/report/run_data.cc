@@ -160,18 +160,6 @@ std::vector<std::pair<std::string, std::string>> read_config(const std::string& 
   return config;
 }
 
-/// Marks the evaluations of stage-1 models. The stage is known from the configuration of this run,
-/// or of the run that owns the model's directory.
-void mark_stage1(RunData& run) {
-  for (EvaluationFile& file : run.evaluations) {
-    RunData trained{.config = run.config};
-    const fs::path args = fs::path(file.model).parent_path() / "args.json";
-    if (run.config.empty() && !file.model.empty() && fs::is_regular_file(args))
-      trained.config = read_config(args.string());
-    file.is_stage1 = trained.is_stage1();
-  }
-}
-
 /// Adds the evaluation that a file holds.
 void add_evaluation(const fs::path& path, RunData& run) {
   run.evaluations.push_back(read_evaluation(path));
@@ -183,7 +171,6 @@ void add_evaluation(const fs::path& path, RunData& run) {
 RunData read_result(const fs::path& file, const std::string& path) {
   RunData run{.name = file.stem().string(), .path = path};
   add_evaluation(file, run);
-  mark_stage1(run);
   return run;
 }
 
@@ -229,10 +216,6 @@ std::string RunData::setting(const std::string& key) const {
     if (name == key) return value;
   }
   return "";
-}
-
-bool RunData::is_stage1() const {
-  return !config.empty() && setting("custom.trainer_variant") != "rollout_matching_sft";
 }
 
 /// The runs in a directory of runs, sorted.
@@ -310,7 +293,6 @@ RunData read_run(const std::string& path) {
     });
     if (logged.end() - first > 1) run.first_logged = *first;
   }
-  mark_stage1(run);
   if (run.log.empty() && run.evaluations.empty()) refuse_empty(path, directory, own_result);
   return run;
 }

@@ -26,7 +26,6 @@ struct EvaluationFile {
   std::vector<ScoreRow> per_class, per_count;
   std::string path;          ///< empty for an evaluation from a log
   std::string samples_path;  ///< JSONL of truths and answers; empty = none
-  bool is_stage1 = false;    ///< the model was trained in stage 1
 
   /// A score by its name; nullopt when it is absent or undefined (negative).
   std::optional<double> score(const std::string& key) const;
@@ -55,8 +54,6 @@ struct RunData {
 
   /// Value of a configuration key, or "".
   std::string setting(const std::string& key) const;
-  /// True when its configuration is known and of stage 1.
-  bool is_stage1() const;
 };
 
 /// Error texts for a file of a run.

@@ -3,25 +3,14 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cctype>
 #include <optional>
 
 #include "base/terminal_text.h"
 #include "base/text.h"
 #include "learn/evaluate/eval_set.h"
-#include "learn/evaluate/signs.h"
 
 namespace rematch {
 namespace {
-
-/// Makes an item, with the advice as a sentence when the value is not good.
-HealthItem make_item(const char* advice, std::string name, std::string value, bool good) {
-  HealthItem item{.name = std::move(name), .value = std::move(value), .good = good};
-  if (good) return item;
-  item.advice = advice;
-  item.advice[0] = static_cast<char>(std::toupper(item.advice[0]));
-  return item;
-}
 
 ScoreOf score_lookup(const EvaluationFile& file) {
   return [&file](std::string_view name) {
@@ -172,36 +161,6 @@ std::optional<NameCollapse> collapse_in(const EvaluationFile& evaluation) {
     names.add(row.name, count("truths"), count("predictions"));
   }
   return find_collapse(names);
-}
-
-std::vector<HealthItem> judge_health(const EvaluationFile& now, const EvaluationFile* before) {
-  std::vector<HealthItem> items;
-  for (const Sign& sign : signs()) {
-    const std::optional<double> value = now.score(sign.score);
-    if ((sign.judges & kReportLimit) == 0 || !value) continue;
-    const std::string shown = sign.worse == Worse::kFartherFromOne
-                                  ? fmt::format("{:.2f}", *value)
-                                  : fmt::format("{:.1f} %", *value * 100);
-    const bool is_low = *value < sign.least;
-    const double malformed = now.score("eval_rollout_parse_malformed_rate").value_or(0);
-    items.push_back(make_item(advice_for_value(sign, *value, is_low, malformed, now.is_stage1),
-                              sign.label, shown, sign.is_good(*value)));
-    items.back().is_judged = now.score(sign.count).value_or(1) > 0;
-  }
-  if (const std::optional<NameCollapse> collapse = collapse_in(now))
-    items.push_back(make_item(kCollapseAdvice, "names", collapse->text(), false));
-  if (before == nullptr || before == &now || !over_same_set(*before, now)) return items;
-  for (const Sign& sign : signs()) {
-    const std::optional<double> after = now.score(sign.score), first = before->score(sign.score);
-    if ((sign.judges & kReportFall) == 0 || !after || !first) continue;
-    const bool counts = now.score(sign.count) != 0.0;
-    items.push_back(make_item(sign.advice_for(true, now.is_stage1),
-                              fmt::format("{}, before → after", sign.label),
-                              fmt::format("{:.3f} → {:.3f}", *first, *after),
-                              !counts || *after >= *first - sign.tolerance));
-    items.back().is_judged = counts && (*first > 0 || *after > 0);
-  }
-  return items;
 }
 
 }  // namespace rematch

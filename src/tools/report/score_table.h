@@ -48,17 +48,4 @@ std::string markdown_table(const std::vector<std::vector<std::string>>& rows);
 /// The name that stands for many in the answers of an evaluation, from its rows of classes.
 std::optional<NameCollapse> collapse_in(const EvaluationFile& evaluation);
 
-/// A property of a model's answers and its verdict.
-struct HealthItem {
-  std::string name, value;
-  bool good = true;
-  std::string advice;     ///< when it is not good
-  bool is_judged = true;  ///< false: it was and is zero, or there was nothing to measure
-};
-
-/// Rates the answers of an evaluation.
-/// @param before  an earlier evaluation, to detect forgetting; may be null; ignored when it is over
-/// another set
-std::vector<HealthItem> judge_health(const EvaluationFile& now, const EvaluationFile* before);
-
 }  // namespace rematch
