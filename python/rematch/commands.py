@@ -102,7 +102,7 @@ def probe(
 
 
 def report(runs: Union[Place, Sequence[Place]], *, out: Place = "report.html") -> Page:
-    """Writes one page about runs: scores, health, curves, time, pictures: `rematch report`.
+    """Writes one page about runs: scores, curves, time, pictures: `rematch report`.
 
     Args:
         runs: one or several run directories or result files, "before" first and "after" last.
@@ -145,11 +145,8 @@ def _scored(
 
 
 def _probe_text(found: Dict[str, Any]) -> str:
-    verdict = found["verdict"]
     measured = [
         f"{name:22}{'-' if value is None else format(value, '.3f')}"
         for name, value in found["measured"].items()
     ]
-    reasons = [f"  because {reason}" for reason in verdict["reasons"]]
-    steps = [f"  - {step}" for step in verdict["steps"]]
-    return "\n".join([*measured, "", f"verdict: {verdict['headline']}", *reasons, *steps])
+    return "\n".join([*measured, "", f"verdict: {found['verdict']['headline']}"])

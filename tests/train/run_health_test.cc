@@ -43,8 +43,8 @@ TEST(RunHealth, AResumedRunComparesWithTheSameNumbers) {
   const auto now = values_of(evaluated(30, 0.6));
   EXPECT_EQ(health_since_start(resumed.progress.log_history, now, 1000)->harms[0].before,
             0.91234567890123456);
-  EXPECT_EQ(health_since_start(resumed.progress.log_history, now, 1000)->lines(),
-            health_since_start(state.progress.log_history, now, 1000)->lines());
+  EXPECT_EQ(health_since_start(resumed.progress.log_history, now, 1000)->lines({}),
+            health_since_start(state.progress.log_history, now, 1000)->lines({}));
 }
 
 TEST(RunHealth, AtTheEndComparesTheLastEvaluation) {
@@ -53,7 +53,7 @@ TEST(RunHealth, AtTheEndComparesTheLastEvaluation) {
                                       evaluated(10, 0.4),
                                       evaluated(20, 0.95),
                                       {.step = 20, .values = {{"loss", 3.0}}}};
-  EXPECT_FALSE(health_at_end(history, 1000)->is_worse());
+  EXPECT_FALSE(health_at_end(history, 1000)->is_harmful());
 }
 
 TEST(RunHealth, IsLoggedAsTheNumberOfHarmsAndEveryChange) {

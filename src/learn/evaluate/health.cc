@@ -6,16 +6,54 @@
 #include <cmath>
 
 #include "base/text.h"
-#include "learn/evaluate/signs.h"
 
 namespace rematch {
 namespace {
+
+constexpr Sign kSigns[] = {
+    {.name = "precision",
+     .score = "eval_rollout_precision",
+     .count = "eval_rollout_pred_objects",
+     .tolerance = 0.02},
+    {.name = "f1",
+     .score = "eval_rollout_f1",
+     .count = "eval_rollout_gt_objects",
+     .tolerance = 0.02,
+     .alarms = false},
+    {.name = "label_accuracy",
+     .score = "eval_rollout_label_accuracy",
+     .count = "eval_rollout_matched",
+     .tolerance = 0.02},
+    {.name = "f1_labels",
+     .score = "eval_rollout_f1_labels",
+     .count = "eval_rollout_gt_objects",
+     .tolerance = 0.02,
+     .alarms = false},
+    {.name = "truncated",
+     .score = "eval_rollout_parse_truncated_rate",
+     .worse = Worse::kHigher,
+     .tolerance = 0.01},
+    {.name = "malformed",
+     .score = "eval_rollout_parse_malformed_rate",
+     .worse = Worse::kHigher,
+     .tolerance = 0.01},
+    {.name = "duplicates",
+     .score = "eval_rollout_duplicates",
+     .count = "eval_rollout_pred_objects",
+     .worse = Worse::kHigher,
+     .tolerance = 0.01},
+    {.name = "pred_per_gt",
+     .score = "eval_rollout_pred_per_gt",
+     .count = "eval_rollout_gt_objects",
+     .worse = Worse::kFartherFromOne,
+     .tolerance = 0.1},
+};
 
 /// The worsening in the unit of the score; ≤ 0: no worse.
 double worsening(Worse worse, double before, double now) {
   if (worse == Worse::kLower) return before - now;
   if (worse == Worse::kHigher) return now - before;
-  return std::max(now - std::max(before, 1.0), std::min(before, 1.0) - now);
+  return std::abs(now - 1) - std::abs(before - 1);
 }
 
 /// Variance of a score: binomial for a share, Poisson for predictions per truth.
@@ -26,54 +64,56 @@ double variance(Worse worse, double value, double count) {
 
 }  // namespace
 
+std::span<const Sign> signs() { return kSigns; }
+
 std::optional<Health> compare_health(const ScoreOf& before, const ScoreOf& now, int64_t num_samples,
                                      int64_t since_step) {
-  Health health{.since_step = since_step, .nothing_to_lose = before("eval_rollout_f1") == 0.0};
+  const std::optional<double> f1 = before("eval_rollout_f1");
+  Health health{.since_step = since_step,
+                .nothing_to_lose = f1 == 0.0,
+                .f1_rose = f1 && now("eval_rollout_f1") > f1};
   for (const Sign& sign : signs()) {
-    const bool alarms = (sign.judges & kHealthLine) != 0;
-    if (!alarms && (sign.judges & kReportFall) == 0) continue;
     const std::optional<double> was = before(sign.score), is = now(sign.score);
-    if (alarms && (!was || !is)) return std::nullopt;
+    if (sign.alarms && (!was || !is)) return std::nullopt;
     if (!was || !is) continue;
-    if (alarms) health.changes.emplace_back(sign.name, *is - *was);
-    if (*sign.count != '\0' && now(sign.count) == 0.0) continue;  // nothing to judge
+    if (sign.alarms) health.changes.emplace_back(sign.name, *is - *was);
+    const bool of_samples = *sign.count == '\0';
+    if (health.nothing_to_lose ||
+        (!of_samples && (before(sign.count) == 0.0 || now(sign.count) == 0.0)))
+      continue;
     const auto count = [&](const ScoreOf& scores) {
-      return *sign.count == '\0' ? static_cast<double>(num_samples)
-                                 : scores(sign.count).value_or(0);
+      return of_samples ? static_cast<double>(num_samples) : scores(sign.count).value_or(0);
     };
     const double error = std::sqrt(variance(sign.worse, *was, count(before)) +
                                    variance(sign.worse, *is, count(now)));
     const double worse_by = worsening(sign.worse, *was, *is);
     if (worse_by <= sign.tolerance || worse_by <= 2 * error) continue;
-    (alarms ? health.harms : health.falls).push_back({sign.name, *was, *is});
+    (sign.alarms ? health.harms : health.falls).push_back({sign.name, *was, *is});
   }
   return health;
 }
 
-std::vector<std::string> Health::lines(bool is_stage1) const {
+std::vector<std::string> Health::lines(const advice::Training& training) const {
   const std::string then =
       since_step == 0 ? "at the start" : fmt::format("after step {}", since_step);
-  if (harms.empty() && nothing_to_lose)
-    return {fmt::format("health: nothing to lose yet (F1 0 {})", then)};
-  if (harms.empty() && falls.empty())
-    return {"health: nothing in the answers is worse than " + then};
+  if (nothing_to_lose) return {fmt::format("health: nothing to lose yet (F1 0 {})", then)};
   const std::vector<Harm>& shown = harms.empty() ? falls : harms;
-  std::vector<std::string> worse, lines;
-  for (const Harm& harm : shown)
-    worse.push_back(fmt::format("{} {:.3f} -> {:.3f}", harm.sign, harm.before, harm.now));
-  lines.push_back(fmt::format("health: {} than {}: {}",
-                              harms.empty() ? "fewer objects are right" : "worse", then,
-                              join(worse, ", ")));
-  const auto malformed = std::find_if(shown.begin(), shown.end(), [](const Harm& harm) {
-    return std::string_view(harm.sign) == "malformed";
-  });
+  if (shown.empty()) return {"health: nothing in the answers is worse than " + then};
+  std::vector<std::string> worse;
+  double malformed = 0;
   for (const Harm& harm : shown) {
-    const Sign& sign = sign_named(harm.sign);
+    worse.push_back(fmt::format("{} {:.3f} -> {:.3f}", harm.sign, harm.before, harm.now));
+    if (harm.sign == "malformed") malformed = harm.now;
+  }
+  std::vector<std::string> lines{fmt::format("health: {} than {}: {}",
+                                             harms.empty() ? "fewer objects are right" : "worse",
+                                             then, join(worse, ", "))};
+  if (training.is_unfinished()) lines.push_back(fmt::format("  {}", advice::kTrainOn));
+  for (const Harm& harm : shown) {
+    if (training.is_unfinished()) break;
     const bool is_low = harm.now < harm.before;
-    lines.push_back(
-        fmt::format("  {}: {}", harm.sign,
-                    advice_for_value(sign, harm.now, is_low,
-                                     malformed == shown.end() ? 0 : malformed->now, is_stage1)));
+    lines.push_back(fmt::format(
+        "  {}: {}", harm.sign, advice::for_sign(harm.sign, training, harm.now, is_low, malformed)));
   }
   return lines;
 }

@@ -9,7 +9,6 @@
 namespace rematch {
 namespace {
 
-constexpr int64_t kFewestPredictions = 20;
 constexpr double kLeastShare = 0.5, kLeastRatio = 2;
 
 double ratio(int64_t part, int64_t whole) {

@@ -48,14 +48,11 @@ struct NameCollapse {
   std::string text() const;
 };
 
+constexpr int64_t kFewestPredictions = 20;  ///< fewer show no collapse
+
 /// Finds a name that at least half of all predictions have and that is more than twice as frequent
 /// among them as among the truths.
-/// @return nullopt also for fewer than 20 predictions
+/// @return nullopt also for fewer than kFewestPredictions predictions
 std::optional<NameCollapse> find_collapse(const NameCounts& names);
-
-/// Advice to the user, one sentence in lower case.
-inline constexpr const char* kCollapseAdvice =
-    "one name stands for many: check that the prompt lists the names as the truth spells them, "
-    "lower the learning rate, and compare with fewer steps";
 
 }  // namespace rematch

@@ -60,12 +60,9 @@ enum class ProbeAction {
 /// "sort", "stage_1", "noise", "rewrite", "stop".
 const char* name_of(ProbeAction action);
 
-/// Recommendation with its reasons.
 struct ProbeVerdict {
   ProbeAction action = ProbeAction::kStop;
-  std::string headline;              ///< one line: the action
-  std::vector<std::string> reasons;  ///< the deciding numbers
-  std::vector<std::string> steps;    ///< settings to change, in order
+  std::string headline;  ///< one sentence: what to do
 };
 
 /// Applies the thresholds of docs/probe.md. The most serious finding wins: broken answers, order,

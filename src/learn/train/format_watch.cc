@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include "base/terminal_text.h"
+#include "learn/evaluate/advice.h"
 
 namespace rematch {
 namespace {
@@ -24,26 +25,17 @@ std::string FormatWatch::text() const {
   const std::string stage_1 =
       fmt::format("rematch init {} {} --stage1 --out stage1.yaml", shell_word(options_.model_dir),
                   shell_word(options_.train_jsonl));
-  if (seen_.truncated == 0 || seen_.is_another_format()) {
-    const char* advice =
-        options_.teaches_format
-            ? "this checkpoint has not learnt the format. `target_policy: rewrite` teaches it,\n"
-              "  but stage 1 does so faster, without rollouts:"
-            : "this checkpoint has not learnt the format, and `target_policy: append` cannot\n"
-              "  teach it. Stop, and train stage 1 first:";
-    const std::string found =
-        seen_.is_another_format()
-            ? seen_.finding()
-            : fmt::format("{} of {} answers are malformed", seen_.malformed, seen_.answers);
-    return fmt::format("{}:\n  {}\n  {}", found, advice, stage_1);
-  }
-  const std::string malformed =
-      seen_.malformed == 0 ? "" : fmt::format(" and {} are malformed", seen_.malformed);
-  return fmt::format(
-      "{} of {} answers are cut off at max_new_tokens ({}){}.\n  Stop, and raise "
-      "custom.extra.rollout_matching.max_new_tokens;\n  if the answers never end, train stage 1 "
-      "first:\n  {}",
-      seen_.truncated, seen_.answers, options_.max_new_tokens, malformed, stage_1);
+  const bool is_cut = seen_.truncated > 0 && !seen_.is_another_format();
+  std::string found = fmt::format("{} of {} answers are malformed", seen_.malformed, seen_.answers);
+  if (seen_.is_another_format()) found = seen_.finding();
+  if (is_cut)
+    found = fmt::format(
+        "{} of {} answers are cut off at max_new_tokens ({}){}", seen_.truncated, seen_.answers,
+        options_.max_new_tokens,
+        seen_.malformed == 0 ? "" : fmt::format(" and {} are malformed", seen_.malformed));
+  using Kind = advice::Training::Kind;
+  const Kind kind = options_.teaches_format ? Kind::kRewrite : Kind::kAppend;
+  return fmt::format(fmt::runtime(advice::for_unusable(is_cut, kind)), found, stage_1);
 }
 
 }  // namespace rematch

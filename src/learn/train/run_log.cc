@@ -111,17 +111,14 @@ bool RunLog::evaluation(RunProgress& progress, const EvaluationResult& result,
   const std::optional<Health> health =
       health_since_start(progress.log_history, values, num_samples, result.eval_set);
   if (health) {
-    say_health(*health);
+    say_health(*health, progress.epoch);
     health_shown_at_step_ = progress.global_step;
     for (auto& value : health_metrics(*health)) values.push_back(std::move(value));
   }
-  if (result.collapse) {
-    terminal_.say("health: " + result.collapse->text());
-    terminal_.say(fmt::format("  {}", kCollapseAdvice));
-  }
+  say_collapse(result, training_at(progress.epoch));
   values.emplace_back("epoch", progress.epoch);
   write(progress, std::move(values), result.eval_set);
-  return health && health->is_worse();
+  return health && health->is_harmful();
 }
 
 void RunLog::note_unreadable(const EvaluationResult& result, const AnswerCounts& counts) {
@@ -137,11 +134,30 @@ void RunLog::note_final_health(const RunProgress& progress, int64_t num_samples)
   const std::optional<Health> health = health_at_end(progress.log_history, num_samples);
   if (!health || health_shown_at_step_ == progress.global_step) return;
   terminal_.say("last evaluation:");
-  say_health(*health);
+  say_health(*health, progress.epoch);
 }
 
-void RunLog::say_health(const Health& health) {
-  for (const std::string& text : health.lines(!live_.format)) terminal_.say(text);
+advice::Training RunLog::training_at(double epoch) const {
+  using Kind = advice::Training::Kind;
+  if (!live_.format) return {.kind = Kind::kStage1, .epoch = epoch};
+  return {.kind = live_.format->teaches_format ? Kind::kRewrite : Kind::kAppend, .epoch = epoch};
+}
+
+void RunLog::say_collapse(const EvaluationResult& result, const advice::Training& training) {
+  constexpr double kMoreVaried = 0.1;  // of all answered names
+  const double predictions = find_value(result.values, "eval_rollout_pred_objects").value_or(0);
+  if (predictions < kFewestPredictions) return;
+  const double share = result.collapse ? result.collapse->predicted_share : 0;
+  if (result.collapse) {
+    terminal_.say("health: " + result.collapse->text());
+    terminal_.say(
+        fmt::format("  {}", advice::for_collapse(training, least_collapse_ < share - kMoreVaried)));
+  }
+  least_collapse_ = std::min(least_collapse_, share);
+}
+
+void RunLog::say_health(const Health& health, double epoch) {
+  for (const std::string& text : health.lines(training_at(epoch))) terminal_.say(text);
   if (health.since_step > 0 && !std::exchange(start_advised_, true))
     terminal_.say("  training.eval_on_start: true compares with the start of the run");
 }

@@ -53,7 +53,7 @@ class RunLog {
   /// After an evaluation: shows its scores and health on the terminal, and writes both to every
   /// sink and the history.
   /// @param num_samples  evaluated samples
-  /// @return true when its health is worse than at the start of the run
+  /// @return true when its health is harmful
   bool evaluation(RunProgress& progress, const EvaluationResult& result, int64_t num_samples);
 
   /// At the end of a run: shows the health of its last evaluation, unless that was just shown.
@@ -90,7 +90,10 @@ class RunLog {
   /// Warns when the model's answers are unusable.
   /// @return the number of answers when none is usable
   int64_t watch_format(const AnswerCounts& counts);
-  void say_health(const Health& health);
+  void say_health(const Health& health, double epoch);
+  /// Says that one name stands for many.
+  void say_collapse(const EvaluationResult& result, const advice::Training& training);
+  advice::Training training_at(double epoch) const;
   /// In stage 1: says that no answer can be read, with one of them.
   void note_unreadable(const EvaluationResult& result, const AnswerCounts& counts);
   /// After the first steps: says how long the run will take.
@@ -105,9 +108,10 @@ class RunLog {
   TimeSplit time_split_;
   int64_t health_shown_at_step_ = -1;
   bool start_advised_ = false;
-  int64_t steps_seen_ = 0;  ///< of this process
-  double settled_s_ = 0;    ///< their time without that of the first
-  std::string last_saved_;  ///< checkpoint; empty = none yet
+  double least_collapse_ = 1;  ///< lowest share of one name in an evaluation of this process
+  int64_t steps_seen_ = 0;     ///< of this process
+  double settled_s_ = 0;       ///< their time without that of the first
+  std::string last_saved_;     ///< checkpoint; empty = none yet
 };
 
 }  // namespace rematch

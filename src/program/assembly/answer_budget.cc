@@ -8,6 +8,7 @@
 #include "base/interrupt.h"
 #include "base/terminal_text.h"
 #include "learn/estep/sample_lengths.h"
+#include "learn/evaluate/advice.h"
 
 namespace rematch {
 namespace {
@@ -34,13 +35,10 @@ std::string answer_budget_warning(const Dataset& data, const Settings& settings,
   const auto num_longer = std::count_if(lengths.begin(), lengths.end(),
                                         [&](const auto& one) { return one.answer_len > most; });
   const int holds = (longest->answer_len * 5 / 4 + kMultiple - 1) / kMultiple * kMultiple;
-  return fmt::format(
-      "the longest true answer of {} has {} tokens ({}), and max_new_tokens is {}: {} of {} do "
-      "not fit, so {}evaluations and `predict` (rematch_prompt.json of the checkpoints) would cut "
-      "them off; custom.extra.rollout_matching.max_new_tokens: {} holds it with a quarter to spare",
-      data.path(), longest->answer_len,
-      data.samples()[static_cast<size_t>(longest - lengths.begin())].where, most, num_longer,
-      counted(data.size(), "true answer"), settings.is_stage_2() ? "rollouts, " : "", holds);
+  return fmt::format(advice::kLongAnswers, data.path(), longest->answer_len,
+                     data.samples()[static_cast<size_t>(longest - lengths.begin())].where, most,
+                     num_longer, counted(data.size(), "true answer"),
+                     settings.is_stage_2() ? "rollouts, " : "", holds);
 }
 
 }  // namespace rematch

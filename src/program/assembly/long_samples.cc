@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "learn/augment/crop.h"
 #include "learn/estep/sample_lengths.h"
+#include "learn/evaluate/advice.h"
 
 namespace rematch {
 namespace {
@@ -79,11 +80,8 @@ void warn_of_long_rollouts(const Dataset& dataset, const std::vector<SampleLengt
   }
   if (num_at_risk == 0) return;
   report.warn(fmt::format(
-      "{} of {} samples of {} can exceed global_max_length ({}) when a rollout uses all of "
-      "max_new_tokens ({}) and the whole "
-      "truth follows: up to {} tokens; such a segment {} when it arises",
-      num_at_risk, dataset.size(), dataset.path(), cap, max_new_tokens, longest,
-      settings.data.on_bad_sample == OnBadSample::kSkip ? "is left out" : "is an error"));
+      advice::kLongRollouts, num_at_risk, dataset.size(), dataset.path(), cap, max_new_tokens,
+      longest, settings.data.on_bad_sample == OnBadSample::kSkip ? "is left out" : "is an error"));
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "base/terminal_text.h"
 #include "learn/data/windows.h"
+#include "learn/evaluate/advice.h"
 #include "learn/train/cadence.h"
 #include "learn/train/rollout_buffer.h"
 
@@ -45,16 +46,13 @@ std::string length_text(const RunLength& length) {
 
 std::string warmup_warning(const ScheduleSettings& schedule, int64_t steps) {
   if (schedule.warmup_steps <= steps || schedule.type == ScheduleType::kConstant) return "";
-  return fmt::format(
-      "training.warmup_steps is {}, and the run has {}: it ends before the learning rate has "
-      "reached training.learning_rate",
-      schedule.warmup_steps, counted(steps, "optimizer step"));
+  return fmt::format(advice::kLongWarmup, schedule.warmup_steps, counted(steps, "optimizer step"));
 }
 
 std::string short_run_warning(const RunLength& length, const Settings& settings) {
   if (length.steps >= kFewSteps) return "";
   return fmt::format(
-      "{}: too few to learn from; raise {}", length_text(length),
+      advice::kShortRun, length_text(length),
       settings.cadence.max_steps > 0 ? "training.max_steps" : "training.num_train_epochs");
 }
 

@@ -68,10 +68,7 @@ void print_json(Terminal& terminal, const ProbeNumbers& numbers, const ProbeVerd
                                        {"found_by_samples", bucket.num_found},
                                        {"repeated", bucket.num_repeated}});
   }
-  json["verdict"] = {{"action", name_of(verdict.action)},
-                     {"headline", verdict.headline},
-                     {"reasons", verdict.reasons},
-                     {"steps", verdict.steps}};
+  json["verdict"] = {{"action", name_of(verdict.action)}, {"headline", verdict.headline}};
   terminal.print(python_json(json, 2));
 }
 
@@ -91,9 +88,6 @@ void print_text(Terminal& terminal, const ProbeNumbers& numbers, const ProbeVerd
   }
   terminal.table(rows);
   terminal.print("\n" + wrapped("verdict: " + verdict.headline, 2));
-  for (const std::string& reason : verdict.reasons)
-    terminal.print(wrapped("  because " + reason, 4));
-  for (const std::string& step : verdict.steps) terminal.print(wrapped("  - " + step, 4));
 }
 
 struct ProbeArguments {

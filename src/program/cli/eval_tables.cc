@@ -56,7 +56,7 @@ void print_collapse(const Json& result, Terminal& terminal) {
     names.add(row["name"].get<std::string>(), row["truths"].get<int64_t>(),
               row["predictions"].get<int64_t>());
   if (const std::optional<NameCollapse> collapse = find_collapse(names))
-    terminal.warn(fmt::format("{}: {}", collapse->text(), kCollapseAdvice));
+    terminal.warn(collapse->text());
 }
 
 using ScoreValues = std::vector<std::pair<std::string, double>>;

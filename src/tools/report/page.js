@@ -61,19 +61,6 @@ function facts(run) {
   return html('div', {class: 'card'}, html('b', {}, run.name), html('dl', {}, ...items));
 }
 
-function health(items) {
-  const rows = items.map(item =>
-    html(
-      'li',
-      item.advice ? {class: 'bad'} : item.judged ? {} : {class: 'none'},
-      `${item.name}: `,
-      html('b', {}, item.value),
-      ...(item.advice ? [html('span', {class: 'advice'}, item.advice)] : []),
-    ),
-  );
-  return html('div', {class: 'card'}, html('ul', {class: 'health'}, ...rows));
-}
-
 /** The numbers above the fold: what was, what is, and whether that is better. */
 function numbers(items) {
   return html(
