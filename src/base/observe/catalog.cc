@@ -58,7 +58,7 @@ const std::vector<MetricRow> kTrainingMetrics = {
           "fraction of ground truths that are matched"),
     ratio("rollout/f1", "rollout/matched", "rollout/valid_pred_objects+rollout/gt_objects",
           "harmonic mean of precision and recall, at `maskiou_gate`; evaluations have that at IoU "
-          "0.5 beside it (`eval_rollout_f1_iou50`)",
+          "0.5 too (`eval_rollout_f1_iou50`)",
           2),
     ratio("rollout/label_accuracy", "rollout/matched_labels", "rollout/matched",
           "matched pairs with equal labels (`label_match`)"),
@@ -298,26 +298,6 @@ std::vector<std::string> uncatalogued_losses(const MetricsBag& bag) {
   return losses;
 }
 
-std::string reduction_text(const MetricRow& row) {
-  const auto code = [](const std::string& joined) {
-    return "`" + join(split_names(joined), "` + `") + "`";
-  };
-  const std::string of = row.source == row.name ? "" : " of " + code(row.source);
-  switch (row.reduction) {
-    case kSum: return "sum" + of;
-    case kMean: return "mean" + of;
-    case kLast: return "value" + of;
-    case kP90: return "90th percentile" + of;
-    case kP99: return "99th percentile" + of;
-    case kPerStep: return "sum of a step" + of;
-    case kRatio: break;
-  }
-  const bool is_sum = row.denominator.find('+') != std::string::npos;
-  return fmt::format("{}{} / {}", row.factor == 1 ? "" : fmt::format("{} · ", row.factor),
-                     code(row.source),
-                     is_sum ? "(" + code(row.denominator) + ")" : code(row.denominator));
-}
-
 }  // namespace
 
 const std::vector<MetricRow>& metric_table() { return kTable; }
@@ -358,33 +338,6 @@ std::vector<std::string> evaluation_metrics(bool teacher_forced, bool rollouts) 
     if (is_rollout ? rollouts : !is_teacher_forced || teacher_forced) names.emplace_back(name);
   }
   return names;
-}
-
-std::string metrics_markdown() {
-  std::string text =
-      "# Metrics\n\n"
-      "Every metric of `logging.jsonl`, TensorBoard and evaluations. Generated from the table in "
-      "`src/base/observe/catalog.cc`; a test compares the two.\n\n"
-      "- A line holds all optimizer steps since the one before (`training.logging_steps`), over "
-      "all micro-batches and ranks. Counters are sums over these steps; means\n"
-      "  and percentiles are over their samples (never means of means); losses and times are means "
-      "over the steps; ratios divide sums, and an undefined ratio\n"
-      "  is 0. A value such as `learning_rate` is that of the last step, as in transformers.\n"
-      "- A metric that was not observed in any of the steps is absent from the line.\n"
-      "- Names in the column \"how\" that have no row are raw counts; they are not logged.\n"
-      "- Evaluations also hold precision, recall, F1 and mean maskIoU at IoU 0.5 (`rematch eval`: "
-      "at 0.3 too), with the suffix `_iou50`.\n"
-      "- COCO's scores (`coco_…`, `rematch eval`) take boxes in pixels (a polygon by its bounding "
-      "box) and the canonical labels of the set as classes. They\n"
-      "  rank objects by their score; without scores (`coco_ranking`: `order`) the k-th object of "
-      "an answer has 1 - k/1000. They equal pycocotools' on the\n"
-      "  same boxes.\n\n"
-      "| name | unit | how | meaning |\n|---|---|---|---|\n";
-  for (const MetricRow& row : kTable) {
-    text += fmt::format("| `{}` | {} | {} | {} |\n", row.name, row.unit, reduction_text(row),
-                        row.meaning);
-  }
-  return text;
 }
 
 }  // namespace rematch
