@@ -57,9 +57,7 @@ const std::vector<MetricRow> kTrainingMetrics = {
     ratio("rollout/recall", "rollout/matched", "rollout/gt_objects",
           "fraction of ground truths that are matched"),
     ratio("rollout/f1", "rollout/matched", "rollout/valid_pred_objects+rollout/gt_objects",
-          "harmonic mean of precision and recall, at `maskiou_gate`; evaluations have that at IoU "
-          "0.5 too (`eval_rollout_f1_iou50`)",
-          2),
+          "harmonic mean of precision and recall, at `maskiou_gate`", 2),
     ratio("rollout/label_accuracy", "rollout/matched_labels", "rollout/matched",
           "matched pairs with equal labels (`label_match`)"),
     ratio("rollout/precision_labels", "rollout/matched_labels", "rollout/valid_pred_objects",

@@ -14,18 +14,17 @@ constexpr std::string_view kEvalPrefix = "eval_rollout_";
 
 constexpr std::string_view kHead =
     "# Metrics\n\n"
-    "Every metric of `logging.jsonl`, TensorBoard and evaluations, with how a line reduces it and "
-    "its unit. Generated from `src/base/observe/catalog.cc`.\n\n"
+    "Metrics of `logging.jsonl`, TensorBoard and evaluations, with reduction and unit, from "
+    "`src/base/observe/catalog.cc`.\n\n"
     "- A line holds all optimizer steps since the one before (`training.logging_steps`), over all "
-    "micro-batches and ranks. Counters are sums over these steps, losses and times means; means "
-    "and percentiles are over their samples; ratios divide sums (0 if undefined); values are those "
-    "of the last step. What was not observed is absent.\n"
-    "- Names in brackets that have no item are raw counts; they are not logged.\n"
-    "- Evaluations also hold precision, recall, F1 and mean maskIoU at IoU 0.5 (`rematch eval`: at "
-    "0.3 too), with the suffix `_iou50`.\n"
-    "- COCO's scores (`coco_…`, `rematch eval`) equal pycocotools' on the same boxes in pixels (a "
-    "polygon by its bounding box), with the canonical labels of the set as classes. They rank "
-    "objects by their score; without scores (`coco_ranking`: `order`) the k-th object of an answer "
+    "micro-batches and ranks. Counters are summed, losses and times averaged; means and "
+    "percentiles are over samples; values are those of the last step. An undefined ratio is 0; "
+    "what was not observed is absent.\n"
+    "- Names in brackets without an item are raw counts; they are not logged.\n"
+    "- Evaluations also hold precision, recall, F1 and mean maskIoU at IoU 0.5 (`rematch eval`: "
+    "0.3 too): `…_iou50`.\n"
+    "- `coco_…` (`rematch eval`) equal pycocotools' on boxes in pixels and canonical labels. "
+    "Objects rank by score; without scores (`coco_ranking`: `order`) the k-th object of an answer "
     "has 1 - k/1000.\n\n";
 
 /// Raw names joined with '+', as code.
@@ -34,15 +33,16 @@ std::string code(const std::string& joined) {
 }
 
 std::string reduction_text(const MetricRow& row) {
+  using enum Reduction;
   const std::string of = row.source == row.name ? "" : " of " + code(row.source);
   switch (row.reduction) {
-    case Reduction::kSum: return "sum" + of;
-    case Reduction::kMean: return "mean" + of;
-    case Reduction::kLast: return "value" + of;
-    case Reduction::kP90: return "90th percentile" + of;
-    case Reduction::kP99: return "99th percentile" + of;
-    case Reduction::kPerStep: return "sum of a step" + of;
-    case Reduction::kRatio: break;
+    case kSum: return "sum" + of;
+    case kMean: return "mean" + of;
+    case kLast: return "value" + of;
+    case kP90: return "90th percentile" + of;
+    case kP99: return "99th percentile" + of;
+    case kPerStep: return "sum of a step" + of;
+    case kRatio: break;
   }
   const bool is_sum = row.denominator.find('+') != std::string::npos;
   return fmt::format("{}{} / {}", row.factor == 1 ? "" : fmt::format("{} · ", row.factor),
