@@ -236,13 +236,11 @@ bool Adapter::changes(const NamedParameter& parameter) const {
   return parameter.name == module + ".weight" && layers_.count(module) > 0;
 }
 
-std::shared_ptr<void> Adapter::training_row(int64_t step, int64_t row) {
+RowScope Adapter::training_row(int64_t step, int64_t row) {
   REMATCH_CHECK(!dropout_->active);
   dropout_->row_key =
       random_key({kRows, options_.seed, static_cast<uint64_t>(step), static_cast<uint64_t>(row)});
-  dropout_->active = true;
-  return std::shared_ptr<void>(dropout_.get(),
-                               [dropout = dropout_](void*) { dropout->active = false; });
+  return RowScope(std::shared_ptr<bool>(dropout_, &dropout_->active));
 }
 
 }  // namespace rematch

@@ -11,6 +11,7 @@
 #include "model/checkpoint/peft.h"
 #include "model/lora.h"
 #include "model/model.h"
+#include "model/row_scope.h"
 #include "model/token_rows.h"
 
 namespace rematch {
@@ -57,11 +58,11 @@ class Adapter {
   /// True if merge() computes a new tensor for it.
   bool changes(const NamedParameter& parameter) const;
 
-  /// Activates dropout until the returned object is destroyed: hold it over the forward and the
-  /// backward pass of one training row. Masks depend only on the seed and the two numbers.
+  /// Activates dropout: hold the result over the forward and the backward pass of one training row.
+  /// Masks depend only on the seed and the two numbers.
   /// @param step  finished optimizer steps.
   /// @param row  index in the window
-  [[nodiscard]] std::shared_ptr<void> training_row(int64_t step, int64_t row);
+  [[nodiscard]] RowScope training_row(int64_t step, int64_t row);
 
   /// The dropout of all layers, for tests.
   LoraDropout& dropout() { return *dropout_; }

@@ -43,7 +43,7 @@ struct TrainedRow {
     const RowInput input = test::recipe_row(model->description());
     const VisionInput images{.pixel_values_NC = test::formula_pixels(28, 1536),
                              .grid_thw = input.grids[0]};
-    const std::shared_ptr<void> training = adapter->training_row(0, row);
+    const RowScope training = adapter->training_row(0, row);
     const test::Traffic before = test::traffic();
     const at::Tensor hidden_TH = model->forward_TH(input, model->encode_images(images));
     torch::autograd::backward({hidden_TH.square().sum()}, {});

@@ -118,7 +118,7 @@ TEST(FourBitModel, AnAdapterHasTheNumbersOfTheDequantisedWeights) {
         const RowInput row{
             .token_ids = {5, 9, 2, 7, 3, 11, 4, 8}, .segment_lens = {8}, .grids = {}};
         const auto loss = [&](const Model& model, Adapter& adapter) {
-          const std::shared_ptr<void> training = adapter.training_row(1, 2);
+          const RowScope training = adapter.training_row(1, 2);
           const at::Tensor sum = model.head_KV(model.forward_TH(row, {})).square().mean();
           torch::autograd::backward({sum}, {});
           return sum.item<double>();

@@ -76,7 +76,7 @@ void expect_equals_peft(const std::string& base_dir, const std::string& adapter_
   const at::Tensor token_ids = at::tensor(row.token_ids, at::kLong);
   ASSERT_TRUE(at::equal(token_ids, answers.tensor("token_ids")));
 
-  const std::shared_ptr<void> training = with_dropout ? adapter->training_row(0, 0) : nullptr;
+  const RowScope training = with_dropout ? adapter->training_row(0, 0) : RowScope();
   const at::Tensor logits = recipe_logits(*model);
   const int64_t stride = answers.tensor("stride").item<int64_t>();
   EXPECT_LT(error_of(logits.slice(1, 0, std::nullopt, stride), answers.tensor("logits")), 1e-5);

@@ -212,7 +212,7 @@ TEST(Lora, DropoutRepeatsForARowAndDiffersBetweenRowsStepsAndSeeds) {
     stir(*adapter);
     // Another seed for the masks alone: the adapter itself stays.
     const auto twin = Adapter::load(*model, adapter->files(), "memory", seed);
-    const std::shared_ptr<void> training = twin->training_row(step, row);
+    const RowScope training = twin->training_row(step, row);
     return test::recipe_logits(*model).detach();
   };
   const at::Tensor first = logits(1, 4, 2);
@@ -229,7 +229,7 @@ TEST(Lora, DropoutEndsWithTheTrainingRow) {
   stir(*adapter);
   const at::Tensor expected = test::recipe_logits(*model);
   {
-    const std::shared_ptr<void> training = adapter->training_row(0, 0);
+    const RowScope training = adapter->training_row(0, 0);
     EXPECT_FALSE(at::equal(test::recipe_logits(*model), expected));
   }
   EXPECT_TRUE(at::equal(test::recipe_logits(*model), expected));
@@ -241,7 +241,7 @@ TEST(Lora, GradientCheckpointingDropsTheSameAndChangesNoBit) {
     const auto adapter = Adapter::create(*model, all_linear(*model),
                                          {.lora = {.rank = 3, .dropout = 0.3, .use_dora = true}});
     stir(*adapter);
-    const std::shared_ptr<void> training = adapter->training_row(4, 2);
+    const RowScope training = adapter->training_row(4, 2);
     torch::autograd::backward({test::recipe_logits(*model).square().sum()}, {});
     std::vector<at::Tensor> found;
     for (const NamedParameter& parameter : adapter->parameters())

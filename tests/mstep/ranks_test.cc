@@ -49,7 +49,7 @@ struct Toy {
             .training_row =
                 [this](int64_t step, int64_t row_idx) {
                   keys.emplace_back(step, row_idx);
-                  return nullptr;
+                  return RowScope();
                 }};
   }
   std::vector<ParameterGroup> groups() const {

@@ -39,8 +39,8 @@ struct Training {
     gradients = std::make_unique<Float32Gradients>(optimizer->groups());
     offload = std::make_unique<Offload>(
         Offload::Options{.settings = {.enabled = true, .model = true, .optimizer = true}},
-        [this] { return std::vector<at::Tensor>{wide, narrow}; }, make_tensor_mover(),
-        [this] { return optimizer->tensors(); });
+        [this] { return std::vector<at::Tensor>{wide, narrow}; }, make_tensor_mover());
+    offload->set_optimizer([this] { return optimizer->tensors(); });
   }
   at::Tensor loss() const { return at::matmul(wide, narrow.to(at::kFloat)).tanh().sum(); }
   void step() {

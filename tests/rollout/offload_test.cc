@@ -38,7 +38,8 @@ struct Training {
     gradients = std::make_unique<Float32Gradients>(optimizer->groups());
     offload = std::make_unique<Offload>(
         std::move(options), [this] { return parameters; },
-        std::make_unique<test::RecordingMover>(recording), [this] { return optimizer->tensors(); });
+        std::make_unique<test::RecordingMover>(recording));
+    offload->set_optimizer([this] { return optimizer->tensors(); });
   }
 
   at::Tensor loss() const {

@@ -72,12 +72,8 @@ void check_movable(const at::Tensor& tensor) {
 
 std::unique_ptr<TensorMover> make_tensor_mover() { return std::make_unique<DeviceMover>(); }
 
-Offload::Offload(Options options, Tensors parameters, std::unique_ptr<TensorMover> mover,
-                 Tensors optimizer)
-    : options_(std::move(options)),
-      parameters_(std::move(parameters)),
-      optimizer_(std::move(optimizer)),
-      mover_(std::move(mover)) {}
+Offload::Offload(Options options, Tensors parameters, std::unique_ptr<TensorMover> mover)
+    : options_(std::move(options)), parameters_(std::move(parameters)), mover_(std::move(mover)) {}
 
 // Each tensor once, without those that a failed restore left in host memory.
 std::vector<at::Tensor> Offload::tensors_to_move() const {

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/settings/pack.h"
@@ -48,9 +49,11 @@ class Offload {
   };
   /// @param parameters  returns all parameters of the model; called for every scope. A tied matrix
   /// may appear twice
-  /// @param optimizer   returns the tensors of the optimizer; empty: nothing is trained
-  Offload(Options options, Tensors parameters, std::unique_ptr<TensorMover> mover,
-          Tensors optimizer = {});
+  Offload(Options options, Tensors parameters, std::unique_ptr<TensorMover> mover);
+
+  /// From now on moves an optimizer too.
+  /// @param tensors  returns its tensors; called for every scope
+  void set_optimizer(Tensors tensors) { optimizer_ = std::move(tensors); }
 
  private:
   friend class OffloadScope;
@@ -66,7 +69,7 @@ class Offload {
 
   Options options_;
   Tensors parameters_;
-  Tensors optimizer_;
+  Tensors optimizer_;  ///< empty: nothing is trained
   std::unique_ptr<TensorMover> mover_;
   std::vector<Offloaded> offloaded_;
   int depth_ = 0;  ///< open scopes; only the outermost moves tensors

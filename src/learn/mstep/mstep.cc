@@ -191,10 +191,11 @@ void MStep::run(const Window& window, MetricsBag& metrics) {
     gradients_->begin(is_trained);
     for (size_t i = 0; i < window.rows.size(); ++i) {
       if (is_trained[i]) {
-        std::shared_ptr<void> training;
-        if (model_.training_row)
-          training = model_.training_row(optimizer_.num_steps(),
-                                         gradients_->window_index(static_cast<int64_t>(i)));
+        const RowScope training =
+            model_.training_row
+                ? model_.training_row(optimizer_.num_steps(),
+                                      gradients_->window_index(static_cast<int64_t>(i)))
+                : RowScope();
         losses[i] = train_row(window.rows[i], supervision[i], scales[i], watch, metrics);
         if (watch.sees_non_finite()) settle_losses(window, losses);  // throws
       }

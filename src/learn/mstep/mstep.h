@@ -15,6 +15,7 @@
 #include "learn/mstep/loss/losses.h"
 #include "learn/mstep/optim/adamw.h"
 #include "learn/mstep/optim/schedule.h"
+#include "model/row_scope.h"
 
 namespace rematch {
 
@@ -27,7 +28,7 @@ struct RowModel {
   Head head;
   /// Called before a row is trained on (step: finished optimizer steps; row_idx: index in the
   /// window of all ranks); the result is held until the row's backward pass is done. May be empty.
-  std::function<std::shared_ptr<void>(int64_t step, int64_t row_idx)> training_row = {};
+  std::function<RowScope(int64_t step, int64_t row_idx)> training_row = {};
 };
 
 /// Scales of this process's rows of a window. They follow from the targets alone, so they are known

@@ -38,6 +38,11 @@ class Cadence {
 
   /// True when a checkpoint may be written after `step` (save_delay_*).
   bool may_save(int64_t step) const;
+  /// True when a new best after `step` is saved.
+  /// @param ends_by_scores  evaluations may end the run, which then must have its best
+  bool saves_best(int64_t step, bool ends_by_scores) const {
+    return (ends_by_scores || options_.save_when == When::kBest) && may_save(step);
+  }
 
   /// Epochs done after `step`, as transformers reports `epoch`: a whole number at the end of an
   /// epoch, a fraction within it. Looks at no epoch later than the one that contains `step`.

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <optional>
 #include <utility>
 
 #include "base/file.h"
@@ -30,13 +29,14 @@ std::string Checkpoints::checkpoint_path(int64_t step) const {
   return join_path(options_.run_dir, fmt::format("{}{}", kPrefix, step));
 }
 
-std::string Checkpoints::save(TrainerState& state, const Writer& write_state, const Writer& seal) {
+std::string Checkpoints::save(TrainerState& state, const Writer& write_state, const Writer& seal,
+                              const std::optional<ScoreCalibration>& calibration) {
   RunProgress& progress = state.progress;
   const std::string path = checkpoint_path(progress.global_step);
   const std::optional<std::string> best_before = progress.best_model_checkpoint;
   if (progress.best_global_step == progress.global_step) progress.best_model_checkpoint = path;
   try {
-    write(path, state, write_state, seal);
+    write(path, state, write_state, seal, calibration);
   } catch (...) {
     progress.best_model_checkpoint = best_before;
     throw;
@@ -56,7 +56,8 @@ void Checkpoints::link(const RunProgress& progress) const {
 }
 
 void Checkpoints::write(const std::string& path, const TrainerState& state,
-                        const Writer& write_state, const Writer& seal) {
+                        const Writer& write_state, const Writer& seal,
+                        const std::optional<ScoreCalibration>& calibration) {
   Group& group = *options_.group;
   const bool is_first = group.rank() == 0;
   std::optional<StagedDirectory> staged;
@@ -64,6 +65,7 @@ void Checkpoints::write(const std::string& path, const TrainerState& state,
   const std::string directory = from_first_rank(group, is_first ? staged->path() : std::string());
   if (is_first) {
     write_model_(directory);
+    if (calibration) calibration->write(directory);
     write_trainer_state(state, directory + "/trainer_state.json");
   }
   if (!options_.save_only_model) write_state(directory);

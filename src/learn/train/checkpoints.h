@@ -1,11 +1,13 @@
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "engine/ranks/group.h"
+#include "learn/evaluate/score_calibration.h"
 #include "learn/resume/trainer_state.h"
 
 namespace rematch {
@@ -38,9 +40,11 @@ class Checkpoints {
   /// (write_state_shard); not called with save_only_model
   /// @param seal  completes the state on rank 0, after all parts (write_state_manifest); may be
   /// empty
+  /// @param calibration  of the model's scores, kept next to it
   /// @return path of the checkpoint;
   /// @throws UserError (environment)
-  std::string save(TrainerState& state, const Writer& write_state, const Writer& seal = {});
+  std::string save(TrainerState& state, const Writer& write_state, const Writer& seal = {},
+                   const std::optional<ScoreCalibration>& calibration = {});
 
   /// Steps of complete checkpoints that the run saved in its directory, ascending.
   std::vector<int64_t> existing_steps() const;
@@ -51,7 +55,7 @@ class Checkpoints {
 
  private:
   void write(const std::string& path, const TrainerState& state, const Writer& write_state,
-             const Writer& seal);
+             const Writer& seal, const std::optional<ScoreCalibration>& calibration);
   void make_room(const std::string& path);
   void rotate(const RunProgress& progress) const;
   void link(const RunProgress& progress) const;

@@ -35,14 +35,21 @@ bool keeps_state(const UserError& failure) {
 
 }  // namespace
 
-Trainer::Trainer(TrainerParts parts) : parts_(std::move(parts)) { end_ = end_by_steps(); }
+Trainer::Trainer(Group& group, Source source, std::optional<RolloutParts> rollouts, Update update,
+                 Record record)
+    : group_(group),
+      source_(std::move(source)),
+      rollouts_(std::move(rollouts)),
+      update_(std::move(update)),
+      record_(std::move(record)),
+      end_(end_by_steps()) {}
 
 void Trainer::start() {
-  run_phase(parts_.group, "evaluate", [&] {
+  run_phase(group_, "evaluate", [&] {
     const bool is_new = progress().global_step == 0 && progress().log_history.empty();
-    if (parts_.evaluate_first && is_new) evaluate();
+    if (is_new && record_.evaluation && record_.evaluation->settings().eval_on_start) evaluate();
     if (!evaluation_pending_) return;
-    evaluate_and_save(true, parts_.cadence.after_step(progress().global_step, false).save);
+    evaluate_and_save(true, record_.cadence.after_step(progress().global_step, false).save);
   });
 }
 
@@ -59,7 +66,7 @@ void Trainer::untimed_phase(const char* name, const std::function<void()>& body)
     packer() = packed;
   };
   try {
-    run_phase(parts_.group, name, body);
+    run_phase(group_, name, body);
   } catch (const Interrupted&) {
     return_to_here();
     save();  // an interrupt promises a saved state: a failed save is the error
@@ -76,8 +83,8 @@ void Trainer::untimed_phase(const char* name, const std::function<void()>& body)
 }
 
 bool Trainer::rolls_out(const WindowPlan& plan, MetricsBag& metrics) const {
-  if (!parts_.rollouts) return false;
-  const bool rolls = rematch::rolls_out(plan.window_idx, parts_.rollouts->share);
+  if (!rollouts_) return false;
+  const bool rolls = rematch::rolls_out(plan.window_idx, rollouts_->share);
   metrics.add("rollout/is_rollout", rolls ? 1 : 0);
   return rolls;
 }
@@ -89,37 +96,37 @@ std::vector<ScoredRollout> Trainer::prepare(const WindowPlan& plan) const {
 
 void Trainer::roll_out(std::vector<ScoredRollout>& rollouts, const WindowPlan& plan,
                        MetricsBag& metrics) {
-  const RolloutSource& source = parts_.rollouts->source;
-  parts_.group.barrier();  // no rank enters a shared engine after another one failed
+  const RolloutSource& source = rollouts_->source;
+  group_.barrier();  // no rank enters a shared engine after another one failed
   with_engine(source.engine, source.offload, plan.window_idx,
               [&] { rematch::roll_out(source.engine, rollouts, metrics); });
 }
 
 void Trainer::show(const std::vector<ScoredRollout>& scored) const {
-  const auto& observe = parts_.rollouts->on_rollouts;
+  const auto& observe = rollouts_->on_rollouts;
   if (observe) observe(progress().global_step + 1, scored);
 }
 
 void Trainer::open(OpenWindow window) {
   window.step0 = progress().global_step;
   buffer().open(std::move(window));
-  if (buffer().is_cut_short()) parts_.log.note_partial_window();
+  if (buffer().is_cut_short()) record_.log.note_partial_window();
 }
 
 void Trainer::finish_step(StepMetrics& metrics) {
-  Group& group = parts_.group;
-  const int64_t step = ++parts_.state.progress.global_step;
-  parts_.state.progress.epoch = parts_.cadence.epoch_at(step);
+  Group& group = group_;
+  const int64_t step = ++record_.state.progress.global_step;
+  record_.state.progress.epoch = record_.cadence.epoch_at(step);
   const bool ends_epoch = buffer().finish_step(metrics);
   if (!buffer().is_open()) {
-    if (parts_.features) parts_.features->clear();
+    if (update_.features) update_.features->clear();
     if (++num_windows_ % kWindowsPerCleaning == 0) give_back_free_memory();
   }
 
-  const Due due = parts_.cadence.after_step(step, ends_epoch);
+  const Due due = record_.cadence.after_step(step, ends_epoch);
   if (!group.is_alone()) metrics.add("time/rank_wait_s", group.take_wait_s());
-  parts_.log.step(parts_.state, gather_metrics(group, metrics), due.log,
-                  buffer().last_num_tokens());
+  record_.log.step(record_.state, gather_metrics(group, metrics), due.log,
+                   buffer().last_num_tokens());
   const bool is_saved =
       evaluate_and_save(due.evaluate, on_any_rank(group, take_save_request()) || due.save);
   if (!is_done()) end_ = end_by_steps();
@@ -134,21 +141,21 @@ End Trainer::end_by_steps() const {
 
 /// @return true when it saved
 bool Trainer::evaluate_and_save(bool evaluation_due, bool save_due) {
-  evaluation_pending_ = evaluation_due && parts_.evaluation != nullptr;
+  evaluation_pending_ = evaluation_due && record_.evaluation != nullptr;
   if (evaluation_pending_) {
     const bool is_best = evaluate();
     evaluation_pending_ = false;
-    const bool saves_best =
-        is_best && parts_.save_on_best && parts_.cadence.may_save(progress().global_step);
-    save_due = save_due || stopped_early() || saves_best;
+    const bool ends_by_scores = record_.evaluation->settings().stop_on_harm || patience() > 0;
+    save_due = save_due || stopped_early() ||
+               (is_best && record_.cadence.saves_best(progress().global_step, ends_by_scores));
   }
   if (save_due) save();
   if (stopped_early()) {
-    parts_.log.note_stopped_early(
-        parts_.state, end_ == End::kHarm
-                          ? "training.stop_on_harm"
-                          : fmt::format("training.early_stopping_patience: {} without a new best",
-                                        counted(patience(), "evaluation")));
+    record_.log.note_stopped_early(
+        record_.state, end_ == End::kHarm
+                           ? "training.stop_on_harm"
+                           : fmt::format("training.early_stopping_patience: {} without a new best",
+                                         counted(patience(), "evaluation")));
   }
   return save_due;
 }
@@ -156,75 +163,76 @@ bool Trainer::evaluate_and_save(bool evaluation_due, bool save_due) {
 /// Evaluates, logs and compares with the start.
 /// @return true when the result is the best so far
 bool Trainer::evaluate() {
-  Group& group = parts_.group;
-  Evaluation& evaluation = *parts_.evaluation;
-  RunProgress& progress = parts_.state.progress;
+  Group& group = group_;
+  Evaluation& evaluation = *record_.evaluation;
+  RunProgress& progress = record_.state.progress;
   bool is_best = false;
   run_phase(group, "evaluate", [&] {
-    const EvaluationResult result = evaluation.run(parts_.log.terminal());
-    if (result.calibration) *parts_.calibration = result.calibration;
-    const bool is_worse = parts_.log.evaluation(progress, result, evaluation.num_samples());
+    const EvaluationResult result = evaluation.run(record_.log.terminal());
+    if (result.calibration) calibration_ = result.calibration;
+    const bool is_worse = record_.log.evaluation(progress, result, evaluation.num_samples());
     is_best = result.metric &&
               progress.update_best(*result.metric, result.greater_is_better, progress.global_step);
     if (is_best) progress.best_of = best_of();
     const bool is_out_of_patience =
         patience() > 0 && progress.evaluations_since_best() >= patience();
     if (on_any_rank(group, group.rank() == 0 && is_out_of_patience)) end_ = End::kPatience;
-    if (on_any_rank(group, group.rank() == 0 && is_worse) && parts_.stop_on_harm) end_ = End::kHarm;
+    if (on_any_rank(group, group.rank() == 0 && is_worse) && evaluation.settings().stop_on_harm)
+      end_ = End::kHarm;
   });
   return is_best;
 }
 
-int64_t Trainer::patience() const { return parts_.evaluation->settings().early_stopping_patience; }
+int64_t Trainer::patience() const { return record_.evaluation->settings().early_stopping_patience; }
 
 BestOf Trainer::best_of() const {
-  const EvaluationSettings& settings = parts_.evaluation->settings();
+  const EvaluationSettings& settings = record_.evaluation->settings();
   return {settings.metric_for_best_model, settings.greater_is_better,
-          parts_.evaluation->eval_set()};
+          record_.evaluation->eval_set()};
 }
 
 /// After a resume: scores over another set, or of another metric, no longer serve as reference.
 void Trainer::warn_about_changed_evaluation() {
-  Terminal& terminal = parts_.log.terminal();
-  if (!parts_.evaluation->settings().metric_for_best_model.empty()) {
-    if (const auto text = parts_.state.progress.reset_best(best_of())) terminal.warn(*text);
+  Terminal& terminal = record_.log.terminal();
+  if (!record_.evaluation->settings().metric_for_best_model.empty()) {
+    if (const auto text = record_.state.progress.reset_best(best_of())) terminal.warn(*text);
   }
   const std::vector<LogEntry>& history = progress().log_history;
   const auto last = std::find_if(history.rbegin(), history.rend(),
                                  [](const LogEntry& entry) { return !entry.eval_set.empty(); });
-  if (last == history.rend() || last->eval_set == parts_.evaluation->eval_set()) return;
+  if (last == history.rend() || last->eval_set == record_.evaluation->eval_set()) return;
   terminal.warn(
       fmt::format("the last evaluation, after step {}, was over {}; from now on it is {}: "
                   "the health line compares with the first evaluation over that set",
-                  last->step, last->eval_set, parts_.evaluation->eval_set()));
+                  last->step, last->eval_set, record_.evaluation->eval_set()));
 }
 
 RunState Trainer::run_state() const {
-  return {.num_steps = parts_.mstep->num_steps(),
-          .cursor = parts_.stream->cursor(),
-          .open = parts_.buffer.state(),
-          .waiting = parts_.packer.waiting(),
-          .packing = parts_.packer.summary(),
+  return {.num_steps = update_.mstep->num_steps(),
+          .cursor = source_.stream->cursor(),
+          .open = source_.buffer.state(),
+          .waiting = source_.packer.waiting(),
+          .packing = source_.packer.summary(),
           .evaluation_pending = evaluation_pending_,
-          .log_interval = parts_.log.interval(),
-          .fingerprint = parts_.fingerprint};
+          .log_interval = record_.log.interval(),
+          .fingerprint = record_.fingerprint};
 }
 
 /// Writes a checkpoint of the current state: weights, optimizer, position in the data, open window,
 /// carry buffer, trainer state. Every rank calls it.
 /// @throws UserError (environment)
 void Trainer::save() {
-  run_phase(parts_.group, "save", [&] {
-    RunLog& log = parts_.log;
+  run_phase(group_, "save", [&] {
+    RunLog& log = record_.log;
     log.sync();  // after a power loss, the log must hold the steps of every checkpoint
-    const StateShard part{parts_.group.rank(), parts_.group.size()};
+    const StateShard part{group_.rank(), group_.size()};
     const auto write_state = [&](const std::string& directory) {
-      write_state_shard(directory, {to_wire(run_state()), parts_.mstep->state_to_save()}, part);
+      write_state_shard(directory, {to_wire(run_state()), update_.mstep->state_to_save()}, part);
     };
     const auto seal = [&](const std::string& directory) {
       write_state_manifest(directory, part.size);
     };
-    log.note_saved(parts_.checkpoints.save(parts_.state, write_state, seal));
+    log.note_saved(record_.checkpoints.save(record_.state, write_state, seal, calibration_));
     log.require_in_place();  // last: if the run's directory was removed, its state is saved
   });
 }
@@ -244,16 +252,16 @@ std::vector<Problem> Trainer::try_save() {
 }
 
 void Trainer::restore(LoadedCheckpoint loaded) {
-  parts_.bad_samples.drop_from(loaded.run);
+  source_.bad_samples.drop_from(loaded.run);
   mstep().optimizer().load_state(loaded.optimizer, loaded.run.num_steps);
   stream().seek(loaded.run.cursor);
   buffer().restore(std::move(loaded.run.open));
   packer().restore(std::move(loaded.run.waiting), loaded.run.packing);
   evaluation_pending_ = loaded.run.evaluation_pending;
-  parts_.log.restore(std::move(loaded.run.log_interval));
-  parts_.state.progress = std::move(loaded.progress);
-  *parts_.calibration = ScoreCalibration::read(loaded.path);
-  if (parts_.evaluation != nullptr) warn_about_changed_evaluation();
+  record_.log.restore(std::move(loaded.run.log_interval));
+  record_.state.progress = std::move(loaded.progress);
+  calibration_ = ScoreCalibration::read(loaded.path);
+  if (record_.evaluation != nullptr) warn_about_changed_evaluation();
   end_ = end_by_steps();
 }
 

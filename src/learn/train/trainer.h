@@ -35,28 +35,29 @@ struct RolloutParts {
   std::function<void(int64_t step, const std::vector<ScoredRollout>&)> on_rollouts;
 };
 
-/// The parts of a run; program/assembly/make_trainer.cc makes them.
-struct TrainerParts {
-  Group& group;
-  RunLog& log;
-  std::unique_ptr<WindowStream> stream;    ///< which samples come next
-  BadSamples bad_samples;                  ///< leaves out unusable samples
-  std::optional<RolloutParts> rollouts;    ///< nullopt in stage 1
-  std::unique_ptr<TruthSegments> truth;    ///< segments of windows that do not roll out
-  Packer packer;                           ///< segments → rows; the carry buffer
-  RolloutBuffer buffer;                    ///< the current window
-  std::unique_ptr<FeatureCache> features;  ///< of a reused window; null without reuse
+/// The samples of a run, on their way to rows.
+struct Source {
+  std::unique_ptr<WindowStream> stream;  ///< which samples come next
+  BadSamples bad_samples;                ///< leaves out unusable samples
+  std::unique_ptr<TruthSegments> truth;  ///< segments of windows that do not roll out
+  Packer packer;                         ///< segments → rows; the carry buffer
+  RolloutBuffer buffer;                  ///< the current window
+};
+
+/// The step that trains.
+struct Update {
   std::unique_ptr<MStep> mstep;            ///< rows → one optimizer update
+  std::unique_ptr<FeatureCache> features;  ///< of a reused window; null without reuse
+};
+
+/// The log of a run, its evaluations and its checkpoints.
+struct Record {
+  RunLog& log;
   Cadence cadence;                         ///< when to log, evaluate, save and stop
   std::unique_ptr<Evaluation> evaluation;  ///< null without validation data
-  /// of the last evaluation, for the writer of checkpoints; empty before there is one
-  std::shared_ptr<std::optional<ScoreCalibration>> calibration;
   Checkpoints checkpoints;
   Fingerprint fingerprint;  ///< identity of the run, part of a checkpoint
   TrainerState state;
-  bool save_on_best = false;    ///< save_strategy: best
-  bool evaluate_first = false;  ///< eval_on_start
-  bool stop_on_harm = false;    ///< end the run when an evaluation is worse than its start
 };
 
 /// Reason for the end of a run.
@@ -68,20 +69,22 @@ enum class End {
   kInterrupt,  ///< it was interrupted between two steps; its state is saved
 };
 
-/// A run: its parts, its phases, saving and restoring. train() in learn/train/loop.cc calls it in
-/// the order of a step.
+/// A run: its parts, made by program/assembly/make_trainer.cc, its phases, saving and restoring.
+/// train() in learn/train/loop.cc calls it in the order of a step.
 class Trainer {
  public:
-  explicit Trainer(TrainerParts parts);
+  /// @param rollouts  nullopt in stage 1
+  Trainer(Group& group, Source source, std::optional<RolloutParts> rollouts, Update update,
+          Record record);
 
   // The parts that train() uses.
-  WindowStream& stream() { return *parts_.stream; }
-  BadSamples& bad_samples() { return parts_.bad_samples; }
-  TruthSegments& truth() { return *parts_.truth; }
-  Packer& packer() { return parts_.packer; }
-  const Packer& packer() const { return parts_.packer; }
-  RolloutBuffer& buffer() { return parts_.buffer; }
-  MStep& mstep() { return *parts_.mstep; }
+  WindowStream& stream() { return *source_.stream; }
+  BadSamples& bad_samples() { return source_.bad_samples; }
+  TruthSegments& truth() { return *source_.truth; }
+  Packer& packer() { return source_.packer; }
+  const Packer& packer() const { return source_.packer; }
+  RolloutBuffer& buffer() { return source_.buffer; }
+  MStep& mstep() { return *update_.mstep; }
 
   End end() const { return end_; }
   bool is_done() const { return end_ != End::kNone; }
@@ -89,7 +92,7 @@ class Trainer {
   bool has_work() const { return !is_done() || evaluation_pending_; }
   /// As Checkpoints::before_first_save.
   void before_first_save(std::function<void()> clear) {
-    parts_.checkpoints.before_first_save(std::move(clear));
+    record_.checkpoints.before_first_save(std::move(clear));
   }
   /// Evaluates the initial weights (reference of the health lines, docs/health.md), or repeats an
   /// interrupted evaluation.
@@ -129,7 +132,7 @@ class Trainer {
   /// @throws SegmentTooLong, unless `data.on_bad_sample: skip` drops long segments later
   std::shared_ptr<const Segment> make_target(const ScoredRollout& rollout,
                                              MetricsBag& metrics) const {
-    return rematch::make_target(rollout, parts_.rollouts->target, metrics);
+    return rematch::make_target(rollout, rollouts_->target, metrics);
   }
 
   /// Makes a window current.
@@ -142,13 +145,13 @@ class Trainer {
   /// @throws UserError (data) when the checkpoint does not fit the parts
   void restore(LoadedCheckpoint loaded);
 
-  const RunProgress& progress() const { return parts_.state.progress; }
-  int64_t total_steps() const { return parts_.cadence.total_steps(); }
-  int64_t epoch() const { return parts_.stream->cursor().epoch; }
-  const Evaluation* evaluation_or_null() const { return parts_.evaluation.get(); }
+  const RunProgress& progress() const { return record_.state.progress; }
+  int64_t total_steps() const { return record_.cadence.total_steps(); }
+  int64_t epoch() const { return source_.stream->cursor().epoch; }
+  const Evaluation* evaluation_or_null() const { return record_.evaluation.get(); }
 
  private:
-  const RolloutScorer& scorer() const { return parts_.rollouts->scorer; }
+  const RolloutScorer& scorer() const { return rollouts_->scorer; }
   RunState run_state() const;
   BestOf best_of() const;
   /// `early_stopping_patience`; 0 = none
@@ -161,7 +164,13 @@ class Trainer {
   void save();
   std::vector<Problem> try_save();
 
-  TrainerParts parts_;
+  Group& group_;
+  Source source_;
+  std::optional<RolloutParts> rollouts_;
+  Update update_;
+  Record record_;
+  /// of the last evaluation, part of a checkpoint; nullopt before there is one
+  std::optional<ScoreCalibration> calibration_;
   End end_ = End::kNone;
   /// the evaluation after the last step is not finished; part of a checkpoint
   bool evaluation_pending_ = false;

@@ -22,7 +22,6 @@ std::vector<at::Tensor> parameter_tensors(const Model& model) {
 }
 
 std::unique_ptr<Offload> make_offload(const Job& job, const std::shared_ptr<Model>& model,
-                                      Offload::Tensors optimizer,
                                       std::unique_ptr<TensorMover> mover) {
   const Settings& settings = job.settings();
   Terminal& terminal = job.terminal;
@@ -41,7 +40,7 @@ std::unique_ptr<Offload> make_offload(const Job& job, const std::shared_ptr<Mode
   const auto warn = [&terminal](const std::string& text) { terminal.warn(text); };
   return std::make_unique<Offload>(
       Offload::Options{.settings = settings.offload, .warn = warn},
-      [model] { return parameter_tensors(*model); }, std::move(mover), std::move(optimizer));
+      [model] { return parameter_tensors(*model); }, std::move(mover));
 }
 
 /// The options of the `vllm` backend, completed for the data; defaults for other backends.
@@ -59,8 +58,7 @@ VllmOptions vllm_options(const Job& job) {
 }  // namespace
 
 Engine start_engine(const Job& job, const std::shared_ptr<Model>& model,
-                    const GenerationSettings& generation, Offload::Tensors optimizer,
-                    std::unique_ptr<TensorMover> mover) {
+                    const GenerationSettings& generation, std::unique_ptr<TensorMover> mover) {
   const Settings& settings = job.settings();
   GenerateOptions generate{generation, settings.seed,
                            read_stop_ids(settings.model.directory, *job.files.tokenizer)};
@@ -72,7 +70,7 @@ Engine start_engine(const Job& job, const std::shared_ptr<Model>& model,
     std::optional<OffloadScope> offload_scope;
     // Before a rank starts an engine and waits for the ranks that share it.
     together(job.engine_ranks ? *job.engine_ranks : alone(), [&] {
-      started.offload = make_offload(job, model, std::move(optimizer), std::move(mover));
+      started.offload = make_offload(job, model, std::move(mover));
       offload_scope.emplace(started.offload.get());
     });
     started.engine =

@@ -18,13 +18,12 @@ struct Engine {
   RolloutSource source() const { return {*engine, offload.get()}; }
 };
 
-/// Starts the configured backend while training state is offloaded. Every rank calls it.
+/// Starts the configured backend while the model is offloaded. Every rank calls it.
 /// @param generation  decoding settings
-/// @param optimizer   returns the optimizer tensors to offload; empty outside training
 /// @param mover       tests replace it
 /// @throws UserError as make_engine(), on all ranks if on any
 Engine start_engine(const Job& job, const std::shared_ptr<Model>& model,
-                    const GenerationSettings& generation, Offload::Tensors optimizer = {},
+                    const GenerationSettings& generation,
                     std::unique_ptr<TensorMover> mover = make_tensor_mover());
 
 /// Makes the scorer of an engine's answers. Job and data must outlive it.

@@ -43,8 +43,7 @@ std::vector<NamedParameter> trained_parameters(const Model& model) {
   return model.adapter() ? model.adapter()->parameters() : model.parameters();
 }
 
-std::unique_ptr<MStep> make_mstep(const Training& training, FeatureCache* features,
-                                  int64_t total_steps) {
+Update make_update(const Training& training, int64_t total_steps) {
   const Job& job = training.job;
   const Settings& settings = job.settings();
   const Model& model = *training.model;
@@ -59,14 +58,19 @@ std::unique_ptr<MStep> make_mstep(const Training& training, FeatureCache* featur
                                       .bucket_bytes = settings.ddp_bucket_cap_mb << 20};
   std::vector<ParameterGroup> groups =
       make_groups(parameters, model.description().part_of, optim, freeze);
-  return std::make_unique<MStep>(
-      make_row_model(job, training.model, features),
+  Update update;
+  // Rows recur only when windows are reused.
+  if (settings.rollout_buffer.steps_per_window() > 1)
+    update.features = std::make_unique<FeatureCache>();
+  update.mstep = std::make_unique<MStep>(
+      make_row_model(job, training.model, update.features.get()),
       make_gradient_sum(std::move(groups), job.group, over_ranks), optim.adam,
       Schedule(settings.schedule, optim.learning_rate, total_steps),
       MStep::Options{.loss = loss_options(settings, job.files.format->coord_token_ids()),
                      .normalization = settings.loss_normalization,
                      .max_grad_norm = optim.max_grad_norm,
                      .learning_rate = optim.learning_rate});
+  return update;
 }
 
 Packer make_packer(const Job& job) {
@@ -86,6 +90,24 @@ BadSamples make_bad_samples(const Job& job) {
                      .patches = job.files.patches,
                      .augment = settings.augment,
                      .seed = settings.seed});
+}
+
+Source make_source(const Training& training) {
+  const Job& job = training.job;
+  const Settings& settings = job.settings();
+  return {.stream = make_stream(training),
+          .bad_samples = make_bad_samples(job),
+          .truth = training_truth(job, training.packing ? settings.max_length() : 0),
+          .packer = make_packer(job),
+          .buffer = RolloutBuffer(settings.rollout_buffer,
+                                  settings.is_stage_2() ? settings.target.rollout_share : 1)};
+}
+
+Cadence make_cadence(const Settings& settings, const Source& source) {
+  return {settings.cadence, [windows = source.stream.get(), buffer = source.buffer](int64_t epoch) {
+            return buffer.epoch_steps(windows->windows_in_epoch(epoch),
+                                      windows->ends_partial(epoch));
+          }};
 }
 
 RolloutParts make_rollout_parts(const Job& job, const Engine& engine, Observers& observers) {
@@ -125,20 +147,16 @@ void save_weights(const Job& job, const Model& model, const std::string& directo
                                   .template_variables = files.prompts->template_variables()});
 }
 
-Checkpoints make_checkpoints(const Training& training,
-                             std::shared_ptr<const std::optional<ScoreCalibration>> calibration) {
+Checkpoints make_checkpoints(const Training& training) {
   const Job& job = training.job;
   const Settings& settings = job.settings();
-  return Checkpoints({.run_dir = settings.output.run_dir,
-                      .save_total_limit = settings.checkpoints.save_total_limit,
-                      .save_only_model = settings.checkpoints.save_only_model,
-                      .group = &job.group,
-                      .warn = [&job](const std::string& text) { job.terminal.warn(text); }},
-                     [&job, model = training.model,
-                      calibration = std::move(calibration)](const std::string& path) {
-                       save_weights(job, *model, path);
-                       if (*calibration) (*calibration)->write(path);
-                     });
+  return Checkpoints(
+      {.run_dir = settings.output.run_dir,
+       .save_total_limit = settings.checkpoints.save_total_limit,
+       .save_only_model = settings.checkpoints.save_only_model,
+       .group = &job.group,
+       .warn = [&job](const std::string& text) { job.terminal.warn(text); }},
+      [&job, model = training.model](const std::string& path) { save_weights(job, *model, path); });
 }
 
 TrainerState initial_state(const Settings& settings, int64_t total_steps) {
@@ -155,55 +173,28 @@ TrainerState initial_state(const Settings& settings, int64_t total_steps) {
 
 }  // namespace
 
-Trainer make_trainer(Training& training, Observers& observers, Fingerprint fingerprint) {
+Trainer make_trainer(const Training& training, const std::optional<Engine>& engine,
+                     Observers& observers, Fingerprint fingerprint) {
   const Job& job = training.job;
   const Settings& settings = job.settings();
-  std::unique_ptr<WindowStream> stream = make_stream(training);
-  RolloutBuffer buffer(settings.rollout_buffer,
-                       settings.is_stage_2() ? settings.target.rollout_share : 1);
-  const auto epoch_steps = [windows = stream.get(), buffer](int64_t epoch) {
-    return buffer.epoch_steps(windows->windows_in_epoch(epoch), windows->ends_partial(epoch));
-  };
-  Cadence cadence(settings.cadence, epoch_steps);
-  // Rows recur only when windows are reused.
-  std::unique_ptr<FeatureCache> features;
-  if (settings.rollout_buffer.steps_per_window() > 1) features = std::make_unique<FeatureCache>();
-  std::unique_ptr<MStep> mstep = make_mstep(training, features.get(), cadence.total_steps());
-
-  job.group.barrier();  // no rank starts a shared engine after another one failed
-  if (job.rolls_out()) {
-    training.engine.emplace(
-        start_engine(job, training.model, settings.generation,
-                     [steps = mstep.get()] { return steps->optimizer().tensors(); }));
-  }
+  Source source = make_source(training);
+  Cadence cadence = make_cadence(settings, source);
+  Update update = make_update(training, cadence.total_steps());
+  if (engine && engine->offload)
+    engine->offload->set_optimizer(
+        [mstep = update.mstep.get()] { return mstep->optimizer().tensors(); });
   std::optional<RolloutParts> rollouts;
-  if (settings.is_stage_2()) rollouts.emplace(make_rollout_parts(job, *training.engine, observers));
-  const bool harm_counts = settings.evaluation.stop_on_harm;
-  const auto calibration = std::make_shared<std::optional<ScoreCalibration>>();
+  if (settings.is_stage_2()) rollouts.emplace(make_rollout_parts(job, *engine, observers));
   const TrainerState state = initial_state(settings, cadence.total_steps());
-  return Trainer({.group = job.group,
-                  .log = observers.log(),
-                  .stream = std::move(stream),
-                  .bad_samples = make_bad_samples(job),
-                  .rollouts = std::move(rollouts),
-                  .truth = training_truth(job, training.packing ? settings.max_length() : 0),
-                  .packer = make_packer(job),
-                  .buffer = std::move(buffer),
-                  .features = std::move(features),
-                  .mstep = std::move(mstep),
-                  .cadence = std::move(cadence),
-                  .evaluation = settings.evaluates()
-                                    ? make_evaluation(job, training.model, training.engine,
-                                                      /*extra_gates=*/{0.5})
-                                    : nullptr,
-                  .calibration = calibration,
-                  .checkpoints = make_checkpoints(training, calibration),
-                  .fingerprint = std::move(fingerprint),
-                  .state = state,
-                  .save_on_best = settings.cadence.save_when == When::kBest || harm_counts ||
-                                  settings.evaluation.early_stopping_patience > 0,
-                  .evaluate_first = settings.evaluates() && settings.evaluation.eval_on_start,
-                  .stop_on_harm = harm_counts});
+  return {job.group, std::move(source), std::move(rollouts), std::move(update),
+          Record{.log = observers.log(),
+                 .cadence = std::move(cadence),
+                 .evaluation = settings.evaluates() ? make_evaluation(job, training.model, engine,
+                                                                      /*extra_gates=*/{0.5})
+                                                    : nullptr,
+                 .checkpoints = make_checkpoints(training),
+                 .fingerprint = std::move(fingerprint),
+                 .state = state}};
 }
 
 }  // namespace rematch

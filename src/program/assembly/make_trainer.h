@@ -15,12 +15,14 @@ struct Training {
   const Job& job;
   std::unique_ptr<StreamPacking> packing;  ///< of the training data; null unless stage 1 packs
   std::shared_ptr<Model> model;            ///< with its adapter, if one is trained
-  std::optional<Engine> engine = {};       ///< nullopt without rollouts; make_trainer() starts it
 };
 
-/// Makes a trainer and starts the engine of its rollouts. Every rank calls it, inside a phase.
-/// @param training  must outlive the trainer, like the observers
+/// Makes a trainer, whose optimizer the engine offloads from now on. Every rank calls it, inside a
+/// phase.
+/// @param training  must outlive the trainer, like engine and observers
+/// @param engine    nullopt without rollouts
 /// @throws UserError as the parts
-Trainer make_trainer(Training& training, Observers& observers, Fingerprint fingerprint);
+Trainer make_trainer(const Training& training, const std::optional<Engine>& engine,
+                     Observers& observers, Fingerprint fingerprint);
 
 }  // namespace rematch

@@ -18,7 +18,15 @@
 namespace rematch {
 namespace {
 
-/// The parts of a training, in order of construction.
+/// Starts the engine of a training; nullopt without rollouts.
+std::optional<Engine> start(const Training& training) {
+  const Job& job = training.job;
+  job.group.barrier();  // no rank starts a shared engine after another one failed
+  if (!job.rolls_out()) return std::nullopt;
+  return start_engine(job, training.model, job.settings().generation);
+}
+
+/// The parts of a training without its trainer, in order of construction.
 struct Run {
   explicit Run(const Job& job)
       : directory(job),
@@ -28,13 +36,14 @@ struct Run {
                  .model = load_model(job, directory.checkpoint().value_or(""))},
         fingerprint(agreed_fingerprint(training)),
         observers(job),
-        trainer(make_trainer(training, observers, fingerprint)) {}
+        engine(start(training)) {}
 
-  /// Restores the checkpoint, if there is one, and opens the logs. Not part of the constructor:
-  /// after a failure, a shared engine must stay alive until all ranks know of it.
-  void begin() {
+  /// Makes the trainer, restores the checkpoint, if there is one, and opens the logs. Not part of
+  /// the constructor: after a failure, a shared engine must stay alive until all ranks know of it.
+  Trainer begin() {
     const Job& job = training.job;
     const Settings& settings = job.settings();
+    Trainer trainer = make_trainer(training, engine, observers, fingerprint);
     std::optional<LoadedCheckpoint> resumed =
         directory.read_checkpoint(*training.model, fingerprint);
     if (resumed) trainer.restore(*std::move(resumed));
@@ -47,17 +56,18 @@ struct Run {
         observers.drop_earlier_log();
       });
     }
-    observers.open(kept_log_step(settings));
+    observers.open(kept_log_step(settings, trainer));
     for (const std::string& line :
          start_lines(job, trainer.progress().global_step, trainer.total_steps()))
       job.terminal.say(line);
     const std::string warning = warmup_warning(settings.schedule, trainer.total_steps());
     if (!warning.empty()) job.terminal.warn(warning);
+    return trainer;
   }
 
   /// The last step of the log lines that this run continues. Nullopt when the lines belong to an
   /// earlier run, or when this run adds none; then the lines of later checkpoints stay, like these.
-  std::optional<int64_t> kept_log_step(const Settings& settings) const {
+  std::optional<int64_t> kept_log_step(const Settings& settings, const Trainer& trainer) const {
     if (directory.continues_its_run())
       return trainer.has_work() ? std::optional(trainer.progress().global_step) : std::nullopt;
     // `latest` without a checkpoint restarts the same run: remove all its log lines, including the
@@ -71,7 +81,7 @@ struct Run {
   Training training;
   Fingerprint fingerprint;
   Observers observers;
-  Trainer trainer;
+  std::optional<Engine> engine;
 };
 
 /// Refuses a directory that the run may not use, before data are read.
@@ -89,14 +99,15 @@ void run_training(ConfigResult config, const Place& place) {
   check_directory(config, place.group);
   const Job job = open_job({.config = std::move(config)}, Use::kTrain, place);
   std::optional<Run> run;
+  std::optional<Trainer> trainer;
   run_phase(place.group, "start", [&] {
     run.emplace(job);
-    run->begin();
+    trainer.emplace(run->begin());
   });
-  RunSummary summary(run->directory, run->trainer, place.terminal);
-  train(run->trainer);
+  RunSummary summary(run->directory, *trainer, place.terminal);
+  train(*trainer);
   run_phase(place.group, "end",
-            [&] { summary.print(run->training, run->trainer, run->observers); });
+            [&] { summary.print(run->training, run->engine, *trainer, run->observers); });
 }
 
 }  // namespace rematch

@@ -46,8 +46,8 @@ RunSummary::RunSummary(const RunDirectory& directory, const Trainer& trainer, Te
       fmt::format("resuming after step {} of {}{}", first_step_, trainer.total_steps(), end));
 }
 
-void RunSummary::print(const Training& training, const Trainer& trainer,
-                       Observers& observers) const {
+void RunSummary::print(const Training& training, const std::optional<Engine>& engine,
+                       const Trainer& trainer, Observers& observers) const {
   const Job& job = training.job;
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start_;
   const RunProgress& progress = trainer.progress();
@@ -60,7 +60,7 @@ void RunSummary::print(const Training& training, const Trainer& trainer,
   say(packing_text(trainer.packer(), job.group));
   if (training.packing) say(training.packing->summary_text(trainer.epoch()));
   // In stage 1 no rollout is trained on: nothing follows from a tie.
-  const std::string near_ties = near_ties_text(training.engine, job.group);
+  const std::string near_ties = near_ties_text(engine, job.group);
   if (job.settings().is_stage_2()) say(near_ties);
   if (job.data.num_long_dropped > 0)
     say(fmt::format("{} samples longer than global_max_length were not trained on",

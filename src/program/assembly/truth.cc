@@ -75,7 +75,8 @@ RowModel make_row_model(const Job& job, const std::shared_ptr<Model>& model,
           .head = Head::of(model->head()),
           .training_row =
               [model](int64_t step, int64_t row_idx) {
-                return model->adapter() ? model->adapter()->training_row(step, row_idx) : nullptr;
+                return model->adapter() ? model->adapter()->training_row(step, row_idx)
+                                        : RowScope();
               }};
 }
 
