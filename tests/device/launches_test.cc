@@ -47,9 +47,12 @@ int64_t launches_between(const Names& names, const std::string& mark, int64_t fi
 struct RowLaunches {
   Names vision, forward, backward;
 
-  explicit RowLaunches(const std::string& model_dir, bool trains = true) {
+  explicit RowLaunches(const std::string& model_dir, bool trains = true,
+                       Checkpointing checkpointing = Checkpointing::kOff) {
     choose_attention({device(), at::kBFloat16, 16});
-    const auto model = Model::load(model_dir, {.dtype = at::kBFloat16, .device = device()});
+    const auto model = Model::load(
+        model_dir,
+        {.dtype = at::kBFloat16, .device = device(), .gradient_checkpointing = checkpointing});
     if (trains) {
       for (const NamedParameter& parameter : model->parameters())
         at::Tensor(parameter.tensor).set_requires_grad(true);
@@ -83,6 +86,18 @@ TEST(LaunchBudget, ADecoderLayerBackward) {
   const RowLaunches row(test::tiny_tied());
   EXPECT_LE(launches_between(row.backward, "aten::_fused_rms_norm_backward", 1, 1 + kNormsOfLayer),
             50);
+}
+
+TEST(LaunchBudget, SelectiveCheckpointingRepeatsNoProductOfTheLanguageModel) {
+  const auto num_products = [](Checkpointing checkpointing) {
+    const RowLaunches row(test::tiny_tied(), true, checkpointing);
+    return std::count_if(row.backward.begin(), row.backward.end(), [](const std::string& name) {
+      return name == "aten::mm" || name == "aten::addmm";
+    });
+  };
+  const auto plain = num_products(Checkpointing::kOff);
+  EXPECT_EQ(num_products(Checkpointing::kSelective), plain);
+  EXPECT_GT(num_products(Checkpointing::kOn), plain);
 }
 
 TEST(LaunchBudget, AVisionBlockForward) {

@@ -52,7 +52,7 @@ TEST(PlanParameters, FrozenPartsAreNotTrained) {
   const TrainedParameters trained = trained_parameters(model, tuner);
   EXPECT_EQ(trained.num_full, all.vision);
   EXPECT_FALSE(trained.trains_head);
-  EXPECT_TRUE(trained.reaches_vision);
+  EXPECT_TRUE(trained.reaches_mergers);
 }
 
 TEST(PlanParameters, AnAdapterHasRankTimesTheSidesOfEveryLinear) {

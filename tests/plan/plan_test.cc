@@ -7,7 +7,6 @@
 #include "plan/models.h"
 #include "support/capture.h"
 #include "tools/plan/row_memory.h"
-#include "tools/plan/speed.h"
 
 namespace rematch {
 namespace {
@@ -292,48 +291,6 @@ TEST(Plan, TheCacheOfNativeRolloutsIsBoundedByItsKeyAndByFreeMemory) {
   const int64_t bounded = bytes_of(make_plan(request), "rollout", "kv cache");
   EXPECT_LE(bounded, int64_t{2} << 30);
   EXPECT_GT(bounded + page * per_token, int64_t{2} << 30);
-}
-
-// Computed, never measured: a change of the device's operators that lowers the share fails here.
-TEST(PlanSpeed, RowsOf8192TokensOnAnH100) {
-  PlanRequest request = test::request_of(test::kPublicModels[0], 80);
-  request.sample_tokens = 8192;
-  const Card card = find_card("H100");
-  EXPECT_GE(plan_speed(request, card).share_of_peak, 0.35);
-  request.tuner.train_type = TrainType::kLora;
-  EXPECT_GE(plan_speed(request, card).share_of_peak, 0.30);
-  const std::string text = speed_text(request, card, plan_speed(request, card));
-  EXPECT_NE(text.find("computed, never measured"), std::string::npos);
-  EXPECT_NE(text.find("adapters"), std::string::npos);
-  EXPECT_THROW(find_card("H101"), UserError);
-}
-
-TEST(PlanSpeed, CheckpointingRepeatsTheProductsThatTheModelRepeats) {
-  PlanRequest request = test::request_of(test::kPublicModels[0], 80);
-  request.tuner.train_type = TrainType::kLora;
-  const auto decoder_flops = [&](Checkpointing kind) {
-    request.gradient_checkpointing = kind;
-    return plan_speed(request, find_card("H100")).parts.front().flops;
-  };
-  const double once = decoder_flops(Checkpointing::kOff);
-  const double all = once / 2;  // forward, and the gradient of the input
-  double last = 0;
-  for (const LayerDescription& layer : request.model.text.layers) {
-    const LinearDescription& down = layer.mlp.down;
-    last += 2.0 * static_cast<double>(request.row_tokens() * down.num_inputs * down.num_outputs);
-  }
-  EXPECT_DOUBLE_EQ(decoder_flops(Checkpointing::kSelective), once);
-  EXPECT_NEAR(decoder_flops(Checkpointing::kOn), once + all - last, 1e-9 * once);
-  request.tuner.lora.use_dora = true;
-  request.tuner.lora.dropout = 0;
-  EXPECT_NEAR(decoder_flops(Checkpointing::kSelective), once + all, 1e-9 * once)
-      << "DoRA's gradients read the results";
-  EXPECT_NEAR(decoder_flops(Checkpointing::kOn), once + all, 1e-9 * once);
-  request.tuner.lora.dropout = 0.05;
-  EXPECT_NEAR(decoder_flops(Checkpointing::kOff), 2 * once, 1e-9 * once);
-  EXPECT_NEAR(decoder_flops(Checkpointing::kSelective), 2 * once + all, 1e-9 * once)
-      << "those of a second product";
-  EXPECT_NEAR(decoder_flops(Checkpointing::kOn), 2 * once + 2 * all - last, 1e-9 * once);
 }
 
 TEST(Plan, StatesOfNativeRolloutsDoNotGrowWithTheSamples) {

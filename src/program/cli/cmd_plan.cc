@@ -22,7 +22,6 @@
 #include "program/config/config.h"
 #include "tools/plan/advice.h"
 #include "tools/plan/report.h"
-#include "tools/plan/speed.h"
 
 namespace rematch {
 namespace {
@@ -83,14 +82,7 @@ int run_plan(const PlanArguments& arguments, std::ostream& out) {
                      .what = "a model directory has no keys to override",
                      .fix = "name a YAML configuration instead of the model's directory"});
   }
-  PlanRequest request = request_of(settings, arguments);
-  if (!arguments.speed.empty()) {
-    const Card card = find_card(arguments.speed);
-    if (settings.model.dtype != ModelDtype::kFloat32) request.value_bytes = 2;
-    request.device.on_gpu = true;
-    out << speed_text(request, card, plan_speed(request, card));
-    return 0;
-  }
+  const PlanRequest request = request_of(settings, arguments);
   const MemoryPlan plan = make_plan(request);
   if (arguments.json) {
     out << plan_json(request, plan).dump(2) << "\n";
@@ -161,9 +153,6 @@ Command add_plan_command(CLI::App& app) {
   plan->add_option("--image-tokens", arguments->image_tokens,
                    "how many of these are image pads; default: half")
       ->check(CLI::NonNegativeNumber);
-  plan->add_option("--speed", arguments->speed,
-                   "print the share of a GPU's peak that a row can reach, by part (computed, "
-                   "never measured): A100, H100, H200, B200, L40S, L4, A10 or RTX4090");
   plan->add_flag("--json", arguments->json, "print one JSON object instead of tables");
   plan->footer(
       "Examples:\n  rematch plan my.yaml --gpu-memory 80\n  rematch plan models/base --gpu-memory "

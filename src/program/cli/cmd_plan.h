@@ -20,7 +20,6 @@ struct PlanArguments {
   int64_t row_tokens = 0;                    ///< longest sample; 0 = global_max_length
   std::optional<int64_t> image_tokens = {};  ///< of that sample; none = half of it
   bool json = false;
-  std::string speed = {};  ///< name of a card: its speed instead of memory
 };
 
 /// Prints how much memory a run takes, phase by phase; reads no weights.

@@ -33,7 +33,6 @@ struct Trained {
     const ParameterPart part = model.part_of(name);
     sums.*all += num_values;
     if (part == ParameterPart::kLlm) sums.*text += num_values;
-    sums.reaches_vision = sums.reaches_vision || part == ParameterPart::kVit;
     sums.reaches_mergers = sums.reaches_mergers || part != ParameterPart::kLlm;
   }
   void add_packed(const ParameterSize& parameter) {

@@ -44,7 +44,6 @@ struct TrainedParameters {
   int64_t num_adapter_text = 0;
   bool trains_head = false;       ///< the head's matrix, which is the embedding when tied
   bool trains_embedding = false;  ///< the embedding's matrix
-  bool reaches_vision = false;    ///< gradients flow through the blocks of the vision tower
   bool reaches_mergers = false;
   std::set<std::string> full;     ///< parameters of the model that are trained
   std::set<std::string> adapted;  ///< modules with an adapter
