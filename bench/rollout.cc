@@ -15,7 +15,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
-#include "engine/rollout/native/cpu_runner.h"
+#include "engine/rollout/native/cpu/runner.h"
 #include "engine/rollout/native/native_engine.h"
 #include "model/text/tokenizer.h"
 #include "model/vision/image.h"

@@ -6,7 +6,7 @@
 #include <functional>
 
 #include "device/flash_reference.h"
-#include "engine/rollout/native/aten_runner.h"
+#include "engine/rollout/native/aten/runner.h"
 #include "model/nn/attention.h"
 #include "model/oracle_cases.h"
 #include "model/tiny_checkpoint.h"

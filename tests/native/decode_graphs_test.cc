@@ -1,11 +1,11 @@
-#include "engine/rollout/native/decode_graphs.h"
+#include "engine/rollout/native/aten/decode_graphs.h"
 
 #include <c10/util/Exception.h>
 #include <gtest/gtest.h>
 
 #include <utility>
 
-#include "engine/rollout/native/aten_runner.h"
+#include "engine/rollout/native/aten/runner.h"
 #include "engine/rollout/native/native_engine.h"
 #include "rollout/generate_golden.h"
 #include "support/paths.h"

@@ -7,7 +7,7 @@
 #include <map>
 
 #include "base/random.h"
-#include "engine/rollout/native/cpu_runner.h"
+#include "engine/rollout/native/cpu/runner.h"
 #include "engine/rollout/native/native_engine.h"
 #include "rollout/generate_golden.h"
 #include "support/paths.h"

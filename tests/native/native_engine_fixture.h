@@ -4,8 +4,8 @@
 #include <memory>
 #include <vector>
 
-#include "engine/rollout/native/aten_runner.h"
-#include "engine/rollout/native/cpu_runner.h"
+#include "engine/rollout/native/aten/runner.h"
+#include "engine/rollout/native/cpu/runner.h"
 #include "engine/rollout/native/native_engine.h"
 #include "rollout/generate_golden.h"
 #include "support/paths.h"

@@ -1,4 +1,4 @@
-#include "engine/rollout/native/cpu_runner.h"
+#include "engine/rollout/native/cpu/runner.h"
 
 #include <ATen/Parallel.h>
 #include <fmt/core.h>

@@ -1,4 +1,4 @@
-#include "engine/rollout/native/cpu_vision.h"
+#include "engine/rollout/native/cpu/vision.h"
 
 #include <ATen/Parallel.h>
 #include <fmt/core.h>

@@ -3,8 +3,8 @@
 #include <fmt/core.h>
 
 #include "base/random.h"
-#include "engine/rollout/native/aten_runner.h"
-#include "engine/rollout/native/cpu_runner.h"
+#include "engine/rollout/native/aten/runner.h"
+#include "engine/rollout/native/cpu/runner.h"
 #include "model/kernels/delta.h"
 #include "rollout/cpu_runner_scene.h"
 #include "support/paths.h"

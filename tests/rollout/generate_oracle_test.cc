@@ -7,8 +7,8 @@
 #include <iostream>
 #include <string>
 
-#include "engine/rollout/native/aten_runner.h"
-#include "engine/rollout/native/cpu_runner.h"
+#include "engine/rollout/native/aten/runner.h"
+#include "engine/rollout/native/cpu/runner.h"
 #include "engine/rollout/native/native_engine.h"
 #include "model/text/tokenizer.h"
 #include "rollout/generate_golden.h"

@@ -7,8 +7,8 @@
 #include <cmath>
 
 #include "engine/rollout/hf_engine.h"
-#include "engine/rollout/native/aten_runner.h"
-#include "engine/rollout/native/cpu_runner.h"
+#include "engine/rollout/native/aten/runner.h"
+#include "engine/rollout/native/cpu/runner.h"
 #include "engine/rollout/native/native_engine.h"
 #include "model/adapter.h"
 #include "model/checkpoint/hf_dir.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "engine/rollout/native/cache_size.h"
-#include "engine/rollout/native/cpu_states.h"
+#include "engine/rollout/native/cpu/states.h"
 #include "engine/rollout/native/native_engine.h"
 #include "model/nn/attention_choice.h"
 

@@ -12,9 +12,9 @@
 
 #include "base/option_range.h"
 #include "engine/rollout/engine_factory.h"
-#include "engine/rollout/native/aten_runner.h"
+#include "engine/rollout/native/aten/runner.h"
 #include "engine/rollout/native/cache_size.h"
-#include "engine/rollout/native/cpu_runner.h"
+#include "engine/rollout/native/cpu/runner.h"
 #include "engine/rollout/native/generation.h"
 #include "engine/rollout/padded_batch.h"
 #include "engine/rollout/repeat_guard.h"

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "base/error.h"
-#include "engine/rollout/native/cpu_vision.h"
+#include "engine/rollout/native/cpu/vision.h"
 #include "engine/rollout/padded_batch.h"
 
 namespace rematch {

@@ -1,4 +1,4 @@
-#include "engine/rollout/native/aten_runner.h"
+#include "engine/rollout/native/aten/runner.h"
 
 #include <ATen/ATen.h>
 #include <fmt/core.h>
@@ -12,10 +12,10 @@
 
 #include "base/error.h"
 #include "engine/rollout/device_sampler.h"
-#include "engine/rollout/native/aten_states.h"
-#include "engine/rollout/native/decode_graphs.h"
-#include "engine/rollout/native/device_slots.h"
-#include "engine/rollout/native/paged_attention.h"
+#include "engine/rollout/native/aten/decode_graphs.h"
+#include "engine/rollout/native/aten/device_slots.h"
+#include "engine/rollout/native/aten/paged_attention.h"
+#include "engine/rollout/native/aten/states.h"
 #include "model/nn/attention.h"
 #include "model/nn/upload.h"
 

@@ -1,4 +1,4 @@
-#include "engine/rollout/native/cpu_weights.h"
+#include "engine/rollout/native/cpu/weights.h"
 
 #include <cmath>
 #include <optional>

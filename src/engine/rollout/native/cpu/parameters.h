@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/rollout/native/cpu_buffer.h"
+#include "engine/rollout/native/cpu/buffer.h"
 #include "model/kernels/gemm.h"
 #include "model/model.h"
 

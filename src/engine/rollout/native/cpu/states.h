@@ -4,7 +4,7 @@
 #include <cstring>
 #include <vector>
 
-#include "engine/rollout/native/cpu_buffer.h"
+#include "engine/rollout/native/cpu/buffer.h"
 #include "engine/rollout/native/step.h"
 #include "model/families/description.h"
 #include "model/kernels/delta.h"

@@ -1,4 +1,4 @@
-#include "engine/rollout/native/device_slots.h"
+#include "engine/rollout/native/aten/device_slots.h"
 
 #include <algorithm>
 #include <limits>

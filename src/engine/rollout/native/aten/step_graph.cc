@@ -1,4 +1,4 @@
-#include "engine/rollout/native/step_graph.h"
+#include "engine/rollout/native/aten/step_graph.h"
 
 #include <c10/core/DeviceGuard.h>
 #include <c10/core/StreamGuard.h>

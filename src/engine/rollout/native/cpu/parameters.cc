@@ -1,4 +1,4 @@
-#include "engine/rollout/native/cpu_parameters.h"
+#include "engine/rollout/native/cpu/parameters.h"
 
 #include <ATen/Parallel.h>
 #include <fmt/core.h>

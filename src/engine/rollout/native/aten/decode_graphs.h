@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "engine/rollout/native/aten/step_graph.h"
 #include "engine/rollout/native/step.h"
-#include "engine/rollout/native/step_graph.h"
 #include "model/nn/attention_choice.h"
 
 namespace rematch {

@@ -4,11 +4,11 @@
 #include <span>
 #include <vector>
 
-#include "engine/rollout/native/cpu_attention_plan.h"
-#include "engine/rollout/native/cpu_buffer.h"
-#include "engine/rollout/native/cpu_delta.h"
-#include "engine/rollout/native/cpu_states.h"
-#include "engine/rollout/native/cpu_weights.h"
+#include "engine/rollout/native/cpu/attention_plan.h"
+#include "engine/rollout/native/cpu/buffer.h"
+#include "engine/rollout/native/cpu/delta.h"
+#include "engine/rollout/native/cpu/states.h"
+#include "engine/rollout/native/cpu/weights.h"
 #include "engine/rollout/native/step.h"
 #include "model/kernels/attention.h"
 #include "model/kernels/gemm.h"

@@ -1,8 +1,8 @@
 #pragma once
 #include <memory>
 
+#include "engine/rollout/native/aten/step_graph.h"
 #include "engine/rollout/native/step.h"
-#include "engine/rollout/native/step_graph.h"
 #include "model/model.h"
 
 namespace rematch {

@@ -1,9 +1,9 @@
 #pragma once
 #include <cstdint>
 
-#include "engine/rollout/native/cpu_buffer.h"
-#include "engine/rollout/native/cpu_states.h"
-#include "engine/rollout/native/cpu_weights.h"
+#include "engine/rollout/native/cpu/buffer.h"
+#include "engine/rollout/native/cpu/states.h"
+#include "engine/rollout/native/cpu/weights.h"
 #include "engine/rollout/native/step.h"
 #include "model/kernels/team.h"
 

@@ -1,4 +1,4 @@
-#include "engine/rollout/native/cpu_vision_spans.h"
+#include "engine/rollout/native/cpu/vision_spans.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "engine/rollout/native/aten_states.h"
+#include "engine/rollout/native/aten/states.h"
 
 #include <algorithm>
 

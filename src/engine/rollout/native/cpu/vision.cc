@@ -1,4 +1,4 @@
-#include "engine/rollout/native/cpu_vision.h"
+#include "engine/rollout/native/cpu/vision.h"
 
 #include <ATen/Parallel.h>
 #include <fmt/core.h>
@@ -12,9 +12,9 @@
 
 #include "base/error.h"
 #include "base/interrupt.h"
-#include "engine/rollout/native/cpu_buffer.h"
-#include "engine/rollout/native/cpu_tower.h"
-#include "engine/rollout/native/cpu_vision_spans.h"
+#include "engine/rollout/native/cpu/buffer.h"
+#include "engine/rollout/native/cpu/tower.h"
+#include "engine/rollout/native/cpu/vision_spans.h"
 #include "model/kernels/attention.h"
 #include "model/kernels/rows.h"
 #include "model/kernels/team.h"

@@ -1,4 +1,4 @@
-#include "engine/rollout/native/cpu_runner.h"
+#include "engine/rollout/native/cpu/runner.h"
 
 #include <ATen/Parallel.h>
 #include <fmt/core.h>
@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "base/error.h"
-#include "engine/rollout/native/cpu_pass.h"
+#include "engine/rollout/native/cpu/pass.h"
 #include "model/kernels/isa.h"
 
 namespace rematch {

@@ -1,4 +1,4 @@
-#include "engine/rollout/native/cpu_pass.h"
+#include "engine/rollout/native/cpu/pass.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "engine/rollout/native/paged_attention.h"
+#include "engine/rollout/native/aten/paged_attention.h"
 
 #include "base/error.h"
 

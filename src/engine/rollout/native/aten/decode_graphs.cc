@@ -1,4 +1,4 @@
-#include "engine/rollout/native/decode_graphs.h"
+#include "engine/rollout/native/aten/decode_graphs.h"
 
 #include <fmt/core.h>
 

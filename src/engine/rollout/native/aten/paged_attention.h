@@ -4,8 +4,8 @@
 #include <optional>
 #include <vector>
 
-#include "engine/rollout/native/aten_states.h"
-#include "engine/rollout/native/decode_graphs.h"
+#include "engine/rollout/native/aten/decode_graphs.h"
+#include "engine/rollout/native/aten/states.h"
 #include "engine/rollout/native/step.h"
 #include "model/nn/attention.h"
 #include "model/nn/attention_choice.h"

@@ -1,4 +1,4 @@
-#include "engine/rollout/native/cpu_attention_plan.h"
+#include "engine/rollout/native/cpu/attention_plan.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "engine/rollout/native/cpu_tower.h"
+#include "engine/rollout/native/cpu/tower.h"
 
 #include <utility>
 

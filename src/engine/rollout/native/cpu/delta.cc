@@ -1,4 +1,4 @@
-#include "engine/rollout/native/cpu_delta.h"
+#include "engine/rollout/native/cpu/delta.h"
 
 #include <algorithm>
 #include <cmath>

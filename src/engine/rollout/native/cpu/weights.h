@@ -2,7 +2,7 @@
 #include <variant>
 #include <vector>
 
-#include "engine/rollout/native/cpu_parameters.h"
+#include "engine/rollout/native/cpu/parameters.h"
 #include "model/kernels/gemm.h"
 #include "model/model.h"
 
