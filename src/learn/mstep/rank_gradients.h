@@ -1,6 +1,4 @@
 #pragma once
-#include <ATen/ATen.h>
-
 #include <cstdint>
 #include <deque>
 #include <utility>

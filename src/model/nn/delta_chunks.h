@@ -1,5 +1,5 @@
 #pragma once
-#include <ATen/ATen.h>
+#include <ATen/core/Tensor.h>
 
 #include "model/nn/chunk_plan.h"
 #include "model/nn/delta_rule.h"

@@ -1,5 +1,5 @@
 #pragma once
-#include <ATen/ATen.h>
+#include <c10/core/Device.h>
 
 #include <functional>
 #include <memory>
