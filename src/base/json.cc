@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/text.h"
 #include "base/utf16.h"
 
 namespace rematch {
@@ -230,11 +231,7 @@ std::string json_line(const Json& value) {
 }
 
 std::string show_json(const Json& value, size_t most) {
-  std::string text = value.dump(-1, ' ', false, Json::error_handler_t::replace);
-  if (text.size() <= most) return text;
-  // not within a character
-  while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xC0) == 0x80) --most;
-  return text.substr(0, most) + "…";
+  return shorten_bytes(value.dump(-1, ' ', false, Json::error_handler_t::replace), most);
 }
 
 }  // namespace rematch

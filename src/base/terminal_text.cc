@@ -60,7 +60,8 @@ unsigned invisible_control(std::string_view text) {
   return is_control ? code : 0;
 }
 
-/// `text`, cut between two characters to this width with "…" at its end.
+}  // namespace
+
 std::string shorten(std::string_view text, size_t columns) {
   if (display_width(text) <= columns) return std::string(text);
   size_t end = 0;
@@ -69,8 +70,6 @@ std::string shorten(std::string_view text, size_t columns) {
   }
   return std::string(text.substr(0, end)) + "…";
 }
-
-}  // namespace
 
 std::string shown_label(std::string_view label) { return shown_start(label, 60); }
 

@@ -14,6 +14,9 @@ std::string printable(std::string_view text);
 /// The same for text of several lines, which keeps its line ends.
 std::string printable_lines(std::string_view text);
 
+/// `text`, cut between two characters to at most `columns`, the last of which is then "…".
+std::string shorten(std::string_view text, size_t columns);
+
 /// A label as a line of text shows it: printable, and cut to 60 columns.
 std::string shown_label(std::string_view label);
 

@@ -41,6 +41,12 @@ std::string lower_case(std::string text);
 /// `parts` joined with `separator` between them.
 std::string join(const std::vector<std::string>& parts, std::string_view separator);
 
+/// `text`, cut between two characters to at most `most` bytes, then with "…".
+std::string shorten_bytes(std::string_view text, size_t most);
+
+/// `text` up to its first line end.
+std::string first_line(std::string_view text);
+
 /// Pieces of `text` between `separator`s; always at least one.
 std::vector<std::string> split(std::string_view text, char separator);
 

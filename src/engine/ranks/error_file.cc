@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/text.h"
 
 namespace rematch {
 
@@ -16,8 +17,7 @@ void write_error_file(const std::string& text) {
   const char* path = std::getenv("TORCHELASTIC_ERROR_FILE");
   if (path == nullptr || *path == '\0') return;
   const Json extra = {{"py_callstack", text}, {"timestamp", std::to_string(std::time(nullptr))}};
-  const Json content = {
-      {"message", {{"message", text.substr(0, text.find('\n'))}, {"extraInfo", extra}}}};
+  const Json content = {{"message", {{"message", first_line(text)}, {"extraInfo", extra}}}};
   try {
     write_file_atomic(path, content.dump(-1, ' ', false, Json::error_handler_t::replace));
   } catch (const UserError&) {

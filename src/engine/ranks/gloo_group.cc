@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/host_memory.h"
+#include "base/text.h"
 #include "engine/ranks/meeting.h"
 #include "engine/ranks/store.h"
 
@@ -44,7 +45,7 @@ class GlooGroup : public Group {
           ErrorKind::kEnvironment,
           {.error = "the ranks' network interface cannot be used",
            .where = "environment variable GLOO_SOCKET_IFNAME",
-           .what = fmt::format("\"{}\": {}", options_.interface_name, first_line(error)),
+           .what = fmt::format("\"{}\": {}", options_.interface_name, first_line(error.what())),
            .fix = "set it to an interface that reaches the other hosts (`ip address` lists them)"});
     }
     guard(
@@ -171,7 +172,7 @@ class GlooGroup : public Group {
         {.error = "the connection to another rank is lost",
          .where = fmt::format("rank {} of {}, in the phase {}", run_rank(rank_),
                               options_.run_size > 0 ? options_.run_size : size_, phase()),
-         .what = known.empty() ? first_line(error) : known,
+         .what = known.empty() ? first_line(error.what()) : known,
          .fix = "look at that rank's own messages; training.resume_from_checkpoint: latest "
                 "continues from the last checkpoint"});
   }

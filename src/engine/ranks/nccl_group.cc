@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "engine/ranks/nccl_plugin.h"
 #include "engine/ranks/store.h"
 
@@ -53,7 +54,7 @@ class NcclGroup : public Group {
                         {.error = "NCCL cannot reach another rank's GPU",
                          .where = fmt::format("rank {} of {} on {}, in the phase {}", rank(),
                                               size(), device_.str(), phase()),
-                         .what = first_line(error),
+                         .what = first_line(error.what()),
                          .fix = "look at that rank's own messages, set NCCL_DEBUG=INFO, or "
                                 "`training.ddp_backend: gloo`"});
       }

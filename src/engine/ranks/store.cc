@@ -11,6 +11,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "base/text.h"
 
 namespace rematch {
 namespace {
@@ -24,7 +25,7 @@ constexpr std::chrono::seconds kShortestTry{1}, kLongestTry{15};
                   {.error = std::move(headline),
                    .where = fmt::format("{}:{} (MASTER_ADDR, MASTER_PORT), rank {} of {}",
                                         world.host, world.port, world.rank, world.size),
-                   .what = first_line(error),
+                   .what = first_line(error.what()),
                    .fix = std::move(fix)});
 }
 
@@ -44,13 +45,6 @@ void reserve_descriptors(int num_ranks) {
 }
 
 }  // namespace
-
-std::string first_line(const std::exception& error) {
-  const auto* from_torch = dynamic_cast<const c10::Error*>(&error);
-  const std::string text =
-      from_torch != nullptr ? from_torch->what_without_backtrace() : error.what();
-  return text.substr(0, text.find('\n'));
-}
 
 void with_store(const World& world, const std::function<void()>& body) {
   try {

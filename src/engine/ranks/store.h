@@ -2,9 +2,7 @@
 #include <c10/util/intrusive_ptr.h>
 
 #include <chrono>
-#include <exception>
 #include <functional>
-#include <string>
 
 #include "engine/ranks/world.h"
 
@@ -16,8 +14,6 @@ namespace rematch {
 
 /// Runs `body`, which uses the ranks' store, and turns torch's errors into UserError (environment).
 void with_store(const World& world, const std::function<void()>& body);
-/// First line of an exception, without torch's back trace.
-std::string first_line(const std::exception& error);
 
 /// The key-value store of the ranks, over TCP: rank 0 hosts it unless torchrun does. Its keys begin
 /// with the run id, the number of restarts and the world's size, so no rank sees those of an

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/host_memory.h"
+#include "base/text.h"
 
 namespace rematch {
 namespace {
@@ -42,13 +43,6 @@ class DeviceMover : public TensorMover {
     return at::empty_like(tensor, host);
   }
 };
-
-std::string first_line(const std::exception& error) {
-  const auto* torch_error = dynamic_cast<const c10::Error*>(&error);
-  const std::string text =
-      torch_error != nullptr ? torch_error->what_without_backtrace() : error.what();
-  return text.substr(0, text.find('\n'));
-}
 
 double total_gib(const std::vector<at::Tensor>& tensors) {
   size_t bytes = 0;
@@ -123,7 +117,7 @@ void Offload::move_out(const std::vector<at::Tensor>& tensors) {
       if (emptied.insert(offloaded.home.index()).second) mover_->release_cached(offloaded.home);
     }
   } catch (const std::exception& error) {
-    const std::string reason = first_line(error);
+    const std::string reason = first_line(error.what());
     const size_t num_moved = offloaded_.size();
     move_back();  // if this fails too, its error is more informative
     throw UserError(ErrorKind::kEnvironment,
@@ -159,7 +153,7 @@ void Offload::move_back() {
         {.error = "training state could not return to the device after a rollout",
          .where = "custom.extra.rollout_matching.offload",
          .what = fmt::format("{} of {} tensors ({:.2f} GiB) are still in host memory: {}",
-                             offloaded_.size(), num_all, total_gib(left), first_line(error)),
+                             offloaded_.size(), num_all, total_gib(left), first_line(error.what())),
          .fix = "lower vllm.gpu_memory_utilization, set vllm.sleep_level: 1, or stop other "
                 "programs on the device"});
   }

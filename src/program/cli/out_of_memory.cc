@@ -14,6 +14,7 @@
 #include <system_error>
 
 #include "base/host_memory.h"
+#include "base/text.h"
 
 namespace rematch {
 namespace {
@@ -28,8 +29,6 @@ constexpr const char* kMessages[] = {"not enough memory",
                                      "could not execute a primitive"};
 
 std::string gib(double bytes) { return fmt::format("{:.2f} GiB", bytes / double{1 << 30}); }
-
-std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
 /// The number in "tried to allocate 123 bytes".
 std::optional<double> bytes_in(std::string_view message) {

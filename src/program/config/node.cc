@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "base/text.h"
+
 namespace rematch {
 namespace {
 
@@ -103,11 +105,7 @@ std::string shorten(const Node& node) {
   for (char& c : text) {
     if (static_cast<unsigned char>(c) < 0x20) c = ' ';  // keeps the text on one line
   }
-  if (text.size() <= kBriefLength) return text;
-  size_t cut = kBriefLength;
-  // never cuts a UTF-8 character
-  while (cut > 0 && (static_cast<unsigned char>(text[cut]) & 0xC0) == 0x80) --cut;
-  return text.substr(0, cut) + "…";
+  return shorten_bytes(text, kBriefLength);
 }
 
 }  // namespace rematch

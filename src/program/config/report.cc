@@ -31,11 +31,6 @@ std::string one_line(const std::string& value) {
   return printable(line);
 }
 
-/// Cuts text to at most `most` columns, the last of which is then "…".
-std::string shorten(const std::string& text, size_t most) {
-  return display_width(text) <= most ? text : clip(text, most - 1) + "…";
-}
-
 /// Shortens an origin: "base.yaml:3" for "dir/base.yaml:3:7", "from KEY" for a derived value.
 std::string short_origin(const std::string& origin, const std::vector<std::string>& files) {
   for (const std::string& file : files) {
@@ -77,10 +72,6 @@ std::vector<const EffectiveValue*> select_rows(const ConfigResult& result, size_
   return rows;
 }
 
-std::string padded(const std::string& text, size_t width) {
-  return text + std::string(width - std::min(width, display_width(text)), ' ');
-}
-
 /// A value with its origin at the right end of a line of `columns`. A long value is cut, an origin
 /// never.
 std::string brief_cells(const std::string& value, const std::string& origin, size_t columns) {
@@ -88,7 +79,7 @@ std::string brief_cells(const std::string& value, const std::string& origin, siz
   const size_t used = display_width(origin) + kGap;
   const size_t room =
       std::max(std::min(kLeast, display_width(value)), columns - std::min(columns, used));
-  return padded(shorten(value, room), room) + std::string(kGap, ' ') + origin;
+  return pad(shorten(value, room), room) + std::string(kGap, ' ') + origin;
 }
 
 /// Rows in columns, with the groups as headings.
@@ -107,9 +98,9 @@ std::string value_table(std::vector<const EffectiveValue*> rows,
     if (next != heading) text += style.before_heading + next + "\n";
     heading = next;
     const std::string value = one_line(row->value);
-    text += fmt::format("  {}  {}\n", padded(name_in_group(row->key), name_width),
+    text += fmt::format("  {}  {}\n", pad(name_in_group(row->key), name_width),
                         style.is_brief ? brief_cells(value, short_origin(row->origin, files), room)
-                                       : padded(value, value_width) + "  " + row->origin);
+                                       : pad(value, value_width) + "  " + row->origin);
   }
   return text;
 }

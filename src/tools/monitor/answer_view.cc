@@ -16,14 +16,6 @@ namespace {
 
 constexpr int kPanelPx = 512, kColumns = 3;
 
-/// Cuts a text after `max_bytes` bytes, at a character boundary.
-std::string shorten(std::string text, int64_t max_bytes) {
-  if (std::ssize(text) <= max_bytes) return text;
-  auto end = static_cast<size_t>(max_bytes);
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0u) == 0x80u) --end;
-  return text.substr(0, end) + "…";
-}
-
 /// Number of matched pairs with equal labels.
 int64_t count_equal_labels(const ScoredRollout& rollout, const LabelMatch& labels) {
   const auto& pairs = rollout.matching.pairs;
@@ -62,7 +54,7 @@ std::string mark_lines(const std::string& text, const char* mark) {
 }  // namespace
 
 AnswerView view_answer(const ScoredRollout& rollout, const SegmentResult& target,
-                       const Tokenizer& tokenizer, const LabelMatch& labels, int64_t max_bytes) {
+                       const Tokenizer& tokenizer, const LabelMatch& labels, size_t max_bytes) {
   const ParsedRollout& parsed = rollout.parsed;
   const int64_t num_matched = std::ssize(rollout.matching.pairs);
   AnswerView view{
@@ -76,9 +68,9 @@ AnswerView view_answer(const ScoredRollout& rollout, const SegmentResult& target
   const std::string answer = tokenizer.decode_bytes(parsed.response_token_ids);
   const size_t num_kept = answer.starts_with(parsed.prefix_text) ? parsed.prefix_text.size() : 0;
   view.answer = lossy_utf8(answer);
-  view.kept = shorten(lossy_utf8(answer.substr(0, num_kept)), max_bytes);
-  view.dropped = shorten(lossy_utf8(answer.substr(num_kept)), max_bytes);
-  view.taught = shorten(target.append_text, max_bytes);
+  view.kept = shorten_bytes(lossy_utf8(answer.substr(0, num_kept)), max_bytes);
+  view.dropped = shorten_bytes(lossy_utf8(answer.substr(num_kept)), max_bytes);
+  view.taught = shorten_bytes(target.append_text, max_bytes);
 
   const auto f1 = [&](int64_t num_right) {
     return view.objects.empty()

@@ -29,7 +29,7 @@ struct AnswerView {
 /// @param max_bytes  most bytes of `kept`, `dropped` and `taught`; longer texts are cut and end in
 /// "…"
 AnswerView view_answer(const ScoredRollout& rollout, const SegmentResult& target,
-                       const Tokenizer& tokenizer, const LabelMatch& labels, int64_t max_bytes);
+                       const Tokenizer& tokenizer, const LabelMatch& labels, size_t max_bytes);
 
 /// Markdown with a diff of kept, dropped and taught text for each answer.
 /// @param policy  name of the target policy

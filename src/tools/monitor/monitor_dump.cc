@@ -113,7 +113,8 @@ void MonitorDump::dump(int64_t step, const std::vector<ScoredRollout>& rollouts)
   for (const ScoredRollout& rollout : rollouts) {
     if (std::ssize(answers) == options_.settings.max_samples) break;
     answers.push_back(view_answer(rollout, build_target(rollout, format_, options_.target),
-                                  format_.tokenizer(), labels_, options_.settings.max_text_chars));
+                                  format_.tokenizer(), labels_,
+                                  static_cast<size_t>(options_.settings.max_text_chars)));
   }
   writer_->push(step, std::move(answers));
   waited_s_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

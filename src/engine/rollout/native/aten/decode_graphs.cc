@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "base/text.h"
+
 namespace rematch {
 namespace {
 
@@ -84,8 +86,7 @@ void DecodeGraphs::record(Size& size, const DecodeInputs& padded, const at::Tens
     if (!is_near(size.logits_SV, logits_SV))
       return turn_off("a replay differs from the step it repeats");
   } catch (const std::exception& error) {
-    const std::string reason = error.what();
-    return turn_off(reason.substr(0, reason.find('\n')));
+    return turn_off(first_line(error.what()));
   }
   size.graph = std::move(graph);
 }
