@@ -74,9 +74,8 @@ TEST_F(DatasetTest, ShowsTheFirstProblemsOfEachKindAndCountsAll) {
   const std::string path = write(jsonl);
   const UserError error = test::catch_user_error([&] { Dataset::load(path, {}); });
   ASSERT_EQ(error.problems().size(), 6u) << "three of one kind, two of the other, the counts";
-  EXPECT_NE(
-      error.problems()[3].fix.find("`rematch data check " + path + " --fix OUT --boxes xywh`"),
-      std::string::npos)
+  EXPECT_NE(error.problems()[3].fix.find("`rematch data check " + path + " --fix OUT`"),
+            std::string::npos)
       << error.what();
   const Problem& counts = error.problems().back();
   EXPECT_EQ(counts.error, "23 problems in 22 lines, of which 5 are shown");
@@ -91,6 +90,23 @@ TEST_F(DatasetTest, TellsOfAForeignFormatBeforeAllItsLinesAreRead) {
       [&] { Dataset::load(write(coco + "\"annotations\": [\n" + record() + "\n"), {}); });
   EXPECT_NE(error.problems()[0].fix.find("rematch data from-coco"), std::string::npos)
       << error.what();
+}
+
+TEST_F(DatasetTest, SaysWhatAFileBeginsWithInPlaceOfARecord) {
+  const std::pair<std::string, std::string> cases[] = {
+      {R"({"images": [], "annotations": [], "categories": []})", "images, annotations, categories"},
+      {R"({"file_name": "a.png", "objects": {"bbox": []}})", "file_name, objects"},
+      {R"({"messages": [], "objects": []})", "messages, objects"},
+      {"a.png,1,2,3,4,cat\n", "`a.png,1,2,3,4,cat`"},
+      {"PAR1\xff\xfe", "not UTF-8"}};
+  for (const auto& [text, beginning] : cases) {
+    const UserError error = test::catch_user_error([&] { Dataset::load(write(text), {}); });
+    EXPECT_NE(error.problems()[0].what.find(beginning), std::string::npos) << error.what();
+    EXPECT_NE(error.problems()[0].fix.find("from-csv"), std::string::npos) << error.what();
+  }
+  const UserError commas = test::catch_user_error(
+      [&] { Dataset::load(write("{\"width\": 1},\n{\"width\": 2},\n"), {}); });
+  EXPECT_NE(commas.problems()[0].fix.find("sed 's/,$//'"), std::string::npos) << commas.what();
 }
 
 TEST_F(DatasetTest, NamesAMissingImage) {
@@ -269,7 +285,7 @@ TEST_F(DatasetTest, TellsWhatItsBoxesLookLike) {
   }
   const Dataset dataset = Dataset::load(write(jsonl), {});
   ASSERT_EQ(dataset.warnings().size(), 1u);
-  EXPECT_NE(dataset.warnings()[0].find("LOOK LIKE PIXELS: in 12 scenes no coordinate"),
+  EXPECT_NE(dataset.warnings()[0].find("LOOK LIKE PIXELS: in 12 images no coordinate"),
             std::string::npos)
       << dataset.warnings()[0];
 }

@@ -88,18 +88,19 @@ TEST(ReadRecord, AcceptsDegenerateBoxesAndRefusesInvertedOnes) {
 }
 
 TEST(ReadRecord, SaysWhatToDoAboutTheFieldsOfOtherPrograms) {
-  expect_object_refused(R"({"desc": "a", "bbox": [1, 2, 3, 4]})",
-                        {"unknown field \"bbox\"", "rename it to \"bbox_2d\"", "COCO",
-                         "`rematch data check FILE --fix OUT`", "`rematch data from-coco"});
-  expect_object_refused(
-      R"({"label": "a", "bbox_2d": [1, 2, 3, 4]})",
-      {"unknown field \"label\"", "rename it to \"desc\"", "`rematch data check FILE --fix OUT`"});
-  expect_object_refused(R"({"desc": "a", "segmentation": []})",
-                        {"unknown field \"segmentation\"", "\"poly\""});
-  expect_refused(R"({"messages": [], "images": ["a"]})",
-                 {"unknown field \"messages\"", "not a conversation", "`rematch data from-swift"});
-  expect_refused(R"({"image": "a", "annotations": []})",
-                 {"unknown field \"image\"", "write \"images\""});
+  const std::vector<std::string> advice = {"`rematch data check FILE --fix OUT`",
+                                           "`rematch data from-coco"};
+  for (const std::string key : {"bbox", "segmentation", "label"})
+    expect_object_refused("{\"" + key + "\": [1, 2, 3, 4]}",
+                          {"unknown field \"" + key + "\"", advice[0], advice[1]});
+  for (const std::string key : {"messages", "image"})
+    expect_refused("{\"" + key + "\": []}",
+                   {"unknown field \"" + key + "\"", advice[0], advice[1]});
+}
+
+TEST(ReadRecord, SaysWhatPythonWroteInPlaceOfJson) {
+  expect_refused("{'images': ['a.png']}", {"json.dumps"});
+  expect_refused(R"({"images": ["a.png"], "width": NaN})", {"NaN"});
 }
 
 TEST(ReadRecord, RefusesWhatIsNoRecord) {
@@ -183,7 +184,7 @@ TEST(ReadRecord, RefusesAnyButOneGeometry) {
   expect_object_refused(R"({"desc": "a"})", {"no geometry"});
   expect_object_refused(R"({"desc": "a", "bbox_2d": [1, 2, 3, 4], "poly": [1, 2, 3, 4, 5, 6]})",
                         {"two geometries"});
-  expect_object_refused(R"({"desc": "a", "line": [1, 2, 3, 4]})", {"\"line\" is not supported"});
+  expect_object_refused(R"({"desc": "a", "line": [1, 2, 3, 4]})", {"unknown field \"line\""});
   expect_object_refused("7", {"not a JSON object"});
 }
 

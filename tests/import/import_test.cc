@@ -269,23 +269,16 @@ TEST_F(ImportTest, ASplitWithoutAUsableImageIsAnErrorAndNothingIsWritten) {
   EXPECT_FALSE(std::filesystem::exists(out() + "/train.jsonl"));
 }
 
-TEST_F(ImportTest, AForeignFileGivenToTrainNamesTheCommand) {
-  const std::string coco = directory_.write("instances.json", kCoco);
-  EXPECT_NE(std::string(test::catch_user_error([&] { Dataset::load(coco, {}); }).what())
-                .find("rematch data from-coco"),
-            std::string::npos);
-  const std::string swift = directory_.write("s.jsonl", R"({"messages": [], "images": ["a.png"]})");
-  EXPECT_NE(std::string(test::catch_user_error([&] { Dataset::load(swift, {}); }).what())
-                .find("rematch data from-swift"),
-            std::string::npos);
-  const std::string yolo = directory_.write("y.yaml", "train: images\nnames: [a]\n");
-  EXPECT_NE(std::string(test::catch_user_error([&] { Dataset::load(yolo, {}); }).what())
-                .find("rematch data from-yolo"),
-            std::string::npos);
-  const std::string voc = directory_.write("v.xml", "<annotation></annotation>");
-  EXPECT_NE(std::string(test::catch_user_error([&] { Dataset::load(voc, {}); }).what())
-                .find("rematch data from-voc"),
-            std::string::npos);
+TEST_F(ImportTest, AForeignFileGivenToTrainNamesTheCommands) {
+  for (const std::string& path :
+       {directory_.write("instances.json", kCoco),
+        directory_.write("s.jsonl", R"({"messages": [], "images": ["a.png"]})"),
+        directory_.write("y.yaml", "train: images\nnames: [a]\n"),
+        directory_.write("v.xml", "<annotation></annotation>")}) {
+    const Problem problem = test::problem_of([&] { Dataset::load(path, {}); });
+    for (const char* command : {"rematch data from-coco", "from-swift", "from-yolo", "from-voc"})
+      EXPECT_NE(problem.fix.find(command), std::string::npos) << path;
+  }
 }
 
 }  // namespace rematch

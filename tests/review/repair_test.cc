@@ -14,37 +14,71 @@ class RepairTest : public test::ReviewDir {};
 }  // namespace
 
 TEST_F(RepairTest, TheRepairedCopyHasNothingToRefuse) {
-  const std::string path = write(record(box("500, 0, 10, 999")) +
+  std::string lines;
+  for (int i = 0; i < 20; ++i) lines += record(box("1, 1, 800, 900"));
+  const std::string path = write(lines + record(box("500, 0, 10, 999")) +
                                  record(box("5, 5, 5, 900") + ", " + box("1, 1, 800, 900")) +
                                  record(box("1, 1, 800, 900") + ", " + box("1, 1, 800, 900")) +
                                  record("", "gone.png") + record("", "a.png", 201) + "{]\n");
   const std::string out = directory_.file("fixed/data.jsonl");
-  const Repairs repairs = write_repaired(path, out, {.boxes = BoxForm::kCorners}).repairs;
+  const RepairedRecords repaired = write_repaired(path, out, {});
   const Review review = review_jsonl(out, true);
-  EXPECT_EQ(review.num_records, 3);
+  EXPECT_EQ(review.num_records, 23);
   for (const FindingKind kind :
        {FindingKind::kRefused, FindingKind::kUnreadableImage, FindingKind::kWrongSize,
         FindingKind::kInverted, FindingKind::kNoArea, FindingKind::kRepeatedObject})
     EXPECT_TRUE(review.of(kind).empty()) << finding_name(kind);
-  EXPECT_EQ(repairs.at("boxes with swapped corners, put in order"), 1);
-  EXPECT_EQ(repairs.at("left out: records without a usable image"), 1);
+  EXPECT_EQ(repaired.changes.at("boxes with swapped corners, put in order"), 1);
+  EXPECT_EQ(repaired.losses.at("records without a usable image"), 1);
 }
 
-TEST_F(RepairTest, BoxesOfWidthAndHeightAreRecognisedUnderAnyKeyAndNeverGuessed) {
+TEST_F(RepairTest, BoxesOfWidthAndHeightAreConvertedUnderAnyKeyWhereTheNumbersProveThem) {
   for (const char* key : {"bbox_2d", "bbox", "box"}) {
     const std::string lines =
         large(box("400, 300, 50, 60", key)) + large(box("10, 20, 300, 400", key));
     const Review review = review_jsonl(write(lines), false);
-    EXPECT_TRUE(review.box_forms.is_suspicious()) << key;
-    EXPECT_NE(review.box_forms.verdict().find("x, y, width, height"), std::string::npos);
+    ASSERT_TRUE(review.form_doubt) << key;
+    EXPECT_NE(review.form_doubt->why.find("they fit x, y, width, height"), std::string::npos);
     const UserError error = test::catch_user_error([&] { repair(lines); });
     EXPECT_EQ(error.kind(), ErrorKind::kConfig);
-    EXPECT_NE(error.problems()[0].fix.find("--boxes xywh"), std::string::npos);
-    repair(lines, {.boxes = BoxForm::kSides, .unit = CoordinateUnit::kBins});
-    EXPECT_EQ(fixed_boxes(), "[400, 300, 450, 360]\n[10, 20, 310, 420]\n") << key;
-    repair(lines, {.boxes = BoxForm::kSides, .unit = CoordinateUnit::kPixels});
-    EXPECT_EQ(fixed_boxes(), "[625, 625, 703, 750]\n[16, 42, 484, 875]\n") << key;
+    EXPECT_NE(error.problems()[0].fix.find("x + width"), std::string::npos);
+    std::string many;
+    for (int i = 0; i < 15; ++i) many += lines;
+    repair(many, {.unit = CoordinateUnit::kBins});
+    EXPECT_EQ(fixed_boxes().substr(0, 40), "[400, 300, 450, 360]\n[10, 20, 310, 420]\n") << key;
+    repair(many, {.unit = CoordinateUnit::kPixels});
+    EXPECT_EQ(fixed_boxes().substr(0, 40), "[625, 625, 703, 750]\n[16, 42, 484, 875]\n") << key;
   }
+}
+
+TEST_F(RepairTest, ManySwappedCornersArePutInOrderWhereNoWidthFits) {
+  std::string lines;
+  for (int i = 0; i < 15; ++i)
+    lines += large(box("900, 800, 300, 500")) + large(box("10, 20, 995, 990"));
+  EXPECT_EQ(repair(lines).at("boxes with swapped corners, put in order"), 15);
+}
+
+TEST_F(RepairTest, RecordsOfOneImageAreJoined) {
+  const std::string cat = box("1, 2, 30, 40"), dog = box("500, 500, 900, 900"),
+                    prompted = record(box("7, 7, 50, 999"), "a.png");
+  const std::string lines = record(cat, "a.png") + record(dog, "a.png") + record(cat) +
+                            record(cat, "a.png") + "{\"prompt\": \"Find dogs.\", " +
+                            prompted.substr(1);
+  EXPECT_EQ(review_jsonl(write(lines), false).split_images.num_records, 3);
+  const Changes changes = repair(lines);
+  EXPECT_EQ(changes.at("records joined with an earlier one of their image"), 2);
+  EXPECT_EQ(fixed_boxes(), "[1, 2, 30, 40][500, 500, 900, 900]\n[1, 2, 30, 40]\n[7, 7, 50, 999]\n");
+}
+
+TEST_F(RepairTest, NumbersOfUnknownUnitInRecordsWithoutASizeNeedTheOption) {
+  const std::string lines = R"({"images": ["a.png"], "objects": [)" + box("1, 2, 30, 40") + "]}\n";
+  const UserError error = test::catch_user_error([&] { repair(lines); });
+  EXPECT_NE(error.problems()[0].error.find("cannot be told"), std::string::npos) << error.what();
+  EXPECT_NE(error.problems()[0].fix.find("--unit pixels"), std::string::npos);
+  repair(lines, {.unit = CoordinateUnit::kPixels});
+  EXPECT_EQ(fixed_boxes(), "[5, 20, 150, 400]\n");
+  repair(record(box("1, 2, 30, 40")) + lines + record(box("1, 2, 300, 400")));
+  EXPECT_EQ(fixed_boxes().substr(0, 15), "[1, 2, 30, 40]\n") << "300 leaves the image: bins";
 }
 
 TEST_F(RepairTest, AFewSwappedCornersArePutInOrder) {
@@ -59,7 +93,7 @@ TEST_F(RepairTest, QuotedNumbersPairsAndASinglePathAreRepaired) {
                             box("1, 2, 30, 40") + "]}\n" + R"({"image": "a.png", "objects": [)" +
                             box("\"1\", \"2\", \"30\", \"40\"") + "]}\n" +
                             record(box("[1, 2], [30, 40]"));
-  const Repairs repairs = repair(lines, {.unit = CoordinateUnit::kBins});
+  const Changes repairs = repair(lines, {.unit = CoordinateUnit::kBins});
   EXPECT_EQ(fixed_boxes(), "[1, 2, 30, 40]\n[1, 2, 30, 40]\n[1, 2, 30, 40]\n");
   EXPECT_EQ(repairs.at("boxes of two pairs, written as four numbers"), 1);
   EXPECT_EQ(repairs.at("geometries with numbers in quotes"), 1);
@@ -67,17 +101,19 @@ TEST_F(RepairTest, QuotedNumbersPairsAndASinglePathAreRepaired) {
 }
 
 TEST_F(RepairTest, ARecordWhoseBoxesHaveNoAreaIsNoEmptyScene) {
-  const Repairs repairs =
+  const Changes repairs =
       repair(record(box("300, 400, 300, 500")) + record(box("1, 2, 30, 40")) + record(""),
              {.unit = CoordinateUnit::kBins});
   EXPECT_EQ(fixed_boxes(), "[1, 2, 30, 40]\n\n");
-  EXPECT_EQ(repairs.at("left out: records with a box without area"), 1);
+  EXPECT_EQ(repairs.at("records with a box without area"), 1);
 }
 
 TEST_F(RepairTest, CentresOfOddWidthsBecomeWholeBins) {
-  repair(record(box("150, 250, 101, 51")),
-         {.boxes = BoxForm::kCentre, .unit = CoordinateUnit::kBins});
-  EXPECT_EQ(fixed_boxes(), "[100, 225, 201, 276]\n");
+  std::string lines;
+  for (int i = 0; i < 15; ++i)
+    lines += large(box("150, 250, 101, 51")) + large(box("700, 600, 599, 599"));
+  repair(lines);
+  EXPECT_EQ(fixed_boxes().substr(0, 21), "[100, 225, 201, 276]\n");
 }
 
 TEST_F(RepairTest, FewObjectsDoNotDecideTheUnit) {
@@ -95,26 +131,12 @@ TEST_F(RepairTest, FewObjectsDoNotDecideTheUnit) {
 
 TEST_F(RepairTest, FractionsOfBinsAreRoundedWhereTheOptionSaysSo) {
   const std::string lines = large(box("10.4, 20.5, 999.7, 1000")) + large(box("1, 2, 30, 40"));
-  const Repairs repairs = repair(lines, {.unit = CoordinateUnit::kBins});
+  const Changes repairs = repair(lines, {.unit = CoordinateUnit::kBins});
   EXPECT_EQ(fixed_boxes(), "[10, 21, 999, 999]\n[1, 2, 30, 40]\n");
   EXPECT_EQ(repairs.at("fractions of bins rounded"), 3);
   const UserError error =
       test::catch_user_error([&] { repair(large(box("10.4, 20.5, 999.7, 900"))); });
   EXPECT_NE(error.problems()[0].fix.find("--unit bins"), std::string::npos) << error.what();
-}
-
-TEST_F(RepairTest, StrictWritesNothingWhereSomethingIsLost) {
-  const std::string good = record(box("1, 2, 30, 40")), doubled = box("5, 5, 800, 900");
-  const RepairOptions strict{.unit = CoordinateUnit::kBins, .strict = true};
-  repair(good + record(doubled + ", " + doubled), strict);
-  EXPECT_EQ(fixed_boxes(), "[1, 2, 30, 40]\n[5, 5, 800, 900]\n") << "a repeat is not a loss";
-  for (const std::string& lost :
-       {record("", "gone.png"), record(doubled + ", " + box("5, 5, 5, 9"))}) {
-    const UserError error = test::catch_user_error([&] { repair(good + lost, strict); });
-    EXPECT_EQ(error.kind(), ErrorKind::kData);
-    EXPECT_NE(error.problems()[0].error.find("--strict"), std::string::npos);
-  }
-  EXPECT_EQ(fixed_boxes(), "[1, 2, 30, 40]\n[5, 5, 800, 900]\n") << "the earlier copy stays";
 }
 
 }  // namespace rematch

@@ -16,8 +16,9 @@ namespace rematch::test {
 class ReviewDir : public testing::Test {
  protected:
   ReviewDir() { directory_.write("a.png", encode_png(Canvas(200, 100, kWhite).image())); }
-  static std::string record(const std::string& objects, const std::string& image = "a.png",
-                            int width = 200) {
+  // A record of an image of its own unless one is named.
+  std::string record(const std::string& objects, std::string image = "", int width = 200) {
+    if (image.empty()) image = add_image(200, 100);
     return fmt::format(
         "{{\"images\": [\"{}\"], \"width\": {}, \"height\": 100, \"objects\": [{}]}}\n", image,
         width, objects);
@@ -25,16 +26,19 @@ class ReviewDir : public testing::Test {
   static std::string box(const std::string& sides, const std::string& key = "bbox_2d") {
     return fmt::format("{{\"desc\": \"cat\", \"{}\": [{}]}}", key, sides);
   }
-  // A record of b.png, 640 x 480.
+  // A record of an image of 640 x 480.
   std::string large(const std::string& objects) {
-    directory_.write("b.png", encode_png(Canvas(640, 480, kWhite).image()));
     return fmt::format(
-        "{{\"images\": [\"b.png\"], \"width\": 640, \"height\": 480, \"objects\": [{}]}}\n",
-        objects);
+        "{{\"images\": [\"{}\"], \"width\": 640, \"height\": 480, \"objects\": [{}]}}\n",
+        add_image(640, 480), objects);
   }
   std::string write(const std::string& lines) { return directory_.write("data.jsonl", lines); }
-  Repairs repair(const std::string& lines, const RepairOptions& options = {}) {
-    return write_repaired(write(lines), directory_.file("fixed.jsonl"), options).repairs;
+  // What the repaired copy changed and left out.
+  Changes repair(const std::string& lines, const RepairOptions& options = {}) {
+    RepairedRecords repaired =
+        write_repaired(write(lines), directory_.file("fixed.jsonl"), options);
+    repaired.changes.merge(repaired.losses);
+    return repaired.changes;
   }
   // The boxes of the repaired copy, line by line.
   std::string fixed_boxes() const {
@@ -49,6 +53,14 @@ class ReviewDir : public testing::Test {
   }
 
   TempDir directory_;
+
+ private:
+  std::string add_image(int width, int height) {
+    const std::string name = fmt::format("{}_{}.png", width, num_images_++);
+    directory_.write(name, encode_png(Canvas(width, height, kWhite).image()));
+    return name;
+  }
+  int num_images_ = 0;
 };
 
 }  // namespace rematch::test

@@ -52,7 +52,7 @@ TEST_F(ReviewTest, FindsEveryKindOfProblemWithItsLine) {
   EXPECT_EQ(review.of(FindingKind::kRepeatedImage).size(), 4u);
   EXPECT_EQ(review.num_empty_scenes, 2);
   EXPECT_EQ(review.classes.at("cat"), 6);
-  EXPECT_FALSE(review.looks_like_pixels);
+  EXPECT_FALSE(review.unit_doubt);
 }
 
 TEST_F(ReviewTest, ALongLabelIsCutWhereItIsNamed) {
@@ -114,17 +114,16 @@ TEST_F(ReviewTest, CountsTurnedPhotosAndNamesRecordsOfTheirUnturnedPixels) {
   EXPECT_EQ(review.num_hidden_turns, 1);
   EXPECT_EQ(line_of(review, FindingKind::kUnturned), 2);
   EXPECT_TRUE(review.of(FindingKind::kWrongSize).empty());
-  const Repairs repairs = repair(lines);
-  EXPECT_EQ(repairs.at("left out: records drawn on the unturned pixels of a photo that EXIF turns"),
-            1);
+  const Changes repairs = repair(lines);
+  EXPECT_EQ(repairs.at("records drawn on the unturned pixels of a photo that EXIF turns"), 1);
   EXPECT_EQ(fixed_boxes(), "[1, 2, 300, 400]\n[1, 2, 300, 400]\n");
 }
 
 TEST_F(ReviewTest, SuspectsPixelsWhenNoCoordinateExceedsItsSide) {
   std::string lines;
   for (int i = 0; i < 20; ++i) lines += record(box(fmt::format("{}, 10, 199, 99", i)));
-  EXPECT_TRUE(review_jsonl(write(lines), false).looks_like_pixels);
-  EXPECT_FALSE(review_jsonl(write(lines + record(box("1, 1, 201, 5"))), false).looks_like_pixels);
+  EXPECT_EQ(review_jsonl(write(lines), false).unit_doubt->unit, CoordinateUnit::kPixels);
+  EXPECT_FALSE(review_jsonl(write(lines + record(box("1, 1, 201, 5"))), false).unit_doubt);
 }
 
 TEST_F(ReviewTest, ImagesAreComparedByContent) {
@@ -160,14 +159,13 @@ TEST_F(ReviewTest, ADecodingRepairLeavesOutTruncatedImages) {
   directory_.write("cut.png", read_file(directory_.file("a.png")).substr(0, 60));
   const std::string path = write(good + record(box("1, 2, 30, 40"), "cut.png"));
   ASSERT_EQ(line_of(review_jsonl(path, true), FindingKind::kUnreadableImage), 2);
-  EXPECT_EQ(write_repaired(path, out, {.decode = true})
-                .repairs.at("left out: records without a usable image"),
+  EXPECT_EQ(write_repaired(path, out, {.decode = true}).losses.at("records without a usable image"),
             1);
   EXPECT_TRUE(review_jsonl(out, true).of(FindingKind::kUnreadableImage).empty());
 }
 
 TEST_F(ReviewTest, CoordinatesUpToAThousandAreThousandthsAndStayInTheirPlaces) {
-  const Repairs repairs =
+  const Changes repairs =
       repair(large(box("0, 0, 500, 1000")) + large(box("500, 500, 1000, 1000")) +
              large(box("200, 200, 400, 400")));
   EXPECT_EQ(fixed_boxes(), "[0, 0, 500, 999]\n[500, 500, 999, 999]\n[200, 200, 400, 400]\n");
@@ -176,22 +174,22 @@ TEST_F(ReviewTest, CoordinatesUpToAThousandAreThousandthsAndStayInTheirPlaces) {
 }
 
 TEST_F(ReviewTest, NumbersOutsideTheirImageAreNoPixels) {
-  const Repairs repairs = repair(
+  const Changes repairs = repair(
       large(box("1, 2, 3, 4")) + record(box("-5, 20, 1100, 200")) + record(box("0.5, 10, 300, 50")),
       {.unit = CoordinateUnit::kBins});
   EXPECT_EQ(fixed_boxes(), "[1, 2, 3, 4]\n[1, 10, 300, 50]\n");
-  EXPECT_EQ(repairs.at("left out: records where a coordinate is out of range"), 1);
+  EXPECT_EQ(repairs.at("records where a coordinate is out of range"), 1);
   EXPECT_EQ(repairs.at("fractions of bins rounded"), 1);
 }
 
 TEST_F(ReviewTest, ARepeatIsOneHoweverItIsWritten) {
-  const Repairs repairs =
+  const Changes repairs =
       repair(record(R"({"desc": "cat", "bbox_2d": [1, 2, 30, 40]}, )"
                     R"({"bbox_2d": [1, 2, 30, 40], "desc": "cat"}, )"
                     R"({"desc": " cat", "bbox_2d": [1, "<|coord_2|>", 30, 40.0]}, )"
                     R"({"desc": "cat", "poly": [1, 2, 30, 2, 30, 40]}, )"
                     R"({"desc": "cat", "poly": [[1, 2], [30, 2], [30, 40]]})"));
-  EXPECT_EQ(repairs.at("left out: repeated objects"), 3);
+  EXPECT_EQ(repairs.at("repeated objects removed"), 3);
   EXPECT_EQ(fixed_boxes(), "[1, 2, 30, 40][1, 2, 30, 2, 30, 40]\n");
   EXPECT_TRUE(
       review_jsonl(directory_.file("fixed.jsonl"), false).of(FindingKind::kRepeatedObject).empty());
@@ -241,7 +239,7 @@ TEST_F(ReviewTest, OneRecordThatMustBePixelsMakesTheWholeFilePixels) {
 TEST_F(ReviewTest, WhatTheCensusSuspectsIsConvertedAlsoUnderForeignNames) {
   std::string lines;
   for (int i = 0; i < 30; ++i) lines += large(R"({"label": "cat", "bbox": [64, 48, 320, 240]})");
-  const Repairs repairs = repair(lines);
+  const Changes repairs = repair(lines);
   EXPECT_EQ(repairs.at("records converted from pixels to bins"), 30);
   EXPECT_EQ(repairs.at("\"label\" renamed to \"desc\""), 30);
   EXPECT_EQ(repairs.at("\"bbox\" renamed to \"bbox_2d\""), 30);
@@ -266,9 +264,8 @@ TEST_F(ReviewTest, FindsTextsOfAddedTokensAndImagesThatAreTooLongAndThin) {
   directory_.write("thin.png", encode_png(Canvas(402, 2, kWhite).image()));
   const std::string thin = R"({"images": ["thin.png"], "width": 402, "height": 2, "objects": []})";
   const std::string lines = record(R"({"desc": "a<|im_end|>b", "bbox_2d": [1, 2, 3, 4]})") + thin +
-                            "\n" + record(R"({"desc": "a<own>b", "bbox_2d": [1, 2, 3, 4]})");
+                            "\n" + record(box("1, 2, 3, 4"));
   EXPECT_EQ(review_jsonl(write(lines), false).of(FindingKind::kRefused).size(), 2u);
-  EXPECT_EQ(review_jsonl(write(lines), false, {"<own>"}).of(FindingKind::kRefused).size(), 3u);
   repair(lines);
   EXPECT_EQ(review_jsonl(directory_.file("fixed.jsonl"), false).num_records, 1);
 }

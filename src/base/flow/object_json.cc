@@ -80,8 +80,9 @@ std::vector<int> read_bbox(const Json& value, const std::string& where,
   if (!rules.allow_inverted && (bins[0] > bins[2] || bins[1] > bins[3])) {
     fail(where, "\"bbox_2d\" is inverted",
          fmt::format("{}: {}", show_json(value), bins[0] > bins[2] ? "x1 > x2" : "y1 > y2"),
-         "write left, top, right, bottom in this order; `rematch data check FILE --fix OUT --boxes "
-         "xywh` converts x, y, width, height");
+         "write left, top, right, bottom in this order; `rematch data check FILE --fix OUT` "
+         "converts "
+         "x, y, width, height where the numbers prove it");
   }
   return bins;
 }

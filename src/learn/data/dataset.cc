@@ -17,8 +17,8 @@
 #include "base/out_of_resources.h"
 #include "base/terminal_text.h"
 #include "base/text.h"
-#include "learn/data/box_census.h"
-#include "learn/data/foreign_format.h"
+#include "learn/data/doubts.h"
+#include "learn/data/foreign_file.h"
 #include "learn/data/record.h"
 #include "model/vision/image.h"
 #include "model/vision/patches.h"
@@ -183,7 +183,6 @@ Dataset Dataset::load(const std::string& jsonl_path, const DatasetOptions& optio
 
   const std::string parent = std::filesystem::path(jsonl_path).parent_path().string();
   const ForbiddenTexts forbidden(options.forbidden_texts);
-  BoxCensus census;
   ProblemList problems(jsonl_path);
   int64_t line_idx = 0, num_records = 0;
   for (size_t begin = 0; begin < bytes.size(); ++line_idx) {
@@ -204,16 +203,15 @@ Dataset Dataset::load(const std::string& jsonl_path, const DatasetOptions& optio
                                          .name_all = options.name_all});
       sample.sample_id = line_idx;
       if (options.check_image_files) check_image_files(sample);
-      census.add(sample);
       dataset.samples_.push_back(std::move(sample));
     } catch (const UserError& error) {
       problems.add(name_file(error, jsonl_path));
       // Refuses other formats early, not after millions of lines of a COCO file.
       if (dataset.samples_.empty() && problems.num_lines() == kEarly)
-        refuse_foreign_format(jsonl_path, bytes);
+        refuse_foreign_file(jsonl_path, bytes);
     }
   }
-  if (dataset.samples_.empty()) refuse_foreign_format(jsonl_path, bytes);
+  if (dataset.samples_.empty()) refuse_foreign_file(jsonl_path, bytes);
   problems.throw_if_any();
   if (dataset.samples_.empty()) {
     const std::string found = options.limit ? fmt::format("sample limit {}", *options.limit)
@@ -225,7 +223,7 @@ Dataset Dataset::load(const std::string& jsonl_path, const DatasetOptions& optio
          .what = found,
          .fix = "use a JSONL with at least one record (and a sample limit of at least 1)"});
   }
-  dataset.warnings_ = census.warnings(jsonl_path);
+  dataset.warnings_ = content_warnings(jsonl_path, dataset.samples_);
   dataset.parts_ = {{.path = jsonl_path, .end = dataset.size()}};
   return dataset;
 }

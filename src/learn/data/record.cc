@@ -11,7 +11,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "learn/data/foreign_keys.h"
+#include "learn/data/foreign_file.h"
 
 namespace rematch {
 namespace {
@@ -25,18 +25,7 @@ const std::vector<std::string> kObjectFields = {"desc", "bbox_2d", "poly", "poly
   throw UserError(ErrorKind::kData, {.error = error, .where = where, .what = what, .fix = fix});
 }
 
-// Reports a field of another program before a missing field: its advice is more useful.
-void refuse_foreign_fields(const Json& value, const char* (*advice_for)(std::string_view),
-                           const std::string& where) {
-  for (const auto& member : value.items()) {
-    if (const char* advice = advice_for(member.key())) {
-      fail(where, fmt::format("unknown field {}", python_json_string(member.key())),
-           show_json(member.value()), advice);
-    }
-  }
-}
-
-// Reports an unknown field, with the nearest known name.
+// Reports an unknown field before a missing one: its advice is more useful.
 void refuse_unknown_fields(const Json& value, const std::vector<std::string>& known,
                            const std::string& where) {
   for (const auto& member : value.items()) {
@@ -44,8 +33,11 @@ void refuse_unknown_fields(const Json& value, const std::vector<std::string>& kn
     const std::vector<std::string> near = near_names(member.key(), known);
     fail(where, fmt::format("unknown field {}", python_json_string(member.key())),
          fmt::format("known fields: {}", join(known, ", ")),
-         near.empty() ? "remove it, or move it into the record's \"metadata\""
-                      : fmt::format("did you mean \"{}\"?", near.front()));
+         fmt::format("{}; `rematch data check FILE --fix OUT` renames the usual fields of other "
+                     "programs; {}",
+                     near.empty() ? "remove it, or move it into the record's \"metadata\""
+                                  : fmt::format("did you mean \"{}\"?", near.front()),
+                     kImportAdvice));
   }
 }
 
@@ -88,10 +80,9 @@ SceneObject read_object(const Json& object, size_t object_idx, const RecordConte
   if (!object.is_object())
     fail(where, "an object is not a JSON object", show_json(object),
          "write {\"desc\": ..., \"bbox_2d\": [...]}");
-  refuse_foreign_fields(object, advice_for_object_key, where);
+  refuse_unknown_fields(object, kObjectFields, where);
   SceneObject result;
   result.geometry = read_geometry(object, where, {.allow_inverted = context.allow_inverted});
-  refuse_unknown_fields(object, kObjectFields, where);
   if (context.name_all) {
     result.desc = *context.name_all;
     return result;
@@ -147,6 +138,8 @@ Json parse_line(std::string_view line, const std::string& where) {
     for (Problem& problem : problems) {
       if (const std::string first_line = where + ":1:"; problem.where.starts_with(first_line))
         problem.where = where + ":" + problem.where.substr(first_line.size());
+      if (line.starts_with("{'")) problem.fix = "JSON has double quotes: print with json.dumps()";
+      if (line.find("NaN") != line.npos) problem.fix = "NaN is not a number of JSON: leave it out";
     }
     throw UserError(error.kind(), std::move(problems));
   }
@@ -160,7 +153,6 @@ Sample read_record(std::string_view line, const RecordContext& context) {
     fail(context.where, "a line is not a JSON object", show_json(record),
          "write one record per line: {\"images\": [...], \"objects\": [...], ...}");
   }
-  refuse_foreign_fields(record, advice_for_record_key, context.where);
   refuse_unknown_fields(record, kRecordFields, context.where);
   Sample sample;
   sample.where = context.where;

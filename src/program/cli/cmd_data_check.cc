@@ -7,16 +7,12 @@
 #include <memory>
 
 #include "base/error.h"
+#include "base/out_of_resources.h"
 #include "base/terminal_text.h"
-#include "learn/data/dataset.h"
-#include "model/checkpoint/model_dir.h"
-#include "model/text/tokenizer.h"
-#include "program/cli/check_advice.h"
+#include "learn/data/records_path.h"
 #include "program/cli/command_set.h"
 #include "program/cli/data_commands.h"
-#include "program/cli/sample_lengths.h"
 #include "program/cli/standard_output.h"
-#include "learn/data/records_path.h"
 #include "tools/review/review.h"
 
 namespace rematch {
@@ -61,42 +57,10 @@ void print_turned(const Review& review) {
                                      : fmt::format("{} of them are", review.num_hidden_turns));
 }
 
-/// Contents of a model's added tokens; none without a model.
-std::vector<std::string> added_tokens_of(const std::string& model_dir) {
-  std::vector<std::string> texts;
-  if (model_dir.empty()) return texts;
-  for (const AddedToken& token : Tokenizer::load(model_dir)->added_tokens())
-    texts.push_back(token.content);
-  return texts;
-}
-
-/// Lengths as a model sees them, of a file that training can use.
-void print_lengths(const std::string& path, const std::string& model_dir) {
-  const Dataset dataset =
-      Dataset::load(path, {.require_single_image = false, .check_image_files = false});
-  const SampleLengths lengths = measure_lengths(dataset, model_dir);
-  std::cout << fmt::format(
-      "tokens with {}: prompts up to {} (images included), answers {} … {} (median … most), "
-      "together up to {}\n",
-      model_dir, lengths.longest_prompt, lengths.median_answer, lengths.longest_answer,
-      lengths.longest);
-}
-
 struct DataCheckArguments {
-  std::string path, fixed, model_dir, box_form, unit;
-  bool decode = false, all = false, strict = false;
+  std::string path, fixed, unit;
+  bool decode = false, all = false;
 };
-
-RepairOptions repair_options(const DataCheckArguments& arguments,
-                             const std::vector<std::string>& added_tokens,
-                             const InputFiles& inputs) {
-  RepairOptions options{.decode = arguments.decode, .added_tokens = added_tokens, .others = inputs};
-  options.boxes = find_box_form(arguments.box_form);
-  if (arguments.unit == "bins") options.unit = CoordinateUnit::kBins;
-  if (arguments.unit == "pixels") options.unit = CoordinateUnit::kPixels;
-  if (arguments.unit == "normalized") options.unit = CoordinateUnit::kShares;
-  return options;
-}
 
 void print_counts(const Review& review, const std::string& path) {
   const auto spread = [](const Spread& spread) {
@@ -121,15 +85,15 @@ void print_loss(const RepairedRecords& repaired) {
 }
 
 /// Tells what the repaired copy changes.
-void print_repairs(const RepairedRecords& repaired, const Review& review,
-                   const DataCheckArguments& arguments) {
-  for (const auto& [what, count] : repaired.repairs)
+void print_repairs(const RepairedRecords& repaired, const Review& review, const std::string& out) {
+  for (const auto& [what, count] : repaired.losses)
+    std::cout << fmt::format("  {:6}  left out: {}\n", count, what);
+  for (const auto& [what, count] : repaired.changes)
     std::cout << fmt::format("  {:6}  {}\n", count, what);
-  std::cout << fmt::format("wrote {}\n", arguments.fixed);
+  std::cout << fmt::format("wrote {}\n", out);
   const std::string& advice = repaired.first_fix.empty() ? review.first_fix : repaired.first_fix;
   if (repaired.num_lost > 0 && !advice.empty())
     std::cout << wrapped("to keep all: " + advice + "\n", 2);
-  if (!arguments.model_dir.empty()) print_lengths(arguments.fixed, arguments.model_dir);
 }
 
 /// Prints counts and findings.
@@ -149,7 +113,6 @@ void print_review(const Review& review, const DataCheckArguments& arguments) {
 /// Writes the repaired copy and tells first what is lost. An error comes after the findings.
 int fix_file(const Review& review, const DataCheckArguments& arguments, RepairOptions options) {
   options.advice = review.first_fix;
-  options.strict = arguments.strict;
   survive_closed_pipe();
   RepairedRecords repaired;
   try {
@@ -160,27 +123,74 @@ int fix_file(const Review& review, const DataCheckArguments& arguments, RepairOp
   }
   print_loss(repaired);
   print_review(review, arguments);
-  print_repairs(repaired, review, arguments);
+  print_repairs(repaired, review, arguments.fixed);
   return 0;
+}
+
+/// Why training refuses the file, or would read it wrongly; "" for a usable one.
+std::string find_trouble(const Review& review) {
+  if (review.num_records == 0) return "training refuses it: it has no records";
+  if (review.form_doubt) return "fix this first: " + review.form_doubt->why;
+  if (review.unit_doubt)
+    return fmt::format("fix this first: the coordinates {}", review.unit_doubt->why);
+  for (const FindingKind kind :
+       {FindingKind::kRefused, FindingKind::kUnreadableImage, FindingKind::kWrongSize,
+        FindingKind::kUnturned, FindingKind::kInverted}) {
+    if (!review.of(kind).empty()) return "training refuses it as it is";
+  }
+  return review.split_images.num_images > 0 ? "fix this first: " + review.split_images.text() : "";
+}
+
+/// The command that repairs a file, by a trial in memory, or the reason against it.
+std::string repair_advice(const Review& review, const DataCheckArguments& arguments,
+                          RepairOptions options) {
+  std::string flags;
+  if (review.unit_doubt && !review.unit_doubt->is_sure && !options.unit) {
+    options.unit = review.unit_doubt->unit;
+    flags = fmt::format(" --unit {}", unit_name(*options.unit));
+  }
+  try {
+    const RepairedRecords trial = repair_records(arguments.path, arguments.path, options);
+    const std::string& fix = trial.first_fix.empty() ? review.first_fix : trial.first_fix;
+    if (trial.num_records == 0)
+      return "`--fix` cannot repair it; " +
+             (fix.empty() ? "correct the records by hand, or convert them with `rematch data "
+                            "from-…` (docs/data.md)"
+                          : fix);
+    std::string advice =
+        fmt::format("`rematch data check {} --fix OUT{}` writes a {}copy",
+                    shell_word(arguments.path), flags, trial.changes.empty() ? "" : "repaired ");
+    if (trial.num_lost == 0) return advice;
+    advice += fmt::format(", without {} of {}", trial.num_lost,
+                          counted(trial.num_records + trial.num_lost, "record"));
+    return fix.empty() ? advice : advice + "; to keep all: " + fix;
+  } catch (const OutOfResources&) {
+    throw;
+  } catch (const UserError& error) {
+    return fmt::format("{}: {}", error.problems().front().error, error.problems().front().fix);
+  }
 }
 
 int run_data_check(const DataCheckArguments& arguments) {
   require_records_file(arguments.path);
-  InputFiles inputs{arguments.path};
-  add_model(inputs, arguments.model_dir);
+  const InputFiles inputs{arguments.path};
   if (!arguments.fixed.empty()) inputs.refuse(arguments.fixed);
-  const std::vector<std::string> added_tokens = added_tokens_of(arguments.model_dir);
-  const RepairOptions options = repair_options(arguments, added_tokens, inputs);
-  const Review review = review_jsonl(arguments.path, arguments.decode, added_tokens);
+  const RepairOptions options{
+      .decode = arguments.decode, .unit = find_coordinate_unit(arguments.unit), .others = inputs};
+  const Review review = review_jsonl(arguments.path, arguments.decode);
   if (!arguments.fixed.empty()) return fix_file(review, arguments, options);
   print_review(review, arguments);
-  const bool usable = is_usable(review);
-  if (usable && !arguments.model_dir.empty()) print_lengths(arguments.path, arguments.model_dir);
-  const std::string seen =
-      arguments.decode ? "training can use it"
-                       : "training can use it, by the headers of its images (--decode reads all)";
-  std::cout << (usable ? seen : check_advice(review, arguments.path, options)) << "\n";
-  return usable ? 0 : exit_code(ErrorKind::kData);
+  const std::string trouble = find_trouble(review);
+  if (trouble.empty()) {
+    std::cout << (arguments.decode
+                      ? "training can use it\n"
+                      : "training can use it, by the headers of its images (--decode reads all)\n");
+    return 0;
+  }
+  const std::string advice =
+      review.num_records > 0 ? ". " + repair_advice(review, arguments, options) : "";
+  std::cout << wrapped(trouble + advice, 2) << "\n";
+  return exit_code(ErrorKind::kData);
 }
 
 }  // namespace
@@ -191,30 +201,16 @@ Command add_data_check(CLI::App& data) {
   const auto arguments = std::make_shared<DataCheckArguments>();
   app->add_option("JSONL", arguments->path, "records as training reads them")->required();
   app->add_option("--fix", arguments->fixed, "write a repaired copy here");
-  app->add_option(
-         "--boxes", arguments->box_form,
-         "with --fix: what the four numbers of a box mean: xyxy (corners), xywh (left, top, "
-         "width, height) or cxcywh (centre); needed when many corners are swapped")
-      ->check(CLI::IsMember({"xyxy", "xywh", "cxcywh"}));
   app->add_option("--unit", arguments->unit,
                   "with --fix: unit of the numbers: bins, pixels or normalized (0..1); default: by "
                   "the numbers of 30 objects or more")
       ->check(CLI::IsMember({"bins", "pixels", "normalized"}));
-  app->add_option("--model", arguments->model_dir,
-                  "model directory: lengths in tokens (of the copy with --fix), as its tokenizer "
-                  "and image processor give them");
-  app->add_flag("--strict", arguments->strict,
-                "with --fix: write nothing and end with exit code 3 when something would be left "
-                "out")
-      ->needs(app->get_option("--fix"));
   app->add_flag("--decode", arguments->decode, "decode every image, not only its header");
   app->add_flag("--all", arguments->all, "list every finding; default: five of a kind");
   app->footer(
       "Examples:\n  rematch data check data/train.jsonl\n  rematch data check raw.jsonl --fix "
-      "data/train.jsonl\n  rematch data check raw.jsonl --fix data/train.jsonl --boxes xywh --unit "
-      "pixels\n  rematch data check "
-      "data/train.jsonl --model base\nExit code 3 when training "
-      "would refuse the file.");
+      "data/train.jsonl --unit pixels\nExit code 3 when training would refuse the file or read it "
+      "wrongly.");
   return {app, [arguments] { return run_data_check(*arguments); }};
 }
 

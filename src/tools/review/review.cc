@@ -16,9 +16,8 @@
 #include "base/terminal_text.h"
 #include "base/text.h"
 #include "learn/data/added_texts.h"
-#include "learn/data/box_census.h"
 #include "learn/data/file_set.h"
-#include "learn/data/foreign_format.h"
+#include "learn/data/foreign_file.h"
 #include "learn/data/outside.h"
 #include "learn/data/record.h"
 #include "learn/estep/match/repeats.h"
@@ -38,17 +37,6 @@ Spread compute_spread(std::vector<int64_t> values) {
   return {.least = values.front(), .median = values[values.size() / 2], .most = values.back()};
 }
 
-/// Twice the signed area of an outline, in bins.
-int64_t doubled_area(const std::vector<int>& bins) {
-  int64_t sum = 0;
-  for (size_t i = 0; i + 1 < bins.size(); i += 2) {
-    const size_t next = (i + 2) % bins.size();
-    sum += static_cast<int64_t>(bins[i]) * bins[next + 1] -
-           static_cast<int64_t>(bins[next]) * bins[i + 1];
-  }
-  return sum;
-}
-
 /// The place of a problem inside its record; "" for the record itself.
 std::string place_in_record(const std::string& where, const RecordContext& context) {
   const std::string rest =
@@ -64,7 +52,7 @@ class Reviewer {
 
   void add(const std::string& line, const RecordContext& context, int64_t number) {
     ++review_.num_records;
-    add_form(line, context);
+    add_numbers(line, context);
     Sample sample;
     try {
       sample = read_record(line, context);
@@ -82,22 +70,35 @@ class Reviewer {
     }
     add_images(sample, number);
     add_objects(sample, number);
-    census_.add(sample);
+    samples_.push_back(std::move(sample));
   }
 
   Review finish() {
     review_.width_px = compute_spread(widths_);
     review_.height_px = compute_spread(heights_);
     review_.objects_per_image = compute_spread(counts_);
-    review_.looks_like_pixels = census_.looks_like_pixels();
+    review_.form_doubt = doubt_form(evidence_, std::nullopt, BoxForm::kCorners);
+    const bool is_form_sure = review_.form_doubt && review_.form_doubt->is_sure;
+    review_.unit_doubt =
+        doubt_unit(evidence_, CoordinateUnit::kBins,
+                   is_form_sure ? review_.form_doubt->fitting.front() : BoxForm::kCorners);
+    review_.split_images = find_split_images(samples_);
     return std::move(review_);
   }
 
  private:
-  /// The boxes of a record, also of one that cannot be used.
-  void add_form(const std::string& line, const RecordContext& context) {
+  /// The numbers of a record, also of one that cannot be used.
+  void add_numbers(const std::string& line, const RecordContext& context) {
     try {
-      review_.box_forms.add(parse_json(line, context.where));
+      Json record = parse_json(line, context.where);
+      if (!record.is_object()) return;
+      Changes ignored;
+      tidy_fields(record, ignored);
+      const auto side = [&](const char* key) {
+        const double value = record.value(key, Json()).is_number() ? record[key].get<double>() : 0;
+        return value > 0 ? value : kNumBins;
+      };
+      evidence_.add(find_numbers(record), side("width"), side("height"));
     } catch (const UserError&) {
       return;  // read_record() reports it
     }
@@ -205,7 +206,8 @@ class Reviewer {
 
   void add_polygon(const std::vector<int>& bins, int64_t number, const std::string& name) {
     ++review_.num_polygons;
-    if (doubled_area(bins) == 0) note(FindingKind::kNoArea, number, name);
+    if (has_no_area({.kind = GeometryKind::kPoly, .bins = bins}))
+      note(FindingKind::kNoArea, number, name);
   }
 
   std::string path_;
@@ -214,7 +216,8 @@ class Reviewer {
   std::vector<int64_t> widths_, heights_, counts_;
   FileSet seen_;                           // images, by content
   std::set<std::string> paths_, advised_;  // images by name; errors whose fix has been shown
-  BoxCensus census_;
+  UnitEvidence evidence_;
+  std::vector<Sample> samples_;
   OutsideImages outside_;
 };
 
@@ -256,11 +259,10 @@ std::vector<std::vector<std::string>> Review::similar_classes() const {
   return groups;
 }
 
-Review review_jsonl(const std::string& path, bool decode,
-                    const std::vector<std::string>& added_tokens) {
+Review review_jsonl(const std::string& path, bool decode) {
   const std::string bytes = read_file(path),
                     parent = std::filesystem::path(path).parent_path().string();
-  const ForbiddenTexts forbidden = forbidden_texts(added_tokens);
+  const ForbiddenTexts forbidden = forbidden_texts({});
   Reviewer reviewer(path, decode);
   int64_t number = 0;
   for (const std::string& line : split(bytes, '\n')) {
@@ -275,7 +277,7 @@ Review review_jsonl(const std::string& path, bool decode,
                  number);
   }
   Review review = reviewer.finish();
-  if (review.num_refused == review.num_records) refuse_foreign_format(path, bytes);
+  if (review.num_refused == review.num_records) refuse_foreign_file(path, bytes);
   return review;
 }
 

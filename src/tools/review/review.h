@@ -6,9 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "base/flow/box_form.h"
 #include "base/output_file.h"
-#include "tools/review/box_forms.h"
+#include "learn/data/doubts.h"
+#include "learn/data/units.h"
+#include "tools/review/record_fields.h"
 
 namespace rematch {
 
@@ -52,11 +53,13 @@ struct Review {
   std::map<std::string, int64_t> classes;  ///< objects by desc
   Spread width_px, height_px, objects_per_image;
   std::array<std::vector<Finding>, kNumFindingKinds> findings;
-  bool looks_like_pixels = false;  ///< BoxCensus::looks_like_pixels()
-  BoxFormCensus box_forms;         ///< of all records, also of those that cannot be read
-  int64_t num_outside = 0;         ///< images that OutsideImages finds
-  int64_t num_turned = 0;          ///< photos stored turned (EXIF)
-  int64_t num_hidden_turns = 0;    ///< of these: ImageFacts::hides_turn()
+  /// Doubts about the numbers of all records, also of those that cannot be read.
+  std::optional<FormDoubt> form_doubt;
+  std::optional<UnitDoubt> unit_doubt;
+  SplitImages split_images;
+  int64_t num_outside = 0;       ///< images that OutsideImages finds
+  int64_t num_turned = 0;        ///< photos stored turned (EXIF)
+  int64_t num_hidden_turns = 0;  ///< of these: ImageFacts::hides_turn()
 
   /// Groups of classes that differ only in case, width or spaces, most frequent spelling first.
   std::vector<std::vector<std::string>> similar_classes() const;
@@ -68,28 +71,14 @@ struct Review {
 
 /// Reviews every record, including bad ones.
 /// @param decode  decodes every image (slow) instead of reading only its header
-/// @param added_tokens  of a model: more texts that no `desc` may contain
-/// @throws UserError (environment) if the JSONL cannot be read; (data) if it has the format of
-/// another program
-Review review_jsonl(const std::string& path, bool decode,
-                    const std::vector<std::string>& added_tokens = {});
-
-/// The changes made by write_repaired(): description and count.
-using Repairs = std::map<std::string, int64_t>;
-
-/// Unit of the numbers of a file.
-enum class CoordinateUnit { kBins, kPixels, kShares };
-/// The value of --unit: "bins", "pixels" or "normalized".
-const char* unit_name(CoordinateUnit unit);
+/// @throws UserError (environment) if the JSONL cannot be read; (data) if it has another format
+Review review_jsonl(const std::string& path, bool decode);
 
 /// Options of write_repaired().
 struct RepairOptions {
   bool decode = false;                                ///< as in review_jsonl
-  std::vector<std::string> added_tokens = {};         ///< as in review_jsonl
-  std::optional<BoxForm> boxes = std::nullopt;        ///< unset: corners
   std::optional<CoordinateUnit> unit = std::nullopt;  ///< unset: by the evidence in the numbers
   InputFiles others{};                                ///< files that `out` must not replace
-  bool strict = false;                                ///< losing a record or object is an error
   std::string advice = {};                            ///< what to do if no record is left
 };
 
@@ -97,26 +86,23 @@ struct RepairOptions {
 struct RepairedRecords {
   std::string lines;
   int64_t num_records = 0, num_lost = 0;
-  Repairs repairs;
-  std::vector<std::string> images;                           ///< that the records name
-  std::optional<CoordinateUnit> likely_unit = std::nullopt;  ///< of numbers that are no bins
-  std::string first_fix = {};  ///< of the first record that stays unusable; empty: none
+  Changes changes, losses;          ///< of records or objects; losses: records left out
+  std::vector<std::string> images;  ///< that the records name
+  std::string first_fix = {};       ///< of the first record that stays unusable; empty: none
+
+  void lose(const std::string& reason);
 };
 
-/// Repairs records: renames misnamed fields, unquotes numbers, converts boxes and pixels, puts
-/// corners in order and takes sizes from the image files; leaves out records with a box without area, repeated
-/// objects and records that are still unusable. Numbers count as pixels if some cannot be bins
-/// (fractions, above 1000) and all are inside their images, or if BoxCensus suspects pixels. A bin
-/// of 1000 becomes 999; fractions of bins are rounded where `unit` says that they are bins.
+/// Repairs records: tidies their fields, converts boxes and numbers to corners in bins, joins
+/// records of one image, and takes sizes from the image files; leaves out records with a box
+/// without area and those that are still unusable.
 /// @param out  the file that the image paths are relative to
-/// @throws UserError (configuration) if more than one box in twenty has swapped corners and `boxes`
-/// is not set, or if fewer than 30 objects would decide the unit; (environment)
+/// @throws UserError (configuration) if the numbers do not prove what they mean; (environment)
 RepairedRecords repair_records(const std::string& path, const std::string& out,
                                const RepairOptions& options);
 
 /// Writes the repaired copy.
-/// @throws UserError as repair_records; (data) if no record is left, or with `strict` if something
-/// is lost; (configuration) if `out` is
+/// @throws UserError as repair_records; (data) if no record is left; (configuration) if `out` is
 /// the file itself, one of its images or one of `others`, before anything is written
 RepairedRecords write_repaired(const std::string& path, const std::string& out,
                                const RepairOptions& options);

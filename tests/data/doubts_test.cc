@@ -1,4 +1,4 @@
-#include "learn/data/box_census.h"
+#include "learn/data/doubts.h"
 
 #include <gtest/gtest.h>
 
@@ -20,14 +20,12 @@ Geometry poly(std::vector<int> bins) {
 }
 
 std::vector<std::string> warnings_of(const std::vector<Sample>& samples) {
-  BoxCensus census;
-  for (const Sample& sample : samples) census.add(sample);
-  return census.warnings("d.jsonl");
+  return content_warnings("d.jsonl", samples);
 }
 
 }  // namespace
 
-TEST(BoxCensus, CountsBoxesAndPolygonsWithoutAreaInOneText) {
+TEST(ContentWarnings, CountsBoxesAndPolygonsWithoutAreaInOneText) {
   const std::vector<std::string> texts =
       warnings_of({scene(0, 640, 427, {box(1, 2, 1, 900), box(1, 2, 3, 4)}),
                    scene(6, 640, 427, {poly({0, 0, 5, 5, 9, 9}), poly({0, 0, 5, 5, 9, 8})}),
@@ -40,15 +38,12 @@ TEST(BoxCensus, CountsBoxesAndPolygonsWithoutAreaInOneText) {
       << texts[0];
 }
 
-TEST(BoxCensus, SuspectsPixelsWhenNoCoordinateExceedsItsSide) {
+TEST(ContentWarnings, SuspectsPixelsWhenNoCoordinateExceedsItsSide) {
   std::vector<Sample> samples;
   for (int i = 0; i < 20; ++i) samples.push_back(scene(i, 640, 427, {box(10, 20, 500, 400)}));
   const std::vector<std::string> texts = warnings_of(samples);
   ASSERT_EQ(texts.size(), 1u);
   EXPECT_NE(texts[0].find("LOOK LIKE PIXELS"), std::string::npos);
-  EXPECT_NE(texts[0].find("line 1: largest x 500 and y 400 in an image of 640 x 427 px"),
-            std::string::npos)
-      << texts[0];
   EXPECT_NE(texts[0].find("`rematch data check d.jsonl --fix OUT --unit pixels` converts them"),
             std::string::npos)
       << texts[0];
@@ -56,7 +51,7 @@ TEST(BoxCensus, SuspectsPixelsWhenNoCoordinateExceedsItsSide) {
   EXPECT_TRUE(warnings_of(samples).empty()) << "one bin beyond a side clears the set";
 }
 
-TEST(BoxCensus, SuspectsPixelsInEightScenesOfACommonSize) {
+TEST(ContentWarnings, SuspectsPixelsInEightScenesOfACommonSize) {
   std::vector<Sample> samples;
   for (int i = 0; i < 7; ++i) samples.push_back(scene(i, 640, 480, {box(100, 100, 500, 400)}));
   EXPECT_TRUE(warnings_of(samples).empty());
@@ -64,7 +59,7 @@ TEST(BoxCensus, SuspectsPixelsInEightScenesOfACommonSize) {
   EXPECT_EQ(warnings_of(samples).size(), 1u);
 }
 
-TEST(BoxCensus, FewOrLargeImagesProveNothing) {
+TEST(ContentWarnings, FewOrLargeImagesProveNothing) {
   EXPECT_TRUE(
       warnings_of({scene(0, 640, 427, {box(1, 2, 3, 4)}), scene(1, 640, 427, {box(1, 2, 3, 4)})})
           .empty());
@@ -72,6 +67,26 @@ TEST(BoxCensus, FewOrLargeImagesProveNothing) {
   for (int i = 0; i < 100; ++i) samples.push_back(scene(i, 1920, 1080, {box(1, 2, 999, 998)}));
   for (int i = 0; i < 100; ++i) samples.push_back(scene(i, 64, 64, {}));
   EXPECT_TRUE(warnings_of(samples).empty());
+}
+
+TEST(ContentWarnings, RecordsOfOneImageThatLackEachOthersObjectsAreCounted) {
+  const auto record = [](int64_t id, const char* image, const char* prompt, int x) {
+    Sample sample = scene(id, 2000, 2000, {box(x, 2, x + 5, 900)});
+    sample.image_paths = {image};
+    sample.prompt = prompt;
+    return sample;
+  };
+  EXPECT_TRUE(warnings_of({record(0, "a.png", "", 1), record(1, "a.png", "", 1),
+                           record(2, "a.png", "Find dogs.", 7), record(3, "b.png", "", 7)})
+                  .empty())
+      << "the same objects again, another question, another image";
+  const std::vector<std::string> texts = warnings_of(
+      {record(0, "a.png", "", 1), record(1, "b.png", "", 1), record(2, "a.png", "", 7)});
+  ASSERT_EQ(texts.size(), 1u);
+  EXPECT_NE(texts[0].find("d.jsonl: 1 image is in 2 records with different objects"),
+            std::string::npos)
+      << texts[0];
+  EXPECT_NE(texts[0].find("`rematch data check d.jsonl --fix OUT` joins them"), std::string::npos);
 }
 
 }  // namespace rematch

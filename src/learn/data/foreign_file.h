@@ -1,0 +1,18 @@
+#pragma once
+#include <string>
+#include <string_view>
+
+namespace rematch {
+
+/// What to do with annotations of another program.
+inline constexpr const char* kImportAdvice =
+    "annotations become records with `rematch data from-coco FILE --images DIR --out DIR`, "
+    "from-voc, from-yolo, from-labelme, from-csv, from-hf, from-qwen or from-swift (docs/data.md)";
+
+/// Refuses a file that does not begin with a record: annotations of another program, a JSON array,
+/// pretty-printed JSON, lines that end with a comma, UTF-16. Returns if its first line has a list
+/// of objects, whatever else is wrong with it.
+/// @throws UserError (data) with what it begins with and the command that converts it
+void refuse_foreign_file(const std::string& path, std::string_view bytes);
+
+}  // namespace rematch

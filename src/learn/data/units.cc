@@ -1,0 +1,232 @@
+#include "learn/data/units.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/flow/sample.h"
+#include "base/terminal_text.h"
+
+namespace rematch {
+namespace {
+
+constexpr double kSlack = 0.002;    // of a side: room for rounding
+constexpr double kFar = 0.05;       // of a side: more than a careless annotator
+constexpr double kMostSmall = 1.5;  // larger numbers cannot be shares
+// A false alarm in one of ten thousand correct sets with evenly spread boxes.
+constexpr double kMinChance = 1e-4;
+constexpr int64_t kFewObjects = 30;  // too few to decide
+
+constexpr int64_t kFewest = 3;  // boxes: fewer prove nothing
+
+constexpr CoordinateUnit kUnits[] = {CoordinateUnit::kBins, CoordinateUnit::kPixels,
+                                     CoordinateUnit::kShares};
+constexpr BoxForm kForms[] = {BoxForm::kCorners, BoxForm::kSides, BoxForm::kCentre};
+
+/// True for more than one in `part`.
+bool is_many(int64_t some, int64_t all, int64_t part) { return part * some > all; }
+
+/// True if some images have shares, and no image has larger numbers.
+bool are_shares(const UnitEvidence& numbers, CoordinateUnit read_as) {
+  const bool has_shares =
+      numbers.num_shares > 0 || (read_as == CoordinateUnit::kPixels && numbers.most > 0);
+  return read_as != CoordinateUnit::kShares && has_shares &&
+         numbers.num_small == numbers.num_images;
+}
+
+/// What numbers are that are read as bins or as pixels. The first row that holds counts.
+struct Row {
+  CoordinateUnit is;
+  const char* why;
+  bool (*holds)(const UnitEvidence& numbers, CoordinateUnit read_as, BoxForm form);
+};
+constexpr Row kTable[] = {
+    {CoordinateUnit::kShares, "look normalized (0 to 1): no number is larger",
+     [](const UnitEvidence& numbers, CoordinateUnit read_as, BoxForm) {
+       return are_shares(numbers, read_as);
+     }},
+    {CoordinateUnit::kPixels,
+     "look like pixels: some are no bins (fractions, or above 1000), and all are inside their "
+     "image",
+     [](const UnitEvidence& numbers, CoordinateUnit read_as, BoxForm form) {
+       return read_as == CoordinateUnit::kBins &&
+              (numbers.has_fractions || numbers.leaves(CoordinateUnit::kBins, form)) &&
+              !numbers.leaves(CoordinateUnit::kPixels, form);
+     }},
+    {CoordinateUnit::kPixels,
+     "look like pixels: none exceeds its image's side, but bins go to 999 on every side",
+     [](const UnitEvidence& numbers, CoordinateUnit read_as, BoxForm form) {
+       return read_as == CoordinateUnit::kBins && look_like_pixels(numbers, form);
+     }},
+    {CoordinateUnit::kBins, "look like bins with fractions, but bins are whole numbers",
+     [](const UnitEvidence& numbers, CoordinateUnit read_as, BoxForm form) {
+       return read_as == CoordinateUnit::kBins && numbers.has_fractions &&
+              !numbers.leaves(CoordinateUnit::kBins, form);
+     }},
+};
+
+/// The units in which all numbers lie inside their images.
+std::vector<CoordinateUnit> possible_units(const UnitEvidence& evidence) {
+  if (are_shares(evidence, CoordinateUnit::kBins)) return {CoordinateUnit::kShares};
+  std::vector<CoordinateUnit> units;
+  for (const CoordinateUnit unit : {CoordinateUnit::kBins, CoordinateUnit::kPixels}) {
+    if (!evidence.leaves(unit, BoxForm::kCorners)) units.push_back(unit);
+  }
+  return units;
+}
+
+/// Judges boxes of a width and a height: many leave their image, and all would be corners in it.
+std::optional<FormDoubt> doubt_sides(const UnitEvidence& evidence, CoordinateUnit unit,
+                                     BoxForm form) {
+  const UnitEvidence::Reading& reading = evidence.read_as(unit, form);
+  const int64_t num_boxes = evidence.num_boxes;
+  // right shares never leave their image, so that one in ten is enough
+  const bool many_leave =
+      is_many(reading.num_outside, num_boxes, unit == CoordinateUnit::kShares ? 10 : 2) ||
+      (num_boxes >= kFewest && is_many(reading.num_far, num_boxes, 10));
+  if (!many_leave || evidence.read_as(unit, BoxForm::kCorners).num_inside < num_boxes)
+    return std::nullopt;
+  return FormDoubt{.fitting = {BoxForm::kCorners},
+                   .why = fmt::format(
+                       "read as {}, {} of {} leave their image; read as corners, all lie inside",
+                       form_words(form), reading.num_outside, counted(num_boxes, "box", "boxes"))};
+}
+
+/// @param edges  left, top, right and bottom
+void add_reading(UnitEvidence::Reading& reading, const std::array<double, 4>& edges, double width,
+                 double height, BoxForm form) {
+  const auto& [left, top, right, bottom] = edges;
+  const double under = -std::min(std::min(left, right) / width, std::min(top, bottom) / height),
+               over = std::max(std::max(left, right) / width, std::max(top, bottom) / height) - 1;
+  // centres have no negative edges; left and top may be a little outside in annotations
+  const bool is_outside = over > kSlack || (form == BoxForm::kCentre && under > kSlack);
+  reading.num_outside += is_outside;
+  reading.num_far += std::max(under, over) > kFar;
+  reading.num_inside += !is_outside && right > left && bottom > top;
+}
+
+}  // namespace
+
+const char* unit_name(CoordinateUnit unit) {
+  return unit == CoordinateUnit::kBins     ? "bins"
+         : unit == CoordinateUnit::kPixels ? "pixels"
+                                           : "normalized";
+}
+
+std::optional<CoordinateUnit> find_coordinate_unit(std::string_view name) {
+  for (const CoordinateUnit unit : kUnits) {
+    if (name == unit_name(unit)) return unit;
+  }
+  return std::nullopt;
+}
+
+const char* form_words(BoxForm form) {
+  return form == BoxForm::kCorners ? "corners (x1, y1, x2, y2)"
+         : form == BoxForm::kSides ? "x, y, width, height"
+                                   : "centre x, centre y, width, height";
+}
+
+Numbers from_corners(const std::array<double, 4>& corners, BoxForm form) {
+  const auto& [left, top, right, bottom] = corners;
+  if (form == BoxForm::kCorners) return {left, top, right, bottom};
+  if (form == BoxForm::kSides) return {left, top, right - left, bottom - top};
+  return {(left + right) / 2, (top + bottom) / 2, right - left, bottom - top};
+}
+
+void UnitEvidence::add(const std::vector<Numbers>& geometries, double width, double height) {
+  const std::array<std::pair<double, double>, 3> sides = {
+      {{kNumBins, kNumBins}, {width, height}, {1, 1}}};
+  bool fractions = false, small = true;
+  for (const Numbers& numbers : geometries) {
+    for (const double number : numbers) {
+      least = std::min(least, number);
+      most = std::max(most, number);
+      fractions = fractions || number != std::floor(number);
+      small = small && number <= kMostSmall;
+    }
+  }
+  if (geometries.empty()) return;
+  ++num_images;
+  num_objects += std::ssize(geometries);
+  num_small += small;
+  num_shares += small && fractions;
+  has_fractions = has_fractions || (fractions && !small);
+  for (const double side : {width, height})
+    log_chance += std::log(std::min(1.0, side * (1 + kSlack) / kNumBins));
+  for (const Numbers& numbers : geometries) {
+    const bool is_box = numbers.size() == 4;
+    num_boxes += is_box;
+    num_swapped += is_box && (numbers[2] < numbers[0] || numbers[3] < numbers[1]);
+    for (const BoxForm form : kForms) {
+      Numbers edges = numbers;
+      if (is_box) {
+        const std::array<double, 4> box =
+            to_corners({numbers[0], numbers[1], numbers[2], numbers[3]}, form);
+        edges.assign(box.begin(), box.end());
+      }
+      for (const CoordinateUnit unit : kUnits) {
+        const auto [right, bottom] = sides[static_cast<size_t>(unit)];
+        bool& leaves = leaves_[static_cast<size_t>(unit)][static_cast<size_t>(form)];
+        for (size_t i = 0; i < edges.size(); ++i) {
+          const double place = edges[i] / (i % 2 == 0 ? right : bottom);
+          leaves = leaves || place < -kSlack || place > 1 + kSlack;
+        }
+        if (is_box)
+          add_reading(readings_[static_cast<size_t>(unit)][static_cast<size_t>(form)],
+                      {edges[0], edges[1], edges[2], edges[3]}, right, bottom, form);
+      }
+    }
+  }
+}
+
+std::optional<UnitDoubt> doubt_unit(const UnitEvidence& evidence, CoordinateUnit read_as,
+                                    BoxForm form) {
+  for (const Row& row : kTable) {
+    if (!row.holds(evidence, read_as, form)) continue;
+    // fractions are rounded only where the user says so: they may be pixels of some images
+    const bool is_sure = row.is != CoordinateUnit::kBins && evidence.num_objects >= kFewObjects;
+    return UnitDoubt{.unit = row.is, .is_sure = is_sure, .why = row.why};
+  }
+  return std::nullopt;
+}
+
+bool look_like_pixels(const UnitEvidence& evidence, BoxForm form) {
+  return !evidence.leaves(CoordinateUnit::kPixels, form) &&
+         evidence.log_chance < std::log(kMinChance);
+}
+
+std::optional<FormDoubt> doubt_form(const UnitEvidence& evidence,
+                                    std::optional<CoordinateUnit> unit, BoxForm read_as) {
+  const int64_t num_boxes = evidence.num_boxes;
+  if (read_as != BoxForm::kCorners) return doubt_sides(evidence, *unit, read_as);
+  if (!is_many(evidence.num_swapped, num_boxes, 20)) return std::nullopt;
+  const std::vector<CoordinateUnit> units = unit ? std::vector{*unit} : possible_units(evidence);
+  FormDoubt doubt{.is_sure = evidence.num_objects >= kFewObjects};
+  std::string forms;
+  bool some_may_fit = false;
+  for (const BoxForm form : {BoxForm::kSides, BoxForm::kCentre}) {
+    const auto misfits = [&](int64_t part) {
+      return [&evidence, form, num_boxes, part](CoordinateUnit each) {
+        return is_many(num_boxes - evidence.read_as(each, form).num_inside, num_boxes, part);
+      };
+    };
+    if (std::none_of(units.begin(), units.end(), misfits(50))) {
+      doubt.fitting.push_back(form);
+      forms += fmt::format("{}{}", forms.empty() ? "" : ", or ", form_words(form));
+    } else {
+      some_may_fit = some_may_fit || !std::all_of(units.begin(), units.end(), misfits(20));
+    }
+  }
+  // corners in any order fit nearly everything: they count where nothing else does
+  if (doubt.fitting.empty() && !some_may_fit && !units.empty()) {
+    doubt.fitting = {BoxForm::kCorners};
+    forms = "only corners in any order";
+  }
+  doubt.is_sure = doubt.is_sure && !some_may_fit && doubt.fitting.size() == 1;
+  doubt.why = fmt::format("{} of {} have swapped corners; they fit {}", evidence.num_swapped,
+                          counted(num_boxes, "box", "boxes"), forms.empty() ? "no form" : forms);
+  return doubt;
+}
+
+}  // namespace rematch
