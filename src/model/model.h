@@ -39,8 +39,10 @@ struct NamedParameter {
 
   /// The values in the model's dtype: a new tensor for a packed weight, else the parameter itself.
   at::Tensor values() const { return packed ? packed->dequantised(tensor.scalar_type()) : tensor; }
-  /// The tensor in memory, for comparing weights: the codes of a packed weight.
-  const at::Tensor& stored() const { return packed ? packed->codes : tensor; }
+  /// The tensors in memory, for comparing weights: all parts of a packed weight.
+  std::vector<at::Tensor> stored() const {
+    return packed ? packed->parts() : std::vector<at::Tensor>{tensor};
+  }
 };
 
 /// The vision tower's output for a list of images, in order.

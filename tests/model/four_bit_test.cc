@@ -44,6 +44,11 @@ std::shared_ptr<Model> dequantised_model(const std::string& base, const Model& p
   return plain;
 }
 
+void expect_equal(const std::vector<at::Tensor>& found, const std::vector<at::Tensor>& expected) {
+  ASSERT_EQ(found.size(), expected.size());
+  for (size_t i = 0; i < expected.size(); ++i) EXPECT_TRUE(at::equal(found[i], expected[i])) << i;
+}
+
 AdapterSelection all_linear(const Model& model) {
   std::vector<std::string> names;
   for (const NamedParameter& parameter : model.parameters()) names.push_back(parameter.name);
@@ -75,7 +80,7 @@ TEST(FourBitModel, QuantisingWhileLoadingGivesTransformersCodes) {
   ASSERT_EQ(own->num_packed(), stored->num_packed());
   for (const NamedParameter& parameter : stored->parameters()) {
     SCOPED_TRACE(parameter.name);
-    EXPECT_TRUE(at::equal(own->find_parameter(parameter.name)->stored(), parameter.stored()));
+    expect_equal(own->find_parameter(parameter.name)->stored(), parameter.stored());
     EXPECT_TRUE(at::equal(own->find_parameter(parameter.name)->values(), parameter.values()));
   }
 }
@@ -253,8 +258,7 @@ TEST(FourBitModel, CodesOfAnyStorageDtypeAreTheSame) {
   }
   copy.write_weights();
   const auto stored = Model::load(golden("nf4_double"), {}), other = Model::load(copy.path(), {});
-  EXPECT_TRUE(
-      at::equal(other->find_parameter(kDown)->stored(), stored->find_parameter(kDown)->stored()));
+  expect_equal(other->find_parameter(kDown)->stored(), stored->find_parameter(kDown)->stored());
 }
 
 TEST(FourBitModel, APackedEmbeddingIsRefused) {

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <memory>
+
 #include "base/error.h"
 #include "base/file.h"
 #include "support/capture.h"
@@ -112,6 +115,34 @@ TEST(Fingerprint, EveryFixedFactIsNamedWhenItDiffers) {
     FingerprintInput input = some_input(dir.file("a"));
     change(input);
     EXPECT_EQ(what_differs(saved, make_fingerprint(input)), std::vector<std::string>{name});
+  }
+}
+
+TEST(Fingerprint, EveryPartOfAPackedBaseCounts) {
+  const test::TempDir dir;
+  write_model_files(dir, "a");
+  FourBitWeight packed = quantise(at::linspace(-1, 1, 4 * 64).view({4, 64}),
+                                  {.use_double_quant = true});
+  const auto with = [&](const FourBitWeight& weight) {
+    FingerprintInput input = some_input(dir.file("a"));
+    input.base_parameters = {{"c", at::empty({4, 64}, at::TensorOptions(at::kMeta)),
+                              std::make_shared<const FourBitWeight>(weight)}};
+    return make_fingerprint(input);
+  };
+  const Fingerprint saved = with(packed);
+  EXPECT_TRUE(what_differs(saved, with(packed)).empty());
+  using Change = std::function<void(FourBitWeight&)>;
+  for (const Change& change : std::vector<Change>{
+           [](FourBitWeight& weight) { weight.codes = weight.codes + 1; },
+           [](FourBitWeight& weight) { weight.absmax = weight.absmax + 1; },
+           [](FourBitWeight& weight) { weight.nested_absmax = weight.nested_absmax * 1.5; },
+           [](FourBitWeight& weight) { weight.nested_map = weight.nested_map * 1.5; },
+           [](FourBitWeight& weight) { weight.offset *= 1.5f; },
+           [](FourBitWeight& weight) { weight.kind = FourBitKind::kFp4; }}) {
+    FourBitWeight other = packed;
+    change(other);
+    EXPECT_EQ(what_differs(saved, with(other)),
+              std::vector<std::string>{"model (values of the adapter's base)"});
   }
 }
 

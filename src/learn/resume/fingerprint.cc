@@ -92,10 +92,13 @@ std::string parameters_text(const std::vector<NamedParameter>& parameters) {
 std::string values_hash(const std::vector<NamedParameter>& parameters) {
   std::string all;
   for (const NamedParameter& parameter : parameters) {
-    const at::Tensor values = parameter.stored().detach().cpu().contiguous();
-    all += fmt::format(
-        "{} {}\n", parameter.name,
-        content_hash_of({static_cast<const char*>(values.const_data_ptr()), values.nbytes()}));
+    all += parameter.name;
+    for (const at::Tensor& tensor : parameter.stored()) {
+      const at::Tensor values = tensor.detach().cpu().contiguous();
+      all += ' ' + content_hash_of(
+                       {static_cast<const char*>(values.const_data_ptr()), values.nbytes()});
+    }
+    all += '\n';
   }
   return content_hash_of(all);
 }

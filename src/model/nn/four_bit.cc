@@ -153,6 +153,16 @@ int64_t FourBitWeight::num_bytes() const {
   return static_cast<int64_t>(sum);
 }
 
+std::vector<at::Tensor> FourBitWeight::parts() const {
+  std::vector<at::Tensor> parts{codes, absmax};
+  for (const at::Tensor& tensor : {nested_absmax, nested_map}) {
+    if (tensor.defined()) parts.push_back(tensor);
+  }
+  parts.push_back(at::tensor({static_cast<int64_t>(kind), blocksize, nested_blocksize}, at::kLong));
+  parts.push_back(at::tensor({offset}, at::kFloat));
+  return parts;
+}
+
 FourBitWeight FourBitWeight::to(const at::Device& device) const {
   FourBitWeight moved = *this;
   for (at::Tensor* tensor :

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "base/settings/model.h"
 #include "model/nn/results.h"
@@ -38,6 +39,8 @@ struct FourBitWeight {
   int64_t num_blocks() const { return (num_values() + blocksize - 1) / blocksize; }
   /// Bytes of all tensors.
   int64_t num_bytes() const;
+  /// All that determines the values, for comparing weights: tensors, kind, sizes and offset.
+  std::vector<at::Tensor> parts() const;
   /// A copy on another device.
   FourBitWeight to(const at::Device& device) const;
 

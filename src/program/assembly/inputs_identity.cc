@@ -6,6 +6,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string_view>
+#include <utility>
 
 #include "base/content_key.h"
 #include "base/error.h"
@@ -97,12 +98,14 @@ void add_weights(Pairs& pairs, const Job& job, const Model& model) {
   const std::map<std::string, std::string> files_by_parameter(files.begin(), files.end());
   for (const NamedParameter& parameter : all_parameters(model)) {
     const auto file = files_by_parameter.find(parameter.name);
+    std::string values = "values";
+    for (const at::Tensor& tensor : parameter.stored()) values += ' ' + sampled_hash(tensor);
     pairs.emplace_back(fmt::format("{}: {}",
                                    file == files_by_parameter.end()
                                        ? "weights"
                                        : std::filesystem::path(file->second).filename().string(),
                                    parameter.name),
-                       "values " + sampled_hash(parameter.stored()));
+                       std::move(values));
   }
 }
 
