@@ -297,11 +297,14 @@ void write_file_atomic(const std::string& path, std::string_view content) {
 
 StagedDirectory::StagedDirectory(std::string final_path) : final_path_(std::move(final_path)) {
   while (final_path_.size() > 1 && final_path_.back() == '/') final_path_.pop_back();
+  std::error_code error;
+  // A link stays, and the directory that it leads to is replaced.
+  if (fs::is_symlink(final_path_, error) && fs::is_directory(final_path_, error))
+    final_path_ = fs::canonical(final_path_).string();
   const std::string parent = parent_of(final_path_);
   make_directories(parent);
   temporary_path_ = fmt::format("{}/.tmp-{}-{}", parent,
                                 with_room(fs::path(final_path_).filename().string()), ::getpid());
-  std::error_code error;
   fs::remove_all(temporary_path_, error);
   make_directories(temporary_path_);
 }

@@ -90,7 +90,8 @@ void write_file_atomic(const std::string& path, std::string_view content);
 /// directory is removed.
 class StagedDirectory {
  public:
-  /// @param final_path  where the directory ends up; its parents are created.
+  /// @param final_path  where the directory ends up; its parents are created. A link to a
+  ///     directory stays, and what it leads to is replaced.
   /// @throws UserError (environment)
   explicit StagedDirectory(std::string final_path);
   ~StagedDirectory();

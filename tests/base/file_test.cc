@@ -50,6 +50,17 @@ TEST(StagedDirectory, ReplacesTheOldOneWholeAndLeavesNothingElse) {
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(dir.path()), {}), 1);
 }
 
+TEST(StagedDirectory, ALinkToADirectoryStays) {
+  test::TempDir dir;
+  std::filesystem::create_directories(dir.file("disk/target"));
+  std::filesystem::create_directory_symlink(dir.file("disk/target"), dir.file("link"));
+  StagedDirectory staged(dir.file("link/"));
+  write_file_atomic(staged.path() + "/a", "new");
+  staged.commit();
+  EXPECT_TRUE(std::filesystem::is_symlink(dir.file("link")));
+  EXPECT_EQ(read_file(dir.file("disk/target/a")), "new");
+}
+
 TEST(StagedFile, LeavesNothingWhenAbandonedAndKeepsTheOldOne) {
   test::TempDir dir;
   dir.write("a.txt", "old");
