@@ -48,7 +48,9 @@ TEST(EngineFactory, RefusesTheOthersWithTheWayOut) {
 TEST(EngineFactory, TheDeltaRuleNeedsABackendThatHasIt) {
   TextDescription text;
   check_backend_decodes("vllm", text, false);
-  text.layers.push_back({.mixer = DeltaDescription{}});
+  DeltaDescription delta;
+  delta.conv_kernel = 4;
+  text.layers.push_back({.mixer = delta});
   check_backend_decodes("native", text, false);
   check_backend_decodes("hf", text, false);
   const UserError error =
@@ -56,6 +58,22 @@ TEST(EngineFactory, TheDeltaRuleNeedsABackendThatHasIt) {
   EXPECT_EQ(error.kind(), ErrorKind::kConfig);
   EXPECT_NE(error.problems().front().fix.find("`hf` or `native`"), std::string::npos)
       << error.problems().front().fix;
+}
+
+TEST(EngineFactory, NativeDecodesOneWidthOfTheDeltaRulesConvolution) {
+  for (const int width : {2, 3, 7}) {
+    TextDescription text;
+    DeltaDescription delta;
+    delta.conv_kernel = width;
+    text.layers.push_back({.mixer = delta});
+    check_backend_decodes("hf", text, false);
+    const UserError error =
+        test::catch_user_error([&] { check_backend_decodes("native", text, false); });
+    EXPECT_EQ(error.kind(), ErrorKind::kConfig);
+    EXPECT_NE(error.problems().front().what.find("linear_conv_kernel_dim"), std::string::npos);
+    EXPECT_NE(error.problems().front().fix.find("`hf`"), std::string::npos)
+        << error.problems().front().fix;
+  }
 }
 
 TEST(EngineFactory, AModelInFourBitsAnswersAsItsDequantisedWeights) {

@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <functional>
+
 #include "base/error.h"
 #include "base/text.h"
 
@@ -29,7 +31,8 @@ const BackendRow& find_backend(const std::string& name) {
 }
 
 // Rejects a backend for which `can` is false, and names the others.
-void require(const std::string& backend, bool (*can)(const BackendRow&), const std::string& what) {
+void require(const std::string& backend, const std::function<bool(const BackendRow&)>& can,
+             const std::string& what) {
   if (can(find_backend(backend))) return;
   std::vector<std::string> able;
   for (const BackendRow& row : rollout_backends().rows()) {
@@ -52,12 +55,19 @@ void check_backend_available(const std::string& backend, const VllmOptions& vllm
 
 void check_backend_decodes(const std::string& backend, const TextDescription& text,
                            bool in_four_bits) {
-  if (text.delta() != nullptr) {
+  if (const DeltaDescription* const delta = text.delta()) {
     require(
         backend, [](const BackendRow& row) { return row.has_delta_rule; },
         fmt::format("{} of its {} decoder layers use the gated delta rule, which this backend does "
                     "not have or is not tested with",
                     text.num_delta_layers(), text.num_layers()));
+    require(
+        backend,
+        [width = delta->conv_kernel](const BackendRow& row) {
+          return row.has_delta_rule && (row.delta_kernel == 0 || row.delta_kernel == width);
+        },
+        fmt::format("its linear_conv_kernel_dim is {}, which this backend does not have",
+                    delta->conv_kernel));
   }
   if (in_four_bits) {
     require(

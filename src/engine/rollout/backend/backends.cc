@@ -13,7 +13,8 @@ Choices<BackendRow>& rollout_backends() {
         .has_delta_rule = true},
        {.name = "native",
         .meaning = "the built-in engine, on the training weights",
-        .has_delta_rule = true}});
+        .has_delta_rule = true,
+        .delta_kernel = 4}});
   return table;
 }
 

@@ -23,6 +23,8 @@ struct BackendRow {
   bool holds_own_weights = false;
   /// decodes layers with the delta rule
   bool has_delta_rule = false;
+  /// the one width of the delta rule's convolution that it decodes; 0 = every width
+  int64_t delta_kernel = 0;
   /// creates the engine
   std::function<std::unique_ptr<RolloutEngine>(const EngineParts&, const GenerateOptions&)> make =
       {};
