@@ -9,6 +9,7 @@
 #include "model/families/family.h"
 #include "model/patch_fit.h"
 #include "model/text/chat_template.h"
+#include "model/text/stop_ids.h"
 #include "model/text/stored_prompt.h"
 #include "program/assembly/adapter_setup.h"
 #include "program/assembly/open.h"
@@ -88,6 +89,7 @@ std::optional<ModelFiles> open_model(const Settings& settings, Use use, Report& 
     files.format_name = choose_format(settings, use, *files.tokenizer, report);
     files.format = make_answer_format(files.format_name, files.tokenizer, directory);
   });
+  if (files.tokenizer) report.attempt([&] { read_stop_ids(directory, *files.tokenizer); });
   const bool has_patches = report.attempt([&] {
     files.patches = PatchOptions::from_model_dir(directory, settings.images);
     check_patches_fit(files.patches, describe_model(directory).vision, directory);
