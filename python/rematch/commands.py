@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Union
 
@@ -68,8 +67,7 @@ def eval(
     """
     given = options({"--answer-format": answer_format, "--device": device})
     done = run_checked("eval", _scored(model, records, settings, given))
-    wrote = re.findall(r"^wrote (.*eval_results\.json)$", done.stderr, re.MULTILINE)
-    return Scores(json.loads(Path(wrote[-1]).read_bytes()), done.stdout)
+    return Scores(json.loads(Path(done.events["scores"]).read_bytes()), done.stdout)
 
 
 def probe(

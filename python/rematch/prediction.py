@@ -84,8 +84,8 @@ def predict(
         {
             "--adapter": adapter,
             "--min-score": min_score,
-            "--system": system,
-            "--user": user,
+            "--system": system or None,
+            "--user": user or None,
             "--answer-format": answer_format,
             "--max-new-tokens": max_new_tokens,
             "--backend": backend,

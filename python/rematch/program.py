@@ -19,11 +19,12 @@ _WARNING = "warning: "
 
 @dataclass
 class Output:
-    """What a command left: its exit code (negative: a signal) and both streams."""
+    """What a command left: its exit code (negative: a signal), both streams and its events."""
 
     code: int
     stdout: str
     stderr: str
+    events: Dict[str, str]  # name: path, as the program sends them (base/observe/event.h)
 
     @property
     def warnings(self) -> List[str]:
@@ -34,8 +35,10 @@ class Output:
 
 
 def options(given: Mapping[str, Any]) -> List[str]:
-    """`--name=value` for each; True gives `--name`; None, False and "" give nothing."""
-    named = ((name, value) for name, value in given.items() if value not in (None, False, ""))
+    """`--name=value` for each; True gives `--name`; None and False give nothing."""
+    named = (
+        (name, value) for name, value in given.items() if value is not None and value is not False
+    )
     return [
         name
         if value is True
@@ -45,12 +48,11 @@ def options(given: Mapping[str, Any]) -> List[str]:
 
 
 def settings_options(settings: Optional[Mapping[str, Any]]) -> List[str]:
-    """`--set key=value` for each key, the value as YAML: text as it is, others as JSON."""
+    """`--set key=value` for each key, the value as JSON, which YAML reads as it is."""
     arguments: List[str] = []
     for key, value in (settings or {}).items():
-        is_text = isinstance(value, (str, os.PathLike))
-        text = os.fspath(value) if is_text else json.dumps(value)
-        arguments += ["--set", f"{key}={text}"]
+        value = os.fspath(value) if isinstance(value, os.PathLike) else value
+        arguments += ["--set", f"{key}={json.dumps(value, ensure_ascii=False)}"]
     return arguments
 
 
@@ -59,6 +61,7 @@ def run(
     arguments: List[str],
     *,
     said: Callable[[str], None] = lambda line: None,
+    told: Callable[[str, str], None] = lambda event, path: None,
     tick: Callable[[], None] = lambda: None,
 ) -> Output:
     """Runs `rematch COMMAND ARGUMENTS` to its end.
@@ -69,6 +72,7 @@ def run(
 
     Args:
         said: takes each line of standard error as it comes, and "" when none comes.
+        told: takes the name and the path of each event.
         tick: is called several times a second, and once after the end.
     """
     child = subprocess.Popen(
@@ -81,23 +85,38 @@ def run(
         # A terminal and Jupyter send Ctrl-C to the whole group; the program takes a second one for
         # an order to stop without saving.
         start_new_session=True,
-        env={**os.environ, "NO_COLOR": "1", "REMATCH_ENDS_WITH": str(os.getpid())},
+        env={
+            **os.environ,
+            "NO_COLOR": "1",
+            "REMATCH_ENDS_WITH": str(os.getpid()),
+            "REMATCH_EVENTS": "1",
+        },
     )
     streams = _Streams(child)
+    events: Dict[str, str] = {}
+
+    def take_line() -> None:
+        line = streams.next_line() or ""
+        if event := _event(line):
+            events.update([event])
+            told(*event)
+        else:
+            said(line)
+
     try:
         while streams.are_open:
-            said(streams.next_line() or "")
+            take_line()
             tick()
         child.wait()
         tick()
     except BaseException as stop:
         _end(child)
         while isinstance(stop, KeyboardInterrupt) and streams.are_open:
-            said(streams.next_line() or "")
+            take_line()
         raise
     finally:
         streams.close()
-    return Output(child.returncode, *streams.texts())
+    return Output(child.returncode, *streams.texts(), events)
 
 
 def run_checked(command: str, arguments: List[str], **callbacks: Any) -> Output:
@@ -120,6 +139,14 @@ def warn(texts: List[str]) -> None:
         depth, frame = depth + 1, frame.f_back  # type: ignore[assignment]
     for text in texts:
         warnings.warn(text, stacklevel=depth)
+
+
+def _event(line: str) -> Optional[Tuple[str, str]]:
+    """The name and the path of an event; None for any other line."""
+    if not line.startswith('{"event":'):
+        return None
+    found = json.loads(line)
+    return found["event"], found["path"]
 
 
 def _end(child: "subprocess.Popen[str]") -> None:
@@ -170,7 +197,8 @@ class _Streams:
     def _read(self, name: str, stream: "IO[str]") -> None:
         with stream:
             for line in stream:
-                self._texts[name].append(line)
+                if name == "stdout" or _event(line) is None:
+                    self._texts[name].append(line)
                 if name == "stderr":
                     self._lines.put(line.rstrip("\n"))
         if name == "stderr":

@@ -6,14 +6,13 @@ from pathlib import Path
 from typing import Any, Callable, Dict, List, Mapping, Optional, Union
 
 from rematch.curves import page_of_run
+from rematch.errors import problem
 from rematch.log_follower import LogFollower
 from rematch.logs import Log, read_log
 from rematch.program import options, run_checked, settings_options
 
 Row = Dict[str, Any]
 """A line of logging.jsonl: `step`, and loss, … or eval_loss, … (docs/metrics.md)."""
-
-_WHERE = "logs and checkpoints in "
 
 
 @dataclass(frozen=True, repr=False)
@@ -81,6 +80,14 @@ def train(
         >>> run.best, run.log.steps[-1]["loss"]                               # doctest: +SKIP
         >>> rematch.predict(run, ["a.jpg"])                                   # doctest: +SKIP
     """
+    if callback is not None and not callable(callback):
+        raise problem(
+            "config",
+            "the callback cannot be called",
+            "rematch.train(config, callback)",
+            f"it is a {type(callback).__name__}",
+            "give settings by name: rematch.train(config, settings={…})",
+        )
     watch = _Watch(callback)
     arguments = [
         *options({"--resume": resume, "--device": device}),
@@ -88,14 +95,15 @@ def train(
         os.fspath(config),
     ]
     try:
-        run_checked("train", arguments, said=watch.hear, tick=watch.look)
+        run_checked("train", arguments, said=watch.hear, told=watch.follow, tick=watch.look)
     except KeyboardInterrupt:
-        raise KeyboardInterrupt(watch.last_words()) from None
+        again = f"continue with: rematch.train({os.fspath(config)!r}, …, resume=True)"
+        raise KeyboardInterrupt(f"{watch.last_words()}; {again}") from None
     return Run(watch.directory, read_log(watch.directory))
 
 
 class _Watch:
-    """Finds the run's directory in what the program says, and hands on the lines of its log."""
+    """Prints what the program says, or hands on the lines of the run's log."""
 
     def __init__(self, callback: Optional[Callable[[Row], None]]) -> None:
         self.directory = Path()
@@ -111,9 +119,10 @@ class _Watch:
         self._lines.append(line)
         if self._callback is None:
             print(line, flush=True)
-        before, where, directory = line.partition(_WHERE)
-        if where and before.strip() == "where":
-            self.directory = Path(directory)
+
+    def follow(self, event: str, path: str) -> None:
+        if event == "run":
+            self.directory = Path(path)
             self._follower = LogFollower(self.directory)
 
     def look(self) -> None:
@@ -122,6 +131,6 @@ class _Watch:
                 self._callback(row)
 
     def last_words(self) -> str:
-        """The last lines of an interrupted run: its checkpoint and the command that continues."""
-        kept = [line for line in self._lines if line.startswith(("saved ", "continue with: "))]
-        return "; ".join(kept[-2:]) or "the run had saved nothing"
+        """What an interrupted run saved last."""
+        kept = [line for line in self._lines if line.startswith("saved ")]
+        return kept[-1] if kept else "the run had saved nothing"

@@ -28,6 +28,7 @@ except ImportError as error:
     print(f"skipped: {error}; scripts/setup --oracles installs it")
     sys.exit(77)
 
+RUN = "out/r\tun\u202e"  # a name that the program's texts for people escape
 EVALUATION = {"eval_rollout_f1_iou50": 0.5, "eval_set": "a"}
 ROWS = [{"step": 1, "loss": 4.0}, {"step": 1, **EVALUATION}, {"step": 2, "loss": None}]
 ENDLESS = """
@@ -75,8 +76,8 @@ class CommandsTest(unittest.TestCase):
     # ---------------------------------------------------------------------------------------------
 
     def test_the_callback_gets_each_line_of_this_run_once(self):
-        Path("out/run").mkdir(parents=True)
-        Path("out/run/logging.jsonl").write_text('{"step": 9, "loss": 1.0}\n' * 5)
+        Path(RUN).mkdir(parents=True)
+        Path(RUN, "logging.jsonl").write_text('{"step": 9, "loss": 1.0}\n' * 5)
         rows, printed = [], io.StringIO()
         with contextlib.redirect_stdout(printed), warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -84,10 +85,10 @@ class CommandsTest(unittest.TestCase):
         self.assertEqual(rows, ROWS)
         self.assertEqual(printed.getvalue(), "")
         self.assertEqual((run.log.steps, run.log.evaluations), ([ROWS[0], ROWS[2]], [ROWS[1]]))
-        self.assertEqual(os.fspath(run), "out/run")
-        self.assertEqual(run.best, Path("out/run/checkpoint-2"))
+        self.assertEqual(os.fspath(run), RUN)
+        self.assertEqual(run.best, Path(RUN, "checkpoint-2"))
         self.assertEqual(run.last, run.best)
-        self.assertEqual(repr(run), "Run('out/run', best='checkpoint-2')")
+        self.assertEqual(repr(run), f"Run({RUN!r}, best='checkpoint-2')")
 
     def test_without_a_callback_progress_is_printed_and_warnings_are_warnings(self):
         printed = io.StringIO()
@@ -106,6 +107,8 @@ class CommandsTest(unittest.TestCase):
             "training.save_strategy": "no",
             "training.eval_on_start": True,
             "custom.val_jsonl": Path("v.jsonl"),
+            "template.system": "",
+            "custom.user_prompt": "null ✓",
             "tuner.target_modules": ["a", "b"],
         }
         with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
@@ -118,9 +121,11 @@ class CommandsTest(unittest.TestCase):
             [
                 "training.max_steps=6",
                 "training.learning_rate=0.002",
-                "training.save_strategy=no",
+                'training.save_strategy="no"',
                 "training.eval_on_start=true",
-                "custom.val_jsonl=v.jsonl",
+                'custom.val_jsonl="v.jsonl"',
+                'template.system=""',
+                'custom.user_prompt="null ✓"',
                 'tuner.target_modules=["a", "b"]',
             ],
         )
@@ -141,8 +146,8 @@ class CommandsTest(unittest.TestCase):
         self.assertEqual(self.calls()[1:], [{"signal": signal.SIGINT}, {"saved": True}])
         self.assertEqual(
             rest.splitlines()[-1],
-            "stopped: saved out/run/checkpoint-3; "
-            "continue with: rematch train endless.yaml --resume",
+            f"stopped: saved {RUN}/checkpoint-3; "
+            "continue with: rematch.train('endless.yaml', …, resume=True)",
         )
 
     def test_a_killed_python_lets_the_program_save(self):
@@ -160,6 +165,12 @@ class CommandsTest(unittest.TestCase):
             warnings.simplefilter("ignore")
             rematch.train("endless.yaml", stop)
         self.assertEqual(self.calls()[1:], [{"signal": signal.SIGINT}, {"saved": True}])
+
+    def test_settings_in_the_callbacks_place_are_refused_before_a_start(self):
+        with self.assertRaises(rematch.Error) as caught:
+            rematch.train("steps.yaml", {"training.max_steps": 3})
+        self.assertIn("settings=", caught.exception.fix)
+        self.assertFalse(Path("calls.jsonl").exists())
 
     # the others
     # ---------------------------------------------------------------------------------------------
@@ -191,6 +202,8 @@ class CommandsTest(unittest.TestCase):
         )
         self.assertEqual(scores, EVALUATION)
         self.assertEqual(scores._repr_html_(), "<pre>F1 @ IoU 0.5  &lt;.500&gt;</pre>")
+        rematch.probe("stage2.yaml", samples=0)
+        self.assertEqual(self.arguments(), ["--samples=0", "stage2.yaml", "--json"])
         probed = rematch.probe("stage2.yaml", samples=4)
         self.assertEqual(self.arguments(), ["--samples=4", "stage2.yaml", "--json"])
         self.assertEqual(probed["verdict"]["action"], "stop")

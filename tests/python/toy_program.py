@@ -12,7 +12,7 @@ import sys
 import time
 from pathlib import Path
 
-RUN = Path("out/run")
+RUN = Path("out/r\tun\u202e")
 LOG = RUN / "logging.jsonl"
 EVALUATION = {"eval_rollout_f1_iou50": 0.5, "eval_set": "a"}
 
@@ -24,6 +24,11 @@ def note(**values):
 
 def say(text):
     print(text, file=sys.stderr, flush=True)
+
+
+def send_event(name, path):
+    if os.environ.get("REMATCH_EVENTS") == "1":
+        say(json.dumps({"event": name, "path": os.fspath(path)}))
 
 
 def log(row, torn=False):
@@ -54,7 +59,8 @@ def train(config):
     RUN.mkdir(parents=True, exist_ok=True)
     LOG.touch()
     earlier = LOG.stat().st_size
-    say(f"warning: odd\nmodel     toy\nwhere     logs and checkpoints in {RUN}")
+    say("warning: odd\nmodel     toy\nwhere     logs and checkpoints in an escaped text")
+    send_event("run", RUN)
     time.sleep(0.5)
     log({"step": 1, "loss": 4.0}, torn=True)
     log({"step": 1, **EVALUATION})
@@ -79,7 +85,8 @@ def main():
     if command == "eval":
         Path("eval_results.json").write_text(json.dumps(EVALUATION))
         print("F1 @ IoU 0.5  <.500>")
-        say("wrote eval_results.json\nwrote out/eval/model.json and files next to it")
+        say("wrote an escaped text\nwrote out/eval/model.json and files next to it")
+        send_event("scores", "eval_results.json")
     if command == "probe":
         verdict = {"action": "stop", "headline": "stop"}
         print(json.dumps({"measured": {"f1_iou50": 0.97, "missing": None}, "verdict": verdict}))

@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/observe/event.h"
 #include "engine/ranks/phase.h"
 #include "learn/resume/run_lock.h"
 #include "learn/train/loop.h"
@@ -60,6 +61,7 @@ struct Run {
     for (const std::string& line :
          start_lines(job, trainer.progress().global_step, trainer.total_steps()))
       job.terminal.say(line);
+    if (job.is_first()) send_event("run", settings.output.run_dir);
     const std::string warning = warmup_warning(settings.schedule, trainer.total_steps());
     if (!warning.empty()) job.terminal.warn(warning);
     return trainer;

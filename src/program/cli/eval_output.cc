@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/observe/catalog.h"
+#include "base/observe/event.h"
 #include "base/terminal_text.h"
 #include "engine/ranks/phase.h"
 #include "learn/evaluate/coco_scene.h"
@@ -87,6 +88,7 @@ void EvalOutput::write(EvaluationResult evaluated, bool all_scores) {
   if (all_scores && files_ && !coco_.ranks_by_score())
     terminal.say("COCO's scores rank by the order of the answers: no probabilities are known here");
   terminal.say("wrote " + results_path(job_));
+  send_event("scores", results_path(job_));
   if (!files_) return;
   terminal.say("wrote " + files_->result_path() + " and files next to it");
   terminal.say("next: rematch report " + shell_word(job_.settings().output.run_dir));
