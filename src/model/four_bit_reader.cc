@@ -137,6 +137,14 @@ FourBitWeight read_four_bit(const HfDir& dir, const std::string& name, int64_t n
   if (weight.blocksize % 2 != 0) fields.fail("blocksize", "an odd number");
   if (fields.text("quant_type") != name_of(kind))
     fields.fail("quant_type", fmt::format("not {}", name_of(kind)));
+  const std::string dtype = fields.text_or("dtype", "float32");
+  if (dtype == "bfloat16") {
+    weight.rounded_to = at::kBFloat16;
+  } else if (dtype == "float16") {
+    weight.rounded_to = at::kHalf;
+  } else if (dtype != "float32") {
+    fields.fail("dtype", fmt::format("{}, not float32, bfloat16 or float16", show_json(dtype)));
+  }
   check_shape(dir, name, fields.at("shape"), weight);
   check_table(dir, name, kind);
   weight.codes = read_codes(dir, name, weight.num_values());

@@ -158,7 +158,9 @@ std::vector<at::Tensor> FourBitWeight::parts() const {
   for (const at::Tensor& tensor : {nested_absmax, nested_map}) {
     if (tensor.defined()) parts.push_back(tensor);
   }
-  parts.push_back(at::tensor({static_cast<int64_t>(kind), blocksize, nested_blocksize}, at::kLong));
+  parts.push_back(at::tensor({static_cast<int64_t>(kind), blocksize, nested_blocksize,
+                              static_cast<int64_t>(rounded_to)},
+                             at::kLong));
   parts.push_back(at::tensor({offset}, at::kFloat));
   return parts;
 }
@@ -207,6 +209,7 @@ at::Tensor FourBitWeight::dequantised(at::ScalarType dtype) const {
   REMATCH_CHECK(dtype == at::kFloat || dtype == at::kBFloat16 || dtype == at::kHalf,
                 at::toString(dtype));
   if (codes.is_meta()) return at::empty({num_outputs, num_inputs}, codes.options().dtype(dtype));
+  if (rounded_to != at::kFloat && rounded_to != dtype) return dequantised(rounded_to).to(dtype);
   if (!codes.is_cpu()) return dequantise_by_operators(*this, dtype);
   at::Tensor out = at::empty({num_outputs, num_inputs}, at::TensorOptions(dtype));
   const at::Tensor scales = block_absmax().contiguous();

@@ -33,6 +33,8 @@ struct FourBitWeight {
   at::Tensor nested_map;     ///< float32 [256]
   int64_t nested_blocksize = 256;
   float offset = 0;
+  /// A value is rounded to it, then to the dtype that is asked for, as bitsandbytes does.
+  at::ScalarType rounded_to = at::kFloat;
   at::Tensor pairs;  ///< on a device other than the CPU: the two values of each byte, [256, 2]
 
   int64_t num_values() const { return num_outputs * num_inputs; }
@@ -47,7 +49,7 @@ struct FourBitWeight {
   /// The absmax of each block, float32.
   at::Tensor block_absmax() const;
   /// The weight [num_outputs, num_inputs], a new tensor: the bits of bitsandbytes' CPU library.
-  /// @param dtype  float32, bfloat16 or float16; values are rounded once
+  /// @param dtype  float32, bfloat16 or float16
   at::Tensor dequantised(at::ScalarType dtype) const;
 };
 
