@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/random.h"
+#include "model/packed_linears.h"
 
 namespace rematch {
 namespace {
@@ -26,16 +27,10 @@ BaseShape get_shapes(const Model& model) {
   };
 }
 
-// A weight in four bits has no values that could be trained or replaced.
 void refuse_packed(const Model& model, const std::string& parameter, ErrorKind kind,
                    const std::string& where) {
   const NamedParameter* found = model.find_parameter(parameter);
-  if (found == nullptr || !found->packed) return;
-  throw UserError(kind, {.error = fmt::format("{} cannot be trained in full", parameter),
-                         .where = where,
-                         .what = "its weight is in 4 bits",
-                         .fix = "give it an adapter (`tuner.target_modules`), or keep it in full: "
-                                "name it in `model.llm_int8_skip_modules`"});
+  if (found != nullptr && found->packed) refuse_packed_in_full(parameter, kind, where);
 }
 
 at::Tensor to_leaf(const at::Tensor& tensor, const at::Device& device) {
@@ -155,7 +150,7 @@ std::shared_ptr<Adapter> Adapter::load(Model& model, const PeftAdapter& files,
                                  .use_dora = config.use_dora},
                         .seed = seed,
                         .base_model = config.base_model,
-                        .base_weights_hash = config.base_weights_hash};
+                        .base = config.base};
   std::shared_ptr<Adapter> adapter(new Adapter(options, config.targets));
   adapter->attach(model, std::move(trained), adapter);
   return adapter;
@@ -205,7 +200,7 @@ PeftAdapter Adapter::files() const {
   PeftAdapter files;
   const LoraSettings& lora = options_.lora;
   files.config = {.base_model = options_.base_model,
-                  .base_weights_hash = options_.base_weights_hash,
+                  .base = options_.base,
                   .rank = lora.rank,
                   .alpha = lora.alpha,
                   .dropout = lora.dropout,

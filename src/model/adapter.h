@@ -23,8 +23,8 @@ class Adapter {
   struct Options {
     LoraSettings lora;
     uint64_t seed = 42;                  ///< for A and the dropout masks
-    std::string base_model;              ///< its name in adapter_config.json
-    std::string base_weights_hash = {};  ///< as in PeftConfig
+    std::string base_model;  ///< its name in adapter_config.json
+    BaseRecord base = {};
   };
 
   /// Attaches new adapters to the selected modules. The model's parameters no longer require

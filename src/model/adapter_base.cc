@@ -58,7 +58,7 @@ AdapterBase describe_base(const std::string& model_dir) {
 }
 
 std::string check_adapter_base(const AdapterUse& use) {
-  const std::string& trained_on = use.adapter.config.base_weights_hash;
+  const std::string& trained_on = use.adapter.config.base.weights_hash;
   if (trained_on.empty()) {
     return fmt::format(
         "{} has no {}: nothing shows whether {} still has the weights of its training",

@@ -18,6 +18,7 @@
 #include "model/checkpoint/quantisation.h"
 #include "model/families/family.h"
 #include "model/four_bit_reader.h"
+#include "model/packed_linears.h"
 #include "model/save.h"
 #include "model/token_rows.h"
 
@@ -116,17 +117,26 @@ std::map<std::string, std::vector<int64_t>> linear_shapes(const ModelDescription
 struct Base {
   const HfDir& dir;
   std::map<std::string, std::vector<int64_t>> shapes;
-  at::ScalarType dtype;  ///< of weights in 4 bits: that of the embedding
+  at::ScalarType dtype;  ///< of weights stored in 4 bits: that of the embedding
+  const std::optional<FourBitSettings>& packed;  ///< how training packed it while it was loaded
+  std::string head;
 
-  bool is_packed(const std::string& name) const {
+  bool is_stored_packed(const std::string& name) const {
     return shapes.count(name) != 0 && is_four_bit(dir, name);
   }
-  std::vector<int64_t> shape(const std::string& name) const {
-    return is_packed(name) ? shapes.at(name) : dir.shape(name);
+  /// True for a weight that was in 4 bits when the adapter was trained.
+  bool is_packed(const std::string& name) const {
+    return is_stored_packed(name) || (packed && shapes.count(name) != 0 &&
+                                      is_packed_at_load(*packed, head, module_of(name)));
   }
-  at::Tensor dequantised(const std::string& name) const {
+  std::vector<int64_t> shape(const std::string& name) const {
+    return is_stored_packed(name) ? shapes.at(name) : dir.shape(name);
+  }
+  at::Tensor dequantised(const std::string& name, const at::Tensor& stored) const {
     const std::vector<int64_t>& shape = shapes.at(name);
-    return read_four_bit(dir, name, shape[0], shape[1]).dequantised(dtype);
+    return is_stored_packed(name)
+               ? read_four_bit(dir, name, shape[0], shape[1]).dequantised(dtype)
+               : quantise(stored, *packed).dequantised(stored.scalar_type());
   }
 };
 
@@ -156,7 +166,8 @@ MergedAdapter merge_adapter(const MergeOptions& options) {
   const std::string head_name = model.text.head.module + ".weight",
                     embedding_name = model.text.embedding + ".weight";
   const Base full{*base, linear_shapes(model),
-                  base->dtype(base->has(embedding_name) ? embedding_name : head_name)};
+                  base->dtype(base->has(embedding_name) ? embedding_name : head_name),
+                  adapter.config.base.packed, model.text.head.module};
   const auto get_shape = [&](const std::string& name) -> std::optional<std::vector<int64_t>> {
     if (tied && name == head_name) return std::nullopt;
     if (tied && name == embedding_name && !base->has(name)) return base->shape(head_name);
@@ -174,7 +185,10 @@ MergedAdapter merge_adapter(const MergeOptions& options) {
   }
   const LoraSettings lora{.rank = adapter.config.rank, .alpha = adapter.config.alpha};
   StagedDirectory staged(options.output_dir);
-  MergedAdapter done{.base_dir = base_dir, .untied = tensors.unties, .base_note = base_note};
+  MergedAdapter done{.base_dir = base_dir,
+                     .untied = tensors.unties,
+                     .base_note = base_note,
+                     .packed_at_load = adapter.config.base.packed.has_value()};
   const Merge merger{options, *base, model, tensors, lora, tied, done};
   rewrite_hf_weights(
       *base, staged.path(),
@@ -182,7 +196,7 @@ MergedAdapter merge_adapter(const MergeOptions& options) {
         if (is_four_bit_state(name)) return at::Tensor();
         if (!full.is_packed(name)) return merger.merge(name, stored);
         ++done.num_dequantised;
-        return merger.merge(name, full.dequantised(name));
+        return merger.merge(name, full.dequantised(name, stored));
       },
       merger.new_entries());
   write_config(base_dir, staged.path(), options.dtype, tensors.unties);

@@ -26,11 +26,13 @@ struct MergedAdapter {
   /// true if the adapter trains embedding and head of a tied model separately: the result has both
   bool untied = false;
   std::string base_note = {};  ///< of check_adapter_base()
-  /// Linears of the base model in 4 bits, which the result has in full precision
+  /// Linears that were in 4 bits in training, whose dequantised values the result has
   int64_t num_dequantised = 0;
+  bool packed_at_load = false;  ///< they are stored in full, and `model.load_in_4bit` packed them
 };
 
-/// Writes base model and adapter as one full Hugging Face checkpoint, never in 4 bits; other files
+/// Writes base model and adapter as one full Hugging Face checkpoint, never in 4 bits: a weight that
+/// was in 4 bits in training is the dequantised one plus the adapter's update. Other files
 /// come from the base model, except image-processor files if the adapter has any.
 /// @throws UserError (config) without a base model, or if the output directory is not empty; (data)
 /// if the adapter does not match the base model, or was trained on other weights

@@ -12,6 +12,7 @@
 #include "model/decoder.h"
 #include "model/families/family.h"
 #include "model/nn/upload.h"
+#include "model/packed_linears.h"
 #include "model/parameter_loader.h"
 #include "model/pixel_levels.h"
 #include "model/positions.h"
@@ -154,6 +155,7 @@ std::shared_ptr<Model> Model::without_weights(ModelDescription description,
 std::shared_ptr<Model> Model::make(ModelDescription description, std::shared_ptr<const HfDir> dir,
                                    const ModelOptions& options) {
   const at::NoGradGuard no_grad;
+  if (options.four_bit) check_skip_modules(*options.four_bit, description);
   ParameterLoader loader(std::move(dir), options, description.float32_parameters(),
                          description.text.head.module);
   LayerSource source(

@@ -3,12 +3,12 @@
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <set>
 #include <utility>
 
 #include "base/error.h"
 #include "model/four_bit_reader.h"
+#include "model/packed_linears.h"
 
 namespace rematch {
 
@@ -64,14 +64,6 @@ at::Tensor ParameterLoader::take_as(const std::string& name, const std::string& 
   return tensor;
 }
 
-bool ParameterLoader::is_skipped(const std::string& module) const {
-  const std::string path = "." + module + ".";
-  const std::vector<std::string>& skipped = options_.four_bit->skip_modules;
-  return module == head_ || std::any_of(skipped.begin(), skipped.end(), [&](const auto& name) {
-           return path.find("." + name + ".") != std::string::npos;
-         });
-}
-
 std::shared_ptr<const FourBitWeight> ParameterLoader::pack(const LinearDescription& linear) {
   const std::string name = linear.module + ".weight";
   const bool is_shape = options_.device.is_meta();
@@ -83,7 +75,8 @@ std::shared_ptr<const FourBitWeight> ParameterLoader::pack(const LinearDescripti
     for (std::string& tensor : four_bit_tensors(*dir_, name)) used_.push_back(std::move(tensor));
     return placed(read_four_bit(*dir_, name, linear.num_outputs, linear.num_inputs));
   }
-  if (!options_.four_bit || is_skipped(linear.module)) return nullptr;
+  if (!options_.four_bit || !is_packed_at_load(*options_.four_bit, head_, linear.module))
+    return nullptr;
   const std::vector<int64_t> shape{linear.num_outputs, linear.num_inputs};
   if (dir_) check_stored(*dir_, name, shape);
   used_.push_back(name);

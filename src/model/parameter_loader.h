@@ -43,7 +43,6 @@ class ParameterLoader {
   std::vector<std::string> unused_names() const;
 
  private:
-  bool is_skipped(const std::string& module) const;
   /// The packed weight of a Linear on the model's device; null if it stays as it is.
   std::shared_ptr<const FourBitWeight> pack(const LinearDescription& linear);
 

@@ -24,7 +24,7 @@ PeftAdapter adapter_on(const std::string& base) {
   PeftAdapter adapter = read_peft_adapter(test::source_path("tests/golden/lora/dora"));
   const AdapterBase recorded = describe_base(base);
   adapter.config.base_model = recorded.path;
-  adapter.config.base_weights_hash = recorded.weights_hash;
+  adapter.config.base.weights_hash = recorded.weights_hash;
   return adapter;
 }
 
@@ -67,13 +67,13 @@ TEST(AdapterBase, ItsRecordIsAFileNextToThoseOfPeft) {
   write_peft_adapter(dir.path(), adapter_on(test::tiny_tied()));
   EXPECT_EQ(read_json_file(dir.file("rematch_base.json"))["weights_hash"],
             hash_of(test::tiny_tied()));
-  EXPECT_EQ(read_peft_adapter(dir.path()).config.base_weights_hash, hash_of(test::tiny_tied()));
+  EXPECT_EQ(read_peft_adapter(dir.path()).config.base.weights_hash, hash_of(test::tiny_tied()));
   EXPECT_THAT(read_file(dir.file("adapter_config.json")), testing::Not(HasSubstr("hash")))
       << "PEFT warns about keys that it does not know";
   const auto model = Model::load(test::tiny_tied(), {});
   EXPECT_EQ(Adapter::load(*model, read_peft_adapter(dir.path()), dir.path())
                 ->files()
-                .config.base_weights_hash,
+                .config.base.weights_hash,
             hash_of(test::tiny_tied()))
       << "kept by a checkpoint of a checkpoint";
   dir.write("rematch_base.json", R"({"weights_hash": 3})");
@@ -91,7 +91,7 @@ TEST(AdapterBase, OtherWeightsAreRefusedForcedOrUnknown) {
   const UserError error = test::catch_user_error([&] { check_adapter_base(use); });
   EXPECT_EQ(error.kind(), ErrorKind::kData);
   EXPECT_EQ(error.problems()[0].where, moved.path());
-  EXPECT_THAT(error.problems()[0].what, HasSubstr(adapter.config.base_weights_hash));
+  EXPECT_THAT(error.problems()[0].what, HasSubstr(adapter.config.base.weights_hash));
   EXPECT_THAT(error.problems()[0].fix, HasSubstr("--force-base"));
   EXPECT_THAT(check_adapter_base({.adapter = adapter,
                                   .adapter_dir = "some/adapter",
@@ -99,7 +99,7 @@ TEST(AdapterBase, OtherWeightsAreRefusedForcedOrUnknown) {
                                   .force_base = true}),
               HasSubstr("other weights"));
   PeftAdapter older = adapter;
-  older.config.base_weights_hash.clear();
+  older.config.base.weights_hash.clear();
   EXPECT_THAT(check_adapter_base(
                   {.adapter = older, .adapter_dir = "some/adapter", .base_dir = moved.path()}),
               HasSubstr("some/adapter has no rematch_base.json"));

@@ -1,7 +1,10 @@
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
+#include <filesystem>
+
 #include "model/adapter.h"
+#include "model/adapter_base.h"
 #include "model/adapter_targets.h"
 #include "model/checkpoint/quantisation.h"
 #include "model/four_bit_reader.h"
@@ -177,6 +180,45 @@ TEST(FourBitModel, AMergedCheckpointIsTheDequantisedOneWithTheAdapter) {
         << parameter.name;
 }
 
+// What `model.load_in_4bit` packed is not in the files of the base: the adapter's record tells.
+TEST(FourBitModel, AnAdapterOfABasePackedWhileLoadingMergesWithThePackedValues) {
+  const FourBitSettings packing{
+      .quant_type = FourBitKind::kFp4, .use_double_quant = true, .skip_modules = {"visual"}};
+  const auto model = Model::load(test::tiny_tied(), {.four_bit = packing});
+  const AdapterBase base = describe_base(test::tiny_tied());
+  const auto adapter = Adapter::create(
+      *model, all_linear(*model),
+      {.lora = {.rank = 2},
+       .base_model = base.path,
+       .base = {.weights_hash = base.weights_hash, .packed = packing}});
+  const test::TempDir dir;
+  std::filesystem::create_directory(dir.file("adapter"));
+  write_peft_adapter(dir.file("adapter"), adapter->files());
+  EXPECT_EQ(read_peft_adapter(dir.file("adapter")).config.base.packed, packing);
+  const MergedAdapter done =
+      merge_adapter({.adapter_dir = dir.file("adapter"), .output_dir = dir.file("out")});
+  EXPECT_TRUE(done.packed_at_load);
+  EXPECT_EQ(done.num_dequantised, model->num_packed());
+  const auto merged = Model::load(dir.file("out"), {});
+  for (const NamedParameter& parameter : model->parameters()) {
+    EXPECT_TRUE(at::allclose(merged->parameter(parameter.name), adapter->merge(parameter), 1e-5,
+                             1e-6))
+        << parameter.name;
+  }
+}
+
+TEST(FourBitModel, ASkippedModuleThatDoesNotExistIsRefused) {
+  for (const char* entry : {"visuals", "q_proj.weight", "model.visual.blocks.99", ""}) {
+    SCOPED_TRACE(entry);
+    const Problem problem =
+        problem_of(test::tiny_tied(), {.four_bit = {{.skip_modules = {"visual", entry}}}});
+    EXPECT_EQ(problem.where, "model.llm_int8_skip_modules");
+    EXPECT_NE(problem.error.find('`' + std::string(entry) + '`'), std::string::npos);
+  }
+  const Problem weight = problem_of(test::tiny_tied(), {.four_bit = {{.skip_modules = {"up_proj.weight"}}}});
+  EXPECT_EQ(weight.fix, "leave out `.weight`: up_proj");
+}
+
 TEST(FourBitModel, APackedWeightIsNotTrainedInFull) {
   const auto model = Model::load(test::tiny_tied(), {.four_bit = FourBitSettings{}});
   AdapterSelection selection = all_linear(*model);
@@ -259,6 +301,23 @@ TEST(FourBitModel, CodesOfAnyStorageDtypeAreTheSame) {
   copy.write_weights();
   const auto stored = Model::load(golden("nf4_double"), {}), other = Model::load(copy.path(), {});
   expect_equal(other->find_parameter(kDown)->stored(), stored->find_parameter(kDown)->stored());
+}
+
+TEST(FourBitModel, ValuesAreRoundedToTheDtypeOfTheirState) {
+  for (const at::ScalarType dtype : {at::kFloat, at::kBFloat16, at::kHalf}) {
+    test::CheckpointCopy copy(golden("nf4_double"));
+    at::Tensor& state = copy.tensor(kDownState);
+    Json json = Json::parse(to_text(state));
+    json["dtype"] = dtype == at::kFloat ? "float32" : dtype == at::kHalf ? "float16" : "bfloat16";
+    state = to_bytes(json.dump());
+    copy.write_weights();
+    const auto model = Model::load(copy.path(), {});
+    FourBitWeight exact = *model->find_parameter(kDown)->packed;
+    exact.rounded_to = at::kFloat;
+    EXPECT_TRUE(at::equal(model->find_parameter(kDown)->values(),
+                          exact.dequantised(dtype).to(at::kFloat)))
+        << at::toString(dtype);
+  }
 }
 
 TEST(FourBitModel, APackedEmbeddingIsRefused) {

@@ -23,6 +23,7 @@ namespace fs = std::filesystem;
 constexpr const char* kConfigFile = "adapter_config.json";
 constexpr const char* kWeightsFile = "adapter_model.safetensors";
 const std::string kPrefix = "base_model.model.";
+constexpr const char* kPacked = "load_in_4bit";  // of rematch_base.json
 
 /// Keys that do not affect the result of a saved adapter.
 const std::vector<std::string>& inert_keys() {
@@ -173,20 +174,37 @@ PeftConfig read_config(const std::string& path) {
   return config;
 }
 
-/// The hash in an adapter's rematch_base.json; empty without the file.
-std::string read_base_hash(const std::string& directory) {
+/// An adapter's rematch_base.json; a record without a hash if there is none.
+BaseRecord read_base(const std::string& directory) {
   const std::string path = join_path(directory, kAdapterBaseFile);
   std::error_code error;
-  if (!fs::exists(path, error)) return "";
+  if (!fs::exists(path, error)) return {};
   const JsonOrigin origin{
       .path = path,
       .error = "`{}` in the adapter's rematch_base.json is invalid",
       .fix = "copy the file of the original checkpoint; without it the base is not checked"};
   const Json root = read_json_file(path);
   JsonFields fields(root, origin);
-  const std::string hash = fields.text("weights_hash");
-  if (hash.empty()) fields.fail("weights_hash", "it is empty");
-  return hash;
+  BaseRecord base{.weights_hash = fields.text("weights_hash")};
+  if (base.weights_hash.empty()) fields.fail("weights_hash", "it is empty");
+  if (!fields.has(kPacked)) return base;
+  JsonFields packed = fields.object(kPacked);
+  const std::optional<FourBitKind> kind = value_of<FourBitKind>(packed.text("quant_type"));
+  if (!kind) packed.fail("quant_type", "expected nf4 or fp4");
+  base.packed = {.quant_type = *kind,
+                 .use_double_quant = packed.boolean("use_double_quant"),
+                 .skip_modules = packed.texts("skip_modules")};
+  return base;
+}
+
+Json base_json(const PeftConfig& config) {
+  Json root = {{"base_model", config.base_model}, {"weights_hash", config.base.weights_hash}};
+  if (const auto& packed = config.base.packed) {
+    root[kPacked] = {{"quant_type", name_of(packed->quant_type)},
+                     {"use_double_quant", packed->use_double_quant},
+                     {"skip_modules", packed->skip_modules}};
+  }
+  return root;
 }
 
 // Whole numbers without a decimal point, as in files of PEFT's users.
@@ -261,7 +279,7 @@ PeftAdapter read_peft_adapter(const std::string& directory) {
   }
   PeftAdapter adapter;
   adapter.config = read_config(join_path(directory, kConfigFile));
-  adapter.config.base_weights_hash = read_base_hash(directory);
+  adapter.config.base = read_base(directory);
   const std::string weights = join_path(directory, kWeightsFile);
   if (!has(kWeightsFile)) {
     throw UserError(
@@ -307,10 +325,9 @@ void write_peft_adapter(const std::string& directory, const PeftAdapter& adapter
   // ASCII without a final newline, like Python's json.dumps.
   write_file(join_path(directory, kConfigFile),
              config_json(adapter.config).dump(2, ' ', true, Json::error_handler_t::replace));
-  if (adapter.config.base_weights_hash.empty()) return;
-  const Json base = {{"base_model", adapter.config.base_model},
-                     {"weights_hash", adapter.config.base_weights_hash}};
-  write_file(join_path(directory, kAdapterBaseFile), python_json(base, 2) + "\n");
+  if (adapter.config.base.weights_hash.empty()) return;
+  write_file(join_path(directory, kAdapterBaseFile),
+             python_json(base_json(adapter.config), 2) + "\n");
 }
 
 }  // namespace rematch

@@ -1,22 +1,30 @@
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "base/settings/model.h"
 #include "model/checkpoint/peft_targets.h"
 #include "model/checkpoint/safetensors.h"
 
 namespace rematch {
 
-/// File of an adapter directory with the hash of the base model's weights. adapter_config.json has
-/// no place for it: PEFT warns about keys that it does not know, and older releases refuse them.
+/// File of an adapter directory with what adapter_config.json has no place for: PEFT warns about
+/// keys that it does not know, and older releases refuse them.
 inline constexpr const char* kAdapterBaseFile = "rematch_base.json";
 
-/// The supported fields of adapter_config.json, and the hash of rematch_base.json.
+/// The base model that an adapter was trained on, as rematch_base.json records it.
+struct BaseRecord {
+  std::string weights_hash = {};  ///< of stored_weights_hash(); empty = not recorded
+  /// how `model.load_in_4bit` packed it; nullopt = it was used as stored
+  std::optional<FourBitSettings> packed = {};
+};
+
+/// The supported fields of adapter_config.json, and rematch_base.json.
 struct PeftConfig {
   std::string base_model;  ///< `base_model_name_or_path`; may be empty
-  /// of the weights that the adapter was trained on (stored_weights_hash); empty = not recorded
-  std::string base_weights_hash = {};
+  BaseRecord base = {};
   int64_t rank = 8;
   double alpha = 8;
   double dropout = 0;

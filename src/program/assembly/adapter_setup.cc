@@ -19,6 +19,7 @@
 #include "model/coord_rows.h"
 #include "model/families/family.h"
 #include "model/four_bit_reader.h"
+#include "model/packed_linears.h"
 #include "model/vision/patches.h"
 
 namespace rematch {
@@ -96,9 +97,23 @@ void warn_about_fresh_coords(const Model& model, const AdapterSelection& selecti
 void check_adapter_targets(const Settings& settings, const Tokenizer& tokenizer) {
   const std::string& directory = settings.model.directory;
   const ModelDescription description = describe_model(directory);
-  std::vector<std::string> names = HfDir::open(directory, description.file_names)->names();
+  const auto files = HfDir::open(directory, description.file_names);
+  std::vector<std::string> names = files->names();
   std::erase_if(names, is_four_bit_state);
-  select_targets(description, names, target_options(settings, description, tokenizer));
+  const AdapterSelection selection =
+      select_targets(description, names, target_options(settings, description, tokenizer));
+  std::set<std::string> packed;
+  for (const LinearDescription& linear : description.linears()) {
+    const std::string name = linear.module + ".weight";
+    if ((files->has(name) && is_four_bit(*files, name)) ||
+        (settings.model.load_in_4bit &&
+         is_packed_at_load(settings.model.four_bit, description.text.head.module, linear.module)))
+      packed.insert(name);
+  }
+  for (const std::string& name : selection.saved_parameters) {
+    if (packed.count(name) != 0)
+      refuse_packed_in_full(name, ErrorKind::kConfig, "tuner.modules_to_save");
+  }
 }
 
 bool is_in_four_bits(const ModelSettings& model) {
@@ -150,7 +165,8 @@ void attach_adapter(Model& model, const Settings& settings, const AnswerFormat& 
                                        {.lora = tuner.lora,
                                         .seed = settings.seed,
                                         .base_model = std::move(base.path),
-                                        .base_weights_hash = std::move(base.weights_hash)});
+                                        .base = {.weights_hash = std::move(base.weights_hash),
+                                                 .packed = settings.model.quantisation()}});
   if (!saved_dir.empty()) adapter->set_values(read_peft_adapter(saved_dir), saved_dir);
   for (const NamedParameter& parameter : adapter->parameters())
     num_values += parameter.tensor.numel();

@@ -61,8 +61,11 @@ int run_merge(const MergeArguments& arguments) {
                     : "\n");
   if (merged.num_dequantised > 0) {
     std::cout << fmt::format(
-        "{} Linear layers of the base are in 4 bits: {} has them in full precision\n",
-        merged.num_dequantised, arguments.output_dir);
+        "{} Linear layers of the base {} in 4 bits: {} has the dequantised values, as in training\n",
+        merged.num_dequantised,
+        merged.packed_at_load ? "were packed by `model.load_in_4bit`, so the adapter met them"
+                              : "are",
+        arguments.output_dir);
   }
   if (merged.untied)
     std::cout << "the adapter trains embedding and head apart: they are tied no longer\n";
