@@ -113,6 +113,31 @@ TEST(Watchdog, GivesUpWhenAllWaitAndNoneMoves) {
               testing::ContainsRegex("rank 1 on .*no progress .* while all ranks waited for each"));
 }
 
+// As on a machine that swaps: every beat takes seconds, and the limit is meant in seconds.
+TEST(Watchdog, AStretchedIntervalCountsForThree) {
+  Pair pair(true, false, {.give_up_after = 1000, .warn_when_stuck = 100, .give_up_when_stuck = 9});
+  std::atomic<int> num_beats = 0;
+  Watchdog::Options options{.rank = 0,
+                            .size = 2,
+                            .interval = milliseconds(20),
+                            .give_up_after = 1000,
+                            .warn_when_stuck = 100,
+                            .give_up_when_stuck = 9,
+                            .warn = [](const std::string&) {}};
+  options.progress = [&] {
+    if (++num_beats > 1) std::this_thread::sleep_for(std::chrono::milliseconds(2100));
+    return Watchdog::Progress{"update", 0, true};
+  };
+  options.give_up = [&](const std::string& text) { pair.gave_up.set_value(text); };
+  pair.first = std::make_unique<Watchdog>(pair.store, options);
+  pair.second->start(kArrival);
+  pair.first->start(kArrival);
+  ASSERT_TRUE(comes(pair.end, milliseconds(20000)));
+  EXPECT_LE(num_beats, 6) << "nine intervals, three at a time";
+  EXPECT_THAT(pair.end.get(), HasSubstr("no progress"));
+  pair.first.reset();  // it refers to what ends before the pair
+}
+
 TEST(Watchdog, GivesUpOnARankThatExited) {
   Pair pair(true, false);
   pair.first->start(kArrival);

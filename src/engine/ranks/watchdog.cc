@@ -17,6 +17,8 @@ namespace rematch {
 namespace {
 
 constexpr std::chrono::milliseconds kPoll{20};
+constexpr int kMostExtra = 2;                    // intervals that a stretched one also counts for
+constexpr std::chrono::seconds kStretch{1};      // makes an interval count for one more
 constexpr int kSilent = 4;  // even a busy rank writes a heartbeat in fewer intervals
 
 std::string beat_key(int rank) { return fmt::format("beat/{}", rank); }
@@ -68,10 +70,13 @@ void Watchdog::read_beats() {
     peer = {.beat = beat};
   }
   const Peer& own = peers_[static_cast<size_t>(options_.rank)];
-  ++num_stuck_;
+  const auto now = std::chrono::steady_clock::now();
+  const auto late = now - std::exchange(last_read_, now) - options_.interval;
+  num_stuck_ += 1 + std::clamp(static_cast<int>(late / kStretch), 0, kMostExtra);
   if (own.is_waiting() && !has_moved) return;
   int& longest = longest_pause_[own.text("phase")];
   longest = std::max(longest, std::exchange(num_stuck_, 0));
+  warned_stuck_ = false;
 }
 
 // Warns, or returns the reason to end the process.
@@ -90,7 +95,8 @@ std::string Watchdog::find_problem() {
   }
   const int usual = std::max(options_.warn_when_stuck, 2 * longest_pause_[own.text("phase")]);
   const bool is_lost = num_stuck_ >= options_.give_up_when_stuck;
-  if (!is_lost && num_stuck_ != usual) return {};
+  if (!is_lost && (warned_stuck_ || num_stuck_ < usual)) return {};
+  warned_stuck_ = true;
   const std::string text =
       fmt::format("{} has made no progress for {} s while {}", stuck->text("name"), num_stuck_,
                   do_all_wait ? "all ranks waited for each other" : "others waited for it");
