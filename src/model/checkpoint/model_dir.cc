@@ -63,6 +63,24 @@ std::string read_base_model(const std::string& directory) {
   }
 }
 
+/// What a missing checkpoint may be now: the one that a run moved aside, else those that are there.
+std::string known_neighbours(const std::string& path) {
+  const fs::path missing = fs::path(path).lexically_normal();
+  std::vector<std::string> moved, there;
+  std::error_code error;
+  for (auto entry = fs::directory_iterator(missing.parent_path(), error);
+       !error && entry != fs::directory_iterator(); entry.increment(error)) {
+    const std::string name = entry->path().filename().string();
+    std::error_code ignored;
+    if (name.starts_with("abandoned-") && fs::exists(entry->path() / missing.filename(), ignored))
+      moved.push_back((entry->path() / missing.filename()).string());
+    if (name.starts_with("checkpoint-")) there.push_back(entry->path().string());
+  }
+  if (!moved.empty()) return "a later run moved it: use " + moved.front();
+  std::sort(there.begin(), there.end());
+  return there.empty() ? "" : "there are: " + join(there, ", ");
+}
+
 void copy_one(const fs::path& from, const fs::path& to) {
   write_file(to.string(), read_file(from.string()));
 }
@@ -81,8 +99,10 @@ void require_model_dir(const std::string& path) {
                      .fix = fmt::format("run `rematch merge {} --out DIR` and use DIR", path)});
   }
   if (fs::is_directory(path, error)) return;
+  const std::string neighbours = known_neighbours(path);
   const std::string fix =
-      looks_like_hub_id(path)
+      !neighbours.empty() ? neighbours
+      : looks_like_hub_id(path)
           ? fmt::format(
                 "if this is a model of the hub, download it first: `hf download {} "
                 "--local-dir {}`; then use that directory",
