@@ -162,7 +162,13 @@ class Checks {
       while (!fs::exists(nearest, unseen) && nearest.has_relative_path())
         nearest = nearest.parent_path();
       const bool is_directory = fs::is_directory(nearest, unseen);
-      if (is_directory && ::access(nearest.c_str(), W_OK | X_OK) == 0) return;
+      // Permissions do not tell everything: /proc, a mount for reading only.
+      const fs::path attempt = nearest / fmt::format(".tmp-check-{}", ::getpid());
+      std::error_code refused;
+      if (is_directory && fs::create_directory(attempt, refused)) {
+        fs::remove(attempt, refused);
+        return;
+      }
       throw UserError(ErrorKind::kEnvironment,
                       {.error = "the run directory cannot be written",
                        .where = settings_.output.run_dir,
