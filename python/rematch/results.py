@@ -7,7 +7,7 @@ from typing import Any, Dict, Mapping
 
 
 class Scores(Dict[str, Any]):
-    """Numbers by name. A notebook shows what the terminal would.
+    """Numbers by name. Printed, or in a notebook, they show what the terminal would.
 
     Attributes:
         shown: the text of the terminal.
@@ -16,6 +16,9 @@ class Scores(Dict[str, Any]):
     def __init__(self, values: Mapping[str, Any], shown: str) -> None:
         super().__init__(values)
         self.shown = shown
+
+    def __str__(self) -> str:
+        return self.shown.strip()
 
     def _repr_html_(self) -> str:
         return as_html(self.shown)

@@ -201,6 +201,7 @@ class CommandsTest(unittest.TestCase):
             self.arguments(), ["--answer-format=qwen_json", "--set", "a.b=1", "run", "v.jsonl"]
         )
         self.assertEqual(scores, EVALUATION)
+        self.assertEqual(str(scores), "F1 @ IoU 0.5  <.500>")
         self.assertEqual(scores._repr_html_(), "<pre>F1 @ IoU 0.5  &lt;.500&gt;</pre>")
         rematch.probe("stage2.yaml", samples=0)
         self.assertEqual(self.arguments(), ["--samples=0", "stage2.yaml", "--json"])
