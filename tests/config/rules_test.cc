@@ -262,7 +262,14 @@ TEST(Offload, WithoutAPartHasNoEffectAndSaysSo) {
   EXPECT_FALSE(is_warned({kStage2}));
 }
 
-TEST(Adapters, DoraWithoutAdapterHasNoEffectAndSaysSo) {
+TEST(Adapters, SettingsOfAnAdapterHaveNoEffectInFullTrainingAndSaySo) {
+  for (const std::string& assignment :
+       {"lora_rank=16", "lora_alpha=64", "lora_dropout=0.1", "target_modules=[q_proj]"}) {
+    EXPECT_NE(warning_of(load_set({"tuner." + assignment})).text.find("`tuner.train_type` is full"),
+              std::string::npos)
+        << assignment;
+    EXPECT_TRUE(load_set({"tuner.train_type=lora", "tuner." + assignment}).warnings.empty());
+  }
   EXPECT_EQ(warning_of(load_set({"tuner.use_dora=true"})).text,
             "`tuner.use_dora` has no effect: `tuner.train_type` is full");
 }
