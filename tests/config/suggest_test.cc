@@ -18,7 +18,7 @@ Problem only_problem(const test::TempDir& dir, const std::string& path) {
 }  // namespace
 
 TEST(ForeignKeys, EveryRowNamesAKeyOfOursAndShadowsNone) {
-  for (const KnownName& row : foreign_keys_table()) {
+  for (const KnownName& row : known_names(NameKind::kKey)) {
     const std::string key = row.ours;
     if (!key.empty()) {
       ASSERT_NE(find_key(key), nullptr) << row.names;
@@ -31,7 +31,7 @@ TEST(ForeignKeys, EveryRowNamesAKeyOfOursAndShadowsNone) {
         if (spec.state != KeyState::kHonoured) continue;
         EXPECT_NE(split(spec.path, '.').back(), name);
       }
-      EXPECT_EQ(find_foreign(name), &row) << name << " twice";
+      EXPECT_EQ(find_known_key(name), &row) << name << " twice";
     }
   }
 }
@@ -75,44 +75,11 @@ TEST(ForeignKeys, TypedNamesBecomeOurs) {
     EXPECT_EQ(guess_key(typed), key) << typed;
 }
 
-TEST(WrongFile, AFlatFileOfArgumentsGetsOneErrorWithItsSections) {
-  const test::TempDir dir;
-  dir.write("args.yaml",
-            "model: /models/tiny\ndataset:\n  - data/train.jsonl\ntrain_type: lora\n"
-            "lora_rank: 16\nlora_alpha: 32\nlearning_rate: \"1e-4\"\nnum_train_epochs: 5\n"
-            "output_dir: out\nquant_bits: 4\nfoo_bar_option: 7\nlora_r: 4\nimgsz: 640\n");
-  const Problem problem = only_problem(dir, "args.yaml");
-  EXPECT_THAT(problem.error, HasSubstr("flat file of arguments"));
-  EXPECT_THAT(problem.what, HasSubstr("12 keys at the top level: model, dataset, train_type"));
-  for (const char* part :
-       {"\n    model:\n      model: /models/tiny\n", "train_jsonl: data/train.jsonl",
-        "train_type: lora", "lora_rank: 16",
-        "    training:\n      learning_rate: 1e-4\n      num_train_epochs: 5\n      output_dir: "
-        "out",
-        "# quant_bits: only 4 bits", "# foo_bar_option: no counterpart",
-        "# lora_r: `tuner.lora_rank` is set above", "max_pixels: 409600"})
-    EXPECT_THAT(problem.fix, HasSubstr(part));
-  const size_t yaml = problem.fix.find("\n    ");
-  ASSERT_NE(yaml, std::string::npos);
-  std::string text = problem.fix.substr(yaml + 1) + "\n", unindented;
-  for (const std::string& line : split(text, '\n'))
-    unindented += (line.size() > 4 ? line.substr(4) : "") + "\n";
-  EXPECT_NO_THROW(load_config(dir.write("sections.yaml", unindented)));
-}
-
-TEST(WrongFile, AFewUnknownKeysAreNoFlatFile) {
-  const std::vector<Problem> problems =
-      test::problems_of("lr: 1\nepochs: 2\ntraining:\n  optim: x\n");
-  ASSERT_EQ(problems.size(), 3u);
-  EXPECT_THAT(problems[0].fix, HasSubstr("training.learning_rate"));
-}
-
 TEST(WrongFile, RecordsAndModelsAreNamed) {
   const test::TempDir dir;
   dir.write("data/train.jsonl", "\n{\"images\": [\"a.png\"], \"objects\": []}\n{}\n");
   const Problem records = only_problem(dir, "data/train.jsonl");
   EXPECT_EQ(records.error, "this is a JSONL of records, not a configuration");
-  EXPECT_EQ(records.what, "its first line holds images, objects");
   EXPECT_EQ(records.fix,
             "write a configuration for it: rematch init MODEL " + dir.file("data/train.jsonl"));
   dir.write("base/config.json", "{}");

@@ -123,7 +123,7 @@ TEST(Confidence, IsTheSameInRolloutsSamplesAndPredictions) {
   ASSERT_EQ(evaluated.exit_code, 0) << evaluated.err;
   EXPECT_EQ(evaluated.err.find("rank by the order"), std::string::npos);
   const test::ProcessResult rolled =
-      program.run("rollout " + config + " --split val --output rollouts.jsonl");
+      program.run("rollout " + config + " --split val --out rollouts.jsonl");
   ASSERT_EQ(rolled.exit_code, 0) << rolled.err;
 
   const std::string base = program.run_dir() + "/eval/model";

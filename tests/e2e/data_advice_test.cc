@@ -191,9 +191,4 @@ TEST_F(DataAdvice, AModelThatIsNotKnownIsNamedBeforeItsTokenizer) {
   }
 }
 
-TEST_F(DataAdvice, SeveralFilesAreALoop) {
-  EXPECT_THAT(program_.run("data check a.jsonl 'b c.jsonl'").err,
-              HasSubstr("for f in a.jsonl 'b c.jsonl'; do rematch data check \"$f\"; done"));
-}
-
 }  // namespace rematch

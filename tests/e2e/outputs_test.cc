@@ -74,12 +74,10 @@ TEST(Outputs, EarlierRolloutsOutliveWhatFails) {
             4);
   for (const char* path : {"out/run/rollouts.jsonl", "mine.jsonl"})
     EXPECT_EQ(read_file(program.dir().file(path)), "earlier") << path;
-  // `--output` is what earlier versions called it.
-  ASSERT_EQ(program.run("rollout " + config + " --split val --output mine.jsonl").exit_code, 0);
+  ASSERT_EQ(program.run("rollout " + config + " --split val --out mine.jsonl").exit_code, 0);
   EXPECT_NE(read_file(program.dir().file("mine.jsonl")), "earlier");
-  ASSERT_EQ(program.run("rollout " + config + " --split val --output=new.jsonl").exit_code, 0);
+  ASSERT_EQ(program.run("rollout " + config + " --split val --out=new.jsonl").exit_code, 0);
   EXPECT_TRUE(fs::exists(program.dir().file("new.jsonl")));
-  EXPECT_THAT(program.run("rollout --help").out, Not(HasSubstr("--output")));
 }
 
 TEST(Outputs, DrawingsDoNotLieAmongTheImages) {

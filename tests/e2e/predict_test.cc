@@ -191,12 +191,12 @@ TEST(Predict, SeesImagesOfTheSizeThatTrainingSaw) {
               Json({{"shortest_edge", 1024}, {"longest_edge", 1024}}));
     const std::string adapter = checkpoint;
     if (tuner == std::string("lora")) {
-      ASSERT_EQ(program.run("merge " + checkpoint + " --output merged").exit_code, 0);
+      ASSERT_EQ(program.run("merge " + checkpoint + " --out merged").exit_code, 0);
       checkpoint = "merged";
     }
     const auto rollouts = [&](const std::string& options) {
       const test::ProcessResult result =
-          program.run("rollout " + config + " --split val --output rollouts.jsonl --set " +
+          program.run("rollout " + config + " --split val --out rollouts.jsonl --set " +
                       "tuner.train_type=full --set model.model=" + checkpoint + options);
       EXPECT_EQ(result.exit_code, 0) << result.err;
       return answers_of(read_file(program.dir().file("rollouts.jsonl")));

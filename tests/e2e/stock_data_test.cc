@@ -59,7 +59,7 @@ TEST(OwnPrompts, ARolloutAsksEachRecordsOwnText) {
   const std::string usual = " --set 'custom.user_prompt=" + std::string(kOwnText) + "'";
   const auto roll_out = [&](const std::string& name, const std::string& settings) {
     const test::ProcessResult result =
-        program.run("rollout " + yaml + " --split val --output " + name + settings);
+        program.run("rollout " + yaml + " --split val --out " + name + settings);
     EXPECT_EQ(result.exit_code, 0) << result.err;
     return lines_of(program.dir().file(name));
   };

@@ -7,7 +7,6 @@
 #include "base/json.h"
 #include "plan/models.h"
 #include "program/cli/cmd_plan.h"
-#include "program/cli/printed_words.h"
 #include "support/capture.h"
 #include "tools/plan/plan.h"
 
@@ -67,23 +66,6 @@ TEST(PlanCommand, WarnsAsCheckDoesOfARateThatTeachesNoAdapter) {
             .gpu_memory_gib = 80},
            out);
   EXPECT_THAT(out.str(), HasSubstr("warning: `training.learning_rate: 1e-05` is a rate for full"));
-}
-
-TEST(PlanCommand, ExplainKnowsEveryPhaseAndLine) {
-  PlanRequest request = test::request_of(test::kPublicModels[1], 80);
-  for (const char* backend : {"native", "hf", "vllm"}) {
-    for (const bool on_gpu : {false, true}) {
-      request.backend = backend;
-      request.device.on_gpu = on_gpu;
-      request.device.num_ranks = 2;
-      request.trains_on_rollouts = on_gpu;
-      for (const PlanPhase& phase : make_plan(request).phases) {
-        EXPECT_NE(explain_printed_word(phase.name), "") << phase.name;
-        for (const auto& [name, bytes] : phase.bytes)
-          EXPECT_NE(explain_printed_word(name), "") << name;
-      }
-    }
-  }
 }
 
 TEST(PlanCommand, WithoutAGpuItPlansForThisMachine) {

@@ -14,7 +14,6 @@
 #include "base/text.h"
 #include "program/cli/command_set.h"
 #include "program/cli/completions.h"
-#include "program/cli/printed_words.h"
 #include "program/config/explain.h"
 #include "program/config/schema.h"
 #include "program/config/suggest.h"
@@ -22,6 +21,69 @@
 
 namespace rematch {
 namespace {
+
+/// A word that `rematch probe` or a table of scores prints.
+struct PrintedWord {
+  const char* names;  ///< separated by "|", as normal_form() gives them
+  const char* where;
+  const char* meaning;
+};
+
+constexpr const char *kProbe = "rematch probe", *kScores = "scores";
+
+constexpr PrintedWord kWords[] = {
+    // Numbers of the probe.
+    {"neighbours in sorted order|neighbours in the sorted order", kProbe,
+     "share of neighbouring objects of an answer that follow each other from top to bottom and "
+     "left to right, as sorted truths do; 0.5 is chance, from 0.8 on the model has learnt the "
+     "order"},
+    {"missing objects|missing", kProbe, "share of the true objects that the answers do not find"},
+    {"of these found by samples|found by N samples|found by samples", kProbe,
+     "share of the missing objects that at least one of several answers with random choices "
+     "(--samples) does find: what stage 2 can teach"},
+    {"repeated", kProbe, "share of the predictions that name an object a second time"},
+    {"objects", kProbe, "images by their number of true objects"},
+    // Scores.
+    {"fN|fN@.N|fN @ .N", kScores,
+     "harmonic mean of precision and recall of the boxes, whatever their label: a box is right "
+     "when its IoU with a true one is at least the number after @, 0.5 without one "
+     "(eval_rollout_f1_iou50); `gate F1` counts from maskiou_gate on (eval_rollout_f1)"},
+    {"label fN|label fN@.N|label fN @ .N", kScores,
+     "F1 of boxes that have the right label too (eval_rollout_f1_labels_iou50)"},
+    {"gate p", kScores,
+     "precision: share of the predictions whose IoU with a true box is at least maskiou_gate "
+     "(eval_rollout_precision)"},
+    {"gate r", kScores,
+     "recall: share of the true boxes that a prediction meets with an IoU of at least "
+     "maskiou_gate (eval_rollout_recall)"},
+    {"map|ap|mapN", kScores,
+     "mean average precision of the boxes by COCO's rules, over IoU 0.5 to 0.95 (coco_ap); at IoU "
+     "0.5: coco_ap50"},
+};
+
+/// Lower case, with N for every number.
+std::string normal_form(const std::string& word) {
+  std::string text;
+  for (const char c : word) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (std::isdigit(byte) == 0)
+      text += static_cast<char>(std::tolower(byte));
+    else if (text.empty() || text.back() != 'N')
+      text += 'N';
+  }
+  return text;
+}
+
+/// Text about a printed word, or "".
+std::string explain_printed_word(const std::string& word) {
+  const std::string wanted = normal_form(word);
+  for (const PrintedWord& row : kWords) {
+    const std::vector<std::string> names = split(row.names, '|');
+    if (std::find(names.begin(), names.end(), wanted) != names.end())
+      return fmt::format("{} ({})\n  {}\n", word, row.where, row.meaning);
+  }
+  return "";
+}
 
 /// The keys that `--set` takes.
 std::vector<std::string> setting_names() {
@@ -43,25 +105,24 @@ std::string explain_metric(const std::string& name) {
   return text;
 }
 
-/// The metrics behind a score as `eval` and `compare` print it, e.g. "malformed answers".
-std::vector<std::string> score_metrics(const std::string& label) {
+/// Text about the metrics behind a score as `eval` and `compare` print it, e.g. "malformed
+/// answers"; or "".
+std::string explain_score(const std::string& label) {
   constexpr std::string_view kRollout = "eval_rollout_";
   for (const ScoreKind& kind : score_kinds()) {
     if (lower_case(kind.label) != lower_case(label)) continue;
     const std::string key = kind.key, base = key.substr(0, key.find("_iou50"));
-    if (!base.starts_with(kRollout)) return {key};
-    return {"rollout/" + base.substr(kRollout.size()), base};
+    if (!base.starts_with(kRollout)) return explain_metric(key);
+    return explain_metric("rollout/" + base.substr(kRollout.size())) + explain_metric(base);
   }
-  return {};
+  return "";
 }
 
 /// Text about the names that a search finds, or "".
 std::string explain_words(const std::string& query) {
   constexpr size_t kMostFound = 8;
-  const std::vector<FoundName> found = search_names(query, score_metrics(query));
+  const std::vector<FoundName> found = search_names(query);
   std::string text;
-  if (const KnownName* row = find_foreign(query))
-    text = fmt::format("{}: {}\n\n", query, foreign_fix(*row));
   for (size_t i = 0; i < found.size() && i < kMostFound; ++i)
     text += fmt::format("{}{}\n  {}\n", found[i].name, found[i].is_metric ? " (metric)" : "",
                         found[i].meaning);
@@ -71,16 +132,20 @@ std::string explain_words(const std::string& query) {
 }
 
 int run_explain(const std::vector<std::string>& words) {
-  const std::string name = join(words, " ");
-  const std::string printed = explain_printed_word(name), low = lower_case(name);
+  const std::string name = join(words, " "), low = lower_case(name);
+  const KnownName* known = find_known_key(name);
+  const std::string foreign =
+      known == nullptr ? "" : fmt::format("{}: {}\n", name, known_fix(*known));
   std::string text;
-  for (const std::string& part : {printed, explain_metric(low), explain_key(name)})
+  for (const std::string& part :
+       {explain_printed_word(name), explain_metric(low), explain_score(name), explain_key(name),
+        foreign, known == nullptr ? "" : explain_key(known->ours)})
     text += (text.empty() || part.empty() ? "" : "\n") + part;
-  const KnownName* foreign = printed.empty() ? nullptr : find_foreign(name);
-  if (foreign != nullptr) text += fmt::format("\n{}: {}\n", name, foreign_fix(*foreign));
   if (text.empty()) text = explain_words(name);
   if (text.empty()) {
-    const std::vector<std::string> near = near_known_names(name);
+    const size_t dot = name.rfind('.');
+    const std::vector<std::string> near =
+        suggest_keys(dot == std::string::npos ? "" : name.substr(0, dot), name.substr(dot + 1));
     throw UserError(ErrorKind::kConfig,
                     {.error = "unknown key or metric",
                      .where = "rematch explain",

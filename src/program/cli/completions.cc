@@ -60,26 +60,6 @@ std::string bash_script(const CLI::App& app, const std::vector<std::string>& key
       cases, join(keys, " "), join(explained(keys), " "));
 }
 
-/// The name of a command where `condition` holds.
-std::string fish_command(const CLI::App& command, const std::string& condition) {
-  const std::string help = split(command.get_description(), '\n').front();
-  std::string safe;
-  for (const char c : help) safe += c == '\'' ? "\\'" : std::string{c};
-  return fmt::format("complete -c rematch -n {} -f -a {} -d '{}'\n", condition, command.get_name(),
-                     safe);
-}
-
-/// @param path  words of the command, such as "data check"
-std::string fish_options(const CLI::App& command, const std::string& path) {
-  std::string text;
-  for (const CLI::Option* option : command.get_options()) {
-    for (const std::string& name : option->get_lnames())
-      text += fmt::format("complete -c rematch -n '__rematch_at {}' -l {}{}\n", path, name,
-                          name == "set" ? " -x -a '(__rematch_settings)'" : "");
-  }
-  return text;
-}
-
 std::string fish_script(const CLI::App& app, const std::vector<std::string>& keys) {
   std::string text = fmt::format(
       "function __rematch_settings\n  printf '%s=\\n' {}\nend\n"
@@ -91,12 +71,17 @@ std::string fish_script(const CLI::App& app, const std::vector<std::string>& key
       "  test \"$words[3]\" = \"$argv[2]\"\nend\n"
       "complete -c rematch -n '__rematch_at explain' -f -a '(__rematch_names)'\n",
       join(keys, " "), join(explained(keys), " "));
-  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
-    text += fish_command(*command, "__fish_use_subcommand");
-    text += fish_options(*command, command->get_name());
-    for (const CLI::App* inner : command->get_subcommands([](const CLI::App*) { return true; })) {
-      text += fish_command(*inner, "'__rematch_at " + command->get_name() + " \"\"'");
-      text += fish_options(*inner, command->get_name() + " " + inner->get_name());
+  for (const auto& [path, words] : words_of(app)) {
+    // The program's own options are left out; `data ""` is a command of `data`.
+    const std::string here = path.empty()     ? "__fish_use_subcommand"
+                             : path == "data" ? "'__rematch_at data \"\"'"
+                                              : "'__rematch_at " + path + "'";
+    for (const std::string& word : words) {
+      if (!word.starts_with("--"))
+        text += fmt::format("complete -c rematch -n {} -f -a {}\n", here, word);
+      else if (!path.empty())
+        text += fmt::format("complete -c rematch -n {} -l {}{}\n", here, word.substr(2),
+                            word == "--set" ? " -x -a '(__rematch_settings)'" : "");
     }
   }
   return text;

@@ -86,22 +86,6 @@ int report_usage(const CLI::App& app, const CLI::ParseError& error,
   return exit_code(ErrorKind::kConfig);
 }
 
-/// The arguments with `--output`, as earlier versions called it in some commands, as `--out`.
-std::vector<std::string> modern_arguments(const CLI::App& app, int argc, char** argv) {
-  std::vector<std::string> arguments(argv, argv + argc);
-  const CLI::App* command = &app;
-  for (size_t i = 1; i < arguments.size(); ++i) {
-    std::string& argument = arguments[i];
-    const auto named = command->get_subcommands(
-        [&argument](const CLI::App* inner) { return inner->check_name(argument); });
-    if (!named.empty()) command = named.front();
-    const bool is_old = argument == "--output" || argument.starts_with("--output=");
-    if (is_old && command->get_option_no_throw("--out") != nullptr)
-      argument.erase(std::string_view("--out").size(), std::string_view("put").size());
-  }
-  return arguments;
-}
-
 /// Ends the process if it cannot read its current directory. MKL, inside libtorch, would end it
 /// with a message about its own files when it is loaded, so this runs before any library is
 /// initialised, and calls nothing but the kernel.
@@ -120,13 +104,10 @@ std::vector<std::string> modern_arguments(const CLI::App& app, int argc, char** 
   gnu::section(".preinit_array")]] void (*g_before_libraries)() = require_current_directory;
 
 int run_command_line(CLI::App& app, const std::vector<Command>& commands, int argc, char** argv) {
-  const std::vector<std::string> arguments = modern_arguments(app, argc, argv);
-  std::vector<const char*> pointers;
-  for (const std::string& argument : arguments) pointers.push_back(argument.c_str());
   try {
-    app.parse(argc, pointers.data());
+    app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return report_usage(app, error, arguments);
+    return report_usage(app, error, {argv, argv + argc});
   }
   return guarded([&] {
     const auto given = std::find_if(commands.begin(), commands.end(),

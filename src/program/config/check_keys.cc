@@ -78,10 +78,10 @@ class Checker {
                         split(member.key, '.').front(), member.key);
     const std::string name =
         shorten_key(section_path.empty() ? member.key : section_path + "." + member.key);
-    if (const KnownName* row = find_foreign(member.key)) {
+    if (const KnownName* row = find_known_key(member.key)) {
       problems_.push_back({fmt::format("unknown key `{}`", name), member.key_origin.text(),
                            fmt::format("`{}` is a key of other trainers", shorten_key(member.key)),
-                           foreign_fix(*row)});
+                           known_fix(*row)});
       return;
     }
     const std::string section_name =

@@ -8,7 +8,6 @@
 #include "program/config/rules.h"
 #include "program/config/run_dir.h"
 #include "program/config/source.h"
-#include "program/config/suggest.h"
 
 namespace rematch {
 namespace {
@@ -86,8 +85,6 @@ ConfigResult load_config(const std::string& path, const std::vector<std::string>
   std::vector<Problem> problems;
   const Source source = load_source(path, overrides, problems);
   const bool readable = problems.empty();
-  if (const std::optional<Problem> flat = check_flat_arguments(source.root); flat && readable)
-    throw UserError(ErrorKind::kConfig, *flat);
   CheckResult checked = check_keys(source.root, problems);
   Draft draft{checked.values, source.root, path, world_size, problems, checked.warnings};
   // Keys of an unreadable file would be reported as missing.

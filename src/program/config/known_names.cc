@@ -1,7 +1,8 @@
-// The ONE table of names that people type: keys, commands and options of other trainers
-// (transformers, TRL, axolotl, LLaMA-Factory, ms-swift, Ultralytics), and words of the field.
-#include <set>
+// Keys, commands and options of other trainers (transformers, TRL, axolotl, LLaMA-Factory, ms-swift,
+// Ultralytics) that people type here.
+#include <algorithm>
 
+#include "base/text.h"
 #include "program/config/suggest.h"
 
 namespace rematch {
@@ -26,165 +27,128 @@ constexpr const char* kBatch =
 constexpr const char* kAugment =
     "Rematch never joins or erases parts of pictures: remove the key; `data.augment` has `hflip`, "
     "`vflip`, `rot90`, `crop` and `color`";
-constexpr const char* kAugments =
-    "data.augment.hflip data.augment.vflip data.augment.rot90 data.augment.crop "
-    "data.augment.color";
 constexpr const char* kSplit = "validation records are in a separate file";
+
+constexpr KnownName kKeys[] = {
+    {"lr lr0", "training.learning_rate"},
+    {"mosaic mixup cutmix copy_paste erasing random_erasing auto_augment", "", kAugment},
+    {"fliplr horizontal_flip", "data.augment.hflip"},
+    {"flipud vertical_flip", "data.augment.vflip"},
+    {"hsv_h hsv_s hsv_v color_jitter", "data.augment.color", "one number for all"},
+    {"class_names", "custom.answer_format",
+     "classes are those of the records; some formats write boxes without names"},
+    {"lrf", "training.lr_scheduler_kwargs.min_lr_rate"},
+    {"lr_schedule lr_scheduler lr_decay_style scheduler", "training.lr_scheduler_type"},
+    {"optim optim_args", "training.optimizer",
+     "it is always AdamW; the key chooses its learning rates"},
+    {"wd", "training.weight_decay"},
+    {"warmup warmup_fraction lr_warmup_fraction", "training.warmup_ratio"},
+    {"lr_warmup_iters num_warmup_steps", "training.warmup_steps"},
+    {"clip_grad gradient_clipping gradient_clip_val", "training.max_grad_norm"},
+    {"epoch epochs num_epochs n_epochs", "training.num_train_epochs"},
+    {"steps num_steps max_iters train_iters iterations", "training.max_steps"},
+    {"batch batch_size global_batch_size total_batch_size train_batch_size",
+     "training.effective_batch_size", kBatch},
+    {"micro_batch_size per_gpu_train_batch_size per_device_batch_size",
+     "training.per_device_train_batch_size"},
+    {"auto_find_batch_size", "training.per_device_train_batch_size",
+     "there is no search: `rematch plan CONFIG` shows how large a batch fits"},
+    {"eval_batch_size", "training.per_device_eval_batch_size"},
+    {"grad_accum", "training.gradient_accumulation_steps"},
+    {"label_smoothing label_smoothing_factor", "custom.coord_soft_ce_w1.target_sigma",
+     "coordinates have soft targets of this width, text has no smoothing"},
+    {"early_stopping early_stopping_threshold early_stop_interval patience",
+     "training.early_stopping_patience", kPatience},
+    {"load_best_model_at_end", "training.save_strategy",
+     "`best` keeps the best checkpoint; give it to `rematch eval` or `predict`"},
+    {"random_seed data_seed", "training.seed"},
+    {"fsdp fsdp_config", "training.zero_stage",
+     "1 shards the optimizer state, 2 the gradient sums too"},
+    {"neftune_noise_alpha", "custom.coord_input_noise",
+     "noise on the input coordinates; text and embeddings get none"},
+    {"eval_every eval_interval val_check_interval", "training.eval_steps"},
+    {"save_every save_interval save_period", "training.save_steps"},
+    {"log_interval log_every", "training.logging_steps"},
+    {"save_dir", "training.output_dir"},
+    {"project", "training.output_dir", "the run directory is output_dir/run_name"},
+    {"name exp_name", "training.run_name"},
+    {"wandb_project use_wandb", "training.report_to", "`[wandb]`"},
+    {"resume resume_from", "training.resume_from_checkpoint",
+     "`latest`, or a checkpoint's directory"},
+    {"push_to_hub hub_model_id hub_token hub_strategy", "", kNoUpload},
+    {"do_train", "", "the command decides: `rematch train`"},
+    {"do_eval", "", "the command decides: `rematch eval`; while training: `eval_strategy`"},
+    {"overwrite_output_dir", "", "no run is overwritten; choose another `training.run_name`"},
+    {"model_name_or_path pretrained_model_name_or_path base_model model_id", "model.model",
+     "a directory; hub ids are not downloaded"},
+    {"model_path weights", "model.model"},
+    {"model_type", "template.template", "the family is read from config.json; usually not set"},
+    {"dtype precision mixed_precision amp half", "model.torch_dtype"},
+    {"attn_implementation flash_attention flash_attn use_flash_attn", "", kAttention},
+    {"sequence_len cutoff_len max_seq_length max_seq_len model_max_length", "global_max_length"},
+    {"imgsz img_size image_size", "",
+     "`template.max_pixels` is an area: for 640 x 640 write 409600"},
+    {"image_max_pixels", "template.max_pixels"},
+    {"image_min_pixels", "template.min_pixels"},
+    {"system_prompt", "template.system"},
+    {"load_in_8bit quant_bits quant_method quantization_bit", "", kOnlyFourBits},
+    {"bnb_4bit_compute_dtype", "model.torch_dtype", "weights are dequantised in it"},
+    {"bnb_4bit_quant_storage", "", kNotNeeded},
+    {"finetuning_type sft_type tuner_type", "tuner.train_type"},
+    {"adapter", "tuner.train_type", "`lora`"},
+    {"r lora_r", "tuner.lora_rank"},
+    {"lora_target lora_target_modules", "tuner.target_modules"},
+    {"use_rslora", "tuner.lora_alpha", "the scale is lora_alpha / lora_rank"},
+    {"freeze", "tuner.freeze_vit", "or `tuner.freeze_llm`, `tuner.freeze_aligner`"},
+    {"freeze_vision_tower", "tuner.freeze_vit"},
+    {"freeze_multi_modal_projector", "tuner.freeze_aligner"},
+    {"freeze_language_model", "tuner.freeze_llm"},
+    {"data dataset datasets train_file train_data dataset_path", "custom.train_jsonl"},
+    {"val_dataset eval_dataset val_file val_data validation_file", "custom.val_jsonl"},
+    {"split_dataset_ratio val_size val_set_size", "custom.val_jsonl", kSplit},
+    {"workers num_workers", "data.dataloader_num_workers"},
+    {"stage", "custom.trainer_variant", "`sft` is stage 1, `rollout_matching_sft` stage 2"},
+    {"use_vllm", "custom.extra.rollout_matching.rollout_backend", "`vllm`"},
+    {"vllm_gpu_memory_utilization", "custom.extra.rollout_matching.vllm.gpu_memory_utilization"},
+    {"max_completion_length", "custom.extra.rollout_matching.max_new_tokens"},
+    {"device gpus num_gpus nproc_per_node", "", kCommandLine},
+    {"remove_unused_columns group_by_length ddp_find_unused_parameters torch_compile use_liger_kernel lazy_tokenize streaming trust_remote_code use_hf",
+     "", kNotNeeded},
+};
+
+constexpr KnownName kCommands[] = {
+    {"sft pt fit finetune", "train"},
+    {"val validate test evaluate", "eval"},
+    {"infer inference detect", "predict"},
+    {"export", "merge"},
+    {"version -v -V", "--version"},
+    {"serve deploy", "",
+     "other programs serve a checkpoint: vllm serve CHECKPOINT (docs/serve.md)"},
+    {"resume continue", "", "a run continues with `rematch train CONFIG --resume`"},
+};
+
+constexpr KnownName kOptions[] = {
+    {"--conf --threshold", "--min-score"},
+    {"--save --show --visualize --project", "--draw"},
+    {"--ratio --test-size --train", "--val"},
+    {"--model --config --cfg --data --dataset --source --input --images --weights "
+     "--model_name_or_path --train_jsonl",
+     "", "give it without the option's name"},
+};
 
 }  // namespace
 
-const std::vector<KnownName>& foreign_keys_table() {
-  static const std::vector<KnownName> kRows = {
-      {"lr lr0", "training.learning_rate", "",
-       "training.vit_lr training.aligner_lr training.lr_scheduler_type"},
-      {"mosaic mixup cutmix copy_paste erasing random_erasing auto_augment", "", kAugment,
-       kAugments},
-      {"fliplr horizontal_flip", "data.augment.hflip", ""},
-      {"flipud vertical_flip", "data.augment.vflip", ""},
-      {"hsv_h hsv_s hsv_v color_jitter", "data.augment.color", "one number for all"},
-      {"class_names", "custom.answer_format",
-       "classes are those of the records; some formats write boxes without names"},
-      {"lrf", "training.lr_scheduler_kwargs.min_lr_rate", ""},
-      {"lr_schedule lr_scheduler lr_decay_style scheduler", "training.lr_scheduler_type", ""},
-      {"optim optim_args", "training.optimizer",
-       "it is always AdamW; the key chooses its learning rates"},
-      {"wd", "training.weight_decay", ""},
-      {"warmup warmup_fraction lr_warmup_fraction", "training.warmup_ratio", "",
-       "training.warmup_steps"},
-      {"lr_warmup_iters num_warmup_steps", "training.warmup_steps", ""},
-      {"clip_grad gradient_clipping gradient_clip_val", "training.max_grad_norm", ""},
-      {"epoch epochs num_epochs n_epochs", "training.num_train_epochs", "", "training.max_steps"},
-      {"steps num_steps max_iters train_iters iterations", "training.max_steps", "",
-       "training.num_train_epochs"},
-      {"batch batch_size global_batch_size total_batch_size train_batch_size",
-       "training.effective_batch_size", kBatch,
-       "training.per_device_train_batch_size training.gradient_accumulation_steps"},
-      {"micro_batch_size per_gpu_train_batch_size per_device_batch_size",
-       "training.per_device_train_batch_size", ""},
-      {"auto_find_batch_size", "training.per_device_train_batch_size",
-       "there is no search: `rematch plan CONFIG` shows how large a batch fits"},
-      {"eval_batch_size", "training.per_device_eval_batch_size", ""},
-      {"grad_accum", "training.gradient_accumulation_steps", ""},
-      {"label_smoothing label_smoothing_factor", "custom.coord_soft_ce_w1.target_sigma",
-       "coordinates have soft targets of this width, text has no smoothing"},
-      {"early_stopping early_stopping_threshold early_stop_interval patience",
-       "training.early_stopping_patience", kPatience,
-       "training.stop_on_harm training.metric_for_best_model"},
-      {"load_best_model_at_end", "training.save_strategy",
-       "`best` keeps the best checkpoint; give it to `rematch eval` or `predict`"},
-      {"random_seed data_seed", "training.seed", ""},
-      {"fsdp fsdp_config", "training.zero_stage",
-       "1 shards the optimizer state, 2 the gradient sums too"},
-      {"neftune_noise_alpha", "custom.coord_input_noise",
-       "noise on the input coordinates; text and embeddings get none"},
-      {"eval_every eval_interval val_check_interval", "training.eval_steps", ""},
-      {"save_every save_interval save_period", "training.save_steps", ""},
-      {"log_interval log_every", "training.logging_steps", ""},
-      {"save_dir", "training.output_dir", ""},
-      {"project", "training.output_dir", "the run directory is output_dir/run_name"},
-      {"name exp_name", "training.run_name", ""},
-      {"wandb_project use_wandb", "training.report_to", "`[wandb]`"},
-      {"resume resume_from", "training.resume_from_checkpoint",
-       "`latest`, or a checkpoint's directory"},
-      {"push_to_hub hub_model_id hub_token hub_strategy", "", kNoUpload},
-      {"do_train", "", "the command decides: `rematch train`"},
-      {"do_eval", "", "the command decides: `rematch eval`; while training: `eval_strategy`"},
-      {"overwrite_output_dir", "", "no run is overwritten; choose another `training.run_name`"},
-      {"model_name_or_path pretrained_model_name_or_path base_model model_id", "model.model",
-       "a directory; hub ids are not downloaded"},
-      {"model_path weights", "model.model", ""},
-      {"model_type", "template.template", "the family is read from config.json; usually not set"},
-      {"dtype precision mixed_precision amp half", "model.torch_dtype", ""},
-      {"attn_implementation flash_attention flash_attn use_flash_attn", "", kAttention},
-      {"sequence_len cutoff_len max_seq_length max_seq_len model_max_length", "global_max_length",
-       ""},
-      {"imgsz img_size image_size", "template.max_pixels", "an area: 640 x 640 is 409600"},
-      {"image_max_pixels", "template.max_pixels", ""},
-      {"image_min_pixels", "template.min_pixels", ""},
-      {"system_prompt", "template.system", ""},
-      {"load_in_8bit quant_bits quant_method quantization_bit", "", kOnlyFourBits},
-      {"bnb_4bit_compute_dtype", "model.torch_dtype", "weights are dequantised in it"},
-      {"bnb_4bit_quant_storage", "", kNotNeeded},
-      {"finetuning_type sft_type tuner_type", "tuner.train_type", ""},
-      {"adapter", "tuner.train_type", "`lora`"},
-      {"r lora_r", "tuner.lora_rank", ""},
-      {"lora_target lora_target_modules", "tuner.target_modules", ""},
-      {"use_rslora", "tuner.lora_alpha", "the scale is lora_alpha / lora_rank"},
-      {"freeze", "tuner.freeze_vit", "or `tuner.freeze_llm`, `tuner.freeze_aligner`"},
-      {"freeze_vision_tower", "tuner.freeze_vit", ""},
-      {"freeze_multi_modal_projector", "tuner.freeze_aligner", ""},
-      {"freeze_language_model", "tuner.freeze_llm", ""},
-      {"data dataset datasets train_file train_data dataset_path", "custom.train_jsonl", ""},
-      {"val_dataset eval_dataset val_file val_data validation_file", "custom.val_jsonl", ""},
-      {"split_dataset_ratio val_size val_set_size", "custom.val_jsonl", kSplit},
-      {"workers num_workers", "data.dataloader_num_workers", ""},
-      {"stage", "custom.trainer_variant", "`sft` is stage 1, `rollout_matching_sft` stage 2"},
-      {"use_vllm", "custom.extra.rollout_matching.rollout_backend", "`vllm`"},
-      {"vllm_gpu_memory_utilization", "custom.extra.rollout_matching.vllm.gpu_memory_utilization",
-       ""},
-      {"max_completion_length", "custom.extra.rollout_matching.max_new_tokens", ""},
-      {"device gpus num_gpus nproc_per_node", "", kCommandLine},
-      {"remove_unused_columns group_by_length ddp_find_unused_parameters torch_compile "
-       "use_liger_kernel lazy_tokenize streaming trust_remote_code use_hf",
-       "", kNotNeeded},
-  };
-  return kRows;
+std::span<const KnownName> known_names(NameKind kind) {
+  if (kind == NameKind::kKey) return kKeys;
+  return kind == NameKind::kCommand ? std::span<const KnownName>(kCommands) : kOptions;
 }
 
-const std::vector<KnownName>& search_words() {
-  static const std::vector<KnownName> kRows = {
-      {"step", "", "", "training.max_steps training.num_train_epochs"},
-      {"early", "", "",
-       "training.early_stopping_patience training.stop_on_harm training.metric_for_best_model"},
-      {"best", "", "", "training.save_strategy training.metric_for_best_model"},
-      {"ap map", "", "", "coco_ap coco_ap50 coco_ap75"},
-      {"map50", "", "", "coco_ap50 coco_ap"},
-      {"iou", "", "",
-       "custom.extra.rollout_matching.maskiou_gate "
-       "custom.extra.rollout_matching.maskiou_resolution"},
-      {"memory oom", "", "",
-       "training.gradient_checkpointing training.per_device_train_batch_size tuner.train_type "
-       "custom.extra.rollout_matching.offload.enabled"},
-      {"prompt", "", "", "custom.user_prompt template.system"},
-      {"checkpoint", "", "",
-       "training.save_strategy training.save_steps training.save_total_limit "
-       "training.resume_from_checkpoint"},
-      {"resolution", "", "", "template.max_pixels template.min_pixels"},
-      {"noise", "", "", "custom.coord_input_noise"},
-      {"lora", "", "", "tuner.train_type tuner.lora_rank tuner.lora_alpha"},
-  };
-  return kRows;
-}
-
-const std::vector<KnownName>& foreign_commands() {
-  static const std::vector<KnownName> kRows = {
-      {"sft pt fit finetune", "train", ""},
-      {"val validate test evaluate", "eval", ""},
-      {"infer inference detect", "predict", ""},
-      {"export", "merge", ""},
-      {"version -v -V", "--version", ""},
-      {"serve deploy", "",
-       "other programs serve a checkpoint: vllm serve CHECKPOINT (docs/serve.md)"},
-      {"resume continue", "", "a run continues with `rematch train CONFIG --resume`"},
-  };
-  return kRows;
-}
-
-const std::vector<KnownName>& foreign_options() {
-  static const std::vector<KnownName> kRows = {
-      {"predict --conf --threshold", "--min-score NUMBER", ""},
-      {"predict --save --show --visualize --project", "--draw DIR", ""},
-      {"split --ratio --test-size --train", "--val SHARE", ""},
-  };
-  return kRows;
-}
-
-bool is_input_option(const std::string& option) {
-  static const std::set<std::string> kInputs = {
-      "--model",      "--config", "--cfg",    "--data",    "--dataset",
-      "--source",     "--input",  "--images", "--weights", "--model_name_or_path",
-      "--train_jsonl"};
-  return kInputs.contains(option);
+const KnownName* find_known(NameKind kind, const std::string& name) {
+  for (const KnownName& row : known_names(kind)) {
+    const std::vector<std::string> names = split(row.names, ' ');
+    if (std::find(names.begin(), names.end(), name) != names.end()) return &row;
+  }
+  return nullptr;
 }
 
 }  // namespace rematch
