@@ -74,8 +74,8 @@ void look_at_memory(Found& found, const Settings& settings, const CheckArguments
     request = plan_request(settings, device_of(arguments, settings));
     plan = make_plan(*request);
   } catch (const UserError& error) {
-    // A model without a readable config.json has been found already.
-    if (found.problems.empty()) add_problems(found, error);
+    // A model without a readable config.json has been found already, or may be elsewhere.
+    if (found.problems.empty() && !arguments.config_only) add_problems(found, error);
     return;
   }
   found.plan = plan_json(*request, plan);
@@ -106,10 +106,14 @@ Found look(const CheckArguments& arguments) {
   found.config = effective_json(result);
   for (const Warning& warning : result.warnings)
     found.warnings.push_back(warning.text + " (" + warning.where + ")");
-  Preflight checked = preflight(result, arguments.run.device, arguments.num_ranks);
-  found.problems = std::move(checked.problems);
-  found.facts = std::move(checked.facts);
-  found.warnings.insert(found.warnings.end(), checked.warnings.begin(), checked.warnings.end());
+  if (arguments.config_only) {
+    found.facts = {{"run directory", result.settings.output.run_dir}};
+  } else {
+    Preflight checked = preflight(result, arguments.run.device, arguments.num_ranks);
+    found.problems = std::move(checked.problems);
+    found.facts = std::move(checked.facts);
+    found.warnings.insert(found.warnings.end(), checked.warnings.begin(), checked.warnings.end());
+  }
   look_at_memory(found, result.settings, arguments);
   return found;
 }
@@ -137,7 +141,6 @@ void print_text(const Found& found, std::ostream& out) {
     if (found.effective.find("warning: " + text) == std::string::npos)
       out << wrapped("warning: " + text, 2) << "\n";
   }
-  out << "`rematch train` can start\n";
 }
 
 /// @throws UserError with all problems, unless as JSON.
@@ -154,24 +157,7 @@ int check_all(const CheckArguments& arguments, std::ostream& out) {
     throw UserError(found.problems.front().first, std::move(problems));
   }
   print_text(found, out);
-  return 0;
-}
-
-/// Checks the configuration alone. A run that cannot fit is refused before its values are shown.
-int check_config_only(const CheckArguments& arguments, std::ostream& out) {
-  const std::string memory = check_memory({.path = arguments.run.config_path,
-                                           .overrides = arguments.run.overrides,
-                                           .gpu_memory_gib = arguments.gpu_memory_gib,
-                                           .num_ranks = arguments.num_ranks});
-  const ConfigResult result = load_config(arguments.run.config_path, arguments.run.overrides);
-  if (arguments.all_values) {
-    out << effective_text(result);
-  } else {
-    out << brief_text(result) << "run directory: " << result.settings.output.run_dir << "\n";
-    for (const Warning& warning : result.warnings)
-      out << wrapped("warning: " + warning.text + " (" + warning.where + ")", 2) << "\n";
-  }
-  if (!memory.empty()) out << "warning: " << memory << "\n";
+  if (!arguments.config_only) out << "`rematch train` can start\n";
   return 0;
 }
 
@@ -190,21 +176,16 @@ Command add_check_command(CLI::App& app) {
   check->add_option("--ranks", arguments->num_ranks, "ranks that will train together")
       ->check(CLI::Range(1, 65536))
       ->capture_default_str();
-  CLI::Option* json = check->add_flag(
-      "--json", arguments->json, "print one JSON object: problems, warnings, plan, configuration");
-  check
-      ->add_flag("--config-only", arguments->config_only,
-                 "look at the configuration alone: model and data may be elsewhere")
-      ->excludes(json);
+  check->add_flag("--json", arguments->json,
+                  "print one JSON object: problems, warnings, plan, configuration");
+  check->add_flag("--config-only", arguments->config_only,
+                  "look at the configuration alone: model and data may be elsewhere");
   check->add_flag("--all", arguments->all_values,
                   "print every value, also those at their defaults");
   check->footer(
       "Examples:\n  rematch check my.yaml\n  rematch check my.yaml --gpu-memory 80 --ranks 4 "
       "--json");
-  return {check, [arguments] {
-            return arguments->config_only ? check_config_only(*arguments, std::cout)
-                                          : check_all(*arguments, std::cout);
-          }};
+  return {check, [arguments] { return check_all(*arguments, std::cout); }};
 }
 
 }  // namespace rematch
