@@ -60,34 +60,16 @@ bool examine(const std::string& backend, const VllmOptions& vllm, std::ostream& 
   }
 }
 
-/// A line about a backend that the configuration does not choose.
-void mention(const std::string& backend, bool on_cpu, std::ostream& out) {
-  VllmOptions vllm{.on_cpu = on_cpu};
-  vllm.tensor_parallel_size = 1;
-  std::string state = "ready";
-  try {
-    check_backend_available(backend, vllm);
-  } catch (const UserError&) {
-    const bool is_absent = backend == "vllm" && find_interpreter(vllm.python).vllm_version.empty();
-    state = is_absent ? "and not installed" : "and cannot run here";
-  }
-  out << fmt::format("{:7} not used by this configuration ({})\n", backend, state);
-}
-
-/// The backend that a configuration chooses, and a line about each other one.
+/// The backend that a configuration chooses.
 int examine_choice(const DoctorArguments& arguments, const at::Device& device, std::ostream& out) {
   const Settings settings = load_config(arguments.config_path, {}).settings;
-  const bool is_used = settings.is_stage_2() || settings.rollouts;
-  bool runs = true;
-  for (const std::string& backend : rollout_backends().names()) {
-    if (!is_used || backend != settings.backend) {
-      mention(backend, !device.is_cuda(), out);
-      continue;
-    }
-    const VllmOptions vllm = make_vllm_options(settings, device, alone());
-    runs = examine(backend, vllm, out);
-    if (backend == "vllm") print_environment(vllm.python, out);
+  if (!settings.is_stage_2() && !settings.rollouts) {
+    out << "this configuration needs no backend\n";
+    return 0;
   }
+  const VllmOptions vllm = make_vllm_options(settings, device, alone());
+  const bool runs = examine(settings.backend, vllm, out);
+  if (settings.backend == "vllm") print_environment(vllm.python, out);
   return runs ? 0 : exit_code(ErrorKind::kEnvironment);
 }
 
