@@ -44,29 +44,6 @@ std::optional<double> bytes_in(std::string_view message) {
   return bytes;
 }
 
-/// A phase of training, and how to make it take less.
-struct PhaseAdvice {
-  std::string_view phase;
-  const char* during;
-  const char* lower;
-};
-
-constexpr const char* kLowerRollouts =
-    "lower rollout_generate_batch_size (hf), native.max_num_seqs, native.kv_cache_gib or "
-    "max_new_tokens, or set offload.enabled: true";
-
-constexpr PhaseAdvice kPhases[] = {
-    {"start", "before the first step: model, optimizer and engine",
-     "set model.torch_dtype: bfloat16 or tuner.train_type: lora, or lower native.kv_cache_gib or "
-     "vllm.gpu_memory_utilization"},
-    {"rollout", "in a rollout", kLowerRollouts},
-    {"update", "in forward, backward or update",
-     "lower training.per_device_train_batch_size or global_max_length, or set "
-     "training.gradient_checkpointing: true or "
-     "tuner.train_type: lora"},
-    {"evaluate", "in an evaluation", kLowerRollouts},
-};
-
 std::string asked(const std::exception& error) {
   const std::string message = first_line(error.what());
   if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) return "an allocation failed";
@@ -124,18 +101,13 @@ bool is_out_of_memory(const std::exception& error) {
 }
 
 Problem out_of_memory(const std::exception& error, std::string_view phase) {
-  const auto* known = std::find_if(std::begin(kPhases), std::end(kPhases),
-                                   [&](const PhaseAdvice& one) { return one.phase == phase; });
-  const bool is_known = known != std::end(kPhases);
-  return {.error = "out of memory",
-          .where = is_known ? fmt::format("this machine, {}", known->during) : "this machine",
-          .what = asked(error) + there(error.what()),
-          .fix = fmt::format("{}; `rematch plan` shows what takes how much; or raise the limit",
-                             is_known ? known->lower
-                                      : "lower training.per_device_train_batch_size, "
-                                        "global_max_length, rollout_generate_batch_size (hf), "
-                                        "native.max_num_seqs or native.kv_cache_gib, or set "
-                                        "training.gradient_checkpointing: true")};
+  return {
+      .error = "out of memory",
+      .where = phase.empty() ? "this machine" : fmt::format("this machine, in the phase {}", phase),
+      .what = asked(error) + there(error.what()),
+      .fix =
+          "`rematch plan CONFIG` shows what takes how much, and what to lower; or raise the "
+          "limit"};
 }
 
 void explain_crashes_under_memory_limit() {

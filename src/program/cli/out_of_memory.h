@@ -10,8 +10,8 @@ namespace rematch {
 /// memory; they have separate types and messages.
 bool is_out_of_memory(const std::exception& error);
 
-/// The requested memory, as far as the message names it, the available one (device; machine,
-/// container, ulimit), and the settings to lower.
+/// The requested memory, as far as the message names it, and the available one (device; machine,
+/// container, ulimit).
 /// @param phase  of a training (Group::phase); empty = another command
 Problem out_of_memory(const std::exception& error, std::string_view phase = "");
 
