@@ -75,7 +75,7 @@ TEST(DataSizes, InitScalesLargePhotosAndNamesWhatBecomesTooSmall) {
   EXPECT_THAT(yaml, HasSubstr("max_pixels: 1310720"));
   EXPECT_THAT(yaml, HasSubstr("2400 x 1600 px"));
   EXPECT_THAT(yaml, HasSubstr("1 of 2 objects become narrower or lower than 8 px"));
-  EXPECT_THAT(made.err, HasSubstr("\"screw\""));
+  EXPECT_THAT(yaml, HasSubstr("\"screw\""));
   const test::ProcessResult checked = program.run("check c.yaml");
   EXPECT_EQ(checked.exit_code, 0) << checked.err;
 }

@@ -15,6 +15,7 @@
 #include "base/output_file.h"
 #include "base/terminal_text.h"
 #include "base/text.h"
+#include "learn/data/records_path.h"
 #include "learn/estep/answer/answer_format.h"
 #include "learn/estep/answer/checkpoint_format.h"
 #include "learn/resume/run_links.h"
@@ -26,7 +27,6 @@
 #include "program/cli/init_schedule.h"
 #include "program/cli/sample_lengths.h"
 #include "program/cli/scored_model.h"
-#include "learn/data/records_path.h"
 
 namespace rematch {
 namespace {
@@ -175,17 +175,6 @@ std::string written_for(const std::string& path) {
   }
 }
 
-/// Says which prompt a trained checkpoint brings along, since the data may be about something else.
-void print_prompt(const std::string& model_dir) {
-  const std::optional<StoredPrompt> prompt = read_stored_prompt(model_dir);
-  if (!prompt || !prompt->texts.user_prompt) return;
-  std::cout << wrapped(
-      fmt::format("prompt \"{}\" (from {}, as the model was trained; custom.user_prompt changes "
-                  "it)\n",
-                  printable(*prompt->texts.user_prompt), kStoredPromptFile),
-      2);
-}
-
 int run_init(InitArguments arguments) {
   require_model_first(arguments.model, arguments.train);
   const NamedModel model = find_model(arguments.model);
@@ -215,32 +204,13 @@ int run_init(InitArguments arguments) {
   }
   const InitFacts facts = find_facts(arguments, train, val);
   write_output(arguments.out, {arguments.train, arguments.val}, yaml_for(arguments, train, facts));
-  if (facts.images && facts.images->num_too_small > 0)
-    std::cerr << wrapped(
-        fmt::format("warning: {} of {} become narrower or lower than 8 px at the size of images "
-                    "that {} sets (template.max_pixels): {}\n",
-                    facts.images->num_too_small, counted(facts.images->num_objects, "object"),
-                    printable(arguments.out), printable(facts.images->example)),
-        2);
   if (decides)
     std::cout << wrapped(
         "stage 1, plain supervised training: this checkpoint has no rematch_prompt.json, so it was "
         "not trained to answer with coord tokens, and rollouts of such a model are malformed "
         "(--stage2 writes rollout matching all the same)\n",
         2);
-  if (is_untaught && arguments.stage_2)
-    std::cerr << wrapped(
-        "warning: this checkpoint has no rematch_prompt.json: if it was not trained to answer with "
-        "coord tokens, all its rollouts are malformed; `rematch probe` tells, --stage1 teaches "
-        "it\n",
-        2);
-  print_prompt(arguments.model);
   std::cout << fmt::format("wrote {}\n", arguments.out);
-  if (are_few(train.size()))
-    std::cout << wrapped(fmt::format("{} are few: data.augment, a comment in the file, varies them "
-                                     "(docs/small_data.md)\n",
-                                     counted(train.size(), "image")),
-                         2);
   std::cout << fmt::format("next: rematch check {0}; rematch train {0}\n",
                            shell_word(arguments.out));
   return 0;
