@@ -23,8 +23,7 @@ struct Said {
     RunLog::Live live{
         .memory_bytes = [] { return int64_t{1} << 30; },
         .answer_text =
-            [](const std::vector<TokenId>&) { return "[44, , 1" + std::string(3000, ','); },
-        .image_advice = "template.max_pixels: 262144 halves the largest"};
+            [](const std::vector<TokenId>&) { return "[44, , 1" + std::string(3000, ','); }};
     if (rolls_out)
       live.format = {.model_dir = "base", .train_jsonl = "data/train.jsonl", .max_new_tokens = 96};
     log.emplace(terminal, std::move(live));
@@ -190,7 +189,6 @@ TEST(RunLog, EstimatesTheTimeOfALongRunAfterItsFirstSteps) {
       EXPECT_THAT(run.err.str(), Not(HasSubstr("about"))) << "less than a minute";
     } else {
       EXPECT_THAT(run.err.str(), HasSubstr("about 20 min for the 400 steps left (3.00 s each)"));
-      EXPECT_THAT(run.err.str(), HasSubstr("template.max_pixels: 262144"));
       EXPECT_EQ(count(run.err.str(), "about"), 1u);
     }
   }

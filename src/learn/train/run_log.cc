@@ -85,11 +85,10 @@ void RunLog::estimate(const TrainerState& state, double step_s) {
                left_s = each_s * static_cast<double>(num_left);
   if (left_s < kShortest) return;
   terminal_.say(wrapped(
-      fmt::format("time      about {} for the {} left ({} s each), without evaluations and saves{}",
+      fmt::format("time      about {} for the {} left ({} s each), without evaluations and saves",
                   left_s < kHour ? fmt::format("{:.0f} min", left_s / 60)
                                  : fmt::format("{:.1f} h", left_s / kHour),
-                  counted(num_left, "step"), short_number(each_s),
-                  live_.image_advice.empty() ? "" : "; " + live_.image_advice),
+                  counted(num_left, "step"), short_number(each_s)),
       10));
 }
 

@@ -32,7 +32,6 @@ class RunLog {
     double gate = 0.3;                                ///< `maskiou_gate`, of the F1 in the bar
     /// the text of an answer; may be empty
     std::function<std::string(const std::vector<TokenId>&)> answer_text = {};
-    std::string image_advice = {};  ///< what makes steps shorter when images dominate; else empty
   };
   RunLog(Terminal& terminal, Live live);
 

@@ -4,7 +4,6 @@
 
 #include "base/observe/sinks.h"
 #include "model/text/lossy.h"
-#include "program/assembly/image_advice.h"
 #include "program/assembly/start_lines.h"
 
 namespace rematch {
@@ -20,8 +19,7 @@ RunLog::Live live_sources(const Job& job) {
                     .answer_text =
                         [tokenizer = job.files.tokenizer](const std::vector<TokenId>& ids) {
                           return lossy_utf8(tokenizer->decode_bytes(ids));
-                        },
-                    .image_advice = image_advice(job)};
+                        }};
   if (settings.is_stage_2())
     live.format = {.model_dir = settings.model.directory,
                    .train_jsonl = settings.data.train_files.front().path,

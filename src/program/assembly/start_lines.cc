@@ -5,12 +5,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 
 #include "base/host_memory.h"
-#include "base/json.h"
 #include "base/terminal_text.h"
 #include "base/text.h"
 #include "model/feature_cache.h"
@@ -58,27 +55,6 @@ std::string samples_text(const Dataset& data, const char* purpose) {
   return fmt::format("{} {} samples from {}", data.size(), purpose, data.path());
 }
 
-/// Sampling values where the configuration overrides generation_config.json
-/// (docs/contract/MODEL.md 8); "" if none.
-std::string overridden_sampling(const std::string& model_dir,
-                                const GenerationSettings& generation) {
-  const std::string path = model_dir + "/generation_config.json";
-  if (!std::filesystem::exists(path)) return "";
-  const Json file = read_json_file(path);
-  std::string theirs, ours;
-  const auto compare = [&](const char* key, double value) {
-    const auto found = file.is_object() ? file.find(key) : file.end();
-    if (found == file.end() || !found->is_number() || found->get<double>() == value) return;
-    theirs += fmt::format("{}{} {}", theirs.empty() ? "" : ", ", key, found->get<double>());
-    ours += fmt::format("{}{} {}", ours.empty() ? "" : ", ", key, value);
-  };
-  compare("temperature", generation.temperature);
-  compare("top_p", generation.top_p);
-  compare("top_k", generation.top_k);
-  compare("repetition_penalty", generation.repetition_penalty);
-  return theirs.empty() ? "" : fmt::format("{}; generation_config.json has {}", ours, theirs);
-}
-
 }  // namespace
 
 std::vector<std::string> start_lines(const Job& job, int64_t first_step, int64_t last_step) {
@@ -104,15 +80,10 @@ std::vector<std::string> start_lines(const Job& job, int64_t first_step, int64_t
                     fmt::format("{}{} of {}", counted(last_step, "optimizer step"),
                                 first_step > 0 ? fmt::format(" ({} done)", first_step) : "",
                                 counted(samples, "sample")));
-  if (settings.is_stage_2()) {
+  if (settings.is_stage_2())
     rows.emplace_back("rollouts",
                       fmt::format("{}, up to {} tokens, target policy {}", settings.backend,
                                   settings.generation.max_new_tokens, settings.target.policy));
-    if (const std::string sampling =
-            overridden_sampling(settings.model.directory, settings.generation);
-        !sampling.empty())
-      rows.emplace_back("sampling", sampling);
-  }
   if (keeps_features(plan))
     rows.emplace_back("images", fmt::format("features of the frozen vision tower kept for {} steps "
                                             "on the same answers, up to {}",
