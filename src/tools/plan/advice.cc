@@ -2,7 +2,7 @@
 
 #include <fmt/core.h>
 
-#include <functional>
+#include <utility>
 
 #include "base/error.h"
 #include "base/host_memory.h"
@@ -12,140 +12,117 @@ namespace rematch {
 namespace {
 
 struct Remedy {
-  std::string text;
-  std::function<bool(const PlanRequest&)> applies;
-  std::function<void(PlanRequest&)> apply;
+  const char* text;
+  bool (*apply)(PlanRequest&);  ///< false where it changes nothing
 };
 
-// In the order in which they are tried: first those that do not change the result of training.
-std::vector<Remedy> remedies() {
-  return {
-      {"set training.gradient_checkpointing: true",
-       [](const PlanRequest& r) { return r.gradient_checkpointing != Checkpointing::kOn; },
-       [](PlanRequest& r) { r.gradient_checkpointing = Checkpointing::kOn; }},
-      {"set vllm.sleep_level: 1",
-       [](const PlanRequest& r) {
-         return r.backend == "vllm" && r.vllm.sleep_level_on(r.device.on_gpu) == 0;
-       },
-       [](PlanRequest& r) { r.vllm.sleep_level = 1; }},
-      {"set offload.enabled, offload_model and offload_optimizer: true",
-       [](const PlanRequest& r) {
-         return r.backend == "vllm" && r.device.on_gpu &&
-                !(r.offload.moves_model() && r.offload.moves_optimizer());
-       },
-       [](PlanRequest& r) { r.offload = {.enabled = true, .model = true, .optimizer = true}; }},
-      {"set rollout_backend: native", [](const PlanRequest& r) { return r.backend == "vllm"; },
-       [](PlanRequest& r) { r.backend = "native"; }},
-      {"train with zero_stage: 2",
-       [](const PlanRequest& r) { return r.device.num_ranks > 1 && r.device.zero_stage < 2; },
-       [](PlanRequest& r) { r.device.zero_stage = 2; }},
-      {"set training.per_device_train_batch_size: 1, with more gradient_accumulation_steps",
-       [](const PlanRequest& r) {
-         return !r.pack.enabled && r.batches.per_device_train_batch_size > 1;
-       },
-       [](PlanRequest& r) {
-         r.batches.gradient_accumulation_steps *= r.batches.per_device_train_batch_size;
-         r.batches.per_device_train_batch_size = 1;
-       }},
-      {"set model.torch_dtype: bfloat16", [](const PlanRequest& r) { return r.value_bytes == 4; },
-       [](PlanRequest& r) { r.value_bytes = 2; }},
-      {"freeze the vision tower (tuner.freeze_vit: true)",
-       [](const PlanRequest& r) { return !r.tuner.freeze.vit && !r.tuner.freeze.llm; },
-       [](PlanRequest& r) { r.tuner.freeze.vit = true; }},
-      {"train an adapter (tuner.train_type: lora)",
-       [](const PlanRequest& r) { return r.tuner.train_type == TrainType::kFull; },
-       [](PlanRequest& r) { r.tuner.train_type = TrainType::kLora; }},
-      {"keep the weights in 4 bits (model.load_in_4bit: true)",
-       [](const PlanRequest& r) {
-         return r.tuner.train_type == TrainType::kLora && !r.four_bit && r.backend != "vllm";
-       },
-       [](PlanRequest& r) { r.four_bit = FourBitSettings{}; }},
-  };
+bool apply_if(bool applies, const auto& change) {
+  if (applies) change();
+  return applies;
 }
 
-std::string verdict(const MemoryPlan& plan) {
+// In the order in which they are tried: first those that do not change the result of training.
+constexpr Remedy kRemedies[] = {
+    {"set training.gradient_checkpointing: true",
+     [](PlanRequest& r) {
+       return std::exchange(r.gradient_checkpointing, Checkpointing::kOn) != Checkpointing::kOn;
+     }},
+    {"set vllm.sleep_level: 1",
+     [](PlanRequest& r) {
+       return apply_if(r.backend == "vllm" && r.vllm.sleep_level_on(r.device.on_gpu) == 0,
+                       [&] { r.vllm.sleep_level = 1; });
+     }},
+    {"set offload.enabled, offload_model and offload_optimizer: true",
+     [](PlanRequest& r) {
+       return apply_if(r.backend == "vllm" && r.device.on_gpu &&
+                           !(r.offload.moves_model() && r.offload.moves_optimizer()),
+                       [&] { r.offload = {.enabled = true, .model = true, .optimizer = true}; });
+     }},
+    {"set rollout_backend: native",
+     [](PlanRequest& r) { return apply_if(r.backend == "vllm", [&] { r.backend = "native"; }); }},
+    {"train with zero_stage: 2",
+     [](PlanRequest& r) {
+       return apply_if(r.device.num_ranks > 1 && r.device.zero_stage < 2,
+                       [&] { r.device.zero_stage = 2; });
+     }},
+    {"set training.per_device_train_batch_size: 1, with more gradient_accumulation_steps",
+     [](PlanRequest& r) {
+       return apply_if(!r.pack.enabled && r.batches.per_device_train_batch_size > 1, [&] {
+         r.batches.gradient_accumulation_steps *=
+             std::exchange(r.batches.per_device_train_batch_size, 1);
+       });
+     }},
+    {"set model.torch_dtype: bfloat16",
+     [](PlanRequest& r) { return std::exchange(r.value_bytes, 2) == 4; }},
+    {"freeze the vision tower (tuner.freeze_vit: true)",
+     [](PlanRequest& r) {
+       return apply_if(!r.tuner.freeze.vit && !r.tuner.freeze.llm,
+                       [&] { r.tuner.freeze.vit = true; });
+     }},
+    {"train an adapter (tuner.train_type: lora)",
+     [](PlanRequest& r) {
+       return std::exchange(r.tuner.train_type, TrainType::kLora) == TrainType::kFull;
+     }},
+    {"keep the weights in 4 bits (model.load_in_4bit: true)",
+     [](PlanRequest& r) {
+       return apply_if(r.tuner.train_type == TrainType::kLora && !r.four_bit && r.backend != "vllm",
+                       [&] { r.four_bit = FourBitSettings{}; });
+     }},
+};
+
+std::string peak_text(const MemoryPlan& plan) {
   return fmt::format("{} at most, {}", gib_text(plan.peak_bytes),
                      plan.fits ? "which fits" : "still too much");
 }
 
-/// The remedies in order, without those that the others make superfluous: the last ones, which
-/// change most, go first.
-std::vector<Remedy> drop_superfluous(const PlanRequest& request, std::vector<Remedy> chosen) {
-  for (size_t left_out = chosen.size(); left_out-- > 0;) {
-    PlanRequest without = request;
-    bool all_apply = true;
-    for (size_t i = 0; i < chosen.size(); ++i) {
-      if (i == left_out) continue;
-      all_apply = all_apply && chosen[i].applies(without);
-      chosen[i].apply(without);
-    }
-    if (all_apply && make_plan(without).fits)
-      chosen.erase(chosen.begin() + static_cast<std::ptrdiff_t>(left_out));
+PlanRequest with_all(PlanRequest request, const std::vector<const Remedy*>& chosen,
+                     const Remedy* but = nullptr) {
+  for (const Remedy* remedy : chosen) {
+    if (remedy != but) remedy->apply(request);
+  }
+  return request;
+}
+
+// Those that help, in order, until it fits; then the last ones, which change most, go first where
+// the others are enough.
+std::vector<const Remedy*> combine(const PlanRequest& request) {
+  std::vector<const Remedy*> chosen;
+  MemoryPlan sum = make_plan(request);
+  for (const Remedy& remedy : kRemedies) {
+    PlanRequest next = with_all(request, chosen);
+    if (sum.fits || !remedy.apply(next)) continue;
+    MemoryPlan changed = make_plan(next);
+    if (changed.peak_bytes >= sum.peak_bytes) continue;
+    sum = std::move(changed);
+    chosen.push_back(&remedy);
+  }
+  for (size_t i = chosen.size(); sum.fits && i-- > 0;) {
+    const auto at = chosen.begin() + static_cast<std::ptrdiff_t>(i);
+    if (make_plan(with_all(request, chosen, *at)).fits) chosen.erase(at);
   }
   return chosen;
 }
 
-/// The peak with gradient checkpointing of a change that is enough without it; "" if no lower.
-std::string checkpointed_text(PlanRequest request, const MemoryPlan& plan) {
-  if (request.gradient_checkpointing == Checkpointing::kOn) return "";
-  request.gradient_checkpointing = Checkpointing::kOn;
-  const int64_t bytes = make_plan(request).peak_bytes;
-  return bytes >= plan.peak_bytes
-             ? ""
-             : fmt::format(" ({} with training.gradient_checkpointing: true)", gib_text(bytes));
-}
-
-/// Memory of `selective` where `request` changes checkpointing to `true`; "" if it is too much.
-std::string selective_text(PlanRequest request, const PlanRequest& before) {
-  if (request.gradient_checkpointing == before.gradient_checkpointing) return "";
-  request.gradient_checkpointing = Checkpointing::kSelective;
-  const MemoryPlan plan = make_plan(request);
-  return plan.fits ? fmt::format(" ({} with selective, which is faster)", gib_text(plan.peak_bytes))
-                   : "";
-}
-
 // Lists every remedy that is enough alone; if none is, combines as few as possible.
-void try_remedies(const PlanRequest& request, const MemoryPlan& plan,
-                  std::vector<std::string>& lines) {
-  PlanRequest together = request;
-  int64_t peak_bytes = plan.peak_bytes;
-  std::vector<Remedy> chosen;
-  MemoryPlan sum = plan;
-  for (const Remedy& remedy : remedies()) {
-    if (remedy.applies(request)) {
-      PlanRequest alone = request;
-      remedy.apply(alone);
-      const MemoryPlan changed = make_plan(alone);
-      if (changed.fits)
-        lines.push_back(fmt::format("{}: {}{}{}", remedy.text, verdict(changed),
-                                    checkpointed_text(alone, changed),
-                                    selective_text(alone, request)));
-    }
-    if (sum.fits || !remedy.applies(together)) continue;
-    PlanRequest next = together;
-    remedy.apply(next);
-    const MemoryPlan changed = make_plan(next);
-    if (changed.peak_bytes >= peak_bytes) continue;
-    together = std::move(next);
-    peak_bytes = changed.peak_bytes;
-    chosen.push_back(remedy);
-    sum = changed;
+void try_remedies(const PlanRequest& request, std::vector<std::string>& lines) {
+  for (const Remedy& remedy : kRemedies) {
+    PlanRequest alone = request;
+    if (!remedy.apply(alone)) continue;
+    const MemoryPlan changed = make_plan(alone);
+    if (changed.fits) lines.push_back(fmt::format("{}: {}", remedy.text, peak_text(changed)));
   }
-  if (!lines.empty() || chosen.empty()) return;
-  if (sum.fits) {
-    chosen = drop_superfluous(request, std::move(chosen));
-    together = request;
-    for (const Remedy& remedy : chosen) remedy.apply(together);
-    sum = make_plan(together);
-  }
+  if (!lines.empty()) return;
+  const std::vector<const Remedy*> chosen = combine(request);
+  if (chosen.empty()) return;
+  const PlanRequest together = with_all(request, chosen);
+  const MemoryPlan sum = make_plan(together);
   std::vector<std::string> texts;
-  for (const Remedy& remedy : chosen) texts.push_back(remedy.text);
-  lines.push_back(fmt::format("together: {}: {}", join(texts, "; "), verdict(sum)));
-  if (sum.fits) return;
-  if (const int64_t tokens = largest_row(together); tokens > 0) {
+  for (const Remedy* remedy : chosen) texts.emplace_back(remedy->text);
+  lines.push_back(fmt::format("together: {}: {}", join(texts, "; "), peak_text(sum)));
+  const int64_t tokens = sum.fits ? 0 : largest_row(together);
+  if (tokens > 0)
     lines.push_back(
         fmt::format("and then samples of at most {} tokens (global_max_length)", tokens));
-  }
 }
 
 }  // namespace
@@ -166,7 +143,7 @@ std::vector<std::string> make_advice(const PlanRequest& request, const MemoryPla
     lines.push_back(fmt::format("set global_max_length: {} or less instead of {}", tokens,
                                 request.sample_tokens));
   }
-  try_remedies(request, plan, lines);
+  try_remedies(request, lines);
   const int64_t least = least_bytes(request);
   if (least > plan.usable_bytes) {
     lines.push_back(
