@@ -13,22 +13,6 @@ EvaluationFile evaluation(double f1, double label_f1) {
                      {"num_samples", 8}}};
 }
 
-/// 100 truths, 90 answers, 80 matched, 70 of them at IoU 0.5, half of these named right.
-EvaluationFile with_faults() {
-  EvaluationFile file = evaluation(0.736, 0.368);
-  for (const auto& [key, value] :
-       std::map<std::string, double>{{"eval_rollout_gt_objects", 100},
-                                     {"eval_rollout_pred_objects", 90},
-                                     {"eval_rollout_matched", 80},
-                                     {"eval_rollout_precision_iou50", 70.0 / 90},
-                                     {"eval_rollout_label_accuracy_iou50", 0.5},
-                                     {"eval_rollout_duplicates", 0.0},
-                                     {"eval_rollout_parse_truncated_rate", 0.0},
-                                     {"eval_rollout_parse_malformed_rate", 0.0}})
-    file.scores[key] = value;
-  return file;
-}
-
 Json headline(const EvaluationFile& before, const EvaluationFile& now) {
   return collect_headline({}, {{"before", &before}, {"stage2", &now}});
 }
@@ -46,48 +30,12 @@ TEST(Headline, SaysInOneSentenceWhatChanged) {
   EXPECT_EQ(headline(evaluation(0.7, 0.1), evaluation(0.6, 0.1))["numbers"][0]["change"], -1);
 }
 
-TEST(Headline, NamesTheMainFaultThatIsLeft) {
-  EXPECT_TRUE(has(headline(evaluation(0.1, 0.1), with_faults())["sentence"],
-                  "; wrong names are the main fault left."));
-  const std::map<std::string, std::pair<const char*, double>> changes{
-      {"inexact boxes", {"eval_rollout_precision_iou50", 0.2}},
-      {"missed objects", {"eval_rollout_gt_objects", 400}},
-      {"objects that are not there", {"eval_rollout_pred_objects", 400}},
-      {"answers that are not JSON", {"eval_rollout_parse_malformed_rate", 0.9}},
-      {"answers that do not end", {"eval_rollout_parse_truncated_rate", 0.9}}};
-  for (const auto& [name, change] : changes) {
-    EvaluationFile file = with_faults();
-    file.scores[change.first] = change.second;
-    if (name == "objects that are not there") {
-      file.scores["eval_rollout_precision_iou50"] = 70.0 / 400;
-      file.scores["eval_rollout_duplicates"] = 0.1;
-      EXPECT_EQ(main_fault(file), name);
-      file.scores["eval_rollout_duplicates"] = 0.7;
-      EXPECT_EQ(main_fault(file), "repeated objects");
-    } else {
-      EXPECT_EQ(main_fault(file), name);
-    }
-  }
-}
-
-TEST(Headline, NamesTheCauseWhereNoAnswerCanBeRead) {
-  EvaluationFile file = with_faults();
-  file.scores["eval_rollout_matched"] = file.scores["eval_rollout_pred_objects"] = 0;
+TEST(Headline, SaysWhenNoAnswerCanBeRead) {
+  EvaluationFile file = evaluation(0, 0);
   file.scores["eval_rollout_parse_malformed_rate"] = 1;
-  EXPECT_EQ(main_fault(file), "answers that are not JSON");
-  file.scores["eval_rollout_parse_malformed_rate"] = 0;
-  file.scores["num_samples"] = file.scores["eval_rollout_parse_dropped_invalid"] = 8;
   file.scores["eval_rollout_sample_valid_pred_rate"] = 0;
-  EXPECT_EQ(main_fault(file), "answers of another format");
-}
-
-TEST(Headline, NamesNoFaultOfAGoodModelOrWithoutCounts) {
-  EXPECT_EQ(main_fault(evaluation(0.5, 0.5)), "");
-  EvaluationFile good = with_faults();
-  good.scores["eval_rollout_matched"] = good.scores["eval_rollout_pred_objects"] = 99;
-  good.scores["eval_rollout_precision_iou50"] = 1;
-  good.scores["eval_rollout_label_accuracy_iou50"] = 0.99;
-  EXPECT_EQ(main_fault(good), "");
+  EXPECT_TRUE(has(headline(evaluation(0, 0), file)["sentence"],
+                  "; no answer of 8 can be read: 8 are malformed."));
 }
 
 TEST(Headline, ComparesNothingOverDifferentSets) {

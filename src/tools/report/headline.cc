@@ -16,7 +16,6 @@ namespace rematch {
 namespace {
 
 constexpr size_t kNumbers = 3, kInSentence = 2;
-constexpr double kStandsOut = 0.05;  ///< share of all objects below which a fault is not named
 
 constexpr ScoreKind kTelling[] = {{"eval_rollout_f1_iou50", "F1 @ .5", 1},
                                   {"eval_rollout_f1_labels_iou50", "label F1 @ .5", 1},
@@ -70,8 +69,9 @@ Json evaluated_headline(const std::vector<NamedEvaluation>& evaluations) {
   }
   std::string sentence =
       numbers.empty() ? evaluations.back().name + " was evaluated" : describe_numbers(numbers);
-  const std::string fault = main_fault(now);
-  if (!fault.empty()) sentence += fmt::format("; {} are the main fault left", fault);
+  const AnswerCounts counts = evaluation_counts([&](const char* key) { return now.score(key); },
+                                                std::llround(now.score("num_samples").value_or(0)));
+  if (const std::string unread = counts.finding(); !unread.empty()) sentence += "; " + unread;
   if (const std::optional<NameCollapse> collapse = collapse_in(now))
     sentence += "; " + collapse->text();
   std::string about = evaluations.back().name;
@@ -100,40 +100,7 @@ Json logged_headline(const RunData& run) {
           {"numbers", std::move(numbers)}};
 }
 
-/// The cost of each fault in objects, as a share of all truths and predictions.
-std::vector<std::pair<double, const char*>> weigh_faults(const EvaluationFile& file, double truths,
-                                                         double predictions) {
-  const auto score = [&](const char* key) { return file.score(key).value_or(0.0); };
-  const double matched = score("eval_rollout_matched"), all = truths + predictions;
-  const bool has_iou50 = file.scores.contains("eval_rollout_precision_iou50");
-  const double exact = has_iou50 ? score("eval_rollout_precision_iou50") * predictions : matched;
-  const double named =
-      score(has_iou50 ? "eval_rollout_label_accuracy_iou50" : "eval_rollout_label_accuracy");
-  const double repeats = score("eval_rollout_duplicates") * predictions;
-  // Causes come before effects: of equal costs the first is named.
-  const AnswerCounts counts = evaluation_counts([&](const char* key) { return file.score(key); },
-                                                std::llround(score("num_samples")));
-  return {{counts.is_another_format() ? 1.0 : 0.0, "answers of another format"},
-          {score("eval_rollout_parse_malformed_rate"), "answers that are not JSON"},
-          {score("eval_rollout_parse_truncated_rate"), "answers that do not end"},
-          {2 * exact * (1 - named) / all, "wrong names"},
-          {2 * std::max(0.0, matched - exact) / all, "inexact boxes"},
-          {(truths - matched) / all, "missed objects"},
-          {repeats / all, "repeated objects"},
-          {(predictions - matched - repeats) / all, "objects that are not there"}};
-}
-
 }  // namespace
-
-std::string main_fault(const EvaluationFile& evaluation) {
-  const std::optional<double> truths = evaluation.score("eval_rollout_gt_objects"),
-                              predictions = evaluation.score("eval_rollout_pred_objects");
-  if (!truths || !predictions || *truths + *predictions <= 0) return "";
-  const auto faults = weigh_faults(evaluation, *truths, *predictions);
-  const auto worst = std::max_element(
-      faults.begin(), faults.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-  return worst->first < kStandsOut ? "" : worst->second;
-}
 
 Json collect_headline(const std::vector<RunData>& runs,
                       const std::vector<NamedEvaluation>& evaluations) {

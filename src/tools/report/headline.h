@@ -13,8 +13,4 @@ namespace rematch {
 Json collect_headline(const std::vector<RunData>& runs,
                       const std::vector<NamedEvaluation>& evaluations);
 
-/// The largest fault in the answers of an evaluation, such as "wrong names"; empty when none stands
-/// out or scores are missing.
-std::string main_fault(const EvaluationFile& evaluation);
-
 }  // namespace rematch
