@@ -47,7 +47,7 @@ inline constexpr const char* kInDigits =
 // While a run trains: the health line.
 inline constexpr const char* kTrainOn = "train on: answers settle in the first 3 epochs of stage 1";
 
-/// What advice on the answers of a run depends on.
+/// The training behind some answers, as far as advice depends on it.
 struct Training {
   enum class Kind { kStage1, kAppend, kRewrite };
   Kind kind = Kind::kRewrite;

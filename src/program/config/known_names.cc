@@ -1,5 +1,5 @@
-// Keys, commands and options of other trainers (transformers, TRL, axolotl, LLaMA-Factory, ms-swift,
-// Ultralytics) that people type here.
+// Keys, commands and options that people type here out of habit: those of transformers, TRL,
+// axolotl, LLaMA-Factory, ms-swift and Ultralytics.
 #include <algorithm>
 
 #include "base/text.h"
@@ -112,7 +112,8 @@ constexpr KnownName kKeys[] = {
     {"vllm_gpu_memory_utilization", "custom.extra.rollout_matching.vllm.gpu_memory_utilization"},
     {"max_completion_length", "custom.extra.rollout_matching.max_new_tokens"},
     {"device gpus num_gpus nproc_per_node", "", kCommandLine},
-    {"remove_unused_columns group_by_length ddp_find_unused_parameters torch_compile use_liger_kernel lazy_tokenize streaming trust_remote_code use_hf",
+    {"remove_unused_columns group_by_length ddp_find_unused_parameters torch_compile "
+     "use_liger_kernel lazy_tokenize streaming trust_remote_code use_hf",
      "", kNotNeeded},
 };
 
