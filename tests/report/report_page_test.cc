@@ -192,9 +192,22 @@ TEST_F(ReportTest, DifferentSetsAreNotCompared) {
   named.records = "val.jsonl";
   EvaluationFile asked = named;
   asked.eval_set = "32 records 41e005793249a79f, labels normalized, prompts 2f71";
+  named.model = "base";
   EXPECT_EQ(different_sets({{"before", &named}, {"now", &asked}}),
             "these evaluations are over different sets (other prompts), so nothing is judged "
-            "between them: before: 32 records of val.jsonl; now: 32 records of val.jsonl");
+            "between them: before: 32 records of val.jsonl; now: 32 records of val.jsonl. To ask "
+            "before with the prompt of now, evaluate it by the YAML of that run: `rematch eval "
+            "YAML --set model.model=base`");
+  // One foreign run does not silence the comparison of the others.
+  EvaluationFile better = asked;
+  better.scores["eval_rollout_f1"] = 0.9;
+  const std::vector<NamedEvaluation> three{
+      {"foreign", &named}, {"stage1", &asked}, {"stage2", &better}};
+  EXPECT_EQ(find_baseline(three)->name, "stage1");
+  EXPECT_EQ(score_table(three)[0].back(), "last - stage1");
+  EXPECT_EQ(score_table(three)[1],
+            (std::vector<std::string>{"gate F1", "0.800", "0.800", "0.900*", "+0.100"}));
+  EXPECT_TRUE(has(different_sets(three), "only those over the set of stage2 are compared"));
   const EvaluationFile old = file("", 0.8), old_now = file("", 0.4);
   EXPECT_TRUE(has(different_sets({{"old", &old}, {"now", &old_now}}), "old: samples 8"));
   // In a report: a line in place of the verdict, and no column with the F1 before.

@@ -58,14 +58,13 @@ std::string describe_numbers(const Json& numbers) {
 
 Json evaluated_headline(const std::vector<NamedEvaluation>& evaluations) {
   const EvaluationFile& now = *evaluations.back().file;
-  const bool compares = evaluations.size() > 1 && different_sets(evaluations).empty();
-  const EvaluationFile* before = compares ? evaluations.front().file : nullptr;
+  const NamedEvaluation* const baseline = find_baseline(evaluations);
   Json numbers = Json::array();
   for (const ScoreKind& kind : kTelling) {
     const std::optional<double> value = now.score(kind.key);
     if (!value || numbers.size() == kNumbers) continue;
     numbers.push_back(
-        number_json(kind, before == nullptr ? std::nullopt : before->score(kind.key), *value));
+        number_json(kind, baseline ? baseline->file->score(kind.key) : std::nullopt, *value));
   }
   std::string sentence =
       numbers.empty() ? evaluations.back().name + " was evaluated" : describe_numbers(numbers);
@@ -77,7 +76,7 @@ Json evaluated_headline(const std::vector<NamedEvaluation>& evaluations) {
   std::string about = evaluations.back().name;
   if (now.name.starts_with("checkpoint-") && !about.ends_with(now.name))
     about += " (" + now.name + ")";  // of a run that has others
-  if (compares) about = evaluations.front().name + " → " + about;
+  if (baseline != nullptr) about = baseline->name + " → " + about;
   if (const std::optional<double> count = now.score("num_samples"))
     about += ", " + counted(static_cast<int64_t>(*count), "image");
   return {{"sentence", sentence + "."}, {"about", about}, {"numbers", std::move(numbers)}};

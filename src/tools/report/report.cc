@@ -141,18 +141,17 @@ std::string report_html(const std::vector<RunData>& runs, const GalleryOptions& 
 
   if (!evaluations.empty()) {
     const EvaluationFile& now = *evaluations.back().file;
-    const EvaluationFile* before = evaluations.size() > 1 ? evaluations.front().file : nullptr;
-    const std::string different = different_sets(evaluations);
-    const bool compares = before != nullptr && different.empty();
-    const EvaluationFile compared = compares ? *before : EvaluationFile{};
+    const NamedEvaluation* const baseline = find_baseline(evaluations);
+    const EvaluationFile* const before = baseline == nullptr ? nullptr : baseline->file;
+    const EvaluationFile compared = before == nullptr ? EvaluationFile{} : *before;
     data["last"] = evaluations.back().name;
     data["scores"] = score_table(evaluations);
-    data["note"] = different;
+    data["note"] = different_sets(evaluations);
     data["classes"] = collect_rows("class", now.per_class, compared.per_class);
     data["counts"] = collect_rows("objects", now.per_count, compared.per_count);
     data["confidence"] = collect_confidence(now);
     if (!now.samples_path.empty())
-      data["gallery"] = collect_gallery(now, compares ? before : nullptr, gallery);
+      data["gallery"] = collect_gallery(now, before, gallery);
   }
   return fill_page(data);
 }

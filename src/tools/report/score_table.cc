@@ -83,20 +83,40 @@ std::string different_sets(const std::vector<NamedEvaluation>& evaluations) {
     return !over_same_set(*evaluations.front().file, *evaluation.file);
   };
   if (std::none_of(evaluations.begin(), evaluations.end(), is_other)) return "";
-  const EvaluationFile& first = *evaluations.front().file;
+  const NamedEvaluation& last = evaluations.back();
   std::vector<std::string> sets, differences;
+  std::string way_out;
   for (const NamedEvaluation& evaluation : evaluations) {
-    sets.push_back(evaluation.name + ": " + set_text(*evaluation.file));
-    if (first.eval_set.empty() || evaluation.file->eval_set.empty()) continue;
-    for (const std::string& each :
-         eval_set_differences(first.eval_set, evaluation.file->eval_set)) {
+    const EvaluationFile& file = *evaluation.file;
+    sets.push_back(evaluation.name + ": " + set_text(file));
+    if (last.file->eval_set.empty() || file.eval_set.empty()) continue;
+    const std::vector<std::string> others =
+        eval_set_differences(last.file->eval_set, file.eval_set);
+    for (const std::string& each : others) {
       if (std::find(differences.begin(), differences.end(), each) == differences.end())
         differences.push_back(each);
     }
+    if (!way_out.empty() || others != std::vector<std::string>{"prompts"} || file.model.empty())
+      continue;
+    way_out = fmt::format(
+        ". To ask {} with the prompt of {}, evaluate it by the YAML of that run: `rematch eval YAML "
+        "--set model.model={}`",
+        evaluation.name, last.name, shell_word(file.model));
   }
+  const NamedEvaluation* const baseline = find_baseline(evaluations);
   return fmt::format(
-      "these evaluations are over different sets{}, so nothing is judged between them: {}",
-      differences.empty() ? "" : " (other " + join(differences, ", ") + ")", join(sets, "; "));
+      "these evaluations are over different sets{}, so {}: {}{}",
+      differences.empty() ? "" : " (other " + join(differences, ", ") + ")",
+      baseline == nullptr ? "nothing is judged between them"
+                          : fmt::format("only those over the set of {} are compared", last.name),
+      join(sets, "; "), way_out);
+}
+
+const NamedEvaluation* find_baseline(const std::vector<NamedEvaluation>& evaluations) {
+  for (size_t i = 0; i + 1 < evaluations.size(); ++i) {
+    if (over_same_set(*evaluations[i].file, *evaluations.back().file)) return &evaluations[i];
+  }
+  return nullptr;
 }
 
 std::string shown_score(const EvaluationFile& file, const std::string& key) {
@@ -107,14 +127,21 @@ std::string shown_score(const EvaluationFile& file, const std::string& key) {
 std::vector<std::vector<std::string>> score_table(const std::vector<NamedEvaluation>& evaluations) {
   std::vector<std::vector<std::string>> rows{{"score"}};
   for (const NamedEvaluation& evaluation : evaluations) rows[0].push_back(evaluation.name);
-  const bool with_gain = evaluations.size() > 1 && different_sets(evaluations).empty();
-  if (with_gain) rows[0].push_back("last - first");
+  const NamedEvaluation* const baseline = find_baseline(evaluations);
+  if (baseline != nullptr) {
+    rows[0].push_back(baseline == &evaluations.front() ? "last - first"
+                                                       : "last - " + baseline->name);
+  }
+  const auto is_compared = [&](const NamedEvaluation& evaluation) {
+    return baseline != nullptr && over_same_set(*evaluation.file, *baseline->file);
+  };
   for (const ScoreKind& kind : score_kinds()) {
     std::vector<std::string> row{kind.label};
     std::optional<double> best;
     bool all_equal = true;
     for (const NamedEvaluation& evaluation : evaluations) {
       row.push_back(shown_score(*evaluation.file, kind.key));
+      if (!is_compared(evaluation)) continue;
       const std::optional<double> value = evaluation.file->score(kind.key);
       all_equal = all_equal && (!value || !best || *value == *best);
       if (value && kind.better != 0 && (!best || kind.better * *value > kind.better * *best))
@@ -123,11 +150,12 @@ std::vector<std::vector<std::string>> score_table(const std::vector<NamedEvaluat
     if (std::all_of(row.begin() + 1, row.end(),
                     [](const std::string& cell) { return cell == "-"; }))
       continue;
-    for (size_t i = 0; with_gain && best && !all_equal && i < evaluations.size(); ++i) {
-      if (evaluations[i].file->score(kind.key) == best) row[i + 1] += "*";
+    for (size_t i = 0; best && !all_equal && i < evaluations.size(); ++i) {
+      const NamedEvaluation& each = evaluations[i];
+      if (is_compared(each) && each.file->score(kind.key) == best) row[i + 1] += "*";
     }
-    if (with_gain) {
-      const std::optional<double> first = evaluations.front().file->score(kind.key),
+    if (baseline != nullptr) {
+      const std::optional<double> first = baseline->file->score(kind.key),
                                   last = evaluations.back().file->score(kind.key);
       row.push_back(first && last ? gain_text(*last - *first) : "-");
     }

@@ -31,12 +31,15 @@ std::vector<NamedEvaluation> list_evaluations(const std::vector<RunData>& runs);
 /// True when two evaluations were over the same set, so that their scores can be compared.
 bool over_same_set(const EvaluationFile& a, const EvaluationFile& b);
 
-/// A message that lists the sets of the evaluations; empty when all are over the same set.
+/// What the last evaluation is compared with: the first one over the same set; null without one.
+const NamedEvaluation* find_baseline(const std::vector<NamedEvaluation>& evaluations);
+
+/// A message that lists the sets of the evaluations, says which are compared and how the others can
+/// be; empty when all are over the same set.
 std::string different_sets(const std::vector<NamedEvaluation>& evaluations);
 
-/// A table with a header and one line for each score of any evaluation. '*' marks the best value.
-/// With several evaluations the last column is the last minus the first. Over different sets there
-/// is neither.
+/// A table with a header and one line for each score of any evaluation. '*' marks the best value
+/// among those over the set of the last one, and the last column is the last minus its baseline.
 std::vector<std::vector<std::string>> score_table(const std::vector<NamedEvaluation>& evaluations);
 
 /// Formats a score with three digits; "-" when absent or undefined (negative).
