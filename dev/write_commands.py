@@ -39,9 +39,10 @@ def commands_in(text):
 
 
 def wrap_help(text):
-    """Lines of at most MOST_COLUMNS; explanations keep their column. Of several examples the first
-    stays.
+    """Lines of at most MOST_COLUMNS; explanations keep their column. The usage and the first of the
+    examples become a line each.
     """
+    text = re.sub(r"^Usage: (.*?) \[OPTIONS\]", r"\1", text, flags=re.MULTILINE)
     explained, found, commands = text.partition("\nExamples:\n")
     example = f"\nExample: {commands.strip().splitlines()[0].strip()}" if found else ""
     lines = []

@@ -14,13 +14,13 @@ constexpr std::string_view kEvalPrefix = "eval_rollout_";
 
 constexpr std::string_view kHead =
     "# Metrics\n\n"
-    "Metrics of `logging.jsonl`, TensorBoard and evaluations, with reduction and unit, from "
+    "Metrics of `logging.jsonl`, TensorBoard, evaluations, with reduction and unit, from "
     "`src/base/observe/catalog.cc`.\n\n"
     "- A line holds all optimizer steps since the one before (`training.logging_steps`), over all "
     "micro-batches and ranks. Counters are summed, losses and times averaged; means and "
     "percentiles are over samples; values are those of the last step. An undefined ratio is 0; "
     "what was not observed is absent.\n"
-    "- Names in brackets without an item are raw counts; they are not logged.\n"
+    "- Names in brackets without an item are raw counts.\n"
     "- Evaluations also hold precision, recall, F1 and mean maskIoU at IoU 0.5 (`rematch eval`: "
     "0.3 too): `…_iou50`.\n"
     "- `coco_…` (`rematch eval`) equal pycocotools' on boxes in pixels and canonical labels. "

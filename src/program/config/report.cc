@@ -117,7 +117,8 @@ std::string markdown_lines(const std::string& text, size_t indent) {
 }
 
 std::string markdown_item(const KeySpec& spec) {
-  const std::string rules = rule_words(spec);
+  std::string rules = rule_words(spec);
+  if (rules.starts_with(">=")) rules.replace(0, 2, "≥");  // a line must not begin with ">"
   return markdown_lines(
       fmt::format("- `{}` ({}, `{}`): {}{}{}", name_in_group(spec.path), type_word(spec),
                   spec.default_text(), spec.help, rules.empty() ? "" : ". ", rules),
