@@ -1,4 +1,4 @@
-// What the numbers of boxes mean, by the one table of evidence.
+// The meaning of the numbers of boxes, by the one table of evidence.
 #include "learn/data/units.h"
 
 #include <gtest/gtest.h>

@@ -180,7 +180,7 @@ TEST(FourBitModel, AMergedCheckpointIsTheDequantisedOneWithTheAdapter) {
         << parameter.name;
 }
 
-// What `model.load_in_4bit` packed is not in the files of the base: the adapter's record tells.
+// Weights packed by `model.load_in_4bit` are not in the files of the base: the adapter's record tells.
 TEST(FourBitModel, AnAdapterOfABasePackedWhileLoadingMergesWithThePackedValues) {
   const FourBitSettings packing{
       .quant_type = FourBitKind::kFp4, .use_double_quant = true, .skip_modules = {"visual"}};

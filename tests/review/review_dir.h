@@ -16,7 +16,7 @@ namespace rematch::test {
 class ReviewDir : public testing::Test {
  protected:
   ReviewDir() { directory_.write("a.png", encode_png(Canvas(200, 100, kWhite).image())); }
-  // A record of an image of its own unless one is named.
+  // A record of another image unless one is named.
   std::string record(const std::string& objects, std::string image = "", int width = 200) {
     if (image.empty()) image = add_image(200, 100);
     return fmt::format(
@@ -33,7 +33,7 @@ class ReviewDir : public testing::Test {
         add_image(640, 480), objects);
   }
   std::string write(const std::string& lines) { return directory_.write("data.jsonl", lines); }
-  // What the repaired copy changed and left out.
+  // Changes and omissions of the repaired copy.
   Changes repair(const std::string& lines, const RepairOptions& options = {}) {
     RepairedRecords repaired =
         write_repaired(write(lines), directory_.file("fixed.jsonl"), options);

@@ -4,7 +4,7 @@
 
 namespace rematch {
 
-/// What to do with annotations of another program.
+/// Advice for annotations of another program.
 inline constexpr const char* kImportAdvice =
     "annotations become records with `rematch data from-coco FILE --images DIR --out DIR`, "
     "from-voc, from-yolo, from-labelme, from-csv, from-hf, from-qwen or from-swift (docs/data.md)";

@@ -35,7 +35,7 @@ bool are_shares(const UnitEvidence& numbers, CoordinateUnit read_as) {
          numbers.num_small == numbers.num_images;
 }
 
-/// What numbers are that are read as bins or as pixels. The first row that holds counts.
+/// The meaning of numbers that are read as bins or as pixels. The first row that holds counts.
 struct Row {
   CoordinateUnit is;
   const char* why;

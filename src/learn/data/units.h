@@ -8,7 +8,7 @@
 
 #include "base/flow/box_form.h"
 
-/// What the numbers of boxes mean, decided in one place for everything that reads boxes.
+/// The meaning of the numbers of boxes, decided in one place for everything that reads boxes.
 namespace rematch {
 
 /// Units of coordinates.

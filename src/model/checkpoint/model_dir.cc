@@ -63,7 +63,7 @@ std::string read_base_model(const std::string& directory) {
   }
 }
 
-/// What a missing checkpoint may be now: the one that a run moved aside, else those that are there.
+/// Names for a missing checkpoint: the one that a run moved aside, else those that are there.
 std::string known_neighbours(const std::string& path) {
   const fs::path missing = fs::path(path).lexically_normal();
   std::vector<std::string> moved, there;

@@ -29,7 +29,7 @@ bool lies_in(const std::string& checkpoint, const std::string& run_dir) {
   return !error && fs::equivalent(parent, run_dir, error);
 }
 
-/// The setting that gives a run a directory of its own, e.g. training.run_name=stage1-2.
+/// The setting that gives a run another directory, e.g. training.run_name=stage1-2.
 std::string free_name(const OutputSettings& output) {
   const bool is_named = output.run_name && !output.run_name->empty();
   const std::string& name = is_named ? *output.run_name : output.output_dir;
@@ -41,7 +41,7 @@ std::string free_name(const OutputSettings& output) {
   }
 }
 
-/// A run that starts anew would displace checkpoints that took hours, and what others trained on.
+/// A run that starts again would displace checkpoints that took hours, and what others trained on.
 void refuse_earlier_checkpoints(const Settings& settings) {
   const std::string& path = settings.output.run_dir;
   const std::vector<CheckpointName> saved = list_saved_checkpoints(path);

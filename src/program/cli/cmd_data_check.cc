@@ -127,7 +127,7 @@ int fix_file(const Review& review, const DataCheckArguments& arguments, RepairOp
   return 0;
 }
 
-/// Why training refuses the file, or would read it wrongly; "" for a usable one.
+/// The reason why training refuses the file, or would read it wrongly; "" for a usable one.
 std::string find_trouble(const Review& review) {
   if (review.num_records == 0) return "training refuses it: it has no records";
   if (review.form_doubt) return "fix this first: " + review.form_doubt->why;

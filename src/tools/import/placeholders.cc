@@ -102,7 +102,7 @@ void Placeholders::use_up(const std::string& system) {
 }
 
 std::string Placeholders::fill_json(std::string text) {
-  // a box may stand in quotes, or in a list of its own
+  // a box may stand in quotes, or in a separate list
   for (const char* wrapped : {"\"<bbox>\"", "[<bbox>]"}) {
     const std::string_view with = wrapped;
     for (size_t at = text.find(with); at != text.npos; at = text.find(with))

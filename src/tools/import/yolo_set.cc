@@ -44,8 +44,8 @@ struct Layout {
 /// Resolves a path of a YOLO data set. As in Ultralytics, "../train/images" may be next to the YAML,
 /// as in exports of Roboflow. A path of another machine is looked for by its last parts, and so is
 /// every path in a list.
-/// @param beside  another folder to look in
-fs::path resolve(const fs::path& root, const fs::path& beside, std::string entry, bool is_in_list) {
+/// @param sibling  another folder to look in
+fs::path resolve(const fs::path& root, const fs::path& sibling, std::string entry, bool is_in_list) {
   std::replace(entry.begin(), entry.end(), '\\', '/');
   const fs::path path = root / entry;
   if (fs::exists(path)) return path;
@@ -56,7 +56,7 @@ fs::path resolve(const fs::path& root, const fs::path& beside, std::string entry
     const size_t slash = rest.find('/');
     // "images" alone may be another split
     const bool is_enough = !is_elsewhere || is_in_list || slash != rest.npos;
-    for (const fs::path& folder : {root, beside}) {
+    for (const fs::path& folder : {root, sibling}) {
       if (is_enough && fs::exists(folder / rest)) return folder / rest;
     }
     if (!is_elsewhere || slash == rest.npos) return path;

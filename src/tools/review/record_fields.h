@@ -9,7 +9,7 @@
 
 namespace rematch {
 
-/// What was changed or left out: description and count.
+/// Changed or left out parts: description and count.
 using Changes = std::map<std::string, int64_t>;
 
 /// Renames fields that other programs write (`label`, `bbox`, `image`, …), makes one path a list,
