@@ -95,6 +95,15 @@ def run_all(commands, work, tools, rematch):
             raise SystemExit(f"$ {command}\nexit {done.returncode}\n{done.stdout}{done.stderr}")
 
 
+def check_report(page):
+    """The report compares the runs and shows pictures of answers."""
+    data = json.loads(re.search(r'id="data"[^>]*>(.*?)</script>', page, re.DOTALL).group(1))
+    assert not data["note"], f"the report compares nothing: {data['note']}"
+    assert "before → " in data["headline"]["about"], data["headline"]
+    assert any(number["before"] for number in data["headline"]["numbers"]), data["headline"]
+    assert data["gallery"], "the report has no picture"
+
+
 def main():
     rematch = Path(sys.argv[1]).resolve()
     commands = commands_of((ROOT / "README.md").read_text(encoding="utf-8"))
@@ -105,6 +114,7 @@ def main():
         run_all(commands, work, tools, rematch)
         missing = [path for path in LEFT_BEHIND if not (work / path).exists()]
         assert not missing, f"the commands left no {missing}"
+        check_report((work / "report.html").read_text(encoding="utf-8"))
     print(f"{len(commands)} commands")
     return 0
 
