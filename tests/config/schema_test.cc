@@ -3,10 +3,12 @@
 #include <set>
 
 #include "base/file.h"
+#include "config/config_page.h"
 #include "config/support.h"
 
 namespace rematch {
 
+using test::config_markdown;
 using test::Fate;
 using test::fate;
 using test::stage2;

@@ -59,7 +59,4 @@ std::vector<std::pair<std::string, double>> reduce_gate_metrics(const MetricsBag
 /// `training.metric_for_best_model`.
 std::vector<std::string> evaluation_metrics(bool teacher_forced, bool rollouts);
 
-/// The table as Markdown (docs/metrics.md).
-std::string metrics_markdown();
-
 }  // namespace rematch

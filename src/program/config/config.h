@@ -44,7 +44,4 @@ std::string effective_text(const ConfigResult& result);
 /// origin, in at most 80 columns and about 45 lines; defaults are only counted.
 std::string brief_text(const ConfigResult& result);
 
-/// docs/config.md, generated from the table of keys.
-std::string config_markdown();
-
 }  // namespace rematch

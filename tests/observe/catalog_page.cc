@@ -1,4 +1,5 @@
-// The table of metrics as docs/metrics.md.
+#include "observe/catalog_page.h"
+
 #include <fmt/core.h>
 
 #include <string_view>
@@ -7,7 +8,7 @@
 #include "base/terminal_text.h"
 #include "base/text.h"
 
-namespace rematch {
+namespace rematch::test {
 namespace {
 
 constexpr std::string_view kEvalPrefix = "eval_rollout_";
@@ -78,4 +79,4 @@ std::string metrics_markdown() {
   return page;
 }
 
-}  // namespace rematch
+}  // namespace rematch::test
