@@ -8,7 +8,7 @@ usage: plant_faults.py [--folder FOLDER] [--first N] [--list]
 The copy and its torch-free build (preset light) live in build/faults; the first build takes
 minutes, a fault some seconds. --folder takes only faults below src/FOLDER, --first only the first
 N; --list only checks that the list fits the sources (a test does).
---spec takes the faults of dev/spec_faults.txt instead, one for each MUST and SHALL of
+--spec takes the faults of dev/spec_faults.txt instead, for each statement and scenario of
 docs/contract/openspec/ (those whose tag starts with TAG), and runs the test that it names. Half of
 them need torch, so they are planted in this tree and built in DIR (build/release); each file is
 restored.
@@ -24,6 +24,8 @@ import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
+
+from spec_trace import read_statements
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TREE = ROOT / "build/faults/tree"
@@ -81,24 +83,17 @@ def read_spec_faults():
 
 
 def spec_breaches(faults):
-    """What a list of faults lacks: a MUST or SHALL without one, a test that does not exist or
-    claims another statement.
+    """What a list of faults lacks: a statement or scenario without one, a test that does not exist
+    or claims another statement.
     """
-    normative = set()
-    for path in [
-        *(ROOT / "docs/contract/openspec/specs").rglob("spec.md"),
-        *(ROOT / "docs/contract/openspec/changes").glob("20*/specs/*/spec.md"),
-    ]:
-        normative |= set(
-            re.findall(r"^(?:- )?\[([a-z]+-\d{2})\] .*\b(?:SHALL|MUST)\b", path.read_text(), re.M)
-        )
+    statements = read_statements(ROOT, [])
     claims = {}
     for path in (ROOT / "tests").rglob("*.cc"):
         for tags, suite, name in re.findall(
             r"^// spec:(.*)\n(?://.*\n)*\w+\(\s*(\w+),\s*(\w+)", path.read_text(), re.M
         ):
             claims[f"{suite}.{name}"] = tags.split()
-    for tag in sorted(normative - {fault.tag for fault in faults}):
+    for tag in sorted(statements.keys() - {fault.tag for fault in faults}):
         yield f"dev/spec_faults.txt: no fault for {tag}"
     for fault in faults:
         if fault.tag not in claims.get(fault.test, []):

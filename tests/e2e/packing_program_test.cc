@@ -120,10 +120,13 @@ TEST(PackingProgram, AFullBufferOrAnOversizeSegmentStopsTheRun) {
           "per_device_train_batch_size: 8, gradient_accumulation_steps: 1, max_steps: 20}\n"));
   EXPECT_EQ(overflow.exit_code, 2) << overflow.err;
   EXPECT_THAT(overflow.err, HasSubstr("packing_buffer 8"));
+  // Holds every prompt and its true answer, but not what the model has answered with the rest of it.
   const test::ProcessResult oversize =
-      program.run("train " + program.config("global_max_length: 60\ntraining: {packing: true}\n"));
+      program.run("train " + program.config("global_max_length: 803\ntraining: {packing: true}\n"));
   EXPECT_EQ(oversize.exit_code, 3) << oversize.err;
-  EXPECT_THAT(oversize.err, HasSubstr("global_max_length"));
+  for (const char* part : {"a segment is longer than", "encoded_len 804 (prompt 690", "cap 803",
+                           "raise `global_max_length`", "`training.packing: false`"})
+    EXPECT_THAT(oversize.err, HasSubstr(part));
 }
 
 TEST(PackingProgram, EachScopeAndSelectorRepeatsToTheBit) {

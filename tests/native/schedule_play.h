@@ -127,7 +127,9 @@ struct Play {
   void check(const StepPlan& plan, const Scheduler& scheduler) {
     ++num_steps;
     int64_t num_rows = 0;
+    std::set<const Sequence*> in_step;
     for (const StepPlan::Item& item : plan.items) {
+      EXPECT_TRUE(in_step.insert(item.sequence).second) << "an item is a sequence of its own";
       num_rows += item.num_rows;
       EXPECT_GE(item.num_rows, 1);
       const int64_t end = item.sequence->num_computed + item.num_rows;

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/interrupt.h"
+#include "engine/rollout/padded_batch.h"
 #include "model/text/tokenizer.h"
 #include "rollout/generate_golden.h"
 #include "support/capture.h"
@@ -95,6 +96,23 @@ TEST(HfEngine, DecodesTheSamplesOfABatchInOneCall) {
   EXPECT_EQ(responses(rollouts), golden().plain);
   for (size_t i = 0; i < prompts.size(); ++i)
     EXPECT_EQ(rollouts[i].prompt_token_ids, prompts[i].token_ids);
+}
+
+// spec: pack-03 pack-14
+TEST(HfEngine, ARowOfABatchIsPaddingAndThenOnePrompt) {
+  const std::vector<Prompt>& prompts = golden().prompts;
+  const PaddedBatch batch =
+      pad_prompts(prompts, *test::rollout_model().model, test::synthetic_pixels);
+  ASSERT_EQ(batch.token_ids_BP.size(0), std::ssize(prompts));
+  const int64_t num_columns = batch.num_columns();
+  const at::Tensor token_ids = batch.token_ids_BP.contiguous();
+  for (size_t i = 0; i < prompts.size(); ++i) {
+    std::vector<int64_t> expected(static_cast<size_t>(batch.paddings[i]), 0);
+    expected.insert(expected.end(), prompts[i].token_ids.begin(), prompts[i].token_ids.end());
+    const int64_t* row =
+        token_ids.const_data_ptr<int64_t>() + static_cast<int64_t>(i) * num_columns;
+    EXPECT_EQ(std::vector<int64_t>(row, row + num_columns), expected) << "row " << i;
+  }
 }
 
 TEST(HfEngine, RowsThatStopLeaveTheOthersAlone) {

@@ -75,6 +75,14 @@ struct Rig {
   std::unique_ptr<VllmEngine> engine_;
 };
 
+/// A DoRA adapter on every Linear of the model, whose merged weights are synced from then on.
+auto adapter_of(Model& model) {
+  std::vector<std::string> names;
+  for (const NamedParameter& parameter : model.parameters()) names.push_back(parameter.name);
+  return Adapter::create(model, select_targets(model.description(), names, {}),
+                         {.lora = {.rank = 2, .use_dora = true}});
+}
+
 }  // namespace
 
 // spec: vllm-07
@@ -136,6 +144,22 @@ TEST(VllmEngine, HandsOverOnePadAndThePictureInMemory) {
     EXPECT_EQ(sampling["max_tokens"], 8);
     EXPECT_EQ(sampling["stop_token_ids"], rig.asked.stop_ids);
     EXPECT_FALSE(sampling.contains("seed")) << "greedy";
+  }
+}
+
+// spec: pack-03 pack-14
+TEST(VllmEngine, ARequestIsOnePrompt) {
+  Rig rig;
+  rig.engine().generate(rig.asked.prompts, {});
+  ASSERT_EQ(rig.plugin.requests.size(), rig.asked.prompts.size());
+  const auto pad = static_cast<int>(rig.asked.model->description().image_token_id);
+  const auto without_pads = [&](std::vector<TokenId> ids) {
+    std::erase(ids, pad);
+    return ids;
+  };
+  for (size_t i = 0; i < rig.asked.prompts.size(); ++i) {
+    EXPECT_EQ(without_pads(rig.plugin.requests[i].prompt_token_ids),
+              without_pads(rig.asked.prompts[i].token_ids));
   }
 }
 
@@ -258,12 +282,7 @@ TEST(VllmEngine, SyncsOnceForAVersionAndAlwaysForTheWeightsOfNow) {
 
 TEST(VllmEngine, HandsOverMergedWeightsOfAnAdapter) {
   Rig rig;
-  std::vector<std::string> names;
-  for (const NamedParameter& parameter : rig.asked.model->parameters())
-    names.push_back(parameter.name);
-  const auto adapter =
-      Adapter::create(*rig.asked.model, select_targets(rig.asked.model->description(), names, {}),
-                      {.lora = {.rank = 2, .use_dora = true}});
+  const auto adapter = adapter_of(*rig.asked.model);
   const at::NoGradGuard no_grad;
   for (const NamedParameter& parameter : adapter->parameters())
     at::Tensor(parameter.tensor).add_(0.01);
@@ -289,9 +308,11 @@ TEST(VllmEngine, RefusesToGenerateWithWeightsOfAnotherVersion) {
   EXPECT_EQ(rig.engine().generate(rig.asked.prompts, {}).size(), 3u);
 }
 
+// spec: vllm-10
 TEST(VllmEngine, AStartOrASyncThatFailsIsAnErrorOfTheEnvironment) {
   const auto refusal = [](const std::function<void(test::FakePlugin&)>& spoil) {
     Rig rig;
+    const auto adapter = adapter_of(*rig.asked.model);
     spoil(rig.plugin);
     const UserError error = test::catch_user_error([&] { rig.engine(); });
     EXPECT_EQ(exit_code(error.kind()), 4);
