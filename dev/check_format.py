@@ -59,10 +59,13 @@ def unformatted_python(files, fix):
     if run.returncode == 0:
         return set()
     listed = subprocess.run(
-        [RUFF, "format", "--check", *files], cwd=ROOT, capture_output=True, text=True
+        [RUFF, "format", "--check", "--output-format", "concise", *files],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
     )
-    marks = "Would reformat: "
-    names = {line[len(marks) :] for line in listed.stdout.splitlines() if line.startswith(marks)}
+    marks = re.compile(r"(.+?):\d+:\d+: unformatted")
+    names = {found[1] for found in map(marks.match, listed.stdout.splitlines()) if found}
     return names or {run.stderr.strip()}
 
 

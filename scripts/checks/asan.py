@@ -132,11 +132,7 @@ def whole_runs(runs):
             {0},
         )
         runs.run(f"{model}: merge", ["merge", "out/lora/checkpoint-2", "--out", "merged"], {0})
-        runs.run(
-            f"{model}: data check",
-            ["data", "check", "train.jsonl", "--decode"],
-            {0},
-        )
+        runs.run(f"{model}: data check", ["data", "check", "train.jsonl", "--decode"], {0})
         runs.run(f"{model}: data show", ["data", "show", "train.jsonl", "--out", "sheet.png"], {0})
 
 

@@ -22,7 +22,7 @@ class Adapter {
  public:
   struct Options {
     LoraSettings lora;
-    uint64_t seed = 42;                  ///< for A and the dropout masks
+    uint64_t seed = 42;      ///< for A and the dropout masks
     std::string base_model;  ///< its name in adapter_config.json
     BaseRecord base = {};
   };

@@ -126,17 +126,16 @@ struct Base {
   }
   /// True for a weight that was in 4 bits when the adapter was trained.
   bool is_packed(const std::string& name) const {
-    return is_stored_packed(name) || (packed && shapes.count(name) != 0 &&
-                                      is_packed_at_load(*packed, head, module_of(name)));
+    return is_stored_packed(name) ||
+           (packed && shapes.count(name) != 0 && is_packed_at_load(*packed, head, module_of(name)));
   }
   std::vector<int64_t> shape(const std::string& name) const {
     return is_stored_packed(name) ? shapes.at(name) : dir.shape(name);
   }
   at::Tensor dequantised(const std::string& name, const at::Tensor& stored) const {
     const std::vector<int64_t>& shape = shapes.at(name);
-    return is_stored_packed(name)
-               ? read_four_bit(dir, name, shape[0], shape[1]).dequantised(dtype)
-               : quantise(stored, *packed).dequantised(stored.scalar_type());
+    return is_stored_packed(name) ? read_four_bit(dir, name, shape[0], shape[1]).dequantised(dtype)
+                                  : quantise(stored, *packed).dequantised(stored.scalar_type());
   }
 };
 

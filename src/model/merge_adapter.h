@@ -31,8 +31,8 @@ struct MergedAdapter {
   bool packed_at_load = false;  ///< they are stored in full, and `model.load_in_4bit` packed them
 };
 
-/// Writes base model and adapter as one full Hugging Face checkpoint, never in 4 bits: a weight that
-/// was in 4 bits in training is the dequantised one plus the adapter's update. Other files
+/// Writes base model and adapter as one full Hugging Face checkpoint, never in 4 bits: a weight
+/// that was in 4 bits in training is the dequantised one plus the adapter's update. Other files
 /// come from the base model, except image-processor files if the adapter has any.
 /// @throws UserError (config) without a base model, or if the output directory is not empty; (data)
 /// if the adapter does not match the base model, or was trained on other weights

@@ -6,7 +6,6 @@
 #include <string_view>
 #include <vector>
 
-
 namespace rematch {
 namespace {
 
@@ -19,9 +18,8 @@ bool names(const std::string& entry, const std::string& module) {
 bool is_packed_at_load(const FourBitSettings& options, const std::string& head,
                        const std::string& module) {
   const std::vector<std::string>& skipped = options.skip_modules;
-  return module != head && std::none_of(skipped.begin(), skipped.end(), [&](const auto& entry) {
-           return names(entry, module);
-         });
+  return module != head && std::none_of(skipped.begin(), skipped.end(),
+                                        [&](const auto& entry) { return names(entry, module); });
 }
 
 void check_skip_modules(const FourBitSettings& options, const ModelDescription& model) {
@@ -45,8 +43,7 @@ void check_skip_modules(const FourBitSettings& options, const ModelDescription& 
   }
 }
 
-void refuse_packed_in_full(const std::string& parameter, ErrorKind kind,
-                           const std::string& where) {
+void refuse_packed_in_full(const std::string& parameter, ErrorKind kind, const std::string& where) {
   throw UserError(kind, {.error = fmt::format("{} cannot be trained in full", parameter),
                          .where = where,
                          .what = "its weight is in 4 bits",

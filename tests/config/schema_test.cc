@@ -249,11 +249,11 @@ TEST(Capabilities, TheirOffValuesAreFine) {
         stage2("offload={enabled: false, offload_model: true}"),
         std::string("training.resume_from_checkpoint=null"),
         std::string("training.resume_from_checkpoint=false"), std::string("tuner.train_type=full"),
-        std::string("tuner.use_dora=false"), stage2("monitor_dump.enabled=false"), std::string("training.gradient_checkpointing=false"),
-        stage2("decode_mode=greedy"), std::string("training.optimizer=multimodal"),
-        std::string("training.optimizer=adamw_torch"), stage2("packing_selector=optimal"),
-        stage2("post_rollout_pack_scope=window"), stage2("rollout_backend=hf"),
-        stage2("rollout_backend=vllm")}) {
+        std::string("tuner.use_dora=false"), stage2("monitor_dump.enabled=false"),
+        std::string("training.gradient_checkpointing=false"), stage2("decode_mode=greedy"),
+        std::string("training.optimizer=multimodal"), std::string("training.optimizer=adamw_torch"),
+        stage2("packing_selector=optimal"), stage2("post_rollout_pack_scope=window"),
+        stage2("rollout_backend=hf"), stage2("rollout_backend=vllm")}) {
     EXPECT_EQ(fate(assignment), Fate::kSilent) << assignment;
   }
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""`check` accepts what `train` accepts: both run on a table of odd settings, checkpoints and records,
-and must agree. One step each, on the tiny golden model.
+"""`check` accepts what `train` accepts: both run on a table of odd settings, checkpoints and
+records, and must agree. One step each, on the tiny golden model.
 
 usage: check_train_check.py REMATCH [--every N]
 

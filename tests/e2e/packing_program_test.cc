@@ -120,7 +120,7 @@ TEST(PackingProgram, AFullBufferOrAnOversizeSegmentStopsTheRun) {
           "per_device_train_batch_size: 8, gradient_accumulation_steps: 1, max_steps: 20}\n"));
   EXPECT_EQ(overflow.exit_code, 2) << overflow.err;
   EXPECT_THAT(overflow.err, HasSubstr("packing_buffer 8"));
-  // Holds every prompt and its true answer, but not what the model has answered with the rest of it.
+  // Holds every prompt and its true answer, but not the model's start of an answer and the rest.
   const test::ProcessResult oversize =
       program.run("train " + program.config("global_max_length: 803\ntraining: {packing: true}\n"));
   EXPECT_EQ(oversize.exit_code, 3) << oversize.err;

@@ -180,17 +180,18 @@ TEST(FourBitModel, AMergedCheckpointIsTheDequantisedOneWithTheAdapter) {
         << parameter.name;
 }
 
-// Weights packed by `model.load_in_4bit` are not in the files of the base: the adapter's record tells.
+// Weights packed by `model.load_in_4bit` are not in the files of the base: the adapter's record
+// tells.
 TEST(FourBitModel, AnAdapterOfABasePackedWhileLoadingMergesWithThePackedValues) {
   const FourBitSettings packing{
       .quant_type = FourBitKind::kFp4, .use_double_quant = true, .skip_modules = {"visual"}};
   const auto model = Model::load(test::tiny_tied(), {.four_bit = packing});
   const AdapterBase base = describe_base(test::tiny_tied());
-  const auto adapter = Adapter::create(
-      *model, all_linear(*model),
-      {.lora = {.rank = 2},
-       .base_model = base.path,
-       .base = {.weights_hash = base.weights_hash, .packed = packing}});
+  const auto adapter =
+      Adapter::create(*model, all_linear(*model),
+                      {.lora = {.rank = 2},
+                       .base_model = base.path,
+                       .base = {.weights_hash = base.weights_hash, .packed = packing}});
   const test::TempDir dir;
   std::filesystem::create_directory(dir.file("adapter"));
   write_peft_adapter(dir.file("adapter"), adapter->files());
@@ -201,8 +202,8 @@ TEST(FourBitModel, AnAdapterOfABasePackedWhileLoadingMergesWithThePackedValues) 
   EXPECT_EQ(done.num_dequantised, model->num_packed());
   const auto merged = Model::load(dir.file("out"), {});
   for (const NamedParameter& parameter : model->parameters()) {
-    EXPECT_TRUE(at::allclose(merged->parameter(parameter.name), adapter->merge(parameter), 1e-5,
-                             1e-6))
+    EXPECT_TRUE(
+        at::allclose(merged->parameter(parameter.name), adapter->merge(parameter), 1e-5, 1e-6))
         << parameter.name;
   }
 }
@@ -215,7 +216,8 @@ TEST(FourBitModel, ASkippedModuleThatDoesNotExistIsRefused) {
     EXPECT_EQ(problem.where, "model.llm_int8_skip_modules");
     EXPECT_NE(problem.error.find('`' + std::string(entry) + '`'), std::string::npos);
   }
-  const Problem weight = problem_of(test::tiny_tied(), {.four_bit = {{.skip_modules = {"up_proj.weight"}}}});
+  const Problem weight =
+      problem_of(test::tiny_tied(), {.four_bit = {{.skip_modules = {"up_proj.weight"}}}});
   EXPECT_EQ(weight.fix, "leave out `.weight`: up_proj");
 }
 
@@ -314,8 +316,8 @@ TEST(FourBitModel, ValuesAreRoundedToTheDtypeOfTheirState) {
     const auto model = Model::load(copy.path(), {});
     FourBitWeight exact = *model->find_parameter(kDown)->packed;
     exact.rounded_to = at::kFloat;
-    EXPECT_TRUE(at::equal(model->find_parameter(kDown)->values(),
-                          exact.dequantised(dtype).to(at::kFloat)))
+    EXPECT_TRUE(
+        at::equal(model->find_parameter(kDown)->values(), exact.dequantised(dtype).to(at::kFloat)))
         << at::toString(dtype);
   }
 }

@@ -206,7 +206,8 @@ RC_GTEST_PROP(ReduceMetrics, DoesNotDependOnHowSamplesAreSplitIntoMicroBatches,
 
 TEST(MetricsMarkdown, IsTheCommittedPage) {
   const std::string path = test::source_path("docs/metrics.md");
-  if (std::getenv("REMATCH_UPDATE_DOCS") != nullptr) std::ofstream(path) << test::metrics_markdown();
+  if (std::getenv("REMATCH_UPDATE_DOCS") != nullptr)
+    std::ofstream(path) << test::metrics_markdown();
   EXPECT_EQ(read_file(path), test::metrics_markdown())
       << "regenerate with: REMATCH_UPDATE_DOCS=1 observe_test --gtest_filter='MetricsMarkdown.*'";
 }

@@ -121,8 +121,8 @@ TEST(Fingerprint, EveryFixedFactIsNamedWhenItDiffers) {
 TEST(Fingerprint, EveryPartOfAPackedBaseCounts) {
   const test::TempDir dir;
   write_model_files(dir, "a");
-  FourBitWeight packed = quantise(at::linspace(-1, 1, 4 * 64).view({4, 64}),
-                                  {.use_double_quant = true});
+  FourBitWeight packed =
+      quantise(at::linspace(-1, 1, 4 * 64).view({4, 64}), {.use_double_quant = true});
   const auto with = [&](const FourBitWeight& weight) {
     FingerprintInput input = some_input(dir.file("a"));
     input.base_parameters = {{"c", at::empty({4, 64}, at::TensorOptions(at::kMeta)),

@@ -17,8 +17,8 @@ namespace rematch {
 namespace {
 
 constexpr std::chrono::milliseconds kPoll{20};
-constexpr int kMostExtra = 2;                    // intervals that a stretched one also counts for
-constexpr std::chrono::seconds kStretch{1};      // makes an interval count for one more
+constexpr int kMostExtra = 2;                // intervals that a stretched one also counts for
+constexpr std::chrono::seconds kStretch{1};  // makes an interval count for one more
 constexpr int kSilent = 4;  // even a busy rank writes a heartbeat in fewer intervals
 
 std::string beat_key(int rank) { return fmt::format("beat/{}", rank); }

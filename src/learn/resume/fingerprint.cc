@@ -95,8 +95,8 @@ std::string values_hash(const std::vector<NamedParameter>& parameters) {
     all += parameter.name;
     for (const at::Tensor& tensor : parameter.stored()) {
       const at::Tensor values = tensor.detach().cpu().contiguous();
-      all += ' ' + content_hash_of(
-                       {static_cast<const char*>(values.const_data_ptr()), values.nbytes()});
+      all += ' ' +
+             content_hash_of({static_cast<const char*>(values.const_data_ptr()), values.nbytes()});
     }
     all += '\n';
   }

@@ -158,9 +158,9 @@ std::vector<at::Tensor> FourBitWeight::parts() const {
   for (const at::Tensor& tensor : {nested_absmax, nested_map}) {
     if (tensor.defined()) parts.push_back(tensor);
   }
-  parts.push_back(at::tensor({static_cast<int64_t>(kind), blocksize, nested_blocksize,
-                              static_cast<int64_t>(rounded_to)},
-                             at::kLong));
+  parts.push_back(at::tensor(
+      {static_cast<int64_t>(kind), blocksize, nested_blocksize, static_cast<int64_t>(rounded_to)},
+      at::kLong));
   parts.push_back(at::tensor({offset}, at::kFloat));
   return parts;
 }

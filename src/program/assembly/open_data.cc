@@ -6,11 +6,11 @@
 
 #include "learn/augment/side_words.h"
 #include "learn/data/overlap.h"
+#include "learn/data/records_path.h"
 #include "learn/estep/answer/answer_format.h"
 #include "learn/estep/match/labels.h"
 #include "program/assembly/long_samples.h"
 #include "program/assembly/open.h"
-#include "learn/data/records_path.h"
 
 namespace rematch {
 namespace {

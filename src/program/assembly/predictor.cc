@@ -13,6 +13,7 @@
 #include "base/terminal_text.h"
 #include "base/text.h"
 #include "engine/rollout/with_engine.h"
+#include "learn/data/image_files.h"
 #include "learn/estep/answer/checkpoint_format.h"
 #include "learn/resume/run_links.h"
 #include "model/checkpoint/model_dir.h"
@@ -22,7 +23,6 @@
 #include "model/text/stored_prompt.h"
 #include "model/vision/upright.h"
 #include "program/assembly/adapter_setup.h"
-#include "learn/data/image_files.h"
 
 namespace rematch {
 namespace {

@@ -46,16 +46,15 @@ void refuse_earlier_checkpoints(const Settings& settings) {
   const std::string& path = settings.output.run_dir;
   const std::vector<CheckpointName> saved = list_saved_checkpoints(path);
   if (saved.empty() || settings.checkpoints.resume_from_checkpoint) return;
-  throw UserError(
-      ErrorKind::kConfig,
-      {.error = "the run directory holds the checkpoints of an earlier run",
-       .where = path,
-       .what = saved.size() == 1
-                   ? saved.back().path
-                   : fmt::format("{} checkpoints, the newest is {}", saved.size(),
-                                 saved.back().path),
-       .fix = fmt::format("continue that run with `--resume`, or train another beside it: `--set {}`",
-                          shell_word(free_name(settings.output)))});
+  throw UserError(ErrorKind::kConfig,
+                  {.error = "the run directory holds the checkpoints of an earlier run",
+                   .where = path,
+                   .what = saved.size() == 1 ? saved.back().path
+                                             : fmt::format("{} checkpoints, the newest is {}",
+                                                           saved.size(), saved.back().path),
+                   .fix = fmt::format(
+                       "continue that run with `--resume`, or train another beside it: `--set {}`",
+                       shell_word(free_name(settings.output)))});
 }
 
 }  // namespace
@@ -98,9 +97,10 @@ RunDirectory::RunDirectory(const Job& job)
 void RunDirectory::warn_about_earlier_run() const {
   const std::string& path = settings_.output.run_dir;
   if (!std::filesystem::exists(path + "/logging.jsonl")) return;
-  terminal_.warn(fmt::format("{} holds the log of an earlier run without checkpoints: the first "
-                             "save moves it to abandoned-N",
-                             path));
+  terminal_.warn(
+      fmt::format("{} holds the log of an earlier run without checkpoints: the first "
+                  "save moves it to abandoned-N",
+                  path));
 }
 
 std::optional<std::string> RunDirectory::choose_checkpoint() const {

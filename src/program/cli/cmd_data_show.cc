@@ -18,10 +18,10 @@
 #include "base/terminal_text.h"
 #include "learn/augment/augmentation.h"
 #include "learn/data/dataset.h"
+#include "learn/data/records_path.h"
 #include "program/cli/augment_choice.h"
 #include "tools/draw/encode.h"
 #include "tools/draw/panel.h"
-#include "learn/data/records_path.h"
 
 namespace rematch {
 namespace {

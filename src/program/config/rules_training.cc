@@ -76,9 +76,9 @@ void apply_learning_rate_rules(Draft& config) {
     }
   }
   const bool is_full = config.text("tuner.train_type") == "full";
-  for (const char* key : {"tuner.lora_rank", "tuner.lora_alpha", "tuner.lora_dropout",
-                          "tuner.target_modules", "tuner.target_regex", "tuner.modules_to_save",
-                          "tuner.trainable_token_indices"}) {
+  for (const char* key :
+       {"tuner.lora_rank", "tuner.lora_alpha", "tuner.lora_dropout", "tuner.target_modules",
+        "tuner.target_regex", "tuner.modules_to_save", "tuner.trainable_token_indices"}) {
     if (is_full && config.is_given(key)) config.warn_no_effect(key, "`tuner.train_type` is full");
   }
   if (is_full && config.boolean("tuner.use_dora"))

@@ -45,7 +45,8 @@ struct Layout {
 /// as in exports of Roboflow. A path of another machine is looked for by its last parts, and so is
 /// every path in a list.
 /// @param sibling  another folder to look in
-fs::path resolve(const fs::path& root, const fs::path& sibling, std::string entry, bool is_in_list) {
+fs::path resolve(const fs::path& root, const fs::path& sibling, std::string entry,
+                 bool is_in_list) {
   std::replace(entry.begin(), entry.end(), '\\', '/');
   const fs::path path = root / entry;
   if (fs::exists(path)) return path;

@@ -150,8 +150,7 @@ std::string report_html(const std::vector<RunData>& runs, const GalleryOptions& 
     data["classes"] = collect_rows("class", now.per_class, compared.per_class);
     data["counts"] = collect_rows("objects", now.per_count, compared.per_count);
     data["confidence"] = collect_confidence(now);
-    if (!now.samples_path.empty())
-      data["gallery"] = collect_gallery(now, before, gallery);
+    if (!now.samples_path.empty()) data["gallery"] = collect_gallery(now, before, gallery);
   }
   return fill_page(data);
 }

@@ -99,17 +99,17 @@ std::string different_sets(const std::vector<NamedEvaluation>& evaluations) {
     if (!way_out.empty() || others != std::vector<std::string>{"prompts"} || file.model.empty())
       continue;
     way_out = fmt::format(
-        ". To ask {} with the prompt of {}, evaluate it by the YAML of that run: `rematch eval YAML "
-        "--set model.model={}`",
+        ". To ask {} with the prompt of {}, evaluate it by the YAML of that run: `rematch eval "
+        "YAML --set model.model={}`",
         evaluation.name, last.name, shell_word(file.model));
   }
   const NamedEvaluation* const baseline = find_baseline(evaluations);
-  return fmt::format(
-      "these evaluations are over different sets{}, so {}: {}{}",
-      differences.empty() ? "" : " (other " + join(differences, ", ") + ")",
-      baseline == nullptr ? "nothing is judged between them"
-                          : fmt::format("only those over the set of {} are compared", last.name),
-      join(sets, "; "), way_out);
+  return fmt::format("these evaluations are over different sets{}, so {}: {}{}",
+                     differences.empty() ? "" : " (other " + join(differences, ", ") + ")",
+                     baseline == nullptr
+                         ? "nothing is judged between them"
+                         : fmt::format("only those over the set of {} are compared", last.name),
+                     join(sets, "; "), way_out);
 }
 
 const NamedEvaluation* find_baseline(const std::vector<NamedEvaluation>& evaluations) {
