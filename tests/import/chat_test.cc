@@ -301,15 +301,15 @@ class SwiftTest : public ChatTest {
 
 TEST_F(SwiftTest, PlaceholdersAreFilledOverAllMessagesInOrder) {
   const Json boxes = {{20, 10, 120, 60}, {0, 0, 200, 100}};
-  const std::string two =
-      R"([{"bbox_2d": <bbox>, "label": "<ref-object>"}, {"bbox_2d": <bbox>, "label": "<ref-object>"}])";
+  const std::string two = R"([{"bbox_2d": <bbox>, "label": "<ref-object>"}, )"
+                          R"({"bbox_2d": <bbox>, "label": "<ref-object>"}])";
   const std::vector<Sample> all = samples(
       {record("<image>Find each <ref-object>.", two,
               {{"ref", {"cow", "cow", "calf"}}, {"bbox", boxes}}),
-       record(
-           "<image>Find the <ref-object>.",
-           R"([{"bbox_2d": <bbox>, "label": "<ref-object>"}, {"bbox_2d": <bbox>, "label": "goat"}])",
-           {{"ref", {"animals", "cow"}}, {"bbox", boxes}}),
+       record("<image>Find the <ref-object>.",
+              R"([{"bbox_2d": <bbox>, "label": "<ref-object>"}, )"
+              R"({"bbox_2d": <bbox>, "label": "goat"}])",
+              {{"ref", {"animals", "cow"}}, {"bbox", boxes}}),
        record("<image>Find cats",
               R"([{"bbox_2d": <bbox>, "label": "cat"}, {"bbox_2d": <bbox>, "label": "dog"}])",
               {{"ref", Json::array()}, {"bbox", boxes}, {"bbox_type", "real"}})});

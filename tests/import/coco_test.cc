@@ -56,7 +56,8 @@ TEST_F(CocoDir, RoboflowsFoldersAreSplits) {
 TEST_F(CocoDir, SharesOfTheSidesAreNoPixels) {
   write_image("a.png");
   const auto with_box = [](const std::string& box) {
-    return R"({"images": [{"id": 1, "file_name": "a.png"}], "categories": [{"id": 1, "name": "cat"}],
+    return R"({"images": [{"id": 1, "file_name": "a.png"}],
+    "categories": [{"id": 1, "name": "cat"}],
                "annotations": [{"id": 1, "image_id": 1, "category_id": 1, "bbox": )" +
            box + "}]}";
   };
@@ -186,7 +187,8 @@ TEST_F(CocoDir, IdsMayBeTextsAndOutlinesGiveMissingBoxes) {
   write_image("a.png");
   convert({write("train.json", R"({"images": [{"id": "im-1", "file_name": "a.png"}],
     "categories": [{"id": "c", "name": "cat"}], "annotations": [
-    {"image_id": "im-1", "category_id": "c", "segmentation": [[20, 10, 120, 10], [70, 60, 20, 30]]}]})")});
+    {"image_id": "im-1", "category_id": "c",
+     "segmentation": [[20, 10, 120, 10], [70, 60, 20, 30]]}]})")});
   EXPECT_EQ(bins(), (std::vector<std::vector<int>>{{100, 100, 600, 600}}));
 }
 
@@ -229,7 +231,8 @@ TEST_F(CocoDir, PromptsListTheClassesAndSomeThatAreAbsent) {
   const std::string file = write(
       "train.json", R"({"images": [)" + images + R"(], "annotations": [)" + annotations +
                         R"(], "categories": [{"id": 1, "name": "cat"}, {"id": 2, "name": "dog"},
-                                             {"id": 3, "name": "bird"}, {"id": 4, "name": "fish"}]})");
+                                             {"id": 3, "name": "bird"},
+                                             {"id": 4, "name": "fish"}]})");
   convert({file}, {.prompt_classes = true});
   EXPECT_NE(written("train").samples()[0].prompt.find("image: cat, bird. "), std::string::npos);
   convert({file}, {.prompt_classes = true, .negatives = 0.2});

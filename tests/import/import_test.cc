@@ -49,12 +49,15 @@ class ImportTest : public testing::Test {
 };
 
 constexpr const char* kCoco = R"({
-  "images": [{"id": 1, "file_name": "a.png", "width": 200, "height": 100}, {"id": 2, "file_name": "b.png", "width": 200, "height": 100},
+  "images": [{"id": 1, "file_name": "a.png", "width": 200, "height": 100},
+             {"id": 2, "file_name": "b.png", "width": 200, "height": 100},
              {"id": 3, "file_name": "gone.png", "width": 10, "height": 10}],
   "categories": [{"id": 7, "name": "cat"}, {"id": 9, "name": " big dog\n"}],
   "annotations": [
-    {"image_id": 1, "category_id": 7, "bbox": [20, 10, 100, 50], "iscrowd": 0, "segmentation": [[20, 10, 120, 10, 120, 60]]},
-    {"image_id": 1, "category_id": 9, "bbox": [150, 50, 100, 100], "iscrowd": 0, "segmentation": {"counts": [1], "size": [100, 200]}},
+    {"image_id": 1, "category_id": 7, "bbox": [20, 10, 100, 50], "iscrowd": 0,
+     "segmentation": [[20, 10, 120, 10, 120, 60]]},
+    {"image_id": 1, "category_id": 9, "bbox": [150, 50, 100, 100], "iscrowd": 0,
+     "segmentation": {"counts": [1], "size": [100, 200]}},
     {"image_id": 1, "category_id": 9, "bbox": [0, 0, 10, 10], "iscrowd": 1},
     {"image_id": 2, "category_id": 7, "bbox": [10, 10, 0, 5]}
   ]})";
@@ -172,10 +175,12 @@ TEST_F(ImportTest, YoloReadsBoxesAndOutlinesAsFractions) {
 
 TEST_F(ImportTest, SwiftPairsNamesWithBoxesInPixelsOrFractions) {
   const std::string path = directory_.write(
-      "train.jsonl",
-      R"({"messages": [], "images": ["a.png"], "objects": {"ref": ["cat", "dog"], "bbox": [[20, 10, 120, 60], [0, 0, 200, 100]]}}
-{"messages": [], "images": ["b.png"], "objects": {"ref": ["cat"], "bbox": [[0.1, 0.1, 0.6, 0.6], [0, 0, 0.5, 0.5]], "bbox_type": "norm1"}}
-{"messages": [], "images": ["b.png"], "objects": {"ref": ["cat"], "bbox": [[0.1, 0.1, 0.6, 0.6], [0.3, 0.3]], "bbox_type": "norm1"}}
+      "train.jsonl", R"({"messages": [], "images": ["a.png"], "objects": {"ref": ["cat", "dog"], )"
+                     R"("bbox": [[20, 10, 120, 60], [0, 0, 200, 100]]}}
+{"messages": [], "images": ["b.png"], "objects": {"ref": ["cat"], )"
+                     R"("bbox": [[0.1, 0.1, 0.6, 0.6], [0, 0, 0.5, 0.5]], "bbox_type": "norm1"}}
+{"messages": [], "images": ["b.png"], "objects": {"ref": ["cat"], )"
+                     R"("bbox": [[0.1, 0.1, 0.6, 0.6], [0.3, 0.3]], "bbox_type": "norm1"}}
 )");
   const WrittenSet written = write_records(read_chat_files({path}, images()), out(), images());
   const Dataset dataset = load("train");

@@ -79,11 +79,13 @@ TEST_F(TablesTest, ObjectsOfHuggingFaceHaveNamesOrNumbers) {
   write_image("train/b.png");
   for (
       const auto& [text, names] : std::vector<std::pair<std::string, std::string>>{
-          {R"({"file_name": "b.png", "objects": {"bbox": [[20, 10, 100, 50]], "category": ["cat"]}})",
+          {R"({"file_name": "b.png", "objects": {"bbox": [[20, 10, 100, 50]], )"
+           R"("category": ["cat"]}})",
            ""},
           {R"({"file_name": "b.png", "objects": {"bbox": [[20, 10, 100, 50]], "categories": [1]}})",
            "dog,cat"},
-          {R"({"image": {"path": "b.png"}, "objects": [{"bbox": [20, 10, 100, 50], "label": "cat"}]})",
+          {R"({"image": {"path": "b.png"}, "objects": [{"bbox": [20, 10, 100, 50], )"
+           R"("label": "cat"}]})",
            ""}}) {
     hf(text, {.names = names});
     EXPECT_EQ(bins(), kTableBins) << text;

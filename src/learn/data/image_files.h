@@ -24,8 +24,8 @@ bool is_image_name(const std::filesystem::path& path);
 std::vector<std::filesystem::directory_entry> list_entries(const std::filesystem::path& directory);
 
 /// All files below a directory whose names fit, sorted, but for "._NAME", which archives made on
-/// macOS hold next to NAME. Follows symbolic links; a directory reached twice is read once. A broken
-/// link counts as a file.
+/// macOS hold next to NAME. Follows symbolic links; a directory reached twice is read once. A
+/// broken link counts as a file.
 std::vector<std::filesystem::path> list_files(
     const std::filesystem::path& directory,
     const std::function<bool(const std::filesystem::path&)>& fits);

@@ -28,7 +28,8 @@ using SplitFiles = std::map<std::string, std::vector<std::filesystem::path>>;
 std::filesystem::path find_folder(const std::filesystem::path& directory,
                                   std::span<const char* const> names);
 
-/// The split that a folder between the root and a file names, the deepest if several do; "" for none.
+/// The split that a folder between the root and a file names, the deepest if several do; "" for
+/// none.
 std::string find_split_folder(const std::filesystem::path& file, const std::filesystem::path& root);
 
 /// All files below a directory with an ending, by the split that their folders name, else `wanted`,

@@ -41,9 +41,9 @@ struct Layout {
   bool is_complete = true;                              ///< no list leaves out images on purpose
 };
 
-/// Resolves a path of a YOLO data set. As in Ultralytics, "../train/images" may be next to the YAML,
-/// as in exports of Roboflow. A path of another machine is looked for by its last parts, and so is
-/// every path in a list.
+/// Resolves a path of a YOLO data set. As in Ultralytics, "../train/images" may be next to the
+/// YAML, as in exports of Roboflow. A path of another machine is looked for by its last parts, and
+/// so is every path in a list.
 /// @param sibling  another folder to look in
 fs::path resolve(const fs::path& root, const fs::path& sibling, std::string entry,
                  bool is_in_list) {

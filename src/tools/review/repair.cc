@@ -270,7 +270,8 @@ class JoinedRecords {
     }
   }
 
-  /// Removes objects with the desc and bins of an earlier one, even if they are written differently.
+  /// Removes objects with the desc and bins of an earlier one, even if they are written
+  /// differently.
   void drop_repeats(Json& record, const Sample& sample) {
     Json kept = Json::array();
     std::set<std::pair<std::string, std::vector<int>>> seen;
