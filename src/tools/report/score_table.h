@@ -31,7 +31,7 @@ std::vector<NamedEvaluation> list_evaluations(const std::vector<RunData>& runs);
 /// True when two evaluations were over the same set, so that their scores can be compared.
 bool over_same_set(const EvaluationFile& a, const EvaluationFile& b);
 
-/// What the last evaluation is compared with: the first one over the same set; null without one.
+/// The first evaluation over the set of the last one, its baseline; null without one.
 const NamedEvaluation* find_baseline(const std::vector<NamedEvaluation>& evaluations);
 
 /// A message that lists the sets of the evaluations, says which are compared and how the others can
