@@ -66,6 +66,21 @@ TEST(RunLinks, DoNotReplaceFilesOfTheUser) {
   EXPECT_EQ(target(dir, "last"), "checkpoint-2");
 }
 
+TEST(FindModel, SaysThatARunNeverBeatItsStart) {
+  const test::TempDir dir;
+  dir.write("checkpoint-4/config.json", "{}");
+  dir.write("args.json", R"({"model": {"model": "base"}})");
+  std::filesystem::create_directory_symlink("checkpoint-4", dir.file("last"));
+  for (const auto& [state, says] :
+       {std::pair{R"({"best_global_step": 0})", true}, std::pair{R"({"best_global_step": 4})", false},
+        std::pair{R"({"best_global_step": null})", false}, std::pair{"{", false}}) {
+    dir.write("checkpoint-4/trainer_state.json", state);
+    EXPECT_EQ(find_model(dir.path()).note.find("its start: base is better") != std::string::npos,
+              says)
+        << state;
+  }
+}
+
 TEST(FindModel, TakesTheBestOfARunThenTheLastThenTheNewest) {
   const test::TempDir dir;
   for (const char* name : {"checkpoint-2", "checkpoint-4", "checkpoint-10"})
