@@ -61,7 +61,8 @@ int run_merge(const MergeArguments& arguments) {
                     : "\n");
   if (merged.num_dequantised > 0) {
     std::cout << fmt::format(
-        "{} Linear layers of the base {} in 4 bits: {} has the dequantised values, as in training\n",
+        "{} Linear layers of the base {} in 4 bits: {} has the dequantised values, as in "
+        "training\n",
         merged.num_dequantised,
         merged.packed_at_load ? "were packed by `model.load_in_4bit`, so the adapter met them"
                               : "are",
