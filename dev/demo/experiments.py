@@ -3,17 +3,16 @@ SUITE [--seeds 0 1 2]
 
 SUITE is one of
   story      docs/demo.md's table: stage 1, stage 1 with noise and stage 2 at equal steps and at
-  equal cost, and the row for sorting the truth
+             equal cost, and the row for sorting the truth
   ablation   docs/targets.md's table: one knob of `rewrite` changed at a time
   rate       docs/targets.md: stage 2 at the peak learning rate of stage 1, and at a fifth of it
   small      docs/small_data.md's table: 100, 300 and 3000 pages, plain, with augmentation and with
-  noise (stage 1, truth sorted)
+             noise (stage 1, truth sorted)
 
 A variant is a configuration of configs/demo/ and some --set. Each runs on one thread, and its cost
-is the processor time of its training, so other work
-on the machine changes no number. What has a result in demo/out/experiments is not run again. Scores
-are those of `rematch eval` on the validation
-pages, which chose nothing.
+is the processor time of its training, so other work on the machine changes no number. What has a
+result in demo/out/experiments is not run again. Scores are those of `rematch eval` on the
+validation pages, which chose nothing.
 """
 
 import argparse
@@ -32,9 +31,8 @@ KEYS = "custom.extra.rollout_matching."
 STAGE_2, STAGE_1 = "configs/demo/stage2.yaml", "configs/demo/stage1_more.yaml"
 NOISE = "custom.coord_input_noise=12"
 
-EQUAL_COST = (
-    "training.max_steps=150"  # of stage 1: about as much processor time as 120 steps of stage 2
-)
+# Steps of stage 1 that take about as much processor time as 120 of stage 2.
+EQUAL_COST = "training.max_steps=150"
 SORTED = "custom.object_ordering=sorted"
 
 FEW_PAGES_STEPS = "training.max_steps=200"  # of 24 pages: 100 of them are seen 48 times
@@ -72,85 +70,60 @@ SUITES = {
 }
 
 
-def processor_seconds():
-    """User and system time of all programs that were waited for."""
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
+def run(*command):
+    """@return processor seconds, user and system, of the command"""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(
+        list(map(str, command)), check=True, stdout=subprocess.DEVNULL, stderr=sys.stderr
+    )
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def score(name, model):
-    """Scores of a checkpoint that is not trained here."""
-    path = OUT / "runs" / name / "eval_results.json"
-    if not path.exists():
-        said = [
-            f"training.output_dir={OUT}/runs",
-            f"training.run_name={name}",
-            f"model.model={model}",
-        ]
-        subprocess.run(
-            [
-                "build/release/bin/rematch",
-                "eval",
-                STAGE_2,
-                *(word for item in said for word in ("--set", item)),
-            ],
-            check=True,
-            stdout=subprocess.DEVNULL,
-            stderr=sys.stderr,
-        )
-    return json.loads(path.read_text(encoding="utf-8")) | {"seconds": 0}
+def rematch(command, config, settings):
+    """`rematch COMMAND CONFIG` with settings KEY=VALUE. @return processor seconds"""
+    sets = [word for setting in settings for word in ("--set", setting)]
+    return run("build/release/bin/rematch", command, config, *sets)
 
 
-def run(config, name, overrides):
-    """Trains and scores one variant. @return eval_results.json"""
+def scores_of(name, model, config=None, overrides=()):
+    """Scores of a variant: `model` trained by `config`, or as it is without one. All are scored by
+    the same file: the evaluation does not know how a checkpoint was trained.
+    """
     directory = OUT / "runs" / name
-    scores = directory / "eval_results.json"
+    scores, cost = directory / "eval_results.json", directory / "seconds.json"
     if not scores.exists():
-        said = [
-            f"training.output_dir={OUT}/runs",
-            f"training.run_name={name}",
-            "training.report_to=none",
-            "training.eval_strategy=no",
-            "training.eval_on_start=false",
-        ]
-        sets = [word for item in overrides + said for word in ("--set", item)]
-        used = processor_seconds()
-        subprocess.run(
-            ["build/release/bin/rematch", "train", config, *sets],
-            check=True,
-            stdout=subprocess.DEVNULL,
-            stderr=sys.stderr,
-        )
-        seconds = processor_seconds() - used
-        checkpoint = max(
-            directory.glob("checkpoint-*"), key=lambda path: int(path.name.split("-")[1])
-        )
-        # Everybody is scored by the same file: the evaluation does not know how a checkpoint was
-        # trained.
-        evaluation = [f"model.model={checkpoint}", *said]
-        subprocess.run(
-            [
-                "build/release/bin/rematch",
-                "eval",
-                STAGE_2,
-                *(word for item in evaluation for word in ("--set", item)),
-            ],
-            check=True,
-            stdout=subprocess.DEVNULL,
-            stderr=sys.stderr,
-        )
-        (directory / "seconds.json").write_text(json.dumps(seconds))
+        said = [f"training.output_dir={OUT}/runs", f"training.run_name={name}"]
+        seconds = 0
+        if config:
+            quiet = ("report_to=none", "eval_strategy=no", "eval_on_start=false")
+            more = [f"model.model={model}", *overrides, *(f"training.{one}" for one in quiet)]
+            seconds = rematch("train", config, said + more)
+            checkpoints = directory.glob("checkpoint-*")
+            model = max(checkpoints, key=lambda path: int(path.name.split("-")[1]))
+        rematch("eval", STAGE_2, [*said, f"model.model={model}"])
+        cost.write_text(json.dumps(seconds))
     return json.loads(scores.read_text(encoding="utf-8")) | {
-        "seconds": json.loads((directory / "seconds.json").read_text())
+        "seconds": json.loads(cost.read_text())
     }
 
 
 def cell(values):
+    """The mean, and the values that it is of."""
     mean = sum(values) / len(values)
     digits = 0 if mean > 5 else 3  # seconds
-    return f"{mean:.{digits}f}" + (
-        f" ({', '.join(f'{value:.{digits}f}' for value in values)})" if len(values) > 1 else ""
-    )
+    shown = ", ".join(f"{value:.{digits}f}" for value in values)
+    return f"{mean:.{digits}f}" + (f" ({shown})" if len(values) > 1 else "")
+
+
+def print_table(columns, *more_rows):
+    """@param columns  (title, [scores of a seed, …]), …"""
+    print("| | " + " | ".join(title for title, _ in columns) + " |")
+    print("|---" * (len(columns) + 1) + "|")
+    rows = [row for row in ROWS if not row[1].endswith("_objects")]
+    for label, key in [*rows, *more_rows, ("seconds of training", "seconds")]:
+        cells = (cell([scores[key] for scores in runs]) for _, runs in columns)
+        print(f"| {label} | {' | '.join(cells)} |")
 
 
 def main():
@@ -159,55 +132,27 @@ def main():
     )
     parser.add_argument("suite", choices=sorted(SUITES))
     parser.add_argument("--seeds", type=int, nargs="+", default=[0])
-    parser.add_argument(
-        "--model", default="demo/model", help="the checkpoint all variants start from"
-    )
-    parser.add_argument(
-        "--set",
-        dest="overrides",
-        action="append",
-        default=[],
-        metavar="KEY=VALUE",
-        help="for every variant",
-    )
+    parser.add_argument("--model", default="demo/model", help="where all variants start from")
     args = parser.parse_args()
-    # Another start or another setting is another experiment.
-    tag = hashlib.sha1(repr((args.model, args.overrides)).encode()).hexdigest()[:8]
+    # Another start is another experiment.
+    tag = hashlib.sha1(args.model.encode()).hexdigest()[:8]
     os.environ["OMP_NUM_THREADS"] = "1"
-    columns = [("before", [score(f"{args.suite}_before_{tag}", args.model)])]
+    columns = [("before", [scores_of(f"{args.suite}_before_{tag}", args.model)])]
     for title, config, overrides in SUITES[args.suite]:
         plain = "".join(letter if letter.isalnum() else "_" for letter in title)
-        columns.append(
-            (
-                title,
-                [
-                    run(
-                        config,
-                        f"{args.suite}_{plain}_{seed}_{tag}",
-                        [
-                            f"model.model={args.model}",
-                            f"training.seed={seed}",
-                            *overrides,
-                            *args.overrides,
-                        ],
-                    )
-                    for seed in args.seeds
-                ],
+        runs = [
+            scores_of(
+                f"{args.suite}_{plain}_{seed}_{tag}",
+                args.model,
+                config,
+                [f"training.seed={seed}", *overrides],
             )
-        )
-        print(
-            f"{title}: F1 {cell([scores['eval_rollout_f1_iou50'] for scores in columns[-1][1]])}",
-            file=sys.stderr,
-        )
-    print("| | " + " | ".join(title for title, _ in columns) + " |")
-    print("|---" * (len(columns) + 1) + "|")
-    for label, key in (*ROWS, ("seconds of training", "seconds")):
-        if not key.endswith("_objects"):
-            print(
-                f"| {label} | "
-                + " | ".join(cell([scores[key] for scores in runs]) for _, runs in columns)
-                + " |"
-            )
+            for seed in args.seeds
+        ]
+        columns.append((title, runs))
+        f1 = cell([scores["eval_rollout_f1_iou50"] for scores in runs])
+        print(f"{title}: F1 {f1}", file=sys.stderr)
+    print_table(columns)
     return 0
 
 

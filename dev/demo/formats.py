@@ -2,10 +2,9 @@
 docs/answer_formats.md.
 
 Both formats start from the same random weights and the same tokenizer, in which every fixed piece
-of either format is one token. Each learns simple
-scenes of tests/shapes for 2 600 steps (boxes only: digits have no polygons), then hard scenes for
-160 steps: stage 1, stage 1 with noise, stage 2.
-Everything runs on one thread; costs are processor time. About two hours on one core. What has a
+of either format is one token. Each learns simple scenes of tests/shapes for 2 600 steps (boxes
+only: digits have no polygons), then hard scenes for 160 steps: stage 1, stage 1 with noise, stage
+2. Everything runs on one thread; costs are processor time. About two hours on one core. What has a
 result in demo/out/formats is not run again.
 """
 
@@ -17,8 +16,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from experiments import cell, processor_seconds
-from report import ROWS
+from experiments import print_table, rematch, run
 from tokenizer import ASCII_PATTERN
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -37,40 +35,14 @@ ARMS = {"stage 1": [], "stage 1 with noise": ["custom.coord_input_noise=12"], "s
 SIMPLE_STEPS, HARD_STEPS = 2600, 160
 
 
-def run(*command):
-    """@return processor seconds of the command"""
-    before = processor_seconds()
-    subprocess.run(
-        list(map(str, command)), check=True, stdout=subprocess.DEVNULL, stderr=sys.stderr
-    )
-    return processor_seconds() - before
-
-
 def scenes(split, num_train):
     directory = OUT / split
-    run(
-        sys.executable,
-        ROOT / "tests/shapes/make_scenes.py",
-        directory,
-        "--split",
-        split,
-        "--num-train",
-        num_train,
-        "--num-val",
-        512,
-        "--seed",
-        0,
-    )
+    sizes = ("--split", split, "--num-train", num_train, "--num-val", 512, "--seed", 0)
+    run(sys.executable, ROOT / "tests/shapes/make_scenes.py", directory, *sizes)
     for part in ("train", "val"):
-        if not (directory / f"boxes_{part}.jsonl").exists():
-            run(
-                REMATCH,
-                "data",
-                "boxes",
-                directory / f"{part}.jsonl",
-                "--out",
-                directory / f"boxes_{part}.jsonl",
-            )
+        boxes = directory / f"boxes_{part}.jsonl"
+        if not boxes.exists():
+            run(REMATCH, "data", "boxes", directory / f"{part}.jsonl", "--out", boxes)
 
 
 def config(answer_format, split):
@@ -103,18 +75,13 @@ training:
     return path
 
 
-def train(path, name, steps, rate, warmup, sets):
+def train(path, name, steps, rate, warmup, settings):
     """Trains unless that was done. @return the checkpoint"""
     checkpoint = OUT / "runs" / name / f"checkpoint-{steps}"
     if not checkpoint.exists():
-        said = [
-            f"training.run_name={name}",
-            f"training.max_steps={steps}",
-            f"training.learning_rate={rate}",
-            f"training.warmup_steps={warmup}",
-            *sets,
-        ]
-        seconds = run(REMATCH, "train", path, *(word for item in said for word in ("--set", item)))
+        said = {"run_name": name, "max_steps": steps, "learning_rate": rate, "warmup_steps": warmup}
+        said = [f"training.{key}={value}" for key, value in said.items()]
+        seconds = rematch("train", path, said + settings)
         (OUT / "runs" / name / "seconds.json").write_text(json.dumps(seconds))
     return checkpoint
 
@@ -123,15 +90,8 @@ def score(path, name, checkpoint):
     """Scores on the validation scenes, with the cost of training and of answering."""
     results = OUT / "runs" / f"{name}_eval" / "eval_results.json"
     if not results.exists():
-        seconds = run(
-            REMATCH,
-            "eval",
-            path,
-            "--set",
-            f"model.model={checkpoint}",
-            "--set",
-            f"training.run_name={name}_eval",
-        )
+        said = [f"model.model={checkpoint}", f"training.run_name={name}_eval"]
+        seconds = rematch("eval", path, said)
         scores = json.loads(results.read_text())
         scores["ms_per_image"] = 1000 * seconds / scores["num_samples"]
         scores["tokens_per_answer"] = tokens_per_answer(checkpoint)
@@ -172,46 +132,20 @@ def main():
     scenes("hard", 3000)
     columns = []
     for answer_format in FORMATS:
-        base = train(
-            config(answer_format, "simple"), f"{answer_format}_base", SIMPLE_STEPS, 2e-3, 60, []
-        )
-        hard = config(answer_format, "hard")
-        columns.append(
-            (f"`{answer_format}`: before", [score(hard, f"{answer_format}_before", base)])
-        )
-        for arm, sets in ARMS.items():
+        simple, hard = config(answer_format, "simple"), config(answer_format, "hard")
+        base = train(simple, f"{answer_format}_base", SIMPLE_STEPS, 2e-3, 60, [])
+        before = score(hard, f"{answer_format}_before", base)
+        columns.append((f"`{answer_format}`: before", [before]))
+        for arm, settings in ARMS.items():
             runs = []
             for seed in args.seeds:
                 name = f"{answer_format}_{arm.replace(' ', '_')}_{seed}"
-                runs.append(
-                    score(
-                        hard,
-                        name,
-                        train(
-                            hard,
-                            name,
-                            HARD_STEPS,
-                            1.5e-3,
-                            5,
-                            [f"model.model={base}", f"training.seed={seed}", *sets],
-                        ),
-                    )
-                )
+                more = [f"model.model={base}", f"training.seed={seed}", *settings]
+                runs.append(score(hard, name, train(hard, name, HARD_STEPS, 1.5e-3, 5, more)))
             columns.append((arm, runs))
-    rows = [
-        *(row for row in ROWS if not row[1].endswith("_objects")),
-        ("tokens per answer", "tokens_per_answer"),
-        ("ms per image", "ms_per_image"),
-        ("seconds of training", "seconds"),
-    ]
-    print("| | " + " | ".join(title for title, _ in columns) + " |")
-    print("|---" * (len(columns) + 1) + "|")
-    for label, key in rows:
-        print(
-            f"| {label} | "
-            + " | ".join(cell([scores[key] for scores in runs]) for _, runs in columns)
-            + " |"
-        )
+    print_table(
+        columns, ("tokens per answer", "tokens_per_answer"), ("ms per image", "ms_per_image")
+    )
     return 0
 
 
