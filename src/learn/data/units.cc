@@ -47,7 +47,7 @@ constexpr Row kTable[] = {
        return are_shares(numbers, read_as);
      }},
     {CoordinateUnit::kPixels,
-     "look like pixels: some are no bins (fractions, or above 1000), and all are inside their "
+     "look like pixels: some are not bins (fractions, or above 1000), and all are inside their "
      "image",
      [](const UnitEvidence& numbers, CoordinateUnit read_as, BoxForm form) {
        return read_as == CoordinateUnit::kBins &&

@@ -22,7 +22,7 @@ struct Sign {
   const char* count = "";  ///< name of the score that is its denominator; "": the number of samples
   Worse worse = Worse::kLower;
   double tolerance = 0;  ///< smaller changes are noise between runs
-  bool alarms = true;    ///< false: a fall is named, but is no harm
+  bool alarms = true;    ///< false: a fall is named, but is not a harm
 };
 
 /// All signs, in display order.

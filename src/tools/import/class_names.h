@@ -28,7 +28,7 @@ class ClassNames {
   bool is_empty() const { return by_id_.empty(); }
   /// The names in the order of their numbers.
   std::vector<std::string> in_order() const;
-  /// The name of an id; a text that is no id is a name itself; nullopt for an id without a name.
+  /// The name of an id; nullopt for an id without one. A text that is not an id is a name itself.
   std::optional<std::string> find(const std::string& text, bool is_id) const;
   /// The same of a number or a text; "" for another value.
   std::optional<std::string> of_value(const Json* value) const;

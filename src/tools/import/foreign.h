@@ -50,7 +50,7 @@ struct ForeignImage {
   std::vector<ForeignObject> objects = {};
   std::vector<LostObject> lost = {};      ///< leave out the record, or are left out of it
   std::optional<LostObject> defect = {};  ///< leaves out the record, whatever else it has
-  bool has_crowds = false;                ///< regions of many objects, which are no objects
+  bool has_crowds = false;                ///< regions of many objects, not objects
   /// Classes that it may show without objects for all of them: of crowds, and by LVIS.
   std::vector<std::string> doubtful = {};
   /// The only classes that it is known not to show (LVIS); unset: all others.

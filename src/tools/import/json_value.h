@@ -10,7 +10,7 @@
 // Looks at JSON that may have any shape.
 namespace rematch {
 
-/// A member; null if the value is no object or the member is absent or null.
+/// A member; null if the value is not an object or the member is absent or null.
 const Json* find_member(const Json& value, const char* key);
 /// The first of several members that is there; null without one.
 const Json* find_member(const Json& value, std::initializer_list<const char*> keys);

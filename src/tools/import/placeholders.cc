@@ -45,11 +45,11 @@ Placeholders::Placeholders(const Json& record) {
   }
   const Json *names = find_member(objects, "ref"), *boxes = find_member(objects, "bbox");
   for (const Json& name : names != nullptr ? *names : Json::array()) {
-    if (!name.is_string()) refuse("objects.ref is no list of texts");
+    if (!name.is_string()) refuse("objects.ref is not a list of texts");
     names_.push_back(name.get<std::string>());
   }
   has_boxes_ = boxes != nullptr;
-  if (has_boxes_ && !boxes->is_array()) refuse("objects.bbox is no list of boxes");
+  if (has_boxes_ && !boxes->is_array()) refuse("objects.bbox is not a list of boxes");
   for (const Json& box : has_boxes_ ? *boxes : Json::array())
     add(box, find_member(objects, "bbox_type"));
 }

@@ -13,7 +13,7 @@ namespace rematch {
 struct KeypointEvidence {
   int64_t num_lines = 0;     ///< lines of two points or more after a box, or of points with flags
   int64_t num_in_box = 0;    ///< of these: read as a box and points, all points are in the box
-  int64_t num_not_ring = 0;  ///< of these: width and height are no corner of an outline
+  int64_t num_not_ring = 0;  ///< of these: width and height are not corners of an outline
   std::string first;         ///< "FILE:7: 0 0.5 …"
   std::string shape;         ///< of the first line: "[3, 2]"
 
@@ -53,7 +53,8 @@ class YoloLabels {
   Ledger& ledger_;
   KeypointEvidence keypoints_;
   int64_t num_lines_ = 0, num_pixels_ = 0;
-  int64_t num_five_ = 0, num_angles_ = 0;  ///< lines of five numbers; fifths that are no confidence
+  int64_t num_five_ = 0,
+          num_angles_ = 0;  ///< lines of five numbers; fifths that are not confidences
   std::string first_pixels_, first_angle_;
   std::map<std::string, int64_t> unnamed_;  ///< lines of each class id without a name
 };

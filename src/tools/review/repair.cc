@@ -67,7 +67,7 @@ class Repairer {
         throw UserError(ErrorKind::kConfig,
                         {.error = "the boxes do not look like corners (x1, y1, x2, y2)",
                          .where = path,
-                         .what = doubt->why + ", which is no proof",
+                         .what = doubt->why + ", which does not prove it",
                          .fix = "write left, top, right and bottom; of x, y, width, height these "
                                 "are x, y, x + width and y + height"});
       form_ = doubt->fitting.front();
@@ -150,7 +150,7 @@ class Repairer {
     if (form_ == BoxForm::kCorners || box == nullptr) return;
     std::array<double, 4> numbers{};
     for (size_t i = 0; i < 4; ++i) numbers[i] = (*box)[i].get<double>();
-    // Half of an odd width is no bin: whole numbers stay whole.
+    // Half of an odd width is not a bin: whole numbers stay whole.
     const bool are_whole = std::all_of(numbers.begin(), numbers.end(),
                                        [](double number) { return number == std::floor(number); });
     *box = Json::array();
