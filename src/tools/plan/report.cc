@@ -212,7 +212,7 @@ std::string plan_text(const PlanRequest& request, const MemoryPlan& plan,
       text += wrapped("- " + line + "\n", 2);
   }
   return text + "\n" + variants_text(request) +
-         "`rematch explain WORD` says what a line or phase is, such as masters or m-step\n";
+         "docs/plan.md says what a line or phase is, such as masters or m-step\n";
 }
 
 }  // namespace rematch
