@@ -178,7 +178,10 @@ TEST(ReadFile, RefusesWhatIsNotARegularFileAtOnce) {
   const int listener = ::socket(AF_UNIX, SOCK_STREAM, 0);
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
-  dir.file("socket").copy(address.sun_path, sizeof address.sun_path - 1);
+  // A short name of the directory: a socket's may have 107 characters.
+  const int folder = ::open(dir.path().c_str(), O_RDONLY | O_DIRECTORY);
+  fmt::format("/proc/self/fd/{}/socket", folder)
+      .copy(address.sun_path, sizeof address.sun_path - 1);
   ASSERT_EQ(::bind(listener, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
   for (const auto& [path, kind] :
        {std::pair{dir.file("pipe"), "a pipe"}, std::pair{dir.file("socket"), "a socket"},
@@ -192,6 +195,7 @@ TEST(ReadFile, RefusesWhatIsNotARegularFileAtOnce) {
     }
   }
   ::close(listener);
+  ::close(folder);
 }
 
 // Memory of files that this process holds, in kB.
