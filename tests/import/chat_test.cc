@@ -190,26 +190,24 @@ TEST_F(ChatTest, BoxesOutsideTheFirstListAreNotLostInSilence) {
 
 TEST_F(ChatTest, ReadsAllDialectsInLinesAndInAnArray) {
   const Json first = messages("<image>\nFind cats.", kAnswer),
-             second = conversations("<image>Find dogs.", kAnswer),
-             old = {{"query", "<image>Find cows."}, {"response", kAnswer}, {"images", {"a.png"}}};
+             second = conversations("<image>Find dogs.", kAnswer);
   Json parts = messages("", kAnswer);
   parts["messages"][0]["content"] = {{{"type", "image"}, {"image", "b.png"}},
                                      {{"type", "text"}, {"text", "Find birds."}}};
   parts.erase("images");
   const auto check = [&] {
     const std::vector<Sample> all = written();
-    ASSERT_EQ(all.size(), 4u);
+    ASSERT_EQ(all.size(), 3u);
     EXPECT_EQ(all[0].prompt, "Find cats.");
     EXPECT_EQ(all[1].prompt, "Find dogs.");
-    EXPECT_EQ(all[2].prompt, "Find cows.");
-    EXPECT_EQ(all[3].prompt, "Find birds.");
-    EXPECT_EQ(std::filesystem::path(all[3].image_paths[0]).filename(), "b.png");
+    EXPECT_EQ(all[2].prompt, "Find birds.");
+    EXPECT_EQ(std::filesystem::path(all[2].image_paths[0]).filename(), "b.png");
   };
-  convert({first, second, old, parts});
+  convert({first, second, parts});
   check();
   write_records(
-      read_chat_files(
-          {directory_.write("train.json", Json::array({first, second, old, parts}).dump(2))}, {}),
+      read_chat_files({directory_.write("train.json", Json::array({first, second, parts}).dump(2))},
+                      {}),
       directory_.file("out"));
   check();
 }
@@ -374,21 +372,27 @@ TEST_F(SwiftTest, RecordsThatDoNotPairAreLeftOut) {
   }
 }
 
-TEST_F(SwiftTest, TheOldListOfObjectsIsRead) {
-  const Json old = {
-      {"query", "<image>Find <ref-object>"},
-      {"response", "<bbox>"},
-      {"images", {"a.png"}},
-      {"objects", R"([{"caption": "cat", "bbox": [20, 10, 120, 60], "bbox_type": "real"}])"}};
-  const std::vector<Sample> all = samples({old});
-  EXPECT_EQ(all[0].prompt, "Find cat");
-  EXPECT_EQ(all[0].objects[0].geometry.bins, (std::vector<int>{100, 100, 600, 600}));
+TEST_F(SwiftTest, OldFormsAreLeftOutByName) {
+  const Json old = {{"query", "<image>Find <ref-object>"},
+                    {"response", "<bbox>"},
+                    {"images", {"a.png"}},
+                    {"objects", R"([{"caption": "cat", "bbox": [20, 10, 120, 60]}])"}};
+  EXPECT_NE(refused({old}).find("\"messages\""), std::string::npos);
 }
 
 TEST_F(SwiftTest, SharesWithoutTheirTypeAreRefused) {
   const Json shares =
       record("<image>x", "<bbox>", {{"ref", {"cat"}}, {"bbox", {{0.1, 0.1, 0.5, 0.5}}}});
   EXPECT_NE(refused({shares}).find("norm1"), std::string::npos);
+}
+
+TEST_F(ChatTest, BoxesBeforeTheAnswerAreNotLostInSilence) {
+  const std::string list = kAnswer;
+  EXPECT_EQ(reason_of("<answer>" + list + "</answer><answer>" + list + "</answer>"),
+            reason::kNotAList);
+  EXPECT_EQ(reason_of(list + "<answer>" + list + "</answer>"), reason::kNotAList);
+  EXPECT_EQ(reason_of(list + "<think>no</think>" + list), reason::kNotAList);
+  EXPECT_TRUE(bins("<answer>None</answer>", {.empty_answers = {"None"}}).empty());
 }
 
 }  // namespace rematch

@@ -1,6 +1,8 @@
 // Exports of labelling programs whose files are easily misread.
+#include <functional>
 #include <nlohmann/json.hpp>
 
+#include "base/file.h"
 #include "base/json.h"
 #include "import/import_dir.h"
 
@@ -127,8 +129,9 @@ TEST_F(Exports, ObjectsOfAnotherXmlAreNoEmptyScene) {
   for (const char* xml :
        {"<objects><object><possibleresult><name>A</name></possibleresult></object></objects>",
         "<Object><Name>cat</Name><Bndbox><Xmin>1</Xmin></Bndbox></Object>"})
-    EXPECT_NE(test::problem_of([&] { convert_voc(xml); }).what.find(reason::kNoBox),
-              std::string::npos)
+    EXPECT_NE(
+        test::problem_of([&] { convert_voc(xml); }).what.find(reason::text_of(reason::kNoBox)),
+        std::string::npos)
         << xml;
   EXPECT_FALSE(convert_voc("").ledger.has_losses());
 }
@@ -168,7 +171,7 @@ TEST_F(Exports, ASplitTakesNoPictureOfAnother) {
   write("set/annotations/instances_train.json", test::coco("1.png"));
   write("set/annotations/instances_val.json", test::coco("1.png"));
   const auto convert = [&] { return convert_set(read_coco_files({path("set/annotations")}, {})); };
-  EXPECT_EQ(test::problem_of(convert).error, "no image of this split can be used");
+  EXPECT_EQ(test::problem_of(convert).error, "no record of this split can be used");
   write_image("set/images/val/1.png");
   EXPECT_FALSE(convert().ledger.has_losses());
   EXPECT_NE(written("val").samples()[0].image_paths[0].find("val/1.png"), std::string::npos);
@@ -199,6 +202,49 @@ TEST_F(Exports, OpenImagesKnowsNoAbsentClass) {
   convert_csv(rows, options);
   EXPECT_NE(written("train").samples()[0].prompt.find("image: Cat."), std::string::npos);
   EXPECT_NE(test::problem_of([&] { convert_csv(rows); }).fix.find("--names"), std::string::npos);
+}
+
+TEST_F(Exports, AColumnTwiceIsRefused) {
+  write_image("a.png");
+  const auto convert = [&] {
+    convert_csv("filename,xmin,xmin,ymin,xmax,ymax,class\na.png,1,9,1,20,20,cat\n");
+  };
+  EXPECT_NE(test::problem_of(convert).what.find("\"xmin\" twice"), std::string::npos);
+}
+
+TEST_F(Exports, WhatIsMarkedToBeIgnoredIsNoObject) {
+  write_image("a.png");
+  const std::string box = R"({"image_id": 1, "category_id": 7, "bbox": [20, 10, 100, 50])";
+  const std::string file =
+      write("train.json", test::coco("a.png", box + "}, " + box + R"(, "ignore": 1})"));
+  const WrittenSet result = convert_set(read_coco_files({file}, {}));
+  EXPECT_EQ(result.splits[0].num_boxes, 1);
+  EXPECT_EQ(test::noted(result, "objects marked to be ignored, left out"), 1);
+}
+
+TEST_F(Exports, NamesThatAreNotUtf8AreNamedAsSuch) {
+  write_yolo("set/", "0 0.5 0.5 0.2 0.2");
+  write("set/classes.txt", "\xb0\xb2\n");
+  write("a.csv", "filename,xmin,ymin,xmax,ymax,class\na.png,1,1,9,9,\xb0\xb2\n");
+  for (const std::function<void()>& read : std::vector<std::function<void()>>{
+           [&] { read_yolo_set(path("set"), {}); }, [&] { read_csv_files({path("a.csv")}, {}); }})
+    EXPECT_NE(test::problem_of(read).fix.find("iconv"), std::string::npos);
+}
+
+// The commands of docs/data.md for other forms: datum writes COCO, and from-coco reads it.
+TEST_F(Exports, WhatDatumaroWritesIsRead) {
+  const std::string page = read_file(test::source_path("docs/data.md"));
+  for (const char* line : {"datum convert -i DIR -if FORM -f coco -o coco -- --save-media",
+                           "rematch data from-coco coco --out data"})
+    EXPECT_NE(page.find(line), std::string::npos) << line;
+  write_image("coco/images/train/a.png");
+  write_image("coco/images/val/b.png");
+  write("coco/annotations/instances_train.json", test::coco("a.png"));
+  write("coco/annotations/instances_val.json", test::coco("b.png"));
+  write("coco/annotations/labels_train.json", R"({"annotations": [], "images": []})");
+  convert_set(read_coco_files({path("coco")}, {}));
+  EXPECT_EQ(written("train").size(), 1);
+  EXPECT_EQ(written("val").size(), 1);
 }
 
 }  // namespace rematch

@@ -47,7 +47,7 @@ TEST_F(TablesTest, ARowWithoutABoxIsAnEmptySceneAndABadOneLeavesOutItsImage) {
   EXPECT_EQ(test::records_lost(result, reason::kNoBox), 1);
   EXPECT_EQ(test::records_lost(result, "a row without an image"), 1);
   EXPECT_EQ(test::problem_of([&] { csv("when,who,what,why\n1,2,3,4\n"); }).error,
-            "this cannot be read as a CSV with boxes");
+            "`rematch data from-csv` cannot read this");
 }
 
 TEST_F(TablesTest, ARowWithAClassAndNoBoxLeavesOutItsImage) {
@@ -95,8 +95,8 @@ TEST_F(TablesTest, ObjectsOfHuggingFaceHaveNamesOrNumbers) {
     hf(R"({"file_name": "b.png", "objects": {"bbox": [[20, 10, 100, 50]], "category": [1]}})");
   });
   EXPECT_NE(unnamed.fix.find("--names"), std::string::npos) << unnamed.fix;
-  hf(R"({"file_name": "b.png", "objects": {"bbox": [[20, 10, 100, 50], [0, 0, 200, 99]],
-        "category": ["cat", "cat"], "iscrowd": [0, 1]}})");
+  hf(R"({"file_name": "b.png", "objects": {"bbox": [[20, 10, 100, 50], [0, 0, 200, 99]], )"
+     R"("category": ["cat", "cat"], "iscrowd": [0, 1]}})");
   EXPECT_EQ(bins(), kTableBins) << "a crowd is no object";
   hf(R"({"file_name": "b.png", "objects": {"bbox": [], "category": []}})");
   EXPECT_TRUE(bins().empty());

@@ -169,7 +169,7 @@ TEST_F(YoloDir, ADirectoryStandsForItsOnlyYaml) {
   EXPECT_EQ(read_yolo_set(dir_.path(), {}).splits.at("train").size(), 1u);
   write("other.yml", kYaml);
   const Problem problem = test::problem_of([&] { read_yolo_set(dir_.path(), {}); });
-  EXPECT_NE(problem.fix.find("other.yml, "), std::string::npos) << problem.fix;
+  EXPECT_NE(problem.fix.find("other.yml"), std::string::npos) << problem.fix;
   write("empty/notes.md", "");
   EXPECT_NE(test::problem_of([&] { read_yolo_set(path("empty"), {}); }).what.find("has no YAML"),
             std::string::npos);
@@ -192,7 +192,7 @@ TEST_F(YoloDir, CornersAreRefusedUntilTheOptionSaysSo) {
 TEST_F(YoloDir, KeypointsOfNineValuesAreNoTurnedBoxes) {
   const std::string points =
       "0 0.3 0.3 0.1 0.1 0.31 0.32 0.28 0.27\n0 0.8 0.3 0.1 0.2 0.81 0.25 0 0\n";
-  expect_refused(points, "kpt_shape: [2, 2]");
+  expect_refused(points, "kpt_shape");
   convert(std::string(kYaml) + "kpt_shape: [2, 2]\n", points);
   EXPECT_EQ(bins().size(), 2u);
   convert(kYaml, "0 0.2 0.2 0.3 0.3 0.2 0.4 0.1 0.3\n0 0.5 0.5 0.9 0.5 0.9 0.9 0.5 0.9\n");
@@ -202,7 +202,7 @@ TEST_F(YoloDir, KeypointsOfNineValuesAreNoTurnedBoxes) {
 // Darknet, CVAT: lists of images are the splits, which a directory without YAML does not say.
 TEST_F(YoloDir, ListsWithoutAYamlAreRefusedUntilASplitIsNamed) {
   write("labels/train/a.txt", kBox);
-  write("train.txt", "data/images/train/a.png\n");
+  write("train.txt", "# my set\ndata/images/train/a.png\r\n");
   const Problem problem = test::problem_of([&] { read_yolo_set(dir_.path(), {.names = "cat"}); });
   EXPECT_NE(problem.fix.find("train: train.txt"), std::string::npos) << problem.fix;
   const ImportOptions named{.split = "val", .names = "cat"};

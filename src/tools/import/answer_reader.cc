@@ -17,12 +17,9 @@ namespace rematch {
 namespace {
 
 constexpr std::string_view kSpace = " \t\r\n";
-constexpr const char* kNameKeys[] = {"label",        "desc", "name", "category", "class",
-                                     "text_content", "text", "ref",  "caption",  "object"};
-constexpr const char *kBoxKeys[] = {"bbox_2d", "bbox", "box"},
-                     *kOutlineKeys[] = {"points",     "poly_2d", "poly",        "polygon",
-                                        "polygon_2d", "quad",    "segmentation"},
-                     *kOtherKeys[] = {"point_2d", "point", "points_2d", "box_2d"};
+constexpr const char* kGeometries =
+    "bbox_2d bbox box points poly_2d poly polygon polygon_2d quad segmentation point_2d point "
+    "points_2d box_2d";
 
 /// The length of the JSON value at the start of the text by its brackets; all if they stay open.
 size_t value_length(std::string_view text) {
@@ -40,21 +37,10 @@ size_t value_length(std::string_view text) {
 }
 
 bool has_geometry_key(std::string_view text) {
-  const auto has = [text](const char* key) {
-    return text.find(fmt::format("\"{}\"", key)) != text.npos;
-  };
-  return std::any_of(std::begin(kBoxKeys), std::end(kBoxKeys), has) ||
-         std::any_of(std::begin(kOutlineKeys), std::end(kOutlineKeys), has) ||
-         std::any_of(std::begin(kOtherKeys), std::end(kOtherKeys), has);
-}
-
-/// The first of several members, with its key; null without one.
-template <size_t n>
-std::pair<const char*, const Json*> first_member(const Json& entry, const char* const (&keys)[n]) {
-  for (const char* key : keys) {
-    if (const Json* member = find_member(entry, key)) return {key, member};
-  }
-  return {};
+  const std::vector<std::string> keys = split(kGeometries, ' ');
+  return std::any_of(keys.begin(), keys.end(), [text](const std::string& key) {
+    return text.find('"' + key + '"') != text.npos;
+  });
 }
 
 /// Reads the geometry of an entry.
@@ -70,23 +56,23 @@ const char* read_geometry(const Json& entry, const ImportOptions& options, Forei
         has_geometry_key(member.dump(-1, ' ', false, Json::error_handler_t::replace)))
       return reason::kInnerBox;
   }
-  if (const auto [key, box] = first_member(entry, kBoxKeys); box != nullptr) {
+  if (const Json* box = find_member(entry, {"bbox_2d", "bbox", "box"})) {
     what = *box;
     return make_shape(read_points(*box), options, object, ledger);
   }
-  if (const auto [key, outline] = first_member(entry, kOutlineKeys); outline != nullptr) {
+  if (const Json* outline = find_member(
+          entry, {"points", "poly_2d", "poly", "polygon", "polygon_2d", "quad", "segmentation"})) {
     what = *outline;
     const Outline points = read_points(*outline);
     if (points.empty()) return reason::kNoBox;
-    if (points.size() < 3 || (points.size() == 3 && std::string_view(key) == "points"))
+    if (points.size() < 3 || (points.size() == 3 && outline == find_member(entry, "points")))
       return reason::kPoint;
-    object = make_outline(points, options.polygons, "outlines", ledger);
+    object = make_outline(points, options.polygons, ledger);
     return nullptr;
   }
-  const auto [key, other] = first_member(entry, kOtherKeys);
-  if (other == nullptr) return reason::kNoBox;
-  return key == std::string_view("box_2d") ? "a \"box_2d\", whose order is y1, x1, y2, x2"
-                                           : reason::kPoint;
+  if (find_member(entry, "box_2d") != nullptr) return "a \"box_2d\", whose order is y1, x1, y2, x2";
+  return find_member(entry, {"point_2d", "point", "points_2d"}) != nullptr ? reason::kPoint
+                                                                           : reason::kNoBox;
 }
 
 void read_entry(const Json& entry, const std::string& where, const ImportOptions& options,
@@ -95,13 +81,13 @@ void read_entry(const Json& entry, const std::string& where, const ImportOptions
   Json what = entry;
   const char* reason =
       entry.is_object() ? read_geometry(entry, options, object, what, ledger) : reason::kNoBox;
-  if (const auto name =
-          std::find_if(std::begin(kNameKeys), std::end(kNameKeys),
-                       [&](const char* key) { return entry.is_object() && entry.contains(key); });
-      reason == nullptr && name != std::end(kNameKeys)) {
-    what = entry[*name];
+  for (const char* key : {"label", "desc", "name", "category", "class", "text_content", "text",
+                          "ref", "caption", "object"}) {
+    if (reason != nullptr || !entry.contains(key)) continue;
+    what = entry[key];
     object.desc = what.is_string() ? what.get<std::string>() : "";
     if (python_strip(object.desc).empty()) reason = reason::kBadName;
+    break;
   }
   if (reason == nullptr)
     answer.objects.push_back(std::move(object));

@@ -76,9 +76,10 @@ class RecordReader {
     const std::string text = filled_.fill_answer(turn.text.substr(place.start));
     size_t num_boxes = filled_.num_used() - before;
     if (!turn.is_learned) return start().leave_out(reason::kNotLearned, image_.where);
-    if (const size_t think = turn.text.rfind("</think>"),
-        begin = think == turn.text.npos ? 0 : think;
-        mentions_geometry(turn.text.substr(begin, place.start - begin)))
+    const size_t think = turn.text.find("<think>"), end = turn.text.rfind("</think>"),
+                 begin = end == turn.text.npos ? 0 : end;
+    if (mentions_geometry(turn.text.substr(begin, place.start - begin)) ||
+        (think != turn.text.npos && mentions_geometry(turn.text.substr(0, think))))
       return start().leave_out(reason::kNotAList, image_.where + ": boxes before <answer>");
     const std::vector<std::string>& words = options_.empty_answers;
     const std::string word = python_strip(text.substr(0, text.find("</answer>")));

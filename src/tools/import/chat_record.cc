@@ -75,25 +75,6 @@ std::string clean_question(std::string text, int& num_marks) {
   return python_strip(text);
 }
 
-/// The old form as messages: `history` of pairs, then `query` and `response`.
-Json old_messages(const Json& record) {
-  Json messages = Json::array();
-  const auto add = [&](const char* role, const Json* text) {
-    if (text != nullptr && *text != "") messages.push_back({{"role", role}, {"content", *text}});
-  };
-  add("system", find_member(record, "system"));
-  if (const Json* history = find_member(record, "history"); history != nullptr) {
-    for (const Json& pair : *history) {
-      if (!pair.is_array() || pair.size() != 2) refuse("pairs of a query and a response", pair);
-      add("user", &pair[0]);
-      add("assistant", &pair[1]);
-    }
-  }
-  add("user", find_member(record, "query"));
-  add("assistant", find_member(record, "response"));
-  return messages;
-}
-
 /// @throws LeftOut for a record or a text that is not to be learned from
 void refuse_other_uses(const Json& record, const ChatRecord& chat) {
   for (const char* key : {"label", "kto_tag"}) {
@@ -124,12 +105,10 @@ ChatRecord read_chat(const Json& record) {
   for (const char* key : {"images", "image"}) {
     if (const Json* value = find_member(record, key)) add_images(*value, chat.images);
   }
-  const Json* written = find_member(record, {"messages", "conversations"});
-  const Json messages = written != nullptr ? *written : old_messages(record);
-  if (!messages.is_array() ||
-      (written == nullptr && messages.empty() && find_member(record, "objects") == nullptr))
+  const Json* messages = find_member(record, {"messages", "conversations"});
+  if (messages == nullptr ? find_member(record, "objects") == nullptr : !messages->is_array())
     refuse("\"messages\" or \"conversations\"", record);
-  for (const Json& message : messages) {
+  for (const Json& message : messages != nullptr ? *messages : Json::array()) {
     const Json *loss = find_member(message, "loss"), *weight = find_member(message, "weight");
     ChatTurn turn{.role = read_role(message), .text = read_content(message, chat)};
     turn.is_learned = !(loss != nullptr && *loss == false) && !(weight != nullptr && *weight == 0);

@@ -10,7 +10,7 @@ namespace rematch {
 
 /// Refuses the images of a split whose numbers are evidently in another unit than the one they are
 /// read in: normalized in place of pixels, corners in place of x, y, width and height, or beyond
-/// the unit of answers (BEHAVIOUR 19.11).
+/// the unit of answers.
 /// @param usable  one for each image; images without one are not evidence
 /// @throws UserError (data) with the numbers and the option that says the unit
 void check_units(const std::vector<ForeignImage>& images,

@@ -14,7 +14,7 @@
 #include "base/text.h"
 #include "learn/data/image_files.h"
 #include "tools/import/json_value.h"
-#include "tools/import/text_file.h"
+#include "tools/import/source_files.h"
 
 namespace rematch {
 namespace {

@@ -27,19 +27,17 @@ std::set<std::string> shown_classes(const ForeignImage& image, const std::string
   return shown;
 }
 
-/// Names that occur in a set and are not listed, after the listed ones.
+/// The listed names of a set, and after them others that occur, each once.
 std::vector<std::string> all_classes(const ForeignSet& set, const std::string& label) {
   std::vector<std::string> classes;
-  std::set<std::string> known;
-  const auto add = [&](const std::string& name) {
-    if (!name.empty() && known.insert(name).second) classes.push_back(name);
-  };
-  for (const std::string& name : set.classes) add(python_strip(name));
-  std::set<std::string> others;
+  for (const std::string& name : set.classes) classes.push_back(python_strip(name));
+  std::set<std::string> others, known;
   for (const auto& [split, images] : set.splits) {
     for (const ForeignImage& image : images) others.merge(shown_classes(image, label));
   }
-  for (const std::string& name : others) add(name);
+  classes.insert(classes.end(), others.begin(), others.end());
+  std::erase_if(
+      classes, [&](const std::string& name) { return name.empty() || !known.insert(name).second; });
   return classes;
 }
 
@@ -47,16 +45,12 @@ std::vector<std::string> all_classes(const ForeignSet& set, const std::string& l
 std::vector<std::string> absent_classes(const ForeignImage& image,
                                         const std::vector<std::string>& classes,
                                         std::set<std::string> shown) {
-  if (!image.lost.empty()) return {};
+  if (!image.lost.empty() || image.is_partial) return {};
   for (const std::string& name : image.doubtful) {
     if (name.empty()) return {};
     shown.insert(python_strip(name));
   }
   std::vector<std::string> absent = classes;
-  if (image.absent) {
-    absent.clear();
-    for (const std::string& name : *image.absent) absent.push_back(python_strip(name));
-  }
   std::erase_if(absent, [&](const std::string& name) { return shown.contains(name); });
   return absent;
 }

@@ -9,7 +9,6 @@
 #include "base/file.h"
 #include "base/json_fields.h"
 #include "tools/import/foreign.h"
-#include "tools/import/forms.h"
 #include "tools/import/geometry.h"
 #include "tools/import/json_value.h"
 #include "tools/import/reasons.h"
@@ -37,7 +36,12 @@ class CocoReader {
     for (size_t i = 0; i < images.size(); ++i) read_image(images[i], place("images", i));
     for (size_t i = 0; i < annotations.size(); ++i)
       read_annotation(annotations[i], place("annotations", i));
-    finish_images();
+    // an image without annotations may be the one that an annotation without an image means
+    for (size_t i = first_; has_orphans_ && i < images_.size(); ++i) {
+      ForeignImage& image = images_[i];
+      if (image.objects.empty() && image.lost.empty() && !image.has_crowds)
+        image.leave_out(reason::kMaybeNotEmpty, image.where);
+    }
     add_classes();
   }
 
@@ -69,22 +73,10 @@ class CocoReader {
       image.leave_out(reason::kSharedId, where);
       images_[known->second].leave_out(reason::kSharedId, where);
     }
-    // LVIS annotates some classes of each image, and says which others it does not show
-    image.doubtful = names_of(find_member(entry, "not_exhaustive_category_ids"));
-    if (!image.doubtful.empty())
-      set_.ledger.note("images of which LVIS says that some objects are not annotated");
-    if (const Json* absent = find_member(entry, "neg_category_ids"))
-      image.absent = names_of(absent);
+    // LVIS annotates some classes of each image only
+    image.is_partial =
+        find_member(entry, {"neg_category_ids", "not_exhaustive_category_ids"}) != nullptr;
     images_.push_back(std::move(image));
-  }
-
-  std::vector<std::string> names_of(const Json* ids) const {
-    std::vector<std::string> found;
-    for (const Json& id : ids != nullptr && ids->is_array() ? *ids : Json::array()) {
-      if (const auto name = names_.find(read_id(&id).value_or("")); name != names_.end())
-        found.push_back(name->second);
-    }
-    return found;
   }
 
   void read_annotation(const Json& annotation, const std::string& where) {
@@ -106,6 +98,10 @@ class CocoReader {
     if (reason == nullptr && name != names_.end() && object.desc.empty())
       reason = "an object whose category id has two names";
     if (reason != nullptr) return image.lose(reason, where);
+    used_.insert(object.desc);
+    // an image that shows a member of a group ("animal") shows the group
+    if (const auto group = group_of_.find(object.desc); group != group_of_.end())
+      image.doubtful.push_back(group->second);
     image.objects.push_back(std::move(object));
   }
 
@@ -117,15 +113,6 @@ class CocoReader {
       return false;
     set_.ledger.note("masks of CVAT, which it marks as crowds, imported as objects");
     return true;
-  }
-
-  /// Meaning of the four numbers of an annotation: detectron2's bbox_mode, 0 for corners and 1 for
-  /// x, y, width, height; nullopt for its other modes.
-  std::optional<BoxForm> form_of(const Json& annotation) const {
-    const Json* mode = find_member(annotation, "bbox_mode");
-    if (options_.boxes) return options_.boxes;
-    if (mode == nullptr || *mode == 1) return BoxForm::kSides;
-    return *mode == 0 ? std::optional(BoxForm::kCorners) : std::nullopt;
   }
 
   /// The rings of an outline: one flat list (VGG Image Annotator), or several.
@@ -145,7 +132,10 @@ class CocoReader {
     const std::vector<Outline> rings = rings_of(segmentation);
     if (box == nullptr || (box->is_array() && box->empty())) {
       Outline points;
-      for (const Outline& ring : rings) points.insert(points.end(), ring.begin(), ring.end());
+      for (const Outline& ring : rings) {
+        if (ring.empty()) return reason::kNoBox;
+        points.insert(points.end(), ring.begin(), ring.end());
+      }
       const bool is_mask = segmentation != nullptr && segmentation->is_object(),
                  has_points = find_member(annotation, "keypoints") != nullptr;
       if (points.size() < 3)
@@ -154,18 +144,16 @@ class CocoReader {
       set_.ledger.note("boxes around outlines, of annotations without a box");
     } else {
       const std::optional<std::array<double, 4>> numbers = read_four(*box);
-      const std::optional<BoxForm> form = form_of(annotation);
+      const double mode = number_member(annotation, "bbox_mode").value_or(1);  // detectron2
       if (!numbers) return box->size() == 5 ? reason::kFiveNumbers : reason::kNoBox;
-      if (!form) return "a box of a bbox_mode other than 0 (corners) and 1 (x, y, width, height)";
-      object = make_box(*numbers, *form);
-      if (const char* bad = find_bad_corner(object)) return bad;
+      if (mode != 0 && mode != 1)
+        return "a box of a bbox_mode other than 0 (corners) and 1 (x, y, width, height)";
+      object = make_box(*numbers,
+                        options_.boxes.value_or(mode == 0 ? BoxForm::kCorners : BoxForm::kSides));
+      if (object.x1 < object.x0 || object.y1 < object.y0) return reason::kSwapped;
       const Json* attributes = find_member(annotation, "attributes");  // CVAT
-      const auto degrees =
-          attributes == nullptr ? std::nullopt : number_member(*attributes, "rotation");
-      if (degrees.value_or(0) != 0) {
-        object = rotate_box(object, *degrees, options_.polygons, set_.ledger);
-        return nullptr;
-      }
+      if (attributes != nullptr && number_member(*attributes, "rotation").value_or(0) != 0)
+        return reason::kRotated;
     }
     if (options_.polygons && segmentation != nullptr && !segmentation->empty()) {
       if (rings.size() == 1 && rings[0].size() >= 3)
@@ -176,21 +164,6 @@ class CocoReader {
                                                      "boxes");
     }
     return nullptr;
-  }
-
-  /// An image without annotations may be the one that an annotation without an image means. Of a
-  /// group ("animal") of which it shows a member, it surely shows nothing else.
-  void finish_images() {
-    for (size_t i = first_; i < images_.size(); ++i) {
-      ForeignImage& image = images_[i];
-      if (has_orphans_ && image.objects.empty() && image.lost.empty() && !image.has_crowds)
-        image.leave_out(reason::kMaybeNotEmpty, image.where);
-      for (const ForeignObject& object : image.objects) {
-        used_.insert(object.desc);
-        if (const auto group = group_of_.find(object.desc); group != group_of_.end())
-          image.doubtful.push_back(group->second);
-      }
-    }
   }
 
   /// The classes of the file. A category without objects that is the group of another, such as the
@@ -219,21 +192,18 @@ class CocoReader {
   bool has_orphans_ = false;  // an annotation names no listed image
 };
 
-/// COCO's own directory has captions and key points of the same images next to the boxes.
-bool is_instances(const std::filesystem::path& file) {
-  const std::string name = file.filename().string(), text = read_file(file.string());
-  return !name.starts_with("captions_") && !name.starts_with("person_keypoints_") &&
-         !name.starts_with("panoptic_") && text.find("\"annotations\"") != text.npos;
+bool has_annotations(const std::filesystem::path& file) {
+  return read_file(file.string()).find("\"annotations\"") != std::string::npos;
 }
 
 }  // namespace
 
 ForeignSet read_coco_files(const std::vector<std::string>& sources, const ImportOptions& options) {
-  ForeignSet set{.sources = find_split_files(sources, kCommand, ".json", is_instances, options),
+  ForeignSet set{.sources = find_split_files(sources, kCommand, ".json", has_annotations, options),
                  .assumed_form = BoxForm::kSides};
   for (const std::string& path : set.sources) {
     const JsonOrigin origin{.path = path,
-                            .error = "this cannot be read as COCO's instances",
+                            .error = "`rematch data from-coco` cannot read this",
                             .fix =
                                 "give the JSON with \"images\", \"annotations\" and "
                                 "\"categories\" (instances_….json)"};

@@ -24,7 +24,7 @@ struct ForeignObject {
   bool operator==(const ForeignObject&) const = default;
 };
 
-/// An object or a record that cannot be read (BEHAVIOUR 19.11).
+/// An object or a record that cannot be read.
 struct LostObject {
   std::string reason;  ///< as in reasons.h
   std::string place;   ///< "FILE:7: entry 2: …"
@@ -48,19 +48,22 @@ struct ForeignImage {
   std::string prompt = {};  ///< user text of this image; empty: none
   std::string extra = {};   ///< JSON object with the members `summary` and `metadata`; empty: none
   std::vector<ForeignObject> objects = {};
-  std::vector<LostObject> lost = {};      ///< leave out the record, or are left out of it
-  std::optional<LostObject> defect = {};  ///< leaves out the record, whatever else it has
-  bool has_crowds = false;                ///< regions of many objects, not objects
-  /// Classes that it may show without objects for all of them: of crowds, and by LVIS.
-  std::vector<std::string> doubtful = {};
-  /// The only classes that it is known not to show (LVIS); unset: all others.
-  std::optional<std::vector<std::string>> absent = {};
+  std::vector<LostObject> lost = {};       ///< leave out the record, or are left out of it
+  std::optional<LostObject> defect = {};   ///< leaves out the record, whatever else it has
+  bool has_crowds = false;                 ///< regions of many objects, not objects
+  std::vector<std::string> doubtful = {};  ///< classes that it may show without objects
+  bool is_partial = false;                 ///< it may show any class without objects (LVIS)
   std::string path = {};   ///< of the image file; find_images() fills it in, empty: not found
   std::string split = {};  ///< of the set; find_images() fills it in
 
   /// Takes the sides that a row or record states. All of them are compared with each other here,
   /// and with the image file later.
   void state_size(std::optional<double> width, std::optional<double> height);
+  /// Adds a box of four numbers.
+  void add_box(const std::array<double, 4>& numbers, BoxForm form, const std::string& name) {
+    const auto [x0, y0, x1, y1] = to_corners(numbers, form);
+    objects.push_back({.desc = name, .x0 = x0, .y0 = y0, .x1 = x1, .y1 = y1});
+  }
   void lose(const std::string& reason, const std::string& place) {
     lost.push_back({reason, place});
   }
@@ -76,7 +79,7 @@ struct ForeignImage {
   /// Skips a region that is marked to be ignored: it may show anything.
   void skip_region(Ledger& ledger) {
     has_crowds = true;
-    absent = std::vector<std::string>();
+    is_partial = true;
     ledger.note("regions marked to be ignored, left out");
   }
 };

@@ -1,12 +1,9 @@
 #include "tools/import/geometry.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <numbers>
 
 #include "base/text.h"
 #include "tools/import/reasons.h"
@@ -29,14 +26,12 @@ ForeignObject make_box(const std::array<double, 4>& numbers, BoxForm form) {
   return {.x0 = x0, .y0 = y0, .x1 = x1, .y1 = y1};
 }
 
-ForeignObject make_outline(const Outline& points, bool keep_ring, const char* what,
-                           Ledger& ledger) {
+ForeignObject make_outline(const Outline& points, bool keep_ring, Ledger& ledger) {
   ForeignObject object = box_around(points);
-  if (keep_ring) {
+  if (keep_ring)
     object.ring = points;
-  } else {
-    ledger.note(fmt::format("{} replaced by their boxes (--polygons keeps outlines)", what));
-  }
+  else
+    ledger.note("outlines replaced by their boxes (--polygons keeps outlines)");
   return object;
 }
 
@@ -46,25 +41,8 @@ const char* make_shape(const Outline& points, const ImportOptions& options, Fore
   if (points.size() < 2 || points.size() == 3) return reason::kNoBox;
   object = points.size() == 2 ? make_box({points[0][0], points[0][1], points[1][0], points[1][1]},
                                          options.boxes.value_or(BoxForm::kCorners))
-                              : make_outline(points, options.polygons, "outlines", ledger);
+                              : make_outline(points, options.polygons, ledger);
   return nullptr;
-}
-
-ForeignObject rotate_box(const ForeignObject& box, double degrees, bool keep_ring, Ledger& ledger) {
-  if (std::fmod(degrees, 180) == 0) return box;
-  const double angle = degrees * std::numbers::pi / 180, c = std::cos(angle), s = std::sin(angle),
-               x = (box.x0 + box.x1) / 2, y = (box.y0 + box.y1) / 2;
-  // A millionth of a pixel: a quarter turn ends on the pixel.
-  const auto rounded = [](double px) { return std::round(px * 1e6) / 1e6; };
-  Outline corners;
-  for (const auto& [px, py] :
-       Outline{{box.x0, box.y0}, {box.x1, box.y0}, {box.x1, box.y1}, {box.x0, box.y1}}) {
-    corners.push_back(
-        {rounded(x + (px - x) * c - (py - y) * s), rounded(y + (px - x) * s + (py - y) * c)});
-  }
-  ForeignObject object = make_outline(corners, keep_ring, "rotated boxes", ledger);
-  object.desc = box.desc;
-  return object;
 }
 
 std::optional<double> parse_number(std::string_view text) {
@@ -113,16 +91,6 @@ std::optional<std::array<double, 4>> read_four(const Json& value) {
   const Outline points = read_points(value);
   if (points.size() != 2) return std::nullopt;
   return std::array<double, 4>{points[0][0], points[0][1], points[1][0], points[1][1]};
-}
-
-const char* find_bad_corner(const ForeignObject& object) {
-  const auto is_finite = [](const std::array<double, 2>& point) {
-    return std::isfinite(point[0]) && std::isfinite(point[1]);
-  };
-  if (!is_finite({object.x0, object.y0}) || !is_finite({object.x1, object.y1}) ||
-      !std::all_of(object.ring.begin(), object.ring.end(), is_finite))
-    return reason::kNotFinite;
-  return object.x1 < object.x0 || object.y1 < object.y0 ? reason::kSwapped : nullptr;
 }
 
 }  // namespace rematch

@@ -22,18 +22,13 @@ ForeignObject make_box(const std::array<double, 4>& numbers, BoxForm form);
 
 /// Makes an outline out of points: with `keep_ring` the outline itself, else only its box, counted.
 /// @param points  at least three.
-/// @param what  plural, for the note: "outlines"
-ForeignObject make_outline(const Outline& points, bool keep_ring, const char* what, Ledger& ledger);
+ForeignObject make_outline(const Outline& points, bool keep_ring, Ledger& ledger);
 
 /// Makes the object of the points of an answer: two are the corners of a box (unless
 /// `options.boxes` says otherwise), four or more an outline.
 /// @return the reason why there is none, or nullptr
 const char* make_shape(const Outline& points, const ImportOptions& options, ForeignObject& object,
                        Ledger& ledger);
-
-/// Rotates a box about its centre, clockwise as the image is seen: its outline with `keep_ring`,
-/// else the box around it, counted.
-ForeignObject rotate_box(const ForeignObject& box, double degrees, bool keep_ring, Ledger& ledger);
 
 /// A finite number, also as text ("12.5"); nullopt for other values.
 std::optional<double> read_number(const Json& value);
@@ -48,8 +43,5 @@ std::optional<std::array<double, 4>> read_four(const Json& value);
 
 /// Points, flat (x, y, x, y, …) or in pairs; empty for other values.
 Outline read_points(const Json& value);
-
-/// Reason that an object cannot be written, judged by its numbers; nullptr for none.
-const char* find_bad_corner(const ForeignObject& object);
 
 }  // namespace rematch

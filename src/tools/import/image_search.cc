@@ -59,71 +59,7 @@ int shared_parts(const fs::path& path, const fs::path& name) {
   return shared;
 }
 
-/// The file of this path; where it has no ending of images, those with one appended.
-std::vector<std::string> existing(const fs::path& path) {
-  std::error_code ignored;
-  if (fs::is_regular_file(path, ignored)) return {path.string()};
-  std::vector<std::string> files;
-  for (std::string ending : kImageEndings) {
-    if (is_image_name(path)) break;
-    for (const bool is_upper : {false, true}) {
-      if (is_upper) std::transform(ending.begin(), ending.end(), ending.begin(), ::toupper);
-      const std::string file = path.string() + ending;
-      const bool is_new = std::none_of(files.begin(), files.end(), [&](const std::string& known) {
-        return fs::equivalent(known, file, ignored);  // where letter case does not count
-      });
-      if (is_new && fs::is_regular_file(file, ignored)) files.push_back(file);
-    }
-  }
-  return files;
-}
-
 }  // namespace
-
-ImageIndex::ImageIndex(const fs::path& root) : root_(root) {
-  for (fs::path& path : list_files(root, is_image_name))
-    by_name_[folded(path.filename().string())].push_back(std::move(path));
-}
-
-bool ImageIndex::is_of_other_split(const fs::path& path, const std::string& split) const {
-  if (split != find_split_word(split)) return false;  // not one of train, val and test
-  const std::string named = find_split_folder(path, root_);
-  return !named.empty() && named != split;
-}
-
-std::vector<std::string> ImageIndex::find(const std::string& name, const std::string& split) const {
-  std::vector<std::string> names{name};
-  if (!is_image_name(name)) {
-    for (const char* ending : kImageEndings) names.push_back(name + ending);
-  }
-  int most = 1;
-  std::vector<std::string> best;
-  for (const std::string& each : names) {
-    const auto found = by_name_.find(folded(last_part(each)));
-    if (found == by_name_.end()) continue;
-    for (const fs::path& path : found->second) {
-      const int shared = shared_parts(path, each);
-      if (shared < most || is_of_other_split(path, split)) continue;
-      if (shared > most) best.clear();
-      most = shared;
-      best.push_back(path.string());
-    }
-  }
-  return best;
-}
-
-std::string ImageIndex::nearest(const std::string& name) const {
-  const std::string wanted = folded(last_part(name));
-  std::vector<std::string> names;
-  for (const auto& [each, paths] : by_name_) names.push_back(each);
-  std::sort(names.begin(), names.end());
-  std::vector<std::string> near;
-  if (by_name_.contains(wanted))
-    near = {wanted};
-  else if (names.size() <= kMostCompared)
-    near = near_names(wanted, names, 1);
-  return near.empty() ? "" : by_name_.at(near.front()).front().lexically_normal().string();
-}
 
 std::vector<std::string> image_name_forms(const std::string& name) {
   std::string slashes = name;
@@ -166,47 +102,75 @@ const std::vector<fs::path>& ImageSearch::folders_for(const std::string& directo
   return folders;
 }
 
-std::vector<std::string> ImageSearch::look_up(const std::string& directory,
-                                              const std::string& name) {
-  for (const fs::path& folder : folders_for(directory)) {
-    if (std::vector<std::string> paths = existing(folder / name); !paths.empty()) return paths;
-  }
-  return {};
+const ImageSearch::Index& ImageSearch::index_of(const fs::path& root) {
+  const auto [known, is_new] = indexes_.try_emplace(root);
+  if (!is_new) return known->second;
+  for (fs::path& path : list_files(root, is_image_name))
+    known->second[folded(path.filename().string())].push_back(std::move(path));
+  return known->second;
 }
 
-const ImageIndex& ImageSearch::index_of(const fs::path& root) {
-  return indexes_.try_emplace(root, root).first->second;
+std::vector<std::string> ImageSearch::find_below(const fs::path& root, const std::string& name,
+                                                 const std::string& split) {
+  const Index& index = index_of(root);
+  const bool is_known_split = split == find_split_word(split);  // train, val or test
+  std::vector<std::string> names{name}, best;
+  for (const char* ending : kImageEndings) {
+    if (!is_image_name(name)) names.push_back(name + ending);
+  }
+  int most = 1;
+  for (const std::string& each : names) {
+    const auto found = index.find(folded(last_part(each)));
+    if (found == index.end()) continue;
+    for (const fs::path& path : found->second) {
+      const std::string named = find_split_folder(path, root);
+      const int shared = shared_parts(path, each);
+      if (shared < most || (is_known_split && !named.empty() && named != split)) continue;
+      if (shared > most) best.clear();
+      most = shared;
+      best.push_back(path.string());
+    }
+  }
+  return best;
 }
 
 ImageSearch::Found ImageSearch::find(const ForeignImage& image) {
   const std::vector<std::string> forms = image_name_forms(image.name);
-  std::vector<std::string> named;
+  const fs::path root = root_for(image.directory);
+  fs::path named;
   for (const std::string& form : forms) {
-    if (named.empty()) named = look_up(image.directory, form);
+    for (const fs::path& folder : folders_for(image.directory)) {
+      std::error_code ignored;
+      if (named.empty() && fs::is_regular_file(folder / form, ignored)) named = folder / form;
+    }
   }
-  const bool is_own_name = !named.empty() && fs::path(named.front()).stem().string() == image.stem;
-  const std::vector<std::string> own = image.stem.empty() || is_own_name
-                                           ? std::vector<std::string>()
-                                           : look_up(image.directory, image.stem);
-  if (!named.empty())
-    return {.paths = named, .is_loose = false, .other = own.empty() ? "" : own.front()};
-  if (!own.empty()) return {.paths = own, .is_loose = false};
-  const ImageIndex& index = index_of(root_for(image.directory));
-  for (auto form = forms.rbegin(); form != forms.rend(); ++form) {
-    std::vector<std::string> paths = index.find(as_relative(*form), image.split);
-    if (!paths.empty()) return {.paths = std::move(paths)};
+  std::vector<std::string> own;
+  if (!image.stem.empty()) own = find_below(root, image.stem, image.split);
+  Found found{.paths = own, .is_loose = false};
+  if (!named.empty()) found.paths = {named.string()};
+  for (const fs::path path : named.empty() ? std::vector<std::string>() : own) {
+    const bool is_beside =
+        path.lexically_normal().parent_path() == named.lexically_normal().parent_path();
+    if (is_beside && path.stem() != named.stem()) found.other = path.string();
   }
-  return {};
+  for (auto form = forms.rbegin(); form != forms.rend() && found.paths.empty(); ++form)
+    found = {.paths = find_below(root, as_relative(*form), image.split)};
+  return found;
 }
 
 std::string ImageSearch::explain(const ForeignImage& image) {
   const std::vector<std::string> forms = image_name_forms(image.name);
   const std::string form = forms.empty() ? "" : forms.back();
   const fs::path root = root_for(image.directory);
-  const std::string near = index_of(root).nearest(form);
-  return fmt::format("looked for {} in {}{}", show_json(last_part(form)),
-                     root.lexically_normal().string(),
-                     near.empty() ? "" : "; the nearest file is " + near);
+  std::string text = fmt::format("looked for {} in {}", show_json(last_part(form)),
+                                 root.lexically_normal().string());
+  std::vector<std::string> names;
+  for (const auto& [name, paths] : index_of(root)) names.push_back(name);
+  if (names.size() > kMostCompared) return text;
+  std::sort(names.begin(), names.end());
+  for (const std::string& near : near_names(folded(last_part(form)), names, 1))
+    text += "; the nearest file is " + index_of(root).at(near).front().lexically_normal().string();
+  return text;
 }
 
 void find_images(ForeignSet& set, ImageSearch& search) {

@@ -7,27 +7,8 @@
 
 #include "tools/import/foreign.h"
 
-// The search for image files that all importers share (BEHAVIOUR 19.11).
+// The search for image files that all importers share.
 namespace rematch {
-
-/// The image files below a directory, by their name in lower case.
-class ImageIndex {
- public:
-  explicit ImageIndex(const std::filesystem::path& root);
-
-  /// The files that share most of their last folders with `name`, also with an ending of images
-  /// appended where it has none. A folder that names a split has no file of another split.
-  /// @param name  a relative path with slashes
-  std::vector<std::string> find(const std::string& name, const std::string& split) const;
-  /// A file whose name resembles `name`; empty for none.
-  std::string nearest(const std::string& name) const;
-
- private:
-  bool is_of_other_split(const std::filesystem::path& path, const std::string& split) const;
-
-  std::filesystem::path root_;
-  std::unordered_map<std::string, std::vector<std::filesystem::path>> by_name_;
-};
 
 /// Finds image files by the names that annotations give: as written or decoded (image_name_forms)
 /// in the folders near the annotations, else anywhere below by the last parts of the name.
@@ -48,14 +29,20 @@ class ImageSearch {
 
  private:
   const std::vector<std::filesystem::path>& folders_for(const std::string& directory);
-  /// The existing files of a name in the first folder that has one.
-  std::vector<std::string> look_up(const std::string& directory, const std::string& name);
-  const ImageIndex& index_of(const std::filesystem::path& root);
+  /// The files below a directory that share most of their last folders with `name`, also with an
+  /// ending of images appended where it has none. A folder that names a split has no file of
+  /// another split.
+  /// @param name  a relative path with slashes
+  std::vector<std::string> find_below(const std::filesystem::path& root, const std::string& name,
+                                      const std::string& split);
+  /// The image files below a directory, by their name in lower case.
+  using Index = std::unordered_map<std::string, std::vector<std::filesystem::path>>;
+  const Index& index_of(const std::filesystem::path& root);
   std::filesystem::path root_for(const std::string& directory) const;
 
   std::string images_dir_;
   std::unordered_map<std::string, std::vector<std::filesystem::path>> folders_;
-  std::map<std::filesystem::path, ImageIndex> indexes_;
+  std::map<std::filesystem::path, Index> indexes_;
 };
 
 /// Fills in the paths of all images. An image that is not found keeps an empty path; one whose file

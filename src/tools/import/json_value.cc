@@ -7,9 +7,10 @@
 
 #include "base/error.h"
 #include "base/interrupt.h"
+#include "base/text.h"
 #include "tools/import/geometry.h"
 #include "tools/import/reasons.h"
-#include "tools/import/text_file.h"
+#include "tools/import/source_files.h"
 
 namespace rematch {
 
@@ -83,35 +84,19 @@ void read_json_records(const std::string& path, std::string_view bytes,
       read(list[i], fmt::format("{}, record {}", path, i + 1));
     return;
   }
-  const auto parse = [](std::string_view text, const std::string& where, std::string& problem) {
-    std::optional<Json> record;
-    try {
-      record = parse_json(text, where);
-    } catch (const UserError& error) {
-      problem = error.problems().front().what;
-    }
-    return record;
-  };
-  std::string problem;
-  bool is_first = true;
   int64_t number = 0;
-  for (std::string_view rest = whole; !rest.empty();) {
+  for (const std::string& line : split(whole, '\n')) {
     throw_if_interrupted();
-    const std::string_view line = rest.substr(0, rest.find('\n'));
-    rest.remove_prefix(std::min(line.size() + 1, rest.size()));
-    ++number;
+    const std::string where = fmt::format("{}:{}", path, ++number);
     if (line.find_first_not_of(" \t\r") == line.npos) continue;
-    const std::string where = fmt::format("{}:{}", path, number);
-    if (const std::optional<Json> record = parse(line, where, problem)) {
-      read(*record, where);
-    } else {
-      const std::string lost = where + ": " + problem;
-      // the first line may begin one object over several lines
-      const std::optional<Json> only = is_first ? parse(whole, path, problem) : std::nullopt;
-      if (only) return read(*only, path);
-      ledger.lose_record(reason::kDamagedRecord, lost);
+    Json record;
+    try {
+      record = parse_json(line, where);
+    } catch (const UserError& error) {
+      ledger.lose_record(reason::kDamagedRecord, where + ": " + error.problems().front().what);
+      continue;
     }
-    is_first = false;
+    read(record, where);
   }
 }
 

@@ -1,14 +1,13 @@
 #include <fmt/core.h>
 
 #include <cmath>
-#include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "base/error.h"
 #include "base/out_of_resources.h"
 #include "learn/data/image_files.h"
 #include "tools/import/foreign.h"
-#include "tools/import/forms.h"
 #include "tools/import/geometry.h"
 #include "tools/import/json_value.h"
 #include "tools/import/source_files.h"
@@ -18,26 +17,8 @@ namespace {
 
 constexpr const char* kCommand = "from-labelme";
 
-/// The objects of groups, by name and group_id.
-using Groups = std::map<std::pair<std::string, std::string>, size_t>;
-
-/// Adds an object, or joins it to that of its group: shapes of one name and group_id are the parts
-/// of one object.
-void add_object(ForeignObject object, const Json* group_id, Groups& groups, ForeignImage& image,
-                Ledger& ledger) {
-  const std::pair group(object.desc, group_id == nullptr ? "" : group_id->dump());
-  const auto known = groups.find(group);
-  if (known == groups.end()) {
-    if (group_id != nullptr) groups[group] = image.objects.size();
-    image.objects.push_back(std::move(object));
-    return;
-  }
-  ForeignObject& whole = image.objects[known->second];
-  whole = box_around(
-      {{whole.x0, whole.y0}, {whole.x1, whole.y1}, {object.x0, object.y0}, {object.x1, object.y1}});
-  whole.desc = object.desc;
-  ledger.note("shapes joined to the object of their group_id, as its box");
-}
+/// Names and group_ids of shapes: the parts of one object share both.
+using Groups = std::set<std::pair<std::string, std::string>>;
 
 /// Adds the object of a shape.
 /// @return the reason why not, or ""
@@ -66,12 +47,15 @@ std::string read_shape(const Json& shape, bool polygons, Groups& groups, Foreign
     const double radius = std::hypot(points[1][0] - x, points[1][1] - y);
     object = box_around({{x - radius, y - radius}, {x + radius, y + radius}});
   } else {
-    object = is_outline ? make_outline(points, polygons, "outlines", ledger) : box_around(points);
+    object = is_outline ? make_outline(points, polygons, ledger) : box_around(points);
   }
   if (type == "mask" || type == "circle") ledger.note(type + "s replaced by their boxes");
   if (label != nullptr)
     object.desc = label->is_string() ? label->get<std::string>() : label->dump();
-  add_object(std::move(object), find_member(shape, "group_id"), groups, image, ledger);
+  if (const Json* group = find_member(shape, "group_id");
+      group != nullptr && !groups.insert({object.desc, group->dump()}).second)
+    return "a part of an object (group_id), which is to be one box";
+  image.objects.push_back(std::move(object));
   return "";
 }
 

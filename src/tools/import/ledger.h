@@ -14,7 +14,7 @@ struct Loss {
 /// By reason, e.g. "a box with swapped corners".
 using Losses = std::map<std::string, Loss>;
 
-/// Counts losses and changes of an import by reason (BEHAVIOUR 19.11).
+/// Counts losses and changes of an import by reason.
 class Ledger {
  public:
   void lose_record(const std::string& reason, const std::string& place) {

@@ -9,7 +9,7 @@
 
 namespace rematch {
 
-/// Makes the JSON lines of the records of a set (BEHAVIOUR 19.11).
+/// Makes the JSON lines of the records of a set.
 class RecordMaker {
  public:
   RecordMaker(const PathFrom& path_from, const ImportOptions& options, Ledger& ledger);

@@ -1,13 +1,10 @@
-#include "tools/import/answer_reader.h"
-
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <vector>
 
-#include "base/error.h"
 #include "base/json.h"
+#include "tools/import/answer_reader.h"
 #include "tools/import/geometry.h"
 #include "tools/import/reasons.h"
 
@@ -16,55 +13,52 @@ namespace {
 
 struct Marks {
   std::string_view open, close;
-  bool is_name;
+  bool is_name = false;
 };
 constexpr Marks kMarks[] = {{"<|object_ref_start|>", "<|object_ref_end|>", true},
                             {"<ref>", "</ref>", true},
-                            {"<|box_start|>", "<|box_end|>", false},
-                            {"<|quad_start|>", "<|quad_end|>", false},
-                            {"<box>", "</box>", false},
-                            {"<quad>", "</quad>", false},
-                            {"<|point_start|>", "<|point_end|>", false},
-                            {"<point>", "</point>", false}};
+                            {"<|box_start|>", "<|box_end|>"},
+                            {"<|quad_start|>", "<|quad_end|>"},
+                            {"<box>", "</box>"},
+                            {"<quad>", "</quad>"},
+                            {"<|point_start|>", "<|point_end|>"},
+                            {"<point>", "</point>"}};
 
-/// The numbers of a text; all else separates them.
+/// The points of a text; all but numbers separates them.
 Outline read_pairs(std::string_view text) {
-  std::vector<double> numbers;
   constexpr std::string_view kDigits = "+-.0123456789eE";
-  for (size_t at = 0; at < text.size();) {
-    const size_t begin = text.find_first_of("+-.0123456789", at);
-    if (begin == text.npos) break;
-    const size_t end = std::min(text.find_first_not_of(kDigits, begin), text.size());
-    const std::optional<double> number = parse_number(text.substr(begin, end - begin));
+  std::vector<double> numbers;
+  for (size_t at = text.find_first_of(kDigits.substr(0, 13)); at != text.npos;) {
+    const size_t end = std::min(text.find_first_not_of(kDigits, at), text.size());
+    const std::optional<double> number = parse_number(text.substr(at, end - at));
     if (!number) return {};
     numbers.push_back(*number);
-    at = end;
+    at = text.find_first_of(kDigits.substr(0, 13), end);
   }
   return pair_up(numbers);
 }
 
-/// Boxes written as JSON, "[[x1, y1, x2, y2], …]"; empty for another form.
-std::vector<std::array<double, 4>> read_box_list(std::string_view text) {
-  std::vector<std::array<double, 4>> boxes;
-  if (!text.starts_with("[[")) return boxes;
-  for (const Json& item : parse_json(text, "")) {
-    const std::optional<std::array<double, 4>> box = read_four(item);
-    if (!box) return {};
-    boxes.push_back(*box);
-  }
-  return boxes;
+/// The points of each box between two marks: "(x, y), (x, y)", or JSON "[[x1, y1, x2, y2], …]".
+/// @throws UserError (data) for JSON that cannot be read
+std::vector<Outline> read_shapes(std::string_view text) {
+  if (!text.starts_with("[[")) return {read_pairs(text)};
+  std::vector<Outline> shapes;
+  for (const Json& item : parse_json(text, "")) shapes.push_back(read_points(item));
+  const bool are_points = std::all_of(shapes.begin(), shapes.end(),
+                                      [](const Outline& shape) { return shape.size() == 1; });
+  return are_points ? std::vector<Outline>{read_pairs(text)} : shapes;
 }
 
-/// The next pair of marks at or after `at`; null if there is none.
-const Marks* find_next(std::string_view text, size_t at, size_t& begin) {
+/// The next pair of marks at or after `at`, whose opening is there then; null if there is none.
+const Marks* find_next(std::string_view text, size_t& at) {
   const Marks* next = nullptr;
-  begin = text.npos;
+  size_t begin = text.npos;
   for (const Marks& marks : kMarks) {
     const size_t found = text.find(marks.open, at);
-    if (found >= begin) continue;
-    begin = found;
-    next = &marks;
+    if (found < begin) next = &marks;
+    begin = std::min(begin, found);
   }
+  at = begin;
   return next;
 }
 
@@ -80,14 +74,11 @@ std::string unmark_names(std::string& question) {
   std::string name;
   int num_names = 0;
   for (const Marks& marks : kMarks) {
-    if (!marks.is_name) continue;
-    for (size_t at = question.find(marks.open); at != question.npos;
-         at = question.find(marks.open, at)) {
-      question.erase(at, marks.open.size());
-      const size_t end = question.find(marks.close, at);
-      if (end == question.npos) break;
-      question.erase(end, marks.close.size());
-      name = question.substr(at, end - at);
+    size_t at = 0, end = 0;
+    while (marks.is_name && (at = question.find(marks.open)) != question.npos &&
+           (end = question.find(marks.close, at)) != question.npos) {
+      name = question.substr(at + marks.open.size(), end - at - marks.open.size());
+      question.replace(at, end + marks.close.size() - at, name);
       ++num_names;
     }
   }
@@ -99,36 +90,24 @@ void read_old_marks(std::string_view text, const std::string& where, const Impor
   answer.is_list = true;
   std::string name;
   bool is_name_used = true;
-  size_t begin = 0;
-  for (const Marks* marks = find_next(text, 0, begin); marks != nullptr;
-       marks = find_next(text, begin, begin)) {
-    begin += marks->open.size();
-    const size_t end = std::min(text.find(marks->close, begin), text.size());
-    const std::string_view inside = text.substr(begin, end - begin);
-    begin = end;
-    if (marks->is_name) {
-      if (!is_name_used) break;
-      name = inside;
-      is_name_used = false;
-      continue;
+  size_t at = 0;
+  while (const Marks* marks = find_next(text, at)) {
+    const size_t begin = at + marks->open.size(), end = text.find(marks->close, begin);
+    const std::string inside(text.substr(begin, end - begin));
+    at = std::min(end, text.size());
+    if (marks->is_name && !is_name_used) break;
+    if (marks->is_name) name = inside;
+    is_name_used = !marks->is_name;
+    for (const Outline& points : marks->is_name ? std::vector<Outline>() : read_shapes(inside)) {
+      ForeignObject object;
+      const char* reason = make_shape(points, options, object, ledger);
+      if (end == text.npos && points.size() != 1) reason = reason::kNoBox;  // it stays open
+      object.desc = name;
+      if (reason == nullptr)
+        answer.objects.push_back(std::move(object));
+      else
+        answer.lost.push_back({reason, fmt::format("{}: {}", where, show_json(inside))});
     }
-    is_name_used = true;
-    const std::vector<std::array<double, 4>> boxes = read_box_list(inside);
-    for (const std::array<double, 4>& box : boxes) {
-      answer.objects.push_back(make_box(box, options.boxes.value_or(BoxForm::kCorners)));
-      answer.objects.back().desc = name;
-    }
-    if (!boxes.empty()) continue;
-    const Outline points = read_pairs(inside);
-    ForeignObject object;
-    const bool is_open = end == text.size() && points.size() != 1;
-    const char* reason = is_open ? reason::kNoBox : make_shape(points, options, object, ledger);
-    if (reason != nullptr) {
-      answer.lost.push_back({reason, fmt::format("{}: {}", where, show_json(std::string(inside)))});
-      continue;
-    }
-    object.desc = name;
-    answer.objects.push_back(std::move(object));
   }
   if (!is_name_used)
     answer.lost.push_back({reason::kLateName, fmt::format("{}: {}", where, show_json(name))});

@@ -1,6 +1,5 @@
 #pragma once
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/json.h"
@@ -8,12 +7,11 @@
 namespace rematch {
 
 /// ms-swift's `objects` of a record: names and boxes, which fill the places `<ref-object>` and
-/// `<bbox>` in the texts of the record, each in its own order.
+/// `<bbox>` in the texts of the record, each in its own order. All functions throw LeftOut for names
+/// and boxes that do not pair.
 class Placeholders {
  public:
-  /// Reads `objects`: `ref`, `bbox` and `bbox_type`, or the older list of `caption` and `bbox`,
-  /// also as text.
-  /// @throws LeftOut
+  /// Reads `ref`, `bbox` and `bbox_type` of `objects`.
   explicit Placeholders(const Json& record);
 
   bool has_boxes() const { return has_boxes_; }
@@ -21,24 +19,20 @@ class Placeholders {
   size_t num_used() const { return next_box_; }
   bool is_in_shares() const { return divisor_ != 0; }
 
-  /// Fills the names of a question in.
-  /// @throws LeftOut for a box in it
+  /// Fills the names of a question in, which has no boxes.
   std::string fill_question(const std::string& text);
   /// Fills the names of a system message in: they name no box.
   void use_up(const std::string& system);
   /// Fills a text of the assistant in: JSON with its numbers, a caption as `<ref>…</ref><box>…
   /// </box>`. Without `<ref-object>` in a caption, names and boxes pair one to one, or one name
   /// stands for all.
-  /// @throws LeftOut for names and boxes that do not pair
   std::string fill_answer(const std::string& text);
   /// All boxes, as a caption that mentions each.
   std::string fill_all();
 
  private:
-  void add(const Json& box, const Json* type);
   const std::string& next_name();
   std::string next_box();
-  std::string fill_json(std::string text);
 
   std::vector<std::string> names_;
   std::vector<Json> boxes_;

@@ -9,11 +9,13 @@
 #include <set>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/missing_path.h"
 #include "base/terminal_text.h"
 #include "base/text.h"
+#include "base/utf16.h"
+#include "learn/data/foreign_file.h"
 #include "learn/data/image_files.h"
-#include "tools/import/forms.h"
 #include "tools/import/json_value.h"
 #include "tools/import/reasons.h"
 
@@ -27,6 +29,46 @@ const std::map<std::string, std::string> kSplitWords = {
     {"validation", "val"}, {"test", "test"},      {"testing", "test"}};
 
 }  // namespace
+
+void refuse_source(const char* command, const std::string& where, const std::string& what,
+                   const std::string& fix) {
+  throw UserError(
+      ErrorKind::kData,
+      {.error = fmt::format("`rematch data {}` cannot read this", command),
+       .where = where,
+       .what = what,
+       .fix =
+           !fix.empty()
+               ? fix
+               : kImportAdvice +
+                     std::string("; export other forms as COCO, as Label Studio and CVAT do, or "
+                                 "convert them: `datum convert -i DIR -if FORM -f coco -o coco -- "
+                                 "--save-media`")});
+}
+
+std::string_view text_of(std::string_view bytes, const std::string& path) {
+  refuse_utf16(bytes, path);
+  if (bytes.starts_with("\xEF\xBB\xBF")) bytes.remove_prefix(3);
+  return bytes;
+}
+
+std::string read_utf8(const std::string& path) {
+  const std::string bytes = read_file(path);
+  const std::string_view text = text_of(bytes, path);
+  if (is_valid_utf8(text)) return std::string(text);
+  throw UserError(
+      ErrorKind::kData,
+      {.error = "the file is not UTF-8",
+       .where = path,
+       .what = "a byte of it belongs to no character",
+       .fix = fmt::format("convert it from the encoding that it has (GBK, ISO-8859-1, …): iconv -f "
+                          "GBK -t UTF-8 {} > NEW",
+                          shell_word(path))});
+}
+
+std::vector<std::string> read_lines(const std::string& path) {
+  return split(text_of(read_file(path), path), '\n');
+}
 
 std::string find_split_word(const std::string& name) {
   std::set<std::string> splits;
@@ -137,14 +179,19 @@ std::vector<std::string> find_split_files(const std::vector<std::string>& source
       paths.push_back(source);
       continue;
     }
-    const size_t before = paths.size();
-    for (const auto& [split, files] : find_annotations(source, command, ending, options.split)) {
-      for (const fs::path& file : files) {
-        if (fits(file)) paths.push_back(file.string());
-      }
+    std::vector<fs::path> found;
+    for (auto [split, files] : find_annotations(source, command, ending, options.split)) {
+      std::erase_if(files, [&](const fs::path& file) { return !fits(file); });
+      found.insert(found.end(), files.begin(), files.end());
     }
-    if (paths.size() == before)
+    // COCO's own directory has captions and key points of the same images next to the boxes
+    const auto is_other = [](const fs::path& file) {
+      return !file.filename().string().starts_with("instances_");
+    };
+    if (!std::all_of(found.begin(), found.end(), is_other)) std::erase_if(found, is_other);
+    if (found.empty())
       refuse_source(command, source, fmt::format("none of its {} files is of this form", ending));
+    for (const fs::path& file : found) paths.push_back(file.string());
   }
   check_one_file_per_split(paths, options);
   return paths;
@@ -157,10 +204,13 @@ ForeignImage image_of_file(const fs::path& annotation) {
           .where = annotation.string()};
 }
 
+ForeignImage image_in(const std::string& file, const std::string& name, const std::string& where) {
+  return {.name = name, .directory = fs::path(file).parent_path().string(), .where = where};
+}
+
 ForeignImage image_of_record(const Json& record, const std::string& name, const std::string& file,
                              const std::string& where) {
-  ForeignImage image{
-      .name = name, .directory = fs::path(file).parent_path().string(), .where = where};
+  ForeignImage image = image_in(file, name, where);
   image.state_size(number_member(record, "width"), number_member(record, "height"));
   return image;
 }

@@ -4,6 +4,7 @@
 #include <map>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/json.h"
@@ -19,6 +20,25 @@ inline constexpr const char* kImageFolders[] = {"images", "jpegimages", "image",
 inline constexpr const char* kAnnotationFolders[] = {"annotations", "annotation", "annots", "annot",
                                                      "labels",      "label",      "xml",    "xmls",
                                                      "anno",        "annos",      "bbox",   "txt"};
+
+/// Refuses a file or directory.
+/// @param command  that read it, "from-coco"
+/// @param fix  empty: names all commands, and how to convert other forms
+/// @throws UserError (data)
+[[noreturn]] void refuse_source(const char* command, const std::string& where,
+                                const std::string& what, const std::string& fix = "");
+
+/// The text of a file without its byte order mark.
+/// @throws UserError (data) for UTF-16
+std::string_view text_of(std::string_view bytes, const std::string& path);
+
+/// The text of a file that must be UTF-8, without its byte order mark.
+/// @throws UserError (data) for another encoding; (environment) if the file cannot be read
+std::string read_utf8(const std::string& path);
+
+/// Reads the lines of a text file without its byte order mark. A line may end in "\r".
+/// @throws UserError as text_of; (environment) if the file cannot be read
+std::vector<std::string> read_lines(const std::string& path);
 
 /// Annotation files by split.
 using SplitFiles = std::map<std::string, std::vector<std::filesystem::path>>;
@@ -50,7 +70,9 @@ std::vector<std::string> find_split_files(
 
 /// The image of an annotation file for one image, still without objects.
 ForeignImage image_of_file(const std::filesystem::path& annotation);
-/// An image with a record in a file, still without objects; `width` and `height` are its size.
+/// An image that a file names, still without objects.
+ForeignImage image_in(const std::string& file, const std::string& name, const std::string& where);
+/// The same of a record; `width` and `height` are its size.
 ForeignImage image_of_record(const Json& record, const std::string& name, const std::string& file,
                              const std::string& where);
 

@@ -24,8 +24,7 @@ bool has_annotated_size(const ForeignImage& image, const ImageSize& size) {
 }
 
 bool is_jpeg_name(const std::string& path) {
-  const std::string ending = fs::path(path).extension().string();
-  return ending == ".jpg" || ending == ".jpeg" || ending == ".JPG" || ending == ".JPEG";
+  return lower_case(path).ends_with(".jpg") || lower_case(path).ends_with(".jpeg");
 }
 
 }  // namespace
@@ -40,11 +39,10 @@ std::optional<UsableImage> ImageChooser::leave_out(const ForeignImage& image, co
 std::optional<UsableImage> ImageChooser::choose(const ForeignImage& image) {
   if (!is_valid_utf8(image.name) || !is_valid_utf8(image.path))
     return leave_out(image, reason::kImageUnreadable, "its name is not UTF-8");
-  if (image.path.empty()) {
-    if (num_missing_++ == 0) first_missing_ = &image;
+  if (image.path.empty())
     return leave_out(image, reason::kImageMissing,
-                     num_missing_ == 1 ? search_.explain(image) : "it was not found");
-  }
+                     ledger_.records().contains(reason::kImageMissing) ? "it was not found"
+                                                                       : search_.explain(image));
   const auto known = known_.find(image.path);
   if (known != known_.end() && has_annotated_size(image, known->second.size)) return known->second;
   try {
@@ -96,24 +94,6 @@ std::string ImageChooser::new_copy_name(const std::string& source) {
   for (int i = 2; !copy_names_.insert(name).second; ++i)
     name = fmt::format("{}_{}{}", stem, i, ending);
   return join_path(directory_, name);
-}
-
-void ImageChooser::refuse_images(const std::vector<ForeignImage>& images,
-                                 const std::string& jsonl) {
-  if (num_missing_ == 0 || num_missing_ < std::ssize(images)) return;
-  const ForeignImage& first = *first_missing_;
-  const std::string near = shell_word(first.directory.empty() ? "." : first.directory),
-                    place = options_.images_dir.empty()
-                                ? near
-                                : "--images " + shell_word(options_.images_dir),
-                    fix = fmt::format("pass the directory of {} with --images",
-                                      shell_word(first.name));
-  throw UserError(ErrorKind::kData,
-                  {.error = "no image of this split can be used",
-                   .where = fmt::format("{} (for {})", place, jsonl),
-                   .what = fmt::format("none of {} was found; {}", counted(num_missing_, "image"),
-                                       search_.explain(first)),
-                   .fix = fix + "; nothing has been written"});
 }
 
 void write_copies(const std::vector<TurnedCopy>& copies) {

@@ -36,11 +36,6 @@ class ImageChooser {
 
   const std::vector<TurnedCopy>& copies() const { return copies_; }
 
-  /// @throws UserError (data) if the images are the reason why a split has no record: none was
-  /// found.
-  /// @param jsonl  the output file
-  void refuse_images(const std::vector<ForeignImage>& images, const std::string& jsonl);
-
  private:
   std::optional<UsableImage> leave_out(const ForeignImage& image, const char* reason,
                                        const std::string& problem);
@@ -57,8 +52,6 @@ class ImageChooser {
   std::vector<TurnedCopy> copies_;
   std::set<std::string> copy_names_;
   std::unordered_map<std::string, UsableImage> known_;  // by path, with the annotated size
-  const ForeignImage* first_missing_ = nullptr;
-  int64_t num_missing_ = 0;
 };
 
 /// Writes the copies.

@@ -2,18 +2,15 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <numbers>
 #include <pugixml.hpp>
 
 #include "base/file.h"
 #include "base/text.h"
 #include "learn/data/image_files.h"
 #include "tools/import/foreign.h"
-#include "tools/import/forms.h"
 #include "tools/import/geometry.h"
 #include "tools/import/reasons.h"
 #include "tools/import/source_files.h"
-#include "tools/import/text_file.h"
 
 namespace rematch {
 namespace {
@@ -36,10 +33,7 @@ void read_list(const fs::path& list, const fs::path& annotations, std::vector<fs
     const std::string place = fmt::format("{}:{}", list.string(), ++line_number),
                       name = is_valid_utf8(line) ? python_strip(line) : line;
     if (name.empty()) continue;
-    fs::path file = annotations / (name + ".xml");
-    // the lists of single classes have a flag after the name
-    if (const size_t blank = name.find_last_of(" \t"); !fs::exists(file) && blank != name.npos)
-      file = annotations / (name.substr(0, name.find_last_not_of(" \t", blank) + 1) + ".xml");
+    const fs::path file = annotations / (name + ".xml");
     if (fs::exists(file))
       files.push_back(file);
     else
@@ -65,24 +59,11 @@ SplitFiles read_lists(const std::string& root, Ledger& ledger) {
   return splits;
 }
 
-/// True for a reference to an entity that XML itself does not define.
-bool has_own_entity(std::string text) {
-  constexpr const char* kKnown[] = {"lt", "gt", "amp", "quot", "apos"};
-  std::erase(text, '\0');  // UTF-16
-  for (size_t at = text.find('&'); at != text.npos; at = text.find('&', at + 1)) {
-    const size_t end = text.find_first_of(";& <\n", at + 1);
-    if (end == text.npos || text[end] != ';' || end == at + 1 || text[at + 1] == '#') continue;
-    if (!is_among(text.substr(at + 1, end - at - 1), kKnown)) return true;
-  }
-  return false;
-}
-
 /// The only <annotation> of a document.
 /// @throws Unreadable
 pugi::xml_node read_root(const std::string& text, pugi::xml_document& document) {
-  constexpr const char* kEncodings[] = {"",         "utf-8",    "utf8",    "utf-16",
-                                        "utf-16le", "utf-16be", "utf-32",  "iso-8859-1",
-                                        "latin1",   "ascii",    "us-ascii"};
+  constexpr const char* kEncodings[] = {"",           "utf-8",  "utf8",  "utf-16",
+                                        "iso-8859-1", "latin1", "ascii", "us-ascii"};
   const pugi::xml_parse_result parsed = document.load_buffer(
       text.data(), text.size(),
       pugi::parse_default | pugi::parse_declaration | pugi::parse_comments | pugi::parse_pi);
@@ -93,15 +74,11 @@ pugi::xml_node read_root(const std::string& text, pugi::xml_document& document) 
     num_roots += node.type() == pugi::node_element;
     const std::string encoding = node.attribute("encoding").value();
     if (node.type() == pugi::node_declaration && !is_among(encoding, kEncodings))
-      throw Unreadable{
-          fmt::format("it declares the encoding {0}: convert it (iconv -f {0} -t "
-                      "UTF-8 FILE)",
-                      encoding)};
+      throw Unreadable{fmt::format("its encoding is {0}: iconv -f {0} -t UTF-8 FILE", encoding)};
   }
   const pugi::xml_node root = document.child("annotation");
   if (!root) throw Unreadable{"it has no <annotation>"};
   if (num_roots > 1) throw Unreadable{"it has two root elements"};
-  if (has_own_entity(text)) throw Unreadable{"it has an entity other than &amp; and the like"};
   if (!root.first_child()) throw Unreadable{"<annotation> is empty"};
   return root;
 }
@@ -114,6 +91,8 @@ std::string text_of(const pugi::xml_node& node, const char* name) {
   if (child.first_child() != child.last_child())
     throw Unreadable{fmt::format("the text of <{}> is in pieces", name)};
   const std::string text = child.child_value();
+  if (const size_t at = text.find('&'); at != text.npos && text.find(';', at) != text.npos)
+    throw Unreadable{fmt::format("<{}> has an entity other than &amp; and the like", name)};
   return is_valid_utf8(text) ? python_strip(text) : text;
 }
 
@@ -144,15 +123,6 @@ Outline points_of(const pugi::xml_node& polygon) {
   }
   if (points.size() < 3) throw Unreadable{"a <polygon> of fewer than three points"};
   return points;
-}
-
-/// Degrees of CVAT's attribute `rotation`.
-double rotation_of(const pugi::xml_node& object) {
-  for (const pugi::xml_node attribute : object.child("attributes").children("attribute")) {
-    if (text_of(attribute, "name") == "rotation")
-      return parse_number(text_of(attribute, "value")).value_or(0);
-  }
-  return 0;
 }
 
 /// True for a box, an outline or an object of another layout, not inside an <object> of
@@ -222,27 +192,22 @@ class VocReader {
 
   /// @throws Unreadable
   ForeignObject read_object(const pugi::xml_node& node) {
-    const pugi::xml_node box = node.child("bndbox"), rotated = node.child("robndbox"),
-                         polygon = node.child("polygon");
-    for (const pugi::xml_node each : {box, rotated, polygon}) {
+    const pugi::xml_node box = node.child("bndbox"), polygon = node.child("polygon");
+    for (const pugi::xml_node each : {box, polygon}) {
       if (each.next_sibling(each.name()))
         throw Unreadable{fmt::format("two <{}>; write one <object> for each", each.name())};
     }
+    bool is_rotated = node.child("robndbox");
+    for (const pugi::xml_node attribute : node.child("attributes").children())  // CVAT
+      is_rotated = is_rotated || (text_of(attribute, "name") == "rotation" &&
+                                  parse_number(text_of(attribute, "value")).value_or(1) != 0);
+    if (is_rotated) throw Unreadable{"a rotated box; draw an outline"};
     ForeignObject object;
-    if (rotated) {
-      const std::optional<double> angle = parse_number(text_of(rotated, "angle"));
-      if (!angle) throw Unreadable{"<robndbox> has no <angle>"};
-      object = make_box(numbers_of(rotated, {"cx", "cy", "w", "h"}), BoxForm::kCentre);
-      object = rotate_box(object, *angle / std::numbers::pi * 180, options_.polygons, ledger_);
-      is_counted_from_0_ = true;
-    } else if (polygon && (options_.polygons || !box)) {
-      object = make_outline(points_of(polygon), options_.polygons, "outlines", ledger_);
+    if (polygon && (options_.polygons || !box)) {
+      object = make_outline(points_of(polygon), options_.polygons, ledger_);
     } else if (box) {
       object = make_box(numbers_of(box, {"xmin", "ymin", "xmax", "ymax"}), BoxForm::kCorners);
       is_counted_from_0_ = is_counted_from_0_ || object.x0 == 0 || object.y0 == 0;
-      if (const double degrees = rotation_of(node);
-          degrees != 0 && find_bad_corner(object) == nullptr)
-        object = rotate_box(object, degrees, options_.polygons, ledger_);
     } else {
       throw Unreadable{"it has no <bndbox>"};
     }

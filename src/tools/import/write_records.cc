@@ -10,6 +10,7 @@
 #include "base/interrupt.h"
 #include "base/output_file.h"
 #include "base/path_from.h"
+#include "base/text.h"
 #include "tools/import/check_units.h"
 #include "tools/import/class_prompts.h"
 #include "tools/import/foreign.h"
@@ -23,26 +24,16 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// @throws UserError (data) with the reasons why a split has no record
-[[noreturn]] void refuse_empty_split(const Ledger& before, const Ledger& after,
-                                     const std::string& jsonl) {
-  Losses losses;
-  for (const auto& [reason, loss] : after.records()) {
-    const auto earlier = before.records().find(reason);
-    const int64_t count =
-        loss.count - (earlier == before.records().end() ? 0 : earlier->second.count);
-    if (count > 0) losses[reason] = {count, loss.first};
-  }
-  std::string what = Ledger::list(losses);
-  for (const auto& [reason, loss] : losses) {
-    if (!loss.first.empty()) what += fmt::format("; {} ({})", loss.first, reason);
-  }
-  throw UserError(ErrorKind::kData,
-                  {.error = "no record of this split can be used",
-                   .where = jsonl,
-                   .what = losses.empty() ? "it has no image with box annotations" : what,
-                   .fix = Ledger::fix_of(losses, "correct them, or remove this split") +
-                          "; nothing has been written"});
+/// @throws UserError (data) with all losses
+[[noreturn]] void refuse(const char* error, const std::string& where, const Ledger& ledger,
+                         int64_t num_kept) {
+  throw UserError(
+      ErrorKind::kData,
+      {.error = error,
+       .where = where,
+       .what = ledger.has_losses() ? ledger.summary(num_kept) + "; " + join(ledger.places(), "; ")
+                                   : "it has no image with box annotations",
+       .fix = ledger.fix() + "; nothing has been written"});
 }
 
 /// Images with crowds only show objects that have no boxes.
@@ -61,21 +52,20 @@ void lose_repeated_images(ForeignSet& set) {
     std::map<std::string, size_t> first;  // by file, in `kept`
     std::vector<ForeignImage> kept;
     for (ForeignImage& image : images) {
-      const bool has_own_file =
-          !image.path.empty() && !(image.defect && image.defect->reason == reason::kImageAmbiguous);
-      const auto [known, is_new] =
-          has_own_file
-              ? first.try_emplace(fs::path(image.path).lexically_normal().string(), kept.size())
-              : std::pair(first.end(), true);
-      if (!is_new) {
-        ForeignImage& earlier = kept[known->second];
-        if (image.objects == earlier.objects && image.lost.empty() && earlier.lost.empty()) {
-          set.ledger.note("entries that repeat an image with the same objects");
-          continue;
-        }
-        for (ForeignImage* each : {&earlier, &image})
-          each->leave_out(reason::kTwoEntries, each->where);
+      const bool is_shared = image.defect && image.defect->reason == reason::kImageAmbiguous;
+      // the number makes an image without a file of its own differ from all others
+      const std::string file = image.path.empty() || is_shared
+                                   ? std::to_string(kept.size())
+                                   : fs::path(image.path).lexically_normal().string();
+      const auto [known, is_new] = first.try_emplace(file, kept.size());
+      ForeignImage* earlier = is_new ? nullptr : &kept[known->second];
+      if (!is_new && image.objects == earlier->objects && image.lost.empty() &&
+          earlier->lost.empty()) {
+        set.ledger.note("entries that repeat an image with the same objects");
+        continue;
       }
+      if (!is_new) earlier->leave_out(reason::kTwoEntries, earlier->where);
+      if (!is_new) image.leave_out(reason::kTwoEntries, image.where);
       kept.push_back(std::move(image));
     }
     images = std::move(kept);
@@ -83,12 +73,10 @@ void lose_repeated_images(ForeignSet& set) {
 }
 
 /// The JSONL of a split.
-/// @param before  the ledger with the losses of other splits
-/// @param ledger  to which the maker and the chooser write
 /// @throws UserError (data) if it has no usable record
 std::string make_lines(const std::vector<ForeignImage>& images, std::optional<BoxForm> assumed,
                        const ImportOptions& options, RecordMaker& maker, ImageChooser& chooser,
-                       const Ledger& before, const Ledger& ledger, WrittenSplit& split) {
+                       const Ledger& ledger, WrittenSplit& split) {
   std::vector<std::optional<UsableImage>> usable;
   for (const ForeignImage& image : images) {
     throw_if_interrupted();
@@ -97,28 +85,12 @@ std::string make_lines(const std::vector<ForeignImage>& images, std::optional<Bo
   check_units(images, usable, assumed, options, split.path);
   std::string lines;
   for (size_t i = 0; i < images.size(); ++i) {
-    if (!usable[i]) continue;
-    const std::optional<std::string> line = maker.make(images[i], *usable[i], split);
-    if (!line) continue;
-    lines += *line;
-    ++split.num_images;
+    const auto line = usable[i] ? maker.make(images[i], *usable[i], split) : std::nullopt;
+    lines += line.value_or("");
+    split.num_images += line.has_value();
   }
-  if (split.num_images == 0) {
-    chooser.refuse_images(images, split.path);
-    refuse_empty_split(before, ledger, split.path);
-  }
-  return lines;
-}
-
-/// @throws UserError (data) if something is left out
-void refuse_losses(const WrittenSet& written) {
-  if (!written.ledger.has_losses()) return;
-  const std::vector<std::string> places = written.ledger.places();
-  throw UserError(ErrorKind::kData,
-                  {.error = "something cannot be read, and --strict is set",
-                   .where = places.empty() ? "the data set" : places.front(),
-                   .what = written.ledger.summary(written.num_records()),
-                   .fix = written.ledger.fix() + ", or drop --strict; nothing has been written"});
+  if (split.num_images > 0) return lines;
+  refuse("no record of this split can be used", split.path, ledger, 0);
 }
 
 }  // namespace
@@ -150,13 +122,14 @@ WrittenSet write_records(ForeignSet set, const std::string& out_dir, const Impor
   for (auto split = written.splits.begin(); const auto& [name, images] : set.splits) {
     ImageChooser chooser((fs::path(out_dir) / "upright" / name).string(), options, search,
                          written.ledger);
-    const Ledger before = set.splits.size() == 1 ? Ledger{} : written.ledger;
     contents.push_back(make_lines(images, options.boxes ? std::nullopt : set.assumed_form, options,
-                                  maker, chooser, before, written.ledger, *split++));
+                                  maker, chooser, written.ledger, *split++));
     copies.insert(copies.end(), chooser.copies().begin(), chooser.copies().end());
   }
   for (const TurnedCopy& copy : copies) inputs.refuse(copy.path);
-  if (options.strict) refuse_losses(written);
+  if (options.strict && written.ledger.has_losses())
+    refuse("something cannot be read, and --strict is set", out_dir, written.ledger,
+           written.num_records());
   make_directories(out_dir);
   write_copies(copies);
   for (size_t i = 0; i < contents.size(); ++i)

@@ -8,10 +8,9 @@
 #include <sstream>
 
 #include "base/terminal_text.h"
-#include "tools/import/forms.h"
 #include "tools/import/geometry.h"
 #include "tools/import/reasons.h"
-#include "tools/import/text_file.h"
+#include "tools/import/source_files.h"
 
 namespace rematch {
 namespace {
@@ -45,6 +44,34 @@ bool leaves_image(const double* box) {
   return leaves(box[0], box[2]) || leaves(box[1], box[3]);
 }
 
+/// True for a box and points in it, with flags of visibility or without, where width and height are
+/// no corner of an outline.
+bool has_keypoints(const std::vector<double>& values) {
+  bool has_flags = values.size() > kBox && (values.size() - kBox) % 3 == 0;
+  for (size_t i = kBox + 2; has_flags && i < values.size(); i += 3)
+    has_flags = values[i] == 0 || values[i] == 1 || values[i] == 2;
+  if (!has_flags && (values.size() < kFourCorners || values.size() % 2 != 0)) return false;
+  const double x = values[0], y = values[1], width = values[2], height = values[3];
+  Outline others{{x, y}};
+  for (size_t i = kBox; i + 1 < values.size(); i += has_flags ? 3 : 2) {
+    if (values[i] == 0 && values[i + 1] == 0) continue;  // not set
+    others.push_back({values[i], values[i + 1]});
+    if (2 * std::abs(values[i] - x) > width || 2 * std::abs(values[i + 1] - y) > height)
+      return false;
+  }
+  if (has_flags || others.size() == 1) return others.size() > 1;
+  const ForeignObject extent = box_around(others);
+  const double margin_x = (extent.x1 - extent.x0) / 4, margin_y = (extent.y1 - extent.y0) / 4;
+  if (values.size() == kFourCorners) {  // far from the parallelogram of a turned box
+    const double gap =
+        std::hypot(x + values[4] - width - values[6], y + values[5] - height - values[7]);
+    const ForeignObject whole = box_around(pair_up(values));
+    return 2 * gap > std::hypot(whole.x1 - whole.x0, whole.y1 - whole.y0);
+  }
+  return width < extent.x0 - margin_x || width > extent.x1 + margin_x ||
+         height < extent.y0 - margin_y || height > extent.y1 + margin_y;
+}
+
 }  // namespace
 
 bool is_yolo_label_file(const std::filesystem::path& path) {
@@ -66,7 +93,7 @@ void YoloLabels::read(const std::filesystem::path& path, ForeignImage& image) {
 
 void YoloLabels::read_line(const std::string& line, const std::string& at, ForeignImage& image) {
   const std::string place = fmt::format("{}: {}", at, line.substr(0, 80));
-  ++num_lines_;
+  all_.add(place);
   std::vector<double> values = parse_numbers(line);
   if (values.empty()) return image.lose(reason::kOddLine, place);
   const double class_id = values.front();
@@ -76,7 +103,7 @@ void YoloLabels::read_line(const std::string& line, const std::string& at, Forei
   if (const char* reason = cut_extras(values, place)) return image.lose(reason, place);
   if (std::any_of(values.begin(), values.end(),
                   [](double share) { return std::abs(share) >= kFarOutside; })) {
-    if (num_pixels_++ == 0) first_pixels_ = place;
+    pixels_.add(place);
     return image.lose("a label line in pixels", place);
   }
   const std::string id = fmt::format("{:.0f}", class_id);
@@ -85,14 +112,11 @@ void YoloLabels::read_line(const std::string& line, const std::string& at, Forei
     ++unnamed_[id];
     return image.lose(reason::kUnknownClass, place);
   }
-  ForeignObject object =
-      values.size() == kBox
-          ? make_box({values[0], values[1], values[2], values[3]},
-                     options_.boxes.value_or(BoxForm::kCentre))
-          : make_outline(pair_up(values), options_.polygons,
-                         values.size() == kFourCorners ? "rotated boxes" : "outlines", ledger_);
-  object.desc = *name;
-  image.objects.push_back(std::move(object));
+  if (values.size() == kBox)
+    return image.add_box({values[0], values[1], values[2], values[3]},
+                         options_.boxes.value_or(BoxForm::kCentre), *name);
+  image.objects.push_back(make_outline(pair_up(values), options_.polygons, ledger_));
+  image.objects.back().desc = *name;
 }
 
 const char* YoloLabels::cut_extras(std::vector<double>& values, const std::string& place) {
@@ -103,14 +127,15 @@ const char* YoloLabels::cut_extras(std::vector<double>& values, const std::strin
     }
     return values.size() == kBox ? nullptr : reason::kOddLine;
   }
-  keypoints_.add(values, place);
+  if (values.size() > kWithConfidence) long_.add(place);
+  if (has_keypoints(values)) keypoints_.add(place);
   const bool has_track = values.size() == kWithTrack && is_whole(values.back());
   if (has_track && values.back() <= 1)
     return "six numbers: a triangle, or a box with the number of its track";
   if (values.size() == kWithConfidence || has_track) {
-    ++num_five_;
+    five_.add(place);
     if (values[kBox] < 0 || values[kBox] > 1) {
-      if (num_angles_++ == 0) first_angle_ = place;
+      angles_.add(place);
       return reason::kOddLine;
     }
     if (leaves_image(values.data()) && !leaves_image(values.data() + 1))
@@ -123,23 +148,22 @@ const char* YoloLabels::cut_extras(std::vector<double>& values, const std::strin
 }
 
 void YoloLabels::check(const std::string& where) const {
-  if (keypoints_.is_proof())
+  const auto refuse = [&](const char* what, const Lines& lines, const Lines& of, const char* fix) {
     refuse_source(kCommand, where,
-                  fmt::format("boxes with keypoints, not outlines or turned boxes, in {}, e.g. {}",
-                              counted(keypoints_.num_lines, "line"), keypoints_.first),
-                  fmt::format("say it in the data set's YAML: kpt_shape: {}; the boxes are then "
-                              "imported without their keypoints",
-                              keypoints_.shape));
-  if (num_five_ >= kFewestLines && 10 * num_angles_ > num_five_)
-    refuse_source(kCommand, where,
-                  fmt::format("the fifth number is not a confidence (0 to 1) in {} of {}, e.g. {}",
-                              num_angles_, counted(num_five_, "line"), first_angle_),
-                  "write the four corners of turned boxes: class x1 y1 x2 y2 x3 y3 x4 y4");
-  if (num_pixels_ > 0 && 2 * num_pixels_ >= num_lines_)
-    refuse_source(kCommand, where,
-                  fmt::format("{} of {} look like pixels, e.g. {}", num_pixels_,
-                              counted(num_lines_, "label line"), first_pixels_),
-                  "divide x and width by the image's width, y and height by its height");
+                  fmt::format("{} in {} of {}, e.g. {}", what, lines.count,
+                              counted(of.count, "line"), lines.first),
+                  fix);
+  };
+  if (keypoints_.count > 0 && 10 * keypoints_.count >= 3 * long_.count)
+    refuse("boxes with keypoints, not outlines or turned boxes,", keypoints_, long_,
+           "say it in the data set's YAML: kpt_shape: [points, 2], or [points, 3] with flags; the "
+           "boxes are then imported without their keypoints");
+  if (five_.count >= kFewestLines && 10 * angles_.count > five_.count)
+    refuse("the fifth number is not a confidence (0 to 1)", angles_, five_,
+           "write the four corners of turned boxes: class x1 y1 x2 y2 x3 y3 x4 y4");
+  if (pixels_.count > 0 && 2 * pixels_.count >= all_.count)
+    refuse("the numbers look like pixels", pixels_, all_,
+           "divide x and width by the image's width, y and height by its height");
   if (!names_.is_empty() || unnamed_.empty()) return;
   std::string ids;
   for (const auto& [id, count] : unnamed_)

@@ -9,18 +9,6 @@
 
 namespace rematch {
 
-/// Lines that may hold a box and keypoints where the set names no kpt_shape.
-struct KeypointEvidence {
-  int64_t num_lines = 0;     ///< lines of two points or more after a box, or of points with flags
-  int64_t num_in_box = 0;    ///< of these: read as a box and points, all points are in the box
-  int64_t num_not_ring = 0;  ///< of these: width and height are not corners of an outline
-  std::string first;         ///< "FILE:7: 0 0.5 …"
-  std::string shape;         ///< of the first line: "[3, 2]"
-
-  void add(const std::vector<double>& values, const std::string& line);
-  bool is_proof() const;
-};
-
 /// Reads the label files of a YOLO data set.
 class YoloLabels {
  public:
@@ -51,11 +39,16 @@ class YoloLabels {
   size_t num_keypoint_values_;
   const ImportOptions& options_;
   Ledger& ledger_;
-  KeypointEvidence keypoints_;
-  int64_t num_lines_ = 0, num_pixels_ = 0;
-  int64_t num_five_ = 0,
-          num_angles_ = 0;  ///< lines of five numbers; fifths that are not confidences
-  std::string first_pixels_, first_angle_;
+  /// Lines, and the first of a kind.
+  struct Lines {
+    int64_t count = 0;
+    std::string first = {};
+    void add(const std::string& line) {
+      if (count++ == 0) first = line;
+    }
+  };
+  Lines all_, pixels_, five_, angles_;      ///< angles: fifth numbers, not confidences
+  Lines long_, keypoints_;                  ///< more than a box; a box and points, not an outline
   std::map<std::string, int64_t> unnamed_;  ///< lines of each class id without a name
 };
 

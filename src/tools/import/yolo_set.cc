@@ -11,57 +11,49 @@
 #include "base/text.h"
 #include "learn/data/image_files.h"
 #include "tools/import/class_names.h"
-#include "tools/import/forms.h"
 #include "tools/import/reasons.h"
 #include "tools/import/source_files.h"
-#include "tools/import/text_file.h"
 #include "tools/import/yolo_labels.h"
 
 namespace rematch {
 namespace {
 
 namespace fs = std::filesystem;
-constexpr const char* kCommand = "from-yolo";
-constexpr int kMaxKeypoints = 1000;
-constexpr const char* kYamlFix =
-    "give the data set's YAML: path, train and val are texts, names is a list or {0: cat, 1: dog, "
-    "…}";
+
 // Label Studio numbers its classes by notes.json, not by classes.txt
 constexpr const char* kNamesFiles[] = {
     "notes.json",      "classes.txt",           "obj.names", "labels.txt", "names.txt",
     "_darknet.labels", "predefined_classes.txt"};
 
-/// A data set: where its images are, by split, and the names of its classes.
+[[noreturn]] void refuse(const std::string& where, const std::string& what,
+                         const std::string& fix) {
+  refuse_source("from-yolo", where, what, fix);
+}
+
+/// A data set: its images by split, and the names of its classes.
 struct Layout {
   std::string source;  ///< YAML or directory
-  fs::path root;       ///< of the images
   ClassNames names;
   size_t num_keypoint_values = 0;
-  std::map<std::string, std::vector<fs::path>> images;  ///< by split
-  bool is_complete = true;                              ///< no list leaves out images on purpose
+  std::map<std::string, std::vector<fs::path>> images = {};
+  bool has_lists = false;  ///< of images, which may leave out some
 };
 
-/// Resolves a path of a YOLO data set. As in Ultralytics, "../train/images" may be next to the
-/// YAML, as in exports of Roboflow. A path of another machine is looked for by its last parts, and
-/// so is every path in a list.
-/// @param sibling  another folder to look in
-fs::path resolve(const fs::path& root, const fs::path& sibling, std::string entry,
-                 bool is_in_list) {
+/// Finds a path of a YOLO data set. "../train/images" may be next to the YAML, as in exports of
+/// Roboflow; a path of another machine is looked for by its last parts.
+/// @param beside  another folder to look in
+/// @param is_image  of a list: its last part is enough; "images" alone may be another split
+fs::path resolve(const fs::path& root, const fs::path& beside, std::string entry, bool is_image) {
   std::replace(entry.begin(), entry.end(), '\\', '/');
-  const fs::path path = root / entry;
-  if (fs::exists(path)) return path;
-  const bool is_elsewhere =
-      is_in_list || entry.starts_with('/') || (entry.size() > 1 && entry[1] == ':');
-  std::string rest = entry.starts_with("../") ? entry.substr(3) : entry;
+  const fs::path written = root / entry;
   while (true) {
-    const size_t slash = rest.find('/');
-    // "images" alone may be another split
-    const bool is_enough = !is_elsewhere || is_in_list || slash != rest.npos;
-    for (const fs::path& folder : {root, sibling}) {
-      if (is_enough && fs::exists(folder / rest)) return folder / rest;
+    for (const fs::path& path : {root / entry, beside / entry}) {
+      if (fs::exists(path)) return path;
     }
-    if (!is_elsewhere || slash == rest.npos) return path;
-    rest.erase(0, slash + 1);
+    const size_t slash = entry.find('/');
+    if (slash == entry.npos || (!is_image && entry.find('/', slash + 1) == entry.npos))
+      return written;
+    entry.erase(0, slash + 1);
   }
 }
 
@@ -72,32 +64,23 @@ std::vector<fs::path> list_split_images(const fs::path& place, const fs::path& r
   for (const std::string& line : read_lines(place.string())) {
     const std::string name = is_valid_utf8(line) ? python_strip(line) : line;
     if (is_image_name(name))  // no comment
-      images.push_back(resolve(place.parent_path(), root, name, /*is_in_list=*/true));
+      images.push_back(resolve(place.parent_path(), root, name, /*is_image=*/true));
   }
-  std::sort(images.begin(), images.end());
   return images;
 }
 
-/// Expected path of the label file of an image: as in Ultralytics, the last folder `images` becomes
-/// `labels`, in any letter case.
-fs::path expected_label_file(const fs::path& image) {
-  // a relative path may begin with "images/"
-  std::string text = "/" + fs::path(image).replace_extension(".txt").string();
-  if (const size_t at = lower_case(text).rfind("/images/"); at != text.npos)
-    text.replace(at, 8, text[at + 1] == 'I' ? "/Labels/" : "/labels/");
-  return text.substr(1);
-}
-
-/// The label file of an image, there or next to it; empty without one.
-fs::path find_label_file(const fs::path& image) {
-  const fs::path expected = expected_label_file(image);
-  std::string lower = expected.string();
-  if (const size_t at = lower.rfind("/Labels/"); at != lower.npos) lower[at + 1] = 'l';
-  for (const fs::path& path :
-       {expected, fs::path(lower), fs::path(image).replace_extension(".txt")}) {
-    if (fs::exists(path)) return path;
+/// Where the label file of an image may lie: as in Ultralytics, the last folder `images` becomes
+/// `labels`, in any letter case; else next to it.
+std::vector<fs::path> label_files(const fs::path& image) {
+  const fs::path beside = fs::path(image).replace_extension(".txt");
+  std::string text = "/" + beside.string();  // a relative path may begin with "images/"
+  std::vector<fs::path> files;
+  if (const size_t at = lower_case(text).rfind("/images/"); at != text.npos) {
+    for (const char* folder : {"labels", "Labels"})
+      files.emplace_back(text.replace(at + 1, 6, folder).substr(1));
   }
-  return {};
+  files.push_back(beside);
+  return files;
 }
 
 /// Reads the images of a layout and their label files.
@@ -116,38 +99,38 @@ class YoloReader {
       if (is_yaml) has_labels = false;
       for (const fs::path& image : images)
         has_labels = read_image(image, set_.splits[split]) || has_labels;
-      const bool is_last = split == layout_.images.rbegin()->first;
-      if (!images.empty() && !has_labels && (is_yaml || is_last))
-        refuse_source(kCommand, images.front().string(),
-                      fmt::format("none of {} has a label file; this image's would be {}",
-                                  counted(std::ssize(images), "image"),
-                                  expected_label_file(images.front()).string()),
-                      "put the labels there, or remove the split from the YAML; of images "
-                      "elsewhere give the directory: --images DIR");
+      if (images.empty() || has_labels || (!is_yaml && split != layout_.images.rbegin()->first))
+        continue;
+      refuse(images.front().string(),
+             fmt::format("none of {} has a label file; this image's would be {}",
+                         counted(std::ssize(images), "image"),
+                         label_files(images.front()).front().string()),
+             "put the labels there, or remove the split from the YAML");
     }
     leave_out_doubtful();
     labels_.check(layout_.source);
-    if (layout_.is_complete) lose_orphans();
+    if (!layout_.has_lists) lose_orphans();
   }
 
  private:
   /// @return true if the image has a label file
   bool read_image(const fs::path& path, std::vector<ForeignImage>& images) {
     const std::string name = path.string();
-    ForeignImage image{.name = name, .where = name, .unit = CoordUnit::kShares, .path = name};
-    const fs::path labels = find_label_file(path);
-    if (!labels.empty()) {
+    ForeignImage& image = images.emplace_back(
+        ForeignImage{.name = name, .where = name, .unit = CoordUnit::kShares, .path = name});
+    for (const fs::path& labels : label_files(path)) {
+      if (!fs::exists(labels)) continue;
       image.stem = labels.string();
       std::set<fs::path>& of_labels = images_of_[labels];
       if (is_readable_image_name(path)) of_labels.insert(path.lexically_normal());
       labels_.read(labels, image);
-    } else if (options_.missing_labels_are_empty) {
-      set_.ledger.note("images without a label file, imported as empty scenes");
-    } else {
-      image.leave_out(reason::kNoLabelFile, name);
+      return true;
     }
-    images.push_back(std::move(image));
-    return !labels.empty();
+    if (options_.missing_labels_are_empty)
+      set_.ledger.note("images without a label file, imported as empty scenes");
+    else
+      image.leave_out(reason::kNoLabelFile, name);
+    return false;
   }
 
   /// Leaves out images that share their labels: a.txt may belong to a.jpg or to a.png.
@@ -162,17 +145,15 @@ class YoloReader {
 
   /// Counts label files next to those that were read for which there is no image.
   void lose_orphans() const {
-    std::set<fs::path> folders, orphans;
+    std::set<fs::path> folders;
     for (const auto& [labels, images] : images_of_) folders.insert(labels.parent_path());
     for (const fs::path& folder : folders) {
       for (const fs::directory_entry& entry : list_entries(folder.empty() ? "." : folder)) {
         const fs::path path = folder / entry.path().filename();
         if (path.extension() == ".txt" && !images_of_.contains(path) && is_yolo_label_file(path))
-          orphans.insert(path);
+          set_.ledger.lose_record("a label file without an image", path.string());
       }
     }
-    for (const fs::path& path : orphans)
-      set_.ledger.lose_record("a label file without an image", path.string());
   }
 
   const Layout& layout_;
@@ -182,73 +163,43 @@ class YoloReader {
   std::map<fs::path, std::set<fs::path>> images_of_;  ///< by label file
 };
 
-/// Number of keypoint values after a box: points times values per point.
-size_t keypoint_values(const YAML::Node& shape, const std::string& path) {
-  if (!shape || shape.IsNull()) return 0;
-  const auto numbers = shape.as<std::vector<int>>();
-  const bool is_shape = numbers.size() == 2 && numbers[0] >= 1 && numbers[0] <= kMaxKeypoints &&
-                        (numbers[1] == 2 || numbers[1] == 3);
-  if (!is_shape)
-    refuse_source(kCommand, path, "\"kpt_shape\" is not [points, 2] or [points, 3]", "correct it");
-  return static_cast<size_t>(numbers[0]) * static_cast<size_t>(numbers[1]);
-}
-
 Layout read_yaml(const std::string& path, const ImportOptions& options, Ledger& ledger) {
   const YAML::Node yaml = read_yaml_file(path);
-  if (!yaml.IsMap()) refuse_source(kCommand, path, "it is not a mapping", kYamlFix);
-  const fs::path beside = fs::path(path).parent_path();
-  std::string written = yaml["path"] ? yaml["path"].as<std::string>() : "";
-  std::replace(written.begin(), written.end(), '\\', '/');
   Layout layout{
       .source = path,
-      .root = options.images_dir.empty() ? beside / written : fs::path(options.images_dir),
-      .names = options.names.empty() ? ClassNames(yaml, path) : ClassNames(options.names),
-      .num_keypoint_values = keypoint_values(yaml["kpt_shape"], path)};
+      .names = options.names.empty() ? ClassNames(yaml, path) : ClassNames(options.names)};
+  if (const YAML::Node shape = yaml["kpt_shape"]; shape && !shape.IsNull()) {
+    const auto numbers = shape.as<std::vector<size_t>>();
+    if (numbers.size() != 2 || numbers[0] < 1 || numbers[0] > 1000 || numbers[1] / 2 != 1)
+      refuse(path, "\"kpt_shape\" is not [points, 2] or [points, 3]", "correct it");
+    layout.num_keypoint_values = numbers[0] * numbers[1];
+  }
+  const fs::path beside = fs::path(path).parent_path();
+  std::string root = yaml["path"] ? yaml["path"].as<std::string>() : "";
+  std::replace(root.begin(), root.end(), '\\', '/');
+  root = options.images_dir.empty() ? (beside / root).string() : options.images_dir;
   for (const std::string name : {"train", "val", "test"}) {
     const YAML::Node split = yaml[name];
     if (!split || split.IsNull()) continue;
-    const auto entries = split.IsSequence() ? split.as<std::vector<std::string>>()
-                                            : std::vector{split.as<std::string>()};
-    std::vector<fs::path> images;
-    bool is_absent = true;
-    for (const std::string& entry : entries) {
-      const fs::path place = resolve(layout.root, beside, entry, /*is_in_list=*/false);
-      is_absent = is_absent && !fs::exists(place);
-      if (fs::is_regular_file(place)) layout.is_complete = false;
-      // Some exports list a test split that does not exist; training and validation do not need it.
-      if (!fs::exists(place) && (name != "test" || !is_absent))
-        refuse_source(kCommand, place.string(),
-                      "it is neither a directory of images nor a text file of paths",
-                      "correct \"path\" and the splits in the YAML, or pass the directory of "
-                      "\"path\" with --images");
-      if (!fs::exists(place)) continue;
-      const std::vector<fs::path> more = list_split_images(place, layout.root);
-      images.insert(images.end(), more.begin(), more.end());
+    for (const std::string& entry : split.IsSequence() ? split.as<std::vector<std::string>>()
+                                                       : std::vector{split.as<std::string>()}) {
+      const fs::path place = resolve(root, beside, entry, /*is_image=*/false);
+      if (!fs::exists(place) && name == "test") {  // of some exports, which do not need it
+        ledger.note("split test, which the YAML lists but does not exist");
+        continue;
+      }
+      if (!fs::exists(place))
+        refuse(place.string(), "it is neither a directory of images nor a text file of paths",
+               "correct \"path\" and the splits in the YAML, or pass the directory of \"path\" "
+               "with --images");
+      layout.has_lists = layout.has_lists || !fs::is_directory(place);
+      std::vector<fs::path>& images = layout.images[name];
+      for (fs::path& image : list_split_images(place, root)) images.push_back(std::move(image));
     }
-    if (is_absent)
-      ledger.note("split test, which the YAML lists but does not exist");
-    else
-      layout.images[name] = std::move(images);
   }
   if (layout.images.empty())
-    refuse_source(kCommand, path, "none of train, val and test is set", "add train: images/train");
+    refuse(path, "none of train, val and test is set", "add train: images/train");
   return layout;
-}
-
-/// @throws UserError (data) if a text file in a directory lists images: it gives the splits
-void refuse_lists(const std::string& root) {
-  for (const fs::path& file :
-       list_files(root, [](const fs::path& path) { return path.extension() == ".txt"; })) {
-    std::ifstream text(file);
-    std::string line;
-    std::getline(text, line);
-    if (const size_t end = line.find_last_not_of(" \t\r");
-        end != line.npos && is_image_name(line.substr(0, end + 1)))
-      refuse_source(kCommand, file.string(),
-                    "it lists images, and the directory has no YAML that says of which split",
-                    "write data.yaml there: train: train.txt / val: val.txt / names: [cat, dog, "
-                    "…]; or name one split for all images: --split train");
-  }
 }
 
 /// The classes.txt (obj.names, …) of a directory without YAML; empty if there is none.
@@ -258,68 +209,71 @@ std::string find_names_file(const std::string& root) {
            (path.extension() != ".json" ||
             read_file(path.string()).find("\"categories\"") != std::string::npos);
   });
+  std::string found;
   for (const char* name : kNamesFiles) {
-    std::string found;
     for (const fs::path& path : all) {
       if (lower_case(path.filename().string()) != name) continue;
+      if (!found.empty() && ClassNames(path.string()) != ClassNames(found))
+        refuse(root, fmt::format("{} and {} differ", found, path.string()),
+               "convert the folders one at a time, or name the right file with --names");
       if (found.empty()) found = path.string();
-      if (ClassNames(path.string()) != ClassNames(found))
-        refuse_source(kCommand, root, fmt::format("{} and {} differ", found, path.string()),
-                      "convert the folders one at a time, or name the right file with --names");
     }
-    if (!found.empty()) return found;
+    if (!found.empty()) break;
   }
-  return "";
+  return found;
 }
 
 /// The layout of a directory without YAML: splits by folders.
+/// @throws UserError (data) if a text file in it lists images, which gives the splits
 Layout find_layout(const std::string& root, const ImportOptions& options, ForeignSet& set) {
-  if (options.split.empty()) refuse_lists(root);
+  for (const fs::path& file : list_files(root, [&](const fs::path& path) {
+         return path.extension() == ".txt" && options.split.empty();
+       })) {
+    std::ifstream text(file);
+    std::string line;
+    while (std::getline(text, line) && line.starts_with('#')) {
+    }
+    if (is_image_name(line.substr(0, line.find_last_not_of(" \t\r") + 1)))
+      refuse(file.string(), "it lists images, and no YAML says of which split",
+             "write data.yaml there: train: train.txt / val: val.txt / names: [cat, dog, …]; or "
+             "name one split for all images: --split train");
+  }
   const std::string names = options.names.empty() ? find_names_file(root) : options.names;
   if (options.names.empty() && !names.empty()) {
     set.sources.push_back(names);
     set.ledger.note("file of class names found: " + names);
   }
-  Layout layout{.source = root,
-                .root = options.images_dir.empty() ? root : options.images_dir,
-                .names = ClassNames(names)};
-  for (fs::path& image : list_files(layout.root, is_image_name)) {
-    const std::string named = find_split_folder(image, layout.root);
-    layout.images[!options.split.empty() ? options.split
-                  : named.empty()        ? "train"
-                                         : named]
-        .push_back(std::move(image));
+  Layout layout{.source = root, .names = ClassNames(names)};
+  const fs::path pictures = options.images_dir.empty() ? root : options.images_dir;
+  for (fs::path& image : list_files(pictures, is_image_name)) {
+    std::string split = options.split.empty() ? find_split_folder(image, pictures) : options.split;
+    layout.images[split.empty() ? "train" : split].push_back(std::move(image));
   }
-  if (layout.images.empty())
-    refuse_source(kCommand, root, "the directory has no YAML, and no images");
+  if (layout.images.empty()) refuse(root, "the directory has no YAML, and no images", "");
   return layout;
 }
 
-/// Finds the YAML of a data set: the path itself, or the only YAML in that directory; empty if a
-/// directory has none.
+/// The path itself, or the only YAML in that directory; empty if a directory has none.
 std::string find_yaml(const std::string& path) {
-  if (!fs::is_directory(path)) return path;
-  std::vector<std::string> yamls;
+  constexpr const char* kEndings[] = {".yaml", ".yml"};
+  std::string found = fs::is_directory(path) ? "" : path;
   for (const fs::directory_entry& entry : list_entries(path)) {
-    const std::string ending = entry.path().extension().string();
-    if (ending == ".yaml" || ending == ".yml") yamls.push_back(entry.path().string());
+    if (!is_among(entry.path().extension().string(), kEndings)) continue;
+    if (!found.empty())
+      refuse(path, "the directory has several YAML files",
+             fmt::format("give one of them: {}, {}", found, entry.path().string()));
+    found = entry.path().string();
   }
-  std::sort(yamls.begin(), yamls.end());
-  if (yamls.size() > 1)
-    refuse_source(kCommand, path, "the directory has several YAML files",
-                  "give one of them: " + join(yamls, ", "));
-  return yamls.empty() ? "" : yamls.front();
+  if (!found.empty() && !is_among(fs::path(found).extension().string(), kEndings))
+    refuse(found, "it is neither a YAML nor a directory",
+           "give the directory of images and labels, with --names FILE for a list of class names");
+  return found;
 }
 
 }  // namespace
 
 ForeignSet read_yolo_set(const std::string& yaml_or_directory, const ImportOptions& options) {
-  const std::string yaml = find_yaml(yaml_or_directory),
-                    ending = fs::path(yaml).extension().string();
-  if (!yaml.empty() && ending != ".yaml" && ending != ".yml")
-    refuse_source(kCommand, yaml, "it is neither a YAML nor a directory",
-                  "give the directory of images and labels, with --names FILE for a list of class "
-                  "names: `rematch data from-yolo DIR --names FILE`");
+  const std::string yaml = find_yaml(yaml_or_directory);
   ForeignSet set{.assumed_form = BoxForm::kCentre};
   try {
     if (!yaml.empty()) set.sources.push_back(yaml);
@@ -328,7 +282,9 @@ ForeignSet read_yolo_set(const std::string& yaml_or_directory, const ImportOptio
     set.classes = layout.names.in_order();
     YoloReader(layout, options, set).read();
   } catch (const YAML::Exception& error) {
-    refuse_source(kCommand, yaml, error.what(), kYamlFix);
+    refuse(yaml, error.what(),
+           "give the data set's YAML: path, train and val are texts, names is a list or {0: cat, "
+           "1: dog, …}");
   }
   return set;
 }
