@@ -72,7 +72,8 @@ TEST(FindModel, SaysThatARunNeverBeatItsStart) {
   dir.write("args.json", R"({"model": {"model": "base"}})");
   std::filesystem::create_directory_symlink("checkpoint-4", dir.file("last"));
   for (const auto& [state, says] :
-       {std::pair{R"({"best_global_step": 0})", true}, std::pair{R"({"best_global_step": 4})", false},
+       {std::pair{R"({"best_global_step": 0})", true},
+        std::pair{R"({"best_global_step": 4})", false},
         std::pair{R"({"best_global_step": null})", false}, std::pair{"{", false}}) {
     dir.write("checkpoint-4/trainer_state.json", state);
     EXPECT_EQ(find_model(dir.path()).note.find("its start: base is better") != std::string::npos,
