@@ -22,9 +22,8 @@ namespace {
 using Role = ChatTurn::Role;
 
 constexpr const char* kFix =
-    "write {\"messages\": [{\"role\": \"user\", \"content\": \"<image>…\"}, {\"role\": "
-    "\"assistant\", \"content\": \"[{\\\"bbox_2d\\\": [x1, y1, x2, y2], \\\"label\\\": "
-    "\\\"cat\\\"}]\"}], \"images\": [path]}";
+    "write \"messages\" with user and assistant, an answer [{\"bbox_2d\": [x1, y1, x2, y2], "
+    "\"label\": \"cat\"}], and \"images\": [path]";
 
 /// Reads the answers of one conversation, each with the question before it.
 class RecordReader {

@@ -63,15 +63,18 @@ YAML::Node read_yaml_file(const std::string& path) {
 }
 
 ClassNames::ClassNames(const YAML::Node& yaml, const std::string& path) {
-  const YAML::Node names = yaml.IsMap() ? yaml["names"] : YAML::Node();
-  if (!names.IsDefined() || names.IsNull()) refuse(path, "it has no \"names\"");
-  if (!names.IsSequence() && !names.IsMap())
+  const YAML::Node list = !yaml.IsMap() ? yaml : yaml["names"] ? yaml["names"] : yaml["categories"];
+  if (!list.IsDefined() || list.IsNull()) refuse(path, "it has no \"names\"");
+  if (!list.IsSequence() && !list.IsMap())
     refuse(path, "\"names\" is neither a list nor a mapping");
-  for (size_t i = 0; names.IsSequence() && i < names.size(); ++i)
-    by_id_[std::to_string(i)] = names[i].as<std::string>();
-  if (!names.IsMap()) return;
-  for (const auto& item : names)
-    by_id_[std::to_string(item.first.as<int>())] = item.second.as<std::string>();
+  for (const auto& item : list) {
+    if (list.IsMap())
+      by_id_[std::to_string(item.first.as<int>())] = item.second.as<std::string>();
+    else if (item.IsMap())
+      by_id_[item["id"].as<std::string>()] = item["name"].as<std::string>();
+    else
+      by_id_[std::to_string(by_id_.size())] = item.as<std::string>();
+  }
 }
 
 ClassNames::ClassNames(const std::string& names) {
@@ -84,28 +87,14 @@ ClassNames::ClassNames(const std::string& names) {
       throw missing_path("file of class names", "--names " + names,
                          "check the path, or list the names: --names cat,dog");
     read_lines(split(names, ','), "");
-  } else if (ending == ".yaml" || ending == ".yml") {
-    *this = ClassNames(read_yaml_file(names), names);
-  } else if (const std::string text = read_utf8(names);
-             text.starts_with('{') || text.starts_with('[')) {
-    read_json(text, names);
+  } else if (ending == ".yaml" || ending == ".yml" || ending == ".json") {
+    try {
+      *this = ClassNames(read_yaml_file(names), names);
+    } catch (const YAML::Exception& error) {
+      refuse(names, error.what());
+    }
   } else {
-    read_lines(split(text, '\n'), names);
-  }
-}
-
-/// A list of names, or `categories` with ids: Label Studio's notes.json, COCO.
-void ClassNames::read_json(const std::string& text, const std::string& path) {
-  const Json document = parse_json(text, path);
-  const Json* categories = find_member(document, "categories");
-  const Json& list = categories != nullptr ? *categories : document;
-  if (!list.is_array()) refuse(path, "it has no \"categories\"");
-  for (const Json& entry : list) {
-    const std::optional<std::string> id = read_id(find_member(entry, "id"));
-    const std::string name =
-        entry.is_string() ? entry.get<std::string>() : text_member(entry, {"name"});
-    if (name.empty()) refuse(path, show_json(entry));
-    by_id_[id ? *id : std::to_string(by_id_.size())] = python_strip(name);
+    read_lines(split(read_utf8(names), '\n'), names);
   }
 }
 

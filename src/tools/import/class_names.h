@@ -17,11 +17,10 @@ class ClassNames {
  public:
   ClassNames() = default;
   /// @param names  ImportOptions::names: "cat,dog" or a file with one name a line, or lines of id
-  /// and name (`0,cat`, `0: cat`, `cat,0`), a YAML with `names` or a JSON with `categories`; empty:
-  /// no names
+  /// and name (`0,cat`, `0: cat`, `cat,0`), a YAML or JSON of names; empty: no names
   /// @throws UserError
   explicit ClassNames(const std::string& names);
-  /// The `names` of a YAML of Ultralytics.
+  /// The `names` of a YAML of Ultralytics, or the `categories` of Label Studio's notes.json.
   /// @throws UserError (data); YAML::Exception for values of another type
   ClassNames(const YAML::Node& yaml, const std::string& path);
 
@@ -36,7 +35,6 @@ class ClassNames {
   bool operator==(const ClassNames&) const = default;
 
  private:
-  void read_json(const std::string& text, const std::string& path);
   void read_lines(std::vector<std::string> lines, const std::string& path);
 
   std::map<std::string, std::string> by_id_;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "base/interrupt.h"
 #include "base/json.h"
@@ -174,12 +175,7 @@ std::string ImageSearch::explain(const ForeignImage& image) {
 }
 
 void find_images(ForeignSet& set, ImageSearch& search) {
-  /// The name that led to a file first, and if others do too.
-  struct Owner {
-    std::string name;
-    bool is_one_of_several = false;
-  };
-  std::unordered_map<std::string, Owner> owners;  // by path
+  std::unordered_map<std::string, std::set<std::string>> names_of;  // by path of the image
   std::vector<ForeignImage*> loosely_found;
   for (auto& [split, images] : set.splits) {
     std::unordered_map<std::string, ImageSearch::Found> known;  // conversations repeat images
@@ -193,20 +189,17 @@ void find_images(ForeignSet& set, ImageSearch& search) {
       const auto& [paths, is_loose, other] = found->second;
       if (paths.empty()) continue;
       image.path = paths.front();
-      if (paths.size() > 1)
-        image.leave_out(reason::kSeveralFiles,
-                        fmt::format("{}: {} or {}", image.where, paths[0], paths[1]));
-      if (!other.empty())
-        image.leave_out(reason::kOtherImage,
-                        fmt::format("{}: it names {}, and there is {}", image.where,
-                                    show_json(image.name), other));
+      names_of[image.path].insert(name);
+      const auto doubt = [&](const char* reason, const std::string& path) {
+        image.leave_out(reason, fmt::format("{}: {} or {}", image.where, image.path, path));
+      };
+      if (paths.size() > 1) doubt(reason::kSeveralFiles, paths[1]);
+      if (!other.empty()) doubt(reason::kOtherImage, other);
       if (is_loose) loosely_found.push_back(&image);
-      Owner& owner = owners.try_emplace(image.path, Owner{name}).first->second;
-      owner.is_one_of_several = owner.is_one_of_several || owner.name != name;
     }
   }
   for (ForeignImage* image : loosely_found) {
-    if (owners.at(image->path).is_one_of_several)
+    if (names_of.at(image->path).size() > 1)
       image->leave_out(reason::kImageAmbiguous,
                        fmt::format("{}: {} and another name lead to {}", image->where,
                                    show_json(image->name), image->path));

@@ -28,7 +28,7 @@ std::string clean_desc(std::string text) {
   return python_strip(text);
 }
 
-/// What an object becomes: its bins, or the reason why it has none.
+/// The bins that an object becomes, or the reason why it has none.
 struct MadeObject {
   const char* reason = nullptr;
   std::vector<int> bins = {};

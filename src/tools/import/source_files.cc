@@ -141,9 +141,7 @@ void check_one_file_per_split(const std::vector<std::string>& paths, const Impor
         {.error = fmt::format("two files are the same split, \"{}\"", first->first),
          .where = path,
          .what = fmt::format("its name means the same split as {}", first->second),
-         .fix = fmt::format("convert each file separately and name its split: --split train, "
-                            "--split val; to put both into one split: --split {}",
-                            first->first)});
+         .fix = "convert each file with --split NAME, or both with --split " + first->first});
   }
 }
 

@@ -53,7 +53,7 @@ void lose_repeated_images(ForeignSet& set) {
     std::vector<ForeignImage> kept;
     for (ForeignImage& image : images) {
       const bool is_shared = image.defect && image.defect->reason == reason::kImageAmbiguous;
-      // the number makes an image without a file of its own differ from all others
+      // the number makes an image without a certain file differ from all others
       const std::string file = image.path.empty() || is_shared
                                    ? std::to_string(kept.size())
                                    : fs::path(image.path).lexically_normal().string();

@@ -156,8 +156,7 @@ void YoloLabels::check(const std::string& where) const {
   };
   if (keypoints_.count > 0 && 10 * keypoints_.count >= 3 * long_.count)
     refuse("boxes with keypoints, not outlines or turned boxes,", keypoints_, long_,
-           "say it in the data set's YAML: kpt_shape: [points, 2], or [points, 3] with flags; the "
-           "boxes are then imported without their keypoints");
+           "say it in the YAML: kpt_shape: [points, 2], or [points, 3] with flags");
   if (five_.count >= kFewestLines && 10 * angles_.count > five_.count)
     refuse("the fifth number is not a confidence (0 to 1)", angles_, five_,
            "write the four corners of turned boxes: class x1 y1 x2 y2 x3 y3 x4 y4");
@@ -169,8 +168,7 @@ void YoloLabels::check(const std::string& where) const {
   for (const auto& [id, count] : unnamed_)
     ids += fmt::format("{}{} ({})", ids.empty() ? "" : ", ", id, counted(count, "line"));
   refuse_source(kCommand, where, "the classes have no names; their ids are " + ids,
-                "add --names cat,dog,… or --names FILE with one name a line, or write a YAML: "
-                "path: . / train: images/train / val: images/val / names: [cat, dog, …]");
+                "add --names cat,dog,… or --names FILE with one name a line");
 }
 
 }  // namespace rematch

@@ -41,13 +41,13 @@ struct Layout {
 
 /// Finds a path of a YOLO data set. "../train/images" may be next to the YAML, as in exports of
 /// Roboflow; a path of another machine is looked for by its last parts.
-/// @param beside  another folder to look in
+/// @param other  another folder to look in
 /// @param is_image  of a list: its last part is enough; "images" alone may be another split
-fs::path resolve(const fs::path& root, const fs::path& beside, std::string entry, bool is_image) {
+fs::path resolve(const fs::path& root, const fs::path& other, std::string entry, bool is_image) {
   std::replace(entry.begin(), entry.end(), '\\', '/');
   const fs::path written = root / entry;
   while (true) {
-    for (const fs::path& path : {root / entry, beside / entry}) {
+    for (const fs::path& path : {root / entry, other / entry}) {
       if (fs::exists(path)) return path;
     }
     const size_t slash = entry.find('/');
@@ -69,7 +69,7 @@ std::vector<fs::path> list_split_images(const fs::path& place, const fs::path& r
   return images;
 }
 
-/// Where the label file of an image may lie: as in Ultralytics, the last folder `images` becomes
+/// Possible label files of an image: as in Ultralytics, the last folder `images` becomes
 /// `labels`, in any letter case; else next to it.
 std::vector<fs::path> label_files(const fs::path& image) {
   const fs::path beside = fs::path(image).replace_extension(".txt");
