@@ -1,11 +1,8 @@
 #include "learn/data/dataset.h"
 
 #include <fmt/core.h>
-#include <sys/stat.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <map>
 
@@ -13,12 +10,12 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/interrupt.h"
-#include "base/missing_path.h"
 #include "base/out_of_resources.h"
 #include "base/terminal_text.h"
 #include "base/text.h"
 #include "learn/data/doubts.h"
 #include "learn/data/foreign_file.h"
+#include "learn/data/image_path.h"
 #include "learn/data/record.h"
 #include "model/vision/image.h"
 #include "model/vision/patches.h"
@@ -104,24 +101,10 @@ void refuse_byte_order_mark(std::string_view line, const std::string& where) {
 
 void check_image_files(const Sample& sample) {
   for (const std::string& path : sample.image_paths) {
-    struct stat info{};
-    const bool found = ::stat(path.c_str(), &info) == 0;
-    if (found && S_ISREG(info.st_mode)) continue;
-    if (path.find("://") != path.npos)
-      throw UserError(ErrorKind::kData,
-                      {.error = "an image is an address, and addresses are not fetched",
-                       .where = sample.where,
-                       .what = path,
-                       .fix = "download the image, and write the path of the file"});
-    const std::string advice = found ? "" : windows_path_advice(path);
-    throw UserError(
-        ErrorKind::kData,
-        {.error = "an image file is missing",
-         .where = sample.where,
-         .what = fmt::format("{}: {}", path, found ? "not a regular file" : std::strerror(errno)),
-         .fix = !advice.empty() ? advice
-                                : "correct \"images\" (relative paths are resolved against the "
-                                  "JSONL's directory), or remove the record"});
+    std::optional<Problem> problem = find_path_problem(path);
+    if (!problem) continue;
+    problem->where = sample.where;
+    throw UserError(ErrorKind::kData, *std::move(problem));
   }
 }
 

@@ -7,31 +7,21 @@
 #include <tuple>
 
 #include "base/terminal_text.h"
-#include "base/text.h"
 #include "learn/data/units.h"
 
 namespace rematch {
 namespace {
 
-constexpr size_t kMostNamed = 10;
-
 std::string flat_shapes_warning(const std::string& path, std::span<const Sample> samples) {
-  int64_t num_boxes = 0, num_polygons = 0;
-  std::vector<std::string> named;
-  for (const Sample& sample : samples) {
-    for (size_t i = 0; i < sample.objects.size(); ++i) {
-      const Geometry& geometry = sample.objects[i].geometry;
-      if (!has_no_area(geometry)) continue;
-      ++(geometry.kind == GeometryKind::kPoly ? num_polygons : num_boxes);
-      if (named.size() < kMostNamed)
-        named.push_back(fmt::format("line {} object {}", sample.sample_id + 1, i + 1));
-    }
-  }
-  if (named.empty()) return "";
+  int64_t num_flat = 0;
+  for (const Sample& sample : samples)
+    num_flat +=
+        std::count_if(sample.objects.begin(), sample.objects.end(),
+                      [](const SceneObject& object) { return has_no_area(object.geometry); });
+  if (num_flat == 0) return "";
   return fmt::format(
-      "{}: {} without width or height and {} without area ({}{}); correct only for thin objects",
-      path, counted(num_boxes, "box", "boxes"), counted(num_polygons, "polygon"), join(named, ", "),
-      std::ssize(named) < num_boxes + num_polygons ? ", …" : "");
+      "{}: {} without area, correct only for thin objects: `rematch data check {}` lists them",
+      path, counted(num_flat, "box or polygon", "boxes and polygons"), shell_word(path));
 }
 
 std::string pixels_warning(const std::string& path, std::span<const Sample> samples) {

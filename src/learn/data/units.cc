@@ -16,9 +16,8 @@ constexpr double kFar = 0.05;       // of a side: more than a careless annotator
 constexpr double kMostSmall = 1.5;  // larger numbers cannot be shares
 // A false alarm in one of ten thousand correct sets with evenly spread boxes.
 constexpr double kMinChance = 1e-4;
-constexpr int64_t kFewObjects = 30;  // too few to decide
-
-constexpr int64_t kFewest = 3;  // boxes: fewer prove nothing
+constexpr int64_t kFewObjects = 30;  // fewer do not decide
+constexpr int64_t kFewest = 3;       // boxes: fewer prove nothing
 
 constexpr CoordinateUnit kUnits[] = {CoordinateUnit::kBins, CoordinateUnit::kPixels,
                                      CoordinateUnit::kShares};
@@ -27,53 +26,45 @@ constexpr BoxForm kForms[] = {BoxForm::kCorners, BoxForm::kSides, BoxForm::kCent
 /// True for more than one in `part`.
 bool is_many(int64_t some, int64_t all, int64_t part) { return part * some > all; }
 
-/// True if some images have shares, and no image has larger numbers.
-bool are_shares(const UnitEvidence& numbers, CoordinateUnit read_as) {
-  const bool has_shares =
-      numbers.num_shares > 0 || (read_as == CoordinateUnit::kPixels && numbers.most > 0);
-  return read_as != CoordinateUnit::kShares && has_shares &&
-         numbers.num_small == numbers.num_images;
+bool leave(const UnitEvidence& numbers, CoordinateUnit unit, BoxForm form) {
+  return numbers.read_as(unit, form).some_leave;
 }
 
-/// The meaning of numbers that are read as bins or as pixels. The first row that holds counts.
+/// The meaning of numbers that are read as bins. The first row that holds counts.
 struct Row {
   CoordinateUnit is;
   const char* why;
-  bool (*holds)(const UnitEvidence& numbers, CoordinateUnit read_as, BoxForm form);
+  bool (*holds)(const UnitEvidence& numbers, BoxForm form);
 };
 constexpr Row kTable[] = {
     {CoordinateUnit::kShares, "look normalized (0 to 1): no number is larger",
-     [](const UnitEvidence& numbers, CoordinateUnit read_as, BoxForm) {
-       return are_shares(numbers, read_as);
+     [](const UnitEvidence& numbers, BoxForm) {
+       return numbers.num_shares > 0 && numbers.num_small == numbers.num_images;
      }},
     {CoordinateUnit::kPixels,
-     "look like pixels: some are not bins (fractions, or above 1000), and all are inside their "
-     "image",
-     [](const UnitEvidence& numbers, CoordinateUnit read_as, BoxForm form) {
-       return read_as == CoordinateUnit::kBins &&
-              (numbers.has_fractions || numbers.leaves(CoordinateUnit::kBins, form)) &&
-              !numbers.leaves(CoordinateUnit::kPixels, form);
+     "look like pixels: some are not bins (fractions, or above 1000), and none leaves its image",
+     [](const UnitEvidence& numbers, BoxForm form) {
+       return (numbers.has_fractions || leave(numbers, CoordinateUnit::kBins, form)) &&
+              !leave(numbers, CoordinateUnit::kPixels, form);
      }},
     {CoordinateUnit::kPixels,
      "look like pixels: none exceeds its image's side, but bins go to 999 on every side",
-     [](const UnitEvidence& numbers, CoordinateUnit read_as, BoxForm form) {
-       return read_as == CoordinateUnit::kBins && look_like_pixels(numbers, form);
-     }},
+     look_like_pixels},
     {CoordinateUnit::kBins, "look like bins with fractions, but bins are whole numbers",
-     [](const UnitEvidence& numbers, CoordinateUnit read_as, BoxForm form) {
-       return read_as == CoordinateUnit::kBins && numbers.has_fractions &&
-              !numbers.leaves(CoordinateUnit::kBins, form);
+     [](const UnitEvidence& numbers, BoxForm form) {
+       return numbers.has_fractions && !leave(numbers, CoordinateUnit::kBins, form);
      }},
 };
 
-/// The units in which all numbers lie inside their images.
+/// The units in which nearly all numbers lie inside their images.
 std::vector<CoordinateUnit> possible_units(const UnitEvidence& evidence) {
-  if (are_shares(evidence, CoordinateUnit::kBins)) return {CoordinateUnit::kShares};
+  if (kTable[0].holds(evidence, BoxForm::kCorners)) return {CoordinateUnit::kShares};
   std::vector<CoordinateUnit> units;
   for (const CoordinateUnit unit : {CoordinateUnit::kBins, CoordinateUnit::kPixels}) {
-    if (!evidence.leaves(unit, BoxForm::kCorners)) units.push_back(unit);
+    if (!is_many(evidence.read_as(unit, BoxForm::kCorners).num_outside, evidence.num_boxes, 20))
+      units.push_back(unit);
   }
-  return units;
+  return units.empty() ? std::vector{CoordinateUnit::kBins} : units;
 }
 
 /// Judges boxes of a width and a height: many leave their image, and all would be corners in it.
@@ -93,17 +84,27 @@ std::optional<FormDoubt> doubt_sides(const UnitEvidence& evidence, CoordinateUni
                        form_words(form), reading.num_outside, counted(num_boxes, "box", "boxes"))};
 }
 
-/// @param edges  left, top, right and bottom
-void add_reading(UnitEvidence::Reading& reading, const std::array<double, 4>& edges, double width,
-                 double height, BoxForm form) {
-  const auto& [left, top, right, bottom] = edges;
-  const double under = -std::min(std::min(left, right) / width, std::min(top, bottom) / height),
-               over = std::max(std::max(left, right) / width, std::max(top, bottom) / height) - 1;
+Numbers to_edges(const Numbers& box, BoxForm form) {
+  const std::array<double, 4> edges = to_corners({box[0], box[1], box[2], box[3]}, form);
+  return {edges.begin(), edges.end()};
+}
+
+/// @param edges  left, top, right and bottom, or the vertices of an outline
+void add_reading(UnitEvidence::Reading& reading, const Numbers& edges, double width, double height,
+                 BoxForm form) {
+  double under = 0, over = 0;
+  for (size_t i = 0; i < edges.size(); ++i) {
+    const double place = edges[i] / (i % 2 == 0 ? width : height);
+    under = std::max(under, -place);
+    over = std::max(over, place - 1);
+  }
+  reading.some_leave = reading.some_leave || std::max(under, over) > kSlack;
+  if (edges.size() != 4) return;
   // centres have no negative edges; left and top may be a little outside in annotations
   const bool is_outside = over > kSlack || (form == BoxForm::kCentre && under > kSlack);
   reading.num_outside += is_outside;
   reading.num_far += std::max(under, over) > kFar;
-  reading.num_inside += !is_outside && right > left && bottom > top;
+  reading.num_inside += !is_outside && edges[2] > edges[0] && edges[3] > edges[1];
 }
 
 }  // namespace
@@ -135,8 +136,8 @@ Numbers from_corners(const std::array<double, 4>& corners, BoxForm form) {
 }
 
 void UnitEvidence::add(const std::vector<Numbers>& geometries, double width, double height) {
-  const std::array<std::pair<double, double>, 3> sides = {
-      {{kNumBins, kNumBins}, {width, height}, {1, 1}}};
+  if (geometries.empty()) return;
+  const std::pair<double, double> sides[] = {{kNumBins, kNumBins}, {width, height}, {1, 1}};
   bool fractions = false, small = true;
   for (const Numbers& numbers : geometries) {
     for (const double number : numbers) {
@@ -145,8 +146,18 @@ void UnitEvidence::add(const std::vector<Numbers>& geometries, double width, dou
       fractions = fractions || number != std::floor(number);
       small = small && number <= kMostSmall;
     }
+    const bool is_box = numbers.size() == 4;
+    num_boxes += is_box;
+    num_swapped += is_box && (numbers[2] < numbers[0] || numbers[3] < numbers[1]);
+    for (const BoxForm form : kForms) {
+      const Numbers edges = is_box ? to_edges(numbers, form) : numbers;
+      for (const CoordinateUnit unit : kUnits) {
+        const auto& [right, bottom] = sides[static_cast<size_t>(unit)];
+        add_reading(readings_[static_cast<size_t>(unit)][static_cast<size_t>(form)], edges, right,
+                    bottom, form);
+      }
+    }
   }
-  if (geometries.empty()) return;
   ++num_images;
   num_objects += std::ssize(geometries);
   num_small += small;
@@ -154,36 +165,17 @@ void UnitEvidence::add(const std::vector<Numbers>& geometries, double width, dou
   has_fractions = has_fractions || (fractions && !small);
   for (const double side : {width, height})
     log_chance += std::log(std::min(1.0, side * (1 + kSlack) / kNumBins));
-  for (const Numbers& numbers : geometries) {
-    const bool is_box = numbers.size() == 4;
-    num_boxes += is_box;
-    num_swapped += is_box && (numbers[2] < numbers[0] || numbers[3] < numbers[1]);
-    for (const BoxForm form : kForms) {
-      Numbers edges = numbers;
-      if (is_box) {
-        const std::array<double, 4> box =
-            to_corners({numbers[0], numbers[1], numbers[2], numbers[3]}, form);
-        edges.assign(box.begin(), box.end());
-      }
-      for (const CoordinateUnit unit : kUnits) {
-        const auto [right, bottom] = sides[static_cast<size_t>(unit)];
-        bool& leaves = leaves_[static_cast<size_t>(unit)][static_cast<size_t>(form)];
-        for (size_t i = 0; i < edges.size(); ++i) {
-          const double place = edges[i] / (i % 2 == 0 ? right : bottom);
-          leaves = leaves || place < -kSlack || place > 1 + kSlack;
-        }
-        if (is_box)
-          add_reading(readings_[static_cast<size_t>(unit)][static_cast<size_t>(form)],
-                      {edges[0], edges[1], edges[2], edges[3]}, right, bottom, form);
-      }
-    }
-  }
 }
 
 std::optional<UnitDoubt> doubt_unit(const UnitEvidence& evidence, CoordinateUnit read_as,
                                     BoxForm form) {
+  // no annotation in pixels has only boxes of one pixel
+  if (read_as == CoordinateUnit::kPixels && evidence.num_images > 0 && evidence.most > 0 &&
+      evidence.num_small == evidence.num_images)
+    return UnitDoubt{.unit = CoordinateUnit::kShares, .why = kTable[0].why};
+  if (read_as != CoordinateUnit::kBins) return std::nullopt;
   for (const Row& row : kTable) {
-    if (!row.holds(evidence, read_as, form)) continue;
+    if (!row.holds(evidence, form)) continue;
     // fractions are rounded only where the user says so: they may be pixels of some images
     const bool is_sure = row.is != CoordinateUnit::kBins && evidence.num_objects >= kFewObjects;
     return UnitDoubt{.unit = row.is, .is_sure = is_sure, .why = row.why};
@@ -192,7 +184,7 @@ std::optional<UnitDoubt> doubt_unit(const UnitEvidence& evidence, CoordinateUnit
 }
 
 bool look_like_pixels(const UnitEvidence& evidence, BoxForm form) {
-  return !evidence.leaves(CoordinateUnit::kPixels, form) &&
+  return !evidence.read_as(CoordinateUnit::kPixels, form).some_leave &&
          evidence.log_chance < std::log(kMinChance);
 }
 
@@ -204,28 +196,26 @@ std::optional<FormDoubt> doubt_form(const UnitEvidence& evidence,
   const std::vector<CoordinateUnit> units = unit ? std::vector{*unit} : possible_units(evidence);
   FormDoubt doubt{.is_sure = evidence.num_objects >= kFewObjects};
   std::string forms;
-  bool some_may_fit = false;
   for (const BoxForm form : {BoxForm::kSides, BoxForm::kCentre}) {
-    const auto misfits = [&](int64_t part) {
-      return [&evidence, form, num_boxes, part](CoordinateUnit each) {
-        return is_many(num_boxes - evidence.read_as(each, form).num_inside, num_boxes, part);
-      };
-    };
-    if (std::none_of(units.begin(), units.end(), misfits(50))) {
+    const auto num_misfits = std::count_if(units.begin(), units.end(), [&](CoordinateUnit each) {
+      return is_many(num_boxes - evidence.read_as(each, form).num_inside, num_boxes, 20);
+    });
+    if (num_misfits == 0) {
       doubt.fitting.push_back(form);
       forms += fmt::format("{}{}", forms.empty() ? "" : ", or ", form_words(form));
-    } else {
-      some_may_fit = some_may_fit || !std::all_of(units.begin(), units.end(), misfits(20));
+    } else if (num_misfits < std::ssize(units)) {
+      doubt.is_sure = false;
     }
   }
   // corners in any order fit nearly everything: they count where nothing else does
-  if (doubt.fitting.empty() && !some_may_fit && !units.empty()) {
+  if (doubt.fitting.empty() && doubt.is_sure) {
     doubt.fitting = {BoxForm::kCorners};
     forms = "only corners in any order";
   }
-  doubt.is_sure = doubt.is_sure && !some_may_fit && doubt.fitting.size() == 1;
-  doubt.why = fmt::format("{} of {} have swapped corners; they fit {}", evidence.num_swapped,
-                          counted(num_boxes, "box", "boxes"), forms.empty() ? "no form" : forms);
+  doubt.is_sure = doubt.is_sure && doubt.fitting.size() == 1;
+  doubt.why =
+      fmt::format("{} of {} have swapped corners; they fit {}", evidence.num_swapped,
+                  counted(num_boxes, "box", "boxes"), forms.empty() ? "no form surely" : forms);
   return doubt;
 }
 

@@ -36,6 +36,7 @@ class UnitEvidence {
     int64_t num_inside = 0;   ///< with a width and a height, and no edge outside the image
     int64_t num_outside = 0;  ///< with an edge outside the image
     int64_t num_far = 0;      ///< with an edge outside by more than a twentieth of the side
+    bool some_leave = false;  ///< a number, also of an outline, is outside the image
   };
 
   /// Adds the boxes and outlines of an image.
@@ -44,10 +45,6 @@ class UnitEvidence {
 
   const Reading& read_as(CoordinateUnit unit, BoxForm form) const {
     return readings_[static_cast<size_t>(unit)][static_cast<size_t>(form)];
-  }
-  /// True if a number is outside the image, in pixels or in bins.
-  bool leaves(CoordinateUnit unit, BoxForm form) const {
-    return leaves_[static_cast<size_t>(unit)][static_cast<size_t>(form)];
   }
 
   int64_t num_objects = 0, num_boxes = 0;
@@ -62,7 +59,6 @@ class UnitEvidence {
 
  private:
   std::array<std::array<Reading, 3>, 3> readings_{};
-  std::array<std::array<bool, 3>, 3> leaves_{};
 };
 
 /// A reason to think that numbers mean something else than they are read as.

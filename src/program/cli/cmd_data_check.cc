@@ -66,6 +66,11 @@ void print_counts(const Review& review, const std::string& path) {
   const auto spread = [](const Spread& spread) {
     return fmt::format("{} … {} … {}", spread.least, spread.median, spread.most);
   };
+  if (review.num_refused == review.num_records) {
+    std::cout << fmt::format("{}: {}, none can be used\n", path,
+                             counted(review.num_records, "record"));
+    return;
+  }
   std::cout << fmt::format(
       "{}: {}, {} ({}, {}), {}\n", path, counted(review.num_records, "record"),
       counted(review.num_objects, "object"), counted(review.num_boxes, "box", "boxes"),

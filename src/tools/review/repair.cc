@@ -45,7 +45,6 @@ class Repairer {
            Changes& changes)
       : from_dir_(std::move(from_dir)), path_from_(to_dir), options_(options), changes_(changes) {}
 
-  /// @throws UserError if its image cannot be used
   const char* prepare(Json& record) {
     if (!record.is_object() || !record.contains("objects") || !record["objects"].is_array())
       return "damaged records";
@@ -124,7 +123,7 @@ class Repairer {
     const std::optional<UnitDoubt> doubt = doubt_unit(evidence_, CoordinateUnit::kBins, form_);
     if (doubt && doubt->is_sure) return doubt->unit;
     const bool is_open = num_without_size_ > 0 && evidence_.num_objects > 0 &&
-                         !evidence_.leaves(CoordinateUnit::kPixels, form_);
+                         !evidence_.read_as(CoordinateUnit::kPixels, form_).some_leave;
     if (!doubt && !is_open) return CoordinateUnit::kBins;
     throw UserError(
         ErrorKind::kConfig,

@@ -11,13 +11,13 @@
 #include "base/file.h"
 #include "base/interrupt.h"
 #include "base/json.h"
-#include "base/missing_path.h"
 #include "base/out_of_resources.h"
 #include "base/terminal_text.h"
 #include "base/text.h"
 #include "learn/data/added_texts.h"
 #include "learn/data/file_set.h"
 #include "learn/data/foreign_file.h"
+#include "learn/data/image_path.h"
 #include "learn/data/outside.h"
 #include "learn/data/record.h"
 #include "learn/estep/match/repeats.h"
@@ -30,12 +30,6 @@ constexpr double kTinyPx = 2;
 constexpr int64_t kMostAspectRatio = 200;  // as in smart_resize
 constexpr double kNearlySame = 0.8;        // maskIoU
 constexpr int kMaskSide = 256;             // default of maskiou_resolution
-
-Spread compute_spread(std::vector<int64_t> values) {
-  if (values.empty()) return {};
-  std::sort(values.begin(), values.end());
-  return {.least = values.front(), .median = values[values.size() / 2], .most = values.back()};
-}
 
 /// The place of a problem inside its record; "" for the record itself.
 std::string place_in_record(const std::string& where, const RecordContext& context) {
@@ -74,9 +68,10 @@ class Reviewer {
   }
 
   Review finish() {
-    review_.width_px = compute_spread(widths_);
-    review_.height_px = compute_spread(heights_);
-    review_.objects_per_image = compute_spread(counts_);
+    review_.width_px = spread_of([](const Sample& sample) { return sample.width_px; });
+    review_.height_px = spread_of([](const Sample& sample) { return sample.height_px; });
+    review_.objects_per_image =
+        spread_of([](const Sample& sample) { return std::ssize(sample.objects); });
     review_.form_doubt = doubt_form(evidence_, std::nullopt, BoxForm::kCorners);
     const bool is_form_sure = review_.form_doubt && review_.form_doubt->is_sure;
     review_.unit_doubt =
@@ -87,6 +82,15 @@ class Reviewer {
   }
 
  private:
+  template <typename Value>
+  Spread spread_of(const Value& value) const {
+    if (samples_.empty()) return {};
+    std::vector<int64_t> values;
+    for (const Sample& sample : samples_) values.push_back(value(sample));
+    std::sort(values.begin(), values.end());
+    return {.least = values.front(), .median = values[values.size() / 2], .most = values.back()};
+  }
+
   /// The numbers of a record, also of one that cannot be used.
   void add_numbers(const std::string& line, const RecordContext& context) {
     try {
@@ -95,34 +99,21 @@ class Reviewer {
       Changes ignored;
       tidy_fields(record, ignored);
       const auto side = [&](const char* key) {
-        const double value = record.value(key, Json()).is_number() ? record[key].get<double>() : 0;
-        return value > 0 ? value : kNumBins;
+        return record.value(key, Json()).is_number() ? record[key].get<double>() : 0;
       };
-      evidence_.add(find_numbers(record), side("width"), side("height"));
+      const double width = side("width"), height = side("height");
+      if (width > 0 && height > 0) evidence_.add(find_numbers(record), width, height);
     } catch (const UserError&) {
       return;  // read_record() reports it
     }
   }
 
-  /// The problem of an unreadable image, and the fix.
-  /// @param path  resolved
-  static std::pair<std::string, std::string> image_problem(const std::string& path,
-                                                           const Problem& problem) {
-    if (path.find("://") != path.npos)
-      return {"addresses are not fetched", "download the image, and write the path of the file"};
-    std::error_code ignored;
-    if (std::filesystem::exists(path, ignored)) return {problem.error, problem.fix};
-    const std::string advice = windows_path_advice(path);
-    return {"the file does not exist",
-            advice.empty() ? "relative paths start at the directory of the JSONL" : advice};
-  }
-
   /// Notes an unreadable image, with the fix for the first one of its kind.
   void note_unreadable(const std::string& path, const Problem& problem, int64_t number) {
-    const auto [what, fix] = image_problem(path, problem);
-    if (review_.first_fix.empty()) review_.first_fix = fmt::format("line {}: {}", number, fix);
-    note(FindingKind::kUnreadableImage, number,
-         fmt::format("{}: {}{}", path, what, advised_.insert(fix).second ? "; " + fix : ""));
+    if (review_.first_fix.empty())
+      review_.first_fix = fmt::format("line {}: {}", number, problem.fix);
+    const std::string fix = advised_.insert(problem.fix).second ? "; " + problem.fix : "";
+    note(FindingKind::kUnreadableImage, number, fmt::format("{}: {}{}", path, problem.error, fix));
   }
 
   void note(FindingKind kind, int64_t line, std::string what) {
@@ -134,12 +125,10 @@ class Reviewer {
     if (most > kMostAspectRatio * static_cast<int64_t>(least)) {
       note(FindingKind::kRefused, number,
            fmt::format(
-               "the aspect ratio of an image is too large: {} x {}, one side is more than {} times "
-               "the other",
+               "the aspect ratio of an image is too large: {} x {}, one side is more than {} "
+               "times the other",
                sample.width_px, sample.height_px, kMostAspectRatio));
     }
-    widths_.push_back(sample.width_px);
-    heights_.push_back(sample.height_px);
     for (const std::string& path : sample.image_paths) {
       review_.num_outside += outside_.is_outside(path);
       if (seen_.contains(path))
@@ -147,6 +136,10 @@ class Reviewer {
              paths_.contains(path) ? path : path + " (another name for the same content)");
       seen_.insert(path);
       paths_.insert(path);
+      if (const std::optional<Problem> problem = find_path_problem(path)) {
+        note_unreadable(path, *problem, number);
+        continue;
+      }
       try {
         const ImageFacts facts = read_image_facts(path);
         const ImageSize &size = facts.size,
@@ -173,9 +166,8 @@ class Reviewer {
   }
 
   void add_objects(const Sample& sample, int64_t number) {
-    counts_.push_back(static_cast<int64_t>(sample.objects.size()));
-    review_.num_objects += counts_.back();
-    if (sample.objects.empty()) ++review_.num_empty_scenes;
+    review_.num_objects += std::ssize(sample.objects);
+    review_.num_empty_scenes += sample.objects.empty();
     std::set<std::pair<std::string, std::vector<int>>> seen;
     const std::vector<int> repeated = repeated_objects(sample.objects, kNearlySame, kMaskSide);
     for (size_t i = 0; i < sample.objects.size(); ++i) {
@@ -188,32 +180,27 @@ class Reviewer {
       } else if (std::binary_search(repeated.begin(), repeated.end(), static_cast<int>(i))) {
         note(FindingKind::kNearRepeat, number, name);
       }
-      geometry.kind == GeometryKind::kBbox2d ? add_box(sample, geometry.bins, number, name)
-                                             : add_polygon(geometry.bins, number, name);
+      add_shape(sample, geometry, number, name);
     }
   }
 
-  void add_box(const Sample& sample, const std::vector<int>& bins, int64_t number,
-               const std::string& name) {
-    ++review_.num_boxes;
+  void add_shape(const Sample& sample, const Geometry& geometry, int64_t number,
+                 const std::string& name) {
+    const bool is_box = geometry.kind == GeometryKind::kBbox2d;
+    ++(is_box ? review_.num_boxes : review_.num_polygons);
+    if (has_no_area(geometry)) return note(FindingKind::kNoArea, number, name);
+    if (!is_box) return;
+    const std::vector<int>& bins = geometry.bins;
     const double width = (bins[2] - bins[0]) * sample.width_px / static_cast<double>(kNumBins);
     const double height = (bins[3] - bins[1]) * sample.height_px / static_cast<double>(kNumBins);
     if (width < 0 || height < 0) return note(FindingKind::kInverted, number, name);
-    if (width == 0 || height == 0) return note(FindingKind::kNoArea, number, name);
     if (width < kTinyPx || height < kTinyPx)
       note(FindingKind::kTiny, number, fmt::format("{}, {:.1f} x {:.1f} px", name, width, height));
-  }
-
-  void add_polygon(const std::vector<int>& bins, int64_t number, const std::string& name) {
-    ++review_.num_polygons;
-    if (has_no_area({.kind = GeometryKind::kPoly, .bins = bins}))
-      note(FindingKind::kNoArea, number, name);
   }
 
   std::string path_;
   bool decode_;
   Review review_;
-  std::vector<int64_t> widths_, heights_, counts_;
   FileSet seen_;                           // images, by content
   std::set<std::string> paths_, advised_;  // images by name; errors whose fix has been shown
   UnitEvidence evidence_;
@@ -224,25 +211,21 @@ class Reviewer {
 }  // namespace
 
 const char* finding_name(FindingKind kind) {
-  switch (kind) {
-    case FindingKind::kRefused: return "errors for which training refuses a record";
-    case FindingKind::kUnreadableImage: return "images that cannot be read";
-    case FindingKind::kWrongSize: return "sizes that differ from the image file";
-    case FindingKind::kUnturned:
-      return "records drawn on the unturned pixels of a photo that EXIF turns (remove its tag: "
-             "exiftool -Orientation= -n FILE)";
-    case FindingKind::kInverted: return "boxes with swapped corners";
-    case FindingKind::kNoArea: return "objects without area";
-    case FindingKind::kRepeatedObject: return "objects that occur twice in a record";
-    case FindingKind::kNearRepeat:
-      return "objects that nearly occur twice in a record (same desc, maskIoU of 0.8 or more)";
-    case FindingKind::kRepeatedImage:
-      return "images that occur in an earlier record, under this or another name";
-    case FindingKind::kTiny: return "boxes narrower than two pixels";
-    case FindingKind::kDeepGrey: return "16-bit grey images, whose levels above 255 become white";
-    case FindingKind::kNumKinds: break;
-  }
-  REMATCH_CHECK(false, "kind of finding");
+  constexpr const char* kNames[] = {
+      "errors for which training refuses a record",
+      "images that cannot be read",
+      "sizes that differ from the image file",
+      "records drawn on the unturned pixels of a photo that EXIF turns (remove its tag: exiftool "
+      "-Orientation= -n FILE)",
+      "boxes with swapped corners",
+      "objects without area",
+      "objects that occur twice in a record",
+      "objects that nearly occur twice in a record (same desc, maskIoU of 0.8 or more)",
+      "images that occur in an earlier record, under this or another name",
+      "boxes narrower than two pixels",
+      "16-bit grey images, whose levels above 255 become white"};
+  static_assert(std::size(kNames) == kNumFindingKinds);
+  return kNames[static_cast<size_t>(kind)];
 }
 
 std::vector<std::vector<std::string>> Review::similar_classes() const {
