@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "learn/estep/answer/checkpoint_format.h"
-#include "learn/estep/teach/truth_segment.h"
+#include "learn/estep/sample_lengths.h"
 #include "model/text/prompt.h"
 #include "model/text/stored_prompt.h"
 #include "model/vision/patches.h"
@@ -28,18 +28,10 @@ SampleLengths measure_lengths(const Dataset& dataset, const std::string& model_d
                                .merge_size = patches.merge_size});
   SampleLengths lengths;
   std::vector<int64_t> answers;
-  for (const Sample& sample : dataset.samples()) {
-    Prompt prompt;
-    prompt.where = sample.where;
-    std::vector<GridThw> grids;
-    for (const ImageRef& image : image_refs(sample, patches)) grids.push_back(image.grid_thw);
-    prompt.token_ids = prompts.encode(grids, sample.prompt);
-    if (!grids.empty()) prompt.resized_px = resized_px(grids.front(), patches);
-    const auto prompt_len = static_cast<int64_t>(prompt.token_ids.size());
-    const int64_t whole = build_ground_truth_segment(prompt, sample.objects, *format).encoded_len();
-    answers.push_back(whole - prompt_len);
-    lengths.longest_prompt = std::max(lengths.longest_prompt, prompt_len);
-    lengths.longest = std::max(lengths.longest, whole);
+  for (const SampleLength& each :
+       measure_samples(dataset, prompts, *format, {.patches = patches}, [](int64_t) {})) {
+    answers.push_back(each.answer_len);
+    lengths.longest_prompt = std::max<int64_t>(lengths.longest_prompt, each.prompt_len);
   }
   std::sort(answers.begin(), answers.end());
   lengths.median_answer = answers[answers.size() / 2];

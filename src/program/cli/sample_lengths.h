@@ -12,7 +12,6 @@ namespace rematch {
 struct SampleLengths {
   int64_t longest_prompt = 0;  ///< with its image
   int64_t median_answer = 0, longest_answer = 0;
-  int64_t longest = 0;  ///< prompt and true answer together
 };
 
 /// Measures a data set with a model's tokenizer, patches and stored prompt (else the built-in one);
