@@ -65,13 +65,14 @@ TEST_F(Exports, AFileOfNamesIsReadInItsForm) {
            {"n.csv", "cat,0\ndog,1\n"},
            {"n.txt", "2 wheeler\ndog\n"},
            {"n.yaml", "path: .\nnames:\n  0: cat\n  1: dog\n"},
-           {"n.json", R"(["cat", "dog"])"}}) {
+           {"n.json", R"(["cat", "dog"])"},
+           {"n.json", R"({"categories": [{"id": 1, "name": "dog"}, {"id": 0, "name": "cat"}]})"}}) {
     const ImportOptions options{.names = write(name, text)};
     convert_set(read_yolo_set(path("set"), options), options);
     EXPECT_EQ(names(), "dog") << text;
   }
   for (const char* text : {"item {\n  id: 1\n", "# label:color_rgb:parts:actions\ncat:1,2,3::\n",
-                           "data/a.jpg\ndata/b.jpg\n", "classes = 2\n"}) {
+                           "data/a.jpg\ndata/b.jpg\n", "classes = 2\n", "0,cat\n0,dog\n"}) {
     const ImportOptions options{.names = write("n.txt", text)};
     EXPECT_NE(test::problem_of([&] {
                 read_yolo_set(path("set"), options);
@@ -210,6 +211,11 @@ TEST_F(Exports, AColumnTwiceIsRefused) {
     convert_csv("filename,xmin,xmin,ymin,xmax,ymax,class\na.png,1,9,1,20,20,cat\n");
   };
   EXPECT_NE(test::problem_of(convert).what.find("\"xmin\" twice"), std::string::npos);
+  EXPECT_NE(test::problem_of([&] {
+              convert_csv("filename,xmin,ymin,xmax,ymax,class\na.png,1,1,20,20,cat,big\n");
+            }).what.find("more cells"),
+            std::string::npos)
+      << "a name with a comma";
 }
 
 TEST_F(Exports, WhatIsMarkedToBeIgnoredIsNoObject) {

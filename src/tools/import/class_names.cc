@@ -69,11 +69,11 @@ ClassNames::ClassNames(const YAML::Node& yaml, const std::string& path) {
     refuse(path, "\"names\" is neither a list nor a mapping");
   for (const auto& item : list) {
     if (list.IsMap())
-      by_id_[std::to_string(item.first.as<int>())] = item.second.as<std::string>();
+      add(std::to_string(item.first.as<int>()), item.second.as<std::string>(), path);
     else if (item.IsMap())
-      by_id_[item["id"].as<std::string>()] = item["name"].as<std::string>();
+      add(item["id"].as<std::string>(), item["name"].as<std::string>(), path);
     else
-      by_id_[std::to_string(by_id_.size())] = item.as<std::string>();
+      add(std::to_string(by_id_.size()), item.as<std::string>(), path);
   }
 }
 
@@ -117,9 +117,12 @@ void ClassNames::read_lines(std::vector<std::string> lines, const std::string& p
     refuse(path.empty() ? "--names" : path, "some lines have an id and others have none");
   for (const std::string& line : lines) {
     const auto [id, name] = split_id(line).value_or(std::pair(std::to_string(by_id_.size()), line));
-    if (!by_id_.try_emplace(id, name).second)
-      refuse(path, fmt::format("it has the id {} twice", id));
+    add(id, name, path);
   }
+}
+
+void ClassNames::add(const std::string& id, const std::string& name, const std::string& path) {
+  if (!by_id_.try_emplace(id, name).second) refuse(path, fmt::format("it has the id {} twice", id));
 }
 
 std::vector<std::string> ClassNames::in_order() const {

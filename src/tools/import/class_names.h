@@ -35,6 +35,8 @@ class ClassNames {
   bool operator==(const ClassNames&) const = default;
 
  private:
+  /// @throws UserError (data) for an id that is there
+  void add(const std::string& id, const std::string& name, const std::string& path);
   void read_lines(std::vector<std::string> lines, const std::string& path);
 
   std::map<std::string, std::string> by_id_;

@@ -216,7 +216,12 @@ void read_csv(const std::string& path, const ClassNames& names, const ImportOpti
     ForeignImage& image = images[known->second];
     image.is_partial = is_open_images;
     if (is_open_images) image.unit = CoordUnit::kShares;
-    read_row(row, names, options, image, place, set.ledger);
+    const bool has_more = cells.size() > header.size() &&
+                          !join({cells.begin() + std::ssize(header), cells.end()}, "").empty();
+    if (has_more)
+      image.lose("a row with more cells than columns", place);
+    else
+      read_row(row, names, options, image, place, set.ledger);
   }
 }
 

@@ -24,25 +24,8 @@ struct Unreadable {
   std::string what;
 };
 
-/// Reads a list of image names, one per line; names may contain blanks. A name without XML counts
-/// as left out.
-void read_list(const fs::path& list, const fs::path& annotations, std::vector<fs::path>& files,
-               Ledger& ledger) {
-  int line_number = 0;
-  for (const std::string& line : read_lines(list.string())) {
-    const std::string place = fmt::format("{}:{}", list.string(), ++line_number),
-                      name = is_valid_utf8(line) ? python_strip(line) : line;
-    if (name.empty()) continue;
-    const fs::path file = annotations / (name + ".xml");
-    if (fs::exists(file))
-      files.push_back(file);
-    else
-      ledger.lose_record("a name in a list without an XML",
-                         fmt::format("{}: there is no {}", place, file.string()));
-  }
-}
-
-/// The annotations of each split that has a list in ImageSets/Main; empty without lists.
+/// The annotations of each split that has a list of names in ImageSets/Main, which may contain
+/// blanks; empty without lists. A name without XML counts as left out.
 SplitFiles read_lists(const std::string& root, Ledger& ledger) {
   constexpr const char* kLists[] = {"train.txt", "trainval.txt", "val.txt", "valid.txt",
                                     "test.txt"};
@@ -54,7 +37,18 @@ SplitFiles read_lists(const std::string& root, Ledger& ledger) {
                    folder = find_folder(main.parent_path().parent_path(), kAnnotationFolders);
     const bool is_both = list.stem() == "trainval";  // stands for a missing train.txt
     if (folder.empty() || (is_both && fs::exists(main / "train.txt"))) continue;
-    read_list(list, folder, splits[is_both ? "train" : find_split_word(list.stem())], ledger);
+    std::vector<fs::path>& files = splits[is_both ? "train" : find_split_word(list.stem())];
+    int number = 0;
+    for (const std::string& line : read_lines(list.string())) {
+      ++number;
+      const std::string name = is_valid_utf8(line) ? python_strip(line) : line;
+      const fs::path file = folder / (name + ".xml");
+      if (fs::exists(file))
+        files.push_back(file);
+      else if (!name.empty())
+        ledger.lose_record("a name in a list without an XML",
+                           fmt::format("{}:{}: {}", list.string(), number, file.string()));
+    }
   }
   return splits;
 }
