@@ -125,10 +125,9 @@ TEST_F(SplitTest, RefusesSharesAndFilesThatCannotBeDivided) {
 
 TEST(SamePicture, CopiesThatWereCompressedAgainAreOneGroup) {
   const test::TempDir directory;
-  std::vector<std::string> paths, hashes;
+  std::map<std::string, std::string> hashes;
   const auto add = [&](const std::string& name, const std::string& bytes) {
-    paths.push_back(directory.write(name, bytes));
-    hashes.push_back(content_hash_of(bytes));
+    hashes[directory.write(name, bytes)] = content_hash_of(bytes);
   };
   const auto page = [](int x) {  // a white page with a black mark
     Image image = Canvas(320, 240, kWhite).image();
@@ -144,20 +143,22 @@ TEST(SamePicture, CopiesThatWereCompressedAgainAreOneGroup) {
   add("b.jpg", encode_jpeg(page(40), 60));
   add("c.png", encode_png(page(200)));
   add("d.txt", "no image");
-  const std::vector<std::vector<std::string>> groups = picture_groups(paths, hashes);
-  EXPECT_EQ(groups[0][1], groups[1][1]);
-  EXPECT_NE(groups[0][1], groups[2][1]);
-  EXPECT_EQ(groups[2][1], hashes[2]);
-  EXPECT_EQ(groups[3][0], hashes[3]);
+  const auto texts = picture_texts(hashes);
+  const auto text = [&](const char* name, size_t i) {
+    return texts.at(directory.file(name)).at(i);
+  };
+  EXPECT_EQ(text("a.png", 1), text("b.jpg", 1));
+  EXPECT_EQ(texts.at(directory.file("c.png")).size(), 1u);
+  EXPECT_EQ(text("d.txt", 0), content_hash_of("no image"));
 }
 
 TEST(SamePicture, RoboflowsVersionsShareTheirSource) {
   EXPECT_EQ(roboflow_source("train/cat_jpg.rf.0a1b2c3d4e5f60718293a4b5c6d7e8f9.jpg"), "cat_jpg");
   EXPECT_EQ(roboflow_source("cat_jpg.rf.short.jpg"), "");
   EXPECT_EQ(roboflow_source("a.rf.jpg"), "");
-  const auto groups =
-      picture_groups({"x_jpg.rf.0123456789ab.jpg", "x_jpg.rf.ba9876543210.jpg"}, {"00", "01"});
-  EXPECT_EQ(groups[0].back(), groups[1].back());
+  const auto texts =
+      picture_texts({{"x_jpg.rf.0123456789ab.jpg", "00"}, {"x_jpg.rf.ba9876543210.jpg", "01"}});
+  EXPECT_EQ(texts.begin()->second.back(), texts.rbegin()->second.back());
 }
 
 TEST(ChooseVal, BothSidesHaveARecordWhateverTheShare) {

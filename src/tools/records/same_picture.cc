@@ -5,9 +5,8 @@
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
-#include <map>
-#include <numeric>
 #include <optional>
+#include <set>
 
 #include "base/content_key.h"
 #include "base/error.h"
@@ -112,37 +111,22 @@ std::string roboflow_source(const std::string& path) {
   return end - hash >= 8 && end < name.size() && name[end] == '.' ? name.substr(0, mark) : "";
 }
 
-std::vector<std::vector<std::string>> picture_groups(const std::vector<std::string>& paths,
-                                                     const std::vector<std::string>& hashes) {
-  std::map<std::string, size_t> first;  // file of each content
-  std::vector<std::string> different;
-  std::vector<size_t> owners;
-  for (size_t i = 0; i < paths.size(); ++i) {
-    if (!first.try_emplace(hashes[i], different.size()).second) continue;
-    different.push_back(paths[i]);
-    owners.push_back(i);
+std::map<std::string, std::vector<std::string>> picture_texts(
+    const std::map<std::string, std::string>& hashes) {
+  std::map<std::string, std::vector<std::string>> texts;
+  std::set<std::string> seen;
+  std::vector<std::string> different;  // one path of each content
+  for (const auto& [path, hash] : hashes) {
+    texts[path] = {hash};
+    if (const std::string source = roboflow_source(path); !source.empty())
+      texts[path].push_back(content_hash_of("roboflow " + source));
+    if (seen.insert(hash).second) different.push_back(path);
   }
-  std::vector<size_t> parents(different.size());
-  std::iota(parents.begin(), parents.end(), size_t{0});
-  const auto root = [&parents](size_t i) {
-    while (parents[i] != i) i = parents[i] = parents[parents[i]];
-    return i;
-  };
-  for (const auto& [a, b] : find_copies(different)) parents[root(a)] = root(b);
-  std::map<size_t, std::string> smallest;  // hash of each group
-  for (size_t i = 0; i < different.size(); ++i) {
-    std::string& hash = smallest[root(i)];
-    if (hash.empty() || hashes[owners[i]] < hash) hash = hashes[owners[i]];
+  for (const auto& [a, b] : find_copies(different)) {
+    const std::string& text = std::min(hashes.at(different[a]), hashes.at(different[b]));
+    for (const size_t i : {a, b}) texts[different[i]].push_back(text);
   }
-  std::vector<std::vector<std::string>> groups;
-  for (size_t i = 0; i < paths.size(); ++i) {
-    std::vector<std::string>& texts = groups.emplace_back();
-    texts.push_back(hashes[i]);
-    texts.push_back(smallest.at(root(first.at(hashes[i]))));
-    if (const std::string source = roboflow_source(paths[i]); !source.empty())
-      texts.push_back(content_hash_of("roboflow " + source));
-  }
-  return groups;
+  return texts;
 }
 
 }  // namespace rematch

@@ -78,71 +78,43 @@ std::vector<Group> draw_groups(const Hashes& hashes, uint64_t seed) {
   return drawn;
 }
 
-/// Hashes images and reads each file once.
-class ImageHashes {
- public:
-  const std::string& read(const std::string& path, const std::string& where) {
-    const auto [known, is_new] = hashes_.try_emplace(path);
-    if (is_new) {
+/// Content hashes of the images of records, by path.
+std::map<std::string, std::string> hash_images(const std::vector<Sample>& samples) {
+  std::map<std::string, std::string> hashes;
+  for (const Sample& sample : samples) {
+    for (const std::string& path : sample.image_paths) {
+      const auto [known, is_new] = hashes.try_emplace(path);
+      if (!is_new) continue;
       try {
         known->second = content_hash_of(MappedFile(path).bytes());
       } catch (const UserError& error) {
         std::vector<Problem> problems = error.problems();
-        for (Problem& problem : problems) problem.where += fmt::format(" ({})", where);
+        for (Problem& problem : problems) problem.where += fmt::format(" ({})", sample.where);
         throw UserError(error.kind(), std::move(problems));
       }
     }
-    return known->second;
   }
-
- private:
-  std::unordered_map<std::string, std::string> hashes_;
-};
-
-/// The hashes of records with those that their images share with other files of the same picture.
-Hashes add_pictures(const std::vector<Sample>& samples, const Hashes& image_hashes) {
-  std::map<std::string, std::string> hash_of;  // by path
-  for (size_t i = 0; i < samples.size(); ++i) {
-    for (size_t k = 0; k < samples[i].image_paths.size(); ++k)
-      hash_of.emplace(samples[i].image_paths[k], image_hashes[i][k]);
-  }
-  std::vector<std::string> paths, hashes;
-  for (const auto& [path, hash] : hash_of) {
-    paths.push_back(path);
-    hashes.push_back(hash);
-  }
-  const Hashes groups = picture_groups(paths, hashes);
-  std::map<std::string, const std::vector<std::string>*> group_of;
-  for (size_t i = 0; i < paths.size(); ++i) group_of[paths[i]] = &groups[i];
-  Hashes all;
-  for (const Sample& sample : samples) {
-    std::vector<std::string>& texts = all.emplace_back();
-    for (const std::string& path : sample.image_paths)
-      texts.insert(texts.end(), group_of.at(path)->begin(), group_of.at(path)->end());
-  }
-  return all;
-}
-
-/// True for records with the same text and the same objects.
-bool have_equal_content(const Sample& a, const Sample& b) {
-  return a.objects == b.objects && a.prompt == b.prompt;
+  return hashes;
 }
 
 /// Counts records that come again.
-/// @param pictures  as add_pictures() gives them
-void count_repeats(const std::vector<Sample>& samples, const Hashes& image_hashes,
-                   const Hashes& pictures, SplitFiles& files) {
+/// @param pictures  the texts of the images of each record
+void count_repeats(const std::vector<Sample>& samples,
+                   const std::map<std::string, std::string>& hash_of, const Hashes& pictures,
+                   SplitFiles& files) {
   std::set<std::string> seen;
-  std::map<std::vector<std::string>, std::vector<size_t>> by_images;
+  std::map<std::vector<std::string>, std::vector<const Sample*>> by_images;
   for (size_t i = 0; i < samples.size(); ++i) {
-    std::vector<size_t>& earlier = by_images[image_hashes[i]];
+    std::vector<std::string> hashes;
+    for (const std::string& path : samples[i].image_paths) hashes.push_back(hash_of.at(path));
+    std::vector<const Sample*>& earlier = by_images[hashes];
     files.num_repeats += std::any_of(pictures[i].begin(), pictures[i].end(),
                                      [&](const std::string& text) { return seen.contains(text); });
-    files.num_doubles += std::any_of(earlier.begin(), earlier.end(), [&](size_t k) {
-      return have_equal_content(samples[i], samples[k]);
+    files.num_doubles += std::any_of(earlier.begin(), earlier.end(), [&](const Sample* other) {
+      return samples[i].objects == other->objects && samples[i].prompt == other->prompt;
     });
     seen.insert(pictures[i].begin(), pictures[i].end());
-    earlier.push_back(i);
+    earlier.push_back(&samples[i]);
   }
 }
 
@@ -200,22 +172,23 @@ SplitFiles write_split(const std::string& path, const SplitOptions& options) {
   const RecordFile file(path);
   const InputFiles inputs = file.inputs();
   for (const SplitPart* part : {&files.train, &files.val}) inputs.refuse(part->path);
-  ImageHashes hashes;
-  Hashes image_hashes;
+  const std::map<std::string, std::string> hash_of = hash_images(file.samples());
+  const auto texts_of = picture_texts(hash_of);
+  Hashes pictures;
   for (const Sample& sample : file.samples()) {
-    std::vector<std::string>& images = image_hashes.emplace_back();
+    std::vector<std::string>& texts = pictures.emplace_back();
     for (const std::string& image : sample.image_paths)
-      images.push_back(hashes.read(image, sample.where));
+      texts.insert(texts.end(), texts_of.at(image).begin(), texts_of.at(image).end());
   }
-  const Hashes pictures = add_pictures(file.samples(), image_hashes);
   const std::vector<bool> is_val = choose_val(pictures, options, path);
-  count_repeats(file.samples(), image_hashes, pictures, files);
+  count_repeats(file.samples(), hash_of, pictures, files);
   std::string lines[2];
   std::set<std::string> images[2];
   for (size_t i = 0; i < is_val.size(); ++i) {
     SplitPart& part = is_val[i] ? files.val : files.train;
     lines[is_val[i]] += file.line_for(file.samples()[i], part.path) + "\n";
-    images[is_val[i]].insert(image_hashes[i].begin(), image_hashes[i].end());
+    for (const std::string& image : file.samples()[i].image_paths)
+      images[is_val[i]].insert(hash_of.at(image));
     ++part.num_records;
   }
   files.train.num_images = std::ssize(images[0]);

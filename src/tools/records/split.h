@@ -37,7 +37,7 @@ std::vector<bool> choose_val(const std::vector<std::vector<std::string>>& image_
                              const SplitOptions& options, const std::string& where);
 
 /// Writes NAME-train.jsonl and NAME-val.jsonl with the records of NAME.jsonl in their order.
-/// Records whose images show the same picture (picture_groups) are in the same file.
+/// Records whose images show the same picture (picture_texts) are in the same file.
 /// @throws UserError (data) for records that training would refuse, missing images, or a file that
 /// cannot be split; (configuration) for a share outside (0, 1), or if a part would replace the file
 /// or one of its images; (environment) if a file cannot be read or written
