@@ -107,7 +107,7 @@ TEST(DataCommands, AForeignTrainFileNamesTheCommandToRun) {
   test::Program program;
   program.dir().write("instances.json", kCoco);
   expect_failure(program.run("train " + program.config("custom: {train_jsonl: instances.json}\n")),
-                 3, "rematch data from-coco instances.json --images DIR --out DIR");
+                 3, "rematch data from-coco FILE --images DIR --out DIR");
 }
 
 TEST(DataCommands, CheckListsLinesAndRepairsThem) {
