@@ -154,7 +154,7 @@ TEST_F(DataAdvice, SwappedCornersHaveOneCount) {
   program_.dir().write("raw.jsonl", record("30, 40, 3, 2") + record("30, 40, 30, 2"));
   const std::string out = program_.run("data check raw.jsonl").out;
   EXPECT_THAT(out, HasSubstr("boxes with swapped corners: 2\n"));
-  EXPECT_THAT(out, HasSubstr("2 of 2 boxes have swapped corners"));
+  EXPECT_THAT(out, HasSubstr("swapped corners in 2 of 2 boxes"));
 }
 
 TEST_F(DataAdvice, ADirectoryOfRecordsIsOneErrorForEveryCommand) {

@@ -107,7 +107,7 @@ TEST(DataCommands, AForeignTrainFileNamesTheCommandToRun) {
   test::Program program;
   program.dir().write("instances.json", kCoco);
   expect_failure(program.run("train " + program.config("custom: {train_jsonl: instances.json}\n")),
-                 3, "rematch data from-coco FILE --images DIR --out DIR");
+                 3, "rematch data from-coco COCO.json --images DIR --out DIR");
 }
 
 TEST(DataCommands, CheckListsLinesAndRepairsThem) {
@@ -167,7 +167,7 @@ TEST(DataCommands, WidthsAndHeightsAreNeverPutInOrder) {
   const test::ProcessResult checked = program.run("data check raw.jsonl");
   EXPECT_EQ(checked.exit_code, 3);
   EXPECT_NE(
-      checked.out.find("fix this first: 2 of 3 boxes have swapped corners; they fit x, y, width, "),
+      checked.out.find("fix this first: swapped corners in 2 of 3 boxes; they fit x, y, width, "),
       std::string::npos)
       << checked.out;
   expect_failure(program.run("data check raw.jsonl --fix fixed.jsonl"), 2, "x + width");
@@ -328,7 +328,7 @@ TEST(DataCommands, CheckSaysWhatItFoundInWordsATerminalCanShow) {
       << checked.out;
   EXPECT_NE(checked.out.find("1 class: x\\x9b31m 1"), std::string::npos) << checked.out;
   EXPECT_EQ(checked.out.find('\x9B'), std::string::npos) << checked.out;
-  EXPECT_NE(checked.out.find("1 of 1 box have swapped corners"), std::string::npos) << checked.out;
+  EXPECT_NE(checked.out.find("swapped corners in 1 of 1 box"), std::string::npos) << checked.out;
   program.dir().write("empty.jsonl", "\n");
   EXPECT_NE(program.run("data check empty.jsonl").out.find("it has no records"), std::string::npos);
   expect_failure(program.run("data check empty.jsonl --fix fixed.jsonl"), 3, "no record is left");

@@ -6,7 +6,7 @@ namespace rematch {
 
 /// Advice for annotations of another program.
 inline constexpr const char* kImportAdvice =
-    "annotations become records with `rematch data from-coco FILE --images DIR --out DIR`, "
+    "annotations become records with `rematch data from-coco COCO.json --images DIR --out DIR`, "
     "from-voc, from-yolo, from-labelme, from-csv, from-hf, from-qwen or from-swift (docs/data.md)";
 
 /// Refuses a file that does not begin with a record: annotations of another program, a JSON array,

@@ -214,7 +214,7 @@ std::optional<FormDoubt> doubt_form(const UnitEvidence& evidence,
   }
   doubt.is_sure = doubt.is_sure && doubt.fitting.size() == 1;
   doubt.why =
-      fmt::format("{} of {} have swapped corners; they fit {}", evidence.num_swapped,
+      fmt::format("swapped corners in {} of {}; they fit {}", evidence.num_swapped,
                   counted(num_boxes, "box", "boxes"), forms.empty() ? "no form surely" : forms);
   return doubt;
 }

@@ -78,7 +78,7 @@ bool look_like_pixels(const UnitEvidence& evidence, BoxForm form = BoxForm::kCor
 struct FormDoubt {
   std::vector<BoxForm> fitting;  ///< forms that all lie inside in; corners: in any order
   bool is_sure = false;          ///< only one fits, and there are enough boxes to decide
-  std::string why;               ///< "2 of 3 boxes have swapped corners; they fit …"
+  std::string why;               ///< "swapped corners in 2 of 3 boxes; they fit …"
 };
 /// Judges the form of boxes; nullopt: no doubt.
 /// @param unit  of the numbers; unset: any that they can be in

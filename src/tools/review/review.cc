@@ -27,6 +27,7 @@ namespace rematch {
 namespace {
 
 constexpr double kTinyPx = 2;
+constexpr size_t kMostPath = 200;          // columns
 constexpr int64_t kMostAspectRatio = 200;  // as in smart_resize
 constexpr double kNearlySame = 0.8;        // maskIoU
 constexpr int kMaskSide = 256;             // default of maskiou_resolution
@@ -113,7 +114,8 @@ class Reviewer {
     if (review_.first_fix.empty())
       review_.first_fix = fmt::format("line {}: {}", number, problem.fix);
     const std::string fix = advised_.insert(problem.fix).second ? "; " + problem.fix : "";
-    note(FindingKind::kUnreadableImage, number, fmt::format("{}: {}{}", path, problem.error, fix));
+    note(FindingKind::kUnreadableImage, number,
+         fmt::format("{}: {}{}", shown_start(path, kMostPath), problem.error, fix));
   }
 
   void note(FindingKind kind, int64_t line, std::string what) {
