@@ -7,8 +7,8 @@
 namespace rematch {
 
 /// ms-swift's `objects` of a record: names and boxes, which fill the places `<ref-object>` and
-/// `<bbox>` in the texts of the record, each in its own order. All functions throw LeftOut for names
-/// and boxes that do not pair.
+/// `<bbox>` in the texts of the record, each in its own order. All functions throw LeftOut for
+/// names and boxes that do not pair.
 class Placeholders {
  public:
   /// Reads `ref`, `bbox` and `bbox_type` of `objects`.

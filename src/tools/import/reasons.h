@@ -7,13 +7,16 @@ namespace rematch::reason {
 
 constexpr char kNotFinite[] = "a box whose corners are not finite numbers";
 constexpr char kSwapped[] =
-    "a box with swapped corners or a negative width or height|correct the boxes; if the numbers have another meaning, say it with --boxes";
+    "a box with swapped corners or a negative width or height|correct the boxes; if the numbers "
+    "have another meaning, say it with --boxes";
 constexpr char kOutside[] = "a box outside its image";
 constexpr char kNoArea[] =
-    "a box without area|correct them; where a box such as [0, 0, 0, 0] means that nothing is there, write an empty list in its place";
+    "a box without area|correct them; where a box such as [0, 0, 0, 0] means that nothing is "
+    "there, write an empty list in its place";
 constexpr char kThin[] = "a box thinner than a thousandth of its image";
 constexpr char kNoName[] =
-    "a box without a name|name the objects with --label NAME; a conversation may say the name in its question: --label-from-prompt \"Locate {} in\"";
+    "a box without a name|name the objects with --label NAME; a conversation may say the name in "
+    "its question: --label-from-prompt \"Locate {} in\"";
 constexpr char kBadName[] = "an object without a usable name";
 constexpr char kTokenInName[] = "a name with the text of an added token";
 constexpr char kTokenInPrompt[] = "a prompt with the text of an added token";
@@ -21,25 +24,31 @@ constexpr char kMaskOnly[] = "a mask (RLE) without a box|add \"bbox\" (pycocotoo
 constexpr char kKeypointsOnly[] = "key points without a box|draw boxes";
 constexpr char kRotated[] = "a rotated box|draw outlines in place of rotated boxes";
 constexpr char kFiveNumbers[] =
-    "a box of five numbers, which is a rotated one|write the four corners as \"segmentation\", without \"bbox\"";
+    "a box of five numbers, which is a rotated one|write the four corners as \"segmentation\", "
+    "without \"bbox\"";
 constexpr char kPoint[] = "a point";
 constexpr char kNoBox[] = "an object without a box that can be read";
 constexpr char kBeyondScale[] =
-    "a box beyond the unit of its numbers|choose the unit of the numbers: --scale relative (0..1000), pixels (of the resized image), file-pixels or normalized (0..1)";
+    "a box beyond the unit of its numbers|choose the unit of the numbers: --scale relative "
+    "(0..1000), pixels (of the resized image), file-pixels or normalized (0..1)";
 constexpr char kCrowdsOnly[] = "an image with crowds or regions to ignore only";
 constexpr char kTooMany[] = "more than 16384 objects";
 constexpr char kMaybeNotEmpty[] =
-    "an image without annotations, in a file whose annotations name images that are not listed|correct the image_id of the annotations";
+    "an image without annotations, in a file whose annotations name images that are not "
+    "listed|correct the image_id of the annotations";
 constexpr char kTwoEntries[] =
     "an image with several entries, each with other objects|join the entries of an image";
 constexpr char kShares[] =
-    "a box in shares (0 to 1) among boxes of another unit|multiply these boxes by the unit of the others";
+    "a box in shares (0 to 1) among boxes of another unit|multiply these boxes by the unit of the "
+    "others";
 constexpr char kUnknownClass[] =
-    "an object of a class without a name|name the classes with --names cat,dog or --names FILE, or all objects with --label NAME";
+    "an object of a class without a name|name the classes with --names cat,dog or --names FILE, or "
+    "all objects with --label NAME";
 constexpr char kDamagedRecord[] = "a record that cannot be read";
 constexpr char kSeveralImages[] = "a record with several images, or none";
 constexpr char kNoAnswer[] =
-    "a record without an answer|write the answer as the assistant's last message, not in \"solution\" or \"chosen\"";
+    "a record without an answer|write the answer as the assistant's last message, not in "
+    "\"solution\" or \"chosen\"";
 constexpr char kMarkedBad[] = "an answer marked as a bad one (\"label\": false)";
 constexpr char kNotLearned[] =
     "an answer that is not to be learned (\"loss\": false, \"weight\": 0)";
@@ -49,23 +58,29 @@ constexpr char kInnerBox[] =
     "an entry with boxes inside it|write one flat list with an entry for each box";
 constexpr char kLateName[] = "a name after its box, or without one|write each name before its box";
 constexpr char kNotAList[] =
-    "an answer that is not a list of boxes|write [{\"bbox_2d\": [x1, y1, x2, y2], \"label\": \"cat\"}]; for a text that means \"nothing is there\" add --empty-answer TEXT";
+    "an answer that is not a list of boxes|write [{\"bbox_2d\": [x1, y1, x2, y2], \"label\": "
+    "\"cat\"}]; for a text that means \"nothing is there\" add --empty-answer TEXT";
 constexpr char kNotPaired[] = "names and boxes that do not pair";
 constexpr char kBoxInPrompt[] = "a question with a box in it";
 constexpr char kSharedId[] = "an image whose id another image has";
 constexpr char kSharedLabels[] =
-    "a label file that several images share|remove one of the images, or give each its own label file";
+    "a label file that several images share|remove one of the images, or give each its own label "
+    "file";
 constexpr char kNoLabelFile[] =
-    "an image without a label file|add the label files, or say with --missing-labels-are-empty that these images show no object";
+    "an image without a label file|add the label files, or say with --missing-labels-are-empty "
+    "that these images show no object";
 constexpr char kOddLine[] =
-    "a label line with neither a box nor an outline|a line is CLASS X Y WIDTH HEIGHT, the class a number from 0, the others shares of the image from 0 to 1";
+    "a label line with neither a box nor an outline|a line is CLASS X Y WIDTH HEIGHT, the class a "
+    "number from 0, the others shares of the image from 0 to 1";
 constexpr char kOtherImage[] =
-    "an annotation that names another photo than that of its own name, and both exist|correct the name inside the file, or remove the photo that is not meant";
+    "an annotation that names another photo than that of its own name, and both exist|correct the "
+    "name inside the file, or remove the photo that is not meant";
 constexpr char kImageMissing[] =
     "an image that was not found|pass the directory of the images with --images";
 constexpr char kImageAmbiguous[] = "an image file that several names may mean";
 constexpr char kSeveralFiles[] =
-    "a name that several image files may have|write the name with its folder and ending, or remove the other files";
+    "a name that several image files may have|write the name with its folder and ending, or remove "
+    "the other files";
 constexpr char kImageUnreadable[] = "an image that cannot be read";
 constexpr char kImageSize[] = "an image whose size differs from the annotation";
 constexpr char kDrawnRotated[] = "a photo annotated in stored, not in EXIF orientation";
