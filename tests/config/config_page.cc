@@ -20,12 +20,25 @@ std::string markdown_lines(const std::string& text, size_t indent) {
   return wrapped(text, indent, 100) + "\n";
 }
 
-std::string markdown_item(const KeySpec& spec) {
+/// A key's rule without choices that its help names already.
+std::string markdown_rule(const KeySpec& spec) {
   std::string rules = rule_words(spec);
+  const bool names_all =
+      std::all_of(spec.choices.begin(), spec.choices.end(), [&](const std::string& choice) {
+        return spec.help.find("`" + choice + "`") != std::string::npos;
+      });
+  if (!spec.choices.empty() && names_all) {
+    const size_t end = rules.find("; ");
+    rules = end == std::string::npos ? "" : rules.substr(end + 2);
+  }
   if (rules.starts_with(">=")) rules.replace(0, 2, "≥");  // a line must not begin with ">"
+  return rules.empty() ? "" : ". " + rules;
+}
+
+std::string markdown_item(const KeySpec& spec) {
   return markdown_lines(
-      fmt::format("- `{}` ({}, `{}`): {}{}{}", name_in_group(spec.path), type_word(spec),
-                  spec.default_text(), spec.help, rules.empty() ? "" : ". ", rules),
+      fmt::format("- `{}` ({}, `{}`): {}{}", name_in_group(spec.path), type_word(spec),
+                  spec.default_text(), spec.help, markdown_rule(spec)),
       2);
 }
 

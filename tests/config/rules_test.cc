@@ -263,8 +263,8 @@ TEST(Offload, WithoutAPartHasNoEffectAndSaysSo) {
 }
 
 TEST(Adapters, SettingsOfAnAdapterHaveNoEffectInFullTrainingAndSaySo) {
-  for (const std::string& assignment :
-       {"lora_rank=16", "lora_alpha=64", "lora_dropout=0.1", "target_modules=[q_proj]"}) {
+  for (const std::string& assignment : std::vector<std::string>{
+           "lora_rank=16", "lora_alpha=64", "lora_dropout=0.1", "target_modules=[q_proj]"}) {
     EXPECT_NE(warning_of(load_set({"tuner." + assignment})).text.find("`tuner.train_type` is full"),
               std::string::npos)
         << assignment;
