@@ -225,4 +225,29 @@ TEST(Check, ValuesOfSeveralLinesStayOnOne) {
   EXPECT_THAT(effective_text(load_config(path)), testing::ContainsRegex("\n  system +a.nb.n +"));
 }
 
+TEST(LoadConfig, LeavesWhatNoKeySetsAsInItsBase) {
+  Settings base;
+  base.variant = TrainerVariant::kRolloutMatching;
+  base.model = {.directory = "/m",
+                .load_in_4bit = true,
+                .four_bit = {.quant_type = FourBitKind::kFp4, .skip_modules = {"lm_head"}}};
+  base.data.train_files = {{.path = "a.jsonl"}, {.path = "b.jsonl", .weight = 0.5}};
+  base.data.val_jsonl = "val.jsonl";
+  base.prompt.user_prompt = "what notes.txt says";  // a text, not the name of a file
+  base.backend = "native";
+  base.generation = {.max_new_tokens = 77, .temperature = 0.5};
+  const ConfigResult result =
+      load_config("", {"custom.extra.rollout_matching.max_new_tokens=5"}, 1, base);
+  EXPECT_THAT(result.warnings, testing::IsEmpty());
+  EXPECT_EQ(result.settings.generation.max_new_tokens, 5);
+  EXPECT_EQ(result.settings.generation.temperature, 0.5);
+  EXPECT_EQ(result.settings.prompt, base.prompt);
+  EXPECT_EQ(result.settings.model, base.model);
+  EXPECT_EQ(result.settings.data, base.data);
+  EXPECT_EQ(result.settings.backend, "native");
+  const ConfigResult full = load_config("", {"model.load_in_4bit=false"}, 1, base);
+  EXPECT_THAT(full.warnings, testing::IsEmpty()) << "no one gave a key without effect";
+  EXPECT_FALSE(full.settings.model.load_in_4bit);
+}
+
 }  // namespace rematch

@@ -31,7 +31,8 @@ std::string shorten_key(const std::string& key) {
 /// Checks the tree in one pass, from the root down.
 class Checker {
  public:
-  explicit Checker(std::vector<Problem>& problems) : problems_(problems) {}
+  Checker(std::vector<Problem>& problems, const Settings& base)
+      : problems_(problems), values_(base) {}
 
   void check_section(const Node& node, const std::string& path) {
     if (node.is_null()) return;  // `training:` with nothing below it
@@ -145,8 +146,8 @@ class Checker {
 
 }  // namespace
 
-CheckResult check_keys(const Node& root, std::vector<Problem>& problems) {
-  Checker checker(problems);
+CheckResult check_keys(const Node& root, std::vector<Problem>& problems, const Settings& base) {
+  Checker checker(problems, base);
   checker.check_section(root, "");
   return checker.take();
 }

@@ -81,12 +81,13 @@ std::vector<EffectiveValue> list_effective_values(const Values& values) {
 }  // namespace
 
 ConfigResult load_config(const std::string& path, const std::vector<std::string>& overrides,
-                         int world_size) {
+                         int world_size, const Settings& base) {
   std::vector<Problem> problems;
   const Source source = load_source(path, overrides, problems);
   const bool readable = problems.empty();
-  CheckResult checked = check_keys(source.root, problems);
-  Draft draft{checked.values, source.root, path, world_size, problems, checked.warnings};
+  CheckResult checked = check_keys(source.root, problems, base);
+  Draft draft{checked.values, source.root,      path,         world_size,
+              problems,       checked.warnings, base.rollouts};
   // Keys of an unreadable file would be reported as missing.
   if (readable) apply_rules(draft);
   if (!problems.empty()) throw UserError(ErrorKind::kConfig, std::move(problems));

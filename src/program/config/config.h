@@ -29,9 +29,10 @@ struct ConfigResult {
 /// @param path        YAML file; empty: only the overrides
 /// @param overrides   `a.b.c=value` of --set; later ones win
 /// @param world_size  number of ranks, for gradient_accumulation_steps
+/// @param base        settings that files and overrides leave as they are
 /// @throws UserError (config) with ALL problems of the files together
 ConfigResult load_config(const std::string& path, const std::vector<std::string>& overrides = {},
-                         int world_size = 1);
+                         int world_size = 1, const Settings& base = {});
 
 /// The effective configuration as nested JSON with the key names of the YAML file (args.json).
 Json effective_json(const ConfigResult& result);

@@ -55,6 +55,7 @@ struct KeySpec {
   bool low_open = false;
   bool high_open = false;
   std::function<void(Settings&, const KeyValue&)> fill;  ///< writes the field; empty without one
+  std::function<KeyValue(Settings&)> read;               ///< reads it; empty without one
   std::optional<TrainerVariant> only_in;  ///< only stage that fills the field; none = both
 
   // Builder calls, chained in keys_*.cc.
@@ -146,6 +147,7 @@ class KeysOf {
     spec.fill = [at = at_, field](Settings& all, const KeyValue& value) {
       assign(at(all).*field, value);
     };
+    spec.read = [at = at_, field](Settings& all) { return key_value(at(all).*field); };
     return spec;
   }
 

@@ -15,6 +15,7 @@ void check_required_keys(Draft& config) {
   for (const KeySpec& spec : schema()) {
     if (!spec.required) continue;
     const Node* node = config.find_written(spec.path);
+    if (!node && !config.is_null(spec.path)) continue;
     if (node && !node->is_null() && !(node->is_scalar() && python_strip(node->scalar).empty()))
       continue;
     config.problems.push_back({fmt::format("`{}` is required", spec.path),
@@ -59,7 +60,7 @@ TrainerVariant Draft::variant() const {
 }
 bool Draft::has_rollout_section() const {
   const Node* section = find_written(kRolloutMatching);
-  return section && !section->is_null();
+  return section ? !section->is_null() : rollouts;
 }
 bool Draft::variant_is_known() const {
   const Node* node = find_written(kVariant);

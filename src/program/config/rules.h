@@ -15,6 +15,7 @@ struct Draft : Values {
   int world_size = 1;  ///< number of ranks
   std::vector<Problem>& problems;
   std::vector<Warning>& warnings;
+  bool rollouts = false;  ///< as Settings::rollouts, without a section
 
   /// Appends a problem or a warning where `key` was written.
   void problem(std::string error, const std::string& key, std::string what, std::string fix);

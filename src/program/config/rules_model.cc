@@ -55,7 +55,7 @@ void apply_four_bit_rule(Draft& config) {
   if (config.boolean("model.load_in_4bit")) return;
   for (const char* name : {"model.bnb_4bit_quant_type", "model.bnb_4bit_use_double_quant",
                            "model.llm_int8_skip_modules"}) {
-    if (config.json(name) != Values().json(name))
+    if (config.is_given(name) && config.json(name) != Values().json(name))
       config.warn_no_effect(name, "`model.load_in_4bit` is not set");
   }
 }
@@ -109,7 +109,7 @@ void check_template(Draft& config) {
 
 void read_user_prompt(Draft& config) {
   const std::string key = "custom.user_prompt";
-  if (config.is_null(key)) return;
+  if (!config.is_given(key)) return;
   const std::string path = config.text(key);
   if (!path.ends_with(".txt")) return;
   try {

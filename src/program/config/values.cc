@@ -14,10 +14,31 @@ struct Values::Entry {
   bool given = false;
 };
 
-Values::Values() {
+namespace {
+
+Json to_json(const KeyValue& value) {
+  if (const auto* files = std::get_if<std::vector<TrainFile>>(&value)) {
+    Json list = Json::array();
+    for (const TrainFile& file : *files)
+      list.push_back({{"path", file.path}, {"weight", file.weight}});
+    return list;
+  }
+  if (const auto* list = std::get_if<std::vector<std::string>>(&value)) return *list;
+  if (const auto* text = std::get_if<std::string>(&value)) return *text;
+  if (const auto* real = std::get_if<double>(&value)) return *real;
+  if (const auto* whole = std::get_if<int64_t>(&value)) return *whole;
+  if (const auto* flag = std::get_if<bool>(&value)) return *flag;
+  return nullptr;
+}
+
+}  // namespace
+
+Values::Values(Settings base) {
+  Settings built_in;
   for (const KeySpec& spec : schema()) {
-    if (spec.state == KeyState::kHonoured)
-      entries_[spec.path] = {default_value(spec), "default", false};
+    if (spec.state != KeyState::kHonoured) continue;
+    Entry& entry = entries_[spec.path] = {default_value(spec), "default", false};
+    if (spec.read && spec.read(base) != spec.read(built_in)) entry.value = to_json(spec.read(base));
   }
 }
 Values::Values(const Values&) = default;

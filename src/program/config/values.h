@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "base/settings/settings.h"
 #include "program/config/node.h"
 #include "program/config/schema.h"
 
@@ -21,7 +22,9 @@ struct Warning {
 class Values {
  public:
   /// All keys at their defaults.
-  Values();
+  Values() : Values(Settings{}) {}
+  /// The same, but for the fields in which `base` differs from the built-in settings.
+  explicit Values(Settings base);
   Values(const Values&);
   Values& operator=(const Values&) = delete;
   ~Values();
@@ -59,6 +62,7 @@ struct CheckResult {
 /// Checks every key of the tree against the schema. Unknown keys, wrong types, illegal values,
 /// refused and removed keys become problems; each ignored key becomes a warning. A key set to null
 /// gets its default.
-CheckResult check_keys(const Node& root, std::vector<Problem>& problems);
+/// @param base  the values of keys that the tree lacks
+CheckResult check_keys(const Node& root, std::vector<Problem>& problems, const Settings& base = {});
 
 }  // namespace rematch
