@@ -216,9 +216,13 @@ std::string python_json(const Json& value, int indent) {
 }
 
 void escape_line_ends(std::string& json) {
-  constexpr std::pair<std::string_view, std::string_view> kLineEnds[] = {
-      {"\u0085", "\\u0085"}, {"\u2028", "\\u2028"}, {"\u2029", "\\u2029"}};
-  for (const auto& [character, escape] : kLineEnds) {
+  // And what turns a line: a terminal shows the text as it is.
+  constexpr char32_t kEscaped[] = {0x85,   0x200E, 0x200F, 0x2028, 0x2029, 0x202A, 0x202B,
+                                   0x202C, 0x202D, 0x202E, 0x2066, 0x2067, 0x2068, 0x2069};
+  for (const char32_t code : kEscaped) {
+    std::string character;
+    append_utf8(character, code);
+    const std::string escape = fmt::format("\\u{:04x}", static_cast<unsigned>(code));
     for (size_t at = json.find(character); at != json.npos; at = json.find(character, at))
       json.replace(at, character.size(), escape);
   }

@@ -49,8 +49,8 @@ TEST(PythonJson, WritesWhatJsonDumpsWrites) {
 }
 
 TEST(PythonJson, ALineHasNoLineEndWithinIt) {
-  const Json value = {{"a", "x\u2028y\u2029z\u0085"}};
-  EXPECT_EQ(json_line(value), "{\"a\": \"x\\u2028y\\u2029z\\u0085\"}\n");
+  const Json value = {{"a", "x\u2028y\u2029z\u0085\u202Eü—"}};
+  EXPECT_EQ(json_line(value), "{\"a\": \"x\\u2028y\\u2029z\\u0085\\u202eü—\"}\n");
   EXPECT_EQ(parse_json(json_line(value), "line"), value);
 }
 
