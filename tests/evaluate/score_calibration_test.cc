@@ -79,11 +79,22 @@ TEST(ScoreCalibration, IsKeptInTheCheckpoint) {
   EXPECT_FALSE(ScoreCalibration::read(dir.path()));
   auto scale = ScoreCalibration::fit(draw_class(4, 500).predictions);
   scale->set_eval_set("64 records");
+  scale->set_step(8);
   scale->write(dir.path());
   const auto found = ScoreCalibration::read(dir.path());
   ASSERT_TRUE(found);
   EXPECT_EQ(found->points(), scale->points());
   EXPECT_EQ(found->eval_set(), "64 records");
+  EXPECT_EQ(found->step(), 8);
+}
+
+TEST(ScoreCalibration, TheStepOfTheWeightsIsThatOfTheRun) {
+  const test::TempDir dir;
+  EXPECT_FALSE(step_of_weights(dir.path()));
+  dir.write("trainer_state.json", R"({"global_step": 8, "epoch": 1.5})");
+  EXPECT_EQ(step_of_weights(dir.path()), 8);
+  dir.write("trainer_state.json", "{");
+  EXPECT_FALSE(step_of_weights(dir.path()));
 }
 
 TEST(ScoreCalibration, DamageIsAnError) {

@@ -112,6 +112,7 @@ std::optional<ScoreCalibration> ScoreCalibration::read(const std::string& direct
   JsonFields fields(json, origin);
   ScoreCalibration calibration;
   calibration.eval_set_ = fields.text_or("eval_set", "");
+  if (fields.has("step")) calibration.step_ = fields.integer("step", 0);
   const Json& points = fields.at("points");
   const auto fail = [&](const std::string& found) { throw_json_error(origin, "points", found); };
   if (!points.is_array() || points.empty()) fail("no list of [score, precision]");
@@ -135,9 +136,22 @@ std::optional<ScoreCalibration> ScoreCalibration::read(const std::string& direct
 void ScoreCalibration::write(const std::string& directory) const {
   Json json;
   json["eval_set"] = eval_set_;
+  if (step_) json["step"] = *step_;
   json["points"] = Json::array();
   for (const Point& point : points_) json["points"].push_back({point.score, point.precision});
   write_file_atomic(join_path(directory, kScoreCalibrationFile), python_json(json) + "\n");
+}
+
+std::optional<int64_t> step_of_weights(const std::string& directory) {
+  const std::string path = join_path(directory, "trainer_state.json");
+  if (!std::filesystem::exists(path)) return std::nullopt;
+  try {
+    const JsonOrigin origin{.path = path, .error = "{} of a checkpoint is damaged", .fix = ""};
+    const Json state = read_json_file(path);
+    return JsonFields(state, origin).integer("global_step", 0);
+  } catch (const UserError&) {
+    return std::nullopt;  // only a run that resumes needs the file
+  }
 }
 
 }  // namespace rematch

@@ -1,4 +1,5 @@
 #pragma once
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>
@@ -42,12 +43,20 @@ class ScoreCalibration {
   /// The validation set of the fit (eval_set_text()); may be empty.
   const std::string& eval_set() const { return eval_set_; }
   void set_eval_set(std::string text) { eval_set_ = std::move(text); }
+  /// Optimizer steps of the weights of the fit; nullopt in files of older versions.
+  std::optional<int64_t> step() const { return step_; }
+  void set_step(int64_t step) { step_ = step; }
   const std::vector<Point>& points() const { return points_; }
 
  private:
   std::vector<Point> points_;
   std::string eval_set_;
+  std::optional<int64_t> step_;
 };
+
+/// Optimizer steps of a run's checkpoint, from its trainer_state.json; nullopt for any other
+/// directory.
+std::optional<int64_t> step_of_weights(const std::string& directory);
 
 /// Name of the file in a checkpoint.
 inline constexpr const char* kScoreCalibrationFile = "rematch_scores.json";

@@ -169,7 +169,10 @@ bool Trainer::evaluate() {
   bool is_best = false;
   run_phase(group, "evaluate", [&] {
     const EvaluationResult result = evaluation.run(record_.log.terminal());
-    if (result.calibration) calibration_ = result.calibration;
+    if (result.calibration) {
+      calibration_ = result.calibration;
+      calibration_->set_step(progress.global_step);
+    }
     const bool is_worse = record_.log.evaluation(progress, result, evaluation.num_samples());
     is_best = result.metric &&
               progress.update_best(*result.metric, result.greater_is_better, progress.global_step);
