@@ -1,11 +1,30 @@
 #include "learn/estep/roll_out.h"
 
+#include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "base/error.h"
 #include "engine/rollout/with_engine.h"
 
 namespace rematch {
+
+std::vector<SampleBatch> make_batches(const std::vector<int64_t>& samples, int size,
+                                      int64_t epoch) {
+  std::vector<SampleBatch> batches;
+  for (auto first = samples.begin(); first != samples.end();) {
+    const auto last = first + std::min<std::ptrdiff_t>(size, samples.end() - first);
+    batches.push_back({{first, last}, epoch});
+    first = last;
+  }
+  return batches;
+}
+
+std::vector<SampleBatch> all_batches(const Dataset& data, int size) {
+  std::vector<int64_t> samples(static_cast<size_t>(data.size()));
+  std::iota(samples.begin(), samples.end(), 0);
+  return make_batches(samples, size, 0);
+}
 
 void roll_out(RolloutEngine& engine, std::vector<ScoredRollout>& prepared, MetricsBag& metrics,
               const std::function<void(int)>& on_progress) {

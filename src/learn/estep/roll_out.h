@@ -28,6 +28,12 @@ struct SampleBatch {
   int64_t epoch = 0;             ///< part of the sampling key
 };
 
+/// Cuts samples into batches, in order.
+/// @param size  ≥ 1
+std::vector<SampleBatch> make_batches(const std::vector<int64_t>& samples, int size, int64_t epoch);
+/// The same of all samples of a data set, in epoch 0.
+std::vector<SampleBatch> all_batches(const Dataset& data, int size);
+
 /// Takes a scored batch.
 /// @param metrics  observations of the batch
 using OnBatch =

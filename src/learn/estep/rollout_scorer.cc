@@ -13,12 +13,18 @@ namespace rematch {
 RolloutScorer::RolloutScorer(const Dataset& dataset, const PromptEncoder& prompts,
                              const AnswerFormat& format, PixelStore& pixels, Options options)
     : dataset_(dataset),
-      prompts_(prompts),
+      prompts_(&prompts),
       format_(format),
-      pixels_(pixels),
+      pixels_(&pixels),
       options_(std::move(options)) {}
 
-Prompt make_prompt(const Sample& sample, int64_t epoch, const PromptEncoder& prompts,
+RolloutScorer::RolloutScorer(const Dataset& dataset, const AnswerFormat& format, Options options)
+    : dataset_(dataset), format_(format), options_(std::move(options)) {}
+
+namespace {
+
+/// @param prompts  null: without tokens
+Prompt open_prompt(const Sample& sample, int64_t epoch, const PromptEncoder* prompts,
                    const PatchOptions& patches) {
   Prompt prompt{.sample_id = sample.sample_id,
                 .epoch = epoch,
@@ -27,8 +33,15 @@ Prompt make_prompt(const Sample& sample, int64_t epoch, const PromptEncoder& pro
   std::vector<GridThw> grids;
   for (const ImageRef& image : prompt.images) grids.push_back(image.grid_thw);
   if (!grids.empty()) prompt.resized_px = resized_px(grids.front(), patches);
-  prompt.token_ids = prompts.encode(grids, sample.prompt);
+  if (prompts != nullptr) prompt.token_ids = prompts->encode(grids, sample.prompt);
   return prompt;
+}
+
+}  // namespace
+
+Prompt make_prompt(const Sample& sample, int64_t epoch, const PromptEncoder& prompts,
+                   const PatchOptions& patches) {
+  return open_prompt(sample, epoch, &prompts, patches);
 }
 
 void parse_rollout(ScoredRollout& rollout, const AnswerFormat& format,
@@ -43,12 +56,13 @@ Sample RolloutScorer::shown_sample(int64_t index, int64_t epoch) const {
 }
 
 void RolloutScorer::prefetch(const std::vector<int64_t>& sample_indices, int64_t epoch) const {
+  if (pixels_ == nullptr) return;
   std::vector<ImageRef> images;
   for (const int64_t index : sample_indices) {
     for (ImageRef& image : image_refs(shown_sample(index, epoch), options_.patches))
       images.push_back(std::move(image));
   }
-  pixels_.prefetch(images);
+  pixels_->prefetch(images);
 }
 
 std::vector<ScoredRollout> RolloutScorer::prepare(const std::vector<int64_t>& sample_indices,
@@ -59,7 +73,7 @@ std::vector<ScoredRollout> RolloutScorer::prepare(const std::vector<int64_t>& sa
     prepared.push_back(
         {.sample = &dataset_.samples()[static_cast<size_t>(index)],
          .ground_truth = order_objects(shown, options_.ordering, options_.seed, epoch),
-         .prompt = make_prompt(shown, epoch, prompts_, options_.patches)});
+         .prompt = open_prompt(shown, epoch, prompts_, options_.patches)});
   }
   return prepared;
 }

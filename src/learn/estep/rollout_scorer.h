@@ -38,7 +38,7 @@ void parse_rollout(ScoredRollout& rollout, const AnswerFormat& format,
                    const std::vector<TokenId>& stop_ids);
 
 /// Makes prompts for the samples of a data set; parses and matches the rollouts. Training,
-/// evaluation, probe and `rematch rollout` share these steps.
+/// evaluation, probe, `rematch rollout` and `rematch eval --answers` share these steps.
 class RolloutScorer {
  public:
   struct Options {
@@ -54,6 +54,8 @@ class RolloutScorer {
   /// All parts must outlive the scorer.
   RolloutScorer(const Dataset& dataset, const PromptEncoder& prompts, const AnswerFormat& format,
                 PixelStore& pixels, Options options);
+  /// For answers that are given: prompts have no tokens.
+  RolloutScorer(const Dataset& dataset, const AnswerFormat& format, Options options);
 
   /// Starts loading the images of samples.
   void prefetch(const std::vector<int64_t>& sample_indices, int64_t epoch) const;
@@ -79,9 +81,9 @@ class RolloutScorer {
   Sample shown_sample(int64_t index, int64_t epoch) const;
 
   const Dataset& dataset_;
-  const PromptEncoder& prompts_;
+  const PromptEncoder* prompts_ = nullptr;
   const AnswerFormat& format_;
-  PixelStore& pixels_;
+  PixelStore* pixels_ = nullptr;
   Options options_;
 };
 

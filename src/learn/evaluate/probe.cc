@@ -1,7 +1,6 @@
 #include "learn/evaluate/probe.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "base/observe/terminal.h"
 #include "learn/estep/match/match_policy.h"
@@ -13,17 +12,6 @@ namespace {
 constexpr double kStrictGate = 0.5;
 // Largest object count of each bucket; larger counts share one more bucket.
 constexpr int kBucketEnds[] = {0, 2, 5, 10, 20, 50};
-
-std::vector<SampleBatch> make_batches(const std::vector<int64_t>& samples, int size,
-                                      int64_t epoch) {
-  std::vector<SampleBatch> batches;
-  for (size_t begin = 0; begin < samples.size(); begin += static_cast<size_t>(size)) {
-    const auto first = samples.begin() + static_cast<std::ptrdiff_t>(begin);
-    const auto count = std::min<std::ptrdiff_t>(size, samples.end() - first);
-    batches.push_back({{first, first + count}, epoch});
-  }
-  return batches;
-}
 
 }  // namespace
 
@@ -80,9 +68,8 @@ void Probe::measure_greedy(const Answers& answers, Terminal& terminal) {
   const int64_t num_samples = answers.scorer.dataset().size();
   MatchSettings strict = answers.scorer.options().match;
   strict.maskiou_gate = kStrictGate;
-  std::vector<int64_t> samples(static_cast<size_t>(num_samples));
-  std::iota(samples.begin(), samples.end(), 0);
-  const std::vector<SampleBatch> batches = make_batches(samples, answers.batch_size, 0);
+  const std::vector<SampleBatch> batches =
+      all_batches(answers.scorer.dataset(), answers.batch_size);
 
   const auto on_progress = [&](int64_t num_done) {
     terminal.progress({.phase = "answer", .done = num_done, .total = num_samples});
