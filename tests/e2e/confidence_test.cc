@@ -103,6 +103,8 @@ TEST(Confidence, ATrainedCheckpointKnowsWhatItsScoresAreWorth) {
   EXPECT_NE(evaluated.err.find("rematch_scores.json"), std::string::npos) << evaluated.err;
   const Json after = read_json_file(stored);
   EXPECT_EQ(after["eval_set"], before["eval_set"]);
+  EXPECT_EQ(before["step"], 1);
+  EXPECT_EQ(after["step"], 1);
   ASSERT_EQ(after["points"].size(), before["points"].size());
   for (size_t i = 0; i < after["points"].size(); ++i) {
     for (size_t k = 0; k < 2; ++k) {
@@ -110,6 +112,15 @@ TEST(Confidence, ATrainedCheckpointKnowsWhatItsScoresAreWorth) {
           << "the same answers, in other batches";
     }
   }
+  Json of_the_start = after;
+  of_the_start["step"] = 0;
+  write_file_atomic(stored, of_the_start.dump());
+  const std::string checkpoint = "out/run/checkpoint-1";
+  EXPECT_NE(program.run("predict " + checkpoint + " " + test::Program::golden("images/0.png"))
+                .err.find("measured at step 0, and this is step 1"),
+            std::string::npos);
+  ASSERT_EQ(program.run("eval " + checkpoint).exit_code, 0);
+  EXPECT_EQ(read_json_file(stored)["step"], 1);
 }
 
 TEST(Confidence, IsTheSameInRolloutsSamplesAndPredictions) {

@@ -145,6 +145,18 @@ TEST(TrainLora, EveryFamilyTrainsOnWeightsOfFourBits) {
     EXPECT_NE(trained.err.find("4 bits"), std::string::npos) << trained.err;
     const std::string checkpoint = program.run_dir() + "/checkpoint-2";
     EXPECT_FALSE(std::filesystem::exists(checkpoint + "/model.safetensors"));
+    const std::string ask = "rollout " + checkpoint + " " + test::Program::golden("val.jsonl") +
+                            " --out r.jsonl --set custom.extra.rollout_matching.max_new_tokens=4";
+    for (const std::string& command :
+         {ask, "predict " + checkpoint + " " + test::Program::golden("images/0.png")}) {
+      const test::ProcessResult asked = program.run(command);
+      ASSERT_EQ(asked.exit_code, 0) << asked.err;
+      EXPECT_NE(asked.err.find("the base is packed to 4 bits"), std::string::npos) << asked.err;
+      EXPECT_NE(asked.err.find("\n4 bits    "), std::string::npos) << asked.err;
+    }
+    const test::ProcessResult full = program.run(ask + " --set model.load_in_4bit=false");
+    EXPECT_EQ(full.exit_code, 0) << full.err;
+    EXPECT_EQ(full.err.find("4 bits"), std::string::npos) << full.err;
     const test::ProcessResult merged = program.run("merge " + checkpoint + " --out merged");
     ASSERT_EQ(merged.exit_code, 0) << merged.err;
     const std::string written = read_file(program.dir().file("merged/config.json"));

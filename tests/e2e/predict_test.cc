@@ -270,12 +270,16 @@ TEST(Predict, ImagesThatCannotBeReadDoNotEndTheOthers) {
   program.dir().write("photos/c.png", good.substr(0, good.size() / 2));
   program.dir().write("photos/d.png", good);
   program.dir().write("photos/e.jpg", "");
+  program.dir().write("photos/f\u202Egpj.jpg", "");
   const std::string command =
       "predict " + test::Program::model() + " photos --max-new-tokens 8 --draw drawn";
   const test::ProcessResult result = program.run(command);
   EXPECT_EQ(result.exit_code, 3) << result.err;
   const std::vector<Json> lines = answers_of(result.out);
-  ASSERT_EQ(lines.size(), 5u) << result.out;
+  ASSERT_EQ(lines.size(), 6u) << result.out;
+  EXPECT_EQ(lines[5]["image"], "photos/f\u202Egpj.jpg");
+  EXPECT_EQ((result.out + result.err).find("\u202E"), std::string::npos)
+      << "turns a terminal's line";
   for (const size_t i : {1u, 2u}) {
     EXPECT_EQ(lines[i]["status"], "unreadable");
     EXPECT_FALSE(lines[i]["error"].get<std::string>().empty());

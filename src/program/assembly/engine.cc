@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -63,7 +64,9 @@ Engine start_engine(const Job& job, const std::shared_ptr<Model>& model,
   GenerateOptions generate{generation, settings.seed,
                            read_stop_ids(settings.model.directory, *job.files.tokenizer)};
   generate.repeat_terminate.entry_key = answer_formats().find(job.files.format_name).entry_key;
-  Engine started{.stop_ids = generate.stop_ids};
+  Engine started{.stop_ids = generate.stop_ids,
+                 .batch_size = std::max(settings.evaluation.per_device_eval_batch_size,
+                                        generation.batch_size)};
   // A shared engine stays alive until all ranks know of a failure.
   run_phase(job.group, "start", [&] {
     const VllmOptions vllm = vllm_options(job);

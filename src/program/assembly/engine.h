@@ -14,6 +14,7 @@ struct Engine {
   std::unique_ptr<Offload> offload;  ///< null when off or without effect
   std::unique_ptr<RolloutEngine> engine;
   std::vector<TokenId> stop_ids;
+  int batch_size = 1;  ///< samples that an evaluation passes to it together
 
   RolloutSource source() const { return {*engine, offload.get()}; }
 };

@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "engine/ranks/device.h"
-#include "engine/ranks/gather.h"
 #include "engine/ranks/phase.h"
 #include "engine/rollout/engine_factory.h"
 #include "learn/augment/augmentation.h"
@@ -27,14 +26,8 @@ at::Device open_device(const Settings& settings, const std::string& wish) {
   return device;
 }
 
-/// The source with the checkpoint of rank 0.
-JobSource agreed_source(JobSource source, Group& group) {
-  const std::string first = from_first_rank(group, source.at ? source.checkpoint : std::string());
-  return first.empty() || first == source.checkpoint ? std::move(source) : source.at(first);
-}
-
 void print_warnings(const JobSource& source, Terminal& terminal) {
-  if (!source.note.empty()) terminal.say(source.note);
+  if (!source.checkpoint.note.empty()) terminal.say(source.checkpoint.note);
   for (const Warning& warning : source.config.warnings)
     terminal.warn(warning.text + " (" + warning.where + ")");
 }
@@ -75,7 +68,7 @@ Job open_here(JobSource source, Use use, const Place& place) {
 
 InputFiles Job::inputs() const {
   InputFiles inputs = run_inputs(source.config);
-  if (source.is_adapter) add_model(inputs, source.checkpoint);
+  if (source.checkpoint.is_adapter) add_model(inputs, source.checkpoint.path);
   if (data.val) {
     for (const Sample& sample : data.val->samples()) {
       for (const std::string& image : sample.image_paths) inputs.add(image);
@@ -87,7 +80,6 @@ InputFiles Job::inputs() const {
 Job open_job(JobSource source, Use use, const Place& place) {
   std::optional<Job> job;
   run_phase(place.group, "start", [&] {
-    source = agreed_source(std::move(source), place.group);
     print_warnings(source, place.terminal);
     meet_with_configuration(source.config, place.group);
     job.emplace(open_here(std::move(source), use, place));

@@ -1,7 +1,6 @@
 #pragma once
 #include <c10/core/Device.h>
 
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -11,24 +10,12 @@
 #include "engine/ranks/group.h"
 #include "engine/rollout/vllm/vllm_options.h"
 #include "model/vision/pixel_store.h"
+#include "program/assembly/ask.h"
 #include "program/assembly/open.h"
-#include "program/config/config.h"
 
 namespace rematch {
 
 class Model;
-
-/// The subject of a job: a configuration, and the checkpoint that a command asks.
-struct JobSource {
-  ConfigResult config;
-  std::string checkpoint = {};  ///< `model.model`, or the adapter on top of it
-  bool is_adapter = false;
-  bool force_base = false;  ///< as AdapterUse::force_base
-  std::string note = {};    ///< names the chosen checkpoint of a run; may be empty
-  /// The same for another checkpoint; empty when the configuration names the model. A run that is
-  /// still training moves its links, so that ranks may choose differently: rank 0 decides.
-  std::function<JobSource(const std::string& checkpoint)> at = {};
-};
 
 /// The place where a job runs. Terminal and group must outlive the job.
 struct Place {

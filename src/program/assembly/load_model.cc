@@ -28,7 +28,7 @@ std::shared_ptr<Model> load_weights(const Job& job, const std::string& directory
     job.terminal.say(fmt::format("4 bits    {} of {} Linear layers", model->num_packed(),
                                  model->linears().size()));
   }
-  if (job.source.is_adapter) job.terminal.say("adapter   " + job.source.checkpoint);
+  if (job.source.checkpoint.is_adapter) job.terminal.say("adapter   " + job.source.checkpoint.path);
   if (!job.device.is_cpu()) {
     const ModelDescription& parts = model->description();
     job.terminal.say("attention: " +
@@ -42,7 +42,7 @@ std::shared_ptr<Model> load_weights(const Job& job, const std::string& directory
 
 /// Attaches the adapter that a command asks.
 void attach_asked_adapter(Model& model, const Job& job) {
-  const std::string& path = job.source.checkpoint;
+  const std::string& path = job.source.checkpoint.path;
   if (job.settings().backend == "vllm") {
     throw UserError(ErrorKind::kConfig,
                     {.error = "vLLM does not answer for an adapter here",
@@ -67,7 +67,7 @@ std::shared_ptr<Model> load_here(const Job& job, const std::string& weights) {
   std::shared_ptr<Model> model =
       load_weights(job, starts_at_base ? settings.model.directory : weights);
   if (trains_adapter) attach_adapter(*model, settings, *job.files.format, weights, job.terminal);
-  if (job.source.is_adapter) attach_asked_adapter(*model, job);
+  if (job.source.checkpoint.is_adapter) attach_asked_adapter(*model, job);
   return model;
 }
 

@@ -1,6 +1,5 @@
 #include "program/assembly/make_evaluation.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "learn/evaluate/eval_set.h"
@@ -37,8 +36,8 @@ std::unique_ptr<Evaluation> make_evaluation(const Job& job, const std::shared_pt
                    options = loss_options(settings, job.files.format->coord_token_ids())](
                       const PackedRow& row) { return teacher_forced_loss(model, row, options); });
   }
-  const int batch_size = std::max(settings.evaluation.per_device_eval_batch_size,
-                                  engine ? settings.generation.batch_size : 1);
+  const int batch_size =
+      engine ? engine->batch_size : settings.evaluation.per_device_eval_batch_size;
   return std::make_unique<Evaluation>(std::move(answers), std::move(truth), job.data.val->size(),
                                       Evaluation::Options{.settings = settings.evaluation,
                                                           .batch_size = batch_size,

@@ -6,23 +6,9 @@
 
 #include "base/error.h"
 #include "learn/evaluate/score_calibration.h"
-#include "program/assembly/engine.h"
+#include "program/assembly/asking.h"
 
 namespace rematch {
-
-/// Options of a predictor.
-struct PredictorOptions {
-  /// directory of a Hugging Face model, of a PEFT adapter (with its base model), or of a run
-  /// (find_model)
-  std::string model_dir;
-  std::string adapter_dir;  ///< PEFT directory; empty = none
-  bool force_base = false;  ///< as AdapterUse::force_base
-  std::string backend = "native";
-  std::string device = "auto";
-  std::string answer_format;  ///< empty = format of the checkpoint (checkpoint_format.h)
-  PromptSettings texts;       ///< replace the texts stored with the checkpoint
-  int max_new_tokens = 0;     ///< 0 = as stored with the checkpoint
-};
 
 /// The answer for one image.
 struct Prediction {
@@ -43,26 +29,22 @@ struct Prediction {
 class Predictor {
  public:
   /// Loads the model.
+  /// @param source  a question about images
   /// @throws UserError for a directory without model or adapter, and as open_job()
-  Predictor(const PredictorOptions& options, Terminal& terminal);
+  Predictor(JobSource source, const Place& place);
 
   /// Answers images, in order, each turned upright as its EXIF says. An unreadable image gets a
   /// reason and does not affect the others.
   std::vector<Prediction> predict(const std::vector<std::string>& paths);
 
  private:
-  Prompt make_image_prompt(const Prediction& image) const;
-  void answer(std::vector<Prompt> prompts, const std::vector<Prediction*>& predictions);
+  /// Reads the size of an image, and makes its prompt.
+  Prompt open_image(Prediction& image);
+  void answer(std::vector<ScoredRollout> rollouts, const std::vector<Prediction*>& predictions);
 
-  Job job_;
-  Engine engine_;
+  Asking asking_;
   std::optional<ScoreCalibration> calibration_;
   int64_t num_answered_ = 0;
 };
-
-/// Lists images: files as given, and the JPEG, PNG and WebP files of directories, by name. Includes
-/// broken links, which predict() reports as unreadable.
-/// @throws UserError (environment) for a path that does not exist, (data) when there is none
-std::vector<std::string> list_images(const std::vector<std::string>& paths);
 
 }  // namespace rematch

@@ -14,6 +14,7 @@ InputFiles run_inputs(const ConfigResult& config) {
     if (std::filesystem::is_regular_file(value.value, error)) inputs.add(value.value);
   }
   for (const TrainFile& file : config.settings.data.train_files) inputs.add(file.path);
+  if (config.settings.data.val_jsonl) inputs.add(*config.settings.data.val_jsonl);
   add_model(inputs, config.settings.model.directory);
   return inputs;
 }

@@ -5,24 +5,41 @@
 #include <memory>
 
 #include "engine/ranks/phase.h"
+#include "program/assembly/asking.h"
 #include "program/assembly/make_evaluation.h"
 #include "program/assembly/rank_process.h"
+#include "program/assembly/truth.h"
 #include "program/cli/command_set.h"
 #include "program/cli/eval_output.h"
 
 namespace rematch {
+namespace {
+
+Evaluated subject_of(const Job& job) {
+  const std::string& checkpoint = job.source.checkpoint.path;
+  return {.model = checkpoint,
+          .name = checkpoint,
+          .checkpoint = checkpoint,
+          .run_dir = job.settings().output.run_dir,
+          .records = *job.data.val,
+          .inputs = job.inputs(),
+          .labels = label_match(job),
+          .has_answers = job.rolls_out()};
+}
+
+}  // namespace
 
 int run_eval(const EvalArguments& arguments) {
   const World world = world_from_environment();
   JobSource source = load_scored_model(arguments.model);
   RankProcess process(world, source.config, arguments.model.device);
-  const Job job = open_job(std::move(source), Use::kEvaluate, process.place());
-  EvalOutput output(job);
-  const std::shared_ptr<Model> model = load_model(job);
-  std::optional<Engine> engine;
-  if (job.rolls_out()) engine.emplace(start_engine(job, model, job.settings().generation));
+  agree_on_checkpoint(source, arguments.model, process.place().group);
+  Asking asking(std::move(source), Use::kEvaluate, process.place());
+  const Job& job = asking.job();
+  EvalOutput output(subject_of(job), job.terminal, job.group);
+  asking.start();
   run_phase(job.group, "evaluate", [&] {
-    const auto evaluation = make_evaluation(job, model, engine, /*extra_gates=*/{0.3, 0.5});
+    const auto evaluation = make_evaluation(job, asking.model(), asking.engine(), kExtraGates);
     const EvaluationResult result =
         evaluation->run(job.terminal, [&](const ScoredRollout& rollout) { output.add(rollout); });
     if (job.is_first()) output.write(result, arguments.all_scores);

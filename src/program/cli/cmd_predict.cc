@@ -1,306 +1,114 @@
 // `rematch predict MODEL IMAGE|DIR …`: what a trained model sees in images.
-#include <fmt/core.h>
-#include <unistd.h>
-
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <filesystem>
-#include <iostream>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
-#include <set>
 
-#include "base/error.h"
-#include "base/flow/object_json.h"
-#include "base/output_file.h"
 #include "engine/ranks/ranks.h"
 #include "learn/estep/answer/answer_format.h"
-#include "learn/resume/run_links.h"
 #include "model/checkpoint/model_dir.h"
-#include "model/text/lossy.h"
-#include "model/vision/image.h"
 #include "program/assembly/predictor.h"
 #include "program/cli/arguments.h"
 #include "program/cli/command_set.h"
-#include "program/cli/standard_output.h"
-#include "tools/draw/encode.h"
-#include "tools/draw/panel.h"
+#include "program/cli/predict_images.h"
+#include "program/cli/predict_output.h"
 
 namespace rematch {
 namespace {
 
-constexpr size_t kImagesTogether = 16;
-constexpr int kDrawnSidePx = 1024;
-constexpr size_t kLongestDrawnName = 200;  ///< bytes
-constexpr const char* kNoCalibration =
-    "--min-score left nothing out: the checkpoint does not know what its scores are worth; "
-    "`rematch eval MODEL val.jsonl` measures it";
-constexpr size_t kLongestShownText = 200;  ///< bytes
+constexpr int64_t kImagesTogether = 16;
 
 struct PredictArguments {
-  PredictorOptions predictor;
-  std::vector<std::string> inputs;
-  std::string draw_dir, out, format = "jsonl";
-  double min_score = 0;
+  std::string model, adapter;
+  std::vector<std::string> images;
+  Asked asked;
+  std::string device = "auto";
+  PredictFormat format;
 };
 
-/// The last byte up to `most` at which a character of UTF-8 begins, or the end of the text.
-size_t character_start(const std::string& text, size_t most) {
-  size_t at = std::min(text.size(), most);
-  while (at > 0 && at < text.size() && (text[at] & 0xC0) == 0x80) --at;
-  return at;
-}
-
-/// Bounding box in pixels: left, top, right, bottom.
-std::array<double, 4> box_px(const Geometry& geometry, const Prediction& one) {
-  std::array<double, 4> box{1e9, 1e9, 0, 0};
-  for (const Point& point : vertices_px(geometry, one.width_px, one.height_px)) {
-    box[0] = std::min(box[0], point.x);
-    box[1] = std::min(box[1], point.y);
-    box[2] = std::max(box[2], point.x);
-    box[3] = std::max(box[3], point.y);
-  }
-  return box;
-}
-
-/// @param is_shown  on a terminal, which no program reads: the text of an answer that cannot be read
-/// is cut
-std::string jsonl_line(const Prediction& one, bool is_shown) {
-  Json json;
-  json["image"] = lossy_utf8(one.path);
-  if (one.unreadable) {
-    json["objects"] = Json::array();
-    json["status"] = "unreadable";
-    json["error"] = fmt::format("{}: {}", one.unreadable->error, one.unreadable->what);
-    return json_line(json);
-  }
-  json["width"] = one.width_px;
-  json["height"] = one.height_px;
-  json["objects"] = Json::array();
-  for (size_t k = 0; k < one.objects.size(); ++k) {
-    const SceneObject& object = one.objects[k];
-    Json entry = object_json(object.desc, object.geometry);
-    entry["box_px"] = box_px(object.geometry, one);
-    if (!one.scores.empty()) entry["score"] = one.scores[k];
-    if (!one.raw_scores.empty()) entry["raw_score"] = one.raw_scores[k];
-    json["objects"].push_back(std::move(entry));
-  }
-  json["status"] = parse_status_name(one.status);
-  json["dropped_invalid"] = one.dropped_invalid;
-  const std::string text = lossy_utf8(one.text);
-  const bool is_cut =
-      is_shown && one.status != ParseStatus::kComplete && text.size() > kLongestShownText;
-  json["text"] = is_cut ? text.substr(0, character_start(text, kLongestShownText)) + "…" : text;
-  return json_line(json);
-}
-
-/// Leaves out the objects below a score. Does nothing without calibrated scores.
-void keep_certain(Prediction& one, double min_score) {
-  if (one.scores.empty()) return;
-  size_t kept = 0;
-  for (size_t k = 0; k < one.scores.size(); ++k) {
-    if (one.scores[k] < min_score) continue;
-    if (k != kept) one.objects[kept] = std::move(one.objects[k]);
-    one.scores[kept] = one.scores[k];
-    one.raw_scores[kept++] = one.raw_scores[k];
-  }
-  one.objects.resize(kept);
-  one.scores.resize(kept);
-  one.raw_scores.resize(kept);
-}
-
-/// Score of a COCO file, which ranks by it: the calibrated score, else the raw one, else the place in the answer.
-double ranking_score(const Prediction& one, size_t k) {
-  if (!one.scores.empty()) return one.scores[k];
-  return one.raw_scores.empty() ? 1.0 - static_cast<double>(k) / 1000.0 : one.raw_scores[k];
-}
-
-/// A COCO file of the predictions, without the images that cannot be read.
-std::string coco_document(const std::vector<Prediction>& predictions) {
-  std::set<std::string> labels;
-  for (const Prediction& one : predictions) {
-    for (const SceneObject& object : one.objects) labels.insert(object.desc);
-  }
-  Json json;
-  json["images"] = Json::array();
-  json["categories"] = Json::array();
-  json["annotations"] = Json::array();
-  for (const std::string& label : labels)
-    json["categories"].push_back({{"id", json["categories"].size() + 1}, {"name", label}});
-  for (const Prediction& one : predictions) {
-    if (one.unreadable) continue;
-    const size_t image_id = json["images"].size() + 1;
-    json["images"].push_back({{"id", image_id},
-                              {"file_name", one.path},
-                              {"width", one.width_px},
-                              {"height", one.height_px}});
-    for (size_t k = 0; k < one.objects.size(); ++k) {
-      const auto [x0, y0, x1, y1] = box_px(one.objects[k].geometry, one);
-      json["annotations"].push_back(
-          {{"id", json["annotations"].size() + 1},
-           {"image_id", image_id},
-           {"category_id", std::distance(labels.begin(), labels.find(one.objects[k].desc)) + 1},
-           {"bbox", {x0, y0, x1 - x0, y1 - y0}},
-           {"area", (x1 - x0) * (y1 - y0)},
-           {"iscrowd", 0},
-           {"score", ranking_score(one, k)}});
-    }
-  }
-  return python_json(json) + "\n";
-}
-
-/// Path of the drawing of the image with this index. A long name is cut between two characters:
-/// with what is added here it could be longer than a file's name may be.
-std::string drawing_path(const std::string& directory, const std::string& image, size_t index) {
-  const std::string name = std::filesystem::path(image).stem().string();
-  return fmt::format("{}/{:04}_{}.png", directory, index,
-                     name.substr(0, character_start(name, kLongestDrawnName)));
-}
-
-/// A directory that is read must not fill with drawings: they would replace images, and the next
-/// call would answer for them.
-/// @throws UserError (configuration)
-void refuse_drawing_among(const std::vector<std::string>& images, const std::string& directory) {
-  std::set<std::string> parents;
-  for (const std::string& image : images)
-    parents.insert(std::filesystem::path(image).parent_path().string());
-  for (const std::string& parent : parents) {
-    std::error_code absent;
-    if (!std::filesystem::equivalent(parent.empty() ? "." : parent, directory, absent)) continue;
-    throw UserError(ErrorKind::kConfig,
-                    {.error = "the drawings would lie among the images that are read",
-                     .where = "--draw " + directory,
-                     .what = "a drawing could replace an image, and the next call of `rematch "
-                             "predict` would read the drawings",
-                     .fix = "choose a directory without images of this command"});
-  }
-}
-
-/// Makes the directory of the drawings.
-/// @throws UserError (configuration) if one of them would replace an input
-void prepare_drawings(const std::string& directory, const std::vector<std::string>& images,
-                      const InputFiles& inputs) {
-  refuse_drawing_among(images, directory);
-  for (size_t i = 0; i < images.size(); ++i) inputs.refuse(drawing_path(directory, images[i], i));
-  survive_closed_pipe();  // the pictures are wanted even if no one reads the answers
-  make_directories(directory);
-}
-
-void draw(const Prediction& one, const std::string& path, const InputFiles& inputs,
-          ClassColors& colors) {
-  const Image image = load_image(one.path);
-  std::vector<DrawnObject> objects;
-  for (size_t k = 0; k < one.objects.size(); ++k) {
-    const SceneObject& object = one.objects[k];
-    objects.push_back(
-        {object.geometry, scored_label(object.desc, one.scores, k), colors.of(object.desc)});
-  }
-  const int side = std::clamp(std::max(image.width_px, image.height_px), 256, kDrawnSidePx);
-  write_output(path, inputs, encode_png(scene_panel(image, objects, side).image()));
-}
-
-/// @throws UserError (data) that lists the images without an answer, those with the same problem
-/// together
-void report_unreadable(const std::vector<Prediction>& predictions) {
-  std::vector<Problem> problems;
-  for (const Prediction& one : predictions) {
-    if (!one.unreadable) continue;
-    const auto same = std::find_if(problems.begin(), problems.end(), [&](const Problem& problem) {
-      return problem.error == one.unreadable->error && problem.what == one.unreadable->what &&
-             problem.fix == one.unreadable->fix;
-    });
-    if (same == problems.end()) {
-      problems.push_back(*one.unreadable);
-    } else {
-      same->where += ", " + one.unreadable->where;
-    }
-  }
-  if (!problems.empty()) throw UserError(ErrorKind::kData, std::move(problems));
-}
-
-void warn_without_scores(const std::vector<Prediction>& predictions, Terminal& terminal) {
-  const bool lacks_scores =
-      std::any_of(predictions.begin(), predictions.end(),
-                  [](const Prediction& one) { return !one.objects.empty() && one.scores.empty(); });
-  if (lacks_scores) terminal.warn(kNoCalibration);
-}
-
-/// No drawing shows that an answer could not be read.
-void warn_of_unread(int64_t num_unread, int64_t num_answered, Terminal& terminal) {
-  if (num_unread == 0) return;
-  terminal.warn(fmt::format(
-      "{} of {} hold no object that can be read: `status` and `text` of a line say what was "
-      "written{}",
-      num_unread, counted(num_answered, "answer"),
-      num_unread == num_answered ? "; if it is another format, name it with --answer-format" : ""));
-}
-
-int run_predict(PredictArguments& arguments) {
+int run_predict(const PredictArguments& arguments) {
   require_alone("rematch predict");
   const std::unique_ptr<Terminal> terminal = Terminal::standard();
-  const std::vector<std::string> images = list_images(arguments.inputs);
+  const std::vector<std::string> images = list_images(arguments.images);
+  Checkpoint checkpoint = arguments.adapter.empty()
+                              ? find_checkpoint(arguments.model)
+                              : find_checkpoint(arguments.adapter, arguments.model);
   InputFiles inputs;
-  for (std::string* named : {&arguments.predictor.model_dir, &arguments.predictor.adapter_dir}) {
-    if (named->empty()) continue;
-    const NamedModel model = find_model(*named);
-    if (!model.note.empty()) terminal->say(model.note);
-    *named = model.path;
-    add_model(inputs, *named);
-  }
+  for (const std::string& directory : {checkpoint.path, checkpoint.base})
+    add_model(inputs, directory);
   for (const std::string& image : images) inputs.add(image);
-  if (!arguments.draw_dir.empty()) prepare_drawings(arguments.draw_dir, images, inputs);
-  std::optional<OutputFile> file;
-  if (!arguments.out.empty()) file.emplace(arguments.out, inputs);
-  Predictor predictor(arguments.predictor, *terminal);
-  const bool shows_answers = arguments.draw_dir.empty() || ::isatty(STDOUT_FILENO) == 0;
-  const bool is_shown = !file && ::isatty(STDOUT_FILENO) != 0;
-  const auto write = [&](const std::string& text) {
-    if (file) {
-      file->write(text);
-    } else if (shows_answers) {
-      std::cout << text << std::flush;
-    }
-  };
-  std::vector<Prediction> all;
-  ClassColors colors;
-  int64_t num_unread = 0;
-  for (size_t begin = 0; begin < images.size(); begin += kImagesTogether) {
-    const std::vector<std::string> batch(
-        images.begin() + static_cast<std::ptrdiff_t>(begin),
-        images.begin() +
-            static_cast<std::ptrdiff_t>(std::min(images.size(), begin + kImagesTogether)));
-    for (Prediction& one : predictor.predict(batch)) {
-      num_unread += !one.unreadable && is_unread(one);
-      keep_certain(one, arguments.min_score);
-      if (!arguments.draw_dir.empty() && !one.unreadable)
-        draw(one, drawing_path(arguments.draw_dir, one.path, all.size()), inputs, colors);
-      if (arguments.format == "jsonl") write(jsonl_line(one, is_shown));
-      all.push_back(std::move(one));
-    }
-    terminal->progress({.phase = "predict",
-                        .done = static_cast<int64_t>(all.size()),
-                        .total = static_cast<int64_t>(images.size())});
+  PredictOutput output(arguments.format, images, std::move(inputs), *terminal);
+  Predictor predictor(question_to(std::move(checkpoint), arguments.asked),
+                      {.device = arguments.device, .terminal = *terminal});
+  for (auto begin = images.begin(); begin != images.end();) {
+    const auto end = begin + std::min<std::ptrdiff_t>(kImagesTogether, images.end() - begin);
+    for (Prediction& one : predictor.predict({begin, end})) output.add(std::move(one));
+    begin = end;
+    terminal->progress(
+        {.phase = "predict", .done = output.num_added(), .total = std::ssize(images)});
   }
   terminal->finish_progress();
-  if (arguments.min_score > 0) warn_without_scores(all, *terminal);
-  if (arguments.format == "coco") write(coco_document(all));
-  if (file) file->commit();
-  const auto num_answered =
-      std::count_if(all.begin(), all.end(), [](const Prediction& one) { return !one.unreadable; });
-  if (!arguments.draw_dir.empty())
-    terminal->say(fmt::format("drew {} into {}{}", counted(num_answered, "image"),
-                              arguments.draw_dir,
-                              file || shows_answers ? "" : "; --out FILE writes the answers"));
-  warn_of_unread(num_unread, num_answered, *terminal);
-  report_unreadable(all);
+  output.finish();
   return 0;
 }
 
-void add_adapter_options(CLI::App& predict, PredictorOptions& options) {
-  predict.add_option("--adapter", options.adapter_dir,
+void add_model_options(CLI::App& predict, PredictArguments& arguments) {
+  predict
+      .add_option("MODEL", arguments.model,
+                  "checkpoint: a Hugging Face directory or a PEFT adapter; or a run directory, "
+                  "whose best checkpoint is taken")
+      ->required();
+  predict
+      .add_option("IMAGE", arguments.images,
+                  "image files, or directories; photos stored rotated (EXIF) are turned upright")
+      ->required();
+  predict.add_option("--adapter", arguments.adapter,
                      "PEFT adapter on top of MODEL, or its run directory");
-  predict.add_flag("--force-base", options.force_base, kForceBaseHelp);
+  predict.add_flag("--force-base", arguments.asked.force_base, kForceBaseHelp);
+}
+
+void add_output_options(CLI::App& predict, PredictFormat& format) {
+  predict.add_option("--draw", format.draw_dir,
+                     "directory for copies of the images, at most 1024 pixels wide or high, with "
+                     "the objects drawn in; a terminal then shows no answers");
+  predict
+      .add_option("--format", format.format,
+                  "jsonl: one line for each image; coco: one COCO document with scores")
+      ->check(CLI::IsMember({"jsonl", "coco"}))
+      ->capture_default_str();
+  predict
+      .add_option(
+          "--min-score", format.min_score,
+          "leave out objects below this score, the share of such boxes that are right: 0 to 1")
+      ->check(finite_range(0, 1))
+      ->capture_default_str();
+  predict.add_option("--out", format.out,
+                     "file, replaced once all answers are there; default: standard output");
+}
+
+void add_prompt_options(CLI::App& predict, Asked& asked) {
+  // Also an empty text: the prompt's checks name it.
+  const auto add_prompt = [&predict](const char* option, std::optional<std::string>& prompt,
+                                     const char* help) {
+    predict.add_option_function<std::string>(
+        option, [&prompt](const std::string& text) { prompt = text; }, help);
+  };
+  add_prompt("--system", asked.texts.system_prompt,
+             "system prompt; default: as stored with the checkpoint");
+  add_prompt("--user", asked.texts.user_prompt,
+             "user prompt; default: as stored with the checkpoint");
+  predict
+      .add_option("--answer-format", asked.answer_format,
+                  "how answers are written; default: as stored with the checkpoint, else by its "
+                  "tokens and family")
+      ->check(CLI::IsMember(answer_formats().names()));
+  predict
+      .add_option("--max-new-tokens", asked.max_new_tokens,
+                  "longest answer; default: as stored with the checkpoint")
+      ->check(CLI::Range(1, 1 << 20));
+  predict.add_option("--backend", asked.backend, "native or hf")
+      ->check(CLI::IsMember({"native", "hf"}))
+      ->capture_default_str();
 }
 
 }  // namespace
@@ -309,55 +117,10 @@ Command add_predict_command(CLI::App& app) {
   CLI::App* predict = app.add_subcommand(
       "predict", "find the objects in images with a trained model (docs/serve.md)");
   const auto arguments = std::make_shared<PredictArguments>();
-  predict
-      ->add_option("MODEL", arguments->predictor.model_dir,
-                   "checkpoint: a Hugging Face directory or a PEFT adapter; or a run directory, "
-                   "whose best checkpoint is taken")
-      ->required();
-  predict
-      ->add_option("IMAGE", arguments->inputs,
-                   "image files, or directories; photos stored rotated (EXIF) are turned upright")
-      ->required();
-  add_adapter_options(*predict, arguments->predictor);
-  predict->add_option("--draw", arguments->draw_dir,
-                      "directory for copies of the images, at most 1024 pixels wide or high, with "
-                      "the objects drawn in; a terminal then shows no answers");
-  predict
-      ->add_option("--format", arguments->format,
-                   "jsonl: one line for each image; coco: one COCO document with scores")
-      ->check(CLI::IsMember({"jsonl", "coco"}))
-      ->capture_default_str();
-  predict
-      ->add_option(
-          "--min-score", arguments->min_score,
-          "leave out objects below this score, the share of such boxes that are right: 0 to 1")
-      ->check(finite_range(0, 1))
-      ->capture_default_str();
-  predict->add_option("--out", arguments->out,
-                      "file, replaced once all answers are there; default: standard output");
-  PromptSettings& texts = arguments->predictor.texts;
-  // Also an empty text: the prompt's checks name it.
-  const auto add_prompt = [predict](const char* option, std::optional<std::string>& prompt,
-                                    const char* help) {
-    predict->add_option_function<std::string>(
-        option, [&prompt](const std::string& text) { prompt = text; }, help);
-  };
-  add_prompt("--system", texts.system_prompt,
-             "system prompt; default: as stored with the checkpoint");
-  add_prompt("--user", texts.user_prompt, "user prompt; default: as stored with the checkpoint");
-  predict
-      ->add_option("--answer-format", arguments->predictor.answer_format,
-                   "how answers are written; default: as stored with the checkpoint, else by its "
-                   "tokens and family")
-      ->check(CLI::IsMember(answer_formats().names()));
-  predict
-      ->add_option("--max-new-tokens", arguments->predictor.max_new_tokens,
-                   "longest answer; default: as stored with the checkpoint")
-      ->check(CLI::Range(1, 1 << 20));
-  predict->add_option("--backend", arguments->predictor.backend, "native or hf")
-      ->check(CLI::IsMember({"native", "hf"}))
-      ->capture_default_str();
-  add_device(*predict, arguments->predictor.device);
+  add_model_options(*predict, *arguments);
+  add_output_options(*predict, arguments->format);
+  add_prompt_options(*predict, arguments->asked);
+  add_device(*predict, arguments->device);
   predict->footer(
       "Examples:\n  rematch predict output/run photos --draw drawn > found.jsonl\n"
       "  rematch predict base a.jpg b.jpg --adapter output/lora/checkpoint-200 --format coco --out "

@@ -2,7 +2,6 @@
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -107,10 +106,8 @@ ProbeNumbers measure(const Job& job, int num_draws) {
     generation.temperature = temperature;
     const Engine engine = start_engine(job, model, generation);
     const RolloutScorer scorer = make_scorer(job, *job.data.val, options, engine);
-    pass(Probe::Answers{.scorer = scorer,
-                        .source = engine.source(),
-                        .batch_size = std::max(settings.evaluation.per_device_eval_batch_size,
-                                               generation.batch_size)});
+    pass(Probe::Answers{
+        .scorer = scorer, .source = engine.source(), .batch_size = engine.batch_size});
   };
   Probe probe;
   with_engine(0.0,

@@ -9,7 +9,7 @@
 #include "base/flow/object_json.h"
 #include "base/json.h"
 #include "learn/estep/make_target.h"
-#include "program/assembly/make_evaluation.h"
+#include "program/assembly/asking.h"
 #include "program/assembly/rank_process.h"
 #include "program/cli/command_set.h"
 #include "program/cli/scored_model.h"
@@ -18,11 +18,11 @@
 namespace rematch {
 namespace {
 
-/// The target settings of the job; a checkpoint that answers in digits has their policy.
+/// The target settings of the job; bins cannot be appended to an answer in digits.
 TargetSettings target_settings(const Job& job) {
   TargetSettings target = job.settings().target;
   const AnswerFormat& format = *job.files.format;
-  if (!job.settings().data.answer_format && format.coords() == nullptr)
+  if (format.coords() == nullptr && target.policy == default_target_policy(true))
     target.policy = format.default_policy();
   return target;
 }
@@ -62,6 +62,13 @@ Json line_of(const ScoredRollout& rollout, const Job& job) {
   return line;
 }
 
+std::string written_line(const ScoredRollout& rollout, const Job& job) {
+  std::string line =
+      line_of(rollout, job).dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  escape_line_ends(line);
+  return line;
+}
+
 struct RolloutArguments {
   ScoredModelArguments model;
   std::string split;  ///< "val" or "train"; empty = val if the configuration has validation data
@@ -76,7 +83,7 @@ Use chosen_use(const RolloutArguments& arguments, const Settings& settings) {
 
 /// rollouts.jsonl in the run of the checkpoint that answers, else in the configured run directory.
 std::string default_path(const Job& job) {
-  const std::string owner = run_of_checkpoint(job.source.checkpoint);
+  const std::string& owner = job.source.checkpoint.run;
   const std::string& run_dir = owner.empty() ? job.settings().output.run_dir : owner;
   make_directories(run_dir);
   return join_path(run_dir, "rollouts.jsonl");
@@ -87,17 +94,13 @@ int run_rollout(const RolloutArguments& arguments) {
   JobSource source = load_scored_model(arguments.model);
   RankProcess process(World{}, source.config, arguments.model.device);
   const Use use = chosen_use(arguments, source.config.settings);
-  const Job job = open_job(std::move(source), use, process.place());
+  Asking asking(std::move(source), use, process.place());
+  const Job& job = asking.job();
   const std::string path = arguments.out.empty() ? default_path(job) : arguments.out;
   OutputFile file(path, job.inputs());
-  const std::shared_ptr<Model> model = load_model(job);
-  const std::optional<Engine> engine = start_engine(job, model, job.settings().generation);
-  make_evaluation(job, model, engine)->run(job.terminal, [&](const ScoredRollout& rollout) {
-    std::string line =
-        line_of(rollout, job).dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
-    escape_line_ends(line);
-    file.write(line);
-  });
+  asking.start();
+  asking.answer_records(
+      [&](const ScoredRollout& rollout) { file.write(written_line(rollout, job)); });
   file.commit();
   job.terminal.say(fmt::format("wrote {} lines to {}", job.data.val->size(), path));
   return 0;

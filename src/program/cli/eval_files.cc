@@ -12,19 +12,12 @@
 #include "learn/evaluate/breakdown_json.h"
 #include "learn/evaluate/confidence.h"
 #include "model/text/lossy.h"
+#include "program/assembly/ask.h"
 
 namespace rematch {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// Last component, also of "runs/a/"; "" for "." and "/".
-std::string last_name(const fs::path& path) {
-  const fs::path normal = path.lexically_normal();
-  const std::string name =
-      normal.has_filename() ? normal.filename().string() : normal.parent_path().filename().string();
-  return name == "." || name == ".." ? "" : name;
-}
 
 /// A warning when a file of this name is about another model or other data; "" otherwise.
 std::string replaced_text(const std::string& path, const Json& result) {
@@ -61,17 +54,6 @@ Json box_json(const Geometry& geometry, const Sample& sample) {
 }
 
 }  // namespace
-
-std::string name_of_evaluated(const std::string& model_dir, const std::string& run_dir) {
-  const std::string name = last_name(model_dir);
-  if (name.empty()) return "model";
-  if (!name.starts_with("checkpoint-")) return name;
-  std::error_code error;
-  const fs::path parent = fs::weakly_canonical(model_dir, error).parent_path();
-  const std::string run = last_name(parent);
-  if (error || run.empty() || fs::equivalent(parent, run_dir, error)) return name;
-  return run + "-" + name;
-}
 
 EvalFiles::EvalFiles(const std::string& run_dir, const std::string& model_dir, InputFiles inputs,
                      const LabelMatch& labels)

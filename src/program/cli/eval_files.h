@@ -13,11 +13,6 @@
 
 namespace rematch {
 
-/// `checkpoint-N` of the run itself, RUN-checkpoint-N of another one, so that evaluations of both
-/// may lie side by side. Any other model has its directory's name.
-/// @param run_dir  may be empty
-std::string name_of_evaluated(const std::string& model_dir, const std::string& run_dir = "");
-
 /// Files of an evaluation besides its scores. They lie in `RUN_DIR/eval/` under the name of the
 /// checkpoint, with its run's in front when that is another one, so that checkpoints do not replace
 /// each other's results.

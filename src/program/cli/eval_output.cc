@@ -2,8 +2,8 @@
 
 #include <fmt/core.h>
 
-#include <filesystem>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -12,34 +12,26 @@
 #include "base/terminal_text.h"
 #include "engine/ranks/phase.h"
 #include "learn/evaluate/coco_scene.h"
-#include "program/assembly/truth.h"
 #include "program/cli/eval_tables.h"
 
 namespace rematch {
-namespace {
 
-std::string results_path(const Job& job) {
-  return job.settings().output.run_dir + "/eval_results.json";
-}
-
-}  // namespace
-
-EvalOutput::EvalOutput(const Job& job) : job_(job), labels_(label_match(job)) {
-  run_phase(job.group, "start", [this] {
-    inputs_ = job_.inputs();
-    inputs_.refuse(results_path(job_));
-    if (!job_.is_first()) return;
-    const std::string& run_dir = job_.settings().output.run_dir;
-    make_directories(run_dir);
-    if (job_.rolls_out()) files_.emplace(run_dir, job_.source.checkpoint, inputs_, labels_);
+EvalOutput::EvalOutput(Evaluated subject, Terminal& terminal, Group& group)
+    : subject_(std::move(subject)), terminal_(terminal) {
+  run_phase(group, "start", [&] {
+    subject_.inputs.refuse(results_path());
+    if (group.rank() != 0) return;
+    make_directories(subject_.run_dir);
+    if (subject_.has_answers)
+      files_.emplace(subject_.run_dir, subject_.name, subject_.inputs, subject_.labels);
   });
 }
 
 void EvalOutput::add(const ScoredRollout& rollout) {
   const auto boxes = [&](const std::vector<SceneObject>& objects,
                          const std::vector<double>& scores) {
-    return labelled_boxes(objects, rollout.sample->width_px, rollout.sample->height_px, labels_,
-                          scores);
+    return labelled_boxes(objects, rollout.sample->width_px, rollout.sample->height_px,
+                          subject_.labels, scores);
   };
   coco_.add(boxes(rollout.ground_truth, {}),
             boxes(to_scene(rollout.parsed.objects), rollout.scores));
@@ -48,20 +40,25 @@ void EvalOutput::add(const ScoredRollout& rollout) {
 
 std::optional<ScoreCalibration> EvalOutput::find_calibration(
     const std::optional<ScoreCalibration>& fitted) {
-  const std::string& checkpoint = job_.source.checkpoint;
-  if (auto stored = ScoreCalibration::read(checkpoint)) return stored;
+  const std::string& checkpoint = subject_.checkpoint;
+  if (checkpoint.empty()) return std::nullopt;
+  const std::optional<int64_t> step = step_of_weights(checkpoint);
+  const auto stored = ScoreCalibration::read(checkpoint);
+  const bool is_of_other_weights = stored && step && stored->step().value_or(*step) != *step;
+  if (stored && !(is_of_other_weights && fitted)) return stored;
   // Only a checkpoint of a run gets a file, not a model that a user brought.
-  if (!fitted || !std::filesystem::exists(join_path(checkpoint, "trainer_state.json")))
-    return fitted;
+  if (!fitted || !step) return fitted;
   try {
-    fitted->write(checkpoint);
-    job_.terminal.say(
+    ScoreCalibration kept = *fitted;
+    kept.set_step(*step);
+    kept.write(checkpoint);
+    terminal_.say(
         fmt::format("wrote {}: from now on a score of this checkpoint is the share of such boxes "
                     "that are right",
                     join_path(checkpoint, kScoreCalibrationFile)));
   } catch (const UserError& error) {
-    job_.terminal.warn("the checkpoint keeps no calibration of its scores: " +
-                       error.problems().front().what);
+    terminal_.warn("the checkpoint keeps no calibration of its scores: " +
+                   error.problems().front().what);
   }
   return fitted;
 }
@@ -75,23 +72,25 @@ void EvalOutput::write(EvaluationResult evaluated, bool all_scores) {
   Json json;
   for (const auto& [name, value] : evaluated.values) json[name] = value;
   if (!coco.per_class.empty()) json["coco_per_class"] = coco_per_class_json(coco);
-  json["model"] = job_.source.checkpoint;
-  json["val_jsonl"] = job_.data.val->path();
-  json["num_samples"] = job_.data.val->size();
-  json["eval_set"] = evaluated.eval_set;
+  json["model"] = subject_.model;
+  json["val_jsonl"] = subject_.records.path();
+  json["num_samples"] = subject_.records.size();
+  if (!evaluated.eval_set.empty()) json["eval_set"] = evaluated.eval_set;
   if (files_) files_->add_to(json, coco_, coco, find_calibration(evaluated.calibration));
 
-  Terminal& terminal = job_.terminal;
-  write_output(results_path(job_), inputs_, python_json(json, 2) + "\n");
-  if (files_) files_->write(json, terminal);
-  print_scores(evaluated.values, json, all_scores, terminal);
-  if (all_scores && files_ && !coco_.ranks_by_score())
-    terminal.say("COCO's scores rank by the order of the answers: no probabilities are known here");
-  terminal.say("wrote " + results_path(job_));
-  send_event("scores", results_path(job_));
+  write_output(results_path(), subject_.inputs, python_json(json, 2) + "\n");
+  if (files_) files_->write(json, terminal_);
+  print_scores(evaluated.values, json, all_scores, terminal_);
+  const bool are_given = subject_.checkpoint.empty();
+  if (files_ && !coco_.ranks_by_score() && (all_scores || are_given)) {
+    terminal_.say(
+        "COCO's scores rank by the order of the answers: no probabilities are known here");
+  }
+  terminal_.say("wrote " + results_path());
+  send_event("scores", results_path());
   if (!files_) return;
-  terminal.say("wrote " + files_->result_path() + " and files next to it");
-  terminal.say("next: rematch report " + shell_word(job_.settings().output.run_dir));
+  terminal_.say("wrote " + files_->result_path() + " and files next to it");
+  terminal_.say("next: rematch report " + shell_word(subject_.run_dir));
 }
 
 }  // namespace rematch

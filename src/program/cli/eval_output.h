@@ -1,21 +1,38 @@
 #pragma once
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "engine/ranks/group.h"
+#include "learn/data/dataset.h"
 #include "learn/evaluate/coco.h"
 #include "learn/evaluate/evaluate.h"
-#include "program/assembly/job.h"
 #include "program/cli/eval_files.h"
 
 namespace rematch {
+
+/// The gates at which `rematch eval` scores besides the configured one.
+inline const std::vector<double> kExtraGates = {0.3, 0.5};
+
+/// What is evaluated, and where its results go.
+struct Evaluated {
+  std::string model;       ///< `model` of the results: a checkpoint, or a file of answers
+  std::string name;        ///< names the files, as name_of_evaluated()
+  std::string checkpoint;  ///< has or gets the calibration; empty = none
+  std::string run_dir;
+  const Dataset& records;
+  InputFiles inputs;
+  LabelMatch labels;
+  bool has_answers = true;  ///< false: only the loss is measured
+};
 
 /// The scores of `rematch eval` on the terminal, in eval_results.json and in the files of
 /// RUN_DIR/eval/.
 class EvalOutput {
  public:
-  /// Makes the run directory, on rank 0. Every rank calls it. The job must outlive it.
+  /// Makes the run directory, on rank 0. Every rank calls it. Terminal and group must outlive it.
   /// @throws UserError (config) when a file would replace an input
-  explicit EvalOutput(const Job& job);
+  EvalOutput(Evaluated subject, Terminal& terminal, Group& group = alone());
 
   /// Takes the scored rollout of a sample, on rank 0.
   void add(const ScoredRollout& rollout);
@@ -24,12 +41,13 @@ class EvalOutput {
   void write(EvaluationResult evaluated, bool all_scores);
 
  private:
-  /// That of the checkpoint; of this evaluation, which the checkpoint then keeps, if it has none.
+  /// That of the checkpoint; of this evaluation, which a checkpoint of a run then keeps, if it has
+  /// none of its own weights.
   std::optional<ScoreCalibration> find_calibration(const std::optional<ScoreCalibration>& fitted);
+  std::string results_path() const { return subject_.run_dir + "/eval_results.json"; }
 
-  const Job& job_;
-  InputFiles inputs_;
-  LabelMatch labels_;
+  Evaluated subject_;
+  Terminal& terminal_;
   CocoEvaluator coco_;
   std::optional<EvalFiles> files_;  ///< nullopt without rollouts, and on other ranks
 };

@@ -1,0 +1,125 @@
+#include "program/assembly/ask.h"
+
+#include <filesystem>
+#include <utility>
+
+#include "base/file.h"
+#include "learn/estep/answer/checkpoint_format.h"
+#include "learn/resume/find_model.h"
+#include "model/checkpoint/peft.h"
+#include "program/assembly/adapter_setup.h"
+
+namespace rematch {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kPacked =
+    "the base is packed to 4 bits, as it was while the adapter was trained on it; `eval`, `probe` "
+    "and `rollout` take the full base with --set model.load_in_4bit=false";
+constexpr int kLongestAnswer = 1024;  ///< tokens, where no checkpoint says it
+
+void add_line(std::string& lines, const std::string& line) {
+  if (!line.empty()) lines += (lines.empty() ? "" : "\n") + line;
+}
+
+/// Last component, also of "runs/a/"; "" for "." and "/".
+std::string last_name(const fs::path& path) {
+  const fs::path normal = path.lexically_normal();
+  const std::string name =
+      normal.has_filename() ? normal.filename().string() : normal.parent_path().filename().string();
+  return name == "." || name == ".." ? "" : name;
+}
+
+OutputSettings place_of_results(const Checkpoint& checkpoint) {
+  OutputSettings output{.run_name = name_of_evaluated(checkpoint.path)};
+  if (checkpoint.run.empty()) return output;
+  const fs::path run = checkpoint.run;
+  output.output_dir = run.has_parent_path() ? run.parent_path().string() : ".";
+  output.run_name = run.filename().string();
+  return output;
+}
+
+}  // namespace
+
+std::string name_of_evaluated(const std::string& model_dir, const std::string& run_dir) {
+  const std::string name = last_name(model_dir);
+  if (name.empty()) return "model";
+  if (!name.starts_with("checkpoint-")) return name;
+  std::error_code error;
+  const fs::path parent = fs::weakly_canonical(model_dir, error).parent_path();
+  const std::string run = last_name(parent);
+  if (error || run.empty() || fs::equivalent(parent, run_dir, error)) return name;
+  return run + "-" + name;
+}
+
+std::string run_of_checkpoint(const std::string& directory) {
+  const fs::path run = (fs::path(directory) / "").lexically_normal().parent_path().parent_path();
+  std::error_code error;
+  return !run.empty() && fs::is_regular_file(run / "args.json", error) ? run.string() : "";
+}
+
+Checkpoint find_checkpoint(const std::string& named, const std::string& base) {
+  const NamedModel found = find_model(named);
+  Checkpoint checkpoint{.path = found.path,
+                        .base = found.path,
+                        .is_adapter = !base.empty() || is_adapter_dir(found.path),
+                        .prompt = read_stored_prompt(found.path),
+                        .run = run_of_checkpoint(found.path)};
+  if (checkpoint.is_adapter) {
+    const PeftAdapter adapter = read_peft_adapter(found.path);
+    const NamedModel model =
+        base.empty() ? NamedModel{named_base_model(adapter, found.path), ""} : find_model(base);
+    checkpoint.base = model.path;
+    checkpoint.packed = adapter.config.base.packed;
+    checkpoint.note = model.note;
+  }
+  add_line(checkpoint.note, found.note);
+  return checkpoint;
+}
+
+Settings settings_to_ask(const Checkpoint& checkpoint, const Asked& asked) {
+  Settings settings;
+  settings.variant = TrainerVariant::kRolloutMatching;
+  settings.rollouts = true;
+  settings.model.directory = checkpoint.base;
+  settings.model.load_in_4bit = checkpoint.packed.has_value();
+  settings.model.four_bit = checkpoint.packed.value_or(FourBitSettings{});
+  settings.backend = asked.backend;
+  settings.output = place_of_results(checkpoint);
+  settings.generation.max_new_tokens = kLongestAnswer;
+  if (!asked.records.empty()) {
+    settings.data.train_files = {{.path = asked.records}};
+    settings.data.val_jsonl = asked.records;
+  }
+  if (const std::optional<StoredPrompt>& stored = checkpoint.prompt) {
+    check_stored_format(*stored, checkpoint.path);
+    settings.data.answer_format = stored->answer_format;
+    settings.images.image_backend = stored->image_backend;
+    settings.prompt = stored->texts;
+    settings.generation.max_new_tokens = stored->max_new_tokens;
+  }
+  if (!asked.answer_format.empty()) settings.data.answer_format = asked.answer_format;
+  if (asked.texts.system_prompt) settings.prompt.system_prompt = asked.texts.system_prompt;
+  if (asked.texts.user_prompt) settings.prompt.user_prompt = asked.texts.user_prompt;
+  if (asked.max_new_tokens > 0) settings.generation.max_new_tokens = asked.max_new_tokens;
+  return settings;
+}
+
+JobSource question_to(Checkpoint checkpoint, const Asked& asked) {
+  const Settings settings = settings_to_ask(checkpoint, asked);
+  JobSource source{.checkpoint = std::move(checkpoint), .force_base = asked.force_base};
+  if (asked.records.empty()) {
+    source.config.settings = settings;  // images need no key of a configuration
+  } else {
+    source.config = load_config("", asked.overrides, 1, settings);
+  }
+  if (settings.model.load_in_4bit && source.config.settings.model.load_in_4bit)
+    add_line(source.checkpoint.note, kPacked);
+  if (source.checkpoint.is_adapter)
+    add_line(source.checkpoint.note,
+             adopt_image_area(source.config.settings, source.checkpoint.path));
+  return source;
+}
+
+}  // namespace rematch

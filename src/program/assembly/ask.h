@@ -1,0 +1,65 @@
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/text/stored_prompt.h"
+#include "program/config/config.h"
+
+namespace rematch {
+
+/// What a checkpoint says about itself.
+struct Checkpoint {
+  std::string path = {};  ///< directory of a model, or of an adapter
+  std::string base = {};  ///< directory of the model: `path`, or what the adapter belongs on
+  bool is_adapter = false;
+  /// how the base was packed while an adapter was trained on it; nullopt = not
+  std::optional<FourBitSettings> packed = {};
+  std::optional<StoredPrompt> prompt = {};
+  std::string run = {};   ///< directory of the run that it belongs to; empty = none
+  std::string note = {};  ///< names the chosen checkpoint of a run; may be empty
+};
+
+/// The run that a checkpoint belongs to; "" for any other directory.
+std::string run_of_checkpoint(const std::string& directory);
+
+/// `checkpoint-N` of the run itself, RUN-checkpoint-N of another one, so that evaluations of both
+/// may lie side by side. Any other model has its directory's name.
+/// @param run_dir  may be empty
+std::string name_of_evaluated(const std::string& model_dir, const std::string& run_dir = "");
+
+/// Finds a checkpoint that a user named: a model, an adapter or a run (find_model). A model is not
+/// checked.
+/// @param base  a model to use `named` with, as its adapter; empty = the one that it names
+/// @throws UserError for an adapter or a stored prompt that cannot be read
+Checkpoint find_checkpoint(const std::string& named, const std::string& base = "");
+
+/// What a command asks; anything empty is as stored with the checkpoint, or has its default.
+struct Asked {
+  std::string records = {};  ///< JSONL; empty: about images
+  std::string answer_format = {};
+  PromptSettings texts = {};
+  int max_new_tokens = 0;
+  std::string backend = "native";
+  std::vector<std::string> overrides = {};  ///< `--set a.b.c=value`; they win
+  bool force_base = false;                  ///< as AdapterUse::force_base
+};
+
+/// The settings of a question without its overrides: greedy answers to the prompt that the
+/// checkpoint was trained with, on a base that is packed as in training. Results of a run's
+/// checkpoint belong to the run.
+/// @throws UserError (data) for a stored answer format that is not known
+Settings settings_to_ask(const Checkpoint& checkpoint, const Asked& asked);
+
+/// A configuration, or a checkpoint that a command asks.
+struct JobSource {
+  ConfigResult config;
+  Checkpoint checkpoint = {};  ///< unset in training
+  bool force_base = false;     ///< as AdapterUse::force_base
+};
+
+/// The job of a question. Images are as large as those that an adapter was trained with.
+/// @throws UserError (config) for the overrides, as load_config(); (data) as adopt_image_area()
+JobSource question_to(Checkpoint checkpoint, const Asked& asked);
+
+}  // namespace rematch

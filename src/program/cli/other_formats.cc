@@ -1,0 +1,67 @@
+#include "program/cli/other_formats.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "base/terminal_text.h"
+#include "learn/estep/match/match_policy.h"
+
+namespace rematch {
+namespace {
+
+constexpr size_t kMostTried = 50;
+constexpr size_t kMostObjects = 500;  ///< of an answer: matching them takes their square
+constexpr int64_t kFewestMatches = 5;
+
+}  // namespace
+
+void OtherFormats::add(const ScoredRollout& answer) {
+  num_dropped_ += answer.parsed.dropped_invalid;
+  const bool is_read =
+      answer.parsed.dropped_invalid == 0 && answer.parsed.status != ParseStatus::kMalformed;
+  if (!is_read && unread_.size() < kMostTried) unread_.push_back(answer);
+  if (first_.size() < kMostTried) first_.push_back(answer);
+}
+
+OtherFormats::Found OtherFormats::find(const std::string& name) const {
+  const auto format = make_answer_format(name, tokenizer_, name);
+  const auto read = [&](const ScoredRollout& answer) {
+    return to_scene(
+        format->parse(answer.rollout.response_token_ids, options_.stop_ids, answer.prompt).objects);
+  };
+  Found found;
+  for (const ScoredRollout& answer : unread_) found.objects += std::ssize(read(answer));
+  for (const ScoredRollout& answer : first_) {
+    std::vector<SceneObject> objects = read(answer);
+    objects.resize(std::min(objects.size(), kMostObjects));
+    found.matches += std::ssize(match_objects(objects, answer.ground_truth, options_.match).pairs);
+  }
+  return found;
+}
+
+void OtherFormats::warn(Terminal& terminal) const {
+  if (num_dropped_ > 0)
+    terminal.warn(fmt::format(
+        "{} of the answers {} not count: without a name where {} has names, or with numbers that "
+        "are not whole or beyond its scale",
+        counted(num_dropped_, "entry", "entries"), num_dropped_ == 1 ? "does" : "do", name_));
+  const Found own = find(name_);
+  std::string unit;
+  for (const std::string& name : answer_formats().names()) {
+    const Found found = name == name_ ? own : find(name);
+    if (found.objects > own.objects)
+      return terminal.warn(fmt::format("--format {} reads {} in {} that --format {} reads {} in",
+                                       name, counted(found.objects, "object"),
+                                       counted(std::ssize(unread_), "answer"), name_, own.objects));
+    if (unit.empty() && found.matches >= kFewestMatches && found.matches > 2 * own.matches)
+      unit = fmt::format(
+          "in the first {} --format {} finds {} of the truth and --format {} finds {}: are the "
+          "numbers in the unit of {}?",
+          counted(std::ssize(first_), "answer"), name, counted(found.matches, "object"), name_,
+          own.matches, name);
+  }
+  if (!unit.empty()) terminal.warn(unit);
+}
+
+}  // namespace rematch

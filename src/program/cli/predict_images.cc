@@ -1,0 +1,76 @@
+#include "program/cli/predict_images.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/error.h"
+#include "base/missing_path.h"
+#include "base/terminal_text.h"
+#include "learn/data/image_files.h"
+
+namespace rematch {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool leads_to_directory(const fs::path& path) {
+  std::error_code error;  // e.g. a link that leads to itself
+  return fs::is_directory(path, error);
+}
+
+bool is_missing(const std::string& path) {
+  std::error_code error;  // a broken link counts as an unreadable image
+  return fs::symlink_status(path, error).type() == fs::file_type::not_found;
+}
+
+/// @throws UserError (configuration) for an address and for a file of records
+void refuse_other_input(const std::string& path) {
+  if (path.find("://") != path.npos)
+    throw UserError(ErrorKind::kConfig, {.error = "an address is no image: nothing is fetched",
+                                         .where = path,
+                                         .what = "only files and directories are read",
+                                         .fix = "download it first: curl -O " + shell_word(path)});
+  if (path.ends_with(".jsonl"))
+    throw UserError(
+        ErrorKind::kConfig,
+        {.error = "this is a file of records, not an image",
+         .where = path,
+         .what = "it ends in .jsonl",
+         .fix = fmt::format("score a model on them: `rematch eval MODEL {}`; or give the images",
+                            shell_word(path))});
+}
+
+}  // namespace
+
+std::vector<std::string> list_images(const std::vector<std::string>& paths) {
+  std::vector<std::string> images;
+  for (const std::string& path : paths) {
+    refuse_other_input(path);
+    if (is_missing(path)) {
+      throw missing_path("image", path, "give image files or directories of images");
+    }
+    if (!leads_to_directory(path)) {
+      images.push_back(path);
+      continue;
+    }
+    std::vector<std::string> found;
+    for (const auto& entry : fs::directory_iterator(path)) {
+      if (is_readable_image_name(entry.path()) && !leads_to_directory(entry.path()))
+        found.push_back(entry.path().string());
+    }
+    std::sort(found.begin(), found.end());
+    images.insert(images.end(), found.begin(), found.end());
+  }
+  if (images.empty()) {
+    throw UserError(ErrorKind::kData, {.error = "there are no images",
+                                       .where = paths.empty() ? "rematch predict" : paths.front(),
+                                       .what = "no file ends in .jpg, .jpeg, .png or .webp",
+                                       .fix = "give image files or directories of images, after "
+                                              "the model: rematch predict MODEL IMAGE"});
+  }
+  return images;
+}
+
+}  // namespace rematch
