@@ -62,9 +62,11 @@ TEST(EvalAnswers, TakesDigitsOfAnyServerAndTheLinesOfPredict) {
   test::Program program;
   program.dir().write(
       "val.jsonl",
-      R"({"images": ["a.png"], "width": 200, "height": 100, "objects": [{"desc": "cat", "bbox_2d": [100, 200, 500, 999]}]})"
+      R"({"images": ["a.png"], "width": 200, "height": 100, "objects": [{"desc": "cat", )"
+      R"("bbox_2d": [100, 200, 500, 999]}]})"
       "\n"
-      R"({"images": ["b.png"], "width": 200, "height": 100, "objects": [{"desc": "dog", "bbox_2d": [10, 20, 300, 400]}]})"
+      R"({"images": ["b.png"], "width": 200, "height": 100, "objects": [{"desc": "dog", )"
+      R"("bbox_2d": [10, 20, 300, 400]}]})"
       "\n");
   const std::string cat =
       R"({"image": "a.png", "text": "[{\"bbox_2d\": [100, 200, 501, 1000], \"label\": \"cat\"}]"})"
@@ -108,7 +110,8 @@ TEST(EvalAnswers, ScoresBoxesWithoutNames) {
   test::Program program;
   program.dir().write(
       "val.jsonl",
-      R"({"images": ["a.png"], "width": 200, "height": 100, "objects": [{"bbox_2d": [100, 200, 500, 999]}]})"
+      R"({"images": ["a.png"], "width": 200, "height": 100, "objects": [{"bbox_2d": [100, 200, )"
+      R"(500, 999]}]})"
       "\n");
   program.dir().write("a.jsonl",
                       R"({"image": "a.png", "text": "[{\"bbox_2d\": [100, 200, 501, 1000]}]"})");
@@ -126,7 +129,8 @@ TEST(EvalAnswers, ACollapsedNameIsAVerdict) {
     const std::string image = "i" + std::to_string(i) + ".png";
     records +=
         R"({"images": [")" + image +
-        R"("], "width": 200, "height": 100, "objects": [{"desc": "cola", "bbox_2d": [100, 200, 500, 900]}]})"
+        R"("], "width": 200, "height": 100, "objects": [{"desc": "cola", "bbox_2d": [100, 200, )"
+        R"(500, 900]}]})"
         "\n";
     answers += R"({"image": ")" + image +
                R"(", "text": "[{\"bbox_2d\": [100, 200, 501, 901], \"label\": \")" +
@@ -153,7 +157,8 @@ TEST(EvalAnswers, NamesTheFormatWhoseUnitFindsTheTruth) {
     const int x = 40 + 30 * i;  // bins; the image has 336 x 336 pixels, which no resize changes
     lines +=
         fmt::format(
-            R"({{"images": ["{}.png"], "width": 336, "height": 336, "objects": [{{"desc": "cat", "bbox_2d": [{}, 500, {}, 800]}}]}})",
+            R"({{"images": ["{}.png"], "width": 336, "height": 336, "objects": [{{"desc": "cat", )"
+            R"("bbox_2d": [{}, 500, {}, 800]}}]}})",
             i, x, x + 400) +
         "\n";
     answers +=

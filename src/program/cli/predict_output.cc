@@ -47,8 +47,8 @@ std::array<double, 4> box_px(const Geometry& geometry, const Prediction& one) {
   return box;
 }
 
-/// @param is_shown  on a terminal, which no program reads: the text of an answer that cannot be read
-/// is cut
+/// @param is_shown  on a terminal, which no program reads: the text of an answer that cannot be
+/// read is cut
 std::string jsonl_line(const Prediction& one, bool is_shown) {
   Json json;
   json["image"] = lossy_utf8(one.path);
@@ -93,7 +93,8 @@ void keep_certain(Prediction& one, double min_score) {
   one.raw_scores.resize(kept);
 }
 
-/// Score of a COCO file, which ranks by it: the calibrated score, else the raw one, else the place in the answer.
+/// Score of a COCO file, which ranks by it: the calibrated score, else the raw one, else the place
+/// in the answer.
 double ranking_score(const Prediction& one, size_t k) {
   if (!one.scores.empty()) return one.scores[k];
   return one.raw_scores.empty() ? 1.0 - static_cast<double>(k) / 1000.0 : one.raw_scores[k];
