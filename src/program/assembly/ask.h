@@ -8,7 +8,7 @@
 
 namespace rematch {
 
-/// What a checkpoint says about itself.
+/// Facts that a checkpoint states about itself.
 struct Checkpoint {
   std::string path = {};  ///< directory of a model, or of an adapter
   std::string base = {};  ///< directory of the model: `path`, or what the adapter belongs on
@@ -34,7 +34,7 @@ std::string name_of_evaluated(const std::string& model_dir, const std::string& r
 /// @throws UserError for an adapter or a stored prompt that cannot be read
 Checkpoint find_checkpoint(const std::string& named, const std::string& base = "");
 
-/// What a command asks; anything empty is as stored with the checkpoint, or has its default.
+/// Questions of a command; anything empty is as stored with the checkpoint, or has its default.
 struct Asked {
   std::string records = {};  ///< JSONL; empty: about images
   std::string answer_format = {};

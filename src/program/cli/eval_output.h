@@ -14,7 +14,7 @@ namespace rematch {
 /// The gates at which `rematch eval` scores besides the configured one.
 inline const std::vector<double> kExtraGates = {0.3, 0.5};
 
-/// What is evaluated, and where its results go.
+/// The subject of an evaluation, and the place of its results.
 struct Evaluated {
   std::string model;       ///< `model` of the results: a checkpoint, or a file of answers
   std::string name;        ///< names the files, as name_of_evaluated()
@@ -42,7 +42,7 @@ class EvalOutput {
 
  private:
   /// That of the checkpoint; of this evaluation, which a checkpoint of a run then keeps, if it has
-  /// none of its own weights.
+  /// none of these weights.
   std::optional<ScoreCalibration> find_calibration(const std::optional<ScoreCalibration>& fitted);
   std::string results_path() const { return subject_.run_dir + "/eval_results.json"; }
 

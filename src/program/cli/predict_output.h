@@ -11,7 +11,7 @@
 
 namespace rematch {
 
-/// How answers are shown.
+/// The form in which answers are shown.
 struct PredictFormat {
   std::string draw_dir, out;     ///< empty = none, standard output
   std::string format = "jsonl";  ///< or "coco"
