@@ -28,7 +28,8 @@ std::string write_checkpoint(const test::TempDir& dir, const std::string& name =
   fs::create_directories(path);
   write_safetensors(path + "/model.safetensors", {{"w", at::full({4}, 0.5)}});
   write_file_atomic(path + "/config.json", "{}");
-  write_file_atomic(path + "/README.md", "hello");
+  for (const char* name : {"/README.md", "/rematch_scores.json"})
+    write_file_atomic(path + name, "hello");
   test::write_state_files(path, small_state());
   write_file_atomic(path + "/trainer_state.json", "{}");
   return path;
@@ -134,10 +135,11 @@ TEST(StateFiles, AFileThatDoesNotBelongThereIsFound) {
             checkpoint + "/training_state/segments.safetensors");
 }
 
-TEST(StateFiles, FilesThatNoResumedRunReadsMayChange) {
+TEST(StateFiles, DocumentsAndMeasuredScoresMayChange) {
   const test::TempDir dir;
   const std::string checkpoint = write_checkpoint(dir);
-  write_file_atomic(checkpoint + "/README.md", "edited");
+  for (const char* name : {"/README.md", "/rematch_scores.json"})
+    write_file_atomic(checkpoint + name, "edited");
   EXPECT_NO_THROW(verify_state_files(checkpoint));
 }
 

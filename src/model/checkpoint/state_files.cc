@@ -107,18 +107,20 @@ void require_state_dir(const std::string& checkpoint_dir) {
                           "false`"});
 }
 
-// A model's card and its licence: people edit them, and no program reads them.
-bool is_document(const std::string& name) {
-  return name.starts_with("README") || name.starts_with("LICENSE") || name.starts_with("NOTICE");
+// A model's card and its licence, which people edit and no program reads, and the scores that
+// `rematch eval` measures again.
+bool may_change(const std::string& name) {
+  return name.starts_with("README") || name.starts_with("LICENSE") || name.starts_with("NOTICE") ||
+         name == "rematch_scores.json";
 }
 
-/// Names, relative to the checkpoint, of the files that the manifest covers: all except documents
-/// and the manifest itself.
+/// Names, relative to the checkpoint, of the files that the manifest covers: all except those that may
+/// change and the manifest itself.
 std::vector<std::string> covered_files(const std::string& checkpoint_dir) {
   std::vector<std::string> names;
   for (const auto& entry : fs::recursive_directory_iterator(checkpoint_dir)) {
     std::string name = entry.path().lexically_relative(checkpoint_dir).generic_string();
-    if (entry.is_regular_file() && name != in_state_dir(kManifest) && !is_document(name))
+    if (entry.is_regular_file() && name != in_state_dir(kManifest) && !may_change(name))
       names.push_back(std::move(name));
   }
   std::sort(names.begin(), names.end());
