@@ -193,32 +193,32 @@ TEST(HelpCommands, WordsOfOtherProgramsAreAnsweredWithOurs) {
   test::Program program;
   program.dir().write("a.jsonl", "{}\n");
   for (const auto& [typed, answer] : std::vector<std::pair<std::string, std::string>>{
-    {"sft --model m", "did you mean `rematch train`?"},
-        {"infer m", "did you mean `rematch predict`?"},
-        {"export m", "did you mean `rematch merge`?"},
-        {"help train", "did you mean `rematch train --help`?"},
-        {"-v", "did you mean `rematch --version`?"}, {"data merge a b", "unknown command `merge`"},
-        {"data check", "see `rematch data check --help`"},
-        {"train --config a.yaml", "give it without the option's name: `rematch train CONFIG`"},
-        {"predict --model m --source p", "`rematch predict MODEL IMAGE`"},
-        {"predict m p.jpg --conf 0.25", "did you mean --min-score?"},
-        {"predict m p.jpg --save", "did you mean --draw?"},
-        {"train a.yaml --resum", "did you mean --resume?"},
-        {"eval m --nmae x", "see `rematch eval --help`"},
-        {"predict m p.jpg --drw d", "did you mean --draw?"},
-        {"init a.jsonl .", "change their order: . a.jsonl"},
-        {"eval a.jsonl .", "change their order: . a.jsonl"},
-        {"plan a.yaml --gpu-memory 24GB", "24GB is not a number of GiB"},
-        {"train a.yaml --imgsz 640", "for 640 x 640 write 409600"},
-        {"probe a.yaml --temperature nan",
-         "did you mean --set custom.extra.rollout_matching.temperature=VALUE?"},
-        {"train a.yaml --set training.seed 1", "use --set KEY=VALUE"},
-        {"train . a.jsonl", "write a CONFIG first: rematch init MODEL a.jsonl"}}
-}) {
-  const test::ProcessResult result = program.run(typed);
-  EXPECT_EQ(result.exit_code, 2) << typed;
-  EXPECT_TRUE(has(result.err, answer)) << typed << "\n" << result.err;
-}
+           {"sft --model m", "did you mean `rematch train`?"},
+           {"infer m", "did you mean `rematch predict`?"},
+           {"export m", "did you mean `rematch merge`?"},
+           {"help train", "did you mean `rematch train --help`?"},
+           {"-v", "did you mean `rematch --version`?"},
+           {"data merge a b", "unknown command `merge`"},
+           {"data check", "see `rematch data check --help`"},
+           {"train --config a.yaml", "give it without the option's name: `rematch train CONFIG`"},
+           {"predict --model m --source p", "`rematch predict MODEL IMAGE`"},
+           {"predict m p.jpg --conf 0.25", "did you mean --min-score?"},
+           {"predict m p.jpg --save", "did you mean --draw?"},
+           {"train a.yaml --resum", "did you mean --resume?"},
+           {"eval m --nmae x", "see `rematch eval --help`"},
+           {"predict m p.jpg --drw d", "did you mean --draw?"},
+           {"init a.jsonl .", "change their order: . a.jsonl"},
+           {"eval a.jsonl .", "change their order: . a.jsonl"},
+           {"plan a.yaml --gpu-memory 24GB", "24GB is not a number of GiB"},
+           {"train a.yaml --imgsz 640", "for 640 x 640 write 409600"},
+           {"probe a.yaml --temperature nan",
+            "did you mean --set custom.extra.rollout_matching.temperature=VALUE?"},
+           {"train a.yaml --set training.seed 1", "use --set KEY=VALUE"},
+           {"train . a.jsonl", "write a CONFIG first: rematch init MODEL a.jsonl"}}) {
+    const test::ProcessResult result = program.run(typed);
+    EXPECT_EQ(result.exit_code, 2) << typed;
+    EXPECT_TRUE(has(result.err, answer)) << typed << "\n" << result.err;
+  }
 }
 
 TEST(HelpCommands, WhatIsNotThereEndsEveryCommandWithOneCodeAndOneSentence) {
