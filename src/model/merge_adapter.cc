@@ -120,6 +120,7 @@ struct Base {
   at::ScalarType dtype;  ///< of weights stored in 4 bits: that of the embedding
   const std::optional<FourBitSettings>& packed;  ///< how training packed it while it was loaded
   std::string head;
+  std::optional<at::ScalarType> wanted;  ///< dtype of the result; nullopt = as stored
 
   bool is_stored_packed(const std::string& name) const {
     return shapes.count(name) != 0 && is_four_bit(dir, name);
@@ -134,8 +135,9 @@ struct Base {
   }
   at::Tensor dequantised(const std::string& name, const at::Tensor& stored) const {
     const std::vector<int64_t>& shape = shapes.at(name);
-    return is_stored_packed(name) ? read_four_bit(dir, name, shape[0], shape[1]).dequantised(dtype)
-                                  : quantise(stored, *packed).dequantised(stored.scalar_type());
+    return is_stored_packed(name)
+               ? read_four_bit(dir, name, shape[0], shape[1]).dequantised(dtype)
+               : quantise(stored, *packed).dequantised(wanted.value_or(stored.scalar_type()));
   }
 };
 
@@ -164,9 +166,12 @@ MergedAdapter merge_adapter(const MergeOptions& options) {
   const bool tied = is_tied(model, *base);
   const std::string head_name = model.text.head.module + ".weight",
                     embedding_name = model.text.embedding + ".weight";
-  const Base full{*base, linear_shapes(model),
+  const Base full{*base,
+                  linear_shapes(model),
                   base->dtype(base->has(embedding_name) ? embedding_name : head_name),
-                  adapter.config.base.packed, model.text.head.module};
+                  adapter.config.base.packed,
+                  model.text.head.module,
+                  options.dtype};
   const auto get_shape = [&](const std::string& name) -> std::optional<std::vector<int64_t>> {
     if (tied && name == head_name) return std::nullopt;
     if (tied && name == embedding_name && !base->has(name)) return base->shape(head_name);

@@ -23,8 +23,8 @@ Trained train(bool offloads) {
   MStep& mstep = stage2.mstep(1e-4, device);
   Offload offload(
       {.settings = {.enabled = true, .model = true, .optimizer = true}},
-      [&] { return stage2.parameters(); }, make_tensor_mover(),
-      [&] { return mstep.optimizer().tensors(); });
+      [&] { return stage2.parameters(); }, make_tensor_mover());
+  offload.set_optimizer([&] { return mstep.optimizer().tensors(); });
   const auto all_on = [&](const at::Device& wanted) {
     std::vector<at::Tensor> tensors = stage2.parameters();
     const std::vector<at::Tensor> optimizer = mstep.optimizer().tensors();

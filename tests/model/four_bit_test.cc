@@ -196,8 +196,8 @@ TEST(FourBitModel, AnAdapterOfABasePackedWhileLoadingMergesWithThePackedValues) 
   std::filesystem::create_directory(dir.file("adapter"));
   write_peft_adapter(dir.file("adapter"), adapter->files());
   EXPECT_EQ(read_peft_adapter(dir.file("adapter")).config.base.packed, packing);
-  const MergedAdapter done =
-      merge_adapter({.adapter_dir = dir.file("adapter"), .output_dir = dir.file("out")});
+  const MergedAdapter done = merge_adapter(
+      {.adapter_dir = dir.file("adapter"), .output_dir = dir.file("out"), .dtype = at::kFloat});
   EXPECT_TRUE(done.packed_at_load);
   EXPECT_EQ(done.num_dequantised, model->num_packed());
   const auto merged = Model::load(dir.file("out"), {});

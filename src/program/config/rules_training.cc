@@ -76,10 +76,12 @@ void apply_learning_rate_rules(Draft& config) {
     }
   }
   const bool is_full = config.text("tuner.train_type") == "full";
+  // A file may keep them for other runs; who types one expects an adapter.
   for (const char* key :
        {"tuner.lora_rank", "tuner.lora_alpha", "tuner.lora_dropout", "tuner.target_modules",
         "tuner.target_regex", "tuner.modules_to_save", "tuner.trainable_token_indices"}) {
-    if (is_full && config.is_given(key)) config.warn_no_effect(key, "`tuner.train_type` is full");
+    if (is_full && config.is_given(key) && config.origin(key).starts_with("--set"))
+      config.warn_no_effect(key, "`tuner.train_type` is full");
   }
   if (is_full && config.boolean("tuner.use_dora"))
     config.warn_no_effect("tuner.use_dora", "`tuner.train_type` is full");
