@@ -122,7 +122,8 @@ TEST(PackingProgram, AFullBufferOrAnOversizeSegmentStopsTheRun) {
   EXPECT_THAT(overflow.err, HasSubstr("packing_buffer 8"));
   // Holds every prompt and its true answer, but not the model's start of an answer and the rest.
   const test::ProcessResult oversize =
-      program.run("train " + program.config("global_max_length: 803\ntraining: {packing: true}\n"));
+      program.run("train " + program.config("global_max_length: 803\n"
+                                            "training: {packing: true, run_name: oversize}\n"));
   EXPECT_EQ(oversize.exit_code, 3) << oversize.err;
   for (const char* part : {"a segment is longer than", "encoded_len 804 (prompt 690", "cap 803",
                            "raise `global_max_length`", "`training.packing: false`"})
