@@ -47,41 +47,24 @@ TEST(EarlierRun, LinksThatLeadNowhereAreRepairedWhenItResumes) {
   EXPECT_EQ(fs::read_symlink(program.run_dir() + "/last"), "checkpoint-2");
 }
 
-TEST(EarlierRun, ItsCheckpointsAreNeverDisplacedByANewOne) {
+TEST(EarlierRun, IsMovedAsideAtTheFirstSaveOfANewOne) {
   test::Program program;
   const std::string config = program.config(kEveryStep);
   ASSERT_EQ(program.run("train " + config).exit_code, 0);
-  for (const char* command : {"train ", "check "}) {
-    const test::ProcessResult again = program.run(command + config);
-    EXPECT_EQ(again.exit_code, 2) << command;
-    EXPECT_THAT(again.err, HasSubstr("out/run/checkpoint-3"));
-    EXPECT_THAT(again.err, HasSubstr("`--resume`"));
-    EXPECT_THAT(again.err, HasSubstr("training.run_name=run-2"));
-  }
-  EXPECT_EQ(logged_steps(program), "1 2 3 ");
-  EXPECT_FALSE(exists(program, "abandoned-1"));
-  // Both ways out work.
-  EXPECT_EQ(program.run("train " + config + " --set training.run_name=run-2").exit_code, 0);
-  EXPECT_EQ(program.run("train " + config + " --resume --set training.max_steps=4").exit_code, 0);
-}
-
-TEST(EarlierRun, ItsLogIsMovedAsideAtTheFirstSaveOfANewOne) {
-  test::Program program;
-  const std::string config = program.config(kEveryStep);
-  ASSERT_EQ(program.run("train " + config).exit_code, 0);
-  for (int step = 1; step <= 3; ++step)
-    fs::remove_all(program.run_dir() + "/checkpoint-" + std::to_string(step));
   for (const char* name : {"eval/checkpoint-3.json", "eval_results.json", "rollouts.jsonl"})
     program.dir().write(std::string("out/run/") + name, "{}\n");
   const test::ProcessResult again = program.run(
       "train " + config + " --set training.save_total_limit=1 --set training.max_steps=2");
   ASSERT_EQ(again.exit_code, 0) << again.err;
-  EXPECT_THAT(again.err, HasSubstr("holds the log of an earlier run"));
+  EXPECT_THAT(again.err, HasSubstr("holds an earlier run"));
   EXPECT_THAT(again.err, HasSubstr("moved the checkpoints, the log and the evaluations of"));
-  for (const char* name : {"checkpoint-2", "abandoned-1/eval/checkpoint-3.json",
-                           "abandoned-1/eval_results.json", "abandoned-1/rollouts.jsonl"})
+  for (const char* name :
+       {"abandoned-1/checkpoint-1", "abandoned-1/checkpoint-3/trainer_state.json", "checkpoint-2",
+        "abandoned-1/eval/checkpoint-3.json", "abandoned-1/eval_results.json",
+        "abandoned-1/rollouts.jsonl"})
     EXPECT_TRUE(exists(program, name)) << name;
-  for (const char* name : {"checkpoint-1", "eval", "eval_results.json", "rollouts.jsonl"})
+  for (const char* name :
+       {"checkpoint-1", "checkpoint-3", "eval", "eval_results.json", "rollouts.jsonl"})
     EXPECT_FALSE(exists(program, name));
   EXPECT_EQ(logged_steps(program), "1 2 ");
   EXPECT_EQ(logged_steps(program, "/abandoned-1"), "1 2 3 ");
@@ -92,6 +75,15 @@ TEST(EarlierRun, ItsLogIsMovedAsideAtTheFirstSaveOfANewOne) {
   EXPECT_THAT(latest.err, HasSubstr("resuming from out/run/checkpoint-2"));
   EXPECT_EQ(logged_steps(program), "1 2 3 ");
   EXPECT_FALSE(exists(program, "abandoned-2"));
+}
+
+TEST(EarlierRun, StaysUntilTheNewOneSaves) {
+  test::Program program;
+  const std::string config = program.config(kEveryStep);
+  ASSERT_EQ(program.run("train " + config).exit_code, 0);
+  EXPECT_NE(program.run("train " + config + " --set model.model=gone").exit_code, 0);
+  for (const char* name : {"checkpoint-1", "checkpoint-3"}) EXPECT_TRUE(exists(program, name));
+  EXPECT_FALSE(exists(program, "abandoned-1"));
 }
 
 TEST(EarlierRun, ARunResumedFromAnotherDirectoryMovesItAside) {

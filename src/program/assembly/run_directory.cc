@@ -7,10 +7,8 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "base/terminal_text.h"
 #include "engine/ranks/gather.h"
 #include "learn/resume/abandoned.h"
-#include "learn/resume/checkpoint_list.h"
 #include "learn/resume/resume.h"
 #include "learn/resume/run_links.h"
 #include "model/model.h"
@@ -27,34 +25,6 @@ bool lies_in(const std::string& checkpoint, const std::string& run_dir) {
   if (fs::equivalent(named, run_dir, error)) return true;
   const fs::path parent = fs::weakly_canonical(checkpoint, error).parent_path();
   return !error && fs::equivalent(parent, run_dir, error);
-}
-
-/// The setting that gives a run another directory, e.g. training.run_name=stage1-2.
-std::string free_name(const OutputSettings& output) {
-  const bool is_named = output.run_name && !output.run_name->empty();
-  const std::string& name = is_named ? *output.run_name : output.output_dir;
-  for (int number = 2;; ++number) {
-    const std::string next = fmt::format("{}-{}", name, number);
-    std::error_code error;
-    if (!std::filesystem::exists(is_named ? join_path(output.output_dir, next) : next, error))
-      return fmt::format("{}={}", is_named ? "training.run_name" : "training.output_dir", next);
-  }
-}
-
-/// A run that starts again would displace checkpoints that took hours, and what others trained on.
-void refuse_earlier_checkpoints(const Settings& settings) {
-  const std::string& path = settings.output.run_dir;
-  const std::vector<CheckpointName> saved = list_saved_checkpoints(path);
-  if (saved.empty() || settings.checkpoints.resume_from_checkpoint) return;
-  throw UserError(ErrorKind::kConfig,
-                  {.error = "the run directory holds the checkpoints of an earlier run",
-                   .where = path,
-                   .what = saved.size() == 1 ? saved.back().path
-                                             : fmt::format("{} checkpoints, the newest is {}",
-                                                           saved.size(), saved.back().path),
-                   .fix = fmt::format(
-                       "continue that run with `--resume`, or train another beside it: `--set {}`",
-                       shell_word(free_name(settings.output)))});
 }
 
 }  // namespace
@@ -75,7 +45,6 @@ void refuse_to_replace_inputs(const ConfigResult& config) {
                      .fix = "set another training.run_name; to continue that run, set "
                             "training.resume_from_checkpoint and leave model.model as it was"});
   }
-  refuse_earlier_checkpoints(config.settings);
 }
 
 RunDirectory::RunDirectory(const Job& job)
@@ -96,11 +65,14 @@ RunDirectory::RunDirectory(const Job& job)
 
 void RunDirectory::warn_about_earlier_run() const {
   const std::string& path = settings_.output.run_dir;
-  if (!std::filesystem::exists(path + "/logging.jsonl")) return;
-  terminal_.warn(
-      fmt::format("{} holds the log of an earlier run without checkpoints: the first "
-                  "save moves it to abandoned-N",
-                  path));
+  if (!std::filesystem::exists(path + "/logging.jsonl") && list_saved_checkpoints(path).empty())
+    return;
+  terminal_.warn(fmt::format(
+      "{} holds an earlier run: the first save moves its checkpoints, log and evaluations to "
+      "abandoned-N; "
+      "training.resume_from_checkpoint: latest resumes it, training.run_name or "
+      "training.add_version: true separates runs",
+      path));
 }
 
 std::optional<std::string> RunDirectory::choose_checkpoint() const {

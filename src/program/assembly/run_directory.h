@@ -14,7 +14,7 @@
 namespace rematch {
 
 /// @throws UserError (config) when the run would overwrite its configuration, its data or the model
-/// that it starts from, or would displace the checkpoints of an earlier run
+/// that it starts from
 void refuse_to_replace_inputs(const ConfigResult& config);
 
 /// The directory of a run, and the checkpoint that the run resumes from. Rank 0 locks the directory
