@@ -350,11 +350,11 @@ TEST(DataCommands, MistakesEndInFourLinesAndTheRightCode) {
   program.dir().write("empty.json", "{}");
   expect_failure(program.run("data from-coco missing.json --out data"), 4, "missing.json");
   expect_failure(program.run("data from-coco empty.json --out data"), 3, "categories");
-  expect_failure(program.run("data from-voc . --out data"), 3, "Annotations");
+  expect_failure(program.run("data from-voc . --out data"), 3, "no .xml files");
   expect_failure(program.run("data from-yolo empty.json --out data"), 3, "names");
   program.dir().write("photos/notes.txt", "");
   expect_failure(program.run("data from-yolo photos --out data"), 3, "has no YAML");
-  expect_failure(program.run("data from-labelme . --out data"), 3, "imagePath");
+  expect_failure(program.run("data from-labelme . --out data"), 3, "no list \"shapes\"");
   expect_failure(program.run("data from-swift empty.json --out data"), 3, "images");
   expect_failure(program.run("data check missing.jsonl"), 4, "missing.jsonl");
   expect_failure(program.run("data check"), 2, "JSONL");

@@ -21,10 +21,14 @@ void require_records_file(const std::string& path) {
       files.push_back(printable(shell_word(join_path(path, entry.path().filename().string()))));
   }
   std::sort(files.begin(), files.end());
-  const auto train = std::find_if(files.begin(), files.end(), [](const std::string& file) {
-    return file.find("train") != file.npos;
-  });
-  const std::string example = train != files.end() ? *train : files.empty() ? "" : files.front();
+  // train.jsonl rather than a part of it, train-val.jsonl.
+  std::string example = files.empty() ? "" : files.front();
+  bool is_train = false;
+  for (const std::string& file : files) {
+    if (file.find("train") == file.npos || (is_train && file.size() >= example.size())) continue;
+    example = file;
+    is_train = true;
+  }
   files.resize(std::min(files.size(), kShown));
   throw UserError(
       ErrorKind::kConfig,

@@ -190,12 +190,13 @@ class Reviewer {
                  const std::string& name) {
     const bool is_box = geometry.kind == GeometryKind::kBbox2d;
     ++(is_box ? review_.num_boxes : review_.num_polygons);
+    const std::vector<int>& bins = geometry.bins;
+    if (is_box && (bins[2] < bins[0] || bins[3] < bins[1]))
+      return note(FindingKind::kInverted, number, name);
     if (has_no_area(geometry)) return note(FindingKind::kNoArea, number, name);
     if (!is_box) return;
-    const std::vector<int>& bins = geometry.bins;
     const double width = (bins[2] - bins[0]) * sample.width_px / static_cast<double>(kNumBins);
     const double height = (bins[3] - bins[1]) * sample.height_px / static_cast<double>(kNumBins);
-    if (width < 0 || height < 0) return note(FindingKind::kInverted, number, name);
     if (width < kTinyPx || height < kTinyPx)
       note(FindingKind::kTiny, number, fmt::format("{}, {:.1f} x {:.1f} px", name, width, height));
   }
