@@ -78,7 +78,7 @@ std::vector<std::string> image_name_forms(const std::string& name) {
 
 fs::path ImageSearch::root_for(const std::string& directory) const {
   if (!images_dir_.empty()) return images_dir_;
-  const fs::path near = directory.empty() ? "." : directory;
+  fs::path near = directory.empty() ? "." : directory;
   fs::path folder = fs::absolute(near).lexically_normal(), up = near / "..";
   for (int level = 0; level < 3; ++level) {  // Annotations/, or a folder in it
     if (is_among(folder.filename().string(), kAnnotationFolders)) return up.lexically_normal();

@@ -68,6 +68,8 @@ std::string Placeholders::next_box() {
   return box.is_array() ? box.dump() : "null";
 }
 
+size_t Placeholders::num_boxes() const { return boxes_.size(); }
+
 std::string Placeholders::fill_question(const std::string& text) {
   return fill(
       text, [this] { return next_name(); },

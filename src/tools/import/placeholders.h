@@ -15,7 +15,7 @@ class Placeholders {
   explicit Placeholders(const Json& record);
 
   bool has_boxes() const { return has_boxes_; }
-  size_t num_boxes() const { return boxes_.size(); }
+  size_t num_boxes() const;
   size_t num_used() const { return next_box_; }
   bool is_in_shares() const { return divisor_ != 0; }
 

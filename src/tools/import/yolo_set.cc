@@ -45,7 +45,7 @@ struct Layout {
 /// @param is_image  of a list: its last part is enough; "images" alone may be another split
 fs::path resolve(const fs::path& root, const fs::path& other, std::string entry, bool is_image) {
   std::replace(entry.begin(), entry.end(), '\\', '/');
-  const fs::path written = root / entry;
+  fs::path written = root / entry;
   while (true) {
     for (const fs::path& path : {root / entry, other / entry}) {
       if (fs::exists(path)) return path;

@@ -214,12 +214,14 @@ class Reviewer {
 }  // namespace
 
 const char* finding_name(FindingKind kind) {
+  constexpr const char* kUnturned =
+      "records drawn on the unturned pixels of a photo that EXIF turns (remove its tag: exiftool "
+      "-Orientation= -n FILE)";
   constexpr const char* kNames[] = {
       "errors for which training refuses a record",
       "images that cannot be read",
       "sizes that differ from the image file",
-      "records drawn on the unturned pixels of a photo that EXIF turns (remove its tag: exiftool "
-      "-Orientation= -n FILE)",
+      kUnturned,
       "boxes with swapped corners",
       "objects without area",
       "objects that occur twice in a record",
