@@ -26,7 +26,7 @@ TEST(Schema, EveryDefaultIsLegal) {
   EXPECT_TRUE(result.warnings.empty());
   for (const KeySpec& spec : schema()) {
     if (spec.state != KeyState::kHonoured || spec.fallback.empty()) continue;
-    // What an adapter takes has no effect without one, and says so when it is typed.
+    // Settings of an adapter have no effect without one, and say so when they are typed.
     std::vector<std::string> settings{spec.path + "=" + spec.fallback};
     if (spec.path.starts_with("tuner.") && spec.path != "tuner.train_type")
       settings.push_back("tuner.train_type=lora");

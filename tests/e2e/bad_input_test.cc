@@ -176,9 +176,10 @@ TEST(BadInput, AFullDiskIsAnEnvironmentErrorAndKeepsThePreviousCheckpoint) {
   const std::string config = program.config("training: {max_steps: 1}\n");
   ASSERT_EQ(program.run("train " + config).exit_code, 0);
   const std::string before = read_file(program.run_dir() + "/checkpoint-1/model.safetensors");
-  const test::ProcessResult result = test::run_command(
-      "cd " + program.dir().path() + " && trap '' XFSZ; ulimit -f 250; " +
-      test::binary_path("bin/rematch") + " train " + config + " --resume --set training.max_steps=2");
+  const test::ProcessResult result =
+      test::run_command("cd " + program.dir().path() + " && trap '' XFSZ; ulimit -f 250; " +
+                        test::binary_path("bin/rematch") + " train " + config +
+                        " --resume --set training.max_steps=2");
   expect_error(result, 4, "checkpoint-2");
   EXPECT_EQ(read_file(program.run_dir() + "/checkpoint-1/model.safetensors"), before);
   EXPECT_FALSE(std::filesystem::exists(program.run_dir() + "/checkpoint-2"));

@@ -114,8 +114,8 @@ bool may_change(const std::string& name) {
          name == "rematch_scores.json";
 }
 
-/// Names, relative to the checkpoint, of the files that the manifest covers: all except those that may
-/// change and the manifest itself.
+/// Names, relative to the checkpoint, of the files that the manifest covers: all except those that
+/// may change and the manifest itself.
 std::vector<std::string> covered_files(const std::string& checkpoint_dir) {
   std::vector<std::string> names;
   for (const auto& entry : fs::recursive_directory_iterator(checkpoint_dir)) {
