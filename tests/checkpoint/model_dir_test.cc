@@ -48,4 +48,18 @@ TEST(AddModel, LeavesErrorsToTheReaderOfTheModel) {
   EXPECT_NO_THROW(add_model(inputs, ""));
 }
 
+TEST(RequireModelDir, NamesWhatAMissingCheckpointMayBeNow) {
+  const test::TempDir dir;
+  dir.write("run/checkpoint-150/config.json", "{}");
+  const auto fix_for = [&](const char* name) {
+    return test::catch_user_error([&] { require_model_dir(dir.file("run/") + name); })
+        .problems()[0]
+        .fix;
+  };
+  EXPECT_EQ(fix_for("checkpoint-149"), "there are: " + dir.file("run/checkpoint-150"));
+  dir.write("run/abandoned-1/checkpoint-149/config.json", "{}");
+  EXPECT_EQ(fix_for("checkpoint-149"),
+            "a later run moved it: use " + dir.file("run/abandoned-1/checkpoint-149"));
+}
+
 }  // namespace rematch
