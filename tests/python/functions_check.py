@@ -172,7 +172,7 @@ class FunctionsTest(unittest.TestCase):
             warnings.simplefilter("always")
             from rematch.program import Output
 
-            said = Output(0, "", "model  x\nwarning: odd\n")
+            said = Output(0, "", "model  x\nwarning: odd\n", {})
             with mock.patch("rematch.prediction.run", return_value=said):
                 rematch.predict("m", "a.jpg")
         self.assertEqual([str(one.message) for one in caught], ["odd"])
