@@ -89,6 +89,20 @@ TEST(Commands, RolloutWritesALineForEverySample) {
   EXPECT_EQ(count, 8);
 }
 
+// OpenMP prints what it read when it was loaded; its default is 300000 turns.
+TEST(Commands, ThreadsSpinBrieflyWhileTheyWait) {
+  test::Program program;
+  const auto turns = [&](const std::string& environment) {
+    const std::string shown =
+        program.script("OMP_DISPLAY_ENV=verbose " + environment + " $R --version").err;
+    const size_t at = shown.find("GOMP_SPINCOUNT = '") + 18;
+    return shown.substr(at, shown.find('\'', at) - at);
+  };
+  EXPECT_EQ(turns(""), "2000");
+  EXPECT_EQ(turns("GOMP_SPINCOUNT=7"), "7");
+  EXPECT_GT(turns("OMP_WAIT_POLICY=active").size(), 6u);  // of the user
+}
+
 TEST(Commands, HelpNamesEveryCommand) {
   test::Program program;
   const test::ProcessResult result = program.run("--help");

@@ -19,6 +19,10 @@
 
 namespace rematch {
 
+/// What a run says of cores that other programs use as well; empty while there is a free one.
+/// @param load   processes that run or wait for a core, as getloadavg() counts them; with this one's
+std::string busy_cores_text(double load, unsigned cores);
+
 /// The outputs of a run: the progress bar, logging.jsonl, TensorBoard and the log history of
 /// trainer_state.json.
 class RunLog {

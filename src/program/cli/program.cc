@@ -86,9 +86,8 @@ int report_usage(const CLI::App& app, const CLI::ParseError& error,
   return exit_code(ErrorKind::kConfig);
 }
 
-/// Ends the process if it cannot read its current directory. MKL, inside libtorch, would end it
-/// with a message about its own files when it is loaded, so this runs before any library is
-/// initialised, and calls nothing but the kernel.
+/// Ends the process if it cannot read its current directory: MKL, inside libtorch, would end it with
+/// a message about its own files when it is loaded.
 [[gnu::no_sanitize_address]] void require_current_directory() {
   static std::array<char, PATH_MAX> path;
   if (::syscall(SYS_getcwd, &path, sizeof(path)) > 0) return;
@@ -100,8 +99,39 @@ int report_usage(const CLI::App& app, const CLI::ParseError& error,
   [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, kProblem.data(), kProblem.size());
   ::_exit(4);  // exit_code(ErrorKind::kEnvironment)
 }
-[[gnu::used,
-  gnu::section(".preinit_array")]] void (*g_before_libraries)() = require_current_directory;
+
+[[gnu::no_sanitize_address]] bool starts_with(const char* text, const char* start) {
+  while (*start != '\0' && *text == *start) ++text, ++start;
+  return *start == '\0';
+}
+
+/// Starts the program again with GOMP_SPINCOUNT, which OpenMP reads when it is loaded. Its default
+/// lets torch's threads spin for milliseconds at every wait, while another program needs the core
+/// of the one they wait for; 2000 turns last longer than the shares of threads on free cores differ.
+[[gnu::no_sanitize_address]] void spin_briefly(char** arguments, char** environment) {
+  constexpr size_t kMost = 4096;
+  static std::array<const char*, kMost> changed;
+  static std::array<char, PATH_MAX> program;
+  size_t size = 0;
+  for (; environment[size] != nullptr; ++size) {
+    if (size + 2 == kMost || starts_with(environment[size], "GOMP_SPINCOUNT=") ||
+        starts_with(environment[size], "OMP_WAIT_POLICY="))
+      return;
+    changed[size] = environment[size];
+  }
+  changed[size] = "GOMP_SPINCOUNT=2000";
+  // By its path: of /proc/self/exe, process lists would show the name `exe`.
+  if (::syscall(SYS_readlink, "/proc/self/exe", &program, sizeof(program) - 1) > 0)
+    ::syscall(SYS_execve, &program, arguments, &changed);
+}
+
+/// Runs before any library is initialised, and calls nothing but the kernel.
+[[gnu::no_sanitize_address]] void before_libraries(int, char** arguments, char** environment) {
+  require_current_directory();
+  spin_briefly(arguments, environment);
+}
+[[gnu::used, gnu::section(".preinit_array")]] void (*g_before_libraries)(int, char**, char**) =
+    before_libraries;
 
 int run_command_line(CLI::App& app, const std::vector<Command>& commands, int argc, char** argv) {
   try {
