@@ -55,10 +55,11 @@ RunLog::RunLog(Terminal& terminal, Live live)
 
 std::string busy_cores_text(double load, unsigned cores) {
   if (load < cores + 1.0) return "";
-  return wrapped(fmt::format("cores     other programs use them too (a load of {:.0f} on {}): steps "
-                             "take longer until they end",
-                             load, counted(cores, "core")),
-                 10);
+  return wrapped(
+      fmt::format("cores     other programs use them too (a load of {:.0f} on {}): steps "
+                  "take longer until they end",
+                  load, counted(cores, "core")),
+      10);
 }
 
 void RunLog::step(TrainerState& state, const MetricsBag& metrics, bool log_due,

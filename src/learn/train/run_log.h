@@ -20,7 +20,7 @@
 namespace rematch {
 
 /// What a run says of cores that other programs use as well; empty while there is a free one.
-/// @param load   processes that run or wait for a core, as getloadavg() counts them; with this one's
+/// @param load   processes that run or wait for a core, with this one's (getloadavg)
 std::string busy_cores_text(double load, unsigned cores);
 
 /// The outputs of a run: the progress bar, logging.jsonl, TensorBoard and the log history of

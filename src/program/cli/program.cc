@@ -86,8 +86,8 @@ int report_usage(const CLI::App& app, const CLI::ParseError& error,
   return exit_code(ErrorKind::kConfig);
 }
 
-/// Ends the process if it cannot read its current directory: MKL, inside libtorch, would end it with
-/// a message about its own files when it is loaded.
+/// Ends the process if it cannot read its current directory: MKL, inside libtorch, would end it
+/// with a message about its own files when it is loaded.
 [[gnu::no_sanitize_address]] void require_current_directory() {
   static std::array<char, PATH_MAX> path;
   if (::syscall(SYS_getcwd, &path, sizeof(path)) > 0) return;
@@ -107,7 +107,7 @@ int report_usage(const CLI::App& app, const CLI::ParseError& error,
 
 /// Starts the program again with GOMP_SPINCOUNT, which OpenMP reads when it is loaded. Its default
 /// lets torch's threads spin for milliseconds at every wait, while another program needs the core
-/// of the one they wait for; 2000 turns last longer than the shares of threads on free cores differ.
+/// of the one they wait for; 2000 turns outlast the differences between threads on free cores.
 [[gnu::no_sanitize_address]] void spin_briefly(char** arguments, char** environment) {
   constexpr size_t kMost = 4096;
   static std::array<const char*, kMost> changed;
@@ -130,8 +130,8 @@ int report_usage(const CLI::App& app, const CLI::ParseError& error,
   require_current_directory();
   spin_briefly(arguments, environment);
 }
-[[gnu::used, gnu::section(".preinit_array")]] void (*g_before_libraries)(int, char**, char**) =
-    before_libraries;
+[[gnu::used, gnu::section(".preinit_array")]] void (*g_before_libraries)(int, char**,
+                                                                         char**) = before_libraries;
 
 int run_command_line(CLI::App& app, const std::vector<Command>& commands, int argc, char** argv) {
   try {
