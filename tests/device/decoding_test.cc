@@ -214,6 +214,28 @@ TEST(VllmSync, MergesOffloadedAdaptersOnTheDevice) {
     EXPECT_TRUE(at::equal(plugin.weights[name].cpu(), value)) << name;
 }
 
+// vLLM takes its memory when it starts and when a sync wakes it.
+TEST(VllmSync, FindsNoMemoryThatTorchKeepsOfFreedTensors) {
+  std::vector<int64_t> kept;
+  test::FakePlugin plugin;
+  plugin.on_wake = [&] {
+    const test::DeviceMemory memory = test::pretend_memory_use();
+    kept.push_back(memory.reserved - memory.allocated);
+  };
+  const auto free_tensor = [] {
+    at::empty({64 << 20}, at::TensorOptions(kDevice).dtype(at::kByte));
+  };
+  VllmOptions vllm;
+  vllm.on_cpu = false;
+  free_tensor();
+  VllmEngine engine(plugin, {.model = model_there(), .tokenizer = {}, .pixels = {}, .vllm = vllm},
+                    {}, {});
+  free_tensor();
+  engine.sync_weights(1);
+  ASSERT_EQ(kept.size(), 2u);
+  for (const int64_t bytes : kept) EXPECT_LT(bytes, 2 << 20);
+}
+
 #if __has_include(<ATen/core/GraphImplInterface.h>)
 namespace {
 

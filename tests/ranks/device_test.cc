@@ -85,6 +85,8 @@ TEST(UseDevice, LetsSegmentsOfTheAllocatorGrowUnlessVllmSharesThem) {
   ::unsetenv("PYTORCH_ALLOC_CONF");
   use_device(device);
   EXPECT_TRUE(grows());
+  use_device(device, /*with_vllm=*/true);
+  EXPECT_FALSE(grows()) << "the ranks were connected before the program knew of vLLM";
 }
 
 TEST(ChooseDdpBackend, TakesNcclIfEveryRankHasAGpuOfItsOwn) {

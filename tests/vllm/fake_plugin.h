@@ -27,6 +27,7 @@ class FakePlugin : public VllmPlugin {
     number = 0;
   }
   void begin_sync() override {
+    if (on_wake) on_wake();
     version = -1;
     layers.clear();
   }
@@ -70,7 +71,7 @@ class FakePlugin : public VllmPlugin {
   std::string start_error, load_error, step_error;
   std::vector<std::string> missing;
   std::set<std::string> lost;  ///< requests that never come back
-  std::function<void()> on_step;
+  std::function<void()> on_step, on_wake;
 
   std::vector<std::string> descriptions;
   std::vector<std::vector<std::string>> layers;  ///< names, as the lists came

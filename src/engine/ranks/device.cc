@@ -4,6 +4,7 @@
 #include <ATen/Parallel.h>
 #include <ATen/detail/CUDAHooksInterface.h>
 #include <c10/core/AllocatorConfig.h>
+#include <c10/core/CachingDeviceAllocator.h>
 #include <c10/core/DeviceGuard.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 #include <fmt/core.h>
@@ -87,9 +88,14 @@ void use_device(const at::Device& device, bool with_vllm) {
   if (device.is_cpu() || device.is_meta()) return;
   const bool is_set = std::getenv("PYTORCH_ALLOC_CONF") != nullptr ||
                       std::getenv("PYTORCH_CUDA_ALLOC_CONF") != nullptr;
-  if (!is_set && !with_vllm)
-    c10::CachingAllocator::setAllocatorSettings("expandable_segments:True");
+  if (!is_set)
+    c10::CachingAllocator::setAllocatorSettings(
+        fmt::format("expandable_segments:{}", with_vllm ? "False" : "True"));
   c10::impl::VirtualGuardImpl(device.type()).setDevice(device);
+}
+
+void release_cached_memory(const at::Device& device) {
+  if (!device.is_cpu()) c10::getDeviceAllocator(device.type())->emptyCache();
 }
 
 bool computes_bfloat16(const at::Device& device) {

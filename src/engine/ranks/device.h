@@ -28,8 +28,12 @@ int num_gpus();
 /// context on another GPU, and turns off cuDNN's attention, which builds a plan for every shape.
 /// Segments of torch's allocator then grow, so that rows of different lengths leave few gaps,
 /// unless the environment has settings or the process holds vLLM, whose pools exclude that. Call it
-/// once at start-up, before anything is on the device.
+/// at start-up, before anything is on the device; the last call counts.
 void use_device(const at::Device& device, bool with_vllm = false);
+
+/// Returns to the device the memory that torch keeps of freed tensors, so that an engine that
+/// allocates without torch can take it. No effect on a CPU.
+void release_cached_memory(const at::Device& device);
 
 /// One line for the log: "cpu, 2 threads" or "cuda:0 of 4".
 std::string describe_device(const at::Device& device);

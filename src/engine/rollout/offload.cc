@@ -1,6 +1,5 @@
 #include "engine/rollout/offload.h"
 
-#include <c10/core/CachingDeviceAllocator.h>
 #include <c10/core/GradMode.h>
 #include <fmt/core.h>
 
@@ -10,6 +9,7 @@
 #include "base/error.h"
 #include "base/host_memory.h"
 #include "base/text.h"
+#include "engine/ranks/device.h"
 
 namespace rematch {
 namespace {
@@ -26,9 +26,7 @@ class DeviceMover : public TensorMover {
     return at::empty_like(tensor, tensor.options().device(device).pinned_memory(false))
         .copy_(tensor);
   }
-  void release_cached(const at::Device& device) override {
-    if (!device.is_cpu()) c10::getDeviceAllocator(device.type())->emptyCache();
-  }
+  void release_cached(const at::Device& device) override { release_cached_memory(device); }
 
  private:
   // Page-locked memory copies several times faster but is limited; falls back to ordinary memory.

@@ -19,7 +19,7 @@
 
 namespace rematch {
 
-/// What a run says of cores that other programs use as well; empty while there is a free one.
+/// The line of a run whose cores other programs use as well; empty while there is a free one.
 /// @param load   processes that run or wait for a core, with this one's (getloadavg)
 std::string busy_cores_text(double load, unsigned cores);
 

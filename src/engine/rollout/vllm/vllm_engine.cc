@@ -12,6 +12,7 @@
 #include "base/interrupt.h"
 #include "base/json.h"
 #include "base/random.h"
+#include "engine/ranks/device.h"
 #include "engine/rollout/engine_failure.h"
 #include "engine/rollout/repeat_guard.h"
 #include "engine/rollout/sampler.h"
@@ -107,6 +108,7 @@ VllmEngine::VllmEngine(VllmPlugin& plugin, const EngineParts& parts, const Gener
 void VllmEngine::start() {
   ranks_.attempt([&] {
     try {
+      release_cached_memory(parts_.model->device());
       engine_number_ = plugin_.start(engine_description(parts_.vllm, rank_memory(parts_.vllm)));
     } catch (const PythonError& error) {
       throw_if_interrupted();  // the signal ended a helper process
@@ -131,6 +133,7 @@ void VllmEngine::send_weights() {
   const at::NoGradGuard no_grad;
   std::vector<std::string> missing;
   try {
+    release_cached_memory(parts_.model->device());  // which vLLM takes when it wakes
     plugin_.begin_sync();
     for_each_layer(*parts_.model, [&](const LayerWeights& layer) { plugin_.load_weights(layer); });
     missing = plugin_.end_sync(++num_syncs_);
