@@ -69,7 +69,7 @@ std::vector<at::Tensor> by_gradient_sum(Group& group, bool exact_ranks) {
   // bytes: several buckets
   const auto gradients =
       make_gradient_sum({{"all", 1.0, 0.0, {"in", "out", "rare", "unused"}, network.parameters}},
-                        group, {.exact_ranks = exact_ranks, .bucket_bytes = 64});
+                        group, {.exact_ranks = exact_ranks, .bucket_bytes = 1000});
   gradients->begin(std::vector<bool>(kRowsOfRank, true));
   for (int row = 0; row < kRowsOfRank; ++row) {
     torch::autograd::backward({network.loss(group.rank(), group.size(), row)}, {});

@@ -163,13 +163,14 @@ TEST(Plan, SeveralRanksHoldSumsAndGradientsInFlight) {
   EXPECT_EQ(bytes_of(make_plan(request), "m-step", "gradients"), 4 * count);
   request.device.num_ranks = 4;
   EXPECT_EQ(bytes_of(make_plan(request), "m-step", "gradients"), 4 * count);
-  const int64_t in_flight = int64_t{3} * 2 * (64 << 20);
+  const int64_t in_flight = int64_t{3} * 2 * (25 << 20);
   request.exact_ranks = true;
   for (const int zero_stage : {0, 1, 2}) {
     request.device.zero_stage = zero_stage;
     const MemoryPlan plan = make_plan(request);
-    EXPECT_EQ(bytes_of(plan, "m-step", "gradients"), count)
-        << "the sums; rows of 64 tokens are fullest in the forward pass";
+    const int64_t head = int64_t{151936} * 4096, matrix = int64_t{4096} * 12288;
+    EXPECT_EQ(bytes_of(plan, "m-step", "gradients"), count + (2 + 4) * head + 4 * 4 * matrix)
+        << "the sums, the head's and those that wait for other owners";
     EXPECT_EQ(bytes_of(plan, "m-step", "messages"), in_flight);
     EXPECT_TRUE(plan.phase("m-step").host_bytes.empty());
   }

@@ -11,14 +11,15 @@
 
 #include "base/interrupt.h"
 #include "engine/ranks/gather.h"
+#include "learn/mstep/part_queue.h"
 
 namespace rematch {
 namespace {
 
 // Messages that have memory at the same time: one is filled while the other is on its way.
 constexpr size_t kMostInFlight = 2;
-// A larger parameter is sent in parts: its owner receives one part from every other rank at a time.
-constexpr int64_t kLargestPart = int64_t{64} << 20;  // bytes
+// Bytes that a message holds for an owner even where there are many: smaller ones cost more time.
+constexpr int64_t kSmallestShare = int64_t{4} << 20;
 
 }  // namespace
 
@@ -65,11 +66,20 @@ RankGradients::~RankGradients() {
     torch::autograd::impl::set_post_acc_grad_hooks(parcel.parameter, nullptr);
 }
 
-// Largest parameter first, each to the rank with the fewest values so far; the same on every rank.
+// In the order in which gradients arrive, from the last parameter on, each to the rank with the
+// fewest values so far: consecutive gradients go to different ranks, so that a message uses every
+// link. Parameters too large for that come first. The same on every rank.
 void RankGradients::assign_owners() {
+  const int64_t total = std::accumulate(
+      parcels_.begin(), parcels_.end(), int64_t{0},
+      [](int64_t sum, const GradientParcel& parcel) { return sum + parcel.parameter.numel(); });
+  const auto is_large = [&](size_t i) {
+    return parcels_[i].parameter.numel() > total / (2 * group_.size());
+  };
   std::vector<size_t> order(parcels_.size());
-  std::iota(order.begin(), order.end(), size_t{0});
+  std::iota(order.rbegin(), order.rend(), size_t{0});
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    if (!is_large(a) || !is_large(b)) return is_large(a) && !is_large(b);
     return parcels_[a].parameter.numel() > parcels_[b].parameter.numel();
   });
   std::vector<int64_t> load(static_cast<size_t>(group_.size()), 0);
@@ -80,31 +90,29 @@ void RankGradients::assign_owners() {
   }
 }
 
+// A message takes as many values from the queue of each owner, once three quarters of the owners
+// have that many. What is left at the end, where the embedding's gradient arrives, may be for few.
 void RankGradients::make_buckets(const std::vector<size_t>& order) {
   constexpr auto kValueBytes = static_cast<int64_t>(sizeof(float));
-  const int64_t most_values = std::max(bucket_bytes_, kLargestPart) / kValueBytes;
+  const int64_t share_bytes =
+      std::max(bucket_bytes_ / group_.size(), std::min(bucket_bytes_, kSmallestShare));
+  const int64_t share = std::max<int64_t>(1, share_bytes / kValueBytes);
   in_flight_.clear();
   buckets_.clear();
-  std::vector<ParcelPart> parts;
-  int64_t bytes = 0;
-  const auto close = [&] {
-    if (!parts.empty()) buckets_.emplace_back(std::exchange(parts, {}), group_);
-    bytes = 0;
+  std::vector<PartQueue> queues(static_cast<size_t>(group_.size()));
+  const auto send = [&](int64_t most_values) {
+    std::vector<ParcelPart> parts;
+    for (PartQueue& queue : queues) queue.take(most_values, buckets_.size(), parts);
+    buckets_.emplace_back(parts, group_);
   };
+  const auto has_share = [&](const PartQueue& queue) { return queue.num_values() >= share; };
   for (const size_t i : order) {
-    GradientParcel& parcel = parcels_[i];
-    const int64_t num_values = parcel.parameter.numel();
-    if (bytes + num_values * kValueBytes > bucket_bytes_) close();
-    parcel.first_bucket = buckets_.size();
-    for (int64_t begin = 0; begin < num_values || begin == 0; begin += most_values) {
-      if (begin > 0) close();
-      const int64_t count = std::min(most_values, num_values - begin);
-      parts.push_back({&parcel, begin, count});
-      bytes += count * kValueBytes;
-    }
-    parcel.end_bucket = buckets_.size() + 1;  // the last one is still open
+    queues[static_cast<size_t>(parcels_[i].owner)].add(parcels_[i]);
+    while (4 * std::ranges::count_if(queues, has_share) >= 3 * std::ssize(queues)) send(share);
   }
-  close();
+  const auto has_part = [](const PartQueue& queue) { return !queue.is_empty(); };
+  while (const auto num_left = std::ranges::count_if(queues, has_part))
+    send(std::max(share, bucket_bytes_ / kValueBytes / num_left));
 }
 
 std::vector<ParameterGroup> RankGradients::updated_groups() const {

@@ -17,15 +17,17 @@ namespace rematch {
 /// Every parameter has one owner, the only rank with its sum. Owners hold whole tensors, so norms,
 /// updates and files are those of a single process. While the object exists, a hook takes every
 /// gradient as soon as it is computed; a bucket is sent when its last gradient is complete, while
-/// the backward pass continues. The first step shows the order in which gradients arrive; from the
-/// second step on, buckets follow that order. Memory on each rank, in float32: its own gradients of
-/// the round until they are sent, its owned sums, and at most two messages in flight.
+/// the backward pass continues. Gradients that arrive one after another have different owners, and
+/// a message holds values for most owners, so that it uses every link. The first step shows the
+/// order in which gradients arrive; from the second step on, buckets follow that order. Memory on
+/// each rank, in float32: its own gradients of the round until they are sent, its owned sums, and
+/// at most two messages in flight.
 ///
 /// Exchanges are asynchronous and do not report failures. So once begin() has returned, a rank
 /// launches all exchanges of the step: in finish(), or else in discard().
 class RankGradients : public GradientSum {
  public:
-  /// @param bucket_bytes  of float32 gradients in a message; a larger tensor is a message alone
+  /// @param bucket_bytes  of float32 gradients in a message (4 MiB an owner where that is more)
   RankGradients(std::vector<ParameterGroup> groups, Group& group, int zero_stage,
                 int64_t bucket_bytes);
   ~RankGradients() override;

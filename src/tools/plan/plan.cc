@@ -18,7 +18,7 @@ constexpr int64_t kChunkCopies = 4;            // of a chunk's logits, see LossO
 constexpr int64_t kRuntimeOnGpu = 768 * kMib;  // a CUDA context with its libraries; an estimate
 constexpr int64_t kRuntimeOnCpu = 190 * kMib;  // the program and libtorch; measured
 // Messages in flight and the largest one (learn/mstep/rank_gradients.cc).
-constexpr int64_t kMessages = 2, kLargestMessage = 64 * kMib;
+constexpr int64_t kMessages = 2, kLargestMessage = 25 * kMib;
 constexpr double kUsable = 0.94;  // the rest: fragmentation, other programs
 
 // Bytes of the training state on one rank.
@@ -53,15 +53,24 @@ class State {
   /// after each row (learn/mstep/make_gradient_sum.h), else those of all parameters.
   int64_t row_sums() const {
     const int64_t all = trained_.num_values() * kFloatBytes;
-    const bool by_row =
-        request_.exact_ranks || (messages_on_gpu() && request_.device.zero_stage == 2);
-    return by_row ? share(all) : all;
+    return sends_rows() ? share(all) : all;
   }
-  /// Largest gradient of a row and its float32 copy; it is sent at once.
+  /// Gradients of a row that wait for those of other owners: a layer's largest matrix for each.
+  int64_t waiting_gradients() const {
+    const TextDescription& text = request_.model.text;
+    return sends_rows() ? kFloatBytes * std::min(trained_.num_values(), request_.device.num_ranks *
+                                                                            text.hidden_size *
+                                                                            text.intermediate_size)
+                        : 0;
+  }
+  /// Largest gradient of a row and its float32 copy.
   int64_t largest_gradient() const {
     return trained_.trains_head || trained_.trains_embedding
                ? head_values_ * (request_.value_bytes + kFloatBytes)
                : 0;
+  }
+  bool sends_rows() const {
+    return request_.exact_ranks || (messages_on_gpu() && request_.device.zero_stage == 2);
   }
   bool messages_on_gpu() const { return request_.device.on_gpu && request_.device.nccl; }
   /// Gradients in flight between ranks: in a message of parameters that this rank owns it receives
@@ -136,7 +145,8 @@ MStepPeak m_step_peak(const PlanRequest& request, const State& state) {
                       (request.pack.enabled && request.window_samples() > 1);
   const bool alone = request.device.num_ranks == 1;
   const int64_t sum = !is_sum ? 0 : alone ? state.gradients() : state.row_sums();
-  const int64_t all = alone ? state.gradients() : sum + state.largest_gradient();
+  const int64_t all =
+      alone ? state.gradients() : sum + state.largest_gradient() + state.waiting_gradients();
   const int64_t text = alone ? std::max(sum, state.text_gradients()) : all;
   const MStepPeak moments[] = {
       {sum, memory.vision + memory.text,
