@@ -17,6 +17,7 @@ class FakeGroup : public Group {
   int size() const override { return size_; }
   std::function<void()> start_broadcast(const at::Tensor& values, int root) override {
     if (root == rank_) num_shared += values.numel() * (size_ - 1);
+    shared_bytes += static_cast<int64_t>(values.nbytes());
     if (root != rank_) values.fill_(1);  // flags too: every parameter has a value
     return [] {};
   }
@@ -37,7 +38,7 @@ class FakeGroup : public Group {
   }
 
   std::vector<std::vector<int64_t>> sizes;  ///< of each message, by receiver
-  int64_t num_exchanges = 0, num_sent = 0, num_received = 0, num_shared = 0;
+  int64_t num_exchanges = 0, num_sent = 0, num_received = 0, num_shared = 0, shared_bytes = 0;
 
  protected:
   void sum(std::span<double>) override {}
@@ -188,6 +189,20 @@ TEST(GradientSumOfMany, MessagesUseEveryLink) {
       gradients->discard();
     }
   }
+}
+
+TEST(GradientSumOfMany, NewValuesAreSentAsTheyAreStored) {
+  const auto shared_bytes = [](at::ScalarType dtype) {
+    const at::Tensor parameter = at::ones({1000}, dtype).requires_grad_();
+    FakeGroup group(0, 2);
+    const ParameterGroup all{"llm", 1e-4, 0.0, {"only"}, {parameter}};
+    const auto gradients = make_gradient_sum({all}, group, {.zero_stage = 1});
+    run_step(*gradients, all, 1);
+    gradients->update([] {});
+    gradients->discard();
+    return group.shared_bytes;
+  };
+  EXPECT_EQ(2 * shared_bytes(at::kBFloat16), shared_bytes(at::kFloat));
 }
 
 TEST(GradientSumOfMany, BucketsAreSentDuringTheLastPassInTheOrderOfTheFirst) {

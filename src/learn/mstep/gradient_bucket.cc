@@ -170,7 +170,7 @@ void GradientBucket::discard() {
   shared_.clear();
 }
 
-void GradientBucket::start_sharing(const Values& values) {
+void GradientBucket::start_sharing(const Values& values, at::ScalarType dtype) {
   const at::NoGradGuard no_grad;
   waits_for_owners_.clear();
   shared_.clear();
@@ -180,7 +180,7 @@ void GradientBucket::start_sharing(const Values& values) {
     shared_.emplace_back();
     if (parts.empty()) continue;
     at::Tensor& flat = shared_.back();
-    flat = at::zeros({chunk_sizes_[static_cast<size_t>(owner)]}, message_options());
+    flat = at::zeros({chunk_sizes_[static_cast<size_t>(owner)]}, message_options().dtype(dtype));
     for (const Part* part : parts) {
       if (is_own(owner) && part->parcel->has_gradient)
         flat.narrow(0, part->values_at, part->count).copy_(part->of(values(*part->parcel)));

@@ -61,7 +61,8 @@ class GradientBucket {
   /// Starts to send tensors from the owners to all others, for the parcels that have a gradient. No
   /// round is in flight.
   /// @param values  called for owned parcels
-  void start_sharing(const Values& values);
+  /// @param dtype   of the message; represents the values exactly
+  void start_sharing(const Values& values, at::ScalarType dtype);
   /// Waits for these tensors.
   /// @param targets  called for parcels of other ranks; gets the values
   void finish_sharing(const Values& targets);

@@ -281,22 +281,26 @@ void RankGradients::update(const std::function<void()>& step) {
               grad = at::empty_like(parcel.parameter.detach(), at::TensorOptions(at::kFloat),
                                     at::MemoryFormat::Contiguous);
             return grad;
-          });
+          },
+          at::kFloat);
     step();
     return;
   }
   step();
-  // Messages are float32, which represents bfloat16 values exactly.
   const auto parameter = [](GradientParcel& parcel) { return parcel.parameter.detach(); };
-  share(parameter, parameter);
+  // float32 represents bfloat16 values exactly.
+  const bool is_bfloat16 = std::ranges::all_of(parcels_, [](const GradientParcel& parcel) {
+    return parcel.parameter.scalar_type() == at::kBFloat16;
+  });
+  share(parameter, parameter, is_bfloat16 ? at::kBFloat16 : at::kFloat);
 }
 
 // The barrier ends all ranks if one has failed before: either all share or none.
 void RankGradients::share(const GradientBucket::Values& values,
-                          const GradientBucket::Values& targets) {
+                          const GradientBucket::Values& targets, at::ScalarType dtype) {
   group_.barrier();
   for (size_t i = 0; i < buckets_.size() + kMostInFlight - 1; ++i) {
-    if (i < buckets_.size()) buckets_[i].start_sharing(values);
+    if (i < buckets_.size()) buckets_[i].start_sharing(values, dtype);
     if (i + 1 >= kMostInFlight) buckets_[i + 1 - kMostInFlight].finish_sharing(targets);
   }
 }

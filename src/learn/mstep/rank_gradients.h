@@ -65,7 +65,8 @@ class RankGradients : public GradientSum {
   void end_round();
   void learn_order();
   double clip(double max_norm);
-  void share(const GradientBucket::Values& values, const GradientBucket::Values& targets);
+  void share(const GradientBucket::Values& values, const GradientBucket::Values& targets,
+             at::ScalarType dtype);
 
   std::vector<ParameterGroup> groups_;
   Group& group_;
