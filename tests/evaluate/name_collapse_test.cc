@@ -48,8 +48,7 @@ TEST(NameCollapse, CountsOfPartsAreCountsOfTheWhole) {
   b.add("cat", 2, 30);
   b.add("dog", 90, 0);
   a.merge(b);
-  EXPECT_EQ(a.all().at("cat").truths, 3);
-  EXPECT_EQ(a.all().at("cat").predictions, 60);
+  EXPECT_EQ(a.all().at("cat"), (NameCounts::Count{3, 60}));
   EXPECT_TRUE(find_collapse(a));
 }
 

@@ -3,14 +3,11 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <set>
 
 namespace rematch {
 namespace {
-
-double ratio(int64_t part, int64_t whole) {
-  return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0.0;
-}
 
 // Largest object count of each range; one more range follows the last.
 constexpr size_t kRangeEnds[] = {0, 1, 2, 3, 5, 8, 12, 20};
@@ -28,13 +25,21 @@ std::string range_name(size_t range) {
                                    : fmt::format("{}–{}", from, kRangeEnds[range]);
 }
 
-}  // namespace
+Json row_json(const BreakdownRow& row) {
+  return {{"name", row.name},
+          {"images", row.num_images},
+          {"truths", row.truths},
+          {"predictions", row.predictions},
+          {"placed", row.placed},
+          {"placed_named", row.placed_named},
+          {"precision_labels", row.precision_labels()},
+          {"recall_labels", row.recall_labels()},
+          {"f1_labels", row.f1_labels()},
+          {"recall", row.recall()},
+          {"f1", row.f1()}};
+}
 
-double BreakdownRow::precision_labels() const { return ratio(placed_named, predictions); }
-double BreakdownRow::recall_labels() const { return ratio(placed_named, truths); }
-double BreakdownRow::f1_labels() const { return ratio(2 * placed_named, truths + predictions); }
-double BreakdownRow::recall() const { return ratio(placed, truths); }
-double BreakdownRow::f1() const { return ratio(placed + predictions_placed, truths + predictions); }
+}  // namespace
 
 void Breakdown::add(const std::vector<SceneObject>& truth,
                     const std::vector<SceneObject>& predictions, const Matching& matching) {
@@ -91,6 +96,24 @@ std::vector<BreakdownRow> Breakdown::counts() const {
     rows.push_back(counted);
     rows.back().name = range_name(range);
   }
+  return rows;
+}
+
+Json per_class_json(const Breakdown& breakdown, const CocoResult& coco) {
+  const std::map<std::string, CocoScores> coco_scores(coco.per_class.begin(), coco.per_class.end());
+  Json rows = Json::array();
+  for (const BreakdownRow& row : breakdown.classes()) {
+    Json json = row_json(row);
+    if (const auto found = coco_scores.find(row.name); found != coco_scores.end())
+      json["coco_ap"] = found->second.ap;
+    rows.push_back(std::move(json));
+  }
+  return rows;
+}
+
+Json per_count_json(const Breakdown& breakdown) {
+  Json rows = Json::array();
+  for (const BreakdownRow& row : breakdown.counts()) rows.push_back(row_json(row));
   return rows;
 }
 

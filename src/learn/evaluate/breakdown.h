@@ -7,7 +7,9 @@
 
 #include "base/flow/parsed.h"
 #include "base/flow/sample.h"
+#include "base/json.h"
 #include "learn/estep/match/labels.h"
+#include "learn/evaluate/coco.h"
 
 namespace rematch {
 
@@ -21,11 +23,16 @@ struct BreakdownRow {
   int64_t placed_named = 0;        ///< of these, truths with the right label
   int64_t predictions_placed = 0;  ///< matched predictions
 
-  double precision_labels() const;
-  double recall_labels() const;
-  double f1_labels() const;
-  double recall() const;  ///< ignores labels
-  double f1() const;      ///< ignores labels
+  double precision_labels() const { return share(placed_named, predictions); }
+  double recall_labels() const { return share(placed_named, truths); }
+  double f1_labels() const { return share(2 * placed_named, truths + predictions); }
+  double recall() const { return share(placed, truths); }  ///< ignores labels
+  double f1() const { return share(placed + predictions_placed, truths + predictions); }  ///< too
+
+ private:
+  static double share(int64_t part, int64_t whole) {
+    return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0.0;
+  }
 };
 
 /// Matched truths of one label that got another.
@@ -56,5 +63,12 @@ class Breakdown {
   std::map<size_t, BreakdownRow> counts_;
   std::map<std::pair<std::string, std::string>, int64_t> confused_;  ///< (truth, prediction)
 };
+
+/// `per_class` of an evaluation: one object for each class, most truths first, with `coco_ap` if
+/// COCO scores the class.
+Json per_class_json(const Breakdown& breakdown, const CocoResult& coco);
+
+/// `per_count` of an evaluation: one object for each range of object counts.
+Json per_count_json(const Breakdown& breakdown);
 
 }  // namespace rematch

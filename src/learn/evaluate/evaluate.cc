@@ -19,8 +19,6 @@ constexpr int64_t kEpoch = 0;
 
 constexpr size_t kShownTokens = 200;  ///< of an answer that cannot be read
 
-double ratio(double part, double whole) { return whole > 0 ? part / whole : 0.0; }
-
 // Adds the scores of a rollout's objects with COCO's verdict; those of an image do not depend on
 // other images.
 void judge_scores(const ScoredRollout& rollout, const std::vector<SceneObject>& predictions,
@@ -63,16 +61,14 @@ Evaluation::Evaluation(std::optional<Answers> answers, std::optional<Truth> trut
 
 /// Batch 0 is rank 0's, batch 1 rank 1's, and so on.
 std::vector<SampleBatch> Evaluation::own_batches() const {
-  const Group& group = *options_.group;
-  const int64_t size = options_.batch_size;
-  std::vector<SampleBatch> batches;
-  for (int64_t begin = group.rank() * size; begin < num_samples_; begin += group.size() * size) {
-    const int64_t end = std::min(begin + size, num_samples_);
-    std::vector<int64_t> samples(static_cast<size_t>(end - begin));
-    std::iota(samples.begin(), samples.end(), begin);
-    batches.push_back({std::move(samples), kEpoch});
-  }
-  return batches;
+  std::vector<int64_t> samples(static_cast<size_t>(num_samples_));
+  std::iota(samples.begin(), samples.end(), 0);
+  const std::vector<SampleBatch> all = make_batches(samples, options_.batch_size, kEpoch);
+  std::vector<SampleBatch> own;
+  for (auto i = static_cast<size_t>(options_.group->rank()); i < all.size();
+       i += static_cast<size_t>(options_.group->size()))
+    own.push_back(all[i]);
+  return own;
 }
 
 EvaluationResult Evaluation::run(Terminal& terminal, const Visitor& visit) {
@@ -123,7 +119,8 @@ EvaluationResult Evaluation::reduce(const std::vector<Batch>& batches, double se
     metrics.add("eval_token_acc", details.of(kCorrectTokens).mean());
   }
   metrics.add("eval_runtime", seconds);
-  metrics.add("eval_samples_per_second", ratio(static_cast<double>(num_samples_), seconds));
+  metrics.add("eval_samples_per_second",
+              seconds > 0 ? static_cast<double>(num_samples_) / seconds : 0.0);
 
   EvaluationResult result{.values = reduce_metrics(metrics, MetricScope::kEvaluation),
                           .collapse = find_collapse(names),

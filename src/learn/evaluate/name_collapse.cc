@@ -19,19 +19,18 @@ double ratio(int64_t part, int64_t whole) {
 
 void NameCounts::add(const std::vector<SceneObject>& truths,
                      const std::vector<SceneObject>& predictions, const LabelMatch& labels) {
-  for (const SceneObject& object : truths) ++counts_[labels.canonical(object.desc)].truths;
-  for (const SceneObject& object : predictions)
-    ++counts_[labels.canonical(object.desc)].predictions;
+  for (const SceneObject& object : truths) add(labels.canonical(object.desc), 1, 0);
+  for (const SceneObject& object : predictions) add(labels.canonical(object.desc), 0, 1);
 }
 
 void NameCounts::add(const std::string& name, int64_t truths, int64_t predictions) {
   Count& count = counts_[name];
-  count.truths += truths;
-  count.predictions += predictions;
+  count[0] += truths;
+  count[1] += predictions;
 }
 
 void NameCounts::merge(const NameCounts& other) {
-  for (const auto& [name, count] : other.counts_) add(name, count.truths, count.predictions);
+  for (const auto& [name, count] : other.counts_) add(name, count[0], count[1]);
 }
 
 std::string NameCollapse::text() const {
@@ -44,16 +43,16 @@ std::string NameCollapse::text() const {
 std::optional<NameCollapse> find_collapse(const NameCounts& names) {
   int64_t num_truths = 0, num_predictions = 0;
   for (const auto& [name, count] : names.all()) {
-    num_truths += count.truths;
-    num_predictions += count.predictions;
+    num_truths += count[0];
+    num_predictions += count[1];
   }
   if (num_predictions < kFewestPredictions || num_truths == 0) return std::nullopt;
-  const auto most = std::max_element(
-      names.all().begin(), names.all().end(),
-      [](const auto& a, const auto& b) { return a.second.predictions < b.second.predictions; });
+  const auto most =
+      std::max_element(names.all().begin(), names.all().end(),
+                       [](const auto& a, const auto& b) { return a.second[1] < b.second[1]; });
   const NameCollapse collapse{.name = most->first,
-                              .predicted_share = ratio(most->second.predictions, num_predictions),
-                              .truth_share = ratio(most->second.truths, num_truths)};
+                              .predicted_share = ratio(most->second[1], num_predictions),
+                              .truth_share = ratio(most->second[0], num_truths)};
   const bool is_collapse = !collapse.name.empty() && collapse.predicted_share >= kLeastShare &&
                            collapse.predicted_share > kLeastRatio * collapse.truth_share;
   return is_collapse ? std::optional(collapse) : std::nullopt;

@@ -1,4 +1,5 @@
 #pragma once
+#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -14,14 +15,7 @@ namespace rematch {
 /// Names of truths and of predictions over an evaluation, counted by their canonical form.
 class NameCounts {
  public:
-  struct Count {
-    int64_t truths = 0, predictions = 0;
-
-    template <typename Wire>
-    friend void fields(Wire& wire, Count& count) {
-      wire(count.truths, count.predictions);
-    }
-  };
+  using Count = std::array<int64_t, 2>;  ///< of truths, of predictions
 
   void add(const std::vector<SceneObject>& truths, const std::vector<SceneObject>& predictions,
            const LabelMatch& labels);

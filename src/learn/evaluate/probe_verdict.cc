@@ -22,11 +22,6 @@ constexpr double kNothingLeftLabels = 0.95;
 constexpr double kSomeDuplicates = 0.01;  // repeats that stage 2 can halve
 constexpr double kMinFound = 0.30;        // share of missing objects found by sampled answers
 
-template <class Part>
-double share(Part part, int64_t whole) {
-  return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0.0;
-}
-
 bool runs_away(const ProbeNumbers& numbers) {
   return numbers.truncated() > kMostBroken || numbers.pred_per_gt() > kMostPerTruth ||
          numbers.duplicates() > kMostRepeats;
@@ -90,27 +85,6 @@ ProbeBucket ProbeNumbers::total() const {
     all.num_repeated += bucket.num_repeated;
   }
   return all;
-}
-
-double ProbeNumbers::f1_50() const {
-  const ProbeBucket all = total();
-  return share(2 * num_matched_50, all.num_truths + all.num_predictions);
-}
-double ProbeNumbers::label_accuracy() const { return share(num_named_right, num_matched); }
-double ProbeNumbers::matched_iou() const { return share(matched_iou_sum, num_matched); }
-double ProbeNumbers::duplicates() const {
-  return share(total().num_repeated, total().num_predictions);
-}
-double ProbeNumbers::pred_per_gt() const {
-  return share(total().num_predictions, total().num_truths);
-}
-double ProbeNumbers::truncated() const { return share(greedy.truncated, total().num_images); }
-double ProbeNumbers::malformed() const { return share(greedy.malformed, total().num_images); }
-double ProbeNumbers::missing() const { return share(total().num_missing, total().num_truths); }
-double ProbeNumbers::found() const { return share(total().num_found, total().num_missing); }
-std::optional<double> ProbeNumbers::order_agreement() const {
-  if (num_neighbours == 0) return std::nullopt;
-  return share(num_in_order, num_neighbours);
 }
 
 ProbeVerdict judge(const ProbeNumbers& numbers, bool sorted, bool in_digits) {

@@ -36,17 +36,29 @@ struct ProbeNumbers {
   ProbeBucket total() const;  ///< over all images
 
   // Shares; 0 where there is nothing to divide by.
-  double f1_50() const;
-  double label_accuracy() const;
-  double matched_iou() const;
-  double duplicates() const;
-  double pred_per_gt() const;
-  double truncated() const;
-  double malformed() const;
-  double missing() const;  ///< of the truths
-  double found() const;    ///< of the missing truths
+  double f1_50() const {
+    return share(2 * num_matched_50, total().num_truths + total().num_predictions);
+  }
+  double label_accuracy() const { return share(num_named_right, num_matched); }
+  double matched_iou() const { return share(matched_iou_sum, num_matched); }
+  double duplicates() const { return share(total().num_repeated, total().num_predictions); }
+  double pred_per_gt() const { return share(total().num_predictions, total().num_truths); }
+  double truncated() const { return share(greedy.truncated, total().num_images); }
+  double malformed() const { return share(greedy.malformed, total().num_images); }
+  /// of the truths
+  double missing() const { return share(total().num_missing, total().num_truths); }
+  /// of the missing truths
+  double found() const { return share(total().num_found, total().num_missing); }
   /// 1: answers follow the sorted order; 0.5: a random one; none without two matches in an answer
-  std::optional<double> order_agreement() const;
+  std::optional<double> order_agreement() const {
+    return num_neighbours == 0 ? std::nullopt : std::optional(share(num_in_order, num_neighbours));
+  }
+
+ private:
+  template <class Part>
+  static double share(Part part, int64_t whole) {
+    return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0.0;
+  }
 };
 
 /// Recommended next action for a checkpoint.

@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/flow/object_json.h"
 #include "learn/estep/match/maskiou.h"
-#include "learn/evaluate/breakdown_json.h"
+#include "learn/evaluate/breakdown.h"
 #include "learn/evaluate/confidence.h"
 #include "model/text/lossy.h"
 #include "program/assembly/ask.h"

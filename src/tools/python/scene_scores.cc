@@ -9,7 +9,7 @@
 #include "base/observe/catalog.h"
 #include "learn/estep/match/match_policy.h"
 #include "learn/estep/match/observe_matching.h"
-#include "learn/evaluate/breakdown_json.h"
+#include "learn/evaluate/breakdown.h"
 #include "learn/evaluate/coco_scene.h"
 #include "learn/evaluate/confidence.h"
 #include "tools/stages/scene_input.h"
