@@ -32,7 +32,7 @@ ALLOWED = {
     "learn/data": {"base/flow", "model/vision"},
     "model/text": {"base/flow", "model/families"},
     "model/vision": {"base/flow"},
-    "learn/augment": {"base/flow", "model/vision"},
+    "learn/augment": {"base/flow", "model/vision", "learn/data"},
     "tools/draw": {"base/flow", "model/vision"},
     "tools/import": {"base/flow", "model/vision", "tools/draw", "learn/data"},
     "tools/records": {"base/flow", "learn/data", "model/vision", "tools/import"},

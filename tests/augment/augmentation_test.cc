@@ -6,12 +6,6 @@
 
 #include <set>
 
-#include "learn/augment/crop.h"
-#include "learn/augment/hflip.h"
-#include "learn/augment/mirror.h"
-#include "learn/augment/rot90.h"
-#include "learn/augment/vflip.h"
-
 namespace rematch {
 namespace {
 
@@ -48,7 +42,7 @@ RC_GTEST_PROP(Augmentation, FlippedTwiceIsTheIdentity, ()) {
   const bool is_vertical = *rc::gen::arbitrary<bool>();
   const ImageChange flip{.orientation =
                              is_vertical ? ImageChange::kUpsideDown : ImageChange::kMirrored};
-  const auto move = is_vertical ? move_upside_down : move_to_mirror;
+  const auto move = is_vertical ? kVflip.move : kHflip.move;
   move(flip, sample.width_px, sample.height_px, objects);
   for (const SceneObject& object : objects) {
     if (object.geometry.kind == GeometryKind::kBbox2d)
@@ -63,8 +57,8 @@ RC_GTEST_PROP(Augmentation, FourQuarterTurnsAreTheIdentity, ()) {
   const Sample sample = any_sample();
   std::vector<SceneObject> once = sample.objects, twice = sample.objects, thrice = sample.objects;
   const auto turn = [&](int quarters, std::vector<SceneObject>& objects) {
-    move_by_quarters({.orientation = quarters * ImageChange::kQuarterTurn}, sample.width_px,
-                     sample.height_px, objects);
+    kRot90.move({.orientation = quarters * ImageChange::kQuarterTurn}, sample.width_px,
+                sample.height_px, objects);
   };
   turn(1, once);
   turn(2, twice);
@@ -81,16 +75,16 @@ RC_GTEST_PROP(Augmentation, FourQuarterTurnsAreTheIdentity, ()) {
 RC_GTEST_PROP(Augmentation, AHalfTurnIsBothMirrors, ()) {
   const Sample sample = any_sample();
   std::vector<SceneObject> turned = sample.objects, mirrored = sample.objects;
-  move_by_quarters({.orientation = 2 * ImageChange::kQuarterTurn}, 1, 1, turned);
-  mirror_objects(0, mirrored);
-  mirror_objects(1, mirrored);
+  kRot90.move({.orientation = 2 * ImageChange::kQuarterTurn}, 1, 1, turned);
+  kHflip.move({.orientation = ImageChange::kMirrored}, 1, 1, mirrored);
+  kVflip.move({.orientation = ImageChange::kUpsideDown}, 1, 1, mirrored);
   RC_ASSERT(turned == mirrored);
 }
 
 TEST(Augmentation, AQuarterTurnIsClockwise) {
   std::vector<SceneObject> objects{{"box", {GeometryKind::kBbox2d, {10, 20, 300, 400}}},
                                    {"outline", {GeometryKind::kPoly, {0, 0, 500, 0, 0, 200}}}};
-  move_by_quarters({.orientation = ImageChange::kQuarterTurn}, 640, 480, objects);
+  kRot90.move({.orientation = ImageChange::kQuarterTurn}, 640, 480, objects);
   EXPECT_EQ(objects[0].geometry.bins, (std::vector<int>{599, 10, 979, 300}));
   EXPECT_EQ(objects[1].geometry.bins, (std::vector<int>{999, 0, 999, 500, 799, 0}));
 }
@@ -180,7 +174,7 @@ TEST(Augmentation, ACropThatWouldRemoveEveryObjectStaysAway) {
                       .objects = {{"all", {GeometryKind::kBbox2d, {0, 0, 999, 999}}}}};
   for (int epoch = 0; epoch < 30; ++epoch) {
     ImageChange change;
-    draw_crop(sample, {.crop = 0.05}, static_cast<uint64_t>(epoch), change);
+    kCrop.draw(sample, {.crop = 0.05}, static_cast<uint64_t>(epoch), change);
     if (change.has_crop()) {
       EXPECT_GE(change.crop_px[2] * change.crop_px[3], 4000);
     }

@@ -7,10 +7,6 @@
 #include <cmath>
 
 #include "learn/augment/augmentation.h"
-#include "learn/augment/color.h"
-#include "learn/augment/hflip.h"
-#include "learn/augment/rot90.h"
-#include "learn/augment/vflip.h"
 #include "tools/draw/panel.h"
 
 namespace rematch {
@@ -55,11 +51,11 @@ RC_GTEST_PROP(Picture, FlippedTwiceIsTheIdentity, ()) {
   const Image before = noise(*rc::gen::inRange(1, 40), *rc::gen::inRange(1, 40));
   Image image = before;
   const ImageChange flip{.orientation = ImageChange::kMirrored};
-  paint_hflip(flip, image);
+  kHflip.paint(flip, image);
   for (int x = 0; x < before.width_px; ++x)
     RC_ASSERT(image.rgb[static_cast<size_t>(x * 3)] ==
               before.rgb[static_cast<size_t>((before.width_px - 1 - x) * 3)]);
-  paint_hflip(flip, image);
+  kHflip.paint(flip, image);
   RC_ASSERT(image.rgb == before.rgb);
 }
 
@@ -67,11 +63,11 @@ RC_GTEST_PROP(Picture, UpsideDownTwiceIsTheIdentity, ()) {
   const Image before = noise(*rc::gen::inRange(1, 40), *rc::gen::inRange(1, 40));
   Image image = before;
   const ImageChange flip{.orientation = ImageChange::kUpsideDown};
-  paint_vflip(flip, image);
+  kVflip.paint(flip, image);
   const auto row_bytes = static_cast<size_t>(before.width_px) * 3;
   RC_ASSERT(std::equal(before.rgb.begin(), before.rgb.begin() + static_cast<long>(row_bytes),
                        image.rgb.end() - static_cast<long>(row_bytes)));
-  paint_vflip(flip, image);
+  kVflip.paint(flip, image);
   RC_ASSERT(image.rgb == before.rgb);
 }
 
@@ -80,12 +76,12 @@ TEST(Picture, AQuarterTurnIsClockwise) {
   Image image{.width_px = 3, .height_px = 2, .rgb = {}};
   for (const uint8_t red : {0, 1, 2, 3, 4, 5}) image.rgb.insert(image.rgb.end(), {red, 7, 9});
   const Image before = image;
-  paint_rot90({.orientation = ImageChange::kQuarterTurn}, image);
+  kRot90.paint({.orientation = ImageChange::kQuarterTurn}, image);
   EXPECT_EQ(image.size(), (ImageSize{.width_px = 2, .height_px = 3}));
   std::vector<uint8_t> reds;
   for (size_t i = 0; i < image.rgb.size(); i += 3) reds.push_back(image.rgb[i]);
   EXPECT_EQ(reds, (std::vector<uint8_t>{3, 0, 4, 1, 5, 2}));
-  paint_rot90({.orientation = 3 * ImageChange::kQuarterTurn}, image);
+  kRot90.paint({.orientation = 3 * ImageChange::kQuarterTurn}, image);
   EXPECT_EQ(image.rgb, before.rgb);
 }
 
@@ -129,7 +125,7 @@ TEST(Picture, ColorsFollowTheFactors) {
   const Image before{.width_px = 2, .height_px = 1, .rgb = {100, 50, 0, 200, 200, 200}};
   const auto painted = [&](std::array<int64_t, 3> color) {
     Image image = before;
-    paint_color({.color = color}, image);
+    kColor.paint({.color = color}, image);
     return image.rgb;
   };
   EXPECT_EQ(painted({1000, 1000, 1000}), before.rgb);

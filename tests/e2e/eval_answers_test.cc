@@ -58,6 +58,49 @@ TEST(EvalAnswers, ScoresEqualThoseOfTheModelThatGaveThem) {
   EXPECT_EQ(program.run("compare output/model output/answers").exit_code, 0);
 }
 
+TEST(EvalAnswers, CountsAbsentClassesAndEmptyPicturesWithABox) {
+  test::Program program;
+  const auto record = [](const char* image, const char* prompt, const char* objects) {
+    return fmt::format(
+        R"({{"images": ["{}"], "width": 100, "height": 100, "prompt": "{}", "objects": [{}]}})"
+        "\n",
+        image, prompt, objects);
+  };
+  const char *cat = R"({"desc": "cat", "bbox_2d": [0, 0, 500, 500]})",
+             *both = R"({"desc": "cat", "bbox_2d": [0, 0, 500, 500]},
+                        {"desc": "dog", "bbox_2d": [500, 500, 900, 900]})";
+  std::string two = both;
+  two.erase(two.find('\n'), 1);
+  program.dir().write("val.jsonl", record("a.png", "Find: cat, dog, bird.", cat) +
+                                       record("b.png", "Find: dog, cat.", two.c_str()) +
+                                       record("c.png", "Find: Dog, mouse, cat.", "") +
+                                       record("d.png", "Look.", ""));
+  const auto answer = [](const char* image, const std::vector<std::string>& names) {
+    std::vector<std::string> entries;
+    for (const std::string& name : names)
+      entries.push_back(R"({\"bbox_2d\": [0, 0, 500, 500], \"label\": \")" + name + R"(\"})");
+    return fmt::format(R"({{"image": "{}", "text": "[{}]"}})"
+                       "\n",
+                       image, join(entries, ", "));
+  };
+  // Absent: dog and bird of a, none of b, dog, mouse and cat of c; d lists nothing.
+  program.dir().write("server.jsonl",
+                      answer("a.png", {"cat", "dog", "horse"}) + answer("b.png", {"cat"}) +
+                          answer("c.png", {"dog", "DOG", "mouse"}) + answer("d.png", {}));
+  const test::ProcessResult scored =
+      program.run("eval val.jsonl --answers server.jsonl --format qwen_json");
+  ASSERT_EQ(scored.exit_code, 0) << scored.err;
+  const Json scores = result_of(program, "server");
+  EXPECT_EQ(scores["eval_rollout_absent_names"], 5);
+  EXPECT_EQ(scores["eval_rollout_absent_answered"], 3.0 / 5);
+  EXPECT_EQ(scores["eval_rollout_empty_answered"], 1.0 / 2);
+  EXPECT_THAT(scored.out, HasSubstr("absent classes answered"));
+  EXPECT_THAT(scored.out, HasSubstr("empty pictures answered"));
+  EXPECT_THAT(program.run("compare output/server").out, HasSubstr("absent classes answered"));
+  EXPECT_THAT(program.run("explain 'absent classes answered'").out,
+              HasSubstr("a prompt lists and no object"));
+}
+
 TEST(EvalAnswers, TakesDigitsOfAnyServerAndTheLinesOfPredict) {
   test::Program program;
   program.dir().write(

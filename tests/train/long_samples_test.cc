@@ -104,7 +104,7 @@ TEST_F(LongSamplesTest, AreAsLongAsTheLongestOrderOfTheirObjects) {
   std::vector<int> order{0, 1, 2};
   ASSERT_EQ(sample.objects.size(), order.size());
   int longest = 0, shortest = 1 << 20;
-  const Prompt prompt = make_prompt(sample, 0, prompts_, patches_);
+  const Prompt prompt = make_prompt(sample, 0, &prompts_, patches_);
   do {
     std::vector<SceneObject> objects;
     for (const int i : order) objects.push_back(sample.objects[static_cast<size_t>(i)]);

@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -60,6 +61,8 @@ struct ImageRef {
   }
 };
 
+class ClassNames;
+
 /// One image (or several, stage 1 only) with its objects: a line of the JSONL.
 struct Sample {
   /// 0-based line number in the JSONL; with several files the count runs through all of them
@@ -72,6 +75,12 @@ struct Sample {
   std::string where;   ///< "path:line" for errors
   std::string prompt;  ///< user text of this sample; empty: `custom.user_prompt`
   ImageChange change;  ///< applied to its images; `objects` are in the changed picture
+
+  /// names from which absent ones are drawn into the prompt (Dataset::offer_classes); null: none
+  std::shared_ptr<const ClassNames> classes = nullptr;
+  /// names of the objects in all records of its images, lower case; only with `classes`
+  std::vector<std::string> image_names = {};
+  std::vector<std::string> drawn_names = {};  ///< drawn into the prompt
 };
 
 }  // namespace rematch

@@ -160,6 +160,8 @@ const std::vector<MetricRow> kHealthAndCocoMetrics = {
     metric("health/malformed", "1", kLast,
            "eval_rollout_parse_malformed_rate minus its value then"),
     metric("health/pred_per_gt", "1", kLast, "eval_rollout_pred_per_gt minus its value then"),
+    metric("health/absent_answered", "1", kLast,
+           "eval_rollout_absent_answered minus its value then"),
     metric("health/unusable_answers", "answers", kLast,
            "answers of the first step, when all of them are malformed or truncated"),
 
@@ -208,6 +210,15 @@ std::vector<MetricRow> evaluation_rows() {
                        "sample_any_match_rate", "matched_maskiou_mean", "label_accuracy",
                        "precision_labels", "recall_labels", "f1_labels", "duplicates",
                        "pred_per_gt"});
+  rows.push_back(ratio("eval_rollout_absent_answered", "rollout/absent_answered",
+                       "rollout/absent_names",
+                       "share of the names that a prompt lists and no object of the picture has, "
+                       "which an answer gives a box"));
+  rows.push_back(metric("eval_rollout_absent_names", "names", kSum, "rollout/absent_names",
+                        "names that a prompt lists and no object of the picture has"));
+  rows.push_back(ratio("eval_rollout_empty_answered", "rollout/empty_answered",
+                       "rollout/empty_samples",
+                       "share of the pictures without objects that an answer gives a box"));
   rows.push_back(metric("eval_runtime", "s", kLast, "duration of the evaluation"));
   rows.push_back(metric("eval_samples_per_second", "samples/s", kLast,
                         "validation samples evaluated per second"));

@@ -8,9 +8,8 @@
 
 namespace rematch {
 
-/// A kind of change to the pictures of training samples: one file and one row of the table.
+/// A kind of change to the pictures of training samples: one row of the table.
 struct Augmentation {
-  const char* name;
   bool (*is_on)(const AugmentSettings&);
   /// Draws the change; depends on its arguments only.
   /// @param sample  with its objects as earlier rows of the table moved them
@@ -25,13 +24,34 @@ struct Augmentation {
   void (*paint)(const ImageChange& change, Image& image);
 };
 
-/// All kinds, in the order of application. A row's place also separates its random stream from
-/// those of the others, so new rows come last.
-const std::vector<Augmentation>& augmentations();
+/// Keeps a part of a picture, scaled to the whole. The part has the picture's proportions, so
+/// nothing is distorted and a prompt keeps its length. Draws again when every object would be
+/// removed or an outline gains too many vertices; after ten draws the picture stays whole.
+extern const Augmentation kCrop;
+/// An object that keeps a smaller share of its area (of its length, if it has no area) is removed;
+/// its pixels stay.
+inline constexpr double kMinVisible = 0.4;
+/// A crop that gives an outline more new vertices is drawn again, so that the length of an answer
+/// is bounded. Convex outlines never gain more.
+inline constexpr int kMaxNewVertices = 4;
+
+/// Mirrors a picture left to right, or top to bottom: bin b becomes 999 - b. Twice is the identity,
+/// for pixels and for bins. An outline keeps its first vertex and its direction of rotation.
+extern const Augmentation kHflip, kVflip;
+
+/// Turns a picture by one, two or three quarters, each equally likely, for pictures without an up
+/// and a down: aerial and microscope pictures. One and three swap width and height; the tokens of
+/// the picture keep their number, because the image processor treats both sides alike. Clockwise by
+/// a quarter, (x, y) becomes (999 - y, x); an outline keeps its first vertex and its direction of
+/// rotation.
+extern const Augmentation kRot90;
+
+/// Changes brightness, contrast and saturation, in this order.
+extern const Augmentation kColor;
 
 /// Copy of a training sample for an epoch: its change is drawn from (seed, epoch, sample), its
-/// objects are moved with the picture. All images of a sample change alike. Width and height are
-/// those of the changed picture.
+/// objects are moved with the picture, and so are the absent classes in its prompt. All images of a
+/// sample change alike. Width and height are those of the changed picture.
 Sample augment_sample(const Sample& sample, const AugmentSettings& settings, uint64_t seed,
                       int64_t epoch);
 

@@ -33,24 +33,15 @@ double visible_share(double first, double last, const Axis& axis) {
   return std::max(0.0, end - begin) / (last - first);
 }
 
-struct Extent {
-  std::array<double, 2> low, high;
-};
-
-Extent extent_of(const Outline& outline) {
-  Extent extent{outline.front(), outline.front()};
-  for (const auto& vertex : outline) {
-    for (size_t axis = 0; axis < 2; ++axis) {
-      extent.low[axis] = std::min(extent.low[axis], vertex[axis]);
-      extent.high[axis] = std::max(extent.high[axis], vertex[axis]);
-    }
+double visible_share(const Outline& outline, const std::array<Axis, 2>& axes) {
+  double share = 1;
+  for (size_t axis = 0; axis < 2; ++axis) {
+    const auto [low, high] =
+        std::minmax_element(outline.begin(), outline.end(),
+                            [axis](const auto& a, const auto& b) { return a[axis] < b[axis]; });
+    share *= visible_share((*low)[axis], (*high)[axis], axes[axis]);
   }
-  return extent;
-}
-
-double visible_share(const Extent& extent, const std::array<Axis, 2>& axes) {
-  return visible_share(extent.low[0], extent.high[0], axes[0]) *
-         visible_share(extent.low[1], extent.high[1], axes[1]);
+  return share;
 }
 
 /// Bins of an outline inside the crop. Neighbours that fall on the same bins become one vertex, as
@@ -81,18 +72,14 @@ std::optional<Geometry> clip_to(const Geometry& geometry, const std::array<int64
     outline.push_back({axes[0].position(geometry.bins[i]), axes[1].position(geometry.bins[i + 1])});
   }
   if (geometry.kind == GeometryKind::kBbox2d) {
-    if (visible_share(extent_of(outline), axes) < least_share) return std::nullopt;
+    if (visible_share(outline, axes) < least_share) return std::nullopt;
     for (auto& corner : outline) {
       for (size_t axis = 0; axis < 2; ++axis)
         corner[axis] = std::clamp(corner[axis], axes[axis].low(), axes[axis].high());
     }
-    std::vector<int> bins;
-    for (const auto& corner : outline)
-      bins.insert(bins.end(), {axes[0].bin(corner[0]), axes[1].bin(corner[1])});
-    return Geometry{GeometryKind::kBbox2d, std::move(bins)};
+    return Geometry{GeometryKind::kBbox2d, bins_of(outline, axes)};
   }
-  const double whole_area = outline_area(outline),
-               flat_share = visible_share(extent_of(outline), axes);
+  const double whole_area = outline_area(outline), flat_share = visible_share(outline, axes);
   outline = clip_outline(outline, {axes[0].low(), axes[1].low()}, {axes[0].high(), axes[1].high()});
   const double share = whole_area > 0 ? outline_area(outline) / whole_area : flat_share;
   if (share < least_share || outline.size() < 3) return std::nullopt;

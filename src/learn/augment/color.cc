@@ -1,10 +1,9 @@
-#include "learn/augment/color.h"
-
 #include <algorithm>
 #include <array>
 #include <cmath>
 
 #include "base/random.h"
+#include "learn/augment/augmentation.h"
 
 namespace rematch {
 namespace {
@@ -53,8 +52,6 @@ void stretch_colors(Image& image, int64_t factor) {
   }
 }
 
-}  // namespace
-
 bool color_is_on(const AugmentSettings& settings) { return settings.color > 0; }
 
 void draw_color(const Sample&, const AugmentSettings& settings, uint64_t key, ImageChange& change) {
@@ -70,5 +67,9 @@ void paint_color(const ImageChange& change, Image& image) {
   if (contrast != kUnit) stretch_levels(image, mean_grey(image), contrast);
   if (saturation != kUnit) stretch_colors(image, saturation);
 }
+
+}  // namespace
+
+const Augmentation kColor{color_is_on, draw_color, nullptr, paint_color};
 
 }  // namespace rematch

@@ -1,11 +1,10 @@
-#include "learn/augment/crop.h"
-
 #include <algorithm>
 #include <cmath>
 #include <optional>
 #include <utility>
 
 #include "base/random.h"
+#include "learn/augment/augmentation.h"
 #include "learn/augment/clip.h"
 #include "model/vision/resample.h"
 
@@ -34,8 +33,6 @@ bool is_usable(const ImageChange& change, const Sample& sample) {
 int64_t part_of(int side_px, double share) {
   return std::clamp<int64_t>(static_cast<int64_t>(std::ceil(side_px * share)), 1, side_px);
 }
-
-}  // namespace
 
 bool crop_is_on(const AugmentSettings& settings) { return settings.crop < 1; }
 
@@ -82,5 +79,9 @@ void paint_crop(const ImageChange& change, Image& image) {
   }
   image = resize_bicubic(part, image.size(), ImageBackend::kPil);
 }
+
+}  // namespace
+
+const Augmentation kCrop{crop_is_on, draw_crop, move_to_crop, paint_crop};
 
 }  // namespace rematch

@@ -1,9 +1,8 @@
-#include "learn/augment/rot90.h"
-
 #include <algorithm>
 #include <utility>
 
 #include "base/random.h"
+#include "learn/augment/augmentation.h"
 
 namespace rematch {
 namespace {
@@ -31,8 +30,6 @@ Image turned_clockwise(const Image& image) {
   return turned;
 }
 
-}  // namespace
-
 bool rot90_is_on(const AugmentSettings& settings) { return settings.rot90 > 0; }
 
 void draw_rot90(const Sample&, const AugmentSettings& settings, uint64_t key, ImageChange& change) {
@@ -51,5 +48,9 @@ void paint_rot90(const ImageChange& change, Image& image) {
   for (int quarter = 0; quarter < change.num_quarter_turns(); ++quarter)
     image = turned_clockwise(image);
 }
+
+}  // namespace
+
+const Augmentation kRot90{rot90_is_on, draw_rot90, move_by_quarters, paint_rot90};
 
 }  // namespace rematch

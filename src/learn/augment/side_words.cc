@@ -56,72 +56,64 @@ bool names_side(std::string_view word, SideAxis axis) {
   return has_pieces(word, axis, false);
 }
 
-/// Compatible letters become the usual ones (full width, ligatures), invisible characters vanish.
-std::string plain_letters(std::string_view text) {
+/// A text with one character for each letter: itself in ASCII, '^' and '_' for other upper and
+/// lower case ones, '?' for marks and modifiers. Everything else becomes ' ', also letters without
+/// case, such as Chinese ones, which are never part of an English word. Compatible letters become
+/// the usual ones first (full width, ligatures), invisible characters vanish.
+std::string letters_of(std::string_view text) {
   utf8proc_uint8_t* mapped = nullptr;
   const utf8proc_ssize_t size =
       utf8proc_map(reinterpret_cast<const utf8proc_uint8_t*>(text.data()),
                    static_cast<utf8proc_ssize_t>(text.size()), &mapped,
                    static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF8PROC_COMPAT |
                                                   UTF8PROC_COMPOSE | UTF8PROC_IGNORE));
-  std::string plain =
+  const std::string plain =
       size < 0 ? std::string(text)
                : std::string(reinterpret_cast<const char*>(mapped), static_cast<size_t>(size));
   std::free(mapped);
-  return plain;
-}
-
-/// Letters without case, such as Chinese ones, are never part of an English word: kNone.
-enum class Letter { kNone, kUpper, kLower, kOther };
-
-Letter letter_of(char32_t c) {
-  switch (utf8proc_category(static_cast<utf8proc_int32_t>(c))) {
-    case UTF8PROC_CATEGORY_LU:
-    case UTF8PROC_CATEGORY_LT: return Letter::kUpper;
-    case UTF8PROC_CATEGORY_LL: return Letter::kLower;
-    case UTF8PROC_CATEGORY_LM:
-    case UTF8PROC_CATEGORY_MN:
-    case UTF8PROC_CATEGORY_MC:
-    case UTF8PROC_CATEGORY_ME: return Letter::kOther;
-    default: return Letter::kNone;
-  }
-}
-
-/// Collects the words of a text. The capital before a small letter begins a word ("HTTPLeft") or
-/// ends one ("LEFTarm"): which one, cannot be known.
-class Words {
- public:
-  explicit Words(bool capital_begins) : capital_begins_(capital_begins) {}
-
-  void add(char32_t c) {
-    const Letter letter = letter_of(c);
-    const bool was_upper = last_ == Letter::kUpper;
-    if (letter == Letter::kNone || (letter == Letter::kUpper && last_ == Letter::kLower)) {
-      end();
-    } else if (letter == Letter::kLower && was_upper && num_upper_ > 1) {
-      const char capital = words_.back().back();
-      if (capital_begins_) words_.back().pop_back();
-      end();
-      if (capital_begins_) words_.back() += capital;
+  std::string letters;
+  for (size_t offset = 0; offset < plain.size();) {
+    const char32_t c = next_code_point(plain, offset);
+    char kind = ' ';
+    switch (utf8proc_category(static_cast<utf8proc_int32_t>(c))) {
+      case UTF8PROC_CATEGORY_LU:
+      case UTF8PROC_CATEGORY_LT: kind = '^'; break;
+      case UTF8PROC_CATEGORY_LL: kind = '_'; break;
+      case UTF8PROC_CATEGORY_LM:
+      case UTF8PROC_CATEGORY_MN:
+      case UTF8PROC_CATEGORY_MC:
+      case UTF8PROC_CATEGORY_ME: kind = '?'; break;
+      default: break;
     }
-    last_ = letter;
-    num_upper_ = letter == Letter::kUpper ? num_upper_ + 1 : 0;
-    // Letters beyond ASCII are in none of the words.
-    if (letter != Letter::kNone) words_.back() += c < 0x80 ? static_cast<char>(c | 0x20) : '?';
+    letters += kind != ' ' && c < 0x80 ? static_cast<char>(c) : kind;
   }
-  const std::vector<std::string>& all() const { return words_; }
+  return letters;
+}
 
- private:
-  void end() {
-    words_.emplace_back();
-    num_upper_ = 0;
+bool is_upper(char c) { return c == '^' || (c >= 'A' && c <= 'Z'); }
+bool is_lower(char c) { return c == '_' || (c >= 'a' && c <= 'z'); }
+
+/// The words of letters_of(), in lower case. The capital before a small letter begins a word
+/// ("HTTPLeft") or ends one ("LEFTarm"): which one, cannot be known.
+std::vector<std::string> words_of(const std::string& letters, bool capital_begins) {
+  std::vector<std::string> words{""};
+  int num_upper = 0;  // at the end of the last word
+  char last = ' ';
+  for (const char c : letters) {
+    if (c == ' ' || (is_upper(c) && is_lower(last))) {
+      words.emplace_back();
+      num_upper = 0;
+    } else if (is_lower(c) && num_upper > 1) {
+      const std::string capital(capital_begins ? 1 : 0, words.back().back());
+      if (capital_begins) words.back().pop_back();
+      words.push_back(capital);
+    }
+    num_upper = is_upper(c) ? num_upper + 1 : 0;
+    if (c != ' ') words.back() += static_cast<char>(c | 0x20);
+    last = c;
   }
-
-  bool capital_begins_;
-  Letter last_ = Letter::kNone;
-  int num_upper_ = 0;
-  std::vector<std::string> words_{""};
-};
+  return words;
+}
 
 /// A change of pictures and what it does to words.
 struct Change {
@@ -142,11 +134,9 @@ std::string describe(const std::vector<std::string>& places) {
 }  // namespace
 
 bool names_a_side(std::string_view text, SideAxis axis) {
-  const std::string plain = plain_letters(text);
+  const std::string letters = letters_of(text);
   for (const bool capital_begins : {true, false}) {
-    Words words(capital_begins);
-    for (size_t offset = 0; offset < plain.size();) words.add(next_code_point(plain, offset));
-    for (const std::string& word : words.all()) {
+    for (const std::string& word : words_of(letters, capital_begins)) {
       if (names_side(word, axis)) return true;
     }
   }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <set>
 
 #include "base/content_key.h"
 #include "base/error.h"
@@ -13,6 +14,7 @@
 #include "base/out_of_resources.h"
 #include "base/terminal_text.h"
 #include "base/text.h"
+#include "learn/data/class_list.h"
 #include "learn/data/doubts.h"
 #include "learn/data/foreign_file.h"
 #include "learn/data/image_path.h"
@@ -243,6 +245,24 @@ Dataset Dataset::mix(std::vector<Dataset> files, const std::vector<double>& weig
   }
   result.content_hash_ = content_hash_of(identity);
   return result;
+}
+
+void Dataset::offer_classes() {
+  const auto classes = std::make_shared<const ClassNames>(samples_);
+  std::map<std::string, std::set<std::string>> by_image;
+  for (const Sample& sample : samples_) {
+    for (const std::string& path : sample.image_paths) {
+      for (const SceneObject& object : sample.objects)
+        by_image[path].insert(lower_case(object.desc));
+    }
+  }
+  for (Sample& sample : samples_) {
+    sample.classes = classes;
+    for (const std::string& path : sample.image_paths) {
+      const std::set<std::string>& names = by_image[path];
+      sample.image_names.insert(sample.image_names.end(), names.begin(), names.end());
+    }
+  }
 }
 
 Dataset Dataset::copy_without(const std::vector<int64_t>& sample_indices) const {

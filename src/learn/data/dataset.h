@@ -62,6 +62,10 @@ class Dataset {
   /// look like pixels.
   const std::vector<std::string>& warnings() const { return warnings_; }
 
+  /// Sets `classes` and `image_names` of every sample: the names of all objects, and those of the
+  /// same images.
+  void offer_classes();
+
   /// Returns a copy without some samples.
   /// @param sample_indices  into samples(), ascending
   Dataset copy_without(const std::vector<int64_t>& sample_indices) const;

@@ -1,5 +1,6 @@
 #include "learn/estep/rollout_scorer.h"
 
+#include <set>
 #include <utility>
 
 #include "learn/augment/augmentation.h"
@@ -16,15 +17,16 @@ RolloutScorer::RolloutScorer(const Dataset& dataset, const PromptEncoder& prompt
       prompts_(&prompts),
       format_(format),
       pixels_(&pixels),
-      options_(std::move(options)) {}
+      options_(std::move(options)),
+      classes_(dataset.samples()) {}
 
 RolloutScorer::RolloutScorer(const Dataset& dataset, const AnswerFormat& format, Options options)
-    : dataset_(dataset), format_(format), options_(std::move(options)) {}
+    : dataset_(dataset),
+      format_(format),
+      options_(std::move(options)),
+      classes_(dataset.samples()) {}
 
-namespace {
-
-/// @param prompts  null: without tokens
-Prompt open_prompt(const Sample& sample, int64_t epoch, const PromptEncoder* prompts,
+Prompt make_prompt(const Sample& sample, int64_t epoch, const PromptEncoder* prompts,
                    const PatchOptions& patches) {
   Prompt prompt{.sample_id = sample.sample_id,
                 .epoch = epoch,
@@ -35,13 +37,6 @@ Prompt open_prompt(const Sample& sample, int64_t epoch, const PromptEncoder* pro
   if (!grids.empty()) prompt.resized_px = resized_px(grids.front(), patches);
   if (prompts != nullptr) prompt.token_ids = prompts->encode(grids, sample.prompt);
   return prompt;
-}
-
-}  // namespace
-
-Prompt make_prompt(const Sample& sample, int64_t epoch, const PromptEncoder& prompts,
-                   const PatchOptions& patches) {
-  return open_prompt(sample, epoch, &prompts, patches);
 }
 
 void parse_rollout(ScoredRollout& rollout, const AnswerFormat& format,
@@ -73,7 +68,8 @@ std::vector<ScoredRollout> RolloutScorer::prepare(const std::vector<int64_t>& sa
     prepared.push_back(
         {.sample = &dataset_.samples()[static_cast<size_t>(index)],
          .ground_truth = order_objects(shown, options_.ordering, options_.seed, epoch),
-         .prompt = open_prompt(shown, epoch, prompts_, options_.patches)});
+         .own_prompt = shown.prompt,
+         .prompt = make_prompt(shown, epoch, prompts_, options_.patches)});
   }
   return prepared;
 }
@@ -96,11 +92,33 @@ void RolloutScorer::observe(const ScoredRollout& rollout, const Matching& matchi
                             MetricsBag& metrics) const {
   observe_matching(to_scene(rollout.parsed.objects), rollout.ground_truth, matching, options_.match,
                    options_.labels, metrics);
+  observe_false_boxes(rollout, metrics);
   observe_status(rollout.parsed.status, metrics);
   metrics.add("rollout/parse_dropped_invalid", rollout.parsed.dropped_invalid);
   metrics.add("rollout/prompt_len", static_cast<double>(rollout.rollout.prompt_token_ids.size()));
   metrics.add("rollout/gen_new_tokens",
               static_cast<double>(rollout.rollout.response_token_ids.size()));
+}
+
+void RolloutScorer::observe_false_boxes(const ScoredRollout& rollout, MetricsBag& metrics) const {
+  if (rollout.ground_truth.empty()) {
+    metrics.add("rollout/empty_samples", 1);
+    metrics.add("rollout/empty_answered", !rollout.parsed.objects.empty());
+  }
+  const auto list = find_class_list(
+      rollout.own_prompt.empty() ? options_.usual_prompt : rollout.own_prompt, classes_);
+  if (!list) return;
+  std::set<std::string> absent, answered;
+  for (const std::string& name : list->names) absent.insert(options_.labels.canonical(name));
+  for (const SceneObject& object : rollout.sample->objects)
+    absent.erase(options_.labels.canonical(object.desc));
+  for (const ParsedObject& object : rollout.parsed.objects) {
+    const std::string name = options_.labels.canonical(object.desc);
+    if (absent.contains(name)) answered.insert(name);
+  }
+  if (absent.empty()) return;
+  metrics.add("rollout/absent_names", static_cast<double>(absent.size()));
+  metrics.add("rollout/absent_answered", static_cast<double>(answered.size()));
 }
 
 }  // namespace rematch

@@ -7,6 +7,7 @@
 #include "base/flow/rollout.h"
 #include "base/metrics.h"
 #include "base/settings/augment.h"
+#include "learn/data/class_list.h"
 #include "learn/data/dataset.h"
 #include "learn/data/ordering.h"
 #include "learn/estep/answer/answer_format.h"
@@ -21,6 +22,7 @@ namespace rematch {
 struct ScoredRollout {
   const Sample* sample = nullptr;         ///< of the data set, without augmentation
   std::vector<SceneObject> ground_truth;  ///< in the order of numbering
+  std::string own_prompt;  ///< user text of the sample in this epoch; empty: that of the run
   Prompt prompt;
   Rollout rollout;
   ParsedRollout parsed;
@@ -30,7 +32,8 @@ struct ScoredRollout {
 
 /// Makes the prompt of a sample, image pads expanded.
 /// @param epoch  part of the sampling key
-Prompt make_prompt(const Sample& sample, int64_t epoch, const PromptEncoder& prompts,
+/// @param prompts  null: without tokens
+Prompt make_prompt(const Sample& sample, int64_t epoch, const PromptEncoder* prompts,
                    const PatchOptions& patches);
 
 /// Parses a rollout strictly (BEHAVIOUR 5) and scores its objects.
@@ -49,7 +52,8 @@ class RolloutScorer {
     AugmentSettings augment;  ///< off outside training
     PatchOptions patches;
     std::vector<TokenId> stop_ids;
-    std::string backend;  ///< name of the engine, for errors
+    std::string backend;       ///< name of the engine, for errors
+    std::string usual_prompt;  ///< user text of samples without their own
   };
   /// All parts must outlive the scorer.
   RolloutScorer(const Dataset& dataset, const PromptEncoder& prompts, const AnswerFormat& format,
@@ -79,12 +83,16 @@ class RolloutScorer {
  private:
   /// A sample with the augmentation of an epoch.
   Sample shown_sample(int64_t index, int64_t epoch) const;
+  /// Adds what shows boxes where there is nothing: listed names that no object has, and pictures
+  /// without objects. Adds nothing where neither occurs.
+  void observe_false_boxes(const ScoredRollout& rollout, MetricsBag& metrics) const;
 
   const Dataset& dataset_;
   const PromptEncoder* prompts_ = nullptr;
   const AnswerFormat& format_;
   PixelStore* pixels_ = nullptr;
   Options options_;
+  ClassNames classes_;
 };
 
 }  // namespace rematch

@@ -8,6 +8,7 @@
 #include <thread>
 #include <utility>
 
+#include "learn/augment/absent_classes.h"
 #include "learn/estep/teach/truth_segment.h"
 
 namespace rematch {
@@ -71,7 +72,8 @@ std::vector<SampleLength> measure_samples(const Dataset& dataset, const PromptEn
         const int64_t end = std::min(begin + kBlock, dataset.size());
         for (int64_t i = begin; i < end; ++i) {
           const Sample& sample = dataset.samples()[static_cast<size_t>(i)];
-          const Prompt prompt = make_prompt(sample, /*epoch=*/0, prompts, options.patches);
+          const Prompt prompt = make_prompt(with_longest_prompt(sample, options.augment),
+                                            /*epoch=*/0, &prompts, options.patches);
           SampleLength& length = lengths[static_cast<size_t>(i)];
           std::vector<SceneObject> truth =
               order_objects(sample, options.ordering, options.seed, /*epoch=*/0);

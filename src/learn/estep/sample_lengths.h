@@ -27,6 +27,7 @@ struct MeasureOptions {
   /// change the length (more digits are longer)
   int coord_slack_bins = 0;
   int num_new_vertices = 0;  ///< ≥ 0; vertices that augmentation may add to a polygon
+  AugmentSettings augment;   ///< the absent classes that it may add to a prompt
   PatchOptions patches;
   int num_threads = 1;  ///< ≥ 1; does not affect the result
 };

@@ -42,6 +42,7 @@ class TruthSegments {
   /// `"]]}}` after a poly) in another way than those before the next object.
   bool lengths_vary_by_epoch() const {
     return options_.ordering == ObjectOrdering::kRandom || options_.augment.moves_objects() ||
+           options_.augment.absent_share > 0 ||
            (noise_.sigma_bins > 0 && format_.lengths_vary_with_coords());
   }
 

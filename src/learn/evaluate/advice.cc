@@ -41,6 +41,8 @@ constexpr Row kRows[] = {
      "it writes objects twice: `target_policy: rewrite` shows each object once"},
     {"duplicates", kAll,
      "it writes objects twice: look for objects that the truth has twice (`rematch data check`)"},
+    {"absent_answered", kAll,
+     "it gives boxes to listed classes that are not there: `custom.absent_classes` teaches that"},
     {"pred_per_gt", kAll, "it stops before every object is named: check that the truth is complete",
      Side::kLow},
     {"pred_per_gt", kAppend,

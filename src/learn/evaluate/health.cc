@@ -11,42 +11,20 @@ namespace rematch {
 namespace {
 
 constexpr Sign kSigns[] = {
-    {.name = "precision",
-     .score = "eval_rollout_precision",
-     .count = "eval_rollout_pred_objects",
-     .tolerance = 0.02},
-    {.name = "f1",
-     .score = "eval_rollout_f1",
-     .count = "eval_rollout_gt_objects",
-     .tolerance = 0.02,
-     .alarms = false},
-    {.name = "label_accuracy",
-     .score = "eval_rollout_label_accuracy",
-     .count = "eval_rollout_matched",
-     .tolerance = 0.02},
+    {"precision", "eval_rollout_precision", "eval_rollout_pred_objects"},
+    {.name = "f1", .score = "eval_rollout_f1", .count = "eval_rollout_gt_objects", .alarms = false},
+    {"label_accuracy", "eval_rollout_label_accuracy", "eval_rollout_matched"},
     {.name = "f1_labels",
      .score = "eval_rollout_f1_labels",
      .count = "eval_rollout_gt_objects",
-     .tolerance = 0.02,
      .alarms = false},
-    {.name = "truncated",
-     .score = "eval_rollout_parse_truncated_rate",
-     .worse = Worse::kHigher,
-     .tolerance = 0.01},
-    {.name = "malformed",
-     .score = "eval_rollout_parse_malformed_rate",
-     .worse = Worse::kHigher,
-     .tolerance = 0.01},
-    {.name = "duplicates",
-     .score = "eval_rollout_duplicates",
-     .count = "eval_rollout_pred_objects",
-     .worse = Worse::kHigher,
-     .tolerance = 0.01},
-    {.name = "pred_per_gt",
-     .score = "eval_rollout_pred_per_gt",
-     .count = "eval_rollout_gt_objects",
-     .worse = Worse::kFartherFromOne,
-     .tolerance = 0.1},
+    {"truncated", "eval_rollout_parse_truncated_rate", "", Worse::kHigher, 0.01},
+    {"malformed", "eval_rollout_parse_malformed_rate", "", Worse::kHigher, 0.01},
+    {"duplicates", "eval_rollout_duplicates", "eval_rollout_pred_objects", Worse::kHigher, 0.01},
+    {"pred_per_gt", "eval_rollout_pred_per_gt", "eval_rollout_gt_objects", Worse::kFartherFromOne,
+     0.1},
+    {"absent_answered", "eval_rollout_absent_answered", "eval_rollout_absent_names",
+     Worse::kHigher},
 };
 
 /// The worsening in the unit of the score; ≤ 0: no worse.
@@ -68,13 +46,13 @@ std::span<const Sign> signs() { return kSigns; }
 
 std::optional<Health> compare_health(const ScoreOf& before, const ScoreOf& now, int64_t num_samples,
                                      int64_t since_step) {
+  if (!before(kSigns->score) || !now(kSigns->score)) return std::nullopt;
   const std::optional<double> f1 = before("eval_rollout_f1");
   Health health{.since_step = since_step,
                 .nothing_to_lose = f1 == 0.0,
                 .f1_rose = f1 && now("eval_rollout_f1") > f1};
   for (const Sign& sign : signs()) {
     const std::optional<double> was = before(sign.score), is = now(sign.score);
-    if (sign.alarms && (!was || !is)) return std::nullopt;
     if (!was || !is) continue;
     if (sign.alarms) health.changes.emplace_back(sign.name, *is - *was);
     const bool of_samples = *sign.count == '\0';

@@ -21,8 +21,8 @@ struct Sign {
   const char* score;       ///< name in an evaluation
   const char* count = "";  ///< name of the score that is its denominator; "": the number of samples
   Worse worse = Worse::kLower;
-  double tolerance = 0;  ///< smaller changes are noise between runs
-  bool alarms = true;    ///< false: a fall is named, but is not a harm
+  double tolerance = 0.02;  ///< smaller changes are noise between runs
+  bool alarms = true;       ///< false: a fall is named, but is not a harm
 };
 
 /// All signs, in display order.
@@ -59,6 +59,7 @@ using ScoreOf = std::function<std::optional<double>(std::string_view)>;
 /// and two standard errors of the difference (noise of few samples). A share of nothing, before or
 /// now, is not compared.
 /// @param num_samples  evaluated samples, ≥ 1
+/// A sign that one of the two lacks is not compared.
 /// @return nullopt when one of the two has no rollout scores
 std::optional<Health> compare_health(const ScoreOf& before, const ScoreOf& now, int64_t num_samples,
                                      int64_t since_step);

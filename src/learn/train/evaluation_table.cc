@@ -17,6 +17,7 @@ constexpr std::pair<const char*, const char*> kScores[] = {
     {"eval_rollout_f1", "gate F1"},
     {"eval_rollout_precision", "gate P"},
     {"eval_rollout_recall", "gate R"},
+    {"eval_rollout_absent_answered", "absent"},
     {"eval_rollout_parse_malformed_rate", "malformed"},
     {"eval_loss", "loss"},
     {"eval_token_acc", "token acc"}};

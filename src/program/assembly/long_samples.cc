@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/interrupt.h"
 #include "base/text.h"
-#include "learn/augment/crop.h"
+#include "learn/augment/augmentation.h"
 #include "learn/estep/sample_lengths.h"
 #include "learn/evaluate/advice.h"
 
@@ -38,6 +38,7 @@ std::vector<SampleLength> measure(const Dataset& dataset, const Settings& settin
                                .any_order = orders_vary(settings) || moves,
                                .coord_slack_bins = moves ? kNumBins : coord_slack_bins(settings),
                                .num_new_vertices = encoding.augment.crop < 1 ? kMaxNewVertices : 0,
+                               .augment = encoding.augment,
                                .patches = encoding.patches,
                                .num_threads = static_cast<int>(std::clamp(
                                    std::thread::hardware_concurrency(), 1u, kMostCounters))};

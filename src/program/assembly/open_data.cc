@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "learn/augment/absent_classes.h"
 #include "learn/augment/side_words.h"
 #include "learn/data/overlap.h"
 #include "learn/data/records_path.h"
@@ -138,6 +139,29 @@ void check_augment(const Settings& settings, const Dataset& data) {
                    settings.augment);
 }
 
+/// Prepares the training records for custom.absent_classes.
+/// @throws UserError (config) when no name can be added to any prompt
+void offer_absent_classes(const Settings& settings, Dataset& data, Report& report) {
+  if (settings.augment.absent_share == 0) return;
+  data.offer_classes();
+  const auto [num_listing, num_open] = count_listing(data.samples());
+  if (num_open == 0) {
+    throw UserError(
+        ErrorKind::kConfig,
+        {.error = "there is no prompt to which absent classes can be added",
+         .where = "custom.absent_classes.share",
+         .what = fmt::format("{} of {} training records have a `prompt` that lists classes (with "
+                             "names of objects of these records), and no list lacks one",
+                             num_listing, data.size()),
+         .fix = "import the data with `--prompt-classes`, or remove custom.absent_classes"});
+  }
+  if (num_listing == data.size()) return;
+  report.warn(
+      fmt::format("custom.absent_classes changes nothing in {} of {} training records: "
+                  "their `prompt` has no list of classes",
+                  data.size() - num_listing, data.size()));
+}
+
 bool needs_val(Use use, const Settings& settings) {
   return use == Use::kEvaluate || use == Use::kAnswer ||
          (use == Use::kTrain && settings.evaluates());
@@ -164,6 +188,7 @@ Data open_data(const Settings& settings, const ModelFiles* files, Use use, Repor
   if (use == Use::kTrain) {
     report.attempt([&] { data.train = reader.read_train(settings.data.on_bad_sample); });
     if (data.train) report.attempt([&] { check_augment(settings, *data.train); });
+    if (data.train) report.attempt([&] { offer_absent_classes(settings, *data.train, report); });
   }
   if (use == Use::kAnswerTrain)
     report.attempt([&] { data.val = reader.read_train(OnBadSample::kStop); });

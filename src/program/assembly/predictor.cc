@@ -89,7 +89,7 @@ Prompt Predictor::open_image(Prediction& image) {
                       .objects = {},
                       .where = image.path};
   const ModelFiles& files = asking_.job().files;
-  Prompt prompt = make_prompt(sample, 0, *files.prompts, files.patches);
+  Prompt prompt = make_prompt(sample, 0, files.prompts.get(), files.patches);
   ++num_answered_;
   return prompt;
 }

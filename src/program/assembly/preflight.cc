@@ -11,6 +11,7 @@
 #include "base/terminal_text.h"
 #include "engine/ranks/device.h"
 #include "engine/ranks/nccl_group.h"
+#include "learn/augment/absent_classes.h"
 #include "learn/data/class_names.h"
 #include "learn/resume/fingerprint.h"
 #include "learn/resume/resume.h"
@@ -99,6 +100,13 @@ class Checks {
         if (!warning.empty()) report_.warn(warning);
       }
     });
+    if (const AugmentSettings& draws = settings_.augment; draws.absent_share > 0) {
+      const auto [num_listing, num_open] = count_listing(data_.train->samples());
+      facts_.emplace_back("absent classes",
+                          fmt::format("1 to {} names that the picture lacks, in each epoch for "
+                                      "{:g} of the {} prompts that list classes",
+                                      draws.absent_most, draws.absent_share, num_listing));
+    }
     for (const auto* data : {&data_.train, &data_.val}) check_answer_budget(*data);
     const std::string spellings = spelling_warning(*data_.train, data_.val ? &*data_.val : nullptr);
     if (!spellings.empty()) report_.warn(spellings);

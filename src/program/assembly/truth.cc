@@ -21,7 +21,8 @@ RolloutScorer::Options scoring_options(const Job& job) {
           .ordering = settings.data.object_ordering,
           .seed = settings.seed,
           .patches = job.files.patches,
-          .backend = settings.backend};
+          .backend = settings.backend,
+          .usual_prompt = settings.prompt.user_prompt.value_or("")};
 }
 
 RolloutScorer::Options training_options(const Job& job) {

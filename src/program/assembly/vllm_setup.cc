@@ -11,6 +11,7 @@
 #include "engine/ranks/device.h"
 #include "engine/ranks/world.h"
 #include "engine/rollout/vllm/vllm_checks.h"
+#include "learn/augment/absent_classes.h"
 #include "learn/estep/rollout_scorer.h"
 
 namespace rematch {
@@ -22,14 +23,16 @@ class LongestPrompt {
   int64_t num_tokens = 0;
   std::string where;
 
-  void update(const Dataset& dataset, const PromptEncoder& prompts, const PatchOptions& patches) {
-    for (const Sample& sample : dataset.samples()) {
+  void update(const Dataset& dataset, const AugmentSettings& augment, const PromptEncoder& prompts,
+              const PatchOptions& patches) {
+    for (const Sample& record : dataset.samples()) {
+      const Sample sample = with_longest_prompt(record, augment);
       std::vector<GridThw> grids;
       for (const ImageRef& image : image_refs(sample, patches)) grids.push_back(image.grid_thw);
       // Prompts differ only in image sizes and texts.
       if (!seen_.emplace(std::move(grids), sample.prompt).second) continue;
       const auto length =
-          static_cast<int64_t>(make_prompt(sample, 0, prompts, patches).token_ids.size());
+          static_cast<int64_t>(make_prompt(sample, 0, &prompts, patches).token_ids.size());
       if (length <= num_tokens) continue;
       num_tokens = length;
       where = sample.where;
@@ -80,7 +83,7 @@ void settle_vllm_options(VllmOptions& options, const Settings& settings,
                          const std::vector<const Dataset*>& data, const PromptEncoder& prompts,
                          const PatchOptions& patches) {
   LongestPrompt longest;
-  for (const Dataset* dataset : data) longest.update(*dataset, prompts, patches);
+  for (const Dataset* dataset : data) longest.update(*dataset, settings.augment, prompts, patches);
   set_max_model_len(options, longest.num_tokens, settings.generation.max_new_tokens, longest.where);
   make_directories(settings.output.run_dir);  // of the engine's log
 }

@@ -18,8 +18,8 @@ struct AugmentChoice {
   std::optional<int64_t> train_sample_limit = {};
 };
 
-/// Reads `--augment`: a configuration file (its `data.augment`, `training.seed` and files count),
-/// or values such as `hflip=0.5,crop=0.5,color=0.2`. Empty: off.
+/// Reads `--augment`: a configuration file (its `data.augment`, `custom.absent_classes`,
+/// `training.seed` and files count), or values such as `hflip=0.5,crop=0.5,color=0.2`. Empty: off.
 /// @throws UserError (config) as the keys of a configuration, or when nothing is switched on
 AugmentChoice read_augment_choice(const std::string& text);
 

@@ -16,6 +16,7 @@
 #include "base/observe/terminal.h"
 #include "base/output_file.h"
 #include "base/terminal_text.h"
+#include "base/text.h"
 #include "learn/augment/augmentation.h"
 #include "learn/data/dataset.h"
 #include "learn/data/records_path.h"
@@ -60,26 +61,36 @@ void require_png_name(const std::string& path) {
                                        .fix = "use a name that ends with .png"});
 }
 
-/// Id that training gives to the first record of a file: ids continue from file to file, and decide
-/// the draws.
-/// @return 0 when it is none of them
-int64_t first_id(const std::string& path, const AugmentChoice& augment) {
-  int64_t next_id = 0;
+/// The records of a file with the ids and the class names that they have in a training: ids
+/// continue from file to file, and decide the draws.
+std::vector<Sample> read_samples(const std::string& path, const AugmentChoice& augment) {
+  const auto load = [](const std::string& file, std::optional<int64_t> limit) {
+    return Dataset::load(
+        file, {.limit = limit, .require_single_image = false, .check_image_files = false});
+  };
+  Dataset shown = load(path, std::nullopt);
+  for (const std::string& text : shown.warnings()) Terminal::standard()->warn(text);
+  std::vector<Dataset> files;
+  std::optional<size_t> place;
   for (const TrainFile& file : augment.train_files) {
     std::error_code error;
-    if (std::filesystem::equivalent(file.path, path, error)) return next_id;
-    const Dataset earlier = Dataset::load(file.path, {.limit = augment.train_sample_limit,
-                                                      .require_single_image = false,
-                                                      .check_image_files = false});
-    next_id += earlier.samples().back().sample_id + 1;
+    const bool is_shown = std::filesystem::equivalent(file.path, path, error);
+    if (is_shown) place = files.size();
+    files.push_back(is_shown ? shown : load(file.path, augment.train_sample_limit));
+    if (place && augment.settings.absent_share == 0) break;
   }
-  return 0;
+  if (!place) files = {std::move(shown)};
+  Dataset all = Dataset::mix(std::move(files), std::vector<double>(files.size(), 1.0));
+  if (augment.settings.absent_share > 0) all.offer_classes();
+  const MixturePart& part = all.parts()[place.value_or(0)];
+  return {all.samples().begin() + part.begin, all.samples().begin() + part.end};
 }
 
-std::string caption_of(const Sample& sample, int64_t line) {
+std::string caption_of(const Sample& sample) {
   const std::string& path = sample.image_paths.front();
-  std::string text = fmt::format("line {}: {}, {} x {}", line, path.substr(path.rfind('/') + 1),
-                                 sample.width_px, sample.height_px);
+  std::string text =
+      fmt::format("line {}: {}, {} x {}", sample.where.substr(sample.where.rfind(':') + 1),
+                  path.substr(path.rfind('/') + 1), sample.width_px, sample.height_px);
   const auto& crop = sample.change.crop_px;
   if (sample.change.is_mirrored()) text += ", mirrored";
   if (sample.change.is_upside_down()) text += ", upside down";
@@ -87,6 +98,7 @@ std::string caption_of(const Sample& sample, int64_t line) {
     text += fmt::format(", turned by {}", 90 * quarters);
   if (sample.change.has_crop())
     text += fmt::format(", {} x {} at {},{}", crop[2], crop[3], crop[0], crop[1]);
+  if (!sample.drawn_names.empty()) text += ", absent: " + join(sample.drawn_names, ", ");
   return text;
 }
 
@@ -106,30 +118,25 @@ Canvas panel_of(const Sample& sample, int panel_px, ClassColors& colors) {
 int run_data_show(const ShowArguments& arguments) {
   const AugmentChoice augment = read_augment_choice(arguments.augment);
   require_records_file(arguments.path);
-  const Dataset dataset =
-      Dataset::load(arguments.path, {.require_single_image = false, .check_image_files = false});
-  for (const std::string& text : dataset.warnings()) Terminal::standard()->warn(text);
+  const std::vector<Sample> samples = read_samples(arguments.path, augment);
   InputFiles inputs{arguments.path};
   for (const std::string& path : augment.files) inputs.add(path);
-  for (const Sample& sample : dataset.samples()) {
+  for (const Sample& sample : samples) {
     for (const std::string& image : sample.image_paths) inputs.add(image);
   }
   inputs.refuse(arguments.out);
   require_png_name(arguments.out);
   OutputFile file(arguments.out, inputs);
-  const auto count = std::min<int64_t>(arguments.count, dataset.size());
+  const auto count = std::min<int64_t>(arguments.count, std::ssize(samples));
   check_sheet_size(count * arguments.draws, arguments.panel_px);
   std::vector<std::pair<std::string, Canvas>> panels;
   ClassColors colors;
   std::set<std::string> hollow;  // names with characters that the font lacks
-  const int64_t id_offset = first_id(arguments.path, augment);
   for (int64_t i = 0; i < count; ++i) {
-    Sample sample = dataset.samples()[static_cast<size_t>(i * dataset.size() / count)];
-    const int64_t line = sample.sample_id + 1;
-    sample.sample_id += id_offset;
+    const Sample& sample = samples[static_cast<size_t>(i * std::ssize(samples) / count)];
     for (int epoch = 0; epoch < arguments.draws; ++epoch) {
       const Sample shown = augment_sample(sample, augment.settings, augment.seed, epoch);
-      panels.emplace_back(caption_of(shown, line), panel_of(shown, arguments.panel_px, colors));
+      panels.emplace_back(caption_of(shown), panel_of(shown, arguments.panel_px, colors));
       for (const SceneObject& object : shown.objects) {
         if (!has_glyphs(object.desc)) hollow.insert(object.desc);
       }
@@ -137,7 +144,7 @@ int run_data_show(const ShowArguments& arguments) {
   }
   file.write(encode_png(sheet_of(panels, arguments.columns).image()));
   file.commit();
-  std::cout << fmt::format("wrote {}: {} of {} records\n", arguments.out, count, dataset.size());
+  std::cout << fmt::format("wrote {}: {} of {} records\n", arguments.out, count, samples.size());
   if (!hollow.empty())
     std::cout << wrapped("the built-in font lacks characters of " +
                              counted(std::ssize(hollow), "name") + ", drawn as hollow boxes (" +

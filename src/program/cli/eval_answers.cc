@@ -138,7 +138,8 @@ RolloutScorer::Options scoring_options(const Task& task, const Tokenizer& tokeni
           .seed = settings.seed,
           .patches = patches,
           .stop_ids = {tokenizer.token_id("<|im_end|>").value(),
-                       tokenizer.token_id("<|endoftext|>").value()}};
+                       tokenizer.token_id("<|endoftext|>").value()},
+          .usual_prompt = settings.prompt.user_prompt.value_or("")};
 }
 
 Dataset read_records(const Task& task, InputFiles& inputs, Terminal& terminal) {

@@ -8,6 +8,7 @@ namespace {
 std::vector<KeySpec> data_keys() {
   const KeysOf data("custom.", part<&Settings::data>);
   const KeysOf prompt("custom.", part<&Settings::prompt>);
+  const KeysOf absent("custom.absent_classes.", part<&Settings::augment>);
   return {
       data("train_jsonl", &DataSettings::train_files)
           .is_required()
@@ -27,6 +28,14 @@ std::vector<KeySpec> data_keys() {
           .within(0, 1000)
           .says("standard deviation, in bins, of noise on the input coordinates when training "
                 "teaches the full ground truth"),
+      absent("share", &AugmentSettings::absent_share)
+          .within(0, 1)
+          .says("share of the training records with a list of classes in their `prompt` that get "
+                "names of other classes of the training data into it, drawn anew in each epoch; "
+                "the whole list is shuffled, the truth stays; 0: off"),
+      absent("most", &AugmentSettings::absent_most)
+          .within(1, 1000)
+          .says("most names for a prompt; their number is drawn from 1 to this"),
       data("answer_format", &DataSettings::answer_format)
           .one_of(answer_formats().names())
           .says("format of answers: " + answer_formats().meanings() +

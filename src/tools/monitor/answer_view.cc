@@ -62,7 +62,7 @@ AnswerView view_answer(const ScoredRollout& rollout, const SegmentResult& target
       .caption = fmt::format("line {}: {} true, {} found, {} matched, answer {}",
                              line_number(*rollout.sample), rollout.ground_truth.size(),
                              parsed.objects.size(), num_matched, parse_status_name(parsed.status)),
-      .own_prompt = rollout.sample->prompt};
+      .own_prompt = rollout.own_prompt};
   add_objects(view, rollout);
 
   const std::string answer = tokenizer.decode_bytes(parsed.response_token_ids);

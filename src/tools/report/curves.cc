@@ -29,6 +29,8 @@ constexpr Chart kCharts[] = {
     {"label accuracy of matches", "rollout/label_accuracy", "eval_rollout_label_accuracy"},
     {"predictions per truth", "rollout/pred_per_gt", "eval_rollout_pred_per_gt"},
     {"repeated predictions", "rollout/duplicates", "eval_rollout_duplicates"},
+    {"absent classes answered", "", "eval_rollout_absent_answered"},
+    {"empty pictures answered", "", "eval_rollout_empty_answered"},
     {"malformed answers", "rollout/parse_malformed_rate", "eval_rollout_parse_malformed_rate"},
     {"truncated answers", "rollout/parse_truncated_rate", "eval_rollout_parse_truncated_rate"},
     {"learning rate", "learning_rate", ""},

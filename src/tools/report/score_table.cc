@@ -56,6 +56,8 @@ const std::vector<ScoreKind>& score_kinds() {
       {"coco_ar_100", "COCO AR", 1},
       {"eval_rollout_duplicates", "repeated predictions", -1},
       {"eval_rollout_pred_per_gt", "predictions per truth", 0},
+      {"eval_rollout_absent_answered", "absent classes answered", -1},
+      {"eval_rollout_empty_answered", "empty pictures answered", -1},
       {"eval_rollout_parse_truncated_rate", "truncated answers", -1},
       {"eval_rollout_parse_malformed_rate", "malformed answers", -1},
       {"eval_loss", "loss on the truth", -1}};
