@@ -47,14 +47,16 @@ TEST(StopIds, FallBackToTheTextConfigWithoutAGenerationConfig) {
             (std::vector<int>{8, kEndOfText, kImEnd}));
 }
 
-TEST(StopIds, RefuseWhatIsNoId) {
-  for (const char* eos : {"\"362\"", "-1", "1.5", "true", "4294967296", "18446744073709551615",
-                          "[[1]]", "[1, \"x\"]", "{}"}) {
+TEST(StopIds, RefuseWhatIsNotATokensId) {
+  for (const char* eos :
+       {"99999999", "[362,99999999]", "2147483648", "[]", "\"362\"", "-1", "1.5", "true",
+        "4294967296", "18446744073709551615", "[[1]]", "[1,\"x\"]", "{}"}) {
     const UserError error = test::catch_user_error(
         [&] { stop_ids_with(std::string(R"({"eos_token_id": )") + eos + "}"); });
     EXPECT_EQ(error.kind(), ErrorKind::kData) << eos;
     EXPECT_NE(error.problems().front().where.find("generation_config.json"), std::string::npos)
         << eos;
+    EXPECT_NE(error.problems().front().what.find(eos), std::string::npos) << eos;
   }
   EXPECT_EQ(test::catch_user_error([&] { stop_ids_with("[362]"); }).kind(), ErrorKind::kData);
   EXPECT_EQ(test::catch_user_error([&] { stop_ids_with("{"); }).kind(), ErrorKind::kData);

@@ -1,12 +1,10 @@
 #include "model/text/stop_ids.h"
 
-#include <fmt/core.h>
-
 #include <cstdint>
 #include <filesystem>
-#include <limits>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <utility>
 
 #include "base/error.h"
 #include "base/json.h"
@@ -14,26 +12,32 @@
 namespace rematch {
 namespace {
 
-void add_id(const Json& value, const std::string& path, std::set<TokenId>& ids) {
-  const bool fits = value.is_number_unsigned() &&
-                    value.get<uint64_t>() <= static_cast<uint64_t>(std::numeric_limits<int>::max());
-  if (!fits) {
-    throw UserError(
-        ErrorKind::kData,
-        {.error = "eos_token_id is not a token id",
-         .where = path,
-         .what = value.dump(-1, ' ', false, Json::error_handler_t::replace).substr(0, 80),
-         .fix = "write a token id or a list of token ids"});
-  }
-  ids.insert(static_cast<int>(value.get<uint64_t>()));
+[[noreturn]] void refuse(const Json& value, const std::string& path, std::string error) {
+  throw UserError(
+      ErrorKind::kData,
+      {.error = std::move(error),
+       .where = path,
+       .what = "eos_token_id: " +
+               value.dump(-1, ' ', false, Json::error_handler_t::replace).substr(0, 80),
+       .fix =
+           "write the id of a token of tokenizer.json or a list of such ids, or remove the key"});
 }
 
 // Adds eos_token_id of an object; null or absent: none.
-void add_eos(const Json& holder, const std::string& path, std::set<TokenId>& ids) {
+void add_eos(const Json& holder, const std::string& path, const Tokenizer& tokenizer,
+             std::set<TokenId>& ids) {
   const auto found = holder.find("eos_token_id");
   if (found == holder.end() || found->is_null()) return;
-  if (!found->is_array()) return add_id(*found, path, ids);
-  for (const Json& item : *found) add_id(item, path, ids);
+  const Json& eos = *found;
+  if (eos.is_array() && eos.empty()) refuse(eos, path, "no token ends an answer");
+  for (const Json& item : eos.is_array() ? eos : Json::array({eos})) {
+    if (!item.is_number_unsigned()) refuse(eos, path, "eos_token_id is not a token id");
+    const auto id = item.get<uint64_t>();
+    if (id >= static_cast<uint64_t>(tokenizer.num_ids()) ||
+        !tokenizer.has_token(static_cast<TokenId>(id)))
+      refuse(eos, path, "the tokenizer has no token of the id that ends answers");
+    ids.insert(static_cast<TokenId>(id));
+  }
 }
 
 Json read_object(const std::string& path) {
@@ -55,12 +59,12 @@ std::vector<TokenId> read_stop_ids(const std::string& model_dir, const Tokenizer
   const std::string config = model_dir + "/config.json";
   std::error_code ignored;
   if (std::filesystem::exists(generation, ignored)) {
-    add_eos(read_object(generation), generation, ids);
+    add_eos(read_object(generation), generation, tokenizer, ids);
   } else if (std::filesystem::exists(config, ignored)) {
     const Json root = read_object(config);
     const auto text = root.find("text_config");  // older files have its keys at the top level
     if (text == root.end() || text->is_object())
-      add_eos(text == root.end() ? root : *text, config, ids);
+      add_eos(text == root.end() ? root : *text, config, tokenizer, ids);
   }
   for (const char* content : {"<|im_end|>", "<|endoftext|>"}) {
     if (const auto id = tokenizer.token_id(content)) ids.insert(*id);

@@ -11,7 +11,8 @@ namespace rematch {
 /// Reads the ids that end an answer (BEHAVIOUR 4.1): eos_token_id of DIR/generation_config.json (an
 /// id or a list; without that file, of config.json's text_config, as in transformers), `<|im_end|>`
 /// and `<|endoftext|>`, if the tokenizer has them. Ascending, without duplicates.
-/// @throws UserError (data) with the file, for an eos_token_id that is not an id or a list of ids
+/// @throws UserError (data) with the file, for an eos_token_id that is not the id of a token or a
+/// list of them
 std::vector<TokenId> read_stop_ids(const std::string& model_dir, const Tokenizer& tokenizer);
 
 /// True if `token_id` ends an answer.
