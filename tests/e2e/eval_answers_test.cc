@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
@@ -163,6 +164,29 @@ TEST(EvalAnswers, ScoresBoxesWithoutNames) {
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_EQ(result_of(program, "a")["eval_rollout_f1"], 1.0);
   EXPECT_EQ(result_of(program, "a")["eval_rollout_f1_labels"], 1.0);
+}
+
+TEST(EvalAnswers, AnAnswerOfTwentyThousandBoxesTakesSeconds) {
+  test::Program program;
+  Json boxes = Json::array();
+  for (int i = 0; i < 20000; ++i) {
+    const int x = i % 97 * 10, y = i % 89 * 10;
+    boxes.push_back({{"label", "cat"}, {"bbox_2d", {x, y, x + 4 + i % 7, y + 4 + i % 5}}});
+  }
+  Json truth = Json::array();
+  for (int i = 0; i < 20; ++i)
+    truth.push_back({{"desc", "cat"}, {"bbox_2d", {i * 40, 10, i * 40 + 30, 60}}});
+  const auto line = [](const Json& value) { return value.dump() + "\n"; };
+  program.dir().write(
+      "val.jsonl",
+      line({{"images", {"a.png"}}, {"width", 200}, {"height", 100}, {"objects", truth}}));
+  program.dir().write("answers.jsonl", line({{"image", "a.png"}, {"text", boxes.dump()}}));
+  const auto start = std::chrono::steady_clock::now();
+  const test::ProcessResult result =
+      program.run("eval val.jsonl --answers answers.jsonl --format qwen_json");
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(30));
+  EXPECT_EQ(result_of(program, "answers")["eval_rollout_pred_per_gt"], 1000);
 }
 
 TEST(EvalAnswers, ACollapsedNameIsAVerdict) {

@@ -4,6 +4,7 @@
 #include <rapidcheck/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <functional>
 #include <set>
@@ -142,6 +143,24 @@ TEST(Match, RefusesOptionsOutOfRange) {
   refused({.maskiou_resolution = 0}, "maskiou_resolution");
   refused({.fp_cost = -1}, "fp_cost");
   refused({.fn_cost = -1}, "fn_cost");
+}
+
+// Its square matrix took gigabytes and minutes.
+TEST(Match, HandlesAnAnswerOfTwentyThousandObjects) {
+  std::vector<Geometry> predictions, truth;
+  for (int i = 0; i < 20000; ++i) {
+    const int x = i % 97 * 10, y = i % 89 * 10;
+    predictions.push_back(box_of(x, y, x + 4, y + 4));
+  }
+  for (int i = 0; i < 20; ++i) truth.push_back(box_of(i * 40, 10, i * 40 + 30, 60));
+  for (const int p : {7, 4242, 19999})
+    predictions[static_cast<size_t>(p)] = truth[static_cast<size_t>(p % 20)];
+  const auto start = std::chrono::steady_clock::now();
+  const Matching found = match(predictions, truth, {});
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));
+  EXPECT_EQ(found.pairs, (Pairs{{7, 7}, {4242, 2}, {19999, 19}}));
+  EXPECT_EQ(found.false_positives.size(), predictions.size() - 3);
+  EXPECT_EQ(found.false_negatives.size(), truth.size() - 3);
 }
 
 TEST(Match, HandlesHundredsOfObjects) {

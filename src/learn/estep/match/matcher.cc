@@ -14,7 +14,8 @@ namespace rematch {
 namespace {
 
 constexpr double kInfeasible = 1e6;
-constexpr double kPairBelow = 5e5;
+constexpr double kNoPair = -1;
+constexpr int kMostInMatrix = 4096;  // 128 MiB of costs, and a fraction of a second
 constexpr int kMaxResolution = 32768;
 
 double area(const Aabb& box) {
@@ -64,29 +65,22 @@ std::vector<Aabb> bounding_boxes(const std::vector<Geometry>& geometries) {
   return boxes;
 }
 
-// The square cost matrix: pairs in the upper left, unmatched objects to the right and below, zeros
-// in the lower right.
-CostMatrix padded_costs(int num_predictions, int num_ground_truth, const MatchSettings& options) {
-  CostMatrix costs(num_predictions + num_ground_truth);
-  for (int row = 0; row < costs.size; ++row) {
-    for (int column = 0; column < costs.size; ++column) {
-      const bool is_prediction = row < num_predictions, is_ground_truth = column < num_ground_truth;
-      costs.at(row, column) = is_prediction ? (is_ground_truth ? kInfeasible : options.fp_cost)
-                                            : (is_ground_truth ? options.fn_cost : 0.0);
-    }
-  }
-  return costs;
-}
-
-// The cost matrix with the maskIoU of each pair.
+// The maskIoU of each pair.
 struct ScoredPairs {
-  CostMatrix costs;
   int num_predictions = 0;
   int num_ground_truth = 0;
-  std::vector<double> ious;  // [prediction, ground truth]; 0 below the maskIoU gate
+  std::vector<double> ious;  // [prediction, ground truth]; kNoPair: no candidate, or below the gate
   int num_rejected = 0;      // candidates below the maskIoU gate
 
-  size_t iou_index(int p, int g) const {
+  double& iou(int p, int g) { return ious[index(p, g)]; }
+  double iou(int p, int g) const { return ious[index(p, g)]; }
+  bool has_candidate(int p) const {
+    const auto row = ious.begin() + static_cast<std::ptrdiff_t>(index(p, 0));
+    return std::any_of(row, row + num_ground_truth, [](double iou) { return iou != kNoPair; });
+  }
+
+ private:
+  size_t index(int p, int g) const {
     return static_cast<size_t>(p) * static_cast<size_t>(num_ground_truth) + static_cast<size_t>(g);
   }
 };
@@ -94,15 +88,12 @@ struct ScoredPairs {
 ScoredPairs score_candidates(const std::vector<Geometry>& predictions,
                              const std::vector<Geometry>& ground_truth,
                              const MatchSettings& options) {
-  const int num_predictions = static_cast<int>(predictions.size()),
-            num_ground_truth = static_cast<int>(ground_truth.size());
-  ScoredPairs scored{padded_costs(num_predictions, num_ground_truth, options), num_predictions,
-                     num_ground_truth,
-                     std::vector<double>(predictions.size() * ground_truth.size(), 0.0), 0};
+  ScoredPairs scored{static_cast<int>(predictions.size()), static_cast<int>(ground_truth.size()),
+                     std::vector<double>(predictions.size() * ground_truth.size(), kNoPair), 0};
   const std::vector<Aabb> boxes = bounding_boxes(ground_truth);
   MaskCache prediction_masks(predictions, options.maskiou_resolution);
   MaskCache ground_truth_masks(ground_truth, options.maskiou_resolution);
-  for (int p = 0; p < num_predictions; ++p) {
+  for (int p = 0; p < scored.num_predictions; ++p) {
     const Geometry& prediction = predictions[static_cast<size_t>(p)];
     for (const int g : nearest_boxes(bounding_box(prediction), boxes, options.candidate_top_k)) {
       const double iou = mask_iou(prediction, prediction_masks.get(p),
@@ -110,21 +101,54 @@ ScoredPairs score_candidates(const std::vector<Geometry>& predictions,
       if (iou < options.maskiou_gate) {
         ++scored.num_rejected;
       } else {
-        scored.costs.at(p, g) = 1.0 - iou;
-        scored.ious[scored.iou_index(p, g)] = iou;
+        scored.iou(p, g) = iou;
       }
     }
   }
   return scored;
 }
 
-void collect_pairs(const ScoredPairs& scored, const std::vector<int>& column_of_row,
-                   Matching& matching) {
+// The predictions that take part in the assignment: all, or of a huge answer those that can match.
+std::vector<int> competing_predictions(const ScoredPairs& scored) {
+  const bool is_huge = scored.num_predictions + scored.num_ground_truth > kMostInMatrix;
+  std::vector<int> chosen;
   for (int p = 0; p < scored.num_predictions; ++p) {
-    const int column = column_of_row[static_cast<size_t>(p)];
-    if (column >= scored.num_ground_truth || scored.costs.at(p, column) >= kPairBelow) continue;
+    if (!is_huge || scored.has_candidate(p)) chosen.push_back(p);
+  }
+  return chosen;
+}
+
+// The square cost matrix: pairs in the upper left, unmatched objects to the right and below, zeros
+// in the lower right.
+CostMatrix padded_costs(const ScoredPairs& scored, const std::vector<int>& predictions,
+                        const MatchSettings& options) {
+  const int num_rows = static_cast<int>(predictions.size());
+  CostMatrix costs(num_rows + scored.num_ground_truth);
+  for (int row = 0; row < costs.size; ++row) {
+    const bool is_prediction = row < num_rows;
+    for (int column = 0; column < costs.size; ++column) {
+      double& cost = costs.at(row, column);
+      if (column >= scored.num_ground_truth) {
+        cost = is_prediction ? options.fp_cost : 0.0;
+      } else if (is_prediction) {
+        const double iou = scored.iou(predictions[static_cast<size_t>(row)], column);
+        cost = iou == kNoPair ? kInfeasible : 1.0 - iou;
+      } else {
+        cost = options.fn_cost;
+      }
+    }
+  }
+  return costs;
+}
+
+void assign_pairs(const ScoredPairs& scored, const MatchSettings& options, Matching& matching) {
+  const std::vector<int> predictions = competing_predictions(scored);
+  const std::vector<int> columns = solve_assignment(padded_costs(scored, predictions, options));
+  for (size_t row = 0; row < predictions.size(); ++row) {
+    const int p = predictions[row], column = columns[row];
+    if (column >= scored.num_ground_truth || scored.iou(p, column) == kNoPair) continue;
     matching.pairs.emplace_back(p, column);
-    matching.matched_maskiou_sum += scored.ious[scored.iou_index(p, column)];
+    matching.matched_maskiou_sum += scored.iou(p, column);
   }
 }
 
@@ -174,7 +198,7 @@ Matching match(const std::vector<Geometry>& predictions, const std::vector<Geome
   if (!predictions.empty() && !ground_truth.empty()) {
     const ScoredPairs scored = score_candidates(predictions, ground_truth, options);
     matching.gating_rejections = scored.num_rejected;
-    collect_pairs(scored, solve_assignment(scored.costs), matching);
+    assign_pairs(scored, options, matching);
   }
   std::vector<bool> has_pair(predictions.size(), false), is_matched(ground_truth.size(), false);
   for (const auto& [p, g] : matching.pairs) {

@@ -8,14 +8,18 @@
 namespace rematch {
 namespace {
 
-/// An upper bound of the maskIoU of two objects, from their boxes and the pixels of their masks.
-/// Drawing moves an edge by less than half a pixel.
-double most_iou(const Aabb& a, int64_t area_a, const Aabb& b, int64_t area_b, int resolution) {
+/// The most pixels that two masks share. Drawing moves an edge by less than half a pixel.
+double most_shared(const Aabb& a, const Aabb& b, int resolution) {
   const auto shared_px = [resolution](int64_t begin, int64_t end) {
     return std::max(0.0, static_cast<double>((end - begin) * resolution) / kNumBins + 2);
   };
-  const double shared = shared_px(std::max(a.min_x, b.min_x), std::min(a.max_x, b.max_x)) *
-                        shared_px(std::max(a.min_y, b.min_y), std::min(a.max_y, b.max_y));
+  return shared_px(std::max(a.min_x, b.min_x), std::min(a.max_x, b.max_x)) *
+         shared_px(std::max(a.min_y, b.min_y), std::min(a.max_y, b.max_y));
+}
+
+/// An upper bound of the maskIoU of two objects.
+/// @param shared  the most pixels of both
+double most_iou(double shared, int64_t area_a, int64_t area_b) {
   if (area_a == 0 || area_b == 0) return shared > 0 ? 1 : 0;  // compared by their boxes
   const double most = std::min(shared, static_cast<double>(std::min(area_a, area_b)));
   return most / (static_cast<double>(area_a + area_b) - most);
@@ -30,9 +34,10 @@ std::vector<int> repeated_objects(const std::vector<SceneObject>& objects, doubl
   for (const Geometry& geometry : geometries) boxes.push_back(bounding_box(geometry));
   MaskCache masks(geometries, resolution);
   const auto is_repeat = [&](size_t later, size_t earlier) {
-    if (objects[later].desc != objects[earlier].desc) return false;
+    const double shared = most_shared(boxes[later], boxes[earlier], resolution);
+    if (shared == 0 || objects[later].desc != objects[earlier].desc) return false;
     const Mask &a = masks.get(static_cast<int>(later)), &b = masks.get(static_cast<int>(earlier));
-    return most_iou(boxes[later], a.area, boxes[earlier], b.area, resolution) >= iou &&
+    return most_iou(shared, a.area, b.area) >= iou &&
            mask_iou(geometries[later], a, geometries[earlier], b) >= iou;
   };
 
