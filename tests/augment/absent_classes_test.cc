@@ -34,9 +34,9 @@ std::string record(const std::string& image, const std::string& prompt,
 std::vector<Sample> samples() {
   test::TempDir dir;
   const std::string path = dir.write(
-      "all.jsonl", record("1.png", "Find: a, b.", {"a", "b"}) +
-                       record("2.png", "Find: c.", {"c"}) + record("2.png", "Find: D.", {"D"}) +
-                       record("3.png", "Find: a.", {}) + record("4.png", "Find every e.", {"e"}));
+      "all.jsonl", record("1.png", "Find: a, b.", {"a", "b"}) + record("2.png", "Find: c.", {"c"}) +
+                       record("2.png", "Find: D.", {"D"}) + record("3.png", "Find: a.", {}) +
+                       record("4.png", "Find every e.", {"e"}));
   Dataset data = Dataset::load(path, {.check_image_files = false});
   data.offer_classes();
   return data.samples();

@@ -9,9 +9,12 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-const ClassNames kNames(std::vector<Sample>{
-    {.objects = {{.desc = "cup"}, {.desc = "tea cup"}, {.desc = "spoon"}, {.desc = "plate"},
-                 {.desc = "苹果"}, {.desc = "梨"}}}});
+const ClassNames kNames(std::vector<Sample>{{.objects = {{.desc = "cup"},
+                                                         {.desc = "tea cup"},
+                                                         {.desc = "spoon"},
+                                                         {.desc = "plate"},
+                                                         {.desc = "苹果"},
+                                                         {.desc = "梨"}}}});
 
 std::vector<std::string> names_in(const std::string& prompt) {
   const std::optional<ClassList> list = find_class_list(prompt, kNames);
@@ -64,8 +67,7 @@ TEST(ClassList, IsNoSingleNameInASentence) {
 TEST(ClassList, KeepsItsMarksWhenNamesChange) {
   EXPECT_EQ(replaced("Find: cup. Report it.", {"cup", "plate"}), "Find: cup, plate. Report it.");
   EXPECT_EQ(replaced("Find cup and spoon.", {"a", "b", "c"}), "Find a and b and c.");
-  EXPECT_EQ(replaced("Find cup, spoon, and plate.", {"a", "b", "c", "d"}),
-            "Find a, b, c, and d.");
+  EXPECT_EQ(replaced("Find cup, spoon, and plate.", {"a", "b", "c", "d"}), "Find a, b, c, and d.");
   EXPECT_EQ(replaced("Find [\"cup\"]", {"a", "b"}), "Find [\"a\", \"b\"]");
   EXPECT_EQ(replaced("Find ['cup', 'spoon']", {"a", "b", "c"}), "Find ['a', 'b', 'c']");
   EXPECT_EQ(replaced("Find:\n- cup\n- spoon\n", {"a", "b", "c"}), "Find:\n- a\n- b\n- c\n");

@@ -51,15 +51,15 @@ void write_lists(const test::Program& program) {
 /// @param custom  of the configuration, without its closing brace
 std::string trained(const test::Program& program, const std::string& custom,
                     const std::string& training, int steps) {
-  const test::ProcessResult result = program.run(
-      "train " + program.config(fmt::format("training: {{max_steps: {}, seed: 42, {}}}\ncustom: {}}}\n",
-                                            steps, training, custom)));
+  const test::ProcessResult result =
+      program.run("train " + program.config(fmt::format(
+                                 "training: {{max_steps: {}, seed: 42, {}}}\ncustom: {}}}\n", steps,
+                                 training, custom)));
   EXPECT_EQ(result.exit_code, 0) << result.err;
   return read_file(fmt::format("{}/checkpoint-{}/model.safetensors", program.run_dir(), steps));
 }
 
-const std::string kDrawing =
-    "{train_jsonl: lists.jsonl, absent_classes: {share: 1, most: 2}";
+const std::string kDrawing = "{train_jsonl: lists.jsonl, absent_classes: {share: 1, most: 2}";
 
 }  // namespace
 

@@ -13,8 +13,7 @@ constexpr std::string_view kMarks[] = {",", ";", "|", "/", "\n", "、", "，", "
 constexpr std::string_view kWords[] = {"and ", "or "};
 constexpr std::string_view kOpening[] = {":", "[", "(", "{", "：", "（"};
 constexpr std::string_view kClosing[] = {".", "]", ")", "}", "?", "!", "\n", "<", "。", "）"};
-constexpr std::string_view kQuotes = "\"'`", kAround = " \t\"'`*-",
-                           kBefore = " \t\n\"'`*-";
+constexpr std::string_view kQuotes = "\"'`", kAround = " \t\"'`*-", kBefore = " \t\n\"'`*-";
 
 bool is_word(char c) { return (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z'); }
 
