@@ -120,18 +120,16 @@ def false_boxes(directory):
     asked = answered = present = missed = empty = empty_answered = 0
     for record, sample in zip(records, read(samples), strict=True):
         listed = set(record["prompt"].split("[")[1].rstrip("]").split(", "))
-        true, found = (set(classes_of({"objects": sample[key]})) for key in ("ground_truth", "predictions"))
+        true, found = (
+            set(classes_of({"objects": sample[key]})) for key in ("ground_truth", "predictions")
+        )
         asked += len(listed - true)
         answered += len((listed - true) & found)
         present += len(true)
         missed += len(true - found)
         empty += not true
         empty_answered += not true and bool(found)
-    return {
-        "absent": answered / asked,
-        "empty": empty_answered / empty,
-        "missed": missed / present,
-    }
+    return {"absent": answered / asked, "empty": empty_answered / empty, "missed": missed / present}
 
 
 def score(path, name, checkpoint, settings=()):
@@ -192,7 +190,9 @@ def main():
             more = [f"model.model={base}", f"training.seed={seed}", *settings]
             steps = STAGE_2_STEPS if arm.startswith("stage 2") else STEPS
             runs[arm].append(score(path, name, train(path, name, steps, 1e-3, more)))
-            print(arm, seed, {key: round(runs[arm][-1][key], 3) for _, key in ROWS}, file=sys.stderr)
+            print(
+                arm, seed, {key: round(runs[arm][-1][key], 3) for _, key in ROWS}, file=sys.stderr
+            )
     print_table(columns + list(runs.items()))
     return 0
 

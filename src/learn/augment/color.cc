@@ -52,8 +52,6 @@ void stretch_colors(Image& image, int64_t factor) {
   }
 }
 
-bool color_is_on(const AugmentSettings& settings) { return settings.color > 0; }
-
 void draw_color(const Sample&, const AugmentSettings& settings, uint64_t key, ImageChange& change) {
   for (size_t i = 0; i < change.color.size(); ++i) {
     const double factor = 1 + settings.color * (2 * random_uniform(key, i) - 1);
@@ -70,6 +68,7 @@ void paint_color(const ImageChange& change, Image& image) {
 
 }  // namespace
 
-const Augmentation kColor{color_is_on, draw_color, nullptr, paint_color};
+const Augmentation kColor{[](const AugmentSettings& settings) { return settings.color > 0; },
+                          draw_color, nullptr, paint_color};
 
 }  // namespace rematch

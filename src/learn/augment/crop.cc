@@ -13,10 +13,6 @@ namespace {
 
 constexpr uint64_t kMaxDraws = 10, kNumbersPerDraw = 3;
 
-bool gains_too_many_vertices(const Geometry& before, const Geometry& after) {
-  return after.bins.size() > before.bins.size() + 2 * size_t{kMaxNewVertices};
-}
-
 /// True if an object is left and no outline gains too many vertices.
 bool is_usable(const ImageChange& change, const Sample& sample) {
   bool is_any_left = sample.objects.empty();
@@ -24,7 +20,8 @@ bool is_usable(const ImageChange& change, const Sample& sample) {
     const std::optional<Geometry> clipped =
         clip_to(object.geometry, change.crop_px, sample.width_px, sample.height_px, kMinVisible);
     if (!clipped) continue;
-    if (gains_too_many_vertices(object.geometry, *clipped)) return false;
+    const size_t most = object.geometry.bins.size() + 2 * size_t{kMaxNewVertices};
+    if (clipped->bins.size() > most) return false;
     is_any_left = true;
   }
   return is_any_left;
@@ -33,8 +30,6 @@ bool is_usable(const ImageChange& change, const Sample& sample) {
 int64_t part_of(int side_px, double share) {
   return std::clamp<int64_t>(static_cast<int64_t>(std::ceil(side_px * share)), 1, side_px);
 }
-
-bool crop_is_on(const AugmentSettings& settings) { return settings.crop < 1; }
 
 void draw_crop(const Sample& sample, const AugmentSettings& settings, uint64_t key,
                ImageChange& change) {
@@ -82,6 +77,7 @@ void paint_crop(const ImageChange& change, Image& image) {
 
 }  // namespace
 
-const Augmentation kCrop{crop_is_on, draw_crop, move_to_crop, paint_crop};
+const Augmentation kCrop{[](const AugmentSettings& settings) { return settings.crop < 1; },
+                         draw_crop, move_to_crop, paint_crop};
 
 }  // namespace rematch

@@ -30,8 +30,6 @@ Image turned_clockwise(const Image& image) {
   return turned;
 }
 
-bool rot90_is_on(const AugmentSettings& settings) { return settings.rot90 > 0; }
-
 void draw_rot90(const Sample&, const AugmentSettings& settings, uint64_t key, ImageChange& change) {
   if (random_uniform(key, 0) >= settings.rot90) return;
   const auto num_quarters = static_cast<int64_t>(1 + random_below(key, 1, 3));
@@ -51,6 +49,7 @@ void paint_rot90(const ImageChange& change, Image& image) {
 
 }  // namespace
 
-const Augmentation kRot90{rot90_is_on, draw_rot90, move_by_quarters, paint_rot90};
+const Augmentation kRot90{[](const AugmentSettings& settings) { return settings.rot90 > 0; },
+                          draw_rot90, move_by_quarters, paint_rot90};
 
 }  // namespace rematch

@@ -11,10 +11,6 @@ namespace {
 
 constexpr double kLeastShare = 0.5, kLeastRatio = 2;
 
-double ratio(int64_t part, int64_t whole) {
-  return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0;
-}
-
 }  // namespace
 
 void NameCounts::add(const std::vector<SceneObject>& truths,
@@ -41,18 +37,19 @@ std::string NameCollapse::text() const {
 }
 
 std::optional<NameCollapse> find_collapse(const NameCounts& names) {
-  int64_t num_truths = 0, num_predictions = 0;
+  double num_truths = 0, num_predictions = 0;
   for (const auto& [name, count] : names.all()) {
-    num_truths += count[0];
-    num_predictions += count[1];
+    num_truths += static_cast<double>(count[0]);
+    num_predictions += static_cast<double>(count[1]);
   }
   if (num_predictions < kFewestPredictions || num_truths == 0) return std::nullopt;
   const auto most =
       std::max_element(names.all().begin(), names.all().end(),
                        [](const auto& a, const auto& b) { return a.second[1] < b.second[1]; });
-  const NameCollapse collapse{.name = most->first,
-                              .predicted_share = ratio(most->second[1], num_predictions),
-                              .truth_share = ratio(most->second[0], num_truths)};
+  const NameCollapse collapse{
+      .name = most->first,
+      .predicted_share = static_cast<double>(most->second[1]) / num_predictions,
+      .truth_share = static_cast<double>(most->second[0]) / num_truths};
   const bool is_collapse = !collapse.name.empty() && collapse.predicted_share >= kLeastShare &&
                            collapse.predicted_share > kLeastRatio * collapse.truth_share;
   return is_collapse ? std::optional(collapse) : std::nullopt;
