@@ -8,6 +8,7 @@
 
 #include "engine/ranks/cuda_state.h"
 #include "engine/ranks/ddp_choice.h"
+#include "engine/ranks/nccl_group.h"
 #include "support/capture.h"
 #include "support/pretend_device.h"
 
@@ -99,9 +100,22 @@ TEST(ChooseDdpBackend, TakesNcclIfEveryRankHasAGpuOfItsOwn) {
   EXPECT_EQ(choose_ddp_backend(kAuto, {place(0, "a", "0"), place(0, "a", "1")}), kNccl);
   EXPECT_EQ(choose_ddp_backend(kAuto, {place(0), place(0)}), kGloo) << "they share one";
   EXPECT_EQ(choose_ddp_backend(kAuto, {place(0), gpu_place(at::kCPU, "a", "")}), kGloo);
-  EXPECT_EQ(choose_ddp_backend(kAuto, {"", ""}), kGloo) << "a build without NCCL";
+  EXPECT_EQ(choose_ddp_backend(kAuto, {"", ""}), kGloo) << "no GPUs";
   EXPECT_EQ(choose_ddp_backend(kGloo, {place(0), place(1)}), kGloo);
   EXPECT_EQ(choose_ddp_backend(kNccl, {"", ""}), kNccl) << "refused later, with the reason";
+}
+
+TEST(ChooseDdpBackend, GpusWithoutNcclAreRefusedWithBothWaysOut) {
+  if (has_nccl()) GTEST_SKIP() << "this build has NCCL";
+  try {
+    require_nccl(at::Device(at::kCUDA, 0));
+    FAIL() << "accepted";
+  } catch (const UserError& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kEnvironment);
+    const std::string fix = error.problems().front().fix;
+    EXPECT_NE(fix.find("CUDA wheel of torch"), std::string::npos) << fix;
+    EXPECT_NE(fix.find("ddp_backend: gloo"), std::string::npos) << fix;
+  }
 }
 
 TEST(DtypeOn, RefusesBfloat16OnAGpuThatLacksIt) {

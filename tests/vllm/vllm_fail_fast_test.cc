@@ -66,6 +66,7 @@ TEST(VllmFailFast, TheDoctorSaysWhatIsMissing) {
   EXPECT_NE(result.out.find("vllm    cannot run here"), std::string::npos) << result.out;
   EXPECT_NE(result.out.find("scripts/setup-vllm"), std::string::npos) << result.out;
   EXPECT_EQ(result.out.find("hf      "), std::string::npos) << result.out;
+  EXPECT_NE(result.out.find("ranks   exchange gradients over Gloo"), std::string::npos);
   EXPECT_EQ(program.run("doctor --device nonsense").exit_code, 2);
 }
 

@@ -15,7 +15,9 @@ std::string gpu_place(const at::Device& device, const std::string& host,
                       const std::string& visible);
 
 /// The backend of a run: `wish`, or for kAuto NCCL if every rank has a different GPU, else Gloo.
-/// @param gpus  gpu_place() of every rank; empty for one whose build has no NCCL
+/// A build that lacks NCCL is refused then (require_nccl): over host memory, a step of a large model
+/// would take minutes.
+/// @param gpus  gpu_place() of every rank
 DdpBackend choose_ddp_backend(DdpBackend wish, const std::vector<std::string>& gpus);
 
 }  // namespace rematch

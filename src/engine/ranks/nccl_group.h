@@ -18,7 +18,7 @@ namespace rematch {
 bool has_nccl();
 /// The reason why has_nccl() is false; empty if it is true.
 std::string nccl_problem();
-/// Checks that `training.ddp_backend: nccl` is possible.
+/// Checks that ranks with GPUs can exchange tensors between them.
 /// @param device  of this rank
 /// @throws UserError (config) for a device that is not a GPU; (environment) if this build has no
 /// NCCL

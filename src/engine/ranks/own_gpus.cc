@@ -20,11 +20,12 @@ void require_nccl(const at::Device& device) {
   if (has_nccl()) return;
   throw UserError(
       ErrorKind::kEnvironment,
-      {.error = "this build has no NCCL",
+      {.error = "this build has no NCCL, which exchanges gradients between GPUs",
        .where = "training.ddp_backend",
        .what = nccl_problem(),
-       .fix = "set `training.ddp_backend: gloo`, or build with a CUDA wheel of torch and the "
-              "headers that docs/distributed.md names"});
+       .fix = "build with a CUDA wheel of torch and the headers that docs/distributed.md names, or "
+              "set `training.ddp_backend: gloo`, which sends them over the host: seconds to "
+              "minutes a step"});
 }
 
 void require_own_gpus(Group& group, const std::string& gpu) {

@@ -102,14 +102,11 @@ void Ranks::connect(const Options& options) {
                             .subgroup_timeout = options.patience,
                             .explain = [this] { return watchdog_->explain(); }});
   const at::Device own = choose_device(options.device);
-  const bool can_use_nccl = own.is_cuda() && has_nccl();
   backend_ = choose_ddp_backend(
-      options.backend,
-      group_->all_gather(can_use_nccl ? gpu_place(own, host_name(),
-                                                  world_.sees_own_gpu
-                                                      ? fmt::format("task {}", world_.local_rank)
-                                                      : environment_text("CUDA_VISIBLE_DEVICES"))
-                                      : ""));
+      options.backend, group_->all_gather(gpu_place(
+                           own, host_name(),
+                           world_.sees_own_gpu ? fmt::format("task {}", world_.local_rank)
+                                               : environment_text("CUDA_VISIBLE_DEVICES"))));
   if (backend_ == DdpBackend::kNccl) {
     require_nccl(own);
     use_device(own);

@@ -43,8 +43,7 @@ class Checks {
         num_ranks_(num_ranks) {}
 
   Preflight run() {
-    if (num_ranks_ > 1 && settings_.ddp_backend == DdpBackend::kNccl)
-      report_.attempt([&] { require_nccl(choose_device(device_)); });
+    if (num_ranks_ > 1) report_.attempt([&] { check_exchange(); });
     CheckedJob checked = check_job(settings_, Use::kTrain, device_, num_ranks_, report_);
     data_ = std::move(checked.data);
     files_ = std::move(checked.files);
@@ -59,6 +58,13 @@ class Checks {
   }
 
  private:
+  void check_exchange() {
+    const at::Device device = choose_device(device_);
+    if (settings_.ddp_backend == DdpBackend::kNccl ||
+        (settings_.ddp_backend == DdpBackend::kAuto && device.is_cuda()))
+      require_nccl(device);
+  }
+
   void note_data(const char* key, const std::optional<Dataset>& data, int64_t num_long) {
     if (!data) return;
     const std::string dropped =

@@ -9,6 +9,7 @@
 #include "base/terminal_text.h"
 #include "engine/ranks/device.h"
 #include "engine/ranks/group.h"
+#include "engine/ranks/nccl_group.h"
 #include "engine/rollout/engine_factory.h"
 #include "engine/rollout/vllm/plugin_loader.h"
 #include "program/assembly/vllm_setup.h"
@@ -60,6 +61,13 @@ bool examine(const std::string& backend, const VllmOptions& vllm, std::ostream& 
   }
 }
 
+/// How several ranks would exchange gradients.
+std::string exchange_text(const at::Device& device) {
+  if (!device.is_cuda()) return "exchange gradients over Gloo, in host memory";
+  if (has_nccl()) return "exchange gradients over NCCL, from GPU to GPU";
+  return wrapped("several need NCCL, which this build lacks: " + nccl_problem(), 8);
+}
+
 /// The backend that a configuration chooses.
 int examine_choice(const DoctorArguments& arguments, const at::Device& device, std::ostream& out) {
   const Settings settings = load_config(arguments.config_path, {}).settings;
@@ -78,6 +86,7 @@ int run_doctor(const DoctorArguments& arguments, std::ostream& out) {
   const at::Device device = choose_device(arguments.device);
   use_device(device);
   out << fmt::format("device  {}\n", describe_device(device));
+  out << "ranks   " << exchange_text(device) << "\n";
   if (!arguments.config_path.empty()) return examine_choice(arguments, device, out);
   VllmOptions vllm{.on_cpu = !device.is_cuda()};
   vllm.tensor_parallel_size = 1;
