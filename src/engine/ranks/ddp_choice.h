@@ -15,7 +15,7 @@ std::string gpu_place(const at::Device& device, const std::string& host,
                       const std::string& visible);
 
 /// The backend of a run: `wish`, or for kAuto NCCL if every rank has a different GPU, else Gloo.
-/// A build that lacks NCCL is refused then (require_nccl): over host memory, a step of a large model
+/// require_nccl() then refuses a build that lacks it: over host memory, a step of a large model
 /// would take minutes.
 /// @param gpus  gpu_place() of every rank
 DdpBackend choose_ddp_backend(DdpBackend wish, const std::vector<std::string>& gpus);

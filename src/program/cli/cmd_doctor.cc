@@ -61,7 +61,7 @@ bool examine(const std::string& backend, const VllmOptions& vllm, std::ostream& 
   }
 }
 
-/// How several ranks would exchange gradients.
+/// The line on how several ranks would exchange gradients.
 std::string exchange_text(const at::Device& device) {
   if (!device.is_cuda()) return "exchange gradients over Gloo, in host memory";
   if (has_nccl()) return "exchange gradients over NCCL, from GPU to GPU";
