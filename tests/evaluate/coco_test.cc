@@ -61,4 +61,13 @@ TEST(CocoEvaluator, RanksByScoreOnlyWhenEveryPredictionHasOne) {
 
 TEST(CocoEvaluator, IsUndefinedWithoutTruths) { EXPECT_EQ(CocoEvaluator().scores().ap, -1); }
 
+TEST(CocoEvaluator, CountsImagesOfWhichItLeavesPredictionsOut) {
+  CocoEvaluator coco;
+  const LabelledBox box{.label = "a", .x = 0, .y = 0, .w = 10, .h = 10};
+  coco.add({box}, std::vector<LabelledBox>(100, box));
+  EXPECT_EQ(coco.num_cut(), 0);
+  coco.add({box}, std::vector<LabelledBox>(101, box));
+  EXPECT_EQ(coco.num_cut(), 1);
+}
+
 }  // namespace rematch

@@ -4,11 +4,13 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <set>
 
 namespace rematch {
 namespace {
 
-constexpr int kNumIous = 10, kNumRecalls = 101, kNumSizes = 4, kMaxPredictions = 100;
+constexpr int kNumIous = 10, kNumRecalls = 101, kNumSizes = 4;
+constexpr size_t kMaxPredictions = 100;
 constexpr int kAll = 0;
 constexpr double kSizeFrom[kNumSizes] = {0, 0, 32.0 * 32.0, 96.0 * 96.0},
                  kSizeTo[kNumSizes] = {1e10, 32.0 * 32.0, 96.0 * 96.0, 1e10};
@@ -60,6 +62,16 @@ void CocoEvaluator::add(const std::vector<LabelledBox>& truths,
   }
 }
 
+int64_t CocoEvaluator::num_cut() const {
+  std::set<int64_t> images;
+  for (const auto& [label, scenes] : classes_) {
+    for (const auto& [image, scene] : scenes) {
+      if (scene.predictions.size() > kMaxPredictions) images.insert(image);
+    }
+  }
+  return std::ssize(images);
+}
+
 // The scenes of a class, with predictions sorted by their final score, best first.
 std::vector<CocoEvaluator::Scene> CocoEvaluator::ranked_scenes(
     const std::map<int64_t, Scene>& scenes) const {
@@ -85,7 +97,7 @@ void CocoEvaluator::match_scene(const Scene& scene, int size, std::vector<Ranked
                                                    [&](const Box& box) { return !off_size(box); });
   const auto num_wanted = static_cast<size_t>(first_ignored - truths.begin());
   num_truths += static_cast<int64_t>(num_wanted);
-  const size_t num_predictions = std::min<size_t>(scene.predictions.size(), kMaxPredictions);
+  const size_t num_predictions = std::min(scene.predictions.size(), kMaxPredictions);
   const size_t start = found.size();
   for (size_t p = 0; p < num_predictions; ++p) {
     Ranked ranked;

@@ -86,6 +86,9 @@ class CocoEvaluator {
   /// Every class of the truths or of the predictions, by label, ascending.
   std::vector<RankedClass> ranked_classes() const;
 
+  /// Number of images with more predictions of a class than COCO counts, 100.
+  int64_t num_cut() const;
+
   /// False when a prediction has no score.
   bool ranks_by_score() const { return all_scored_; }
 
