@@ -123,12 +123,31 @@ TEST_F(AnswersFile, RecordsWithoutAnAnswerAreNamed) {
            "\n"
            R"({"image": "b c.png", "objects": [], "status": "unreadable", "error": "broken"})");
   EXPECT_EQ(answers.num_answered(), 1);
+  EXPECT_THAT(answers.failed.at(1), HasSubstr("answers.jsonl:2 (\"broken\")"));
   const UserError error =
       test::catch_user_error([&] { require_all_answered(answers, records(), "answers.jsonl"); });
   EXPECT_EQ(error.kind(), ErrorKind::kData);
-  EXPECT_THAT(error.problems()[0].what, HasSubstr("2 of 3 records: "));
-  EXPECT_THAT(error.problems()[0].what, HasSubstr("val.jsonl:2"));
+  EXPECT_THAT(error.problems()[0].what, HasSubstr("1 of 3 records: "));
+  EXPECT_THAT(error.problems()[0].what, HasSubstr("val.jsonl:4"));
   EXPECT_THAT(error.problems()[0].fix, HasSubstr("--answered-only"));
+}
+
+TEST_F(AnswersFile, FailedLinesOfABatchLeaveTheRest) {
+  const GivenAnswers answers =
+      read(R"({"custom_id": "0", "response": {"status_code": 429, "body": {"error": {}}}})"
+           "\n"
+           R"({"custom_id": "1", "choices": [{"message": {"content": null}}]})"
+           "\n"
+           R"({"custom_id": "3", "text": "x", "error": null})");
+  EXPECT_THAT(answers.failed.at(0), HasSubstr("answers.jsonl:1 (status 429)"));
+  EXPECT_EQ(answers.texts[1], "") << "it answered nothing";
+  EXPECT_EQ(answers.cut.size(), 1u);
+  EXPECT_EQ(answers.num_answered(), 2);
+  require_all_answered(answers, records(), "answers.jsonl");
+}
+
+TEST_F(AnswersFile, PathsOfWindowsLeadToTheLastName) {
+  EXPECT_EQ(read(R"({"image": "D:\\data\\b c.png", "text": "x"})").texts[1], "x");
 }
 
 }  // namespace rematch

@@ -20,7 +20,7 @@ namespace rematch {
 namespace {
 
 namespace fs = std::filesystem;
-constexpr size_t kMaxShown = 20, kSameShown = 3, kMissingShown = 3;
+constexpr size_t kMaxShown = 20, kSameShown = 3;
 constexpr const char* kFix =
     "write {\"image\": \"photos/a.jpg\", \"text\": \"…\"} or {\"id\": 0, \"text\": \"…\"} a line, "
     "where id is the 0-based line of the record";
@@ -69,13 +69,17 @@ class RecordIndex {
 
   /// The records that ask about an image.
   const std::vector<size_t>& find_image(const std::string& image, const std::string& where) const {
-    for (const std::string& path :
-         {join_path(records_dir_, image), image, join_path(answers_dir_, image)}) {
-      if (const auto found = by_path_.find(normal_path(path)); found != by_path_.end())
-        return found->second;
+    std::string slashes = image;  // as a path of Windows is read
+    std::replace(slashes.begin(), slashes.end(), '\\', '/');
+    for (const std::string& name : {image, slashes}) {
+      for (const std::string& path :
+           {join_path(records_dir_, name), name, join_path(answers_dir_, name)}) {
+        if (const auto found = by_path_.find(normal_path(path)); found != by_path_.end())
+          return found->second;
+      }
+      const auto named = by_name_.find(fs::path(name).filename().string());
+      if (named != by_name_.end()) return named->second;
     }
-    const auto named = by_name_.find(fs::path(image).filename().string());
-    if (named != by_name_.end()) return named->second;
     std::vector<std::string> names;
     for (const auto& [name, indices] : by_name_) names.push_back(name);
     const std::vector<std::string> near = near_names(fs::path(image).filename().string(), names, 1);
@@ -141,13 +145,26 @@ size_t record_of(const Json& line, const RecordIndex& index, const std::string& 
   refuse(where, "an answer names no record", show_json(line));
 }
 
-/// The text of a chat completion: of `choices` its only message.
+/// The text of a chat completion, which may be null: of `choices` its only message.
 const Json* completion_of(const Json& value) {
   const Json* choices = first_of(value, {"choices"});
   if (choices == nullptr || !choices->is_array() || choices->size() != 1) return nullptr;
   const Json& choice = choices->front();
   const Json* message = first_of(choice, {"message"});
-  return message != nullptr ? first_of(*message, {"content"}) : first_of(choice, {"text"});
+  if (message == nullptr) return first_of(choice, {"text"});
+  const auto content = message->find("content");
+  return content == message->end() ? nullptr : &*content;
+}
+
+/// Why a request has no answer, "status 429"; "" for other lines.
+std::string failure_of(const Json& line) {
+  if (const Json* response = first_of(line, {"response"}); response != nullptr) {
+    const Json* status = first_of(*response, {"status_code"});
+    if (status != nullptr && status->is_number() && status->get<int64_t>() >= 400)
+      return "status " + show_json(*status);
+  }
+  const Json* error = first_of(line, {"error"});
+  return error == nullptr ? "" : show_json(*error);
 }
 
 /// The answer of a line: `text`, `response`, `content`, or what a server of OpenAI's interface
@@ -178,7 +195,15 @@ void read_line(const std::string& text, const std::string& where, int64_t number
            fmt::format("the first is in line {}", lines[record]), "keep one of them");
   lines[record] = number;
   const Json* answer = answer_of(line, where);
-  if (answer == nullptr && first_of(line, {"error"}) != nullptr) return;
+  if (const std::string failure = answer == nullptr ? failure_of(line) : ""; !failure.empty()) {
+    answers.failed[record] = fmt::format("{} ({})", where, failure);
+    return;
+  }
+  if (answer != nullptr && answer->is_null()) {
+    answers.cut.push_back(where);
+    answers.texts[record] = "";
+    return;
+  }
   if (answer == nullptr) refuse(where, "an answer has no text", show_json(line));
   if (!answer->is_string())
     refuse(where, "the text of an answer is not a string", show_json(*answer));
@@ -223,18 +248,16 @@ void require_all_answered(const GivenAnswers& answers, const Dataset& records,
                           const std::string& path) {
   std::vector<std::string> missing;
   for (size_t i = 0; i < answers.texts.size(); ++i) {
-    if (!answers.texts[i]) missing.push_back(records.samples()[i].where);
+    if (!answers.texts[i] && !answers.failed.contains(i))
+      missing.push_back(records.samples()[i].where);
   }
   if (missing.empty()) return;
-  const size_t num_missing = missing.size();
-  missing.resize(std::min(num_missing, kMissingShown));
   throw UserError(
       ErrorKind::kData,
       {.error = "records without an answer",
        .where = path,
-       .what = fmt::format("{} of {}: {}{}", num_missing,
-                           counted(static_cast<int64_t>(answers.texts.size()), "record"),
-                           join(missing, ", "), num_missing > kMissingShown ? ", …" : ""),
+       .what = fmt::format("{} of {}: {}", missing.size(),
+                           counted(std::ssize(answers.texts), "record"), first_few(missing)),
        .fix = "answer them too (an empty \"text\" counts as an answer that is not JSON), or add "
               "--answered-only to score the others alone"});
 }

@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,6 +12,8 @@ namespace rematch {
 /// The answers that a program gave to the records of a data set.
 struct GivenAnswers {
   std::vector<std::optional<std::string>> texts;  ///< by index into Dataset::samples()
+  std::map<size_t, std::string> failed = {};      ///< by the same index: "…:4 (status 429)"
+  std::vector<std::string> cut = {};  ///< places of answers whose content is null; their text is ""
 
   int64_t num_answered() const;
 };
@@ -20,13 +23,15 @@ struct GivenAnswers {
 /// with one path) is the path as the record has it, or as the current directory or the answers'
 /// directory leads to it, else the only record with this file name. `id` (or `sample_id`) is the
 /// 0-based line of the record, as `rematch rollout` writes it; with an image it only decides
-/// between records of this image. A batch's `custom_id` is either. Other members are ignored. A
-/// line without a text, as `rematch predict` writes it for an unreadable image, is no answer.
+/// between records of this image. A batch's `custom_id` is either. Other members are ignored. The
+/// line of a request that failed (a status from 400 on, an `error`) and that of an unreadable image
+/// of `rematch predict` are no answers. A message whose content is null, as a server with a
+/// reasoning parser writes it for a model that was cut while thinking, is an empty answer.
 /// @throws UserError (data) with all faulty lines: no JSON, no record, two answers to a record, an
 /// image that several records ask about; (environment) if the file cannot be read
 GivenAnswers read_answers(const std::string& path, const Dataset& records);
 
-/// @throws UserError (data) with the number of records without an answer and the first of them
+/// @throws UserError (data) with the number of records that no line is about and the first of them
 void require_all_answered(const GivenAnswers& answers, const Dataset& records,
                           const std::string& path);
 

@@ -89,9 +89,18 @@ Dataset answered_records(const Dataset& records, const GivenAnswers& answers, co
                                        .what = "none of its lines has a text",
                                        .fix = "give the answers of the program that was asked"});
   }
-  if (num_answered < records.size())
-    terminal.warn(fmt::format("{} of {} records have no answer and are left out of every score",
-                              records.size() - num_answered, records.size()));
+  if (num_answered < records.size()) {
+    std::vector<std::string> failed;
+    for (const auto& [record, why] : answers.failed) failed.push_back(why);
+    terminal.warn(fmt::format("{} of {} records have no answer and are left out of every score{}",
+                              records.size() - num_answered, records.size(),
+                              failed.empty() ? "" : "; failed: " + first_few(failed)));
+  }
+  if (!answers.cut.empty())
+    terminal.warn(fmt::format(
+        "{} without content count as answers that cannot be read (a model that was cut while "
+        "thinking: allow more tokens, or turn thinking off): {}",
+        counted(std::ssize(answers.cut), "answer"), first_few(answers.cut)));
   std::vector<int64_t> unanswered;
   for (size_t i = 0; i < answers.texts.size(); ++i) {
     if (!answers.texts[i]) unanswered.push_back(static_cast<int64_t>(i));
@@ -130,8 +139,12 @@ RolloutScorer::Options scoring_options(const Task& task, const Tokenizer& tokeni
   // Without a model: the limits of stock checkpoints that answer in pixels.
   PatchOptions patches{
       .patch_size = 14, .min_pixels = 3136, .max_pixels = 12845056, .do_resize = true};
-  if (!task.model.path.empty())
+  if (!task.model.path.empty()) {
     patches = PatchOptions::from_model_dir(task.model.path, settings.images);
+  } else {
+    patches.min_pixels = settings.images.min_pixels.value_or(patches.min_pixels);
+    patches.max_pixels = settings.images.max_pixels.value_or(patches.max_pixels);
+  }
   return {.match = settings.match,
           .labels = LabelMatch::from(settings.match.label_match),
           .ordering = settings.data.object_ordering,
@@ -140,6 +153,19 @@ RolloutScorer::Options scoring_options(const Task& task, const Tokenizer& tokeni
           .stop_ids = {tokenizer.token_id("<|im_end|>").value(),
                        tokenizer.token_id("<|endoftext|>").value()},
           .usual_prompt = settings.prompt.user_prompt.value_or("")};
+}
+
+/// The unit in which the numbers are read.
+std::string unit_text(const Task& task, const PatchOptions& patches) {
+  const AnswerFormatRow& format = answer_formats().find(task.format);
+  if (format.has_coord_tokens) return "";
+  if (!format.in_pixels) return "numbers    thousandths of the image's sides";
+  return fmt::format(
+      "numbers    pixels of the image resized to multiples of {} and {} to {} pixels{}",
+      patches.side_multiple_px(), patches.min_pixels, patches.max_pixels,
+      task.model.path.empty() ? ", as stock Qwen2.5-VL sees it; a server with another limit: "
+                                "--set template.max_pixels=N"
+                              : " (" + task.model.path + ")");
 }
 
 Dataset read_records(const Task& task, InputFiles& inputs, Terminal& terminal) {
@@ -178,6 +204,7 @@ int run_eval_answers(const ScoredModelArguments& model, const AnswersArguments& 
   const auto tokenizer = Tokenizer::of_bytes(answer_tokens());
   const auto format = make_answer_format(task.format, tokenizer, task.answers);
   const RolloutScorer::Options options = scoring_options(task, *tokenizer);
+  terminal->say(wrapped(unit_text(task, options.patches), 11));
   const GivenAnswers answers = read_answers(task.answers, all);
   const Dataset records = answered_records(all, answers, task, arguments.answered_only, *terminal);
   EvalOutput output({.model = task.answers,
