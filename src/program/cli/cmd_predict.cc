@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 
+#include "base/error.h"
 #include "engine/ranks/ranks.h"
 #include "learn/estep/answer/answer_format.h"
 #include "model/checkpoint/model_dir.h"
@@ -28,6 +29,11 @@ struct PredictArguments {
 
 int run_predict(const PredictArguments& arguments) {
   require_alone("rematch predict");
+  if (!arguments.format.ids.empty() && arguments.format.format != "coco")
+    throw UserError(ErrorKind::kConfig, {.error = "--ids needs --format coco",
+                                         .where = "--ids " + arguments.format.ids,
+                                         .what = "lines of JSON have no ids",
+                                         .fix = "add --format coco"});
   const std::unique_ptr<Terminal> terminal = Terminal::standard();
   const std::vector<std::string> images = list_images(arguments.images);
   Checkpoint checkpoint = arguments.adapter.empty()
@@ -76,6 +82,9 @@ void add_output_options(CLI::App& predict, PredictFormat& format) {
                   "jsonl: one line for each image; coco: one COCO document with scores")
       ->check(CLI::IsMember({"jsonl", "coco"}))
       ->capture_default_str();
+  predict.add_option("--ids", format.ids,
+                     "with --format coco: a COCO file of these images; writes a list of results "
+                     "with its ids of images and categories, for pycocotools' loadRes");
   predict
       .add_option(
           "--min-score", format.min_score,

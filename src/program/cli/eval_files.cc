@@ -13,6 +13,7 @@
 #include "learn/evaluate/confidence.h"
 #include "model/text/lossy.h"
 #include "program/assembly/ask.h"
+#include "program/cli/coco_json.h"
 
 namespace rematch {
 namespace {
@@ -44,7 +45,7 @@ Json objects_json(const std::vector<SceneObject>& objects) {
 }
 
 /// [left, top, width, height] in pixels, the bounding box of a polygon.
-Json box_json(const Geometry& geometry, const Sample& sample) {
+CocoBox box_px(const Geometry& geometry, const Sample& sample) {
   const Aabb box = bounding_box(geometry);
   const double x = sample.width_px / static_cast<double>(kNumBins),
                y = sample.height_px / static_cast<double>(kNumBins);
@@ -121,37 +122,21 @@ void EvalFiles::write(const Json& result, Terminal& terminal) const {
       for (const SceneObject& object : scene) labels.insert(labels_.class_name(object.desc));
     }
   }
-  const auto category_of = [&](const SceneObject& object) {
-    return std::distance(labels.begin(), labels.find(labels_.class_name(object.desc))) + 1;
-  };
-  Json truth, found = Json::array();
-  truth["images"] = Json::array();
-  truth["categories"] = Json::array();
-  truth["annotations"] = Json::array();
-  for (const std::string& label : labels)
-    truth["categories"].push_back({{"id", truth["categories"].size() + 1}, {"name", label}});
+  CocoFile truth(labels);
+  Json found = Json::array();
   for (size_t i = 0; i < images_.size(); ++i) {
     const Sample& sample = images_[i];
-    truth["images"].push_back(
-        {{"id", sample.sample_id},
-         {"file_name", sample.image_paths.empty() ? "" : sample.image_paths.front()},
-         {"width", sample.width_px},
-         {"height", sample.height_px}});
-    for (const SceneObject& object : truths_[i]) {
-      const Json box = box_json(object.geometry, sample);
-      truth["annotations"].push_back({{"id", truth["annotations"].size() + 1},
-                                      {"image_id", sample.sample_id},
-                                      {"category_id", category_of(object)},
-                                      {"bbox", box},
-                                      {"area", box[2].get<double>() * box[3].get<double>()},
-                                      {"iscrowd", 0}});
-    }
+    truth.add_image(sample.sample_id, sample.image_paths.empty() ? "" : sample.image_paths.front(),
+                    sample.width_px, sample.height_px);
+    for (const SceneObject& object : truths_[i])
+      truth.add_box(sample.sample_id, labels_.class_name(object.desc),
+                    box_px(object.geometry, sample));
     for (size_t k = 0; k < predictions_[i].size(); ++k) {
+      const SceneObject& object = predictions_[i][k];
       found.push_back(
-          {{"image_id", sample.sample_id},
-           {"category_id", category_of(predictions_[i][k])},
-           {"bbox", box_json(predictions_[i][k].geometry, sample)},
-           {"score", scores_[i].empty() ? 1.0 - static_cast<double>(k) / 1000.0 : scores_[i][k]}});
+          coco_result(sample.sample_id, truth.category_id(labels_.class_name(object.desc)),
+                      box_px(object.geometry, sample),
+                      scores_[i].empty() ? 1.0 - static_cast<double>(k) / 1000.0 : scores_[i][k]));
     }
   }
   write_output(result_path(), inputs_, python_json(result, 2) + "\n");
@@ -159,7 +144,7 @@ void EvalFiles::write(const Json& result, Terminal& terminal) const {
   for (const Json& line : samples_) samples += json_line(line);
   write_output(base_ + ".samples.jsonl", inputs_, samples);
   write_output(base_ + ".predictions.json", inputs_, python_json(found) + "\n");
-  write_output(base_ + ".truth.json", inputs_, python_json(truth) + "\n");
+  write_output(base_ + ".truth.json", inputs_, truth.text());
 }
 
 }  // namespace rematch

@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/flow/object_json.h"
 #include "base/terminal_text.h"
+#include "base/text.h"
 #include "model/text/lossy.h"
 #include "model/vision/image.h"
 #include "program/cli/standard_output.h"
@@ -100,38 +101,45 @@ double ranking_score(const Prediction& one, size_t k) {
   return one.raw_scores.empty() ? 1.0 - static_cast<double>(k) / 1000.0 : one.raw_scores[k];
 }
 
+CocoBox sides_px(const Geometry& geometry, const Prediction& one) {
+  const auto [x0, y0, x1, y1] = box_px(geometry, one);
+  return {x0, y0, x1 - x0, y1 - y0};
+}
+
 /// A COCO file of the predictions, without the images that cannot be read.
 std::string coco_document(const std::vector<Prediction>& predictions) {
   std::set<std::string> labels;
   for (const Prediction& one : predictions) {
     for (const SceneObject& object : one.objects) labels.insert(object.desc);
   }
-  Json json;
-  json["images"] = Json::array();
-  json["categories"] = Json::array();
-  json["annotations"] = Json::array();
-  for (const std::string& label : labels)
-    json["categories"].push_back({{"id", json["categories"].size() + 1}, {"name", label}});
+  CocoFile file(labels);
+  int64_t id = 0;
   for (const Prediction& one : predictions) {
     if (one.unreadable) continue;
-    const size_t image_id = json["images"].size() + 1;
-    json["images"].push_back({{"id", image_id},
-                              {"file_name", one.path},
-                              {"width", one.width_px},
-                              {"height", one.height_px}});
+    file.add_image(++id, one.path, one.width_px, one.height_px);
+    for (size_t k = 0; k < one.objects.size(); ++k)
+      file.add_box(id, one.objects[k].desc, sides_px(one.objects[k].geometry, one),
+                   ranking_score(one, k));
+  }
+  return file.text();
+}
+
+/// COCO's list of results, with the ids of a COCO file.
+/// @param unknown  receives the names that it does not have; their objects are left out
+std::string coco_results(const std::vector<Prediction>& predictions, const CocoIds& ids,
+                         std::set<std::string>& unknown) {
+  Json list = Json::array();
+  for (const Prediction& one : predictions) {
     for (size_t k = 0; k < one.objects.size(); ++k) {
-      const auto [x0, y0, x1, y1] = box_px(one.objects[k].geometry, one);
-      json["annotations"].push_back(
-          {{"id", json["annotations"].size() + 1},
-           {"image_id", image_id},
-           {"category_id", std::distance(labels.begin(), labels.find(one.objects[k].desc)) + 1},
-           {"bbox", {x0, y0, x1 - x0, y1 - y0}},
-           {"area", (x1 - x0) * (y1 - y0)},
-           {"iscrowd", 0},
-           {"score", ranking_score(one, k)}});
+      const SceneObject& object = one.objects[k];
+      if (const std::optional<int64_t> category = ids.category_id(object.desc))
+        list.push_back(coco_result(ids.image_id(one.path), *category,
+                                   sides_px(object.geometry, one), ranking_score(one, k)));
+      else
+        unknown.insert(shown_label(object.desc));
     }
   }
-  return python_json(json) + "\n";
+  return python_json(list) + "\n";
 }
 
 /// Path of the drawing of the image with this index. A long name is cut between two characters:
@@ -214,7 +222,7 @@ void warn_without_scores(const std::vector<Prediction>& predictions, Terminal& t
 void warn_of_unread(int64_t num_unread, int64_t num_answered, Terminal& terminal) {
   if (num_unread == 0) return;
   terminal.warn(fmt::format(
-      "{} of {} hold no object that can be read: `status` and `text` of a line say what was "
+      "{} of {} without an object that can be read: `status` and `text` of a line say what was "
       "written{}",
       num_unread, counted(num_answered, "answer"),
       num_unread == num_answered ? "; if it is another format, name it with --answer-format" : ""));
@@ -225,6 +233,11 @@ void warn_of_unread(int64_t num_unread, int64_t num_answered, Terminal& terminal
 PredictOutput::PredictOutput(const PredictFormat& format, const std::vector<std::string>& images,
                              InputFiles inputs, Terminal& terminal)
     : format_(format), inputs_(std::move(inputs)), terminal_(terminal) {
+  if (!format.ids.empty()) {
+    ids_.emplace(format.ids);
+    inputs_.add(format.ids);
+    for (const std::string& image : images) ids_->image_id(image);
+  }
   if (!format.draw_dir.empty()) prepare_drawings(format.draw_dir, images, inputs_);
   if (!format.out.empty()) file_.emplace(format.out, inputs_);
   const bool has_terminal = ::isatty(STDOUT_FILENO) != 0;
@@ -248,7 +261,12 @@ void PredictOutput::add(Prediction one) {
 
 void PredictOutput::finish() {
   if (format_.min_score > 0) warn_without_scores(all_, terminal_);
-  if (format_.format == "coco") write(coco_document(all_));
+  std::set<std::string> unknown;
+  if (format_.format == "coco")
+    write(ids_ ? coco_results(all_, *ids_, unknown) : coco_document(all_));
+  if (!unknown.empty())
+    terminal_.warn(fmt::format("objects with names that {} does not have are left out: {}",
+                               format_.ids, first_few({unknown.begin(), unknown.end()})));
   if (file_) file_->commit();
   const auto num_answered = std::count_if(all_.begin(), all_.end(),
                                           [](const Prediction& one) { return !one.unreadable; });

@@ -7,6 +7,7 @@
 #include "base/observe/terminal.h"
 #include "base/output_file.h"
 #include "program/assembly/predictor.h"
+#include "program/cli/coco_json.h"
 #include "tools/draw/panel.h"
 
 namespace rematch {
@@ -15,6 +16,7 @@ namespace rematch {
 struct PredictFormat {
   std::string draw_dir, out;     ///< empty = none, standard output
   std::string format = "jsonl";  ///< or "coco"
+  std::string ids;               ///< with "coco": the COCO file whose ids are used; empty = none
   double min_score = 0;          ///< objects below it are left out
 };
 
@@ -41,6 +43,7 @@ class PredictOutput {
   InputFiles inputs_;
   Terminal& terminal_;
   std::optional<OutputFile> file_;
+  std::optional<CocoIds> ids_;
   bool prints_ = true;    ///< standard output gets the answers
   bool is_read_ = false;  ///< by a user, not by a program
   std::vector<Prediction> all_;

@@ -1,0 +1,86 @@
+#include "program/cli/coco_json.h"
+
+#include <fmt/core.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+
+namespace rematch {
+
+Json coco_result(int64_t image_id, int64_t category_id, const CocoBox& box, double score) {
+  return {
+      {"image_id", image_id}, {"category_id", category_id}, {"bbox", box}, {"score", score}};
+}
+
+CocoFile::CocoFile(const std::set<std::string>& labels) {
+  for (const char* list : {"images", "categories", "annotations"}) json_[list] = Json::array();
+  for (const std::string& label : labels) {
+    const int64_t id = std::ssize(ids_) + 1;
+    ids_[label] = id;
+    json_["categories"].push_back({{"id", id}, {"name", label}});
+  }
+}
+
+void CocoFile::add_image(int64_t id, const std::string& path, int width_px, int height_px) {
+  json_["images"].push_back(
+      {{"id", id}, {"file_name", path}, {"width", width_px}, {"height", height_px}});
+}
+
+void CocoFile::add_box(int64_t image_id, const std::string& label, const CocoBox& box,
+                       std::optional<double> score) {
+  Json& all = json_["annotations"];
+  all.push_back({{"id", all.size() + 1},
+                 {"image_id", image_id},
+                 {"category_id", category_id(label)},
+                 {"bbox", box},
+                 {"area", box[2] * box[3]},
+                 {"iscrowd", 0}});
+  if (score) all.back()["score"] = *score;
+}
+
+CocoIds::CocoIds(const std::string& path) : path_(path) {
+  const Json json = read_json_file(path);
+  images_ = read(json, "images", "file_name");
+  categories_ = read(json, "categories", "name");
+}
+
+std::map<std::string, int64_t> CocoIds::read(const Json& json, const char* list,
+                                             const char* name) const {
+  std::map<std::string, int64_t> ids;
+  const Json entries = json.is_object() ? json.value(list, Json()) : Json();
+  for (const Json& entry : entries) {
+    if (entry.is_object() && entry.contains(name) && entry[name].is_string() &&
+        entry.contains("id") && entry["id"].is_number_integer())
+      ids[entry[name].get<std::string>()] = entry["id"].get<int64_t>();
+  }
+  if (!ids.empty()) return ids;
+  throw UserError(ErrorKind::kData,
+                  {.error = "this file has no ids to take",
+                   .where = "--ids " + path_,
+                   .what = fmt::format("no entry of `{}` has an integer `id` and a `{}`", list, name),
+                   .fix = "give the COCO file of these images, with images and categories"});
+}
+
+int64_t CocoIds::image_id(const std::string& path) const {
+  std::string end = std::filesystem::path(path).lexically_normal().string();
+  for (size_t slash = 0; slash != end.npos; end.erase(0, slash + 1)) {
+    if (const auto found = images_.find(end); found != images_.end()) return found->second;
+    slash = end.find('/');
+    if (slash == end.npos) break;
+  }
+  throw UserError(ErrorKind::kData,
+                  {.error = "an image is not in the file of --ids",
+                   .where = path,
+                   .what = fmt::format("no `file_name` of the {} images of {} ends this path",
+                                       images_.size(), path_),
+                   .fix = "leave the image out, or give the COCO file that has it"});
+}
+
+std::optional<int64_t> CocoIds::category_id(const std::string& label) const {
+  const auto found = categories_.find(label);
+  return found == categories_.end() ? std::nullopt : std::optional(found->second);
+}
+
+}  // namespace rematch

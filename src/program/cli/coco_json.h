@@ -1,0 +1,51 @@
+#pragma once
+#include <array>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "base/json.h"
+
+namespace rematch {
+
+/// Left, top, width and height in pixels.
+using CocoBox = std::array<double, 4>;
+
+/// An entry of COCO's list of results.
+Json coco_result(int64_t image_id, int64_t category_id, const CocoBox& box, double score);
+
+/// A COCO file. Classes are numbered from 1, by their sorted names.
+class CocoFile {
+ public:
+  explicit CocoFile(const std::set<std::string>& labels);
+  int64_t category_id(const std::string& label) const { return ids_.at(label); }
+  void add_image(int64_t id, const std::string& path, int width_px, int height_px);
+  void add_box(int64_t image_id, const std::string& label, const CocoBox& box,
+               std::optional<double> score = std::nullopt);
+  std::string text() const { return python_json(json_) + "\n"; }
+
+ private:
+  Json json_;
+  std::map<std::string, int64_t> ids_;
+};
+
+/// The ids of the images and classes of a COCO file.
+class CocoIds {
+ public:
+  /// @throws UserError (data) for a file without images and categories with ids and names
+  explicit CocoIds(const std::string& path);
+  /// The id of the image to which a path leads: that of the longest end of the path which is the
+  /// `file_name` of one.
+  /// @throws UserError (data) for an image that the file does not have
+  int64_t image_id(const std::string& path) const;
+  std::optional<int64_t> category_id(const std::string& label) const;
+
+ private:
+  std::map<std::string, int64_t> read(const Json& json, const char* list, const char* name) const;
+
+  std::string path_;
+  std::map<std::string, int64_t> images_, categories_;
+};
+
+}  // namespace rematch
