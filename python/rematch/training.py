@@ -97,7 +97,9 @@ def train(
     try:
         run_checked("train", arguments, said=watch.hear, told=watch.follow, tick=watch.look)
     except KeyboardInterrupt:
-        again = f"continue with: rematch.train({os.fspath(config)!r}, …, resume=True)"
+        chosen = watch.name_of_run()
+        given = f", settings={{…, 'training.run_name': {chosen!r}}}" if chosen else ", …"
+        again = f"continue with: rematch.train({os.fspath(config)!r}{given}, resume=True)"
         raise KeyboardInterrupt(f"{watch.last_words()}; {again}") from None
     return Run(watch.directory, read_log(watch.directory))
 
@@ -129,6 +131,11 @@ class _Watch:
         if self._callback is not None and self._follower is not None:
             for row in self._follower.new_rows():
                 self._callback(row)
+
+    def name_of_run(self) -> str:
+        """The name that a new run got because its own was taken, or ""."""
+        is_new = any(" holds a run, which stays " in line for line in self._lines)
+        return self.directory.name if is_new else ""
 
     def last_words(self) -> str:
         """What an interrupted run saved last."""

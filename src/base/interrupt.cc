@@ -4,6 +4,7 @@
 #include <csignal>
 
 #include <atomic>
+#include <string_view>
 
 namespace rematch {
 namespace {
@@ -11,9 +12,13 @@ namespace {
 std::atomic<bool> g_requested{false};
 std::atomic<bool> g_save_requested{false};
 std::atomic<int64_t> g_num_checks{0};
+std::atomic<bool> g_speaks{false};
 
+// Only calls that a signal handler may make.
 void on_stop(int) {
   if (g_requested.exchange(true)) _exit(130);
+  constexpr std::string_view kText = "\nsaving after this step; once more: stop at once\n";
+  if (g_speaks) static_cast<void>(!::write(STDERR_FILENO, kText.data(), kText.size()));
 }
 
 // Terminals may send several. A command that never looks at the flag has nothing to clean up.
@@ -46,7 +51,8 @@ void install_interrupt_handlers() {
   handle(SIGXFSZ, SIG_IGN);
 }
 
-void install_training_signals() {
+void install_training_signals(bool speaks) {
+  g_speaks = speaks;
   handle(SIGHUP, SIG_IGN);
   handle(SIGPIPE, SIG_IGN);
   handle(SIGXCPU, on_stop);

@@ -47,58 +47,46 @@ TEST(EarlierRun, LinksThatLeadNowhereAreRepairedWhenItResumes) {
   EXPECT_EQ(fs::read_symlink(program.run_dir() + "/last"), "checkpoint-2");
 }
 
-TEST(EarlierRun, IsMovedAsideAtTheFirstSaveOfANewOne) {
+TEST(EarlierRun, StaysAsItIsAndANewRunTakesTheNextFreeName) {
   test::Program program;
   const std::string config = program.config(kEveryStep);
   ASSERT_EQ(program.run("train " + config).exit_code, 0);
-  for (const char* name : {"eval/checkpoint-3.json", "eval_results.json", "rollouts.jsonl"})
-    program.dir().write(std::string("out/run/") + name, "{}\n");
-  const test::ProcessResult again = program.run(
-      "train " + config + " --set training.save_total_limit=1 --set training.max_steps=2");
+  const std::string log = read_file(program.run_dir() + "/logging.jsonl");
+  const test::ProcessResult again =
+      program.run("train " + config + " --set training.save_total_limit=1");
   ASSERT_EQ(again.exit_code, 0) << again.err;
-  EXPECT_THAT(again.err, HasSubstr("holds an earlier run"));
-  EXPECT_THAT(again.err, HasSubstr("moved the checkpoints, the log and the evaluations of"));
-  for (const char* name :
-       {"abandoned-1/checkpoint-1", "abandoned-1/checkpoint-3/trainer_state.json", "checkpoint-2",
-        "abandoned-1/eval/checkpoint-3.json", "abandoned-1/eval_results.json",
-        "abandoned-1/rollouts.jsonl"})
+  EXPECT_THAT(again.err, HasSubstr("out/run holds a run, which stays as it is"));
+  EXPECT_THAT(again.err, HasSubstr("next: rematch eval out/run-2\n"));
+  for (const char* name : {"checkpoint-1", "checkpoint-2", "checkpoint-3"})
     EXPECT_TRUE(exists(program, name)) << name;
-  for (const char* name :
-       {"checkpoint-1", "checkpoint-3", "eval", "eval_results.json", "rollouts.jsonl"})
-    EXPECT_FALSE(exists(program, name));
-  EXPECT_EQ(logged_steps(program), "1 2 ");
-  EXPECT_EQ(logged_steps(program, "/abandoned-1"), "1 2 3 ");
+  EXPECT_EQ(read_file(program.run_dir() + "/logging.jsonl"), log);
+  EXPECT_EQ(logged_steps(program, "-2"), "1 2 3 ");
+  EXPECT_THAT(read_file(program.run_dir() + "-2/args.json"), HasSubstr("\"run-2\""));
 
-  const test::ProcessResult latest =
-      program.run("train " + config + " --set training.resume_from_checkpoint=latest");
-  ASSERT_EQ(latest.exit_code, 0) << latest.err;
-  EXPECT_THAT(latest.err, HasSubstr("resuming from out/run/checkpoint-2"));
-  EXPECT_EQ(logged_steps(program), "1 2 3 ");
-  EXPECT_FALSE(exists(program, "abandoned-2"));
-}
-
-TEST(EarlierRun, StaysUntilTheNewOneSaves) {
-  test::Program program;
-  const std::string config = program.config(kEveryStep);
-  ASSERT_EQ(program.run("train " + config).exit_code, 0);
-  EXPECT_NE(program.run("train " + config + " --set model.model=gone").exit_code, 0);
-  for (const char* name : {"checkpoint-1", "checkpoint-3"}) EXPECT_TRUE(exists(program, name));
-  EXPECT_FALSE(exists(program, "abandoned-1"));
-}
-
-TEST(EarlierRun, ARunResumedFromAnotherDirectoryMovesItAside) {
-  test::Program program;
-  const std::string config = program.config(kEveryStep);
-  ASSERT_EQ(program.run("train " + config).exit_code, 0);
-  ASSERT_EQ(program.run("train " + config + " --set training.run_name=other").exit_code, 0);
-  const test::ProcessResult resumed =
+  const test::ProcessResult checked = program.run("check " + config);
+  EXPECT_EQ(checked.exit_code, 0) << checked.err;
+  EXPECT_THAT(checked.out, HasSubstr("out/run-3"));
+  // Resumed from another run's checkpoint, it is a new run too.
+  const test::ProcessResult forked =
       program.run("train " + config +
-                  " --set training.resume_from_checkpoint=out/other/checkpoint-2 --set "
-                  "training.save_total_limit=1");
-  ASSERT_EQ(resumed.exit_code, 0) << resumed.err;
-  for (int step = 1; step <= 3; ++step)
-    EXPECT_TRUE(exists(program, "abandoned-1/checkpoint-" + std::to_string(step)));
-  EXPECT_EQ(logged_steps(program), "3 ");
+                  " --set training.resume_from_checkpoint=out/run-2/checkpoint-3 --set "
+                  "training.max_steps=4");
+  ASSERT_EQ(forked.exit_code, 0) << forked.err;
+  EXPECT_EQ(logged_steps(program, "-3"), "4 ");
+  const test::ProcessResult latest =
+      program.run("train " + config + " --resume --set training.max_steps=4");
+  ASSERT_EQ(latest.exit_code, 0) << latest.err;
+  EXPECT_THAT(latest.err, HasSubstr("resuming from out/run/checkpoint-3"));
+  EXPECT_EQ(logged_steps(program), "1 2 3 4 ");
+}
+
+TEST(EarlierRun, WithoutANameTheOutputDirectoryGetsTheNumber) {
+  test::Program program;
+  const std::string train = "train " + program.config(kEveryStep) +
+                            " --set training.run_name=null --set training.output_dir=out/alone/";
+  ASSERT_EQ(program.run(train).exit_code, 0);
+  ASSERT_EQ(program.run(train).exit_code, 0);
+  EXPECT_TRUE(fs::exists(program.dir().file("out/alone-2/checkpoint-3")));
 }
 
 TEST(EarlierRun, DirectoriesThatTheRunDidNotSaveAreLeftAlone) {
@@ -134,7 +122,7 @@ TEST(EarlierRun, ItsCheckpointIsNoModelToStartFrom) {
   const std::string config = program.config(kEveryStep);
   ASSERT_EQ(program.run("train " + config).exit_code, 0);
   const test::ProcessResult result =
-      program.run("train " + config + " --set model.model=out/run/checkpoint-3");
+      program.run("train " + config + " --resume --set model.model=out/run/checkpoint-3");
   EXPECT_EQ(result.exit_code, 2);
   EXPECT_THAT(result.err, HasSubstr("would replace the model that it starts from"));
   EXPECT_TRUE(exists(program, "checkpoint-3"));
@@ -225,12 +213,12 @@ TEST(EarlierRun, SuggestedCommandsAreQuoted) {
 TEST(EarlierRun, NoFileOfARunReplacesItsData) {
   test::Program program;
   const std::string data = read_file(test::Program::golden("train.jsonl"));
-  program.dir().write("out/run/logging.jsonl", data);
+  program.dir().write("out/run/args.json", data);
   const test::ProcessResult result =
-      program.run("train " + program.config("custom: {train_jsonl: out/run/logging.jsonl}\n"));
+      program.run("train " + program.config("custom: {train_jsonl: out/run/args.json}\n"));
   EXPECT_EQ(result.exit_code, 2);
   EXPECT_THAT(result.err, HasSubstr("would replace a file that is read"));
-  EXPECT_EQ(read_file(program.run_dir() + "/logging.jsonl"), data);
+  EXPECT_EQ(read_file(program.run_dir() + "/args.json"), data);
 }
 
 }  // namespace rematch

@@ -57,21 +57,6 @@ TEST(Wandb, ReceivesEveryLineFromAProcessThatOutlivesTheRun) {
   EXPECT_THAT(text, HasSubstr("finished"));
 }
 
-TEST(Wandb, ReceivesANewRunWhoseEarlierLogWasMovedAside) {
-  test::Program program;
-  program.dir().write("site/wandb/__init__.py", kStandIn);
-  std::string text;
-  for (int i = 0; i < 2; ++i) {
-    const test::ProcessResult result = train(program, "PYTHONPATH=" + program.dir().file("site"));
-    ASSERT_EQ(result.exit_code, 0) << result.err;
-    text = told(program);
-    EXPECT_THAT(text, HasSubstr("\n2 "));
-    std::filesystem::remove(program.run_dir() + "/told");
-  }
-  EXPECT_THAT(text, HasSubstr("run 8 2\n1 "));
-  EXPECT_TRUE(std::filesystem::exists(program.run_dir() + "/abandoned-1/logging.jsonl"));
-}
-
 TEST(Wandb, TheRunSurvivesItsDeath) {
   test::Program program;
   program.dir().write("site/wandb/__init__.py", kStandIn);

@@ -56,19 +56,6 @@ TEST(JsonlSink, AppendsBehindATornLine) {
   EXPECT_EQ(read_file(path), "{\"step\": 1}\n{\"step\": 3}\n");
 }
 
-TEST(JsonlSink, DropsWhatAnEarlierRunWrote) {
-  const test::TempDir dir;
-  const std::string earlier = "{\"step\": 1}\n{\"step\": 2}\n", path = dir.write("log", earlier);
-  const auto sink = make_jsonl_sink(path);
-  sink->write(1, {});
-  EXPECT_EQ(sink->earlier_bytes(), std::ssize(earlier));
-  sink->drop_earlier();
-  sink->write(2, {});
-  EXPECT_EQ(sink->earlier_bytes(), 0);
-  sink->drop_earlier();
-  EXPECT_EQ(read_file(path), "{\"step\": 1}\n{\"step\": 2}\n");
-}
-
 TEST(JsonlSink, NoticesThatItsFileIsGoneOrAnotherOne) {
   const test::TempDir dir;
   const auto sink = make_jsonl_sink(dir.file("run/log"));

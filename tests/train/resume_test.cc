@@ -263,26 +263,6 @@ TEST(MoveLaterCheckpointsAside, UsesADirectoryForEachHistory) {
   EXPECT_EQ(latest_complete(dir.path()).checkpoint, dir.file("checkpoint-1"));
 }
 
-TEST(MoveEarlierRunAside, MovesAllCheckpointsAndItsPartOfTheLog) {
-  const test::TempDir dir;
-  save_steps(dir.path(), {1, 2});
-  const std::string earlier = "{\"step\": 1}\n{\"step\": 2}\n";
-  dir.write("logging.jsonl", earlier + "{\"step\": 1}\n");
-  for (const char* name : {"eval/a.json", "eval_results.json", "rollouts.jsonl"})
-    dir.write(name, "{}");
-  EXPECT_EQ(move_earlier_run_aside(dir.path(), std::ssize(earlier)), dir.file("abandoned-1"));
-  EXPECT_TRUE(list_checkpoints(dir.path()).empty());
-  EXPECT_EQ(list_checkpoints(dir.file("abandoned-1")).size(), 2u);
-  EXPECT_EQ(read_file(dir.file("abandoned-1/logging.jsonl")), earlier);
-  for (const char* name : {"eval/a.json", "eval_results.json", "rollouts.jsonl"}) {
-    EXPECT_FALSE(fs::exists(dir.file(name))) << name;
-    EXPECT_TRUE(fs::exists(dir.file(std::string("abandoned-1/") + name))) << name;
-  }
-  dir.write("eval_results.json", "{}");
-  EXPECT_FALSE(move_earlier_run_aside(dir.path(), 0));
-  EXPECT_TRUE(fs::exists(dir.file("eval_results.json"))) << "of the model to start from";
-}
-
 TEST(ListCheckpoints, SortsByTheStoredStep) {
   const test::TempDir dir;
   save_steps(dir.path(), {1, 2});

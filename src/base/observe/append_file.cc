@@ -8,7 +8,6 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <utility>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -32,25 +31,14 @@ namespace {
 AppendFile::AppendFile(const std::string& path) : path_(path) {
   const std::string parent = std::filesystem::path(path).parent_path().string();
   if (!parent.empty()) make_directories(parent);
-  open();
-}
-
-AppendFile::~AppendFile() {
-  if (fd_ >= 0) ::close(fd_);
-}
-
-void AppendFile::open() {
   fd_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
   if (fd_ < 0) fail("write", path_, errno);
   struct stat info{};
   if (::fstat(fd_, &info) == 0) size_bytes_ = info.st_size;
 }
 
-void AppendFile::drop_first(int64_t num_bytes) {
-  const std::string content = read_file(path_);
-  write_file_atomic(path_, std::string_view(content).substr(static_cast<size_t>(num_bytes)));
-  ::close(std::exchange(fd_, -1));
-  open();
+AppendFile::~AppendFile() {
+  if (fd_ >= 0) ::close(fd_);
 }
 
 void AppendFile::sync() const {

@@ -26,14 +26,10 @@ class AppendFile {
   /// moved or replaced, and what is appended is lost
   void require_in_place() const;
 
-  /// Removes the first bytes of the file. Readers see the whole old file or the whole new one.
-  void drop_first(int64_t num_bytes);
-
   int64_t size_bytes() const { return size_bytes_; }
   const std::string& path() const { return path_; }
 
  private:
-  void open();
   std::string path_;
   int fd_ = -1;
   int64_t size_bytes_ = 0;

@@ -3,7 +3,6 @@
 #include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <utility>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -20,14 +19,9 @@ bool is_regular_file(const std::string& path) {
   return std::filesystem::is_regular_file(path, ignored);
 }
 
-class JsonlFile : public JsonlSink {
+class JsonlFile : public MetricSink {
  public:
-  explicit JsonlFile(const std::string& path) : file_(path), earlier_bytes_(file_.size_bytes()) {}
-
-  int64_t earlier_bytes() const override { return earlier_bytes_; }
-  void drop_earlier() override {
-    if (earlier_bytes_ > 0) file_.drop_first(std::exchange(earlier_bytes_, 0));
-  }
+  explicit JsonlFile(const std::string& path) : file_(path) {}
 
   void write(int64_t step, const MetricValues& values, const std::string& eval_set) override {
     std::string line = fmt::format("{{\"step\": {}", step);
@@ -44,7 +38,6 @@ class JsonlFile : public JsonlSink {
 
  private:
   AppendFile file_;
-  int64_t earlier_bytes_;
 };
 
 int64_t read_step(std::string_view line, const std::string& origin) {
@@ -61,7 +54,7 @@ int64_t read_step(std::string_view line, const std::string& origin) {
 
 }  // namespace
 
-std::unique_ptr<JsonlSink> make_jsonl_sink(const std::string& path) {
+std::unique_ptr<MetricSink> make_jsonl_sink(const std::string& path) {
   if (is_regular_file(path)) {
     const std::string content = read_file(path);
     const size_t keep = whole_lines(content).size();

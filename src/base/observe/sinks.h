@@ -37,18 +37,9 @@ class MetricSink {
   virtual void require_in_place() const {}
 };
 
-/// `logging.jsonl`: one object per line, {"step": n, …}; flushed with every line, so a killed run
-/// loses nothing. Appends.
-class JsonlSink : public MetricSink {
- public:
-  /// Size of the file when it was opened.
-  virtual int64_t earlier_bytes() const = 0;
-  /// Removes these bytes: the log then starts with what this sink wrote.
-  virtual void drop_earlier() = 0;
-};
-
-/// Opens the log and removes a torn last line.
-std::unique_ptr<JsonlSink> make_jsonl_sink(const std::string& path);
+/// Opens `logging.jsonl`, to append, and removes a torn last line: one object per line, {"step": n,
+/// …}; flushed with every line, so a killed run loses nothing.
+std::unique_ptr<MetricSink> make_jsonl_sink(const std::string& path);
 
 /// A picture and its size.
 struct PngPicture {

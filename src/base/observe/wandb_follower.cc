@@ -86,9 +86,7 @@ WandbFollower::WandbFollower(const std::string& run_dir, const std::string& run_
   struct stat log{};
   ::stat((run_dir + "/logging.jsonl").c_str(), &log);
   try {
-    pid_ =
-        start_python({run_dir, std::to_string(log.st_size), std::to_string(log.st_ino), run_name},
-                     ends[0], log_path_);
+    pid_ = start_python({run_dir, std::to_string(log.st_size), run_name}, ends[0], log_path_);
   } catch (...) {
     ::close(ends[0]);
     ::close(ends[1]);

@@ -2,10 +2,8 @@
 python3.
 
 arguments: none                       exits with 0 if wandb is installed, else with 3
-           RUN_DIR OFFSET INODE RUN_NAME
-                                      follows RUN_DIR/logging.jsonl from a byte offset of the file
-                                      with this inode; the log is complete when
-                                      standard input ends
+           RUN_DIR OFFSET RUN_NAME    follows RUN_DIR/logging.jsonl from a byte offset; the log is
+                                      complete when standard input ends
 """
 
 import sys
@@ -40,15 +38,12 @@ def start_run(directory, name):
     return wandb.init(dir=directory, name=name or None, id=run_id, resume="allow", config=config)
 
 
-def follow(directory, offset, inode, name):
+def follow(directory, offset, name):
     run = start_run(directory, name)
     position, rest, is_complete = 0, b"", False
     while True:
         with open(os.path.join(directory, "logging.jsonl"), "rb") as log:
-            # A replaced log no longer has the lines of an earlier run, which were all before the
-            # offset.
-            is_replaced = os.fstat(log.fileno()).st_ino != inode
-            log.seek(position if is_replaced else offset + position)
+            log.seek(offset + position)
             text = log.read()
         position += len(text)
         *lines, rest = (rest + text).split(b"\n")
@@ -63,4 +58,4 @@ def follow(directory, offset, inode, name):
 
 if len(sys.argv) == 1:
     sys.exit(0 if is_installed() else 3)
-follow(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4])
+follow(sys.argv[1], int(sys.argv[2]), sys.argv[3])

@@ -2,11 +2,8 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
 #include <filesystem>
-#include <string_view>
 #include <system_error>
-#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -17,9 +14,6 @@ namespace rematch {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// Answers and scores of checkpoints of a run.
-constexpr const char* kScores[] = {"eval", "eval_results.json", "rollouts.jsonl"};
 
 std::string make_abandoned_dir(const std::string& run_dir) {
   for (int64_t number = 1;; ++number) {
@@ -45,12 +39,6 @@ std::string move_into(const std::string& directory, const std::string& path) {
        .fix = "move it out of the run directory yourself, or set another training.run_name"});
 }
 
-/// Moves the newest first, so that a process killed in between leaves a shorter but valid history.
-void move_all(std::vector<CheckpointName> checkpoints, const std::string& directory) {
-  std::reverse(checkpoints.begin(), checkpoints.end());
-  for (const CheckpointName& checkpoint : checkpoints) move_into(directory, checkpoint.path);
-}
-
 }  // namespace
 
 std::optional<std::string> move_later_checkpoints_aside(const std::string& run_dir, int64_t step) {
@@ -63,25 +51,9 @@ std::optional<std::string> move_later_checkpoints_aside(const std::string& run_d
   std::error_code error;
   if (fs::is_regular_file(log, error))
     write_file_atomic(join_path(directory, "logging.jsonl"), read_file(log));
-  move_all(std::move(checkpoints), directory);
-  return directory;
-}
-
-std::optional<std::string> move_earlier_run_aside(const std::string& run_dir, int64_t log_bytes) {
-  std::vector<CheckpointName> checkpoints = list_saved_checkpoints(run_dir);
-  if (checkpoints.empty() && log_bytes == 0) return std::nullopt;
-  const std::string directory = make_abandoned_dir(run_dir);
-  if (log_bytes > 0) {
-    const std::string log = read_file(join_path(run_dir, "logging.jsonl"));
-    write_file_atomic(join_path(directory, "logging.jsonl"),
-                      std::string_view(log).substr(0, static_cast<size_t>(log_bytes)));
-  }
-  move_all(std::move(checkpoints), directory);
-  for (const char* name : kScores) {
-    const std::string path = join_path(run_dir, name);
-    std::error_code error;
-    if (fs::exists(path, error)) move_into(directory, path);
-  }
+  // The newest first, so that a process killed in between leaves a shorter but valid history.
+  for (auto each = checkpoints.rbegin(); each != checkpoints.rend(); ++each)
+    move_into(directory, each->path);
   return directory;
 }
 

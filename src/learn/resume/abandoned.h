@@ -13,15 +13,6 @@ namespace rematch {
 /// @throws UserError (environment)
 std::optional<std::string> move_later_checkpoints_aside(const std::string& run_dir, int64_t step);
 
-/// For a new run in the directory of an earlier one: moves all checkpoints of the earlier run, with
-/// a copy of its log, and their evaluations and rollouts. Otherwise `save_total_limit` would delete
-/// them, `latest` could continue the earlier run, and `report` would show its scores. Evaluations
-/// in a directory without a run (of the model to start from) stay.
-/// @param log_bytes  size of the earlier run's logging.jsonl
-/// @return the new directory; nullopt without checkpoints and log.
-/// @throws UserError (environment)
-std::optional<std::string> move_earlier_run_aside(const std::string& run_dir, int64_t log_bytes);
-
 /// Moves a directory that has a checkpoint's name but was not saved by the run to a new
 /// `abandoned-N`.
 /// @return its new path.

@@ -80,7 +80,6 @@ void Checkpoints::write(const std::string& path, const TrainerState& state,
 }
 
 void Checkpoints::make_room(const std::string& path) {
-  if (clear_) std::exchange(clear_, nullptr)();
   std::error_code error;
   if (!fs::exists(path, error)) return;
   const std::vector<CheckpointName> saved = list_saved_checkpoints(options_.run_dir);

@@ -49,10 +49,6 @@ class Checkpoints {
   /// Steps of complete checkpoints that the run saved in its directory, ascending.
   std::vector<int64_t> existing_steps() const;
 
-  /// Sets a function that rank 0 calls once, just before the first checkpoint gets its final name.
-  /// It moves an earlier run out of the way.
-  void before_first_save(std::function<void()> clear) { clear_ = std::move(clear); }
-
  private:
   void write(const std::string& path, const TrainerState& state, const Writer& write_state,
              const Writer& seal, const std::optional<ScoreCalibration>& calibration);
@@ -63,7 +59,6 @@ class Checkpoints {
   void remove(int64_t step) const;
   Options options_;
   Writer write_model_;
-  std::function<void()> clear_;
 };
 
 }  // namespace rematch

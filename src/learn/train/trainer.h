@@ -90,10 +90,6 @@ class Trainer {
   bool is_done() const { return end_ != End::kNone; }
   /// False when neither a step nor an interrupted evaluation is left.
   bool has_work() const { return !is_done() || evaluation_pending_; }
-  /// As Checkpoints::before_first_save.
-  void before_first_save(std::function<void()> clear) {
-    record_.checkpoints.before_first_save(std::move(clear));
-  }
   /// Evaluates the initial weights (reference of the health lines, docs/health.md), or repeats an
   /// interrupted evaluation.
   void start();

@@ -38,9 +38,7 @@ void Observers::open(std::optional<int64_t> resumed_step) {
   const OutputSettings& output = settings.output;
   const std::string path = output.run_dir + "/logging.jsonl";
   if (resumed_step && std::filesystem::exists(path)) truncate_jsonl_after(path, *resumed_step);
-  std::unique_ptr<JsonlSink> log = make_jsonl_sink(path);
-  file_ = log.get();
-  log_.add(std::move(log));
+  log_.add(make_jsonl_sink(path));
 
   TensorboardSink* tensorboard = nullptr;
   if (output.reports_to("tensorboard")) {

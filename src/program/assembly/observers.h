@@ -25,13 +25,6 @@ class Observers {
   /// keeps all.
   /// @throws UserError (environment)
   void open(std::optional<int64_t> resumed_step);
-  /// Bytes of logging.jsonl that an earlier run wrote, once it is open; 0 on other ranks.
-  int64_t earlier_log_bytes() const { return file_ == nullptr ? 0 : file_->earlier_bytes(); }
-  /// Removes these bytes.
-  /// @throws UserError (environment)
-  void drop_earlier_log() {
-    if (file_ != nullptr) file_->drop_earlier();
-  }
   /// Shows the scored rollouts of a window.
   /// @param step  optimizer step, from 1
   void show(int64_t step, const std::vector<ScoredRollout>& scored);
@@ -42,7 +35,6 @@ class Observers {
  private:
   const Job& job_;
   RunLog log_;
-  JsonlSink* file_ = nullptr;  ///< of log_; null before open(), and on other ranks
   std::unique_ptr<MonitorDump> monitor_;
   std::unique_ptr<const WandbFollower> wandb_;
 };

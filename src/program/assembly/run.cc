@@ -51,13 +51,7 @@ struct Run {
     job.group.barrier();  // change the directory only after all ranks read the checkpoint
     if (directory.continues_its_run() && trainer.has_work())
       directory.continue_from(trainer.progress());
-    if (!directory.continues_its_run()) {
-      trainer.before_first_save([this] {
-        directory.move_earlier_run(observers.earlier_log_bytes());
-        observers.drop_earlier_log();
-      });
-    }
-    observers.open(kept_log_step(settings, trainer));
+    observers.open(kept_log_step(trainer));
     for (const std::string& line :
          start_lines(job, trainer.progress().global_step, trainer.total_steps()))
       job.terminal.say(line);
@@ -67,16 +61,15 @@ struct Run {
     return trainer;
   }
 
-  /// The last step of the log lines that this run continues. Nullopt when the lines belong to an
-  /// earlier run, or when this run adds none; then the lines of later checkpoints stay, like these.
-  std::optional<int64_t> kept_log_step(const Settings& settings, const Trainer& trainer) const {
-    if (directory.continues_its_run())
-      return trainer.has_work() ? std::optional(trainer.progress().global_step) : std::nullopt;
+  /// The last step of the log lines that this run continues. Nullopt for a new run, and when it
+  /// adds none; then the lines of later checkpoints stay.
+  std::optional<int64_t> kept_log_step(const Trainer& trainer) const {
     // `latest` without a checkpoint restarts the same run: remove all its log lines, including the
     // evaluation of step 0.
-    const bool starts_again =
-        settings.checkpoints.resume_from_checkpoint && !directory.checkpoint();
-    return starts_again ? std::optional<int64_t>(-1) : std::nullopt;
+    const bool resumes = training.job.settings().checkpoints.resume_from_checkpoint.has_value();
+    if (resumes && !directory.checkpoint()) return -1;
+    if (!directory.continues_its_run()) return std::nullopt;
+    return trainer.has_work() ? std::optional(trainer.progress().global_step) : std::nullopt;
   }
 
   RunDirectory directory;
@@ -108,8 +101,7 @@ void run_training(ConfigResult config, const Place& place) {
   });
   RunSummary summary(run->directory, *trainer, place.terminal);
   train(*trainer);
-  run_phase(place.group, "end",
-            [&] { summary.print(run->training, run->engine, *trainer, run->observers); });
+  run_phase(place.group, "end", [&] { summary.print(run->training, *trainer, run->observers); });
 }
 
 }  // namespace rematch

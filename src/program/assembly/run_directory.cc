@@ -27,7 +27,34 @@ bool lies_in(const std::string& checkpoint, const std::string& run_dir) {
   return !error && fs::equivalent(parent, run_dir, error);
 }
 
+bool holds_run(const std::string& directory) {
+  std::error_code absent;
+  const auto log_bytes = std::filesystem::file_size(join_path(directory, "logging.jsonl"), absent);
+  return (!absent && log_bytes > 0) || !list_saved_checkpoints(directory).empty();
+}
+
 }  // namespace
+
+std::optional<FreeName> find_free_name(const Settings& settings) {
+  const OutputSettings& output = settings.output;
+  const std::optional<std::string>& resumed = settings.checkpoints.resume_from_checkpoint;
+  const bool resumes_it = resumed && (*resumed == "latest" || lies_in(*resumed, output.run_dir));
+  if (resumes_it || !holds_run(output.run_dir)) return std::nullopt;
+  RunLock::require_free(output.run_dir);
+  const bool has_name = output.run_name && !output.run_name->empty();
+  std::string name = has_name ? *output.run_name : output.output_dir, directory = output.run_dir;
+  for (std::string* path : {&name, &directory}) {
+    while (path->ends_with('/')) path->pop_back();
+  }
+  int number = 2;
+  while (holds_run(fmt::format("{}-{}", directory, number))) ++number;
+  return FreeName{
+      .override =
+          fmt::format("training.{}={}-{}", has_name ? "run_name" : "output_dir", name, number),
+      .note = fmt::format("{0} holds a run, which stays as it is (--resume continues it); this is "
+                          "a new one: {0}-{1}",
+                          directory, number)};
+}
 
 void refuse_to_replace_inputs(const ConfigResult& config) {
   const std::string& path = config.settings.output.run_dir;
@@ -63,26 +90,11 @@ RunDirectory::RunDirectory(const Job& job)
   continues_its_run_ = checkpoint_ && lies_in(*checkpoint_, settings_.output.run_dir);
 }
 
-void RunDirectory::warn_about_earlier_run() const {
-  const std::string& path = settings_.output.run_dir;
-  if (!std::filesystem::exists(path + "/logging.jsonl") && list_saved_checkpoints(path).empty())
-    return;
-  terminal_.warn(fmt::format(
-      "{} holds an earlier run: the first save moves its checkpoints, log and evaluations to "
-      "abandoned-N; "
-      "training.resume_from_checkpoint: latest resumes it, training.run_name or "
-      "training.add_version: true separates runs",
-      path));
-}
-
 std::optional<std::string> RunDirectory::choose_checkpoint() const {
   const std::string& path = settings_.output.run_dir;
   for (const std::string& name : remove_leftovers(path))
     terminal_.say(fmt::format("removed {}, left by a killed run", name));
-  if (!settings_.checkpoints.resume_from_checkpoint) {
-    warn_about_earlier_run();
-    return std::nullopt;
-  }
+  if (!settings_.checkpoints.resume_from_checkpoint) return std::nullopt;
   const ResumeChoice choice = resolve_resume(*settings_.checkpoints.resume_from_checkpoint, path);
   for (const std::string& text : choice.warnings) terminal_.warn(text);
   terminal_.say(choice.checkpoint
@@ -112,15 +124,6 @@ void RunDirectory::continue_from(const RunProgress& progress) const {
   // Always: a copied directory, or a checkpoint removed by hand, leaves links that lead nowhere.
   for (const std::string& text : update_run_links(path, progress, progress.global_step))
     terminal_.warn(text);
-}
-
-void RunDirectory::move_earlier_run(int64_t log_bytes) const {
-  if (const auto aside = move_earlier_run_aside(settings_.output.run_dir, log_bytes))
-    terminal_.warn(
-        fmt::format("moved the checkpoints, the log and the evaluations of an earlier run to {}; "
-                    "remove it when "
-                    "you do not need them",
-                    *aside));
 }
 
 }  // namespace rematch

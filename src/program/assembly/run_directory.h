@@ -17,6 +17,16 @@ namespace rematch {
 /// that it starts from
 void refuse_to_replace_inputs(const ConfigResult& config);
 
+/// A name for a new run whose own directory holds a run already.
+struct FreeName {
+  std::string override;  ///< for --set: "training.run_name=stage1-2"
+  std::string note;      ///< what happens to both runs
+};
+
+/// The next free name; nullopt where the directory holds no run, and for a run that resumes it.
+/// @throws UserError (environment) while the run there is alive
+std::optional<FreeName> find_free_name(const Settings& settings);
+
 /// The directory of a run, and the checkpoint that the run resumes from. Rank 0 locks the directory
 /// for the lifetime of this object, removes leftovers of killed runs, and writes args.json and
 /// effective_config.txt. Constructed after the data were accepted, so that a refused run leaves no
@@ -33,19 +43,14 @@ class RunDirectory {
   /// @throws UserError (data) when it is damaged or of another run
   std::optional<LoadedCheckpoint> read_checkpoint(const Model& model,
                                                   const Fingerprint& fingerprint) const;
-  /// True when the checkpoint is in this directory. Otherwise the directory's files belong to an
-  /// earlier run.
+  /// True when the checkpoint is in this directory. Otherwise it holds no run (find_free_name).
   bool continues_its_run() const { return continues_its_run_; }
   /// Moves checkpoints after the resumed step aside and updates the links `best` and `last`, on
   /// rank 0.
   /// @param progress  of the resumed checkpoint
   void continue_from(const RunProgress& progress) const;
-  /// Moves the checkpoints, the log and the evaluations of an earlier run aside; for rank 0.
-  /// @param log_bytes  its part of logging.jsonl
-  void move_earlier_run(int64_t log_bytes) const;
 
  private:
-  void warn_about_earlier_run() const;
   std::optional<std::string> choose_checkpoint() const;
 
   const Settings& settings_;

@@ -25,17 +25,6 @@ std::string packing_text(const Packer& packer, Group& group) {
   return packer.summary_text(total, static_cast<size_t>(counts[5]));
 }
 
-/// Number of greedy choices that may differ on another engine, batch or machine; empty if 0.
-std::string near_ties_text(const std::optional<Engine>& engine, Group& group) {
-  int64_t count = engine ? engine->engine->num_near_ties() : 0;
-  group.all_reduce(std::span<int64_t>(&count, 1));
-  if (count == 0) return {};
-  return fmt::format(
-      "rollouts: {} between logits that nearly tie; another backend or machine may choose "
-      "otherwise",
-      counted(count, "greedy choice"));
-}
-
 }  // namespace
 
 RunSummary::RunSummary(const RunDirectory& directory, const Trainer& trainer, Terminal& terminal)
@@ -46,8 +35,8 @@ RunSummary::RunSummary(const RunDirectory& directory, const Trainer& trainer, Te
       fmt::format("resuming after step {} of {}{}", first_step_, trainer.total_steps(), end));
 }
 
-void RunSummary::print(const Training& training, const std::optional<Engine>& engine,
-                       const Trainer& trainer, Observers& observers) const {
+void RunSummary::print(const Training& training, const Trainer& trainer,
+                       Observers& observers) const {
   const Job& job = training.job;
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start_;
   const RunProgress& progress = trainer.progress();
@@ -59,9 +48,6 @@ void RunSummary::print(const Training& training, const std::optional<Engine>& en
   };
   say(packing_text(trainer.packer(), job.group));
   if (training.packing) say(training.packing->summary_text(trainer.epoch()));
-  // In stage 1 no rollout is trained on: nothing follows from a tie.
-  const std::string near_ties = near_ties_text(engine, job.group);
-  if (job.settings().is_stage_2()) say(near_ties);
   if (job.data.num_long_dropped > 0)
     say(fmt::format("{} samples longer than global_max_length were not trained on",
                     job.data.num_long_dropped));

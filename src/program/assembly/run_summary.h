@@ -1,7 +1,6 @@
 #pragma once
 #include <chrono>
 #include <cstdint>
-#include <optional>
 
 #include "learn/train/trainer.h"
 #include "program/assembly/make_trainer.h"
@@ -17,8 +16,7 @@ class RunSummary {
   RunSummary(const RunDirectory& directory, const Trainer& trainer, Terminal& terminal);
 
   /// Every rank calls it, inside a phase.
-  void print(const Training& training, const std::optional<Engine>& engine, const Trainer& trainer,
-             Observers& observers) const;
+  void print(const Training& training, const Trainer& trainer, Observers& observers) const;
 
  private:
   Terminal& terminal_;

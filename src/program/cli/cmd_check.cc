@@ -13,6 +13,7 @@
 #include "base/terminal_text.h"
 #include "program/assembly/plan_request.h"
 #include "program/assembly/preflight.h"
+#include "program/assembly/run_directory.h"
 #include "program/cli/arguments.h"
 #include "program/cli/cmd_plan.h"
 #include "program/cli/command_set.h"
@@ -97,7 +98,13 @@ Found look(const CheckArguments& arguments) {
   Found found;
   ConfigResult result;
   try {
-    result = load_config(arguments.run.config_path, arguments.run.overrides, arguments.num_ranks);
+    std::vector<std::string> overrides = arguments.run.overrides;
+    result = load_config(arguments.run.config_path, overrides, arguments.num_ranks);
+    if (const std::optional<FreeName> own = find_free_name(result.settings)) {
+      overrides.push_back(own->override);
+      result = load_config(arguments.run.config_path, overrides, arguments.num_ranks);
+      found.warnings.push_back(own->note);
+    }
   } catch (const UserError& error) {
     add_problems(found, error);
     return found;

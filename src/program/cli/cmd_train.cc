@@ -8,6 +8,7 @@
 #include "learn/resume/resume.h"
 #include "program/assembly/rank_process.h"
 #include "program/assembly/run.h"
+#include "program/assembly/run_directory.h"
 #include "program/cli/arguments.h"
 #include "program/cli/command_set.h"
 #include "program/cli/out_of_memory.h"
@@ -55,12 +56,18 @@ std::vector<std::string> overrides_of(const TrainArguments& arguments) {
   return overrides;
 }
 
-int run_train(const TrainArguments& arguments) {
+int run_train(TrainArguments arguments) {
   const World world = world_from_environment();
   ConfigResult result = load_config(arguments.config_path, overrides_of(arguments), world.size);
-  install_training_signals();
+  const std::optional<FreeName> own = find_free_name(result.settings);
+  if (own) {
+    arguments.overrides.push_back(own->override);
+    result = load_config(arguments.config_path, overrides_of(arguments), world.size);
+  }
+  install_training_signals(world.rank == 0);
   RankProcess process(world, result, arguments.device);
   const Place place = process.place();
+  if (own) place.terminal.say(own->note);
   try {
     run_training(result, place);
   } catch (const UserError&) {
