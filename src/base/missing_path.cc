@@ -22,7 +22,10 @@ size_t find_drive(const std::string& path) {
 }  // namespace
 
 UserError missing_path(const std::string& thing, const std::string& path, const std::string& fix) {
-  const std::string advice = windows_path_advice(path);
+  std::string advice = windows_path_advice(path);
+  if (path.starts_with("~/"))
+    advice = "`~` is expanded by a shell, not in a file: write the whole path, /home/…/" +
+             path.substr(2);
   return {ErrorKind::kEnvironment, Problem{.error = "the " + thing + " does not exist",
                                            .where = path,
                                            .what = "no file or directory has this name",

@@ -49,14 +49,15 @@ class Sorter {
   }
 
  private:
-  [[noreturn]] void fail(std::string error, std::string what) const {
+  [[noreturn]] void fail(std::string error, std::string what, std::string fix = "") const {
     const std::string& base = adapter_.config.base_model;
     throw UserError(
         ErrorKind::kData,
         {.error = std::move(error),
          .where = where_,
          .what = std::move(what),
-         .fix = base.empty()
+         .fix = !fix.empty() ? std::move(fix)
+                : base.empty()
                     ? "use the base model that the adapter was trained on"
                     : fmt::format("use the base model that the adapter was trained on: it names {}",
                                   base)});
@@ -109,13 +110,33 @@ class Sorter {
     if (stays_tied) sorted_.saved.erase(head_name());
   }
 
+  /// Advice for names of another release of transformers, `model.layers.…` for
+  /// `model.language_model.layers.…`; "" where the base model has no such layer.
+  std::string renaming_fix(const std::string& module) const {
+    const size_t layers = module.find("layers.");
+    if (layers == std::string::npos) return "";
+    const std::string tail = "." + module.substr(layers);
+    for (const std::string& linear : linears_) {
+      if (linear.ends_with(tail))
+        return fmt::format(
+            "the base model fits, and only the names differ: in the keys of "
+            "adapter_model.safetensors write {} for {}",
+            linear.substr(0, linear.size() - tail.size() + 1) + "layers",
+            module.substr(0, layers) + "layers");
+    }
+    return "";
+  }
+
   Shape linear_shape(const TensorEntry& entry, const std::string& module) const {
     const std::optional<Shape> shape = base_shape_(module + ".weight");
     if (!shape || linears_.count(module) == 0 || shape->size() != 2) {
       fail(fmt::format("the adapter's tensor {} matches no Linear layer of the base model",
                        entry.name),
            shape ? fmt::format("{} is not a Linear layer", module)
-                 : fmt::format("the base model has no {}", module));
+                 : fmt::format("the base model has no {}", module),
+           shape ? "only Linear layers have an adapter here: merge it with PEFT "
+                   "(`merge_and_unload`), and use the merged model"
+                 : renaming_fix(module));
     }
     return *shape;
   }

@@ -27,4 +27,10 @@ TEST(WindowsPath, IsNamedByEveryErrorOfAMissingFile) {
             std::string::npos);
 }
 
+TEST(MissingPath, SaysThatATildeIsNotExpanded) {
+  EXPECT_NE(std::string(missing_path("model", "~/models/base", "look").what())
+                .find("`~` is expanded by a shell, not in a file"),
+            std::string::npos);
+}
+
 }  // namespace rematch

@@ -262,4 +262,12 @@ TEST(Typing, BoundsExcludeWhatCannotWork) {
   }
 }
 
+TEST(Typing, AdviceShowsUsualValuesAndLists) {
+  EXPECT_NE(problem_of_set({"template.max_pixels=1024x1024"}).fix.find("1048576"),
+            std::string::npos);
+  EXPECT_NE(problem_of_set({"global_max_length=4k"}).fix.find("4096"), std::string::npos);
+  EXPECT_EQ(problem_of_set({"training.report_to=wandb,tensorboard"}).fix,
+            "write a list: `[wandb,tensorboard]`");
+}
+
 }  // namespace rematch

@@ -227,4 +227,9 @@ TEST(ParseYaml, NeedsLittleStack) {
   EXPECT_NE(error, "none");  // yaml-cpp's own limit may strike first
 }
 
+TEST(ParseYaml, AValueThatHoldsAColonNeedsQuotes) {
+  EXPECT_EQ(problem_of("custom:\n  user_prompt: Find these: cats\n").fix,
+            "put the value in double quotes: it holds `: `");
+}
+
 }  // namespace rematch

@@ -24,10 +24,27 @@ Dataset data_of(const test::TempDir& dir, const std::string& name,
 TEST(ClassNames, SpellingsAreCountedWithExamples) {
   const test::TempDir dir;
   const Dataset train = data_of(dir, "t", {"cat", "cat", "Cat", "dog"});
-  EXPECT_THAT(spelling_warning(train, nullptr), HasSubstr("1 class in several spellings"));
+  EXPECT_THAT(class_name_warnings(train, nullptr).at(0), HasSubstr("1 class in several spellings"));
   const Dataset val = data_of(dir, "v", {"DOG", "cat"});
-  EXPECT_THAT(spelling_warning(train, &val), HasSubstr("Cat (1) / cat (3), DOG (1) / dog (1);"));
-  EXPECT_EQ(spelling_warning(val, nullptr), "");
+  EXPECT_THAT(class_name_warnings(train, &val).at(0),
+              HasSubstr("Cat (1) / cat (3), DOG (1) / dog (1);"));
+  EXPECT_TRUE(class_name_warnings(val, nullptr).empty());
+}
+
+TEST(ClassNames, ARareNameBesideFrequentOnesThatHoldItIsASlip) {
+  const test::TempDir dir;
+  std::vector<std::string> labels(30, "white-bishop");
+  labels.push_back("bishop");
+  labels.push_back("king");
+  EXPECT_EQ(class_name_warnings(data_of(dir, "t", labels), nullptr),
+            std::vector<std::string>{"bishop occurs 1 time beside white-bishop (30): a slip?"});
+}
+
+TEST(ClassNames, NumbersAreNoWords) {
+  const test::TempDir dir;
+  EXPECT_THAT(class_name_warnings(data_of(dir, "t", {"0", "12"}), nullptr).at(0),
+              HasSubstr("the names of the classes are numbers (0)"));
+  EXPECT_TRUE(class_name_warnings(data_of(dir, "v", {"0", "cat"}), nullptr).empty());
 }
 
 }  // namespace rematch

@@ -54,6 +54,16 @@ TEST(AdapterFiles, UnknownTensorsWrongShapesAndMissingPartsAreRefused) {
   embedding.tensors.push_back(
       {"model.language_model.embed_tokens.lora_A.weight", at::zeros({4, 32})});
   EXPECT_NE(refused_files(embedding).problems()[0].error.find("no Linear"), std::string::npos);
+  EXPECT_NE(refused_files(embedding).problems()[0].fix.find("merge it with PEFT"),
+            std::string::npos);
+  PeftAdapter renamed = dora();
+  for (TensorEntry& entry : renamed.tensors) {
+    if (const size_t at = entry.name.find("language_model."); at != std::string::npos)
+      entry.name.erase(at, 15);
+  }
+  EXPECT_NE(refused_files(renamed).problems()[0].fix.find(
+                "write model.language_model.layers for model.layers"),
+            std::string::npos);
   PeftAdapter misshapen = dora();
   TensorEntry& a = entry_of(misshapen, "lora_A");
   a.tensor = a.tensor.narrow(0, 0, 3);

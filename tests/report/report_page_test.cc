@@ -219,4 +219,8 @@ TEST_F(ReportTest, DifferentSetsAreNotCompared) {
   EXPECT_FALSE(has(html, "before → after"));
 }
 
+TEST_F(ReportTest, ImagesOfAClassAreThoseWithItOrAnAnswer) {
+  EXPECT_EQ(data_of(report_html(runs(), {}))["classes"][0][1], "images with it or an answer");
+}
+
 }  // namespace rematch

@@ -139,4 +139,11 @@ TEST_F(ReportTest, ARunAloneIsComparedWithItsFirstEvaluationOverTheSameSet) {
             (std::vector<std::string>{"score", "alone/step 5", "alone/step 10", "last - first"}));
 }
 
+TEST_F(ReportTest, NoBestIsMarkedAmongScoresThatAreEqualAsPrinted) {
+  EvaluationFile first{.scores = {{"coco_ap50", 0.0011}}},
+      second{.scores = {{"coco_ap50", 0.0012}}};
+  EXPECT_EQ(score_table({{"a", &first}, {"b", &second}})[1],
+            (std::vector<std::string>{"COCO AP50", "0.001", "0.001", "0.000"}));
+}
+
 }  // namespace rematch

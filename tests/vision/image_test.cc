@@ -98,4 +98,13 @@ TEST(CompositeOnWhite, KeepsOpaqueAndHidesTransparent) {
   }
 }
 
+TEST(LoadImage, NamesWhatIsNoImage) {
+  for (const char* bytes : {"hello\n", "%PDF-1.7\n\xff"}) {
+    const Problem problem =
+        test::catch_user_error([&] { decode_image(bytes, "a"); }).problems().front();
+    EXPECT_EQ(problem.error, "this is not an image") << bytes;
+    EXPECT_EQ(problem.fix, "give JPEG, PNG or WebP files");
+  }
+}
+
 }  // namespace rematch

@@ -2,8 +2,11 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <cctype>
 #include <map>
-#include <vector>
+#include <set>
+#include <utility>
 
 #include "base/terminal_text.h"
 #include "base/text.h"
@@ -12,6 +15,7 @@ namespace rematch {
 namespace {
 
 constexpr size_t kMaxExamples = 5;
+constexpr int64_t kFew = 3, kManyTimes = 20;
 
 /// Normalized label → its spellings and their counts.
 using Names = std::map<std::string, std::map<std::string, int64_t>>;
@@ -23,12 +27,7 @@ void add_names(Names& names, const Dataset& data) {
   }
 }
 
-}  // namespace
-
-std::string spelling_warning(const Dataset& train, const Dataset* val) {
-  Names names;
-  add_names(names, train);
-  if (val != nullptr) add_names(names, *val);
+std::string spelling_warning(const Names& names) {
   int64_t num_classes = 0;
   std::vector<std::string> examples;
   for (const auto& [label, spellings] : names) {
@@ -42,6 +41,66 @@ std::string spelling_warning(const Dataset& train, const Dataset* val) {
   return fmt::format("{} in several spellings that differ only in case or spaces: {}{}; choose one",
                      counted(num_classes, "class", "classes"), join(examples, ", "),
                      num_classes > std::ssize(examples) ? ", …" : "");
+}
+
+/// The words of a name, between other characters than letters and digits of any script.
+std::set<std::string> words_of(const std::string& name) {
+  std::set<std::string> words;
+  std::string word;
+  for (const char c : name + ' ') {
+    const auto byte = static_cast<unsigned char>(c);
+    if (std::isalnum(byte) != 0 || byte >= 0x80) {
+      word += c;
+    } else if (!word.empty()) {
+      words.insert(std::exchange(word, ""));
+    }
+  }
+  return words;
+}
+
+std::string rare_part_warning(const Names& names) {
+  std::map<std::string, int64_t> counts;
+  for (const auto& [label, spellings] : names) {
+    for (const auto& [name, count] : spellings) counts[label] += count;
+  }
+  for (const auto& [rare, few] : counts) {
+    const std::set<std::string> part = words_of(rare);
+    std::vector<std::string> whole;
+    for (const auto& [label, many] : counts) {
+      const std::set<std::string> words = words_of(label);
+      const bool holds_it = words.size() > part.size() &&
+                            std::includes(words.begin(), words.end(), part.begin(), part.end());
+      if (few <= kFew && !part.empty() && holds_it && many >= kManyTimes * few)
+        whole.push_back(fmt::format("{} ({})", shown_label(label), many));
+    }
+    if (!whole.empty())
+      return fmt::format("{} occurs {} beside {}: a slip?", shown_label(rare), counted(few, "time"),
+                         first_few(whole));
+  }
+  return "";
+}
+
+std::string number_warning(const Names& names) {
+  const auto is_number = [](const auto& each) {
+    return !each.first.empty() && each.first.find_first_not_of("0123456789") == std::string::npos;
+  };
+  if (names.empty() || !std::all_of(names.begin(), names.end(), is_number)) return "";
+  return fmt::format(
+      "the names of the classes are numbers ({}), and a language model knows words: give names "
+      "where the records are made",
+      shown_label(names.begin()->first));
+}
+
+}  // namespace
+
+std::vector<std::string> class_name_warnings(const Dataset& train, const Dataset* val) {
+  Names names;
+  add_names(names, train);
+  if (val != nullptr) add_names(names, *val);
+  std::vector<std::string> warnings{spelling_warning(names), rare_part_warning(names),
+                                    number_warning(names)};
+  std::erase(warnings, "");
+  return warnings;
 }
 
 }  // namespace rematch

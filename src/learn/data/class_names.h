@@ -1,13 +1,15 @@
 #pragma once
 #include <string>
+#include <vector>
 
 #include "learn/data/dataset.h"
 
 namespace rematch {
 
-/// Returns a warning with the number and examples of classes whose spellings differ only in case,
-/// width or spaces; "" if there are none. Cost: linear in the number of objects.
+/// Warnings of names: classes whose spellings differ only in case, width or spaces; a rare class
+/// whose words are part of a frequent one ("bishop" beside "white-bishop"); names that are all
+/// numbers. Cost: linear in the number of objects.
 /// @param val  may be null
-std::string spelling_warning(const Dataset& train, const Dataset* val);
+std::vector<std::string> class_name_warnings(const Dataset& train, const Dataset* val);
 
 }  // namespace rematch

@@ -15,17 +15,22 @@ namespace rematch {
 namespace {
 
 constexpr size_t kMostShown = 80;
+constexpr const char* kAnswersAdvice =
+    "answers of `rematch predict` become records by `rematch predict MODEL IMAGES --format coco "
+    "--out found.json` and `rematch data from-coco found.json --images DIR --out DIR`";
 constexpr size_t kBeginning = size_t{1} << 16;
 
 /// The names of an object's members, "images, objects"; "" for what is no JSON object.
 /// @param has_objects  receives whether it may be a record with faults
-std::string member_names(std::string_view line, bool& has_objects) {
+/// @param is_answer  receives whether `rematch predict` wrote it
+std::string member_names(std::string_view line, bool& has_objects, bool& is_answer) {
   try {
     const Json value = parse_json(line, "line 1");
     if (!value.is_object()) return "";
     std::vector<std::string> names;
     for (const auto& member : value.items()) names.push_back(member.key());
-    has_objects = value.contains("objects") && value["objects"].is_array() &&
+    is_answer = value.contains("dropped_invalid");
+    has_objects = !is_answer && value.contains("objects") && value["objects"].is_array() &&
                   !value.contains("messages") && !value.contains("conversations");
     return join(names, ", ");
   } catch (const UserError&) {
@@ -57,8 +62,8 @@ void refuse_foreign_file(const std::string& path, std::string_view bytes) {
   if (bytes.empty()) return;
   std::string_view line = bytes.substr(0, bytes.find('\n'));
   line = line.substr(0, line.find_last_not_of(kSpace) + 1);
-  bool has_objects = false;
-  const std::string names = member_names(line, has_objects);
+  bool has_objects = false, is_answer = false;
+  const std::string names = member_names(line, has_objects, is_answer);
   const bool is_damaged = names.empty() && line.starts_with('{') && line.ends_with('}');
   if (has_objects || is_damaged) return;
   const std::string advice = line_advice(bytes, line, shell_word(path));
@@ -71,7 +76,9 @@ void refuse_foreign_file(const std::string& path, std::string_view bytes) {
                        !names.empty()        ? "an object of " + names
                        : is_valid_utf8(line) ? fmt::format("`{}`", shown_start(line, kMostShown))
                                              : "bytes that are not UTF-8"),
-                   .fix = advice.empty() ? kImportAdvice : advice});
+                   .fix = is_answer        ? kAnswersAdvice
+                          : advice.empty() ? kImportAdvice
+                                           : advice});
 }
 
 }  // namespace rematch

@@ -144,6 +144,7 @@ ImageHeader webp_header(std::string_view bytes, const std::string& where) {
   return header;
 }
 
+/// "" for what is not an image.
 std::string describe_unknown_format(std::string_view bytes) {
   if (bytes.substr(0, 4) == "GIF8") return "a GIF";
   if (bytes.substr(0, 2) == "BM") return "a BMP";
@@ -152,6 +153,8 @@ std::string describe_unknown_format(std::string_view bytes) {
     return "a TIFF";
   if (bytes.size() >= 12 && bytes.substr(4, 4) == "ftyp") return "an HEIF, AVIF or video file";
   if (bytes.substr(0, 7) == "version") return "a Git LFS pointer (run `git lfs pull`)";
+  // Text has no zero bytes; an unknown image would have some.
+  if (bytes.starts_with("%PDF") || bytes.substr(0, 512).find('\0') == bytes.npos) return "";
   return fmt::format("{} bytes that start with none of these signatures", bytes.size());
 }
 
@@ -176,7 +179,11 @@ ImageHeader read_image_header(std::string_view bytes, const std::string& where) 
     refuse(where, error, describe_unknown_format(bytes),
            "convert it: heif-convert IN OUT.png (package libheif-examples), or pip install "
            "pillow-heif and open it with Pillow");
-  refuse(where, error, describe_unknown_format(bytes));
+  const std::string format = describe_unknown_format(bytes);
+  if (format.empty())
+    refuse(where, "this is not an image", bytes.starts_with("%PDF") ? "a PDF" : "another file",
+           "give JPEG, PNG or WebP files");
+  refuse(where, error, format);
 }
 
 }  // namespace rematch::vision

@@ -114,8 +114,9 @@ class Checks {
                                       draws.absent_most, draws.absent_share, num_listing));
     }
     for (const auto* data : {&data_.train, &data_.val}) check_answer_budget(*data);
-    const std::string spellings = spelling_warning(*data_.train, data_.val ? &*data_.val : nullptr);
-    if (!spellings.empty()) report_.warn(spellings);
+    for (const std::string& text :
+         class_name_warnings(*data_.train, data_.val ? &*data_.val : nullptr))
+      report_.warn(text);
   }
 
   void check_answer_budget(const std::optional<Dataset>& data) {

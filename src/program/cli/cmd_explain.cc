@@ -29,11 +29,11 @@ struct PrintedWord {
   const char* meaning;
 };
 
-constexpr const char *kProbe = "rematch probe", *kScores = "scores";
+constexpr const char *kProbe = "rematch probe", *kScores = "scores", *kTerm = "term";
 
 constexpr PrintedWord kWords[] = {
     // Numbers of the probe.
-    {"neighbours in sorted order|neighbours in the sorted order", kProbe,
+    {"neighbours in sorted order|neighbours in the sorted order|neighbours|neighbors", kProbe,
      "share of neighbouring objects of an answer that follow each other from top to bottom and "
      "left to right, as sorted truths do; 0.5 is chance, from 0.8 on the model has learnt the "
      "order"},
@@ -59,6 +59,34 @@ constexpr PrintedWord kWords[] = {
     {"map|ap|mapN", kScores,
      "mean average precision of the boxes by COCO's rules, over IoU 0.5 to 0.95 (coco_ap); at IoU "
      "0.5: coco_ap50"},
+    {"malformed", kScores,
+     "answers that are not the list of objects that they should be; one that breaks off is "
+     "truncated (eval_rollout_parse_malformed_rate)"},
+    {"score|conf|confidence|threshold", kScores,
+     "share of boxes with such an answer that are right, 0 to 1, by the checkpoint's calibration; "
+     "`predict --min-score` leaves out what is below"},
+    {"calibration|calibrated", kScores,
+     "turns the probability of an answer's tokens into the share of such boxes that are right; "
+     "`rematch eval` measures it on the validation set and stores it with the checkpoint"},
+    {"confusion|confusions|confusion matrix", kScores,
+     "how often boxes of one class are found under the name of another (`rematch report`)"},
+    // Words of the pages.
+    {"probe", kTerm,
+     "`rematch probe CHECKPOINT JSONL` measures whether stage 2 can help (docs/probe.md)"},
+    {"split", kTerm,
+     "part of the records: `rematch data split` makes train and validation files that share no "
+     "picture; `rollout --split` chooses one"},
+    {"nms", kTerm,
+     "removal of boxes that overlap a better one: not needed, as an answer is one list; "
+     "`duplicates` counts what is written twice"},
+    {"stage N", kTerm,
+     "stage 1 is supervised fine-tuning on the true answers (custom.trainer_variant: sft); stage 2 "
+     "rolls out, matches and teaches the corrected answer (rollout_matching_sft, docs/stage2.md)"},
+    {"tok/s|tokens/s|tokens per second", kTerm,
+     "tokens of answers that are generated in a second, all samples together"},
+    {"append", kTerm,
+     "custom.extra.rollout_matching.target_policy: the answer is kept up to its last whole object, "
+     "and the missing objects follow; `rewrite` teaches the whole true answer (docs/targets.md)"},
 };
 
 /// Lower case, with N for every number.

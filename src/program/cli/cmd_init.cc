@@ -15,6 +15,7 @@
 #include "base/output_file.h"
 #include "base/terminal_text.h"
 #include "base/text.h"
+#include "learn/data/class_names.h"
 #include "learn/data/records_path.h"
 #include "learn/estep/answer/answer_format.h"
 #include "learn/estep/answer/checkpoint_format.h"
@@ -69,8 +70,8 @@ std::string augment_lines(int64_t num_records) {
 /// Facts of the records and the model.
 struct InitFacts {
   SampleLengths lengths;
-  std::optional<ImageBudget> images;        ///< none: every image is small enough
-  std::optional<std::string> class_prompt;  ///< none: a stored prompt, or no list
+  std::optional<ImageBudget> images;  ///< none: every image is small enough
+  ClassPrompt classes;                ///< none for a stored prompt
 };
 
 InitFacts find_facts(const InitArguments& arguments, const Dataset& train,
@@ -83,13 +84,13 @@ InitFacts find_facts(const InitArguments& arguments, const Dataset& train,
     const std::string name =
         checkpoint_format(std::nullopt, arguments.model, *Tokenizer::load(arguments.model));
     const PromptTexts usual = answer_formats().find(name).built_in_prompt(ObjectOrdering::kSorted);
-    facts.class_prompt = class_list_prompt(train, usual.user);
+    facts.classes = class_list_prompt(train, usual.user);
   }
   ImageSettings images;
   if (facts.images) images.max_pixels = facts.images->max_pixels;
-  facts.lengths = measure_lengths(train, arguments.model, facts.class_prompt, images);
+  facts.lengths = measure_lengths(train, arguments.model, facts.classes.text, images);
   if (val) {
-    const SampleLengths more = measure_lengths(*val, arguments.model, facts.class_prompt, images);
+    const SampleLengths more = measure_lengths(*val, arguments.model, facts.classes.text, images);
     facts.lengths.longest_prompt = std::max(facts.lengths.longest_prompt, more.longest_prompt);
     facts.lengths.longest_answer = std::max(facts.lengths.longest_answer, more.longest_answer);
   }
@@ -138,11 +139,11 @@ std::string yaml_for(const InitArguments& arguments, const Dataset& train, const
               : fmt::format("  val_jsonl: {}\n", quoted(arguments.val));
   const std::optional<StoredPrompt> prompt = read_stored_prompt(arguments.model);
   if (prompt) yaml += fmt::format("  user_prompt: {}\n", quoted(*prompt->texts.user_prompt));
-  if (facts.class_prompt)
+  if (facts.classes.text)
     yaml += fmt::format(
         "  # The usual prompt and the classes of {}, so that the names are known.\n"
         "  user_prompt: {}\n",
-        printable(arguments.train), quoted(*facts.class_prompt));
+        printable(arguments.train), quoted(*facts.classes.text));
   yaml += fmt::format(
       "  extra:\n    rollout_matching:\n"
       "      rollout_backend: native        # generates with the training weights; hf, vllm: "
@@ -198,11 +199,15 @@ int run_init(InitArguments arguments) {
   std::optional<Dataset> val;
   if (!arguments.val.empty())
     val = Dataset::load(arguments.val, {.require_single_image = !arguments.stage_1});
-  for (const std::string& text : train.warnings()) Terminal::standard()->warn(text);
+  const std::unique_ptr<Terminal> terminal = Terminal::standard();
+  for (const std::string& text : train.warnings()) terminal->warn(text);
   if (val) {
-    for (const std::string& text : val->warnings()) Terminal::standard()->warn(text);
+    for (const std::string& text : val->warnings()) terminal->warn(text);
   }
+  for (const std::string& text : class_name_warnings(train, val ? &*val : nullptr))
+    terminal->warn(text);
   const InitFacts facts = find_facts(arguments, train, val);
+  if (!facts.classes.note.empty()) terminal->say(wrapped(facts.classes.note, 2));
   write_output(arguments.out, {arguments.train, arguments.val}, yaml_for(arguments, train, facts));
   if (decides)
     std::cout << wrapped(

@@ -80,7 +80,8 @@ int run_plan(const PlanArguments& arguments, std::ostream& out) {
                     {.error = "--set needs a configuration",
                      .where = arguments.path,
                      .what = "a model directory has no keys to override",
-                     .fix = "name a YAML configuration instead of the model's directory"});
+                     .fix = "name a YAML configuration (`rematch init` writes one); without --set, "
+                            "the line `ways to train it` shows LoRA too"});
   }
   const PlanRequest request = request_of(settings, arguments);
   const MemoryPlan plan = make_plan(request);

@@ -134,18 +134,23 @@ std::string run_name_for(const std::string& jsonl, bool is_stage_1) {
   return stage;
 }
 
-std::optional<std::string> class_list_prompt(const Dataset& train, const std::string& prompt) {
+ClassPrompt class_list_prompt(const Dataset& train, const std::string& prompt) {
   std::map<std::string, int64_t> counts;
   int64_t num_objects = 0;
   for (const Sample& sample : train.samples()) {
-    if (!sample.prompt.empty()) return std::nullopt;
+    if (!sample.prompt.empty()) return {};
     for (const SceneObject& object : sample.objects) {
       ++counts[object.desc];
       ++num_objects;
     }
-    if (counts.size() > kMostClasses) return std::nullopt;
   }
-  if (counts.empty() || num_objects < 2 * std::ssize(counts)) return std::nullopt;
+  if (counts.empty() || num_objects < 2 * std::ssize(counts)) return {};
+  if (counts.size() > kMostClasses)
+    return {
+        .note = fmt::format(
+            "{} classes are too many for the prompt: the model must learn the names, or `rematch "
+            "data from-… --prompt-classes` asks each image for some of them",
+            counts.size())};
   std::vector<std::pair<std::string, int64_t>> classes(counts.begin(), counts.end());
   std::stable_sort(classes.begin(), classes.end(),
                    [](const auto& a, const auto& b) { return a.second > b.second; });
@@ -155,7 +160,7 @@ std::optional<std::string> class_list_prompt(const Dataset& train, const std::st
     names.push_back(name);
     has_commas = has_commas || name.find(',') != std::string::npos;
   }
-  return fmt::format("{} Labels: {}.", prompt, join(names, has_commas ? "; " : ", "));
+  return {.text = fmt::format("{} Labels: {}.", prompt, join(names, has_commas ? "; " : ", "))};
 }
 
 }  // namespace rematch

@@ -34,9 +34,13 @@ std::optional<ImageBudget> find_image_budget(const std::vector<const Dataset*>& 
 std::string image_budget_lines(const ImageBudget& budget);
 
 /// The prompt with the names of the classes, most frequent first: "… Labels: cat, dog."
-/// @return nullopt where a list helps nothing: more than 40 classes, free text (fewer than two
-/// objects a class), or records that have prompts
-std::optional<std::string> class_list_prompt(const Dataset& train, const std::string& prompt);
+struct ClassPrompt {
+  /// nullopt where a list helps nothing: more than 40 classes, free text (fewer than two objects a
+  /// class), or records that have prompts
+  std::optional<std::string> text;
+  std::string note;  ///< for too many classes
+};
+ClassPrompt class_list_prompt(const Dataset& train, const std::string& prompt);
 
 /// The name of a run on these records: that of their folder, of the file where the folder's says
 /// nothing ("data"), or of the current folder where the path has none, with the stage:

@@ -70,8 +70,13 @@ std::string advice_for(const std::string& name, const CLI::App& command, const W
                          has_config ? "; `rematch init MODEL JSONL` writes a CONFIG" : "");
     if (*row->ours != '\0' && command.get_option_no_throw(row->ours) != nullptr) meant = row->ours;
   }
-  if (meant.empty() && command.get_option_no_throw("--set") != nullptr)
-    meant = guess_settings(unexpected);
+  if (meant.empty() && command.get_option_no_throw("--set") != nullptr) {
+    Words settings = unexpected;
+    // A command that only asks has no batch of training.
+    if (command.get_option_no_throw("JSONL") != nullptr && first.starts_with("--batch"))
+      settings.front().replace(0, first.find('='), "--eval_batch_size");
+    meant = guess_settings(settings);
+  }
   if (!meant.empty()) return "did you mean " + meant + "?";
   if (const KnownName* row = find_known_key(first.substr(0, first.find('='))))
     return known_fix(*row);

@@ -59,6 +59,12 @@ std::string type_name(const KeySpec& spec) {
   return "";
 }
 
+/// A usual value of a whole number without a default.
+const char* example_of(const std::string& name) {
+  if (name.ends_with("_pixels")) return "1048576";
+  return name.find("_len") != std::string::npos ? "4096" : "8";
+}
+
 /// Advice for a value of the wrong type.
 std::string type_advice(const KeySpec& spec, const Node& node) {
   const std::string name = spec.path.substr(spec.path.rfind('.') + 1);
@@ -74,7 +80,7 @@ std::string type_advice(const KeySpec& spec, const Node& node) {
     case KeyType::kSwitch: return fmt::format("write {}, without quotes", join(spec.choices, ", "));
     case KeyType::kInteger:
       return fmt::format("write decimal digits without quotes, e.g. `{}: {}`", name,
-                         spec.fallback.empty() ? "8" : spec.fallback);
+                         spec.fallback.empty() ? example_of(name) : spec.fallback);
     case KeyType::kNumber:
       return fmt::format("write a finite number without quotes, e.g. `{}: {}`", name,
                          spec.fallback.empty() ? "1e-4" : spec.fallback);
@@ -106,7 +112,10 @@ bool check_choice(const KeySpec& spec, const std::string& text, const Node& node
   problems.push_back(
       {fmt::format("`{}` cannot be `{}`", spec.path, shorten(node)), node.origin.text(),
        fmt::format("legal values: {}", join(choices, ", ")),
-       (near.empty() ? "choose one of these" : fmt::format("did you mean `{}`?", near.front())) +
+       (spec.type == KeyType::kStringList && text.find(',') != std::string::npos
+            ? fmt::format("write a list: `[{}]`", text)
+        : near.empty() ? "choose one of these"
+                       : fmt::format("did you mean `{}`?", near.front())) +
            (spec.way_out.empty()
                 ? ""
                 : fmt::format("{} {}", near.empty() ? ", or" : " Or", spec.way_out))});

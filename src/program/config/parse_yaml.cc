@@ -279,6 +279,16 @@ int find_tab_line(std::string_view text, int last) {
   return 0;
 }
 
+/// True if the value of a line, counted from 0, holds `: ` without quotes.
+bool has_inner_colon(std::string_view text, int line) {
+  const std::vector<std::string> lines = split(text, '\n');
+  if (line < 0 || line >= std::ssize(lines)) return false;
+  const std::string& typed = lines[static_cast<size_t>(line)];
+  const size_t value = typed.find(": ");
+  return value != typed.npos && typed.find_first_of("\"'{", value) == typed.npos &&
+         typed.find(": ", value + 2) != typed.npos;
+}
+
 }  // namespace
 
 Node parse_yaml(std::string_view text, const std::string& name, bool has_lines,
@@ -305,8 +315,11 @@ Node parse_yaml(std::string_view text, const std::string& name, bool has_lines,
                           fmt::format("line {} is indented with a tab", tab),
                           "indent with spaces: YAML takes no tabs"});
     } else {
-      problems.push_back({"not valid YAML", where, error.msg,
-                          "correct the syntax; indentation is spaces, `key: value` needs a space"});
+      problems.push_back(
+          {"not valid YAML", where, error.msg,
+           has_lines && has_inner_colon(text, error.mark.line)
+               ? "put the value in double quotes: it holds `: `"
+               : "correct the syntax; indentation is spaces, `key: value` needs a space"});
     }
   }
   Node root = builder.take();

@@ -79,8 +79,9 @@ Json collect_rows(const char* first, const std::vector<ScoreRow>& rows,
                   const std::vector<ScoreRow>& before) {
   Json table = Json::array();
   if (rows.empty()) return table;
-  table.push_back({first, "images", "truths", "answers", "recall", "label precision",
-                   "label recall", "label F1"});
+  table.push_back({first,
+                   std::string_view(first) == "class" ? "images with it or an answer" : "images",
+                   "truths", "answers", "recall", "label precision", "label recall", "label F1"});
   const bool with_ap = std::any_of(
       rows.begin(), rows.end(), [](const ScoreRow& row) { return row.values.contains("coco_ap"); });
   if (with_ap) table[0].push_back("AP");

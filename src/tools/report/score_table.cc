@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 
 #include "base/terminal_text.h"
@@ -31,6 +32,12 @@ std::string set_text(const EvaluationFile& file) {
   };
   return fmt::format("samples {}, truths {}", count("num_samples"),
                      count("eval_rollout_gt_objects"));
+}
+
+/// A score as it is printed: what looks equal is equal.
+std::optional<double> shown_value(const EvaluationFile& file, const std::string& key) {
+  const std::optional<double> value = file.score(key);
+  return value ? std::optional(std::round(*value * 1000)) : std::nullopt;
 }
 
 /// "+0.050"; "0.000" for what rounds to nothing.
@@ -144,7 +151,7 @@ std::vector<std::vector<std::string>> score_table(const std::vector<NamedEvaluat
     for (const NamedEvaluation& evaluation : evaluations) {
       row.push_back(shown_score(*evaluation.file, kind.key));
       if (!is_compared(evaluation)) continue;
-      const std::optional<double> value = evaluation.file->score(kind.key);
+      const std::optional<double> value = shown_value(*evaluation.file, kind.key);
       all_equal = all_equal && (!value || !best || *value == *best);
       if (value && kind.better != 0 && (!best || kind.better * *value > kind.better * *best))
         best = value;
@@ -154,7 +161,7 @@ std::vector<std::vector<std::string>> score_table(const std::vector<NamedEvaluat
       continue;
     for (size_t i = 0; best && !all_equal && i < evaluations.size(); ++i) {
       const NamedEvaluation& each = evaluations[i];
-      if (is_compared(each) && each.file->score(kind.key) == best) row[i + 1] += "*";
+      if (is_compared(each) && shown_value(*each.file, kind.key) == best) row[i + 1] += "*";
     }
     if (baseline != nullptr) {
       const std::optional<double> first = baseline->file->score(kind.key),
