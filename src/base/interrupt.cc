@@ -4,6 +4,7 @@
 #include <csignal>
 
 #include <atomic>
+#include <cstdlib>
 #include <string_view>
 
 namespace rematch {
@@ -51,8 +52,9 @@ void install_interrupt_handlers() {
   handle(SIGXFSZ, SIG_IGN);
 }
 
-void install_training_signals(bool speaks) {
-  g_speaks = speaks;
+void install_training_signals() {
+  const char* rank = std::getenv("RANK");
+  g_speaks = rank == nullptr || std::string_view(rank) == "0";
   handle(SIGHUP, SIG_IGN);
   handle(SIGPIPE, SIG_IGN);
   handle(SIGXCPU, on_stop);

@@ -15,8 +15,7 @@ void install_interrupt_handlers();
 ///   SIGUSR1             take_save_request() is true once: it saves and continues
 ///   SIGUSR2, SIGXCPU    as SIGTERM
 /// A signal that the process was started to ignore stays ignored.
-/// @param speaks  says at the first of them that a second one stops at once
-void install_training_signals(bool speaks);
+void install_training_signals();
 
 /// True once SIGINT, SIGTERM or SIGHUP (SIGUSR2, SIGXCPU) has arrived. Async-signal-safe, cheap
 /// enough for inner loops.

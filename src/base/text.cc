@@ -148,12 +148,6 @@ std::string join(const std::vector<std::string>& parts, std::string_view separat
   return text;
 }
 
-std::string first_few(std::vector<std::string> parts, size_t most) {
-  const bool has_more = parts.size() > most;
-  parts.resize(std::min(parts.size(), most));
-  return join(parts, ", ") + (has_more ? ", …" : "");
-}
-
 std::string shorten_bytes(std::string_view text, size_t most) {
   if (text.size() <= most) return std::string(text);
   while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xC0) == 0x80) --most;

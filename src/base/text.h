@@ -41,9 +41,6 @@ std::string lower_case(std::string text);
 /// `parts` joined with `separator` between them.
 std::string join(const std::vector<std::string>& parts, std::string_view separator);
 
-/// The first of `parts`, with ", …" for more.
-std::string first_few(std::vector<std::string> parts, size_t most = 3);
-
 /// `text`, cut between two characters to at most `most` bytes, then with "…".
 std::string shorten_bytes(std::string_view text, size_t most);
 

@@ -8,6 +8,7 @@
 #include <set>
 #include <utility>
 
+#include "base/first_few.h"
 #include "base/terminal_text.h"
 #include "base/text.h"
 

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/first_few.h"
 #include "base/interrupt.h"
 #include "base/json.h"
 #include "base/percent.h"

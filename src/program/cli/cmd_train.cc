@@ -64,7 +64,7 @@ int run_train(TrainArguments arguments) {
     arguments.overrides.push_back(own->override);
     result = load_config(arguments.config_path, overrides_of(arguments), world.size);
   }
-  install_training_signals(world.rank == 0);
+  install_training_signals();
   RankProcess process(world, result, arguments.device);
   const Place place = process.place();
   if (own) place.terminal.say(own->note);

@@ -10,8 +10,7 @@
 namespace rematch {
 
 Json coco_result(int64_t image_id, int64_t category_id, const CocoBox& box, double score) {
-  return {
-      {"image_id", image_id}, {"category_id", category_id}, {"bbox", box}, {"score", score}};
+  return {{"image_id", image_id}, {"category_id", category_id}, {"bbox", box}, {"score", score}};
 }
 
 CocoFile::CocoFile(const std::set<std::string>& labels) {
@@ -56,11 +55,12 @@ std::map<std::string, int64_t> CocoIds::read(const Json& json, const char* list,
       ids[entry[name].get<std::string>()] = entry["id"].get<int64_t>();
   }
   if (!ids.empty()) return ids;
-  throw UserError(ErrorKind::kData,
-                  {.error = "this file has no ids to take",
-                   .where = "--ids " + path_,
-                   .what = fmt::format("no entry of `{}` has an integer `id` and a `{}`", list, name),
-                   .fix = "give the COCO file of these images, with images and categories"});
+  throw UserError(
+      ErrorKind::kData,
+      {.error = "this file has no ids to take",
+       .where = "--ids " + path_,
+       .what = fmt::format("no entry of `{}` has an integer `id` and a `{}`", list, name),
+       .fix = "give the COCO file of these images, with images and categories"});
 }
 
 int64_t CocoIds::image_id(const std::string& path) const {

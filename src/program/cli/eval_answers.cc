@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/first_few.h"
 #include "base/observe/terminal.h"
 #include "base/terminal_text.h"
 #include "base/text.h"
@@ -159,7 +160,8 @@ RolloutScorer::Options scoring_options(const Task& task, const Tokenizer& tokeni
 std::string unit_text(const Task& task, const PatchOptions& patches) {
   const AnswerFormatRow& format = answer_formats().find(task.format);
   if (format.has_coord_tokens) return "";
-  if (!format.in_pixels) return "numbers    thousandths of the image's sides";
+  const bool in_pixels = task.format.starts_with("qwen2_5");  // answer/qwen_json.cc
+  if (!in_pixels) return "numbers    thousandths of the image's sides";
   return fmt::format(
       "numbers    pixels of the image resized to multiples of {} and {} to {} pixels{}",
       patches.side_multiple_px(), patches.min_pixels, patches.max_pixels,

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/first_few.h"
 #include "base/flow/object_json.h"
 #include "base/terminal_text.h"
 #include "base/text.h"

@@ -105,8 +105,6 @@ struct AnswerFormatRow {
   bool has_coord_tokens = false;
   /// Answers name their objects. Without names every object is called kNameless.
   bool has_names = true;
-  /// Numbers are pixels of the image as the model's processor resizes it.
-  bool in_pixels = false;
   /// Start of the key that opens an entry; `repeat_terminate.max_object_keys` counts it.
   std::string entry_key;
   /// Default prompt texts.

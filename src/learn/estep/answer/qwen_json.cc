@@ -188,7 +188,6 @@ AnswerFormatRow list_format(const char* name, const char* meaning) {
   return {.name = name,
           .meaning = meaning,
           .has_names = kHasNames,
-          .in_pixels = kInPixels,
           .entry_key = "bbox_2d",
           .built_in_prompt = kHasNames ? built_in_prompt : boxes_prompt,
           .make = [](std::shared_ptr<const Tokenizer> tokenizer,

@@ -1,0 +1,13 @@
+#include "base/first_few.h"
+
+#include "base/text.h"
+
+namespace rematch {
+
+std::string first_few(std::vector<std::string> parts, size_t most) {
+  const bool has_more = parts.size() > most;
+  if (has_more) parts.resize(most);
+  return join(parts, ", ") + (has_more ? ", …" : "");
+}
+
+}  // namespace rematch
