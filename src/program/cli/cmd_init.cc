@@ -121,7 +121,7 @@ std::string yaml_for(const InitArguments& arguments, const Dataset& train, const
       "{}).\n"
       "global_max_length: {}\n\n"
       "training:\n  output_dir: output\n"
-      "  run_name: {}    # logs and checkpoints: output/RUN_NAME; another run needs another name\n"
+      "  run_name: {}    # logs and checkpoints: output/RUN_NAME, a second run RUN_NAME-2\n"
       "{}\n"
       "# tuner:\n#   train_type: lora                 # trains an adapter: a fraction of the "
       "memory (docs/adapters.md)\n#   lora_rank: 16\n\n",

@@ -78,7 +78,7 @@ constexpr KnownName kKeys[] = {
     {"push_to_hub hub_model_id hub_token hub_strategy", "", kNoUpload},
     {"do_train", "", "the command decides: `rematch train`"},
     {"do_eval", "", "the command decides: `rematch eval`; while training: `eval_strategy`"},
-    {"overwrite_output_dir", "", "no run is overwritten; choose another `training.run_name`"},
+    {"overwrite_output_dir", "", "no run is overwritten: a second one takes the next free name"},
     {"model_name_or_path pretrained_model_name_or_path base_model model_id", "model.model",
      "a directory; hub ids are not downloaded"},
     {"model_path weights", "model.model"},
