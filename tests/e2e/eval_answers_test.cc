@@ -245,4 +245,35 @@ TEST(EvalAnswers, NamesTheFormatWhoseUnitFindsTheTruth) {
   EXPECT_EQ(right.err.find("of the truth"), std::string::npos) << right.err;
 }
 
+TEST(EvalAnswers, ABatchWithFailuresIsScoredForTheRestInANamedUnit) {
+  test::Program program;
+  const std::string record = R"(, "width": 200, "height": 100, "objects": [{"desc": "cat", )"
+                             R"("bbox_2d": [100, 200, 500, 999]}]})"
+                             "\n";
+  program.dir().write("val.jsonl", R"({"images": ["a.png"])" + record + R"({"images": ["b.png"])" +
+                                       record + R"({"images": ["c.png"])" + record);
+  program.dir().write(
+      "b.jsonl",
+      R"({"custom_id": "0", "choices": [{"message": {"content": )"
+      R"("[{\"bbox_2d\": [20, 22, 98, 112], )"
+      R"(\"label\": \"cat\"}]"}}]})"
+      "\n"
+      R"({"custom_id": "1", "response": {"status_code": 429, "body": {"error": "busy"}}})"
+      "\n"
+      R"({"custom_id": "2", "choices": [{"message": {"content": null}}]})");
+  const test::ProcessResult result =
+      program.run("eval val.jsonl --answers b.jsonl --format qwen2_5_json");
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("1 of 3 records have no answer"));
+  EXPECT_THAT(result.err, HasSubstr("b.jsonl:2 (status 429)"));
+  EXPECT_THAT(result.err, HasSubstr("1 answer without content"));
+  EXPECT_THAT(result.err, HasSubstr("multiples of 28 and 3136 to 12845056"));
+  EXPECT_EQ(result_of(program, "b")["num_samples"], 2);
+  EXPECT_EQ(result_of(program, "b")["eval_rollout_recall"], 0.5);
+  const test::ProcessResult other = program.run(
+      "eval val.jsonl --answers b.jsonl --format qwen2_5_json --set template.max_pixels=6400");
+  EXPECT_THAT(other.err, HasSubstr("3136 to 6400 pixels"));
+  EXPECT_EQ(result_of(program, "b")["eval_rollout_recall"], 0.0) << "read in another size";
+}
+
 }  // namespace rematch

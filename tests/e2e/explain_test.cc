@@ -1,6 +1,8 @@
 // `rematch explain`: keys, metrics, words of tables, and searches.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "e2e/program.h"
 
 namespace rematch {
@@ -71,6 +73,27 @@ TEST(Explain, SearchesNamesAndMeanings) {
     EXPECT_TRUE(result.out.starts_with(first)) << query << "\n" << result.out;
   }
   EXPECT_TRUE(has(program.run("explain qqqqqqqqq").err, "try a word such as batch"));
+}
+
+TEST(Explain, ASentenceAnswersWordsOfHeadsAndPages) {
+  test::Program program;
+  for (const auto& [word, part] : std::vector<std::pair<std::string, std::string>>{
+           {"malformed", "eval_rollout_parse_malformed_rate"},
+           {"conf", "--min-score"},
+           {"calibration", "rematch eval"},
+           {"confusion", "another"},
+           {"probe", "docs/probe.md"},
+           {"neighbours", "(rematch probe)"},
+           {"split", "rematch data split"},
+           {"nms", "not needed"},
+           {"score", "share of boxes"},
+           {"stage 2", "rollout_matching_sft"},
+           {"tok/s", "generated in a second"},
+           {"append", "target_policy"}}) {
+    const std::string out = program.run("explain " + word).out;
+    EXPECT_TRUE(has(out, part)) << word << "\n" << out;
+    EXPECT_LT(std::count(out.begin(), out.end(), '\n'), 12) << out;
+  }
 }
 
 }  // namespace rematch

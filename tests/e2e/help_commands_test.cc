@@ -348,4 +348,14 @@ TEST(HelpCommands, BashCompletesCommandsAndOptions) {
   EXPECT_EQ(program.run("completions").exit_code, 2);
 }
 
+TEST(HelpCommands, ACommandThatOnlyAsksHasNoBatchOfTraining) {
+  test::Program program;
+  EXPECT_TRUE(has(program.run("eval my.yaml --batch-size 4").err,
+                  "did you mean --set training.per_device_eval_batch_size=4?"));
+  EXPECT_TRUE(has(program.run("train my.yaml --batch-size 4").err,
+                  "did you mean --set training.effective_batch_size=4?"));
+  EXPECT_TRUE(has(program.run("plan " + test::Program::model() + " --set training.seed=1").err,
+                  "`ways to train it`"));
+}
+
 }  // namespace rematch

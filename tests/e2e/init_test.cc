@@ -58,4 +58,20 @@ TEST(Init, SaysWhatIsWrongWithADirectoryOfAModel) {
   EXPECT_TRUE(says(llama.err, "\"llama\"") && says(llama.err, "use a ")) << llama.err;
 }
 
+TEST(Init, SaysWhenThereAreTooManyClassesForThePrompt) {
+  test::Program program;
+  const std::string image = test::Program::golden("images/0.png");
+  std::string records;
+  for (int i = 0; i < 100; ++i)
+    records += R"({"images": [")" + image +
+               R"("], "width": 64, "height": 64, "objects": [{"desc": "c)" +
+               std::to_string(i % 50) + R"(", "bbox_2d": [1, 2, 300, 400]}]})" + "\n";
+  program.dir().write("train.jsonl", records);
+  const test::ProcessResult result =
+      program.run("init " + test::Program::model() + " train.jsonl --stage1");
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_TRUE(says(result.err, "50 classes are too many for the prompt")) << result.err;
+  EXPECT_TRUE(says(result.err, "--prompt-classes")) << result.err;
+}
+
 }  // namespace rematch

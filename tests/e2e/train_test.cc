@@ -213,6 +213,8 @@ TEST(Train, AnInterruptSavesTheStateAndExits130) {
                         " train " + config + " & pid=$!; " + "for i in $(seq 2000); do [ -s " +
                         log + " ] && break; sleep 0.1; done; kill -INT $pid; wait $pid");
   EXPECT_EQ(result.exit_code, 130) << result.err;
+  EXPECT_NE(result.err.find("saving after this step; once more: stop at once"), std::string::npos)
+      << result.err;
   bool has_checkpoint = false;
   for (const auto& entry : std::filesystem::directory_iterator(program.run_dir())) {
     const std::string name = entry.path().filename().string();

@@ -7,7 +7,7 @@
 namespace rematch {
 
 /// Warnings of names: classes whose spellings differ only in case, width or spaces; a rare class
-/// whose words are part of a frequent one ("bishop" beside "white-bishop"); names that are all
+/// whose words are part of a frequent one ("bishop" and "white-bishop"); names that are all
 /// numbers. Cost: linear in the number of objects.
 /// @param val  may be null
 std::vector<std::string> class_name_warnings(const Dataset& train, const Dataset* val);

@@ -157,7 +157,7 @@ const Json* completion_of(const Json& value) {
   return content == message->end() ? nullptr : &*content;
 }
 
-/// Why a request has no answer, "status 429"; "" for other lines.
+/// Reason for a request without an answer, "status 429"; "" for other lines.
 std::string failure_of(const Json& line) {
   if (const Json* response = first_of(line, {"response"}); response != nullptr) {
     const Json* status = first_of(*response, {"status_code"});

@@ -8,10 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "base/host_memory.h"
 #include "base/json.h"
 #include "base/terminal_text.h"
-#include "program/assembly/plan_request.h"
 #include "program/assembly/preflight.h"
 #include "program/assembly/run_directory.h"
 #include "program/cli/arguments.h"
@@ -26,8 +24,7 @@ namespace {
 
 struct CheckArguments {
   ConfigArguments run;
-  std::optional<double> gpu_memory_gib = {};  ///< of the GPU it is meant for; none = this machine
-  int num_ranks = 1;
+  PlanArguments plan = {};   ///< of the machine that it is meant for
   bool config_only = false;  ///< the configuration alone, for a machine without model and data
   bool json = false;
   bool all_values = false;  ///< those at their defaults too
@@ -39,16 +36,6 @@ Json json_of(ErrorKind kind, const Problem& problem) {
           {"where", problem.where},
           {"what", problem.what},
           {"fix", problem.fix}};
-}
-
-/// The device of `rematch plan`: a GPU where --gpu-memory names one, else this machine.
-PlanDevice device_of(const CheckArguments& arguments, const Settings& settings) {
-  const bool on_gpu = arguments.gpu_memory_gib.has_value();
-  return {.on_gpu = on_gpu,
-          .memory_bytes = on_gpu ? static_cast<int64_t>(*arguments.gpu_memory_gib * kBytesPerGib)
-                                 : host_memory().total,
-          .num_ranks = arguments.num_ranks,
-          .zero_stage = settings.optim.zero_stage};
 }
 
 /// All that was found, and the values and needs of a run that can start.
@@ -72,7 +59,7 @@ void look_at_memory(Found& found, const Settings& settings, const CheckArguments
   std::optional<PlanRequest> request;
   MemoryPlan plan;
   try {
-    request = plan_request(settings, device_of(arguments, settings));
+    request = plan_request_of(settings, arguments.plan);
     plan = make_plan(*request);
   } catch (const UserError& error) {
     // A model without a readable config.json has been found already, or may be elsewhere.
@@ -82,12 +69,12 @@ void look_at_memory(Found& found, const Settings& settings, const CheckArguments
   found.plan = plan_json(*request, plan);
   found.needs =
       fmt::format("{} at most, in the phase {}", gib_text(plan.peak_bytes), plan.peak_phase);
-  if (arguments.num_ranks > 1)
-    found.needs += fmt::format(", on each of {} ranks", arguments.num_ranks);
+  if (arguments.plan.num_ranks > 1)
+    found.needs += fmt::format(", on each of {} ranks", arguments.plan.num_ranks);
   try {
-    const std::string warning = check_memory(
-        *request, plan,
-        {.path = arguments.run.config_path, .gpu_memory_gib = arguments.gpu_memory_gib});
+    PlanArguments asked = arguments.plan;
+    asked.path = arguments.run.config_path;
+    const std::string warning = check_memory(*request, plan, asked);
     if (!warning.empty()) found.warnings.push_back(warning);
   } catch (const UserError& error) {
     add_problems(found, error);
@@ -99,10 +86,10 @@ Found look(const CheckArguments& arguments) {
   ConfigResult result;
   try {
     std::vector<std::string> overrides = arguments.run.overrides;
-    result = load_config(arguments.run.config_path, overrides, arguments.num_ranks);
+    result = load_config(arguments.run.config_path, overrides, arguments.plan.num_ranks);
     if (const std::optional<FreeName> own = find_free_name(result.settings)) {
       overrides.push_back(own->override);
-      result = load_config(arguments.run.config_path, overrides, arguments.num_ranks);
+      result = load_config(arguments.run.config_path, overrides, arguments.plan.num_ranks);
       found.warnings.push_back(own->note);
     }
   } catch (const UserError& error) {
@@ -116,7 +103,7 @@ Found look(const CheckArguments& arguments) {
   if (arguments.config_only) {
     found.facts = {{"run directory", result.settings.output.run_dir}};
   } else {
-    Preflight checked = preflight(result, arguments.run.device, arguments.num_ranks);
+    Preflight checked = preflight(result, arguments.run.device, arguments.plan.num_ranks);
     found.problems = std::move(checked.problems);
     found.facts = std::move(checked.facts);
     found.warnings.insert(found.warnings.end(), checked.warnings.begin(), checked.warnings.end());
@@ -176,13 +163,7 @@ Command add_check_command(CLI::App& app) {
       "find everything that `train` would refuse, in seconds; print what is set and from where");
   const auto arguments = std::make_shared<CheckArguments>();
   add_config_arguments(*check, arguments->run);
-  check
-      ->add_option("--gpu-memory", arguments->gpu_memory_gib,
-                   "refuse a run that cannot fit a GPU with this many GiB")
-      ->check(finite_range(1e-3, 1e6, "GiB"));
-  check->add_option("--ranks", arguments->num_ranks, "ranks that will train together")
-      ->check(CLI::Range(1, 65536))
-      ->capture_default_str();
+  add_plan_device(*check, arguments->plan, "refuse a run that cannot fit a GPU with this many GiB");
   check->add_flag("--json", arguments->json,
                   "print one JSON object: problems, warnings, plan, configuration");
   check->add_flag("--config-only", arguments->config_only,

@@ -17,8 +17,6 @@
 #include "base/text.h"
 #include "learn/data/class_names.h"
 #include "learn/data/records_path.h"
-#include "learn/estep/answer/answer_format.h"
-#include "learn/estep/answer/checkpoint_format.h"
 #include "learn/resume/run_links.h"
 #include "model/checkpoint/model_dir.h"
 #include "model/families/family.h"
@@ -39,17 +37,16 @@ struct InitArguments {
 
 /// The answer format of the checkpoint, and a comment on the other choice.
 std::string format_lines(const std::string& model_dir) {
-  const std::string name = checkpoint_format(std::nullopt, model_dir, *Tokenizer::load(model_dir));
-  const bool has_coord_tokens = answer_formats().find(name).has_coord_tokens;
+  const AnswerFormatRow& format = format_of(model_dir);
   return fmt::format(
       "  # {}\n  answer_format: {}\n",
-      has_coord_tokens
+      format.has_coord_tokens
           ? "The checkpoint has coord tokens: the four numbers of a box are 4 tokens, in digits "
             "about 12."
           : "The checkpoint's own answers, in digits: the four numbers of a box are about 12 "
             "tokens.\n  # With `rematch add-coord-tokens` they are 4, but a stock model must learn "
             "these first\n  # (docs/answer_formats.md).",
-      name);
+      format.name);
 }
 
 int64_t rounded_up(int64_t value, int64_t multiple) {
@@ -60,9 +57,8 @@ int64_t rounded_up(int64_t value, int64_t multiple) {
 std::string quoted(const std::string& text) { return python_json_string(text); }
 
 /// For small sets: augmentation, as a comment (docs/small_data.md#measured).
-bool are_few(int64_t num_records) { return num_records < 1000; }
 std::string augment_lines(int64_t num_records) {
-  if (!are_few(num_records)) return "";
+  if (num_records >= 1000) return "";
   return "# data:\n#   augment: {crop: 0.6, color: 0.3}    # varies few pictures; `rematch data "
          "show --augment` draws them (docs/small_data.md)\n\n";
 }
@@ -81,9 +77,7 @@ InitFacts find_facts(const InitArguments& arguments, const Dataset& train,
   if (val) data.push_back(&*val);
   facts.images = find_image_budget(data, PatchOptions::from_model_dir(arguments.model));
   if (!read_stored_prompt(arguments.model)) {
-    const std::string name =
-        checkpoint_format(std::nullopt, arguments.model, *Tokenizer::load(arguments.model));
-    const PromptTexts usual = answer_formats().find(name).built_in_prompt(ObjectOrdering::kSorted);
+    const PromptTexts usual = format_of(arguments.model).built_in_prompt(ObjectOrdering::kSorted);
     facts.classes = class_list_prompt(train, usual.user);
   }
   ImageSettings images;
@@ -158,8 +152,7 @@ std::string yaml_for(const InitArguments& arguments, const Dataset& train, const
 
 /// True for a checkpoint that has coord tokens and was never trained to answer with them.
 bool must_learn_coord_tokens(const std::string& model_dir) {
-  const std::string name = checkpoint_format(std::nullopt, model_dir, *Tokenizer::load(model_dir));
-  return answer_formats().find(name).has_coord_tokens && !read_stored_prompt(model_dir);
+  return format_of(model_dir).has_coord_tokens && !read_stored_prompt(model_dir);
 }
 
 /// Purpose of an earlier file: "; it is for 8 records of data/train.jsonl", or "".

@@ -50,7 +50,9 @@ Settings usual_settings(const std::string& model_dir) {
   return settings;
 }
 
-PlanRequest request_of(const Settings& settings, const PlanArguments& arguments) {
+}  // namespace
+
+PlanRequest plan_request_of(const Settings& settings, const PlanArguments& arguments) {
   const bool on_gpu = arguments.gpu_memory_gib.has_value();
   PlanRequest request = plan_request(
       settings,
@@ -67,8 +69,6 @@ PlanRequest request_of(const Settings& settings, const PlanArguments& arguments)
   return request;
 }
 
-}  // namespace
-
 int run_plan(const PlanArguments& arguments, std::ostream& out) {
   const std::optional<std::string> model_dir = model_dir_of(arguments.path);
   ConfigResult config;
@@ -83,7 +83,7 @@ int run_plan(const PlanArguments& arguments, std::ostream& out) {
                      .fix = "name a YAML configuration (`rematch init` writes one); without --set, "
                             "the line `ways to train it` shows LoRA too"});
   }
-  const PlanRequest request = request_of(settings, arguments);
+  const PlanRequest request = plan_request_of(settings, arguments);
   const MemoryPlan plan = make_plan(request);
   if (arguments.json) {
     out << plan_json(request, plan).dump(2) << "\n";
@@ -93,15 +93,6 @@ int run_plan(const PlanArguments& arguments, std::ostream& out) {
       out << wrapped("warning: " + warning.text + " (" + warning.where + ")", 2) << "\n";
   }
   return 0;
-}
-
-std::string check_memory(const PlanArguments& arguments) {
-  const Settings settings =
-      load_config(arguments.path, arguments.overrides, arguments.num_ranks).settings;
-  std::error_code ignored;
-  if (!fs::is_regular_file(join_path(settings.model.directory, "config.json"), ignored)) return "";
-  const PlanRequest request = request_of(settings, arguments);
-  return check_memory(request, make_plan(request), arguments);
 }
 
 std::string check_memory(const PlanRequest& request, const MemoryPlan& plan,
@@ -129,6 +120,14 @@ std::string check_memory(const PlanRequest& request, const MemoryPlan& plan,
       plan.peak_phase, gib_text(plan.usable_bytes), shell_word(arguments.path));
 }
 
+void add_plan_device(CLI::App& command, PlanArguments& arguments, const char* gpu_memory_help) {
+  command.add_option("--gpu-memory", arguments.gpu_memory_gib, gpu_memory_help)
+      ->check(finite_range(1e-3, 1e6, "GiB"));
+  command.add_option("--ranks", arguments.num_ranks, "data-parallel ranks, one device each")
+      ->check(CLI::Range(1, 65536))
+      ->capture_default_str();
+}
+
 Command add_plan_command(CLI::App& app) {
   CLI::App* plan = app.add_subcommand("plan",
                                       "estimate how much memory a run takes, phase by phase, and "
@@ -138,12 +137,8 @@ Command add_plan_command(CLI::App& app) {
                    "YAML configuration, or a model directory (its config.json is enough)")
       ->required();
   add_overrides(*plan, arguments->overrides);
-  plan->add_option("--gpu-memory", arguments->gpu_memory_gib,
-                   "plan for a GPU with this many GiB; default: the CPU of this machine")
-      ->check(finite_range(1e-3, 1e6, "GiB"));
-  plan->add_option("--ranks", arguments->num_ranks, "data-parallel ranks, one device each")
-      ->check(CLI::Range(1, 65536))
-      ->capture_default_str();
+  add_plan_device(*plan, *arguments,
+                  "plan for a GPU with this many GiB; default: the CPU of this machine");
   plan->add_option("--zero-stage", arguments->zero_stage,
                    "default: training.zero_stage; 1 shards the optimizer state over the ranks, 2 "
                    "the gradient sums too")

@@ -5,10 +5,15 @@
 #include <string>
 #include <vector>
 
+namespace CLI {  // NOLINT(readability-identifier-naming): the name of the library
+class App;
+}
+
 namespace rematch {
 
 struct MemoryPlan;
 struct PlanRequest;
+struct Settings;
 
 /// Arguments of `rematch plan`, and of the memory check of `rematch check`.
 struct PlanArguments {
@@ -27,13 +32,17 @@ struct PlanArguments {
 /// @throws UserError
 int run_plan(const PlanArguments& arguments, std::ostream& out);
 
-/// Checks whether a configuration fits, for `rematch check`.
+/// Declares --gpu-memory and --ranks.
+void add_plan_device(CLI::App& command, PlanArguments& arguments, const char* gpu_memory_help);
+
+/// The plan to make of settings.
+PlanRequest plan_request_of(const Settings& settings, const PlanArguments& arguments);
+
+/// Checks whether a plan fits, for `rematch check`.
+/// @param arguments  where it came from
 /// @return a warning; empty when it fits, or nothing is known
 /// @throws UserError (config) when what every step holds is more than all memory of the GPU that
 /// was asked for
-std::string check_memory(const PlanArguments& arguments);
-/// The same for a plan that is made already.
-/// @param arguments  where it came from
 std::string check_memory(const PlanRequest& request, const MemoryPlan& plan,
                          const PlanArguments& arguments);
 

@@ -15,6 +15,7 @@
 #include "base/terminal_text.h"
 #include "base/text.h"
 #include "learn/estep/answer/checkpoint_format.h"
+#include "learn/estep/answer/pixel_formats.h"
 #include "learn/evaluate/answers_file.h"
 #include "model/checkpoint/model_dir.h"
 #include "model/vision/patches.h"
@@ -158,14 +159,12 @@ RolloutScorer::Options scoring_options(const Task& task, const Tokenizer& tokeni
 
 /// The unit in which the numbers are read.
 std::string unit_text(const Task& task, const PatchOptions& patches) {
-  const AnswerFormatRow& format = answer_formats().find(task.format);
-  if (format.has_coord_tokens) return "";
-  const bool in_pixels = task.format.starts_with("qwen2_5");  // answer/qwen_json.cc
-  if (!in_pixels) return "numbers    thousandths of the image's sides";
+  if (answer_formats().find(task.format).has_coord_tokens) return "";
+  if (!answers_in_pixels(task.format)) return "numbers    thousandths of the image's sides";
   return fmt::format(
       "numbers    pixels of the image resized to multiples of {} and {} to {} pixels{}",
       patches.side_multiple_px(), patches.min_pixels, patches.max_pixels,
-      task.model.path.empty() ? ", as stock Qwen2.5-VL sees it; a server with another limit: "
+      task.model.path.empty() ? ", as stock checkpoints see it; a server with another limit: "
                                 "--set template.max_pixels=N"
                               : " (" + task.model.path + ")");
 }
@@ -206,7 +205,8 @@ int run_eval_answers(const ScoredModelArguments& model, const AnswersArguments& 
   const auto tokenizer = Tokenizer::of_bytes(answer_tokens());
   const auto format = make_answer_format(task.format, tokenizer, task.answers);
   const RolloutScorer::Options options = scoring_options(task, *tokenizer);
-  terminal->say(wrapped(unit_text(task, options.patches), 11));
+  if (const std::string unit = unit_text(task, options.patches); !unit.empty())
+    terminal->say(wrapped(unit, 11));
   const GivenAnswers answers = read_answers(task.answers, all);
   const Dataset records = answered_records(all, answers, task, arguments.answered_only, *terminal);
   EvalOutput output({.model = task.answers,

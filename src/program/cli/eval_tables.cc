@@ -16,19 +16,12 @@ namespace rematch {
 namespace {
 
 constexpr size_t kShownRows = 20;
-constexpr size_t kWidestName = 16;
+constexpr size_t kWidestName = 17;
 
 std::string shown(const std::string& name, double value) {
   const bool is_count = value == static_cast<double>(static_cast<int64_t>(value)) &&
                         name.find("_rate") == std::string::npos && value > 1;
   return is_count ? fmt::format("{}", static_cast<int64_t>(value)) : fmt::format("{:.4f}", value);
-}
-
-/// The first characters of a name.
-std::string short_name(const std::string& name) {
-  size_t end = 0;
-  for (size_t i = 0; i < kWidestName && end < name.size(); ++i) next_code_point(name, end);
-  return end == name.size() ? name : name.substr(0, end) + "…";
 }
 
 /// Rows of `per_class` or `per_count`, the largest classes only.
@@ -38,7 +31,7 @@ std::vector<std::vector<std::string>> breakdown_table(const std::string& first, 
       {first, "images", "truths", "predictions", "recall", "label P", "label R", "label F1"}};
   for (const Json& row : rows) {
     if (table.size() > kShownRows) break;
-    std::vector<std::string> cells{short_name(printable(row["name"].get<std::string>()))};
+    std::vector<std::string> cells{shown_start(row["name"].get<std::string>(), kWidestName)};
     for (const char* count : {"images", "truths", "predictions"})
       cells.push_back(fmt::format("{}", row[count].get<int64_t>()));
     for (const char* score : {"recall", "precision_labels", "recall_labels", "f1_labels"})

@@ -5,8 +5,8 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <csignal>
+#include <cstdio>
 #include <new>
 #include <optional>
 #include <string>
@@ -31,17 +31,14 @@ constexpr const char* kMessages[] = {"not enough memory",
 std::string gib(double bytes) { return fmt::format("{:.2f} GiB", bytes / double{1 << 30}); }
 
 /// The number in "tried to allocate 123 bytes".
-std::optional<double> bytes_in(std::string_view message) {
-  constexpr std::string_view kBefore = "tried to allocate ";
-  const size_t found = message.find(kBefore);
-  if (found == std::string_view::npos) return std::nullopt;
-  message.remove_prefix(found + kBefore.size());
+std::optional<double> bytes_in(const std::string& message) {
+  const size_t found = message.find("tried to allocate ");
   double bytes = 0;
-  const auto [end, error] = std::from_chars(message.data(), message.data() + message.size(), bytes);
-  if (error != std::errc() ||
-      !std::string_view(end, message.data() + message.size() - end).starts_with(" bytes"))
-    return std::nullopt;
-  return bytes;
+  char unit = 0;  // the b of "bytes"; GPUs write MiB and GiB
+  const bool is_read =
+      found != message.npos &&
+      std::sscanf(message.c_str() + found, "tried to allocate %lf %c", &bytes, &unit) == 2;
+  return is_read && unit == 'b' ? std::optional(bytes) : std::nullopt;
 }
 
 std::string asked(const std::exception& error) {

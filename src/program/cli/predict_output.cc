@@ -24,18 +24,10 @@ namespace rematch {
 namespace {
 
 constexpr int kDrawnSidePx = 1024;
-constexpr size_t kLongestDrawnName = 200;  ///< bytes
-constexpr size_t kLongestShownText = 200;  ///< bytes
+constexpr size_t kLongestText = 200;  ///< bytes of a shown answer, or of a drawing's name
 constexpr const char* kNoCalibration =
     "--min-score left nothing out: the checkpoint does not know what its scores are worth; "
     "`rematch eval MODEL val.jsonl` measures it";
-
-/// The last byte up to `most` at which a character of UTF-8 begins, or the end of the text.
-size_t character_start(const std::string& text, size_t most) {
-  size_t at = std::min(text.size(), most);
-  while (at > 0 && at < text.size() && (text[at] & 0xC0) == 0x80) --at;
-  return at;
-}
 
 /// Bounding box in pixels: left, top, right, bottom.
 std::array<double, 4> box_px(const Geometry& geometry, const Prediction& one) {
@@ -74,9 +66,8 @@ std::string jsonl_line(const Prediction& one, bool is_shown) {
   json["status"] = parse_status_name(one.status);
   json["dropped_invalid"] = one.dropped_invalid;
   const std::string text = lossy_utf8(one.text);
-  const bool is_cut =
-      is_shown && one.status != ParseStatus::kComplete && text.size() > kLongestShownText;
-  json["text"] = is_cut ? text.substr(0, character_start(text, kLongestShownText)) + "…" : text;
+  const bool is_cut = is_shown && one.status != ParseStatus::kComplete;
+  json["text"] = is_cut ? shorten_bytes(text, kLongestText) : text;
   return json_line(json);
 }
 
@@ -147,8 +138,7 @@ std::string coco_results(const std::vector<Prediction>& predictions, const CocoI
 /// with what is added here it could be longer than a file's name may be.
 std::string drawing_path(const std::string& directory, const std::string& image, size_t index) {
   const std::string name = std::filesystem::path(image).stem().string();
-  return fmt::format("{}/{:04}_{}.png", directory, index,
-                     name.substr(0, character_start(name, kLongestDrawnName)));
+  return fmt::format("{}/{:04}_{}.png", directory, index, shorten_bytes(name, kLongestText));
 }
 
 /// A directory that is read must not fill with drawings: they would replace images, and the next

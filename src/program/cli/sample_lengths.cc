@@ -10,12 +10,16 @@
 
 namespace rematch {
 
+const AnswerFormatRow& format_of(const std::string& model_dir) {
+  return answer_formats().find(
+      checkpoint_format(std::nullopt, model_dir, *Tokenizer::load(model_dir)));
+}
+
 SampleLengths measure_lengths(const Dataset& dataset, const std::string& model_dir,
                               const std::optional<std::string>& user_prompt,
                               const ImageSettings& images) {
   const std::shared_ptr<const Tokenizer> tokenizer = Tokenizer::load(model_dir);
-  const AnswerFormatRow& row =
-      answer_formats().find(checkpoint_format(std::nullopt, model_dir, *tokenizer));
+  const AnswerFormatRow& row = format_of(model_dir);
   const std::unique_ptr<const AnswerFormat> format = row.make(tokenizer, model_dir);
   const std::optional<StoredPrompt> stored = read_stored_prompt(model_dir);
   const PatchOptions patches = PatchOptions::from_model_dir(model_dir, images);

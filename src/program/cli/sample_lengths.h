@@ -5,6 +5,7 @@
 
 #include "base/settings/data.h"
 #include "learn/data/dataset.h"
+#include "learn/estep/answer/answer_format.h"
 
 namespace rematch {
 
@@ -13,6 +14,9 @@ struct SampleLengths {
   int64_t longest_prompt = 0;  ///< with its image
   int64_t median_answer = 0, longest_answer = 0;
 };
+
+/// The answer format of a checkpoint.
+const AnswerFormatRow& format_of(const std::string& model_dir);
 
 /// Measures a data set with a model's tokenizer, patches and stored prompt (else the built-in one);
 /// reads no image.

@@ -16,6 +16,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "learn/estep/answer/answer_format.h"
+#include "learn/estep/answer/pixel_formats.h"
 #include "learn/estep/answer/teach_digits.h"
 #include "learn/estep/parse/add_entries.h"
 #include "learn/estep/parse/json_reader.h"
@@ -216,6 +217,10 @@ AnswerFormatRow relative_boxes_format() {
 
 AnswerFormatRow pixel_boxes_format() {
   return list_format<true, false>("qwen2_5_boxes", "`qwen2_5_json` without names");
+}
+
+bool answers_in_pixels(const std::string& format) {
+  return format == pixel_digits_format().name || format == pixel_boxes_format().name;
 }
 
 }  // namespace rematch
