@@ -50,13 +50,8 @@ bool examine(const std::string& backend, const VllmOptions& vllm, std::ostream& 
     return true;
   } catch (const UserError& error) {
     out << fmt::format("{:7} cannot run here\n", backend);
-    for (const Problem& problem : error.problems()) {
-      for (const auto& [name, text] : {std::pair{"error:", problem.error},
-                                       {"where:", problem.where},
-                                       {"what: ", problem.what},
-                                       {"fix:  ", problem.fix}})
-        out << wrapped(fmt::format("  {} {}", name, text), 9) << "\n";
-    }
+    for (const Problem& problem : error.problems())
+      out << wrapped("  " + format_problem(problem), 9);
     return false;
   }
 }

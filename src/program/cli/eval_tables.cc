@@ -56,14 +56,8 @@ using ScoreValues = std::vector<std::pair<std::string, double>>;
 
 /// The rows of `rematch compare`.
 std::vector<std::vector<std::string>> main_table(const ScoreValues& values) {
-  std::vector<std::vector<std::string>> rows{{"score", "value"}};
-  for (const ScoreKind& kind : score_kinds()) {
-    const auto found = std::find_if(values.begin(), values.end(),
-                                    [&](const auto& value) { return value.first == kind.key; });
-    if (found == values.end()) continue;
-    rows.push_back({kind.label, found->second < 0 ? "-" : fmt::format("{:.3f}", found->second)});
-  }
-  return rows;
+  const EvaluationFile evaluation{.scores = {values.begin(), values.end()}};
+  return score_table({{"value", &evaluation}});
 }
 
 void print_tables(const ScoreValues& values, const Json& result, bool all_scores,
