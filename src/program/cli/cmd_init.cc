@@ -155,20 +155,6 @@ bool must_learn_coord_tokens(const std::string& model_dir) {
   return format_of(model_dir).has_coord_tokens && !read_stored_prompt(model_dir);
 }
 
-/// Purpose of an earlier file: "; it is for 8 records of data/train.jsonl", or "".
-std::string written_for(const std::string& path) {
-  constexpr std::string_view kStart = "# Written by `rematch init`";
-  try {
-    const std::string line = split(read_file(path), '\n').front();
-    if (!line.starts_with(kStart)) return "";
-    std::string rest = printable(line.substr(kStart.size()));
-    if (rest.ends_with('.')) rest.pop_back();
-    return "; it is" + rest;
-  } catch (const UserError&) {
-    return "";
-  }
-}
-
 int run_init(InitArguments arguments) {
   require_model_first(arguments.model, arguments.train);
   const NamedModel model = find_model(arguments.model);
@@ -183,11 +169,10 @@ int run_init(InitArguments arguments) {
   const Dataset train =
       Dataset::load(arguments.train, {.require_single_image = !arguments.stage_1});
   if (std::filesystem::exists(arguments.out)) {
-    throw UserError(ErrorKind::kConfig,
-                    {.error = "the file exists",
-                     .where = arguments.out,
-                     .what = "`rematch init` does not overwrite" + written_for(arguments.out),
-                     .fix = "give another name with --out, or remove it"});
+    throw UserError(ErrorKind::kConfig, {.error = "the file exists",
+                                         .where = arguments.out,
+                                         .what = "`rematch init` does not overwrite",
+                                         .fix = "give another name with --out, or remove it"});
   }
   std::optional<Dataset> val;
   if (!arguments.val.empty())

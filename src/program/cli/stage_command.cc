@@ -45,6 +45,7 @@ CLI::App* add_stage_arguments(CLI::App& app, StageArguments& arguments,
   command->add_option("--dtype", options.dtype, "float32 or bfloat16")->capture_default_str();
   command->add_option("--device", options.device, "auto, cpu, cuda or cuda:N");
   command->add_option("--batch-size", options.batch_size, "input lines generated together")
+      ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str();
   // Options that no stage of the table takes are hidden, but still parsed: the message for a
   // stage that is not here says more than that for an unknown option.
@@ -98,12 +99,6 @@ int run_stage_command(const CLI::App& command, const StageArguments& arguments,
   const std::string program = command.get_parent()->get_name();
   const StageRow& row = find_stage(stages, arguments.name, program);
   check_options(command, row, fmt::format("{} stage {}", program, row.name));
-  if (arguments.options.batch_size < 1) {
-    throw UserError(ErrorKind::kConfig, {.error = "--batch-size must be at least 1",
-                                         .where = fmt::format("{} stage --batch-size", program),
-                                         .what = std::to_string(arguments.options.batch_size),
-                                         .fix = "set it to 1 or more"});
-  }
   refuse_model_directory(arguments.options);
   const std::unique_ptr<Stage> stage = row.make(arguments.options);
   return run_stage(*stage, arguments.options.batch_size, std::cin, std::cout);
