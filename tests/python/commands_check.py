@@ -60,10 +60,10 @@ class CommandsTest(unittest.TestCase):
             self.assertLess(time.monotonic(), end, "it did not come")
             time.sleep(0.05)
 
-    def start_endless(self):
+    def start_endless(self, config="endless.yaml"):
         """A Python that trains without an end, as the first of a group, like a terminal's."""
         child = subprocess.Popen(
-            [sys.executable, "-W", "ignore", "-c", ENDLESS],
+            [sys.executable, "-W", "ignore", "-c", ENDLESS.replace("endless.yaml", config)],
             stdout=subprocess.PIPE,
             text=True,
             start_new_session=True,
@@ -84,7 +84,7 @@ class CommandsTest(unittest.TestCase):
             run = rematch.train("steps.yaml", rows.append)
         self.assertEqual(rows, ROWS)
         self.assertEqual(printed.getvalue(), "")
-        self.assertEqual((run.log.steps, run.log.evaluations), ([ROWS[0], ROWS[2]], [ROWS[1]]))
+        self.assertEqual((run.log.steps[5:], run.log.evaluations), ([ROWS[0], ROWS[2]], [ROWS[1]]))
         self.assertEqual(os.fspath(run), RUN)
         self.assertEqual(run.best, Path(RUN, "checkpoint-2"))
         self.assertEqual(run.last, run.best)
@@ -149,6 +149,12 @@ class CommandsTest(unittest.TestCase):
             f"stopped: saved {RUN}/checkpoint-3; "
             "continue with: rematch.train('endless.yaml', …, resume=True)",
         )
+
+    def test_ctrl_c_names_the_run_that_took_another_name(self):
+        child = self.start_endless("endless_again.yaml")
+        os.killpg(child.pid, signal.SIGINT)
+        rest, _ = child.communicate(timeout=60)
+        self.assertIn(f"settings={{…, 'training.run_name': {Path(RUN).name!r}}}, resume=True", rest)
 
     def test_a_killed_python_lets_the_program_save(self):
         child = self.start_endless()

@@ -58,17 +58,14 @@ def train(config):
         signal.signal(number, end)
     RUN.mkdir(parents=True, exist_ok=True)
     LOG.touch()
-    earlier = LOG.stat().st_size
+    if config == "endless_again.yaml":
+        say(f"{RUN} holds a run, which stays as it is (…)")
     say("warning: odd\nmodel     toy\nwhere     logs and checkpoints in an escaped text")
     send_event("run", RUN)
     time.sleep(0.5)
     log({"step": 1, "loss": 4.0}, torn=True)
     log({"step": 1, **EVALUATION})
-    if earlier:  # as the first save does
-        replacement = LOG.with_suffix(".tmp")
-        replacement.write_bytes(LOG.read_bytes()[earlier:])
-        os.replace(replacement, LOG)
-    while config == "endless.yaml":
+    while config.startswith("endless"):
         time.sleep(0.1)
     log({"step": 2, "loss": None})
     (RUN / "checkpoint-2").mkdir(exist_ok=True)
