@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/text.h"
 
 namespace rematch {
 
@@ -14,29 +15,33 @@ Json coco_result(int64_t image_id, int64_t category_id, const CocoBox& box, doub
 }
 
 CocoFile::CocoFile(const std::set<std::string>& labels) {
-  for (const char* list : {"images", "categories", "annotations"}) json_[list] = Json::array();
   for (const std::string& label : labels) {
     const int64_t id = std::ssize(ids_) + 1;
     ids_[label] = id;
-    json_["categories"].push_back({{"id", id}, {"name", label}});
+    categories_.push_back(python_json({{"id", id}, {"name", label}}));
   }
 }
 
 void CocoFile::add_image(int64_t id, const std::string& path, int width_px, int height_px) {
-  json_["images"].push_back(
-      {{"id", id}, {"file_name", path}, {"width", width_px}, {"height", height_px}});
+  images_.push_back(python_json(
+      {{"id", id}, {"file_name", path}, {"width", width_px}, {"height", height_px}}));
 }
 
 void CocoFile::add_box(int64_t image_id, const std::string& label, const CocoBox& box,
                        std::optional<double> score) {
-  Json& all = json_["annotations"];
-  all.push_back({{"id", all.size() + 1},
-                 {"image_id", image_id},
-                 {"category_id", category_id(label)},
-                 {"bbox", box},
-                 {"area", box[2] * box[3]},
-                 {"iscrowd", 0}});
-  if (score) all.back()["score"] = *score;
+  Json entry{{"id", annotations_.size() + 1},
+             {"image_id", image_id},
+             {"category_id", category_id(label)},
+             {"bbox", box},
+             {"area", box[2] * box[3]},
+             {"iscrowd", 0}};
+  if (score) entry["score"] = *score;
+  annotations_.push_back(python_json(entry));
+}
+
+std::string CocoFile::text() const {
+  return fmt::format("{{\"images\": [{}], \"categories\": [{}], \"annotations\": [{}]}}\n",
+                     join(images_, ", "), join(categories_, ", "), join(annotations_, ", "));
 }
 
 CocoIds::CocoIds(const std::string& path) : path_(path) {

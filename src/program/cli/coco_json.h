@@ -4,6 +4,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "base/json.h"
 
@@ -23,10 +24,10 @@ class CocoFile {
   void add_image(int64_t id, const std::string& path, int width_px, int height_px);
   void add_box(int64_t image_id, const std::string& label, const CocoBox& box,
                std::optional<double> score = std::nullopt);
-  std::string text() const { return python_json(json_) + "\n"; }
+  std::string text() const;
 
  private:
-  Json json_;
+  std::vector<std::string> images_, categories_, annotations_;
   std::map<std::string, int64_t> ids_;
 };
 
