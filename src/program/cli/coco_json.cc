@@ -23,18 +23,15 @@ CocoFile::CocoFile(const std::set<std::string>& labels) {
 }
 
 void CocoFile::add_image(int64_t id, const std::string& path, int width_px, int height_px) {
-  images_.push_back(python_json(
-      {{"id", id}, {"file_name", path}, {"width", width_px}, {"height", height_px}}));
+  images_.push_back(
+      python_json({{"id", id}, {"file_name", path}, {"width", width_px}, {"height", height_px}}));
 }
 
 void CocoFile::add_box(int64_t image_id, const std::string& label, const CocoBox& box,
                        std::optional<double> score) {
-  Json entry{{"id", annotations_.size() + 1},
-             {"image_id", image_id},
-             {"category_id", category_id(label)},
-             {"bbox", box},
-             {"area", box[2] * box[3]},
-             {"iscrowd", 0}};
+  Json entry{{"id", annotations_.size() + 1},     {"image_id", image_id},
+             {"category_id", category_id(label)}, {"bbox", box},
+             {"area", box[2] * box[3]},           {"iscrowd", 0}};
   if (score) entry["score"] = *score;
   annotations_.push_back(python_json(entry));
 }
