@@ -75,6 +75,11 @@ std::string normalize_nfc(std::string_view utf8) {
   return map_text(utf8, UTF8PROC_STABLE | UTF8PROC_COMPOSE);
 }
 
+std::string swap_unicode_form(std::string_view utf8) {
+  const std::string composed = normalize_nfc(utf8);
+  return composed != utf8 ? composed : map_text(utf8, UTF8PROC_STABLE | UTF8PROC_DECOMPOSE);
+}
+
 std::string normalize_label(std::string_view utf8) {
   const std::string folded = map_text(
       map_text(utf8, UTF8PROC_STABLE | UTF8PROC_COMPOSE | UTF8PROC_COMPAT), UTF8PROC_CASEFOLD);

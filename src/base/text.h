@@ -15,6 +15,10 @@ std::string python_strip(std::string_view utf8);
 /// Canonical composition (NFC). Input must be valid UTF-8. ASCII input is returned unchanged.
 std::string normalize_nfc(std::string_view utf8);
 
+/// A text with composed characters ("é" as one code point) where it has others, and the other way
+/// round; macOS and Linux write the names of files differently.
+std::string swap_unicode_form(std::string_view utf8);
+
 /// The form in which labels are compared: NFKC, then case folded, white space collapsed to single
 /// spaces and trimmed. Input must be valid UTF-8.
 std::string normalize_label(std::string_view utf8);

@@ -100,13 +100,17 @@ TEST(ReadRecord, SaysWhatToDoAboutTheFieldsOfOtherPrograms) {
 
 TEST(ReadRecord, SaysWhatPythonWroteInPlaceOfJson) {
   expect_refused("{'images': ['a.png']}", {"json.dumps"});
+  expect_refused("{ 'images': ['a.png']}", {"json.dumps"});
+  expect_refused(R"({"images": ["a.png"], "metadata": None})", {"json.dumps"});
   expect_refused(R"({"images": ["a.png"], "width": NaN})", {"NaN"});
+  expect_refused(R"({"images": ["a, ] 'None", "b"]},)", {"remove the comma at the end"});
+  expect_refused(R"({"images": ["a.png"],})", {"remove the comma before"});
 }
 
 TEST(ReadRecord, RefusesWhatIsNoRecord) {
   expect_refused("{", {"not valid JSON"});
   expect_refused("[1]", {"not a JSON object"});
-  expect_refused("{\"a\": \"\xff\"}", {"the line is not UTF-8"});
+  expect_refused("{\"a\": \"\xff\"}", {"the text is not UTF-8", "iconv"});
   expect_refused(R"({"images": ["a"], "images": ["b"], "objects": [], "width": 1, "height": 1})",
                  {"appears twice"});
 }

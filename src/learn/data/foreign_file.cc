@@ -52,7 +52,56 @@ std::string line_advice(std::string_view text, std::string_view line, const std:
                      file);
 }
 
+/// The advice on what usually makes a text no JSON; "" for nothing known.
+const char* typo_advice(std::string_view text) {
+  bool in_string = false;
+  char before = ' ';
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    const std::string_view rest = text.substr(i);
+    const auto is_any = [rest](std::initializer_list<const char*> words) {
+      return std::any_of(words.begin(), words.end(),
+                         [rest](const char* word) { return rest.starts_with(word); });
+    };
+    if (in_string && c == '\\') {
+      ++i;
+    } else if (c == '"') {
+      in_string = !in_string;
+    } else if (!in_string && is_any({"'", "True", "False", "None"})) {
+      return "this is how Python prints values, not JSON: print them with json.dumps()";
+    } else if (!in_string && is_any({"NaN", "Infinity"})) {
+      return "NaN and Infinity are not numbers of JSON: leave them out";
+    } else if (!in_string && before == ',' && (c == ']' || c == '}')) {
+      return "remove the comma before ] or }";
+    }
+    if (std::string_view(" \t\r\n").find(c) == std::string_view::npos) before = c;
+  }
+  return before == ',' ? "remove the comma at the end of the line: sed 's/,$//' FILE > NEW" : "";
+}
+
 }  // namespace
+
+void require_utf8(std::string_view text, const std::string& where, const std::string& file) {
+  if (is_valid_utf8(text)) return;
+  throw UserError(ErrorKind::kData,
+                  {.error = "the text is not UTF-8",
+                   .where = where,
+                   .what = "a byte of it belongs to no character",
+                   .fix = fmt::format("convert it from the encoding that it has (GBK, ISO-8859-1, "
+                                      "…): iconv -f GBK -t UTF-8 {} > NEW",
+                                      file)});
+}
+
+Json parse_written_json(std::string_view text, const std::string& where) {
+  require_utf8(text, where);
+  try {
+    return parse_json(text, where);
+  } catch (const UserError& error) {
+    Problem problem = error.problems().front();
+    if (const std::string advice = typo_advice(text); !advice.empty()) problem.fix = advice;
+    throw UserError(error.kind(), std::move(problem));
+  }
+}
 
 void refuse_foreign_file(const std::string& path, std::string_view bytes) {
   constexpr const char* kSpace = " \t\r\n";

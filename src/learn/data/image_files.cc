@@ -11,8 +11,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kUnreadable[] = {".bmp", ".tif",  ".tiff", ".dng", ".mpo",
-                                       ".pfm", ".heic", ".avif", ".gif"};
+constexpr const char* kUnreadable[] = {".bmp",  ".tif",  ".tiff", ".dng", ".mpo", ".pfm",
+                                       ".heic", ".heif", ".avif", ".gif", ".jxl", ".jp2"};
 
 bool is_macos_copy(const fs::path& path) { return path.filename().string().starts_with("._"); }
 

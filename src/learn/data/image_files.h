@@ -8,7 +8,7 @@
 namespace rematch {
 
 /// The endings, in lower case, of images that can be read here.
-inline constexpr const char* kImageEndings[] = {".jpg", ".jpeg", ".png", ".webp"};
+inline constexpr const char* kImageEndings[] = {".jpg", ".jpeg", ".jfif", ".png", ".webp"};
 
 /// True for one of these names in any letter case.
 /// @param names  in lower case

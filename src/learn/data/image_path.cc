@@ -8,23 +8,49 @@
 
 #include "base/missing_path.h"
 #include "base/terminal_text.h"
+#include "base/text.h"
 
 namespace rematch {
+namespace {
+
+bool is_file(const std::string& path) {
+  struct stat info{};
+  return ::stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode);
+}
+
+}  // namespace
+
+bool is_inside_record(std::string_view path) {
+  constexpr size_t kFewest = 64;  // characters of base64: a file's ending is shorter
+  const size_t end =
+      path.find_last_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=");
+  return path.find("data:image/") != path.npos || path.size() - (end + 1) >= kFewest;
+}
+
+std::string existing_form(const std::string& path) {
+  if (is_file(path) || !is_valid_utf8(path)) return path;
+  const std::string other = swap_unicode_form(path);
+  return is_file(other) ? other : path;
+}
 
 std::optional<Problem> find_path_problem(const std::string& path) {
+  if (is_file(path)) return std::nullopt;
   struct stat info{};
-  const bool found = ::stat(path.c_str(), &info) == 0;
-  if (found && S_ISREG(info.st_mode)) return std::nullopt;
-  const std::string reason = found ? "not a regular file" : std::strerror(errno);
+  const std::string reason =
+      ::stat(path.c_str(), &info) == 0 ? "not a regular file" : std::strerror(errno);
   if (path.find("://") != path.npos)
     return Problem{.error = "an image is an address, and addresses are not fetched",
                    .what = path,
                    .fix = "download the image, and write the path of the file"};
   constexpr size_t kMostShown = 60;
-  if (path.find("data:image/") != path.npos)
+  if (is_inside_record(path))
     return Problem{.error = "an image is inside its record, and only files are read",
                    .what = shown_start(path, kMostShown),
                    .fix = "write the image into a file, and its path into \"images\""};
+  if (existing_form(path) != path)
+    return Problem{.error = "an image's name is in another Unicode form than that of its file",
+                   .what = path + ": an accent is a character of its own in one of them",
+                   .fix = "`rematch data check FILE --fix OUT` writes the names of the files"};
   const std::string advice = windows_path_advice(path);
   return Problem{.error = "an image file is missing",
                  .what = fmt::format("{}: {}", path, reason),

@@ -128,20 +128,13 @@ std::string read_prompt(const Json& record, const RecordContext& context) {
 
 // Parses one line of a JSONL; its errors get a column but no line.
 Json parse_line(std::string_view line, const std::string& where) {
-  if (!is_valid_utf8(line))
-    fail(where, "the line is not UTF-8", "a byte of it belongs to no character",
-         "convert the file: `iconv -f ISO-8859-1 -t UTF-8 FILE > NEW.jsonl`");
   try {
-    return parse_json(line, where);
+    return parse_written_json(line, where);
   } catch (const UserError& error) {
-    std::vector<Problem> problems = error.problems();
-    for (Problem& problem : problems) {
-      if (const std::string first_line = where + ":1:"; problem.where.starts_with(first_line))
-        problem.where = where + ":" + problem.where.substr(first_line.size());
-      if (line.starts_with("{'")) problem.fix = "JSON has double quotes: print with json.dumps()";
-      if (line.find("NaN") != line.npos) problem.fix = "NaN is not a number of JSON: leave it out";
-    }
-    throw UserError(error.kind(), std::move(problems));
+    Problem problem = error.problems().front();
+    if (const std::string first_line = where + ":1:"; problem.where.starts_with(first_line))
+      problem.where = where + ":" + problem.where.substr(first_line.size());
+    throw UserError(error.kind(), std::move(problem));
   }
 }
 

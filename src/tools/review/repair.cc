@@ -17,6 +17,7 @@
 #include "base/terminal_text.h"
 #include "base/text.h"
 #include "learn/data/added_texts.h"
+#include "learn/data/image_path.h"
 #include "learn/data/record.h"
 #include "model/vision/image.h"
 #include "model/vision/smart_resize.h"
@@ -95,7 +96,9 @@ class Repairer {
     if (images == record.end() || !images->is_array() || images->size() != 1 ||
         !(*images)[0].is_string())
       return "records without a usable image";
-    const std::string path = join_path(from_dir_, (*images)[0].get<std::string>());
+    const std::string written = join_path(from_dir_, (*images)[0].get<std::string>()),
+                      path = existing_form(written);
+    if (path != written) ++changes_["names of images in the Unicode form of their files"];
     try {
       const ImageFacts facts = read_image_facts(path);
       const ImageSize& size = facts.size;
