@@ -271,6 +271,8 @@ TEST(Predict, ImagesThatCannotBeReadDoNotEndTheOthers) {
   program.dir().write("photos/d.png", good);
   program.dir().write("photos/e.jpg", "");
   program.dir().write("photos/f\u202Egpj.jpg", "");
+  program.dir().write("photos/g.HEIC", "");
+  program.dir().write("photos/h.gif", "");
   const std::string command =
       "predict " + test::Program::model() + " photos --max-new-tokens 8 --draw drawn";
   const test::ProcessResult result = program.run(command);
@@ -285,8 +287,8 @@ TEST(Predict, ImagesThatCannotBeReadDoNotEndTheOthers) {
     EXPECT_FALSE(lines[i]["error"].get<std::string>().empty());
   }
   EXPECT_EQ(lines[0]["text"], lines[3]["text"]);
-  for (const char* part :
-       {"photos/b.jpg, photos/e.jpg", "photos/c.png", "download the file again", "drew 2 images"})
+  for (const char* part : {"photos/b.jpg, photos/e.jpg", "photos/c.png", "download the file again",
+                           "drew 2 images", "passed over, which are not read: 1 .gif, 1 .heic"})
     EXPECT_NE(result.err.find(part), std::string::npos) << part << "\n" << result.err;
   EXPECT_EQ(result.err.find("record"), std::string::npos) << result.err;
   EXPECT_TRUE(std::filesystem::exists(program.dir().file("drawn/0003_d.png")));

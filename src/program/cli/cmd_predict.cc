@@ -35,7 +35,7 @@ int run_predict(const PredictArguments& arguments) {
                                          .what = "lines of JSON have no ids",
                                          .fix = "add --format coco"});
   const std::unique_ptr<Terminal> terminal = Terminal::standard();
-  const std::vector<std::string> images = list_images(arguments.images);
+  const std::vector<std::string> images = list_images(arguments.images, *terminal);
   Checkpoint checkpoint = arguments.adapter.empty()
                               ? find_checkpoint(arguments.model)
                               : find_checkpoint(arguments.adapter, arguments.model);

@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 
 #include "base/error.h"
 #include "base/missing_path.h"
 #include "base/terminal_text.h"
+#include "base/text.h"
 #include "learn/data/image_files.h"
 
 namespace rematch {
@@ -44,8 +46,9 @@ void refuse_other_input(const std::string& path) {
 
 }  // namespace
 
-std::vector<std::string> list_images(const std::vector<std::string>& paths) {
+std::vector<std::string> list_images(const std::vector<std::string>& paths, Terminal& terminal) {
   std::vector<std::string> images;
+  std::map<std::string, int> passed_over;  // by ending
   for (const std::string& path : paths) {
     refuse_other_input(path);
     if (is_missing(path)) {
@@ -57,16 +60,27 @@ std::vector<std::string> list_images(const std::vector<std::string>& paths) {
     }
     std::vector<std::string> found;
     for (const auto& entry : fs::directory_iterator(path)) {
-      if (is_readable_image_name(entry.path()) && !leads_to_directory(entry.path()))
+      if (!is_image_name(entry.path()) || leads_to_directory(entry.path())) continue;
+      if (is_readable_image_name(entry.path()))
         found.push_back(entry.path().string());
+      else
+        ++passed_over[lower_case(entry.path().extension().string())];
     }
     std::sort(found.begin(), found.end());
     images.insert(images.end(), found.begin(), found.end());
   }
+  std::vector<std::string> endings;
+  for (const auto& [ending, count] : passed_over)
+    endings.push_back(fmt::format("{} {}", count, ending));
+  if (!endings.empty())
+    terminal.warn(
+        fmt::format("images passed over, which are not read: {}; convert them to JPEG, "
+                    "PNG or WebP",
+                    join(endings, ", ")));
   if (images.empty()) {
     throw UserError(ErrorKind::kData, {.error = "there are no images",
                                        .where = paths.empty() ? "rematch predict" : paths.front(),
-                                       .what = "no file ends in .jpg, .jpeg, .png or .webp",
+                                       .what = "no file ends in .jpg, .jpeg, .jfif, .png or .webp",
                                        .fix = "give image files or directories of images, after "
                                               "the model: rematch predict MODEL IMAGE"});
   }
