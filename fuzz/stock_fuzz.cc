@@ -26,10 +26,11 @@ void expect_data_error(const Work& work) {
 
 void check_answer(std::string_view text) {
   rematch::Ledger ledger;
-  const rematch::ImportedAnswer answer = rematch::read_answer(text, "fuzz", {}, ledger);
-  REMATCH_CHECK(answer.is_list || (answer.objects.empty() && !answer.problem.empty()), "problem");
+  const rematch::ImportedAnswer answer = rematch::read_answer(text, {.where = "fuzz"}, {}, ledger);
+  REMATCH_CHECK(answer.is_list || (answer.image.objects.empty() && !answer.problem.empty()),
+                "problem");
   std::vector<rematch::SceneObject> scene;
-  for (const rematch::ForeignObject& object : answer.objects) {
+  for (const rematch::ForeignObject& object : answer.image.objects) {
     const std::string desc =
         rematch::is_valid_utf8(object.desc) ? rematch::python_strip(object.desc) : "";
     std::vector<int> bins;
@@ -40,9 +41,11 @@ void check_answer(std::string_view text) {
     scene.push_back({desc, {rematch::GeometryKind::kBbox2d, bins}});
   }
   const std::string written = rematch::format_stock_answer(scene, {});
-  const rematch::ImportedAnswer again = rematch::read_answer(written, "again", {}, ledger);
-  REMATCH_CHECK(again.is_list && again.lost.empty() && again.objects.size() == scene.size(),
-                written);
+  const rematch::ImportedAnswer again =
+      rematch::read_answer(written, {.where = "again"}, {}, ledger);
+  REMATCH_CHECK(
+      again.is_list && again.image.lost.empty() && again.image.objects.size() == scene.size(),
+      written);
 }
 
 void check_conversation(std::string_view text) {

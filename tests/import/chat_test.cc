@@ -212,6 +212,45 @@ TEST_F(ChatTest, ReadsAllDialectsInLinesAndInAnArray) {
   check();
 }
 
+TEST_F(ChatTest, ImagesInsideRecordsAreNamed) {
+  const std::string bytes(200, 'A');
+  Json with_bytes = messages("Find it.", kAnswer);
+  with_bytes["images"] = {{{"bytes", bytes}, {"path", nullptr}}};
+  const WrittenSet result =
+      convert({messages("Find it.", kAnswer), with_bytes, messages("Find it.", kAnswer, bytes),
+               messages("Find it.", kAnswer, "data:image/png;base64," + bytes)});
+  EXPECT_EQ(test::records_lost(result, reason::kImageInside), 3);
+  EXPECT_EQ(result.ledger.places().front().find(bytes), std::string::npos) << "it is shortened";
+}
+
+TEST_F(ChatTest, WhatIsNotJsonIsSaidToBeSo) {
+  const std::string record = messages("Find it.", kAnswer).dump();
+  for (const auto& [text, advice] : std::vector<std::pair<std::string, std::string>>{
+           {record + ",\n" + record + ",\n", "comma at the end"},
+           {"{'messages': []}\n", "json.dumps"},
+           {"{\"messages\": NaN}\n", "NaN"},
+           {"[" + record + ",]", "comma before"}}) {
+    const Problem problem =
+        test::problem_of([&] { read_chat_files({directory_.write("train.jsonl", text)}, {}); });
+    EXPECT_NE(problem.fix.find(advice), std::string::npos) << problem.fix;
+  }
+}
+
+TEST_F(ChatTest, AnOutlineBeyondItsUnitIsNamed) {
+  const std::string quads =
+      R"([{"points": [[10, 20], [500, 20], [500, 400], [10, 400]], "label": "cat"},
+          {"points": [[10, 20], [1300, 20], [1300, 400], [10, 400]], "label": "dog"}])";
+  EXPECT_EQ(
+      test::records_lost(convert({messages("Find it.", kAnswer), messages("Find it.", quads)}),
+                         reason::kOutlineBeyondScale),
+      1);
+  const Problem problem = test::problem_of([&] {
+    convert({messages("Find it.", R"([{"points": [[10, 20], [1300, 20], [1300, 400], [10, 400]],
+                                      "label": "cat"}])")});
+  });
+  EXPECT_NE(problem.what.find("points"), std::string::npos) << problem.what;
+}
+
 TEST_F(ChatTest, TheUsualTextIsNoPrompt) {
   for (const Sample& sample :
        samples({messages("<image>Find all.", kAnswer), messages("<image>", kAnswer)},
@@ -230,7 +269,7 @@ TEST_F(ChatTest, EveryAnswerOfAConversationIsARecord) {
   ASSERT_EQ(all.size(), 2u);
   EXPECT_EQ(all[1].prompt, "And dogs?");
   EXPECT_TRUE(all[1].objects.empty());
-  EXPECT_EQ(set.ledger.notes().size(), 2u);  // the system message, and two answers
+  EXPECT_EQ(set.ledger.notes().size(), 3u);  // the system message, two answers, an empty one
 }
 
 TEST_F(ChatTest, SummaryAndMetadataAreKept) {

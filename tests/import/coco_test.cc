@@ -220,18 +220,21 @@ TEST_F(CocoDir, PromptsListTheClassesAndSomeThatAreAbsent) {
     write_image(name);
     images += std::string(i > 0 ? "," : "") + R"({"id": )" + std::to_string(i) +
               R"(, "file_name": ")" + name + "\"}";
-    for (const char* id : {"1", "3"})
+    for (const char* id : {"1", "3", "2", "4"}) {
+      if (i > 0 && (id[0] == '2' || id[0] == '4')) continue;  // once, so that they are classes
       annotations += (annotations.empty() ? "" : ",") + std::string(R"({"image_id": )") +
                      std::to_string(i) + R"(, "category_id": )" + id +
                      R"(, "bbox": [20, 10, 100, 50]})";
+    }
   }
   const std::string file = write(
       "train.json", R"({"images": [)" + images + R"(], "annotations": [)" + annotations +
                         R"(], "categories": [{"id": 1, "name": "cat"}, {"id": 2, "name": "dog"},
                                              {"id": 3, "name": "bird"},
-                                             {"id": 4, "name": "fish"}]})");
+                                             {"id": 4, "name": "fish"},
+                                             {"id": 5, "name": "Background"}]})");
   convert({file}, {.prompt_classes = true});
-  EXPECT_NE(written("train").samples()[0].prompt.find("image: cat, bird. "), std::string::npos);
+  EXPECT_NE(written("train").samples()[1].prompt.find("image: cat, bird. "), std::string::npos);
   convert({file}, {.prompt_classes = true, .negatives = 0.2});
   int num_absent = 0;
   const Dataset train = written("train");
@@ -239,6 +242,7 @@ TEST_F(CocoDir, PromptsListTheClassesAndSomeThatAreAbsent) {
     EXPECT_LT(sample.prompt.find("cat"), sample.prompt.find("bird"));
     num_absent += sample.prompt.find("dog") != std::string::npos;
     num_absent += sample.prompt.find("fish") != std::string::npos;
+    EXPECT_EQ(sample.prompt.find("Background"), std::string::npos) << "it has no annotation";
   }
   // a fifth of the listed names: half a name for every two
   EXPECT_NEAR(num_absent, 100, 25);

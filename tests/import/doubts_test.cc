@@ -126,7 +126,7 @@ TEST_F(Doubts, FormsWithoutABoxAreNamedWithTheirFix) {
   for (const auto& [geometry, reason] : std::vector<std::pair<const char*, const char*>>{
            {R"("segmentation": {"counts": "abc", "size": [100, 200]})", reason::kMaskOnly},
            {R"("keypoints": [10, 10, 2, 20, 20, 2], "num_keypoints": 2)", reason::kKeypointsOnly},
-           {R"("bbox": [50, 50, 20, 10, 30])", reason::kFiveNumbers},
+           {R"("bbox": [50, 50, 20, 10, 30])", reason::kRotated},
            {R"("bbox": [0, 0, 0, 0])", reason::kNoArea},
            {R"("bbox": [50, 50, 0.05, 20])", reason::kThin}}) {
     EXPECT_EQ(reason_of(geometry), reason);
@@ -136,16 +136,19 @@ TEST_F(Doubts, FormsWithoutABoxAreNamedWithTheirFix) {
 }
 
 TEST_F(Doubts, AClassThatMayBeThereIsNotListedAsAbsent) {
+  write_image("also.png");
   const auto prompt_of = [&](const std::string& more, const std::string& annotation) {
     const std::string file =
         write("train.json", R"({"categories": [{"id": 1, "name": "cat "}, {"id": 2, "name": "dog"},
-          {"id": 3, "name": "bird"}], "images": [{"id": 1, "file_name": "good.png")" +
+          {"id": 3, "name": "bird"}], "images": [{"id": 2, "file_name": "also.png"},
+          {"id": 1, "file_name": "good.png")" +
                                 more + R"(}], "annotations": [{"image_id": 1, "category_id": 1,
-          "bbox": [20, 10, 100, 50]})" +
+          "bbox": [20, 10, 100, 50]}, {"image_id": 2, "category_id": 2, "bbox": [1, 1, 9, 9]},
+          {"image_id": 2, "category_id": 3, "bbox": [1, 1, 9, 9]})" +
                                 annotation + "]}");
     const ImportOptions options{.drop_unreadable = true, .prompt_classes = true, .negatives = 0.9};
     convert_set(read_coco_files({file}, options), options);
-    const std::string prompt = written("train").samples()[0].prompt;
+    const std::string prompt = written("train").samples()[1].prompt;
     const size_t begin = prompt.find(": ") + 2;
     return prompt.substr(begin, prompt.find(". ") - begin);
   };

@@ -104,9 +104,11 @@ TEST_F(Exports, AFlatOutlineOfCocoIsOneRing) {
 
 TEST_F(Exports, ACategoryThatOnlyGroupsOthersIsNoClass) {
   write_image("a.png");
-  const std::string file =
-      write("train.json", R"({"images": [{"id": 1, "file_name": "a.png"}], "annotations": [
-        {"image_id": 1, "category_id": 1, "bbox": [20, 10, 100, 50]}], "categories": [
+  write_image("b.png");
+  const std::string file = write("train.json", R"({"images": [{"id": 1, "file_name": "a.png"},
+        {"id": 2, "file_name": "b.png"}], "annotations": [
+        {"image_id": 1, "category_id": 1, "bbox": [20, 10, 100, 50]},
+        {"image_id": 2, "category_id": 2, "bbox": [20, 10, 100, 50]}], "categories": [
         {"id": 0, "name": "fish", "supercategory": "none"},
         {"id": 1, "name": "carp", "supercategory": "fish"},
         {"id": 2, "name": "pike", "supercategory": "fish"}]})");

@@ -25,12 +25,12 @@ class VocDir : public test::ImportDir {
   /// Expects what is lost when an XML is read, an object or all, to be placed by a word.
   void expect_lost(const std::string& xml, const std::string& word) {
     write("set/Annotations/a.xml", xml);
+    write("set/Annotations/good.xml", voc(kLabelMeBox));
     const ForeignSet set = read_voc_dir(path("set"), {});
-    const ForeignImage& image = set.splits.at("train")[0];
-    std::vector<LostObject> lost = image.lost;
-    if (image.defect) lost.push_back(*image.defect);
+    std::vector<std::string> lost = set.ledger.places();
+    for (const LostObject& object : set.splits.at("train")[0].lost) lost.push_back(object.place);
     ASSERT_EQ(lost.size(), 1u) << xml;
-    EXPECT_NE(lost[0].place.find(word), std::string::npos) << lost[0].place;
+    EXPECT_NE(lost[0].find(word), std::string::npos) << lost[0];
   }
 };
 
@@ -85,7 +85,10 @@ TEST_F(VocDir, AnEncodingThatIsNotReadIsAnError) {
     return voc(kLabelMeBox, "a.png", "<?xml version=\"1.0\" encoding=\"" + encoding + "\"?>");
   };
   expect_lost(declared("GB2312"), "GB2312");
-  expect_lost(declared("windows-1252"), "iconv");
+  expect_lost(declared("windows-1252"), "UTF-8");
+  expect_lost("<annotation><object><name>caf\xe9</name>" + std::string(kLabelMeBox) +
+                  "</object></annotation>",
+              "the text of <name>");
   for (const char* encoding : {"utf-8", "UTF8", "ISO-8859-1", "us-ascii"}) {
     write("set/Annotations/a.xml", declared(encoding));
     EXPECT_TRUE(read_voc_dir(path("set"), {}).splits.at("train")[0].lost.empty()) << encoding;
@@ -124,6 +127,14 @@ TEST_F(VocDir, AnAnnotationThatNamesAnotherPhotoIsLeftOut) {
   write("set/Annotations/3.xml", voc(kLabelMeBox, "3.png"));
   EXPECT_EQ(test::records_lost(convert(), reason::kOtherImage), 1);
   EXPECT_EQ(written("train").size(), 1);
+}
+
+TEST_F(VocDir, ANameWithoutItsEndingMayBeThatOfAnotherPhoto) {
+  for (const char* name : {"1", "2"}) write_image("set/photos/" + std::string(name) + ".png");
+  write("set/ann/1.xml", voc(kLabelMeBox, "2"));
+  write("set/ann/2.xml", voc(kLabelMeBox, "2"));
+  EXPECT_EQ(test::records_lost(convert(), reason::kOtherImage), 1);
+  EXPECT_TRUE(written("train").samples()[0].image_paths[0].ends_with("2.png"));
 }
 
 TEST_F(VocDir, RotatedBoxesAreLostByName) {
@@ -183,7 +194,7 @@ TEST_F(VocDir, OneBadXmlLeavesOutOneRecord) {
   write_image("set/b.png");
   write("set/a.xml", voc(kLabelMeBox));
   write("set/b.xml", "<annotation><object>");
-  EXPECT_EQ(test::records_lost(convert(), "an XML that cannot be read"), 1);
+  EXPECT_EQ(test::records_lost(convert(), reason::kDamagedRecord), 1);
   EXPECT_EQ(written("train").size(), 1);
 }
 
@@ -221,7 +232,7 @@ TEST_F(LabelMeDir, AShapeThatIsNoObjectLeavesOutItsRecord) {
   for (const auto& [shape_text, reason] : std::vector<std::pair<std::string, std::string>>{
            {shape("point", "[[1, 1]]"), "a shape of type \"point\""},
            {shape("linestrip", "[[1, 1], [9, 9]]"), "a shape of type \"linestrip\""},
-           {shape("rectangle", "[[1, 2]]"), "a shape that cannot be read"}}) {
+           {shape("rectangle", "[[1, 2]]"), reason::kNoBox}}) {
     const WrittenSet result =
         convert(shape("rectangle", "[[120, 60], [20, 10]]") + "," + shape_text);
     EXPECT_EQ(test::records_lost(result, reason), 1);
@@ -239,6 +250,18 @@ TEST_F(LabelMeDir, WhatIsNotLabelMesIsAnErrorThatNamesThePlace) {
   write("set/a.json", "{\"info\": {}}");
   EXPECT_NE(test::problem_of([&] { read_labelme_dir(path("set"), {}); }).where.find("a.json"),
             std::string::npos);
+}
+
+TEST_F(LabelMeDir, APhotoThatIsOnlyInsideItsJsonIsNamed) {
+  const auto text = [](const std::string& name) {
+    return R"({"imagePath": ")" + name + R"(", "imageData": "iVBORw0KGgo=", "shapes": [)" +
+           shape("rectangle", "[[20, 10], [120, 60]]") + "]}";
+  };
+  write("set/a.json", text("a.png"));
+  write("set/b.json", text("b.png"));
+  EXPECT_EQ(
+      test::records_lost(convert_set(read_labelme_dir(path("set"), {})), reason::kImageInside), 1);
+  EXPECT_EQ(written("train").size(), 1) << "a.png is there";
 }
 
 using AnyDir = test::ImportDir;

@@ -107,7 +107,7 @@ TEST_F(ImportTest, ACocoAnnotationOfAnUnknownCategoryLosesItsImage) {
   text.replace(text.find("[10, 10, 0, 5]"), 14, "[10, 10, 9, 5]");
   const WrittenSet written = write_records(
       read_coco_files({directory_.write("instances_val.json", text)}, images()), out(), images());
-  EXPECT_EQ(test::records_lost(written, reason::kUnknownClass), 1);
+  EXPECT_EQ(test::records_lost(written, reason::kNotListed), 1);
   EXPECT_EQ(load("val").size(), 1);
 }
 

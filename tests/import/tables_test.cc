@@ -61,7 +61,7 @@ TEST_F(TablesTest, ARowWithAClassAndNoBoxLeavesOutItsImage) {
 TEST_F(TablesTest, ANumberWithoutANameAndAFileOfNamesThatIsNotThereAreTold) {
   write_image("b.png");
   EXPECT_EQ(test::records_lost(csv("a.png,1,2,30,40,7\nb.png,1,2,30,40,0\n", {.names = "cat,dog"}),
-                               reason::kUnknownClass),
+                               reason::kNotAmongNames),
             1);
   const UserError error =
       test::catch_user_error([&] { csv("a.png,1,2,30,40,0\n", {.names = "clases.txt"}); });

@@ -1,9 +1,6 @@
 // Photos that cameras store rotated, and whose annotations are of the picture as viewers turn it.
-#include <filesystem>
-
-#include "base/file.h"
-#include "import/import_dir.h"
 #include "model/vision/upright.h"
+#include "import/import_dir.h"
 
 namespace rematch {
 namespace {
@@ -22,20 +19,20 @@ std::string phone_photo(int orientation) {
 
 class UprightDir : public test::ImportDir {
  protected:
-  WrittenSet convert(int width, int height, bool upright, int orientation = 6) {
+  WrittenSet convert(int width, int height, int orientation = 6) {
     write("photos/a.jpg", phone_photo(orientation));
     const ForeignImage image{.name = path("photos/a.jpg"),
                              .width_px = width,
                              .height_px = height,
                              .objects = {{.desc = "cat", .x0 = 20, .y0 = 10, .x1 = 120, .y1 = 60}}};
-    return convert_set({.splits = {{"train", {image}}}}, {.upright = upright});
+    return convert_set({.splits = {{"train", {image}}}});
   }
 };
 
 }  // namespace
 
-TEST_F(UprightDir, WithoutTheOptionTheRecordNamesThePhotoAndIsOfTheTurnedPicture) {
-  const WrittenSet result = convert(200, 100, false);
+TEST_F(UprightDir, TheRecordNamesThePhotoAndIsOfTheTurnedPicture) {
+  const WrittenSet result = convert(200, 100);
   const Sample sample = written("train").samples()[0];
   EXPECT_EQ(sample.width_px, 200);
   EXPECT_EQ(sample.height_px, 100);
@@ -48,43 +45,9 @@ TEST_F(UprightDir, WithoutTheOptionTheRecordNamesThePhotoAndIsOfTheTurnedPicture
             1);
 }
 
-TEST_F(UprightDir, ACopyIsTurnedAndTheRecordNamesIt) {
-  const std::string before = phone_photo(6);
-  const WrittenSet result = convert(200, 100, true);
-  const Sample sample = written("train").samples()[0];
-  EXPECT_EQ(sample.width_px, 200);
-  EXPECT_EQ(sample.height_px, 100);
-  EXPECT_EQ(sample.objects[0].geometry.bins, (std::vector<int>{100, 100, 600, 600}));
-  EXPECT_EQ(sample.image_paths[0], out() + "/upright/train/a.jpg");
-  const Image turned = load_image(sample.image_paths[0]);
-  EXPECT_EQ(turned.width_px, 200);
-  EXPECT_GT(turned.rgb[1], 200);  // turned clockwise: red is at the right
-  EXPECT_LT(turned.rgb[static_cast<size_t>(199) * 3 + 1], 50);
-  EXPECT_EQ(read_file(path("photos/a.jpg")), before);
-  EXPECT_EQ(test::noted(result, "upright copies of photos stored rotated (EXIF)"), 1);
-  convert(0, 0, true);  // shares, and sizes that are not annotated, are of the turned picture too
-  EXPECT_EQ(written("train").samples()[0].width_px, 200);
-}
-
 TEST_F(UprightDir, AnAnnotationOfTheStoredPixelsIsNotTurned) {
-  const Problem problem = test::problem_of([&] { convert(100, 200, true); });
+  const Problem problem = test::problem_of([&] { convert(100, 200); });
   EXPECT_NE(problem.what.find("exiftool"), std::string::npos) << problem.what;
-}
-
-TEST_F(UprightDir, ACopyNeverReplacesAnImageThatIsRead) {
-  write("out/upright/train/a.jpg", phone_photo(6));
-  const ForeignImage image{.name = out() + "/upright/train/a.jpg"};
-  const UserError error = test::catch_user_error(
-      [&] { convert_set({.splits = {{"train", {image}}}}, {.upright = true}); });
-  EXPECT_EQ(error.kind(), ErrorKind::kConfig);
-  EXPECT_EQ(read_file(image.name), phone_photo(6));
-}
-
-TEST_F(UprightDir, CopiesOfEqualNamesGetTheirOwn) {
-  const ForeignImage one{.name = write("one/a.jpg", phone_photo(8))},
-      two{.name = write("two/a.jpg", phone_photo(6))};
-  convert_set({.splits = {{"train", {one, two}}}}, {.upright = true});
-  EXPECT_EQ(written("train").samples()[1].image_paths[0], out() + "/upright/train/a_2.jpg");
 }
 
 }  // namespace rematch

@@ -70,8 +70,33 @@ TEST_F(YoloDir, SixNumbersThatMayBeATriangleOrATrackAreLost) {
   EXPECT_NE(lost("0 0.1 0.2 0.5 0.2 0.3 1\n").find("triangle"), std::string::npos);
 }
 
-TEST_F(YoloDir, AConfidenceInTheSecondPlaceIsLost) {
-  EXPECT_NE(lost("0 0.96 0.79 0.31 0.37 0.08\n").find("second number"), std::string::npos);
+TEST_F(YoloDir, AConfidenceInTheSecondPlaceIsRefusedForAllLines) {
+  const std::string second = "0 0.96 0.79 0.31 0.37 0.08\n", either = "0 0.5 0.5 0.2 0.2 0.2\n",
+                    last = "0 0.9 0.5 0.1 0.2 0.95\n";
+  expect_refused(second, "second number");
+  expect_refused(either + second, "second number");
+  EXPECT_NE(lost(last + second).find("second number"), std::string::npos);
+  convert(kYaml, last + either);
+  EXPECT_EQ(bins().size(), 2u);
+}
+
+TEST_F(YoloDir, AJfifIsAJpeg) {
+  write("images/train/b.jfif", encode_jpeg(Canvas(200, 100, kWhite).image(), 90));
+  write("labels/train/b.txt", kBox);
+  convert(kYaml, kBox);
+  EXPECT_EQ(written("train").size(), 2);
+}
+
+TEST_F(YoloDir, AListOfNamesIsNotAdvisedWhereOneIsGiven) {
+  write("labels/train/a.txt", "5 .5 .5 .2 .2\n");
+  const ImportOptions options{.names = write("two.txt", "cat\ndog\n")};
+  const Problem problem = test::problem_of(
+      [&] { convert_set(read_yolo_set(write("set.yaml", kYaml), options), options); });
+  EXPECT_NE(problem.fix.find("add its name to those of --names"), std::string::npos);
+  EXPECT_NE(test::problem_of([&] {
+              read_yolo_set(path("set.yaml"), {.names = write("empty.txt", "\n")});
+            }).what.find("no name"),
+            std::string::npos);
 }
 
 TEST_F(YoloDir, AKeyTwiceIsRefused) {
@@ -139,8 +164,7 @@ TEST_F(YoloDir, FoldersBehindLinksAreReadOnce) {
   std::filesystem::create_symlink("itself", path("images/train/itself"));
   const WrittenSet result = convert(kYaml, kBox);
   EXPECT_EQ(written("train").size(), 1);
-  EXPECT_EQ(test::records_lost(result, reason::kNoLabelFile), 1) << "more/b.png, once";
-  EXPECT_EQ(test::records_lost(result, reason::kImageUnreadable), 1);
+  EXPECT_EQ(test::records_lost(result, reason::kNoLabelFile), 2) << "more/b.png once, lost.png";
 }
 
 TEST_F(YoloDir, RoboflowsFoldersLieNextToTheYaml) {

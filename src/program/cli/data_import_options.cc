@@ -58,9 +58,6 @@ void add_import_options(CLI::App& app, ImportArguments& arguments, const ImportT
         ->check(CLI::Range(0.0, 0.95))
         ->capture_default_str();
   }
-  app.add_flag("--upright", options.upright,
-               "write turned copies of photos that are stored turned (EXIF), for programs that do "
-               "not turn them; default: name the photos, which training turns as viewers do");
   app.add_flag("--drop-unreadable", options.drop_unreadable,
                "keep records without the objects that cannot be read; default: leave such records "
                "out");

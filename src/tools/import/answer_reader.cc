@@ -43,64 +43,32 @@ bool has_geometry_key(std::string_view text) {
   });
 }
 
-/// Reads the geometry of an entry.
-/// @param what  receives the value in question
-/// @return the reason why there is none, or nullptr
-const char* read_geometry(const Json& entry, const ImportOptions& options, ForeignObject& object,
-                          Json& what, Ledger& ledger) {
-  what = entry;
-  // a member may hold entries with boxes, such as the parts of an object
-  for (const Json& member : entry) {
+/// True if a member holds entries with boxes, such as the parts of an object.
+bool has_inner_box(const Json& entry) {
+  return std::any_of(entry.begin(), entry.end(), [](const Json& member) {
     const Json& inner = member.is_array() && !member.empty() ? member.front() : member;
-    if (inner.is_object() &&
-        has_geometry_key(member.dump(-1, ' ', false, Json::error_handler_t::replace)))
-      return reason::kInnerBox;
-  }
-  if (const Json* box = find_member(entry, {"bbox_2d", "bbox", "box"})) {
-    what = *box;
-    return make_shape(read_points(*box), options, object, ledger);
-  }
-  if (const Json* outline = find_member(
-          entry, {"points", "poly_2d", "poly", "polygon", "polygon_2d", "quad", "segmentation"})) {
-    what = *outline;
-    const Outline points = read_points(*outline);
-    if (points.empty()) return reason::kNoBox;
-    if (points.size() < 3 || (points.size() == 3 && outline == find_member(entry, "points")))
-      return reason::kPoint;
-    object = make_outline(points, options.polygons, ledger);
-    return nullptr;
-  }
-  if (find_member(entry, "box_2d") != nullptr) return "a \"box_2d\", whose order is y1, x1, y2, x2";
-  return find_member(entry, {"point_2d", "point", "points_2d"}) != nullptr ? reason::kPoint
-                                                                           : reason::kNoBox;
+    return inner.is_object() &&
+           has_geometry_key(member.dump(-1, ' ', false, Json::error_handler_t::replace));
+  });
 }
 
-void read_entry(const Json& entry, const std::string& where, const ImportOptions& options,
-                ImportedAnswer& answer, Ledger& ledger) {
-  ForeignObject object;
-  Json what = entry;
-  const char* reason =
-      entry.is_object() ? read_geometry(entry, options, object, what, ledger) : reason::kNoBox;
-  for (const char* key : {"label", "desc", "name", "category", "class", "text_content", "text",
-                          "ref", "caption", "object"}) {
-    if (reason != nullptr || !entry.contains(key)) continue;
-    what = entry[key];
-    object.desc = what.is_string() ? what.get<std::string>() : "";
-    if (python_strip(object.desc).empty()) reason = reason::kBadName;
-    break;
-  }
-  if (reason == nullptr)
-    answer.objects.push_back(std::move(object));
-  else
-    answer.lost.push_back(
-        {reason, fmt::format("{}: entry {}: {}", where,
-                             answer.objects.size() + answer.lost.size() + 1, show_json(what))});
+void add_entry(const Json& value, const ImportOptions& options, ImportedAnswer& answer,
+               Ledger& ledger) {
+  ForeignEntry entry = read_entry(value, fmt::format("{}: entry {}: {}", answer.image.where,
+                                                     answer.num_entries() + 1, show_json(value)));
+  if (has_inner_box(value)) entry.reason = reason::kInnerBox;
+  const Json* name = find_member(value, {"label", "desc", "name", "category", "class",
+                                         "text_content", "text", "ref", "caption", "object"});
+  if (name != nullptr) entry.name = name->is_string() ? name->get<std::string>() : "";
+  if (name != nullptr && entry.reason.empty() && python_strip(*entry.name).empty())
+    entry.reason = reason::kBadName;
+  answer.image.add(entry, options, ledger);
 }
 
 /// Reads the JSON of an answer: a list, or entries without one, separated by white space or commas.
 /// @throws UserError (data) if it is not JSON
-void read_json_answer(std::string_view text, const std::string& where, const ImportOptions& options,
-                      ImportedAnswer& answer, Ledger& ledger) {
+void read_json_answer(std::string_view text, const ImportOptions& options, ImportedAnswer& answer,
+                      Ledger& ledger) {
   const size_t begin = find_written_answer(text).begin;
   std::string_view rest = text.substr(begin);
   rest.remove_prefix(std::min(rest.find_first_not_of(kSpace), rest.size()));
@@ -112,7 +80,7 @@ void read_json_answer(std::string_view text, const std::string& where, const Imp
   const bool is_list = rest.starts_with('[');
   do {
     const size_t length = value_length(rest);
-    entries.push_back(parse_json(rest.substr(0, length), where));
+    entries.push_back(parse_json(rest.substr(0, length), answer.image.where));
     rest.remove_prefix(length);
     const size_t next = rest.find_first_not_of(" \t\r\n,");
     if (!is_list && next != rest.npos && rest[next] == '{') rest.remove_prefix(next);
@@ -125,7 +93,7 @@ void read_json_answer(std::string_view text, const std::string& where, const Imp
   if (is_list) entries = Json(entries[0]);
   if (is_list && entries.size() == 4 && !entries.front().is_array() && read_four(entries))
     entries = Json::array({Json{{"bbox_2d", entries}}});  // one box alone
-  for (const Json& entry : entries) read_entry(entry, where, options, answer, ledger);
+  for (const Json& entry : entries) add_entry(entry, options, answer, ledger);
 }
 
 }  // namespace
@@ -143,18 +111,18 @@ bool mentions_geometry(std::string_view text) {
   return has_written_box(text) || has_old_marks(text);
 }
 
-ImportedAnswer read_answer(std::string_view text, const std::string& where,
+ImportedAnswer read_answer(std::string_view text, const ForeignImage& image,
                            const ImportOptions& options, Ledger& ledger) {
-  ImportedAnswer answer;
+  ImportedAnswer answer{.image = image};
   try {
     if (!has_old_marks(text))
-      read_json_answer(text, where, options, answer, ledger);
+      read_json_answer(text, options, answer, ledger);
     else if (has_geometry_key(text))
       answer.problem = "it has marks and a list of boxes";
     else
-      read_old_marks(text, where, options, answer, ledger);
+      read_old_marks(text, options, answer, ledger);
   } catch (const UserError& error) {
-    answer = {.problem = error.problems().front().what};
+    answer = {.image = image, .problem = error.problems().front().what};
   }
   return answer;
 }

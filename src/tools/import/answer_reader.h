@@ -7,19 +7,20 @@
 
 namespace rematch {
 
-/// The objects of an answer, in the unit of its numbers.
+/// An image with the objects of an answer, in the unit of its numbers.
 struct ImportedAnswer {
+  ForeignImage image;
   bool is_list = false;      ///< the text is a list of boxes, perhaps an empty one
   std::string problem = {};  ///< why it is not
-  std::vector<ForeignObject> objects = {};
-  std::vector<LostObject> lost = {};
+
+  size_t num_entries() const { return image.objects.size() + image.lost.size(); }
 };
 
 /// Reads the text of an answer: the wrappers of BEHAVIOUR 19.4, entries without a list around them,
 /// one entry a line, and the older marks `<ref>`, `<box>`, `<|object_ref_start|>`, `<|box_start|>`.
 /// @param text  after a think block (AnswerPlace::start)
-/// @param where  place of the answer.
-ImportedAnswer read_answer(std::string_view text, const std::string& where,
+/// @param image  that of the answer
+ImportedAnswer read_answer(std::string_view text, const ForeignImage& image,
                            const ImportOptions& options, Ledger& ledger);
 
 /// True if the text has a member of a geometry, or a list of two numbers or more.
@@ -37,7 +38,7 @@ std::string unmark_names(std::string& question);
 
 /// Reads such an answer. Four numbers are a box, eight or more an outline; a box belongs to the
 /// last name before it.
-void read_old_marks(std::string_view text, const std::string& where, const ImportOptions& options,
-                    ImportedAnswer& answer, Ledger& ledger);
+void read_old_marks(std::string_view text, const ImportOptions& options, ImportedAnswer& answer,
+                    Ledger& ledger);
 
 }  // namespace rematch

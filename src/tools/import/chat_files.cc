@@ -28,9 +28,12 @@ std::string without_fence(const std::string& text) {
 
 using Role = ChatTurn::Role;
 
-constexpr const char* kFix =
-    "write \"messages\" with user and assistant, an answer [{\"bbox_2d\": [x1, y1, x2, y2], "
-    "\"label\": \"cat\"}], and \"images\": [path]";
+constexpr SourceForm kForm = {
+    .command = "from-qwen",
+    .ending = ".jsonl",
+    .fix =
+        "write \"messages\" with user and assistant, an answer [{\"bbox_2d\": [x1, y1, x2, y2], "
+        "\"label\": \"cat\"}], and \"images\": [path]"};
 
 /// Reads the answers of one conversation, each with the question before it.
 class RecordReader {
@@ -71,7 +74,7 @@ class RecordReader {
 
  private:
   ImportedAnswer read_text(const std::string& text) {
-    return read_answer(text, image_.where, options_, ledger_);
+    return read_answer(text, image_, options_, ledger_);
   }
 
   void add_answer(const ChatTurn& turn) {
@@ -81,16 +84,17 @@ class RecordReader {
     const size_t before = filled_.num_used();
     const std::string text = filled_.fill_answer(turn.text.substr(place.start));
     size_t num_boxes = filled_.num_used() - before;
-    if (!turn.is_learned) return start().leave_out(reason::kNotLearned, image_.where);
+    if (!turn.is_learned) return start(image_).leave_out(reason::kNotLearned, image_.where);
     const size_t think = turn.text.find("<think>"), end = turn.text.rfind("</think>"),
                  begin = end == turn.text.npos ? 0 : end;
     if (mentions_geometry(turn.text.substr(begin, place.start - begin)) ||
         (think != turn.text.npos && mentions_geometry(turn.text.substr(0, think))))
-      return start().leave_out(reason::kNotAList, image_.where + ": boxes before <answer>");
+      return start(image_).leave_out(reason::kNotAList, image_.where + ": boxes before <answer>");
     const std::vector<std::string>& words = options_.empty_answers;
     const std::string word = without_fence(python_strip(text.substr(0, text.find("</answer>"))));
     const bool is_empty = std::find(words.begin(), words.end(), word) != words.end();
-    ImportedAnswer answer = is_empty ? ImportedAnswer{.is_list = true} : read_text(text);
+    ImportedAnswer answer =
+        is_empty ? ImportedAnswer{.image = image_, .is_list = true} : read_text(text);
     if (filled_.num_boxes() > 0 && filled_.num_used() == 0) {
       if (answer.is_list)
         throw LeftOut{reason::kNotPaired,
@@ -98,20 +102,18 @@ class RecordReader {
       answer = read_text(filled_.fill_all());
       num_boxes = filled_.num_boxes();
     }
-    if (num_boxes > 0 && num_boxes != answer.objects.size() + answer.lost.size())
+    if (num_boxes > 0 && num_boxes != answer.num_entries())
       throw LeftOut{reason::kNotPaired, "only some boxes of the answer are <bbox>"};
     add_objects(std::move(answer), num_boxes);
   }
 
   void add_objects(ImportedAnswer answer, size_t num_boxes) {
-    ForeignImage& record = start();
+    ForeignImage& record = start(std::move(answer.image));
     if (!answer.is_list)
       return record.leave_out(reason::kNotAList, image_.where + ": " + answer.problem);
     record.unit = num_boxes == 0           ? CoordUnit::kAnswer
                   : filled_.is_in_shares() ? CoordUnit::kShares
                                            : CoordUnit::kPixels;
-    record.objects = std::move(answer.objects);
-    record.lost = std::move(answer.lost);
     const std::string name = !marked_name_.empty()
                                  ? marked_name_
                                  : find_name(options_.label_from_prompt, question_).value_or("");
@@ -121,8 +123,8 @@ class RecordReader {
   }
 
   /// Begins a record with its question.
-  ForeignImage& start() {
-    ForeignImage& record = records_.emplace_back(image_);
+  ForeignImage& start(ForeignImage image) {
+    ForeignImage& record = records_.emplace_back(std::move(image));
     if (question_ != options_.usual_text) record.prompt = question_;
     return record;
   }
@@ -160,23 +162,16 @@ std::vector<ForeignImage> read_record(const Json& record, const std::string& pat
 
 }  // namespace
 
-ForeignSet read_chat_files(const std::vector<std::string>& paths, const ImportOptions& options) {
-  check_one_file_per_split(paths, options);
-  ForeignSet set{.sources = paths, .repeats_images = true, .assumed_form = BoxForm::kCorners};
-  for (const std::string& path : paths) {
-    std::vector<ForeignImage>& images = set.splits[options.split_name(path)];
-    const auto add = [&](const Json& record, const std::string& where) {
-      try {
-        for (ForeignImage& image : read_record(record, path, where, options, set.ledger))
-          images.push_back(std::move(image));
-      } catch (const LeftOut& left_out) {
-        set.ledger.lose_record(left_out.reason,
-                               left_out.what.empty() ? where : where + ": " + left_out.what);
-      }
-    };
-    read_json_records(path, read_file(path), add, set.ledger);
-  }
-  require_images(set, "from-qwen", kFix);
+ForeignSet read_chat_files(const std::vector<std::string>& sources, const ImportOptions& options) {
+  ForeignSet set{.repeats_images = true, .assumed_form = BoxForm::kCorners};
+  read_files(find_files(sources, kForm, options), kForm, set,
+             [&](const std::string& path, std::vector<ForeignImage>& images) {
+               const auto read = [&](const Json& record, const std::string& where) {
+                 for (ForeignImage& image : read_record(record, path, where, options, set.ledger))
+                   images.push_back(std::move(image));
+               };
+               read_json_records(path, read_file(path), read, set.ledger);
+             });
   return set;
 }
 

@@ -33,10 +33,8 @@ void add_images(const Json& value, std::vector<std::string>& images) {
     for (const Json& item : value) add_images(item, images);
     return;
   }
-  const std::string path =
-      value.is_string() ? value.get<std::string>() : text_member(value, {"path", "url"});
-  if (path.empty() || path.starts_with("data:") || path.find('\0') != path.npos)
-    refuse("the path of an image", value);
+  const std::string path = image_path_of(value);
+  if (path.empty() || path.find('\0') != path.npos) refuse("the path of an image", value);
   if (std::find(images.begin(), images.end(), path) == images.end()) images.push_back(path);
 }
 

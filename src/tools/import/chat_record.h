@@ -3,14 +3,9 @@
 #include <vector>
 
 #include "base/json.h"
+#include "tools/import/ledger.h"
 
 namespace rematch {
-
-/// Thrown for a record that is left out.
-struct LeftOut {
-  const char* reason;
-  std::string what = "";
-};
 
 /// A message of a conversation.
 struct ChatTurn {

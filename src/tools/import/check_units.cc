@@ -21,8 +21,10 @@ CoordinateUnit answer_unit(const StockScale& scale) {
 /// The boxes of a split in one unit.
 class UnitCheck {
  public:
-  UnitCheck(const UnitEvidence& boxes, CoordinateUnit unit, BoxForm form, const std::string& jsonl)
-      : boxes_(boxes), unit_(unit), form_(form), jsonl_(jsonl) {}
+  /// @param num_outlines  boxes that are those around outlines
+  UnitCheck(const UnitEvidence& boxes, int64_t num_outlines, CoordinateUnit unit, BoxForm form,
+            const std::string& jsonl)
+      : boxes_(boxes), num_outlines_(num_outlines), unit_(unit), form_(form), jsonl_(jsonl) {}
 
   void check_form() const {
     const std::optional<FormDoubt> doubt = doubt_form(boxes_, unit_, form_);
@@ -58,9 +60,15 @@ class UnitCheck {
     if (doubt && doubt->unit == CoordinateUnit::kShares)
       refuse(kError, fmt::format("they {}; {}", doubt->why, numbers()), "add --scale normalized");
     if (const int64_t num = boxes_.read_as(unit_, form_).num_outside; 2 * num > boxes_.num_boxes)
-      refuse(kError, fmt::format("{} of {} are outside its range; {}", num, boxes(), numbers()),
-             "choose the right unit: --scale relative (0..1000), pixels (of the resized image), "
-             "file-pixels or normalized (0..1)");
+      refuse(
+          kError,
+          fmt::format("{} of {}{} are outside its range; {}", num, boxes(),
+                      num_outlines_ > 0
+                          ? fmt::format(" ({} around \"points\" or other outlines)", num_outlines_)
+                          : "",
+                      numbers()),
+          "choose the right unit: --scale relative (0..1000), pixels (of the resized image), "
+          "file-pixels or normalized (0..1)");
     if (is_assumed && look_like_pixels(boxes_, form_))
       refuse("the coordinates look like pixels, not thousandths of the sides",
              "none exceeds the sides of its image; " + numbers(),
@@ -82,6 +90,7 @@ class UnitCheck {
   }
 
   const UnitEvidence& boxes_;
+  int64_t num_outlines_;
   CoordinateUnit unit_;
   BoxForm form_;
   const std::string& jsonl_;
@@ -89,35 +98,35 @@ class UnitCheck {
 
 }  // namespace
 
-NumberScale coordinate_scale(const ForeignImage& image, const UsableImage& usable,
-                             const ImportOptions& options) {
-  if (image.unit == CoordUnit::kAnswer) return stock_sides(options.scale, usable.size, image.path);
+NumberScale coordinate_scale(const ForeignImage& image, const ImportOptions& options) {
+  if (image.unit == CoordUnit::kAnswer) return stock_sides(options.scale, image.size, image.path);
   if (image.unit == CoordUnit::kShares) return {.x = 1, .y = 1, .in_pixels = true};
-  return {.x = usable.size.width_px, .y = usable.size.height_px, .in_pixels = true};
+  return {.x = image.size.width_px, .y = image.size.height_px, .in_pixels = true};
 }
 
-void check_units(const std::vector<ForeignImage>& images,
-                 const std::vector<std::optional<UsableImage>>& usable,
-                 std::optional<BoxForm> assumed, const ImportOptions& options,
-                 const std::string& jsonl) {
+void check_units(const std::vector<ForeignImage>& images, std::optional<BoxForm> assumed,
+                 const ImportOptions& options, const std::string& jsonl) {
   const CoordinateUnit answers = answer_unit(options.scale);
   const BoxForm form = assumed.value_or(BoxForm::kCorners);
   std::map<CoordUnit, UnitEvidence> evidence;
-  for (size_t i = 0; i < images.size(); ++i) {
-    if (!usable[i]) continue;
-    NumberScale sides = coordinate_scale(images[i], *usable[i], options);
-    if (images[i].unit == CoordUnit::kAnswer && !options.scale.is_in_pixels())
-      sides = {.x = usable[i]->size.width_px, .y = usable[i]->size.height_px};
+  std::map<CoordUnit, int64_t> num_outlines;
+  for (const ForeignImage& image : images) {
+    if (image.size.width_px == 0 || image.defect) continue;
+    NumberScale sides = coordinate_scale(image, options);
+    if (image.unit == CoordUnit::kAnswer && !options.scale.is_in_pixels())
+      sides = {.x = image.size.width_px, .y = image.size.height_px};
     std::vector<Numbers> boxes;
-    for (const ForeignObject& object : images[i].objects)
+    for (const ForeignObject& object : image.objects) {
       boxes.push_back(from_corners({object.x0, object.y0, object.x1, object.y1}, form));
-    evidence[images[i].unit].add(boxes, sides.x, sides.y);
+      num_outlines[image.unit] += object.is_outline;
+    }
+    evidence[image.unit].add(boxes, sides.x, sides.y);
   }
   for (const auto& [kind, boxes] : evidence) {
     const CoordinateUnit unit = kind == CoordUnit::kAnswer   ? answers
                                 : kind == CoordUnit::kShares ? CoordinateUnit::kShares
                                                              : CoordinateUnit::kPixels;
-    const UnitCheck check(boxes, unit, form, jsonl);
+    const UnitCheck check(boxes, num_outlines[kind], unit, form, jsonl);
     if (assumed) check.check_form();
     if (kind == CoordUnit::kPixels) check.check_pixels();
     if (kind == CoordUnit::kAnswer) check.check_answers(options.scale.is_assumed);

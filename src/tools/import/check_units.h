@@ -4,22 +4,17 @@
 #include <vector>
 
 #include "tools/import/foreign.h"
-#include "tools/import/usable_image.h"
 
 namespace rematch {
 
 /// Refuses the images of a split whose numbers are evidently in another unit than the one they are
 /// read in: normalized in place of pixels, corners in place of x, y, width and height, or beyond
 /// the unit of answers.
-/// @param usable  one for each image; images without one are not evidence
 /// @throws UserError (data) with the numbers and the option that says the unit
-void check_units(const std::vector<ForeignImage>& images,
-                 const std::vector<std::optional<UsableImage>>& usable,
-                 std::optional<BoxForm> assumed, const ImportOptions& options,
-                 const std::string& jsonl);
+void check_units(const std::vector<ForeignImage>& images, std::optional<BoxForm> assumed,
+                 const ImportOptions& options, const std::string& jsonl);
 
 /// The scale of the coordinates of an image.
-NumberScale coordinate_scale(const ForeignImage& image, const UsableImage& usable,
-                             const ImportOptions& options);
+NumberScale coordinate_scale(const ForeignImage& image, const ImportOptions& options);
 
 }  // namespace rematch

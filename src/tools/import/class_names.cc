@@ -96,6 +96,7 @@ ClassNames::ClassNames(const std::string& names) {
   } else {
     read_lines(split(read_utf8(names), '\n'), names);
   }
+  if (is_empty()) refuse(names, "it has no name");
 }
 
 /// @param path  empty: the lines are words of the command line

@@ -27,13 +27,17 @@ std::set<std::string> shown_classes(const ForeignImage& image, const std::string
   return shown;
 }
 
-/// The listed names of a set, and after them others that occur, each once.
-std::vector<std::string> all_classes(const ForeignSet& set, const std::string& label) {
+/// The listed names of a set, and after them others that occur, each once. A listed name without
+/// objects, such as "Background", is a class only if the user gives it.
+std::vector<std::string> all_classes(const ForeignSet& set, const ImportOptions& options) {
   std::vector<std::string> classes;
-  for (const std::string& name : set.classes) classes.push_back(python_strip(name));
   std::set<std::string> others, known;
   for (const auto& [split, images] : set.splits) {
-    for (const ForeignImage& image : images) others.merge(shown_classes(image, label));
+    for (const ForeignImage& image : images) others.merge(shown_classes(image, options.label));
+  }
+  for (const std::string& listed : set.classes) {
+    const std::string name = python_strip(listed);
+    if (!options.names.empty() || others.contains(name)) classes.push_back(name);
   }
   classes.insert(classes.end(), others.begin(), others.end());
   std::erase_if(
@@ -64,7 +68,7 @@ size_t round_at_random(double value, uint64_t key) {
 }  // namespace
 
 void add_class_prompts(ForeignSet& set, const ImportOptions& options) {
-  const std::vector<std::string> classes = all_classes(set, options.label);
+  const std::vector<std::string> classes = all_classes(set, options);
   double num_shown = 0, num_images = 0;
   for (const auto& [split, images] : set.splits) {
     for (const ForeignImage& image : images) {

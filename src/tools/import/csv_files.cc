@@ -13,13 +13,14 @@
 #include "tools/import/class_names.h"
 #include "tools/import/foreign.h"
 #include "tools/import/geometry.h"
+#include "tools/import/json_value.h"
 #include "tools/import/reasons.h"
 #include "tools/import/source_files.h"
 
 namespace rematch {
 namespace {
 
-constexpr const char* kCommand = "from-csv";
+constexpr SourceForm kForm = {.command = "from-csv", .ending = ".csv"};
 constexpr const char* kImage =
     "filename imagepath filepath imagename path file image img imageid id";
 constexpr const char* kClass =
@@ -115,7 +116,7 @@ std::vector<std::string> read_header(const std::vector<std::string>& cells,
     std::string name = lower_case(cell);
     std::erase_if(name, [](unsigned char c) { return std::isalnum(c) == 0; });
     if (!name.empty() && std::find(header.begin(), header.end(), name) != header.end())
-      refuse_source(kCommand, path, fmt::format("it has the column \"{}\" twice", cell),
+      refuse_source(kForm.command, path, fmt::format("it has the column \"{}\" twice", cell),
                     "remove one of them");
     header.push_back(std::move(name));
   }
@@ -150,7 +151,7 @@ std::string box_text(const Row& row, const BoxColumns* columns) {
   return text.empty() ? "" : "[" + text + "]";
 }
 
-/// Adds the box of a row to its image.
+/// The size and the box of a row for its image.
 void read_row(const Row& row, const ClassNames& names, const ImportOptions& options,
               ForeignImage& image, const std::string& place, Ledger& ledger) {
   const BoxColumns* columns = find_box(row);
@@ -158,28 +159,26 @@ void read_row(const Row& row, const ClassNames& names, const ImportOptions& opti
       columns != nullptr && find(row, columns->names[2]) == find(row, "width");
   image.state_size(parse_number(value(row, has_own_width ? "imagewidth" : "imagewidth width")),
                    parse_number(value(row, has_own_width ? "imageheight" : "imageheight height")));
-  const std::string text = box_text(row, columns), written = value(row, kClass),
+  const std::string box = box_text(row, columns), written = value(row, kClass),
                     crowd = lower_case(value(row, "isgroupof iscrowd"));
-  if (text.empty() && written.empty()) return;                      // the image shows nothing
+  if (box.empty() && written.empty()) return;                       // the image shows nothing
   const bool is_id = names.is_empty() ? written.starts_with("/m/")  // OpenImages
                                       : image.is_partial || parse_number(written).has_value();
-  const std::optional<std::string> name = names.find(written, is_id);
-  std::optional<std::array<double, 4>> box;
+  ForeignEntry entry{.place = place + ": " + written, .name = names.find(written, is_id)};
   try {
-    if (!text.empty()) box = read_four(parse_json(text, ""));
+    entry.box = read_four(parse_json(box, ""));
   } catch (const UserError&) {
+    entry.reason = reason::kNoBox;
   }
-  if (!box) return image.lose(reason::kNoBox, place);
-  if (crowd == "1" || crowd == "true") return image.skip_crowd(name.value_or(""), ledger);
+  entry.form = columns == nullptr ? BoxForm::kSides : columns->form;
+  if (crowd == "1" || crowd == "true") entry.skipped = kCrowd;
   if (parse_number(value(row, "angle rotation theta")).value_or(0) != 0)
-    return image.lose(reason::kRotated, place);
-  if (!name) return image.lose(reason::kUnknownClass, place + ": " + written);
-  image.add_box(*box, options.boxes.value_or(columns == nullptr ? BoxForm::kSides : columns->form),
-                *name);
+    entry.reason = reason::kRotated;
+  image.add(entry, options, ledger);
 }
 
 void read_csv(const std::string& path, const ClassNames& names, const ImportOptions& options,
-              ForeignSet& set) {
+              ForeignSet& set, std::vector<ForeignImage>& images) {
   CsvText text(path);
   std::vector<std::string> cells = text.next(),
                            header = {"filename", "x1", "y1", "x2", "y2", "class"};
@@ -193,7 +192,7 @@ void read_csv(const std::string& path, const ClassNames& names, const ImportOpti
   const BoxColumns* box = find_box(columns);
   if (find(columns, kImage) == nullptr || find(columns, "x3") != nullptr ||
       (box == nullptr && find(columns, "bbox box bndbox") == nullptr))
-    refuse_source(kCommand, path, "its columns are " + first,
+    refuse_source(kForm.command, path, "its columns are " + first,
                   "name the columns filename, xmin, ymin, xmax, ymax, class (or x, y, width, "
                   "height); of four corners write the box around them");
   // OpenImages: XMin … are shares of the sides, and other classes may be there too
@@ -201,7 +200,6 @@ void read_csv(const std::string& path, const ClassNames& names, const ImportOpti
                               find(columns, kClass) == find(columns, "labelname") &&
                               columns.contains("labelname");
   if (box == nullptr || box->form == BoxForm::kSides) set.assumed_form = BoxForm::kSides;
-  std::vector<ForeignImage>& images = set.splits[options.split_name(path)];
   std::unordered_map<std::string, size_t> by_name;
   for (; !cells.empty(); cells = text.next()) {
     Row row = columns;
@@ -227,11 +225,14 @@ void read_csv(const std::string& path, const ClassNames& names, const ImportOpti
 
 }  // namespace
 
-ForeignSet read_csv_files(const std::vector<std::string>& paths, const ImportOptions& options) {
-  check_one_file_per_split(paths, options);
-  ForeignSet set{.sources = paths};
+ForeignSet read_csv_files(const std::vector<std::string>& sources, const ImportOptions& options) {
+  ForeignSet set;
   const ClassNames names(options.names);
-  for (const std::string& path : paths) read_csv(path, names, options, set);
+  set.classes = names.in_order();
+  read_files(find_files(sources, kForm, options), kForm, set,
+             [&](const std::string& path, std::vector<ForeignImage>& images) {
+               read_csv(path, names, options, set, images);
+             });
   return set;
 }
 

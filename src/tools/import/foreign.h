@@ -9,6 +9,7 @@
 
 #include "base/flow/bins.h"
 #include "base/flow/box_form.h"
+#include "base/flow/clip_outline.h"
 #include "base/output_file.h"
 #include "learn/data/stock_answer.h"
 #include "tools/import/ledger.h"
@@ -17,11 +18,23 @@ namespace rematch {
 
 /// An object of an annotation file; it may extend beyond the image.
 struct ForeignObject {
-  std::string desc;                              ///< empty: ImportOptions::label stands for it
-  double x0 = 0, y0 = 0, x1 = 0, y1 = 0;         ///< box
-  std::vector<std::array<double, 2>> ring = {};  ///< outline, if requested and a single ring
+  std::string desc;                       ///< empty: ImportOptions::label stands for it
+  double x0 = 0, y0 = 0, x1 = 0, y1 = 0;  ///< box
+  Outline ring = {};                      ///< outline, if requested and a single ring
+  bool is_outline = false;                ///< the box is that around an outline
 
   bool operator==(const ForeignObject&) const = default;
+};
+
+/// An object as a form has it; ForeignImage::add() decides what becomes of it.
+struct ForeignEntry {
+  std::string place;                              ///< "FILE:7: entry 2: …"
+  std::optional<std::string> name = "";           ///< nullopt: of a class without a name
+  std::optional<std::array<double, 4>> box = {};  ///< in the order of `form`
+  BoxForm form = BoxForm::kCorners;               ///< unless ImportOptions::boxes says another
+  std::vector<Outline> rings = {};                ///< an outline; an empty one is unreadable
+  std::string reason = {};                        ///< why it cannot be read; empty: it can
+  const char* skipped = nullptr;                  ///< the note of a region that is no object
 };
 
 /// An object or a record that cannot be read.
@@ -29,6 +42,8 @@ struct LostObject {
   std::string reason;  ///< as in reasons.h
   std::string place;   ///< "FILE:7: entry 2: …"
 };
+
+struct ImportOptions;
 
 /// Unit of the coordinates of an image.
 enum class CoordUnit {
@@ -50,37 +65,25 @@ struct ForeignImage {
   std::vector<ForeignObject> objects = {};
   std::vector<LostObject> lost = {};       ///< leave out the record, or are left out of it
   std::optional<LostObject> defect = {};   ///< leaves out the record, whatever else it has
-  bool has_crowds = false;                 ///< regions of many objects, not objects
-  std::vector<std::string> doubtful = {};  ///< classes that it may show without objects
+  bool has_pixels = false;                 ///< its record holds the image itself (base64)
+  bool has_crowds = false;                 ///< regions that are no objects
+  std::vector<std::string> doubtful = {};  ///< classes that it may show without objects; "": any
   bool is_partial = false;                 ///< it may show any class without objects (LVIS)
-  std::string path = {};   ///< of the image file; find_images() fills it in, empty: not found
-  std::string split = {};  ///< of the set; find_images() fills it in
+  // what join_images() fills in
+  std::string path = {};  ///< of the image file; empty: not found
+  ImageSize size = {};    ///< of the file, as viewers show it
+  std::string split = {};
 
   /// Takes the sides that a row or record states. All of them are compared with each other here,
   /// and with the image file later.
   void state_size(std::optional<double> width, std::optional<double> height);
-  /// Adds a box of four numbers.
-  void add_box(const std::array<double, 4>& numbers, BoxForm form, const std::string& name) {
-    const auto [x0, y0, x1, y1] = to_corners(numbers, form);
-    objects.push_back({.desc = name, .x0 = x0, .y0 = y0, .x1 = x1, .y1 = y1});
-  }
+  /// Adds an object, or counts it as lost or as a region that may show its class.
+  void add(const ForeignEntry& entry, const ImportOptions& options, Ledger& ledger);
   void lose(const std::string& reason, const std::string& place) {
     lost.push_back({reason, place});
   }
   void leave_out(const std::string& reason, const std::string& place) {
     if (!defect) defect = {reason, place};
-  }
-  void skip_crowd(const std::string& name, Ledger& ledger,
-                  const char* note = "crowds, which are no objects") {
-    has_crowds = true;
-    doubtful.push_back(name);
-    ledger.note(note);
-  }
-  /// Skips a region that is marked to be ignored: it may show anything.
-  void skip_region(Ledger& ledger) {
-    has_crowds = true;
-    is_partial = true;
-    ledger.note("regions marked to be ignored, left out");
   }
 };
 
@@ -106,7 +109,6 @@ struct ForeignSet {
 struct ImportOptions {
   std::string images_dir;         ///< where images are looked for; empty: near the annotations
   bool polygons = false;          ///< outlines of one ring become `poly`; else only boxes
-  bool upright = false;           ///< writes upright copies of photos stored turned (EXIF)
   std::string split;              ///< name of the split; empty: guess_split()
   std::string label;              ///< name of objects that have none
   std::string label_from_prompt;  ///< e.g. "Locate {} in": the name is in the question
@@ -152,12 +154,12 @@ ForeignSet read_yolo_set(const std::string& yaml_or_directory, const ImportOptio
 /// Boxes are in the text of the answer, or in ms-swift's `objects`, for which the text has
 /// placeholders.
 /// @throws UserError as read_coco_files
-ForeignSet read_chat_files(const std::vector<std::string>& paths, const ImportOptions& options);
+ForeignSet read_chat_files(const std::vector<std::string>& sources, const ImportOptions& options);
 
 /// Reads CSV files with one box a row: columns of TensorFlow's tutorials, OpenImages, RetinaNet and
 /// others, one file per split.
 /// @throws UserError as read_coco_files
-ForeignSet read_csv_files(const std::vector<std::string>& paths, const ImportOptions& options);
+ForeignSet read_csv_files(const std::vector<std::string>& sources, const ImportOptions& options);
 
 /// Reads metadata.jsonl of Hugging Face's imagefolder: `file_name` and `objects` with lists of
 /// boxes (x, y, width, height) and categories; one file per split, or a directory as for COCO.
@@ -191,8 +193,7 @@ struct WrittenSet {
 /// Writes `SPLIT.jsonl` for each split into `out_dir`, which is created. Image paths are relative
 /// to it, sizes come from the image headers. Geometries are clipped to the image. A record with an
 /// object that cannot be written is left out; with `drop_unreadable` it is written without it,
-/// unless no object is left. With `upright`, upright copies of rotated images go to
-/// `out_dir`/upright/SPLIT.
+/// unless no object is left.
 /// @param options  the options of the reader
 /// @throws UserError (data) if a split has no usable record, if the numbers are in another unit, or
 /// with `strict` if something is left out; (configuration) if an output would replace an input; all

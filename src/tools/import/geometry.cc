@@ -6,43 +6,41 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
+#include "tools/import/json_value.h"
 #include "tools/import/reasons.h"
 
 namespace rematch {
-ForeignObject box_around(const Outline& points) {
-  ForeignObject object{
-      .x0 = points[0][0], .y0 = points[0][1], .x1 = points[0][0], .y1 = points[0][1]};
-  for (const auto& [x, y] : points) {
-    object.x0 = std::min(object.x0, x);
-    object.y0 = std::min(object.y0, y);
-    object.x1 = std::max(object.x1, x);
-    object.y1 = std::max(object.y1, y);
+namespace {
+
+/// Members of an object without a box or an outline, and why they are none.
+constexpr std::pair<const char*, const char*> kOtherGeometries[] = {
+    {"segmentation", reason::kMaskOnly},
+    {"keypoints", reason::kKeypointsOnly},
+    {"box_2d", "a \"box_2d\", whose order is y1, x1, y2, x2"},
+    {"point_2d", reason::kPoint},
+    {"point", reason::kPoint},
+    {"points_2d", reason::kPoint}};
+
+/// One outline of points, or a list of outlines.
+std::vector<Outline> read_rings(const Json& value) {
+  if (Outline ring = read_points(value); !ring.empty()) return {std::move(ring)};
+  std::vector<Outline> rings;
+  for (const Json& ring : value) rings.push_back(read_points(ring));
+  return rings;
+}
+
+}  // namespace
+
+std::array<double, 4> extent_of(const Outline& points) {
+  const auto& [x, y] = points[0];
+  std::array<double, 4> box = {x, y, x, y};
+  for (const std::array<double, 2>& point : points) {
+    for (const size_t axis : {size_t{0}, size_t{1}}) {
+      box[axis] = std::min(box[axis], point[axis]);
+      box[axis + 2] = std::max(box[axis + 2], point[axis]);
+    }
   }
-  return object;
-}
-
-ForeignObject make_box(const std::array<double, 4>& numbers, BoxForm form) {
-  const auto [x0, y0, x1, y1] = to_corners(numbers, form);
-  return {.x0 = x0, .y0 = y0, .x1 = x1, .y1 = y1};
-}
-
-ForeignObject make_outline(const Outline& points, bool keep_ring, Ledger& ledger) {
-  ForeignObject object = box_around(points);
-  if (keep_ring)
-    object.ring = points;
-  else
-    ledger.note("outlines replaced by their boxes (--polygons keeps outlines)");
-  return object;
-}
-
-const char* make_shape(const Outline& points, const ImportOptions& options, ForeignObject& object,
-                       Ledger& ledger) {
-  if (points.size() == 1) return reason::kPoint;
-  if (points.size() < 2 || points.size() == 3) return reason::kNoBox;
-  object = points.size() == 2 ? make_box({points[0][0], points[0][1], points[1][0], points[1][1]},
-                                         options.boxes.value_or(BoxForm::kCorners))
-                              : make_outline(points, options.polygons, ledger);
-  return nullptr;
+  return box;
 }
 
 std::optional<double> parse_number(std::string_view text) {
@@ -91,6 +89,37 @@ std::optional<std::array<double, 4>> read_four(const Json& value) {
   const Outline points = read_points(value);
   if (points.size() != 2) return std::nullopt;
   return std::array<double, 4>{points[0][0], points[0][1], points[1][0], points[1][1]};
+}
+
+void set_points(ForeignEntry& entry, const Outline& points) {
+  if (points.size() == 1) entry.reason = reason::kPoint;
+  if (points.size() == 2) entry.box = {points[0][0], points[0][1], points[1][0], points[1][1]};
+  if (points.size() >= 4) entry.rings = {points};
+}
+
+ForeignEntry read_entry(const Json& value, std::string place) {
+  ForeignEntry entry{.place = std::move(place), .skipped = skip_note(value)};
+  const Json *box = find_member(value, {"bbox_2d", "bbox", "box", "bboxes", "boxes"}),
+             *outline = find_member(value, {"segmentation", "points", "poly_2d", "poly", "polygon",
+                                            "polygon_2d", "quad"});
+  const bool has_box = box != nullptr && !box->empty();
+  if (has_box) set_points(entry, read_points(*box));
+  if (has_box && box->size() == 5) entry.reason = reason::kRotated;
+  if (has_box && !entry.box && entry.rings.empty() && entry.reason.empty())
+    entry.reason = reason::kNoBox;
+  if (outline != nullptr && outline->is_array() && entry.rings.empty())
+    entry.rings = read_rings(*outline);
+  // three "points" may be three things to point at
+  const size_t fewest = outline == find_member(value, "points") ? 4 : 3;
+  if (!entry.box && entry.rings.size() == 1 && !entry.rings[0].empty() &&
+      entry.rings[0].size() < fewest)
+    entry.reason = reason::kPoint;
+  if (entry.box || !entry.rings.empty() || !entry.reason.empty()) return entry;
+  for (const auto& [key, reason] : kOtherGeometries) {
+    const Json* other = find_member(value, key);
+    if (entry.reason.empty() && other != nullptr && !other->empty()) entry.reason = reason;
+  }
+  return entry;
 }
 
 }  // namespace rematch

@@ -2,9 +2,9 @@
 #include <array>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "base/flow/box_form.h"
 #include "base/flow/clip_outline.h"
 #include "base/json.h"
 #include "tools/import/foreign.h"
@@ -12,23 +12,9 @@
 // The reader of geometry that all importers share.
 namespace rematch {
 
-/// The object with the smallest box around points.
+/// The corners of the smallest box around points.
 /// @param points  at least one
-ForeignObject box_around(const Outline& points);
-
-/// The object of a box.
-/// @param numbers  in the order of `form`
-ForeignObject make_box(const std::array<double, 4>& numbers, BoxForm form);
-
-/// Makes an outline out of points: with `keep_ring` the outline itself, else only its box, counted.
-/// @param points  at least three.
-ForeignObject make_outline(const Outline& points, bool keep_ring, Ledger& ledger);
-
-/// Makes the object of the points of an answer: two are the corners of a box (unless
-/// `options.boxes` says otherwise), four or more an outline.
-/// @return the reason why there is none, or nullptr
-const char* make_shape(const Outline& points, const ImportOptions& options, ForeignObject& object,
-                       Ledger& ledger);
+std::array<double, 4> extent_of(const Outline& points);
 
 /// A finite number, also as text ("12.5"); nullopt for other values.
 std::optional<double> read_number(const Json& value);
@@ -43,5 +29,12 @@ std::optional<std::array<double, 4>> read_four(const Json& value);
 
 /// Points, flat (x, y, x, y, …) or in pairs; empty for other values.
 Outline read_points(const Json& value);
+
+/// Takes points as what their number says: two are the corners of a box, four or more an outline.
+void set_points(ForeignEntry& entry, const Outline& points);
+
+/// Box, outline and marks of a JSON object, by the names that COCO, Hugging Face and answers have
+/// for them; the form of four numbers is BoxForm::kCorners.
+ForeignEntry read_entry(const Json& value, std::string place);
 
 }  // namespace rematch

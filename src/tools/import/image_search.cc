@@ -4,14 +4,11 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <set>
 
-#include "base/interrupt.h"
 #include "base/json.h"
 #include "base/percent.h"
 #include "base/text.h"
 #include "learn/data/image_files.h"
-#include "tools/import/reasons.h"
 #include "tools/import/source_files.h"
 
 namespace rematch {
@@ -138,24 +135,27 @@ std::vector<std::string> ImageSearch::find_below(const fs::path& root, const std
 ImageSearch::Found ImageSearch::find(const ForeignImage& image) {
   const std::vector<std::string> forms = image_name_forms(image.name);
   const fs::path root = root_for(image.directory);
-  fs::path named;
+  std::vector<std::string> named, own;
   for (const std::string& form : forms) {
     for (const fs::path& folder : folders_for(image.directory)) {
       std::error_code ignored;
-      if (named.empty() && fs::is_regular_file(folder / form, ignored)) named = folder / form;
+      if (named.empty() && fs::is_regular_file(folder / form, ignored))
+        named = {(folder / form).string()};
     }
   }
-  std::vector<std::string> own;
+  const bool is_exact = !named.empty();
+  for (auto form = forms.rbegin(); form != forms.rend() && named.empty(); ++form)
+    named = find_below(root, as_relative(*form), image.split);
   if (!image.stem.empty()) own = find_below(root, image.stem, image.split);
-  Found found{.paths = own, .is_loose = false};
-  if (!named.empty()) found.paths = {named.string()};
-  for (const fs::path path : named.empty() ? std::vector<std::string>() : own) {
-    const bool is_beside =
-        path.lexically_normal().parent_path() == named.lexically_normal().parent_path();
-    if (is_beside && path.stem() != named.stem()) found.other = path.string();
+  const bool is_own = !is_exact && !own.empty();
+  Found found{.paths = is_own ? own : named, .is_loose = !is_exact && !is_own};
+  for (const fs::path path : own) {
+    for (const fs::path other : named) {
+      const bool is_beside =
+          path.lexically_normal().parent_path() == other.lexically_normal().parent_path();
+      if (is_beside && path.stem() != other.stem()) found.other = is_own ? other : path;
+    }
   }
-  for (auto form = forms.rbegin(); form != forms.rend() && found.paths.empty(); ++form)
-    found = {.paths = find_below(root, as_relative(*form), image.split)};
   return found;
 }
 
@@ -172,38 +172,6 @@ std::string ImageSearch::explain(const ForeignImage& image) {
   for (const std::string& near : near_names(folded(last_part(form)), names, 1))
     text += "; the nearest file is " + index_of(root).at(near).front().lexically_normal().string();
   return text;
-}
-
-void find_images(ForeignSet& set, ImageSearch& search) {
-  std::unordered_map<std::string, std::set<std::string>> names_of;  // by path of the image
-  std::vector<ForeignImage*> loosely_found;
-  for (auto& [split, images] : set.splits) {
-    std::unordered_map<std::string, ImageSearch::Found> known;  // conversations repeat images
-    for (ForeignImage& image : images) {
-      throw_if_interrupted();
-      if (!image.path.empty()) continue;  // the reader knows it
-      image.split = split;
-      const std::string name = image.name + "\n" + image.stem;
-      const auto [found, is_new] = known.try_emplace(image.directory + "\n" + name);
-      if (is_new) found->second = search.find(image);
-      const auto& [paths, is_loose, other] = found->second;
-      if (paths.empty()) continue;
-      image.path = paths.front();
-      names_of[image.path].insert(name);
-      const auto doubt = [&](const char* reason, const std::string& path) {
-        image.leave_out(reason, fmt::format("{}: {} or {}", image.where, image.path, path));
-      };
-      if (paths.size() > 1) doubt(reason::kSeveralFiles, paths[1]);
-      if (!other.empty()) doubt(reason::kOtherImage, other);
-      if (is_loose) loosely_found.push_back(&image);
-    }
-  }
-  for (ForeignImage* image : loosely_found) {
-    if (names_of.at(image->path).size() > 1)
-      image->leave_out(reason::kImageAmbiguous,
-                       fmt::format("{}: {} and another name lead to {}", image->where,
-                                   show_json(image->name), image->path));
-  }
 }
 
 }  // namespace rematch

@@ -20,7 +20,7 @@ class ImageSearch {
   struct Found {
     std::vector<std::string> paths = {};  ///< of several, each may be meant
     bool is_loose = true;                 ///< only a part of the name matches
-    std::string other = {};  ///< another image, which has the name of the annotation file
+    std::string other = {};  ///< another image: one is named, one has the annotation file's name
   };
   Found find(const ForeignImage& image);
 
@@ -44,10 +44,6 @@ class ImageSearch {
   std::unordered_map<std::string, std::vector<std::filesystem::path>> folders_;
   std::map<std::filesystem::path, Index> indexes_;
 };
-
-/// Fills in the paths of all images. An image that is not found keeps an empty path; one whose file
-/// is in doubt gets the reason.
-void find_images(ForeignSet& set, ImageSearch& search);
 
 /// The names that a name in an annotation may stand for, most literal first: with slashes, decoded,
 /// without scheme, host and `?d=`.

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/interrupt.h"
 #include "base/text.h"
+#include "learn/data/foreign_file.h"
 #include "tools/import/geometry.h"
 #include "tools/import/reasons.h"
 #include "tools/import/source_files.h"
@@ -50,8 +51,14 @@ bool is_set(const Json* flag) {
   return flag != nullptr && (*flag == 1 || *flag == true || *flag == "1");
 }
 
+std::string image_path_of(const Json& value) {
+  if (value.is_string()) return value.get<std::string>();
+  if (find_member(value, "bytes") != nullptr) return "data:image/";
+  return text_member(value, {"path", "url", "file_name"});
+}
+
 const char* skip_note(const Json& entry) {
-  if (is_set(find_member(entry, {"iscrowd", "is_crowd"}))) return "crowds, which are no objects";
+  if (is_set(find_member(entry, {"iscrowd", "is_crowd"}))) return kCrowd;
   return is_set(find_member(entry, "ignore")) ? "objects marked to be ignored, left out" : nullptr;
 }
 
@@ -73,15 +80,26 @@ std::string without_nan(std::string text) {
   return text;
 }
 
+Json parse_record(std::string_view text) {
+  try {
+    return parse_written_json(text, "");
+  } catch (const UserError& error) {
+    const Problem& problem = error.problems().front();
+    throw LeftOut{fmt::format("{}|{}", reason::kDamagedRecord, problem.fix), problem.what};
+  }
+}
+
 void read_json_records(const std::string& path, std::string_view bytes,
                        const std::function<void(const Json&, const std::string& where)>& read,
                        Ledger& ledger) {
   const std::string_view whole = text_of(bytes, path);
   const size_t first = whole.find_first_not_of(" \t\r\n");
   if (first != whole.npos && whole[first] == '[') {
-    const Json list = parse_json(whole, path);
-    for (size_t i = 0; i < list.size(); ++i)
-      read(list[i], fmt::format("{}, record {}", path, i + 1));
+    const Json list = parse_written_json(whole, path);
+    for (size_t i = 0; i < list.size(); ++i) {
+      const std::string where = fmt::format("{}, record {}", path, i + 1);
+      ledger.attempt(where, [&] { read(list[i], where); });
+    }
     return;
   }
   int64_t number = 0;
@@ -89,14 +107,7 @@ void read_json_records(const std::string& path, std::string_view bytes,
     throw_if_interrupted();
     const std::string where = fmt::format("{}:{}", path, ++number);
     if (line.find_first_not_of(" \t\r") == line.npos) continue;
-    Json record;
-    try {
-      record = parse_json(line, where);
-    } catch (const UserError& error) {
-      ledger.lose_record(reason::kDamagedRecord, where + ": " + error.problems().front().what);
-      continue;
-    }
-    read(record, where);
+    ledger.attempt(where, [&] { read(parse_record(line), where); });
   }
 }
 

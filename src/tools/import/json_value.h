@@ -26,17 +26,23 @@ std::optional<double> number_member(const Json& value, const char* key);
 /// True for a flag such as COCO's `iscrowd`: 1, true or "1".
 bool is_set(const Json* flag);
 
-/// Members that say of an object that it is none.
-inline constexpr const char* kSkipKeys[] = {"iscrowd", "is_crowd", "ignore"};
-/// The note for an object that such a member marks; nullptr for others.
+/// The path of an image: a text, or a member of an object; "data:image/" for its bytes.
+std::string image_path_of(const Json& value);
+
+/// The note for an object that shows many, or that is marked as one.
+inline constexpr char kCrowd[] = "crowds, which are no objects";
+/// The note for an object that a member ("iscrowd", "ignore") marks as none; nullptr for others.
 const char* skip_note(const Json& entry);
 
 /// JSON whose bare NaN and Infinity, which Python writes, are null, so that one bad number does not
 /// spoil a file.
 std::string without_nan(std::string text);
 
-/// Reads records one by one, from a JSON array or from JSON lines. A record that is not JSON is
-/// lost; reading continues with the next.
+/// @throws LeftOut for a text that is not JSON
+Json parse_record(std::string_view text);
+
+/// Reads records one by one, from a JSON array or from JSON lines. A record that is LeftOut is
+/// counted; reading continues with the next.
 /// @throws UserError (data) for UTF-16, and for an array that is not JSON
 void read_json_records(const std::string& path, std::string_view bytes,
                        const std::function<void(const Json&, const std::string& where)>& read,

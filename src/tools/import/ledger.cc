@@ -34,6 +34,14 @@ void Ledger::add(Losses& losses, const std::string& reason, const std::string& p
   if (loss.count++ == 0) loss.first = place;
 }
 
+void Ledger::attempt(const std::string& where, const std::function<void()>& read) {
+  try {
+    read();
+  } catch (const LeftOut& left_out) {
+    lose_record(left_out.reason, where + (left_out.what.empty() ? "" : ": " + left_out.what));
+  }
+}
+
 std::string Ledger::list(const Losses& losses) {
   std::string text;
   for (const auto& [reason, loss] : ranked(losses))

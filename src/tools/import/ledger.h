@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -14,6 +15,14 @@ struct Loss {
 /// By reason, e.g. "a box with swapped corners".
 using Losses = std::map<std::string, Loss>;
 
+/// Thrown for a file or a record that is left out.
+struct LeftOut {
+  explicit LeftOut(std::string why, std::string more = "")
+      : reason(std::move(why)), what(std::move(more)) {}
+
+  std::string reason, what;
+};
+
 /// Counts losses and changes of an import by reason.
 class Ledger {
  public:
@@ -25,6 +34,9 @@ class Ledger {
     add(objects_, reason, place);
     ++num_objects_lost_;
   }
+  /// Counts the record that `read` leaves out, if it does.
+  /// @param where  place of the record
+  void attempt(const std::string& where, const std::function<void()>& read);
   /// Counts a change that loses nothing, e.g. "boxes clipped to the image".
   void note(const std::string& what, int64_t count = 1) { notes_[what] += count; }
 

@@ -36,14 +36,13 @@ struct MadeObject {
 };
 
 const char* find_defect(const ForeignObject& object, double width, double height, bool is_answer) {
-  const auto& [desc, x0, y0, x1, y1, ring] = object;
-  Outline points = ring;
-  points.insert(points.end(), {{x0, y0}, {x1, y1}});
-  for (const auto& [x, y] : points) {
-    if (!std::isfinite(x) || !std::isfinite(y)) return reason::kNotFinite;
+  const auto& [desc, x0, y0, x1, y1, ring, is_outline] = object;
+  for (const double number : {x0, y0, x1, y1}) {
+    if (!std::isfinite(number)) return reason::kNoBox;
   }
   if (x1 < x0 || y1 < y0) return reason::kSwapped;
-  if (is_answer && (x0 < 0 || y0 < 0 || x1 > width || y1 > height)) return reason::kBeyondScale;
+  if (is_answer && (x0 < 0 || y0 < 0 || x1 > width || y1 > height))
+    return is_outline ? reason::kOutlineBeyondScale : reason::kBeyondScale;
   if (width > 1 && x1 <= 1 && y1 <= 1 && (x1 != std::floor(x1) || y1 != std::floor(y1)))
     return reason::kShares;
   // [0, 0, 0, 0] is how many answers say "not there"
@@ -53,7 +52,7 @@ const char* find_defect(const ForeignObject& object, double width, double height
 }
 
 MadeObject make_object(const ForeignObject& object, const NumberScale& scale, bool is_answer) {
-  const auto& [desc, x0, y0, x1, y1, ring] = object;
+  const auto& [desc, x0, y0, x1, y1, ring, is_outline] = object;
   const double width = scale.x, height = scale.y, slack_x = kSlack * width,
                slack_y = kSlack * height;
   MadeObject made{.reason = find_defect(object, width, height, is_answer)};
@@ -85,14 +84,13 @@ MadeObject make_object(const ForeignObject& object, const NumberScale& scale, bo
 RecordMaker::RecordMaker(const PathFrom& path_from, const ImportOptions& options, Ledger& ledger)
     : path_from_(path_from), options_(options), ledger_(ledger), forbidden_(forbidden_texts({})) {}
 
-std::optional<std::string> RecordMaker::make(const ForeignImage& image, const UsableImage& usable,
-                                             WrittenSplit& split) {
+std::optional<std::string> RecordMaker::make(const ForeignImage& image, WrittenSplit& split) {
   std::optional<LostObject> defect = image.defect;
   if (!defect && image.objects.size() > kMaxItems) defect = {reason::kTooMany, image.where};
   if (!defect && forbidden_.find_in(image.prompt) != nullptr)
-    defect = {reason::kTokenInPrompt, image.where};
+    defect = {reason::kAddedToken, image.where};
   std::vector<LostObject> lost = image.lost;
-  const NumberScale scale = coordinate_scale(image, usable, options_);
+  const NumberScale scale = coordinate_scale(image, options_);
   Json objects = Json::array();
   int64_t num_polygons = 0, num_clipped = 0, num_flat = 0;
   for (size_t i = 0; i < image.objects.size(); ++i) {
@@ -102,7 +100,7 @@ std::optional<std::string> RecordMaker::make(const ForeignImage& image, const Us
     MadeObject made = make_object(object, scale, image.unit == CoordUnit::kAnswer);
     const char* reason = name.empty()                          ? reason::kNoName
                          : desc.empty()                        ? reason::kBadName
-                         : forbidden_.find_in(desc) != nullptr ? reason::kTokenInName
+                         : forbidden_.find_in(desc) != nullptr ? reason::kAddedToken
                                                                : made.reason;
     if (reason != nullptr) {
       lost.push_back({reason, fmt::format("{}: object {}", image.where, i + 1)});
@@ -122,16 +120,16 @@ std::optional<std::string> RecordMaker::make(const ForeignImage& image, const Us
   }
   for (const LostObject& each : lost) ledger_.lose_object(each.reason, each.place);
   if (num_flat > 0) ledger_.note("boxes without width or height in answers, kept", num_flat);
-  if (image.objects.empty() && image.unit != CoordUnit::kAnswer)
-    ledger_.note("images without objects, imported as empty scenes");
+  if (image.objects.empty()) ledger_.note("images without objects, imported as empty scenes");
   if (num_clipped > 0) ledger_.note("objects clipped to the image", num_clipped);
+  ++split.num_images;
   split.num_polygons += num_polygons;
   split.num_boxes += std::ssize(objects) - num_polygons;
   for (const Json& object : objects) ++split.classes[object["desc"].get<std::string>()];
   Json record;
-  record["images"] = {path_from_(usable.path)};
-  record["width"] = usable.size.width_px;
-  record["height"] = usable.size.height_px;
+  record["images"] = {path_from_(image.path)};
+  record["width"] = image.size.width_px;
+  record["height"] = image.size.height_px;
   if (!image.prompt.empty()) record["prompt"] = image.prompt;
   record["objects"] = std::move(objects);
   if (!image.extra.empty()) {

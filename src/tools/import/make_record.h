@@ -5,7 +5,6 @@
 #include "base/path_from.h"
 #include "learn/data/record.h"
 #include "tools/import/foreign.h"
-#include "tools/import/usable_image.h"
 
 namespace rematch {
 
@@ -15,8 +14,7 @@ class RecordMaker {
   RecordMaker(const PathFrom& path_from, const ImportOptions& options, Ledger& ledger);
 
   /// The line of an image; nullopt for a record that is left out, which the ledger then counts.
-  std::optional<std::string> make(const ForeignImage& image, const UsableImage& usable,
-                                  WrittenSplit& split);
+  std::optional<std::string> make(const ForeignImage& image, WrittenSplit& split);
 
  private:
   const PathFrom& path_from_;

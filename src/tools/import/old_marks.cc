@@ -85,9 +85,12 @@ std::string unmark_names(std::string& question) {
   return num_names == 1 ? name : "";
 }
 
-void read_old_marks(std::string_view text, const std::string& where, const ImportOptions& options,
-                    ImportedAnswer& answer, Ledger& ledger) {
+void read_old_marks(std::string_view text, const ImportOptions& options, ImportedAnswer& answer,
+                    Ledger& ledger) {
   answer.is_list = true;
+  const auto place = [&](const std::string& inside) {
+    return fmt::format("{}: {}", answer.image.where, show_json(inside));
+  };
   std::string name;
   bool is_name_used = true;
   size_t at = 0;
@@ -99,18 +102,13 @@ void read_old_marks(std::string_view text, const std::string& where, const Impor
     if (marks->is_name) name = inside;
     is_name_used = !marks->is_name;
     for (const Outline& points : marks->is_name ? std::vector<Outline>() : read_shapes(inside)) {
-      ForeignObject object;
-      const char* reason = make_shape(points, options, object, ledger);
-      if (end == text.npos && points.size() != 1) reason = reason::kNoBox;  // it stays open
-      object.desc = name;
-      if (reason == nullptr)
-        answer.objects.push_back(std::move(object));
-      else
-        answer.lost.push_back({reason, fmt::format("{}: {}", where, show_json(inside))});
+      ForeignEntry entry{.place = place(inside), .name = name};
+      set_points(entry, points);
+      if (end == text.npos && points.size() != 1) entry.reason = reason::kNoBox;  // it stays open
+      answer.image.add(entry, options, ledger);
     }
   }
-  if (!is_name_used)
-    answer.lost.push_back({reason::kLateName, fmt::format("{}: {}", where, show_json(name))});
+  if (!is_name_used) answer.image.lose(reason::kLateName, place(name));
 }
 
 }  // namespace rematch

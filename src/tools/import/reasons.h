@@ -5,7 +5,6 @@
 // in one reader only stands there.
 namespace rematch::reason {
 
-constexpr char kNotFinite[] = "a box whose corners are not finite numbers";
 constexpr char kSwapped[] =
     "a box with swapped corners or a negative width or height|correct the boxes; if the numbers "
     "have another meaning, say it with --boxes";
@@ -18,19 +17,18 @@ constexpr char kNoName[] =
     "a box without a name|name the objects with --label NAME; a conversation may say the name in "
     "its question: --label-from-prompt \"Locate {} in\"";
 constexpr char kBadName[] = "an object without a usable name";
-constexpr char kTokenInName[] = "a name with the text of an added token";
-constexpr char kTokenInPrompt[] = "a prompt with the text of an added token";
+constexpr char kAddedToken[] = "a name or a prompt with the text of an added token";
 constexpr char kMaskOnly[] = "a mask (RLE) without a box|add \"bbox\" (pycocotools.mask.toBbox)";
 constexpr char kKeypointsOnly[] = "key points without a box|draw boxes";
-constexpr char kRotated[] = "a rotated box|draw outlines in place of rotated boxes";
-constexpr char kFiveNumbers[] =
-    "a box of five numbers, which is a rotated one|write the four corners as \"segmentation\", "
-    "without \"bbox\"";
+constexpr char kRotated[] = "a rotated box|write its four corners as an outline, without the box";
 constexpr char kPoint[] = "a point";
 constexpr char kNoBox[] = "an object without a box that can be read";
 constexpr char kBeyondScale[] =
     "a box beyond the unit of its numbers|choose the unit of the numbers: --scale relative "
     "(0..1000), pixels (of the resized image), file-pixels or normalized (0..1)";
+constexpr char kOutlineBeyondScale[] =
+    "an outline (\"points\", \"poly\") beyond the unit of its numbers|write its points as x, y in "
+    "the unit of the boxes, which --scale names";
 constexpr char kCrowdsOnly[] = "an image with crowds or regions to ignore only";
 constexpr char kTooMany[] = "more than 16384 objects";
 constexpr char kMaybeNotEmpty[] =
@@ -42,9 +40,18 @@ constexpr char kShares[] =
     "a box in shares (0 to 1) among boxes of another unit|multiply these boxes by the unit of the "
     "others";
 constexpr char kUnknownClass[] =
-    "an object of a class without a name|name the classes with --names cat,dog or --names FILE, or "
-    "all objects with --label NAME";
+    "an object of a class without a name|name the classes with --names cat,dog, or with the path "
+    "of a file that has one name a line";
+constexpr char kNotAmongNames[] =
+    "an object of a class that --names does not name|add its name to those of --names";
+constexpr char kNotListed[] =
+    "an object whose category is not listed, or has two names|correct \"categories\"";
 constexpr char kDamagedRecord[] = "a record that cannot be read";
+constexpr char kNotUtf8[] =
+    "a text that is not UTF-8|convert the file from the encoding that it has (GBK, ISO-8859-1, …): "
+    "iconv -f GBK -t UTF-8 FILE > NEW";
+constexpr char kSecondConfidence[] =
+    "a line whose confidence seems to be its second number|write CLASS X Y WIDTH HEIGHT CONFIDENCE";
 constexpr char kSeveralImages[] = "a record with several images, or none";
 constexpr char kNoAnswer[] =
     "a record without an answer|write the answer as the assistant's last message, not in "
@@ -75,6 +82,9 @@ constexpr char kOddLine[] =
 constexpr char kOtherImage[] =
     "an annotation that names another photo than that of its own name, and both exist|correct the "
     "name inside the file, or remove the photo that is not meant";
+constexpr char kImageInside[] =
+    "an image that is inside its record (base64)|write the images into files, and their paths into "
+    "the records";
 constexpr char kImageMissing[] =
     "an image that was not found|pass the directory of the images with --images";
 constexpr char kImageAmbiguous[] = "an image file that several names may mean";

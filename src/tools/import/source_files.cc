@@ -3,13 +3,12 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/interrupt.h"
 #include "base/missing_path.h"
 #include "base/terminal_text.h"
 #include "base/text.h"
@@ -27,6 +26,36 @@ namespace fs = std::filesystem;
 const std::map<std::string, std::string> kSplitWords = {
     {"train", "train"},    {"training", "train"}, {"val", "val"},     {"valid", "val"},
     {"validation", "val"}, {"test", "test"},      {"testing", "test"}};
+
+/// The files of a form that a source stands for.
+std::vector<fs::path> files_of(const std::string& source, const SourceForm& form) {
+  if (!fs::exists(source))
+    throw missing_path("file or directory", source, "give the annotations, or their directory");
+  if (!fs::is_directory(source)) return {source};
+  std::vector<fs::path> found = list_files(source, [&](const fs::path& path) {
+    return lower_case(path.extension().string()) == form.ending &&
+           (form.fits == nullptr || form.fits(path));
+  });
+  // COCO's own directory has captions and key points of the same images next to the boxes
+  const auto is_other = [](const fs::path& file) {
+    return !file.filename().string().starts_with("instances_");
+  };
+  if (!std::all_of(found.begin(), found.end(), is_other)) std::erase_if(found, is_other);
+  if (found.empty())
+    refuse_source(form.command, source,
+                  fmt::format("it has no {} files of this form", form.ending));
+  return found;
+}
+
+std::string split_of_image(const fs::path& file, const fs::path& source,
+                           const ImportOptions& options) {
+  const fs::path root = fs::is_directory(source) ? source : source.parent_path();
+  for (std::string split :
+       {find_split_folder(file, root), options.split, find_split_word(root.filename())}) {
+    if (!split.empty()) return split;
+  }
+  return "train";
+}
 
 }  // namespace
 
@@ -55,19 +84,18 @@ std::string_view text_of(std::string_view bytes, const std::string& path) {
 std::string read_utf8(const std::string& path) {
   const std::string bytes = read_file(path);
   const std::string_view text = text_of(bytes, path);
-  if (is_valid_utf8(text)) return std::string(text);
-  throw UserError(
-      ErrorKind::kData,
-      {.error = "the file is not UTF-8",
-       .where = path,
-       .what = "a byte of it belongs to no character",
-       .fix = fmt::format("convert it from the encoding that it has (GBK, ISO-8859-1, …): iconv -f "
-                          "GBK -t UTF-8 {} > NEW",
-                          shell_word(path))});
+  require_utf8(text, path, shell_word(path));
+  return std::string(text);
 }
 
 std::vector<std::string> read_lines(const std::string& path) {
-  return split(text_of(read_file(path), path), '\n');
+  constexpr const char* kBlank = " \t\r\f\v";
+  std::vector<std::string> lines = split(text_of(read_file(path), path), '\n');
+  for (std::string& line : lines) {
+    line.erase(line.find_last_not_of(kBlank) + 1);
+    line.erase(0, line.find_first_not_of(kBlank));
+  }
+  return lines;
 }
 
 std::string find_split_word(const std::string& name) {
@@ -105,18 +133,6 @@ std::string ImportOptions::split_name(const std::string& file) const {
   return split.empty() ? guess_split(file) : split;
 }
 
-void ForeignImage::state_size(std::optional<double> width, std::optional<double> height) {
-  const auto state = [this](int& side, std::optional<double> stated) {
-    if (!stated || *stated < 1 || *stated > std::numeric_limits<int>::max()) return;
-    const int px = static_cast<int>(std::lround(*stated));
-    if (side != 0 && side != px)
-      leave_out(reason::kImageSize, fmt::format("{}: a side of {} and of {}", where, side, px));
-    side = px;
-  };
-  state(width_px, width);
-  state(height_px, height);
-}
-
 fs::path find_folder(const fs::path& directory, std::span<const char* const> names) {
   std::map<std::string, fs::path> folders;
   for (const fs::directory_entry& entry : list_entries(directory)) {
@@ -130,69 +146,43 @@ fs::path find_folder(const fs::path& directory, std::span<const char* const> nam
   return {};
 }
 
-void check_one_file_per_split(const std::vector<std::string>& paths, const ImportOptions& options) {
-  if (!options.split.empty()) return;
-  std::map<std::string, std::string> sources;
-  for (const std::string& path : paths) {
-    const auto [first, is_new] = sources.try_emplace(guess_split(path), path);
-    if (is_new) continue;
-    throw UserError(
-        ErrorKind::kConfig,
-        {.error = fmt::format("two files are the same split, \"{}\"", first->first),
-         .where = path,
-         .what = fmt::format("its name means the same split as {}", first->second),
-         .fix = "convert each file with --split NAME, or both with --split " + first->first});
-  }
-}
-
-SplitFiles find_annotations(const std::string& directory, const char* command, const char* ending,
-                            const std::string& wanted) {
-  if (!fs::exists(directory))
-    throw missing_path("directory", directory, "give the directory of the annotations");
-  if (!fs::is_directory(directory)) {
-    const std::string parent = fs::path(directory).parent_path().string();
-    refuse_source(command, directory, "it is a file, not a directory",
-                  "give its directory: " + shell_word(parent.empty() ? "." : parent));
-  }
-  std::string split = wanted.empty() ? find_split_word(fs::path(directory).filename()) : wanted;
-  if (split.empty()) split = "train";
+SplitFiles find_files(const std::vector<std::string>& sources, const SourceForm& form,
+                      const ImportOptions& options) {
   SplitFiles splits;
-  for (fs::path& file : list_files(directory, [&](const fs::path& path) {
-         return lower_case(path.extension().string()) == ending;
-       })) {
-    const std::string named = find_split_folder(file, directory);
-    splits[named.empty() ? split : named].push_back(std::move(file));
+  for (const std::string& source : sources) {
+    for (fs::path& file : files_of(source, form)) {
+      const std::string split =
+          form.is_per_image ? split_of_image(file, source, options) : options.split_name(file);
+      splits[split].push_back(std::move(file));
+    }
   }
-  if (splits.empty()) refuse_source(command, directory, fmt::format("it has no {} files", ending));
+  for (const auto& [split, files] : splits) {
+    if (form.is_per_image || !options.split.empty() || files.size() < 2) continue;
+    throw UserError(ErrorKind::kConfig,
+                    {.error = fmt::format("two files are the same split, \"{}\"", split),
+                     .where = files[1].string(),
+                     .what = fmt::format("its name means the same split as {}", files[0].string()),
+                     .fix = "convert each file with --split NAME, or both with --split " + split});
+  }
   return splits;
 }
 
-std::vector<std::string> find_split_files(const std::vector<std::string>& sources,
-                                          const char* command, const char* ending,
-                                          const std::function<bool(const fs::path&)>& fits,
-                                          const ImportOptions& options) {
-  std::vector<std::string> paths;
-  for (const std::string& source : sources) {
-    if (!fs::is_directory(source)) {
-      paths.push_back(source);
-      continue;
+void read_files(
+    const SplitFiles& splits, const SourceForm& form, ForeignSet& set,
+    const std::function<void(const std::string& path, std::vector<ForeignImage>& images)>& read) {
+  for (const auto& [split, files] : splits) {
+    std::vector<ForeignImage>& images = set.splits[split];
+    for (const fs::path& file : files) {
+      throw_if_interrupted();
+      set.sources.push_back(file.string());
+      set.ledger.attempt(file.string(), [&] { read(file.string(), images); });
     }
-    std::vector<fs::path> found;
-    for (auto [split, files] : find_annotations(source, command, ending, options.split)) {
-      std::erase_if(files, [&](const fs::path& file) { return !fits(file); });
-      found.insert(found.end(), files.begin(), files.end());
-    }
-    // COCO's own directory has captions and key points of the same images next to the boxes
-    const auto is_other = [](const fs::path& file) {
-      return !file.filename().string().starts_with("instances_");
-    };
-    if (!std::all_of(found.begin(), found.end(), is_other)) std::erase_if(found, is_other);
-    if (found.empty())
-      refuse_source(command, source, fmt::format("none of its {} files is of this form", ending));
-    for (const fs::path& file : found) paths.push_back(file.string());
   }
-  check_one_file_per_split(paths, options);
-  return paths;
+  if (!set.is_empty()) return;
+  const std::vector<std::string> places = set.ledger.places();
+  refuse_source(form.command, places.empty() ? set.sources.front() : places.front(),
+                places.empty() ? "it has no records" : set.ledger.summary(0),
+                Ledger::fix_of(set.ledger.records(), form.fix));
 }
 
 ForeignImage image_of_file(const fs::path& annotation) {
@@ -211,14 +201,6 @@ ForeignImage image_of_record(const Json& record, const std::string& name, const 
   ForeignImage image = image_in(file, name, where);
   image.state_size(number_member(record, "width"), number_member(record, "height"));
   return image;
-}
-
-void require_images(const ForeignSet& set, const char* command, const char* fix) {
-  if (!set.is_empty()) return;
-  const std::vector<std::string> places = set.ledger.places();
-  refuse_source(command, places.empty() ? set.sources.front() : places.front(),
-                places.empty() ? "the file has no records" : set.ledger.summary(0),
-                Ledger::fix_of(set.ledger.records(), fix) + "; nothing has been written");
 }
 
 }  // namespace rematch

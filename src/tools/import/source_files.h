@@ -17,9 +17,9 @@ namespace rematch {
 /// Names, in lower case, of folders that hold images or annotations.
 inline constexpr const char* kImageFolders[] = {"images", "jpegimages", "image",   "imgs",
                                                 "img",    "photos",     "pictures"};
-inline constexpr const char* kAnnotationFolders[] = {"annotations", "annotation", "annots", "annot",
-                                                     "labels",      "label",      "xml",    "xmls",
-                                                     "anno",        "annos",      "bbox",   "txt"};
+inline constexpr const char* kAnnotationFolders[] = {
+    "annotations", "annotation", "annots", "annot", "labels", "label", "xml",
+    "xmls",        "anno",       "annos",  "ann",   "bbox",   "txt"};
 
 /// Refuses a file or directory.
 /// @param command  that read it, "from-coco"
@@ -36,12 +36,35 @@ std::string_view text_of(std::string_view bytes, const std::string& path);
 /// @throws UserError (data) for another encoding; (environment) if the file cannot be read
 std::string read_utf8(const std::string& path);
 
-/// Reads the lines of a text file without its byte order mark. A line may end in "\r".
+/// Reads the lines of a text file without its byte order mark, and without blanks around them.
 /// @throws UserError as text_of; (environment) if the file cannot be read
 std::vector<std::string> read_lines(const std::string& path);
 
+/// A form of strangers' files.
+struct SourceForm {
+  const char* command;        ///< that reads it, "from-coco"
+  const char* ending;         ///< of its files, in lower case
+  const char* fix = "";       ///< for files without a record; empty: as refuse_source()
+  bool is_per_image = false;  ///< each file is about one image, and its name says no split
+  bool (*fits)(const std::filesystem::path&) = nullptr;  ///< of the files of a directory
+};
+
 /// Annotation files by split.
 using SplitFiles = std::map<std::string, std::vector<std::filesystem::path>>;
+
+/// The files of sources, which are files or directories of these. The split of a file is that of
+/// its name (ImportOptions::split_name); if it is about one image, that of a folder, else the
+/// wanted one, else that of the directory's name, else "train".
+/// @throws UserError (data) for a directory without such files; (configuration) if two files are
+/// the same split; (environment) for a missing path
+SplitFiles find_files(const std::vector<std::string>& sources, const SourceForm& form,
+                      const ImportOptions& options);
+
+/// Reads each file into the images of its split, and counts a file that is LeftOut as a record.
+/// @throws UserError (data) with the losses if there is no image
+void read_files(
+    const SplitFiles& splits, const SourceForm& form, ForeignSet& set,
+    const std::function<void(const std::string& path, std::vector<ForeignImage>& images)>& read);
 
 /// The folder of `directory` that has one of these names in any letter case; the first name counts
 /// most; empty if there is none.
@@ -52,22 +75,6 @@ std::filesystem::path find_folder(const std::filesystem::path& directory,
 /// none.
 std::string find_split_folder(const std::filesystem::path& file, const std::filesystem::path& root);
 
-/// All files below a directory with an ending, by the split that their folders name, else `wanted`,
-/// else that of the directory's name, else "train".
-/// @throws UserError (data) for a file, and without such files; (environment) for a missing path
-SplitFiles find_annotations(const std::string& directory, const char* command, const char* ending,
-                            const std::string& wanted);
-
-/// @throws UserError (configuration) if two files are the same split and `split` is not set
-void check_one_file_per_split(const std::vector<std::string>& paths, const ImportOptions& options);
-
-/// The files of sources that are files with one split each, or directories of these.
-/// @param fits  of the files of a directory
-/// @throws UserError (data) as find_annotations; (configuration) if two files are the same split
-std::vector<std::string> find_split_files(
-    const std::vector<std::string>& sources, const char* command, const char* ending,
-    const std::function<bool(const std::filesystem::path&)>& fits, const ImportOptions& options);
-
 /// The image of an annotation file for one image, still without objects.
 ForeignImage image_of_file(const std::filesystem::path& annotation);
 /// An image that a file names, still without objects.
@@ -75,8 +82,5 @@ ForeignImage image_in(const std::string& file, const std::string& name, const st
 /// The same of a record; `width` and `height` are its size.
 ForeignImage image_of_record(const Json& record, const std::string& name, const std::string& file,
                              const std::string& where);
-
-/// @throws UserError (data) with the losses, if no split has an image
-void require_images(const ForeignSet& set, const char* command, const char* fix);
 
 }  // namespace rematch

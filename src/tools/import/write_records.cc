@@ -7,17 +7,15 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "base/interrupt.h"
 #include "base/output_file.h"
 #include "base/path_from.h"
 #include "base/text.h"
 #include "tools/import/check_units.h"
 #include "tools/import/class_prompts.h"
 #include "tools/import/foreign.h"
-#include "tools/import/image_search.h"
+#include "tools/import/join_images.h"
 #include "tools/import/make_record.h"
 #include "tools/import/reasons.h"
-#include "tools/import/usable_image.h"
 
 namespace rematch {
 namespace {
@@ -72,27 +70,6 @@ void lose_repeated_images(ForeignSet& set) {
   }
 }
 
-/// The JSONL of a split.
-/// @throws UserError (data) if it has no usable record
-std::string make_lines(const std::vector<ForeignImage>& images, std::optional<BoxForm> assumed,
-                       const ImportOptions& options, RecordMaker& maker, ImageChooser& chooser,
-                       const Ledger& ledger, WrittenSplit& split) {
-  std::vector<std::optional<UsableImage>> usable;
-  for (const ForeignImage& image : images) {
-    throw_if_interrupted();
-    usable.push_back(chooser.choose(image));
-  }
-  check_units(images, usable, assumed, options, split.path);
-  std::string lines;
-  for (size_t i = 0; i < images.size(); ++i) {
-    const auto line = usable[i] ? maker.make(images[i], *usable[i], split) : std::nullopt;
-    lines += line.value_or("");
-    split.num_images += line.has_value();
-  }
-  if (split.num_images > 0) return lines;
-  refuse("no record of this split can be used", split.path, ledger, 0);
-}
-
 }  // namespace
 
 int64_t WrittenSet::num_records() const {
@@ -103,8 +80,7 @@ int64_t WrittenSet::num_records() const {
 
 WrittenSet write_records(ForeignSet set, const std::string& out_dir, const ImportOptions& options) {
   lose_crowded_images(set);
-  ImageSearch search(options.images_dir);
-  find_images(set, search);
+  join_images(set, options.images_dir);
   if (!set.repeats_images) lose_repeated_images(set);
   if (options.prompt_classes) add_class_prompts(set, options);
   WrittenSet written{.splits = {}, .ledger = set.ledger};
@@ -115,23 +91,21 @@ WrittenSet write_records(ForeignSet set, const std::string& out_dir, const Impor
     for (const ForeignImage& image : images) inputs.add(image.path);
   }
   for (const WrittenSplit& split : written.splits) inputs.refuse(split.path);
-  std::vector<std::string> contents;
-  std::vector<TurnedCopy> copies;
   const PathFrom path_from(out_dir);
   RecordMaker maker(path_from, options, written.ledger);
+  std::vector<std::string> contents;
   for (auto split = written.splits.begin(); const auto& [name, images] : set.splits) {
-    ImageChooser chooser((fs::path(out_dir) / "upright" / name).string(), options, search,
-                         written.ledger);
-    contents.push_back(make_lines(images, options.boxes ? std::nullopt : set.assumed_form, options,
-                                  maker, chooser, written.ledger, *split++));
-    copies.insert(copies.end(), chooser.copies().begin(), chooser.copies().end());
+    check_units(images, options.boxes ? std::nullopt : set.assumed_form, options, split->path);
+    std::string& lines = contents.emplace_back();
+    for (const ForeignImage& image : images) lines += maker.make(image, *split).value_or("");
+    if (lines.empty())
+      refuse("no record of this split can be used", split->path, written.ledger, 0);
+    ++split;
   }
-  for (const TurnedCopy& copy : copies) inputs.refuse(copy.path);
   if (options.strict && written.ledger.has_losses())
     refuse("something cannot be read, and --strict is set", out_dir, written.ledger,
            written.num_records());
   make_directories(out_dir);
-  write_copies(copies);
   for (size_t i = 0; i < contents.size(); ++i)
     written.splits[i].replaces_earlier = write_output(written.splits[i].path, inputs, contents[i]);
   return written;

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <sstream>
 
 #include "base/terminal_text.h"
@@ -19,7 +18,6 @@ constexpr const char* kCommand = "from-yolo";
 constexpr double kFarOutside = 2;  // a larger value is not normalized, but a pixel or a flag
 constexpr double kSlack = 0.02;
 constexpr int64_t kFewestLines = 3;  // fewer prove nothing
-constexpr const char* kBlank = " \t\r\f\v";
 constexpr size_t kBox = 4, kWithConfidence = 5, kWithTrack = 6, kFourCorners = 8;
 
 /// Parses a line of numbers; empty if a word is not a number.
@@ -60,24 +58,23 @@ bool has_keypoints(const std::vector<double>& values) {
       return false;
   }
   if (has_flags || others.size() == 1) return others.size() > 1;
-  const ForeignObject extent = box_around(others);
-  const double margin_x = (extent.x1 - extent.x0) / 4, margin_y = (extent.y1 - extent.y0) / 4;
+  const auto [x0, y0, x1, y1] = extent_of(others);
+  const double margin_x = (x1 - x0) / 4, margin_y = (y1 - y0) / 4;
   if (values.size() == kFourCorners) {  // far from the parallelogram of a turned box
     const double gap =
         std::hypot(x + values[4] - width - values[6], y + values[5] - height - values[7]);
-    const ForeignObject whole = box_around(pair_up(values));
-    return 2 * gap > std::hypot(whole.x1 - whole.x0, whole.y1 - whole.y0);
+    const auto whole = extent_of(pair_up(values));
+    return 2 * gap > std::hypot(whole[2] - whole[0], whole[3] - whole[1]);
   }
-  return width < extent.x0 - margin_x || width > extent.x1 + margin_x ||
-         height < extent.y0 - margin_y || height > extent.y1 + margin_y;
+  return width < x0 - margin_x || width > x1 + margin_x || height < y0 - margin_y ||
+         height > y1 + margin_y;
 }
 
 }  // namespace
 
 bool is_yolo_label_file(const std::filesystem::path& path) {
-  std::ifstream file(path);
-  for (std::string line; std::getline(file, line);) {
-    if (line.find_first_not_of(kBlank) != line.npos) return parse_numbers(line).size() > kBox;
+  for (const std::string& line : read_lines(path.string())) {
+    if (!line.empty()) return parse_numbers(line).size() > kBox;
   }
   return false;
 }
@@ -86,13 +83,12 @@ void YoloLabels::read(const std::filesystem::path& path, ForeignImage& image) {
   int number = 0;
   for (const std::string& line : read_lines(path.string())) {
     ++number;
-    if (const size_t end = line.find_last_not_of(kBlank); end != line.npos)
-      read_line(line.substr(0, end + 1), fmt::format("{}:{}", path.string(), number), image);
+    if (!line.empty())
+      read_line(line, fmt::format("{}:{}: {}", path.string(), number, line.substr(0, 80)), image);
   }
 }
 
-void YoloLabels::read_line(const std::string& line, const std::string& at, ForeignImage& image) {
-  const std::string place = fmt::format("{}: {}", at, line.substr(0, 80));
+void YoloLabels::read_line(const std::string& line, const std::string& place, ForeignImage& image) {
   all_.add(place);
   std::vector<double> values = parse_numbers(line);
   if (values.empty()) return image.lose(reason::kOddLine, place);
@@ -100,32 +96,31 @@ void YoloLabels::read_line(const std::string& line, const std::string& at, Forei
   values.erase(values.begin());
   if (!is_whole(class_id) || class_id < 0)
     return image.lose("a label line whose class is not a whole number", place);
-  if (const char* reason = cut_extras(values, place)) return image.lose(reason, place);
-  if (std::any_of(values.begin(), values.end(),
-                  [](double share) { return std::abs(share) >= kFarOutside; })) {
-    pixels_.add(place);
-    return image.lose("a label line in pixels", place);
-  }
   const std::string id = fmt::format("{:.0f}", class_id);
-  const std::optional<std::string> name = names_.find(id, /*is_id=*/true);
-  if (!name) {
-    ++unnamed_[id];
-    return image.lose(reason::kUnknownClass, place);
+  ForeignEntry entry{.place = place, .name = names_.find(id, /*is_id=*/true)};
+  entry.form = BoxForm::kCentre;
+  entry.reason = cut_extras(values, place);
+  if (entry.reason.empty() && std::any_of(values.begin(), values.end(), [](double share) {
+        return std::abs(share) >= kFarOutside;
+      })) {
+    pixels_.add(place);
+    entry.reason = "a label line in pixels";
   }
+  if (entry.reason.empty() && !entry.name) ++unnamed_[id];
   if (values.size() == kBox)
-    return image.add_box({values[0], values[1], values[2], values[3]},
-                         options_.boxes.value_or(BoxForm::kCentre), *name);
-  image.objects.push_back(make_outline(pair_up(values), options_.polygons, ledger_));
-  image.objects.back().desc = *name;
+    entry.box = {values[0], values[1], values[2], values[3]};
+  else
+    entry.rings = {pair_up(values)};
+  image.add(entry, options_, ledger_);
 }
 
-const char* YoloLabels::cut_extras(std::vector<double>& values, const std::string& place) {
+std::string YoloLabels::cut_extras(std::vector<double>& values, const std::string& place) {
   if (num_keypoint_values_ > 0) {
     if (values.size() == kBox + num_keypoint_values_) {
       ledger_.note("objects imported without their keypoints");
       values.resize(kBox);
     }
-    return values.size() == kBox ? nullptr : reason::kOddLine;
+    return values.size() == kBox ? "" : reason::kOddLine;
   }
   if (values.size() > kWithConfidence) long_.add(place);
   if (has_keypoints(values)) keypoints_.add(place);
@@ -138,13 +133,14 @@ const char* YoloLabels::cut_extras(std::vector<double>& values, const std::strin
       angles_.add(place);
       return reason::kOddLine;
     }
-    if (leaves_image(values.data()) && !leaves_image(values.data() + 1))
-      return "a line whose confidence seems to be its second number";
+    const bool is_second = leaves_image(values.data()), is_last = leaves_image(values.data() + 1);
+    if (is_second != is_last) (is_second ? second_ : last_).add(place);
+    if (is_second && !is_last) return reason::kSecondConfidence;
     ledger_.note("boxes imported without their confidence");
     values.resize(kBox);
   }
   const bool is_outline = values.size() >= kWithTrack && values.size() % 2 == 0;
-  return values.size() == kBox || is_outline ? nullptr : reason::kOddLine;
+  return values.size() == kBox || is_outline ? "" : reason::kOddLine;
 }
 
 void YoloLabels::check(const std::string& where) const {
@@ -160,6 +156,9 @@ void YoloLabels::check(const std::string& where) const {
   if (five_.count >= kFewestLines && 10 * angles_.count > five_.count)
     refuse("the fifth number is not a confidence (0 to 1)", angles_, five_,
            "write the four corners of turned boxes: class x1 y1 x2 y2 x3 y3 x4 y4");
+  if (second_.count > last_.count)
+    refuse("the confidence seems to be the second number", second_, five_,
+           "write CLASS X Y WIDTH HEIGHT CONFIDENCE");
   if (pixels_.count > 0 && 2 * pixels_.count >= all_.count)
     refuse("the numbers look like pixels", pixels_, all_,
            "divide x and width by the image's width, y and height by its height");
@@ -168,7 +167,7 @@ void YoloLabels::check(const std::string& where) const {
   for (const auto& [id, count] : unnamed_)
     ids += fmt::format("{}{} ({})", ids.empty() ? "" : ", ", id, counted(count, "line"));
   refuse_source(kCommand, where, "the classes have no names; their ids are " + ids,
-                "add --names cat,dog,… or --names FILE with one name a line");
+                "add --names cat,dog,… or --names with a file of one name a line");
 }
 
 }  // namespace rematch

@@ -25,15 +25,15 @@ class YoloLabels {
   /// @throws UserError (data) for UTF-16; (environment)
   void read(const std::filesystem::path& path, ForeignImage& image);
 
-  /// @throws UserError (data) for lines that evidently are keypoints, angles or pixels, and if no
-  /// class has a name
+  /// @throws UserError (data) for lines that evidently are keypoints, angles or pixels, or have
+  /// their confidence first, and if no class has a name
   void check(const std::string& where) const;
 
  private:
   void read_line(const std::string& line, const std::string& place, ForeignImage& image);
   /// Removes keypoints, confidence and track.
-  /// @return the reason why the rest is neither a box nor an outline, or nullptr
-  const char* cut_extras(std::vector<double>& values, const std::string& place);
+  /// @return the reason why the rest is neither a box nor an outline, or ""
+  std::string cut_extras(std::vector<double>& values, const std::string& place);
 
   ClassNames names_;
   size_t num_keypoint_values_;
@@ -47,8 +47,9 @@ class YoloLabels {
       if (count++ == 0) first = line;
     }
   };
-  Lines all_, pixels_, five_, angles_;      ///< angles: fifth numbers, not confidences
-  Lines long_, keypoints_;                  ///< more than a box; a box and points, not an outline
+  Lines all_, pixels_, five_, angles_;  ///< angles: fifth numbers, not confidences
+  Lines second_, last_;                 ///< where the confidence must be: the rest leaves the image
+  Lines long_, keypoints_;              ///< more than a box; a box and points, not an outline
   std::map<std::string, int64_t> unnamed_;  ///< lines of each class id without a name
 };
 

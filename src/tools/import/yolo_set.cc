@@ -2,7 +2,6 @@
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
-#include <fstream>
 #include <map>
 #include <set>
 
@@ -20,15 +19,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr const char* kCommand = "from-yolo";
+constexpr const char* kYaml[] = {".yaml", ".yml"};
 // Label Studio numbers its classes by notes.json, not by classes.txt
 constexpr const char* kNamesFiles[] = {
     "notes.json",      "classes.txt",           "obj.names", "labels.txt", "names.txt",
     "_darknet.labels", "predefined_classes.txt"};
-
-[[noreturn]] void refuse(const std::string& where, const std::string& what,
-                         const std::string& fix) {
-  refuse_source("from-yolo", where, what, fix);
-}
 
 /// A data set: its images by split, and the names of its classes.
 struct Layout {
@@ -62,9 +58,8 @@ std::vector<fs::path> list_split_images(const fs::path& place, const fs::path& r
   if (fs::is_directory(place)) return list_files(place, is_image_name);
   std::vector<fs::path> images;
   for (const std::string& line : read_lines(place.string())) {
-    const std::string name = is_valid_utf8(line) ? python_strip(line) : line;
-    if (is_image_name(name))  // no comment
-      images.push_back(resolve(place.parent_path(), root, name, /*is_image=*/true));
+    if (is_image_name(line))  // no comment
+      images.push_back(resolve(place.parent_path(), root, line, /*is_image=*/true));
   }
   return images;
 }
@@ -101,11 +96,11 @@ class YoloReader {
         has_labels = read_image(image, set_.splits[split]) || has_labels;
       if (images.empty() || has_labels || (!is_yaml && split != layout_.images.rbegin()->first))
         continue;
-      refuse(images.front().string(),
-             fmt::format("none of {} has a label file; this image's would be {}",
-                         counted(std::ssize(images), "image"),
-                         label_files(images.front()).front().string()),
-             "put the labels there, or remove the split from the YAML");
+      refuse_source(kCommand, images.front().string(),
+                    fmt::format("none of {} has a label file; this image's would be {}",
+                                counted(std::ssize(images), "image"),
+                                label_files(images.front()).front().string()),
+                    "put the labels there, or remove the split from the YAML");
     }
     leave_out_doubtful();
     labels_.check(layout_.source);
@@ -171,7 +166,8 @@ Layout read_yaml(const std::string& path, const ImportOptions& options, Ledger& 
   if (const YAML::Node shape = yaml["kpt_shape"]; shape && !shape.IsNull()) {
     const auto numbers = shape.as<std::vector<size_t>>();
     if (numbers.size() != 2 || numbers[0] < 1 || numbers[0] > 1000 || numbers[1] / 2 != 1)
-      refuse(path, "\"kpt_shape\" is not [points, 2] or [points, 3]", "correct it");
+      refuse_source(kCommand, path, "\"kpt_shape\" is not [points, 2] or [points, 3]",
+                    "correct it");
     layout.num_keypoint_values = numbers[0] * numbers[1];
   }
   const fs::path beside = fs::path(path).parent_path();
@@ -189,16 +185,18 @@ Layout read_yaml(const std::string& path, const ImportOptions& options, Ledger& 
         continue;
       }
       if (!fs::exists(place))
-        refuse(place.string(), "it is neither a directory of images nor a text file of paths",
-               "correct \"path\" and the splits in the YAML, or pass the directory of \"path\" "
-               "with --images");
+        refuse_source(
+            kCommand, place.string(),
+            "it is neither a directory of images nor a text file of paths",
+            "correct \"path\" and the splits in the YAML, or pass the directory of \"path\" "
+            "with --images");
       layout.has_lists = layout.has_lists || !fs::is_directory(place);
       std::vector<fs::path>& images = layout.images[name];
       for (fs::path& image : list_split_images(place, root)) images.push_back(std::move(image));
     }
   }
   if (layout.images.empty())
-    refuse(path, "none of train, val and test is set", "add train: images/train");
+    refuse_source(kCommand, path, "none of train, val and test is set", "add train: images/train");
   return layout;
 }
 
@@ -214,8 +212,8 @@ std::string find_names_file(const std::string& root) {
     for (const fs::path& path : all) {
       if (lower_case(path.filename().string()) != name) continue;
       if (!found.empty() && ClassNames(path.string()) != ClassNames(found))
-        refuse(root, fmt::format("{} and {} differ", found, path.string()),
-               "convert the folders one at a time, or name the right file with --names");
+        refuse_source(kCommand, root, fmt::format("{} and {} differ", found, path.string()),
+                      "convert the folders one at a time, or name the right file with --names");
       if (found.empty()) found = path.string();
     }
     if (!found.empty()) break;
@@ -229,14 +227,15 @@ Layout find_layout(const std::string& root, const ImportOptions& options, Foreig
   for (const fs::path& file : list_files(root, [&](const fs::path& path) {
          return path.extension() == ".txt" && options.split.empty();
        })) {
-    std::ifstream text(file);
-    std::string line;
-    while (std::getline(text, line) && line.starts_with('#')) {
-    }
-    if (is_image_name(line.substr(0, line.find_last_not_of(" \t\r") + 1)))
-      refuse(file.string(), "it lists images, and no YAML says of which split",
-             "write data.yaml there: train: train.txt / val: val.txt / names: [cat, dog, …]; or "
-             "name one split for all images: --split train");
+    const std::vector<std::string> lines = read_lines(file.string());
+    const auto line = std::find_if_not(lines.begin(), lines.end(), [](const std::string& each) {
+      return each.empty() || each.starts_with('#');
+    });
+    if (line != lines.end() && is_image_name(*line))
+      refuse_source(
+          kCommand, file.string(), "it lists images, and no YAML says of which split",
+          "write data.yaml there: train: train.txt / val: val.txt / names: [cat, dog, …]; or "
+          "name one split for all images: --split train");
   }
   const std::string names = options.names.empty() ? find_names_file(root) : options.names;
   if (options.names.empty() && !names.empty()) {
@@ -249,24 +248,25 @@ Layout find_layout(const std::string& root, const ImportOptions& options, Foreig
     std::string split = options.split.empty() ? find_split_folder(image, pictures) : options.split;
     layout.images[split.empty() ? "train" : split].push_back(std::move(image));
   }
-  if (layout.images.empty()) refuse(root, "the directory has no YAML, and no images", "");
+  if (layout.images.empty())
+    refuse_source(kCommand, root, "the directory has no YAML, and no images", "");
   return layout;
 }
 
 /// The path itself, or the only YAML in that directory; empty if a directory has none.
 std::string find_yaml(const std::string& path) {
-  constexpr const char* kEndings[] = {".yaml", ".yml"};
-  std::string found = fs::is_directory(path) ? "" : path;
+  if (!fs::is_directory(path) && !is_among(fs::path(path).extension().string(), kYaml))
+    refuse_source(kCommand, path, "it is neither a YAML nor a directory",
+                  "give the directory of images and labels; --names takes a list of class names");
+  if (!fs::is_directory(path)) return path;
+  std::string found;
   for (const fs::directory_entry& entry : list_entries(path)) {
-    if (!is_among(entry.path().extension().string(), kEndings)) continue;
+    if (!is_among(entry.path().extension().string(), kYaml)) continue;
     if (!found.empty())
-      refuse(path, "the directory has several YAML files",
-             fmt::format("give one of them: {}, {}", found, entry.path().string()));
+      refuse_source(kCommand, path, "the directory has several YAML files",
+                    fmt::format("give one of them: {}, {}", found, entry.path().string()));
     found = entry.path().string();
   }
-  if (!found.empty() && !is_among(fs::path(found).extension().string(), kEndings))
-    refuse(found, "it is neither a YAML nor a directory",
-           "give the directory of images and labels, with --names FILE for a list of class names");
   return found;
 }
 
@@ -282,9 +282,10 @@ ForeignSet read_yolo_set(const std::string& yaml_or_directory, const ImportOptio
     set.classes = layout.names.in_order();
     YoloReader(layout, options, set).read();
   } catch (const YAML::Exception& error) {
-    refuse(yaml, error.what(),
-           "give the data set's YAML: path, train and val are texts, names is a list or {0: cat, "
-           "1: dog, …}");
+    refuse_source(
+        kCommand, yaml, error.what(),
+        "give the data set's YAML: path, train and val are texts, names is a list or {0: cat, "
+        "1: dog, …}");
   }
   return set;
 }

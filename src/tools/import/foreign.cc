@@ -1,0 +1,62 @@
+#include "tools/import/foreign.h"
+
+#include <fmt/core.h>
+
+#include <cmath>
+#include <limits>
+
+#include "tools/import/geometry.h"
+#include "tools/import/reasons.h"
+
+namespace rematch {
+
+void ForeignImage::state_size(std::optional<double> width, std::optional<double> height) {
+  const auto state = [this](int& side, std::optional<double> stated) {
+    if (!stated || *stated < 1 || *stated > std::numeric_limits<int>::max()) return;
+    const int px = static_cast<int>(std::lround(*stated));
+    if (side != 0 && side != px)
+      leave_out(reason::kImageSize, fmt::format("{}: a side of {} and of {}", where, side, px));
+    side = px;
+  };
+  state(width_px, width);
+  state(height_px, height);
+}
+
+void ForeignImage::add(const ForeignEntry& entry, const ImportOptions& options, Ledger& ledger) {
+  if (entry.skipped != nullptr) {
+    has_crowds = true;
+    doubtful.push_back(entry.name.value_or(""));
+    return ledger.note(entry.skipped);
+  }
+  Outline points;
+  bool is_whole = true;
+  for (const Outline& ring : entry.rings) {
+    is_whole = is_whole && !ring.empty();
+    points.insert(points.end(), ring.begin(), ring.end());
+  }
+  is_whole = is_whole && points.size() >= 3;
+  const std::string reason = !entry.reason.empty()      ? entry.reason
+                             : !entry.box && !is_whole  ? reason::kNoBox
+                             : entry.name               ? ""
+                             : options.names.empty()    ? reason::kUnknownClass
+                                                        : reason::kNotAmongNames;
+  if (!reason.empty()) return lose(reason, entry.place);
+  const BoxForm form = options.boxes.value_or(entry.form);
+  const auto [x0, y0, x1, y1] = entry.box ? to_corners(*entry.box, form) : extent_of(points);
+  if (form != BoxForm::kCorners && (x1 < x0 || y1 < y0)) return lose(reason::kSwapped, entry.place);
+  ForeignObject object{.desc = *entry.name,
+                       .x0 = x0,
+                       .y0 = y0,
+                       .x1 = x1,
+                       .y1 = y1,
+                       .is_outline = !entry.box};
+  if (options.polygons && entry.rings.size() == 1 && is_whole)
+    object.ring = points;
+  else if (!entry.rings.empty() && options.polygons)
+    ledger.note("outlines of several rings replaced by their boxes");
+  else if (!entry.rings.empty() && !entry.box)
+    ledger.note("outlines replaced by their boxes (--polygons keeps outlines)");
+  objects.push_back(std::move(object));
+}
+
+}  // namespace rematch
