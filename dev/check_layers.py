@@ -34,7 +34,7 @@ ALLOWED = {
     "model/vision": {"base/flow"},
     "learn/augment": {"base/flow", "model/vision", "learn/data"},
     "tools/draw": {"base/flow", "model/vision"},
-    "tools/import": {"base/flow", "model/vision", "tools/draw", "learn/data"},
+    "tools/import": {"base/flow", "model/vision", "learn/data"},
     "tools/records": {"base/flow", "learn/data", "model/vision", "tools/import"},
     "tools/review": {"base/flow", "learn/data", "model/vision", "learn/estep/match"},
     "tools/report": {"base/flow", "model/vision", "tools/draw", "learn/evaluate"},

@@ -144,7 +144,7 @@ TEST_F(ReviewTest, MissingImagesAndAddressesSayWhereTheyAreLookedFor) {
 
 TEST_F(ReviewTest, AnArrayAndPrettyPrintedJsonNameTheCommand) {
   for (const std::string& text :
-       {"[" + record("") + "]",
+       {"[" + record("") + "]", "[\n" + record("") + ",\n" + record("") + "\n]\n",
         std::string("{\n  \"images\": [\"a.png\"],\n  \"width\": 200\n}\n")}) {
     const UserError error = test::catch_user_error([&] { review_jsonl(write(text), false); });
     EXPECT_NE(error.problems()[0].fix.find("jq -c"), std::string::npos) << error.what();

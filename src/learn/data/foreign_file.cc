@@ -45,8 +45,6 @@ std::string line_advice(std::string_view text, std::string_view line, const std:
   if (!(has("\"objects\"") || has("\"width\"")) || has("\"annotations\"") || has("\"messages\""))
     return "";
   const bool is_array = text.starts_with('[');
-  if (!is_array && line.starts_with('{') && line.ends_with("},"))
-    return fmt::format("each line ends with a comma: sed 's/,$//' {} > NEW.jsonl", file);
   if (!is_array && line.ends_with('}')) return "";
   return fmt::format("write one record a line: jq -c {} {} > NEW.jsonl", is_array ? "'.[]'" : ".",
                      file);
@@ -113,7 +111,8 @@ void refuse_foreign_file(const std::string& path, std::string_view bytes) {
   line = line.substr(0, line.find_last_not_of(kSpace) + 1);
   bool has_objects = false, is_answer = false;
   const std::string names = member_names(line, has_objects, is_answer);
-  const bool is_damaged = names.empty() && line.starts_with('{') && line.ends_with('}');
+  const bool is_damaged =
+      names.empty() && line.starts_with('{') && (line.ends_with('}') || line.ends_with("},"));
   if (has_objects || is_damaged) return;
   const std::string advice = line_advice(bytes, line, shell_word(path));
   throw UserError(ErrorKind::kData,

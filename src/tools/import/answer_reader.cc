@@ -91,7 +91,8 @@ void read_json_answer(std::string_view text, const ImportOptions& options, Impor
   }
   answer.is_list = true;
   if (is_list) entries = Json(entries[0]);
-  if (is_list && entries.size() == 4 && !entries.front().is_array() && read_four(entries))
+  if (is_list && entries.size() == 4 && !entries.front().is_array() &&
+      !read_points(entries).empty())
     entries = Json::array({Json{{"bbox_2d", entries}}});  // one box alone
   for (const Json& entry : entries) add_entry(entry, options, answer, ledger);
 }

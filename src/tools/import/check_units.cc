@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/terminal_text.h"
 #include "learn/data/units.h"
+#include "tools/import/reasons.h"
 
 namespace rematch {
 namespace {
@@ -60,15 +61,8 @@ class UnitCheck {
     if (doubt && doubt->unit == CoordinateUnit::kShares)
       refuse(kError, fmt::format("they {}; {}", doubt->why, numbers()), "add --scale normalized");
     if (const int64_t num = boxes_.read_as(unit_, form_).num_outside; 2 * num > boxes_.num_boxes)
-      refuse(
-          kError,
-          fmt::format("{} of {}{} are outside its range; {}", num, boxes(),
-                      num_outlines_ > 0
-                          ? fmt::format(" ({} around \"points\" or other outlines)", num_outlines_)
-                          : "",
-                      numbers()),
-          "choose the right unit: --scale relative (0..1000), pixels (of the resized image), "
-          "file-pixels or normalized (0..1)");
+      refuse(kError, fmt::format("{} of {} are outside its range; {}", num, boxes(), numbers()),
+             reason::fix_for(reason::kBeyondScale));
     if (is_assumed && look_like_pixels(boxes_, form_))
       refuse("the coordinates look like pixels, not thousandths of the sides",
              "none exceeds the sides of its image; " + numbers(),
@@ -77,7 +71,12 @@ class UnitCheck {
   }
 
  private:
-  std::string boxes() const { return counted(boxes_.num_boxes, "box", "boxes"); }
+  std::string boxes() const {
+    std::string text = counted(boxes_.num_boxes, "box", "boxes");
+    if (num_outlines_ > 0)
+      text += fmt::format(" ({} around \"points\" or other outlines)", num_outlines_);
+    return text;
+  }
   std::string numbers() const {
     return fmt::format("the numbers of {} are {:g} … {:g}", boxes(), boxes_.least, boxes_.most);
   }

@@ -62,7 +62,7 @@ YAML::Node read_yaml_file(const std::string& path) {
   }
 }
 
-ClassNames::ClassNames(const YAML::Node& yaml, const std::string& path) {
+NamesById::NamesById(const YAML::Node& yaml, const std::string& path) {
   const YAML::Node list = !yaml.IsMap() ? yaml : yaml["names"] ? yaml["names"] : yaml["categories"];
   if (!list.IsDefined() || list.IsNull()) refuse(path, "it has no \"names\"");
   if (!list.IsSequence() && !list.IsMap())
@@ -77,7 +77,7 @@ ClassNames::ClassNames(const YAML::Node& yaml, const std::string& path) {
   }
 }
 
-ClassNames::ClassNames(const std::string& names) {
+NamesById::NamesById(const std::string& names) {
   std::error_code ignored;
   const std::string ending = std::filesystem::path(names).extension().string();
   if (names.empty()) return;
@@ -89,7 +89,7 @@ ClassNames::ClassNames(const std::string& names) {
     read_lines(split(names, ','), "");
   } else if (ending == ".yaml" || ending == ".yml" || ending == ".json") {
     try {
-      *this = ClassNames(read_yaml_file(names), names);
+      *this = NamesById(read_yaml_file(names), names);
     } catch (const YAML::Exception& error) {
       refuse(names, error.what());
     }
@@ -100,7 +100,7 @@ ClassNames::ClassNames(const std::string& names) {
 }
 
 /// @param path  empty: the lines are words of the command line
-void ClassNames::read_lines(std::vector<std::string> lines, const std::string& path) {
+void NamesById::read_lines(std::vector<std::string> lines, const std::string& path) {
   size_t num_ids = 0;
   for (std::string& line : lines) {
     if (!is_valid_utf8(line)) refuse("--names", "a name is not UTF-8");
@@ -122,11 +122,11 @@ void ClassNames::read_lines(std::vector<std::string> lines, const std::string& p
   }
 }
 
-void ClassNames::add(const std::string& id, const std::string& name, const std::string& path) {
+void NamesById::add(const std::string& id, const std::string& name, const std::string& path) {
   if (!by_id_.try_emplace(id, name).second) refuse(path, fmt::format("it has the id {} twice", id));
 }
 
-std::vector<std::string> ClassNames::in_order() const {
+std::vector<std::string> NamesById::in_order() const {
   std::vector<std::pair<int, std::string>> rows;
   for (const auto& [id, name] : by_id_) rows.emplace_back(std::atoi(id.c_str()), name);
   std::stable_sort(rows.begin(), rows.end(),
@@ -136,12 +136,12 @@ std::vector<std::string> ClassNames::in_order() const {
   return names;
 }
 
-std::optional<std::string> ClassNames::find(const std::string& text, bool is_id) const {
+std::optional<std::string> NamesById::find(const std::string& text, bool is_id) const {
   if (const auto known = by_id_.find(text); known != by_id_.end()) return known->second;
   return is_id ? std::nullopt : std::optional(text);
 }
 
-std::optional<std::string> ClassNames::of_value(const Json* value) const {
+std::optional<std::string> NamesById::of_value(const Json* value) const {
   const std::optional<std::string> id = read_id(value);
   return id ? find(*id, !value->is_string()) : "";
 }

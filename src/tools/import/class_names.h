@@ -13,16 +13,16 @@ class Node;
 namespace rematch {
 
 /// The names of classes by their ids.
-class ClassNames {
+class NamesById {
  public:
-  ClassNames() = default;
+  NamesById() = default;
   /// @param names  ImportOptions::names: "cat,dog" or a file with one name a line, or lines of id
   /// and name (`0,cat`, `0: cat`, `cat,0`), a YAML or JSON of names; empty: no names
   /// @throws UserError
-  explicit ClassNames(const std::string& names);
+  explicit NamesById(const std::string& names);
   /// The `names` of a YAML of Ultralytics, or the `categories` of Label Studio's notes.json.
   /// @throws UserError (data); YAML::Exception for values of another type
-  ClassNames(const YAML::Node& yaml, const std::string& path);
+  NamesById(const YAML::Node& yaml, const std::string& path);
 
   bool is_empty() const { return by_id_.empty(); }
   /// The names in the order of their numbers.
@@ -32,7 +32,7 @@ class ClassNames {
   /// The same of a number or a text; "" for another value.
   std::optional<std::string> of_value(const Json* value) const;
 
-  bool operator==(const ClassNames&) const = default;
+  bool operator==(const NamesById&) const = default;
 
  private:
   /// @throws UserError (data) for an id that is there

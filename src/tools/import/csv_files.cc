@@ -4,10 +4,8 @@
 #include <array>
 #include <cctype>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <unordered_map>
 
-#include "base/error.h"
 #include "base/text.h"
 #include "learn/data/image_files.h"
 #include "tools/import/class_names.h"
@@ -140,19 +138,16 @@ const BoxColumns* find_box(const Row& row) {
   return found == std::end(kBoxes) ? nullptr : found;
 }
 
-/// The four numbers of a row, as JSON text.
+/// The cells with the numbers of a box.
 std::string box_text(const Row& row, const BoxColumns* columns) {
   if (columns == nullptr) return value(row, "bbox box bndbox");
   std::string text;
-  for (const char* names : columns->names) {
-    const std::string cell = value(row, names);
-    if (!cell.empty()) text += (text.empty() ? "" : ",") + show_json(cell);
-  }
-  return text.empty() ? "" : "[" + text + "]";
+  for (const char* names : columns->names) text += value(row, names) + " ";
+  return python_strip(text);
 }
 
 /// The size and the box of a row for its image.
-void read_row(const Row& row, const ClassNames& names, const ImportOptions& options,
+void read_row(const Row& row, const NamesById& names, const ImportOptions& options,
               ForeignImage& image, const std::string& place, Ledger& ledger) {
   const BoxColumns* columns = find_box(row);
   const bool has_own_width =
@@ -165,11 +160,8 @@ void read_row(const Row& row, const ClassNames& names, const ImportOptions& opti
   const bool is_id = names.is_empty() ? written.starts_with("/m/")  // OpenImages
                                       : image.is_partial || parse_number(written).has_value();
   ForeignEntry entry{.place = place + ": " + written, .name = names.find(written, is_id)};
-  try {
-    entry.box = read_four(parse_json(box, ""));
-  } catch (const UserError&) {
-    entry.reason = reason::kNoBox;
-  }
+  if (const Outline points = read_written_points(box); points.size() == 2)
+    set_points(entry, points);
   entry.form = columns == nullptr ? BoxForm::kSides : columns->form;
   if (crowd == "1" || crowd == "true") entry.skipped = kCrowd;
   if (parse_number(value(row, "angle rotation theta")).value_or(0) != 0)
@@ -177,7 +169,7 @@ void read_row(const Row& row, const ClassNames& names, const ImportOptions& opti
   image.add(entry, options, ledger);
 }
 
-void read_csv(const std::string& path, const ClassNames& names, const ImportOptions& options,
+void read_csv(const std::string& path, const NamesById& names, const ImportOptions& options,
               ForeignSet& set, std::vector<ForeignImage>& images) {
   CsvText text(path);
   std::vector<std::string> cells = text.next(),
@@ -227,7 +219,7 @@ void read_csv(const std::string& path, const ClassNames& names, const ImportOpti
 
 ForeignSet read_csv_files(const std::vector<std::string>& sources, const ImportOptions& options) {
   ForeignSet set;
-  const ClassNames names(options.names);
+  const NamesById names(options.names);
   set.classes = names.in_order();
   read_files(find_files(sources, kForm, options), kForm, set,
              [&](const std::string& path, std::vector<ForeignImage>& images) {

@@ -85,10 +85,17 @@ Outline read_points(const Json& value) {
   return pair_up(numbers);
 }
 
-std::optional<std::array<double, 4>> read_four(const Json& value) {
-  const Outline points = read_points(value);
-  if (points.size() != 2) return std::nullopt;
-  return std::array<double, 4>{points[0][0], points[0][1], points[1][0], points[1][1]};
+Outline read_written_points(std::string_view text) {
+  constexpr std::string_view kDigits = "+-.0123456789eE";
+  std::vector<double> numbers;
+  for (size_t at = text.find_first_of(kDigits.substr(0, 13)); at != text.npos;) {
+    const size_t end = std::min(text.find_first_not_of(kDigits, at), text.size());
+    const std::optional<double> number = parse_number(text.substr(at, end - at));
+    if (!number) return {};
+    numbers.push_back(*number);
+    at = text.find_first_of(kDigits.substr(0, 13), end);
+  }
+  return pair_up(numbers);
 }
 
 void set_points(ForeignEntry& entry, const Outline& points) {

@@ -24,11 +24,11 @@ std::optional<double> parse_number(std::string_view text);
 /// Every two of an even number of values are a point; empty for an odd one.
 Outline pair_up(const std::vector<double>& values);
 
-/// Four numbers, flat or in two pairs; nullopt for other values.
-std::optional<std::array<double, 4>> read_four(const Json& value);
-
 /// Points, flat (x, y, x, y, …) or in pairs; empty for other values.
 Outline read_points(const Json& value);
+
+/// The points of a text; all but numbers separates them. Empty for an odd number of numbers.
+Outline read_written_points(std::string_view text);
 
 /// Takes points as what their number says: two are the corners of a box, four or more an outline.
 void set_points(ForeignEntry& entry, const Outline& points);

@@ -31,7 +31,7 @@ Json transposed(const Json& columns) {
 }
 
 ForeignImage read_image(const Json& record, const std::string& path, const std::string& where,
-                        const ClassNames& names, const ImportOptions& options, Ledger& ledger) {
+                        const NamesById& names, const ImportOptions& options, Ledger& ledger) {
   const Json* name = find_member(record, {"file_name", "image", "image_path", "path", "filename"});
   ForeignImage image =
       image_of_record(record, name == nullptr ? "" : image_path_of(*name), path, where);
@@ -57,7 +57,7 @@ ForeignImage read_image(const Json& record, const std::string& path, const std::
 
 ForeignSet read_hf_files(const std::vector<std::string>& sources, const ImportOptions& options) {
   ForeignSet set{.assumed_form = BoxForm::kSides};
-  const ClassNames names(options.names);
+  const NamesById names(options.names);
   set.classes = names.in_order();
   read_files(find_files(sources, kForm, options), kForm, set,
              [&](const std::string& path, std::vector<ForeignImage>& images) {

@@ -24,29 +24,15 @@ constexpr Marks kMarks[] = {{"<|object_ref_start|>", "<|object_ref_end|>", true}
                             {"<|point_start|>", "<|point_end|>"},
                             {"<point>", "</point>"}};
 
-/// The points of a text; all but numbers separates them.
-Outline read_pairs(std::string_view text) {
-  constexpr std::string_view kDigits = "+-.0123456789eE";
-  std::vector<double> numbers;
-  for (size_t at = text.find_first_of(kDigits.substr(0, 13)); at != text.npos;) {
-    const size_t end = std::min(text.find_first_not_of(kDigits, at), text.size());
-    const std::optional<double> number = parse_number(text.substr(at, end - at));
-    if (!number) return {};
-    numbers.push_back(*number);
-    at = text.find_first_of(kDigits.substr(0, 13), end);
-  }
-  return pair_up(numbers);
-}
-
 /// The points of each box between two marks: "(x, y), (x, y)", or JSON "[[x1, y1, x2, y2], …]".
 /// @throws UserError (data) for JSON that cannot be read
 std::vector<Outline> read_shapes(std::string_view text) {
-  if (!text.starts_with("[[")) return {read_pairs(text)};
+  if (!text.starts_with("[[")) return {read_written_points(text)};
   std::vector<Outline> shapes;
   for (const Json& item : parse_json(text, "")) shapes.push_back(read_points(item));
   const bool are_points = std::all_of(shapes.begin(), shapes.end(),
                                       [](const Outline& shape) { return shape.size() == 1; });
-  return are_points ? std::vector<Outline>{read_pairs(text)} : shapes;
+  return are_points ? std::vector<Outline>{read_written_points(text)} : shapes;
 }
 
 /// The next pair of marks at or after `at`, whose opening is there then; null if there is none.

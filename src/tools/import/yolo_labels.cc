@@ -144,7 +144,8 @@ std::string YoloLabels::cut_extras(std::vector<double>& values, const std::strin
 }
 
 void YoloLabels::check(const std::string& where) const {
-  const auto refuse = [&](const char* what, const Lines& lines, const Lines& of, const char* fix) {
+  const auto refuse = [&](const char* what, const Lines& lines, const Lines& of,
+                          const std::string& fix) {
     refuse_source(kCommand, where,
                   fmt::format("{} in {} of {}, e.g. {}", what, lines.count,
                               counted(of.count, "line"), lines.first),
@@ -158,7 +159,7 @@ void YoloLabels::check(const std::string& where) const {
            "write the four corners of turned boxes: class x1 y1 x2 y2 x3 y3 x4 y4");
   if (second_.count > last_.count)
     refuse("the confidence seems to be the second number", second_, five_,
-           "write CLASS X Y WIDTH HEIGHT CONFIDENCE");
+           reason::fix_for(reason::kSecondConfidence));
   if (pixels_.count > 0 && 2 * pixels_.count >= all_.count)
     refuse("the numbers look like pixels", pixels_, all_,
            "divide x and width by the image's width, y and height by its height");

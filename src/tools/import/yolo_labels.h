@@ -13,7 +13,7 @@ namespace rematch {
 class YoloLabels {
  public:
   /// @param num_keypoint_values  numbers after each box (kpt_shape); 0 = none
-  YoloLabels(ClassNames names, size_t num_keypoint_values, const ImportOptions& options,
+  YoloLabels(NamesById names, size_t num_keypoint_values, const ImportOptions& options,
              Ledger& ledger)
       : names_(std::move(names)),
         num_keypoint_values_(num_keypoint_values),
@@ -35,7 +35,7 @@ class YoloLabels {
   /// @return the reason why the rest is neither a box nor an outline, or ""
   std::string cut_extras(std::vector<double>& values, const std::string& place);
 
-  ClassNames names_;
+  NamesById names_;
   size_t num_keypoint_values_;
   const ImportOptions& options_;
   Ledger& ledger_;

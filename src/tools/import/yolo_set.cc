@@ -29,7 +29,7 @@ constexpr const char* kNamesFiles[] = {
 /// A data set: its images by split, and the names of its classes.
 struct Layout {
   std::string source;  ///< YAML or directory
-  ClassNames names;
+  NamesById names;
   size_t num_keypoint_values = 0;
   std::map<std::string, std::vector<fs::path>> images = {};
   bool has_lists = false;  ///< of images, which may leave out some
@@ -160,9 +160,8 @@ class YoloReader {
 
 Layout read_yaml(const std::string& path, const ImportOptions& options, Ledger& ledger) {
   const YAML::Node yaml = read_yaml_file(path);
-  Layout layout{
-      .source = path,
-      .names = options.names.empty() ? ClassNames(yaml, path) : ClassNames(options.names)};
+  Layout layout{.source = path,
+                .names = options.names.empty() ? NamesById(yaml, path) : NamesById(options.names)};
   if (const YAML::Node shape = yaml["kpt_shape"]; shape && !shape.IsNull()) {
     const auto numbers = shape.as<std::vector<size_t>>();
     if (numbers.size() != 2 || numbers[0] < 1 || numbers[0] > 1000 || numbers[1] / 2 != 1)
@@ -211,7 +210,7 @@ std::string find_names_file(const std::string& root) {
   for (const char* name : kNamesFiles) {
     for (const fs::path& path : all) {
       if (lower_case(path.filename().string()) != name) continue;
-      if (!found.empty() && ClassNames(path.string()) != ClassNames(found))
+      if (!found.empty() && NamesById(path.string()) != NamesById(found))
         refuse_source(kCommand, root, fmt::format("{} and {} differ", found, path.string()),
                       "convert the folders one at a time, or name the right file with --names");
       if (found.empty()) found = path.string();
@@ -242,7 +241,7 @@ Layout find_layout(const std::string& root, const ImportOptions& options, Foreig
     set.sources.push_back(names);
     set.ledger.note("file of class names found: " + names);
   }
-  Layout layout{.source = root, .names = ClassNames(names)};
+  Layout layout{.source = root, .names = NamesById(names)};
   const fs::path pictures = options.images_dir.empty() ? root : options.images_dir;
   for (fs::path& image : list_files(pictures, is_image_name)) {
     std::string split = options.split.empty() ? find_split_folder(image, pictures) : options.split;

@@ -2,12 +2,9 @@
 
 #include <fmt/core.h>
 
-#include <charconv>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <optional>
-
-#include "base/text.h"
 
 namespace rematch {
 namespace {
@@ -37,12 +34,8 @@ void rename_fields(Json& object, Changes& changes) {
 /// The number in a text of digits.
 std::optional<double> number_in(const Json& value) {
   if (!value.is_string()) return std::nullopt;
-  const std::string text = python_strip(value.get_ref<const std::string&>());
-  double number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(number))
-    return std::nullopt;
-  return number;
+  const Json number = Json::parse(value.get_ref<const std::string&>(), nullptr, false);
+  return number.is_number() ? std::optional(number.get<double>()) : std::nullopt;
 }
 
 void flatten_box(Json& object, Changes& changes) {
