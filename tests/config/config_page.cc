@@ -9,7 +9,6 @@
 #include "base/terminal_text.h"
 #include "base/text.h"
 #include "program/config/explain.h"
-#include "program/config/groups.h"
 #include "program/config/schema.h"
 
 namespace rematch::test {

@@ -1,6 +1,5 @@
 // Rules of evaluations, saving, the run directory and outputs.
 #include "config/support.h"
-#include "program/config/run_dir.h"
 
 namespace rematch {
 

@@ -25,9 +25,9 @@ TEST(Schema, EveryDefaultIsLegal) {
   const ConfigResult result = test::load_set({});
   EXPECT_TRUE(result.warnings.empty());
   for (const KeySpec& spec : schema()) {
-    if (spec.state != KeyState::kHonoured || spec.fallback.empty()) continue;
+    if (spec.state != KeyState::kHonoured || is_null(spec.fallback)) continue;
     // Settings of an adapter have no effect without one, and say so when they are typed.
-    std::vector<std::string> settings{spec.path + "=" + spec.fallback};
+    std::vector<std::string> settings{spec.path + "=" + yaml_text(spec.fallback)};
     if (spec.path.starts_with("tuner.") && spec.path != "tuner.train_type")
       settings.push_back("tuner.train_type=lora");
     EXPECT_TRUE(test::load_set(settings).warnings.empty()) << spec.path;

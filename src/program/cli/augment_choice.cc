@@ -5,29 +5,14 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "program/config/config.h"
-#include "program/config/source.h"
-#include "program/config/values.h"
 
 namespace rematch {
 namespace {
 
-const std::string kSection = "data.augment.";
-
 AugmentSettings settings_of(const std::string& text) {
   std::vector<std::string> overrides;
-  for (const std::string& item : split(text, ',')) overrides.push_back(kSection + item);
-  std::vector<Problem> problems;
-  const Source source = load_source("", overrides, problems);
-  const Values values = check_keys(source.root, problems).values;
-  if (!problems.empty()) throw UserError(ErrorKind::kConfig, std::move(problems));
-  return {.hflip = values.number(kSection + "hflip"),
-          .hflip_words = values.boolean(kSection + "hflip_words"),
-          .crop = values.number(kSection + "crop"),
-          .color = values.number(kSection + "color"),
-          .vflip = values.number(kSection + "vflip"),
-          .vflip_words = values.boolean(kSection + "vflip_words"),
-          .rot90 = values.number(kSection + "rot90"),
-          .rot90_words = values.boolean(kSection + "rot90_words")};
+  for (const std::string& item : split(text, ',')) overrides.push_back("data.augment." + item);
+  return read_settings(overrides).augment;
 }
 
 }  // namespace

@@ -1,12 +1,11 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "base/text.h"
 #include "program/config/convert.h"
+#include "program/config/draft.h"
 #include "program/config/suggest.h"
-#include "program/config/values.h"
 
 namespace rematch {
 namespace {
@@ -20,19 +19,15 @@ bool rule_applies(const std::string& when, const Node& node) {
   return equal(node) || std::any_of(node.items.begin(), node.items.end(), equal);
 }
 
-/// A key for messages: one line of limited length.
+/// A key for messages, of limited length.
 std::string shorten_key(const std::string& key) {
-  Node node;
-  node.kind = Node::Kind::kScalar;
-  node.scalar = key;
-  return key.size() > 120 ? shorten(node) : key;
+  return key.size() > 120 ? shorten_bytes(key, 60) : key;
 }
 
 /// Checks the tree in one pass, from the root down.
 class Checker {
  public:
-  Checker(std::vector<Problem>& problems, const Settings& base)
-      : problems_(problems), values_(base) {}
+  explicit Checker(Draft& config) : config_(config), problems_(config.problems) {}
 
   void check_section(const Node& node, const std::string& path) {
     if (node.is_null()) return;  // `training:` with nothing below it
@@ -46,13 +41,12 @@ class Checker {
     for (const Member& member : node.members) check_member(member, path);
   }
 
-  CheckResult take() {
+  void finish() {
     if (unknown_ > kMostUnknown) {
       problems_.push_back({"more unknown keys", "the same files",
                            fmt::format("{} more are not listed", unknown_ - kMostUnknown),
                            "check that this is a Rematch configuration"});
     }
-    return {values_, std::move(warnings_)};
   }
 
  private:
@@ -96,7 +90,7 @@ class Checker {
     const Node& node = member.value;
     if (node.is_null()) {
       if (spec.state == KeyState::kHonoured) {
-        values_.set(spec.path, default_value(spec),
+        config_.set(spec.path, spec.fallback,
                     fmt::format("default (null at {})", member.key_origin.text()), false);
       }
       return;
@@ -107,12 +101,11 @@ class Checker {
       if (!is_off(node)) refuse(spec, member, spec.note);
     } else {
       const size_t before = problems_.size();
-      Json value = convert(spec, node, problems_);
+      KeyValue value = convert(spec, node, problems_);
       if (problems_.size() == before) apply_rules(spec, member);
       if (problems_.size() > before) return;
-      const bool given = !value.is_null();
-      values_.set(spec.path, given ? std::move(value) : default_value(spec), node.origin.text(),
-                  given);
+      const bool given = !is_null(value);
+      config_.set(spec.path, given ? std::move(value) : spec.fallback, node.origin.text(), given);
     }
   }
 
@@ -134,22 +127,21 @@ class Checker {
   }
 
   void warn(std::string text, const Origin& where) {
-    warnings_.push_back({std::move(text), where.text()});
+    config_.warnings.push_back({std::move(text), where.text()});
   }
 
   static constexpr int kMostUnknown = 50;
+  Draft& config_;
   std::vector<Problem>& problems_;
-  std::vector<Warning> warnings_;
-  Values values_;
   int unknown_ = 0;
 };
 
 }  // namespace
 
-CheckResult check_keys(const Node& root, std::vector<Problem>& problems, const Settings& base) {
-  Checker checker(problems, base);
-  checker.check_section(root, "");
-  return checker.take();
+void check_keys(Draft& config) {
+  Checker checker(config);
+  checker.check_section(config.root, "");
+  checker.finish();
 }
 
 }  // namespace rematch

@@ -1,57 +1,63 @@
 #include "program/config/config.h"
 
+#include <fmt/chrono.h>
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <charconv>
+#include <ctime>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "program/config/rules.h"
-#include "program/config/run_dir.h"
+#include "base/file.h"
 #include "program/config/source.h"
 
 namespace rematch {
 namespace {
 
-std::vector<TrainFile> to_train_files(const Json& value) {
-  if (value.is_string()) return {{.path = value.get<std::string>()}};
-  std::vector<TrainFile> files;
-  for (const Json& item : value) {
-    if (item.is_string())
-      files.push_back({.path = item.get<std::string>()});
-    else
-      files.push_back(
-          {.path = item["path"].get<std::string>(), .weight = item["weight"].get<double>()});
-  }
-  return files;
+namespace fs = std::filesystem;
+
+/// A `vN-…` directory; `number` is N, or -1 for other names.
+struct Version {
+  int number = -1;
+  std::string path;
+};
+
+Version parse_version(const fs::path& path) {
+  const std::string name = path.filename().string();
+  int number = -1;
+  if (name.size() < 3 || name[0] != 'v') return {};
+  const auto [after, failed] = std::from_chars(name.data() + 1, name.data() + name.size(), number);
+  const bool is_version = failed == std::errc() && after != name.data() + name.size() &&
+                          *after == '-' && number >= 0 && number < 1000000;
+  return is_version ? Version{number, path.string()} : Version{};
 }
 
-KeyValue to_key_value(const KeySpec& spec, const Json& value) {
-  if (value.is_null()) return {};
-  switch (spec.type) {
-    case KeyType::kBool: return value.get<bool>();
-    case KeyType::kSwitch:
-      if (value.is_boolean()) return value.get<bool>() ? "true" : "false";
-      return value.get<std::string>();
-    case KeyType::kInteger: return value.get<int64_t>();
-    case KeyType::kNumber: return value.get<double>();
-    case KeyType::kStringList: return value.get<std::vector<std::string>>();
-    case KeyType::kFiles: return to_train_files(value);
-    default: return value.get<std::string>();
+bool has_checkpoint(const std::string& run_dir) {
+  std::error_code error;
+  for (fs::directory_iterator entry(run_dir, error), end; !error && entry != end;
+       entry.increment(error)) {
+    if (entry->path().filename().string().rfind("checkpoint-", 0) == 0) return true;
   }
+  return false;
+}
+
+std::string append_run_name(const std::string& path, const std::optional<std::string>& run_name) {
+  return run_name && !run_name->empty() ? join_path(path, *run_name) : path;
 }
 
 Settings fill_settings(const Draft& config) {
   Settings settings;
   for (const KeySpec& spec : schema()) {
     if (spec.fill && spec.only_in.value_or(config.variant()) == config.variant())
-      spec.fill(settings, to_key_value(spec, config.json(spec.path)));
+      spec.fill(settings, config.value(spec.path));
   }
   settings.rollouts = config.has_rollout_section();
   return settings;
 }
 
 /// Fills the values that depend on other settings and on the disk.
-void resolve(Settings& settings, Values& values) {
+void resolve(Settings& settings, Draft& values) {
   std::optional<std::string>& resume = settings.checkpoints.resume_from_checkpoint;
   if (resume == "true") resume = "latest";  // transformers' spelling
   settings.generation.top_k = std::max(0, settings.generation.top_k);
@@ -62,45 +68,76 @@ void resolve(Settings& settings, Values& values) {
   output.logging_dir = values.text("training.logging_dir");
 }
 
-std::string value_text(const Json& value) {
-  return value.is_string() ? value.get<std::string>() : python_json(value);
-}
-
-std::vector<EffectiveValue> list_effective_values(const Values& values) {
+std::vector<EffectiveValue> list_effective_values(const Draft& config) {
   std::vector<EffectiveValue> rows;
   for (const KeySpec& spec : schema()) {
     if (spec.state != KeyState::kHonoured) continue;
-    const Json& value = values.json(spec.path);
+    const KeyValue& value = config.value(spec.path);
+    const Json json = to_json(value);
     const std::string null = spec.null_words.empty() ? "null" : spec.null_words.front();
-    rows.push_back(
-        {spec.path, value.is_null() ? null : value_text(value), values.origin(spec.path)});
+    rows.push_back({spec.path, value,
+                    json.is_null()     ? null
+                    : json.is_string() ? json.get<std::string>()
+                                       : python_json(json),
+                    config.origin(spec.path)});
   }
   return rows;
 }
 
+void throw_problems(Draft& config) {
+  if (!config.problems.empty()) throw UserError(ErrorKind::kConfig, std::move(config.problems));
+}
+
 }  // namespace
+
+std::string run_directory(const OutputSettings& output, bool resumes_latest) {
+  if (!output.add_version) return append_run_name(output.output_dir, output.run_name);
+  int next = 0;
+  Version newest;
+  std::error_code error;
+  for (fs::directory_iterator entry(output.output_dir, error), end; !error && entry != end;
+       entry.increment(error)) {
+    const Version version = parse_version(entry->path());
+    next = std::max(next, version.number + 1);
+    if (version.number > newest.number &&
+        has_checkpoint(append_run_name(version.path, output.run_name)))
+      newest = version;
+  }
+  if (resumes_latest && newest.number >= 0) return append_run_name(newest.path, output.run_name);
+  const std::time_t now = std::time(nullptr);
+  std::tm local{};
+  localtime_r(&now, &local);
+  return append_run_name(
+      join_path(output.output_dir, fmt::format("v{}-{:%Y%m%d-%H%M%S}", next, local)),
+      output.run_name);
+}
 
 ConfigResult load_config(const std::string& path, const std::vector<std::string>& overrides,
                          int world_size, const Settings& base) {
-  std::vector<Problem> problems;
-  const Source source = load_source(path, overrides, problems);
-  const bool readable = problems.empty();
-  CheckResult checked = check_keys(source.root, problems, base);
-  Draft draft{checked.values, source.root,      path,         world_size,
-              problems,       checked.warnings, base.rollouts};
+  Draft draft(base);
+  draft.path = path;
+  draft.world_size = world_size;
+  Source source = load_source(path, overrides, draft.problems);
+  draft.root = std::move(source.root);
+  const bool readable = draft.problems.empty();
+  check_keys(draft);
   // Keys of an unreadable file would be reported as missing.
   if (readable) apply_rules(draft);
-  if (!problems.empty()) throw UserError(ErrorKind::kConfig, std::move(problems));
+  throw_problems(draft);
 
-  ConfigResult result;
-  result.settings = fill_settings(draft);
-  auto values = std::make_shared<Values>(draft);
-  resolve(result.settings, *values);
-  result.warnings = std::move(checked.warnings);
-  result.effective = list_effective_values(*values);
-  result.files = source.files;
-  result.values = std::move(values);
+  ConfigResult result{.settings = fill_settings(draft), .files = std::move(source.files)};
+  resolve(result.settings, draft);
+  result.warnings = std::move(draft.warnings);
+  result.effective = list_effective_values(draft);
   return result;
+}
+
+Settings read_settings(const std::vector<std::string>& overrides) {
+  Draft draft;
+  draft.root = load_source("", overrides, draft.problems).root;
+  check_keys(draft);
+  throw_problems(draft);
+  return fill_settings(draft);
 }
 
 }  // namespace rematch

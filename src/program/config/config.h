@@ -1,17 +1,17 @@
 #pragma once
-#include <memory>
 #include <string>
 #include <vector>
 
 #include "base/json.h"
 #include "base/settings/settings.h"
-#include "program/config/values.h"
+#include "program/config/draft.h"
 
 namespace rematch {
 
 /// One key of the effective configuration.
 struct EffectiveValue {
   std::string key;
+  KeyValue typed;
   std::string value;   ///< as JSON text, text values unquoted
   std::string origin;  ///< "file:line:col", "--set a.b.c", "default", "derived from …"
 };
@@ -22,7 +22,6 @@ struct ConfigResult {
   std::vector<Warning> warnings;
   std::vector<EffectiveValue> effective;  ///< every honoured key, in the table's order
   std::vector<std::string> files;         ///< all files that were read, bases first
-  std::shared_ptr<const Values> values;   ///< typed values, for effective_json
 };
 
 /// Reads, merges and checks a configuration and derives the values that depend on others.
@@ -33,6 +32,15 @@ struct ConfigResult {
 /// @throws UserError (config) with ALL problems of the files together
 ConfigResult load_config(const std::string& path, const std::vector<std::string>& overrides = {},
                          int world_size = 1, const Settings& base = {});
+
+/// The settings of a few keys: `a.b.c=value` of --set. No key is required, none is derived.
+/// @throws UserError (config) as load_config()
+Settings read_settings(const std::vector<std::string>& overrides);
+
+/// The directory of a run: output_dir[/version][/run_name]. Creates nothing.
+/// @param resumes_latest  `resume_from_checkpoint: latest`: with add_version, returns the newest
+/// version that has a checkpoint of this run, if there is one
+std::string run_directory(const OutputSettings& output, bool resumes_latest = false);
 
 /// The effective configuration as nested JSON with the key names of the YAML file (args.json).
 Json effective_json(const ConfigResult& result);

@@ -10,17 +10,9 @@
 namespace rematch {
 
 const char* type_word(const KeySpec& spec) {
-  switch (spec.type) {
-    case KeyType::kString: return spec.choices.empty() ? "text" : "choice";
-    case KeyType::kInteger: return "integer";
-    case KeyType::kNumber: return "number";
-    case KeyType::kBool: return "bool";
-    case KeyType::kSwitch: return "choice";
-    case KeyType::kStringList: return "list";
-    case KeyType::kFiles: return "files";
-    case KeyType::kAny: return "any";
-  }
-  return "";
+  return words_of(spec.choices.empty() || spec.type != KeyType::kString ? spec.type
+                                                                        : KeyType::kSwitch)
+      .word;
 }
 
 std::string rule_words(const KeySpec& spec) {
@@ -37,16 +29,14 @@ std::string rule_words(const KeySpec& spec) {
   return join(parts, "; ");
 }
 
-std::string state_words(const KeySpec& spec) {
-  switch (spec.state) {
-    case KeyState::kIgnored: return "accepted and ignored: " + spec.note;
-    case KeyState::kRefused: return "refused unless null, false or 0: " + spec.note;
-    case KeyState::kHonoured: break;
-  }
-  return "";
-}
-
 namespace {
+
+/// The state of a key that is not honoured, with its reason or advice.
+std::string state_words(const KeySpec& spec) {
+  return (spec.state == KeyState::kIgnored ? "accepted and ignored: "
+                                           : "refused unless null, false or 0: ") +
+         spec.note;
+}
 
 std::string key_text(const KeySpec& spec) {
   std::string text = spec.path + "\n";
@@ -73,12 +63,8 @@ Json make_property(const KeySpec& spec) {
     property["deprecated"] = true;
     return property;
   }
-  switch (spec.type) {
-    case KeyType::kInteger: property["type"] = {"integer", "null"}; break;
-    case KeyType::kNumber: property["type"] = {"number", "null"}; break;
-    case KeyType::kBool: property["type"] = {"boolean", "null"}; break;
-    default: break;  // texts may look like numbers; lists may be one text
-  }
+  if (const std::string type = words_of(spec.type).json; !type.empty())
+    property["type"] = {type, "null"};
   const bool any_text = spec.choices.empty() || spec.type == KeyType::kStringList ||
                         !spec.null_words.empty() || !spec.way_out.empty();
   if (!any_text) {

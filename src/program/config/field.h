@@ -9,6 +9,7 @@
 
 #include "base/enum_names.h"
 #include "base/error.h"
+#include "base/json.h"
 #include "base/settings/train_file.h"
 
 namespace rematch {
@@ -29,8 +30,11 @@ enum class KeyType {
 using KeyValue = std::variant<std::monostate, bool, int64_t, double, std::string,
                               std::vector<std::string>, std::vector<TrainFile>>;
 
+inline bool is_null(const KeyValue& value) { return std::holds_alternative<std::monostate>(value); }
 /// A value as YAML text: shortest digits, lists in flow style, null as "".
 std::string yaml_text(const KeyValue& value);
+/// A value as in args.json: the one file of a list that has its usual weight as text.
+Json to_json(const KeyValue& value);
 
 // The key type of a field's C++ type: bool, integers, double, texts, enums with a table of names,
 // lists of texts, and std::optional of these (absent = null).
@@ -66,15 +70,19 @@ std::vector<std::string> list_choices() {
   return {};
 }
 
-/// Converts a field to the value of its key.
+/// Converts a field to the value of its key. An empty text is null, and so are no files.
 template <class T>
 KeyValue key_value(const T& field) {
   if constexpr (is_optional<T>) {
     return field ? key_value(*field) : KeyValue();
   } else if constexpr (NamedEnum<T>) {
-    return std::string(name_of(field));
+    const std::string name = name_of(field);
+    if (is_switch<T>() && (name == "true" || name == "false")) return name == "true";
+    return name;
   } else if constexpr (std::integral<T> && !std::same_as<T, bool>) {
     return static_cast<int64_t>(field);
+  } else if constexpr (std::same_as<T, std::string> || std::same_as<T, std::vector<TrainFile>>) {
+    return field.empty() ? KeyValue() : field;
   } else {
     return field;
   }
@@ -84,11 +92,11 @@ KeyValue key_value(const T& field) {
 /// unchanged.
 template <class T>
 void assign(T& field, const KeyValue& value) {
-  if (std::holds_alternative<std::monostate>(value)) return;
+  if (is_null(value)) return;
   if constexpr (is_optional<T>) {
     assign(field.emplace(), value);
   } else if constexpr (NamedEnum<T>) {
-    const std::string& name = std::get<std::string>(value);
+    const std::string name = yaml_text(value);
     const std::optional<T> found = value_of<T>(name);
     REMATCH_CHECK(found.has_value(), name);
     field = *found;

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/text.h"
@@ -20,6 +21,18 @@ std::string number_text(double value) {
 
 }  // namespace
 
+const TypeWords& words_of(KeyType type) {
+  static constexpr TypeWords kWords[] = {{"text", "text"},
+                                         {"integer", "an integer", "integer"},
+                                         {"number", "a number", "number"},
+                                         {"bool", "true or false", "boolean"},
+                                         {"choice", "one of "},
+                                         {"list", "a list of strings"},
+                                         {"files", "a path or a list of files"},
+                                         {"any", "anything"}};
+  return kWords[static_cast<size_t>(type)];
+}
+
 std::string yaml_text(const KeyValue& value) {
   if (const auto* flag = std::get_if<bool>(&value)) return *flag ? "true" : "false";
   if (const auto* whole = std::get_if<int64_t>(&value)) return fmt::format("{}", *whole);
@@ -30,9 +43,26 @@ std::string yaml_text(const KeyValue& value) {
   return "";
 }
 
+Json to_json(const KeyValue& value) {
+  if (const auto* files = std::get_if<std::vector<TrainFile>>(&value)) {
+    Json list = Json::array();
+    for (const TrainFile& file : *files) {
+      list.push_back(file.weight == 1 ? Json(file.path)
+                                      : Json{{"path", file.path}, {"weight", file.weight}});
+    }
+    return list.size() == 1 && list.front().is_string() ? list.front() : list;
+  }
+  if (const auto* list = std::get_if<std::vector<std::string>>(&value)) return *list;
+  if (const auto* text = std::get_if<std::string>(&value)) return *text;
+  if (const auto* real = std::get_if<double>(&value)) return *real;
+  if (const auto* whole = std::get_if<int64_t>(&value)) return *whole;
+  if (const auto* flag = std::get_if<bool>(&value)) return *flag;
+  return nullptr;
+}
+
 std::string KeySpec::default_text() const {
   if (required) return "required";
-  if (!fallback.empty()) return fallback;
+  if (!is_null(fallback)) return yaml_text(fallback);
   return null_words.empty() ? "null" : null_words.front();
 }
 
@@ -49,7 +79,7 @@ bool KeySpec::in_range(double value) const {
   return (low_open ? value > low : value >= low) && (high_open ? value < high : value <= high);
 }
 
-KeySpec plain_key(std::string path, KeyType type, std::string fallback) {
+KeySpec plain_key(std::string path, KeyType type, KeyValue fallback) {
   KeySpec spec;
   spec.path = std::move(path);
   spec.type = type;
@@ -59,19 +89,6 @@ KeySpec plain_key(std::string path, KeyType type, std::string fallback) {
     spec.high = kLargest;
   }
   return spec;
-}
-
-KeySpec text_key(std::string path, std::string fallback) {
-  return plain_key(std::move(path), KeyType::kString, std::move(fallback));
-}
-KeySpec integer_key(std::string path, std::string fallback) {
-  return plain_key(std::move(path), KeyType::kInteger, std::move(fallback));
-}
-KeySpec number_key(std::string path, std::string fallback) {
-  return plain_key(std::move(path), KeyType::kNumber, std::move(fallback));
-}
-KeySpec boolean_key(std::string path, std::string fallback) {
-  return plain_key(std::move(path), KeyType::kBool, std::move(fallback));
 }
 
 }  // namespace rematch

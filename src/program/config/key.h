@@ -13,6 +13,14 @@ struct LossKey;
 struct Settings;
 enum class TrainerVariant;
 
+/// A type in words.
+struct TypeWords {
+  const char* word;       ///< one word, for the documentation
+  const char* phrase;     ///< "must be …"; a switch's choices follow
+  const char* json = "";  ///< of a JSON schema; "" where texts may look like the type
+};
+const TypeWords& words_of(KeyType type);
+
 /// Treatment of a key by the program.
 enum class KeyState {
   kHonoured,
@@ -40,7 +48,7 @@ struct ValueRule {
 struct KeySpec {
   std::string path;  ///< dotted
   KeyType type = KeyType::kAny;
-  std::string fallback;  ///< default as YAML text; empty = null
+  KeyValue fallback;  ///< default
   KeyState state = KeyState::kHonoured;
   std::string note;  ///< reason (ignored) or advice (refused)
   std::string help;  ///< one line
@@ -60,51 +68,51 @@ struct KeySpec {
 
   // Builder calls, chained in keys_*.cc.
 
-  KeySpec&& at_least(double value) && { return set_bounds(value, high, false, high_open); }
-  KeySpec&& above(double value) && { return set_bounds(value, high, true, high_open); }
-  KeySpec&& below(double value) && { return set_bounds(low, value, low_open, true); }
+  KeySpec& at_least(double value) { return set_bounds(value, high, false, high_open); }
+  KeySpec& above(double value) { return set_bounds(value, high, true, high_open); }
+  KeySpec& below(double value) { return set_bounds(low, value, low_open, true); }
   /// Sets the upper bound and keeps the lower one.
-  KeySpec&& up_to(double value) && { return set_bounds(low, value, low_open, false); }
-  KeySpec&& within(double from, double to) && { return set_bounds(from, to, false, false); }
-  KeySpec&& one_of(std::vector<std::string> texts) && {
+  KeySpec& up_to(double value) { return set_bounds(low, value, low_open, false); }
+  KeySpec& within(double from, double to) { return set_bounds(from, to, false, false); }
+  KeySpec& one_of(std::vector<std::string> texts) {
     choices = std::move(texts);
-    return std::move(*this);
+    return *this;
   }
   /// Adds an alternative to the advice "choose one of these".
-  KeySpec&& or_else(std::string text) && {
+  KeySpec& or_else(std::string text) {
     way_out = std::move(text);
-    return std::move(*this);
+    return *this;
   }
-  KeySpec&& null_is(std::vector<std::string> texts) && {
+  KeySpec& null_is(std::vector<std::string> texts) {
     null_words = std::move(texts);
-    return std::move(*this);
+    return *this;
   }
   /// Makes the default null: program/config/rules.cc derives the value, or the field keeps its
   /// initialiser.
-  KeySpec&& null_by_default() && {
-    fallback.clear();
-    return std::move(*this);
+  KeySpec& null_by_default() {
+    fallback = {};
+    return *this;
   }
   /// Fills the field from this key in one stage only; another key fills it in the other stage.
-  KeySpec&& in(TrainerVariant stage) && {
+  KeySpec& in(TrainerVariant stage) {
     only_in = stage;
-    return std::move(*this);
+    return *this;
   }
-  KeySpec&& is_required() && {
+  KeySpec& is_required() {
     required = true;
-    return std::move(*this);
+    return *this;
   }
-  KeySpec&& says(std::string text) && {
+  KeySpec& says(std::string text) {
     help = std::move(text);
-    return std::move(*this);
+    return *this;
   }
-  KeySpec&& warns(std::string when, std::string text) && {
+  KeySpec& warns(std::string when, std::string text) {
     rules.push_back({std::move(when), false, std::move(text)});
-    return std::move(*this);
+    return *this;
   }
-  KeySpec&& refuses(std::string when, std::string advice) && {
+  KeySpec& refuses(std::string when, std::string advice) {
     rules.push_back({std::move(when), true, std::move(advice)});
-    return std::move(*this);
+    return *this;
   }
 
   /// The default as shown in the documentation: "required", "null" or the text.
@@ -114,21 +122,26 @@ struct KeySpec {
   bool in_range(double value) const;
 
  private:
-  KeySpec&& set_bounds(double from, double to, bool from_open, bool to_open) {
+  KeySpec& set_bounds(double from, double to, bool from_open, bool to_open) {
     low = from;
     high = to;
     low_open = from_open;
     high_open = to_open;
-    return std::move(*this);
+    return *this;
   }
 };
 
 /// A key of a given type without a field.
-KeySpec plain_key(std::string path, KeyType type, std::string fallback);
-KeySpec text_key(std::string path, std::string fallback = "");
-KeySpec integer_key(std::string path, std::string fallback = "");
-KeySpec number_key(std::string path, std::string fallback = "");
-KeySpec boolean_key(std::string path, std::string fallback = "");
+KeySpec plain_key(std::string path, KeyType type, KeyValue fallback = {});
+inline KeySpec text_key(std::string path, KeyValue fallback = {}) {
+  return plain_key(std::move(path), KeyType::kString, std::move(fallback));
+}
+inline KeySpec integer_key(std::string path) {
+  return plain_key(std::move(path), KeyType::kInteger);
+}
+inline KeySpec boolean_key(std::string path, KeyValue fallback = {}) {
+  return plain_key(std::move(path), KeyType::kBool, std::move(fallback));
+}
 /// The key of a loss setting; its value becomes an entry of Settings::losses.
 KeySpec loss_key(std::string path, const LossKey& key);
 
@@ -142,7 +155,7 @@ class KeysOf {
 
   template <class T>
   KeySpec operator()(const char* name, T Section::* field) const {
-    KeySpec spec = plain_key(prefix_ + name, key_type<T>(), yaml_text(key_value(Section{}.*field)));
+    KeySpec spec = plain_key(prefix_ + name, key_type<T>(), key_value(Section{}.*field));
     spec.choices = list_choices<T>();
     spec.fill = [at = at_, field](Settings& all, const KeyValue& value) {
       assign(at(all).*field, value);

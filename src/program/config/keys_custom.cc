@@ -46,7 +46,7 @@ std::vector<KeySpec> data_keys() {
           .one_of({"none"})
           .says("only `none`: coordinates are bins already"),
       text_key("custom.json_format", "standard").one_of({"standard"}).says("only `standard`"),
-      boolean_key("custom.coord_tokens.enabled", "true")
+      boolean_key("custom.coord_tokens.enabled", true)
           .refuses("off",
                    "remove this key and set `custom.answer_format` to a format that writes digits")
           .says("only true; `custom.answer_format` chooses the format of coordinates"),

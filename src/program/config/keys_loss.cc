@@ -6,8 +6,8 @@
 namespace rematch {
 
 KeySpec loss_key(std::string path, const LossKey& key) {
-  const KeyValue fallback = std::isfinite(key.fallback) ? KeyValue(key.fallback) : KeyValue();
-  KeySpec spec = number_key(std::move(path), yaml_text(fallback)).says(key.meaning);
+  KeySpec spec = plain_key(std::move(path), KeyType::kNumber).says(key.meaning);
+  if (std::isfinite(key.fallback)) spec.fallback = key.fallback;
   spec.low = key.closer ? key.closer->low : key.low;
   spec.low_open = key.excludes_low && !key.closer;
   if (key.closer) spec.high = key.closer->high;
@@ -18,7 +18,7 @@ KeySpec loss_key(std::string path, const LossKey& key) {
 }
 
 std::vector<KeySpec> coord_loss_keys() {
-  std::vector<KeySpec> keys{boolean_key(kCoordLosses + ".enabled", "true")
+  std::vector<KeySpec> keys{boolean_key(kCoordLosses + ".enabled", true)
                                 .says("false: weights that are not set are 0 instead of 1")};
   for (const CoordLossKey& loss : kCoordLossKeys)
     keys.push_back(

@@ -162,7 +162,7 @@ std::vector<KeySpec> tuner_section() {
 
 std::vector<KeySpec> debug_section() {
   return {
-      boolean_key("debug.enabled", "false")
+      boolean_key("debug.enabled", false)
           .says("the other `debug` keys, if set, replace the regular ones"),
       text_key("debug.output_dir").says("replaces `training.output_dir`"),
       integer_key("debug.train_sample_limit")

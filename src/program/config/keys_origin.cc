@@ -7,9 +7,8 @@
 #include <utility>
 
 #include "base/text.h"
-#include "program/config/convert.h"
+#include "program/config/draft.h"
 #include "program/config/keys.h"
-#include "program/config/rules.h"
 
 namespace rematch {
 namespace {
@@ -73,32 +72,41 @@ constexpr OriginKeys kOriginKeys[] = {
 };
 
 /// DeepSpeed configurations that ms-swift knows by name; offloading is ignored.
-constexpr std::pair<const char*, int64_t> kZeroNames[] = {
-    {"zero0", 0}, {"zero1", 1},         {"zero2", 2},
-    {"zero3", 3}, {"zero2_offload", 2}, {"zero3_offload", 3}};
+constexpr std::pair<const char*, const char*> kZeroNames[] = {
+    {"zero0", "0"}, {"zero1", "1"},         {"zero2", "2"},
+    {"zero3", "3"}, {"zero2_offload", "2"}, {"zero3_offload", "3"}};
+
+/// The text of the ZeRO stage in a DeepSpeed configuration; "" if it has none.
+std::string stage_text(const Json& config) {
+  const Json stage = config.is_object()
+                         ? config.value(Json::json_pointer("/zero_optimization/stage"), Json())
+                         : Json(config.type_name());
+  return stage.is_null() ? "" : stage.dump();
+}
+std::string stage_text(const Node& config) {
+  const Node* zero = config.find("zero_optimization");
+  const Node* stage = zero == nullptr ? nullptr : zero->find("stage");
+  if (config.is_map()) return stage == nullptr || stage->is_null() ? "" : shorten(*stage);
+  const std::string& text = config.scalar;
+  for (const auto& [name, number] : kZeroNames) {
+    if (text == name) return number;
+  }
+  if (text.starts_with("{")) return stage_text(parse_json(text, config.origin.text()));
+  return text.ends_with(".json") ? stage_text(read_json_file(text)) : "unknown";
+}
 
 /// Reads the ZeRO stage of a `deepspeed` key; nullopt if it has none.
-/// @param config  a name, a file, a DeepSpeed configuration, or {enabled, config: one of these}
+/// @param node  a name, a file, a DeepSpeed configuration, or {enabled, config: one of these}
 /// @throws UserError for a file that cannot be read and for any other value
-std::optional<int64_t> read_zero_stage(Json config, const std::string& where) {
-  if (config.is_object() && config.contains("config")) config = Json(config["config"]);
-  if (config.is_string()) {
-    const auto text = config.get<std::string>();
-    for (const auto& [name, stage] : kZeroNames) {
-      if (text == name) return stage;
-    }
-    if (text.starts_with("{")) config = parse_json(text, where);
-    if (text.ends_with(".json")) config = read_json_file(text);
-  }
-  if (config.is_null()) return std::nullopt;
-  if (config.is_object()) {
-    const Json stage = config.value(Json::json_pointer("/zero_optimization/stage"), Json());
-    if (stage.is_null()) return std::nullopt;
-    if (stage.is_number_integer() && stage >= 0 && stage <= 3) return stage.get<int64_t>();
-  }
+std::optional<int64_t> read_zero_stage(const Node& node) {
+  const Node* config = node.find("config");
+  if (config != nullptr && config->is_null()) return std::nullopt;
+  const std::string stage = stage_text(config == nullptr ? node : *config);
+  if (stage.empty()) return std::nullopt;
+  if (stage.size() == 1 && stage >= "0" && stage <= "3") return stage[0] - '0';
   throw UserError(ErrorKind::kConfig,
                   {.error = "`deepspeed` has no ZeRO stage",
-                   .where = where,
+                   .where = node.origin.text(),
                    .what = "it is neither zero0, zero1 or zero2 nor a DeepSpeed configuration "
                            "whose `zero_optimization.stage` is a number",
                    .fix = "remove it and set `training.zero_stage: 0`, 1 or 2"});
@@ -110,7 +118,7 @@ std::vector<KeySpec> origin_keys() {
   std::vector<KeySpec> keys;
   for (const OriginKeys& row : kOriginKeys) {
     for (std::string& path : split(row.paths, ' ')) {
-      KeySpec spec = plain_key(std::move(path), KeyType::kAny, "");
+      KeySpec spec = plain_key(std::move(path), KeyType::kAny);
       spec.state = row.state;
       spec.note = row.note;
       keys.push_back(std::move(spec));
@@ -128,7 +136,7 @@ void apply_deepspeed_rules(Draft& config) {
     const std::string where = node->origin.text();
     std::optional<int64_t> stage;
     try {
-      stage = read_zero_stage(untyped_json(*node), where);
+      stage = read_zero_stage(*node);
     } catch (const UserError& error) {
       config.problems.push_back(error.problems().front());
     }

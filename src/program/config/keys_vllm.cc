@@ -1,34 +1,19 @@
 // Keys of custom.extra.rollout_matching.vllm.
 #include <nlohmann/json.hpp>
 
-#include "base/json.h"
 #include "program/config/keys.h"
 
 namespace rematch {
 namespace {
 
-Json to_json_value(const KeyValue& value) {
-  return std::visit(
-      [](const auto& held) -> Json {
-        using Held = std::decay_t<decltype(held)>;
-        if constexpr (std::same_as<Held, std::monostate> ||
-                      std::same_as<Held, std::vector<TrainFile>>)  // no key of vLLM lists files
-          return nullptr;
-        else
-          return held;
-      },
-      value);
-}
-
 constexpr const char* kPassedOn = "passed to vLLM";
 
 /// A key that is passed to vLLM under the same name unless null.
-KeySpec engine_key(const char* name, KeyType type, std::string fallback = "") {
+KeySpec engine_key(const char* name, KeyType type, KeyValue fallback = {}) {
   KeySpec spec = plain_key(kRolloutMatching + ".vllm." + name, type, std::move(fallback));
   spec.help = kPassedOn;
   spec.fill = [name](Settings& all, const KeyValue& value) {
-    if (!std::holds_alternative<std::monostate>(value))
-      all.vllm.engine_args.emplace_back(name, to_json_value(value).dump());
+    if (!is_null(value)) all.vllm.engine_args.emplace_back(name, to_json(value).dump());
   };
   return spec;
 }
@@ -56,16 +41,16 @@ std::vector<KeySpec> vllm_keys() {
           .within(1, 1 << 24)
           .says("most tokens in prompt and answer; null: global_max_length; if that is null, as "
                 "much as the data needs"),
-      boolean_key(prefix + "enable_lora", "false")
+      boolean_key(prefix + "enable_lora", false)
           .refuses("on", "vLLM always gets merged weights: set it to false")
           .says("only false"),
-      engine_key("enable_prefix_caching", KeyType::kBool, "true"),
+      engine_key("enable_prefix_caching", KeyType::kBool, true),
       key("sleep_level", &VllmSettings::sleep_level)
           .within(0, 2)
           .null_is({"auto"})
           .says("passed to vLLM; null: 1 on a GPU, whose memory vLLM then leaves to training, else "
                 "0; with 2, vLLM may return garbage after waking"),
-      engine_key("enforce_eager", KeyType::kBool, "false")
+      engine_key("enforce_eager", KeyType::kBool, false)
           .says("passed to vLLM; always true on a CPU"),
       key("max_num_seqs", &VllmSettings::max_num_seqs).at_least(1).says(kPassedOn),
       engine_key("max_num_batched_tokens", KeyType::kInteger).at_least(1),

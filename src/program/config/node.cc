@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <utility>
 
 #include "base/text.h"
 
@@ -14,28 +15,22 @@ constexpr size_t kBriefLength = 60;
 
 void append_brief(const Node& node, std::string& out) {
   if (out.size() > kBriefLength) return;
-  switch (node.kind) {
-    case Node::Kind::kNull: out += "null"; return;
-    case Node::Kind::kScalar: out += node.quoted ? "\"" + node.scalar + "\"" : node.scalar; return;
-    case Node::Kind::kList: {
-      out += '[';
-      for (size_t i = 0; i < node.items.size() && out.size() <= kBriefLength; ++i) {
-        if (i > 0) out += ", ";
-        append_brief(node.items[i], out);
-      }
-      out += ']';
-      return;
+  if (node.is_null()) {
+    out += "null";
+  } else if (node.is_scalar()) {
+    out += node.quoted ? "\"" + node.scalar + "\"" : node.scalar;
+  } else {
+    out += node.is_map() ? '{' : '[';
+    const char* separator = "";
+    for (const Node& item : node.items) {
+      out += std::exchange(separator, ", ");
+      append_brief(item, out);
     }
-    case Node::Kind::kMap: {
-      out += '{';
-      for (size_t i = 0; i < node.members.size() && out.size() <= kBriefLength; ++i) {
-        if (i > 0) out += ", ";
-        out += node.members[i].key + ": ";
-        append_brief(node.members[i].value, out);
-      }
-      out += '}';
-      return;
+    for (const Member& member : node.members) {
+      out += std::exchange(separator, ", ") + member.key + ": ";
+      append_brief(member.value, out);
     }
+    out += node.is_map() ? '}' : ']';
   }
 }
 

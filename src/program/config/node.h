@@ -1,5 +1,6 @@
 #pragma once
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,11 +26,11 @@ struct Member;
 struct Node {
   enum class Kind { kNull, kScalar, kList, kMap };
   Kind kind = Kind::kNull;
-  std::string scalar;           ///< text of a scalar
-  bool quoted = false;          ///< scalar in quotes, a block scalar, or tagged !!str
-  Origin origin;                ///< first character of the value
-  std::vector<Node> items;      ///< of a list
-  std::vector<Member> members;  ///< of a map, in file order, keys distinct
+  std::string scalar = {};           ///< text of a scalar
+  bool quoted = false;               ///< scalar in quotes, a block scalar, or tagged !!str
+  Origin origin = {};                ///< first character of the value
+  std::vector<Node> items = {};      ///< of a list
+  std::vector<Member> members = {};  ///< of a map, in file order, keys distinct
 
   bool is_null() const { return kind == Kind::kNull; }
   bool is_scalar() const { return kind == Kind::kScalar; }
@@ -52,6 +53,10 @@ struct YamlLimits {
   size_t max_nodes = 20000;    ///< of one file after aliases are expanded
   int max_depth = 64;          ///< nesting of lists and maps
 };
+
+/// Finds bytes that must not reach yaml-cpp; nullopt if there are none.
+std::optional<Problem> check_bytes(std::string_view text, const std::string& name,
+                                   const YamlLimits& limits = {});
 
 /// Reads one YAML document into a tree. Duplicate keys, keys that are not strings, unknown tags,
 /// self-referring aliases, alias bombs, several documents, bad UTF-8 and syntax errors become

@@ -3,10 +3,9 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <memory>
 #include <string_view>
 
-#include "base/json.h"
-#include "base/terminal_text.h"
 #include "base/text.h"
 
 namespace rematch {
@@ -20,39 +19,48 @@ std::string_view trim(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(kBlank) - begin + 1);
 }
 
-/// The text with a letter for each sign that can make YAML drop a part of it.
-std::string disarm(std::string_view text) {
-  std::string disarmed(text);
-  for (size_t i = 0; i < text.size(); ++i) {
-    const bool in_core_tag = text.substr(i, 2) == "!!" || text.substr(0, i + 1).ends_with("!!");
-    if (!in_core_tag && std::string_view("#&!%.").find(text[i]) != std::string_view::npos)
-      disarmed[i] = '_';
+/// True if YAML keeps all of a quoted text, list or map: outside quotes it has no comment, anchor
+/// or tag, and nothing follows it.
+bool is_whole(std::string_view value) {
+  char quote = 0, before = ' ';
+  for (size_t i = 0; i < value.size(); ++i) {
+    const char c = value[i];
+    const bool begins_word = std::string_view(" \t\n[{,:").find(before) != std::string_view::npos;
+    before = c;
+    if ((quote == '"' && c == '\\') || (quote == '\'' && value.substr(i, 2) == "''")) {
+      ++i;
+    } else if (quote != 0) {
+      if (c == quote) quote = 0;
+    } else if (begins_word && (c == '"' || c == '\'')) {
+      quote = c;
+    } else if (begins_word && (c == '#' || c == '&' || c == '!')) {
+      return false;
+    }
   }
-  return disarmed;
+  const char first = value.front();
+  return value.back() == (first == '[' ? ']' : first == '{' ? '}' : first);
 }
 
-bool equal_disarmed(const Node& a, const Node& b) {
-  const auto equal_members = [](const Member& x, const Member& y) {
-    return disarm(x.key) == disarm(y.key) && equal_disarmed(x.value, y.value);
-  };
-  return a.kind == b.kind && disarm(a.scalar) == disarm(b.scalar) &&
-         std::equal(a.items.begin(), a.items.end(), b.items.begin(), b.items.end(),
-                    equal_disarmed) &&
-         std::equal(a.members.begin(), a.members.end(), b.members.begin(), b.members.end(),
-                    equal_members);
-}
-
-/// True if the parsed node contains the whole text. In doubt false: the user then quotes the value.
-bool holds_all(const Node& node, std::string_view value) {
-  if (value.starts_with("!!")) value = trim(value.substr(std::min(value.find(' '), value.size())));
-  if (node.is_null()) {
-    return value.empty() || value == "~" || value == "null" || value == "Null" || value == "NULL";
+/// Reads a value without blanks around it.
+Node read_value(std::string_view value, const std::string& name, std::vector<Problem>& problems) {
+  if (!value.empty() && std::string_view("\"'[{").find(value[0]) != std::string_view::npos) {
+    Node node = parse_yaml(value, name, false, problems);
+    if (problems.empty() && !is_whole(value)) {
+      problems.push_back({"YAML would drop a part of this value", name,
+                          "after a quote or a bracket YAML gives `#`, `&`, `!` and `...` a meaning",
+                          "put quotes around each text, and nothing after the last one"});
+    }
+    return node;
   }
-  if (value.empty()) return true;
-  if (node.is_scalar() && value[0] != '"' && value[0] != '\'') return node.scalar == value;
-  std::vector<Problem> problems;
-  const Node disarmed = parse_yaml(disarm(value), "", false, problems);
-  return problems.empty() && !value.starts_with("---") && equal_disarmed(node, disarmed);
+  Node node{.origin = {.file = std::make_shared<const std::string>(name)}};
+  if (std::optional<Problem> problem = check_bytes(value, name)) {
+    problems.push_back(std::move(*problem));
+  } else if (!value.empty() && value != "~" && value != "null" && value != "Null" &&
+             value != "NULL") {
+    node.kind = Node::Kind::kScalar;
+    node.scalar = value;
+  }
+  return node;
 }
 
 }  // namespace
@@ -76,25 +84,15 @@ Node read_override(const std::string& text, std::vector<Problem>& problems) {
                         "write it into the YAML file"});
     return {};
   }
-  const size_t num_problems = problems.size();
-  const std::string_view value = trim(std::string_view(text).substr(equals + 1));
-  Node node = parse_yaml(value, name, false, problems);
-  if (problems.size() > num_problems) return {};
-  if (!holds_all(node, value)) {
-    problems.push_back(
-        {"YAML would drop a part of this value", name,
-         "outside quotes YAML gives `#`, `&`, `!`, `%`, `|`, `>`, `---`, `...` and "
-         "line breaks a meaning",
-         "quote the value: --set " + shell_word(path + "=" + python_json_string(value))});
-    return {};
-  }
+  std::vector<Problem> found;
+  Node node = read_value(trim(std::string_view(text).substr(equals + 1)), name, found);
+  problems.insert(problems.end(), found.begin(), found.end());
+  if (!found.empty()) return {};
   const Origin origin = node.origin;
   for (auto key = keys.rbegin(); key != keys.rend(); ++key) {
-    Node parent;
-    parent.kind = Node::Kind::kMap;
-    parent.origin = origin;
-    parent.members.push_back({*key, origin, std::move(node)});
-    node = std::move(parent);
+    node = {.kind = Node::Kind::kMap,
+            .origin = origin,
+            .members = {Member{*key, origin, std::move(node)}}};
   }
   return node;
 }

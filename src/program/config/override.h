@@ -6,9 +6,9 @@
 
 namespace rematch {
 
-/// Reads one `--set a.b.c=value` into nested maps; the value is a YAML scalar or flow collection.
-/// If YAML would drop a part of the value (a comment, directive, document mark or anchor), the
-/// problem shows the quoted value. Only an empty value, `~` and `null` are null.
+/// Reads one `--set a.b.c=value` into nested maps. A value that begins with a quote, `[` or `{` is
+/// YAML, in which nothing may be dropped (a comment, anchor or tag); `~`, `null` and nothing are
+/// null; any other value is the text as it stands.
 /// @return a null node if there is a problem
 Node read_override(const std::string& text, std::vector<Problem>& problems);
 

@@ -5,10 +5,10 @@
 #include <yaml-cpp/exceptions.h>
 #include <yaml-cpp/parser.h>
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <sstream>
-#include <unordered_map>
 
 #include "base/text.h"
 #include "program/config/node.h"
@@ -16,8 +16,26 @@
 namespace rematch {
 namespace {
 
+const std::string kCoreTag = "tag:yaml.org,2002:";
+
 /// Thrown to stop reading a document that is too large or cannot be understood further.
 struct StopReading {};
+
+/// Number of values in a tree.
+size_t size_of(const Node& node) {
+  size_t size = 1;
+  for (const Node& item : node.items) size += size_of(item);
+  for (const Member& member : node.members) size += size_of(member.value);
+  return size;
+}
+
+/// Levels of lists and maps.
+int height_of(const Node& node) {
+  int below = 0;
+  for (const Node& item : node.items) below = std::max(below, height_of(item));
+  for (const Member& member : node.members) below = std::max(below, height_of(member.value));
+  return node.is_list() || node.is_map() ? below + 1 : 0;
+}
 
 class TreeBuilder : public YAML::EventHandler {
  public:
@@ -29,78 +47,63 @@ class TreeBuilder : public YAML::EventHandler {
         problems_(problems) {}
 
   Node take() { return std::move(root_); }
-  bool has_document() const { return documents_ > 0; }
 
   void OnDocumentStart(const YAML::Mark& mark) override {
     if (++documents_ == 1) return;
-    stop(mark, "more than one YAML document", "a second `---` begins here",
+    stop(origin(mark), "more than one YAML document", "a second `---` begins here",
          "keep one document per file; use `extends` to combine files");
   }
   void OnDocumentEnd() override {}
 
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
-    Node node;
-    node.origin = origin(mark);
-    place(std::move(node), mark, anchor);
+    place({.origin = origin(mark)}, anchor);
   }
 
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     const auto found = anchors_.find(anchor);
     if (found == anchors_.end()) {
-      stop(mark, "an alias refers to itself", "the value named by the anchor contains this alias",
+      stop(origin(mark), "an alias refers to itself",
+           "the value named by the anchor contains this alias",
            "write the value instead of the alias");
     }
-    count_nodes(mark, found->second.nodes);
-    if (static_cast<int>(open_.size()) + found->second.depth > limits_.max_depth)
-      stop_too_deep(mark);
-    place(found->second.node, mark, YAML::NullAnchor, found->second.depth);
+    count_nodes(origin(mark), size_of(found->second) - 1);
+    check_depth(origin(mark), height_of(found->second));
+    place(found->second, YAML::NullAnchor);
   }
 
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& value) override {
-    Node node;
-    node.kind = Node::Kind::kScalar;
-    node.scalar = value;
-    node.quoted = tag == "!" || tag == "tag:yaml.org,2002:str";
-    node.origin = origin(mark);
     check_tag(tag, mark);
     if (value.find('\0') != std::string::npos) {
-      report(node.origin, "a zero byte in a string", "it is written as an escape between quotes",
+      report(origin(mark), "a zero byte in a string", "it is written as an escape between quotes",
              "remove it");
     }
-    place(std::move(node), mark, anchor);
+    place({.kind = Node::Kind::kScalar,
+           .scalar = value,
+           .quoted = tag == "!" || tag == kCoreTag + "str",
+           .origin = origin(mark)},
+          anchor);
   }
 
   void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                        YAML::EmitterStyle::value) override {
-    check_tag(tag, mark);
-    open(Node::Kind::kList, mark, anchor);
+    open(Node::Kind::kList, tag, mark, anchor);
   }
   void OnSequenceEnd() override { close(); }
 
   void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                   YAML::EmitterStyle::value) override {
-    check_tag(tag, mark);
-    open(Node::Kind::kMap, mark, anchor);
+    open(Node::Kind::kMap, tag, mark, anchor);
   }
   void OnMapEnd() override { close(); }
 
  private:
   struct Open {
     Node node;
-    YAML::Mark mark;
-    YAML::anchor_t anchor = YAML::NullAnchor;
-    size_t nodes_before = 0;                       ///< nodes counted when it began
-    int height = 1;                                ///< levels at and below this node
-    std::optional<Member> pending;                 ///< a key whose value is not read yet
-    bool pending_is_merge = false;                 ///< the key is an unquoted `<<`
-    std::unordered_map<std::string, Origin> seen;  ///< keys so far
-    std::vector<Member> merged;                    ///< members from `<<`, the first wins
-  };
-  struct Anchored {
-    Node node;
-    size_t nodes;
-    int depth;
+    YAML::anchor_t anchor;
+    std::optional<Member> pending = {};  ///< a key whose value is not read yet
+    bool pending_is_merge = false;       ///< the key is an unquoted `<<`
+    std::vector<Member> merged = {};     ///< members from `<<`, the first wins
   };
 
   Origin origin(const YAML::Mark& mark) const {
@@ -109,116 +112,98 @@ class TreeBuilder : public YAML::EventHandler {
   void report(const Origin& where, std::string error, std::string what, std::string fix) {
     problems_.push_back({std::move(error), where.text(), std::move(what), std::move(fix)});
   }
-  [[noreturn]] void stop(const YAML::Mark& mark, std::string error, std::string what,
+  [[noreturn]] void stop(const Origin& where, std::string error, std::string what,
                          std::string fix) {
-    report(origin(mark), std::move(error), std::move(what), std::move(fix));
+    report(where, std::move(error), std::move(what), std::move(fix));
     throw StopReading{};
   }
-  [[noreturn]] void stop_too_deep(const YAML::Mark& mark) {
-    stop(mark, "nested too deeply", fmt::format("more than {} levels", limits_.max_depth),
-         "flatten the file; no key is nested that deeply");
+
+  void check_depth(const Origin& where, int more) {
+    if (static_cast<int>(open_.size()) + more > limits_.max_depth)
+      stop(where, "nested too deeply", fmt::format("more than {} levels", limits_.max_depth),
+           "flatten the file; no key is nested that deeply");
   }
 
-  void count_nodes(const YAML::Mark& mark, size_t more) {
+  void count_nodes(const Origin& where, size_t more) {
     num_nodes_ += more;
     if (num_nodes_ > limits_.max_nodes) {
-      stop(mark, "the configuration is too large",
+      stop(where, "the configuration is too large",
            fmt::format("more than {} values once aliases are expanded", limits_.max_nodes),
            "shorten the file; nested aliases multiply");
     }
   }
 
   void check_tag(const std::string& tag, const YAML::Mark& mark) {
-    static const std::string kCore = "tag:yaml.org,2002:";
     if (tag.empty() || tag == "!" || tag == "?") return;
     for (const char* known : {"str", "int", "float", "bool", "null", "seq", "map"}) {
-      if (tag == kCore + known) return;
+      if (tag == kCoreTag + known) return;
     }
     report(origin(mark), fmt::format("YAML tag `{}` is not supported", tag),
            "values are typed by the key they belong to", "remove the tag");
   }
 
-  void open(Node::Kind kind, const YAML::Mark& mark, YAML::anchor_t anchor) {
-    if (static_cast<int>(open_.size()) >= limits_.max_depth) stop_too_deep(mark);
-    if (expects_key()) stop_key_not_scalar(mark);
-    Open level;
-    level.node.kind = kind;
-    level.node.origin = origin(mark);
-    level.mark = mark;
-    level.anchor = anchor;
-    level.nodes_before = num_nodes_;
-    open_.push_back(std::move(level));
+  void open(Node::Kind kind, const std::string& tag, const YAML::Mark& mark,
+            YAML::anchor_t anchor) {
+    check_tag(tag, mark);
+    check_depth(origin(mark), 1);
+    if (!open_.empty() && open_.back().node.is_map() && !open_.back().pending)
+      stop_key_not_scalar(origin(mark));
+    open_.push_back({.node = {.kind = kind, .origin = origin(mark)}, .anchor = anchor});
   }
 
   void close() {
     Open level = std::move(open_.back());
     open_.pop_back();
     for (Member& member : level.merged) {
-      if (level.seen.emplace(member.key, member.key_origin).second)
-        level.node.members.push_back(std::move(member));
+      if (level.node.find(member.key) == nullptr) level.node.members.push_back(std::move(member));
     }
-    num_closed_nodes_ = num_nodes_ - level.nodes_before + 1;
-    place(std::move(level.node), level.mark, level.anchor, level.height);
+    place(std::move(level.node), level.anchor);
   }
 
-  bool expects_key() const {
-    return !open_.empty() && open_.back().node.is_map() && !open_.back().pending;
-  }
-  [[noreturn]] void stop_key_not_scalar(const YAML::Mark& mark) {
-    stop(mark, "a key must be plain text", "this key is null, a list or a mapping",
+  [[noreturn]] void stop_key_not_scalar(const Origin& where) {
+    stop(where, "a key must be plain text", "this key is null, a list or a mapping",
          "write `name: value`");
   }
 
   /// Stores a finished value as key, as value, as item or as the root.
-  void place(Node node, const YAML::Mark& mark, YAML::anchor_t anchor, int height = 0) {
-    count_nodes(mark, 1);
-    if (anchor != YAML::NullAnchor) {
-      const size_t nodes = node.is_list() || node.is_map() ? num_closed_nodes_ : 1;
-      anchors_[anchor] = {node, nodes, height};
-    }
+  void place(Node node, YAML::anchor_t anchor) {
+    count_nodes(node.origin, 1);
+    if (anchor != YAML::NullAnchor) anchors_[anchor] = node;
     if (open_.empty()) {
       root_ = std::move(node);
       return;
     }
     Open& parent = open_.back();
-    parent.height = std::max(parent.height, height + 1);
     if (parent.node.is_list()) {
       parent.node.items.push_back(std::move(node));
     } else if (!parent.pending) {
-      begin_member(parent, node, mark);
+      if (!node.is_scalar()) stop_key_not_scalar(node.origin);
+      parent.pending = Member{node.scalar, node.origin, {}};
+      parent.pending_is_merge = node.scalar == "<<" && !node.quoted;
     } else {
-      finish_member(parent, std::move(node), mark);
+      finish_member(parent, std::move(node));
     }
   }
 
-  void begin_member(Open& parent, const Node& key, const YAML::Mark& mark) {
-    if (!key.is_scalar()) stop_key_not_scalar(mark);
-    parent.pending = Member{key.scalar, key.origin, {}};
-    parent.pending_is_merge = key.scalar == "<<" && !key.quoted;
-  }
-
-  void finish_member(Open& parent, Node value, const YAML::Mark& mark) {
+  void finish_member(Open& parent, Node value) {
     Member member = std::move(*parent.pending);
     parent.pending.reset();
-    if (parent.pending_is_merge) {
-      merge_into(parent, value, mark);
-      return;
-    }
-    const auto [first, is_new] = parent.seen.emplace(member.key, member.key_origin);
-    if (!is_new) {
+    if (parent.pending_is_merge) return merge_into(parent, value);
+    const auto first = std::ranges::find(parent.node.members, member.key, &Member::key);
+    if (first != parent.node.members.end()) {
       report(member.key_origin, fmt::format("duplicate key `{}`", member.key),
-             fmt::format("first written at {}", first->second.text()), "keep one of the two");
+             fmt::format("first written at {}", first->key_origin.text()), "keep one of the two");
       return;
     }
     member.value = std::move(value);
     parent.node.members.push_back(std::move(member));
   }
 
-  void merge_into(Open& parent, const Node& value, const YAML::Mark& mark) {
+  void merge_into(Open& parent, const Node& value) {
     const std::vector<Node> single{value};
     for (const Node& source : value.is_list() ? value.items : single) {
       if (!source.is_map()) {
-        report(origin(mark), "`<<` takes a mapping or a list of mappings",
+        report(value.origin, "`<<` takes a mapping or a list of mappings",
                fmt::format("found {}", shorten(source)),
                "refer to an anchored mapping: `<<: *name`");
         return;
@@ -233,13 +218,13 @@ class TreeBuilder : public YAML::EventHandler {
   std::vector<Problem>& problems_;
   Node root_;
   std::vector<Open> open_;
-  std::map<YAML::anchor_t, Anchored> anchors_;
+  std::map<YAML::anchor_t, Node> anchors_;
   size_t num_nodes_ = 0;
-  size_t num_closed_nodes_ = 0;
   int documents_ = 0;
 };
 
-/// Finds bytes that must not reach yaml-cpp; nullopt if there are none.
+}  // namespace
+
 std::optional<Problem> check_bytes(std::string_view text, const std::string& name,
                                    const YamlLimits& limits) {
   if (text.size() > limits.max_bytes) {
@@ -265,6 +250,8 @@ std::optional<Problem> check_bytes(std::string_view text, const std::string& nam
   }
   return std::nullopt;
 }
+
+namespace {
 
 /// The 1-based line, up to `last`, that is indented with a tab; 0 for none.
 int find_tab_line(std::string_view text, int last) {

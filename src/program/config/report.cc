@@ -3,24 +3,18 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string_view>
 
 #include "base/observe/columns.h"
 #include "base/terminal_text.h"
 #include "base/text.h"
-#include "program/config/explain.h"
-#include "program/config/groups.h"
+#include "program/config/config.h"
 
 namespace rematch {
 namespace {
 
-/// A way to list values.
-struct TableStyle {
-  bool is_brief;  ///< lines of 80 columns, short origins at their right end
-  const char* before_heading;
-};
-constexpr TableStyle kWhole{false, "\n"}, kBrief{true, ""};
 constexpr size_t kBriefColumns = 80, kMostRows = 34;  // of a brief list
 constexpr size_t kWidestAligned = 32;  // of a whole one: longer values shift their origin
 
@@ -82,9 +76,20 @@ std::string brief_cells(const std::string& value, const std::string& origin, siz
   return pad(shorten(value, room), room) + std::string(kGap, ' ') + origin;
 }
 
+/// Sorts rows by group; groups are in the order of their first row.
+std::vector<const EffectiveValue*> sort_by_group(std::vector<const EffectiveValue*> rows) {
+  std::map<std::string, size_t> place;
+  for (const EffectiveValue* row : rows) place.emplace(key_group(row->key), place.size());
+  std::stable_sort(rows.begin(), rows.end(), [&](const auto* a, const auto* b) {
+    return place[key_group(a->key)] < place[key_group(b->key)];
+  });
+  return rows;
+}
+
 /// Rows in columns, with the groups as headings.
-std::string value_table(std::vector<const EffectiveValue*> rows,
-                        const std::vector<std::string>& files, const TableStyle& style) {
+/// @param is_brief  lines of 80 columns, short origins at their right end
+std::string value_table(std::vector<const EffectiveValue*> rows, const ConfigResult& result,
+                        bool is_brief) {
   size_t name_width = 0, value_width = 0;
   for (const EffectiveValue* row : rows) {
     name_width = std::max(name_width, display_width(name_in_group(row->key)));
@@ -93,21 +98,16 @@ std::string value_table(std::vector<const EffectiveValue*> rows,
   }
   const size_t room = kBriefColumns - std::min(kBriefColumns, 2 + name_width + 2);
   std::string text, heading;
+  for (const std::string& file : result.files) text += fmt::format("read {}\n", printable(file));
   for (const EffectiveValue* row : sort_by_group(std::move(rows))) {
     const std::string group = key_group(row->key), next = group.empty() ? "(top level)" : group;
-    if (next != heading) text += style.before_heading + next + "\n";
+    if (next != heading) text += (is_brief ? "" : "\n") + next + "\n";
     heading = next;
     const std::string value = one_line(row->value);
     text += fmt::format("  {}  {}\n", pad(name_in_group(row->key), name_width),
-                        style.is_brief ? brief_cells(value, short_origin(row->origin, files), room)
-                                       : pad(value, value_width) + "  " + row->origin);
+                        is_brief ? brief_cells(value, short_origin(row->origin, result.files), room)
+                                 : pad(value, value_width) + "  " + row->origin);
   }
-  return text;
-}
-
-std::string files_text(const ConfigResult& result) {
-  std::string text;
-  for (const std::string& file : result.files) text += fmt::format("read {}\n", printable(file));
   return text;
 }
 
@@ -115,11 +115,10 @@ std::string files_text(const ConfigResult& result) {
 
 Json effective_json(const ConfigResult& result) {
   Json root = Json::object();
-  for (const KeySpec& spec : schema()) {
-    if (spec.state != KeyState::kHonoured) continue;
+  for (const EffectiveValue& row : result.effective) {
     Json* at = &root;
-    for (const std::string& part : split(spec.path, '.')) at = &(*at)[part];
-    *at = result.values->json(spec.path);
+    for (const std::string& part : split(row.key, '.')) at = &(*at)[part];
+    *at = to_json(row.typed);
   }
   return root;
 }
@@ -127,7 +126,7 @@ Json effective_json(const ConfigResult& result) {
 std::string effective_text(const ConfigResult& result) {
   std::vector<const EffectiveValue*> rows;
   for (const EffectiveValue& row : result.effective) rows.push_back(&row);
-  std::string text = files_text(result) + value_table(std::move(rows), result.files, kWhole);
+  std::string text = value_table(std::move(rows), result, false);
   text += fmt::format("\nrun directory: {}\n", result.settings.output.run_dir);
   for (const Warning& warning : result.warnings)
     text += fmt::format("warning: {} ({})\n", warning.text, warning.where);
@@ -138,7 +137,7 @@ std::string brief_text(const ConfigResult& result) {
   size_t num_hidden = 0;
   std::vector<const EffectiveValue*> rows = select_rows(result, num_hidden);
   const size_t num_defaults = result.effective.size() - rows.size() - num_hidden;
-  std::string text = files_text(result) + value_table(std::move(rows), result.files, kBrief);
+  std::string text = value_table(std::move(rows), result, true);
   if (num_hidden > 0) text += fmt::format("… {} more are set or derived\n", num_hidden);
   return text + fmt::format("{} other keys have their defaults (`--all` shows every value)\n",
                             num_defaults);

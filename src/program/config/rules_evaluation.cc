@@ -2,11 +2,10 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "base/observe/catalog.h"
 #include "base/text.h"
-#include "program/config/rules.h"
+#include "program/config/draft.h"
 
 namespace rematch {
 namespace {
@@ -19,7 +18,7 @@ void apply_strategy_rules(Draft& config) {
   if (config.is_null(when) && !has_data) {
     config.derive(when, "no", "custom.val_jsonl: null");
   } else if (config.is_null(when)) {
-    config.derive(when, best ? Json("steps") : config.json(save),
+    config.derive(when, best ? KeyValue("steps") : config.value(save),
                   best ? "training.save_strategy: best" : save);
   } else if (config.text(when) != "no" && !has_data) {
     config.problem(fmt::format("`{}: {}` has no data", when, config.text(when)), when,
@@ -33,7 +32,8 @@ void apply_strategy_rules(Draft& config) {
                    "`training.save_strategy: steps`");
   }
   if (config.is_null("training.eval_steps"))
-    config.derive("training.eval_steps", config.json("training.save_steps"), "training.save_steps");
+    config.derive("training.eval_steps", config.value("training.save_steps"),
+                  "training.save_steps");
 }
 
 /// Checks `eval_on_start`, `stop_on_harm` and `early_stopping_patience`; runs after
@@ -43,19 +43,14 @@ void apply_health_rules(Draft& config) {
                     when = "training.eval_strategy";
   if (config.is_null(start)) config.derive(start, config.boolean(stop), stop);
   const bool evaluates = config.text(when) != "no";
-  for (const std::string& key : {start, stop}) {
-    if (!config.boolean(key) || !config.is_given(key) || evaluates) continue;
+  for (const std::string& key : {start, stop, std::string("training.early_stopping_patience")}) {
+    const KeyValue& value = config.value(key);
+    const bool is_on = value != KeyValue(false) && !config.is_null(key);
+    if (!is_on || !config.is_given(key) || evaluates) continue;
     config.problem(
         fmt::format("`{}` needs evaluation", key), key,
         fmt::format("`{}` is no ({})", when, config.origin(when)),
         fmt::format("set `custom.val_jsonl` and `{}: steps`, or remove `{}`", when, key));
-  }
-  const std::string patience = "training.early_stopping_patience";
-  if (!config.is_null(patience) && !evaluates) {
-    config.problem(
-        fmt::format("`{}` needs evaluation", patience), patience,
-        fmt::format("`{}` is no ({})", when, config.origin(when)),
-        fmt::format("set `custom.val_jsonl` and `{}: steps`, or remove `{}`", when, patience));
   }
   if (config.boolean(stop) && evaluates && !config.rolls_out()) {
     config.problem(
@@ -99,7 +94,10 @@ void apply_best_metric_rules(Draft& config) {
 void apply_evaluation_rules(Draft& config) {
   apply_strategy_rules(config);
   apply_health_rules(config);
-  if (config.variant_is_known()) apply_best_metric_rules(config);
+  // Not for a stage that was refused.
+  const std::string stage = "custom.trainer_variant";
+  const Node* written = config.find_written(stage);
+  if (!written || written->is_null() || config.is_given(stage)) apply_best_metric_rules(config);
 }
 
 }  // namespace rematch

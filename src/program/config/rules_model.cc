@@ -3,14 +3,14 @@
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "base/file.h"
 #include "base/path_from.h"
 #include "base/text.h"
 #include "learn/resume/find_model.h"
 #include "model/families/family.h"
-#include "program/config/prompt_file.h"
-#include "program/config/rules.h"
+#include "program/config/draft.h"
 
 namespace rematch {
 namespace {
@@ -22,7 +22,7 @@ void apply_length_rules(Draft& config) {
   const std::vector<std::string> others = {"model.max_model_len", "template.max_length"};
   for (const std::string& other : others) {
     if (config.is_null(cap) && config.is_given(other))
-      config.derive(cap, config.json(other), other);
+      config.derive(cap, config.value(other), other);
   }
   if (config.is_null(cap)) return;
   for (const std::string& other : others) {
@@ -32,10 +32,10 @@ void apply_length_rules(Draft& config) {
                   other);
     }
     if (!config.is_given(other) || config.integer(other) != config.integer(cap))
-      config.derive(other, config.json(cap), cap);
+      config.derive(other, config.value(cap), cap);
   }
   const std::string engine = kRolloutMatching + ".vllm.max_model_len";
-  if (!config.is_given(engine)) config.derive(engine, config.json(cap), cap);
+  if (!config.is_given(engine)) config.derive(engine, config.value(cap), cap);
 }
 
 void apply_dtype_rule(Draft& config) {
@@ -55,7 +55,7 @@ void apply_four_bit_rule(Draft& config) {
   if (config.boolean("model.load_in_4bit")) return;
   for (const char* name : {"model.bnb_4bit_quant_type", "model.bnb_4bit_use_double_quant",
                            "model.llm_int8_skip_modules"}) {
-    if (config.is_given(name) && config.json(name) != Values().json(name))
+    if (config.is_given(name) && config.is_changed(name))
       config.warn_no_effect(name, "`model.load_in_4bit` is not set");
   }
 }
@@ -107,17 +107,35 @@ void check_template(Draft& config) {
                              join(titles, ", ")));
 }
 
+/// Reads the file that `custom.user_prompt` names, without its byte order mark and the white space
+/// at its ends.
 void read_user_prompt(Draft& config) {
+  constexpr size_t kMostBytes = size_t{1} << 20;
   const std::string key = "custom.user_prompt";
-  if (!config.is_given(key)) return;
+  if (!config.is_given(key) || !config.text(key).ends_with(".txt")) return;
   const std::string path = config.text(key);
-  if (!path.ends_with(".txt")) return;
+  std::string text;
   try {
-    config.set(key, read_prompt_file(path), fmt::format("{} ({})", path, config.origin(key)), true);
+    text = read_file(path);
   } catch (const UserError& error) {
-    const Problem& found = error.problems().front();
-    config.problem(found.error, key, found.what, found.fix);
+    return config.problem(
+        "the prompt file cannot be read", key, error.problems().front().what,
+        "correct the path (relative to the current directory), or write the text itself");
   }
+  if (text.size() > kMostBytes) {
+    return config.problem(
+        "the prompt file is too large", key,
+        fmt::format("{} has {} bytes; the limit is {}", path, text.size(), kMostBytes),
+        "check that this is the prompt");
+  }
+  if (!is_valid_utf8(text))
+    return config.problem("the prompt file is not UTF-8 text", key, path, "save it as UTF-8");
+  if (text.starts_with("\xEF\xBB\xBF")) text.erase(0, 3);
+  text = python_strip(text);  // editors end files with a newline
+  if (text.empty())
+    return config.problem("the prompt file is empty", key, path,
+                          "write the prompt into it, or remove the key for the built-in prompt");
+  config.set(key, std::move(text), fmt::format("{} ({})", path, config.origin(key)), true);
 }
 
 }  // namespace

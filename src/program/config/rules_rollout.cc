@@ -1,11 +1,9 @@
 // Rules for packing, rollouts, targets and coordinate losses.
 #include <fmt/core.h>
 
-#include <nlohmann/json.hpp>
-
 #include "base/settings/loss.h"
 #include "learn/estep/answer/answer_format.h"
-#include "program/config/rules.h"
+#include "program/config/draft.h"
 
 namespace rematch {
 namespace {
@@ -89,7 +87,7 @@ void apply_target_rules(Draft& config) {
                     share = rollout_key("rollout_share");
   const std::string data_order = "custom.object_ordering", noise = "custom.coord_input_noise";
   for (const std::string& key : {order, rollout_key("incomplete_rollouts")}) {
-    if (config.text(policy) == "append" && config.json(key) != Values().json(key))
+    if (config.text(policy) == "append" && config.is_changed(key))
       config.warn_no_effect(key, fmt::format("`{}` is append", policy));
   }
   if (config.is_null(order))
@@ -105,7 +103,7 @@ void derive_coord_losses(Draft& config) {
                       shared = kCoordLosses + "." + loss.shared_name;
     if (loss.is_weight && !config.boolean(enabled) && !config.is_given(shared))
       config.derive(shared, 0.0, enabled + ": false");
-    if (config.is_null(own)) config.derive(own, config.json(shared), shared);
+    if (config.is_null(own)) config.derive(own, config.value(shared), shared);
   }
 }
 

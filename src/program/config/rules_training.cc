@@ -2,12 +2,11 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "base/full_match.h"
 #include "base/terminal_text.h"
 #include "base/text.h"
-#include "program/config/rules.h"
+#include "program/config/draft.h"
 
 namespace rematch {
 namespace {
@@ -70,7 +69,7 @@ void apply_learning_rate_rules(Draft& config) {
   for (const auto& [rate, frozen] : {std::pair{"training.vit_lr", "tuner.freeze_vit"},
                                      std::pair{"training.aligner_lr", "tuner.freeze_aligner"}}) {
     if (config.is_null(rate)) {
-      config.derive(rate, config.json(base), base);
+      config.derive(rate, config.value(base), base);
     } else if (config.boolean(frozen)) {
       config.warn_no_effect(rate, fmt::format("`{}` is true", frozen));
     }
@@ -97,7 +96,7 @@ void check_adapter_targets(Draft& config) {
   const std::string regex = "tuner.target_regex", modules = "tuner.target_modules";
   if (config.is_null(regex)) return;
   try {
-    FullMatch(config.text(regex), config.where(regex));
+    FullMatch(config.text(regex), config.origin(regex));
   } catch (const UserError& error) {
     config.problems.push_back(error.problems().front());
   }

@@ -1,9 +1,8 @@
 #include "program/config/schema.h"
 
-#include <unordered_map>
+#include <algorithm>
 #include <utility>
 
-#include "base/error.h"
 #include "program/config/keys.h"
 
 namespace rematch {
@@ -12,28 +11,6 @@ namespace {
 std::vector<KeySpec>& added_keys() {
   static std::vector<KeySpec> keys;
   return keys;
-}
-
-struct Index {
-  std::unordered_map<std::string, const KeySpec*> keys;
-  std::set<std::string> sections{""};
-};
-
-const Index& index() {
-  static const Index built = [] {
-    Index result;
-    for (const KeySpec& spec : schema()) {
-      REMATCH_CHECK(result.keys.emplace(spec.path, &spec).second, spec.path);
-      for (size_t dot = spec.path.find('.'); dot != std::string::npos;
-           dot = spec.path.find('.', dot + 1)) {
-        result.sections.insert(spec.path.substr(0, dot));
-      }
-    }
-    for (const std::string& section : result.sections)
-      REMATCH_CHECK(!result.keys.count(section), section);
-    return result;
-  }();
-  return built;
 }
 
 }  // namespace
@@ -56,12 +33,34 @@ const std::vector<KeySpec>& schema() {
 void add_key(KeySpec spec) { added_keys().push_back(std::move(spec)); }
 
 const KeySpec* find_key(const std::string& path) {
-  const auto found = index().keys.find(path);
-  return found == index().keys.end() ? nullptr : found->second;
+  const auto found = std::ranges::find(schema(), path, &KeySpec::path);
+  return found == schema().end() ? nullptr : &*found;
 }
 
-const std::set<std::string>& sections() { return index().sections; }
+const std::set<std::string>& sections() {
+  static const std::set<std::string> all = [] {
+    std::set<std::string> result{""};
+    for (const KeySpec& spec : schema()) {
+      for (size_t dot = spec.path.find('.'); dot != std::string::npos;
+           dot = spec.path.find('.', dot + 1))
+        result.insert(spec.path.substr(0, dot));
+    }
+    return result;
+  }();
+  return all;
+}
 
 bool is_section(const std::string& path) { return sections().contains(path); }
+
+std::string key_group(const std::string& path) {
+  if (path.starts_with(kRolloutMatching + ".")) return kRolloutMatching;
+  const size_t dot = path.find('.');
+  return dot == std::string::npos ? "" : path.substr(0, dot);
+}
+
+std::string name_in_group(const std::string& path) {
+  const std::string group = key_group(path);
+  return group.empty() ? path : path.substr(group.size() + 1);
+}
 
 }  // namespace rematch

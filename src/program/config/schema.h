@@ -17,6 +17,10 @@ const KeySpec* find_key(const std::string& path);
 /// All paths with keys below them; "" is the root.
 const std::set<std::string>& sections();
 bool is_section(const std::string& path);
+/// The heading of a key: its first part, or the stage-2 section; "" at the top level.
+std::string key_group(const std::string& path);
+/// The key's path without its group.
+std::string name_in_group(const std::string& path);
 
 /// Prefix of every stage-2 key.
 inline const std::string kRolloutMatching = "custom.extra.rollout_matching";

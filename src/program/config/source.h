@@ -14,7 +14,7 @@ struct Source {
 
 /// Reads `path` and, recursively, the files named by `extends` (or `inherit`), relative to the file
 /// that names them. Merges the bases left to right, then the file, then the overrides in order
-/// (`a.b.c=value`, value a YAML scalar or flow style). Cycles, missing files and the findings of
+/// (`a.b.c=value`, as read_override() reads them). Cycles, missing files and the findings of
 /// parse_yaml become problems; two files may share a base. An empty path: only the overrides.
 Source load_source(const std::string& path, const std::vector<std::string>& overrides,
                    std::vector<Problem>& problems);
