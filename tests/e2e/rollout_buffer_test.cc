@@ -156,9 +156,9 @@ TEST(RolloutBuffer, AReuseSaysAgainWhetherItsWindowRolledOut) {
     buffer.finish_step(reuse);
     EXPECT_TRUE(first.values("rollout/is_rollout").empty()) << "the E-step says it";
     EXPECT_EQ(reuse.values("rollout/is_rollout"),
-              std::vector<double>{rolls_out(window_idx, 0.5) ? 1.0 : 0.0});
+              std::vector<double>{window_rolls_out(window_idx, 0.5) ? 1.0 : 0.0});
   }
-  EXPECT_TRUE(rolls_out(1, 0.5) && !rolls_out(0, 0.5));
+  EXPECT_TRUE(window_rolls_out(1, 0.5) && !window_rolls_out(0, 0.5));
 }
 
 TEST(RolloutBuffer, TheAdviceOnAPartialWindowNamesTheRanks) {

@@ -32,7 +32,7 @@ std::optional<int64_t> parse_number(std::string_view text) {
   return std::stoll(std::string(text));
 }
 
-bool is_directory(const std::string& path) {
+bool leads_to_directory(const std::string& path) {
   std::error_code error;
   return fs::is_directory(path, error);
 }
@@ -134,7 +134,8 @@ std::string resolve_link(const std::string& path) {
   const std::string parent = fs::path(value).parent_path().string();
   for (const std::string& near : near_names(name, list_names(parent.empty() ? "." : parent))) {
     const std::string path = parent.empty() ? near : join_path(parent, near);
-    if (is_directory(path) && std::find(existing.begin(), existing.end(), path) == existing.end())
+    if (leads_to_directory(path) &&
+        std::find(existing.begin(), existing.end(), path) == existing.end())
       existing.push_back(path);
   }
   if (existing.size() > 5) existing.resize(5);
@@ -161,7 +162,7 @@ ResumeChoice latest_complete(const std::string& run_dir) {
     // Throws for a checkpoint written with save_only_model: falling back to an older one would
     // silently discard finished work.
     if (has_trainer_state(checkpoint.path) &&
-        !is_directory(join_path(checkpoint.path, kTrainingStateDir))) {
+        !leads_to_directory(join_path(checkpoint.path, kTrainingStateDir))) {
       verify_state_files(checkpoint.path);
     }
     const std::optional<Problem> problem = find_problem(checkpoint.path);
@@ -185,7 +186,7 @@ ResumeChoice resolve_resume(const std::string& value, const std::string& run_dir
   if (value == "latest") return latest_complete(run_dir);
   std::string path = value;
   while (path.size() > 1 && path.back() == '/') path.pop_back();
-  if (!is_directory(path)) throw_missing(path, run_dir);
+  if (!leads_to_directory(path)) throw_missing(path, run_dir);
   path = resolve_link(path);
   const std::vector<CheckpointName> inside = list_checkpoints(path);
   if (!inside.empty() && !has_trainer_state(path)) {

@@ -6,7 +6,7 @@
 
 namespace rematch {
 
-bool rolls_out(int64_t window_idx, double share) {
+bool window_rolls_out(int64_t window_idx, double share) {
   return std::floor(static_cast<double>(window_idx + 1) * share) >
          std::floor(static_cast<double>(window_idx) * share);
 }
@@ -21,7 +21,7 @@ bool RolloutBuffer::finish_step(MetricsBag& metrics) {
     metrics.add("rollout/buffer_completed_steps", static_cast<double>(open_->completed_steps + 1));
     if (is_reuse() && rollout_share_ < 1)
       metrics.add("rollout/is_rollout",
-                  rolls_out(open_->window.window_idx, rollout_share_) ? 1 : 0);
+                  window_rolls_out(open_->window.window_idx, rollout_share_) ? 1 : 0);
     // A reused window costs no rollout. Zeros make sums over the log equal the time spent.
     for (const char* name : {"time/rollout_generate_s", "time/rollout_parse_match_s",
                              "time/rollout_teacher_encode_s", "time/post_rollout_pack_s"}) {

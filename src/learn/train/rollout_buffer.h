@@ -12,13 +12,13 @@ namespace rematch {
 
 /// True for a window that rolls out, when only a share of the windows does (BEHAVIOUR 4.8).
 /// @param share  `rollout_share`, (0, 1]
-bool rolls_out(int64_t window_idx, double share);
+bool window_rolls_out(int64_t window_idx, double share);
 
 /// Keeps a window for `m_steps` optimizer steps: one rollout feeds several updates (BEHAVIOUR 10).
 /// A partial window is used once.
 class RolloutBuffer {
  public:
-  /// @param rollout_share  as in rolls_out()
+  /// @param rollout_share  as in window_rolls_out()
   explicit RolloutBuffer(const RolloutBufferSettings& settings, double rollout_share = 1)
       : settings_(settings), rollout_share_(rollout_share) {}
 

@@ -84,7 +84,7 @@ void Trainer::untimed_phase(const char* name, const std::function<void()>& body)
 
 bool Trainer::rolls_out(const WindowPlan& plan, MetricsBag& metrics) const {
   if (!rollouts_) return false;
-  const bool rolls = rematch::rolls_out(plan.window_idx, rollouts_->share);
+  const bool rolls = window_rolls_out(plan.window_idx, rollouts_->share);
   metrics.add("rollout/is_rollout", rolls ? 1 : 0);
   return rolls;
 }
