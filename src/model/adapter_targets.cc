@@ -372,6 +372,16 @@ std::string module_of(const std::string& parameter) {
   return parameter.substr(0, parameter.rfind('.'));
 }
 
+std::function<bool(const std::string& parameter)> frozen_parameters(const ModelDescription& model,
+                                                                    const FreezeSettings& freeze) {
+  return [part_of = model.part_of, freeze](const std::string& parameter) {
+    const ParameterPart part = part_of(parameter);
+    return part == ParameterPart::kVit       ? freeze.vit
+           : part == ParameterPart::kAligner ? freeze.aligner
+                                             : freeze.llm;
+  };
+}
+
 AdapterSelection select_targets(const ModelDescription& model,
                                 const std::vector<std::string>& parameter_names,
                                 const AdapterTargets& options) {

@@ -20,6 +20,10 @@ struct AdapterTargets : AdapterTargetSettings {
   std::string where = "tuner";  ///< name of the keys' section in errors
 };
 
+/// The parameters in parts of a model that are frozen.
+std::function<bool(const std::string& parameter)> frozen_parameters(const ModelDescription& model,
+                                                                    const FreezeSettings& freeze);
+
 /// AdapterTargets resolved for a model.
 struct AdapterSelection {
   std::vector<std::string> modules;           ///< Linears that get an adapter, in checkpoint order

@@ -97,7 +97,7 @@ int run_plan(const PlanArguments& arguments, std::ostream& out) {
 
 std::string check_memory(const PlanRequest& request, const MemoryPlan& plan,
                          const PlanArguments& arguments) {
-  const int64_t least = least_bytes(request), memory = request.device.memory_bytes;
+  const int64_t least = plan.least_bytes, memory = request.device.memory_bytes;
   if (memory == 0) return "";
   const bool asked_for = arguments.gpu_memory_gib.has_value();
   if (least > memory && asked_for) {

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "base/error.h"
@@ -13,60 +14,42 @@ namespace {
 
 struct Remedy {
   const char* text;
-  bool (*apply)(PlanRequest&);  ///< false where it changes nothing
+  void (*apply)(PlanRequest&);  ///< changes nothing where it does not apply
 };
-
-bool apply_if(bool applies, const auto& change) {
-  if (applies) change();
-  return applies;
-}
 
 // In the order in which they are tried: first those that do not change the result of training.
 constexpr Remedy kRemedies[] = {
     {"set training.gradient_checkpointing: true",
-     [](PlanRequest& r) {
-       return std::exchange(r.gradient_checkpointing, Checkpointing::kOn) != Checkpointing::kOn;
-     }},
+     [](PlanRequest& r) { r.gradient_checkpointing = Checkpointing::kOn; }},
     {"set vllm.sleep_level: 1",
      [](PlanRequest& r) {
-       return apply_if(r.backend == "vllm" && r.vllm.sleep_level_on(r.device.on_gpu) == 0,
-                       [&] { r.vllm.sleep_level = 1; });
+       if (r.vllm.sleep_level_on(r.device.on_gpu) == 0) r.vllm.sleep_level = 1;
      }},
     {"set offload.enabled, offload_model and offload_optimizer: true",
-     [](PlanRequest& r) {
-       return apply_if(r.backend == "vllm" && r.device.on_gpu &&
-                           !(r.offload.moves_model() && r.offload.moves_optimizer()),
-                       [&] { r.offload = {.enabled = true, .model = true, .optimizer = true}; });
-     }},
+     [](PlanRequest& r) { r.offload = {.enabled = true, .model = true, .optimizer = true}; }},
     {"set rollout_backend: native",
-     [](PlanRequest& r) { return apply_if(r.backend == "vllm", [&] { r.backend = "native"; }); }},
-    {"train with zero_stage: 2",
      [](PlanRequest& r) {
-       return apply_if(r.device.num_ranks > 1 && r.device.zero_stage < 2,
-                       [&] { r.device.zero_stage = 2; });
+       if (r.backend == "vllm") r.backend = "native";
      }},
+    {"train with zero_stage: 2",
+     [](PlanRequest& r) { r.device.zero_stage = std::max(r.device.zero_stage, 2); }},
     {"set training.per_device_train_batch_size: 1, with more gradient_accumulation_steps",
      [](PlanRequest& r) {
-       return apply_if(!r.pack.enabled && r.batches.per_device_train_batch_size > 1, [&] {
-         r.batches.gradient_accumulation_steps *=
-             std::exchange(r.batches.per_device_train_batch_size, 1);
-       });
+       if (r.pack.enabled) return;
+       r.batches.gradient_accumulation_steps *=
+           std::exchange(r.batches.per_device_train_batch_size, 1);
      }},
-    {"set model.torch_dtype: bfloat16",
-     [](PlanRequest& r) { return std::exchange(r.value_bytes, 2) == 4; }},
+    {"set model.torch_dtype: bfloat16", [](PlanRequest& r) { r.value_bytes = 2; }},
     {"freeze the vision tower (tuner.freeze_vit: true)",
      [](PlanRequest& r) {
-       return apply_if(!r.tuner.freeze.vit && !r.tuner.freeze.llm,
-                       [&] { r.tuner.freeze.vit = true; });
+       if (!r.tuner.freeze.llm) r.tuner.freeze.vit = true;
      }},
     {"train an adapter (tuner.train_type: lora)",
-     [](PlanRequest& r) {
-       return std::exchange(r.tuner.train_type, TrainType::kLora) == TrainType::kFull;
-     }},
+     [](PlanRequest& r) { r.tuner.train_type = TrainType::kLora; }},
     {"keep the weights in 4 bits (model.load_in_4bit: true)",
      [](PlanRequest& r) {
-       return apply_if(r.tuner.train_type == TrainType::kLora && !r.four_bit && r.backend != "vllm",
-                       [&] { r.four_bit = FourBitSettings{}; });
+       if (r.tuner.train_type == TrainType::kLora && !r.four_bit && r.backend != "vllm")
+         r.four_bit = FourBitSettings{};
      }},
 };
 
@@ -89,8 +72,9 @@ std::vector<const Remedy*> combine(const PlanRequest& request) {
   std::vector<const Remedy*> chosen;
   MemoryPlan sum = make_plan(request);
   for (const Remedy& remedy : kRemedies) {
+    if (sum.fits) break;
     PlanRequest next = with_all(request, chosen);
-    if (sum.fits || !remedy.apply(next)) continue;
+    remedy.apply(next);
     MemoryPlan changed = make_plan(next);
     if (changed.peak_bytes >= sum.peak_bytes) continue;
     sum = std::move(changed);
@@ -107,7 +91,7 @@ std::vector<const Remedy*> combine(const PlanRequest& request) {
 void try_remedies(const PlanRequest& request, std::vector<std::string>& lines) {
   for (const Remedy& remedy : kRemedies) {
     PlanRequest alone = request;
-    if (!remedy.apply(alone)) continue;
+    remedy.apply(alone);
     const MemoryPlan changed = make_plan(alone);
     if (changed.fits) lines.push_back(fmt::format("{}: {}", remedy.text, peak_text(changed)));
   }
@@ -144,11 +128,10 @@ std::vector<std::string> make_advice(const PlanRequest& request, const MemoryPla
                                 request.sample_tokens));
   }
   try_remedies(request, lines);
-  const int64_t least = least_bytes(request);
-  if (least > plan.usable_bytes) {
+  if (plan.least_bytes > plan.usable_bytes) {
     lines.push_back(
         fmt::format("shorter rows are not enough: weights, optimizer and gradients alone are {}",
-                    gib_text(least)));
+                    gib_text(plan.least_bytes)));
   }
   return lines;
 }

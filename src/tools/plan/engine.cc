@@ -54,8 +54,7 @@ int64_t chunk_scratch_bytes(const PlanRequest& request, int64_t num_sequences) {
 }
 
 int64_t sample_patches(const PlanRequest& request) {
-  return static_cast<int64_t>(static_cast<double>(request.sample_tokens) * request.visual_share) *
-         request.model.vision.merge_area();
+  return request.visual_tokens(request.sample_tokens) * request.model.vision.merge_area();
 }
 
 // Copies of the matrices in the CPU kernels' layout: every Linear, the head, the patch embedding.

@@ -15,117 +15,102 @@ namespace {
 
 using at::Tensor;
 using MaybeTensor = std::optional<Tensor>;
+using Two = std::tuple<Tensor, Tensor>;
 using Three = std::tuple<Tensor, Tensor, Tensor>;
 
-Tensor index_select(const Tensor& x, int64_t dim, const Tensor& index) {
-  std::vector<int64_t> sizes = x.sizes().vec();
-  sizes[static_cast<size_t>(dim < 0 ? dim + x.dim() : dim)] = index.numel();
-  return at::empty(sizes, x.options());
-}
-
-Tensor embedding_gradient(const Tensor& grad, const Tensor&, int64_t num_rows, int64_t, bool) {
-  return at::empty({num_rows, grad.size(-1)}, grad.options());
-}
-
-Three layer_norm(const Tensor& x, at::IntArrayRef, const MaybeTensor&, const MaybeTensor&, double) {
+/// One float for each vector of the last dimension.
+Tensor statistic(const Tensor& x) {
   std::vector<int64_t> sizes = x.sizes().vec();
   sizes.back() = 1;
-  const auto statistic = [&] { return at::empty(sizes, x.options().dtype(at::kFloat)); };
-  return {at::empty_like(x), statistic(), statistic()};
+  return at::empty(sizes, x.options().dtype(at::kFloat));
 }
 
-Three layer_norm_gradient(const Tensor&, const Tensor& x, at::IntArrayRef, const Tensor&,
-                          const Tensor&, const MaybeTensor& weight, const MaybeTensor& bias,
-                          std::array<bool, 3> wanted) {
-  const auto like = [](const Tensor& tensor, bool is_wanted) {
-    return is_wanted ? at::empty_like(tensor) : Tensor();
-  };
-  return {like(x, wanted[0]), like(weight.value_or(x), wanted[1]),
-          like(bias.value_or(x), wanted[2])};
-}
-
-// Kernel = stride = input: one output value per filter, as in a patch embedding.
-Tensor convolution(const Tensor& x, const Tensor& weight, const MaybeTensor&, at::IntArrayRef,
-                   at::IntArrayRef, at::IntArrayRef, bool, at::IntArrayRef, int64_t) {
-  return at::empty({x.size(0), weight.size(0), 1, 1, 1}, x.options());
-}
-
-Three convolution_gradient(const Tensor&, const Tensor& x, const Tensor& weight,
-                           at::OptionalIntArrayRef bias, at::IntArrayRef, at::IntArrayRef,
-                           at::IntArrayRef, bool, at::IntArrayRef, int64_t,
-                           std::array<bool, 3> wanted) {
-  return {wanted[0] ? at::empty_like(x) : Tensor(), wanted[1] ? at::empty_like(weight) : Tensor(),
-          wanted[2] && bias ? at::empty(*bias, x.options()) : Tensor()};
-}
-
-// The fused operators of devices (model/nn/device_kernels.h).
-std::tuple<Tensor, Tensor> rms_norm(const Tensor& x, at::IntArrayRef, const MaybeTensor&,
-                                    std::optional<double>) {
-  std::vector<int64_t> sizes = x.sizes().vec();
-  sizes.back() = 1;
-  return {at::empty_like(x), at::empty(sizes, x.options().dtype(at::kFloat))};
-}
-
-std::tuple<Tensor, Tensor> rms_norm_gradient(const Tensor&, const Tensor& x, at::IntArrayRef,
-                                             const Tensor&, const MaybeTensor& weight,
-                                             std::array<bool, 2> wanted) {
-  return {wanted[0] ? at::empty_like(x) : Tensor(), wanted[1] ? at::empty_like(*weight) : Tensor()};
-}
-
-Tensor roll(const Tensor& x, at::IntArrayRef, at::IntArrayRef) { return at::empty_like(x); }
-
-std::tuple<Tensor, Tensor> dropout(const Tensor& x, double, std::optional<bool>) {
-  return {at::empty_like(x), at::empty_like(x, at::kBool)};
-}
-
-Tensor dropout_gradient(const Tensor& gradient, const Tensor&, double) {
-  return at::empty_like(gradient);
-}
-
-// Replaces torch's implementation, which makes a [T, T] tensor on this device.
-Tensor attention_choice(const Tensor& q, const Tensor& k, const Tensor& v, const MaybeTensor& mask,
-                        double dropout, bool is_causal, std::optional<double> scale, bool) {
-  return std::get<0>(
-      at::_scaled_dot_product_flash_attention_for_cpu(q, k, v, dropout, is_causal, mask, scale));
-}
-
-// [B, heads, T, D]; stored as [B, T, heads, D].
-std::tuple<Tensor, Tensor> attention(const Tensor& q, const Tensor&, const Tensor&, double, bool,
-                                     const MaybeTensor&, std::optional<double>) {
-  return {
-      at::empty({q.size(0), q.size(2), q.size(1), q.size(3)}, q.options()).transpose(1, 2),
-      at::empty({q.size(0), q.size(2), q.size(1)}, q.options().dtype(at::kFloat)).transpose(1, 2)};
-}
-
-Three attention_gradient(const Tensor&, const Tensor& q, const Tensor& k, const Tensor& v,
-                         const Tensor&, const Tensor&, double, bool, const MaybeTensor&,
-                         std::optional<double>) {
-  return {at::empty_like(q), at::empty_like(k), at::empty_like(v)};
-}
-
-Tensor triangular_solution(const Tensor&, const Tensor& right_side, bool, bool, bool) {
-  return at::empty(right_side.sizes(), right_side.options());
+/// The gradient of a tensor, if it is wanted.
+Tensor like(const MaybeTensor& tensor, bool is_wanted) {
+  return is_wanted && tensor ? at::empty_like(*tensor) : Tensor();
 }
 
 TORCH_LIBRARY_IMPL(aten, Meta, library) {
-  library.impl("linalg_solve_triangular", triangular_solution);
-  library.impl("index_select", index_select);
-  library.impl("embedding_dense_backward", embedding_gradient);
-  library.impl("native_layer_norm", layer_norm);
-  library.impl("native_layer_norm_backward", layer_norm_gradient);
-  library.impl("_fused_rms_norm", rms_norm);
-  library.impl("_fused_rms_norm_backward", rms_norm_gradient);
-  library.impl("roll", roll);
-  library.impl("native_dropout", dropout);
-  library.impl("native_dropout_backward", dropout_gradient);
-  library.impl("convolution", convolution);
-  library.impl("convolution_backward", convolution_gradient);
-  library.impl("_scaled_dot_product_flash_attention_for_cpu", attention);
-  library.impl("_scaled_dot_product_flash_attention_for_cpu_backward", attention_gradient);
+  library.impl("linalg_solve_triangular",
+               [](const Tensor&, const Tensor& right_side, bool, bool, bool) {
+                 return at::empty(right_side.sizes(), right_side.options());
+               });
+  library.impl("index_select", [](const Tensor& x, int64_t dim, const Tensor& index) {
+    std::vector<int64_t> sizes = x.sizes().vec();
+    sizes[static_cast<size_t>(dim < 0 ? dim + x.dim() : dim)] = index.numel();
+    return at::empty(sizes, x.options());
+  });
+  library.impl("embedding_dense_backward",
+               [](const Tensor& grad, const Tensor&, int64_t num_rows, int64_t, bool) {
+                 return at::empty({num_rows, grad.size(-1)}, grad.options());
+               });
+  library.impl("native_layer_norm",
+               [](const Tensor& x, at::IntArrayRef, const MaybeTensor&, const MaybeTensor&,
+                  double) { return Three(at::empty_like(x), statistic(x), statistic(x)); });
+  library.impl("native_layer_norm_backward",
+               [](const Tensor&, const Tensor& x, at::IntArrayRef, const Tensor&, const Tensor&,
+                  const MaybeTensor& weight, const MaybeTensor& bias, std::array<bool, 3> wanted) {
+                 return Three(like(x, wanted[0]), like(weight.value_or(x), wanted[1]),
+                              like(bias.value_or(x), wanted[2]));
+               });
+  // The fused operators of devices (model/nn/device_kernels.h).
+  library.impl("_fused_rms_norm",
+               [](const Tensor& x, at::IntArrayRef, const MaybeTensor&, std::optional<double>) {
+                 return Two(at::empty_like(x), statistic(x));
+               });
+  library.impl(
+      "_fused_rms_norm_backward",
+      [](const Tensor&, const Tensor& x, at::IntArrayRef, const Tensor&, const MaybeTensor& weight,
+         std::array<bool, 2> wanted) { return Two(like(x, wanted[0]), like(weight, wanted[1])); });
+  library.impl("roll",
+               [](const Tensor& x, at::IntArrayRef, at::IntArrayRef) { return at::empty_like(x); });
+  library.impl("native_dropout", [](const Tensor& x, double, std::optional<bool>) {
+    return Two(at::empty_like(x), at::empty_like(x, at::kBool));
+  });
+  library.impl("native_dropout_backward", [](const Tensor& gradient, const Tensor&, double) {
+    return at::empty_like(gradient);
+  });
+}
+
+// Patch embedding and attention.
+TORCH_LIBRARY_IMPL(aten, Meta, library) {
+  // Kernel = stride = input: one output value per filter, as in a patch embedding.
+  library.impl("convolution",
+               [](const Tensor& x, const Tensor& weight, const MaybeTensor&, at::IntArrayRef,
+                  at::IntArrayRef, at::IntArrayRef, bool, at::IntArrayRef, int64_t) {
+                 return at::empty({x.size(0), weight.size(0), 1, 1, 1}, x.options());
+               });
+  library.impl("convolution_backward",
+               [](const Tensor&, const Tensor& x, const Tensor& weight,
+                  at::OptionalIntArrayRef bias, at::IntArrayRef, at::IntArrayRef, at::IntArrayRef,
+                  bool, at::IntArrayRef, int64_t, std::array<bool, 3> wanted) {
+                 return Three(like(x, wanted[0]), like(weight, wanted[1]),
+                              wanted[2] && bias ? at::empty(*bias, x.options()) : Tensor());
+               });
+  // [B, heads, T, D]; stored as [B, T, heads, D].
+  library.impl("_scaled_dot_product_flash_attention_for_cpu", [](const Tensor& q, const Tensor&,
+                                                                 const Tensor&, double, bool,
+                                                                 const MaybeTensor&,
+                                                                 std::optional<double>) {
+    const int64_t batch = q.size(0), heads = q.size(1), tokens = q.size(2);
+    return Two(at::empty({batch, tokens, heads, q.size(3)}, q.options()).transpose(1, 2),
+               at::empty({batch, tokens, heads}, q.options().dtype(at::kFloat)).transpose(1, 2));
+  });
+  library.impl("_scaled_dot_product_flash_attention_for_cpu_backward",
+               [](const Tensor&, const Tensor& q, const Tensor& k, const Tensor& v, const Tensor&,
+                  const Tensor&, double, bool, const MaybeTensor&, std::optional<double>) {
+                 return Three(at::empty_like(q), at::empty_like(k), at::empty_like(v));
+               });
 }
 
 TORCH_LIBRARY_IMPL(aten, AutogradMeta, library) {
-  library.impl("scaled_dot_product_attention", attention_choice);
+  // Replaces torch's implementation, which makes a [T, T] tensor on this device.
+  library.impl("scaled_dot_product_attention",
+               [](const Tensor& q, const Tensor& k, const Tensor& v, const MaybeTensor& mask,
+                  double dropout, bool is_causal, std::optional<double> scale, bool) {
+                 return std::get<0>(at::_scaled_dot_product_flash_attention_for_cpu(
+                     q, k, v, dropout, is_causal, mask, scale));
+               });
 }
 
 // Counts the bytes of all storages on the meta device.

@@ -8,12 +8,6 @@
 namespace rematch {
 namespace {
 
-bool is_frozen(const FreezeSettings& freeze, ParameterPart part) {
-  return part == ParameterPart::kVit       ? freeze.vit
-         : part == ParameterPart::kAligner ? freeze.aligner
-                                           : freeze.llm;
-}
-
 // Values of the token rows (embedding and head) that an adapter trains. There is no tokenizer here:
 // every entry except `coord_tokens` counts as one token.
 int64_t num_token_row_values(const ModelDescription& model, const AdapterTargetSettings& targets) {
@@ -78,18 +72,16 @@ TrainedParameters trained_parameters(const ModelDescription& model, const TunerS
     (model.part_of(parameter.name) == ParameterPart::kLlm ? counts.text : counts.vision) +=
         parameter.num_values;
   }
+  AdapterTargets targets{tuner.targets};
+  targets.is_frozen = frozen_parameters(model, tuner.freeze);
   if (tuner.train_type == TrainType::kFull) {
     for (const ParameterSize& parameter : parameters) {
-      if (!is_frozen(tuner.freeze, model.part_of(parameter.name))) trained.add_full(parameter);
+      if (!targets.is_frozen(parameter.name)) trained.add_full(parameter);
     }
     return trained.sums;
   }
   std::vector<std::string> names;
   for (const ParameterSize& parameter : parameters) names.push_back(parameter.name);
-  AdapterTargets targets{tuner.targets};
-  targets.is_frozen = [&](const std::string& parameter) {
-    return is_frozen(tuner.freeze, model.part_of(parameter));
-  };
   const AdapterSelection selection = select_targets(model, names, targets);
   trained.sums.adapted = {selection.modules.begin(), selection.modules.end()};
   for (const LinearDescription& linear : model.linears()) {

@@ -131,7 +131,7 @@ MStepPeak m_step_peak(const PlanRequest& request, const State& state) {
   const int64_t tokens = request.row_tokens();
   const RowShape row{
       .num_tokens = tokens,
-      .num_visual_tokens = static_cast<int64_t>(static_cast<double>(tokens) * request.visual_share),
+      .num_visual_tokens = request.visual_tokens(tokens),
       .is_packed = request.pack.enabled || request.batches.per_device_train_batch_size > 1};
   const RowMemory memory = request.rows->measure(request.model, state.trained(),
                                                  {.value_bytes = request.value_bytes,
@@ -318,10 +318,12 @@ const PlanPhase& MemoryPlan::phase(const std::string& name) const {
 
 MemoryPlan make_plan(const PlanRequest& request) {
   const State state(request);
-  MemoryPlan plan{.parameters = state.trained().counts,
-                  .num_trainable = state.trained().num_values(),
-                  .usable_bytes = static_cast<int64_t>(
-                      kUsable * static_cast<double>(request.device.memory_bytes))};
+  MemoryPlan plan{
+      .parameters = state.trained().counts,
+      .num_trainable = state.trained().num_values(),
+      .usable_bytes =
+          static_cast<int64_t>(kUsable * static_cast<double>(request.device.memory_bytes)),
+      .least_bytes = state.weights() + state.masters() + state.moments() + state.gradients()};
   plan.phases = make_phases(request, state, plan.usable_bytes);
   for (const PlanPhase& phase : plan.phases) {
     if (phase.total() <= plan.peak_bytes) continue;
@@ -330,11 +332,6 @@ MemoryPlan make_plan(const PlanRequest& request) {
   }
   plan.fits = plan.usable_bytes == 0 || plan.peak_bytes <= plan.usable_bytes;
   return plan;
-}
-
-int64_t least_bytes(const PlanRequest& request) {
-  const State state(request);
-  return state.weights() + state.masters() + state.moments() + state.gradients();
 }
 
 int64_t largest_row(const PlanRequest& request) {

@@ -28,17 +28,16 @@ struct MemoryPlan {
   int64_t peak_bytes = 0;
   std::string peak_phase;
   int64_t usable_bytes = 0;  ///< of the device; 0 = unknown
-  bool fits = true;          ///< also true if the device is unknown
+  /// weights, optimizer and gradients between two steps: the minimum for any choice of rows,
+  /// batches and recomputation
+  int64_t least_bytes = 0;
+  bool fits = true;  ///< also true if the device is unknown
 
   const PlanPhase& phase(const std::string& name) const;
 };
 
 /// @throws UserError (config) for tuner settings that the model does not have
 MemoryPlan make_plan(const PlanRequest& request);
-
-/// Weights, optimizer and gradients between two steps: the minimum for any choice of rows, batches
-/// and recomputation.
-int64_t least_bytes(const PlanRequest& request);
 
 /// The longest sample (with packing: row) that fits, in tokens, a multiple of 64; 0 = none. At most
 /// 2²⁰.

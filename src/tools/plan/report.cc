@@ -39,18 +39,17 @@ int64_t find_bytes(const NamedBytes& list, const std::string& name) {
 }
 
 std::string table(const MemoryPlan& plan) {
-  std::string text = fmt::format("{:17}", "GiB");
-  for (const PlanPhase& phase : plan.phases) text += fmt::format("{:>10}", phase.name);
-  text += "\n";
-  for (const std::string& name : collect_names(plan)) {
+  std::string text;
+  const auto add_row = [&](const std::string& name, const auto& cell_of) {
     text += fmt::format("{:17}", name);
-    for (const PlanPhase& phase : plan.phases)
-      text += fmt::format("{:>10}", cell(find_bytes(phase.bytes, name)));
+    for (const PlanPhase& phase : plan.phases) text += fmt::format("{:>10}", cell_of(phase));
     text += "\n";
-  }
-  text += fmt::format("{:17}", "together");
-  for (const PlanPhase& phase : plan.phases) text += fmt::format("{:>10}", cell(phase.total()));
-  return text + "\n";
+  };
+  add_row("GiB", [](const PlanPhase& phase) { return phase.name; });
+  for (const std::string& name : collect_names(plan))
+    add_row(name, [&](const PlanPhase& phase) { return cell(find_bytes(phase.bytes, name)); });
+  add_row("together", [](const PlanPhase& phase) { return cell(phase.total()); });
+  return text;
 }
 
 std::string moved_text(const MemoryPlan& plan) {
@@ -61,21 +60,6 @@ std::string moved_text(const MemoryPlan& plan) {
     }
   }
   return text;
-}
-
-std::string variant_text(const std::string& name, const PlanRequest& request) {
-  std::string text = fmt::format("{:26}", name);
-  for (int stage = 0; stage <= (request.device.num_ranks > 1 ? 2 : 0); ++stage) {
-    PlanRequest changed = request;
-    changed.device.zero_stage = stage;
-    const MemoryPlan plan = make_plan(changed);
-    const int64_t row = plan.usable_bytes > 0 ? largest_row(changed) : 0;
-    text += fmt::format("{:>9} {:>8}", cell(plan.peak_bytes),
-                        plan.usable_bytes == 0 ? ""
-                        : row > 0              ? std::to_string(row)
-                                               : "none");
-  }
-  return text + "\n";
 }
 
 /// The meaning of the longest row of a plan.
@@ -101,21 +85,36 @@ std::string room_text(const PlanRequest& request) {
       request.sample_tokens, batch, request.batches.per_device_train_batch_size, row);
 }
 
+/// Ways to train the model, with the peak and the longest row for each ZeRO stage.
 std::string variants_text(const PlanRequest& request) {
-  const char* length = request.pack.enabled ? "row" : "tokens";
-  std::string head = fmt::format("{:26}", "ways to train it");
-  for (int stage = 0; stage <= (request.device.num_ranks > 1 ? 2 : 0); ++stage) {
-    head += fmt::format("{:>9} {:>8}",
-                        request.device.num_ranks > 1 ? fmt::format("zero {}", stage) : "peak GiB",
-                        request.device.memory_bytes > 0 ? length : "");
+  const bool has_ranks = request.device.num_ranks > 1, has_limit = request.device.memory_bytes > 0;
+  std::string text;
+  const auto add_row = [&](const std::string& name, const auto& peak_and_row) {
+    text += fmt::format("{:26}", name);
+    for (int stage = 0; stage <= (has_ranks ? 2 : 0); ++stage) {
+      const auto [peak, row] = peak_and_row(stage);
+      text += fmt::format("{:>9} {:>8}", peak, row);
+    }
+    text += "\n";
+  };
+  add_row("ways to train it", [&](int stage) {
+    const char* length = request.pack.enabled ? "row" : "tokens";
+    return std::pair(has_ranks ? fmt::format("zero {}", stage) : "peak GiB",
+                     has_limit ? length : "");
+  });
+  for (const PlanVariant& variant : common_variants(request)) {
+    add_row(variant.name, [&](int stage) {
+      PlanRequest changed = variant.request;
+      changed.device.zero_stage = stage;
+      const int64_t row = has_limit ? largest_row(changed) : 0;
+      return std::pair(cell(make_plan(changed).peak_bytes), row > 0     ? std::to_string(row)
+                                                            : has_limit ? "none"
+                                                                        : "");
+    });
   }
-  std::string text = head + "\n";
-  for (const PlanVariant& variant : common_variants(request))
-    text += variant_text(variant.name, variant.request);
   std::vector<std::string> notes;
-  if (request.device.num_ranks > 1)
-    notes.emplace_back("zero N: peak GiB with training.zero_stage: N");
-  if (request.device.memory_bytes > 0) notes.push_back(limit_text(request));
+  if (has_ranks) notes.emplace_back("zero N: peak GiB with training.zero_stage: N");
+  if (has_limit) notes.push_back(limit_text(request));
   return text + (notes.empty() ? "" : wrapped("(" + join(notes, "; ") + ")\n", 1));
 }
 
@@ -146,8 +145,7 @@ std::string run_text(const PlanRequest& request) {
       "a step",
       tuner, name_of(request.gradient_checkpointing),
       request.trains_on_rollouts ? "rollouts" : "rollouts of evaluations",
-      request.backend.empty() ? "none" : request.backend, row,
-      static_cast<int64_t>(static_cast<double>(row) * request.visual_share),
+      request.backend.empty() ? "none" : request.backend, row, request.visual_tokens(row),
       request.window_samples());
 }
 
@@ -180,8 +178,7 @@ Json plan_json(const PlanRequest& request, const MemoryPlan& plan) {
                     {"ranks", request.device.num_ranks},
                     {"zero_stage", request.device.zero_stage}};
   root["row"] = {{"tokens", request.row_tokens()},
-                 {"image_tokens", static_cast<int64_t>(static_cast<double>(request.row_tokens()) *
-                                                       request.visual_share)},
+                 {"image_tokens", request.visual_tokens(request.row_tokens())},
                  {"samples_per_step", request.window_samples()}};
   if (plan.usable_bytes > 0) {
     root["largest_row_tokens"] = largest_row(request);

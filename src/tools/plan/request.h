@@ -53,6 +53,10 @@ struct PlanRequest {
   int64_t row_tokens() const {
     return pack.enabled ? sample_tokens : sample_tokens * batches.per_device_train_batch_size;
   }
+  /// Image pads among tokens.
+  int64_t visual_tokens(int64_t tokens) const {
+    return static_cast<int64_t>(static_cast<double>(tokens) * visual_share);
+  }
   /// Samples of a window on one rank.
   int64_t window_samples() const {
     return static_cast<int64_t>(batches.per_device_train_batch_size) *
