@@ -1,7 +1,23 @@
+#include <fmt/core.h>
+
+#include "base/error.h"
 #include "tool_stages.h"
-#include "tools/stages/stage_table.h"
+#include "tools/stages/stage.h"
 
 namespace rematch {
+
+std::string line_file(const std::string& directory, const std::string& name) {
+  if (name.empty() || name.front() == '.' || name.size() > 200 ||
+      name.find('/') != std::string::npos || name.find('\0') != std::string::npos) {
+    throw UserError(
+        ErrorKind::kData,
+        {.error = "the id cannot be a file name",
+         .where = "id",
+         .what = name.substr(0, 80),
+         .fix = "use ids of 1 to 200 characters without \"/\" that do not start with a dot"});
+  }
+  return fmt::format("{}/{}.safetensors", directory, name);
+}
 
 const std::vector<StageRow>& all_stages() {
   static const std::vector<StageRow> kTable = [] {

@@ -91,7 +91,9 @@ class GenerateStage : public Stage {
 
   Json run(const Json& input) override { return answers_of({read_request(input)}).front(); }
 
-  std::vector<Json> run_batch(const std::vector<Json>& inputs, std::vector<Json>& errors) override {
+  std::vector<Json> run_batch(const std::vector<Json>& inputs,
+                              const std::vector<std::string>& names,
+                              std::vector<Json>& errors) override {
     std::vector<Json> answers(inputs.size());
     std::map<std::string, std::vector<size_t>> groups;
     std::vector<Request> requests(inputs.size());
@@ -117,7 +119,7 @@ class GenerateStage : public Stage {
     // One by one, so that a bad line fails only itself.
     for (const size_t i : failed) {
       std::vector<Json> error(1);
-      answers[i] = Stage::run_batch({inputs[i]}, error).front();
+      answers[i] = Stage::run_batch({inputs[i]}, {names[i]}, error).front();
       errors[i] = error.front();
     }
     pixels_.clear();

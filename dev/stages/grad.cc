@@ -71,7 +71,7 @@ class GradStage : public ModelStage {
       total += scaled;
     }
     answer["loss"] = total;
-    const std::string file = line_file(output_dir_);
+    const std::string file = line_file(output_dir_, line_name_);
     write_safetensors(file, gradients);
     answer["file"] = file;
     return answer;

@@ -46,7 +46,7 @@ class LogitsStage : public ModelStage {
   }
 
   std::string write(const at::Tensor& logits_TV) const {
-    const std::string file = line_file(output_dir_);
+    const std::string file = line_file(output_dir_, line_name_);
     write_safetensors(file, {{.name = "logits", .tensor = logits_TV}});
     return file;
   }

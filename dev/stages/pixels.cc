@@ -47,7 +47,7 @@ class PixelsStage : public Stage {
   }
 
   std::string write(const Patches& patches) {
-    const std::string file = line_file(output_dir_);
+    const std::string file = line_file(output_dir_, line_name_);
     const at::Tensor pixel_values = at::from_blob(const_cast<float*>(patches.pixel_values.data()),
                                                   {patches.num_rows(), patches.row_width});
     const at::Tensor grid =

@@ -2,7 +2,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "tools/stages/stage_table.h"
+#include "tools/stages/stage.h"
 
 namespace rematch {
 

@@ -11,7 +11,6 @@
 #include "learn/estep/answer/answer_format.h"
 #include "program/cli/command_set.h"
 #include "tools/stages/stage.h"
-#include "tools/stages/stage_table.h"
 
 namespace rematch {
 namespace {

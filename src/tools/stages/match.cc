@@ -1,6 +1,5 @@
 // `rematch stage match`: geometries in, pairs out.
 #include <nlohmann/json.hpp>
-#include <utility>
 
 #include "learn/estep/match/match_policy.h"
 #include "tools/stages/scene_input.h"
@@ -9,21 +8,14 @@
 namespace rematch {
 namespace {
 
-std::vector<SceneObject> objects_without_desc(std::vector<Geometry> geometries) {
-  std::vector<SceneObject> objects;
-  for (Geometry& geometry : geometries)
-    objects.push_back({.desc = {}, .geometry = std::move(geometry)});
-  return objects;
-}
-
 class MatchStage : public Stage {
  public:
   Json run(const Json& input) override {
     JsonFields fields(input, input_origin(), "input");
     const std::vector<SceneObject> predictions =
-        objects_without_desc(read_geometries(fields.at("predictions"), "predictions"));
+        read_geometries(fields.at("predictions"), "predictions");
     const std::vector<SceneObject> ground_truth =
-        objects_without_desc(read_geometries(fields.at("ground_truth"), "ground_truth"));
+        read_geometries(fields.at("ground_truth"), "ground_truth");
     JsonFields options = fields.object_or_empty("options");
     fields.finish();
     const MatchSettings match_options = read_match_options(options);
@@ -31,7 +23,7 @@ class MatchStage : public Stage {
 
     const Matching matching = match_objects(predictions, ground_truth, match_options);
     Json answer;
-    answer["pairs"] = pairs_json(matching.pairs);
+    answer["pairs"] = matching.pairs;
     answer["false_positives"] = matching.false_positives;
     answer["false_negatives"] = matching.false_negatives;
     answer["gating_rejections"] = matching.gating_rejections;

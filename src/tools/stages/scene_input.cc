@@ -42,9 +42,9 @@ auto read_list(const Json& list, const std::string& what, const Read& read) {
 
 }  // namespace
 
-std::vector<Geometry> read_geometries(const Json& list, const std::string& what) {
+std::vector<SceneObject> read_geometries(const Json& list, const std::string& what) {
   return read_list(list, what, [](const Json& object, const std::string& where) {
-    return read_object(object, where, true);
+    return SceneObject{.geometry = read_object(object, where, true)};
   });
 }
 
@@ -87,13 +87,6 @@ MatchSettings read_match_options(JsonFields& options) {
   match.fn_cost = options.number_or("fn_cost", match.fn_cost);
   check_match_options(match);
   return match;
-}
-
-Json pairs_json(const std::vector<std::pair<int, int>>& pairs) {
-  Json list = Json::array();
-  for (const auto& [prediction, ground_truth] : pairs)
-    list.push_back(Json::array({prediction, ground_truth}));
-  return list;
 }
 
 }  // namespace rematch

@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "learn/estep/answer/answer_format.h"
 #include "learn/estep/match/matcher.h"
+#include "learn/estep/teach/target_policy.h"
 #include "model/text/tokenizer.h"
 #include "tools/stages/stage.h"
 
@@ -18,7 +19,7 @@ namespace rematch {
 /// coord-token strings. Integers beyond 0..999 are accepted; matching clamps them. A `desc` is
 /// ignored.
 /// @throws UserError (data) naming list, object and field
-std::vector<Geometry> read_geometries(const Json& list, const std::string& what);
+std::vector<SceneObject> read_geometries(const Json& list, const std::string& what);
 
 /// Reads a list of `{desc, bbox_2d|poly}` by the rules of BEHAVIOUR 2.2: desc trimmed, not blank,
 /// without newline, tab and texts of added tokens; values 0..999.
@@ -47,7 +48,7 @@ std::array<int, 2> read_resized_px(JsonFields& fields);
 /// @throws UserError
 MatchSettings read_match_options(JsonFields& options);
 
-/// Converts pairs to a list of [prediction, ground truth].
-Json pairs_json(const std::vector<std::pair<int, int>>& pairs);
+/// Converts a segment to the JSON of `rematch stage segment` and `rematch rollout`.
+Json segment_json(const SegmentResult& result);
 
 }  // namespace rematch

@@ -32,7 +32,7 @@ std::string one_line(const Json& value) {
 
 // A waiting input line: its id (null when absent), and its input or the error in it.
 struct Line {
-  int64_t number = 0;
+  std::string name;  ///< the id as text, or "line-N" without one
   Json id;
   bool has_id = false;
   Json input;
@@ -40,7 +40,7 @@ struct Line {
 };
 
 Line read_line(const std::string& text, int64_t number) {
-  Line line{.number = number};
+  Line line{.name = fmt::format("line-{}", number)};
   try {
     // The JSON parser accepts a byte order mark at the start, which is legal only in the first
     // line.
@@ -60,6 +60,7 @@ Line read_line(const std::string& text, int64_t number) {
     if (auto id = value.find("id"); id != value.end()) {
       line.id = *id;
       line.has_id = true;
+      line.name = id->is_string() ? id->get<std::string>() : id->dump();
       value.erase("id");
     }
     line.input = std::move(value);
@@ -69,24 +70,17 @@ Line read_line(const std::string& text, int64_t number) {
   return line;
 }
 
-// The name of a line's output files.
-std::string line_name(const Line& line) {
-  if (!line.has_id) return fmt::format("line-{}", line.number);
-  return line.id.is_string() ? line.id.get<std::string>() : line.id.dump();
-}
-
 bool answer(Stage& stage, std::vector<Line>& lines, std::ostream& out) {
   std::vector<Json> inputs;
   std::vector<std::string> names;
   for (const Line& line : lines) {
     if (!line.error.is_null()) continue;
     inputs.push_back(line.input);
-    names.push_back(line_name(line));
+    names.push_back(line.name);
   }
-  stage.set_line_names(std::move(names));
   std::vector<Json> errors(inputs.size());
   std::vector<Json> answers;
-  if (!inputs.empty()) answers = stage.run_batch(inputs, errors);
+  if (!inputs.empty()) answers = stage.run_batch(inputs, names, errors);
   bool all_good = true;
   size_t next = 0;
   for (Line& line : lines) {
@@ -110,10 +104,12 @@ bool answer(Stage& stage, std::vector<Line>& lines, std::ostream& out) {
 
 }  // namespace
 
-std::vector<Json> Stage::run_batch(const std::vector<Json>& inputs, std::vector<Json>& errors) {
+std::vector<Json> Stage::run_batch(const std::vector<Json>& inputs,
+                                   const std::vector<std::string>& names,
+                                   std::vector<Json>& errors) {
   std::vector<Json> answers(inputs.size());
   for (size_t i = 0; i < inputs.size(); ++i) {
-    line_idx_ = i;
+    line_name_ = names[i];
     try {
       answers[i] = run(inputs[i]);
     } catch (const UserError& error) {
@@ -121,27 +117,6 @@ std::vector<Json> Stage::run_batch(const std::vector<Json>& inputs, std::vector<
     }
   }
   return answers;
-}
-
-void Stage::set_line_names(std::vector<std::string> names) {
-  line_names_ = std::move(names);
-  line_idx_ = 0;
-}
-
-std::string Stage::line_file(const std::string& directory) const {
-  REMATCH_CHECK(line_idx_ < line_names_.size(),
-                fmt::format("line {} of {}", line_idx_, line_names_.size()));
-  const std::string& name = line_names_[line_idx_];
-  if (name.empty() || name.front() == '.' || name.size() > 200 ||
-      name.find('/') != std::string::npos || name.find('\0') != std::string::npos) {
-    throw UserError(
-        ErrorKind::kData,
-        {.error = "the id cannot be a file name",
-         .where = "id",
-         .what = name.substr(0, 80),
-         .fix = "use ids of 1 to 200 characters without \"/\" that do not start with a dot"});
-  }
-  return fmt::format("{}/{}.safetensors", directory, name);
 }
 
 int run_stage(Stage& stage, int batch_size, std::istream& in, std::ostream& out) {

@@ -29,22 +29,17 @@ class Stage {
   virtual Json run(const Json& input) = 0;
   /// Answers several lines together (`generate`); the default runs them one by one. Returns one
   /// answer for each input.
+  /// @param names   of the lines: the id as text, or "line-N" without an id
   /// @param errors  one null for each input; an error object fails that line only
-  virtual std::vector<Json> run_batch(const std::vector<Json>& inputs, std::vector<Json>& errors);
-
-  /// Called before run_batch with the id of each input as text, or "line-N" without an id.
-  void set_line_names(std::vector<std::string> names);
+  virtual std::vector<Json> run_batch(const std::vector<Json>& inputs,
+                                      const std::vector<std::string>& names,
+                                      std::vector<Json>& errors);
 
  protected:
-  /// Path of the output file of the current line: `directory`/<id>.safetensors.
-  /// @throws UserError (data) when the id cannot be a file name
-  std::string line_file(const std::string& directory) const;
-
-  std::vector<std::string> line_names_;
-  size_t line_idx_ = 0;  ///< index of the current input in run_batch; set by the default run_batch
+  std::string line_name_;  ///< of the line that the default run_batch() runs
 };
 
-/// An entry of the tables of stages (tools/stages/stage_table.h).
+/// An entry of the tables of stages (public_stages()).
 struct StageRow {
   const char* name;
   const char* summary;
@@ -68,5 +63,14 @@ std::unique_ptr<Stage> make_parse_stage(const StageOptions&);
 std::unique_ptr<Stage> make_match_stage(const StageOptions&);
 std::unique_ptr<Stage> make_segment_stage(const StageOptions&);
 std::unique_ptr<Stage> make_pack_stage(const StageOptions&);
+
+/// Stages of `rematch` and of the Python package: parse, match, segment and pack.
+const std::vector<StageRow>& public_stages();
+
+/// Finds a stage. For a stage that only `rematch-stages` has, the error names that program.
+/// @param program  "rematch" or "rematch-stages", for messages
+/// @throws UserError (config) with did-you-mean for an unknown name
+const StageRow& find_stage(const std::vector<StageRow>& table, const std::string& name,
+                           const std::string& program);
 
 }  // namespace rematch

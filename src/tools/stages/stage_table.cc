@@ -1,4 +1,4 @@
-#include "tools/stages/stage_table.h"
+#include "tools/stages/stage.h"
 
 #include <fmt/core.h>
 
