@@ -7,7 +7,7 @@
 
 #include "e2e/program.h"
 #include "engine/rollout/engine_factory.h"
-#include "program/assembly/make_evaluation.h"
+#include "program/assembly/parts.h"
 #include "program/config/config.h"
 #include "rollout/recording_mover.h"
 

@@ -22,21 +22,24 @@ namespace {
 class LongSamplesTest : public testing::Test {
  protected:
   LongSamplesTest()
-      : tokenizer_(Tokenizer::load(model_)),
-        format_(make_answer_format("coord_tokens", tokenizer_, model_)),
-        patches_(PatchOptions::from_model_dir(model_)),
-        prompts_(tokenizer_, std::make_shared<const ChatTemplate>(ChatTemplate::load(model_)),
-                 {.built_in = answer_formats().find("coord_tokens").built_in_prompt({}),
-                  .merge_size = patches_.merge_size}),
+      : files_{.tokenizer = Tokenizer::load(model_),
+               .format_name = "coord_tokens",
+               .format = make_answer_format("coord_tokens", Tokenizer::load(model_), model_),
+               .patches = PatchOptions::from_model_dir(model_)},
         dataset_(Dataset::load(test::source_path("tests/golden/e2e/train.jsonl"), {})) {
+    files_.prompts = std::make_unique<const PromptEncoder>(
+        files_.tokenizer, std::make_shared<const ChatTemplate>(ChatTemplate::load(model_)),
+        PromptEncoder::Options{
+            .built_in = answer_formats().find("coord_tokens").built_in_prompt({}),
+            .merge_size = files_.patches.merge_size});
     lengths_ = measure(1);
     for (const SampleLength& length : lengths_) totals_.push_back(length.total());
     std::sort(totals_.begin(), totals_.end());
   }
 
   std::vector<SampleLength> measure(int num_threads) {
-    return measure_samples(dataset_, prompts_, *format_,
-                           {.seed = 3, .patches = patches_, .num_threads = num_threads},
+    return measure_samples(dataset_, *files_.prompts, *files_.format,
+                           {.seed = 3, .patches = files_.patches, .num_threads = num_threads},
                            [](int64_t) {});
   }
 
@@ -48,16 +51,11 @@ class LongSamplesTest : public testing::Test {
     settings.variant = variant_;
     settings.target.policy = policy_;
     settings.generation.max_new_tokens = 40;
-    return settle_long_samples(dataset_, settings,
-                               {.prompts = prompts_, .format = *format_, .patches = patches_},
-                               report_);
+    return settle_long_samples(dataset_, settings, files_, {}, report_);
   }
 
   const std::string model_ = test::source_path("tests/golden/model/tiny_tied");
-  std::shared_ptr<const Tokenizer> tokenizer_;
-  std::unique_ptr<const AnswerFormat> format_;
-  PatchOptions patches_;
-  PromptEncoder prompts_;
+  ModelFiles files_;
   Dataset dataset_;
   std::vector<SampleLength> lengths_;
   std::vector<int> totals_;  // ascending
@@ -72,9 +70,9 @@ class LongSamplesTest : public testing::Test {
 }  // namespace
 
 TEST_F(LongSamplesTest, AreMeasuredAsTheTeacherEncodesThem) {
-  PixelStore pixels{{.loader = {.num_workers = 0}, .patches = patches_}};
-  const TruthSegments source(dataset_, prompts_, *format_, pixels, {.seed = 3, .patches = patches_},
-                             {});
+  PixelStore pixels{{.loader = {.num_workers = 0}, .patches = files_.patches}};
+  const TruthSegments source(dataset_, *files_.prompts, *files_.format, pixels,
+                             {.seed = 3, .patches = files_.patches}, {});
   for (int64_t i = 0; i < dataset_.size(); ++i) {
     EXPECT_EQ(lengths_[static_cast<size_t>(i)].total(), source.encoded_len(i, 0)) << i;
     EXPECT_EQ(lengths_[static_cast<size_t>(i)].prompt_len, source.segment_at(i, 0)->prompt_len)
@@ -104,7 +102,7 @@ TEST_F(LongSamplesTest, AreAsLongAsTheLongestOrderOfTheirObjects) {
   std::vector<int> order{0, 1, 2};
   ASSERT_EQ(sample.objects.size(), order.size());
   int longest = 0, shortest = 1 << 20;
-  const Prompt prompt = make_prompt(sample, 0, &prompts_, patches_);
+  const Prompt prompt = make_prompt(sample, 0, files_.prompts.get(), files_.patches);
   do {
     std::vector<SceneObject> objects;
     for (const int i : order) objects.push_back(sample.objects[static_cast<size_t>(i)]);
@@ -114,10 +112,13 @@ TEST_F(LongSamplesTest, AreAsLongAsTheLongestOrderOfTheirObjects) {
   } while (std::next_permutation(order.begin(), order.end()));
   EXPECT_GT(longest, shortest) << "the order matters";
   for (const uint64_t seed : {1u, 2u, 3u, 4u, 5u, 6u}) {
-    const MeasureOptions options{
-        .ordering = ObjectOrdering::kRandom, .seed = seed, .any_order = true, .patches = patches_};
-    EXPECT_EQ(measure_samples(dataset_, prompts_, *format, options, [](int64_t) {})[0].total(),
-              longest)
+    const MeasureOptions options{.ordering = ObjectOrdering::kRandom,
+                                 .seed = seed,
+                                 .any_order = true,
+                                 .patches = files_.patches};
+    EXPECT_EQ(
+        measure_samples(dataset_, *files_.prompts, *format, options, [](int64_t) {})[0].total(),
+        longest)
         << seed;
   }
 }

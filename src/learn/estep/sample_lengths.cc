@@ -14,6 +14,7 @@
 namespace rematch {
 namespace {
 
+constexpr unsigned kMostThreads = 16;
 constexpr int64_t kBlock = 64;
 
 using Orders = std::vector<std::vector<SceneObject>>;
@@ -97,8 +98,12 @@ std::vector<SampleLength> measure_samples(const Dataset& dataset, const PromptEn
     }
   };
   {
+    const int num_threads =
+        options.num_threads > 0
+            ? options.num_threads
+            : static_cast<int>(std::min(std::thread::hardware_concurrency(), kMostThreads));
     std::vector<std::jthread> helpers;
-    for (int i = 1; i < options.num_threads; ++i) helpers.emplace_back(work, false);
+    for (int i = 1; i < num_threads; ++i) helpers.emplace_back(work, false);
     work(true);
   }
   if (error != nullptr) std::rethrow_exception(error);

@@ -29,7 +29,7 @@ struct MeasureOptions {
   int num_new_vertices = 0;  ///< ≥ 0; vertices that augmentation may add to a polygon
   AugmentSettings augment;   ///< the absent classes that it may add to a prompt
   PatchOptions patches;
-  int num_threads = 1;  ///< ≥ 1; does not affect the result
+  int num_threads = 0;  ///< 0: one for each core, at most 16; does not affect the result
 };
 
 /// Measures all samples: their length in epoch 0, or with any_order the length of the longest order

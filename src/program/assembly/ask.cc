@@ -1,13 +1,17 @@
 #include "program/assembly/ask.h"
 
+#include <fmt/core.h>
+
 #include <filesystem>
 #include <utility>
 
+#include "base/error.h"
 #include "base/file.h"
 #include "learn/estep/answer/checkpoint_format.h"
 #include "learn/resume/find_model.h"
+#include "model/checkpoint/image_area.h"
 #include "model/checkpoint/peft.h"
-#include "program/assembly/adapter_setup.h"
+#include "model/vision/patches.h"
 
 namespace rematch {
 namespace {
@@ -38,6 +42,40 @@ OutputSettings place_of_results(const Checkpoint& checkpoint) {
   output.output_dir = run.has_parent_path() ? run.parent_path().string() : ".";
   output.run_name = run.filename().string();
   return output;
+}
+
+/// Makes images as large as those that the checkpoint of an adapter was trained with.
+/// @param settings  with the base model's directory
+/// @return a warning if the base's image processor has other sizes; empty otherwise
+/// @throws UserError (data) if it differs in more than sizes (patches, normalisation): answers
+/// would be about other pixels than those of training
+std::string adopt_image_area(Settings& settings, const std::string& adapter_dir) {
+  if (!has_image_processor(adapter_dir)) return "";
+  const std::string& base_dir = settings.model.directory;
+  const PatchOptions trained = PatchOptions::from_model_dir(adapter_dir);
+  settings.images.min_pixels = trained.min_pixels;
+  settings.images.max_pixels = trained.max_pixels;
+  if (!has_image_processor(base_dir)) return "";
+  PatchOptions base = PatchOptions::from_model_dir(base_dir);
+  const auto [min_pixels, max_pixels] = std::pair(base.min_pixels, base.max_pixels);
+  base.backend = trained.backend;  // the configuration or rematch_prompt.json chooses it
+  base.min_pixels = trained.min_pixels;
+  base.max_pixels = trained.max_pixels;
+  if (base != trained) {
+    throw UserError(
+        ErrorKind::kData,
+        {.error = "the base's image processor is not the one the adapter was trained "
+                  "with",
+         .where = base_dir,
+         .what = fmt::format("patches, resizing or normalisation differ from {}", adapter_dir),
+         .fix = "use the base that the adapter was trained on, or copy its "
+                "preprocessor_config.json into this directory"});
+  }
+  if (min_pixels == trained.min_pixels && max_pixels == trained.max_pixels) return "";
+  return fmt::format(
+      "{} resizes images to areas of {} to {} pixels; the adapter {} was trained with {} to {}, "
+      "which are used",
+      base_dir, min_pixels, max_pixels, adapter_dir, trained.min_pixels, trained.max_pixels);
 }
 
 }  // namespace

@@ -59,7 +59,8 @@ struct JobSource {
 };
 
 /// The job of a question. Images are as large as those that an adapter was trained with.
-/// @throws UserError (config) for the overrides, as load_config(); (data) as adopt_image_area()
+/// @throws UserError (config) for the overrides, as load_config(); (data) if the base
+/// cuts images otherwise than the base of the adapter
 JobSource question_to(Checkpoint checkpoint, const Asked& asked);
 
 }  // namespace rematch

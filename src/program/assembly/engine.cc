@@ -9,8 +9,8 @@
 #include "engine/ranks/phase.h"
 #include "engine/rollout/engine_factory.h"
 #include "model/text/stop_ids.h"
-#include "program/assembly/adapter_setup.h"
-#include "program/assembly/sample_pixels.h"
+#include "program/assembly/load_model.h"
+#include "program/assembly/parts.h"
 #include "program/assembly/vllm_setup.h"
 
 namespace rematch {
@@ -76,13 +76,12 @@ Engine start_engine(const Job& job, const std::shared_ptr<Model>& model,
       started.offload = make_offload(job, model, std::move(mover));
       offload_scope.emplace(started.offload.get());
     });
-    started.engine =
-        make_engine(settings.backend,
-                    {.model = model,
-                     .tokenizer = job.files.tokenizer,
-                     .pixels = sample_pixels(*job.pixels, job.data.train, job.data.val),
-                     .vllm = vllm},
-                    generate);
+    started.engine = make_engine(settings.backend,
+                                 {.model = model,
+                                  .tokenizer = job.files.tokenizer,
+                                  .pixels = sample_pixels(job),
+                                  .vllm = vllm},
+                                 generate);
     offload_scope->restore();
   });
   return started;
@@ -92,6 +91,28 @@ RolloutScorer make_scorer(const Job& job, const Dataset& data, RolloutScorer::Op
                           const Engine& engine) {
   options.stop_ids = engine.stop_ids;
   return {data, *job.files.prompts, *job.files.format, *job.pixels, std::move(options)};
+}
+
+Asking::Asking(JobSource source, Use use, const Place& place)
+    : job_(open_job(std::move(source), use, place)) {}
+
+void Asking::start() {
+  model_ = load_model(job_);
+  if (job_.rolls_out()) engine_.emplace(start_engine(job_, model_, job_.settings().generation));
+}
+
+void Asking::answer_records(const std::function<void(const ScoredRollout&)>& visit) const {
+  const Dataset& records = *job_.data.val;
+  const RolloutScorer scorer = make_scorer(job_, records, scoring_options(job_), *engine_);
+  score_batches(
+      scorer, engine_->source(), all_batches(records, engine_->batch_size),
+      [&](int64_t num_done) {
+        job_.terminal.progress({.phase = "answers", .done = num_done, .total = records.size()});
+      },
+      [&](size_t, const std::vector<ScoredRollout>& scored, const MetricsBag&) {
+        for (const ScoredRollout& rollout : scored) visit(rollout);
+      });
+  job_.terminal.finish_progress();
 }
 
 }  // namespace rematch

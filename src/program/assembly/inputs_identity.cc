@@ -18,7 +18,7 @@
 #include "model/adapter.h"
 #include "model/checkpoint/hf_dir.h"
 #include "model/sampled_hash.h"
-#include "program/assembly/adapter_setup.h"
+#include "program/assembly/load_model.h"
 
 namespace rematch {
 namespace {

@@ -1,5 +1,6 @@
 #include "program/assembly/job.h"
 
+#include <filesystem>
 #include <utility>
 
 #include "engine/ranks/device.h"
@@ -8,22 +9,32 @@
 #include "learn/augment/augmentation.h"
 #include "model/checkpoint/model_dir.h"
 #include "program/assembly/run_identity.h"
-#include "program/assembly/run_inputs.h"
 #include "program/assembly/vllm_setup.h"
 
 namespace rematch {
 namespace {
 
-/// Checks the rollout backend, before data are read.
-/// @param options  makes those of `vllm`
-void check_backend(const Settings& settings, const std::function<VllmOptions()>& options) {
-  check_backend_available(settings.backend, settings.backend == "vllm" ? options() : VllmOptions{});
-}
-
-at::Device open_device(const Settings& settings, const std::string& wish) {
-  const at::Device device = choose_device(wish);
-  dtype_on(device, settings.model.dtype);
-  return device;
+/// Checks device, backend, model files and data.
+/// @param options  those of `vllm` on a device
+CheckedJob check_parts(const Settings& settings, Use use, const std::string& wish,
+                       const std::function<VllmOptions(const at::Device&)>& options,
+                       Report& report) {
+  CheckedJob checked;
+  report.attempt([&] {
+    checked.device = choose_device(wish);
+    dtype_on(checked.device, settings.model.dtype);
+  });
+  const bool with_vllm = rolls_out(use, settings) && settings.backend == "vllm";
+  use_device(checked.device, with_vllm);
+  if (rolls_out(use, settings)) {
+    report.attempt([&] {
+      check_backend_available(settings.backend,
+                              with_vllm ? options(checked.device) : VllmOptions{});
+    });
+  }
+  checked.files = open_model(settings, use, report);
+  checked.data = open_data(settings, checked.files ? &*checked.files : nullptr, use, report);
+  return checked;
 }
 
 void print_warnings(const JobSource& source, Terminal& terminal) {
@@ -36,35 +47,44 @@ Job open_here(JobSource source, Use use, const Place& place) {
   const Settings& settings = source.config.settings;
   Report report(place.terminal);
   std::unique_ptr<Group> engine_ranks;
-  const bool rolls = rolls_out(use, settings);
-  if (rolls) engine_ranks = split_engine_ranks(settings, place.group);
-  const at::Device device = open_device(settings, place.device);
-  use_device(device, rolls && settings.backend == "vllm");
-  if (rolls) {
-    check_backend(settings, [&] {
-      return make_vllm_options(settings, device, place.group, engine_ranks.get());
-    });
-  }
-  ModelFiles files = *open_model(settings, use, report);
-  Data data = open_data(settings, &files, use, report);
+  if (rolls_out(use, settings)) engine_ranks = split_engine_ranks(settings, place.group);
+  CheckedJob checked = check_parts(
+      settings, use, place.device,
+      [&](const at::Device& device) {
+        return make_vllm_options(settings, device, place.group, engine_ranks.get());
+      },
+      report);
   auto pixels = std::make_unique<PixelStore>(
       PixelStore::Options{.loader = settings.loader,
                           .batch_images = settings.batches.per_device_train_batch_size,
-                          .patches = files.patches,
-                          .as_levels = !device.is_cpu(),
+                          .patches = checked.files->patches,
+                          .as_levels = !checked.device.is_cpu(),
                           .change = change_image});
   return {.source = std::move(source),
           .use = use,
           .terminal = place.terminal,
           .group = place.group,
           .engine_ranks = std::move(engine_ranks),
-          .device = device,
-          .files = std::move(files),
-          .data = std::move(data),
+          .device = checked.device,
+          .files = *std::move(checked.files),
+          .data = std::move(checked.data),
           .pixels = std::move(pixels)};
 }
 
 }  // namespace
+
+InputFiles run_inputs(const ConfigResult& config) {
+  InputFiles inputs;
+  for (const std::string& file : config.files) inputs.add(file);
+  for (const EffectiveValue& value : config.effective) {
+    std::error_code error;
+    if (std::filesystem::is_regular_file(value.value, error)) inputs.add(value.value);
+  }
+  for (const TrainFile& file : config.settings.data.train_files) inputs.add(file.path);
+  if (config.settings.data.val_jsonl) inputs.add(*config.settings.data.val_jsonl);
+  add_model(inputs, config.settings.model.directory);
+  return inputs;
+}
 
 InputFiles Job::inputs() const {
   InputFiles inputs = run_inputs(source.config);
@@ -89,20 +109,14 @@ Job open_job(JobSource source, Use use, const Place& place) {
 
 CheckedJob check_job(const Settings& settings, Use use, const std::string& device, int num_ranks,
                      Report& report) {
-  at::Device chosen = at::kCPU;
-  report.attempt([&] { chosen = open_device(settings, device); });
-  if (rolls_out(use, settings)) {
-    report.attempt([&] {
-      check_backend(settings, [&] {
+  return check_parts(
+      settings, use, device,
+      [&](const at::Device& chosen) {
         VllmOptions options = make_vllm_options(settings, chosen, alone());
         options.world_size = options.ranks_on_host = num_ranks;
         return options;
-      });
-    });
-  }
-  CheckedJob checked{.files = open_model(settings, use, report)};
-  checked.data = open_data(settings, checked.files ? &*checked.files : nullptr, use, report);
-  return checked;
+      },
+      report);
 }
 
 }  // namespace rematch

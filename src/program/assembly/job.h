@@ -24,6 +24,11 @@ struct Place {
   Group& group = alone();
 };
 
+/// The files that a run of this configuration reads, so that commands do not overwrite them: the
+/// configuration with its bases, every file named by a value (data, prompts, synonyms), and the
+/// files of the model.
+InputFiles run_inputs(const ConfigResult& config);
+
 /// The common start of every command with a model: settings that stay as they are, and everything
 /// that can be checked without weights.
 struct Job {
@@ -55,8 +60,9 @@ Job open_job(JobSource source, Use use, const Place& place);
 
 /// The findings of check_job(); absent where a problem was found.
 struct CheckedJob {
-  std::optional<ModelFiles> files;
-  Data data;
+  at::Device device = at::kCPU;
+  std::optional<ModelFiles> files = {};
+  Data data = {};
 };
 
 /// Checks device, backend, model files and data of a configuration, as open_job() does.

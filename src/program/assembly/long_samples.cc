@@ -3,11 +3,11 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <thread>
 #include <vector>
 
 #include "base/error.h"
 #include "base/interrupt.h"
+#include "base/terminal_text.h"
 #include "base/text.h"
 #include "learn/augment/augmentation.h"
 #include "learn/estep/sample_lengths.h"
@@ -16,7 +16,7 @@
 namespace rematch {
 namespace {
 
-constexpr unsigned kMostCounters = 16;
+constexpr int kMultiple = 64;  ///< of tokens, for an answer budget
 
 /// True when the order of a sample's objects varies during a run.
 bool orders_vary(const Settings& settings) {
@@ -31,23 +31,22 @@ int coord_slack_bins(const Settings& settings) {
 }
 
 std::vector<SampleLength> measure(const Dataset& dataset, const Settings& settings,
-                                  const SampleEncoding& encoding, Report& report) {
-  const bool moves = encoding.augment.moves_objects();
+                                  const ModelFiles& files, const AugmentSettings& augment,
+                                  Report& report) {
+  const bool moves = augment.moves_objects();
   const MeasureOptions options{.ordering = settings.data.object_ordering,
                                .seed = settings.seed,
                                .any_order = orders_vary(settings) || moves,
                                .coord_slack_bins = moves ? kNumBins : coord_slack_bins(settings),
-                               .num_new_vertices = encoding.augment.crop < 1 ? kMaxNewVertices : 0,
-                               .augment = encoding.augment,
-                               .patches = encoding.patches,
-                               .num_threads = static_cast<int>(std::clamp(
-                                   std::thread::hardware_concurrency(), 1u, kMostCounters))};
+                               .num_new_vertices = augment.crop < 1 ? kMaxNewVertices : 0,
+                               .augment = augment,
+                               .patches = files.patches};
   const auto show = [&](int64_t num_done) {
     throw_if_interrupted();
     report.progress({.phase = "measure", .done = num_done, .total = dataset.size()});
   };
   std::vector<SampleLength> lengths =
-      measure_samples(dataset, encoding.prompts, encoding.format, options, show);
+      measure_samples(dataset, *files.prompts, *files.format, options, show);
   report.finish_progress();
   return lengths;
 }
@@ -87,11 +86,11 @@ void warn_of_long_rollouts(const Dataset& dataset, const std::vector<SampleLengt
 
 }  // namespace
 
-int64_t settle_long_samples(Dataset& dataset, const Settings& settings,
-                            const SampleEncoding& encoding, Report& report) {
+int64_t settle_long_samples(Dataset& dataset, const Settings& settings, const ModelFiles& files,
+                            const AugmentSettings& augment, Report& report) {
   const int64_t cap = settings.model.global_max_length.value_or(0);
   if (cap <= 0) return 0;
-  const std::vector<SampleLength> lengths = measure(dataset, settings, encoding, report);
+  const std::vector<SampleLength> lengths = measure(dataset, settings, files, augment, report);
   std::vector<int64_t> too_long;
   int longest = 0;
   for (size_t i = 0; i < lengths.size(); ++i) {
@@ -121,6 +120,26 @@ int64_t settle_long_samples(Dataset& dataset, const Settings& settings,
       num_long, dataset.size(), dataset.path(), cap, list_samples(dataset, lengths, too_long)));
   dataset = dataset.copy_without(too_long);
   return num_long;
+}
+
+std::string answer_budget_warning(const Dataset& data, const Settings& settings,
+                                  const ModelFiles& files) {
+  const std::vector<SampleLength> lengths = measure_samples(
+      data, *files.prompts, *files.format,
+      {.ordering = settings.data.object_ordering, .seed = settings.seed, .patches = files.patches},
+      [](int64_t) { throw_if_interrupted(); });
+  const int most = settings.generation.max_new_tokens;
+  const auto longest =
+      std::max_element(lengths.begin(), lengths.end(),
+                       [](const auto& a, const auto& b) { return a.answer_len < b.answer_len; });
+  if (longest == lengths.end() || longest->answer_len <= most) return "";
+  const auto num_longer = std::count_if(lengths.begin(), lengths.end(),
+                                        [&](const auto& one) { return one.answer_len > most; });
+  const int holds = (longest->answer_len * 5 / 4 + kMultiple - 1) / kMultiple * kMultiple;
+  return fmt::format(advice::kLongAnswers, data.path(), longest->answer_len,
+                     data.samples()[static_cast<size_t>(longest - lengths.begin())].where, most,
+                     num_longer, counted(data.size(), "true answer"),
+                     settings.is_stage_2() ? "rollouts, " : "", holds);
 }
 
 }  // namespace rematch

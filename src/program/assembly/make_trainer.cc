@@ -13,8 +13,7 @@
 #include "model/save.h"
 #include "model/text/stored_prompt.h"
 #include "program/assembly/loss_keys.h"
-#include "program/assembly/make_evaluation.h"
-#include "program/assembly/truth.h"
+#include "program/assembly/parts.h"
 
 namespace rematch {
 namespace {

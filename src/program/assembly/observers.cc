@@ -1,14 +1,29 @@
 #include "program/assembly/observers.h"
 
+#include <ATen/DeviceAccelerator.h>
+#include <unistd.h>
+
 #include <filesystem>
+#include <fstream>
 
 #include "base/observe/sinks.h"
 #include "model/text/lossy.h"
-#include "program/assembly/start_lines.h"
 
 namespace rematch {
 
 namespace {
+
+/// Resident memory of this process on the CPU, of torch's allocator on another device.
+int64_t memory_in_use(const at::Device& device) {
+  if (!device.is_cpu()) {
+    const auto stats = at::accelerator::getDeviceStats(device.index());
+    return stats.allocated_bytes[static_cast<size_t>(c10::CachingAllocator::StatType::AGGREGATE)]
+        .current;
+  }
+  std::ifstream file("/proc/self/statm");  // pages: size, resident, …
+  int64_t size = 0, resident = 0;
+  return file >> size >> resident ? resident * ::sysconf(_SC_PAGESIZE) : 0;
+}
 
 RunLog::Live live_sources(const Job& job) {
   const Settings& settings = job.settings();

@@ -53,13 +53,7 @@ class Reader {
   /// Drops or refuses samples that are too long.
   /// @return number of dropped samples
   int64_t settle_long(Dataset& data, const AugmentSettings& augment) const {
-    return files_ == nullptr ? 0
-                             : settle_long_samples(data, settings_,
-                                                   {.prompts = *files_->prompts,
-                                                    .format = *files_->format,
-                                                    .patches = files_->patches,
-                                                    .augment = augment},
-                                                   report_);
+    return files_ == nullptr ? 0 : settle_long_samples(data, settings_, *files_, augment, report_);
   }
 
  private:

@@ -11,7 +11,7 @@
 #include "model/text/chat_template.h"
 #include "model/text/stop_ids.h"
 #include "model/text/stored_prompt.h"
-#include "program/assembly/adapter_setup.h"
+#include "program/assembly/load_model.h"
 #include "program/assembly/open.h"
 
 namespace rematch {

@@ -8,7 +8,7 @@
 #include "base/json.h"
 #include "model/checkpoint/quantisation.h"
 #include "model/families/family.h"
-#include "program/assembly/adapter_setup.h"
+#include "program/assembly/load_model.h"
 
 namespace rematch {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "learn/evaluate/score_calibration.h"
-#include "program/assembly/asking.h"
+#include "program/assembly/engine.h"
 
 namespace rematch {
 

@@ -19,9 +19,8 @@
 #include "learn/resume/run_state.h"
 #include "model/checkpoint/model_dir.h"
 #include "model/model.h"
-#include "program/assembly/adapter_setup.h"
-#include "program/assembly/answer_budget.h"
 #include "program/assembly/job.h"
+#include "program/assembly/long_samples.h"
 #include "program/assembly/run_directory.h"
 #include "program/assembly/run_identity.h"
 #include "program/assembly/run_length.h"
@@ -159,11 +158,8 @@ class Checks {
       for (const std::string& text : choice.warnings) report_.warn(text);
       facts_.emplace_back("resumes from", choice.checkpoint.value_or("nothing: a new run"));
       if (!choice.checkpoint || !data_.train) return;
-      FingerprintInput input = fingerprint_input(settings_, num_ranks_);
-      input.dataset_hash = data_.train->content_hash();
-      input.num_samples = data_.train->size();
-      input.num_long_dropped = data_.num_long_dropped;
-      compare_known_values(read_saved_fingerprint(*choice.checkpoint), make_fingerprint(input),
+      compare_known_values(read_saved_fingerprint(*choice.checkpoint),
+                           make_fingerprint(fingerprint_input(settings_, data_, num_ranks_)),
                            *choice.checkpoint);
     });
   }

@@ -1,20 +1,24 @@
 #include "program/assembly/run.h"
 
+#include <fmt/core.h>
+
+#include <array>
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <utility>
 
 #include "base/observe/event.h"
+#include "base/terminal_text.h"
 #include "engine/ranks/phase.h"
 #include "learn/resume/run_lock.h"
 #include "learn/train/loop.h"
 #include "program/assembly/make_trainer.h"
+#include "program/assembly/parts.h"
 #include "program/assembly/run_directory.h"
 #include "program/assembly/run_identity.h"
 #include "program/assembly/run_length.h"
-#include "program/assembly/run_summary.h"
 #include "program/assembly/start_lines.h"
-#include "program/assembly/truth.h"
 
 namespace rematch {
 namespace {
@@ -79,6 +83,52 @@ struct Run {
   std::optional<Engine> engine;
 };
 
+/// The packing of all ranks together; empty without packing.
+std::string packing_text(const Packer& packer, Group& group) {
+  const PackingSummary& own = packer.summary();
+  std::array<int64_t, 6> counts{own.num_rows,        own.num_segments,
+                                own.num_tokens,      own.padded_tokens,
+                                own.num_underfilled, std::ssize(packer.waiting())};
+  group.all_reduce(counts);
+  const PackingSummary total{.num_rows = counts[0],
+                             .num_segments = counts[1],
+                             .num_tokens = counts[2],
+                             .padded_tokens = counts[3],
+                             .num_underfilled = counts[4]};
+  return packer.summary_text(total, static_cast<size_t>(counts[5]));
+}
+
+/// Says where a run resumes.
+void say_resumed(const Run& run, const Trainer& trainer, Terminal& terminal) {
+  if (!run.directory.checkpoint()) return;
+  terminal.say(fmt::format(
+      "resuming after step {} of {}{}", trainer.progress().global_step, trainer.total_steps(),
+      trainer.is_done() ? ": nothing is left to do (see training.max_steps)" : ""));
+}
+
+/// Prints what a run did, and the next commands. Every rank calls it, inside a phase.
+void print_summary(Run& run, const Trainer& trainer, int64_t first_step, double seconds) {
+  const Job& job = run.training.job;
+  RunLog& log = run.observers.log();
+  const RunProgress& progress = trainer.progress();
+  log.require_in_place();
+  if (const Evaluation* evaluation = trainer.evaluation_or_null())
+    log.note_final_health(progress, evaluation->num_samples());
+  const auto say = [&job](const std::string& text) {
+    if (!text.empty()) job.terminal.say(wrapped(text, 2));
+  };
+  say(packing_text(trainer.packer(), job.group));
+  if (run.training.packing) say(run.training.packing->summary_text(trainer.epoch()));
+  if (job.data.num_long_dropped > 0)
+    say(fmt::format("{} samples longer than global_max_length were not trained on",
+                    job.data.num_long_dropped));
+  run.observers.close(seconds);
+  log.note_done(progress, {.num_steps = progress.global_step - first_step,
+                           .seconds = seconds,
+                           .run_dir = job.settings().output.run_dir,
+                           .has_validation = job.settings().data.val_jsonl.has_value()});
+}
+
 /// Refuses a directory that the run may not use, before data are read.
 void check_directory(const ConfigResult& config, Group& group) {
   run_phase(group, "start", [&] {
@@ -99,9 +149,12 @@ void run_training(ConfigResult config, const Place& place) {
     run.emplace(job);
     trainer.emplace(run->begin());
   });
-  RunSummary summary(run->directory, *trainer, place.terminal);
+  say_resumed(*run, *trainer, place.terminal);
+  const int64_t first_step = trainer->progress().global_step;
+  const auto start = std::chrono::steady_clock::now();
   train(*trainer);
-  run_phase(place.group, "end", [&] { summary.print(run->training, *trainer, run->observers); });
+  const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
+  run_phase(place.group, "end", [&] { print_summary(*run, *trainer, first_step, time.count()); });
 }
 
 }  // namespace rematch

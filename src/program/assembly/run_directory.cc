@@ -12,7 +12,6 @@
 #include "learn/resume/resume.h"
 #include "learn/resume/run_links.h"
 #include "model/model.h"
-#include "program/assembly/run_inputs.h"
 
 namespace rematch {
 namespace {

@@ -31,9 +31,12 @@ bool may_differ_between_ranks(const std::string& key) {
 
 }  // namespace
 
-FingerprintInput fingerprint_input(const Settings& settings, int world_size) {
+FingerprintInput fingerprint_input(const Settings& settings, const Data& data, int world_size) {
   const BatchSettings& batches = settings.batches;
   return {.model_dir = settings.model.directory,
+          .dataset_hash = data.train->content_hash(),
+          .num_samples = data.train->size(),
+          .num_long_dropped = data.num_long_dropped,
           .world_size = world_size,
           .per_device_train_batch_size = batches.per_device_train_batch_size,
           .gradient_accumulation_steps = batches.gradient_accumulation_steps,
@@ -53,13 +56,10 @@ Fingerprint agreed_fingerprint(const Training& training) {
   const Job& job = training.job;
   const Model& model = *training.model;
   const Settings& settings = job.settings();
-  FingerprintInput input = fingerprint_input(settings, job.group.size());
+  FingerprintInput input = fingerprint_input(settings, job.data, job.group.size());
   if (settings.images.min_pixels || settings.images.max_pixels)
     input.image_area = {job.files.patches.min_pixels, job.files.patches.max_pixels};
   input.parameters = model.parameters();
-  input.dataset_hash = job.data.train->content_hash();
-  input.num_samples = job.data.train->size();
-  input.num_long_dropped = job.data.num_long_dropped;
   input.stream_rows = training.packing ? training.packing->fingerprint() : "";
   if (model.adapter()) {
     std::set<std::string> trained;

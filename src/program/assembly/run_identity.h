@@ -7,8 +7,8 @@
 
 namespace rematch {
 
-/// The part of a run's identity that depends only on its configuration.
-FingerprintInput fingerprint_input(const Settings& settings, int world_size);
+/// The part of a run's identity that depends only on its configuration and its training data.
+FingerprintInput fingerprint_input(const Settings& settings, const Data& data, int world_size);
 /// The identity of a run, which a resumed checkpoint must share, after a check that all ranks have
 /// the same one.
 /// @throws as require_equal()

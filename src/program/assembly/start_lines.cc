@@ -2,10 +2,8 @@
 
 #include <ATen/DeviceAccelerator.h>
 #include <fmt/core.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <fstream>
 
 #include "base/host_memory.h"
 #include "base/terminal_text.h"
@@ -96,17 +94,6 @@ std::vector<std::string> start_lines(const Job& job, int64_t first_step, int64_t
   std::vector<std::string> lines;
   for (const auto& [name, text] : rows) lines.push_back(fmt::format("{:9} {}", name, text));
   return lines;
-}
-
-int64_t memory_in_use(const at::Device& device) {
-  if (!device.is_cpu()) {
-    const auto stats = at::accelerator::getDeviceStats(device.index());
-    return stats.allocated_bytes[static_cast<size_t>(c10::CachingAllocator::StatType::AGGREGATE)]
-        .current;
-  }
-  std::ifstream file("/proc/self/statm");  // pages: size, resident, …
-  int64_t size = 0, resident = 0;
-  return file >> size >> resident ? resident * ::sysconf(_SC_PAGESIZE) : 0;
 }
 
 }  // namespace rematch

@@ -13,8 +13,4 @@ namespace rematch {
 /// @param last_step   optimizer steps at the end
 std::vector<std::string> start_lines(const Job& job, int64_t first_step, int64_t last_step);
 
-/// Bytes in use: resident memory of this process on the CPU, of torch's allocator on another
-/// device.
-int64_t memory_in_use(const at::Device& device);
-
 }  // namespace rematch

@@ -5,10 +5,9 @@
 #include <memory>
 
 #include "engine/ranks/phase.h"
-#include "program/assembly/asking.h"
-#include "program/assembly/make_evaluation.h"
+#include "program/assembly/engine.h"
+#include "program/assembly/parts.h"
 #include "program/assembly/rank_process.h"
-#include "program/assembly/truth.h"
 #include "program/cli/command_set.h"
 #include "program/cli/eval_output.h"
 

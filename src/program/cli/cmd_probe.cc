@@ -9,8 +9,8 @@
 #include "learn/estep/answer/answer_format.h"
 #include "learn/evaluate/probe.h"
 #include "program/assembly/engine.h"
+#include "program/assembly/parts.h"
 #include "program/assembly/rank_process.h"
-#include "program/assembly/truth.h"
 #include "program/cli/command_set.h"
 #include "program/cli/scored_model.h"
 

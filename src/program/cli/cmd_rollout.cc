@@ -9,11 +9,11 @@
 #include "base/flow/object_json.h"
 #include "base/json.h"
 #include "learn/estep/make_target.h"
-#include "program/assembly/asking.h"
+#include "program/assembly/engine.h"
 #include "program/assembly/rank_process.h"
 #include "program/cli/command_set.h"
 #include "program/cli/scored_model.h"
-#include "tools/stages/segment_json.h"
+#include "tools/stages/scene_input.h"
 
 namespace rematch {
 namespace {

@@ -10,7 +10,6 @@
 #include "base/json.h"
 #include "base/missing_path.h"
 #include "base/path_from.h"
-#include "engine/ranks/gather.h"
 #include "engine/ranks/phase.h"
 #include "learn/estep/answer/answer_format.h"
 #include "model/checkpoint/model_dir.h"
@@ -111,8 +110,7 @@ JobSource load_scored_model(const ScoredModelArguments& arguments, const std::st
 void agree_on_checkpoint(JobSource& source, const ScoredModelArguments& arguments, Group& group) {
   const bool may_differ = fs::is_directory(arguments.config_path);
   run_phase(group, "start", [&] {
-    const std::string first =
-        from_first_rank(group, may_differ ? source.checkpoint.path : std::string());
+    const std::string first = group.broadcast(may_differ ? source.checkpoint.path : "");
     if (!first.empty() && first != source.checkpoint.path)
       source = load_scored_model(arguments, first);
   });

@@ -145,7 +145,7 @@ class Converter {
     const std::vector<std::string> near = near_names(node.scalar, choices);
     const bool is_joined =
         spec_.type == KeyType::kStringList && node.scalar.find(',') != std::string::npos;
-    std::string fix = is_joined    ? fmt::format("write a list: `[{}]`", node.scalar)
+    std::string fix = is_joined      ? fmt::format("write a list: `[{}]`", node.scalar)
                       : near.empty() ? "choose one of these"
                                      : fmt::format("did you mean `{}`?", near.front());
     if (!spec_.way_out.empty()) fix += (near.empty() ? ", or " : " Or ") + spec_.way_out;
