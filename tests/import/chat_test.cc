@@ -212,8 +212,15 @@ TEST_F(ChatTest, ReadsAllDialectsInLinesAndInAnArray) {
   check();
 }
 
+TEST_F(ChatTest, PointsBesideABoxAreNoOutline) {
+  convert({messages("Find it.", R"([{"bbox_2d": [100, 200, 500, 900], "label": "cat",
+                                     "points": [[1, 1], [2, 2], [3, 1], [2, 0]]}])")},
+          {.polygons = true});
+  EXPECT_EQ(written()[0].objects[0].geometry.kind, GeometryKind::kBbox2d);
+}
+
 TEST_F(ChatTest, ImagesInsideRecordsAreNamed) {
-  const std::string bytes(200, 'A');
+  const std::string bytes(300, 'A');
   Json with_bytes = messages("Find it.", kAnswer);
   with_bytes["images"] = {{{"bytes", bytes}, {"path", nullptr}}};
   const WrittenSet result =
@@ -221,6 +228,9 @@ TEST_F(ChatTest, ImagesInsideRecordsAreNamed) {
                messages("Find it.", kAnswer, "data:image/png;base64," + bytes)});
   EXPECT_EQ(test::records_lost(result, reason::kImageInside), 3);
   EXPECT_EQ(result.ledger.places().front().find(bytes), std::string::npos) << "it is shortened";
+  const std::string hash(64, 'a');
+  directory_.write(hash + ".png", encode_png(Canvas(200, 100, kWhite).image()));
+  EXPECT_EQ(convert({messages("Find it.", kAnswer, hash)}).num_records(), 1) << "it is a name";
 }
 
 TEST_F(ChatTest, WhatIsNotJsonIsSaidToBeSo) {

@@ -21,7 +21,7 @@ bool is_file(const std::string& path) {
 }  // namespace
 
 bool is_inside_record(std::string_view path) {
-  constexpr size_t kFewest = 64;  // characters of base64: a file's ending is shorter
+  constexpr size_t kFewest = 256;  // characters of base64: more than a hash as a name
   const size_t end =
       path.find_last_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=");
   return path.find("data:image/") != path.npos || path.size() - (end + 1) >= kFewest;
