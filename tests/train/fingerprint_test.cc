@@ -158,6 +158,12 @@ TEST(Fingerprint, AllDifferencesAreNamedTogetherWithOldAndNew) {
   ASSERT_EQ(error.problems().size(), 2u);
   EXPECT_EQ(error.problems()[0].what, "checkpoint: 1; now: 2");
   EXPECT_EQ(error.problems()[1].what, "checkpoint: 7; now: 8");
+  EXPECT_NE(error.problems()[1].fix.find("`model.model: runs/checkpoint-5`"), std::string::npos);
+  dir.write("checkpoint-5/adapter_config.json", "{}");  // no model.model
+  const UserError adapter = test::catch_user_error(
+      [&] { compare_fingerprints(saved, make_fingerprint(input), dir.file("checkpoint-5")); });
+  EXPECT_NE(adapter.problems()[1].fix.find("rematch merge " + dir.file("checkpoint-5")),
+            std::string::npos);
 }
 
 TEST(Fingerprint, PackingSwitchedOffIsADifference) {

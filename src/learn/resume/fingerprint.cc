@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/settings/data.h"
+#include "model/checkpoint/peft.h"
 #include "model/save.h"
 
 namespace rematch {
@@ -233,13 +234,17 @@ std::vector<std::string> compare_fingerprints(const Fingerprint& saved, const Fi
                              : is_content
                                  ? "restore the file"
                                  : fmt::format("set {} to the checkpoint's value", difference.name);
+    const std::string weights =
+        is_adapter_dir(checkpoint)
+            ? fmt::format("`rematch merge {} --out DIR` and `model.model: DIR`", checkpoint)
+            : fmt::format("`model.model: {}`", checkpoint);
     problems.push_back(
         {.error = fmt::format("the checkpoint belongs to another run: {} differs", difference.name),
          .where = checkpoint,
          .what = what,
-         .fix = fmt::format("{}, or start a new run from its weights: `model.model: {}`, without "
-                            "--resume and training.resume_from_checkpoint",
-                            keep, checkpoint)});
+         .fix = fmt::format("{}, or start a new run from its weights: {}, without --resume and "
+                            "training.resume_from_checkpoint",
+                            keep, weights)});
   }
   if (!problems.empty()) throw UserError(ErrorKind::kData, std::move(problems));
   std::vector<std::string> warnings;
