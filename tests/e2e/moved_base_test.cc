@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "e2e/program.h"
 #include "model/tiny_checkpoint.h"
+#include "program/assembly/ask.h"
 
 namespace rematch {
 namespace {
@@ -97,6 +98,46 @@ TEST(MovedBase, EveryCommandRefusesOtherWeightsUnlessForced) {
         << command;
     fs::remove_all(trained.program.dir().file("merged"));
   }
+}
+
+// A score is the share of objects that were right with the weights of the training.
+TEST(MovedBase, ScoresStayWithTheWeightsThatTheyWereMeasuredOn) {
+  const TrainedOnALink trained;
+  const std::string scores = trained.program.run_dir() + "/checkpoint-1/rematch_scores.json";
+  const auto write_scores = [&](int step) {
+    write_file_atomic(scores,
+                      fmt::format(R"({{"eval_set": "", "step": {}, "points": [[0.5, 1]]}})", step));
+  };
+  const auto merged_has_scores = [&](const std::string& options) {
+    fs::remove_all(trained.program.dir().file("merged"));
+    const test::ProcessResult merged = trained.program.run("merge out/run --out merged" + options);
+    EXPECT_EQ(merged.exit_code, 0) << merged.err;
+    const bool has = fs::exists(trained.program.dir().file("merged/rematch_scores.json"));
+    EXPECT_NE(has, merged.err.find("measured with other weights") != std::string::npos);
+    return has;
+  };
+  write_scores(1);
+  EXPECT_TRUE(merged_has_scores(""));
+  write_scores(0);
+  EXPECT_FALSE(merged_has_scores(""));
+  trained.replace_base();
+  write_scores(1);
+  EXPECT_FALSE(merged_has_scores(" --force-base"));
+}
+
+// `eval` keeps no scores of others, and `predict` gives none.
+TEST(MovedBase, AForcedBaseAndAnotherPackingAreOtherWeights) {
+  JobSource source;
+  ModelSettings& model = source.config.settings.model;
+  EXPECT_TRUE(has_own_weights(source));
+  source.force_base = true;
+  EXPECT_FALSE(has_own_weights(source));
+  source = {.checkpoint = {.packed = FourBitSettings{}}};
+  EXPECT_FALSE(has_own_weights(source)) << "--set model.load_in_4bit=false";
+  model.load_in_4bit = true;
+  EXPECT_TRUE(has_own_weights(source));
+  model.four_bit.use_double_quant = true;
+  EXPECT_FALSE(has_own_weights(source));
 }
 
 TEST(MovedBase, AnAdapterWithoutARecordIsUsedWithANote) {

@@ -93,6 +93,12 @@ TEST(ScoreCalibration, TheStepOfTheWeightsIsThatOfTheRun) {
   EXPECT_FALSE(step_of_weights(dir.path()));
   dir.write("trainer_state.json", R"({"global_step": 8, "epoch": 1.5})");
   EXPECT_EQ(step_of_weights(dir.path()), 8);
+  auto scale = ScoreCalibration::fit({{.score = 0.5, .is_hit = true}});
+  EXPECT_TRUE(scale->fits(dir.path())) << "of older versions";
+  scale->set_step(4);
+  EXPECT_FALSE(scale->fits(dir.path()));
+  scale->set_step(8);
+  EXPECT_TRUE(scale->fits(dir.path()));
   dir.write("trainer_state.json", "{");
   EXPECT_FALSE(step_of_weights(dir.path()));
 }

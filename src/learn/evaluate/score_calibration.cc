@@ -142,6 +142,11 @@ void ScoreCalibration::write(const std::string& directory) const {
   write_file_atomic(join_path(directory, kScoreCalibrationFile), python_json(json) + "\n");
 }
 
+bool ScoreCalibration::fits(const std::string& checkpoint) const {
+  const std::optional<int64_t> step = step_of_weights(checkpoint);
+  return !step || step_.value_or(*step) == *step;
+}
+
 std::optional<int64_t> step_of_weights(const std::string& directory) {
   const std::string path = join_path(directory, "trainer_state.json");
   if (!std::filesystem::exists(path)) return std::nullopt;

@@ -46,6 +46,8 @@ class ScoreCalibration {
   /// Optimizer steps of the weights of the fit; nullopt in files of older versions.
   std::optional<int64_t> step() const { return step_; }
   void set_step(int64_t step) { step_ = step; }
+  /// False if `checkpoint` has weights of another step than those of the fit.
+  bool fits(const std::string& checkpoint) const;
   const std::vector<Point>& points() const { return points_; }
 
  private:

@@ -144,6 +144,13 @@ Settings settings_to_ask(const Checkpoint& checkpoint, const Asked& asked) {
   return settings;
 }
 
+bool has_own_weights(const JobSource& source) {
+  const ModelSettings& model = source.config.settings.model;
+  const std::optional<FourBitSettings>& packed = source.checkpoint.packed;
+  return !source.force_base && model.load_in_4bit == packed.has_value() &&
+         (!packed || model.four_bit == *packed);
+}
+
 JobSource question_to(Checkpoint checkpoint, const Asked& asked) {
   const Settings settings = settings_to_ask(checkpoint, asked);
   JobSource source{.checkpoint = std::move(checkpoint), .force_base = asked.force_base};

@@ -58,6 +58,10 @@ struct JobSource {
   bool force_base = false;     ///< as AdapterUse::force_base
 };
 
+/// False if the question is asked on other weights than the checkpoint was trained to: on a forced
+/// base, or on one that is packed in another way.
+bool has_own_weights(const JobSource& source);
+
 /// The job of a question. Images are as large as those that an adapter was trained with.
 /// @throws UserError (config) for the overrides, as load_config(); (data) if the base
 /// cuts images otherwise than the base of the adapter

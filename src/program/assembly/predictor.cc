@@ -55,16 +55,16 @@ JobSource checked(JobSource source, Terminal& terminal) {
   return source;
 }
 
-/// Says when the scores were measured with other weights.
-std::optional<ScoreCalibration> read_calibration(const std::string& checkpoint,
-                                                 Terminal& terminal) {
+/// Says when the scores were measured with other weights; none for weights of no checkpoint.
+std::optional<ScoreCalibration> read_calibration(const JobSource& source, Terminal& terminal) {
+  if (!has_own_weights(source)) return std::nullopt;
+  const std::string& checkpoint = source.checkpoint.path;
   std::optional<ScoreCalibration> calibration = ScoreCalibration::read(checkpoint);
-  const std::optional<int64_t> step = step_of_weights(checkpoint);
-  if (step && calibration && calibration->step().value_or(*step) != *step) {
-    terminal.warn(
-        fmt::format("the scores of {} are those of other weights: they were measured at step {}, "
-                    "and this is step {}; `rematch eval {}` measures them again",
-                    checkpoint, *calibration->step(), *step, shell_word(checkpoint)));
+  if (calibration && !calibration->fits(checkpoint)) {
+    terminal.warn(fmt::format(
+        "the scores of {} are those of other weights: they were measured at step {}, "
+        "and this is step {}; `rematch eval {}` measures them again",
+        checkpoint, *calibration->step(), *step_of_weights(checkpoint), shell_word(checkpoint)));
   }
   return calibration;
 }
@@ -74,7 +74,7 @@ std::optional<ScoreCalibration> read_calibration(const std::string& checkpoint,
 Predictor::Predictor(JobSource source, const Place& place)
     : asking_(checked(std::move(source), place.terminal), Use::kAnswerImages, place) {
   asking_.start();
-  calibration_ = read_calibration(asking_.job().source.checkpoint.path, place.terminal);
+  calibration_ = read_calibration(asking_.job().source, place.terminal);
 }
 
 Prompt Predictor::open_image(Prediction& image) {

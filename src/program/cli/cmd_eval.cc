@@ -19,6 +19,7 @@ Evaluated subject_of(const Job& job) {
   return {.model = checkpoint,
           .name = checkpoint,
           .checkpoint = checkpoint,
+          .has_own_weights = has_own_weights(job.source),
           .run_dir = job.settings().output.run_dir,
           .records = *job.data.val,
           .inputs = job.inputs(),

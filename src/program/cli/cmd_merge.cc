@@ -27,6 +27,17 @@ struct MergeArguments {
   bool force_base = false;  ///< as AdapterUse::force_base
 };
 
+/// Says when the scores were measured with other weights than are merged.
+bool keeps_scores(const MergeOptions& options) {
+  const auto scores = ScoreCalibration::read(options.adapter_dir);
+  if (scores && scores->fits(options.adapter_dir) && !options.force_base) return true;
+  std::cerr << fmt::format(
+      "warning: {} is left out: it was measured with other weights, and `predict` then has no "
+      "score; `rematch eval {}` before merging measures it again\n",
+      join_path(options.adapter_dir, kScoreCalibrationFile), shell_word(options.adapter_dir));
+  return false;
+}
+
 int run_merge(const MergeArguments& arguments) {
   require_alone("rematch merge");
   const NamedModel adapter = find_model(arguments.adapter_dir);
@@ -41,8 +52,9 @@ int run_merge(const MergeArguments& arguments) {
   const MergedAdapter merged = merge_adapter(options);
   for (const char* name : {kStoredPromptFile, kScoreCalibrationFile}) {
     const std::string own = join_path(options.adapter_dir, name);
-    if (std::filesystem::exists(own))
-      write_output(join_path(options.output_dir, name), {own}, read_file(own));
+    if (!std::filesystem::exists(own)) continue;
+    if (name == kScoreCalibrationFile && !keeps_scores(options)) continue;
+    write_output(join_path(options.output_dir, name), {own}, read_file(own));
   }
   if (!merged.base_note.empty()) {
     std::cerr << (options.force_base ? "warning: " : "note: ") << printable_lines(merged.base_note)

@@ -42,10 +42,10 @@ std::optional<ScoreCalibration> EvalOutput::find_calibration(
     const std::optional<ScoreCalibration>& fitted) {
   const std::string& checkpoint = subject_.checkpoint;
   if (checkpoint.empty()) return std::nullopt;
-  const std::optional<int64_t> step = step_of_weights(checkpoint);
+  if (!subject_.has_own_weights) return fitted;
   const auto stored = ScoreCalibration::read(checkpoint);
-  const bool is_of_other_weights = stored && step && stored->step().value_or(*step) != *step;
-  if (stored && !(is_of_other_weights && fitted)) return stored;
+  if (stored && (stored->fits(checkpoint) || !fitted)) return stored;
+  const std::optional<int64_t> step = step_of_weights(checkpoint);
   // Only a checkpoint of a run gets a file, not a model that a user brought.
   if (!fitted || !step) return fitted;
   try {

@@ -16,9 +16,10 @@ inline const std::vector<double> kExtraGates = {0.3, 0.5};
 
 /// The subject of an evaluation, and the place of its results.
 struct Evaluated {
-  std::string model;       ///< `model` of the results: a checkpoint, or a file of answers
-  std::string name;        ///< names the files, as name_of_evaluated()
-  std::string checkpoint;  ///< has or gets the calibration; empty = none
+  std::string model;            ///< `model` of the results: a checkpoint, or a file of answers
+  std::string name;             ///< names the files, as name_of_evaluated()
+  std::string checkpoint;       ///< has or gets the calibration; empty = none
+  bool has_own_weights = true;  ///< of `checkpoint`, as it was trained
   std::string run_dir;
   const Dataset& records;
   InputFiles inputs;
