@@ -162,4 +162,47 @@ TEST(Watchdog, NamesTheRanksThatDidNotConnect) {
   EXPECT_THAT(error.what(), HasSubstr("missing after 0 s: rank 1, 2"));
 }
 
+/// A store whose process is stopped from some call on, which returns when `go_on` is set.
+class StandingStore : public c10d::HashStore {
+ public:
+  std::atomic<bool> stands = false;
+  std::promise<void> go_on;
+
+  std::vector<uint8_t> get(const std::string& key) override {
+    if (stands.exchange(false)) go_on.get_future().wait();
+    return HashStore::get(key);
+  }
+  c10::intrusive_ptr<c10d::Store> clone() override {
+    return c10::intrusive_ptr<c10d::Store>::unsafe_reclaim_from_nonowning(this);
+  }
+};
+
+TEST(Watchdog, AStoreThatDoesNotAnswerEndsTheRankByTheNameOfItsHost) {
+  std::promise<std::string> gave_up;
+  std::future<std::string> end = gave_up.get_future();
+  StoreGuard guard({.host = "rank 0, which hosts the store,",
+                    .interval = milliseconds(20),
+                    .give_up = [&](const std::string& text) { gave_up.set_value(text); }});
+  const auto store = c10::make_intrusive<StandingStore>();
+  Watchdog::Options options{.size = 2,
+                            .interval = milliseconds(20),
+                            .give_up_after = 1000,
+                            .progress = [] { return Watchdog::Progress{"update", 0, false}; },
+                            .warn = [](const std::string&) {},
+                            .give_up = [](const std::string&) {},
+                            .guard = &guard};
+  Watchdog first(store, options);
+  options.rank = 1;
+  options.guard = nullptr;
+  Watchdog second(store, options);
+  first.start(kArrival);
+  EXPECT_FALSE(comes(end, milliseconds(1200))) << "the store answers";
+  store->stands = true;
+  ASSERT_TRUE(comes(end));
+  EXPECT_THAT(end.get(),
+              testing::ContainsRegex("rank 0, which hosts the store,.* has not answered for 3. s.*"
+                                     "last heartbeat: rank 0 on .*in the phase update"));
+  store->go_on.set_value();
+}
+
 }  // namespace rematch

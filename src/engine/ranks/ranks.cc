@@ -41,6 +41,17 @@ void quiet_torch() {
   c10::initLogging();
 }
 
+/// Longer than it takes open_store() to find that no process listens.
+std::chrono::seconds store_patience(std::chrono::seconds patience) {
+  return std::clamp(patience, std::chrono::seconds(2), std::chrono::seconds(30)) +
+         std::chrono::seconds(10);
+}
+
+std::string store_host(const World& world) {
+  return fmt::format("{}, which hosts the ranks' store at {}:{}",
+                     world.store_is_hosted ? "torchrun" : "rank 0", world.host, world.port);
+}
+
 std::string lost_problem(const std::string& what) {
   return format_problem(
       {.error = "another rank is lost",
@@ -57,17 +68,21 @@ Ranks::Ranks(const World& world, const Options& options)
   if (world.is_alone()) return;
   quiet_torch();
   const auto start = std::chrono::steady_clock::now();
+  const auto give_up = [lost = options.lost](const std::string& what) { lost(lost_problem(what)); };
+  guard_ = std::make_unique<StoreGuard>(
+      StoreGuard::Options{.host = store_host(world),
+                          .limit = static_cast<int>(store_patience(options.patience).count()),
+                          .give_up = give_up});
   store_ = open_store(world, options.patience);
   with_store(world, [&] {
     watchdog_ = std::make_unique<Watchdog>(
-        store_,
-        Watchdog::Options{.rank = world.rank,
-                          .size = world.size,
-                          .give_up_when_stuck = static_cast<int>(options.patience.count()),
-                          .progress = [this] { return progress(); },
-                          .warn = options.warn,
-                          .give_up = [lost = options.lost](
-                                         const std::string& what) { lost(lost_problem(what)); }});
+        store_, Watchdog::Options{.rank = world.rank,
+                                  .size = world.size,
+                                  .give_up_when_stuck = static_cast<int>(options.patience.count()),
+                                  .progress = [this] { return progress(); },
+                                  .warn = options.warn,
+                                  .give_up = give_up,
+                                  .guard = guard_.get()});
   });
   try {
     const auto left = std::chrono::ceil<std::chrono::seconds>(start + options.patience -
@@ -85,6 +100,7 @@ Ranks::~Ranks() {
   if (!watchdog_) return;
   watchdog_->stop(std::uncaught_exceptions() > num_exceptions_,
                   world_.hosts_store() ? kFarewell : std::chrono::seconds(0));
+  guard_.reset();
 }
 
 Watchdog::Progress Ranks::progress() const {

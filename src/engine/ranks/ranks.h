@@ -48,6 +48,7 @@ class Ranks {
   World world_;
   int num_exceptions_;
   c10::intrusive_ptr<c10d::Store> store_;
+  std::unique_ptr<StoreGuard> guard_;
   std::unique_ptr<Watchdog> watchdog_;
   std::unique_ptr<Group> group_;
   DdpBackend backend_ = DdpBackend::kGloo;

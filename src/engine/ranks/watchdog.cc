@@ -17,8 +17,6 @@ namespace rematch {
 namespace {
 
 constexpr std::chrono::milliseconds kPoll{20};
-constexpr int kMostExtra = 2;                // intervals that a stretched one also counts for
-constexpr std::chrono::seconds kStretch{1};  // makes an interval count for one more
 constexpr int kSilent = 4;  // even a busy rank writes a heartbeat in fewer intervals
 
 std::string beat_key(int rank) { return fmt::format("beat/{}", rank); }
@@ -59,20 +57,23 @@ void Watchdog::write_beat(const char* exit) {
 }
 
 void Watchdog::read_beats() {
-  peers_.resize(static_cast<size_t>(options_.size));
-  bool has_moved = false;
+  std::vector<Json> beats;
   for (int rank = 0; rank < options_.size; ++rank) {
-    Peer& peer = peers_[static_cast<size_t>(rank)];
-    const Json beat = Json::parse(store_->get(beat_key(rank)));
+    beats.push_back(Json::parse(store_->get(beat_key(rank))));
+    if (options_.guard) options_.guard->answered(beats.front()["name"]);
+  }
+  const std::lock_guard lock(mutex_);
+  peers_.resize(beats.size());
+  bool has_moved = false;
+  for (size_t rank = 0; rank < beats.size(); ++rank) {
+    Peer& peer = peers_[rank];
     ++peer.num_silent;
-    if (beat == peer.beat) continue;
-    has_moved |= beat["num_moves"] != peer.beat.value("num_moves", Json());
-    peer = {.beat = beat};
+    if (beats[rank] == peer.beat) continue;
+    has_moved |= beats[rank]["num_moves"] != peer.beat.value("num_moves", Json());
+    peer = {.beat = beats[rank]};
   }
   const Peer& own = peers_[static_cast<size_t>(options_.rank)];
-  const auto now = std::chrono::steady_clock::now();
-  const auto late = now - std::exchange(last_read_, now) - options_.interval;
-  num_stuck_ += 1 + std::clamp(static_cast<int>(late / kStretch), 0, kMostExtra);
+  num_stuck_ += count_.next(options_.interval);
   if (own.is_waiting() && !has_moved) return;
   int& longest = longest_pause_[own.text("phase")];
   longest = std::max(longest, std::exchange(num_stuck_, 0));
@@ -106,7 +107,6 @@ std::string Watchdog::find_problem() {
 }
 
 void Watchdog::watch(const std::stop_token& stop) {
-  std::unique_lock<std::mutex> lock(mutex_);
   while (!stop.stop_requested()) {
     std::string problem;
     try {
@@ -118,6 +118,7 @@ void Watchdog::watch(const std::stop_token& stop) {
       if (options_.rank != 0) problem += "; last heartbeat: " + peers_[0].text("name");
     }
     if (!problem.empty()) return options_.give_up(problem);
+    std::unique_lock lock(mutex_);
     wake_.wait_for(lock, stop, options_.interval, [] { return false; });
   }
 }
@@ -127,9 +128,11 @@ void Watchdog::start(std::chrono::seconds patience) {
   for (auto waited = 0 * kPoll; waited <= patience; waited += kPoll) {
     throw_if_interrupted();
     missing.clear();
-    for (int rank = 0; rank < options_.size; ++rank)
+    for (int rank = 0; rank < options_.size; ++rank) {
       if (!store_->check({beat_key(rank)}))
         missing += fmt::format("{}{}", missing.empty() ? "" : ", ", rank);
+      if (options_.guard) options_.guard->answered();
+    }
     if (missing.empty()) {
       read_beats();
       thread_ = std::jthread([this](const std::stop_token& stop) { watch(stop); });

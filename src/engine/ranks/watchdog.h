@@ -12,6 +12,8 @@
 #include <thread>
 #include <vector>
 
+#include "engine/ranks/store_guard.h"
+
 namespace c10d {
 class Store;
 }
@@ -20,9 +22,7 @@ namespace rematch {
 
 /// Names the rank that is dead, stopped, cut off or stuck. Every rank writes a heartbeat to the
 /// store each interval and reads the others'. Time is counted in this rank's own intervals: the
-/// hosts' clocks may differ, and a process that was itself stopped must not blame the others. An
-/// interval that a slow machine stretches counts for up to three, so that ranks which swap do not
-/// wait for each other without an end.
+/// hosts' clocks may differ, and a process that was itself stopped must not blame the others.
 class Watchdog {
  public:
   /// Progress of a rank, as its heartbeats report it.
@@ -45,6 +45,7 @@ class Watchdog {
     std::function<void(const std::string&)> warn;
     /// called with the reason to end the process, on the watchdog's thread, which then ends
     std::function<void(const std::string&)> give_up;
+    StoreGuard* guard = nullptr;  ///< hears of the store's answers
   };
 
   /// Writes the first beat.
@@ -80,7 +81,7 @@ class Watchdog {
   std::vector<Peer> peers_;  // by rank, this one included
   int num_stuck_ = 0;        // consecutive intervals in which this rank waited and no rank moved
   bool warned_stuck_ = false;
-  std::chrono::steady_clock::time_point last_read_ = std::chrono::steady_clock::now();
+  IntervalCount count_;
   std::map<std::string, int> longest_pause_;  // the most of them by phase, before ranks moved again
   bool has_stopped_ = false;
   std::jthread thread_;

@@ -16,10 +16,11 @@
 namespace rematch {
 namespace {
 
-// Runs no destructors: other threads wait in calls that never return.
+// Runs no destructors: other threads wait in calls that never return, and so may a full pipe.
 [[noreturn]] void end_process(const std::string& problem) {
-  std::cerr << problem << std::flush;
+  ::alarm(10);
   write_error_file(problem);
+  std::cerr << problem << std::flush;
   ::_exit(exit_code(ErrorKind::kEnvironment));
 }
 
