@@ -137,6 +137,13 @@ def edit_json(name, **values):
     return edit
 
 
+def edit_tokens(model, edit):
+    path = model / "tokenizer.json"
+    content = json.loads(path.read_text())
+    edit(content["added_tokens"])
+    path.write_text(json.dumps(content))
+
+
 def write(name, text):
     return lambda model: (model / name).write_text(text)
 
@@ -158,6 +165,27 @@ CHECKPOINTS = {
     "eos is a text": edit_json(GENERATION, eos_token_id="x"),
     "eos is a fraction": edit_json(GENERATION, eos_token_id=3.0),
     "eos is an empty list": edit_json(GENERATION, eos_token_id=[]),
+    "eos is null": edit_json(GENERATION, eos_token_id=None),
+    "eos is beyond the vocabulary": edit_json(GENERATION, eos_token_id=99999999),
+    "generation_config is UTF-16": lambda model: (model / GENERATION).write_bytes(b"\xff\xfe{\0"),
+    "output_dir is a link that leads nowhere": lambda model: (model.parent / "out").symlink_to("x"),
+    "output_dir is a link": lambda model: (
+        (model.parent / "x").mkdir(),
+        (model.parent / "out").symlink_to("x"),
+    ),
+    "a file has the run's name": lambda model: (
+        (model.parent / "out").mkdir(),
+        (model.parent / "out/run").write_text(""),
+    ),
+    "weights are a link that leads nowhere": lambda model: (
+        (model / "model.safetensors").unlink(),
+        (model / "model.safetensors").symlink_to("x"),
+    ),
+    "a token less": lambda model: edit_tokens(model, lambda tokens: tokens.pop()),
+    "two tokens of one id": lambda model: edit_tokens(
+        model, lambda tokens: tokens.append(tokens[0])
+    ),
+    "a prompt that is no JSON": write("rematch_prompt.json", "{"),
     "no config": remove("config.json"),
     "config is no JSON": write("config.json", "{,"),
     "another family": edit_json("config.json", model_type="llava"),

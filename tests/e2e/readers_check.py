@@ -166,8 +166,8 @@ def yolo(place, size, text, shift):
 
 
 READERS = [coco, voc, labelme, csv, hf, chat, yolo]
-# What, the sides that are stated, as texts, EXIF orientation, change of the numbers, and whether the
-# input is right; None: a side that says nothing may be ignored or refused.
+# What, the sides that are stated, as texts, EXIF orientation, change of the numbers, and whether
+# the input is right; None: a side that says nothing may be ignored or refused.
 same = lambda value: value  # noqa: E731
 INPUTS = [
     ("as it is", SIZE, False, None, same, True),

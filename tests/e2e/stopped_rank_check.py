@@ -28,8 +28,8 @@ TIMEOUT = 15
 ENDED, STORE, PIPE, KILLED = TIMEOUT + 6, TIMEOUT + 18, TIMEOUT + 40, TIMEOUT + 45
 OF_STORE = "rank 0, which hosts the ranks' store"
 # How the ranks run, which one stops, where, what names it, seconds until all others have ended.
-# `small`: socket buffers of 4 KiB, which the gradients to a stopped rank fill. `pipe`: the rank that
-# is left writes its messages into a pipe that is full.
+# `small`: socket buffers of 4 KiB, which the gradients to a stopped rank fill. `pipe`: the rank
+# that is left writes its messages into a pipe that is full.
 ROWS = [
     ("alone", 0, "update", OF_STORE, STORE),
     ("small", 1, "exchange", "rank 1 on ", ENDED),

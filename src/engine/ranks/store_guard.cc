@@ -20,8 +20,7 @@ int IntervalCount::next(std::chrono::milliseconds interval) {
 }
 
 StoreGuard::StoreGuard(Options options)
-    : options_(std::move(options)),
-      thread_([this](const std::stop_token& stop) { watch(stop); }) {}
+    : options_(std::move(options)), thread_([this](const std::stop_token& stop) { watch(stop); }) {}
 
 void StoreGuard::answered(const std::string& heartbeat) {
   const std::lock_guard lock(mutex_);

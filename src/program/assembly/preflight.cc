@@ -169,9 +169,11 @@ class Checks {
     report_.attempt([&] { refuse_to_replace_inputs(config_); });
     report_.attempt([&] {
       fs::path nearest = fs::absolute(settings_.output.run_dir).lexically_normal();
-      std::error_code unseen;  // a directory that cannot be searched
-      while (!fs::exists(nearest, unseen) && nearest.has_relative_path())
-        nearest = nearest.parent_path();
+      std::error_code unseen;                            // a directory that cannot be searched
+      const auto is_there = [&](const fs::path& path) {  // also as a link that leads nowhere
+        return fs::exists(fs::symlink_status(path, unseen));
+      };
+      while (!is_there(nearest) && nearest.has_relative_path()) nearest = nearest.parent_path();
       const bool is_directory = fs::is_directory(nearest, unseen);
       // Permissions do not tell everything: /proc, a mount for reading only.
       const fs::path attempt = nearest / fmt::format(".tmp-check-{}", ::getpid());
