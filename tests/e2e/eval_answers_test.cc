@@ -185,7 +185,7 @@ TEST(EvalAnswers, AnAnswerOfTwentyThousandBoxesTakesSeconds) {
   const test::ProcessResult result =
       program.run("eval val.jsonl --answers answers.jsonl --format qwen_json");
   EXPECT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(30));
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(60));
   EXPECT_EQ(result_of(program, "answers")["eval_rollout_pred_per_gt"], 1000);
 }
 
