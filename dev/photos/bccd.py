@@ -123,7 +123,7 @@ def main():
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("source", type=Path, metavar="BCCD")
-    parser.add_argument("--steps", type=int, default=2400, help="of the base; others: a quarter")
+    parser.add_argument("--steps", type=int, default=1200, help="of the base; others: a quarter")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0])
     args = parser.parse_args()
     os.environ["OMP_NUM_THREADS"] = "1"
