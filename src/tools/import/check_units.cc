@@ -78,7 +78,8 @@ class UnitCheck {
     return text;
   }
   std::string numbers() const {
-    return fmt::format("the numbers of {} are {:g} … {:g}", boxes(), boxes_.least, boxes_.most);
+    return fmt::format("the numbers of {} are {:g} … {:g}",
+                       counted(boxes_.num_boxes, "box", "boxes"), boxes_.least, boxes_.most);
   }
 
   [[noreturn]] void refuse(std::string error, std::string what, const std::string& fix) const {
