@@ -66,8 +66,9 @@ TEST(MetricTable, HoldsEveryNameOfTheContract) {
       "eval_rollout_{precision,recall,f1,pred_objects,gt_objects,matched,fp,fn,gating_rejections,"
       "parse_dropped_invalid,parse_truncated_rate,parse_malformed_rate,sample_valid_pred_rate,"
       "sample_any_match_rate,matched_maskiou_mean,label_accuracy,f1_labels,precision_labels,"
-      "recall_labels,duplicates,pred_per_gt} health/{worse,precision,label_accuracy,duplicates,"
-      "truncated,malformed,pred_per_gt,unusable_answers} coco_{ap,ap50,ap75,ap_small,ap_medium,"
+      "recall_labels,duplicates,pred_per_gt,absent_answered,absent_names,empty_answered} "
+      "health/{worse,precision,label_accuracy,duplicates,truncated,malformed,pred_per_gt,"
+      "absent_answered,unusable_answers} coco_{ap,ap50,ap75,ap_small,ap_medium,"
       "ap_large,ar_1,ar_10,ar_100,ar_small,ar_medium,ar_large}";
   std::set<std::string> table;
   for (const MetricRow& row : metric_table())
