@@ -114,7 +114,7 @@ ForeignEntry read_entry(const Json& value, std::string place) {
   if (has_box && box->size() == 5) entry.reason = reason::kRotated;
   if (has_box && !entry.box && entry.rings.empty() && entry.reason.empty())
     entry.reason = reason::kNoBox;
-  // "points" beside a box may be points in it
+  // "points" of an entry with a box may be points in it
   const bool is_counted = !has_box || outline == find_member(value, "segmentation");
   if (outline != nullptr && outline->is_array() && is_counted) entry.rings = read_rings(*outline);
   // three "points" may be three things to point at
