@@ -29,7 +29,8 @@ int main(int argc, char** argv) {
   if (argc > 1 && std::string_view(argv[1]) == "launch") return rematch::refuse_launch();
   CLI::App app{
       "Rematch: fine-tune a vision-language model as a detector, and see whether it works. Stage 2 "
-      "lets the model answer, matches its answer with your boxes, and teaches the corrected answer.\n"
+      "lets the model answer, matches its answer with your boxes, and teaches the corrected "
+      "answer.\n"
       "Start with `scripts/demo`; every configuration key is in docs/config.md.",
       "rematch"};
   app.set_version_flag("--version", std::string("rematch ") + REMATCH_VERSION + " (libtorch " +
