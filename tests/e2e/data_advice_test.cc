@@ -129,7 +129,7 @@ TEST_F(DataAdvice, WhatCannotBeRepairedKeepsItsAdvice) {
                        good +
                            "{\"images\": [\"images/0.png\"], \"width\": 64, \"height\": 64, "
                            "\"objects\": [{\"desc\": \"caf\xE9\", \"bbox_2d\": [3, 2, 9, 9]}]}\n");
-  const std::string iconv = "iconv -f ISO-8859-1 -t UTF-8 latin.jsonl > NEW.jsonl";
+  const std::string iconv = "iconv -f GBK -t UTF-8 latin.jsonl";
   EXPECT_THAT(program_.run("data check latin.jsonl").out, HasSubstr(iconv));
   EXPECT_THAT(program_.run("data check latin.jsonl --fix o.jsonl").out, HasSubstr(iconv));
   program_.dir().write("images/a.heic", std::string("\0\0\0\x18"

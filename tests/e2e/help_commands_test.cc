@@ -240,10 +240,10 @@ TEST(HelpCommands, WhatIsNotThereEndsEveryCommandWithOneCodeAndOneSentence) {
            {"predict nowhere none.jpg", "image"},
            {"report nowhere", "run"},
            {"compare nowhere", "run"},
-           {"data from-voc nowhere --out o", "directory"},
+           {"data from-voc nowhere --out o", "file or directory"},
            {"data from-coco a.jsonl --images nowhere --out o", "directory of images"},
            {"data from-yolo . --images nowhere --out o", "directory of images"},
-           {"data from-labelme nowhere --out o", "directory"}}) {
+           {"data from-labelme nowhere --out o", "file or directory"}}) {
     const test::ProcessResult result = program.run(typed);
     EXPECT_EQ(result.exit_code, 4) << typed;
     EXPECT_TRUE(has(result.err, "error: the " + thing + " does not exist\n")) << typed << "\n"

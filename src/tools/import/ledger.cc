@@ -43,9 +43,11 @@ void Ledger::attempt(const std::string& where, const std::function<void()>& read
 }
 
 std::string Ledger::list(const Losses& losses) {
+  Losses by_text;  // whose fixes differ
+  for (const auto& [reason, loss] : losses) by_text[reason::text_of(reason)].count += loss.count;
   std::string text;
-  for (const auto& [reason, loss] : ranked(losses))
-    text += fmt::format("{}{} × {}", text.empty() ? "" : ", ", loss.count, reason::text_of(reason));
+  for (const auto& [reason, loss] : ranked(by_text))
+    text += fmt::format("{}{} × {}", text.empty() ? "" : ", ", loss.count, reason);
   return text;
 }
 
