@@ -101,11 +101,11 @@ class Checker {
       if (!is_off(node)) refuse(spec, member, spec.note);
     } else {
       const size_t before = problems_.size();
-      KeyValue value = convert(spec, node, problems_);
+      const KeyValue value = convert(spec, node, problems_);
       if (problems_.size() == before) apply_rules(spec, member);
       if (problems_.size() > before) return;
       const bool given = !is_null(value);
-      config_.set(spec.path, given ? std::move(value) : spec.fallback, node.origin.text(), given);
+      config_.set(spec.path, given ? value : spec.fallback, node.origin.text(), given);
     }
   }
 

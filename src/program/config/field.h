@@ -76,7 +76,7 @@ KeyValue key_value(const T& field) {
   if constexpr (is_optional<T>) {
     return field ? key_value(*field) : KeyValue();
   } else if constexpr (NamedEnum<T>) {
-    const std::string name = name_of(field);
+    std::string name = name_of(field);
     if (is_switch<T>() && (name == "true" || name == "false")) return name == "true";
     return name;
   } else if constexpr (std::integral<T> && !std::same_as<T, bool>) {

@@ -26,11 +26,11 @@ struct Member;
 struct Node {
   enum class Kind { kNull, kScalar, kList, kMap };
   Kind kind = Kind::kNull;
-  std::string scalar = {};           ///< text of a scalar
-  bool quoted = false;               ///< scalar in quotes, a block scalar, or tagged !!str
-  Origin origin = {};                ///< first character of the value
-  std::vector<Node> items = {};      ///< of a list
-  std::vector<Member> members = {};  ///< of a map, in file order, keys distinct
+  std::string scalar;           ///< text of a scalar
+  bool quoted = false;          ///< scalar in quotes, a block scalar, or tagged !!str
+  Origin origin;                ///< first character of the value
+  std::vector<Node> items;      ///< of a list
+  std::vector<Member> members;  ///< of a map, in file order, keys distinct
 
   bool is_null() const { return kind == Kind::kNull; }
   bool is_scalar() const { return kind == Kind::kScalar; }
