@@ -16,13 +16,14 @@ import random
 import sys
 from pathlib import Path
 
-from experiments import rematch, run
+from experiments import rematch, run, train
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/shapes"))
 from make_scenes import COLOURS, SHAPES, draw_background  # noqa: E402
 
 OUT = Path("demo/out/absent")
+RUNS = OUT / "runs"
 CLASSES = sorted(f"{colour} {shape}" for colour in COLOURS for shape in SHAPES)
 NUM_TRAIN, NUM_VAL, NUM_EMPTY = 2000, 192, 48
 BASE_STEPS, STEPS, STAGE_2_STEPS = 80, 80, 60  # a step of stage 2 costs a third more
@@ -102,17 +103,6 @@ training: {{output_dir: {OUT}/runs, warmup_steps: 5, report_to: none}}
     return path
 
 
-def train(path, name, steps, rate, settings):
-    """Trains unless that was done. @return the checkpoint"""
-    checkpoint = OUT / "runs" / name / f"checkpoint-{steps}"
-    if not checkpoint.exists():
-        said = {"run_name": name, "max_steps": steps, "learning_rate": rate}
-        said = [f"training.{key}={value}" for key, value in said.items()]
-        seconds = rematch("train", path, said + settings)
-        (OUT / "runs" / name / "seconds.json").write_text(json.dumps(seconds))
-    return checkpoint
-
-
 def false_boxes(directory):
     """Shares by hand, from the answers: what `rematch eval` says too."""
     samples = next((directory / "eval").glob("*.samples.jsonl"))
@@ -181,7 +171,7 @@ def main():
     make_data()
     path = config()
     simple = [f"custom.train_jsonl={OUT}/base_lists.jsonl"]
-    base = train(path, "base", BASE_STEPS, 1e-3, simple)
+    base = train(path, RUNS, "base", BASE_STEPS, 1e-3, simple)
     columns = [("before", [score(path, "before", base)])]
     runs = {arm: [] for arm in ARMS}
     for seed in args.seeds:
@@ -189,7 +179,8 @@ def main():
             name = "".join(letter if letter.isalnum() else "_" for letter in arm) + f"_{seed}"
             more = [f"model.model={base}", f"training.seed={seed}", *settings]
             steps = STAGE_2_STEPS if arm.startswith("stage 2") else STEPS
-            runs[arm].append(score(path, name, train(path, name, steps, 1e-3, more)))
+            checkpoint = train(path, RUNS, name, steps, 1e-3, more)
+            runs[arm].append(score(path, name, checkpoint))
             print(
                 arm, seed, {key: round(runs[arm][-1][key], 3) for _, key in ROWS}, file=sys.stderr
             )

@@ -86,6 +86,18 @@ def rematch(command, config, settings):
     return run("build/release/bin/rematch", command, config, *sets)
 
 
+def train(config, runs, name, steps, rate, settings):
+    """Trains unless that was done. @return the checkpoint in the directory `runs`/`name`, which has
+    the processor seconds in seconds.json"""
+    checkpoint = runs / name / f"checkpoint-{steps}"
+    if not checkpoint.exists():
+        said = {"run_name": name, "max_steps": steps, "learning_rate": rate}
+        said = [f"training.{key}={value}" for key, value in said.items()]
+        seconds = rematch("train", config, said + settings)
+        (runs / name / "seconds.json").write_text(json.dumps(seconds))
+    return checkpoint
+
+
 def scores_of(name, model, config=None, overrides=()):
     """Scores of a variant: `model` trained by `config`, or as it is without one. All are scored by
     the same file: the evaluation does not know how a checkpoint was trained.

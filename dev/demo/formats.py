@@ -16,12 +16,13 @@ import subprocess
 import sys
 from pathlib import Path
 
-from experiments import print_table, rematch, run
+from experiments import print_table, rematch, run, train
 from tokenizer import ASCII_PATTERN
 
 ROOT = Path(__file__).resolve().parents[2]
 OUT = Path("demo/out/formats")
 REMATCH = "build/release/bin/rematch"
+RUNS, WARMUP = OUT / "runs", "training.warmup_steps="
 FORMATS = ("coord_tokens", "qwen_json")
 LOSSES = {
     "coord_tokens": "  coord_soft_ce_w1: {enabled: true, target_sigma: 8.0}\n",
@@ -75,17 +76,6 @@ training:
     return path
 
 
-def train(path, name, steps, rate, warmup, settings):
-    """Trains unless that was done. @return the checkpoint"""
-    checkpoint = OUT / "runs" / name / f"checkpoint-{steps}"
-    if not checkpoint.exists():
-        said = {"run_name": name, "max_steps": steps, "learning_rate": rate, "warmup_steps": warmup}
-        said = [f"training.{key}={value}" for key, value in said.items()]
-        seconds = rematch("train", path, said + settings)
-        (OUT / "runs" / name / "seconds.json").write_text(json.dumps(seconds))
-    return checkpoint
-
-
 def score(path, name, checkpoint):
     """Scores on the validation scenes, with the cost of training and of answering."""
     results = OUT / "runs" / f"{name}_eval" / "eval_results.json"
@@ -133,7 +123,7 @@ def main():
     columns = []
     for answer_format in FORMATS:
         simple, hard = config(answer_format, "simple"), config(answer_format, "hard")
-        base = train(simple, f"{answer_format}_base", SIMPLE_STEPS, 2e-3, 60, [])
+        base = train(simple, RUNS, f"{answer_format}_base", SIMPLE_STEPS, 2e-3, [WARMUP + "60"])
         before = score(hard, f"{answer_format}_before", base)
         columns.append((f"`{answer_format}`: before", [before]))
         for arm, settings in ARMS.items():
@@ -141,7 +131,8 @@ def main():
             for seed in args.seeds:
                 name = f"{answer_format}_{arm.replace(' ', '_')}_{seed}"
                 more = [f"model.model={base}", f"training.seed={seed}", *settings]
-                runs.append(score(hard, name, train(hard, name, HARD_STEPS, 1.5e-3, 5, more)))
+                checkpoint = train(hard, RUNS, name, HARD_STEPS, 1.5e-3, [WARMUP + "5", *more])
+                runs.append(score(hard, name, checkpoint))
             columns.append((arm, runs))
     print_table(
         columns, ("tokens per answer", "tokens_per_answer"), ("ms per image", "ms_per_image")

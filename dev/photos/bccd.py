@@ -20,7 +20,7 @@ from PIL import Image
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "dev/demo"))
-from experiments import rematch, run  # noqa: E402
+from experiments import rematch, run, train  # noqa: E402
 
 OUT = Path("demo/out/bccd")
 WIDTH = 320
@@ -98,17 +98,6 @@ training:
     return path
 
 
-def train(path, name, steps, rate, settings):
-    """Trains unless that was done. @return the checkpoint"""
-    checkpoint = OUT / "runs" / name / f"checkpoint-{steps}"
-    if not checkpoint.exists():
-        said = {"run_name": name, "max_steps": steps, "learning_rate": rate}
-        said = [f"training.{key}={value}" for key, value in said.items()]
-        seconds = rematch("train", path, said + settings)
-        (OUT / "runs" / name / "seconds.json").write_text(json.dumps(seconds))
-    return checkpoint
-
-
 def score(path, name, checkpoint):
     results = OUT / "runs" / f"{name}_eval" / "eval_results.json"
     if not results.exists():
@@ -131,7 +120,7 @@ def main():
     make_records(args.source.resolve())
     run(sys.executable, ROOT / "dev/demo/make_base.py", OUT / "random", "--seed", 0)
     path = config()
-    base = train(path, f"base_{args.steps}", args.steps, 2e-3, [])
+    base = train(path, OUT / "runs", f"base_{args.steps}", args.steps, 2e-3, [])
     columns = [("before", [score(path, f"before_{args.steps}", base)])]
     for arm, settings in ARMS.items():
         runs = []
@@ -139,7 +128,8 @@ def main():
             name = "".join(letter if letter.isalnum() else "_" for letter in arm)
             name += f"_{args.steps}_{seed}"
             more = [f"model.model={base}", f"training.seed={seed}", *settings]
-            runs.append(score(path, name, train(path, name, args.steps // 4, 1e-3, more)))
+            checkpoint = train(path, OUT / "runs", name, args.steps // 4, 1e-3, more)
+            runs.append(score(path, name, checkpoint))
         columns.append((arm, runs))
     print("| | " + " | ".join(label for label, _ in ROWS) + " |")
     print("|---" * (len(ROWS) + 1) + "|")

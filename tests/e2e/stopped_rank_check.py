@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""One of two ranks stands still (SIGSTOP): the other ends, and names it, soon after
-`training.ddp_timeout`, whichever rank stands still, wherever the ranks' store is, and however full
+"""One of two ranks is stopped (SIGSTOP): the other ends, and names it, soon after
+`training.ddp_timeout`, whichever rank is stopped, wherever the ranks' store is, and however full
 its buffers are.
 
 usage: stopped_rank_check.py BUILD [--short]      --short: three of the rows, for CI
@@ -86,7 +86,7 @@ def start(build, directory, row, pipe):
 
 
 def fill(pipe):
-    """Opens the pipe anew, so that the rank's own writes go on to block."""
+    """Opens the pipe again, so that the rank's own writes go on to block."""
     own = os.open(f"/proc/self/fd/{pipe}", os.O_WRONLY | os.O_NONBLOCK)
     try:
         while True:

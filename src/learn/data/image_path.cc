@@ -49,7 +49,7 @@ std::optional<Problem> find_path_problem(const std::string& path) {
                    .fix = "write the image into a file, and its path into \"images\""};
   if (existing_form(path) != path)
     return Problem{.error = "an image's name is in another Unicode form than that of its file",
-                   .what = path + ": an accent is a character of its own in one of them",
+                   .what = path + ": one of them writes an accent as a separate character",
                    .fix = "`rematch data check FILE --fix OUT` writes the names of the files"};
   const std::string advice = windows_path_advice(path);
   return Problem{.error = "an image file is missing",

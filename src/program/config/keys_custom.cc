@@ -31,7 +31,7 @@ std::vector<KeySpec> data_keys() {
       absent("share", &AugmentSettings::absent_share)
           .within(0, 1)
           .says("share of the training records with a list of classes in their `prompt` that get "
-                "names of other classes of the training data into it, drawn anew in each epoch; "
+                "names of other classes of the training data into it, drawn again in each epoch; "
                 "the whole list is shuffled, the truth stays; 0: off"),
       absent("most", &AugmentSettings::absent_most)
           .within(1, 1000)
