@@ -11,7 +11,7 @@ import warnings
 from dataclasses import dataclass
 from typing import Any, Callable, Dict, IO, List, Mapping, Optional, Tuple
 
-from rematch.errors import from_program
+from rematch.errors import from_program, problem
 
 _POLL_S = 0.2
 _WARNING = "warning: "
@@ -48,11 +48,26 @@ def options(given: Mapping[str, Any]) -> List[str]:
 
 
 def settings_options(settings: Optional[Mapping[str, Any]]) -> List[str]:
-    """`--set key=value` for each key, the value as JSON, which YAML reads as it is."""
+    """`--set key=value` for each key, the value as JSON, which YAML reads as it is; paths as texts,
+    and numpy's numbers and arrays as Python's.
+    """
+
+    def plain(value: Any) -> Any:
+        return os.fspath(value) if isinstance(value, os.PathLike) else value.tolist()
+
     arguments: List[str] = []
     for key, value in (settings or {}).items():
-        value = os.fspath(value) if isinstance(value, os.PathLike) else value
-        arguments += ["--set", f"{key}={json.dumps(value, ensure_ascii=False)}"]
+        try:
+            text = json.dumps(value, ensure_ascii=False, default=plain)
+        except (AttributeError, TypeError):
+            raise problem(
+                "config",
+                "a setting has a value that YAML does not have",
+                key,
+                repr(value),
+                "give a number, a text, True, False, None, a path, or a list or dict of them",
+            ) from None
+        arguments += ["--set", f"{key}={text}"]
     return arguments
 
 

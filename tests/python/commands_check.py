@@ -20,6 +20,7 @@ import warnings
 from pathlib import Path
 from unittest import mock
 
+import numpy
 from pretend_install import install
 
 try:
@@ -109,7 +110,9 @@ class CommandsTest(unittest.TestCase):
             "custom.val_jsonl": Path("v.jsonl"),
             "template.system": "",
             "custom.user_prompt": "null ✓",
-            "tuner.target_modules": ["a", "b"],
+            "tuner.target_modules": ["a", Path("b")],
+            "training.seed": numpy.int64(7),
+            "training.weight_decay": numpy.float32(0.5),
         }
         with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -127,8 +130,17 @@ class CommandsTest(unittest.TestCase):
                 'template.system=""',
                 'custom.user_prompt="null ✓"',
                 'tuner.target_modules=["a", "b"]',
+                "training.seed=7",
+                "training.weight_decay=0.5",
             ],
         )
+
+    def test_a_value_that_yaml_lacks_is_refused_before_the_start(self):
+        for value in ({1, 2}, object(), b"x", {("a",): 1}):
+            with self.assertRaises(rematch.Error) as caught:
+                rematch.train("steps.yaml", settings={"training.seed": value})
+            self.assertEqual(caught.exception.where, "training.seed")
+        self.assertFalse(Path("calls.jsonl").exists())
 
     def test_a_refused_training_raises_what_the_program_says(self):
         printed = io.StringIO()
