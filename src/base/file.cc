@@ -60,7 +60,8 @@ std::string missing_path_advice(const std::string& path) {
           : "check the file and the disk it is on";
   const Problem problem = {.error = fmt::format("cannot {} {}", doing, path),
                            .where = path,
-                           .what = std::strerror(error_number),
+                           .what = std::strerror(error_number) +
+                                   (error_number == ENOENT && reads ? existing_names(path) : ""),
                            .fix = fix};
   if (error_number == ENOMEM || error_number == EMFILE || error_number == ENFILE)
     throw OutOfResources(ErrorKind::kEnvironment, problem);

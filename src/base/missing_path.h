@@ -12,6 +12,11 @@ namespace rematch {
 /// @param path  as the user gave it
 UserError missing_path(const std::string& thing, const std::string& path, const std::string& fix);
 
+/// "; there is data/test.jsonl" for a path that leads nowhere: up to three names near it, else with
+/// its ending, in the nearest directory that exists and has at most 500 entries; else "". Of a link
+/// it names the target.
+std::string existing_names(const std::string& path);
+
 /// Advice on a path of Windows that leads nowhere; "" for other paths.
 std::string windows_path_advice(const std::string& path);
 
