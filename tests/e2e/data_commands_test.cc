@@ -219,19 +219,21 @@ TEST(DataCommands, ASheetNamesWhatItsFontLacks) {
   EXPECT_EQ(shown("gar\u00E7on").find("lacks"), std::string::npos);
 }
 
-TEST(DataCommands, CheckNamesClassesThatDifferInCaseOnly) {
+TEST(DataCommands, CheckNamesClassesWithOddNames) {
   test::Program program;
-  program.dir().write("raw.jsonl", "{\"images\": [\"" + test::Program::golden("images/0.png") +
-                                       "\"], \"width\": 64, \"height\": 64, \"objects\": ["
-                                       "{\"desc\": \"Cat\", \"bbox_2d\": [3, 2, 30, 40]}, "
-                                       "{\"desc\": \"cat\", \"bbox_2d\": [300, 2, 330, 40]}]}\n");
-  const test::ProcessResult checked = program.run("data check raw.jsonl");
-  EXPECT_EQ(checked.exit_code, 0) << checked.err;
-  EXPECT_NE(checked.out.find(
-                "classes that differ in case, width or spaces only: \"Cat\" (1), \"cat\" (1)"),
-            std::string::npos)
-      << checked.out;
-  EXPECT_NE(checked.out.find("1 image lies outside the directory"), std::string::npos);
+  const auto check = [&](const std::string& first, const std::string& second) {
+    program.dir().write(
+        "raw.jsonl", "{\"images\": [\"" + test::Program::golden("images/0.png") +
+                         "\"], \"width\": 64, \"height\": 64, \"objects\": [{\"desc\": \"" + first +
+                         "\", \"bbox_2d\": [3, 2, 30, 40]}, {\"desc\": \"" + second +
+                         "\", \"bbox_2d\": [300, 2, 330, 40]}]}\n");
+    const test::ProcessResult checked = program.run("data check raw.jsonl");
+    EXPECT_EQ(checked.exit_code, 0) << checked.err;
+    EXPECT_NE(checked.out.find("1 image lies outside the directory"), std::string::npos);
+    return checked.out;
+  };
+  EXPECT_NE(check("Cat", "cat").find("Cat (1) / cat (1); choose one"), std::string::npos);
+  EXPECT_NE(check("0", "1").find("the names of the classes are numbers (0)"), std::string::npos);
 }
 
 TEST(DataCommands, ASheetThatWouldFillTheMemoryIsRefused) {

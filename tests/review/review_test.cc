@@ -195,18 +195,6 @@ TEST_F(ReviewTest, ARepeatIsOneHoweverItIsWritten) {
       review_jsonl(directory_.file("fixed.jsonl"), false).of(FindingKind::kRepeatedObject).empty());
 }
 
-TEST_F(ReviewTest, ClassesThatDifferInCaseOnlyAreGrouped) {
-  const auto named = [](const std::string& desc) {
-    return R"({"desc": ")" + desc + R"(", "bbox_2d": [1, 2, 30, 40]})";
-  };
-  const Review review = review_jsonl(
-      write(record(named("Cat") + "," + named("dog")) + record(named("cat") + "," + named("bird")) +
-            record(named("cat") + "," + named("traffic  light")) + record(named("traffic light"))),
-      false);
-  EXPECT_EQ(review.similar_classes(), (std::vector<std::vector<std::string>>{
-                                          {"cat", "Cat"}, {"traffic  light", "traffic light"}}));
-}
-
 TEST_F(ReviewTest, ImagesThatAnAbsolutePathOrALinkLeadsOutToAreCounted) {
   directory_.write("data/c.png", encode_png(Canvas(200, 100, kWhite).image()));
   std::filesystem::create_symlink(directory_.file("a.png"), directory_.file("data/link.png"));

@@ -21,13 +21,6 @@ constexpr int64_t kFew = 3, kManyTimes = 20;
 /// Normalized label → its spellings and their counts.
 using Names = std::map<std::string, std::map<std::string, int64_t>>;
 
-void add_names(Names& names, const Dataset& data) {
-  for (const Sample& sample : data.samples()) {
-    for (const SceneObject& object : sample.objects)
-      ++names[normalize_label(object.desc)][object.desc];
-  }
-}
-
 std::string spelling_warning(const Names& names) {
   int64_t num_classes = 0;
   std::vector<std::string> examples;
@@ -95,9 +88,18 @@ std::string number_warning(const Names& names) {
 }  // namespace
 
 std::vector<std::string> class_name_warnings(const Dataset& train, const Dataset* val) {
+  std::map<std::string, int64_t> counts;
+  for (const Dataset* data : {&train, val}) {
+    for (size_t i = 0; data != nullptr && i < data->samples().size(); ++i) {
+      for (const SceneObject& object : data->samples()[i].objects) ++counts[object.desc];
+    }
+  }
+  return class_name_warnings(counts);
+}
+
+std::vector<std::string> class_name_warnings(const std::map<std::string, int64_t>& counts) {
   Names names;
-  add_names(names, train);
-  if (val != nullptr) add_names(names, *val);
+  for (const auto& [name, count] : counts) names[normalize_label(name)][name] = count;
   std::vector<std::string> warnings{spelling_warning(names), rare_part_warning(names),
                                     number_warning(names)};
   std::erase(warnings, "");

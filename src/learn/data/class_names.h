@@ -1,4 +1,6 @@
 #pragma once
+#include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -8,7 +10,11 @@ namespace rematch {
 
 /// Warnings of names: classes whose spellings differ only in case, width or spaces; a rare class
 /// whose words are part of a frequent one ("bishop" and "white-bishop"); names that are all
-/// numbers. Cost: linear in the number of objects.
+/// numbers.
+/// @param counts  objects by name
+std::vector<std::string> class_name_warnings(const std::map<std::string, int64_t>& counts);
+
+/// The same of the names of both files. Cost: linear in the number of objects.
 /// @param val  may be null
 std::vector<std::string> class_name_warnings(const Dataset& train, const Dataset* val);
 

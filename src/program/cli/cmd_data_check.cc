@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/out_of_resources.h"
 #include "base/terminal_text.h"
+#include "learn/data/class_names.h"
 #include "learn/data/records_path.h"
 #include "program/cli/command_set.h"
 #include "program/cli/data_commands.h"
@@ -19,16 +20,6 @@ namespace rematch {
 namespace {
 
 constexpr size_t kShownFindings = 5;
-
-void print_similar_classes(const Review& review) {
-  for (const std::vector<std::string>& group : review.similar_classes()) {
-    std::string names;
-    for (const std::string& desc : group)
-      names += fmt::format("{} \"{}\" ({})", names.empty() ? "" : ",", shown_label(desc),
-                           review.classes.at(desc));
-    std::cout << fmt::format("classes that differ in case, width or spaces only:{}\n", names);
-  }
-}
 
 void print_findings(const Review& review, size_t most) {
   for (size_t k = 0; k < kNumFindingKinds; ++k) {
@@ -104,7 +95,8 @@ void print_repairs(const RepairedRecords& repaired, const Review& review, const 
 /// Prints counts and findings.
 void print_review(const Review& review, const DataCheckArguments& arguments) {
   print_counts(review, arguments.path);
-  print_similar_classes(review);
+  for (const std::string& text : class_name_warnings(review.classes))
+    std::cout << wrapped(text, 2) << "\n";
   print_findings(review, arguments.all ? SIZE_MAX : kShownFindings);
   if (review.num_outside > 0)
     std::cout << fmt::format(

@@ -233,20 +233,6 @@ const char* finding_name(FindingKind kind) {
   return kNames[static_cast<size_t>(kind)];
 }
 
-std::vector<std::vector<std::string>> Review::similar_classes() const {
-  std::map<std::string, std::vector<std::string>> by_label;
-  for (const auto& [desc, count] : classes) by_label[normalize_label(desc)].push_back(desc);
-  std::vector<std::vector<std::string>> groups;
-  for (auto& [label, group] : by_label) {
-    if (group.size() == 1) continue;
-    std::stable_sort(group.begin(), group.end(), [this](const auto& a, const auto& b) {
-      return classes.at(a) > classes.at(b);
-    });
-    groups.push_back(std::move(group));
-  }
-  return groups;
-}
-
 Review review_jsonl(const std::string& path, bool decode) {
   const std::string bytes = read_file(path),
                     parent = std::filesystem::path(path).parent_path().string();

@@ -61,9 +61,6 @@ struct Review {
   int64_t num_turned = 0;        ///< photos stored turned (EXIF)
   int64_t num_hidden_turns = 0;  ///< of these: ImageFacts::hides_turn()
 
-  /// Groups of classes that differ only in case, width or spaces, most frequent spelling first.
-  std::vector<std::vector<std::string>> similar_classes() const;
-
   const std::vector<Finding>& of(FindingKind kind) const {
     return findings[static_cast<size_t>(kind)];
   }
