@@ -132,6 +132,13 @@ TEST_F(AnswersFile, RecordsWithoutAnAnswerAreNamed) {
   EXPECT_THAT(error.problems()[0].fix, HasSubstr("--answered-only"));
 }
 
+TEST_F(AnswersFile, AFileWithoutAnAnswerHasNoOthersToScore) {
+  const GivenAnswers answers = read("");
+  const UserError error =
+      test::catch_user_error([&] { require_all_answered(answers, records(), "answers.jsonl"); });
+  EXPECT_EQ(error.problems()[0].fix.find("--answered-only"), std::string::npos);
+}
+
 TEST_F(AnswersFile, FailedLinesOfABatchLeaveTheRest) {
   const GivenAnswers answers =
       read(R"({"custom_id": "0", "response": {"status_code": 429, "body": {"error": {}}}})"

@@ -259,8 +259,10 @@ void require_all_answered(const GivenAnswers& answers, const Dataset& records,
        .where = path,
        .what = fmt::format("{} of {}: {}", missing.size(),
                            counted(std::ssize(answers.texts), "record"), first_few(missing)),
-       .fix = "answer them too (an empty \"text\" counts as an answer that is not JSON), or add "
-              "--answered-only to score the others alone"});
+       .fix = answers.num_answered() == 0
+                  ? kFix
+                  : "answer them too (an empty \"text\" counts as an answer that is not JSON), or "
+                    "add --answered-only to score the others alone"});
 }
 
 }  // namespace rematch
