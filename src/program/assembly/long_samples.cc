@@ -110,7 +110,10 @@ int64_t settle_long_samples(Dataset& dataset, const Settings& settings, const Mo
          .fix = fmt::format(
              "raise global_max_length ({} holds them all), lower template.max_pixels for smaller "
              "images{}",
-             longest, deletes ? "" : ", or drop them with template.truncation_strategy: delete")});
+             longest,
+             num_long == dataset.size()
+                 ? ""
+                 : ", or drop them with template.truncation_strategy: delete")});
   }
   warn_of_long_rollouts(dataset, lengths, settings, cap, report);
   if (num_long == 0) return 0;
