@@ -61,6 +61,8 @@ std::string near_option(const CLI::App& command, const std::string& typed) {
 /// @param name  of the command, with the program's
 std::string advice_for(const std::string& name, const CLI::App& command, const Words& unexpected) {
   const std::string& first = unexpected.front();
+  if (first.starts_with("--set") && command.get_option_no_throw("--set") == nullptr)
+    return "leave --set out here; `rematch check`, `train` and `eval` take it";
   const bool has_config = command.get_option_no_throw("CONFIG") != nullptr;
   std::string meant = near_option(command, first);
   if (const KnownName* row = find_known(NameKind::kOption, first.substr(0, first.find('=')))) {
