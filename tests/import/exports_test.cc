@@ -207,6 +207,25 @@ TEST_F(Exports, OpenImagesKnowsNoAbsentClass) {
   EXPECT_NE(test::problem_of([&] { convert_csv(rows); }).fix.find("--names"), std::string::npos);
 }
 
+TEST_F(Exports, AQuoteThatDoesNotEndSwallowsNoRow) {
+  write_image("a.png");
+  const Problem problem = test::problem_of([&] {
+    convert_csv("filename,xmin,ymin,xmax,ymax,class\na.png,1,1,20,20,\"cat\na.png,1,1,9,9,dog\n");
+  });
+  EXPECT_NE(problem.what.find("a quote in it does not end"), std::string::npos) << problem.what;
+  EXPECT_NE(problem.where.find(":2"), std::string::npos) << problem.where;
+}
+
+TEST_F(Exports, NumbersThatWordsNameAreNotReadInTheirOrder) {
+  write_image("a.png");
+  for (const char* box : {"{'xmin': 1, 'xmax': 20, 'ymin': 1, 'ymax': 20}", "1px 2px 20px 30px"}) {
+    const auto convert = [&] {
+      convert_csv("image,bbox,label\na.png,\"" + std::string(box) + "\",cat\n");
+    };
+    EXPECT_NE(test::problem_of(convert).what.find(reason::kNoBox), std::string::npos) << box;
+  }
+}
+
 TEST_F(Exports, AColumnTwiceIsRefused) {
   write_image("a.png");
   const auto convert = [&] {

@@ -45,7 +45,7 @@ constexpr BoxColumns kBoxes[] = {
 /// several lines. The separator is the most frequent of comma, semicolon and tab in the first line.
 class CsvText {
  public:
-  explicit CsvText(const std::string& path) : text_(read_utf8(path)) {
+  explicit CsvText(const std::string& path) : path_(path), text_(read_utf8(path)) {
     const auto end =
         text_.begin() + static_cast<std::ptrdiff_t>(std::min(text_.find('\n'), text_.size()));
     for (const char each : {';', '\t'}) {
@@ -55,6 +55,7 @@ class CsvText {
   }
 
   /// The next row that is not blank; empty at the end.
+  /// @throws UserError (data) for a quote that does not end: rows after it would be one cell
   std::vector<std::string> next() {
     std::vector<std::string> cells(1);
     bool in_quotes = false;
@@ -74,6 +75,9 @@ class CsvText {
         break;
       }
     }
+    if (in_quotes)
+      refuse_source(kForm.command, fmt::format("{}:{}", path_, line), "a quote in it does not end",
+                    "write a quote at the end of its cell, or remove it");
     for (std::string& cell : cells) cell = python_strip(cell);
     const bool is_blank = cells.size() == 1 && cells[0].empty();
     return !is_blank ? cells : at_ < text_.size() ? next() : std::vector<std::string>();
@@ -82,7 +86,7 @@ class CsvText {
   int64_t line = 1;  ///< of the last row
 
  private:
-  std::string text_;
+  std::string path_, text_;
   char separator_ = ',';
   size_t at_ = 0;
   int64_t next_line_ = 1;
@@ -160,7 +164,9 @@ void read_row(const Row& row, const NamesById& names, const ImportOptions& optio
   const bool is_id = names.is_empty() ? written.starts_with("/m/")  // OpenImages
                                       : image.is_partial || parse_number(written).has_value();
   ForeignEntry entry{.place = place + ": " + written, .name = names.find(written, is_id)};
-  if (const Outline points = read_written_points(box); points.size() == 2)
+  // letters would say what the numbers mean: {'xmin': 1, 'xmax': 20, …}
+  const bool has_words = box.find_first_not_of("0123456789+-.eE ,;[]()") != box.npos;
+  if (const Outline points = read_written_points(box); points.size() == 2 && !has_words)
     set_points(entry, points);
   entry.form = columns == nullptr ? BoxForm::kSides : columns->form;
   if (crowd == "1" || crowd == "true") entry.skipped = kCrowd;
