@@ -161,6 +161,17 @@ TEST_F(Doubts, AClassThatMayBeThereIsNotListedAsAbsent) {
   EXPECT_EQ(prompt_of(R"(, "not_exhaustive_category_ids": [3])", ""), "cat");
 }
 
+TEST_F(Doubts, AnUnreadableObjectStaysTheReasonWhenClassesAreListed) {
+  write_image("also.png");
+  const std::string file = write("train.json", R"({"categories": [{"id": 1, "name": "cat"}],
+    "images": [{"id": 1, "file_name": "good.png"}, {"id": 2, "file_name": "also.png"}],
+    "annotations": [{"image_id": 1, "category_id": 1, "bbox": [20, 10, 100, 50]},
+    {"image_id": 2, "category_id": 1, "segmentation": {"counts": "abc", "size": [100, 200]}}]})");
+  const ImportOptions options{.prompt_classes = true, .negatives = 0.5};
+  const WrittenSet result = convert_set(read_coco_files({file}, options), options);
+  EXPECT_EQ(test::records_lost(result, reason::kMaskOnly), 1);
+}
+
 TEST_F(Doubts, ExchangedSidesAreNamed) {
   write_image("a.png");
   const WrittenSet written =

@@ -87,11 +87,7 @@ void print_losses(const WrittenSet& written) {
   if (places.size() > kShownPlaces)
     std::cout << fmt::format("  … and {} more reasons\n", places.size() - kShownPlaces);
   if (written.ledger.num_records_lost() > 0)
-    std::cout << wrapped("  " + written.ledger.fix() +
-                             " (--drop-unreadable keeps records without the objects that cannot be "
-                             "read; --strict makes it an error)",
-                         2)
-              << "\n";
+    std::cout << wrapped("  " + written.ledger.fix() + " (--strict makes it an error)", 2) << "\n";
 }
 
 }  // namespace

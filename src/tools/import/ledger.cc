@@ -73,7 +73,14 @@ std::vector<std::string> Ledger::places() const {
   return places;
 }
 
-std::string Ledger::fix() const { return fix_of(records_, "correct or remove these records"); }
+std::string Ledger::fix() const {
+  const std::string fix = fix_of(records_, "correct or remove these records");
+  return num_keepable_ == 0 ? fix
+                            : fmt::format(
+                                  "{}; --drop-unreadable keeps {} of them without the "
+                                  "objects that cannot be read",
+                                  fix, num_keepable_);
+}
 
 std::string Ledger::fix_of(const Losses& losses, const std::string& otherwise) {
   std::vector<std::string> fixes;

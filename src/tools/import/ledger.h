@@ -26,9 +26,11 @@ struct LeftOut {
 /// Counts losses and changes of an import by reason.
 class Ledger {
  public:
-  void lose_record(const std::string& reason, const std::string& place) {
+  /// @param has_others  the record has objects that can be read, which `drop_unreadable` keeps
+  void lose_record(const std::string& reason, const std::string& place, bool has_others = false) {
     add(records_, reason, place);
     ++num_records_lost_;
+    num_keepable_ += has_others;
   }
   void lose_object(const std::string& reason, const std::string& place) {
     add(objects_, reason, place);
@@ -57,8 +59,8 @@ class Ledger {
   std::string summary(int64_t num_kept) const;
   /// The first place of each reason.
   std::vector<std::string> places() const;
-  /// The fixes of the two most frequent reasons to leave out records; a general one if they have
-  /// none.
+  /// The fixes of the two most frequent reasons to leave out records, a general one if they have
+  /// none; and the records that `drop_unreadable` keeps.
   std::string fix() const;
 
  private:
@@ -66,7 +68,7 @@ class Ledger {
 
   Losses records_, objects_;
   std::map<std::string, int64_t> notes_;
-  int64_t num_records_lost_ = 0, num_objects_lost_ = 0;
+  int64_t num_records_lost_ = 0, num_objects_lost_ = 0, num_keepable_ = 0;
 };
 
 }  // namespace rematch

@@ -97,9 +97,10 @@ std::optional<std::string> RecordMaker::make(const ForeignImage& image, WrittenS
     const ForeignObject& object = image.objects[i];
     const std::string& name = object.desc.empty() ? options_.label : object.desc;
     const std::string desc = clean_desc(name);
-    MadeObject made = make_object(object, scale, image.unit == CoordUnit::kAnswer);
-    const char* reason = name.empty()                          ? reason::kNoName
-                         : desc.empty()                        ? reason::kBadName
+    const bool is_answer = image.unit == CoordUnit::kAnswer;
+    MadeObject made = make_object(object, scale, is_answer);
+    const char* reason = name.empty()   ? (is_answer ? reason::kNoNameInAnswer : reason::kNoName)
+                         : desc.empty() ? reason::kBadName
                          : forbidden_.find_in(desc) != nullptr ? reason::kAddedToken
                                                                : made.reason;
     if (reason != nullptr) {
@@ -112,10 +113,11 @@ std::optional<std::string> RecordMaker::make(const ForeignImage& image, WrittenS
     objects.push_back(
         {{"desc", desc}, {object.ring.empty() ? "bbox_2d" : "poly", std::move(made.bins)}});
   }
+  const bool has_others = !defect && !objects.empty();
   if (!defect && !lost.empty() && (!options_.drop_unreadable || objects.empty()))
     defect = lost.front();
   if (defect) {
-    ledger_.lose_record(defect->reason, defect->place);
+    ledger_.lose_record(defect->reason, defect->place, has_others);
     return std::nullopt;
   }
   for (const LostObject& each : lost) ledger_.lose_object(each.reason, each.place);

@@ -8,14 +8,17 @@ namespace rematch::reason {
 constexpr char kSwapped[] =
     "a box with swapped corners or a negative width or height|correct the boxes; if the numbers "
     "have another meaning, say it with --boxes";
+constexpr char kSwappedCorners[] =  // of a form that names its four numbers
+    "a box with swapped corners or a negative width or height|correct the boxes";
 constexpr char kOutside[] = "a box outside its image";
 constexpr char kNoArea[] =
     "a box without area|correct them; where a box such as [0, 0, 0, 0] means that nothing is "
     "there, write an empty list in its place";
 constexpr char kThin[] = "a box thinner than a thousandth of its image";
-constexpr char kNoName[] =
-    "a box without a name|name the objects with --label NAME; a conversation may say the name in "
-    "its question: --label-from-prompt \"Locate {} in\"";
+constexpr char kNoName[] = "a box without a name|name the objects with --label NAME";
+constexpr char kNoNameInAnswer[] =
+    "a box without a name|name the objects with --label NAME, or say where their question has the "
+    "name: --label-from-prompt \"Locate {} in\"";
 constexpr char kBadName[] = "an object without a usable name";
 constexpr char kAddedToken[] = "a name or a prompt with the text of an added token";
 constexpr char kMaskOnly[] = "a mask (RLE) without a box|add \"bbox\" (pycocotools.mask.toBbox)";
