@@ -113,8 +113,8 @@ TEST_F(AnswersFile, ShowsThreeOfAKindOfProblem) {
   std::string lines;
   for (int i = 0; i < 9; ++i) lines += "{\"text\": \"of what?\"}\n";
   const std::vector<Problem> found = problems(lines);
-  ASSERT_EQ(found.size(), 3u);
-  EXPECT_THAT(found[2].fix, HasSubstr("9 problems in all"));
+  ASSERT_EQ(found.size(), 4u);
+  EXPECT_THAT(found[3].error, HasSubstr("9 problems in 9 lines, of which 3 are shown"));
 }
 
 TEST_F(AnswersFile, RecordsWithoutAnAnswerAreNamed) {

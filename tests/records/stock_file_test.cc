@@ -121,9 +121,9 @@ TEST_F(StockFileTest, APolygonIsRefusedWithTheCommandThatTurnsItIntoABox) {
       "data/train.jsonl", record(polygon) + "\n" + record("") + "\n" + record(polygon) + "\n");
   const UserError error = test::catch_user_error([&] { there(path); });
   EXPECT_EQ(error.kind(), ErrorKind::kData);
-  ASSERT_EQ(error.problems().size(), 1u);
+  ASSERT_EQ(error.problems().size(), 2u);
   EXPECT_NE(error.problems()[0].where.find("train.jsonl:1"), std::string::npos);
-  EXPECT_NE(error.problems()[0].what.find("2 records"), std::string::npos);
+  EXPECT_NE(error.problems()[1].where.find("train.jsonl:3"), std::string::npos);
   EXPECT_NE(error.problems()[0].fix.find("rematch data boxes"), std::string::npos);
   EXPECT_FALSE(std::filesystem::exists(directory_.file("data/stock.jsonl")));
 }

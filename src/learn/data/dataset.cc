@@ -18,6 +18,7 @@
 #include "learn/data/doubts.h"
 #include "learn/data/foreign_file.h"
 #include "learn/data/image_path.h"
+#include "learn/data/problem_list.h"
 #include "learn/data/record.h"
 #include "model/vision/image.h"
 #include "model/vision/patches.h"
@@ -25,55 +26,7 @@
 namespace rematch {
 namespace {
 
-constexpr size_t kMostOfAKind = 3, kMostShown = 9;  // problems
 constexpr int64_t kEarly = 20;  // bad lines after which other formats are refused
-
-// Collects the problems of many lines to throw them together: the first ones of each kind in full,
-// then the counts of all.
-class ProblemList {
- public:
-  // @param path  of the JSONL
-  explicit ProblemList(std::string path) : path_(std::move(path)) {}
-
-  // Adds the problems of a line.
-  void add(const UserError& error) {
-    ++num_lines_;
-    for (const Problem& problem : error.problems()) {
-      ++num_;
-      const size_t of_this_kind = ++kinds_[problem.error];
-      if (of_this_kind <= kMostOfAKind && shown_.size() < kMostShown) shown_.push_back(problem);
-    }
-  }
-  int64_t num_lines() const { return num_lines_; }
-  void throw_if_any() {
-    if (shown_.empty()) return;
-    if (num_ > shown_.size()) shown_.push_back(summary());
-    throw UserError(ErrorKind::kData, shown_);
-  }
-
- private:
-  Problem summary() const {
-    std::vector<std::pair<std::string, size_t>> kinds(kinds_.begin(), kinds_.end());
-    std::stable_sort(kinds.begin(), kinds.end(),
-                     [](const auto& a, const auto& b) { return a.second > b.second; });
-    std::string counts;
-    for (size_t i = 0; i < std::min(kinds.size(), kMostShown); ++i)
-      counts += fmt::format("{}{} × {}", i > 0 ? "; " : "", kinds[i].second, kinds[i].first);
-    return {.error = fmt::format("{} problems in {}, of which {} are shown", num_,
-                                 counted(num_lines_, "line"), shown_.size()),
-            .where = path_,
-            .what = counts + (kinds.size() > kMostShown ? "; …" : ""),
-            .fix = fmt::format("`rematch data check {} --all` lists them, and says what repairs "
-                               "the file",
-                               shell_word(path_))};
-  }
-
-  std::string path_;
-  std::vector<Problem> shown_;
-  std::map<std::string, size_t> kinds_;  // problems by error
-  size_t num_ = 0;
-  int64_t num_lines_ = 0;
-};
 
 // The error of a line with the file in its advice.
 UserError name_file(const UserError& error, const std::string& path) {
@@ -110,14 +63,10 @@ void check_image_files(const Sample& sample) {
   }
 }
 
-// Adds the record to the place of an image file's error.
-UserError add_record_place(const UserError& error, const Sample& sample) {
-  std::vector<Problem> problems = error.problems();
-  for (Problem& problem : problems) {
-    if (problem.where.find(sample.where) == std::string::npos)
-      problem.where += fmt::format(" ({})", sample.where);
-  }
-  return UserError(error.kind(), std::move(problems));
+ProblemList problems_of(const std::string& path) {
+  return {path, fmt::format("`rematch data check {} --all` lists them, and says what repairs the "
+                            "file",
+                            shell_word(path))};
 }
 
 [[noreturn]] void refuse_unturned(const Sample& sample, const std::string& path,
@@ -168,7 +117,7 @@ Dataset Dataset::load(const std::string& jsonl_path, const DatasetOptions& optio
 
   const std::string parent = std::filesystem::path(jsonl_path).parent_path().string();
   const ForbiddenTexts forbidden(options.forbidden_texts);
-  ProblemList problems(jsonl_path);
+  ProblemList problems = problems_of(jsonl_path);
   int64_t line_idx = 0, num_records = 0;
   for (size_t begin = 0; begin < bytes.size(); ++line_idx) {
     throw_if_interrupted();
@@ -192,7 +141,7 @@ Dataset Dataset::load(const std::string& jsonl_path, const DatasetOptions& optio
     } catch (const UserError& error) {
       problems.add(name_file(error, jsonl_path));
       // Refuses other formats early, not after millions of lines of a COCO file.
-      if (dataset.samples_.empty() && problems.num_lines() == kEarly)
+      if (dataset.samples_.empty() && problems.num_records() == kEarly)
         refuse_foreign_file(jsonl_path, bytes);
     }
   }
@@ -281,7 +230,7 @@ Dataset Dataset::copy_without(const std::vector<int64_t>& sample_indices) const 
 }
 
 ImageCounts Dataset::validate_images(const PatchOptions& options) const {
-  ProblemList problems(path_);
+  ProblemList problems = problems_of(path_);
   ImageCounts counts;
   for (const Sample& sample : samples_) {
     try {
@@ -289,7 +238,7 @@ ImageCounts Dataset::validate_images(const PatchOptions& options) const {
     } catch (const OutOfResources&) {
       throw;
     } catch (const UserError& error) {
-      problems.add(add_record_place(error, sample));
+      problems.add(with_record(error, sample.where));
     }
   }
   problems.throw_if_any();
@@ -297,7 +246,7 @@ ImageCounts Dataset::validate_images(const PatchOptions& options) const {
 }
 
 int64_t Dataset::decode_images(int64_t most) const {
-  ProblemList problems(path_);
+  ProblemList problems = problems_of(path_);
   int64_t num_decoded = 0;
   const int64_t num_looks = std::min(most, size());
   for (int64_t i = 0; i < num_looks; ++i) {
@@ -309,7 +258,7 @@ int64_t Dataset::decode_images(int64_t most) const {
     } catch (const OutOfResources&) {
       throw;
     } catch (const UserError& error) {
-      problems.add(add_record_place(error, sample));
+      problems.add(with_record(error, sample.where));
     }
   }
   problems.throw_if_any();

@@ -16,12 +16,12 @@
 #include "base/percent.h"
 #include "base/terminal_text.h"
 #include "base/text.h"
+#include "learn/data/problem_list.h"
 
 namespace rematch {
 namespace {
 
 namespace fs = std::filesystem;
-constexpr size_t kMaxShown = 20, kSameShown = 3;
 constexpr const char* kFix =
     "write {\"image\": \"photos/a.jpg\", \"text\": \"…\"} or {\"id\": 0, \"text\": \"…\"} a line, "
     "where id is the 0-based line of the record";
@@ -223,9 +223,8 @@ GivenAnswers read_answers(const std::string& path, const Dataset& records) {
   const RecordIndex index(records, parent.empty() ? "." : parent);
   GivenAnswers answers{.texts = std::vector<std::optional<std::string>>(records.samples().size())};
   std::vector<int64_t> lines(records.samples().size());
-  std::vector<Problem> problems;
-  std::map<std::string, size_t> num_alike;  // by error
-  int64_t number = 0, num_problems = 0;
+  ProblemList problems(path, kFix);
+  int64_t number = 0;
   for (const std::string& line : split(read_file(path), '\n')) {
     throw_if_interrupted();
     ++number;
@@ -233,16 +232,11 @@ GivenAnswers read_answers(const std::string& path, const Dataset& records) {
     try {
       read_line(line, fmt::format("{}:{}", path, number), number, index, answers, lines);
     } catch (const UserError& error) {
-      ++num_problems;
-      const Problem& problem = error.problems().front();
-      if (problems.size() < kMaxShown && num_alike[problem.error]++ < kSameShown)
-        problems.push_back(problem);
+      problems.add(error);
     }
   }
-  if (problems.empty()) return answers;
-  if (num_problems > std::ssize(problems))
-    problems.back().fix += fmt::format(" ({} problems in all)", num_problems);
-  throw UserError(ErrorKind::kData, std::move(problems));
+  problems.throw_if_any();
+  return answers;
 }
 
 void require_all_answered(const GivenAnswers& answers, const Dataset& records,

@@ -15,6 +15,7 @@
 #include "base/file.h"
 #include "base/random.h"
 #include "base/terminal_text.h"
+#include "learn/data/problem_list.h"
 #include "tools/records/record_file.h"
 #include "tools/records/same_picture.h"
 
@@ -88,9 +89,7 @@ std::map<std::string, std::string> hash_images(const std::vector<Sample>& sample
       try {
         known->second = content_hash_of(MappedFile(path).bytes());
       } catch (const UserError& error) {
-        std::vector<Problem> problems = error.problems();
-        for (Problem& problem : problems) problem.where += fmt::format(" ({})", sample.where);
-        throw UserError(error.kind(), std::move(problems));
+        throw with_record(error, sample.where);
       }
     }
   }

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/terminal_text.h"
+#include "learn/data/problem_list.h"
 #include "tools/records/record_file.h"
 
 namespace rematch {
@@ -16,51 +17,30 @@ namespace {
 
 constexpr const char* kImageMark = "<image>";
 
-/// Collects records that conversations cannot represent, one problem per kind.
-class Refusals {
- public:
-  void add(const Sample& sample, const std::string& error, const std::string& what,
-           const std::string& fix) {
-    for (auto& [problem, count] : problems_) {
-      if (problem.error != error) continue;
-      ++count;
-      return;
-    }
-    problems_.emplace_back(Problem{.error = error, .where = sample.where, .what = what, .fix = fix},
-                           1);
-  }
-
-  void throw_if_any() const {
-    std::vector<Problem> problems;
-    for (const auto& [problem, count] : problems_) {
-      problems.push_back(problem);
-      if (count > 1) problems.back().what += fmt::format(" (the first of {} records)", count);
-    }
-    if (!problems.empty()) throw UserError(ErrorKind::kData, std::move(problems));
-  }
-
- private:
-  std::vector<std::pair<Problem, int64_t>> problems_;
-};
-
-void check_sample(const Sample& sample, const std::string& path, Refusals& refusals) {
-  for (size_t i = 0; i < sample.objects.size(); ++i) {
-    if (sample.objects[i].geometry.kind != GeometryKind::kPoly) continue;
-    refusals.add(sample, "a stock answer cannot have a \"poly\"", fmt::format("objects[{}]", i),
-                 fmt::format("run `rematch data boxes {} --out FILE`, which replaces polygons by "
-                             "their bounding boxes",
-                             shell_word(path)));
-    break;
-  }
-  if (sample.image_paths.size() != 1) {
-    refusals.add(sample, "a stock answer needs exactly one image",
-                 fmt::format("{} images", sample.image_paths.size()), "write one record per image");
-  }
-  if (sample.prompt.find(kImageMark) != std::string::npos) {
-    refusals.add(sample, "\"prompt\" contains an image mark",
-                 fmt::format("{} in {}", kImageMark, show_json(sample.prompt)),
-                 "remove it: the new file adds one");
-  }
+/// @throws UserError (data) for a record that a conversation cannot represent
+void check_sample(const Sample& sample, const std::string& path) {
+  std::vector<Problem> problems;
+  const auto refuse = [&](const char* error, std::string what, std::string fix) {
+    problems.push_back(
+        {.error = error, .where = sample.where, .what = std::move(what), .fix = std::move(fix)});
+  };
+  const auto polygon = std::find_if(
+      sample.objects.begin(), sample.objects.end(),
+      [](const SceneObject& object) { return object.geometry.kind == GeometryKind::kPoly; });
+  if (polygon != sample.objects.end())
+    refuse("a stock answer cannot have a \"poly\"",
+           fmt::format("objects[{}]", polygon - sample.objects.begin()),
+           fmt::format("run `rematch data boxes {} --out FILE`, which replaces polygons by their "
+                       "bounding boxes",
+                       shell_word(path)));
+  if (sample.image_paths.size() != 1)
+    refuse("a stock answer needs exactly one image",
+           fmt::format("{} images", sample.image_paths.size()), "write one record per image");
+  if (sample.prompt.find(kImageMark) != std::string::npos)
+    refuse("\"prompt\" contains an image mark",
+           fmt::format("{} in {}", kImageMark, show_json(sample.prompt)),
+           "remove it: the new file adds one");
+  if (!problems.empty()) throw UserError(ErrorKind::kData, std::move(problems));
 }
 
 }  // namespace
@@ -70,9 +50,15 @@ int64_t write_stock_file(const std::string& path, const std::string& out,
   const RecordFile file(path);
   const InputFiles inputs = file.inputs(options.inputs);
   inputs.refuse(out);
-  Refusals refusals;
-  for (const Sample& sample : file.samples()) check_sample(sample, path, refusals);
-  refusals.throw_if_any();
+  ProblemList problems(path, "change these records, or remove them");
+  for (const Sample& sample : file.samples()) {
+    try {
+      check_sample(sample, path);
+    } catch (const UserError& error) {
+      problems.add(error);
+    }
+  }
+  problems.throw_if_any();
   std::string lines;
   for (const Sample& sample : file.samples()) {
     const StockSides sides = stock_sides(
