@@ -355,7 +355,7 @@ TEST(HelpCommands, ACommandThatOnlyAsksHasNoBatchOfTraining) {
   EXPECT_TRUE(has(program.run("train my.yaml --batch-size 4").err,
                   "did you mean --set training.effective_batch_size=4?"));
   EXPECT_TRUE(has(program.run("plan " + test::Program::model() + " --set training.seed=1").err,
-                  "`ways to train it`"));
+                  "`rematch init` writes one"));
 }
 
 }  // namespace rematch

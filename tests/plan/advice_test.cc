@@ -46,27 +46,15 @@ TEST(PlanAdvice, CombinesNoMoreThanIsNeeded) {
                                "adapter (tuner.train_type: lora): 13."));
 }
 
-TEST(PlanReport, ShowsWeightsIn4BitsAsTheLastWay) {
-  PlanRequest request = test::request_of(test::kPublicModels[2], 24);
-  EXPECT_EQ(common_variants(request).back().name, "  and weights in 4 bits");
-  EXPECT_TRUE(make_plan(common_variants(request).back().request).fits);
-  request.backend = "vllm";
-  EXPECT_EQ(common_variants(request).size(), 4u);
-}
-
 TEST(PlanReport, SaysWhatItsLimitsAreAbout) {
   PlanRequest request = test::request_of(test::kPublicModels[0], 80);
   request.sample_tokens = 1024;
   request.batches.per_device_train_batch_size = 4;
   const std::string text = plan_text(request, make_plan(request), "model");
   EXPECT_THAT(text, HasSubstr("With 1024 tokens a sample the batch"));
-  EXPECT_THAT(text, HasSubstr("(tokens: of the longest samples that fit, in batches of 4)"));
   request.trains_on_rollouts = false;
   const std::string stage_1 = plan_text(request, make_plan(request), "model");
   EXPECT_THAT(stage_1, HasSubstr("      load  evaluate    m-step"));
-  request.device.num_ranks = 2;
-  EXPECT_THAT(plan_text(request, make_plan(request), "model"),
-              HasSubstr("   zero 0   tokens   zero 1   tokens   zero 2   tokens\n"));
 }
 
 TEST(PlanAdvice, SaysSoWhenNothingHelps) {

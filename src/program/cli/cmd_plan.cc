@@ -80,8 +80,7 @@ int run_plan(const PlanArguments& arguments, std::ostream& out) {
                     {.error = "--set needs a configuration",
                      .where = arguments.path,
                      .what = "a model directory has no keys to override",
-                     .fix = "name a YAML configuration (`rematch init` writes one); without --set, "
-                            "the line `ways to train it` shows LoRA too"});
+                     .fix = "name a YAML configuration (`rematch init` writes one)"});
   }
   const PlanRequest request = plan_request_of(settings, arguments);
   const MemoryPlan plan = make_plan(request);

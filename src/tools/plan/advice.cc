@@ -136,34 +136,4 @@ std::vector<std::string> make_advice(const PlanRequest& request, const MemoryPla
   return lines;
 }
 
-std::vector<PlanVariant> common_variants(const PlanRequest& request) {
-  std::vector<PlanVariant> variants;
-  for (const TrainType type : {TrainType::kFull, TrainType::kLora}) {
-    for (const Checkpointing checkpointing : {Checkpointing::kOff, Checkpointing::kOn}) {
-      PlanRequest changed = request;
-      changed.tuner.train_type = type;
-      changed.gradient_checkpointing = checkpointing;
-      const std::string name =
-          type == TrainType::kFull ? "full" : fmt::format("LoRA rank {}", changed.tuner.lora.rank);
-      variants.push_back({checkpointing == Checkpointing::kOn ? name + ", checkpointing" : name,
-                          std::move(changed)});
-    }
-  }
-  if (!request.four_bit && request.backend != "vllm") {
-    PlanRequest changed = variants.back().request;
-    changed.four_bit = FourBitSettings{};
-    variants.push_back({"  and weights in 4 bits", std::move(changed)});
-  }
-  // The adapter settings may match no module of this model, which is an error only with LoRA.
-  std::erase_if(variants, [](const PlanVariant& variant) {
-    try {
-      trained_parameters(variant.request.model, variant.request.tuner, variant.request.four_bit);
-      return false;
-    } catch (const UserError&) {
-      return true;
-    }
-  });
-  return variants;
-}
-
 }  // namespace rematch

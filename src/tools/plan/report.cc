@@ -62,15 +62,6 @@ std::string moved_text(const MemoryPlan& plan) {
   return text;
 }
 
-/// The meaning of the longest row of a plan.
-std::string limit_text(const PlanRequest& request) {
-  if (request.pack.enabled) return "row: the longest packed row that fits, in tokens";
-  const int batch = request.batches.per_device_train_batch_size;
-  return batch == 1
-             ? "tokens: of the longest sample that fits"
-             : fmt::format("tokens: of the longest samples that fit, in batches of {}", batch);
-}
-
 /// The room that a plan leaves.
 std::string room_text(const PlanRequest& request) {
   const int64_t row = largest_row(request), batch = largest_batch(request);
@@ -83,39 +74,6 @@ std::string room_text(const PlanRequest& request) {
       "With {} tokens a sample the batch (per_device_train_batch_size) may be up to {}; with "
       "batches of {} a sample may have up to {} tokens.",
       request.sample_tokens, batch, request.batches.per_device_train_batch_size, row);
-}
-
-/// Ways to train the model, with the peak and the longest row for each ZeRO stage.
-std::string variants_text(const PlanRequest& request) {
-  const bool has_ranks = request.device.num_ranks > 1, has_limit = request.device.memory_bytes > 0;
-  std::string text;
-  const auto add_row = [&](const std::string& name, const auto& peak_and_row) {
-    text += fmt::format("{:26}", name);
-    for (int stage = 0; stage <= (has_ranks ? 2 : 0); ++stage) {
-      const auto [peak, row] = peak_and_row(stage);
-      text += fmt::format("{:>9} {:>8}", peak, row);
-    }
-    text += "\n";
-  };
-  add_row("ways to train it", [&](int stage) {
-    const char* length = request.pack.enabled ? "row" : "tokens";
-    return std::pair(has_ranks ? fmt::format("zero {}", stage) : "peak GiB",
-                     has_limit ? length : "");
-  });
-  for (const PlanVariant& variant : common_variants(request)) {
-    add_row(variant.name, [&](int stage) {
-      PlanRequest changed = variant.request;
-      changed.device.zero_stage = stage;
-      const int64_t row = has_limit ? largest_row(changed) : 0;
-      return std::pair(cell(make_plan(changed).peak_bytes), row > 0     ? std::to_string(row)
-                                                            : has_limit ? "none"
-                                                                        : "");
-    });
-  }
-  std::vector<std::string> notes;
-  if (has_ranks) notes.emplace_back("zero N: peak GiB with training.zero_stage: N");
-  if (has_limit) notes.push_back(limit_text(request));
-  return text + (notes.empty() ? "" : wrapped("(" + join(notes, "; ") + ")\n", 1));
 }
 
 std::string device_text(const PlanRequest& request, const MemoryPlan& plan) {
@@ -208,8 +166,7 @@ std::string plan_text(const PlanRequest& request, const MemoryPlan& plan,
     for (const std::string& line : make_advice(request, plan))
       text += wrapped("- " + line + "\n", 2);
   }
-  return text + "\n" + variants_text(request) +
-         "docs/plan.md says what a line or phase is, such as masters or m-step\n";
+  return text + "docs/plan.md says what a line or phase is, such as masters or m-step\n";
 }
 
 }  // namespace rematch
