@@ -62,15 +62,4 @@ TEST_F(ReportTest, LongCurvesBecomeMeans) {
   EXPECT_EQ(line[0], Json::array({2.0, 0.66667}));
 }
 
-TEST_F(ReportTest, TimesOfSeveralRanksFillTheBarOnce) {
-  directory_.write(
-      "ranks/logging.jsonl",
-      "{\"step\": 1, \"time/step_s\": 8, \"time/forward_s\": 6, \"time/backward_s\": 4}\n");
-  const Json times = collect_times({read_run(directory_.file("ranks"))})[0];
-  EXPECT_EQ(times["step_s"], 8.0);
-  EXPECT_EQ(times["parts"][3], Json::array({"forward", 60.0}));
-  EXPECT_EQ(times["parts"][4], Json::array({"backward", 40.0}));
-  EXPECT_EQ(times["parts"].back(), Json::array({"other", 0.0}));
-}
-
 }  // namespace rematch

@@ -86,27 +86,6 @@ function curves({names, charts}) {
   ];
 }
 
-function timeSplit({name, step_s: seconds, parts}) {
-  const bar = html('div', {class: 'split'}), keys = html('span');
-  parts.forEach(([part, percent], index) => {
-    if (percent < 0.05) return;
-    const style = part === 'other' ? 'rest' : series(index),
-      text = `${part} ${percent.toFixed(1)} %`;
-    const piece = html('span', {class: style, title: text});
-    piece.style.width = `${percent}%`;
-    bar.append(piece);
-    keys.append(legend(style, text), ' ');
-  });
-  return html(
-    'div',
-    {class: 'card'},
-    html('b', {}, name),
-    `: ${Number(seconds.toPrecision(3))} s a step`,
-    bar,
-    keys,
-  );
-}
-
 // Scores of objects -------------------------------------------------------------------------------
 
 function precision({ranking, curves}) {

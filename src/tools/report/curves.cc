@@ -37,14 +37,6 @@ constexpr Chart kCharts[] = {
     {"gradient norm", "grad_norm", "", true},
     {"seconds a step", "time/step_s", "", true}};
 
-constexpr std::pair<const char*, const char*> kTimeParts[] = {
-    {"time/rollout_generate_s", "generating"},
-    {"time/rollout_parse_match_s", "parsing, matching"},
-    {"time/rollout_teacher_encode_s", "targets"},
-    {"time/forward_s", "forward"},
-    {"time/backward_s", "backward"},
-    {"time/optimizer_s", "optimizer"}};
-
 constexpr size_t kMaxPoints = 400;
 constexpr double kLogRatio = 8;  ///< largest to smallest value that gets a logarithmic axis
 
@@ -115,18 +107,6 @@ bool spans_magnitudes(const Json& curves) {
   return least > 0 && most >= kLogRatio * least;
 }
 
-double mean_value(const RunData& run, const char* key) {
-  double sum = 0;
-  int count = 0;
-  for (const LoggedStep& step : run.log) {
-    const auto value = step.values.find(key);
-    if (value == step.values.end()) continue;
-    sum += value->second;
-    ++count;
-  }
-  return count > 0 ? sum / count : 0;
-}
-
 }  // namespace
 
 Json collect_curves(const std::vector<RunData>& runs) {
@@ -144,24 +124,6 @@ Json collect_curves(const std::vector<RunData>& runs) {
     charts.push_back({{"title", chart.title}, {"log", is_log}, {"runs", std::move(curves)}});
   }
   return {{"names", std::move(names)}, {"charts", std::move(charts)}};
-}
-
-Json collect_times(const std::vector<RunData>& runs) {
-  Json times = Json::array();
-  for (const RunData& run : runs) {
-    const double step_s = mean_value(run, "time/step_s");
-    if (step_s <= 0) continue;
-    double known = 0;
-    for (const auto& [key, name] : kTimeParts) known += mean_value(run, key);
-    // On several ranks each time is that of the slowest rank.
-    const double whole = std::max(step_s, known);
-    Json parts = Json::array();
-    for (const auto& [key, name] : kTimeParts)
-      parts.push_back(Json::array({name, 100 * mean_value(run, key) / whole}));
-    parts.push_back(Json::array({"other", 100 * (whole - known) / whole}));
-    times.push_back({{"name", run.name}, {"step_s", step_s}, {"parts", std::move(parts)}});
-  }
-  return times;
 }
 
 }  // namespace rematch

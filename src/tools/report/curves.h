@@ -13,8 +13,4 @@ namespace rematch {
 /// them, and may be connected.
 Json collect_curves(const std::vector<RunData>& runs);
 
-/// Time of a mean step by activity, for each run that logs it: {"name", "step_s", "parts":
-/// [[name, percent], …]}.
-Json collect_times(const std::vector<RunData>& runs);
-
 }  // namespace rematch

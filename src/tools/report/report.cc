@@ -127,7 +127,6 @@ std::string report_html(const std::vector<RunData>& runs, const GalleryOptions& 
             {"last", nullptr},
             {"note", ""},
             {"curves", collect_curves(runs)},
-            {"times", collect_times(runs)},
             {"classes", none},
             {"counts", none},
             {"confidence", nullptr},

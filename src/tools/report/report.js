@@ -6,7 +6,6 @@ fill('numbers', numbers(data.headline.numbers));
 for (const name of document.querySelectorAll('h2 .name')) name.append(data.last || '');
 if (data.scores) fill('scores', html('p', {class: 'soft last'}, data.note), table(data.scores));
 if (data.curves.charts.length) fill('curves', ...curves(data.curves));
-if (data.times.length) fill('times', html('div', {class: 'stack'}, ...data.times.map(timeSplit)));
 if (data.classes.length) fill('classes', shareTable(data.classes));
 if (data.confidence) {
   if (data.confidence.curves.length) fill('precision', ...precision(data.confidence));
