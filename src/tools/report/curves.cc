@@ -14,28 +14,27 @@ namespace rematch {
 namespace {
 
 struct Chart {
-  const char* title;
-  const char* key;         ///< metric of training steps; may be empty
-  const char* evaluation;  ///< metric of evaluations; may be empty
+  std::string title;
+  std::string key;         ///< metric of training steps; may be empty
+  std::string evaluation;  ///< metric of evaluations; may be empty
   bool may_be_log = false;
 };
 
-constexpr Chart kCharts[] = {
-    {"loss", "loss", "eval_loss", true},
-    {"F1 @ IoU 0.5", "", "eval_rollout_f1_iou50"},
-    {"label F1 @ IoU 0.5", "", "eval_rollout_f1_labels_iou50"},
-    {"gate F1", "rollout/f1", "eval_rollout_f1"},
-    {"gate label F1", "rollout/f1_labels", "eval_rollout_f1_labels"},
-    {"label accuracy of matches", "rollout/label_accuracy", "eval_rollout_label_accuracy"},
-    {"predictions per truth", "rollout/pred_per_gt", "eval_rollout_pred_per_gt"},
-    {"repeated predictions", "rollout/duplicates", "eval_rollout_duplicates"},
-    {"absent classes answered", "", "eval_rollout_absent_answered"},
-    {"empty pictures answered", "", "eval_rollout_empty_answered"},
-    {"malformed answers", "rollout/parse_malformed_rate", "eval_rollout_parse_malformed_rate"},
-    {"truncated answers", "rollout/parse_truncated_rate", "eval_rollout_parse_truncated_rate"},
-    {"learning rate", "learning_rate", ""},
-    {"gradient norm", "grad_norm", "", true},
-    {"seconds a step", "time/step_s", "", true}};
+/// A chart for each score of the table, between those of the loss and of the optimizer.
+std::vector<Chart> all_charts() {
+  constexpr std::string_view kOfRollouts = "eval_rollout_";
+  std::vector<Chart> charts{{"loss", "loss", "eval_loss", true}};
+  for (const ScoreKind& kind : score_kinds()) {
+    const std::string evaluation = kind.key;
+    if (evaluation.starts_with(kOfRollouts))
+      charts.push_back(
+          {kind.label, "rollout/" + evaluation.substr(kOfRollouts.size()), evaluation});
+  }
+  charts.push_back({"learning rate", "learning_rate", ""});
+  charts.push_back({"gradient norm", "grad_norm", "", true});
+  charts.push_back({"seconds a step", "time/step_s", "", true});
+  return charts;
+}
 
 constexpr size_t kMaxPoints = 400;
 constexpr double kLogRatio = 8;  ///< largest to smallest value that gets a logarithmic axis
@@ -72,7 +71,7 @@ Json collect_curve(const RunData& run, const Chart& chart) {
   std::optional<EvaluationFile> previous;
   for (const LoggedStep& step : run.log) {
     const auto x = static_cast<double>(step.step);
-    const auto finite_value = [&step](const char* key) {
+    const auto finite_value = [&step](const std::string& key) {
       const auto found = step.values.find(key);
       return found != step.values.end() && std::isfinite(found->second) ? &found->second : nullptr;
     };
@@ -112,7 +111,7 @@ bool spans_magnitudes(const Json& curves) {
 Json collect_curves(const std::vector<RunData>& runs) {
   Json names = Json::array(), charts = Json::array();
   for (const RunData& run : runs) names.push_back(run.log.empty() ? Json() : Json(run.name));
-  for (const Chart& chart : kCharts) {
+  for (const Chart& chart : all_charts()) {
     Json curves = Json::array();
     bool has_points = false;
     for (const RunData& run : runs) {
