@@ -191,12 +191,9 @@ TEST_F(ReportTest, DifferentSetsAreNotCompared) {
   named.records = "val.jsonl";
   EvaluationFile asked = named;
   asked.eval_set = "32 records 41e005793249a79f, labels normalized, prompts 2f71";
-  named.model = "base";
   EXPECT_EQ(different_sets({{"before", &named}, {"now", &asked}}),
             "these evaluations are over different sets (other prompts), so nothing is judged "
-            "between them: before: 32 records of val.jsonl; now: 32 records of val.jsonl. To ask "
-            "before with the prompt of now, evaluate it by the YAML of that run: `rematch eval "
-            "YAML --set model.model=base`");
+            "between them: before: 32 records of val.jsonl; now: 32 records of val.jsonl");
   // One foreign run does not silence the comparison of the others.
   EvaluationFile better = asked;
   better.scores["eval_rollout_f1"] = 0.9;

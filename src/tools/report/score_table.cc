@@ -94,31 +94,22 @@ std::string different_sets(const std::vector<NamedEvaluation>& evaluations) {
   if (std::none_of(evaluations.begin(), evaluations.end(), is_other)) return "";
   const NamedEvaluation& last = evaluations.back();
   std::vector<std::string> sets, differences;
-  std::string way_out;
   for (const NamedEvaluation& evaluation : evaluations) {
     const EvaluationFile& file = *evaluation.file;
     sets.push_back(evaluation.name + ": " + set_text(file));
     if (last.file->eval_set.empty() || file.eval_set.empty()) continue;
-    const std::vector<std::string> others =
-        eval_set_differences(last.file->eval_set, file.eval_set);
-    for (const std::string& each : others) {
+    for (const std::string& each : eval_set_differences(last.file->eval_set, file.eval_set)) {
       if (std::find(differences.begin(), differences.end(), each) == differences.end())
         differences.push_back(each);
     }
-    if (!way_out.empty() || others != std::vector<std::string>{"prompts"} || file.model.empty())
-      continue;
-    way_out = fmt::format(
-        ". To ask {} with the prompt of {}, evaluate it by the YAML of that run: `rematch eval "
-        "YAML --set model.model={}`",
-        evaluation.name, last.name, shell_word(file.model));
   }
   const NamedEvaluation* const baseline = find_baseline(evaluations);
-  return fmt::format("these evaluations are over different sets{}, so {}: {}{}",
+  return fmt::format("these evaluations are over different sets{}, so {}: {}",
                      differences.empty() ? "" : " (other " + join(differences, ", ") + ")",
                      baseline == nullptr
                          ? "nothing is judged between them"
                          : fmt::format("only those over the set of {} are compared", last.name),
-                     join(sets, "; "), way_out);
+                     join(sets, "; "));
 }
 
 const NamedEvaluation* find_baseline(const std::vector<NamedEvaluation>& evaluations) {

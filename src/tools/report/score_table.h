@@ -34,8 +34,8 @@ bool over_same_set(const EvaluationFile& a, const EvaluationFile& b);
 /// The first evaluation over the set of the last one, its baseline; null without one.
 const NamedEvaluation* find_baseline(const std::vector<NamedEvaluation>& evaluations);
 
-/// A message that lists the sets of the evaluations, says which are compared and how the others can
-/// be; empty when all are over the same set.
+/// A message that lists the sets of the evaluations and says which are compared; empty when all are
+/// over the same set.
 std::string different_sets(const std::vector<NamedEvaluation>& evaluations);
 
 /// A table with a header and one line for each score of any evaluation. '*' marks the best value
