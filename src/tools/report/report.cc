@@ -53,24 +53,19 @@ Json collect_facts(const RunData& run) {
   return facts;
 }
 
-double cell_value(const ScoreRow& row, const char* key) {
-  const auto found = row.values.find(key);
-  return found == row.values.end() ? 0.0 : found->second;
-}
-
 /// A share; null for an empty denominator.
 Json share_cell(const ScoreRow& row, const char* key, double whole) {
-  return whole > 0 ? Json(cell_value(row, key)) : Json();
+  return whole > 0 ? Json(row.value(key)) : Json();
 }
 
 Json f1_cell(const ScoreRow& row) {
-  return share_cell(row, "f1_labels", cell_value(row, "truths") + cell_value(row, "predictions"));
+  return share_cell(row, "f1_labels", row.value("truths") + row.value("predictions"));
 }
 
 /// COCO's AP of a class; null without truths.
 Json ap_cell(const ScoreRow& row) {
-  const auto found = row.values.find("coco_ap");
-  return found == row.values.end() || found->second < 0 ? Json() : Json(found->second);
+  const double ap = row.value("coco_ap", -1);
+  return ap < 0 ? Json() : Json(ap);
 }
 
 /// A table by class or by number of objects: its header, then its rows.
@@ -88,8 +83,8 @@ Json collect_rows(const char* first, const std::vector<ScoreRow>& rows,
   if (!before.empty()) table[0].push_back("label F1 before");
   for (const ScoreRow& row : rows) {
     if (table.size() > kMaxClasses) break;
-    const double truths = cell_value(row, "truths"), predictions = cell_value(row, "predictions");
-    Json cells = Json::array({row.name, static_cast<int64_t>(cell_value(row, "images")),
+    const double truths = row.value("truths"), predictions = row.value("predictions");
+    Json cells = Json::array({row.name, static_cast<int64_t>(row.value("images")),
                               static_cast<int64_t>(truths), static_cast<int64_t>(predictions),
                               share_cell(row, "recall", truths),
                               share_cell(row, "precision_labels", predictions),

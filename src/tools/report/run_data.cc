@@ -232,15 +232,6 @@ std::vector<std::string> runs_in(const fs::path& directory) {
   return runs;
 }
 
-/// The command that evaluates a checkpoint, with a placeholder for records unless its run has
-/// validation data.
-std::string eval_command(const std::string& checkpoint, const fs::path& run_dir) {
-  const std::string args = (run_dir / "args.json").string();
-  const RunData run{.config = fs::is_regular_file(args) ? read_config(args) : RunData().config};
-  const std::string val = run.setting("custom.val_jsonl");
-  return "rematch eval " + shell_word(checkpoint) + (val.empty() || val == "null" ? " JSONL" : "");
-}
-
 /// @throws UserError (data)
 [[noreturn]] void refuse_empty(const std::string& path, const fs::path& directory,
                                const fs::path& own_result) {
@@ -249,7 +240,8 @@ std::string eval_command(const std::string& checkpoint, const fs::path& run_dir)
                     {.error = "this checkpoint has no evaluation",
                      .where = path,
                      .what = own_result.string() + " does not exist",
-                     .fix = "run `" + eval_command(path, directory.parent_path()) + "`"});
+                     .fix = "run `rematch eval " + shell_word(path) +
+                            " JSONL`; without JSONL it takes the run's custom.val_jsonl"});
   }
   const std::vector<std::string> runs = runs_in(directory);
   throw UserError(ErrorKind::kData,

@@ -14,6 +14,11 @@ namespace rematch {
 struct ScoreRow {
   std::string name;
   std::map<std::string, double> values;
+
+  double value(const std::string& key, double absent = 0) const {
+    const auto found = values.find(key);
+    return found == values.end() ? absent : found->second;
+  }
 };
 
 /// An evaluation that `rematch eval` wrote, or the last one of a training log.

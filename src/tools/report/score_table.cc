@@ -182,10 +182,7 @@ std::string markdown_table(const std::vector<std::vector<std::string>>& rows) {
 std::optional<NameCollapse> collapse_in(const EvaluationFile& evaluation) {
   NameCounts names;
   for (const ScoreRow& row : evaluation.per_class) {
-    const auto count = [&](const char* key) {
-      const auto found = row.values.find(key);
-      return found == row.values.end() ? int64_t{0} : static_cast<int64_t>(found->second);
-    };
+    const auto count = [&](const char* key) { return static_cast<int64_t>(row.value(key)); };
     names.add(row.name, count("truths"), count("predictions"));
   }
   return find_collapse(names);
