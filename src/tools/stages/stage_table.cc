@@ -2,29 +2,10 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
-
 #include "base/error.h"
 #include "base/text.h"
 
 namespace rematch {
-namespace {
-
-// Stages of `rematch-stages` only; here just their names.
-constexpr const char* kToolNames[] = {"tokenize", "render", "pixels", "generate",
-                                      "logits",   "loss",   "grad"};
-
-[[noreturn]] void refuse_tool(const std::string& name) {
-  throw UserError(ErrorKind::kConfig,
-                  {.error = fmt::format("stage {} is not part of rematch", name),
-                   .where = fmt::format("rematch stage {}", name),
-                   .what = "it belongs to `rematch-stages`, which is built from source only",
-                   .fix = fmt::format("run `rematch-stages stage {}` with the same arguments; "
-                                      "`scripts/build rematch-stages` builds it next to rematch",
-                                      name)});
-}
-
-}  // namespace
 
 const std::vector<StageRow>& public_stages() {
   static const std::vector<StageRow> kTable = {
@@ -49,16 +30,16 @@ const StageRow& find_stage(const std::vector<StageRow>& table, const std::string
     if (name == row.name) return row;
     names.push_back(row.name);
   }
-  if (std::find(std::begin(kToolNames), std::end(kToolNames), name) != std::end(kToolNames))
-    refuse_tool(name);
-
   const std::vector<std::string> near = near_names(name, names);
   throw UserError(
       ErrorKind::kConfig,
       {.error = fmt::format("unknown stage \"{}\"", name),
        .where = fmt::format("{} stage {}", program, name),
        .what = fmt::format("stages: {}", join(names, ", ")),
-       .fix = near.empty() ? "choose one of them"
+       .fix = near.empty() ? fmt::format("choose one of them, or run `rematch-stages stage {}`: "
+                                         "`scripts/build rematch-stages` builds the stages of "
+                                         "tests next to rematch",
+                                         name)
                            : fmt::format("did you mean `{} stage {}`?", program, near[0])});
 }
 
