@@ -115,7 +115,7 @@ TEST_F(Doubts, PixelsOfSmallImagesAreNotThousandths) {
     convert_set(read_chat_files({file}, options), options);
     return bins();
   };
-  EXPECT_NE(test::problem_of([&] { convert({.is_assumed = true}); }).error.find("look like pixels"),
+  EXPECT_NE(test::problem_of([&] { convert({.is_assumed = true}); }).what.find("look like pixels"),
             std::string::npos);
   EXPECT_EQ(convert({}), (std::vector<std::vector<int>>{{20, 10, 120, 60}}));
   EXPECT_EQ(convert({.unit = StockScale::Unit::kFilePixels}),

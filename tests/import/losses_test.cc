@@ -102,7 +102,7 @@ TEST_F(LossesTest, OutlinesThatLeaveTheImageAreCut) {
 TEST_F(LossesTest, NormalizedBoxesInPlaceOfPixelsAreRefused) {
   EXPECT_NE(test::problem_of([&] {
               convert({image({box(0.1, 0.1, 0.5, 0.9)})});
-            }).error.find("normalized (0 to 1)"),
+            }).what.find("normalized (0 to 1)"),
             std::string::npos);
 }
 

@@ -41,33 +41,31 @@ class UnitCheck {
 
   /// Boxes of annotations, which are cut at the image's edge.
   void check_pixels() const {
-    if (const std::optional<UnitDoubt> doubt = doubt_unit(boxes_, unit_, form_))
-      refuse(fmt::format("the boxes are not in pixels: they {}", doubt->why), numbers(),
-             "multiply them by the width and height of their images; in ms-swift's records write "
-             "\"bbox_type\": \"norm1\"");
+    const std::optional<UnitDoubt> doubt = doubt_unit(boxes_, unit_, form_);
     const int64_t num_far = boxes_.read_as(unit_, form_).num_far;
-    if (boxes_.num_boxes >= kFewest && 2 * num_far > boxes_.num_boxes)
+    if (doubt || (boxes_.num_boxes >= kFewest && 2 * num_far > boxes_.num_boxes))
       refuse("the boxes are not in pixels of these images",
-             fmt::format("{} of {} extend far beyond their image; {}", num_far, boxes(), numbers()),
-             "give the images that were annotated, at their size then, or say with --boxes what "
-             "the numbers are; for numbers of 0 to 1000 in ms-swift's records write "
-             "\"bbox_type\": \"norm1000\"");
+             doubt ? std::string("they ") + doubt->why
+                   : fmt::format("{} of {} extend far beyond their image", num_far, boxes()),
+             "give the images that were annotated, at their size then, and numbers in their pixels "
+             "(or say with --boxes what the numbers are); ms-swift's records say \"bbox_type\": "
+             "\"norm1\" for 0 to 1 and \"norm1000\" for 0 to 1000");
   }
 
   /// @param is_assumed  the user did not say the unit
   void check_answers(bool is_assumed) const {
-    constexpr const char* kError = "the coordinates are not in the unit of --scale";
     const std::optional<UnitDoubt> doubt = doubt_unit(boxes_, unit_, form_);
+    const int64_t num_outside = boxes_.read_as(unit_, form_).num_outside;
+    std::string what;
     if (doubt && doubt->unit == CoordinateUnit::kShares)
-      refuse(kError, fmt::format("they {}; {}", doubt->why, numbers()), "add --scale normalized");
-    if (const int64_t num = boxes_.read_as(unit_, form_).num_outside; 2 * num > boxes_.num_boxes)
-      refuse(kError, fmt::format("{} of {} are outside its range; {}", num, boxes(), numbers()),
+      what = std::string("they ") + doubt->why;
+    else if (2 * num_outside > boxes_.num_boxes)
+      what = fmt::format("{} of {} are outside its range", num_outside, boxes());
+    else if (is_assumed && look_like_pixels(boxes_, form_))
+      what = "they look like pixels: none exceeds the sides of its image";
+    if (!what.empty())
+      refuse("the coordinates are not in the unit of --scale", what,
              reason::fix_for(reason::kBeyondScale));
-    if (is_assumed && look_like_pixels(boxes_, form_))
-      refuse("the coordinates look like pixels, not thousandths of the sides",
-             "none exceeds the sides of its image; " + numbers(),
-             "say the unit: --scale file-pixels, --scale pixels (of the resized image), or "
-             "--scale relative (0..1000)");
   }
 
  private:
@@ -77,15 +75,12 @@ class UnitCheck {
       text += fmt::format(" ({} around \"points\" or other outlines)", num_outlines_);
     return text;
   }
-  std::string numbers() const {
-    return fmt::format("the numbers of {} are {:g} … {:g}",
-                       counted(boxes_.num_boxes, "box", "boxes"), boxes_.least, boxes_.most);
-  }
-
-  [[noreturn]] void refuse(std::string error, std::string what, const std::string& fix) const {
+  [[noreturn]] void refuse(std::string error, const std::string& what,
+                           const std::string& fix) const {
     throw UserError(ErrorKind::kData, {.error = std::move(error),
                                        .where = fmt::format("the records for {}", jsonl_),
-                                       .what = std::move(what),
+                                       .what = fmt::format("{}; their numbers are {:g} … {:g}",
+                                                           what, boxes_.least, boxes_.most),
                                        .fix = fix + "; nothing has been written"});
   }
 

@@ -27,28 +27,23 @@ constexpr char kRotated[] = "a rotated box|write its four corners as an outline,
 constexpr char kPoint[] = "a point";
 constexpr char kNoBox[] = "an object without a box that can be read";
 constexpr char kBeyondScale[] =
-    "a box beyond the unit of its numbers|choose the unit of the numbers: --scale relative "
-    "(0..1000), pixels (of the resized image), file-pixels or normalized (0..1)";
+    "a box beyond the unit of its numbers|say the unit: --scale relative (0..1000), --scale pixels "
+    "(of the resized image), --scale file-pixels or --scale normalized (0..1)";
 constexpr char kOutlineBeyondScale[] =
     "an outline (\"points\", \"poly\") beyond the unit of its numbers|write its points as x, y in "
     "the unit of the boxes, which --scale names";
 constexpr char kCrowdsOnly[] = "an image with crowds or regions to ignore only";
 constexpr char kTooMany[] = "more than 16384 objects";
 constexpr char kMaybeNotEmpty[] =
-    "an image without annotations, in a file whose annotations name images that are not "
-    "listed|correct the image_id of the annotations";
-constexpr char kTwoEntries[] =
-    "an image with several entries, each with other objects|join the entries of an image";
-constexpr char kShares[] =
-    "a box in shares (0 to 1) among boxes of another unit|multiply these boxes by the unit of the "
-    "others";
+    "an image without annotations, in a file whose annotations name images that are not listed";
+constexpr char kTwoEntries[] = "an image with several entries, each with other objects";
+constexpr char kShares[] = "a box in shares (0 to 1) among boxes of another unit";
 constexpr char kUnknownClass[] =
     "an object of a class without a name|name the classes with --names cat,dog, or with the path "
     "of a file that has one name a line";
 constexpr char kNotAmongNames[] =
     "an object of a class that --names does not name|add its name to those of --names";
-constexpr char kNotListed[] =
-    "an object whose category is not listed, or has two names|correct \"categories\"";
+constexpr char kNotListed[] = "an object whose category is not listed, or has two names";
 constexpr char kDamagedRecord[] = "a record that cannot be read";
 constexpr char kNotUtf8[] =
     "a text that is not UTF-8|convert the file from the encoding that it has (GBK, ISO-8859-1, …): "
@@ -66,16 +61,14 @@ constexpr char kTools[] = "a conversation with tools";
 constexpr char kVideo[] = "a record with a video";
 constexpr char kInnerBox[] =
     "an entry with boxes inside it|write one flat list with an entry for each box";
-constexpr char kLateName[] = "a name after its box, or without one|write each name before its box";
+constexpr char kLateName[] = "a name after its box, or without one";
 constexpr char kNotAList[] =
     "an answer that is not a list of boxes|write [{\"bbox_2d\": [x1, y1, x2, y2], \"label\": "
     "\"cat\"}]; for a text that means \"nothing is there\" add --empty-answer TEXT";
 constexpr char kNotPaired[] = "names and boxes that do not pair";
 constexpr char kBoxInPrompt[] = "a question with a box in it";
 constexpr char kSharedId[] = "an image whose id another image has";
-constexpr char kSharedLabels[] =
-    "a label file that several images share|remove one of the images, or give each its own label "
-    "file";
+constexpr char kSharedLabels[] = "a label file that several images share";
 constexpr char kNoLabelFile[] =
     "an image without a label file|add the label files, or say with --missing-labels-are-empty "
     "that these images show no object";
@@ -83,8 +76,7 @@ constexpr char kOddLine[] =
     "a label line with neither a box nor an outline|a line is CLASS X Y WIDTH HEIGHT, the class a "
     "number from 0, the others shares of the image from 0 to 1";
 constexpr char kOtherImage[] =
-    "an annotation whose name and content name two photos that both exist|correct the "
-    "name inside the file, or remove the photo that is not meant";
+    "an annotation whose name and content name two photos that both exist";
 constexpr char kImageInside[] =
     "an image that is inside its record (base64)|write the images into files, and their paths into "
     "the records";
