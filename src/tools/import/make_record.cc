@@ -86,6 +86,8 @@ RecordMaker::RecordMaker(const PathFrom& path_from, const ImportOptions& options
 
 std::optional<std::string> RecordMaker::make(const ForeignImage& image, WrittenSplit& split) {
   std::optional<LostObject> defect = image.defect;
+  if (!defect && image.has_crowds && image.objects.empty() && image.lost.empty())
+    defect = {reason::kCrowdsOnly, image.where};  // it shows objects that have no boxes
   if (!defect && image.objects.size() > kMaxItems) defect = {reason::kTooMany, image.where};
   if (!defect && forbidden_.find_in(image.prompt) != nullptr)
     defect = {reason::kAddedToken, image.where};

@@ -34,16 +34,6 @@ namespace fs = std::filesystem;
        .fix = ledger.fix() + "; nothing has been written"});
 }
 
-/// Images with crowds only show objects that have no boxes.
-void lose_crowded_images(ForeignSet& set) {
-  for (auto& [split, images] : set.splits) {
-    for (ForeignImage& image : images) {
-      if (image.has_crowds && image.objects.empty() && image.lost.empty())
-        image.leave_out(reason::kCrowdsOnly, image.where);
-    }
-  }
-}
-
 /// Two entries of one image would each lack the objects of the other. Equal ones are one.
 void lose_repeated_images(ForeignSet& set) {
   for (auto& [split, images] : set.splits) {
@@ -79,7 +69,6 @@ int64_t WrittenSet::num_records() const {
 }
 
 WrittenSet write_records(ForeignSet set, const std::string& out_dir, const ImportOptions& options) {
-  lose_crowded_images(set);
   join_images(set, options.images_dir);
   if (!set.repeats_images) lose_repeated_images(set);
   if (options.prompt_classes) add_class_prompts(set, options);
