@@ -115,13 +115,6 @@ void YoloLabels::read_line(const std::string& line, const std::string& place, Fo
 }
 
 std::string YoloLabels::cut_extras(std::vector<double>& values, const std::string& place) {
-  if (num_keypoint_values_ > 0) {
-    if (values.size() == kBox + num_keypoint_values_) {
-      ledger_.note("objects imported without their keypoints");
-      values.resize(kBox);
-    }
-    return values.size() == kBox ? "" : reason::kOddLine;
-  }
   if (values.size() > kWithConfidence) long_.add(place);
   if (has_keypoints(values)) keypoints_.add(place);
   const bool has_track = values.size() == kWithTrack && is_whole(values.back());
@@ -152,8 +145,7 @@ void YoloLabels::check(const std::string& where) const {
                   fix);
   };
   if (keypoints_.count > 0 && 10 * keypoints_.count >= 3 * long_.count)
-    refuse("boxes with keypoints, not outlines or turned boxes,", keypoints_, long_,
-           "say it in the YAML: kpt_shape: [points, 2], or [points, 3] with flags");
+    refuse("boxes with keypoints, not outlines or turned boxes,", keypoints_, long_, kBoxesOnly);
   if (five_.count >= kFewestLines && 10 * angles_.count > five_.count)
     refuse("the fifth number is not a confidence (0 to 1)", angles_, five_,
            "write the four corners of turned boxes: class x1 y1 x2 y2 x3 y3 x4 y4");

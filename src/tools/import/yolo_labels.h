@@ -12,13 +12,8 @@ namespace rematch {
 /// Reads the label files of a YOLO data set.
 class YoloLabels {
  public:
-  /// @param num_keypoint_values  numbers after each box (kpt_shape); 0 = none
-  YoloLabels(NamesById names, size_t num_keypoint_values, const ImportOptions& options,
-             Ledger& ledger)
-      : names_(std::move(names)),
-        num_keypoint_values_(num_keypoint_values),
-        options_(options),
-        ledger_(ledger) {}
+  YoloLabels(NamesById names, const ImportOptions& options, Ledger& ledger)
+      : names_(std::move(names)), options_(options), ledger_(ledger) {}
 
   /// Reads the objects of a file in normalized coordinates into an image. Each line that is not
   /// blank is an object; one that cannot be read is lost.
@@ -31,12 +26,11 @@ class YoloLabels {
 
  private:
   void read_line(const std::string& line, const std::string& place, ForeignImage& image);
-  /// Removes keypoints, confidence and track.
+  /// Removes confidence and track.
   /// @return the reason why the rest is neither a box nor an outline, or ""
   std::string cut_extras(std::vector<double>& values, const std::string& place);
 
   NamesById names_;
-  size_t num_keypoint_values_;
   const ImportOptions& options_;
   Ledger& ledger_;
   /// Lines, and the first of a kind.
@@ -52,6 +46,11 @@ class YoloLabels {
   Lines long_, keypoints_;              ///< more than a box; a box and points, not an outline
   std::map<std::string, int64_t> unnamed_;  ///< lines of each class id without a name
 };
+
+/// Advice on lines with keypoints.
+inline constexpr const char* kBoxesOnly =
+    "keep the first five numbers of each line (cut -d' ' -f1-5 FILE > NEW), and leave out "
+    "\"kpt_shape\"";
 
 /// True if the first line of a text file is one of labels.
 bool is_yolo_label_file(const std::filesystem::path& path);
