@@ -259,7 +259,6 @@ TEST_F(ChatTest, BoxesBeforeTheAnswerAreNotLostInSilence) {
   EXPECT_EQ(reason_of(list + "<answer>" + list + "</answer>"), reason::kNotAList);
   EXPECT_EQ(reason_of(list + "<think>no</think>" + list), reason::kNotAList);
   EXPECT_TRUE(bins("<answer>None</answer>", {.empty_answers = {"None"}}).empty());
-  EXPECT_TRUE(bins("```text\nNone\n```", {.empty_answers = {"None"}}).empty());
 }
 
 }  // namespace rematch

@@ -5,20 +5,6 @@
 
 namespace rematch {
 
-TEST_F(ReportTest, NamesTheTargetPolicyOnlyForARunThatRollsOut) {
-  const std::string rest = R"(, "extra": {"rollout_matching": {"target_policy": "rewrite", )"
-                           R"("rollout_backend": "native"}}}})";
-  const auto facts = [&](const std::string& variant) {
-    directory_.write("after/args.json",
-                     R"({"custom": {"trainer_variant": ")" + variant + "\"" + rest);
-    return data_of(report_html(runs(), {}))["runs"].back()["facts"];
-  };
-  const Json policy = Json::array({"target policy", "rewrite"});
-  for (const Json& fact : facts("sft")) EXPECT_NE(fact, policy);
-  const Json rolling = facts("rollout_matching_sft");
-  EXPECT_NE(std::find(rolling.begin(), rolling.end(), policy), rolling.end());
-}
-
 TEST_F(ReportTest, GeometriesThatCannotBeDrawnAreErrors) {
   for (const char* box : {"[]", "[1, 2, 3]", "[0, 0, 10, 2000000000]", "[-5, 0, 10, 10]"}) {
     directory_.write(
@@ -49,10 +35,6 @@ TEST_F(ReportTest, DataHoldsEverythingOnThePage) {
   EXPECT_EQ(data["headline"]["sentence"], "gate F1 .400 → .800, label accuracy .900 → .200.");
   EXPECT_EQ(data["headline"]["about"], "before → after, 1 image");
   EXPECT_EQ(data["last"], "after");
-  EXPECT_EQ(data["runs"][1]["facts"],
-            parse_json(R"([["model", "base"], ["seed", "7"], ["steps", "2"],
-                           ["evaluated", "<base>, 1 samples"]])",
-                       "facts"));
   EXPECT_EQ(data["scores"][1][2], "0.800*");
   EXPECT_EQ(data["note"], "");
   EXPECT_EQ(data["curves"]["names"], parse_json(R"([null, "after"])", "names"));

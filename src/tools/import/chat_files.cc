@@ -19,13 +19,6 @@
 namespace rematch {
 namespace {
 
-/// The text between the lines of a Markdown fence; others as they are.
-std::string without_fence(const std::string& text) {
-  const size_t line = text.find('\n');
-  const bool is_fenced = text.starts_with("```") && text.ends_with("```") && line != text.npos;
-  return is_fenced ? python_strip(text.substr(line, text.size() - 3 - line)) : text;
-}
-
 using Role = ChatTurn::Role;
 
 constexpr SourceForm kForm = {
@@ -91,7 +84,7 @@ class RecordReader {
         (think != turn.text.npos && mentions_geometry(turn.text.substr(0, think))))
       return start(image_).leave_out(reason::kNotAList, image_.where + ": boxes before <answer>");
     const std::vector<std::string>& words = options_.empty_answers;
-    const std::string word = without_fence(python_strip(text.substr(0, text.find("</answer>"))));
+    const std::string word = python_strip(text.substr(0, text.find("</answer>")));
     const bool is_empty = std::find(words.begin(), words.end(), word) != words.end();
     ImportedAnswer answer =
         is_empty ? ImportedAnswer{.image = image_, .is_list = true} : read_text(text);

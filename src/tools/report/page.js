@@ -56,11 +56,6 @@ function shareTable(rows) {
   return table([rows[0], ...rows.slice(1).map(row => row.map(cell))]);
 }
 
-function facts(run) {
-  const items = run.facts.flatMap(([name, value]) => [html('dt', {}, name), html('dd', {}, value)]);
-  return html('div', {class: 'card'}, html('b', {}, run.name), html('dl', {}, ...items));
-}
-
 /** The numbers above the fold: what was, what is, and whether that is better. */
 function numbers(items) {
   return html(

@@ -16,43 +16,6 @@ namespace {
 
 constexpr size_t kMaxClasses = 40;
 
-struct Fact {
-  const char* name;
-  const char* key;
-  bool needs_rollouts = false;  ///< meaningless in stage 1
-};
-constexpr Fact kFacts[] = {{"model", "model.model"},
-                           {"trained on", "custom.train_jsonl"},
-                           {"validated on", "custom.val_jsonl"},
-                           {"trainer", "custom.trainer_variant"},
-                           {"target policy", "custom.extra.rollout_matching.target_policy", true},
-                           {"rollouts by", "custom.extra.rollout_matching.rollout_backend", true},
-                           {"tuning", "tuner.train_type"},
-                           {"learning rate", "training.learning_rate"},
-                           {"samples a step", "training.effective_batch_size"},
-                           {"seed", "training.seed"}};
-
-/// [[name, value], …] of a run.
-Json collect_facts(const RunData& run) {
-  Json facts = Json::array();
-  const auto add = [&facts](const char* name, const std::string& value) {
-    if (!value.empty() && value != "null") facts.push_back(Json::array({name, value}));
-  };
-  if (!run.log.empty()) {
-    const bool rolls_out = run.setting("custom.trainer_variant") == "rollout_matching_sft";
-    for (const Fact& fact : kFacts) {
-      if (rolls_out || !fact.needs_rollouts) add(fact.name, run.setting(fact.key));
-    }
-    add("steps", std::to_string(run.log.back().step));
-  }
-  for (const EvaluationFile& file : run.evaluations) {
-    if (file.model.empty()) continue;
-    const std::optional<double> count = file.score("num_samples");
-    add("evaluated", file.model + (count ? fmt::format(", {:.0f} samples", *count) : ""));
-  }
-  return facts;
-}
-
 /// A share; null for an empty denominator.
 Json share_cell(const ScoreRow& row, const char* key, double whole) {
   return whole > 0 ? Json(row.value(key)) : Json();
@@ -117,7 +80,6 @@ std::string report_html(const std::vector<RunData>& runs, const GalleryOptions& 
   const std::vector<NamedEvaluation> evaluations = list_evaluations(runs);
   Json data{{"title", runs.back().name},
             {"headline", collect_headline(runs, evaluations)},
-            {"runs", none},
             {"scores", nullptr},
             {"last", nullptr},
             {"note", ""},
@@ -128,8 +90,6 @@ std::string report_html(const std::vector<RunData>& runs, const GalleryOptions& 
             {"gallery", nullptr},
             {"settings", none}};
   for (const RunData& run : runs) {
-    Json facts = collect_facts(run);
-    if (!facts.empty()) data["runs"].push_back({{"name", run.name}, {"facts", std::move(facts)}});
     const std::string text = config_text(run);
     if (!text.empty()) data["settings"].push_back({{"name", run.name}, {"text", text}});
   }

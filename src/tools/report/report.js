@@ -15,16 +15,6 @@ if (data.confidence) {
 if (data.counts.length) fill('counts', shareTable(data.counts));
 if (data.gallery) fill('gallery', ...gallery(data.gallery));
 document.getElementById('no-gallery').hidden = !data.last || Boolean(data.gallery);
-if (data.runs.length)
-  fill(
-    'facts',
-    html(
-      'details',
-      {},
-      html('summary', {}, 'What was trained and evaluated'),
-      html('div', {class: 'grid'}, ...data.runs.map(facts)),
-    ),
-  );
 if (data.settings.length) {
   fill('settings', html('div', {class: 'stack'}, ...data.settings.map(({name, text}) =>
     html('details', {class: 'card'}, html('summary', {}, name), html('pre', {}, text)))));
