@@ -264,16 +264,19 @@ TEST_F(Forms, ANameIsFoundInEitherFormOfItsAccents) {
   EXPECT_EQ(written.splits.at(0).num_boxes, 1);
 }
 
-TEST_F(Forms, ANaNLeavesOutItsImageOnly) {
-  const std::string images = R"({"id": 1, "file_name": "a.png"}, {"id": 2, "file_name": "b.png"})";
-  write_image("b.png");
-  write("train.json", R"({"images": [)" + images +
-                          R"(], "categories": [{"id": 7, "name": "NaN"}], "annotations": [
-          {"image_id": 1, "category_id": 7, "bbox": [NaN, 10, 100, -Infinity]},
-          {"image_id": 2, "category_id": 7, "bbox": [20, 10, 100, 50]}]})");
-  const WrittenSet written = convert_set(read_coco_files({path("train.json")}, {}));
-  EXPECT_EQ(written.ledger.records().size(), 1u);
-  EXPECT_EQ(written.splits.at(0).classes, (std::map<std::string, int64_t>{{"NaN", 1}}));
+TEST_F(Forms, ANaNIsRefusedWithTheCommandThatMakesItNull) {
+  const auto with_box = [&](const std::string& number) {
+    return write("train.json",
+                 test::coco("a.png", R"({"image_id": 1, "category_id": 7, "bbox": [)" + number +
+                                         R"(, 10, 100, 50]}, {"image_id": 1, "category_id": 7,
+                                         "bbox": [20, 10, 100, 50]})"));
+  };
+  const std::string bad = with_box("NaN");
+  EXPECT_NE(test::problem_of([&] { read_coco_files({bad}, {}); }).fix.find("null"),
+            std::string::npos);
+  const ImportOptions drop{.drop_unreadable = true};
+  const WrittenSet written = convert_set(read_coco_files({with_box("null")}, drop), drop);
+  EXPECT_EQ(test::objects_lost(written, reason::kNoBox), 1);
 }
 
 TEST_F(Forms, CopiesOfMacOSAreNotAnnotations) {

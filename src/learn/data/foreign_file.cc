@@ -68,7 +68,7 @@ const char* typo_advice(std::string_view text) {
     } else if (!in_string && is_any({"'", "True", "False", "None"})) {
       return "this is how Python prints values, not JSON: print them with json.dumps()";
     } else if (!in_string && is_any({"NaN", "Infinity"})) {
-      return "NaN and Infinity are not numbers of JSON: leave them out";
+      return "NaN and Infinity are not numbers of JSON: write null";
     } else if (!in_string && before == ',' && (c == ']' || c == '}')) {
       return "remove the comma before ] or }";
     }

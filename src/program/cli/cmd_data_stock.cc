@@ -80,18 +80,12 @@ Command add_boxes(CLI::App& data) {
 }
 
 /// Says what became of records that come again.
-void print_repeats(const SplitFiles& files, const std::string& path) {
+void print_repeats(const SplitFiles& files) {
   if (files.num_repeats == 0) return;
   const bool is_one = files.num_repeats == 1;
-  std::string text =
+  const std::string text =
       fmt::format("{} {} a picture of an earlier record; all records of a picture are in one file",
                   counted(files.num_repeats, "record"), is_one ? "shows" : "show");
-  if (files.num_doubles > 0)
-    text += fmt::format(
-        "; {} of them {} an earlier record in objects and prompt too: {} kept, and `rematch data "
-        "check {}` lists their lines",
-        files.num_doubles, files.num_doubles == 1 ? "equals" : "equal",
-        files.num_doubles == 1 ? "it is" : "they are", shell_word(path));
   std::cout << wrapped(text, 2) << "\n";
 }
 
@@ -124,7 +118,7 @@ Command add_split(CLI::App& data) {
                                        part->path, counted(part->num_records, "record"),
                                        counted(part->num_images, "image"));
             }
-            print_repeats(files, arguments->path);
+            print_repeats(files);
             std::cout << fmt::format("next: rematch init MODEL {} --val {}\n",
                                      shell_word(files.train.path), shell_word(files.val.path));
             return 0;

@@ -135,7 +135,7 @@ ForeignSet read_coco_files(const std::vector<std::string>& sources, const Import
   ForeignSet set{.assumed_form = BoxForm::kSides};
   read_files(find_files(sources, kForm, options), kForm, set,
              [&](const std::string& path, std::vector<ForeignImage>& images) {
-               const Json document = parse_written_json(without_nan(read_file(path)), path);
+               const Json document = parse_written_json(read_file(path), path);
                for (const char* list : kLists) {
                  const Json* found = find_member(document, list);
                  if (found == nullptr || !found->is_array())

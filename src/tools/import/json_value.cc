@@ -62,24 +62,6 @@ const char* skip_note(const Json& entry) {
   return is_set(find_member(entry, "ignore")) ? "objects marked to be ignored, left out" : nullptr;
 }
 
-std::string without_nan(std::string text) {
-  constexpr std::string_view kWords[] = {"-Infinity", "Infinity", "NaN"};
-  if (text.find("NaN") == text.npos && text.find("Infinity") == text.npos) return text;
-  bool in_string = false;
-  for (size_t at = 0; at < text.size(); ++at) {
-    if (in_string && text[at] == '\\') {
-      ++at;
-    } else if (text[at] == '"') {
-      in_string = !in_string;
-    } else if (!in_string) {
-      for (const std::string_view word : kWords) {
-        if (text.compare(at, word.size(), word) == 0) text.replace(at, word.size(), "null");
-      }
-    }
-  }
-  return text;
-}
-
 Json parse_record(std::string_view text) {
   try {
     return parse_written_json(text, "");

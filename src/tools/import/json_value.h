@@ -34,10 +34,6 @@ inline constexpr char kCrowd[] = "crowds, which are no objects";
 /// The note for an object that a member ("iscrowd", "ignore") marks as none; nullptr for others.
 const char* skip_note(const Json& entry);
 
-/// JSON whose bare NaN and Infinity, which Python writes, are null, so that one bad number does not
-/// spoil a file.
-std::string without_nan(std::string text);
-
 /// @throws LeftOut for a text that is not JSON
 Json parse_record(std::string_view text);
 

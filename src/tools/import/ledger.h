@@ -46,7 +46,6 @@ class Ledger {
   const Losses& objects() const { return objects_; }
   const std::map<std::string, int64_t>& notes() const { return notes_; }
   int64_t num_records_lost() const { return num_records_lost_; }
-  int64_t num_objects_lost() const { return num_objects_lost_; }
   bool has_losses() const { return num_records_lost_ + num_objects_lost_ > 0; }
 
   /// "2 × a box with swapped corners, 1 × …", most frequent first.

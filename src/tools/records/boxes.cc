@@ -24,19 +24,6 @@ std::array<int, 4> bounding_box(const std::vector<int>& bins) {
   return box;
 }
 
-/// Replaces the polygon of an object by a box and keeps the order of members.
-Json replace_polygon(const Json& object, const std::array<int, 4>& box) {
-  Json result;
-  for (const auto& member : object.items()) {
-    if (member.key() == "poly") {
-      result["bbox_2d"] = box;
-    } else {
-      result[member.key()] = member.value();
-    }
-  }
-  return result;
-}
-
 }  // namespace
 
 BoxesWritten write_boxes(const std::string& path, const std::string& out) {
@@ -55,7 +42,8 @@ BoxesWritten write_boxes(const std::string& path, const std::string& out) {
     for (size_t i = 0; i < sample.objects.size(); ++i) {
       if (!is_polygon(sample.objects[i])) continue;
       const std::array<int, 4> box = bounding_box(sample.objects[i].geometry.bins);
-      record["objects"][i] = replace_polygon(record["objects"][i], box);
+      record["objects"][i].erase("poly");
+      record["objects"][i]["bbox_2d"] = box;
       ++written.num_polygons;
       written.num_flat += box[0] == box[2] || box[1] == box[3];
     }

@@ -96,25 +96,16 @@ std::map<std::string, std::string> hash_images(const std::vector<Sample>& sample
   return hashes;
 }
 
-/// Counts records that come again.
-/// @param pictures  the texts of the images of each record
-void count_repeats(const std::vector<Sample>& samples,
-                   const std::map<std::string, std::string>& hash_of, const Hashes& pictures,
-                   SplitFiles& files) {
+/// Number of records that share a picture with an earlier one.
+int64_t count_repeats(const Hashes& pictures) {
+  int64_t num_repeats = 0;
   std::set<std::string> seen;
-  std::map<std::vector<std::string>, std::vector<const Sample*>> by_images;
-  for (size_t i = 0; i < samples.size(); ++i) {
-    std::vector<std::string> hashes;
-    for (const std::string& path : samples[i].image_paths) hashes.push_back(hash_of.at(path));
-    std::vector<const Sample*>& earlier = by_images[hashes];
-    files.num_repeats += std::any_of(pictures[i].begin(), pictures[i].end(),
-                                     [&](const std::string& text) { return seen.contains(text); });
-    files.num_doubles += std::any_of(earlier.begin(), earlier.end(), [&](const Sample* other) {
-      return samples[i].objects == other->objects && samples[i].prompt == other->prompt;
-    });
-    seen.insert(pictures[i].begin(), pictures[i].end());
-    earlier.push_back(&samples[i]);
+  for (const std::vector<std::string>& texts : pictures) {
+    num_repeats += std::any_of(texts.begin(), texts.end(),
+                               [&](const std::string& text) { return seen.contains(text); });
+    seen.insert(texts.begin(), texts.end());
   }
+  return num_repeats;
 }
 
 void check_share(double share) {
@@ -180,7 +171,7 @@ SplitFiles write_split(const std::string& path, const SplitOptions& options) {
       texts.insert(texts.end(), texts_of.at(image).begin(), texts_of.at(image).end());
   }
   const std::vector<bool> is_val = choose_val(pictures, options, path);
-  count_repeats(file.samples(), hash_of, pictures, files);
+  files.num_repeats = count_repeats(pictures);
   std::string lines[2];
   std::set<std::string> images[2];
   for (size_t i = 0; i < is_val.size(); ++i) {

@@ -17,7 +17,6 @@ struct SplitPart {
 struct SplitFiles {
   SplitPart train, val;
   int64_t num_repeats = 0;  ///< records that share a picture with an earlier one
-  int64_t num_doubles = 0;  ///< of these: records with the images, objects and prompt of one
 };
 
 /// Options for splitting a JSONL.
