@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "base/first_few.h"
 #include "base/terminal_text.h"
 #include "base/text.h"
 #include "learn/data/file_set.h"
@@ -12,15 +13,7 @@
 namespace rematch {
 namespace {
 
-constexpr size_t kMaxShown = 3;
 constexpr int64_t kFewObjects = 50;  // too few to tell free text from classes
-
-std::string list_names(const std::vector<std::string>& names) {
-  std::string text;
-  for (size_t i = 0; i < names.size() && i < kMaxShown; ++i)
-    text += (i > 0 ? ", " : "") + printable(names[i]);
-  return text + (names.size() > kMaxShown ? ", …" : "");
-}
 
 /// Images of val that are also in train, in val's order.
 /// @param num_images  receives the number of images in val
@@ -49,7 +42,7 @@ std::vector<std::string> overlap_warnings(const Dataset& train, const Dataset& v
     warnings.push_back(fmt::format(
         "{} of {} in {} {} also in {} ({}): scores on training images say nothing about new ones",
         shared.size(), counted(num_images, "image"), val.path(), shared.size() == 1 ? "is" : "are",
-        train.path(), list_names(shared)));
+        train.path(), printable(first_few(shared))));
   }
   std::set<std::string> trained;
   int64_t num_objects = 0;
@@ -69,10 +62,10 @@ std::vector<std::string> overlap_warnings(const Dataset& train, const Dataset& v
     }
   }
   if (!unknown.empty()) {
-    warnings.push_back(
-        fmt::format("{} of {} in {} never {} in {}: {}", unknown.size(),
-                    counted(static_cast<int64_t>(classes.size()), "class", "classes"), val.path(),
-                    unknown.size() == 1 ? "occurs" : "occur", train.path(), list_names(unknown)));
+    warnings.push_back(fmt::format(
+        "{} of {} in {} never {} in {}: {}", unknown.size(),
+        counted(static_cast<int64_t>(classes.size()), "class", "classes"), val.path(),
+        unknown.size() == 1 ? "occurs" : "occur", train.path(), printable(first_few(unknown))));
   }
   return warnings;
 }

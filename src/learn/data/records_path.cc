@@ -5,14 +5,13 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/first_few.h"
 #include "base/terminal_text.h"
-#include "base/text.h"
 #include "learn/data/image_files.h"
 
 namespace rematch {
 
 void require_records_file(const std::string& path) {
-  constexpr size_t kShown = 5;
   std::error_code error;
   if (!std::filesystem::is_directory(path, error)) return;
   std::vector<std::string> files;
@@ -21,24 +20,22 @@ void require_records_file(const std::string& path) {
       files.push_back(printable(shell_word(join_path(path, entry.path().filename().string()))));
   }
   std::sort(files.begin(), files.end());
-  // train.jsonl rather than a part of it, train-val.jsonl.
-  std::string example = files.empty() ? "" : files.front();
-  bool is_train = false;
-  for (const std::string& file : files) {
-    if (file.find("train") == file.npos || (is_train && file.size() >= example.size())) continue;
-    example = file;
-    is_train = true;
-  }
-  files.resize(std::min(files.size(), kShown));
+  // train.jsonl rather than a part of it, train-val.jsonl
+  const auto rank = [](const std::string& file) {
+    return file.find("train") == file.npos ? file.npos : file.size();
+  };
+  const auto example = std::min_element(
+      files.begin(), files.end(),
+      [&](const std::string& a, const std::string& b) { return rank(a) < rank(b); });
   throw UserError(
       ErrorKind::kConfig,
       {.error = "the records are one JSONL file, not a directory",
        .where = path,
        .what = files.empty() ? "it is a directory without a .jsonl file"
-                             : "it is a directory with " + join(files, ", "),
+                             : "it is a directory with " + first_few(files, 5),
        .fix = files.empty() ? "import the annotations with `rematch data from-coco`, `from-yolo` "
                               "or another command of docs/data.md"
-                            : "give the file of training records: " + example});
+                            : "give the file of training records: " + *example});
 }
 
 }  // namespace rematch
