@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <set>
-#include <utility>
 
 #include "base/first_few.h"
 #include "base/terminal_text.h"

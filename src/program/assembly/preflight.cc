@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <optional>
+#include <span>
 
 #include "base/error.h"
 #include "base/observe/wandb_follower.h"

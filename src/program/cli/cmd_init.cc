@@ -7,6 +7,7 @@
 #include <iostream>
 #include <memory>
 #include <optional>
+#include <span>
 
 #include "base/error.h"
 #include "base/file.h"

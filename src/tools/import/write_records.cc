@@ -1,6 +1,3 @@
-#include <fmt/core.h>
-
-#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <optional>

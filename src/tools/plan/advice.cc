@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/error.h"
 #include "base/host_memory.h"
 #include "base/text.h"
 

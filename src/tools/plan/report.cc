@@ -7,7 +7,6 @@
 
 #include "base/host_memory.h"
 #include "base/terminal_text.h"
-#include "base/text.h"
 #include "tools/plan/advice.h"
 
 namespace rematch {

@@ -1,7 +1,5 @@
 #include "tools/report/report.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
