@@ -1,5 +1,4 @@
-// Help for a user who does not know the program: help, init, schema, completions,
-// mistyped commands.
+// Help for a user who does not know the program: help, init, schema, mistyped commands.
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
@@ -21,9 +20,9 @@ bool has(const std::string& text, const std::string& part) {
 
 TEST(HelpCommands, HelpOfEveryCommandShowsTwoExamples) {
   test::Program program;
-  for (const std::string name : {"train", "eval", "check", "rollout", "add-coord-tokens", "merge",
-                                 "doctor", "stage", "predict", "compare", "report", "init",
-                                 "explain", "schema", "completions", "data", "plan", "probe"}) {
+  for (const std::string name :
+       {"train", "eval", "check", "rollout", "add-coord-tokens", "merge", "doctor", "stage",
+        "predict", "compare", "report", "init", "explain", "schema", "data", "plan", "probe"}) {
     const test::ProcessResult result = program.run(name + " --help");
     EXPECT_EQ(result.exit_code, 0);
     const size_t examples = result.out.find("Examples:");
@@ -257,14 +256,6 @@ TEST(HelpCommands, WhatIsNotThereEndsEveryCommandWithOneCodeAndOneSentence) {
     EXPECT_EQ(program.run(typed).exit_code, 4) << typed;
 }
 
-TEST(HelpCommands, FishOffersAnInnerCommandItsOwnOptions) {
-  test::Program program;
-  const std::string script = program.run("completions fish").out;
-  EXPECT_TRUE(has(script, "'__rematch_at data check' -l fix")) << script;
-  EXPECT_TRUE(has(script, "'__rematch_at check' -l gpu-memory")) << script;
-  EXPECT_FALSE(has(script, "seen_subcommand_from"));
-}
-
 TEST(HelpCommands, ATerminalGetsHelpAndErrorsAtItsWidth) {
   test::Program program;
   for (const char* arguments : {"train --help", "data show --help", "explain qqqqqqqqqq"}) {
@@ -278,74 +269,6 @@ TEST(HelpCommands, ATerminalGetsHelpAndErrorsAtItsWidth) {
     }
   }
   EXPECT_FALSE(has(program.run("data show --help").out, "INT:INT"));
-}
-
-TEST(HelpCommands, KeysAreCompletedAfterSetAndExplain) {
-  test::Program program;
-  const test::ProcessResult completed = test::run_command(
-      "cd " + program.dir().path() + " && " + test::binary_path("bin/rematch") +
-      " completions bash > c.sh && bash -c '. ./c.sh; COMP_WORDS=(rematch train a.yaml --set "
-      "training.max_s); COMP_CWORD=4; _rematch; echo ${COMPREPLY[@]}; "
-      "COMP_WORDS=(rematch explain target_p); COMP_CWORD=2; _rematch; echo ${COMPREPLY[@]}'");
-  EXPECT_EQ(completed.out, "training.max_steps=\ntarget_policy\n") << completed.err;
-  EXPECT_TRUE(has(program.run("completions fish").out, "-l set -x -a '(__rematch_settings)'"));
-  const test::ProcessResult other = program.run("completions powershell");
-  EXPECT_EQ(other.exit_code, 2);
-  EXPECT_FALSE(has(other.err, "SHELL:")) << other.err;
-  EXPECT_TRUE(has(other.err, "choose one of bash, zsh, fish")) << other.err;
-}
-
-TEST(HelpCommands, NoFileIsOfferedAmongCommands) {
-  test::Program program;
-  program.dir().write("some_file", "");
-  const std::string enter =
-      "cd " + program.dir().path() + " && R=" + test::binary_path("bin/rematch") + " && ";
-  const test::ProcessResult bash = test::run_command(
-      enter +
-      "$R completions bash > c.sh && bash -c '. ./c.sh; for typed in \"rematch \" \"rematch data "
-      "\"; do COMP_WORDS=($typed \"\"); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _rematch; "
-      "echo ${COMPREPLY[@]}; done'");
-  EXPECT_TRUE(has(bash.out, "train")) << bash.err;
-  EXPECT_TRUE(has(bash.out, "from-coco")) << bash.out;
-  EXPECT_FALSE(has(bash.out, "some_file")) << bash.out;
-  if (test::run_command("fish --version").exit_code != 0) GTEST_SKIP() << "fish is not installed";
-  const auto offered = [&](const std::string& typed) {
-    return test::run_command(enter +
-                             "$R completions fish > c.fish && fish -c 'source c.fish; "
-                             "complete -C \"" +
-                             typed + "\"' | cut -f 1")
-        .out;
-  };
-  EXPECT_FALSE(has(offered("rematch "), "some_file"));
-  EXPECT_EQ(offered("rematch tr"), "train\n");
-  EXPECT_EQ(offered("rematch data from-c"), "from-coco\nfrom-csv\n");
-  EXPECT_FALSE(has(offered("rematch data "), "some_file"));
-  EXPECT_EQ(offered("rematch data check --fi"), "--fix\n");
-  EXPECT_EQ(offered("rematch train a.yaml --set training.max_s"), "training.max_steps=\n");
-  EXPECT_EQ(offered("rematch explain target_p"), "target_policy\n");
-  EXPECT_TRUE(has(offered("rematch train some"), "some_file"));
-}
-
-TEST(HelpCommands, BashCompletesCommandsAndOptions) {
-  test::Program program;
-  for (const char* shell : {"bash", "zsh", "fish"})
-    EXPECT_TRUE(has(program.run(std::string("completions ") + shell).out, "from-coco")) << shell;
-  const test::ProcessResult completed =
-      test::run_command("cd " + program.dir().path() + " && " + test::binary_path("bin/rematch") +
-                        " completions bash > c.sh && bash -c '. ./c.sh; COMP_WORDS=(rematch tr); "
-                        "COMP_CWORD=1; _rematch; echo ${COMPREPLY[@]}; "
-                        "COMP_WORDS=(rematch data from-c); "
-                        "COMP_CWORD=2; _rematch; echo ${COMPREPLY[@]}; COMP_WORDS=(rematch eval "
-                        "--dev); COMP_CWORD=2; _rematch; echo ${COMPREPLY[@]}'");
-  EXPECT_EQ(completed.out, "train\nfrom-coco from-csv\n--device\n") << completed.err;
-  program.dir().write("out dir/x", "");
-  const test::ProcessResult spaced =
-      test::run_command("cd " + program.dir().path() +
-                        " && bash -c '. ./c.sh; COMP_WORDS=(rematch report \"out d\"); "
-                        "COMP_CWORD=2; _rematch; printf \"%s|\" \"${COMPREPLY[@]}\"'");
-  EXPECT_EQ(spaced.out, "out dir|") << spaced.err;
-  EXPECT_EQ(program.run("completions tcsh").exit_code, 2);
-  EXPECT_EQ(program.run("completions").exit_code, 2);
 }
 
 TEST(HelpCommands, ACommandThatOnlyAsksHasNoBatchOfTraining) {

@@ -1,5 +1,4 @@
-// `rematch explain KEY`, `rematch schema`, `rematch completions SHELL`: help for people and for
-// their editors and shells.
+// `rematch explain KEY`, `rematch schema`: help for people and for their editors.
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
@@ -13,9 +12,7 @@
 #include "base/terminal_text.h"
 #include "base/text.h"
 #include "program/cli/command_set.h"
-#include "program/cli/completions.h"
 #include "program/config/explain.h"
-#include "program/config/schema.h"
 #include "program/config/suggest.h"
 #include "tools/report/score_table.h"
 
@@ -113,15 +110,6 @@ std::string explain_printed_word(const std::string& word) {
   return "";
 }
 
-/// The keys that `--set` takes.
-std::vector<std::string> setting_names() {
-  std::vector<std::string> names;
-  for (const KeySpec& spec : schema()) {
-    if (spec.state == KeyState::kHonoured) names.push_back(spec.path);
-  }
-  return names;
-}
-
 /// Text about a metric's name, or "".
 std::string explain_metric(const std::string& name) {
   std::string text;
@@ -186,18 +174,6 @@ int run_explain(const std::vector<std::string>& words) {
   return 0;
 }
 
-/// @throws UserError (config) for a shell without completions
-int run_completions(const std::string& shell, const CLI::App& app) {
-  const std::vector<std::string> shells{"bash", "zsh", "fish"};
-  if (std::find(shells.begin(), shells.end(), shell) == shells.end())
-    throw UserError(ErrorKind::kConfig, {.error = "there are no completions for this shell",
-                                         .where = "rematch completions",
-                                         .what = printable(shell),
-                                         .fix = "choose one of " + join(shells, ", ")});
-  std::cout << completions_for(shell, app, setting_names());
-  return 0;
-}
-
 }  // namespace
 
 std::vector<Command> add_explain_commands(CLI::App& app) {
@@ -219,19 +195,11 @@ std::vector<Command> add_explain_commands(CLI::App& app) {
       "Examples:\n  rematch schema > rematch.schema.json\n"
       "  rematch schema | python3 -m json.tool\nIn VS Code, the first line of a YAML: # "
       "yaml-language-server: $schema=rematch.schema.json");
-  CLI::App* completions = app.add_subcommand("completions", "print completions for a shell");
-  const auto shell = std::make_shared<std::string>();
-  completions->add_option("SHELL", *shell, "bash, zsh or fish")->required();
-  completions->footer(
-      "Examples:\n  source <(rematch completions bash)\n  rematch completions fish > "
-      "~/.config/fish/completions/rematch.fish");
-  return {{explain, [words] { return run_explain(*words); }},
-          {schema,
-           [] {
-             std::cout << config_json_schema();
-             return 0;
-           }},
-          {completions, [&app, shell] { return run_completions(*shell, app); }}};
+  const auto print_schema = [] {
+    std::cout << config_json_schema();
+    return 0;
+  };
+  return {{explain, [words] { return run_explain(*words); }}, {schema, print_schema}};
 }
 
 }  // namespace rematch

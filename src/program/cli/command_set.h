@@ -45,8 +45,7 @@ Command add_stage_command(CLI::App& app, const std::vector<StageRow>& stages);
 /// `rematch data …`: data in, and what is odd about them.
 std::vector<Command> add_data_commands(CLI::App& app);
 
-/// `rematch explain KEY`, `rematch schema`, `rematch completions SHELL`.
-/// @param app  outlives the commands
+/// `rematch explain KEY`, `rematch schema`.
 std::vector<Command> add_explain_commands(CLI::App& app);
 
 /// All commands of the program.
