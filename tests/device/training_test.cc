@@ -102,9 +102,9 @@ struct Evaluated {
   Evaluated(const std::string& lines, const std::string& device) {
     const test::Program program;
     EvalArguments arguments;
-    arguments.model.config_path = program.config(lines);
-    arguments.model.overrides = {"training.output_dir=" + program.dir().file("out")};
-    arguments.model.device = device;
+    arguments.asked.model = program.config(lines);
+    arguments.asked.overrides = {"training.output_dir=" + program.dir().file("out")};
+    arguments.device = device;
     run_eval(arguments);
     const Json results =
         parse_json(read_file(program.run_dir() + "/eval_results.json"), "eval_results.json");

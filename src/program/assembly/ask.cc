@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/error.h"
@@ -10,6 +11,7 @@
 #include "learn/estep/answer/checkpoint_format.h"
 #include "learn/resume/find_model.h"
 #include "model/checkpoint/image_area.h"
+#include "model/checkpoint/model_dir.h"
 #include "model/checkpoint/peft.h"
 #include "model/vision/patches.h"
 
@@ -33,6 +35,13 @@ std::string last_name(const fs::path& path) {
   const std::string name =
       normal.has_filename() ? normal.filename().string() : normal.parent_path().filename().string();
   return name == "." || name == ".." ? "" : name;
+}
+
+/// The run that a checkpoint belongs to; "" for any other directory.
+std::string run_of_checkpoint(const std::string& directory) {
+  const fs::path run = (fs::path(directory) / "").lexically_normal().parent_path().parent_path();
+  std::error_code error;
+  return !run.empty() && fs::is_regular_file(run / "args.json", error) ? run.string() : "";
 }
 
 OutputSettings place_of_results(const Checkpoint& checkpoint) {
@@ -78,6 +87,53 @@ std::string adopt_image_area(Settings& settings, const std::string& adapter_dir)
       base_dir, min_pixels, max_pixels, adapter_dir, trained.min_pixels, trained.max_pixels);
 }
 
+/// The checkpoint of a question.
+/// @throws UserError as find_checkpoint(), and (environment) if its model does not exist
+Checkpoint find_asked(const Asked& asked) {
+  Checkpoint checkpoint = asked.adapter.empty() ? find_checkpoint(asked.model)
+                                                : find_checkpoint(asked.adapter, asked.model);
+  require_model_dir(checkpoint.base);
+  return checkpoint;
+}
+
+/// `custom.val_jsonl` of a run.
+/// @param named  the model that was asked, for errors
+/// @throws UserError (config) without one
+std::string run_records(const std::string& run, const std::string& named) {
+  const Json saved = run.empty() ? Json() : read_json_file(join_path(run, "args.json"));
+  if (saved.is_object()) {
+    const Json records = saved.value(Json::json_pointer("/custom/val_jsonl"), Json());
+    if (records.is_string()) return records.get<std::string>();
+  }
+  throw UserError(ErrorKind::kConfig,
+                  {.error = "a model directory needs records to be asked about",
+                   .where = named,
+                   .what = "no JSONL was given after it",
+                   .fix = "give the records too, as in `rematch eval MODEL data/val.jsonl`, or a "
+                          "YAML configuration"});
+}
+
+JobSource ask_configured(const Asked& asked) {
+  Settings base;
+  if (!asked.records.empty()) base.data.val_jsonl = asked.records;
+  JobSource source{.config = load_config(asked.model, asked.overrides, 1, base)};
+  Settings& settings = source.config.settings;
+  if (!asked.records.empty()) settings.data.val_jsonl = asked.records;
+  if (!asked.answer_format.empty()) settings.data.answer_format = asked.answer_format;
+  const std::string& model = settings.model.directory;
+  source.checkpoint = {.path = model, .base = model, .run = run_of_checkpoint(model)};
+  return source;
+}
+
+/// Adds what follows from the adapter and its base.
+JobSource finish(JobSource source) {
+  Checkpoint& checkpoint = source.checkpoint;
+  Settings& settings = source.config.settings;
+  if (checkpoint.packed && settings.model.load_in_4bit) add_line(checkpoint.note, kPacked);
+  if (checkpoint.is_adapter) add_line(checkpoint.note, adopt_image_area(settings, checkpoint.path));
+  return source;
+}
+
 }  // namespace
 
 std::string name_of_evaluated(const std::string& model_dir, const std::string& run_dir) {
@@ -89,12 +145,6 @@ std::string name_of_evaluated(const std::string& model_dir, const std::string& r
   const std::string run = last_name(parent);
   if (error || run.empty() || fs::equivalent(parent, run_dir, error)) return name;
   return run + "-" + name;
-}
-
-std::string run_of_checkpoint(const std::string& directory) {
-  const fs::path run = (fs::path(directory) / "").lexically_normal().parent_path().parent_path();
-  std::error_code error;
-  return !run.empty() && fs::is_regular_file(run / "args.json", error) ? run.string() : "";
 }
 
 Checkpoint find_checkpoint(const std::string& named, const std::string& base) {
@@ -151,20 +201,19 @@ bool has_own_weights(const JobSource& source) {
          (!packed || model.four_bit == *packed);
 }
 
-JobSource question_to(Checkpoint checkpoint, const Asked& asked) {
-  const Settings settings = settings_to_ask(checkpoint, asked);
-  JobSource source{.checkpoint = std::move(checkpoint), .force_base = asked.force_base};
-  if (asked.records.empty()) {
-    source.config.settings = settings;  // images need no key of a configuration
-  } else {
-    source.config = load_config("", asked.overrides, 1, settings);
-  }
-  if (settings.model.load_in_4bit && source.config.settings.model.load_in_4bit)
-    add_line(source.checkpoint.note, kPacked);
-  if (source.checkpoint.is_adapter)
-    add_line(source.checkpoint.note,
-             adopt_image_area(source.config.settings, source.checkpoint.path));
-  return source;
+JobSource ask_about_records(const Asked& asked) {
+  if (names_configuration(asked.model)) return ask_configured(asked);
+  Checkpoint checkpoint = find_asked(asked);
+  Asked complete = asked;
+  if (asked.records.empty()) complete.records = run_records(checkpoint.run, asked.model);
+  ConfigResult config = load_config("", asked.overrides, 1, settings_to_ask(checkpoint, complete));
+  return finish({std::move(config), std::move(checkpoint), asked.force_base});
+}
+
+JobSource ask_about_images(const Asked& asked) {
+  Checkpoint checkpoint = find_asked(asked);
+  ConfigResult config{.settings = settings_to_ask(checkpoint, asked)};
+  return finish({std::move(config), std::move(checkpoint), asked.force_base});
 }
 
 }  // namespace rematch

@@ -20,9 +20,6 @@ struct Checkpoint {
   std::string note = {};  ///< names the chosen checkpoint of a run; may be empty
 };
 
-/// The run that a checkpoint belongs to; "" for any other directory.
-std::string run_of_checkpoint(const std::string& directory);
-
 /// `checkpoint-N` of the run itself, RUN-checkpoint-N of another one, so that evaluations of both
 /// may lie side by side. Any other model has its directory's name.
 /// @param run_dir  may be empty
@@ -34,9 +31,11 @@ std::string name_of_evaluated(const std::string& model_dir, const std::string& r
 /// @throws UserError for an adapter or a stored prompt that cannot be read
 Checkpoint find_checkpoint(const std::string& named, const std::string& base = "");
 
-/// Questions of a command; anything empty is as stored with the checkpoint, or has its default.
+/// A question of a command; anything empty is as stored with the checkpoint, or has its default.
 struct Asked {
-  std::string records = {};  ///< JSONL; empty: about images
+  std::string model = {};    ///< model, adapter or run; for records also a configuration
+  std::string adapter = {};  ///< to use with `model`; empty = none
+  std::string records = {};  ///< JSONL; empty: `custom.val_jsonl` of configuration or run
   std::string answer_format = {};
   PromptSettings texts = {};
   int max_new_tokens = 0;
@@ -62,9 +61,13 @@ struct JobSource {
 /// base, or on one that is packed in another way.
 bool has_own_weights(const JobSource& source);
 
-/// The job of a question. Images are as large as those that an adapter was trained with.
-/// @throws UserError (config) for the overrides, as load_config(); (data) if the base
-/// cuts images otherwise than the base of the adapter
-JobSource question_to(Checkpoint checkpoint, const Asked& asked);
+/// A question about records: that of a configuration as it is written, or of a checkpoint, which
+/// needs none. Images are as large as those that an adapter was trained with.
+/// @throws UserError (config) as load_config(), and for a model without records; (environment) for
+/// a path that leads nowhere; (data) if the base cuts images otherwise than the base of the adapter
+JobSource ask_about_records(const Asked& asked);
+
+/// The same about images, which need no configuration.
+JobSource ask_about_images(const Asked& asked);
 
 }  // namespace rematch

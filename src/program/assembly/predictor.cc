@@ -9,7 +9,6 @@
 #include "base/terminal_text.h"
 #include "base/text.h"
 #include "engine/rollout/with_engine.h"
-#include "model/checkpoint/model_dir.h"
 #include "model/families/family.h"
 #include "model/text/lossy.h"
 #include "model/vision/upright.h"
@@ -43,8 +42,7 @@ std::optional<Problem> image_problem(const std::function<void()>& step) {
 /// The source, if it names a model; warns of a prompt that is not known.
 JobSource checked(JobSource source, Terminal& terminal) {
   const Checkpoint& checkpoint = source.checkpoint;
-  require_model_dir(checkpoint.base);  // first, before warnings about missing files
-  describe_model(checkpoint.base);
+  describe_model(checkpoint.base);  // first, before warnings about missing files
   const PromptSettings& texts = source.config.settings.prompt;
   if (!checkpoint.prompt && !(texts.system_prompt && texts.user_prompt)) {
     terminal.warn(

@@ -5,11 +5,32 @@
 #include <CLI/CLI.hpp>
 #include <cstdlib>
 
+#include "learn/estep/answer/answer_format.h"
+
 namespace rematch {
 
 void add_config_arguments(CLI::App& command, ConfigArguments& arguments) {
   command.add_option("CONFIG", arguments.config_path, "YAML configuration")->required();
   add_overrides(command, arguments.overrides);
+  add_device(command, arguments.device);
+}
+
+void add_ask_arguments(CLI::App& command, AskArguments& arguments) {
+  Asked& asked = arguments.asked;
+  command
+      .add_option(
+          "CONFIG|MODEL_DIR", asked.model,
+          "YAML configuration, or a checkpoint or adapter as it is, or a run (its best checkpoint)")
+      ->required();
+  command.add_option("JSONL", asked.records,
+                     "records to ask about; default: custom.val_jsonl of the configuration or run");
+  add_overrides(command, asked.overrides);
+  command
+      .add_option("--answer-format", asked.answer_format,
+                  "how answers are written; default: that of the configuration, else of the "
+                  "checkpoint")
+      ->check(CLI::IsMember(answer_formats().names()));
+  command.add_flag("--force-base", asked.force_base, kForceBaseHelp);
   add_device(command, arguments.device);
 }
 

@@ -2,6 +2,8 @@
 #include <string>
 #include <vector>
 
+#include "program/assembly/ask.h"
+
 namespace CLI {  // NOLINT(readability-identifier-naming): the name of the library
 class App;
 class Validator;
@@ -16,6 +18,19 @@ struct ConfigArguments {
   std::string device = "auto";              ///< --device
 };
 
+/// Arguments of a command that asks a checkpoint about records.
+struct AskArguments {
+  Asked asked;
+  std::string device = "auto";
+};
+
+/// Help of `--force-base`, which every command has that uses an adapter.
+inline constexpr const char* kForceBaseHelp =
+    "use an adapter with a base model that has other weights than those it was trained on: a "
+    "combination that was never trained";
+
+/// Declares CONFIG|MODEL_DIR, JSONL, --set, --answer-format, --force-base and --device.
+void add_ask_arguments(CLI::App& command, AskArguments& arguments);
 /// Declares CONFIG, --set and --device.
 void add_config_arguments(CLI::App& command, ConfigArguments& arguments);
 /// Declares --set.

@@ -27,13 +27,23 @@ Evaluated subject_of(const Job& job) {
           .has_answers = job.rolls_out()};
 }
 
+/// The links of a run may have moved between the looks of two ranks: all ask about the checkpoint
+/// that rank 0 found.
+void agree_on_checkpoint(JobSource& source, Asked asked, Group& group) {
+  const bool may_differ = !names_configuration(asked.model);
+  run_phase(group, "start", [&] {
+    asked.model = group.broadcast(source.checkpoint.path);
+    if (may_differ && asked.model != source.checkpoint.path) source = ask_about_records(asked);
+  });
+}
+
 }  // namespace
 
 int run_eval(const EvalArguments& arguments) {
   const World world = world_from_environment();
-  JobSource source = load_scored_model(arguments.model);
-  RankProcess process(world, source.config, arguments.model.device);
-  agree_on_checkpoint(source, arguments.model, process.place().group);
+  JobSource source = ask_about_records(arguments.asked);
+  RankProcess process(world, source.config, arguments.device);
+  agree_on_checkpoint(source, arguments.asked, process.place().group);
   Asking asking(std::move(source), Use::kEvaluate, process.place());
   const Job& job = asking.job();
   EvalOutput output(subject_of(job), job.terminal, job.group);
@@ -51,7 +61,7 @@ Command add_eval_command(CLI::App& app) {
   CLI::App* eval = app.add_subcommand(
       "eval", "roll out, parse and match custom.val_jsonl; print precision, recall, F1");
   const auto arguments = std::make_shared<EvalArguments>();
-  add_scored_model_arguments(*eval, arguments->model);
+  add_ask_arguments(*eval, *arguments);
   add_answers_options(*eval, arguments->answers);
   eval->add_flag("--all", arguments->all_scores,
                  "print every score, and tables of classes and object counts");
@@ -60,9 +70,10 @@ Command add_eval_command(CLI::App& app) {
       "model.model=output/run/checkpoint-100\n  rematch eval stock data/val.jsonl\n  rematch eval "
       "data/val.jsonl --answers answers.jsonl --format coord_tokens");
   const auto run = [arguments] {
-    const auto& [model, answers, all_scores] = *arguments;
-    return answers.answers.empty() ? run_eval(*arguments)
-                                   : run_eval_answers(model, answers, all_scores);
+    const AnswersArguments& answers = arguments->answers;
+    return answers.answers.empty()
+               ? run_eval(*arguments)
+               : run_eval_answers(arguments->asked, answers, arguments->all_scores);
   };
   return {eval, run, /*writes_files=*/true};
 }

@@ -1,12 +1,11 @@
 #pragma once
+#include "program/cli/arguments.h"
 #include "program/cli/eval_answers.h"
-#include "program/cli/scored_model.h"
 
 namespace rematch {
 
 /// Arguments of `rematch eval`.
-struct EvalArguments {
-  ScoredModelArguments model;
+struct EvalArguments : AskArguments {
   AnswersArguments answers;  ///< of another program, in place of the model's
   bool all_scores = false;   ///< prints every score, and tables of classes and object counts
 };

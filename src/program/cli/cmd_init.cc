@@ -26,7 +26,6 @@
 #include "program/cli/init_data.h"
 #include "program/cli/init_schedule.h"
 #include "program/cli/sample_lengths.h"
-#include "program/cli/scored_model.h"
 
 namespace rematch {
 namespace {
@@ -157,7 +156,6 @@ bool must_learn_coord_tokens(const std::string& model_dir) {
 }
 
 int run_init(InitArguments arguments) {
-  require_model_first(arguments.model, arguments.train);
   const NamedModel model = find_model(arguments.model);
   arguments.model = model.path;
   describe_model(arguments.model);

@@ -31,11 +31,8 @@ namespace fs = std::filesystem;
 constexpr int kAssumedSamplesPerStep = 16;  // for a model directory
 
 std::optional<std::string> model_dir_of(const std::string& path) {
-  std::error_code ignored;
   if (fs::path(path).filename() == "config.json") return fs::path(path).parent_path().string();
-  const std::string extension = fs::path(path).extension().string();
-  const bool is_file = fs::is_regular_file(path, ignored);
-  if (is_file || extension == ".yaml" || extension == ".yml") return std::nullopt;
+  if (names_configuration(path)) return std::nullopt;
   require_model_dir(path);
   return path;
 }

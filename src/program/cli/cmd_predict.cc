@@ -19,11 +19,8 @@ namespace {
 
 constexpr int64_t kImagesTogether = 16;
 
-struct PredictArguments {
-  std::string model, adapter;
+struct PredictArguments : AskArguments {
   std::vector<std::string> images;
-  Asked asked;
-  std::string device = "auto";
   PredictFormat format;
 };
 
@@ -36,16 +33,13 @@ int run_predict(const PredictArguments& arguments) {
                                          .fix = "add --format coco"});
   const std::unique_ptr<Terminal> terminal = Terminal::standard();
   const std::vector<std::string> images = list_images(arguments.images, *terminal);
-  Checkpoint checkpoint = arguments.adapter.empty()
-                              ? find_checkpoint(arguments.model)
-                              : find_checkpoint(arguments.adapter, arguments.model);
+  JobSource source = ask_about_images(arguments.asked);
   InputFiles inputs;
-  for (const std::string& directory : {checkpoint.path, checkpoint.base})
+  for (const std::string& directory : {source.checkpoint.path, source.checkpoint.base})
     add_model(inputs, directory);
   for (const std::string& image : images) inputs.add(image);
   PredictOutput output(arguments.format, images, std::move(inputs), *terminal);
-  Predictor predictor(question_to(std::move(checkpoint), arguments.asked),
-                      {.device = arguments.device, .terminal = *terminal});
+  Predictor predictor(std::move(source), {.device = arguments.device, .terminal = *terminal});
   for (auto begin = images.begin(); begin != images.end();) {
     const auto end = begin + std::min<std::ptrdiff_t>(kImagesTogether, images.end() - begin);
     for (Prediction& one : predictor.predict({begin, end})) output.add(std::move(one));
@@ -60,7 +54,7 @@ int run_predict(const PredictArguments& arguments) {
 
 void add_model_options(CLI::App& predict, PredictArguments& arguments) {
   predict
-      .add_option("MODEL", arguments.model,
+      .add_option("MODEL", arguments.asked.model,
                   "checkpoint: a Hugging Face directory or a PEFT adapter; or a run directory, "
                   "whose best checkpoint is taken")
       ->required();
@@ -68,7 +62,7 @@ void add_model_options(CLI::App& predict, PredictArguments& arguments) {
       .add_option("IMAGE", arguments.images,
                   "image files, or directories; photos stored rotated (EXIF) are turned upright")
       ->required();
-  predict.add_option("--adapter", arguments.adapter,
+  predict.add_option("--adapter", arguments.asked.adapter,
                      "PEFT adapter on top of MODEL, or its run directory");
   predict.add_flag("--force-base", arguments.asked.force_base, kForceBaseHelp);
 }

@@ -11,8 +11,8 @@
 #include "program/assembly/engine.h"
 #include "program/assembly/parts.h"
 #include "program/assembly/rank_process.h"
+#include "program/cli/arguments.h"
 #include "program/cli/command_set.h"
-#include "program/cli/scored_model.h"
 
 namespace rematch {
 namespace {
@@ -89,8 +89,7 @@ void print_text(Terminal& terminal, const ProbeNumbers& numbers, const ProbeVerd
   terminal.print("\n" + wrapped("verdict: " + verdict.headline, 2));
 }
 
-struct ProbeArguments {
-  ScoredModelArguments model;
+struct ProbeArguments : AskArguments {
   int num_draws = 8;
   bool as_json = false;
 };
@@ -121,8 +120,8 @@ ProbeNumbers measure(const Job& job, int num_draws) {
 
 int run_probe(const ProbeArguments& arguments) {
   require_alone("rematch probe");
-  JobSource source = load_scored_model(arguments.model);
-  RankProcess process(World{}, source.config, arguments.model.device);
+  JobSource source = ask_about_records(arguments.asked);
+  RankProcess process(World{}, source.config, arguments.device);
   const Job job = open_job(std::move(source), Use::kAnswer, process.place());
   const ProbeNumbers numbers = measure(job, arguments.num_draws);
   const bool sorted = job.settings().data.object_ordering == ObjectOrdering::kSorted;
@@ -142,7 +141,7 @@ Command add_probe_command(CLI::App& app) {
   CLI::App* probe = app.add_subcommand(
       "probe", "measure whether stage 2 can help a checkpoint, and say what to do");
   const auto arguments = std::make_shared<ProbeArguments>();
-  add_scored_model_arguments(*probe, arguments->model);
+  add_ask_arguments(*probe, *arguments);
   probe
       ->add_option("--samples", arguments->num_draws,
                    "sampled answers for each image whose greedy answer misses an object")

@@ -11,8 +11,8 @@
 #include "learn/estep/make_target.h"
 #include "program/assembly/engine.h"
 #include "program/assembly/rank_process.h"
+#include "program/cli/arguments.h"
 #include "program/cli/command_set.h"
-#include "program/cli/scored_model.h"
 #include "tools/stages/scene_input.h"
 
 namespace rematch {
@@ -69,8 +69,7 @@ std::string written_line(const ScoredRollout& rollout, const Job& job) {
   return line;
 }
 
-struct RolloutArguments {
-  ScoredModelArguments model;
+struct RolloutArguments : AskArguments {
   std::string split;  ///< "val" or "train"; empty = val if the configuration has validation data
   std::string out;    ///< empty = rollouts.jsonl in the run directory
 };
@@ -91,8 +90,8 @@ std::string default_path(const Job& job) {
 
 int run_rollout(const RolloutArguments& arguments) {
   require_alone("rematch rollout");
-  JobSource source = load_scored_model(arguments.model);
-  RankProcess process(World{}, source.config, arguments.model.device);
+  JobSource source = ask_about_records(arguments.asked);
+  RankProcess process(World{}, source.config, arguments.device);
   const Use use = chosen_use(arguments, source.config.settings);
   Asking asking(std::move(source), use, process.place());
   const Job& job = asking.job();
@@ -112,7 +111,7 @@ Command add_rollout_command(CLI::App& app) {
   CLI::App* rollout =
       app.add_subcommand("rollout", "write each sample's rollout, parse and match as JSON lines");
   const auto arguments = std::make_shared<RolloutArguments>();
-  add_scored_model_arguments(*rollout, arguments->model);
+  add_ask_arguments(*rollout, *arguments);
   rollout
       ->add_option("--split", arguments->split,
                    "val or train; default: val if the configuration has validation data")

@@ -8,11 +8,6 @@ class App;
 
 namespace rematch {
 
-/// Help of `--force-base`, which every command has that uses an adapter.
-inline constexpr const char* kForceBaseHelp =
-    "use an adapter with a base model that has other weights than those it was trained on: a "
-    "combination that was never trained";
-
 struct StageRow;
 
 /// A subcommand and the function that runs it. Its arguments live in `run`.

@@ -52,13 +52,14 @@ std::string format_name(const Task& task) {
                    .fix = "add --format " + join(answer_formats().names(), ", --format ")});
 }
 
-Task task_of(const ScoredModelArguments& model, const AnswersArguments& arguments,
-             Terminal& terminal) {
+Task task_of(Asked asked, const AnswersArguments& arguments, Terminal& terminal) {
+  if (asked.records.empty()) asked.records = std::exchange(asked.model, "");
+  if (!arguments.format.empty()) asked.answer_format = arguments.format;
   const std::string name = std::filesystem::path(arguments.answers).stem().string();
   Task task{.answers = arguments.answers,
-            .records = model.records.empty() ? model.config_path : model.records,
+            .records = asked.records,
             .name = name.empty() ? "answers" : name};
-  if (!model.records.empty()) task.model = find_checkpoint(model.config_path);
+  if (!asked.model.empty()) task.model = find_checkpoint(asked.model);
   if (!task.model.note.empty()) terminal.say(task.model.note);
   if (std::filesystem::is_directory(task.records)) {
     throw UserError(ErrorKind::kConfig,
@@ -68,13 +69,10 @@ Task task_of(const ScoredModelArguments& model, const AnswersArguments& argument
                      .fix = "give the truth: rematch eval data/val.jsonl --answers " +
                             shell_word(task.answers)});
   }
-  Settings settings = settings_to_ask(
-      task.model,
-      {.records = task.records,
-       .answer_format = arguments.format.empty() ? model.answer_format : arguments.format});
+  Settings settings = settings_to_ask(task.model, asked);
   if (task.model.path.empty()) settings.model.directory = ".";
   settings.output = {.run_name = task.name};
-  task.settings = load_config("", model.overrides, 1, settings).settings;
+  task.settings = load_config("", asked.overrides, 1, settings).settings;
   task.format = format_name(task);
   return task;
 }
@@ -195,10 +193,9 @@ void add_answers_options(CLI::App& eval, AnswersArguments& arguments) {
       ->needs(answers);
 }
 
-int run_eval_answers(const ScoredModelArguments& model, const AnswersArguments& arguments,
-                     bool all_scores) {
+int run_eval_answers(const Asked& asked, const AnswersArguments& arguments, bool all_scores) {
   const std::unique_ptr<Terminal> terminal = Terminal::standard();
-  const Task task = task_of(model, arguments, *terminal);
+  const Task task = task_of(asked, arguments, *terminal);
   InputFiles inputs{task.answers, task.records};
   if (!task.model.path.empty()) add_model(inputs, task.model.path);
   const Dataset all = read_records(task, inputs, *terminal);

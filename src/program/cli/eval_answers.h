@@ -1,7 +1,7 @@
 #pragma once
 #include <string>
 
-#include "program/cli/scored_model.h"
+#include "program/assembly/ask.h"
 
 namespace rematch {
 
@@ -21,7 +21,6 @@ void add_answers_options(CLI::App& eval, AnswersArguments& arguments);
 /// @param all_scores  prints every score, and tables.
 /// @return exit code;
 /// @throws UserError
-int run_eval_answers(const ScoredModelArguments& model, const AnswersArguments& arguments,
-                     bool all_scores);
+int run_eval_answers(const Asked& asked, const AnswersArguments& arguments, bool all_scores);
 
 }  // namespace rematch

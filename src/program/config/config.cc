@@ -112,6 +112,11 @@ std::string run_directory(const OutputSettings& output, bool resumes_latest) {
       output.run_name);
 }
 
+bool names_configuration(const std::string& path) {
+  std::error_code error;
+  return fs::is_regular_file(path, error) || path.ends_with(".yaml") || path.ends_with(".yml");
+}
+
 ConfigResult load_config(const std::string& path, const std::vector<std::string>& overrides,
                          int world_size, const Settings& base) {
   Draft draft(base);

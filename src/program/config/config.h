@@ -33,6 +33,10 @@ struct ConfigResult {
 ConfigResult load_config(const std::string& path, const std::vector<std::string>& overrides = {},
                          int world_size = 1, const Settings& base = {});
 
+/// True for a path that is used as a configuration, not as a directory of a model or a run: a file,
+/// or the name of a YAML file.
+bool names_configuration(const std::string& path);
+
 /// The settings of a few keys: `a.b.c=value` of --set. No key is required, none is derived.
 /// @throws UserError (config) as load_config()
 Settings read_settings(const std::vector<std::string>& overrides);
