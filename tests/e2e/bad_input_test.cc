@@ -96,9 +96,9 @@ TEST(BadInput, RanksWithoutALauncherAreRefused) {
   expect_error(run(" rollout "), 4, "WORLD_SIZE");
 }
 
-TEST(BadInput, ARemovedCommandNamesItsReplacement) {
+TEST(BadInput, LaunchNamesTheProgramThatStartsRanks) {
   test::Program program;
-  for (const char* arguments : {"launch", "launch --help", "launch --nproc 2 train run.yaml"})
+  for (const char* arguments : {"launch", "launch --nproc 2 train run.yaml"})
     expect_error(program.run(arguments), 2,
                  "torchrun --no-python --nproc-per-node 2 rematch train");
 }

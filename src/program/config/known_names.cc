@@ -125,6 +125,8 @@ constexpr KnownName kCommands[] = {
     {"version -v -V", "--version"},
     {"serve deploy", "",
      "other programs serve a checkpoint: vllm serve CHECKPOINT (docs/serve.md)"},
+    {"launch", "",
+     "torchrun starts ranks: torchrun --no-python --nproc-per-node 2 rematch train my.yaml"},
     {"resume continue", "", "a run continues with `rematch train CONFIG --resume`"},
 };
 
