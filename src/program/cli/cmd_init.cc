@@ -15,17 +15,16 @@
 #include "base/observe/terminal.h"
 #include "base/output_file.h"
 #include "base/terminal_text.h"
-#include "base/text.h"
 #include "learn/data/class_names.h"
 #include "learn/data/records_path.h"
-#include "learn/resume/run_links.h"
-#include "model/checkpoint/model_dir.h"
+#include "learn/estep/answer/checkpoint_format.h"
+#include "learn/estep/sample_lengths.h"
 #include "model/families/family.h"
-#include "model/text/stored_prompt.h"
+#include "program/assembly/ask.h"
+#include "program/assembly/open.h"
 #include "program/cli/command_set.h"
 #include "program/cli/init_data.h"
 #include "program/cli/init_schedule.h"
-#include "program/cli/sample_lengths.h"
 
 namespace rematch {
 namespace {
@@ -35,9 +34,14 @@ struct InitArguments {
   bool stage_1 = false, stage_2 = false;
 };
 
-/// The answer format of the checkpoint, and a comment on the other choice.
-std::string format_lines(const std::string& model_dir) {
-  const AnswerFormatRow& format = format_of(model_dir);
+/// The answer format of a checkpoint.
+const AnswerFormatRow& format_of(const std::string& model_dir) {
+  return answer_formats().find(
+      checkpoint_format(std::nullopt, model_dir, *Tokenizer::load(model_dir)));
+}
+
+/// The answer format, and a comment on the other choice.
+std::string format_lines(const AnswerFormatRow& format) {
   return fmt::format(
       "  # {}\n  answer_format: {}\n",
       format.has_coord_tokens
@@ -63,31 +67,57 @@ std::string augment_lines(int64_t num_records) {
          "show --augment` draws them (docs/small_data.md)\n\n";
 }
 
-/// Facts of the records and the model.
-struct InitFacts {
-  SampleLengths lengths;
-  std::optional<ImageBudget> images;  ///< none: every image is small enough
-  ClassPrompt classes;                ///< none for a stored prompt
+/// Lengths in tokens over the data.
+struct SampleLengths {
+  int64_t longest_prompt = 0;  ///< with its image
+  int64_t median_answer = 0, longest_answer = 0;
 };
 
-InitFacts find_facts(const InitArguments& arguments, const Dataset& train,
-                     const std::optional<Dataset>& val) {
-  InitFacts facts;
-  std::vector<const Dataset*> data{&train};
-  if (val) data.push_back(&*val);
-  facts.images = find_image_budget(data, PatchOptions::from_model_dir(arguments.model));
-  if (!read_stored_prompt(arguments.model)) {
-    const PromptTexts usual = format_of(arguments.model).built_in_prompt(ObjectOrdering::kSorted);
-    facts.classes = class_list_prompt(train, usual.user);
+/// Facts of the records and the model.
+struct InitFacts {
+  const AnswerFormatRow& format;
+  SampleLengths lengths = {};
+  std::optional<ImageBudget> images = {};  ///< none: every image is small enough
+  ClassPrompt classes = {};                ///< none for a stored prompt
+};
+
+/// The files of the model, as a run with these facts uses them.
+ModelFiles open_files(const Checkpoint& checkpoint, const InitFacts& facts, Terminal& terminal) {
+  Settings settings = settings_to_ask(checkpoint, {});
+  settings.variant = TrainerVariant::kSft;
+  settings.rollouts = false;  // no backend is needed
+  if (facts.images) settings.images.max_pixels = facts.images->max_pixels;
+  if (facts.classes.text) settings.prompt.user_prompt = facts.classes.text;
+  Report report(terminal);
+  return *open_model(settings, Use::kEvaluate, report);
+}
+
+/// Reads no image.
+SampleLengths measure_lengths(const std::vector<Dataset>& data, const ModelFiles& files) {
+  SampleLengths lengths;
+  std::vector<int64_t> answers;
+  for (const Dataset& records : data) {
+    for (const SampleLength& each : measure_samples(records, *files.prompts, *files.format,
+                                                    {.patches = files.patches}, [](int64_t) {})) {
+      answers.push_back(each.answer_len);
+      lengths.longest_prompt = std::max<int64_t>(lengths.longest_prompt, each.prompt_len);
+    }
   }
-  ImageSettings images;
-  if (facts.images) images.max_pixels = facts.images->max_pixels;
-  facts.lengths = measure_lengths(train, arguments.model, facts.classes.text, images);
-  if (val) {
-    const SampleLengths more = measure_lengths(*val, arguments.model, facts.classes.text, images);
-    facts.lengths.longest_prompt = std::max(facts.lengths.longest_prompt, more.longest_prompt);
-    facts.lengths.longest_answer = std::max(facts.lengths.longest_answer, more.longest_answer);
-  }
+  std::sort(answers.begin(), answers.end());
+  lengths.median_answer = answers[answers.size() / 2];
+  lengths.longest_answer = answers.back();
+  return lengths;
+}
+
+/// @param data  the training records first
+InitFacts find_facts(const Checkpoint& checkpoint, const std::vector<Dataset>& data,
+                     Terminal& terminal) {
+  InitFacts facts{.format = format_of(checkpoint.path)};
+  facts.images = find_image_budget(data, PatchOptions::from_model_dir(checkpoint.path));
+  if (!checkpoint.prompt)
+    facts.classes =
+        class_list_prompt(data.front(), facts.format.built_in_prompt(ObjectOrdering::kSorted).user);
+  facts.lengths = measure_lengths(data, open_files(checkpoint, facts, terminal));
   return facts;
 }
 
@@ -101,7 +131,8 @@ std::string template_lines(const InitFacts& facts, const std::optional<StoredPro
   return text.empty() ? "" : "\ntemplate:\n" + text;
 }
 
-std::string yaml_for(const InitArguments& arguments, const Dataset& train, const InitFacts& facts) {
+std::string yaml_for(const InitArguments& arguments, const Dataset& train, const InitFacts& facts,
+                     const std::optional<StoredPrompt>& prompt) {
   const SampleLengths& lengths = facts.lengths;
   const int64_t max_new_tokens =
       rounded_up(lengths.longest_answer + lengths.longest_answer / 4, 64);
@@ -127,11 +158,10 @@ std::string yaml_for(const InitArguments& arguments, const Dataset& train, const
   yaml += augment_lines(train.size());
   yaml += fmt::format("custom:\n  trainer_variant: {}\n  train_jsonl: {}\n",
                       arguments.stage_1 ? "sft" : "rollout_matching_sft", quoted(arguments.train));
-  yaml += format_lines(arguments.model);
+  yaml += format_lines(facts.format);
   yaml += arguments.val.empty()
               ? "  # val_jsonl: data/val.jsonl          # scores on data it does not train on\n"
               : fmt::format("  val_jsonl: {}\n", quoted(arguments.val));
-  const std::optional<StoredPrompt> prompt = read_stored_prompt(arguments.model);
   if (prompt) yaml += fmt::format("  user_prompt: {}\n", quoted(*prompt->texts.user_prompt));
   if (facts.classes.text)
     yaml += fmt::format(
@@ -150,42 +180,41 @@ std::string yaml_for(const InitArguments& arguments, const Dataset& train, const
   return yaml + template_lines(facts, prompt);
 }
 
-/// True for a checkpoint that has coord tokens and was never trained to answer with them.
-bool must_learn_coord_tokens(const std::string& model_dir) {
-  return format_of(model_dir).has_coord_tokens && !read_stored_prompt(model_dir);
+/// @throws UserError (config)
+void refuse_to_overwrite(const std::string& path) {
+  if (!std::filesystem::exists(path)) return;
+  throw UserError(ErrorKind::kConfig, {.error = "the file exists",
+                                       .where = path,
+                                       .what = "`rematch init` does not overwrite",
+                                       .fix = "give another name with --out, or remove it"});
 }
 
 int run_init(InitArguments arguments) {
-  const NamedModel model = find_model(arguments.model);
-  arguments.model = model.path;
+  const Checkpoint checkpoint = find_checkpoint(arguments.model);
+  arguments.model = checkpoint.path;
   describe_model(arguments.model);
-  require_records_file(arguments.train);
-  if (!arguments.val.empty()) require_records_file(arguments.val);
-  if (!model.note.empty()) std::cerr << model.note << "\n";
-  const bool is_untaught = must_learn_coord_tokens(arguments.model);
+  std::vector<std::string> paths{arguments.train};
+  if (!arguments.val.empty()) paths.push_back(arguments.val);
+  for (const std::string& path : paths) require_records_file(path);
+  refuse_to_overwrite(arguments.out);
+  if (!checkpoint.note.empty()) std::cerr << checkpoint.note << "\n";
+  const bool is_untaught = format_of(arguments.model).has_coord_tokens && !checkpoint.prompt;
   const bool decides = is_untaught && !arguments.stage_1 && !arguments.stage_2;
   arguments.stage_1 = arguments.stage_1 || decides;
-  const Dataset train =
-      Dataset::load(arguments.train, {.require_single_image = !arguments.stage_1});
-  if (std::filesystem::exists(arguments.out)) {
-    throw UserError(ErrorKind::kConfig, {.error = "the file exists",
-                                         .where = arguments.out,
-                                         .what = "`rematch init` does not overwrite",
-                                         .fix = "give another name with --out, or remove it"});
-  }
-  std::optional<Dataset> val;
-  if (!arguments.val.empty())
-    val = Dataset::load(arguments.val, {.require_single_image = !arguments.stage_1});
   const std::unique_ptr<Terminal> terminal = Terminal::standard();
-  for (const std::string& text : train.warnings()) terminal->warn(text);
-  if (val) {
-    for (const std::string& text : val->warnings()) terminal->warn(text);
+  std::vector<Dataset> records;
+  for (const std::string& path : paths) {
+    records.push_back(Dataset::load(path, {.require_single_image = !arguments.stage_1}));
+    for (const std::string& text : records.back().warnings()) terminal->warn(text);
   }
-  for (const std::string& text : class_name_warnings(train, val ? &*val : nullptr))
+  const Dataset &train = records.front(), &last = records.back();
+  for (const std::string& text :
+       class_name_warnings(train, arguments.val.empty() ? nullptr : &last))
     terminal->warn(text);
-  const InitFacts facts = find_facts(arguments, train, val);
+  const InitFacts facts = find_facts(checkpoint, records, *terminal);
   if (!facts.classes.note.empty()) terminal->say(wrapped(facts.classes.note, 2));
-  write_output(arguments.out, {arguments.train, arguments.val}, yaml_for(arguments, train, facts));
+  write_output(arguments.out, {arguments.train, arguments.val},
+               yaml_for(arguments, train, facts, checkpoint.prompt));
   if (decides)
     std::cout << wrapped(
         "stage 1, plain supervised training: this checkpoint has no rematch_prompt.json, so it was "

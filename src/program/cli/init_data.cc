@@ -74,7 +74,7 @@ void add_small_objects(const Sample& sample, const ImageSize& before, const Imag
 
 }  // namespace
 
-std::optional<ImageBudget> find_image_budget(const std::vector<const Dataset*>& data,
+std::optional<ImageBudget> find_image_budget(const std::vector<Dataset>& data,
                                              const PatchOptions& patches) {
   if (!patches.do_resize) return std::nullopt;
   const int64_t area = int64_t{patches.side_multiple_px()} * patches.side_multiple_px();
@@ -83,8 +83,8 @@ std::optional<ImageBudget> find_image_budget(const std::vector<const Dataset*>& 
   ImageBudget budget{.max_pixels = limited.max_pixels,
                      .most_tokens = limited.max_pixels / area,
                      .is_of_processor = limited.max_pixels == patches.max_pixels};
-  for (const Dataset* records : data) {
-    for (const Sample& sample : records->samples()) {
+  for (const Dataset& records : data) {
+    for (const Sample& sample : records.samples()) {
       budget.num_objects += std::ssize(sample.objects);
       const ImageSize size{.width_px = sample.width_px, .height_px = sample.height_px};
       const ImageSize now = processed_size(size, limited, sample.where);

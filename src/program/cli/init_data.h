@@ -27,7 +27,7 @@ struct ImageBudget {
 /// Looks at the sizes that the records state, which training compares with the files.
 /// @return nullopt if no image has more than 1280 tokens, or is made smaller by a processor that
 /// takes fewer
-std::optional<ImageBudget> find_image_budget(const std::vector<const Dataset*>& data,
+std::optional<ImageBudget> find_image_budget(const std::vector<Dataset>& data,
                                              const PatchOptions& patches);
 
 /// The `template.max_pixels` line with its reasons as comments.
