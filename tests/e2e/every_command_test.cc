@@ -70,7 +70,6 @@ std::vector<CommandCase> cases(const test::Program& program, const std::string& 
        {"out/gone", 4, "gone"},
        {"out/scored --worst -1", 2, "worst"}},
       {"explain", "learning_rate", {"lerning_rate", 2, "learning_rate"}, {"", 2, "KEY"}},
-      {"schema", "", {"--pretty", 2, "pretty"}, {"more", 2, "more"}},
   };
 }
 

@@ -1,12 +1,10 @@
-// Help for a user who does not know the program: help, init, schema, mistyped commands.
+// Help for a user who does not know the program: help, init, mistyped commands.
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "base/file.h"
-#include "base/json.h"
 #include "e2e/program.h"
 
 namespace rematch {
@@ -22,7 +20,7 @@ TEST(HelpCommands, HelpOfEveryCommandShowsTwoExamples) {
   test::Program program;
   for (const std::string name :
        {"train", "eval", "check", "rollout", "add-coord-tokens", "merge", "doctor", "stage",
-        "predict", "compare", "report", "init", "explain", "schema", "data", "plan", "probe"}) {
+        "predict", "compare", "report", "init", "explain", "data", "plan", "probe"}) {
     const test::ProcessResult result = program.run(name + " --help");
     EXPECT_EQ(result.exit_code, 0);
     const size_t examples = result.out.find("Examples:");
@@ -155,20 +153,6 @@ TEST(HelpCommands, InitOverwritesNothingAndNamesWhatIsMissing) {
   const std::string init = "init " + test::Program::model();
   EXPECT_EQ(program.run(init + " none.jsonl").exit_code, 4);
   EXPECT_EQ(program.run(init + " none.jsonl --out a.yaml").exit_code, 4);
-}
-
-TEST(HelpCommands, TheSchemaKnowsEveryHonouredKey) {
-  test::Program program;
-  const test::ProcessResult result = program.run("schema");
-  ASSERT_EQ(result.exit_code, 0);
-  const Json schema = parse_json(result.out, "schema");
-  EXPECT_EQ(schema["properties"]["training"]["properties"]["learning_rate"]["type"][0], "number");
-  EXPECT_EQ(schema["properties"]["training"]["properties"]["gradient_checkpointing"]["enum"],
-            Json({false, true, "selective", nullptr}));
-  EXPECT_TRUE(schema["properties"]["custom"]["properties"]["extra"]["properties"]
-                    ["rollout_matching"]["properties"]
-                        .contains("target_policy"));
-  EXPECT_EQ(program.run("schema extra").exit_code, 2);
 }
 
 TEST(HelpCommands, OptionsOfOtherProgramsAreAnsweredWithSet) {

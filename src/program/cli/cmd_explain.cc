@@ -1,4 +1,4 @@
-// `rematch explain KEY`, `rematch schema`: help for people and for their editors.
+// `rematch explain KEY`: what a key, a metric or a printed word means.
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
@@ -176,7 +176,7 @@ int run_explain(const std::vector<std::string>& words) {
 
 }  // namespace
 
-std::vector<Command> add_explain_commands(CLI::App& app) {
+Command add_explain_command(CLI::App& app) {
   CLI::App* explain = app.add_subcommand(
       "explain", "print what a configuration key, a metric or a word of a table means");
   const auto words = std::make_shared<std::vector<std::string>>();
@@ -189,17 +189,7 @@ std::vector<Command> add_explain_commands(CLI::App& app) {
   explain->footer(
       "Examples:\n  rematch explain training.learning_rate\n  rematch explain target_policy\n"
       "  rematch explain found by 8 samples\n  rematch explain batch size");
-  CLI::App* schema =
-      app.add_subcommand("schema", "print a JSON Schema of configurations, for editors");
-  schema->footer(
-      "Examples:\n  rematch schema > rematch.schema.json\n"
-      "  rematch schema | python3 -m json.tool\nIn VS Code, the first line of a YAML: # "
-      "yaml-language-server: $schema=rematch.schema.json");
-  const auto print_schema = [] {
-    std::cout << config_json_schema();
-    return 0;
-  };
-  return {{explain, [words] { return run_explain(*words); }}, {schema, print_schema}};
+  return {explain, [words] { return run_explain(*words); }};
 }
 
 }  // namespace rematch

@@ -13,10 +13,9 @@ std::vector<Command> add_commands(CLI::App& app) {
                            add_coord_tokens_command(app), add_merge_command(app),
                            add_doctor_command(app),       add_stage_command(app, public_stages())};
   for (Command& command : add_data_commands(app)) all.push_back(std::move(command));
-  for (const auto add :
-       {add_init_command, add_predict_command, add_compare_command, add_report_command})
+  for (const auto add : {add_init_command, add_predict_command, add_compare_command,
+                         add_report_command, add_explain_command})
     all.push_back(add(app));
-  for (Command& command : add_explain_commands(app)) all.push_back(std::move(command));
   return all;
 }
 

@@ -28,6 +28,7 @@ Command add_probe_command(CLI::App& app);
 Command add_coord_tokens_command(CLI::App& app);
 Command add_merge_command(CLI::App& app);
 Command add_doctor_command(CLI::App& app);
+Command add_explain_command(CLI::App& app);
 Command add_init_command(CLI::App& app);
 Command add_predict_command(CLI::App& app);
 Command add_compare_command(CLI::App& app);
@@ -39,9 +40,6 @@ Command add_stage_command(CLI::App& app, const std::vector<StageRow>& stages);
 
 /// `rematch data …`: data in, and what is odd about them.
 std::vector<Command> add_data_commands(CLI::App& app);
-
-/// `rematch explain KEY`, `rematch schema`.
-std::vector<Command> add_explain_commands(CLI::App& app);
 
 /// All commands of the program.
 std::vector<Command> add_commands(CLI::App& app);

@@ -2,9 +2,6 @@
 
 #include <fmt/core.h>
 
-#include <nlohmann/json.hpp>
-
-#include "base/json.h"
 #include "base/text.h"
 
 namespace rematch {
@@ -31,16 +28,11 @@ std::string rule_words(const KeySpec& spec) {
 
 namespace {
 
-/// The state of a key that is not honoured, with its reason or advice.
-std::string state_words(const KeySpec& spec) {
-  return (spec.state == KeyState::kIgnored ? "accepted and ignored: "
-                                           : "refused unless null, false or 0: ") +
-         spec.note;
-}
-
 std::string key_text(const KeySpec& spec) {
   std::string text = spec.path + "\n";
-  if (spec.state != KeyState::kHonoured) return text + fmt::format("  {}\n", state_words(spec));
+  if (spec.state == KeyState::kIgnored) return text + "  accepted and ignored: " + spec.note + "\n";
+  if (spec.state == KeyState::kRefused)
+    return text + "  refused unless null, false or 0: " + spec.note + "\n";
   text += fmt::format("  {}, default {}\n  {}\n", type_word(spec), spec.default_text(), spec.help);
   const std::string rules = rule_words(spec);
   if (!rules.empty()) text += fmt::format("  {}\n", rules);
@@ -54,31 +46,6 @@ std::string section_text(const std::string& section) {
     text += fmt::format("  {}\n    {}\n", spec.path.substr(section.size() + 1), spec.help);
   }
   return text;
-}
-
-Json make_property(const KeySpec& spec) {
-  Json property;
-  if (spec.state != KeyState::kHonoured) {
-    property["description"] = state_words(spec);
-    property["deprecated"] = true;
-    return property;
-  }
-  if (const std::string type = words_of(spec.type).json; !type.empty())
-    property["type"] = {type, "null"};
-  const bool any_text = spec.choices.empty() || spec.type == KeyType::kStringList ||
-                        !spec.null_words.empty() || !spec.way_out.empty();
-  if (!any_text) {
-    property["enum"] = spec.choices;
-    if (spec.type == KeyType::kSwitch) {
-      for (Json& choice : property["enum"])
-        if (choice == "true" || choice == "false") choice = choice == "true";
-    }
-    property["enum"].push_back(nullptr);
-  }
-  const std::string rules = rule_words(spec);
-  property["description"] = fmt::format("{} (default {}){}", spec.help, spec.default_text(),
-                                        rules.empty() ? "" : ". " + rules);
-  return property;
 }
 
 }  // namespace
@@ -95,30 +62,6 @@ std::string explain_key(const std::string& name) {
     if (section.ends_with("." + name)) add(section_text(section));
   }
   return text;
-}
-
-std::string config_json_schema() {
-  Json root = {{"$schema", "https://json-schema.org/draft/2020-12/schema"},
-               {"title", "Rematch configuration"},
-               {"type", "object"}};
-  root["properties"] = {
-      {"extends", {{"description", "a file, or a list of files, that this file overrides"}}},
-      {"inherit", {{"description", "the same as extends"}}}};
-  root["additionalProperties"] = false;
-  for (const KeySpec& spec : schema()) {
-    Json* object = &root;
-    const std::vector<std::string> parts = split(spec.path, '.');
-    for (size_t i = 0; i + 1 < parts.size(); ++i) {
-      Json& section = (*object)["properties"][parts[i]];
-      if (section.is_null())
-        section = {{"type", {"object", "null"}},
-                   {"properties", Json::object()},
-                   {"additionalProperties", false}};
-      object = &section;
-    }
-    (*object)["properties"][parts.back()] = make_property(spec);
-  }
-  return python_json(root, 2) + "\n";
 }
 
 }  // namespace rematch

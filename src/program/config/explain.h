@@ -15,7 +15,4 @@ std::string rule_words(const KeySpec& spec);
 /// e.g. "max_new_tokens" or "offload"; "" if nothing matches.
 std::string explain_key(const std::string& name);
 
-/// The JSON Schema (draft 2020-12) of configuration files, for editors.
-std::string config_json_schema();
-
 }  // namespace rematch

@@ -23,9 +23,9 @@ std::string number_text(double value) {
 
 const TypeWords& words_of(KeyType type) {
   static constexpr TypeWords kWords[] = {{"text", "text"},
-                                         {"integer", "an integer", "integer"},
-                                         {"number", "a number", "number"},
-                                         {"bool", "true or false", "boolean"},
+                                         {"integer", "an integer"},
+                                         {"number", "a number"},
+                                         {"bool", "true or false"},
                                          {"choice", "one of "},
                                          {"list", "a list of strings"},
                                          {"files", "a path or a list of files"},

@@ -15,9 +15,8 @@ enum class TrainerVariant;
 
 /// A type in words.
 struct TypeWords {
-  const char* word;       ///< one word, for the documentation
-  const char* phrase;     ///< "must be …"; a switch's choices follow
-  const char* json = "";  ///< of a JSON schema; "" where texts may look like the type
+  const char* word;    ///< one word, for the documentation
+  const char* phrase;  ///< "must be …"; a switch's choices follow
 };
 const TypeWords& words_of(KeyType type);
 
