@@ -261,8 +261,6 @@ TEST(HelpCommands, ACommandThatOnlyAsksHasNoBatchOfTraining) {
                   "did you mean --set training.per_device_eval_batch_size="));
   EXPECT_TRUE(has(program.run("train my.yaml --batch-size 4").err,
                   "did you mean --set training.effective_batch_size=4?"));
-  EXPECT_TRUE(has(program.run("plan " + test::Program::model() + " --set training.seed=1").err,
-                  "`rematch init` writes one"));
 }
 
 }  // namespace rematch

@@ -15,8 +15,7 @@ using ::testing::HasSubstr;
 TEST(PlanProgram, HelpNamesEveryOption) {
   const test::ProcessResult result = test::Program().run("plan --help");
   EXPECT_EQ(result.exit_code, 0);
-  for (const char* option : {"--gpu-memory", "--ranks", "--zero-stage", "--row-tokens",
-                             "--image-tokens", "--json", "--set"}) {
+  for (const char* option : {"--gpu-memory", "--ranks", "--image-tokens", "--json", "--set"}) {
     EXPECT_THAT(result.out, HasSubstr(option));
   }
 }
@@ -44,9 +43,9 @@ TEST(PlanProgram, RejectsMemoryThatIsNoNumber) {
 
 TEST(PlanProgram, RejectsAnUnknownZeroStage) {
   const test::ProcessResult result =
-      test::Program().run("plan " + test::Program::model() + " --zero-stage 3");
+      test::Program().run("plan " + test::Program::model() + " --set training.zero_stage=3");
   EXPECT_EQ(result.exit_code, 2);
-  EXPECT_THAT(result.err, HasSubstr("zero-stage"));
+  EXPECT_THAT(result.err, HasSubstr("zero_stage"));
 }
 
 TEST(PlanProgram, CountsParametersAsTransformersDoes) {

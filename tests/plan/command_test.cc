@@ -90,11 +90,14 @@ TEST(PlanCommand, ADirectoryWithoutConfigJsonIsRefused) {
   EXPECT_THAT(error.what(), HasSubstr("has no config.json"));
 }
 
-TEST(PlanCommand, OverridesWithoutAConfigurationAreRefused) {
-  std::ostringstream out;
-  const UserError error = test::catch_user_error(
-      [&] { run_plan({.path = test::tiny_dir(), .overrides = {"training.seed=1"}}, out); });
-  EXPECT_THAT(error.what(), HasSubstr("--set needs a configuration"));
+TEST(PlanCommand, AModelTakesSettingsAsAConfigurationDoes) {
+  const PlannedRun run(test::kPublicModels[1]);
+  const Json json = plan_of({.path = run.dir.path(),
+                             .overrides = {"tuner.train_type=lora", "global_max_length=1024"},
+                             .gpu_memory_gib = 80,
+                             .json = true});
+  EXPECT_EQ(json["row"]["tokens"], 1024);
+  EXPECT_LT(json["parameters"]["trainable"], 40'000'000);
 }
 
 TEST(CheckMemory, RefusesAPlanThatExceedsTheRequestedGpu) {

@@ -44,6 +44,7 @@ Settings usual_settings(const std::string& model_dir) {
   settings.model.directory = model_dir;
   settings.backend = "native";
   settings.batches.gradient_accumulation_steps = kAssumedSamplesPerStep;
+  settings.data.train_files = {{.path = "train.jsonl"}};  // is not read
   return settings;
 }
 
@@ -57,8 +58,7 @@ PlanRequest plan_request_of(const Settings& settings, const PlanArguments& argum
        .memory_bytes = on_gpu ? static_cast<int64_t>(*arguments.gpu_memory_gib * kBytesPerGib)
                               : host_memory().total,
        .num_ranks = arguments.num_ranks,
-       .zero_stage = arguments.zero_stage.value_or(settings.optim.zero_stage)});
-  if (arguments.row_tokens > 0) request.sample_tokens = arguments.row_tokens;
+       .zero_stage = settings.optim.zero_stage});
   if (arguments.image_tokens) {
     request.visual_share = std::min(1.0, static_cast<double>(*arguments.image_tokens) /
                                              static_cast<double>(request.sample_tokens));
@@ -68,17 +68,10 @@ PlanRequest plan_request_of(const Settings& settings, const PlanArguments& argum
 
 int run_plan(const PlanArguments& arguments, std::ostream& out) {
   const std::optional<std::string> model_dir = model_dir_of(arguments.path);
-  ConfigResult config;
-  if (!model_dir) config = load_config(arguments.path, arguments.overrides, arguments.num_ranks);
+  const ConfigResult config =
+      load_config(model_dir ? "" : arguments.path, arguments.overrides, arguments.num_ranks,
+                  model_dir ? usual_settings(*model_dir) : Settings{});
   const Settings& settings = config.settings;
-  if (model_dir) config.settings = usual_settings(*model_dir);
-  if (model_dir && !arguments.overrides.empty()) {
-    throw UserError(ErrorKind::kConfig,
-                    {.error = "--set needs a configuration",
-                     .where = arguments.path,
-                     .what = "a model directory has no keys to override",
-                     .fix = "name a YAML configuration (`rematch init` writes one)"});
-  }
   const PlanRequest request = plan_request_of(settings, arguments);
   const MemoryPlan plan = make_plan(request);
   if (arguments.json) {
@@ -135,20 +128,15 @@ Command add_plan_command(CLI::App& app) {
   add_overrides(*plan, arguments->overrides);
   add_plan_device(*plan, *arguments,
                   "plan for a GPU with this many GiB; default: the CPU of this machine");
-  plan->add_option("--zero-stage", arguments->zero_stage,
-                   "default: training.zero_stage; 1 shards the optimizer state over the ranks, 2 "
-                   "the gradient sums too")
-      ->check(CLI::Range(0, 2));
-  plan->add_option("--row-tokens", arguments->row_tokens,
-                   "tokens of the longest sample; default: global_max_length, or 4096")
-      ->check(CLI::Range(1, 1 << 24));
-  plan->add_option("--image-tokens", arguments->image_tokens,
-                   "how many of these are image pads; default: half")
+  plan->add_option(
+          "--image-tokens", arguments->image_tokens,
+          "how many of the longest sample's tokens (global_max_length, or 4096) are image pads; "
+          "default: half")
       ->check(CLI::NonNegativeNumber);
   plan->add_flag("--json", arguments->json, "print one JSON object instead of tables");
   plan->footer(
       "Examples:\n  rematch plan my.yaml --gpu-memory 80\n  rematch plan models/base --gpu-memory "
-      "80 --ranks 4 --zero-stage 2");
+      "80 --ranks 4 --set training.zero_stage=2");
   return {plan, [arguments] { return run_plan(*arguments, std::cout); }};
 }
 

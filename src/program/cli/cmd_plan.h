@@ -21,9 +21,7 @@ struct PlanArguments {
   std::vector<std::string> overrides = {};
   std::optional<double> gpu_memory_gib = {};  ///< of one GPU; none = the CPU of this machine
   int num_ranks = 1;
-  std::optional<int> zero_stage = {};        ///< none = training.zero_stage
-  int64_t row_tokens = 0;                    ///< longest sample; 0 = global_max_length
-  std::optional<int64_t> image_tokens = {};  ///< of that sample; none = half of it
+  std::optional<int64_t> image_tokens = {};  ///< of the longest sample; none = half of it
   bool json = false;
 };
 
