@@ -25,12 +25,10 @@ FingerprintInput some_input(const std::string& model_dir) {
           .base_parameters = {{"c", at::full({2}, 0.5f)}},
           .dataset_hash = "0123456789abcdef",
           .num_samples = 12,
-          .per_device_train_batch_size = 2,
-          .gradient_accumulation_steps = 3,
+          .batches = {.per_device_train_batch_size = 2, .gradient_accumulation_steps = 3},
           .seed = 7,
           .trainer_variant = "sft",
-          .packing = true,
-          .pack_scope = "micro",
+          .pack = {.enabled = true},
           .packing_length = 512,
           .m_steps = 4,
           .settings = {{"training.learning_rate", "1e-5"},
@@ -98,18 +96,19 @@ TEST(Fingerprint, EveryFixedFactIsNamedWhenItDiffers) {
       {"training samples", [](FingerprintInput& input) { input.num_samples = 11; }},
       {"WORLD_SIZE", [](FingerprintInput& input) { input.world_size = 2; }},
       {"training.per_device_train_batch_size",
-       [](FingerprintInput& input) { input.per_device_train_batch_size = 1; }},
+       [](FingerprintInput& input) { input.batches.per_device_train_batch_size = 1; }},
       {"training.gradient_accumulation_steps",
-       [](FingerprintInput& input) { input.gradient_accumulation_steps = 1; }},
-      {"training.dataloader_drop_last", [](FingerprintInput& input) { input.drop_last = true; }},
+       [](FingerprintInput& input) { input.batches.gradient_accumulation_steps = 1; }},
+      {"training.dataloader_drop_last",
+       [](FingerprintInput& input) { input.batches.drop_last = true; }},
       {"training.seed", [](FingerprintInput& input) { input.seed = 8; }},
       {"custom.trainer_variant",
        [](FingerprintInput& input) { input.trainer_variant = "rollout_matching_sft"; }},
       {"custom.extra.rollout_matching.post_rollout_pack_scope",
-       [](FingerprintInput& input) { input.pack_scope = "window"; }},
+       [](FingerprintInput& input) { input.pack.scope = PackScope::kWindow; }},
       {"global_max_length", [](FingerprintInput& input) { input.packing_length = 1024; }},
       {"rollout_buffer m_steps", [](FingerprintInput& input) { input.m_steps = 1; }},
-      {"tuner.freeze_vit", [](FingerprintInput& input) { input.freeze_vit = true; }},
+      {"tuner.freeze_vit", [](FingerprintInput& input) { input.freeze.vit = true; }},
   };
   for (const auto& [name, change] : changes) {
     FingerprintInput input = some_input(dir.file("a"));
@@ -171,7 +170,7 @@ TEST(Fingerprint, PackingSwitchedOffIsADifference) {
   write_model_files(dir, "a");
   FingerprintInput input = some_input(dir.file("a"));
   const Fingerprint saved = make_fingerprint(input);
-  input.packing = false;
+  input.pack.enabled = false;
   EXPECT_EQ(what_differs(saved, make_fingerprint(input)),
             (std::vector<std::string>{"training.packing",
                                       "custom.extra.rollout_matching.post_rollout_pack_scope",

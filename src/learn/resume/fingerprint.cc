@@ -10,7 +10,6 @@
 #include "base/content_key.h"
 #include "base/error.h"
 #include "base/file.h"
-#include "base/settings/data.h"
 #include "model/checkpoint/peft.h"
 #include "model/save.h"
 
@@ -183,21 +182,21 @@ Fingerprint make_fingerprint(const FingerprintInput& input) {
   if (input.num_long_dropped > 0)
     fix("training samples dropped as too long", input.num_long_dropped);
   fix(kWorldSize, input.world_size);
-  fix("training.per_device_train_batch_size", input.per_device_train_batch_size);
-  fix(kAccumulation, input.gradient_accumulation_steps);
-  fix("training.dataloader_drop_last", input.drop_last);
+  fix("training.per_device_train_batch_size", input.batches.per_device_train_batch_size);
+  fix(kAccumulation, input.batches.gradient_accumulation_steps);
+  fix("training.dataloader_drop_last", input.batches.drop_last);
   fix("training.seed", input.seed);
   fix("custom.trainer_variant", input.trainer_variant);
-  fix("training.packing", input.packing);
-  if (input.packing) {
-    fix("custom.extra.rollout_matching.post_rollout_pack_scope", input.pack_scope);
+  fix("training.packing", input.pack.enabled);
+  if (input.pack.enabled) {
+    fix("custom.extra.rollout_matching.post_rollout_pack_scope", name_of(input.pack.scope));
     fix("global_max_length", input.packing_length);
     if (!input.stream_rows.empty()) fix("packing of the data stream", input.stream_rows);
   }
   fix("rollout_buffer m_steps", input.m_steps);
-  fix("tuner.freeze_llm", input.freeze_llm);
-  fix("tuner.freeze_vit", input.freeze_vit);
-  fix("tuner.freeze_aligner", input.freeze_aligner);
+  fix("tuner.freeze_llm", input.freeze.llm);
+  fix("tuner.freeze_vit", input.freeze.vit);
+  fix("tuner.freeze_aligner", input.freeze.aligner);
   print.settings.emplace_back("model (chat template and processor)",
                               prompt_files_hash(input.model_dir, input.image_area));
   for (const auto& [key, value] : input.settings) {

@@ -5,6 +5,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/settings/data.h"
+#include "base/settings/pack.h"
+#include "base/settings/tuner.h"
 #include "model/checkpoint/image_area.h"
 #include "model/model.h"
 
@@ -43,17 +46,14 @@ struct FingerprintInput {
   /// `custom.answer_format`, resolved; counts if it is not kDefaultAnswerFormat
   std::string answer_format = {};
   int world_size = 1;
-  int per_device_train_batch_size = 1;
-  int gradient_accumulation_steps = 1;
-  bool drop_last = false;
+  BatchSettings batches;
   uint64_t seed = 42;
   std::string trainer_variant;
-  bool packing = false;
-  std::string pack_scope;  ///< "micro" or "window"; like the next two, counts only with packing
+  PackSettings pack;  ///< its scope, like the next two, counts only with packing
   int packing_length = 0;
   std::string stream_rows;  ///< StreamPacking::fingerprint() in stage 1 with packing, else empty
   int64_t m_steps = 1;      ///< optimizer steps per window; the number of epochs depends on it
-  bool freeze_llm = false, freeze_vit = false, freeze_aligner = false;
+  FreezeSettings freeze;
   /// the effective configuration, key → value; may include fixed keys
   std::vector<std::pair<std::string, std::string>> settings;
 };

@@ -32,24 +32,18 @@ bool may_differ_between_ranks(const std::string& key) {
 }  // namespace
 
 FingerprintInput fingerprint_input(const Settings& settings, const Data& data, int world_size) {
-  const BatchSettings& batches = settings.batches;
   return {.model_dir = settings.model.directory,
           .dataset_hash = data.train->content_hash(),
           .num_samples = data.train->size(),
           .num_long_dropped = data.num_long_dropped,
           .world_size = world_size,
-          .per_device_train_batch_size = batches.per_device_train_batch_size,
-          .gradient_accumulation_steps = batches.gradient_accumulation_steps,
-          .drop_last = batches.drop_last,
+          .batches = settings.batches,
           .seed = settings.seed,
           .trainer_variant = name_of(settings.variant),
-          .packing = settings.pack.enabled,
-          .pack_scope = name_of(settings.pack.scope),
+          .pack = settings.pack,
           .packing_length = settings.max_length(),
           .m_steps = settings.rollout_buffer.steps_per_window(),
-          .freeze_llm = settings.tuner.freeze.llm,
-          .freeze_vit = settings.tuner.freeze.vit,
-          .freeze_aligner = settings.tuner.freeze.aligner};
+          .freeze = settings.tuner.freeze};
 }
 
 Fingerprint agreed_fingerprint(const Training& training) {
