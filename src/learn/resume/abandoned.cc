@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "learn/resume/resume.h"
+#include "learn/resume/checkpoint_list.h"
 
 namespace rematch {
 namespace {

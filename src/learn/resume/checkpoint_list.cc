@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <optional>
-#include <string_view>
 #include <utility>
 
 #include "base/file.h"
@@ -13,16 +11,6 @@ namespace rematch {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr std::string_view kPrefix = "checkpoint-";
-
-/// Parses a number of at most 17 digits.
-std::optional<int64_t> parse_number(std::string_view text) {
-  if (text.empty() || text.size() > 17 ||
-      text.find_first_not_of("0123456789") != std::string_view::npos)
-    return std::nullopt;
-  return std::stoll(std::string(text));
-}
 
 /// True if the file ends like a complete trainer_state.json: not truncated and not zeros.
 bool is_complete(std::ifstream& file) {
@@ -51,17 +39,29 @@ std::optional<int64_t> read_step(const std::string& checkpoint) {
 
 }  // namespace
 
+std::optional<int64_t> parse_number(std::string_view text) {
+  if (text.empty() || text.size() > 17 ||
+      text.find_first_not_of("0123456789") != std::string_view::npos)
+    return std::nullopt;
+  return std::stoll(std::string(text));
+}
+
+std::vector<std::string> list_names(const std::string& directory) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(directory, error))
+    names.push_back(entry.path().filename().string());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
 std::vector<CheckpointName> list_checkpoints(const std::string& run_dir) {
   std::vector<CheckpointName> checkpoints;
   std::error_code error;
-  std::vector<std::string> names;
-  for (const auto& entry : fs::directory_iterator(run_dir, error))
-    names.push_back(entry.path().filename().string());
-  std::sort(names.begin(), names.end());
-  for (const std::string& name : names) {
-    if (!name.starts_with(kPrefix)) continue;
+  for (const std::string& name : list_names(run_dir)) {
+    if (!name.starts_with(kCheckpointPrefix)) continue;
     const std::optional<int64_t> number =
-        parse_number(std::string_view(name).substr(kPrefix.size()));
+        parse_number(std::string_view(name).substr(kCheckpointPrefix.size()));
     const std::string path = join_path(run_dir, name);
     if (!number || !fs::is_directory(path, error)) continue;
     const std::optional<int64_t> step = read_step(path);

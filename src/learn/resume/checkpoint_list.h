@@ -1,9 +1,19 @@
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace rematch {
+
+/// Before the step in the name of a checkpoint's directory.
+inline constexpr std::string_view kCheckpointPrefix = "checkpoint-";
+
+/// Parses a number of at most 17 digits.
+std::optional<int64_t> parse_number(std::string_view text);
+/// The sorted names in a directory; none if it cannot be read.
+std::vector<std::string> list_names(const std::string& directory);
 
 /// A `checkpoint-N` directory.
 struct CheckpointName {

@@ -1,18 +1,16 @@
 #include "learn/resume/resume.h"
 
 #include <fmt/core.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <filesystem>
-#include <fstream>
 #include <utility>
 
 #include "base/error.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "learn/resume/run_lock.h"
 #include "model/checkpoint/state_files.h"
 
 namespace rematch {
@@ -20,30 +18,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kPrefix = "checkpoint-";
 constexpr std::string_view kLeftoverPrefix = ".tmp-checkpoint-";
 constexpr std::string_view kAside = ".old";
-
-/// Parses a number of at most 17 digits.
-std::optional<int64_t> parse_number(std::string_view text) {
-  if (text.empty() || text.size() > 17 ||
-      text.find_first_not_of("0123456789") != std::string_view::npos)
-    return std::nullopt;
-  return std::stoll(std::string(text));
-}
 
 bool leads_to_directory(const std::string& path) {
   std::error_code error;
   return fs::is_directory(path, error);
-}
-
-std::vector<std::string> list_names(const std::string& directory) {
-  std::vector<std::string> names;
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(directory, error))
-    names.push_back(entry.path().filename().string());
-  std::sort(names.begin(), names.end());
-  return names;
 }
 
 bool has_trainer_state(const std::string& checkpoint) {
@@ -90,19 +70,6 @@ std::optional<Leftover> parse_leftover(std::string_view name) {
   return Leftover{.step = *step, .pid = *pid, .is_aside = is_aside};
 }
 
-/// True for a process that has ended but was not reaped; in a container without an init it stays
-/// forever.
-bool is_zombie(int64_t pid) {
-  try {
-    const std::string stat = read_file(fmt::format("/proc/{}/stat", pid));
-    const size_t after_name = stat.rfind(") ");
-    return after_name != std::string::npos && after_name + 2 < stat.size() &&
-           stat[after_name + 2] == 'Z';
-  } catch (const UserError&) {
-    return false;  // no /proc, or the process is gone
-  }
-}
-
 /// The process that wrote a temporary file of the run directory, from its name (write_file_atomic).
 std::optional<int64_t> parse_writer(std::string_view name) {
   for (const std::string_view file :
@@ -113,8 +80,7 @@ std::optional<int64_t> parse_writer(std::string_view name) {
 }
 
 bool is_another_living_process(int64_t pid) {
-  if (pid == ::getpid() || pid <= 0 || pid > 0x7FFFFFFF) return false;
-  return (::kill(static_cast<pid_t>(pid), 0) == 0 || errno != ESRCH) && !is_zombie(pid);
+  return pid != ::getpid() && !start_ticks(pid).empty();
 }
 
 /// Resolves the links `best` and `last` to the checkpoint; returns any other path unchanged.
@@ -122,7 +88,8 @@ std::string resolve_link(const std::string& path) {
   std::error_code error;
   if (!fs::is_symlink(path, error)) return path;
   const fs::path target = fs::read_symlink(path, error);
-  const bool is_sibling = !target.has_parent_path() && target.string().starts_with(kPrefix);
+  const bool is_sibling =
+      !target.has_parent_path() && target.string().starts_with(kCheckpointPrefix);
   return is_sibling ? (fs::path(path).parent_path() / target).string() : path;
 }
 
@@ -227,7 +194,8 @@ std::vector<std::string> remove_leftovers(const std::string& run_dir) {
     }
     const std::optional<Leftover> leftover = parse_leftover(name);
     if (!leftover || is_another_living_process(leftover->pid)) continue;
-    const std::string home = join_path(run_dir, fmt::format("{}{}", kPrefix, leftover->step));
+    const std::string home =
+        join_path(run_dir, fmt::format("{}{}", kCheckpointPrefix, leftover->step));
     if (leftover->is_aside && !fs::exists(home, error)) {
       fs::rename(path, home, error);
     } else {

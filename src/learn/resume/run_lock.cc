@@ -33,16 +33,6 @@ std::string read_proc(const std::string& path) {
   }
 }
 
-/// Start time of a process in ticks since boot; empty if it does not run. Fields are counted from
-/// the last ')', because a process name may contain anything.
-std::string start_ticks(int64_t pid) {
-  const std::string stat = read_proc(fmt::format("/proc/{}/stat", pid));
-  const size_t name_end = stat.rfind(") ");
-  if (name_end == std::string::npos || stat[name_end + 2] == 'Z') return "";
-  const std::vector<std::string> fields = split(stat.substr(name_end + 2), ' ');
-  return fields.size() > 19 ? fields[19] : "";
-}
-
 /// Identifies this machine and its process namespace. Host names can change, and containers share
 /// them.
 std::string machine_id() {
@@ -127,6 +117,15 @@ int try_lock(int fd) {
 }
 
 }  // namespace
+
+// Fields are counted from the last ')', because a process name may contain anything.
+std::string start_ticks(int64_t pid) {
+  const std::string stat = read_proc(fmt::format("/proc/{}/stat", pid));
+  const size_t name_end = stat.rfind(") ");
+  if (name_end == std::string::npos || stat[name_end + 2] == 'Z') return "";
+  const std::vector<std::string> fields = split(stat.substr(name_end + 2), ' ');
+  return fields.size() > 19 ? fields[19] : "";
+}
 
 void RunLock::require_free(const std::string& run_dir) {
   const int fd = ::open(join_path(run_dir, ".lock").c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);

@@ -1,7 +1,12 @@
 #pragma once
+#include <cstdint>
 #include <string>
 
 namespace rematch {
+
+/// Start time of a process in ticks since boot; empty if it does not run, or was not reaped: in a
+/// container without an init it stays forever.
+std::string start_ticks(int64_t pid);
 
 /// Exclusive lock of a run directory: its file `.lock`, held while the object exists.
 ///

@@ -10,7 +10,7 @@
 #include "base/file.h"
 #include "engine/ranks/gather.h"
 #include "learn/resume/abandoned.h"
-#include "learn/resume/resume.h"
+#include "learn/resume/checkpoint_list.h"
 #include "learn/resume/run_links.h"
 #include "learn/resume/trainer_state_json.h"
 
@@ -18,7 +18,6 @@ namespace rematch {
 namespace {
 
 namespace fs = std::filesystem;
-constexpr const char* kPrefix = "checkpoint-";
 
 }  // namespace
 
@@ -26,7 +25,7 @@ Checkpoints::Checkpoints(Options options, Writer write_model)
     : options_(std::move(options)), write_model_(std::move(write_model)) {}
 
 std::string Checkpoints::checkpoint_path(int64_t step) const {
-  return join_path(options_.run_dir, fmt::format("{}{}", kPrefix, step));
+  return join_path(options_.run_dir, fmt::format("{}{}", kCheckpointPrefix, step));
 }
 
 std::string Checkpoints::save(TrainerState& state, const Writer& write_state, const Writer& seal,
@@ -120,7 +119,7 @@ bool Checkpoints::is_best(const RunProgress& progress, int64_t step) const {
 void Checkpoints::remove(int64_t step) const {
   // Rename first: a process killed while deleting must not leave a partial checkpoint-N.
   const std::string doomed =
-      fmt::format("{}/.tmp-{}{}-{}", options_.run_dir, kPrefix, step, ::getpid());
+      fmt::format("{}/.tmp-{}{}-{}", options_.run_dir, kCheckpointPrefix, step, ::getpid());
   std::error_code error;
   fs::rename(checkpoint_path(step), doomed, error);
   fs::remove_all(error ? checkpoint_path(step) : doomed, error);

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
+#include "learn/resume/checkpoint_list.h"
 #include "program/config/source.h"
 
 namespace rematch {
@@ -31,15 +32,6 @@ Version parse_version(const fs::path& path) {
   const bool is_version = failed == std::errc() && after != name.data() + name.size() &&
                           *after == '-' && number >= 0 && number < 1000000;
   return is_version ? Version{number, path.string()} : Version{};
-}
-
-bool has_checkpoint(const std::string& run_dir) {
-  std::error_code error;
-  for (fs::directory_iterator entry(run_dir, error), end; !error && entry != end;
-       entry.increment(error)) {
-    if (entry->path().filename().string().rfind("checkpoint-", 0) == 0) return true;
-  }
-  return false;
 }
 
 std::string append_run_name(const std::string& path, const std::optional<std::string>& run_name) {
@@ -100,7 +92,7 @@ std::string run_directory(const OutputSettings& output, bool resumes_latest) {
     const Version version = parse_version(entry->path());
     next = std::max(next, version.number + 1);
     if (version.number > newest.number &&
-        has_checkpoint(append_run_name(version.path, output.run_name)))
+        !list_checkpoints(append_run_name(version.path, output.run_name)).empty())
       newest = version;
   }
   if (resumes_latest && newest.number >= 0) return append_run_name(newest.path, output.run_name);
