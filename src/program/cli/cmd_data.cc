@@ -1,7 +1,6 @@
 // `rematch data …`: from other programs' annotations to a JSONL, and a look at it.
 #include <CLI/CLI.hpp>
 
-#include "program/cli/cmd_data_show.h"
 #include "program/cli/command_set.h"
 #include "program/cli/data_commands.h"
 

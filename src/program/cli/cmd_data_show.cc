@@ -1,6 +1,4 @@
 // `rematch data show`: a sheet of images with their objects.
-#include "program/cli/cmd_data_show.h"
-
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
@@ -20,7 +18,8 @@
 #include "learn/augment/augmentation.h"
 #include "learn/data/dataset.h"
 #include "learn/data/records_path.h"
-#include "program/cli/augment_choice.h"
+#include "program/cli/data_commands.h"
+#include "program/config/config.h"
 #include "tools/draw/encode.h"
 #include "tools/draw/panel.h"
 
@@ -61,9 +60,31 @@ void require_png_name(const std::string& path) {
                                        .fix = "use a name that ends with .png"});
 }
 
+/// Reads `--augment`: a configuration file (its `data.augment`, `custom.absent_classes`,
+/// `training.seed` and files count), or values such as `hflip=0.5,crop=0.5,color=0.2`. Empty: off.
+/// @throws UserError (config) as the keys of a configuration, or when nothing is switched on
+ConfigResult read_augment(const std::string& text) {
+  if (text.empty()) return {};
+  ConfigResult config;
+  if (text.find('=') == std::string::npos) {
+    config = load_config(text);
+  } else {
+    std::vector<std::string> values = split(text, ',');
+    for (std::string& value : values) value = "data.augment." + value;
+    config.settings = read_settings(values);
+  }
+  if (config.settings.augment.is_on()) return config;
+  throw UserError(ErrorKind::kConfig,
+                  {.error = "there is no augmentation to show",
+                   .where = "--augment",
+                   .what = text + " switches nothing on",
+                   .fix = "give values, such as `--augment hflip=0.5,crop=0.5,color=0.2`, or a "
+                          "configuration with `data.augment`"});
+}
+
 /// The records of a file with the ids and the class names that they have in a training: ids
 /// continue from file to file, and decide the draws.
-std::vector<Sample> read_samples(const std::string& path, const AugmentChoice& augment) {
+std::vector<Sample> read_samples(const std::string& path, const Settings& settings) {
   const auto load = [](const std::string& file, std::optional<int64_t> limit) {
     return Dataset::load(
         file, {.limit = limit, .require_single_image = false, .check_image_files = false});
@@ -72,16 +93,16 @@ std::vector<Sample> read_samples(const std::string& path, const AugmentChoice& a
   for (const std::string& text : shown.warnings()) Terminal::standard()->warn(text);
   std::vector<Dataset> files;
   std::optional<size_t> place;
-  for (const TrainFile& file : augment.train_files) {
+  for (const TrainFile& file : settings.data.train_files) {
     std::error_code error;
     const bool is_shown = std::filesystem::equivalent(file.path, path, error);
     if (is_shown) place = files.size();
-    files.push_back(is_shown ? shown : load(file.path, augment.train_sample_limit));
-    if (place && augment.settings.absent_share == 0) break;
+    files.push_back(is_shown ? shown : load(file.path, settings.data.train_sample_limit));
+    if (place && settings.augment.absent_share == 0) break;
   }
   if (!place) files = {std::move(shown)};
   Dataset all = Dataset::mix(std::move(files), std::vector<double>(files.size(), 1.0));
-  if (augment.settings.absent_share > 0) all.offer_classes();
+  if (settings.augment.absent_share > 0) all.offer_classes();
   const MixturePart& part = all.parts()[place.value_or(0)];
   return {all.samples().begin() + part.begin, all.samples().begin() + part.end};
 }
@@ -116,11 +137,12 @@ Canvas panel_of(const Sample& sample, int panel_px, ClassColors& colors) {
 }
 
 int run_data_show(const ShowArguments& arguments) {
-  const AugmentChoice augment = read_augment_choice(arguments.augment);
+  const ConfigResult config = read_augment(arguments.augment);
+  const Settings& settings = config.settings;
   require_records_file(arguments.path);
-  const std::vector<Sample> samples = read_samples(arguments.path, augment);
+  const std::vector<Sample> samples = read_samples(arguments.path, settings);
   InputFiles inputs{arguments.path};
-  for (const std::string& path : augment.files) inputs.add(path);
+  for (const std::string& path : config.files) inputs.add(path);
   for (const Sample& sample : samples) {
     for (const std::string& image : sample.image_paths) inputs.add(image);
   }
@@ -135,7 +157,7 @@ int run_data_show(const ShowArguments& arguments) {
   for (int64_t i = 0; i < count; ++i) {
     const Sample& sample = samples[static_cast<size_t>(i * std::ssize(samples) / count)];
     for (int epoch = 0; epoch < arguments.draws; ++epoch) {
-      const Sample shown = augment_sample(sample, augment.settings, augment.seed, epoch);
+      const Sample shown = augment_sample(sample, settings.augment, settings.seed, epoch);
       panels.emplace_back(caption_of(shown), panel_of(shown, arguments.panel_px, colors));
       for (const SceneObject& object : shown.objects) {
         if (!has_glyphs(object.desc)) hollow.insert(object.desc);

@@ -26,7 +26,7 @@ std::vector<Command> add_import_commands(CLI::App& data);
 /// `rematch data` to-qwen, boxes and split.
 std::vector<Command> add_stock_data_commands(CLI::App& data);
 
-/// `rematch data check`.
 Command add_data_check(CLI::App& data);
+Command add_data_show(CLI::App& data);
 
 }  // namespace rematch
