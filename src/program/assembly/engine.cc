@@ -52,7 +52,7 @@ VllmOptions vllm_options(const Job& job) {
   if (job.data.train) data.push_back(&*job.data.train);
   if (job.data.val) data.push_back(&*job.data.val);
   VllmOptions options = make_vllm_options(settings, job.device, job.group, job.engine_ranks.get());
-  settle_vllm_options(options, settings, data, *job.files.prompts, job.files.patches);
+  settle_vllm_options(options, settings, data, job.files);
   return options;
 }
 

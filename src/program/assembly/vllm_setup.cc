@@ -2,48 +2,17 @@
 
 #include <fmt/core.h>
 
-#include <set>
+#include <algorithm>
 #include <string>
-#include <utility>
 
 #include "base/file.h"
 #include "base/host_memory.h"
 #include "engine/ranks/device.h"
 #include "engine/ranks/world.h"
 #include "engine/rollout/vllm/vllm_checks.h"
-#include "learn/augment/absent_classes.h"
-#include "learn/estep/rollout_scorer.h"
+#include "learn/estep/sample_lengths.h"
 
 namespace rematch {
-namespace {
-
-// The longest prompt of the data, and its sample.
-class LongestPrompt {
- public:
-  int64_t num_tokens = 0;
-  std::string where;
-
-  void update(const Dataset& dataset, const AugmentSettings& augment, const PromptEncoder& prompts,
-              const PatchOptions& patches) {
-    for (const Sample& record : dataset.samples()) {
-      const Sample sample = with_longest_prompt(record, augment);
-      std::vector<GridThw> grids;
-      for (const ImageRef& image : image_refs(sample, patches)) grids.push_back(image.grid_thw);
-      // Prompts differ only in image sizes and texts.
-      if (!seen_.emplace(std::move(grids), sample.prompt).second) continue;
-      const auto length =
-          static_cast<int64_t>(make_prompt(sample, 0, &prompts, patches).token_ids.size());
-      if (length <= num_tokens) continue;
-      num_tokens = length;
-      where = sample.where;
-    }
-  }
-
- private:
-  std::set<std::pair<std::vector<GridThw>, std::string>> seen_;
-};
-
-}  // namespace
 
 std::unique_ptr<Group> split_engine_ranks(const Settings& settings, Group& group) {
   const int size = settings.vllm.tensor_parallel_size;
@@ -80,11 +49,19 @@ VllmOptions make_vllm_options(const Settings& settings, const at::Device& device
 }
 
 void settle_vllm_options(VllmOptions& options, const Settings& settings,
-                         const std::vector<const Dataset*>& data, const PromptEncoder& prompts,
-                         const PatchOptions& patches) {
-  LongestPrompt longest;
-  for (const Dataset* dataset : data) longest.update(*dataset, settings.augment, prompts, patches);
-  set_max_model_len(options, longest.num_tokens, settings.generation.max_new_tokens, longest.where);
+                         const std::vector<const Dataset*>& data, const ModelFiles& files) {
+  int longest = 0;
+  std::string where;
+  for (const Dataset* dataset : data) {
+    const std::vector<SampleLength> lengths =
+        measure_samples(*dataset, *files.prompts, *files.format,
+                        {.augment = settings.augment, .patches = files.patches}, [](int64_t) {});
+    const auto found = std::ranges::max_element(lengths, {}, &SampleLength::prompt_len);
+    if (found == lengths.end() || found->prompt_len <= longest) continue;
+    longest = found->prompt_len;
+    where = dataset->samples()[static_cast<size_t>(found - lengths.begin())].where;
+  }
+  set_max_model_len(options, longest, settings.generation.max_new_tokens, where);
   make_directories(settings.output.run_dir);  // of the engine's log
 }
 

@@ -4,12 +4,9 @@
 #include <memory>
 #include <vector>
 
-#include "base/settings/settings.h"
 #include "engine/ranks/group.h"
 #include "engine/rollout/vllm/vllm_options.h"
-#include "learn/data/dataset.h"
-#include "model/text/prompt.h"
-#include "model/vision/patches.h"
+#include "program/assembly/open.h"
 
 namespace rematch {
 
@@ -28,7 +25,6 @@ VllmOptions make_vllm_options(const Settings& settings, const at::Device& device
 /// Creates the directory of the engine's log.
 /// @throws UserError (config) when it does not fit, (environment) for the directory
 void settle_vllm_options(VllmOptions& options, const Settings& settings,
-                         const std::vector<const Dataset*>& data, const PromptEncoder& prompts,
-                         const PatchOptions& patches);
+                         const std::vector<const Dataset*>& data, const ModelFiles& files);
 
 }  // namespace rematch
