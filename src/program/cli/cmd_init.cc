@@ -152,7 +152,7 @@ std::string yaml_for(const InitArguments& arguments, const Dataset& train, const
       "memory (docs/adapters.md)\n#   lora_rank: 16\n\n",
       train.size(), printable(arguments.train), printable(shell_word(arguments.out)),
       quoted(arguments.model), lengths.longest_prompt, lengths.longest_answer,
-      lengths.median_answer, max_length, run_name_for(arguments.train, arguments.stage_1),
+      lengths.median_answer, max_length, arguments.stage_1 ? "stage1" : "stage2",
       schedule_lines(init_schedule(train.size()), train.size(), !arguments.val.empty(),
                      arguments.stage_1));
   yaml += augment_lines(train.size());

@@ -5,10 +5,7 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
-#include <filesystem>
 #include <map>
-#include <set>
 
 #include "base/flow/bins.h"
 #include "base/terminal_text.h"
@@ -37,22 +34,6 @@ std::array<double, 2> extent_px(const Geometry& geometry, const ImageSize& size)
     high[i % 2] = std::max(high[i % 2], geometry.bins[i]);
   }
   return {place_of(high[0] - low[0], size.width_px), place_of(high[1] - low[1], size.height_px)};
-}
-
-/// A name as a directory may have it without quotes in a shell; "" for one that says nothing.
-std::string telling_name(const std::string& name) {
-  constexpr size_t kLongest = 60;
-  static const std::set<std::string> kSilent = {"data",     "dataset", "datasets", "train",
-                                                "training", "records", "jsonl",    "annotations"};
-  std::string kept;
-  for (const char c : name) {
-    const bool is_plain = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.';
-    if (is_plain || (!kept.empty() && kept.back() != '-')) kept += is_plain ? c : '-';
-  }
-  kept.erase(0, kept.find_first_not_of('.'));
-  if (kept.size() > kLongest) kept.resize(kLongest);
-  while (!kept.empty() && kept.back() == '-') kept.pop_back();
-  return kSilent.contains(lower_case(kept)) ? "" : kept;
 }
 
 bool is_too_small(const std::array<double, 2>& extent) {
@@ -118,20 +99,6 @@ std::string image_budget_lines(const ImageBudget& budget) {
         budget.num_too_small, counted(budget.num_objects, "object"), kSmallestPx,
         printable(budget.example));
   return text + fmt::format("  max_pixels: {}\n", budget.max_pixels);
-}
-
-std::string run_name_for(const std::string& jsonl, bool is_stage_1) {
-  std::string stage = is_stage_1 ? "stage1" : "stage2";
-  const std::filesystem::path path = std::filesystem::path(jsonl).lexically_normal();
-  std::error_code error;
-  const std::string here =
-      path.has_parent_path() ? "" : std::filesystem::current_path(error).filename().string();
-  for (const std::string& name :
-       {path.parent_path().filename().string(), path.stem().string(), here}) {
-    if (const std::string telling = telling_name(name); !telling.empty())
-      return fmt::format("{}-{}", telling, stage);
-  }
-  return stage;
 }
 
 ClassPrompt class_list_prompt(const Dataset& train, const std::string& prompt) {

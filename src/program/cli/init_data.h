@@ -42,9 +42,4 @@ struct ClassPrompt {
 };
 ClassPrompt class_list_prompt(const Dataset& train, const std::string& prompt);
 
-/// The name of a run on these records: that of their folder, of the file where the folder's says
-/// nothing ("data"), or of the current folder where the path has none, with the stage:
-/// "cards-stage1"; "stage1" if no name says anything.
-std::string run_name_for(const std::string& jsonl, bool is_stage_1);
-
 }  // namespace rematch
