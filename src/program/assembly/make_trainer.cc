@@ -1,7 +1,6 @@
 #include "program/assembly/make_trainer.h"
 
 #include <algorithm>
-#include <functional>
 #include <utility>
 
 #include "learn/mstep/make_gradient_sum.h"

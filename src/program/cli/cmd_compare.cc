@@ -1,5 +1,4 @@
 // `rematch compare RUN …`: the scores of runs side by side.
-#include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
 #include <memory>

@@ -2,12 +2,10 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/observe/sinks.h"
 #include "base/terminal_text.h"
-#include "base/text.h"
 #include "learn/evaluate/answer_counts.h"
 #include "learn/evaluate/name_collapse.h"
 #include "tools/report/score_table.h"

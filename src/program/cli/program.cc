@@ -1,6 +1,5 @@
 #include "program/cli/program.h"
 
-#include <fmt/core.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 

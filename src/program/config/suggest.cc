@@ -1,7 +1,5 @@
 #include "program/config/suggest.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <cctype>
 #include <map>

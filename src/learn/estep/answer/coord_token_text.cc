@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include "base/json.h"
-#include "base/text.h"
 
 namespace rematch {
 namespace {

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstdint>
 #include <optional>
 #include <string_view>
 #include <utility>

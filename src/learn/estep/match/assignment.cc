@@ -1,6 +1,5 @@
 #include "learn/estep/match/assignment.h"
 
-#include <cmath>
 #include <limits>
 #include <utility>
 

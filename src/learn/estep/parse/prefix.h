@@ -1,6 +1,5 @@
 #pragma once
 #include <cstddef>
-#include <string>
 #include <vector>
 
 #include "learn/estep/parse/token_bytes.h"

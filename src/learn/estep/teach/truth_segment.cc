@@ -1,7 +1,5 @@
 #include "learn/estep/teach/truth_segment.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <cmath>
 
