@@ -34,25 +34,27 @@ bool holds_run(const std::string& directory) {
 
 }  // namespace
 
-std::optional<FreeName> find_free_name(const Settings& settings) {
+RunConfig load_run(const std::string& path, std::vector<std::string>& overrides, int num_ranks) {
+  RunConfig run{.config = load_config(path, overrides, num_ranks), .note = ""};
+  const Settings& settings = run.config.settings;
   const OutputSettings& output = settings.output;
   const std::optional<std::string>& resumed = settings.checkpoints.resume_from_checkpoint;
   const bool resumes_it = resumed && (*resumed == "latest" || lies_in(*resumed, output.run_dir));
-  if (resumes_it || !holds_run(output.run_dir)) return std::nullopt;
+  if (resumes_it || !holds_run(output.run_dir)) return run;
   RunLock::require_free(output.run_dir);
   const bool has_name = output.run_name && !output.run_name->empty();
   std::string name = has_name ? *output.run_name : output.output_dir, directory = output.run_dir;
-  for (std::string* path : {&name, &directory}) {
-    while (path->ends_with('/')) path->pop_back();
+  for (std::string* text : {&name, &directory}) {
+    while (text->ends_with('/')) text->pop_back();
   }
   int number = 2;
   while (holds_run(fmt::format("{}-{}", directory, number))) ++number;
-  return FreeName{
-      .override =
-          fmt::format("training.{}={}-{}", has_name ? "run_name" : "output_dir", name, number),
-      .note = fmt::format("{0} holds a run, which stays as it is (--resume continues it); this is "
-                          "a new one: {0}-{1}",
-                          directory, number)};
+  overrides.push_back(
+      fmt::format("training.{}={}-{}", has_name ? "run_name" : "output_dir", name, number));
+  return {.config = load_config(path, overrides, num_ranks),
+          .note = fmt::format("{0} holds a run, which stays as it is (--resume continues it); this "
+                              "is a new one: {0}-{1}",
+                              directory, number)};
 }
 
 void refuse_to_replace_inputs(const ConfigResult& config) {

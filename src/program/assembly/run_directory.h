@@ -2,6 +2,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/observe/terminal.h"
 #include "engine/ranks/group.h"
@@ -17,15 +18,16 @@ namespace rematch {
 /// that it starts from
 void refuse_to_replace_inputs(const ConfigResult& config);
 
-/// A name for a new run whose own directory holds a run already.
-struct FreeName {
-  std::string override;  ///< for --set: "training.run_name=stage1-2"
-  std::string note;      ///< what happens to both runs
+/// The configuration of a training.
+struct RunConfig {
+  ConfigResult config;
+  std::string note;  ///< names the directory that it takes in place of a used one; may be empty
 };
 
-/// The next free name; nullopt where the directory holds no run, and for a run that resumes it.
-/// @throws UserError (environment) while the run there is alive
-std::optional<FreeName> find_free_name(const Settings& settings);
+/// Loads it. Where its directory holds a run that it does not resume, it takes the next free name.
+/// @param overrides  of --set; get that name
+/// @throws UserError as load_config(), and (environment) while the run there is alive
+RunConfig load_run(const std::string& path, std::vector<std::string>& overrides, int num_ranks);
 
 /// The directory of a run, and the checkpoint that the run resumes from. Rank 0 locks the directory
 /// for the lifetime of this object, removes leftovers of killed runs, and writes args.json and
@@ -43,7 +45,7 @@ class RunDirectory {
   /// @throws UserError (data) when it is damaged or of another run
   std::optional<LoadedCheckpoint> read_checkpoint(const Model& model,
                                                   const Fingerprint& fingerprint) const;
-  /// True when the checkpoint is in this directory. Otherwise it holds no run (find_free_name).
+  /// True when the checkpoint is in this directory. Otherwise it holds no run (load_run).
   bool continues_its_run() const { return continues_its_run_; }
   /// Moves checkpoints after the resumed step aside and updates the links `best` and `last`, on
   /// rank 0.

@@ -86,12 +86,9 @@ Found look(const CheckArguments& arguments) {
   ConfigResult result;
   try {
     std::vector<std::string> overrides = arguments.run.overrides;
-    result = load_config(arguments.run.config_path, overrides, arguments.plan.num_ranks);
-    if (const std::optional<FreeName> own = find_free_name(result.settings)) {
-      overrides.push_back(own->override);
-      result = load_config(arguments.run.config_path, overrides, arguments.plan.num_ranks);
-      found.warnings.push_back(own->note);
-    }
+    RunConfig run = load_run(arguments.run.config_path, overrides, arguments.plan.num_ranks);
+    if (!run.note.empty()) found.warnings.push_back(run.note);
+    result = std::move(run.config);
   } catch (const UserError& error) {
     add_problems(found, error);
     return found;

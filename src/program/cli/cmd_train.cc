@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "base/interrupt.h"
 #include "base/terminal_text.h"
-#include "learn/resume/resume.h"
+#include "learn/resume/checkpoint_list.h"
 #include "program/assembly/rank_process.h"
 #include "program/assembly/run.h"
 #include "program/assembly/run_directory.h"
@@ -58,16 +58,12 @@ std::vector<std::string> overrides_of(const TrainArguments& arguments) {
 
 int run_train(TrainArguments arguments) {
   const World world = world_from_environment();
-  ConfigResult result = load_config(arguments.config_path, overrides_of(arguments), world.size);
-  const std::optional<FreeName> own = find_free_name(result.settings);
-  if (own) {
-    arguments.overrides.push_back(own->override);
-    result = load_config(arguments.config_path, overrides_of(arguments), world.size);
-  }
+  arguments.overrides = overrides_of(arguments);
+  auto [result, note] = load_run(arguments.config_path, arguments.overrides, world.size);
   install_training_signals();
   RankProcess process(world, result, arguments.device);
   const Place place = process.place();
-  if (own) place.terminal.say(own->note);
+  if (!note.empty()) place.terminal.say(note);
   try {
     run_training(result, place);
   } catch (const UserError&) {
