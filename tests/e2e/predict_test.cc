@@ -86,18 +86,17 @@ TEST(Predict, ATemplateThatFailsIsOneErrorAndNotTheImages) {
   }
 }
 
-TEST(Predict, RecordsAndAddressesAreNoImages) {
+TEST(Predict, RecordsAndAddressesAreRefusedAsAnyOtherPath) {
   test::Program program;
   const auto predict = [&](const std::string& input) {
     return program.run("predict " + test::Program::model() + " " + input);
   };
   const test::ProcessResult records = predict(test::Program::golden("val.jsonl"));
-  EXPECT_EQ(records.exit_code, 2);
-  EXPECT_NE(records.err.find("rematch eval MODEL"), std::string::npos) << records.err;
+  EXPECT_EQ(records.exit_code, 3);
+  EXPECT_NE(records.err.find("val.jsonl"), std::string::npos) << records.err;
   const test::ProcessResult address = predict("https://example.org/a.jpg");
-  EXPECT_EQ(address.exit_code, 2);
-  EXPECT_NE(address.err.find("curl -O https://example.org/a.jpg"), std::string::npos)
-      << address.err;
+  EXPECT_EQ(address.exit_code, 4);
+  EXPECT_NE(address.err.find("the image does not exist"), std::string::npos) << address.err;
 }
 
 TEST(Predict, ATerminalGetsTheBeginningOfAnAnswerThatCannotBeRead) {

@@ -8,7 +8,6 @@
 
 #include "base/error.h"
 #include "base/missing_path.h"
-#include "base/terminal_text.h"
 #include "base/text.h"
 #include "learn/data/image_files.h"
 
@@ -27,30 +26,12 @@ bool is_missing(const std::string& path) {
   return fs::symlink_status(path, error).type() == fs::file_type::not_found;
 }
 
-/// @throws UserError (configuration) for an address and for a file of records
-void refuse_other_input(const std::string& path) {
-  if (path.find("://") != path.npos)
-    throw UserError(ErrorKind::kConfig, {.error = "an address is no image: nothing is fetched",
-                                         .where = path,
-                                         .what = "only files and directories are read",
-                                         .fix = "download it first: curl -O " + shell_word(path)});
-  if (path.ends_with(".jsonl"))
-    throw UserError(
-        ErrorKind::kConfig,
-        {.error = "this is a file of records, not an image",
-         .where = path,
-         .what = "it ends in .jsonl",
-         .fix = fmt::format("score a model on them: `rematch eval MODEL {}`; or give the images",
-                            shell_word(path))});
-}
-
 }  // namespace
 
 std::vector<std::string> list_images(const std::vector<std::string>& paths, Terminal& terminal) {
   std::vector<std::string> images;
   std::map<std::string, int> passed_over;  // by ending
   for (const std::string& path : paths) {
-    refuse_other_input(path);
     if (is_missing(path)) {
       throw missing_path("image", path, "give image files or directories of images");
     }

@@ -9,8 +9,7 @@ namespace rematch {
 /// Lists images: files as given, and the JPEG, PNG and WebP files of directories, by name; warns of
 /// images of other kinds there. Includes broken links, which Predictor::predict() reports as
 /// unreadable.
-/// @throws UserError (environment) for a path that does not exist, (data) when there is none,
-/// (config) for an address and for a file of records
+/// @throws UserError (environment) for a path that does not exist, (data) when there is none
 std::vector<std::string> list_images(const std::vector<std::string>& paths, Terminal& terminal);
 
 }  // namespace rematch
