@@ -39,10 +39,7 @@ Json json_of(ErrorKind kind, const Problem& problem) {
 }
 
 /// All that was found, and the values and needs of a run that can start.
-struct Found {
-  std::vector<std::pair<ErrorKind, Problem>> problems;
-  std::vector<std::string> warnings;
-  std::vector<std::pair<std::string, std::string>> facts;
+struct Found : Preflight {
   Json plan;              ///< null when it cannot be made
   std::string needs;      ///< the plan in a line
   std::string effective;  ///< text of the values
