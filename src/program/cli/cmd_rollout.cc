@@ -6,12 +6,12 @@
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
-#include "base/flow/object_json.h"
 #include "base/json.h"
 #include "learn/estep/make_target.h"
 #include "program/assembly/engine.h"
 #include "program/assembly/rank_process.h"
 #include "program/cli/arguments.h"
+#include "program/cli/coco_json.h"
 #include "program/cli/command_set.h"
 #include "tools/stages/scene_input.h"
 
@@ -44,13 +44,9 @@ Json line_of(const ScoredRollout& rollout, const Job& job) {
   line["status"] = parse_status_name(rollout.parsed.status);
   line["dropped_invalid"] = rollout.parsed.dropped_invalid;
   line["prefix_text"] = rollout.parsed.prefix_text;
-  line["predictions"] = Json::array();
-  for (const ParsedObject& object : rollout.parsed.objects)
-    line["predictions"].push_back(object_json(object.desc, object.geometry));
+  line["predictions"] = objects_json(to_scene(rollout.parsed.objects));
   if (!rollout.scores.empty()) line["scores"] = rollout.scores;
-  line["ground_truth"] = Json::array();
-  for (const SceneObject& object : rollout.ground_truth)
-    line["ground_truth"].push_back(object_json(object.desc, object.geometry));
+  line["ground_truth"] = objects_json(rollout.ground_truth);
   line["pairs"] = rollout.matching.pairs;
   line["false_positives"] = rollout.matching.false_positives;
   line["false_negatives"] = rollout.matching.false_negatives;

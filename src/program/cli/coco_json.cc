@@ -6,9 +6,31 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/flow/bins.h"
+#include "base/flow/object_json.h"
 #include "base/text.h"
+#include "learn/estep/match/maskiou.h"
 
 namespace rematch {
+
+Json objects_json(const std::vector<SceneObject>& objects) {
+  Json list = Json::array();
+  for (const SceneObject& object : objects)
+    list.push_back(object_json(object.desc, object.geometry));
+  return list;
+}
+
+std::array<double, 4> edges_px(const Geometry& geometry, int width_px, int height_px) {
+  const Aabb box = bounding_box(geometry);
+  const auto place = [](int64_t bin, int side) { return place_of(static_cast<int>(bin), side); };
+  return {place(box.min_x, width_px), place(box.min_y, height_px), place(box.max_x, width_px),
+          place(box.max_y, height_px)};
+}
+
+CocoBox coco_box(const Geometry& geometry, int width_px, int height_px) {
+  const auto [left, top, right, bottom] = edges_px(geometry, width_px, height_px);
+  return {left, top, right - left, bottom - top};
+}
 
 Json coco_result(int64_t image_id, int64_t category_id, const CocoBox& box, double score) {
   return {{"image_id", image_id}, {"category_id", category_id}, {"bbox", box}, {"score", score}};

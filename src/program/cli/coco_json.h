@@ -6,12 +6,21 @@
 #include <string>
 #include <vector>
 
+#include "base/flow/sample.h"
 #include "base/json.h"
 
 namespace rematch {
 
 /// Left, top, width and height in pixels.
 using CocoBox = std::array<double, 4>;
+
+/// The list of object_json().
+Json objects_json(const std::vector<SceneObject>& objects);
+
+/// The bounding box of a geometry in pixels: left, top, right and bottom.
+std::array<double, 4> edges_px(const Geometry& geometry, int width_px, int height_px);
+/// The same as COCO writes it.
+CocoBox coco_box(const Geometry& geometry, int width_px, int height_px);
 
 /// An entry of COCO's list of results.
 Json coco_result(int64_t image_id, int64_t category_id, const CocoBox& box, double score);

@@ -7,8 +7,6 @@
 #include <set>
 
 #include "base/error.h"
-#include "base/flow/object_json.h"
-#include "learn/estep/match/maskiou.h"
 #include "learn/evaluate/breakdown.h"
 #include "learn/evaluate/confidence.h"
 #include "model/text/lossy.h"
@@ -35,23 +33,6 @@ std::string replaced_text(const std::string& path, const Json& result) {
     // A damaged file is replaced without regret.
   }
   return "";
-}
-
-Json objects_json(const std::vector<SceneObject>& objects) {
-  Json list = Json::array();
-  for (const SceneObject& object : objects)
-    list.push_back(object_json(object.desc, object.geometry));
-  return list;
-}
-
-/// [left, top, width, height] in pixels, the bounding box of a polygon.
-CocoBox box_px(const Geometry& geometry, const Sample& sample) {
-  const Aabb box = bounding_box(geometry);
-  const double x = sample.width_px / static_cast<double>(kNumBins),
-               y = sample.height_px / static_cast<double>(kNumBins);
-  return {static_cast<double>(box.min_x) * x, static_cast<double>(box.min_y) * y,
-          static_cast<double>(box.max_x - box.min_x) * x,
-          static_cast<double>(box.max_y - box.min_y) * y};
 }
 
 }  // namespace
@@ -130,12 +111,12 @@ void EvalFiles::write(const Json& result, Terminal& terminal) const {
                     sample.width_px, sample.height_px);
     for (const SceneObject& object : truths_[i])
       truth.add_box(sample.sample_id, labels_.class_name(object.desc),
-                    box_px(object.geometry, sample));
+                    coco_box(object.geometry, sample.width_px, sample.height_px));
     for (size_t k = 0; k < predictions_[i].size(); ++k) {
       const SceneObject& object = predictions_[i][k];
       found.push_back(
           coco_result(sample.sample_id, truth.category_id(labels_.class_name(object.desc)),
-                      box_px(object.geometry, sample),
+                      coco_box(object.geometry, sample.width_px, sample.height_px),
                       scores_[i].empty() ? 1.0 - static_cast<double>(k) / 1000.0 : scores_[i][k]));
     }
   }

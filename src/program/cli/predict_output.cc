@@ -29,18 +29,6 @@ constexpr const char* kNoCalibration =
     "--min-score left nothing out: the checkpoint does not know what its scores are worth; "
     "`rematch eval MODEL val.jsonl` measures it";
 
-/// Bounding box in pixels: left, top, right, bottom.
-std::array<double, 4> box_px(const Geometry& geometry, const Prediction& one) {
-  std::array<double, 4> box{1e9, 1e9, 0, 0};
-  for (const Point& point : vertices_px(geometry, one.width_px, one.height_px)) {
-    box[0] = std::min(box[0], point.x);
-    box[1] = std::min(box[1], point.y);
-    box[2] = std::max(box[2], point.x);
-    box[3] = std::max(box[3], point.y);
-  }
-  return box;
-}
-
 /// @param is_shown  on a terminal, which no program reads: the text of an answer that cannot be
 /// read is cut
 std::string jsonl_line(const Prediction& one, bool is_shown) {
@@ -58,7 +46,7 @@ std::string jsonl_line(const Prediction& one, bool is_shown) {
   for (size_t k = 0; k < one.objects.size(); ++k) {
     const SceneObject& object = one.objects[k];
     Json entry = object_json(object.desc, object.geometry);
-    entry["box_px"] = box_px(object.geometry, one);
+    entry["box_px"] = edges_px(object.geometry, one.width_px, one.height_px);
     if (!one.scores.empty()) entry["score"] = one.scores[k];
     if (!one.raw_scores.empty()) entry["raw_score"] = one.raw_scores[k];
     json["objects"].push_back(std::move(entry));
@@ -93,11 +81,6 @@ double ranking_score(const Prediction& one, size_t k) {
   return one.raw_scores.empty() ? 1.0 - static_cast<double>(k) / 1000.0 : one.raw_scores[k];
 }
 
-CocoBox sides_px(const Geometry& geometry, const Prediction& one) {
-  const auto [x0, y0, x1, y1] = box_px(geometry, one);
-  return {x0, y0, x1 - x0, y1 - y0};
-}
-
 /// A COCO file of the predictions, without the images that cannot be read.
 std::string coco_document(const std::vector<Prediction>& predictions) {
   std::set<std::string> labels;
@@ -110,7 +93,8 @@ std::string coco_document(const std::vector<Prediction>& predictions) {
     if (one.unreadable) continue;
     file.add_image(++id, one.path, one.width_px, one.height_px);
     for (size_t k = 0; k < one.objects.size(); ++k)
-      file.add_box(id, one.objects[k].desc, sides_px(one.objects[k].geometry, one),
+      file.add_box(id, one.objects[k].desc,
+                   coco_box(one.objects[k].geometry, one.width_px, one.height_px),
                    ranking_score(one, k));
   }
   return file.text();
@@ -126,7 +110,8 @@ std::string coco_results(const std::vector<Prediction>& predictions, const CocoI
       const SceneObject& object = one.objects[k];
       if (const std::optional<int64_t> category = ids.category_id(object.desc))
         list.push_back(coco_result(ids.image_id(one.path), *category,
-                                   sides_px(object.geometry, one), ranking_score(one, k)));
+                                   coco_box(object.geometry, one.width_px, one.height_px),
+                                   ranking_score(one, k)));
       else
         unknown.insert(shown_label(object.desc));
     }
