@@ -81,6 +81,7 @@ void EvalOutput::write(EvaluationResult evaluated, bool all_scores) {
   write_output(results_path(), subject_.inputs, python_json(json, 2) + "\n");
   if (files_) files_->write(json, terminal_);
   print_scores(evaluated.values, json, all_scores, terminal_);
+  if (evaluated.collapse) terminal_.warn(evaluated.collapse->text());
   if (const int64_t num_cut = coco_.num_cut(); num_cut > 0)
     terminal_.say(
         fmt::format("COCO's AP and AR count 100 predictions of a class in an image: {} more",

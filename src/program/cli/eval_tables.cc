@@ -7,7 +7,6 @@
 #include "base/observe/sinks.h"
 #include "base/terminal_text.h"
 #include "learn/evaluate/answer_counts.h"
-#include "learn/evaluate/name_collapse.h"
 #include "tools/report/score_table.h"
 
 namespace rematch {
@@ -37,17 +36,6 @@ std::vector<std::vector<std::string>> breakdown_table(const std::string& first, 
     table.push_back(std::move(cells));
   }
   return table;
-}
-
-/// Says which name stands for many, from the rows of `per_class`.
-void print_collapse(const Json& result, Terminal& terminal) {
-  if (!result.contains("per_class")) return;
-  NameCounts names;
-  for (const Json& row : result["per_class"])
-    names.add(row["name"].get<std::string>(), row["truths"].get<int64_t>(),
-              row["predictions"].get<int64_t>());
-  if (const std::optional<NameCollapse> collapse = find_collapse(names))
-    terminal.warn(collapse->text());
 }
 
 using ScoreValues = std::vector<std::pair<std::string, double>>;
@@ -80,7 +68,6 @@ void print_tables(const ScoreValues& values, const Json& result, bool all_scores
 void print_scores(const ScoreValues& values, const Json& result, bool all_scores,
                   Terminal& terminal) {
   print_tables(values, result, all_scores, terminal);
-  print_collapse(result, terminal);
   const std::string finding =
       evaluation_counts([&](const char* name) { return find_value(values, name); },
                         result.value("num_samples", int64_t{0}))
