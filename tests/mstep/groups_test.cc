@@ -2,9 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "base/error.h"
-#include "support/capture.h"
-
 namespace rematch {
 namespace {
 
@@ -75,14 +72,6 @@ TEST(MakeGroups, OmitsFrozenPartsAndTheirGradients) {
   EXPECT_EQ(find(groups, "vit"), nullptr);
   EXPECT_EQ(find(groups, "aligner"), nullptr);
   EXPECT_NE(find(groups, "llm"), nullptr);
-}
-
-TEST(MakeGroups, NothingTrainableIsAConfigurationError) {
-  const UserError error = test::catch_user_error([] {
-    make_groups(parameters_of_all_parts(), kParts, {}, {.llm = true, .vit = true, .aligner = true});
-  });
-  EXPECT_EQ(error.kind(), ErrorKind::kConfig);
-  EXPECT_NE(error.problems()[0].what.find("12"), std::string::npos);
 }
 
 }  // namespace rematch

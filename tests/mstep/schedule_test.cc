@@ -29,10 +29,6 @@ Schedule schedule_of(const Json& value) {
                   value["learning_rate"], value["num_training_steps"]);
 }
 
-UserError error_of(const ScheduleSettings& settings, double learning_rate = 0) {
-  return test::catch_user_error([&] { const Schedule schedule(settings, learning_rate); });
-}
-
 }  // namespace
 
 TEST(Schedule, EqualsTransformersAtEveryStepAndBeyondTheEnd) {
@@ -51,34 +47,11 @@ TEST(Schedule, EqualsTransformersAtEveryStepAndBeyondTheEnd) {
   EXPECT_EQ(seen, std::set<std::string>(all.begin(), all.end()));
 }
 
-TEST(Schedule, AFloorNeedsExactlyOneOfItsTwoKeywords) {
-  for (const ScheduleType type :
-       {ScheduleType::kCosineWithMinLr, ScheduleType::kCosineWarmupWithMinLr}) {
-    EXPECT_NE(error_of({.type = type}).problems()[0].error.find("needs min_lr"), std::string::npos);
-    EXPECT_NE(error_of({.type = type, .min_lr = 0.1, .min_lr_rate = 0.1}, 1)
-                  .problems()[0]
-                  .error.find("both"),
-              std::string::npos);
-    EXPECT_NE(error_of({.type = type, .min_lr = 0.1}, 0).problems()[0].error.find("positive"),
-              std::string::npos);
-  }
-}
-
-TEST(Schedule, RefusesKeywordsItDoesNotTakeWhereTransformersDoes) {
-  EXPECT_NE(error_of({.type = ScheduleType::kLinear, .num_cycles = 1.0})
-                .problems()[0]
-                .error.find("linear takes no num_cycles"),
-            std::string::npos);
-  EXPECT_NE(error_of({.type = ScheduleType::kCosine, .min_lr_rate = 0.1})
-                .problems()[0]
-                .what.find("num_cycles"),
-            std::string::npos);
-  EXPECT_EQ(
-      error_of({.type = ScheduleType::kCosineWithMinLr, .min_lr_rate = 0.1, .warmup_lr_rate = 0.1})
-          .kind(),
-      ErrorKind::kConfig);
-  // dropped there, so files with it must load
-  EXPECT_EQ(Schedule({.type = ScheduleType::kConstant, .min_lr_rate = 0.1}).factor(3), 1.0);
+TEST(Schedule, AFloorInFullNeedsALearningRate) {
+  const UserError error = test::catch_user_error(
+      [] { const Schedule schedule({.type = ScheduleType::kCosineWithMinLr, .min_lr = 0.1}, 0); });
+  EXPECT_EQ(error.kind(), ErrorKind::kConfig);
+  EXPECT_NE(error.problems()[0].error.find("positive"), std::string::npos);
 }
 
 TEST(NumWarmupSteps, StepsTakePrecedenceOverTheRatioWhichRoundsUp) {

@@ -1,7 +1,5 @@
 #include "learn/mstep/optim/groups.h"
 
-#include <fmt/core.h>
-
 #include "base/error.h"
 #include "base/text.h"
 
@@ -50,13 +48,7 @@ std::vector<ParameterGroup> make_groups(
       if (!group->names.empty()) groups.push_back(std::move(*group));
     }
   }
-  if (groups.empty()) {
-    throw UserError(ErrorKind::kConfig,
-                    {.error = "nothing to train",
-                     .where = "tuner.freeze_llm, tuner.freeze_vit, tuner.freeze_aligner",
-                     .what = fmt::format("all {} parameters are frozen", parameters.size()),
-                     .fix = "set at least one of the three to false"});
-  }
+  REMATCH_CHECK(!groups.empty(), "the configuration refuses a run without trainable parts");
   return groups;
 }
 

@@ -7,79 +7,20 @@
 #include <numbers>
 
 #include "base/error.h"
-#include "base/text.h"
 
 namespace rematch {
 namespace {
 
 constexpr double kDefaultNumCycles = 0.5;
 
-// The keywords that each schedule accepts.
-struct KeywordsRow {
-  ScheduleType type;
-  bool ignores_keywords;  ///< as transformers silently does
-  std::vector<std::string> keywords;
-};
-
-const KeywordsRow& keywords_row(ScheduleType type) {
-  static const std::vector<KeywordsRow> kRows = {
-      {ScheduleType::kConstant, true, {}},
-      {ScheduleType::kConstantWithWarmup, true, {}},
-      {ScheduleType::kLinear, false, {}},
-      {ScheduleType::kCosine, false, {"num_cycles"}},
-      {ScheduleType::kCosineWithMinLr, false, {"num_cycles", "min_lr", "min_lr_rate"}},
-      {ScheduleType::kCosineWarmupWithMinLr,
-       false,
-       {"num_cycles", "min_lr", "min_lr_rate", "warmup_lr_rate"}},
-  };
-  return *std::find_if(kRows.begin(), kRows.end(),
-                       [type](const KeywordsRow& row) { return row.type == type; });
-}
-
-UserError keyword_error(const std::string& error, const std::string& what, const std::string& fix) {
-  return UserError(
-      ErrorKind::kConfig,
-      {.error = error, .where = "training.lr_scheduler_kwargs", .what = what, .fix = fix});
-}
-
-void check_keywords(const KeywordsRow& row, const ScheduleSettings& settings) {
-  if (row.ignores_keywords) return;
-  const std::pair<const char*, bool> given[] = {
-      {"num_cycles", settings.num_cycles.has_value()},
-      {"min_lr", settings.min_lr.has_value()},
-      {"min_lr_rate", settings.min_lr_rate.has_value()},
-      {"warmup_lr_rate", settings.warmup_lr_rate.has_value()}};
-  for (const auto& [keyword, is_given] : given) {
-    const bool is_known =
-        std::find(row.keywords.begin(), row.keywords.end(), keyword) != row.keywords.end();
-    if (!is_given || is_known) continue;
-    throw keyword_error(fmt::format("{} takes no {}", name_of(row.type), keyword),
-                        row.keywords.empty() ? "it takes no arguments"
-                                             : fmt::format("it takes {}", join(row.keywords, ", ")),
-                        fmt::format("remove {} or choose another lr_scheduler_type", keyword));
-  }
-}
-
-// Floor of the cosine schedules with min_lr, as a share of the learning rate.
+// Floor of a cosine schedule, as a share of the learning rate.
 double floor_rate(const ScheduleSettings& settings, double learning_rate) {
-  if (settings.min_lr && settings.min_lr_rate) {
-    throw keyword_error(
-        "both min_lr and min_lr_rate are given",
-        fmt::format("min_lr {}, min_lr_rate {}", *settings.min_lr, *settings.min_lr_rate),
-        "keep one of them");
-  }
-  if (settings.min_lr_rate) return *settings.min_lr_rate;
-  if (!settings.min_lr) {
-    throw keyword_error(fmt::format("{} needs min_lr or min_lr_rate", name_of(settings.type)),
-                        "neither is given",
-                        "add one of them, e.g. lr_scheduler_kwargs: {min_lr_rate: 0.1}");
-  }
-  if (!(learning_rate > 0)) {
-    throw keyword_error("min_lr needs a positive learning rate",
-                        fmt::format("learning_rate {}", learning_rate),
-                        "set training.learning_rate, or use min_lr_rate");
-  }
-  return *settings.min_lr / learning_rate;
+  if (settings.min_lr_rate || !settings.min_lr) return settings.min_lr_rate.value_or(0);
+  if (learning_rate > 0) return *settings.min_lr / learning_rate;
+  throw UserError(ErrorKind::kConfig, {.error = "min_lr needs a positive learning rate",
+                                       .where = "training.lr_scheduler_kwargs",
+                                       .what = fmt::format("learning_rate {}", learning_rate),
+                                       .fix = "set training.learning_rate, or use min_lr_rate"});
 }
 
 double cosine(double progress, double num_cycles) {
@@ -98,13 +39,8 @@ Schedule::Schedule(const ScheduleSettings& settings, double learning_rate,
     : settings_(settings),
       num_training_steps_(num_training_steps),
       num_warmup_steps_(
-          num_warmup_steps(settings.warmup_steps, settings.warmup_ratio, num_training_steps)) {
-  const KeywordsRow& row = keywords_row(settings_.type);
-  check_keywords(row, settings_);
-  const bool has_floor =
-      std::find(row.keywords.begin(), row.keywords.end(), "min_lr") != row.keywords.end();
-  if (has_floor) min_lr_rate_ = floor_rate(settings_, learning_rate);
-}
+          num_warmup_steps(settings.warmup_steps, settings.warmup_ratio, num_training_steps)),
+      min_lr_rate_(floor_rate(settings, learning_rate)) {}
 
 double Schedule::factor(int64_t num_done_steps) const {
   const auto step = static_cast<double>(num_done_steps);

@@ -12,8 +12,8 @@ class Schedule {
  public:
   /// @param learning_rate       min_lr is relative to it
   /// @param num_training_steps  optimizer steps of the whole run
-  /// @throws UserError (config) for a keyword that the type does not accept, or none or both of
-  /// min_lr and min_lr_rate
+  /// @param settings  checked by the configuration: a type has its own keywords only
+  /// @throws UserError (config) for a min_lr without a positive learning rate
   explicit Schedule(const ScheduleSettings& settings, double learning_rate = 0,
                     int64_t num_training_steps = 0);
 
