@@ -24,7 +24,6 @@
 #include "program/assembly/open.h"
 #include "program/cli/command_set.h"
 #include "program/cli/init_data.h"
-#include "program/cli/init_schedule.h"
 
 namespace rematch {
 namespace {
@@ -153,8 +152,7 @@ std::string yaml_for(const InitArguments& arguments, const Dataset& train, const
       train.size(), printable(arguments.train), printable(shell_word(arguments.out)),
       quoted(arguments.model), lengths.longest_prompt, lengths.longest_answer,
       lengths.median_answer, max_length, arguments.stage_1 ? "stage1" : "stage2",
-      schedule_lines(init_schedule(train.size()), train.size(), !arguments.val.empty(),
-                     arguments.stage_1));
+      schedule_lines(train.size(), !arguments.val.empty(), arguments.stage_1));
   yaml += augment_lines(train.size());
   yaml += fmt::format("custom:\n  trainer_variant: {}\n  train_jsonl: {}\n",
                       arguments.stage_1 ? "sft" : "rollout_matching_sft", quoted(arguments.train));

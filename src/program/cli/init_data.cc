@@ -1,4 +1,4 @@
-// Facts that `rematch init` derives from the sizes and names in the records.
+// Facts and schedule that `rematch init` derives from the records.
 #include "program/cli/init_data.h"
 
 #include <fmt/core.h>
@@ -7,9 +7,9 @@
 #include <array>
 #include <map>
 
-#include "base/flow/bins.h"
 #include "base/terminal_text.h"
 #include "base/text.h"
+#include "program/cli/coco_json.h"
 
 namespace rematch {
 namespace {
@@ -18,6 +18,30 @@ constexpr int64_t kMostTokens = 1280;  ///< of an image
 constexpr double kSmallestPx = 8;
 constexpr double kShrunk = 0.9;  ///< of a side: more is the rounding to whole patches
 constexpr size_t kMostClasses = 40;
+
+constexpr int64_t kFewestSteps = 200;
+constexpr int64_t kFewestEpochs = 3;
+constexpr int64_t kMostEpochSaves = 10;  ///< more epochs than this: saves by steps
+constexpr int64_t kSaveSteps = 50;
+
+/// Length of a first run, size of its steps, and interval between saves.
+struct InitSchedule {
+  int64_t batch_size = 16;  ///< samples of an optimizer step
+  int64_t epochs = 3;
+  int64_t steps = 0;       ///< of the whole run
+  int64_t save_steps = 0;  ///< 0: after every epoch
+};
+
+/// Enough epochs for 200 optimizer steps, at least 3; steps of few samples where there are few.
+InitSchedule init_schedule(int64_t num_samples) {
+  InitSchedule schedule;
+  while (schedule.batch_size > 4 && schedule.batch_size > num_samples) schedule.batch_size /= 2;
+  const int64_t steps_per_epoch = (num_samples + schedule.batch_size - 1) / schedule.batch_size;
+  schedule.epochs = std::max(kFewestEpochs, (kFewestSteps + steps_per_epoch - 1) / steps_per_epoch);
+  schedule.steps = schedule.epochs * steps_per_epoch;
+  if (schedule.epochs > kMostEpochSaves) schedule.save_steps = kSaveSteps;
+  return schedule;
+}
 
 int64_t tokens_of(const ImageSize& processed, const PatchOptions& patches) {
   const int64_t side = patches.side_multiple_px();
@@ -28,12 +52,8 @@ int64_t area_px(const ImageSize& size) { return int64_t{size.width_px} * size.he
 
 /// Width and height of an object in an image of this size.
 std::array<double, 2> extent_px(const Geometry& geometry, const ImageSize& size) {
-  std::array<int, 2> low{kNumBins, kNumBins}, high{-1, -1};
-  for (size_t i = 0; i < geometry.bins.size(); ++i) {
-    low[i % 2] = std::min(low[i % 2], geometry.bins[i]);
-    high[i % 2] = std::max(high[i % 2], geometry.bins[i]);
-  }
-  return {place_of(high[0] - low[0], size.width_px), place_of(high[1] - low[1], size.height_px)};
+  const CocoBox box = coco_box(geometry, size.width_px, size.height_px);
+  return {box[2], box[3]};
 }
 
 bool is_too_small(const std::array<double, 2>& extent) {
@@ -128,6 +148,33 @@ ClassPrompt class_list_prompt(const Dataset& train, const std::string& prompt) {
     has_commas = has_commas || name.find(',') != std::string::npos;
   }
   return {.text = fmt::format("{} Labels: {}.", prompt, join(names, has_commas ? "; " : ", "))};
+}
+
+std::string schedule_lines(int64_t num_samples, bool has_val, bool is_stage_1) {
+  const InitSchedule schedule = init_schedule(num_samples);
+  const std::string reason = schedule.epochs > kFewestEpochs
+                                 ? fmt::format("fewer than {} teach too little", kFewestSteps)
+                                 : fmt::format("{} epochs at least", kFewestEpochs);
+  std::string text = fmt::format(
+      "  # {} of {} in steps of {}: {} optimizer steps; {}.\n"
+      "  num_train_epochs: {}\n"
+      "  effective_batch_size: {:<13}# samples of an optimizer step\n",
+      counted(schedule.epochs, "epoch"), counted(num_samples, "sample"), schedule.batch_size,
+      schedule.steps, reason, schedule.epochs, schedule.batch_size);
+  text +=
+      "  per_device_train_batch_size: 4     # of these together in memory; lower it when memory "
+      "runs out\n"
+      "  # learning_rate: left out, so it is 1.0e-5, and 1.0e-4 with an adapter\n"
+      "  lr_scheduler_type: cosine\n  warmup_ratio: 0.03\n  logging_steps: 5\n";
+  const char* when = schedule.save_steps > 0 ? "steps" : "epoch";
+  text += fmt::format("  save_strategy: {}\n", when);
+  if (schedule.save_steps > 0) text += fmt::format("  save_steps: {}\n", schedule.save_steps);
+  text += fmt::format("  save_total_limit: 3\n  eval_strategy: {}\n", has_val ? when : "\"no\"");
+  if (!has_val) return text;
+  return text +
+         (is_stage_1
+              ? "  # metric_for_best_model: eval_rollout_f1_labels    # else the lowest eval_loss\n"
+              : "  eval_on_start: true                # the health line compares with it\n");
 }
 
 }  // namespace rematch

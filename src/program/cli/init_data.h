@@ -42,4 +42,9 @@ struct ClassPrompt {
 };
 ClassPrompt class_list_prompt(const Dataset& train, const std::string& prompt);
 
+/// The keys of `training` with the reasons as comments: enough epochs for 200 optimizer steps.
+/// @param num_samples  ≥ 1
+/// @param has_val  evaluates when it saves
+std::string schedule_lines(int64_t num_samples, bool has_val, bool is_stage_1);
+
 }  // namespace rematch
