@@ -102,9 +102,9 @@ std::string find_names_file(const std::string& root) {
             read_file(path.string()).find("\"categories\"") != std::string::npos);
   });
   if (all.empty()) return "";
-  const fs::path& found = *std::min_element(
-      all.begin(), all.end(),
-      [&](const fs::path& a, const fs::path& b) { return rank(a) < rank(b); });
+  const fs::path& found =
+      *std::min_element(all.begin(), all.end(),
+                        [&](const fs::path& a, const fs::path& b) { return rank(a) < rank(b); });
   for (const fs::path& path : all) {
     if (rank(path) == rank(found) && NamesById(path.string()) != NamesById(found.string()))
       refuse_source(kCommand, root, fmt::format("{} and {} differ", found.string(), path.string()),
