@@ -55,7 +55,7 @@ CASES = (
         "{first} {0}",
         "",
     ),
-    ("data from-qwen shares.jsonl --out o", r"add (--scale normalized)", "{first} {0}", ""),
+    ("data from-qwen shares.jsonl --out o", r"or (--scale normalized)", "{first} {0}", ""),
     ("data from-qwen none.jsonl --out o", r"add (--empty-answer) TEXT", "{first} {0} None", ""),
     ("data from-qwen nameless.jsonl --out o", r"(--label) NAME", "{first} {0} cat", ""),
     (

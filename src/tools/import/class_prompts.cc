@@ -94,7 +94,7 @@ void add_class_prompts(ForeignSet& set, const ImportOptions& options) {
       for (const std::string& name : classes) {
         if (listed.contains(name)) names.push_back(name);
       }
-      if (names.empty() && image.lost.empty())
+      if (names.empty() && image.lost.empty() && !image.has_crowds)
         image.leave_out("an image without objects, and without a class that is surely absent",
                         image.where);
       image.prompt = fmt::format(kPrompt, join(names, ", "));
