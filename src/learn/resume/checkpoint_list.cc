@@ -34,12 +34,12 @@ std::optional<int64_t> read_step(const std::string& checkpoint) {
   std::string_view rest = std::string_view(head).substr(found + kKey.size());
   rest.remove_prefix(std::min(rest.find_first_not_of(' '), rest.size()));
   if (!is_complete(file)) return std::nullopt;
-  return parse_number(rest.substr(0, rest.find_first_not_of("0123456789")));
+  return parse_digits(rest.substr(0, rest.find_first_not_of("0123456789")));
 }
 
 }  // namespace
 
-std::optional<int64_t> parse_number(std::string_view text) {
+std::optional<int64_t> parse_digits(std::string_view text) {
   if (text.empty() || text.size() > 17 ||
       text.find_first_not_of("0123456789") != std::string_view::npos)
     return std::nullopt;
@@ -61,7 +61,7 @@ std::vector<CheckpointName> list_checkpoints(const std::string& run_dir) {
   for (const std::string& name : list_names(run_dir)) {
     if (!name.starts_with(kCheckpointPrefix)) continue;
     const std::optional<int64_t> number =
-        parse_number(std::string_view(name).substr(kCheckpointPrefix.size()));
+        parse_digits(std::string_view(name).substr(kCheckpointPrefix.size()));
     const std::string path = join_path(run_dir, name);
     if (!number || !fs::is_directory(path, error)) continue;
     const std::optional<int64_t> step = read_step(path);

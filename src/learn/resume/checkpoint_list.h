@@ -11,7 +11,7 @@ namespace rematch {
 inline constexpr std::string_view kCheckpointPrefix = "checkpoint-";
 
 /// Parses a number of at most 17 digits.
-std::optional<int64_t> parse_number(std::string_view text);
+std::optional<int64_t> parse_digits(std::string_view text);
 /// The sorted names in a directory; none if it cannot be read.
 std::vector<std::string> list_names(const std::string& directory);
 

@@ -65,7 +65,7 @@ std::optional<Leftover> parse_leftover(std::string_view name) {
   if (is_aside) name.remove_suffix(kAside.size());
   const size_t dash = name.find('-');
   if (dash == std::string_view::npos) return std::nullopt;
-  const auto step = parse_number(name.substr(0, dash)), pid = parse_number(name.substr(dash + 1));
+  const auto step = parse_digits(name.substr(0, dash)), pid = parse_digits(name.substr(dash + 1));
   if (!step || !pid || *pid <= 0 || *pid > 0x7FFFFFFF) return std::nullopt;
   return Leftover{.step = *step, .pid = *pid, .is_aside = is_aside};
 }
@@ -74,7 +74,7 @@ std::optional<Leftover> parse_leftover(std::string_view name) {
 std::optional<int64_t> parse_writer(std::string_view name) {
   for (const std::string_view file :
        {"args.json.tmp-", "logging.jsonl.tmp-", "best.tmp-", "last.tmp-"}) {
-    if (name.starts_with(file)) return parse_number(name.substr(file.size()));
+    if (name.starts_with(file)) return parse_digits(name.substr(file.size()));
   }
   return std::nullopt;
 }
