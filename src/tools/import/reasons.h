@@ -76,7 +76,8 @@ constexpr char kOddLine[] =
     "a label line with neither a box nor an outline|a line is CLASS X Y WIDTH HEIGHT, the class a "
     "number from 0, the others shares of the image from 0 to 1";
 constexpr char kOtherImage[] =
-    "an annotation whose name and content name two photos that both exist";
+    "an annotation whose name and content name two photos that both exist|correct the "
+    "name inside the file, or remove the photo that is not meant";
 constexpr char kImageInside[] =
     "an image that is inside its record (base64)|write the images into files, and their paths into "
     "the records";
