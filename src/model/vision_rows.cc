@@ -103,7 +103,7 @@ VisionRows make_vision_rows(const std::vector<GridThw>& grid_thw, const VisionDe
   };
   const bool has_windows = vision.window() > 0;
   std::map<std::array<int64_t, 2>, Frame> frames;  // by height and width
-  std::vector<at::Tensor> positions, cosines, sines, orders, tokens;
+  std::vector<at::Tensor> positions, cosines, sines, signed_sines, orders, tokens;
   VisionRows rows;
   int64_t num_rows = 0;
   for (const auto& [t, height, width] : grid_thw) {
@@ -123,6 +123,7 @@ VisionRows make_vision_rows(const std::vector<GridThw>& grid_thw, const VisionDe
       positions.push_back(frame.position);
       cosines.push_back(frame.rope.cos);
       sines.push_back(frame.rope.sin);
+      signed_sines.push_back(frame.rope.signed_sin);
       rows.frame_lens.push_back(height * width);
       if (has_windows) {
         rows.window_lens.insert(rows.window_lens.end(), frame.windows.lens.begin(),
@@ -134,7 +135,8 @@ VisionRows make_vision_rows(const std::vector<GridThw>& grid_thw, const VisionDe
     }
   }
   if (pos_embed.defined()) rows.position_ND = join(positions);
-  rows.rope = {join(cosines), join(sines)};
+  rows.rope = {join(cosines), join(sines),
+               signed_sines[0].defined() ? join(signed_sines) : at::Tensor()};
   if (has_windows) {
     rows.order_N = upload(join(orders), device);
     rows.token_M = upload(join(tokens), device);

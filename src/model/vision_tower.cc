@@ -101,7 +101,7 @@ at::Tensor VisionTower::block_forward(const VisionBlock& block, const at::Tensor
   };
   if (uses_device_kernels(qkv.device())) {  // queries and keys together: half the operators
     const at::Tensor both =
-        apply_rope(qkv.narrow(1, 0, 2).flatten(1, 2).to(at::kFloat), rope).to(dtype);
+        apply_rope(qkv.narrow(1, 0, 2).flatten(1, 2), rope).to(dtype);
     return attend(both.narrow(1, 0, num_heads), both.narrow(1, num_heads, num_heads));
   }
   const at::Tensor q = apply_rope(qkv.select(1, 0).to(at::kFloat), rope).to(dtype);
