@@ -3,6 +3,7 @@
 #include "model/check_interrupt.h"
 #include "model/nn/checkpoint.h"
 #include "model/nn/more_norms.h"
+#include "model/nn/swiglu.h"
 
 namespace rematch {
 namespace {
@@ -111,7 +112,7 @@ std::vector<at::Tensor> Decoder::Layer::widen(const at::Tensor& mixed, Results r
 
 at::Tensor Decoder::Layer::add_mlp(const at::Tensor& mixed, std::vector<at::Tensor> wide,
                                    Results results) const {
-  const at::Tensor inner = at::silu(wide[0]) * wide[1];
+  const at::Tensor inner = swiglu(wide[0], wide[1]);
   wide.clear();  // frees it, unless gradients read it
   return mixed + linear(inner, weights.down, results);
 }

@@ -2,6 +2,7 @@
 
 #include <c10/core/GradMode.h>
 #include <fmt/core.h>
+#include <torch/csrc/autograd/custom_function.h>
 
 #include <algorithm>
 #include <cmath>
@@ -39,6 +40,20 @@ void for_slices(const at::Tensor& weight_OI,
 at::Tensor row_norms(const at::Tensor& rows) {
   return at::linalg_vector_norm(rows, 2, at::IntArrayRef{1});
 }
+
+// `cast`, whose gradient is that of the tensor that it was made from.
+struct CastGradient : torch::autograd::Function<CastGradient> {
+  static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& original,
+                            const at::Tensor& cast) {
+    context->saved_data["dtype"] = static_cast<int64_t>(original.scalar_type());
+    return cast.view(cast.sizes());
+  }
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
+                                                 torch::autograd::variable_list gradients) {
+    const auto dtype = static_cast<at::ScalarType>(context->saved_data["dtype"].toInt());
+    return {gradients[0].to(dtype), {}};
+  }
+};
 
 at::Tensor without_bias(const at::Tensor& x, const LinearWeights& base) {
   return base_linear(x, {.weight = base.weight, .bias = {}, .packed = base.packed});
@@ -113,6 +128,14 @@ at::Tensor LoraLinear::drop(const at::Tensor& x) const {
   // Rounded to float32 first, like the scale of torch's dropout.
   const auto scale = static_cast<double>(static_cast<float>(1.0 / (1.0 - options_.dropout)));
   return x * dropout_->mask(module_, x.sizes()).to(x.device(), at::kBool) * scale;
+}
+
+at::Tensor LoraLinear::cast(const at::Tensor& tensor, Cast& kept, at::ScalarType dtype) const {
+  if (tensor.scalar_type() == dtype) return tensor;
+  const auto version = static_cast<uint32_t>(tensor._version());
+  if (!kept.tensor.defined() || kept.version != version || kept.tensor.scalar_type() != dtype)
+    kept = {tensor.detach().to(dtype), version};
+  return CastGradient::apply(tensor, kept.tensor);
 }
 
 LoraLinear::Origin LoraLinear::origin(const at::Tensor& weight_OI) const {
@@ -190,7 +213,8 @@ at::Tensor LoraLinear::adapt_fused(const at::Tensor& x, const LinearWeights& bas
                                    const at::Tensor& result) const {
   const at::ScalarType dtype = x.scalar_type();
   const at::Tensor input = drops() ? drop(x) : x;
-  const at::Tensor low = affine(input, tensors_.a_rI.to(dtype)), b_Or = tensors_.b_Or.to(dtype);
+  const at::Tensor low = affine(input, cast(tensors_.a_rI, cast_a_, dtype)),
+                   b_Or = cast(tensors_.b_Or, cast_b_, dtype);
   if (!tensors_.magnitude_O.defined()) {
     return at::addmm(result.flatten(0, -2), low.flatten(0, -2), b_Or.t(), 1, scaling())
         .view(result.sizes());

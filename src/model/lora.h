@@ -75,6 +75,11 @@ class LoraLinear : public LinearAdapter {
       return weight.is_same(other.weight) && versions == other.versions;
     }
   };
+  /// A or B in another dtype.
+  struct Cast {
+    at::Tensor tensor;
+    uint32_t version = 0;  ///< of the tensor that it was made from
+  };
   Origin origin(const at::Tensor& weight_OI) const;
   bool drops() const;
   at::Tensor drop(const at::Tensor& x) const;
@@ -82,6 +87,7 @@ class LoraLinear : public LinearAdapter {
   at::Tensor adapt(const at::Tensor& x, const LinearWeights& base, const at::Tensor& result) const;
   at::Tensor adapt_fused(const at::Tensor& x, const LinearWeights& base,
                          const at::Tensor& result) const;
+  at::Tensor cast(const at::Tensor& tensor, Cast& kept, at::ScalarType dtype) const;
   const at::Tensor& weight_norm_O(const LinearWeights& base) const;
   const at::Tensor& merged_weight_OI(const at::Tensor& weight_OI) const;
 
@@ -92,6 +98,7 @@ class LoraLinear : public LinearAdapter {
   /// Cached between two changes of the adapter, because every token of a rollout needs them.
   mutable at::Tensor norm_O_, merged_OI_;
   mutable Origin norm_origin_, merged_origin_;
+  mutable Cast cast_a_, cast_b_;
 };
 
 }  // namespace rematch

@@ -5,6 +5,7 @@
 #include "model/nn/attention.h"
 #include "model/nn/checkpoint.h"
 #include "model/nn/device_kernels.h"
+#include "model/nn/swiglu.h"
 #include "model/vision_rows.h"
 
 namespace rematch {
@@ -34,7 +35,7 @@ at::Tensor apply_norm(const at::Tensor& x, const LayerNormWeights& norm) {
 
 at::Tensor feed_forward(const at::Tensor& x, const VisionBlock& block) {
   const bool is_gated = block.gate.weight.defined();
-  const at::Tensor inner = is_gated ? at::silu(linear(x, block.gate)) * linear(x, block.fc1)
+  const at::Tensor inner = is_gated ? swiglu(linear(x, block.gate), linear(x, block.fc1))
                                     : gelu_tanh(linear(x, block.fc1));
   return linear(inner, block.fc2);
 }
@@ -100,8 +101,7 @@ at::Tensor VisionTower::block_forward(const VisionBlock& block, const at::Tensor
     return hidden + feed_forward(apply_norm(hidden, block.norm2), block);
   };
   if (uses_device_kernels(qkv.device())) {  // queries and keys together: half the operators
-    const at::Tensor both =
-        apply_rope(qkv.narrow(1, 0, 2).flatten(1, 2), rope).to(dtype);
+    const at::Tensor both = apply_rope(qkv.narrow(1, 0, 2).flatten(1, 2), rope).to(dtype);
     return attend(both.narrow(1, 0, num_heads), both.narrow(1, num_heads, num_heads));
   }
   const at::Tensor q = apply_rope(qkv.select(1, 0).to(at::kFloat), rope).to(dtype);
