@@ -74,9 +74,10 @@ void dequantise_blocks(const FourBitWeight& weight, const at::Tensor& absmax, co
         weight.codes.narrow(0, first * weight.blocksize / 2, count * weight.blocksize / 2);
     const at::Tensor values =
         pairs.index_select(0, bytes.to(at::kInt)).view({count, weight.blocksize});
-    out.narrow(0, first * weight.blocksize, count * weight.blocksize)
-        .view({count, weight.blocksize})
-        .copy_(values.mul_(absmax.narrow(0, first, count).unsqueeze(1)));
+    at::Tensor part = out.narrow(0, first * weight.blocksize, count * weight.blocksize)
+                          .view({count, weight.blocksize});
+    // Rounded as it is written: no other float32 copy.
+    at::mul_out(part, values, absmax.narrow(0, first, count).unsqueeze(1));
   }
 }
 
