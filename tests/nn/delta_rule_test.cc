@@ -126,6 +126,53 @@ TEST(DeltaRule, PackedEqualsAloneInOutputsAndGradients) {
   for (size_t i = 0; i < wanted.size(); ++i) EXPECT_LT(distance(found[i], wanted[i]), 1e-5) << i;
 }
 
+TEST(DeltaRule, TheSecondPartContinuesFromTheStatesOfTheFirst) {
+  const std::vector<int64_t> lens{200, 3, 65}, cuts{70, 1, 64};
+  const Row row(268);
+  const auto plan_of = [](const std::vector<int64_t>& parts) {
+    return std::make_shared<const ChunkPlan>(parts, at::kCPU);
+  };
+  const auto whole = plan_of(lens);
+  at::Tensor wanted_states;
+  const at::Tensor wanted = chunked_delta_rule(row.inputs(), kHeads, whole, &wanted_states);
+  std::vector<int64_t> first_rows, second_rows, rests, begins;
+  int64_t begin = 0;
+  for (size_t s = 0; s < lens.size(); ++s) {
+    for (int64_t i = 0; i < lens[s]; ++i)
+      (i < cuts[s] ? first_rows : second_rows).push_back(begin + i);
+    rests.push_back(lens[s] - cuts[s]);
+    begin += lens[s];
+  }
+  const auto run = [&](const std::vector<int64_t>& rows, const std::vector<int64_t>& parts,
+                       const at::Tensor& states, at::Tensor* final_states) {
+    const at::Tensor index = at::tensor(rows, at::kLong);
+    return chunked_delta_rule({row.qkv.index_select(0, index), row.g.index_select(0, index),
+                               row.beta.index_select(0, index)},
+                              kHeads, plan_of(parts), final_states, states);
+  };
+  // Each plan orders its segments by their number of chunks.
+  const auto by_segment = [](const at::Tensor& states, const ChunkPlan& plan) {
+    return at::empty_like(states).index_copy_(0, at::tensor(plan.segment_order(), at::kLong),
+                                              states);
+  };
+  at::Tensor between, final_states;
+  run(first_rows, cuts, {}, &between);
+  const auto second = plan_of(rests);
+  const at::Tensor states = by_segment(between, *plan_of(cuts))
+                                .index_select(0, at::tensor(second->segment_order(), at::kLong));
+  const at::Tensor found = run(second_rows, rests, states, &final_states);
+  EXPECT_LT(distance(found, wanted.index_select(0, at::tensor(second_rows, at::kLong))), 1e-5);
+  EXPECT_LT(distance(by_segment(final_states, *second), by_segment(wanted_states, *whole)), 1e-5);
+}
+
+TEST(ShortConv, ReadsTheInputsBeforeASegmentFromItsSlots) {
+  at::manual_seed(8);
+  const at::Tensor x = at::randn({20, 12}), weight = at::randn({12, 1, 4});
+  const at::Tensor wanted = short_conv(x, weight, {20});
+  const at::Tensor slots = at::cat({at::zeros({3, 12}), x.narrow(0, 0, 8), x.narrow(0, 5, 15)});
+  EXPECT_TRUE(at::equal(short_conv_in_slots(slots, weight, spaced_rows({8, 12}, 4)), wanted));
+}
+
 TEST(ShortConv, EqualsAConvolutionAndItsGradients) {
   at::manual_seed(5);
   const at::Tensor x = at::randn({70, 12}).set_requires_grad(true),

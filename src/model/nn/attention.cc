@@ -5,6 +5,7 @@
 #include "model/nn/fused_attention.h"
 #include "model/nn/segment_plan.h"
 #include "model/nn/short_conv.h"
+#include "model/nn/upload.h"
 
 namespace rematch {
 namespace {
@@ -63,11 +64,17 @@ at::Tensor AttentionContext::mix_by_delta(int64_t, const DeltaTokens&) {
 }
 
 at::Tensor VarlenCausalAttention::mix_by_delta(int64_t, const DeltaTokens& tokens) {
-  if (!chunks_) chunks_ = std::make_shared<const ChunkPlan>(segment_lens_, tokens.qkv.device());
-  return chunked_delta_rule({.qkv_TC = short_conv(tokens.qkv, tokens.conv_weight, segment_lens_),
-                             .g_TN = tokens.g,
-                             .beta_TN = tokens.beta},
-                            tokens.heads, chunks_);
+  const at::Device device = tokens.qkv.device();
+  if (!chunks_) {
+    chunks_ = std::make_shared<const ChunkPlan>(segment_lens_, device);
+    if (uses_device_kernels(device))
+      conv_slots_ = upload(spaced_rows(segment_lens_, tokens.conv_weight.size(2)), device);
+  }
+  return chunked_delta_rule(
+      {.qkv_TC = short_conv(tokens.qkv, tokens.conv_weight, segment_lens_, conv_slots_),
+       .g_TN = tokens.g,
+       .beta_TN = tokens.beta},
+      tokens.heads, chunks_);
 }
 
 at::Tensor SegmentAttention::attend(const at::Tensor& q_TND, const at::Tensor& k_TND,

@@ -73,7 +73,9 @@ class VarlenCausalAttention : public AttentionContext {
  private:
   std::vector<int64_t> segment_lens_;
   SegmentAttention segments_;
-  std::shared_ptr<const ChunkPlan> chunks_;  ///< made by the first layer that needs it
+  // made by the first layer that needs them
+  std::shared_ptr<const ChunkPlan> chunks_;
+  at::Tensor conv_slots_;  ///< of spaced_rows(), on devices
 };
 
 /// Attention of a padded batch over a cache with an additive mask.

@@ -10,16 +10,13 @@
 #include "base/error.h"
 #include "model/nn/batched_product.h"
 #include "model/nn/delta_chunks.h"
+#include "model/nn/device_kernels.h"
 
 namespace rematch {
 namespace {
 
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
-
-// Chunks that are prepared together, unless a step has more; the backward pass keeps the states
-// before each such group of steps.
-constexpr int64_t kGroupChunks = 8;
 
 at::Tensor transposed_last(const at::Tensor& x) { return x.transpose(-1, -2); }
 
@@ -31,10 +28,13 @@ struct Group {
   int64_t first_step = 0, last_step = 0, first_chunk = 0, num_chunks = 0;
 };
 
-std::vector<Group> make_groups(const ChunkPlan& plan) {
+// Groups of steps; the backward pass keeps the states before each. Few chunks stay in the caches of
+// a CPU, many take few launches on a device.
+std::vector<Group> make_groups(const ChunkPlan& plan, const at::Device& device) {
+  const int64_t most = uses_device_kernels(device) ? kGroupChunksOnDevices : kGroupChunksOnCpu;
   std::vector<Group> groups;
   for (int64_t step = 0; step < plan.num_steps(); ++step) {
-    if (groups.empty() || groups.back().num_chunks + plan.count(step) > kGroupChunks)
+    if (groups.empty() || groups.back().num_chunks + plan.count(step) > most)
       groups.push_back({step, step, plan.begin(step), 0});
     groups.back().last_step = step + 1;
     groups.back().num_chunks += plan.count(step);
@@ -42,7 +42,7 @@ std::vector<Group> make_groups(const ChunkPlan& plan) {
   return groups;
 }
 
-/// The scan over the steps of one group.
+/// The scan over the steps of one group. States are [segments · N, K, V].
 class Scan {
  public:
   Scan(const DeltaInputs& inputs, const DeltaHeads& heads, const ChunkPlan& plan,
@@ -50,35 +50,65 @@ class Scan {
       : plan_(plan),
         group_(group),
         num_heads_(heads.num_value_heads),
-        chunks(inputs, heads, plan, group.first_chunk, group.num_chunks) {}
+        chunks(inputs, heads, plan, group.first_chunk, group.num_chunks),
+        states(at::empty({group.num_chunks, num_heads_, heads.key_dim, heads.value_dim},
+                         chunks.u.options())),
+        values(chunks.u.clone()) {}
 
   // Part of a tensor [group chunks, N, ...] that a step handles, as one batch.
   at::Tensor part(const at::Tensor& x, int64_t step) const {
     return batched(x.narrow(0, plan_.begin(step) - group_.first_chunk, plan_.count(step)));
   }
-  // Drops the states of segments that have ended.
-  at::Tensor live(const at::Tensor& state, int64_t step) const {
-    return state.narrow(0, 0, plan_.count(step) * num_heads_);
+  // Rows of states that enter a step; 0 after the last one.
+  int64_t num_live(int64_t step) const {
+    return step < plan_.num_steps() ? plan_.count(step) * num_heads_ : 0;
   }
-  at::Tensor new_values(const at::Tensor& state, int64_t step) const {
-    return add_batched_product(part(chunks.u, step).clone(), part(chunks.w, step), state, -1);
+  // Fills `states` and `values`.
+  // @param first  before the group.
+  // @param final_states  takes those of segments that end in the group; undefined = not wanted
+  // @return  the state after the group
+  at::Tensor run(const at::Tensor& first, const at::Tensor& final_states) const {
+    part(states, group_.first_step).copy_(first);
+    at::Tensor after;
+    for (int64_t step = group_.first_step; step < group_.last_step; ++step) {
+      add_batched_product(part(values, step), part(chunks.w, step), part(states, step), -1);
+      const int64_t num_next = num_live(step + 1), num_ended = num_live(step) - num_next;
+      if (final_states.defined() && num_ended > 0)
+        advance(step, num_next, final_states.narrow(0, num_next, num_ended));
+      if (num_next == 0) continue;
+      after = step + 1 < group_.last_step
+                  ? part(states, step + 1)
+                  : at::empty_like(part(states, step).narrow(0, 0, num_next));
+      advance(step, 0, after);
+    }
+    return after;
   }
-  at::Tensor outputs(const at::Tensor& state, const at::Tensor& values, int64_t step) const {
-    return add_batched_product(batched_product(part(chunks.q_from_start, step), state),
-                               part(chunks.attention, step), values);
-  }
-  at::Tensor next(const at::Tensor& state, const at::Tensor& values, int64_t step) const {
-    return add_batched_product(part(chunks.across, step) * state,
-                               transposed_last(part(chunks.k_to_end, step)), values);
+  // @return  [group chunks, N, C, V]
+  at::Tensor outputs() const {
+    const at::Tensor sum = batched_product(chunks.q_from_start, states);
+    add_batched_product(batched(sum), batched(chunks.attention), batched(values));
+    return sum;
   }
 
  private:
+  // The rows of states from `first` on after a step.
+  void advance(int64_t step, int64_t first, const at::Tensor& out) const {
+    const auto rows = [&](const at::Tensor& x) {
+      return part(x, step).narrow(0, first, out.size(0));
+    };
+    at::Tensor next = out;
+    at::mul_out(next, rows(chunks.across), rows(states));
+    add_batched_product(next, transposed_last(rows(chunks.k_to_end)), rows(values));
+  }
+
   const ChunkPlan& plan_;
   const Group& group_;
   int64_t num_heads_;
 
  public:
   const DeltaChunks chunks;
+  const at::Tensor states;  ///< [group chunks, N, K, V], before each chunk
+  const at::Tensor values;  ///< [group chunks, N, C, V]
 };
 
 /// Shapes and kept states of a call; its tensors are saved by autograd.
@@ -89,43 +119,28 @@ struct DeltaCall : torch::CustomClassHolder {
   std::vector<at::Tensor> states;  ///< before each group
 };
 
-at::Tensor empty_states(const DeltaCall& call, int64_t num_segments,
-                        const at::TensorOptions& options) {
-  const DeltaHeads& heads = call.heads;
-  return at::zeros({num_segments * heads.num_value_heads, heads.key_dim, heads.value_dim},
-                   options.dtype(at::kFloat));
-}
-
-// @param final_states  [segments · N, K, V] to fill; undefined = not wanted
-at::Tensor run_forward(const DeltaInputs& inputs, DeltaCall& call,
+// @param state         [segments · N, K, V], before the first step
+// @param final_states  the same to fill; undefined = not wanted
+at::Tensor run_forward(const DeltaInputs& inputs, DeltaCall& call, at::Tensor state,
                        const at::Tensor& final_states = {}) {
   const ChunkPlan& plan = *call.plan;
-  const int64_t num_heads = call.heads.num_value_heads, value_dim = call.heads.value_dim;
-  const auto num_segments = static_cast<int64_t>(plan.segment_order().size());
-  at::Tensor outputs = at::empty({plan.num_chunks(), ChunkPlan::kChunk, num_heads, value_dim},
-                                 inputs.qkv_TC.options());
-  at::Tensor state = empty_states(call, num_segments, inputs.qkv_TC.options());
-  const auto keep_final = [&](int64_t first_row) {
-    const int64_t count = state.size(0) - first_row;
-    if (final_states.defined())
-      final_states.narrow(0, first_row, count).copy_(state.narrow(0, first_row, count));
-  };
-  for (const Group& group : make_groups(plan)) {
+  const at::Tensor outputs = at::empty(
+      {plan.num_chunks(), ChunkPlan::kChunk, call.heads.num_value_heads, call.heads.value_dim},
+      inputs.qkv_TC.options());
+  for (const Group& group : make_groups(plan, outputs.device())) {
     if (call.keeps_states) call.states.push_back(state);
     const Scan scan(inputs, call.heads, plan, group);
-    for (int64_t step = group.first_step; step < group.last_step; ++step) {
-      keep_final(plan.count(step) * num_heads);
-      state = scan.live(state, step);
-      const at::Tensor values = scan.new_values(state, step);
-      outputs.narrow(0, plan.begin(step), plan.count(step))
-          .copy_(scan.outputs(state, values, step)
-                     .unflatten(0, {plan.count(step), num_heads})
-                     .transpose(1, 2));
-      state = scan.next(state, values, step);
-    }
+    state = scan.run(state, final_states);
+    outputs.narrow(0, group.first_chunk, group.num_chunks).copy_(scan.outputs().transpose(1, 2));
   }
-  keep_final(0);
   return plan.from_chunks(outputs.flatten(0, 1));
+}
+
+at::Tensor zero_states(const DeltaCall& call, const at::TensorOptions& options) {
+  const DeltaHeads& heads = call.heads;
+  const auto num_segments = static_cast<int64_t>(call.plan->segment_order().size());
+  return at::zeros({num_segments * heads.num_value_heads, heads.key_dim, heads.value_dim},
+                   options.dtype(at::kFloat));
 }
 
 /// Gradients of all chunks, filled group by group from the last.
@@ -146,7 +161,7 @@ class Backward {
 
   variable_list run() {
     at::Tensor g_state;
-    const std::vector<Group> groups = make_groups(plan_);
+    const std::vector<Group> groups = make_groups(plan_, g_outputs_.device());
     for (size_t i = groups.size(); i-- > 0;)
       g_state = run_group(groups[i], call_.states[i], g_state);
     const auto rows = [&](const at::Tensor& slots) {
@@ -161,36 +176,24 @@ class Backward {
   at::Tensor run_group(const Group& group, const at::Tensor& first_state, at::Tensor g_state) {
     const Scan scan(inputs_, call_.heads, plan_, group);
     const DeltaChunks& chunks = scan.chunks;
-    const DeltaHeads& heads = call_.heads;
     const at::Tensor g_out = split_heads(
         plan_.to_zeroed_chunks(g_outputs_.flatten(1), group.first_chunk, group.num_chunks),
-        heads.num_value_heads);
-    const std::vector<int64_t> state_sizes{group.num_chunks, heads.num_value_heads, heads.key_dim,
-                                           heads.value_dim};
-    const at::Tensor states = at::empty(state_sizes, chunks.u.options()),
-                     g_next = at::empty(state_sizes, chunks.u.options()),
-                     values = at::empty_like(chunks.u), g_values = at::empty_like(chunks.u);
-    at::Tensor state = first_state;
-    for (int64_t step = group.first_step; step < group.last_step; ++step) {
-      state = scan.live(state, step);
-      scan.part(states, step).copy_(state);
-      const at::Tensor step_values = scan.new_values(state, step);
-      scan.part(values, step).copy_(step_values);
-      state = scan.next(state, step_values, step);
-    }
+        call_.heads.num_value_heads);
+    scan.run(first_state, {});
+    const at::Tensor &states = scan.states, &values = scan.values;
+    const at::Tensor g_next = at::zeros_like(states),
+                     g_values = batched_product(transposed_last(chunks.attention), g_out);
+    if (g_state.defined())
+      scan.part(g_next, group.last_step - 1).narrow(0, 0, g_state.size(0)).copy_(g_state);
     for (int64_t step = group.last_step; step-- > group.first_step;) {
-      at::Tensor g_after = scan.part(g_next, step).zero_();
-      if (g_state.defined()) g_after.narrow(0, 0, g_state.size(0)).copy_(g_state);
-      const at::Tensor g_step_values =
-          add_batched_product(batched_product(transposed_last(scan.part(chunks.attention, step)),
-                                              scan.part(g_out, step)),
-                              scan.part(chunks.k_to_end, step), g_after);
-      scan.part(g_values, step).copy_(g_step_values);
-      g_state = add_batched_product(
-          add_batched_product(scan.part(chunks.across, step) * g_after,
-                              transposed_last(scan.part(chunks.q_from_start, step)),
-                              scan.part(g_out, step)),
-          transposed_last(scan.part(chunks.w, step)), g_step_values, -1);
+      const at::Tensor g_after = scan.part(g_next, step), g_step_values = scan.part(g_values, step);
+      add_batched_product(g_step_values, scan.part(chunks.k_to_end, step), g_after);
+      g_state = step > group.first_step ? scan.part(g_next, step - 1).narrow(0, 0, g_after.size(0))
+                                        : at::empty_like(g_after);
+      at::mul_out(g_state, scan.part(chunks.across, step), g_after);
+      add_batched_product(g_state, transposed_last(scan.part(chunks.q_from_start, step)),
+                          scan.part(g_out, step));
+      add_batched_product(g_state, transposed_last(scan.part(chunks.w, step)), g_step_values, -1);
     }
     store(group,
           chunk_gradients(chunks, {.u = g_values,
@@ -220,7 +223,7 @@ struct DeltaFunction : torch::autograd::Function<DeltaFunction> {
                             const at::Tensor& beta, const c10::intrusive_ptr<DeltaCall>& call) {
     context->save_for_backward({qkv, g, beta});
     context->saved_data["call"] = c10::IValue::make_capsule(call);
-    return run_forward({qkv, g, beta}, *call);
+    return run_forward({qkv, g, beta}, *call, zero_states(*call, qkv.options()));
   }
   static variable_list backward(AutogradContext* context, variable_list gradients) {
     const variable_list saved = context->get_saved_variables();
@@ -235,7 +238,7 @@ struct DeltaFunction : torch::autograd::Function<DeltaFunction> {
 
 at::Tensor chunked_delta_rule(const DeltaInputs& inputs, const DeltaHeads& heads,
                               const std::shared_ptr<const ChunkPlan>& plan,
-                              at::Tensor* final_states) {
+                              at::Tensor* final_states, const at::Tensor& first_states) {
   auto call = c10::make_intrusive<DeltaCall>();
   call->heads = heads;
   call->plan = plan;
@@ -243,14 +246,15 @@ at::Tensor chunked_delta_rule(const DeltaInputs& inputs, const DeltaHeads& heads
       at::GradMode::is_enabled() && (inputs.qkv_TC.requires_grad() || inputs.g_TN.requires_grad() ||
                                      inputs.beta_TN.requires_grad());
   if (call->keeps_states) {
-    REMATCH_CHECK(final_states == nullptr, "states have no gradient");
+    REMATCH_CHECK(final_states == nullptr && !first_states.defined(), "states have no gradient");
     return DeltaFunction::apply(inputs.qkv_TC, inputs.g_TN, inputs.beta_TN, call);
   }
-  if (final_states == nullptr) return run_forward(inputs, *call);
-  const auto num_segments = static_cast<int64_t>(plan->segment_order().size());
-  const at::Tensor states = empty_states(*call, num_segments, inputs.qkv_TC.options());
-  const at::Tensor outputs = run_forward(inputs, *call, states);
-  *final_states = states.unflatten(0, {num_segments, heads.num_value_heads});
+  const at::Tensor first =
+      first_states.defined() ? batched(first_states) : zero_states(*call, inputs.qkv_TC.options());
+  if (final_states == nullptr) return run_forward(inputs, *call, first);
+  const at::Tensor states = at::empty_like(first);
+  const at::Tensor outputs = run_forward(inputs, *call, first, states);
+  *final_states = states.unflatten(0, {-1, heads.num_value_heads});
   return outputs;
 }
 

@@ -37,15 +37,20 @@ struct DeltaTokens {
   DeltaHeads heads;
 };
 
-/// Outputs of a row, each segment from a state of zeros: [T, N, V] in the dtype of qkv.
+/// Outputs of a row, each segment from its first state: [T, N, V] in the dtype of qkv.
 /// Differentiable. Keeps its inputs and a state for every few chunks; the backward pass recomputes
 /// the rest, so its memory beyond the gradients does not grow with the length. Cost per token and
 /// head: about K·V·3 + 64·(2·K + 2·V) products.
-/// @param final_states  receives [segments, N, K, V] float32 in the order of plan.segment_order();
-/// null = not wanted. It has no gradient.
+/// States are [segments, N, K, V] float32 in the order of plan.segment_order(), without gradients.
+/// @param final_states  null = not wanted
+/// @param first_states  undefined = zeros
 at::Tensor chunked_delta_rule(const DeltaInputs& inputs, const DeltaHeads& heads,
                               const std::shared_ptr<const ChunkPlan>& plan,
-                              at::Tensor* final_states = nullptr);
+                              at::Tensor* final_states = nullptr,
+                              const at::Tensor& first_states = {});
+
+/// Chunks that the chunked rule prepares together, unless a step has more.
+inline constexpr int64_t kGroupChunksOnCpu = 8, kGroupChunksOnDevices = 128;
 
 /// One more token of every sequence, by the recurrence itself. Without autograd.
 /// @param inputs      of B tokens, one per sequence

@@ -1,7 +1,11 @@
 #include "model/nn/more_norms.h"
 
+#include <ATen/core/LegacyTypeDispatch.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include <tuple>
+
+#include "model/nn/device_kernels.h"
 #include "model/nn/layers.h"
 
 namespace rematch {
@@ -44,6 +48,29 @@ struct OffsetRmsNorm : torch::autograd::Function<OffsetRmsNorm> {
   }
 };
 
+// The same on devices, in three operators each way: float32 between two casts.
+struct FusedOffsetNorm : torch::autograd::Function<FusedOffsetNorm> {
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& weight,
+                            double eps) {
+    const at::AutoDispatchBelowADInplaceOrView below_autograd;
+    const at::Tensor factor = weight.to(at::kFloat) + 1;
+    auto [normed, rstd] = at::_fused_rms_norm(x.to(at::kFloat), factor.sizes(), factor, eps);
+    context->save_for_backward({x, weight, factor, rstd});
+    return normed.to(x.scalar_type());
+  }
+  static variable_list backward(AutogradContext* context, variable_list gradients) {
+    const variable_list saved = context->get_saved_variables();
+    const at::Tensor &x = saved[0], &weight = saved[1], &factor = saved[2];
+    const at::AutoDispatchBelowADInplaceOrView below_autograd;
+    auto [dx, dw] = at::_fused_rms_norm_backward(
+        gradients[0].to(at::kFloat).contiguous(), x.to(at::kFloat), factor.sizes(), saved[3],
+        factor, {context->needs_input_grad(0), context->needs_input_grad(1)});
+    return {dx.defined() ? dx.to(x.scalar_type()) : dx,
+            dw.defined() ? dw.to(weight.scalar_type()) : dw,
+            {}};
+  }
+};
+
 struct GatedRmsNorm : torch::autograd::Function<GatedRmsNorm> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& gate,
                             const at::Tensor& weight, double eps) {
@@ -72,16 +99,55 @@ struct GatedRmsNorm : torch::autograd::Function<GatedRmsNorm> {
   }
 };
 
+// a · b in float32, rounded once to a dtype.
+at::Tensor product(const at::Tensor& a, const at::Tensor& b, at::ScalarType dtype) {
+  at::Tensor out = at::empty(a.sizes(), a.options().dtype(dtype));
+  return at::mul_out(out, a, b);
+}
+
+/// GatedRmsNorm on devices, by fused operators.
+struct FusedGatedNorm : torch::autograd::Function<FusedGatedNorm> {
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& gate,
+                            const at::Tensor& weight, double eps) {
+    const at::AutoDispatchBelowADInplaceOrView below_autograd;
+    auto [normed, rstd] = at::_fused_rms_norm(x, weight.sizes(), weight, eps);
+    context->save_for_backward({x, gate, weight, rstd});
+    context->saved_data["eps"] = eps;
+    return product(at::silu(gate.to(at::kFloat)), normed, x.scalar_type());
+  }
+  static variable_list backward(AutogradContext* context, variable_list gradients) {
+    const variable_list saved = context->get_saved_variables();
+    const at::Tensor &x = saved[0], &weight = saved[2], &g = gradients[0];
+    const at::AutoDispatchBelowADInplaceOrView below_autograd;
+    const at::Tensor gate = saved[1].to(at::kFloat);
+    variable_list found(4);
+    auto [dx, dw] = at::_fused_rms_norm_backward(
+        product(at::silu(gate), g, x.scalar_type()), x, weight.sizes(), saved[3], weight,
+        {context->needs_input_grad(0), context->needs_input_grad(2)});
+    found[0] = dx;
+    found[2] = dw;
+    if (context->needs_input_grad(1)) {
+      const at::Tensor normed = std::get<0>(
+          at::_fused_rms_norm(x, weight.sizes(), weight, context->saved_data["eps"].toDouble()));
+      found[1] = at::silu_backward(product(g, normed, at::kFloat), gate).to(saved[1].scalar_type());
+    }
+    return found;
+  }
+};
+
 }  // namespace
 
 at::Tensor offset_rms_norm(const at::Tensor& x, const at::Tensor& weight, double eps) {
-  // Float32 on a CPU has a gradient in one pass over memory.
+  // Float32 has its own gradient: on a CPU one pass over memory.
   if (x.scalar_type() == at::kFloat) return rms_norm(x, weight.to(at::kFloat) + 1, eps);
-  return OffsetRmsNorm::apply(x, weight, eps);
+  return uses_device_kernels(x.device()) ? FusedOffsetNorm::apply(x, weight, eps)
+                                         : OffsetRmsNorm::apply(x, weight, eps);
 }
 
 at::Tensor gated_rms_norm(const at::Tensor& x, const at::Tensor& gate, const at::Tensor& weight,
                           double eps) {
+  if (uses_device_kernels(x.device()) && x.scalar_type() == weight.scalar_type())
+    return FusedGatedNorm::apply(x.contiguous(), gate, weight, eps);
   return GatedRmsNorm::apply(x, gate, weight, eps);
 }
 

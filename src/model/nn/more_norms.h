@@ -4,7 +4,7 @@
 namespace rematch {
 
 // RMSNorms of other forms than rms_norm() in layers.h. Over the last dimension, differentiable, in
-// the dtype of x; both keep only their inputs.
+// the dtype of x; both keep little more than their inputs.
 
 /// x̂ · (1 + weight), computed in float32 and rounded once.
 at::Tensor offset_rms_norm(const at::Tensor& x, const at::Tensor& weight, double eps);

@@ -14,8 +14,20 @@ namespace rematch {
 /// @param x_TC          [T, C]
 /// @param weight_C1J    [C, 1, J]
 /// @param segment_lens  lengths of consecutive segments, sum T
+/// @param slot_of_row   of spaced_rows(): a device then launches as much for many segments as for
+/// one. Undefined: made here
 at::Tensor short_conv(const at::Tensor& x_TC, const at::Tensor& weight_C1J,
-                      const std::vector<int64_t>& segment_lens);
+                      const std::vector<int64_t>& segment_lens, const at::Tensor& slot_of_row = {});
+
+/// Places of the rows of segments among slots, where J − 1 slots lie before each segment: [T] int64
+/// on the CPU.
+at::Tensor spaced_rows(const std::vector<int64_t>& segment_lens, int64_t num_taps);
+
+/// The same convolution of rows that lie in slots, without autograd.
+/// @param slots_PC     rows, and before each segment the J − 1 inputs before it
+/// @param slot_of_row  of spaced_rows(), on the device of the slots
+at::Tensor short_conv_in_slots(const at::Tensor& slots_PC, const at::Tensor& weight_C1J,
+                               const at::Tensor& slot_of_row);
 
 /// One more token of every sequence. Without autograd.
 /// @param x_BC         [B, C]

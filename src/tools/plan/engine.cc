@@ -47,9 +47,10 @@ int64_t state_bytes(const PlanRequest& request) {
 int64_t chunk_scratch_bytes(const PlanRequest& request, int64_t num_sequences) {
   const DeltaDescription* delta = request.model.text.delta();
   if (delta == nullptr) return 0;
-  constexpr int64_t kTokens = 64, kChunks = 8;  // model/nn/chunk_plan.h, model/nn/delta_rule.cc
+  constexpr int64_t kTokens = 64;  // model/nn/chunk_plan.h, model/nn/delta_rule.h
+  const int64_t num_chunks = request.device.on_gpu ? 128 : 8;
   const int64_t per_token = 5 * kTokens + 5 * (delta->key_head_dim + delta->value_head_dim);
-  return std::max(kChunks, num_sequences) * delta->num_value_heads * kTokens * per_token *
+  return std::max(num_chunks, num_sequences) * delta->num_value_heads * kTokens * per_token *
          kFloatBytes;
 }
 
