@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs the commands of the recipes (docs/small_data.md, no_order.md, lora_24gb.md) like
+"""Runs the commands of the recipes (docs/small_data.md, order.md, lora_24gb.md) like
 readme_check.py those of README: as they stand, with a small checkpoint, four photographs and two
 steps.
 
@@ -15,7 +15,7 @@ from readme_check import BLOCK, ROOT, plain_commands, prepare, run_all
 
 RECIPES = {
     "small_data.md": ("sheet.png", "few.html", "drawn/0000_astronaut.png"),
-    "no_order.md": ("output/one/last", "output/two/last"),
+    "order.md": ("output/one/last", "output/two/last"),
     "lora_24gb.md": (
         "output/lora/eval_results.json",
         "drawn/0000_astronaut.png",
