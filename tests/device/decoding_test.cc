@@ -157,6 +157,30 @@ TEST(DecodingBudget, AnAnswerHasFewShapesOfAttention) {
       << "with the prefill and the tower: " << testing::PrintToString(shapes);
 }
 
+// Layers with the delta rule take the rows of a prompt in chunks of 64, from the states of the rows
+// before.
+TEST(DecodingBudget, AStepThatContinuesAPromptLaunchesTheSameForManyRows) {
+  const std::shared_ptr<Model> model = Model::load(test::delta_tied(), {.device = kDevice});
+  const auto launches = [&](int64_t num_rows, int64_t num_cached) {
+    const auto runner = make_aten_runner(model, StepGraphMaker());
+    runner->reserve({.num_blocks = 2, .block_len = 128, .num_states = 1}, 128);
+    const std::vector<int32_t> blocks{0, 1};
+    Step step{.token_ids = std::vector<TokenId>(static_cast<size_t>(num_rows), 7),
+              .positions_3T = std::vector<int64_t>(static_cast<size_t>(3 * num_rows), num_cached),
+              .sequences = {{.num_rows = num_rows,
+                             .num_cached = num_cached,
+                             .block_table = blocks,
+                             .num_logits = 1,
+                             .state = 0}},
+              .visual_rows = {}};
+    return traffic_of([&] { runner->forward(step); }).launches;
+  };
+  const int64_t few = launches(2, 64);
+  EXPECT_LE(launches(64, 64), few) << "a chunk without padding";
+  // Three products of the scan a chunk in each of three layers.
+  EXPECT_LE(launches(128, 64), few + 3 * 3 + 3);
+}
+
 TEST(NativeCache, TheSecondWindowHasTheBlocksOfTheFirst) {
   const auto engine = engine_of("native", {.max_new_tokens = 4});
   auto& native = dynamic_cast<NativeEngine&>(*engine);

@@ -33,6 +33,7 @@ struct Recorder {
     explicit Graph(Recorder& recorder) : recorder_(recorder) {}
     void capture(const std::function<void()>& work) override {
       recorder_.in_capture();
+      work();  // as devices do before they record
       work_ = work;
       ++recorder_.num_captures;
     }
@@ -53,8 +54,8 @@ const test::GenerateGolden& greedy_golden() {
   return loaded;
 }
 
-NativeEngine engine_with(Recorder& recorder, const NativeSettings& native = {}) {
-  const auto& model = test::rollout_model().model;
+NativeEngine engine_with(Recorder& recorder, const NativeSettings& native = {},
+                         const std::shared_ptr<const Model>& model = test::rollout_model().model) {
   return NativeEngine({.model = model,
                        .tokenizer = test::rollout_model().tokenizer,
                        .pixels = test::synthetic_pixels,
@@ -87,6 +88,27 @@ TEST(DecodeGraphs, AreRecordedAnewWhenTheCacheHasMoved) {
   engine.release();
   EXPECT_EQ(responses(engine.generate(greedy_golden().prompts, {})), greedy_golden().plain);
   EXPECT_EQ(recorder.num_captures, 2 * first);
+}
+
+// Computing a step twice would move the states of the delta rule twice.
+TEST(DecodeGraphs, ReplayStepsWithStates) {
+  const std::shared_ptr<Model> model =
+      Model::load(test::source_path("tests/golden/model/delta_tied"), {});
+  const auto answers = [&](Recorder& recorder, const NativeSettings& native) {
+    return responses(engine_with(recorder, native, model).generate(greedy_golden().prompts, {}));
+  };
+  Recorder refusing;
+  refusing.in_capture = [] { TORCH_CHECK(false, "no graphs"); };
+  const auto wanted = answers(refusing, {});
+  for (const NativeSettings& native : {NativeSettings{}, NativeSettings{.max_num_seqs = 3},
+                                       NativeSettings{.max_num_seqs = 5, .max_step_rows = 7}}) {
+    Recorder recorder;
+    EXPECT_EQ(answers(recorder, native), wanted) << native.max_num_seqs;
+    EXPECT_GT(recorder.num_replays, 2 * recorder.num_captures);
+  }
+  Recorder wrong;
+  wrong.in_replay = [](const auto&) {};
+  EXPECT_EQ(answers(wrong, {}), wanted) << "a refused recording leaves the states as they were";
 }
 
 TEST(DecodeGraphs, GiveUpWhereADeviceRefusesToRecord) {

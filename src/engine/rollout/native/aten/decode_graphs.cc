@@ -41,16 +41,22 @@ bool is_near(const at::Tensor& found, const at::Tensor& wanted) {
 }  // namespace
 
 std::vector<at::Tensor*> DecodeInputs::tensors() {
-  std::vector<at::Tensor*> all{&token_ids_S,         &positions_3S,       &slots_S,
-                               &cached.slots_SL,     &cached.mask_S11L,   &cached.pages.pages_SB,
-                               &cached.pages.lens_S, &cached.pages.begins};
+  std::vector<at::Tensor*> all{&token_ids_S,
+                               &positions_3S,
+                               &slots_S,
+                               &states_S,
+                               &cached.slots_SL,
+                               &cached.mask_S11L,
+                               &cached.pages.pages_SB,
+                               &cached.pages.lens_S,
+                               &cached.pages.begins};
   std::erase_if(all, [](const at::Tensor* tensor) { return !tensor->defined(); });
   return all;
 }
 
 bool DecodeGraphs::can_run(const Step& step) const {
   const auto decodes = [](const StepSequence& sequence) {
-    return sequence.num_rows == 1 && sequence.num_logits == 1;
+    return sequence.num_rows == 1 && sequence.num_logits == 1 && sequence.num_cached > 0;
   };
   return make_graph_ && step.visual_rows.empty() &&
          std::all_of(step.sequences.begin(), step.sequences.end(), decodes);
@@ -69,26 +75,36 @@ at::Tensor DecodeGraphs::run(const DecodeInputs& padded, int64_t num_sequences) 
     size.graph->replay();
     return size.logits_SV.narrow(0, 0, num_sequences);
   }
-  const at::Tensor logits_SV = compute_(padded);
-  if (++size.num_uses >= kUsesBeforeRecording) record(size, padded, logits_SV);
-  return logits_SV.narrow(0, 0, num_sequences);
+  const bool is_recorded = ++size.num_uses >= kUsesBeforeRecording;
+  return (is_recorded ? record(size, padded) : compute_(padded)).narrow(0, 0, num_sequences);
 }
 
-void DecodeGraphs::record(Size& size, const DecodeInputs& padded, const at::Tensor& logits_SV) {
+at::Tensor DecodeGraphs::record(Size& size, const DecodeInputs& padded) {
+  const std::function<void()> put_back = remember_ ? remember_(padded) : [] {};
+  const at::Tensor logits_SV = compute_(padded);
   size.inputs = clone_inputs(padded);
   size.logits_SV = at::empty_like(logits_SV);
+  std::string reason;
   std::unique_ptr<StepGraph> graph;
   try {
     graph = make_graph_();
+    put_back();
     graph->capture([&] { size.logits_SV.copy_(compute_(size.inputs)); });
     size.logits_SV.zero_();
+    put_back();
     graph->replay();
-    if (!is_near(size.logits_SV, logits_SV))
-      return turn_off("a replay differs from the step it repeats");
+    if (!is_near(size.logits_SV, logits_SV)) reason = "a replay differs from the step it repeats";
   } catch (const std::exception& error) {
-    return turn_off(first_line(error.what()));
+    reason = first_line(error.what());
   }
-  size.graph = std::move(graph);
+  if (reason.empty()) {
+    size.graph = std::move(graph);
+    return logits_SV;
+  }
+  turn_off(reason);
+  if (!remember_) return logits_SV;
+  put_back();
+  return compute_(padded);
 }
 
 void DecodeGraphs::turn_off(const std::string& reason) {

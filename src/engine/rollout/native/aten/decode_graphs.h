@@ -29,6 +29,7 @@ struct DecodeInputs {
   at::Tensor token_ids_S;   ///< int64
   at::Tensor positions_3S;  ///< int64
   at::Tensor slots_S;       ///< int64; slot of each row's key and value
+  at::Tensor states_S;      ///< int64; slot of each row's state; undefined = the model has none
   CachedTokens cached;
 
   /// The defined tensors.
@@ -43,11 +44,17 @@ class DecodeGraphs {
   /// Logits of a step's sequences, float32 on the device: [S, V].
   using Compute = std::function<at::Tensor(const DecodeInputs&)>;
 
-  /// @param make_graph  empty = never replay
-  DecodeGraphs(StepGraphMaker make_graph, Compute compute)
-      : make_graph_(std::move(make_graph)), compute_(std::move(compute)) {}
+  /// Remembers what computing a step changes and a later step reads; the function puts it back.
+  using Remember = std::function<std::function<void()>(const DecodeInputs&)>;
 
-  /// True if run() accepts a step: every sequence decodes and needs logits.
+  /// @param make_graph  empty = never replay
+  /// @param remember    empty = a step may be computed again
+  DecodeGraphs(StepGraphMaker make_graph, Compute compute, Remember remember = {})
+      : make_graph_(std::move(make_graph)),
+        compute_(std::move(compute)),
+        remember_(std::move(remember)) {}
+
+  /// True if run() accepts a step: every sequence decodes after some token and needs logits.
   bool can_run(const Step& step) const;
   /// Padded size of a step of this many sequences and tokens.
   static std::pair<int64_t, int64_t> padded_size(int64_t num_sequences, int64_t num_tokens);
@@ -63,11 +70,13 @@ class DecodeGraphs {
     at::Tensor logits_SV;
     std::unique_ptr<StepGraph> graph;
   };
-  void record(Size& size, const DecodeInputs& padded, const at::Tensor& logits_SV);
+  // @return  logits of the step
+  at::Tensor record(Size& size, const DecodeInputs& padded);
   void turn_off(const std::string& reason);
 
   StepGraphMaker make_graph_;
   Compute compute_;
+  Remember remember_;
   std::map<std::pair<int64_t, int64_t>, Size> sizes_;
 };
 

@@ -23,12 +23,6 @@ at::Tensor in_pages(const at::Tensor& slots) {
 
 }  // namespace
 
-PagedAttention::PagedAttention(const at::Tensor& cache, const AttentionPlan& plan,
-                               AtenStates* states, const Step& step)
-    : cache_(cache), plan_(plan), states_(states) {
-  if (states != nullptr) state_plan_ = states->plan(step);
-}
-
 at::Tensor PagedAttention::mix_by_delta(int64_t layer_idx, const DeltaTokens& tokens) {
   REMATCH_CHECK(states_ != nullptr, "a step without states");
   return states_->mix(layer_idx, tokens, state_plan_);

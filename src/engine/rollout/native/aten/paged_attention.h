@@ -2,6 +2,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "engine/rollout/native/aten/decode_graphs.h"
@@ -39,10 +40,10 @@ struct AttentionPlan {
 /// states in slots. All arguments must outlive it.
 class PagedAttention : public AttentionContext {
  public:
-  PagedAttention(const at::Tensor& cache, const AttentionPlan& plan) : cache_(cache), plan_(plan) {}
   /// @param states  null if the model has none
   PagedAttention(const at::Tensor& cache, const AttentionPlan& plan, AtenStates* states,
-                 const Step& step);
+                 AtenStatePlan state_plan)
+      : cache_(cache), plan_(plan), states_(states), state_plan_(std::move(state_plan)) {}
 
   at::Tensor mix_by_delta(int64_t layer_idx, const DeltaTokens& tokens) override;
   at::Tensor attend(int64_t layer_idx, const at::Tensor& q_TND, const at::Tensor& k_TND,
@@ -56,7 +57,7 @@ class PagedAttention : public AttentionContext {
 
   const at::Tensor& cache_;
   const AttentionPlan& plan_;
-  AtenStates* states_ = nullptr;  // null = the model has none
+  AtenStates* states_;
   AtenStatePlan state_plan_;
 };
 

@@ -38,9 +38,12 @@ class AtenRunner : public StepRunner {
       : model_(std::move(model)),
         sampler_(sampling),
         has_pages_(has_paged_attention(attention_case())),
-        // steps with states are not recorded
-        graphs_(has_states() ? StepGraphMaker() : std::move(graphs),
-                [this](const DecodeInputs& inputs) { return compute_decode(inputs); }) {}
+        graphs_(
+            std::move(graphs),
+            [this](const DecodeInputs& inputs) { return compute_decode(inputs); },
+            has_states()
+                ? [this](const DecodeInputs& inputs) { return states_->remember(inputs.states_S); }
+                : DecodeGraphs::Remember()) {}
 
   int64_t block_len(int64_t wanted) const override { return has_pages_ ? kPageTokens : wanted; }
 
@@ -64,7 +67,8 @@ class AtenRunner : public StepRunner {
     cache_ = at::zeros({text.num_attention_layers(), 2, shape.num_blocks * shape.block_len + 1,
                         text.num_key_value_heads, text.head_dim},
                        at::TensorOptions(model_->device()).dtype(model_->dtype()));
-    if (has_states()) states_.emplace(text, shape.num_states, float_options());
+    // As one slot of the cache, one state is spare.
+    if (has_states()) states_.emplace(text, shape.num_states + 1, float_options());
   }
 
   void copy_block(int32_t from, int32_t to, int64_t num_tokens) override {
@@ -111,7 +115,8 @@ class AtenRunner : public StepRunner {
     if (graphs_.can_run(step))
       return graphs_.run(decode_inputs(step, decoding_sequences(step)), num_rows);
     const AttentionPlan plan = plan_attention(step);
-    PagedAttention attention(cache_, plan, states_ ? &*states_ : nullptr, step);
+    PagedAttention attention(cache_, plan, states_ ? &*states_ : nullptr,
+                             states_ ? states_->plan(step) : AtenStatePlan());
     at::Tensor embeds_TH = model_->embed(at::tensor(step.token_ids, at::kInt).to(at::kLong));
     at::Tensor visual_idx_M;
     std::vector<at::Tensor> deepstack_MH;
@@ -161,9 +166,10 @@ class AtenRunner : public StepRunner {
   }
 
   // Logits of a step in which every sequence decodes one token.
-  at::Tensor compute_decode(const DecodeInputs& inputs) const {
+  at::Tensor compute_decode(const DecodeInputs& inputs) {
     const AttentionPlan plan{.slots_T = inputs.slots_S, .decode = inputs.cached};
-    PagedAttention attention(cache_, plan);
+    PagedAttention attention(cache_, plan, states_ ? &*states_ : nullptr,
+                             {.next = {.rows_S = {}, .slots_S = inputs.states_S}});
     return model_
         ->head_KV(model_->decode_TH(model_->embed(inputs.token_ids_S), inputs.positions_3S,
                                     attention, {}, {}))
@@ -235,17 +241,20 @@ class AtenRunner : public StepRunner {
     const auto [num_rows, num_tokens] =
         DecodeGraphs::padded_size(static_cast<int64_t>(decodes.size()), longest_context(decodes));
     const auto size = static_cast<size_t>(num_rows), count = step.token_ids.size();
-    std::vector<int64_t> token_ids(size, 0), positions(3 * size, 0), slots(size, spare_slot());
+    std::vector<int64_t> token_ids(size, 0), positions(3 * size, 0), slots(size, spare_slot()),
+        states(size, shape_.num_states);
     for (size_t s = 0; s < decodes.size(); ++s) {
       const auto row = static_cast<size_t>(decodes[s]->first_row);
       token_ids[s] = step.token_ids[row];
       for (size_t axis = 0; axis < 3; ++axis)
         positions[axis * size + s] = step.positions_3T[axis * count + row];
       slots[s] = find_slot(*decodes[s], decodes[s]->num_cached);
+      states[s] = decodes[s]->state;
     }
     return {.token_ids_S = index(token_ids),
             .positions_3S = index(positions).view({3, num_rows}),
             .slots_S = index(slots),
+            .states_S = states_ ? index(states) : at::Tensor(),
             .cached = find_cached(decodes, num_rows, num_tokens)};
   }
 

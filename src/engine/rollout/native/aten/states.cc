@@ -1,6 +1,6 @@
 #include "engine/rollout/native/aten/states.h"
 
-#include <algorithm>
+#include <utility>
 
 #include "model/delta_layer.h"
 #include "model/nn/short_conv.h"
@@ -30,95 +30,124 @@ void AtenStates::copy(int32_t from, int32_t to) {
   }
 }
 
+std::function<void()> AtenStates::remember(const at::Tensor& slots) {
+  std::vector<std::pair<at::Tensor, at::Tensor>> kept;
+  for (int64_t i = 0; i < num_layers_; ++i) {
+    for (const at::Tensor& all : {cache_.window(i), cache_.states(i)})
+      kept.emplace_back(all, all.index_select(0, slots));
+  }
+  return [kept, slots] {
+    for (const auto& [all, values] : kept) at::Tensor(all).index_copy_(0, slots, values);
+  };
+}
+
 AtenStatePlan AtenStates::plan(const Step& step) const {
   const auto index = [this](const std::vector<int64_t>& values) {
     return upload_index(values, device_);
   };
   AtenStatePlan plan;
-  std::vector<int64_t> rows, slots, empty, start_rows, start_slots, window_rows;
-  std::vector<uint8_t> is_before;
-  std::vector<AtenStatePlan::Next> continued;
+  std::vector<int64_t> rows, slots, empty;
+  std::vector<const StepSequence*> several;
   for (const StepSequence& sequence : step.sequences) {
-    const int64_t first = sequence.first_row;
-    if (sequence.num_rows == 1) {
-      rows.push_back(first);
-      slots.push_back(sequence.state);
-      if (sequence.num_cached == 0) empty.push_back(sequence.state);
-    } else if (sequence.num_cached > 0) {
-      for (int64_t i = 0; i < sequence.num_rows; ++i)
-        continued.push_back({index({first + i}), index({sequence.state})});
+    if (sequence.num_cached == 0) empty.push_back(sequence.state);
+    if (sequence.num_rows > 1) {
+      several.push_back(&sequence);
     } else {
-      plan.start_lens.push_back(sequence.num_rows);
-      start_slots.push_back(sequence.state);
-      for (int64_t i = 0; i < sequence.num_rows; ++i) start_rows.push_back(first + i);
-      for (int64_t i = sequence.num_rows - num_taps_ + 1; i < sequence.num_rows; ++i) {
-        is_before.push_back(i < 0 ? 1 : 0);
-        window_rows.push_back(first + std::max<int64_t>(i, 0));
-      }
+      rows.push_back(sequence.first_row);
+      slots.push_back(sequence.state);
     }
   }
-  if (!rows.empty()) plan.next.push_back({index(rows), index(slots)});
-  plan.next.insert(plan.next.end(), continued.begin(), continued.end());
+  if (!rows.empty()) plan.next = {index(rows), index(slots)};
   if (!empty.empty()) plan.empty_slots = index(empty);
-  if (start_slots.empty()) return plan;
-  plan.chunks = std::make_shared<const ChunkPlan>(plan.start_lens, device_);
-  plan.start_rows = index(start_rows);
-  plan.start_slots = index(start_slots);
-  std::vector<int64_t> by_chunks;
-  for (const int64_t segment : plan.chunks->segment_order())
-    by_chunks.push_back(start_slots[static_cast<size_t>(segment)]);
-  plan.start_slots_by_chunks = index(by_chunks);
-  plan.window_rows = index(window_rows);
-  plan.window_before =
-      at::tensor(is_before, at::kByte).to(at::kBool).view({-1, num_taps_ - 1, 1}).to(device_);
+  if (!several.empty()) plan.several = plan_several(several);
   return plan;
+}
+
+AtenStatePlan::Several AtenStates::plan_several(
+    const std::vector<const StepSequence*>& sequences) const {
+  const auto index = [this](const std::vector<int64_t>& values) {
+    return upload_index(values, device_);
+  };
+  const int64_t window = num_taps_ - 1, num_windows = std::ssize(sequences) * window;
+  std::vector<int64_t> rows, slots, lens, inputs, new_windows;
+  for (const StepSequence* sequence : sequences) {
+    const int64_t before = std::ssize(slots) * window;
+    for (int64_t i = 0; i < window; ++i) inputs.push_back(before + i);
+    for (int64_t i = 0; i < sequence->num_rows; ++i) {
+      rows.push_back(sequence->first_row + i);
+      inputs.push_back(num_windows + rows.back());
+    }
+    new_windows.insert(new_windows.end(), inputs.end() - window, inputs.end());
+    slots.push_back(sequence->state);
+    lens.push_back(sequence->num_rows);
+  }
+  AtenStatePlan::Several several{.rows = index(rows),
+                                 .slots = index(slots),
+                                 .slots_by_chunks = {},
+                                 .chunks = std::make_shared<const ChunkPlan>(lens, device_),
+                                 .conv_inputs = index(inputs),
+                                 .new_windows = index(new_windows),
+                                 .conv_slots = upload(spaced_rows(lens, num_taps_), device_)};
+  std::vector<int64_t> by_chunks;
+  for (const int64_t segment : several.chunks->segment_order())
+    by_chunks.push_back(slots[static_cast<size_t>(segment)]);
+  several.slots_by_chunks = index(by_chunks);
+  return several;
 }
 
 at::Tensor AtenStates::mix(int64_t layer_idx, const DeltaTokens& tokens,
                            const AtenStatePlan& plan) {
-  at::Tensor out =
-      at::empty({tokens.qkv.size(0), tokens.heads.num_value_heads, tokens.heads.value_dim},
-                tokens.qkv.options());
   if (plan.empty_slots.defined()) {
     for (const at::Tensor& all : {cache_.window(layer_idx), cache_.states(layer_idx)})
       at::Tensor(all).index_fill_(0, plan.empty_slots, 0);
   }
-  if (plan.chunks != nullptr) start(layer_idx, tokens, plan, out);
-  for (const AtenStatePlan::Next& next : plan.next) step(layer_idx, tokens, next, out);
+  if (!plan.next.rows_S.defined() && !plan.several) return step(layer_idx, tokens, plan.next);
+  at::Tensor out =
+      at::empty({tokens.qkv.size(0), tokens.heads.num_value_heads, tokens.heads.value_dim},
+                tokens.qkv.options());
+  if (plan.several) run(layer_idx, tokens, *plan.several, out);
+  if (plan.next.slots_S.defined())
+    out.index_copy_(0, plan.next.rows_S, step(layer_idx, tokens, plan.next));
   return out;
 }
 
-void AtenStates::start(int64_t layer_idx, const DeltaTokens& tokens, const AtenStatePlan& plan,
-                       at::Tensor& out) {
-  const auto rows = [&](const at::Tensor& x) { return x.index_select(0, plan.start_rows); };
+void AtenStates::run(int64_t layer_idx, const DeltaTokens& tokens,
+                     const AtenStatePlan::Several& several, at::Tensor& out) {
+  at::Tensor windows = cache_.window(layer_idx), states = cache_.states(layer_idx);
+  const auto rows = [&](const at::Tensor& x) { return x.index_select(0, several.rows); };
+  const at::Tensor inputs =
+      at::cat({windows.index_select(0, several.slots).flatten(0, 1), tokens.qkv});
   at::Tensor final_states;
-  out.index_copy_(0, plan.start_rows,
-                  chunked_delta_rule(
-                      {.qkv_TC = short_conv(rows(tokens.qkv), tokens.conv_weight, plan.start_lens),
-                       .g_TN = rows(tokens.g),
-                       .beta_TN = rows(tokens.beta)},
-                      tokens.heads, plan.chunks, &final_states));
-  cache_.states(layer_idx).index_copy_(0, plan.start_slots_by_chunks, final_states);
-  const at::Tensor windows = tokens.qkv.index_select(0, plan.window_rows)
-                                 .view({-1, num_taps_ - 1, tokens.qkv.size(1)})
-                                 .masked_fill(plan.window_before, 0);
-  cache_.window(layer_idx).index_copy_(0, plan.start_slots, windows);
+  out.index_copy_(
+      0, several.rows,
+      chunked_delta_rule({.qkv_TC = short_conv_in_slots(inputs.index_select(0, several.conv_inputs),
+                                                        tokens.conv_weight, several.conv_slots),
+                          .g_TN = rows(tokens.g),
+                          .beta_TN = rows(tokens.beta)},
+                         tokens.heads, several.chunks, &final_states,
+                         states.index_select(0, several.slots_by_chunks)));
+  states.index_copy_(0, several.slots_by_chunks, final_states);
+  windows.index_copy_(
+      0, several.slots,
+      inputs.index_select(0, several.new_windows).view({-1, num_taps_ - 1, tokens.qkv.size(1)}));
 }
 
-void AtenStates::step(int64_t layer_idx, const DeltaTokens& tokens, const AtenStatePlan::Next& next,
-                      at::Tensor& out) {
-  const auto rows = [&](const at::Tensor& x) { return x.index_select(0, next.rows_S); };
+at::Tensor AtenStates::step(int64_t layer_idx, const DeltaTokens& tokens,
+                            const AtenStatePlan::Next& next) {
+  const auto rows = [&](const at::Tensor& x) {
+    return next.rows_S.defined() ? x.index_select(0, next.rows_S) : x;
+  };
   at::Tensor windows = cache_.window(layer_idx), states = cache_.states(layer_idx);
   const at::Tensor window = windows.index_select(0, next.slots_S),
                    state = states.index_select(0, next.slots_S);
-  out.index_copy_(
-      0, next.rows_S,
+  const at::Tensor mixed =
       delta_rule_step({.qkv_TC = short_conv_step(rows(tokens.qkv), tokens.conv_weight, window),
                        .g_TN = rows(tokens.g),
                        .beta_TN = rows(tokens.beta)},
-                      tokens.heads, state));
+                      tokens.heads, state);
   windows.index_copy_(0, next.slots_S, window);
   states.index_copy_(0, next.slots_S, state);
+  return mixed;
 }
 
 }  // namespace rematch

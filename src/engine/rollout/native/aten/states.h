@@ -2,7 +2,9 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "engine/rollout/native/step.h"
@@ -18,20 +20,24 @@ namespace rematch {
 /// The sequences of a step by the way in which they move their states on. Made once per step, used
 /// by every layer.
 struct AtenStatePlan {
-  /// Rows that follow each other: one of every sequence that has one, then the rows of prompts that
-  /// continue, one after the other.
+  /// One row of every sequence that has one.
   struct Next {
-    at::Tensor rows_S, slots_S;
-  };
-  std::vector<Next> next;
+    at::Tensor rows_S;   ///< undefined = all rows of the step, in order
+    at::Tensor slots_S;  ///< undefined = no sequence has one row
+  } next;
   at::Tensor empty_slots;  ///< to set to 0 first; undefined = none
-  /// Beginnings of prompts, several rows each, in chunks.
-  std::vector<int64_t> start_lens;
-  at::Tensor start_rows, start_slots;
-  at::Tensor start_slots_by_chunks;  ///< in the order of chunks->segment_order()
-  std::shared_ptr<const ChunkPlan> chunks;
-  at::Tensor window_rows;    ///< [S · (J − 1)] last rows of beginnings, oldest first
-  at::Tensor window_before;  ///< [S, J − 1, 1]: true for places before the first row
+  /// Sequences with several rows, which go through the delta rule in chunks from the states that
+  /// they have.
+  struct Several {
+    at::Tensor rows, slots;
+    at::Tensor slots_by_chunks;  ///< slots in the order of chunks->segment_order()
+    std::shared_ptr<const ChunkPlan> chunks;
+    // Of the windows [S · (J − 1)] of their slots followed by the rows of the step:
+    at::Tensor conv_inputs;  ///< the inputs of the convolution, in slots
+    at::Tensor new_windows;  ///< [S · (J − 1)] the last inputs of each sequence
+    at::Tensor conv_slots;   ///< of spaced_rows()
+  };
+  std::optional<Several> several;
 };
 
 /// Recurrent states on ATen, addressed by slot (StepRunner), on any device.
@@ -47,12 +53,14 @@ class AtenStates {
   /// Convolution and delta rule of a layer (AttentionContext::mix_by_delta).
   at::Tensor mix(int64_t layer_idx, const DeltaTokens& tokens, const AtenStatePlan& plan);
   void copy(int32_t from, int32_t to);
+  /// Remembers the states in slots; the function puts them back.
+  std::function<void()> remember(const at::Tensor& slots);
 
  private:
-  void start(int64_t layer_idx, const DeltaTokens& tokens, const AtenStatePlan& plan,
-             at::Tensor& out);
-  void step(int64_t layer_idx, const DeltaTokens& tokens, const AtenStatePlan::Next& next,
-            at::Tensor& out);
+  AtenStatePlan::Several plan_several(const std::vector<const StepSequence*>& sequences) const;
+  void run(int64_t layer_idx, const DeltaTokens& tokens, const AtenStatePlan::Several& several,
+           at::Tensor& out);
+  at::Tensor step(int64_t layer_idx, const DeltaTokens& tokens, const AtenStatePlan::Next& next);
 
   int64_t num_layers_;
   int64_t num_taps_;
