@@ -21,8 +21,8 @@ import sys
 from itertools import islice
 
 from experiments import print_table, run, train
-from formats import HARD_STEPS, OUT, REMATCH, ROOT, WARMUP, config, scenes, score
 from fit_order import fit_order, sort_by, top_left
+from formats import HARD_STEPS, OUT, REMATCH, ROOT, WARMUP, config, scenes, score
 from safetensors.torch import load_file, save_file
 
 SIMPLE_STEPS, COORD_STEPS, BATCH, NUM_ASKED, OWN_STEPS = 600, 150, 24, 300, 156
