@@ -230,7 +230,7 @@ INSTANTIATE_TEST_SUITE_P(Families, DeviceKernelsOf,
                            return info.param.substr(info.param.rfind('/') + 1);
                          });
 
-// What has a fused form in bfloat16 only.
+// Functions that have a fused form in bfloat16 only.
 TEST(DeviceKernels, NormsAndConvolutionInBfloat16AreThoseOfTheCpu) {
   at::manual_seed(4);
   const auto random = [](at::IntArrayRef sizes) { return at::randn(sizes).to(at::kBFloat16); };

@@ -32,7 +32,7 @@ struct AtenStatePlan {
     at::Tensor rows, slots;
     at::Tensor slots_by_chunks;  ///< slots in the order of chunks->segment_order()
     std::shared_ptr<const ChunkPlan> chunks;
-    // Of the windows [S · (J − 1)] of their slots followed by the rows of the step:
+    // Indices into the windows [S · (J − 1)] of their slots followed by the rows of the step:
     at::Tensor conv_inputs;  ///< the inputs of the convolution, in slots
     at::Tensor new_windows;  ///< [S · (J − 1)] the last inputs of each sequence
     at::Tensor conv_slots;   ///< of spaced_rows()
