@@ -113,12 +113,6 @@ CASES = (
         "",
     ),
     (
-        "check c.yaml --set global_max_length=50",
-        r"(lower template.max_pixels for smaller images)$",
-        "check c.yaml --set global_max_length=200 --set template.max_pixels=16384",
-        "",
-    ),
-    (
         "check c.yaml --set learning_rate=1e-4",
         r"did you mean `(training.learning_rate)`",
         "check c.yaml --set {0}=1e-4",
@@ -144,7 +138,12 @@ CASES = (
         "",
     ),
     ("check cc.yaml", r"there is (c.yaml)", "check {0}", ""),
-    ("init model good.jsonl --set training.seed=1", r"(leave --set out)", "version", ""),
+    (
+        "init model good.jsonl --set training.seed=1",
+        r"(leave --set out)",
+        "check c.yaml --set training.seed=1",
+        "",
+    ),
     ("data check goods.jsonl", r"there is (good.jsonl)", "data check {0}", ""),
 )
 # Imports that leave something out: what their messages name are options of the same command.
