@@ -136,7 +136,9 @@ struct SpacedConv : torch::autograd::Function<SpacedConv> {
     if (context->needs_input_grad(0)) {
       // The convolution backwards: the newest input, which a gradient reaches, comes first.
       const at::Tensor g = in_slots(g_TC, slot_of_row, num_slots + last);
-      const at::Tensor dx = convolve_slots(g, taps.flip(0));
+      std::vector<at::Tensor> reversed = taps.unbind();
+      std::ranges::reverse(reversed);
+      const at::Tensor dx = convolve_slots(g, at::stack(reversed));
       found[0] = dx.index_select(0, slot_of_row).to(x_TC.scalar_type());
     }
     if (context->needs_input_grad(1)) {
