@@ -232,7 +232,7 @@ TEST(DataCommands, CheckNamesClassesWithOddNames) {
     EXPECT_NE(checked.out.find("1 image lies outside the directory"), std::string::npos);
     return checked.out;
   };
-  EXPECT_NE(check("Cat", "cat").find("Cat (1) / cat (1); choose one"), std::string::npos);
+  EXPECT_NE(check("Cat", "cat").find("spaces: Cat (1) / cat"), std::string::npos);
   EXPECT_NE(check("0", "1").find("the names of the classes are numbers (0)"), std::string::npos);
 }
 
