@@ -194,7 +194,6 @@ int run_init(InitArguments arguments) {
   std::vector<std::string> paths{arguments.train};
   if (!arguments.val.empty()) paths.push_back(arguments.val);
   for (const std::string& path : paths) require_records_file(path);
-  refuse_to_overwrite(arguments.out);
   if (!checkpoint.note.empty()) std::cerr << checkpoint.note << "\n";
   const bool is_untaught = format_of(arguments.model).has_coord_tokens && !checkpoint.prompt;
   const bool decides = is_untaught && !arguments.stage_1 && !arguments.stage_2;
@@ -205,6 +204,7 @@ int run_init(InitArguments arguments) {
     records.push_back(Dataset::load(path, {.require_single_image = !arguments.stage_1}));
     for (const std::string& text : records.back().warnings()) terminal->warn(text);
   }
+  refuse_to_overwrite(arguments.out);
   const Dataset &train = records.front(), &last = records.back();
   for (const std::string& text :
        class_name_warnings(train, arguments.val.empty() ? nullptr : &last))
