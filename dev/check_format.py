@@ -26,7 +26,7 @@ RUFF = ROOT / ".venv/bin/ruff"
 WIDTH = 100
 # Files whose lines are values, or are as another program wrote them.
 DATA = re.compile(
-    r"^(tests/golden|fuzz/seeds|docs/contract/openspec)/|\.(jsonl?|svg|ipynb|txt)$|^LICENSE$"
+    r"^(tests/golden|fuzz/seeds|docs/contract/openspec)/|\.(jsonl?|svg|ipynb|txt|patch)$|^LICENSE$"
     r"|^docs/(config|commands|metrics|contract/SPEC_TRACE)\.md$|^dev/goldens/text_jinja\.py$"
 )
 UNBREAKABLE = re.compile(r"\{%|\S{61}")
