@@ -1,6 +1,7 @@
 // The rule of the specification: fifo, unless a bin of constant-volume best-fit-decreasing is
 // fuller.
 #include <algorithm>
+#include <tuple>
 
 #include "learn/pack/select_rules.h"
 
