@@ -74,9 +74,10 @@ TEST(OrderObjects, LeavesAnEmptySceneEmpty) {
   EXPECT_TRUE(order_objects({}, ObjectOrdering::kSorted, 1, 1).empty());
 }
 
-TEST(ObjectOrdering, HasTwoNames) {
+TEST(ObjectOrdering, HasThreeNames) {
   EXPECT_EQ(value_of<ObjectOrdering>("sorted"), ObjectOrdering::kSorted);
   EXPECT_EQ(value_of<ObjectOrdering>("random"), ObjectOrdering::kRandom);
+  EXPECT_EQ(value_of<ObjectOrdering>("own"), ObjectOrdering::kOwn);
   EXPECT_EQ(value_of<ObjectOrdering>("shuffled"), std::nullopt);
 }
 

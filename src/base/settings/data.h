@@ -13,9 +13,11 @@ namespace rematch {
 enum class ObjectOrdering {
   kSorted,  ///< stable by (min y, min x) over all vertices
   kRandom,  ///< reshuffled each epoch
+  kOwn,     ///< as the starting checkpoint answers (learn/data/order_score.h)
 };
 inline constexpr EnumName<ObjectOrdering> kObjectOrderings[] = {
-    {ObjectOrdering::kSorted, "sorted"}, {ObjectOrdering::kRandom, "random"}};
+    {ObjectOrdering::kSorted, "sorted"}, {ObjectOrdering::kRandom, "random"},
+    {ObjectOrdering::kOwn, "own"}};
 constexpr std::span<const EnumName<ObjectOrdering>> names_of(ObjectOrdering) {
   return kObjectOrderings;
 }

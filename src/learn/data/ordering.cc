@@ -26,10 +26,11 @@ std::pair<int, int> top_left(const Geometry& geometry) {
 
 }  // namespace
 
-std::vector<SceneObject> order_objects(const Sample& sample, ObjectOrdering ordering, uint64_t seed,
-                                       int64_t epoch) {
+std::vector<SceneObject> order_objects(const Sample& sample, const ObjectOrder& order,
+                                       uint64_t seed, int64_t epoch) {
   std::vector<SceneObject> objects = sample.objects;
-  if (ordering == ObjectOrdering::kSorted) {
+  if (order.own != nullptr) return sort_by(*order.own, std::move(objects));
+  if (order.kind != ObjectOrdering::kRandom) {
     std::stable_sort(objects.begin(), objects.end(),
                      [](const SceneObject& a, const SceneObject& b) {
                        return top_left(a.geometry) < top_left(b.geometry);
@@ -38,9 +39,9 @@ std::vector<SceneObject> order_objects(const Sample& sample, ObjectOrdering orde
   }
   const uint64_t key = random_key(
       {kOrderStream, seed, static_cast<uint64_t>(epoch), static_cast<uint64_t>(sample.sample_id)});
-  const std::vector<int64_t> order = random_permutation(key, static_cast<int64_t>(objects.size()));
-  for (size_t i = 0; i < order.size(); ++i)
-    objects[i] = sample.objects[static_cast<size_t>(order[i])];
+  const std::vector<int64_t> places = random_permutation(key, static_cast<int64_t>(objects.size()));
+  for (size_t i = 0; i < places.size(); ++i)
+    objects[i] = sample.objects[static_cast<size_t>(places[i])];
   return objects;
 }
 

@@ -47,7 +47,7 @@ class RolloutScorer {
   struct Options {
     MatchSettings match;
     LabelMatch labels;
-    ObjectOrdering ordering = ObjectOrdering::kSorted;
+    ObjectOrder ordering = ObjectOrdering::kSorted;
     uint64_t seed = 42;
     AugmentSettings augment;  ///< off outside training
     PatchOptions patches;

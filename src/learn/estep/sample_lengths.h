@@ -19,7 +19,7 @@ struct SampleLength {
 
 /// Options of measure_samples().
 struct MeasureOptions {
-  ObjectOrdering ordering = ObjectOrdering::kSorted;
+  ObjectOrder ordering = ObjectOrdering::kSorted;
   uint64_t seed = 42;
   /// later epochs may reorder the objects: measure the longest answer of all orders
   bool any_order = false;

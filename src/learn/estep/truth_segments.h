@@ -41,7 +41,7 @@ class TruthSegments {
   /// because a tokenizer may merge the brackets that close the answer (`"]}}` after a bbox_2d,
   /// `"]]}}` after a poly) in another way than those before the next object.
   bool lengths_vary_by_epoch() const {
-    return options_.ordering == ObjectOrdering::kRandom || options_.augment.moves_objects() ||
+    return options_.ordering.kind == ObjectOrdering::kRandom || options_.augment.moves_objects() ||
            options_.augment.absent_share > 0 ||
            (noise_.sigma_bins > 0 && format_.lengths_vary_with_coords());
   }

@@ -32,6 +32,7 @@ ProbeBucket& Probe::find_bucket(size_t num_truths) {
 void Probe::add(const ScoredRollout& rollout, const Matching& matching_50,
                 const RolloutScorer& scorer, int64_t sample_idx) {
   const LabelMatch& labels = scorer.options().labels;
+  answers_.push_back(to_scene(rollout.parsed.objects));
   const auto num_repeated =
       static_cast<int64_t>(repeated_objects(to_scene(rollout.parsed.objects), kRepeatIou,
                                             scorer.options().match.maskiou_resolution)

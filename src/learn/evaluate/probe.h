@@ -12,7 +12,7 @@ class Terminal;
 
 /// Measures what stage 2 can gain from a checkpoint: its greedy answers, then sampled answers for
 /// images with missed objects. The two passes may use different engines, since decoding options
-/// belong to an engine. Both need the truths in sorted order.
+/// belong to an engine. Both need the truths in one order.
 class Probe {
  public:
   /// An engine and the scorer of its answers; both must outlive the call.
@@ -30,6 +30,8 @@ class Probe {
   void measure_draws(const Answers& answers, int num_draws, Terminal& terminal);
 
   ProbeNumbers numbers() const;
+  /// The greedy answers.
+  const std::vector<std::vector<SceneObject>>& answers() const { return answers_; }
 
  private:
   /// A sample with objects that the greedy answer missed.
@@ -42,6 +44,7 @@ class Probe {
            int64_t sample_idx);
   ProbeBucket& find_bucket(size_t num_truths);
 
+  std::vector<std::vector<SceneObject>> answers_;
   ProbeNumbers numbers_;                ///< without the buckets
   std::map<int, ProbeBucket> buckets_;  ///< by min_objects
   std::vector<Miss> misses_;            ///< by sample

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "learn/data/order_score.h"
 #include "learn/estep/answer/checkpoint_format.h"
 #include "learn/resume/find_model.h"
 #include "model/checkpoint/image_area.h"
@@ -187,6 +188,8 @@ Settings settings_to_ask(const Checkpoint& checkpoint, const Asked& asked) {
     settings.prompt = stored->texts;
     settings.generation.max_new_tokens = stored->max_new_tokens;
   }
+  if (std::filesystem::exists(fs::path(checkpoint.path) / kOrderFile))
+    settings.data.object_ordering = ObjectOrdering::kOwn;
   if (!asked.answer_format.empty()) settings.data.answer_format = asked.answer_format;
   if (asked.texts.system_prompt) settings.prompt.system_prompt = asked.texts.system_prompt;
   if (asked.texts.user_prompt) settings.prompt.user_prompt = asked.texts.user_prompt;

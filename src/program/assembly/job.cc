@@ -54,6 +54,7 @@ Job open_here(JobSource source, Use use, const Place& place) {
         return make_vllm_options(settings, device, place.group, engine_ranks.get());
       },
       report);
+  std::shared_ptr<const OrderScore> order = stored_order(source);
   auto pixels = std::make_unique<PixelStore>(
       PixelStore::Options{.loader = settings.loader,
                           .batch_images = settings.batches.per_device_train_batch_size,
@@ -68,7 +69,8 @@ Job open_here(JobSource source, Use use, const Place& place) {
           .device = checked.device,
           .files = *std::move(checked.files),
           .data = std::move(checked.data),
-          .pixels = std::move(pixels)};
+          .pixels = std::move(pixels),
+          .order = std::move(order)};
 }
 
 }  // namespace
@@ -95,6 +97,16 @@ InputFiles Job::inputs() const {
     }
   }
   return inputs;
+}
+
+std::shared_ptr<const OrderScore> stored_order(const JobSource& source,
+                                               const std::string& directory) {
+  const Settings& settings = source.config.settings;
+  if (settings.data.object_ordering != ObjectOrdering::kOwn) return nullptr;
+  const std::string& own =
+      source.checkpoint.path.empty() ? settings.model.directory : source.checkpoint.path;
+  const std::optional<OrderScore> order = read_order(directory.empty() ? own : directory);
+  return order ? std::make_shared<const OrderScore>(*order) : nullptr;
 }
 
 Job open_job(JobSource source, Use use, const Place& place) {

@@ -9,6 +9,7 @@
 #include "base/output_file.h"
 #include "engine/ranks/group.h"
 #include "engine/rollout/vllm/vllm_options.h"
+#include "learn/data/order_score.h"
 #include "model/vision/pixel_store.h"
 #include "program/assembly/ask.h"
 #include "program/assembly/open.h"
@@ -42,6 +43,8 @@ struct Job {
   ModelFiles files;
   Data data;
   std::unique_ptr<PixelStore> pixels;
+  /// with `custom.object_ordering: own`: that of the checkpoint, if it is known yet
+  std::shared_ptr<const OrderScore> order = nullptr;
 
   const Settings& settings() const { return source.config.settings; }
   bool is_first() const { return group.rank() == 0; }
@@ -51,6 +54,12 @@ struct Job {
   /// answer for, model. Cost: linear in the validation records.
   InputFiles inputs() const;
 };
+
+/// The stored order of the answers of a job's checkpoint; null without one.
+/// @param directory  of another checkpoint, from which a run resumes; empty: the job's own
+/// @throws UserError (data) if it is damaged
+std::shared_ptr<const OrderScore> stored_order(const JobSource& source,
+                                               const std::string& directory = "");
 
 /// Opens a job: prints note and warnings, checks that all ranks have the same configuration, then
 /// backend and device, model files and data, with cheap checks before slow work (BEHAVIOUR 4.3).

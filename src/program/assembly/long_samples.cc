@@ -22,7 +22,7 @@ constexpr int kMultiple = 64;  ///< of tokens, for an answer budget
 bool orders_vary(const Settings& settings) {
   const bool follows_rollout = settings.is_stage_2() && settings.target.policy == "rewrite" &&
                                settings.target.rewrite_order == RewriteOrder::kRollout;
-  return follows_rollout || settings.data.object_ordering == ObjectOrdering::kRandom;
+  return follows_rollout || settings.data.object_ordering != ObjectOrdering::kSorted;
 }
 
 /// Largest distance of shown coordinates. Rollouts and noise may show any number.

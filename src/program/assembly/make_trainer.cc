@@ -137,6 +137,7 @@ void save_weights(const Job& job, const Model& model, const std::string& directo
   // Always for an adapter: its base may be another directory later.
   if (images.min_pixels || images.max_pixels || model.adapter())
     write_image_area(base, directory, {files.patches.min_pixels, files.patches.max_pixels});
+  if (job.order != nullptr) write_order(directory, *job.order);
   write_stored_prompt(directory, {.texts = {.system_prompt = files.prompts->system_prompt(),
                                             .user_prompt = files.prompts->user_prompt()},
                                   .max_new_tokens = job.settings().generation.max_new_tokens,

@@ -63,7 +63,7 @@ RolloutScorer::Options scoring_options(const Job& job) {
   const Settings& settings = job.settings();
   return {.match = settings.match,
           .labels = label_match(job),
-          .ordering = settings.data.object_ordering,
+          .ordering = {settings.data.object_ordering, job.order},
           .seed = settings.seed,
           .patches = job.files.patches,
           .backend = settings.backend,

@@ -13,6 +13,7 @@
 #include "learn/resume/run_lock.h"
 #include "learn/train/loop.h"
 #include "program/assembly/make_trainer.h"
+#include "program/assembly/own_order.h"
 #include "program/assembly/parts.h"
 #include "program/assembly/run_directory.h"
 #include "program/assembly/run_identity.h"
@@ -30,14 +31,27 @@ std::optional<Engine> start(const Training& training) {
   return start_engine(job, training.model, job.settings().generation);
 }
 
+/// Finds the order of the answers, packs the stream and loads the model. A stream that needs no
+/// answers is packed first, which finds samples that are too long for a row at once.
+Training prepare(Job& job, const RunDirectory& directory) {
+  const std::string weights = directory.checkpoint().value_or("");
+  if (!weights.empty()) job.order = stored_order(job.source, weights);
+  const bool learns =
+      job.settings().data.object_ordering == ObjectOrdering::kOwn && job.order == nullptr;
+  Training training{.job = job,
+                    .packing = learns ? nullptr : make_stream_packing(job),
+                    .model = load_model(job, weights)};
+  if (!learns) return training;
+  job.order = std::make_shared<const OrderScore>(learn_order(job, training.model));
+  training.packing = make_stream_packing(job);
+  return training;
+}
+
 /// The parts of a training without its trainer, in order of construction.
 struct Run {
-  explicit Run(const Job& job)
+  explicit Run(Job& job)
       : directory(job),
-        training{.job = job,
-                 // Finds samples that are too long for a row before the model is loaded.
-                 .packing = make_stream_packing(job),
-                 .model = load_model(job, directory.checkpoint().value_or(""))},
+        training(prepare(job, directory)),
         fingerprint(agreed_fingerprint(training)),
         observers(job),
         engine(start(training)) {}
@@ -141,7 +155,7 @@ void check_directory(const ConfigResult& config, Group& group) {
 
 void run_training(ConfigResult config, const Place& place) {
   check_directory(config, place.group);
-  const Job job = open_job({.config = std::move(config)}, Use::kTrain, place);
+  Job job = open_job({.config = std::move(config)}, Use::kTrain, place);
   std::optional<Run> run;
   std::optional<Trainer> trainer;
   run_phase(place.group, "start", [&] {

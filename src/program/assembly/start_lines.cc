@@ -74,6 +74,7 @@ std::vector<std::string> start_lines(const Job& job, int64_t first_step, int64_t
                        : "")},
       {"data", samples_text(*job.data.train, "training")}};
   if (job.data.val) rows.emplace_back("", samples_text(*job.data.val, "validation"));
+  if (job.order != nullptr) rows.emplace_back("order", order_text(*job.order));
   rows.emplace_back("steps",
                     fmt::format("{}{} of {}", counted(last_step, "optimizer step"),
                                 first_step > 0 ? fmt::format(" ({} done)", first_step) : "",

@@ -9,6 +9,7 @@
 #include "base/output_file.h"
 #include "base/terminal_text.h"
 #include "engine/ranks/ranks.h"
+#include "learn/data/order_score.h"
 #include "learn/evaluate/score_calibration.h"
 #include "learn/resume/run_links.h"
 #include "model/checkpoint/hf_dir.h"
@@ -50,7 +51,7 @@ int run_merge(const MergeArguments& arguments) {
   if (!arguments.dtype.empty())
     options.dtype = arguments.dtype == "bfloat16" ? at::kBFloat16 : at::kFloat;
   const MergedAdapter merged = merge_adapter(options);
-  for (const char* name : {kStoredPromptFile, kScoreCalibrationFile}) {
+  for (const char* name : {kStoredPromptFile, kOrderFile, kScoreCalibrationFile}) {
     const std::string own = join_path(options.adapter_dir, name);
     if (!std::filesystem::exists(own)) continue;
     if (name == kScoreCalibrationFile && !keeps_scores(options)) continue;

@@ -49,13 +49,14 @@ std::vector<Measured> measurements(const ProbeNumbers& numbers) {
           {"found_by_samples", "of these found by samples", numbers.found()}};
 }
 
-void print_json(Terminal& terminal, const ProbeNumbers& numbers, const ProbeVerdict& verdict,
-                const Settings& settings) {
+void print_json(Terminal& terminal, const ProbeNumbers& numbers, const OrderScore& order,
+                const ProbeVerdict& verdict, const Settings& settings) {
   Json json{{"model", settings.model.directory},
             {"samples", numbers.num_draws},
             {"num_images", numbers.total().num_images}};
   for (const auto& [key, label, value] : measurements(numbers))
     json["measured"][key] = value ? Json(*value) : Json();
+  if (order.is_found) json["measured"]["order"] = order.name;
   json["by_object_count"] = Json::array();
   for (const ProbeBucket& bucket : numbers.by_count) {
     json["by_object_count"].push_back({{"min_objects", bucket.min_objects},
@@ -71,7 +72,8 @@ void print_json(Terminal& terminal, const ProbeNumbers& numbers, const ProbeVerd
   terminal.print(python_json(json, 2));
 }
 
-void print_text(Terminal& terminal, const ProbeNumbers& numbers, const ProbeVerdict& verdict) {
+void print_text(Terminal& terminal, const ProbeNumbers& numbers, const OrderScore& order,
+                const ProbeVerdict& verdict) {
   std::vector<std::vector<std::string>> measured{{"score", "value"}};
   for (const auto& [key, label, value] : measurements(numbers))
     measured.push_back({label, value ? fmt::format("{:.3f}", *value) : "-"});
@@ -86,6 +88,7 @@ void print_text(Terminal& terminal, const ProbeNumbers& numbers, const ProbeVerd
                     share_text(bucket.num_repeated, bucket.num_predictions)});
   }
   terminal.table(rows);
+  terminal.print("\n" + wrapped("order: " + order_text(order), 2));
   terminal.print("\n" + wrapped("verdict: " + verdict.headline, 2));
 }
 
@@ -95,11 +98,12 @@ struct ProbeArguments : AskArguments {
 };
 
 /// Measures the checkpoint of a job: greedy answers, then draws where these miss an object.
-ProbeNumbers measure(const Job& job, int num_draws) {
+Probe measure(const Job& job, int num_draws) {
   const Settings& settings = job.settings();
   const std::shared_ptr<Model> model = load_model(job);
   RolloutScorer::Options options = scoring_options(job);
-  options.ordering = ObjectOrdering::kSorted;  // must not change between draws
+  if (options.ordering.kind == ObjectOrdering::kRandom)  // must not change between draws
+    options.ordering = ObjectOrdering::kSorted;
   const auto with_engine = [&](double temperature, const auto& pass) {
     GenerationSettings generation = settings.generation;
     generation.temperature = temperature;
@@ -115,7 +119,7 @@ ProbeNumbers measure(const Job& job, int num_draws) {
   with_engine(temperature > 0 ? temperature : 1.0, [&](const Probe::Answers& answers) {
     probe.measure_draws(answers, num_draws, job.terminal);
   });
-  return probe.numbers();
+  return probe;
 }
 
 int run_probe(const ProbeArguments& arguments) {
@@ -123,14 +127,16 @@ int run_probe(const ProbeArguments& arguments) {
   JobSource source = ask_about_records(arguments.asked);
   RankProcess process(World{}, source.config, arguments.device);
   const Job job = open_job(std::move(source), Use::kAnswer, process.place());
-  const ProbeNumbers numbers = measure(job, arguments.num_draws);
-  const bool sorted = job.settings().data.object_ordering == ObjectOrdering::kSorted;
+  const Probe probe = measure(job, arguments.num_draws);
+  const ProbeNumbers numbers = probe.numbers();
+  const OrderScore order = fit_order(probe.answers());
+  const bool sorted = job.settings().data.object_ordering != ObjectOrdering::kRandom;
   const bool in_digits = !answer_formats().find(job.files.format_name).has_coord_tokens;
   const ProbeVerdict verdict = judge(numbers, sorted, in_digits);
   if (arguments.as_json) {
-    print_json(job.terminal, numbers, verdict, job.settings());
+    print_json(job.terminal, numbers, order, verdict, job.settings());
   } else {
-    print_text(job.terminal, numbers, verdict);
+    print_text(job.terminal, numbers, order, verdict);
   }
   return 0;
 }

@@ -39,7 +39,7 @@ constexpr const char* kUserPrompt = "List every object in this image as JSON.";
 
 PromptTexts built_in_prompt(ObjectOrdering ordering) {
   return {std::string(kSystemPrompt) +
-              (ordering == ObjectOrdering::kRandom ? kAnyOrder : kSortedOrder) + kEmptyScene,
+              (ordering == ObjectOrdering::kSorted ? kSortedOrder : kAnyOrder) + kEmptyScene,
           kUserPrompt};
 }
 

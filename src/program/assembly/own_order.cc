@@ -1,0 +1,72 @@
+#include "program/assembly/own_order.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/ranks/gather.h"
+#include "program/assembly/engine.h"
+#include "program/assembly/parts.h"
+
+namespace rematch {
+namespace {
+
+constexpr int64_t kMostPictures = 300;
+
+/// Name, kind and bins of an object, for other ranks.
+using Entry = std::pair<std::string, std::pair<GeometryKind, std::vector<int>>>;
+
+/// Records with one picture, evenly spaced; sorted.
+std::vector<int64_t> choose_samples(const Dataset& data) {
+  std::vector<int64_t> single;
+  for (int64_t i = 0; i < data.size(); ++i) {
+    if (data.samples()[static_cast<size_t>(i)].image_paths.size() == 1) single.push_back(i);
+  }
+  const int64_t count = std::min(kMostPictures, std::ssize(single));
+  for (int64_t i = 0; i < count; ++i)
+    single[static_cast<size_t>(i)] = single[static_cast<size_t>(i * std::ssize(single) / count)];
+  single.resize(static_cast<size_t>(count));
+  return single;
+}
+
+}  // namespace
+
+OrderScore learn_order(const Job& job, const std::shared_ptr<Model>& model) {
+  GenerationSettings greedy = job.settings().generation;
+  greedy.temperature = 0;
+  const Engine engine = start_engine(job, model, greedy);
+  const Dataset& data = *job.data.train;
+  const std::vector<int64_t> samples = choose_samples(data);
+  std::vector<SampleBatch> batches;
+  const std::vector<SampleBatch> all = make_batches(samples, engine.batch_size, /*epoch=*/0);
+  for (size_t i = static_cast<size_t>(job.group.rank()); i < all.size();
+       i += static_cast<size_t>(job.group.size()))
+    batches.push_back(all[i]);
+  std::vector<std::vector<Entry>> mine;
+  score_batches(
+      make_scorer(job, data, scoring_options(job), engine), engine.source(), batches,
+      [&](int64_t num_done) {
+        job.terminal.progress(
+            {.phase = "order", .done = num_done * job.group.size(), .total = std::ssize(samples)});
+      },
+      [&](size_t, const std::vector<ScoredRollout>& scored, const MetricsBag&) {
+        for (const ScoredRollout& rollout : scored) {
+          mine.emplace_back();
+          for (const ParsedObject& object : rollout.parsed.objects)
+            mine.back().push_back({object.desc, {object.geometry.kind, object.geometry.bins}});
+        }
+      });
+  job.terminal.finish_progress();
+  std::vector<std::vector<SceneObject>> answers;
+  for (const auto& of_rank : gather(job.group, mine)) {
+    for (const auto& entries : of_rank) {
+      answers.emplace_back();
+      for (const auto& [desc, geometry] : entries)
+        answers.back().push_back({desc, {geometry.first, geometry.second}});
+    }
+  }
+  return fit_order(std::move(answers));
+}
+
+}  // namespace rematch
