@@ -18,17 +18,17 @@ constexpr const char* kFromLeft =
     R"({"name": "from left to right", "weights": [-1000, -1, 0, 0, 0, 0, 0, 0, 0, 0, 0],
         "agreement": 0.95, "sorted_agreement": 0.5, "pairs": 900, "found": true})";
 
-std::string lines(const std::string& order, const std::string& more = "") {
+std::string order_lines(const std::string& order, const std::string& more = "") {
   return "training: {max_steps: 4, save_strategy: steps, save_steps: 1, packing: true, "
          "resume_from_checkpoint: latest}\ncustom: {trainer_variant: sft, object_ordering: " +
-         order + more + "}\n";
+         order + more + "}\ntemplate: {system: List the objects as JSON.}\n";
 }
 
 std::string checkpoint(const test::Program& program, int step) {
   return fmt::format("{}/checkpoint-{}", program.run_dir(), step);
 }
 
-std::string weights_of(const test::Program& program) {
+std::string last_weights(const test::Program& program) {
   return read_file(checkpoint(program, 4) + "/model.safetensors");
 }
 
@@ -50,24 +50,26 @@ std::string model_from_left(const test::Program& program) {
 
 TEST(OwnOrder, IsSortedWhereAnswersHaveNone) {
   test::Program sorted, own;
-  trained(sorted, lines("sorted"));
-  EXPECT_THAT(trained(own, lines("own")).err, HasSubstr("order     none found in the answers"));
-  EXPECT_TRUE(weights_of(own) == weights_of(sorted));
+  trained(sorted, order_lines("sorted"));
+  EXPECT_THAT(trained(own, order_lines("own")).err,
+              HasSubstr("order     none found in the answers"));
+  EXPECT_TRUE(last_weights(own) == last_weights(sorted));
 }
 
 TEST(OwnOrder, OfTheCheckpointIsTaughtAndKept) {
   test::Program sorted, own;
-  trained(sorted, lines("sorted"));
+  trained(sorted, order_lines("sorted"));
   const std::string model = model_from_left(own);
-  EXPECT_THAT(trained(own, model + lines("own")).err, HasSubstr("order     from left to right"));
-  EXPECT_FALSE(weights_of(own) == weights_of(sorted));
+  EXPECT_THAT(trained(own, model + order_lines("own")).err,
+              HasSubstr("order     from left to right"));
+  EXPECT_FALSE(last_weights(own) == last_weights(sorted));
   EXPECT_THAT(read_file(checkpoint(own, 4) + "/rematch_order.json"), HasSubstr("left to right"));
 
-  const std::string weights = weights_of(own);
+  const std::string weights = last_weights(own);
   for (const int step : {3, 4}) fs::remove_all(checkpoint(own, step));
   fs::remove(own.dir().file("model/rematch_order.json"));  // the run has its own
-  EXPECT_THAT(trained(own, model + lines("own")).err, HasSubstr("resuming after step 2"));
-  EXPECT_TRUE(weights_of(own) == weights) << "after a resume";
+  EXPECT_THAT(trained(own, model + order_lines("own")).err, HasSubstr("resuming after step 2"));
+  EXPECT_TRUE(last_weights(own) == weights) << "after a resume";
 
   const test::ProcessResult stage_2 =
       trained(own, "model: {model: " + checkpoint(own, 4) +
@@ -82,14 +84,17 @@ TEST(OwnOrder, IsLearnedFromAnswersToTrainingPictures) {
   std::string records;
   for (int copy = 0; copy < 40; ++copy) records += read_file(test::Program::golden("train.jsonl"));
   const std::string folder = program.dir().file("records");
+  fs::create_directories(folder);
   fs::copy(test::Program::golden("images"), folder + "/images");
   program.dir().write("records/train.jsonl", records);
   const std::string settings =
       "model: {model: " + test::source_path("tests/shapes/model") +
-      "}\ncustom: {object_ordering: own, train_jsonl: " + folder +
+      "}\ntemplate: {system: List the objects as JSON.}\n"
+      "custom: {object_ordering: own, user_prompt: Find every shape., train_jsonl: " +
+      folder +
       "/train.jsonl, extra: {rollout_matching: {rollout_backend: native, max_new_tokens: 160}}}\n";
   const test::ProcessResult result = trained(program, settings);
-  EXPECT_THAT(result.err, HasSubstr("order     from the top, as `sorted`"));
+  EXPECT_THAT(result.err, HasSubstr("from the top, as `sorted`, 1.00 of"));
   EXPECT_THAT(read_file(checkpoint(program, 2) + "/rematch_order.json"), HasSubstr("true"));
 }
 
@@ -97,7 +102,8 @@ TEST(OwnOrder, ADamagedFileIsNamed) {
   test::Program program;
   const std::string model = model_from_left(program);
   program.dir().write("model/rematch_order.json", "{\"name\": \"x\"}");
-  const test::ProcessResult result = program.run("train " + program.config(model + lines("own")));
+  const test::ProcessResult result =
+      program.run("train " + program.config(model + order_lines("own")));
   EXPECT_EQ(result.exit_code, 3) << result.err;
   EXPECT_THAT(result.err, HasSubstr("rematch_order.json"));
 }

@@ -15,9 +15,9 @@ enum class ObjectOrdering {
   kRandom,  ///< reshuffled each epoch
   kOwn,     ///< as the starting checkpoint answers (learn/data/order_score.h)
 };
-inline constexpr EnumName<ObjectOrdering> kObjectOrderings[] = {
-    {ObjectOrdering::kSorted, "sorted"}, {ObjectOrdering::kRandom, "random"},
-    {ObjectOrdering::kOwn, "own"}};
+inline constexpr EnumName<ObjectOrdering> kObjectOrderings[] = {{ObjectOrdering::kSorted, "sorted"},
+                                                                {ObjectOrdering::kRandom, "random"},
+                                                                {ObjectOrdering::kOwn, "own"}};
 constexpr std::span<const EnumName<ObjectOrdering>> names_of(ObjectOrdering) {
   return kObjectOrderings;
 }

@@ -23,9 +23,8 @@ std::vector<KeySpec> data_keys() {
           .at_least(1)
           .says("uses the first N validation records; null: all"),
       data("object_ordering", &DataSettings::object_ordering)
-          .says(
-              "order of the objects: by (min y, min x), shuffled in each epoch, or that in which the "
-              "starting checkpoint answers up to 300 training pictures"),
+          .says("order of the objects: by (min y, min x), shuffled in each epoch, or that in which "
+                "the starting checkpoint answers up to 300 training pictures"),
       data("coord_input_noise", &DataSettings::coord_input_noise)
           .within(0, 1000)
           .says("standard deviation, in bins, of noise on the input coordinates when training "
