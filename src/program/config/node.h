@@ -63,7 +63,7 @@ std::optional<Problem> check_bytes(std::string_view text, const std::string& nam
 /// problems; `<<` merge keys and aliases are expanded.
 /// @param name      name of the document in positions
 /// @param has_lines false for --set values: a position is then just `name`
-/// @param problems  problems are appended; the tree is as complete as possible
+/// @param problems  problems are appended; after a syntax error the tree is empty
 Node parse_yaml(std::string_view text, const std::string& name, bool has_lines,
                 std::vector<Problem>& problems, const YamlLimits& limits = {});
 
