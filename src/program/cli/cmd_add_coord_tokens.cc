@@ -49,9 +49,7 @@ Command add_coord_tokens_command(CLI::App& app) {
   command->add_option("OUT", arguments->out_dir, "directory to create")->required();
   command->add_flag("--untie", arguments->untie,
                     "give a model with tied embeddings a separate head");
-  command->footer(
-      "Examples:\n  rematch add-coord-tokens stock base\n  rematch add-coord-tokens models/stock "
-      "models/base");
+  add_examples(*command, {"stock base", "models/stock models/base"});
   return {command, [arguments] { return run_add_coord_tokens(*arguments); },
           /*writes_files=*/true};
 }

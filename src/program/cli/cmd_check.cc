@@ -164,9 +164,7 @@ Command add_check_command(CLI::App& app) {
                   "look at the configuration alone: model and data may be elsewhere");
   check->add_flag("--all", arguments->all_values,
                   "print every value, also those at their defaults");
-  check->footer(
-      "Examples:\n  rematch check my.yaml\n  rematch check my.yaml --gpu-memory 80 --ranks 4 "
-      "--json");
+  add_examples(*check, {"my.yaml", "my.yaml --gpu-memory 80 --ranks 4 --json"});
   return {check, [arguments] { return check_all(*arguments, std::cout); }};
 }
 

@@ -57,10 +57,10 @@ Command add_compare_command(CLI::App& app) {
                    "run directories or result files, the one to compare with first")
       ->required();
   compare->add_option("--out", arguments->out, "write the table as Markdown");
-  compare->footer(
-      "Examples:\n  rematch compare output/before output/first output/second\n"
-      "  rematch compare output/first/eval/checkpoint-100.json "
-      "output/first/eval/checkpoint-200.json --out table.md");
+  add_examples(*compare,
+               {"output/before output/first output/second",
+                "output/first/eval/checkpoint-100.json output/first/eval/checkpoint-200.json --out "
+                "table.md"});
   return {compare, [arguments] { return run_compare(*arguments); }};
 }
 

@@ -10,9 +10,8 @@ std::vector<Command> add_data_commands(CLI::App& app) {
   CLI::App* data = app.add_subcommand(
       "data", "import annotations of other programs; check and show a JSONL (docs/data.md)");
   data->require_subcommand(1);
-  data->footer(
-      "Examples:\n  rematch data from-coco instances_train.json --images photos --out data\n  "
-      "rematch data check data/train.jsonl");
+  add_examples(*data, {"from-coco instances_train.json --images photos --out data",
+                       "check data/train.jsonl"});
   std::vector<Command> commands = add_import_commands(*data);
   for (Command& command : add_stock_data_commands(*data)) commands.push_back(std::move(command));
   commands.push_back(add_data_check(*data));

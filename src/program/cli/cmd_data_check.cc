@@ -204,10 +204,9 @@ Command add_data_check(CLI::App& data) {
       ->check(CLI::IsMember({"bins", "pixels", "normalized"}));
   app->add_flag("--decode", arguments->decode, "decode every image, not only its header");
   app->add_flag("--all", arguments->all, "list every finding; default: five of a kind");
-  app->footer(
-      "Examples:\n  rematch data check data/train.jsonl\n  rematch data check raw.jsonl --fix "
-      "data/train.jsonl --unit pixels\nExit code 3 when training would refuse the file or read it "
-      "wrongly.");
+  add_examples(*app, {"data/train.jsonl", "raw.jsonl --fix data/train.jsonl --unit pixels"});
+  app->footer(app->get_footer() +
+              "\nExit code 3 when training would refuse the file or read it wrongly.");
   return {app, [arguments] { return run_data_check(*arguments); }};
 }
 

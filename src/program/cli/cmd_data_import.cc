@@ -133,7 +133,7 @@ struct ImportFormat {
   bool takes_several = false;  ///< sources
   ImportTraits traits;
   const char* split_help;  ///< null: the data set names its splits
-  const char* examples;
+  std::vector<std::string> examples;
   ImportReader read;
 };
 
@@ -148,12 +148,9 @@ const ImportFormat kImportFormats[] = {
      .takes_several = true,
      .traits = {.has_outlines = true, .has_box_forms = true, .has_classes = true},
      .split_help = kFileSplit,
-     .examples =
-         "  rematch data from-coco instances_train.json instances_val.json --images photos --out "
-         "data\n"
-         "  rematch data from-coco shapes.json --images . --out data --split train --polygons\n"
-         "  rematch data from-coco instances_train.json --out data --prompt-classes --negatives "
-         "0.2",
+     .examples = {"instances_train.json instances_val.json --images photos --out data",
+                  "shapes.json --images . --out data --split train --polygons",
+                  "instances_train.json --out data --prompt-classes --negatives 0.2"},
      .read = read_coco_files},
     {.name = "from-voc",
      .summary = "Pascal VOC → JSONL",
@@ -162,8 +159,8 @@ const ImportFormat kImportFormats[] = {
                     "next to its image (labelImg), or with such folders train, valid and test",
      .traits = {.has_outlines = true, .has_classes = true},
      .split_help = "name of the split where the data set has none; default: train",
-     .examples = "  rematch data from-voc VOCdevkit/VOC2012 --out data\n"
-                 "  rematch data from-voc labelled --images photos --out data --split val",
+     .examples = {"VOCdevkit/VOC2012 --out data",
+                  "labelled --images photos --out data --split val"},
      .read = read_first<read_voc_dir>},
     {.name = "from-yolo",
      .summary = "a YOLO data set → JSONL",
@@ -177,9 +174,8 @@ const ImportFormat kImportFormats[] = {
                 .has_classes = true},
      .split_help = "name of the split of a directory without YAML; default: from its folders, else "
                    "train",
-     .examples = "  rematch data from-yolo coco8.yaml --out data\n"
-                 "  rematch data from-yolo folder --names cat,dog --out data\n"
-                 "  rematch data from-yolo segments.yaml --out data --polygons",
+     .examples = {"coco8.yaml --out data", "folder --names cat,dog --out data",
+                  "segments.yaml --out data --polygons"},
      .read = read_first<read_yolo_set>},
     {.name = "from-labelme",
      .summary = "labelMe's JSON files → JSONL",
@@ -187,8 +183,7 @@ const ImportFormat kImportFormats[] = {
      .source_help = "directory with one JSON an image, or with such folders train, valid and test",
      .traits = {.has_outlines = true, .has_classes = true},
      .split_help = "name of the split where the data set has none; default: train",
-     .examples = "  rematch data from-labelme labelled --out data\n"
-                 "  rematch data from-labelme labelled --images photos --out data --polygons",
+     .examples = {"labelled --out data", "labelled --images photos --out data --polygons"},
      .read = read_first<read_labelme_dir>},
     {.name = "from-csv",
      .summary = "a CSV with one box a row → JSONL",
@@ -198,9 +193,9 @@ const ImportFormat kImportFormats[] = {
      .takes_several = true,
      .traits = {.has_names = true, .has_box_forms = true, .has_classes = true},
      .split_help = kFileSplit,
-     .examples = "  rematch data from-csv train_labels.csv --images photos --out data\n"
-                 "  rematch data from-csv validation-annotations-bbox.csv --names "
-                 "class-descriptions-boxable.csv --images photos --out data",
+     .examples = {"train_labels.csv --images photos --out data",
+                  "validation-annotations-bbox.csv --names class-descriptions-boxable.csv --images "
+                  "photos --out data"},
      .read = read_csv_files},
     {.name = "from-hf",
      .summary = "Hugging Face's metadata.jsonl → JSONL",
@@ -211,9 +206,9 @@ const ImportFormat kImportFormats[] = {
      .takes_several = true,
      .traits = {.has_names = true, .has_box_forms = true, .has_classes = true},
      .split_help = kFileSplit,
-     .examples = "  rematch data from-hf cppe5/train/metadata.jsonl --names "
-                 "Coverall,Face_Shield,Gloves,Goggles,Mask --out data\n"
-                 "  rematch data from-hf imagefolder --out data",
+     .examples =
+         {"cppe5/train/metadata.jsonl --names Coverall,Face_Shield,Gloves,Goggles,Mask --out data",
+          "imagefolder --out data"},
      .read = read_hf_files},
     {.name = "from-swift",
      .summary = "ms-swift's grounding records → JSONL",
@@ -222,9 +217,8 @@ const ImportFormat kImportFormats[] = {
      .takes_several = true,
      .traits = {.has_outlines = true, .has_box_forms = true, .has_conversations = true},
      .split_help = kFileSplit,
-     .examples =
-         "  rematch data from-swift swift/train.jsonl swift/val.jsonl --out data\n"
-         "  rematch data from-swift grounding.jsonl --images photos --out data --split train",
+     .examples = {"swift/train.jsonl swift/val.jsonl --out data",
+                  "grounding.jsonl --images photos --out data --split train"},
      .read = read_chat_files},
     {.name = "from-qwen",
      .summary = "conversations with boxes in the text of the answer → JSONL",
@@ -234,10 +228,9 @@ const ImportFormat kImportFormats[] = {
      .takes_several = true,
      .traits = {.has_outlines = true, .has_box_forms = true, .has_conversations = true},
      .split_help = kFileSplit,
-     .examples =
-         "  rematch data from-qwen train.json val.json --images photos --out data\n"
-         "  rematch data from-qwen refcoco.json --label-from-prompt \"Locate {} in\" --out data\n"
-         "  rematch data from-qwen grounding.jsonl --scale pixels --out data --split train",
+     .examples = {"train.json val.json --images photos --out data",
+                  "refcoco.json --label-from-prompt \"Locate {} in\" --out data",
+                  "grounding.jsonl --scale pixels --out data --split train"},
      .read = read_chat_files},
 };
 
@@ -250,7 +243,7 @@ Command add_import(CLI::App& data, const ImportFormat& format) {
   add_import_options(*app, *arguments, format.traits);
   if (format.split_help != nullptr)
     app->add_option("--split", arguments->options.split, format.split_help);
-  app->footer(fmt::format("Examples:\n{}", format.examples));
+  add_examples(*app, format.examples);
   return {app, [arguments, &format] {
             const ImportOptions options = finish_import_options(*arguments, format.traits);
             ForeignSet set = format.read(arguments->sources, options);

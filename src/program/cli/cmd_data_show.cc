@@ -202,11 +202,9 @@ Command add_data_show(CLI::App& data) {
       ->capture_default_str()
       ->needs(augment)
       ->check(CLI::Range(1, 100));
-  app->footer(
-      "Examples:\n  rematch data show data/train.jsonl --out sheet.png\n  rematch data show "
-      "data/val.jsonl --out big.png --count 4 "
-      "--columns 2 --size 900\n  rematch data show data/train.jsonl --out augmented.png --augment "
-      "train.yaml --draws 4");
+  add_examples(*app, {"data/train.jsonl --out sheet.png",
+                      "data/val.jsonl --out big.png --count 4 --columns 2 --size 900",
+                      "data/train.jsonl --out augmented.png --augment train.yaml --draws 4"});
   return {app, [arguments] { return run_data_show(*arguments); }};
 }
 

@@ -42,11 +42,10 @@ Command add_to(CLI::App& data) {
                     false);
   app->footer(
       "Writes JSON lines with \"messages\" (<image> and the user's text; the answer as a fenced "
-      "list of \"bbox_2d\" and \"label\") and \"images\". from-qwen reads them back. Polygons have "
-      "no such form: `rematch data boxes` turns them into boxes.\n"
-      "Examples:\n"
-      "  rematch data to-qwen data/train.jsonl --out stock/train.jsonl\n"
-      "  rematch data to-qwen data/val.jsonl --out stock/val.jsonl --scale pixels --model base");
+      "list of \"bbox_2d\" and \"label\") and \"images\". from-qwen reads them back. Polygons "
+      "have no such form: `rematch data boxes` turns them into boxes.");
+  add_examples(*app, {"data/train.jsonl --out stock/train.jsonl",
+                      "data/val.jsonl --out stock/val.jsonl --scale pixels --model base"});
   return {app, [arguments] {
             InputFiles inputs;
             add_model(inputs, arguments->stock.model_dir);
@@ -64,9 +63,8 @@ Command add_boxes(CLI::App& data) {
   const auto arguments = std::make_shared<FileArguments>();
   CLI::App* app =
       add_file_command(data, "boxes", "a copy whose polygons are their bounding boxes", *arguments);
-  app->footer(
-      "Examples:\n  rematch data boxes data/train.jsonl --out boxes/train.jsonl\n"
-      "  rematch data boxes data/val.jsonl --out boxes/val.jsonl");
+  add_examples(
+      *app, {"data/train.jsonl --out boxes/train.jsonl", "data/val.jsonl --out boxes/val.jsonl"});
   return {app, [arguments] {
             const BoxesWritten written = write_boxes(arguments->path, arguments->out);
             std::cout << fmt::format("wrote {}: {}, {} as {}\n", arguments->out,
@@ -108,9 +106,8 @@ Command add_split(CLI::App& data) {
                   "lies");
   app->footer(
       "Records whose images have the same content stay together. The same images and seed give "
-      "the same split, in whatever order the records are.\n"
-      "Examples:\n  rematch data split data/all.jsonl --val 0.1 --seed 0\n"
-      "  rematch data split exported.jsonl --val 0.2 --out data");
+      "the same split, in whatever order the records are.");
+  add_examples(*app, {"data/all.jsonl --val 0.1 --seed 0", "exported.jsonl --val 0.2 --out data"});
   return {app, [arguments] {
             const SplitFiles files = write_split(arguments->path, arguments->options);
             for (const SplitPart* part : {&files.train, &files.val}) {

@@ -102,7 +102,7 @@ Command add_doctor_command(CLI::App& app) {
   doctor->add_option("CONFIG", arguments->config_path,
                      "YAML configuration whose vllm.* settings are used");
   add_device(*doctor, arguments->device);
-  doctor->footer("Examples:\n  rematch doctor\n  rematch doctor my.yaml --device cuda");
+  add_examples(*doctor, {"", "my.yaml --device cuda"});
   return {doctor, [arguments] { return run_doctor(*arguments, std::cout); }};
 }
 

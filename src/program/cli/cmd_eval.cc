@@ -65,10 +65,9 @@ Command add_eval_command(CLI::App& app) {
   add_answers_options(*eval, arguments->answers);
   eval->add_flag("--all", arguments->all_scores,
                  "print every score, and tables of classes and object counts");
-  eval->footer(
-      "Examples:\n  rematch eval my.yaml\n  rematch eval my.yaml --set "
-      "model.model=output/run/checkpoint-100\n  rematch eval stock data/val.jsonl\n  rematch eval "
-      "data/val.jsonl --answers answers.jsonl --format coord_tokens");
+  add_examples(*eval, {"my.yaml", "my.yaml --set model.model=output/run/checkpoint-100",
+                       "stock data/val.jsonl",
+                       "data/val.jsonl --answers answers.jsonl --format coord_tokens"});
   const auto run = [arguments] {
     const AnswersArguments& answers = arguments->answers;
     return answers.answers.empty()

@@ -186,9 +186,8 @@ Command add_explain_command(CLI::App& app) {
           "a key, a section or a metric, or the end of its name; a word that a table prints; else "
           "words to search for")
       ->required();
-  explain->footer(
-      "Examples:\n  rematch explain training.learning_rate\n  rematch explain target_policy\n"
-      "  rematch explain found by 8 samples\n  rematch explain batch size");
+  add_examples(*explain,
+               {"training.learning_rate", "target_policy", "found by 8 samples", "batch size"});
   return {explain, [words] { return run_explain(*words); }};
 }
 

@@ -243,10 +243,8 @@ Command add_init_command(CLI::App& app) {
   init->add_flag("--stage2", arguments->stage_2,
                  "rollout matching; default for a checkpoint that can answer")
       ->excludes(stage_1);
-  init->footer(
-      "Examples:\n  rematch init base data/train.jsonl --val data/val.jsonl\n  rematch init base "
-      "data/train.jsonl --stage1 --out "
-      "stage1.yaml");
+  add_examples(*init, {"base data/train.jsonl --val data/val.jsonl",
+                       "base data/train.jsonl --stage1 --out stage1.yaml"});
   return {init, [arguments] { return run_init(*arguments); }};
 }
 

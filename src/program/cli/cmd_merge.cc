@@ -105,9 +105,8 @@ Command add_merge_command(CLI::App& app) {
                    "float32 or bfloat16; default: the dtype of the base model's weights")
       ->check(CLI::IsMember({"float32", "bfloat16"}));
   merge->add_flag("--force-base", arguments->force_base, kForceBaseHelp);
-  merge->footer(
-      "Examples:\n  rematch merge output/lora/checkpoint-200 --out merged\n  rematch merge adapter "
-      "--model base --out merged --dtype bfloat16");
+  add_examples(*merge, {"output/lora/checkpoint-200 --out merged",
+                        "adapter --model base --out merged --dtype bfloat16"});
   return {merge, [arguments] { return run_merge(*arguments); }, /*writes_files=*/true};
 }
 

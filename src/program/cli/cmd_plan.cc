@@ -134,9 +134,8 @@ Command add_plan_command(CLI::App& app) {
           "default: half")
       ->check(CLI::NonNegativeNumber);
   plan->add_flag("--json", arguments->json, "print one JSON object instead of tables");
-  plan->footer(
-      "Examples:\n  rematch plan my.yaml --gpu-memory 80\n  rematch plan models/base --gpu-memory "
-      "80 --ranks 4 --set training.zero_stage=2");
+  add_examples(*plan, {"my.yaml --gpu-memory 80",
+                       "models/base --gpu-memory 80 --ranks 4 --set training.zero_stage=2"});
   return {plan, [arguments] { return run_plan(*arguments, std::cout); }};
 }
 

@@ -124,10 +124,10 @@ Command add_predict_command(CLI::App& app) {
   add_output_options(*predict, arguments->format);
   add_prompt_options(*predict, arguments->asked);
   add_device(*predict, arguments->device);
-  predict->footer(
-      "Examples:\n  rematch predict output/run photos --draw drawn > found.jsonl\n"
-      "  rematch predict base a.jpg b.jpg --adapter output/lora/checkpoint-200 --format coco --out "
-      "found.json");
+  add_examples(
+      *predict,
+      {"output/run photos --draw drawn > found.jsonl",
+       "base a.jpg b.jpg --adapter output/lora/checkpoint-200 --format coco --out found.json"});
   return {predict, [arguments] { return run_predict(*arguments); }};
 }
 

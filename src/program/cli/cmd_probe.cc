@@ -154,7 +154,7 @@ Command add_probe_command(CLI::App& app) {
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
   probe->add_flag("--json", arguments->as_json, "print one JSON object instead of tables");
-  probe->footer("Examples:\n  rematch probe my.yaml\n  rematch probe my.yaml --samples 16 --json");
+  add_examples(*probe, {"my.yaml", "my.yaml --samples 16 --json"});
   return {probe, [arguments] { return run_probe(*arguments); }};
 }
 

@@ -76,9 +76,8 @@ Command add_report_command(CLI::App& app) {
       "--sheet", arguments->sheet,
       fmt::format("also write a PNG: truth and answers of each evaluation, {} samples",
                   kSheetRows));
-  report->footer(
-      "Examples:\n  rematch report output/before output/first --out first.html\n"
-      "  rematch report output/first --worst 24 --even 0");
+  add_examples(*report,
+               {"output/before output/first --out first.html", "output/first --worst 24 --even 0"});
   return {report, [arguments] { return run_report(*arguments); }};
 }
 

@@ -116,9 +116,7 @@ Command add_rollout_command(CLI::App& app) {
                       "file to write, replaced when all lines are there; default: rollouts.jsonl "
                       "in the run of the checkpoint that answers, else in the configured run "
                       "directory");
-  rollout->footer(
-      "Examples:\n  rematch rollout my.yaml\n  rematch rollout my.yaml --split train --out "
-      "rollouts.jsonl");
+  add_examples(*rollout, {"my.yaml", "my.yaml --split train --out rollouts.jsonl"});
   return {rollout, [arguments] { return run_rollout(*arguments); }, /*writes_files=*/true};
 }
 

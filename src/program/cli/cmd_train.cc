@@ -89,9 +89,7 @@ Command add_train_command(CLI::App& app) {
   train->add_flag("--resume", arguments->resume,
                   "continue from the newest checkpoint of the run directory, as "
                   "training.resume_from_checkpoint: latest; without one a new run starts");
-  train->footer(
-      "Examples:\n  rematch train my.yaml\n  rematch train my.yaml --set training.seed=1 --set "
-      "training.run_name=seed1");
+  add_examples(*train, {"my.yaml", "my.yaml --set training.seed=1 --set training.run_name=seed1"});
   return {train, [arguments] { return run_train(*arguments); }, /*writes_files=*/true};
 }
 

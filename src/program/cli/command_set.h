@@ -1,5 +1,6 @@
 #pragma once
 #include <functional>
+#include <string>
 #include <vector>
 
 namespace CLI {  // NOLINT(readability-identifier-naming): the name of the library
@@ -40,6 +41,10 @@ Command add_stage_command(CLI::App& app, const std::vector<StageRow>& stages);
 
 /// `rematch data …`: data in, and what is odd about them.
 std::vector<Command> add_data_commands(CLI::App& app);
+
+/// Adds the block of examples to a command's help.
+/// @param arguments  what follows the names of program and command
+void add_examples(CLI::App& command, const std::vector<std::string>& arguments);
 
 /// All commands of the program.
 std::vector<Command> add_commands(CLI::App& app);

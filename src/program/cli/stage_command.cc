@@ -108,9 +108,7 @@ int run_stage_command(const CLI::App& command, const StageArguments& arguments,
 Command add_stage_command(CLI::App& app, const std::vector<StageRow>& stages) {
   const auto arguments = std::make_shared<StageArguments>();
   CLI::App* command = add_stage_arguments(app, *arguments, stages);
-  command->footer(
-      "Examples:\n  rematch stage match < scenes.jsonl\n  rematch stage parse --model base < "
-      "answers.jsonl");
+  add_examples(*command, {"match < scenes.jsonl", "parse --model base < answers.jsonl"});
   return {command, [command, arguments, &stages] {
             return run_stage_command(*command, *arguments, stages);
           }};
