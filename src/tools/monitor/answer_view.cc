@@ -28,10 +28,13 @@ int64_t count_equal_labels(const ScoredRollout& rollout, const LabelMatch& label
 
 void add_objects(AnswerView& view, const ScoredRollout& rollout) {
   const auto num_truths = static_cast<int>(rollout.ground_truth.size());
-  for (const SceneObject& object : rollout.ground_truth)
-    view.objects.push_back({object.geometry, object.desc, kTruthColor});
-  for (const ParsedObject& object : rollout.parsed.objects)
-    view.objects.push_back({object.geometry, object.desc, kPredictionColor});
+  // A number before each name: the place in the answer, so that a reader sees both orders.
+  const auto add = [&](const auto& objects, Rgb color) {
+    for (int place = 1; const auto& object : objects)
+      view.objects.push_back({object.geometry, fmt::format("{} {}", place++, object.desc), color});
+  };
+  add(rollout.ground_truth, kTruthColor);
+  add(rollout.parsed.objects, kPredictionColor);
   for (const auto& [predicted, truth] : rollout.matching.pairs)
     view.links.emplace_back(truth, num_truths + predicted);
 }
