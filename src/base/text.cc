@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "base/compatible_form.h"
 #include "base/error.h"
 
 namespace rematch {
@@ -73,6 +74,10 @@ std::string normalize_nfc(std::string_view utf8) {
                   [](char c) { return static_cast<unsigned char>(c) < 0x80; }))
     return std::string(utf8);
   return map_text(utf8, UTF8PROC_STABLE | UTF8PROC_COMPOSE);
+}
+
+std::string compatible_form(std::string_view utf8) {
+  return map_text(utf8, UTF8PROC_STABLE | UTF8PROC_COMPAT | UTF8PROC_COMPOSE | UTF8PROC_IGNORE);
 }
 
 std::string swap_unicode_form(std::string_view utf8) {
