@@ -1,7 +1,6 @@
 #include "base/missing_path.h"
 
 #include <algorithm>
-#include <cctype>
 #include <filesystem>
 #include <vector>
 
@@ -13,19 +12,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t kMostCompared = 500;
-
-bool is_drive(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; }
-
-/// The place of a drive ("C:/" or with a backslash) at the start or behind a slash; npos without.
-size_t find_drive(const std::string& path) {
-  for (size_t i = 0; i + 2 < path.size(); ++i) {
-    const bool begins = i == 0 || path[i - 1] == '/';
-    if (begins && is_drive(path[i]) && path[i + 1] == ':' &&
-        (path[i + 2] == '\\' || path[i + 2] == '/'))
-      return i;
-  }
-  return std::string::npos;
-}
 
 }  // namespace
 
@@ -70,16 +56,11 @@ std::string existing_names(const std::string& path) {
 }
 
 std::string windows_path_advice(const std::string& path) {
-  std::string slashes = path;
-  std::replace(slashes.begin(), slashes.end(), '\\', '/');
-  if (const size_t at = find_drive(path); at != std::string::npos) {
-    const char drive = static_cast<char>(std::tolower(static_cast<unsigned char>(path[at])));
-    return std::string("this is a path of Windows; write where the file lies here (in WSL: /mnt/") +
-           drive + slashes.substr(at + 2) + ")";
-  }
-  if (slashes == path) return "";
-  if (slashes.starts_with("./")) slashes.erase(0, 2);
-  return "this is a path of Windows; write / between directories: " + slashes;
+  const size_t colon = path.find(":/");  // also behind a directory that it was joined to
+  const bool has_drive = colon != path.npos && colon > 0 && (colon == 1 || path[colon - 2] == '/');
+  if (!has_drive && path.find('\\') == path.npos) return "";
+  return "this is a path of Windows; write / between directories, and where the file lies here (in "
+         "WSL: /mnt/c/… for C:\\…)";
 }
 
 }  // namespace rematch
