@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstdint>
 
+#include "base/error.h"
+
 namespace rematch {
 namespace {
 
@@ -19,6 +21,18 @@ int64_t divide_rounded(int64_t a, int64_t b) { return (2 * a + b) / (2 * b); }
 int to_bin(double place, double side) {
   const double bin = std::round(kNumBins * place / side);
   return static_cast<int>(std::clamp(bin, 0.0, static_cast<double>(kLastBin)));
+}
+
+Aabb bounding_box(const Geometry& geometry) {
+  REMATCH_CHECK(geometry.bins.size() >= 2, "a geometry without coordinates");
+  Aabb box{geometry.bins[0], geometry.bins[1], geometry.bins[0], geometry.bins[1]};
+  for (size_t i = 0; i + 1 < geometry.bins.size(); i += 2) {
+    box.min_x = std::min<int64_t>(box.min_x, geometry.bins[i]);
+    box.max_x = std::max<int64_t>(box.max_x, geometry.bins[i]);
+    box.min_y = std::min<int64_t>(box.min_y, geometry.bins[i + 1]);
+    box.max_y = std::max<int64_t>(box.max_y, geometry.bins[i + 1]);
+  }
+  return box;
 }
 
 int NumberScale::number(int bin, size_t coordinate) const {

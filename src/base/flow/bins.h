@@ -16,6 +16,17 @@ int to_bin(double place, double side);
 /// The place of a bin, its lower edge: bin · side / 1000.
 inline double place_of(int bin, int side) { return bin * side / static_cast<double>(kNumBins); }
 
+/// Smallest axis-aligned box around a geometry, in bins (not clamped).
+struct Aabb {
+  int64_t min_x = 0;
+  int64_t min_y = 0;
+  int64_t max_x = 0;
+  int64_t max_y = 0;
+};
+
+/// Bounding box of all vertices; an inverted bbox_2d is corrected.
+Aabb bounding_box(const Geometry& geometry);
+
 /// Scale of coordinates written in plain digits.
 struct NumberScale {
   int x = kNumBins, y = kNumBins;  ///< the numbers of the right and the bottom edge

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/file.h"
+#include "base/flow/bins.h"
 #include "base/json_fields.h"
 
 namespace rematch {
@@ -45,13 +46,9 @@ constexpr NamedOrder kNamedOrders[] = {
 };
 
 Features box_features(const Geometry& geometry) {
-  double left = kNumBins, top = kNumBins, right = 0, bottom = 0;
-  for (size_t i = 0; i + 1 < geometry.bins.size(); i += 2) {
-    left = std::min<double>(left, geometry.bins[i]);
-    right = std::max<double>(right, geometry.bins[i]);
-    top = std::min<double>(top, geometry.bins[i + 1]);
-    bottom = std::max<double>(bottom, geometry.bins[i + 1]);
-  }
+  const Aabb box = bounding_box(geometry);
+  const auto left = static_cast<double>(box.min_x), top = static_cast<double>(box.min_y),
+             right = static_cast<double>(box.max_x), bottom = static_cast<double>(box.max_y);
   const double longer = std::max(right - left, bottom - top),
                shorter = std::min(right - left, bottom - top);
   return {left,

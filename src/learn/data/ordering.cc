@@ -1,12 +1,9 @@
 #include "learn/data/ordering.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
-#include "base/error.h"
+#include "base/flow/bins.h"
 #include "base/random.h"
 
 namespace rematch {
@@ -15,13 +12,9 @@ namespace {
 // Separates this random stream from others with the same seed and epoch.
 constexpr uint64_t kOrderStream = 0x6F626A65637473ULL;
 
-std::pair<int, int> top_left(const Geometry& geometry) {
-  int min_x = kNumBins, min_y = kNumBins;
-  for (size_t i = 0; i + 1 < geometry.bins.size(); i += 2) {
-    min_x = std::min(min_x, geometry.bins[i]);
-    min_y = std::min(min_y, geometry.bins[i + 1]);
-  }
-  return {min_y, min_x};
+std::pair<int64_t, int64_t> top_left(const Geometry& geometry) {
+  const Aabb box = bounding_box(geometry);
+  return {box.min_y, box.min_x};
 }
 
 }  // namespace

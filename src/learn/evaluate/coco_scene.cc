@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
-#include "learn/estep/match/maskiou.h"
+#include "base/flow/bins.h"
 
 namespace rematch {
 

@@ -9,7 +9,6 @@
 #include "base/flow/bins.h"
 #include "base/flow/object_json.h"
 #include "base/text.h"
-#include "learn/estep/match/maskiou.h"
 
 namespace rematch {
 

@@ -1,28 +1,17 @@
 #include "tools/records/boxes.h"
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
+#include "base/flow/bins.h"
 #include "tools/records/record_file.h"
 
 namespace rematch {
 namespace {
 
 bool is_polygon(const SceneObject& object) { return object.geometry.kind == GeometryKind::kPoly; }
-
-std::array<int, 4> bounding_box(const std::vector<int>& bins) {
-  std::array<int, 4> box{bins[0], bins[1], bins[0], bins[1]};
-  for (size_t i = 0; i + 1 < bins.size(); i += 2) {
-    box[0] = std::min(box[0], bins[i]);
-    box[1] = std::min(box[1], bins[i + 1]);
-    box[2] = std::max(box[2], bins[i]);
-    box[3] = std::max(box[3], bins[i + 1]);
-  }
-  return box;
-}
 
 }  // namespace
 
@@ -41,11 +30,11 @@ BoxesWritten write_boxes(const std::string& path, const std::string& out) {
     Json record = file.record_for(sample, out);
     for (size_t i = 0; i < sample.objects.size(); ++i) {
       if (!is_polygon(sample.objects[i])) continue;
-      const std::array<int, 4> box = bounding_box(sample.objects[i].geometry.bins);
+      const Aabb box = bounding_box(sample.objects[i].geometry);
       record["objects"][i].erase("poly");
-      record["objects"][i]["bbox_2d"] = box;
+      record["objects"][i]["bbox_2d"] = {box.min_x, box.min_y, box.max_x, box.max_y};
       ++written.num_polygons;
-      written.num_flat += box[0] == box[2] || box[1] == box[3];
+      written.num_flat += box.min_x == box.max_x || box.min_y == box.max_y;
     }
     lines += json_line(record);
   }

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "base/flow/bins.h"
 
 namespace rematch {
 namespace {
@@ -168,18 +169,6 @@ double mask_iou(const Geometry& geometry_a, const Mask& mask_a, const Geometry& 
   const int64_t intersection = intersection_area(mask_a, mask_b);
   return static_cast<double>(intersection) /
          static_cast<double>(mask_a.area + mask_b.area - intersection);
-}
-
-Aabb bounding_box(const Geometry& geometry) {
-  REMATCH_CHECK(geometry.bins.size() >= 2, "a geometry without coordinates");
-  Aabb box{geometry.bins[0], geometry.bins[1], geometry.bins[0], geometry.bins[1]};
-  for (size_t i = 0; i + 1 < geometry.bins.size(); i += 2) {
-    box.min_x = std::min<int64_t>(box.min_x, geometry.bins[i]);
-    box.max_x = std::max<int64_t>(box.max_x, geometry.bins[i]);
-    box.min_y = std::min<int64_t>(box.min_y, geometry.bins[i + 1]);
-    box.max_y = std::max<int64_t>(box.max_y, geometry.bins[i + 1]);
-  }
-  return box;
 }
 
 }  // namespace rematch

@@ -59,15 +59,4 @@ class MaskCache {
   std::vector<std::optional<Mask>> masks_;
 };
 
-/// Smallest axis-aligned box around a geometry, in bins (not clamped).
-struct Aabb {
-  int64_t min_x = 0;
-  int64_t min_y = 0;
-  int64_t max_x = 0;
-  int64_t max_y = 0;
-};
-
-/// Bounding box of all vertices; an inverted bbox_2d is corrected.
-Aabb bounding_box(const Geometry& geometry);
-
 }  // namespace rematch

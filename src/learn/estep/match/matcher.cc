@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "base/error.h"
+#include "base/flow/bins.h"
 #include "learn/estep/match/assignment.h"
 #include "learn/estep/match/maskiou.h"
 

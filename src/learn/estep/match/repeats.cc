@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/flow/bins.h"
 #include "base/flow/parsed.h"
 #include "learn/estep/match/maskiou.h"
 
