@@ -29,21 +29,28 @@ using Features = std::array<double, kN>;
 using Objects = std::vector<SceneObject>;
 
 struct NamedOrder {
-  const char* name;
+  std::string name;
   Features weights;
 };
 
 // Weights far apart: the first that is not 0 decides.
-constexpr NamedOrder kNamedOrders[] = {
+const NamedOrder kPlainOrders[] = {
     {"from the top, as `sorted`", {-1, -1e3}},
     {"from left to right", {-1e3, -1}},
     {"rows from the top", {-1e3, -1, 0, 0, 0, 0, 0, 0, 0, -1e6}},
     {"largest first", {0, 0, 0, 0, 1}},
-    {"by name, then from the top", {-1, -1e3, 0, 0, 0, 0, 0, 0, 0, 0, 1e9}},
-    {"by name, then from left to right", {-1e3, -1, 0, 0, 0, 0, 0, 0, 0, 0, 1e9}},
-    {"by name, then rows from the top", {-1e3, -1, 0, 0, 0, 0, 0, 0, 0, -1e6, 1e9}},
-    {"by name, then largest first", {0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 1e9}},
 };
+
+/// The plain orders, then each within objects of one name.
+std::vector<NamedOrder> named_orders() {
+  std::vector<NamedOrder> orders(std::begin(kPlainOrders), std::end(kPlainOrders));
+  for (NamedOrder order : kPlainOrders) {
+    order.name = "by name, then " + order.name;
+    order.weights[kSameName] = 1e9;
+    orders.push_back(std::move(order));
+  }
+  return orders;
+}
 
 Features box_features(const Geometry& geometry) {
   const Aabb box = bounding_box(geometry);
@@ -180,15 +187,16 @@ OrderScore fit_order(std::vector<Objects> answers) {
   std::sort(answers.begin(), answers.end(), comes_before);  // sums of floats depend on it
   std::vector<Features> pairs;
   for (const Objects& answer : answers) add_pairs(answer, pairs);
-  OrderScore order{.weights = kNamedOrders[0].weights,
-                   .name = kNamedOrders[0].name,
-                   .sorted_agreement = agreement_of(kNamedOrders[0].weights, pairs),
+  NamedOrder nearest = kPlainOrders[0];
+  OrderScore order{.weights = nearest.weights,
+                   .name = nearest.name,
+                   .agreement = agreement_of(nearest.weights, pairs),
                    .num_pairs = std::ssize(pairs)};
-  const NamedOrder* nearest = nullptr;
-  for (const NamedOrder& named : kNamedOrders) {
+  order.sorted_agreement = order.agreement;
+  for (const NamedOrder& named : named_orders()) {
     const double agreement = agreement_of(named.weights, pairs);
-    if (nearest != nullptr && agreement <= order.agreement) continue;
-    nearest = &named;
+    if (agreement <= order.agreement) continue;
+    nearest = named;
     order.agreement = agreement;
   }
   if (order.num_pairs < kFewestPairs) return order;
@@ -198,8 +206,8 @@ OrderScore fit_order(std::vector<Objects> answers) {
   order.agreement = is_named ? order.agreement : agreement;
   order.is_found = order.agreement >= kLeastAgreement;
   if (!order.is_found) return order;
-  order.weights = is_named ? nearest->weights : learned;
-  order.name = (is_named ? "" : "learned, nearest to ") + std::string(nearest->name);
+  order.weights = is_named ? nearest.weights : learned;
+  order.name = (is_named ? "" : "learned, nearest to ") + nearest.name;
   return order;
 }
 
