@@ -2,19 +2,11 @@
 
 #include <gtest/gtest.h>
 
-#include <map>
+#include <functional>
+#include <string>
+#include <vector>
 
 namespace rematch {
-namespace {
-
-ScoreOf score_of(const std::map<std::string, double>& scores) {
-  return [scores](std::string_view name) {
-    const auto found = scores.find(std::string(name));
-    return found == scores.end() ? std::nullopt : std::optional(found->second);
-  };
-}
-
-}  // namespace
 
 TEST(EvalSet, TextDependsOnEveryPart) {
   const EvalSet set{.num_records = 32,
@@ -42,18 +34,6 @@ TEST(EvalSet, ShowsAReaderTheCountAndNamesWhatDiffers) {
             Names{"records"});
   EXPECT_EQ(eval_set_differences(set, "32 records 9f3c, labels a, b, prompts 6d"),
             (Names{"label_match", "prompts"}));
-}
-
-TEST(EvalSet, ComparesCountsForOlderFiles) {
-  const ScoreOf few = score_of({{"num_samples", 4}, {"eval_rollout_gt_objects", 20}}),
-                many = score_of({{"num_samples", 32}, {"eval_rollout_gt_objects", 184}}),
-                none = score_of({});
-  EXPECT_TRUE(same_eval_set("", few, "", few));
-  EXPECT_FALSE(same_eval_set("", few, "", many));
-  EXPECT_FALSE(same_eval_set("set", few, "", many));
-  EXPECT_TRUE(same_eval_set("", few, "set", none));
-  EXPECT_FALSE(same_eval_set("a", few, "b", few));
-  EXPECT_TRUE(same_eval_set("a", few, "a", few));
 }
 
 }  // namespace rematch

@@ -74,8 +74,6 @@ TEST(RunHealth, StartsAgainOverAnotherSet) {
   EXPECT_FALSE(health_since_start({first}, now, 1000, "b"));
   EXPECT_EQ(health_since_start({first, second}, now, 1000, "b")->since_step, 10);
   EXPECT_EQ(health_since_start({first, second}, now, 1000, "a")->since_step, 0);
-  EXPECT_EQ(health_since_start({evaluated(5, 0.9)}, now, 1000, "a")->since_step, 5)
-      << "a history of an older version";
   EXPECT_FALSE(health_at_end({first, second}, 1000));
   LogEntry third = evaluated(20, 0.2);
   third.eval_set = "b";

@@ -42,14 +42,4 @@ std::vector<std::string> eval_set_differences(const std::string& a, const std::s
   return differences;
 }
 
-bool same_eval_set(const std::string& a, const ScoreOf& scores_a, const std::string& b,
-                   const ScoreOf& scores_b) {
-  if (!a.empty() && !b.empty()) return a == b;
-  for (const char* count : {"num_samples", "eval_rollout_gt_objects"}) {
-    const std::optional<double> value_a = scores_a(count), value_b = scores_b(count);
-    if (value_a && value_b && *value_a != *value_b) return false;
-  }
-  return true;
-}
-
 }  // namespace rematch

@@ -3,8 +3,6 @@
 #include <string>
 #include <vector>
 
-#include "learn/evaluate/health.h"
-
 namespace rematch {
 
 /// Inputs of an evaluation besides the model. Scores over different sets cannot be compared.
@@ -25,12 +23,5 @@ std::string shown_eval_set(const std::string& text);
 /// The parts in which two sets differ, in words: "records", "label_match" and "prompts".
 /// @param a, b  eval_set_text(); empty = not known
 std::vector<std::string> eval_set_differences(const std::string& a, const std::string& b);
-
-/// True when two evaluations are over the same set. If a file of an older version names no set, the
-/// numbers of samples and of truths are compared instead.
-/// @param a, b  eval_set_text(), or empty.
-/// @param scores_a, scores_b  of the two evaluations
-bool same_eval_set(const std::string& a, const ScoreOf& scores_a, const std::string& b,
-                   const ScoreOf& scores_b);
 
 }  // namespace rematch

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/observe/catalog.h"
-#include "learn/evaluate/eval_set.h"
 
 namespace rematch {
 namespace {
@@ -17,13 +16,11 @@ bool has_rollout_scores(const LogEntry& entry) {
   return find_value(entry.values, "eval_rollout_precision").has_value();
 }
 
-/// The first evaluation over a set comparable with `eval_set`.
+/// The first evaluation over a set.
 std::vector<LogEntry>::const_iterator first_over(const std::vector<LogEntry>& history,
-                                                 const std::string& eval_set,
-                                                 const ScoreOf& scores) {
+                                                 const std::string& eval_set) {
   return std::find_if(history.begin(), history.end(), [&](const LogEntry& entry) {
-    return has_rollout_scores(entry) &&
-           same_eval_set(entry.eval_set, scores_in(entry.values), eval_set, scores);
+    return has_rollout_scores(entry) && entry.eval_set == eval_set;
   });
 }
 
@@ -32,7 +29,7 @@ std::vector<LogEntry>::const_iterator first_over(const std::vector<LogEntry>& hi
 std::optional<Health> health_since_start(const std::vector<LogEntry>& history,
                                          const MetricValues& now, int64_t num_samples,
                                          const std::string& eval_set) {
-  const auto start = first_over(history, eval_set, scores_in(now));
+  const auto start = first_over(history, eval_set);
   if (start == history.end()) return std::nullopt;
   return compare_health(scores_in(start->values), scores_in(now), num_samples, start->step);
 }
@@ -40,7 +37,7 @@ std::optional<Health> health_since_start(const std::vector<LogEntry>& history,
 std::optional<Health> health_at_end(const std::vector<LogEntry>& history, int64_t num_samples) {
   const auto last = std::find_if(history.rbegin(), history.rend(), has_rollout_scores);
   if (last == history.rend()) return std::nullopt;
-  const auto start = first_over(history, last->eval_set, scores_in(last->values));
+  const auto start = first_over(history, last->eval_set);
   if (&*start == &*last) return std::nullopt;
   return compare_health(scores_in(start->values), scores_in(last->values), num_samples,
                         start->step);

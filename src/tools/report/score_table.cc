@@ -13,25 +13,11 @@
 namespace rematch {
 namespace {
 
-ScoreOf score_lookup(const EvaluationFile& file) {
-  return [&file](std::string_view name) {
-    const auto found = file.scores.find(std::string(name));
-    return found == file.scores.end() ? std::nullopt : std::optional(found->second);
-  };
-}
-
-/// The set of an evaluation, "32 records of val.jsonl"; for an older file its counts.
+/// The set of an evaluation, "32 records of val.jsonl".
 std::string set_text(const EvaluationFile& file) {
-  if (!file.eval_set.empty())
-    return shown_eval_set(file.eval_set) +
-           (file.records.empty() ? "" : " of " + printable(file.records));
-  const ScoreOf score = score_lookup(file);
-  const auto count = [&](const char* name) {
-    const std::optional<double> value = score(name);
-    return value ? fmt::format("{:.0f}", *value) : "unknown";
-  };
-  return fmt::format("samples {}, truths {}", count("num_samples"),
-                     count("eval_rollout_gt_objects"));
+  if (file.eval_set.empty()) return "unknown";
+  return shown_eval_set(file.eval_set) +
+         (file.records.empty() ? "" : " of " + printable(file.records));
 }
 
 /// A score as it is printed: what looks equal is equal.
@@ -84,7 +70,7 @@ std::vector<NamedEvaluation> list_evaluations(const std::vector<RunData>& runs) 
 }
 
 bool over_same_set(const EvaluationFile& a, const EvaluationFile& b) {
-  return same_eval_set(a.eval_set, score_lookup(a), b.eval_set, score_lookup(b));
+  return a.eval_set == b.eval_set;
 }
 
 std::string different_sets(const std::vector<NamedEvaluation>& evaluations) {
@@ -97,7 +83,6 @@ std::string different_sets(const std::vector<NamedEvaluation>& evaluations) {
   for (const NamedEvaluation& evaluation : evaluations) {
     const EvaluationFile& file = *evaluation.file;
     sets.push_back(evaluation.name + ": " + set_text(file));
-    if (last.file->eval_set.empty() || file.eval_set.empty()) continue;
     for (const std::string& each : eval_set_differences(last.file->eval_set, file.eval_set)) {
       if (std::find(differences.begin(), differences.end(), each) == differences.end())
         differences.push_back(each);
