@@ -2,9 +2,8 @@
 
 #include <utility>
 
-#include "learn/mstep/exact_rows.h"
 #include "learn/mstep/optim/float32_gradients.h"
-#include "learn/mstep/reduce_once.h"
+#include "learn/mstep/rank_gradients.h"
 
 namespace rematch {
 namespace {
@@ -47,12 +46,10 @@ class OneProcess : public GradientSum {
 std::unique_ptr<GradientSum> make_gradient_sum(std::vector<ParameterGroup> groups, Group& group,
                                                const GradientSumOptions& options) {
   if (group.is_alone()) return std::make_unique<OneProcess>(std::move(groups));
-  const bool on_device = !group.message_device().is_cpu();
-  if (options.exact_ranks || (on_device && options.zero_stage == 2))
-    return std::make_unique<ExactRows>(std::move(groups), group, options.zero_stage,
-                                       options.bucket_bytes);
-  return std::make_unique<ReduceOnce>(std::move(groups), group, options.zero_stage,
-                                      options.bucket_bytes);
+  GradientSumOptions over_ranks = options;
+  over_ranks.exact_ranks =
+      options.exact_ranks || (!group.message_device().is_cpu() && options.zero_stage == 2);
+  return std::make_unique<RankGradients>(std::move(groups), group, over_ranks);
 }
 
 }  // namespace rematch

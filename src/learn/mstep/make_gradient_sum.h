@@ -10,8 +10,8 @@ namespace rematch {
 
 /// Choices for several ranks; a single process ignores them.
 struct GradientSumOptions {
-  /// true: sums row by row in window order, with the same bits on any number of ranks (ExactRows);
-  /// false: once per step (ReduceOnce)
+  /// true: sums row by row in window order, with the same bits on any number of ranks;
+  /// false: once per step
   bool exact_ranks = false;
   /// 0: every rank keeps the whole optimizer state; 1 and 2: only that of the parameters it owns.
   /// Only owners hold sums. 2 over NCCL: gradients are sent after each row, as with exact_ranks, so

@@ -11,7 +11,6 @@
 
 #include "base/interrupt.h"
 #include "engine/ranks/gather.h"
-#include "learn/mstep/part_queue.h"
 
 namespace rematch {
 namespace {
@@ -20,6 +19,39 @@ namespace {
 constexpr size_t kMostInFlight = 2;
 // Bytes that a message holds for an owner even where there are many: smaller ones cost more time.
 constexpr int64_t kSmallestShare = int64_t{4} << 20;
+
+/// Values that one owner has yet to get, in the order in which their gradients arrive. Messages
+/// take them from the front.
+class PartQueue {
+ public:
+  void add(GradientParcel& parcel) {
+    parts_.push_back({&parcel, 0, parcel.parameter.numel()});
+    num_values_ += parcel.parameter.numel();
+  }
+  bool is_empty() const { return parts_.empty(); }
+  int64_t num_values() const { return num_values_; }
+
+  /// Moves at most `most_values` (≥ 1) to a message, and notes in their parcels which it is.
+  /// @param bucket_idx  of the message; consecutive calls have consecutive messages
+  void take(int64_t most_values, size_t bucket_idx, std::vector<ParcelPart>& message) {
+    while (!parts_.empty() && (most_values > 0 || parts_.front().count == 0)) {
+      ParcelPart& front = parts_.front();
+      const int64_t count = std::min(front.count, most_values);
+      if (front.begin == 0) front.parcel->first_bucket = bucket_idx;
+      front.parcel->end_bucket = bucket_idx + 1;
+      message.push_back({front.parcel, front.begin, count});
+      front.begin += count;
+      front.count -= count;
+      most_values -= count;
+      num_values_ -= count;
+      if (front.count == 0) parts_.pop_front();
+    }
+  }
+
+ private:
+  std::deque<ParcelPart> parts_;
+  int64_t num_values_ = 0;
+};
 
 }  // namespace
 
@@ -37,12 +69,9 @@ class RankGradients::Hook : public torch::autograd::PostAccumulateGradHook {
   size_t parcel_idx_;
 };
 
-RankGradients::RankGradients(std::vector<ParameterGroup> groups, Group& group, int zero_stage,
-                             int64_t bucket_bytes)
-    : groups_(std::move(groups)),
-      group_(group),
-      zero_stage_(zero_stage),
-      bucket_bytes_(bucket_bytes) {
+RankGradients::RankGradients(std::vector<ParameterGroup> groups, Group& group,
+                             const GradientSumOptions& options)
+    : groups_(std::move(groups)), group_(group), options_(options) {
   for (size_t g = 0; g < groups_.size(); ++g) {
     for (size_t i = 0; i < groups_[g].parameters.size(); ++i) {
       parcels_.push_back({.parameter = groups_[g].parameters[i]});
@@ -94,8 +123,8 @@ void RankGradients::assign_owners() {
 // have that many. What is left at the end, where the embedding's gradient arrives, may be for few.
 void RankGradients::make_buckets(const std::vector<size_t>& order) {
   constexpr auto kValueBytes = static_cast<int64_t>(sizeof(float));
-  const int64_t share_bytes =
-      std::max(bucket_bytes_ / group_.size(), std::min(bucket_bytes_, kSmallestShare));
+  const int64_t share_bytes = std::max(options_.bucket_bytes / group_.size(),
+                                       std::min(options_.bucket_bytes, kSmallestShare));
   const int64_t share = std::max<int64_t>(1, share_bytes / kValueBytes);
   in_flight_.clear();
   buckets_.clear();
@@ -112,11 +141,11 @@ void RankGradients::make_buckets(const std::vector<size_t>& order) {
   }
   const auto has_part = [](const PartQueue& queue) { return !queue.is_empty(); };
   while (const auto num_left = std::ranges::count_if(queues, has_part))
-    send(std::max(share, bucket_bytes_ / kValueBytes / num_left));
+    send(std::max(share, options_.bucket_bytes / kValueBytes / num_left));
 }
 
 std::vector<ParameterGroup> RankGradients::updated_groups() const {
-  return zero_stage_ == 0 ? groups_ : owned_groups();
+  return options_.zero_stage == 0 ? groups_ : owned_groups();
 }
 
 std::vector<ParameterGroup> RankGradients::owned_groups() const {
@@ -139,7 +168,7 @@ void RankGradients::begin(const std::vector<bool>& is_trained) {
 
   row_ = round_ = 0;
   num_launched_ = 0;
-  num_rounds_ = count_rounds(*std::max_element(rows.begin(), rows.end()));
+  num_rounds_ = options_.exact_ranks ? *std::max_element(rows.begin(), rows.end()) : 1;
   last_trained_row_ = std::ssize(is_trained) - 1;
   while (last_trained_row_ >= 0 && !is_trained[static_cast<size_t>(last_trained_row_)])
     --last_trained_row_;
@@ -149,7 +178,7 @@ void RankGradients::take_gradient(size_t parcel_idx) {
   if (!knows_order_) arrivals_.push_back(static_cast<int64_t>(parcel_idx));
   GradientParcel& parcel = parcels_[parcel_idx];
   add_own(parcel);
-  if (!ends_round(row_)) return;
+  if (!ends_round()) return;
   for (size_t b = parcel.first_bucket; b < parcel.end_bucket; ++b) buckets_[b].complete(parcel);
   // Every rank sends in the same order: a full bucket waits for the ones before it.
   for (; num_launched_ < buckets_.size() && buckets_[num_launched_].is_complete(); ++num_launched_)
@@ -177,7 +206,7 @@ void RankGradients::launch(GradientBucket& bucket) {
 }
 
 void RankGradients::end_row() {
-  if (ends_round(row_)) end_round();
+  if (ends_round()) end_round();
   ++row_;
   count_interrupt_check();  // shows the watchdog that this rank is not stuck
 }
@@ -273,7 +302,7 @@ double RankGradients::clip(double max_norm) {
 }
 
 void RankGradients::update(const std::function<void()>& step) {
-  if (zero_stage_ == 0) {
+  if (options_.zero_stage == 0) {
     share([](GradientParcel& parcel) { return parcel.parameter.grad(); },
           [](GradientParcel& parcel) {
             at::Tensor& grad = parcel.parameter.mutable_grad();

@@ -6,13 +6,22 @@
 
 #include "engine/ranks/group.h"
 #include "learn/mstep/gradient_bucket.h"
-#include "learn/mstep/gradient_sum.h"
+#include "learn/mstep/make_gradient_sum.h"
 
 namespace rematch {
 
 /// Sums gradients over ranks, in rounds. In a round every rank sends its gradients to the owners of
-/// the parameters, and each owner adds them in rank order, in float32. ReduceOnce and ExactRows
-/// decide when a rank's gradients of a round are complete.
+/// the parameters, and each owner adds them in rank order, in float32.
+///
+/// By default every rank sums its own rows in float32, and the step has one round of exchanges,
+/// during the rank's last backward pass. Sums run over a rank's rows, then over the ranks in rank
+/// order: the same bits in every run with the same number of ranks. Traffic is that of
+/// DistributedDataParallel, for any number of rows.
+///
+/// `training.exact_ranks`: one round of exchanges per row, first row 0 of every rank, then row 1,
+/// and so on. Rows are distributed round-robin, so this is window order: the sums are bit for bit
+/// those of one process with all rows, for any number of ranks. With m rows per rank the traffic is
+/// (m + 1) / 2 times that of one round.
 ///
 /// Every parameter has one owner, the only rank with its sum. Owners hold whole tensors, so norms,
 /// updates and files are those of a single process. While the object exists, a hook takes every
@@ -25,11 +34,12 @@ namespace rematch {
 ///
 /// Exchanges are asynchronous and do not report failures. So once begin() has returned, a rank
 /// launches all exchanges of the step: in finish(), or else in discard().
-class RankGradients : public GradientSum {
+class RankGradients final : public GradientSum {
  public:
-  /// @param bucket_bytes  of float32 gradients in a message (4 MiB an owner where that is more)
-  RankGradients(std::vector<ParameterGroup> groups, Group& group, int zero_stage,
-                int64_t bucket_bytes);
+  /// @param options  bucket_bytes: of float32 gradients in a message (4 MiB an owner where that is
+  /// more)
+  RankGradients(std::vector<ParameterGroup> groups, Group& group,
+                const GradientSumOptions& options);
   ~RankGradients() override;
   RankGradients(const RankGradients&) = delete;
   RankGradients& operator=(const RankGradients&) = delete;
@@ -46,16 +56,10 @@ class RankGradients : public GradientSum {
   void discard() override;
   std::optional<std::vector<ScaledLoss>> gather_losses(std::vector<ScaledLoss> own) override;
 
- protected:
-  /// Rounds of a step in which no rank has more than `most_rows` rows.
-  virtual int64_t count_rounds(int64_t most_rows) const = 0;
-  /// True if the backward pass of this rank's row `row` completes its gradients of the round.
-  virtual bool ends_round(int64_t row) const = 0;
-  /// −1 if none of this rank's rows is trained.
-  int64_t last_trained_row() const { return last_trained_row_; }
-
  private:
   class Hook;
+  /// True if the backward pass of this rank's current row completes its gradients of the round.
+  bool ends_round() const { return options_.exact_ranks || row_ == last_trained_row_; }
   void assign_owners();
   void make_buckets(const std::vector<size_t>& order);
   void take_gradient(size_t parcel_idx);
@@ -70,8 +74,7 @@ class RankGradients : public GradientSum {
 
   std::vector<ParameterGroup> groups_;
   Group& group_;
-  int zero_stage_;
-  int64_t bucket_bytes_;
+  GradientSumOptions options_;
   std::vector<GradientParcel> parcels_;            ///< in the order of the groups
   std::vector<std::pair<size_t, size_t>> places_;  ///< by parcel: group, index in it
   /// in the order in which they are sent, the same on every rank
@@ -81,7 +84,8 @@ class RankGradients : public GradientSum {
   bool knows_order_ = false;
 
   // of the current step
-  int64_t row_ = 0, last_trained_row_ = -1;
+  int64_t row_ = 0;
+  int64_t last_trained_row_ = -1;  ///< −1 if none of this rank's rows is trained
   int64_t round_ = 0, num_rounds_ = 0;
   size_t num_launched_ = 0;  ///< buckets of this round that were sent
   std::deque<GradientBucket*> in_flight_;
