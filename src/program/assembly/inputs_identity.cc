@@ -40,32 +40,22 @@ constexpr const char* kModelFiles[] = {"config.json",
                                        "vocab.json",
                                        "merges.txt"};
 constexpr size_t kMaxShown = 80;        // a longer value is shown as its hash
-constexpr size_t kMaxParsed = 1 << 18;  // a tokenizer.json counts as a whole
-constexpr size_t kMaxMembers = 64;      // a table of tokens counts as a whole
+constexpr size_t kMaxParsed = 1 << 16;  // files of tokens count as a whole
 
 std::string shown(std::string_view text) {
   return text.size() <= kMaxShown ? std::string(text)
                                   : fmt::format("content {}", content_hash_of(text));
 }
 
-void add_members(Pairs& pairs, const Json& object, const std::string& prefix, int depth) {
-  for (const auto& item : object.items()) {
-    const std::string name = prefix + item.key();
-    if (depth > 1 && item.value().is_object() && item.value().size() <= kMaxMembers) {
-      add_members(pairs, item.value(), name + ".", depth - 1);
-    } else {
-      pairs.emplace_back(name, shown(python_json(item.value())));
-    }
-  }
-}
-
 void add_file(Pairs& pairs, const std::string& name, const std::string& text) {
   if (name.ends_with(".json") && text.size() <= kMaxParsed) {
     try {
       const Json json = parse_json(text, name);
-      if (json.is_object()) {
-        pairs.emplace_back(name, "present");  // before its members: an absent file has none
-        add_members(pairs, json, name + ": ", 2);
+      if (json.is_object() && !json.empty()) {
+        pairs.emplace_back(name, "present");  // before its values: an absent file has none
+        const Json values = json.flatten();   // with keys such as "/image_mean/0"
+        for (const auto& value : values.items())
+          pairs.emplace_back(name + ": " + value.key().substr(1), shown(value.value().dump()));
         return;
       }
     } catch (const UserError&) {  // reported where the file is needed

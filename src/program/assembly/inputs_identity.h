@@ -8,8 +8,8 @@
 namespace rematch {
 
 /// The configuration files of a model directory as pairs for require_equal(): for a JSON object its
-/// members, two levels deep, as "config.json: hidden_size" and value; for other files the name and
-/// a hash.
+/// values, as "config.json: text_config/hidden_size" and value; for other files the name and a
+/// hash.
 std::vector<std::pair<std::string, std::string>> model_files_identity(const std::string& model_dir);
 
 /// Checks that all ranks read the same inputs: values of all parameters (by sampled_hash),
