@@ -41,10 +41,10 @@ TEST(Explain, KnowsTheWordsThatTablesPrint) {
     const std::string out = program.run("explain " + words).out;
     return out.substr(0, out.find('\n'));
   };
-  EXPECT_EQ(first_line("neighbours in sorted order"), "neighbours in sorted order (rematch probe)");
-  EXPECT_EQ(first_line("found by 8 samples"), "found by 8 samples (rematch probe)");
-  EXPECT_EQ(first_line("of these found by samples"), "of these found by samples (rematch probe)");
-  EXPECT_EQ(first_line("label F1@.5"), "label F1@.5 (scores)");
+  for (const char* words :
+       {"neighbours in sorted order", "found by 8 samples", "of these found by samples"})
+    EXPECT_EQ(first_line(words), words);
+  EXPECT_EQ(first_line("label F1@.5"), "rollout/f1_labels (metric)");
   const std::string f1 = program.run("explain F1").out;
   EXPECT_TRUE(has(f1, "IoU")) << f1;
   EXPECT_TRUE(has(f1, "rollout/f1 (metric)")) << f1;
@@ -56,7 +56,7 @@ TEST(Explain, SearchesNamesAndMeanings) {
   test::Program program;
   for (const auto& [query, first] : std::vector<std::pair<std::string, std::string>>{
            {"lr", "lr: use `training.learning_rate`\n\ntraining.learning_rate\n"},
-           {"mAP", "mAP (scores)\n"},
+           {"mAP", "coco_ap (metric)\n"},
            {"epochs", "epochs: use `training.num_train_epochs`\n\ntraining.num_train_epochs\n"},
            {"early", "training.early_stopping_patience\n"},
            {"batch size", "batch size: use `training.effective_batch_size`"},
@@ -78,12 +78,12 @@ TEST(Explain, SearchesNamesAndMeanings) {
 TEST(Explain, ASentenceAnswersWordsOfHeadsAndPages) {
   test::Program program;
   for (const auto& [word, part] : std::vector<std::pair<std::string, std::string>>{
-           {"malformed", "eval_rollout_parse_malformed_rate"},
+           {"malformed", "rollout/parse_malformed_rate"},
            {"conf", "--min-score"},
            {"calibration", "rematch eval"},
            {"confusion", "another"},
            {"probe", "docs/probe.md"},
-           {"neighbours", "(rematch probe)"},
+           {"neighbours", "0.5 is chance"},
            {"split", "rematch data split"},
            {"nms", "not needed"},
            {"score", "share of boxes"},

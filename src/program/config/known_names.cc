@@ -130,6 +130,49 @@ constexpr KnownName kCommands[] = {
     {"resume continue", "", "a run continues with `rematch train CONFIG --resume`"},
 };
 
+/// Words of tables and pages; each number in them is an `n`.
+constexpr KnownName kWords[] = {
+    {"neighbours_in_sorted_order neighbours neighbors", "",
+     "share of neighbouring objects of an answer that follow each other from top to bottom and "
+     "left to right, as sorted truths do; 0.5 is chance, from 0.8 on the model has learnt the "
+     "order"},
+    {"missing_objects missing", "", "share of the true objects that the answers do not find"},
+    {"of_these_found_by_samples found_by_n_samples found_by_samples", "",
+     "share of the missing objects that at least one of several answers with random choices "
+     "(`probe --samples`) does find: what stage 2 can teach"},
+    {"repeated", "", "share of the predictions that name an object a second time"},
+    {"fn fn@.n fn_@_.n", "",
+     "F1 of boxes with an IoU of at least the number after @, 0.5 without one, whatever their "
+     "label; `gate F1` counts from maskiou_gate on"},
+    {"label_fn label_fn@.n label_fn_@_.n", "rollout/f1_labels"},
+    {"gate_p", "rollout/precision"},
+    {"gate_r", "rollout/recall"},
+    {"map ap mapn", "coco_ap"},
+    {"malformed", "rollout/parse_malformed_rate"},
+    {"score conf confidence threshold", "",
+     "share of boxes with such an answer that are right, 0 to 1, by the checkpoint's calibration; "
+     "`predict --min-score` leaves out what is below"},
+    {"calibration calibrated", "",
+     "turns the probability of an answer's tokens into the share of such boxes that are right; "
+     "`rematch eval` measures it on the validation set and stores it with the checkpoint"},
+    {"confusion confusions confusion_matrix", "",
+     "how often boxes of one class are found under the name of another (`rematch report`)"},
+    {"probe", "", "`rematch probe` measures whether stage 2 can help (docs/probe.md)"},
+    {"split", "",
+     "part of the records: `rematch data split` makes train and validation files that share no "
+     "picture; `rollout --split` chooses one"},
+    {"nms", "",
+     "removal of boxes that overlap a better one: not needed, as an answer is one list; "
+     "`duplicates` counts what is written twice"},
+    {"stage_n", "",
+     "stage 1 is supervised fine-tuning on the true answers (custom.trainer_variant: sft); stage 2 "
+     "rolls out, matches and teaches the corrected answer (rollout_matching_sft, docs/stage2.md)"},
+    {"tok/s tokens/s tokens_per_second", "", "tokens of answers a second, all samples together"},
+    {"append", "",
+     "a target_policy that keeps the answer up to its last whole object and adds the missing ones; "
+     "`rewrite` teaches the whole true answer (docs/targets.md)"},
+};
+
 constexpr KnownName kOptions[] = {
     {"--conf --threshold", "--min-score"},
     {"--save --show --visualize --project", "--draw"},
@@ -143,6 +186,7 @@ constexpr KnownName kOptions[] = {
 
 std::span<const KnownName> known_names(NameKind kind) {
   if (kind == NameKind::kKey) return kKeys;
+  if (kind == NameKind::kWord) return kWords;
   return kind == NameKind::kCommand ? std::span<const KnownName>(kCommands) : kOptions;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <map>
+#include <regex>
 
 #include "base/observe/catalog.h"
 #include "base/terminal_text.h"
@@ -54,6 +55,11 @@ bool is_option(const std::string& argument) {
 
 const KnownName* find_known_key(const std::string& typed) {
   return find_known(NameKind::kKey, normalize(last_part(typed)));
+}
+
+const KnownName* find_known_word(const std::string& typed) {
+  const std::regex number("[0-9]+");
+  return find_known(NameKind::kWord, normalize(std::regex_replace(typed, number, "n")));
 }
 
 std::string known_fix(const KnownName& row) {

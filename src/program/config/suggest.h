@@ -8,10 +8,10 @@ namespace rematch {
 /// A name that users of other programs type, and its counterpart here.
 struct KnownName {
   const char* names;        ///< what is typed, separated by blanks
-  const char* ours;         ///< a dotted key, a command or an option; "" if there is none
+  const char* ours;         ///< a dotted key, a command, an option or a metric; "" for none
   const char* remark = "";  ///< advice if `ours` is ""
 };
-enum class NameKind { kKey, kCommand, kOption };
+enum class NameKind { kKey, kCommand, kOption, kWord };
 
 /// The tables (program/config/known_names.cc).
 std::span<const KnownName> known_names(NameKind kind);
@@ -19,6 +19,8 @@ std::span<const KnownName> known_names(NameKind kind);
 const KnownName* find_known(NameKind kind, const std::string& name);
 /// The same for a key as typed, ignoring case and its section, and reading `-` and blanks as `_`.
 const KnownName* find_known_key(const std::string& typed);
+/// The row of a word that tables print, e.g. "found by 8 samples"; nullptr if there is none.
+const KnownName* find_known_word(const std::string& typed);
 /// Advice for a key of another program, as the `fix` of an error.
 std::string known_fix(const KnownName& row);
 
