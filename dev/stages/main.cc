@@ -8,7 +8,7 @@
 int main(int argc, char** argv) {
   CLI::App app{"Runs a stage of Rematch's loop alone (docs/contract/STAGES.md).", "rematch-stages"};
   const auto add = [](CLI::App& to) {
-    return std::vector<rematch::Command>{rematch::add_stage_command(to, rematch::all_stages())};
+    return rematch::add_stage_commands(to, rematch::all_stages());
   };
   return rematch::run_program(app, add, argc, argv);
 }

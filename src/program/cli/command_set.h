@@ -36,8 +36,8 @@ Command add_compare_command(CLI::App& app);
 Command add_report_command(CLI::App& app);
 
 /// `PROGRAM stage NAME` for each stage of a table.
-/// @param stages  outlives the command
-Command add_stage_command(CLI::App& app, const std::vector<StageRow>& stages);
+/// @param stages  outlives the commands
+std::vector<Command> add_stage_commands(CLI::App& app, const std::vector<StageRow>& stages);
 
 /// `rematch data …`: data in, and what is odd about them.
 std::vector<Command> add_data_commands(CLI::App& app);

@@ -95,8 +95,8 @@ std::string nearest_command(const std::string& typed, const CLI::App& command) {
 /// The fix for a subcommand that is missing or unknown.
 std::string command_fix(const std::string& name, const CLI::App& command, const std::string& typed,
                         const std::string& last) {
-  const bool is_outer = command.get_parent() == nullptr;
-  const KnownName* known = is_outer ? find_known(NameKind::kCommand, typed) : nullptr;
+  const bool has_known = command.get_parent() == nullptr || command.get_name() == "stage";
+  const KnownName* known = has_known ? find_known(NameKind::kCommand, typed) : nullptr;
   if (known != nullptr && *known->remark != '\0') return known->remark;
   std::string meant = known != nullptr ? known->ours : nearest_command(typed, command);
   if (typed == "help") meant = last == typed ? "--help" : last + " --help";

@@ -127,6 +127,8 @@ constexpr KnownName kCommands[] = {
      "other programs serve a checkpoint: vllm serve CHECKPOINT (docs/serve.md)"},
     {"launch", "",
      "torchrun starts ranks: torchrun --no-python --nproc-per-node 2 rematch train my.yaml"},
+    {"tokenize render pixels generate logits loss grad", "",
+     "run `rematch-stages stage NAME`; `scripts/build rematch-stages` builds it next to rematch"},
     {"resume continue", "", "a run continues with `rematch train CONFIG --resume`"},
 };
 

@@ -67,10 +67,4 @@ std::unique_ptr<Stage> make_pack_stage(const StageOptions&);
 /// Stages of `rematch` and of the Python package: parse, match, segment and pack.
 const std::vector<StageRow>& public_stages();
 
-/// Finds a stage. The error names `rematch-stages` too, which has more.
-/// @param program  "rematch" or "rematch-stages", for messages
-/// @throws UserError (config) with did-you-mean for an unknown name
-const StageRow& find_stage(const std::vector<StageRow>& table, const std::string& name,
-                           const std::string& program);
-
 }  // namespace rematch
