@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <csignal>
-#include <cstdio>
 #include <new>
 #include <optional>
 #include <string>
@@ -15,6 +14,7 @@
 
 #include "base/host_memory.h"
 #include "base/text.h"
+#include "tools/plan/advice.h"
 
 namespace rematch {
 namespace {
@@ -28,32 +28,11 @@ constexpr const char* kMessages[] = {"not enough memory",
                                      "could not create a memory",
                                      "could not execute a primitive"};
 
-std::string gib(double bytes) { return fmt::format("{:.2f} GiB", bytes / double{1 << 30}); }
-
-/// The number in "tried to allocate 123 bytes".
-std::optional<double> bytes_in(const std::string& message) {
-  const size_t found = message.find("tried to allocate ");
-  double bytes = 0;
-  char unit = 0;  // the b of "bytes"; GPUs write MiB and GiB
-  const bool is_read =
-      found != message.npos &&
-      std::sscanf(message.c_str() + found, "tried to allocate %lf %c", &bytes, &unit) == 2;
-  return is_read && unit == 'b' ? std::optional(bytes) : std::nullopt;
-}
-
-std::string asked(const std::exception& error) {
-  const std::string message = first_line(error.what());
-  if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) return "an allocation failed";
-  if (const auto bytes = bytes_in(message))
-    return fmt::format("{} were asked for ({:.0f} bytes)", gib(*bytes), *bytes);
-  return message;
-}
-
 /// The limit of `ulimit -v`; none = no limit.
-std::optional<double> address_space_limit() {
+std::optional<int64_t> address_space_limit() {
   rlimit limit{};
   if (::getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return std::nullopt;
-  return static_cast<double>(limit.rlim_cur);
+  return static_cast<int64_t>(limit.rlim_cur);
 }
 
 std::string there(std::string_view message) {
@@ -62,11 +41,10 @@ std::string there(std::string_view message) {
   const MemoryBytes memory = host_memory();
   std::string text = memory.total > 0
                          ? fmt::format("; {} of {} were free on this machine (or in its container)",
-                                       gib(static_cast<double>(memory.available)),
-                                       gib(static_cast<double>(memory.total)))
+                                       gib_text(memory.available), gib_text(memory.total))
                          : "; how much there was is unknown";
   if (const auto limit = address_space_limit())
-    text += fmt::format("; ulimit -v allows this process {}", gib(*limit));
+    text += fmt::format("; ulimit -v allows this process {}", gib_text(*limit));
   return text;
 }
 
@@ -101,7 +79,9 @@ Problem out_of_memory(const std::exception& error, std::string_view phase) {
   return {
       .error = "out of memory",
       .where = phase.empty() ? "this machine" : fmt::format("this machine, in the phase {}", phase),
-      .what = asked(error) + there(error.what()),
+      .what = (dynamic_cast<const std::bad_alloc*>(&error) != nullptr ? "an allocation failed"
+                                                                      : first_line(error.what())) +
+              there(error.what()),
       .fix =
           "`rematch plan CONFIG` shows what takes how much, and what to lower; or raise the "
           "limit"};
