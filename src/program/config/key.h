@@ -3,6 +3,7 @@
 #include <limits>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "program/config/field.h"
@@ -39,9 +40,10 @@ struct ValueRule {
 /// documentation. A key of a settings struct takes its type, default and choices from its field:
 ///
 ///     const KeysOf key("custom.extra.rollout_matching.", part<&Settings::match>);
-///     key("maskiou_gate", &MatchSettings::maskiou_gate).within(0, 1).says("pairs with a lower
-///     maskIoU are rejected");
+///     key.of<&MatchSettings::maskiou_gate>().within(0, 1).says("pairs with a lower maskIoU are
+///     rejected");
 ///
+/// A key with another name than its field: `key("model", &ModelSettings::directory)`.
 /// A key that only affects other keys (program/config/rules.cc) has no field:
 /// `integer_key("training.effective_batch_size").says("…")`.
 struct KeySpec {
@@ -144,6 +146,15 @@ inline KeySpec boolean_key(std::string path, KeyValue fallback = {}) {
 /// The key of a loss setting; its value becomes an entry of Settings::losses.
 KeySpec loss_key(std::string path, const LossKey& key);
 
+/// The name of a struct's field, as the compilers write it: "… Field = &rematch::Struct::name; …".
+template <auto Field>
+constexpr std::string_view field_name() {
+  std::string_view text = __PRETTY_FUNCTION__;
+  text = text.substr(text.find("Field = "));
+  text = text.substr(0, text.find_first_of(";]"));
+  return text.substr(text.rfind(':') + 1);
+}
+
 /// Describes the keys of one settings struct.
 template <class Section>
 class KeysOf {
@@ -153,7 +164,7 @@ class KeysOf {
   KeysOf(std::string prefix, Section& (*at)(Settings&)) : prefix_(std::move(prefix)), at_(at) {}
 
   template <class T>
-  KeySpec operator()(const char* name, T Section::* field) const {
+  KeySpec operator()(const std::string& name, T Section::* field) const {
     KeySpec spec = plain_key(prefix_ + name, key_type<T>(), key_value(Section{}.*field));
     spec.choices = list_choices<T>();
     spec.fill = [at = at_, field](Settings& all, const KeyValue& value) {
@@ -161,6 +172,12 @@ class KeysOf {
     };
     spec.read = [at = at_, field](Settings& all) { return key_value(at(all).*field); };
     return spec;
+  }
+
+  /// The key that is called like its field.
+  template <auto Field>
+  KeySpec of() const {
+    return (*this)(std::string(field_name<Field>()), Field);
   }
 
  private:

@@ -15,20 +15,17 @@ std::vector<KeySpec> data_keys() {
           .says(
               "training records: a path, a list of paths, or a list of `{path, weight}`; an epoch "
               "uses weight × records of each file"),
-      data("val_jsonl", &DataSettings::val_jsonl).says("validation records"),
-      data("train_sample_limit", &DataSettings::train_sample_limit)
-          .at_least(1)
-          .says("uses the first N training records of each file; null: all"),
-      data("val_sample_limit", &DataSettings::val_sample_limit)
-          .at_least(1)
-          .says("uses the first N validation records; null: all"),
-      data("object_ordering", &DataSettings::object_ordering)
-          .says("order of the objects: by (min y, min x), shuffled in each epoch, or that in which "
-                "the starting checkpoint answers up to 300 training pictures"),
-      data("coord_input_noise", &DataSettings::coord_input_noise)
-          .within(0, 1000)
-          .says("standard deviation, in bins, of noise on the input coordinates when training "
-                "teaches the full ground truth"),
+      data.of<&DataSettings::val_jsonl>().says("validation records"),
+      data.of<&DataSettings::train_sample_limit>().at_least(1).says(
+          "uses the first N training records of each file; null: all"),
+      data.of<&DataSettings::val_sample_limit>().at_least(1).says(
+          "uses the first N validation records; null: all"),
+      data.of<&DataSettings::object_ordering>().says(
+          "order of the objects: by (min y, min x), shuffled in each epoch, or that in which "
+          "the starting checkpoint answers up to 300 training pictures"),
+      data.of<&DataSettings::coord_input_noise>().within(0, 1000).says(
+          "standard deviation, in bins, of noise on the input coordinates when training "
+          "teaches the full ground truth"),
       absent("share", &AugmentSettings::absent_share)
           .within(0, 1)
           .says("share of the training records with a list of classes in their `prompt` that get "
@@ -37,12 +34,12 @@ std::vector<KeySpec> data_keys() {
       absent("most", &AugmentSettings::absent_most)
           .within(1, 1000)
           .says("most names for a prompt; their number is drawn from 1 to this"),
-      data("answer_format", &DataSettings::answer_format)
+      data.of<&DataSettings::answer_format>()
           .one_of(answer_formats().names())
           .says("format of answers: " + answer_formats().meanings() +
                 "; null: `coord_tokens` in training, the checkpoint's format in other commands"),
-      prompt("user_prompt", &PromptSettings::user_prompt)
-          .says("text, or a path that ends in `.txt`; null: the built-in prompt"),
+      prompt.of<&PromptSettings::user_prompt>().says(
+          "text, or a path that ends in `.txt`; null: the built-in prompt"),
       text_key("custom.emit_norm", "none")
           .one_of({"none"})
           .says("only `none`: coordinates are bins already"),

@@ -7,7 +7,7 @@ namespace {
 
 std::vector<KeySpec> root_keys() {
   const KeysOf key("", part<&Settings::model>);
-  return {key("global_max_length", &ModelSettings::global_max_length)
+  return {key.of<&ModelSettings::global_max_length>()
               .within(1, 1 << 24)
               .says("most tokens in a segment and in a packed row")};
 }
@@ -24,15 +24,14 @@ std::vector<KeySpec> model_section() {
       key("torch_dtype", &ModelSettings::dtype)
           .refuses("=float16", "float16 overflows in training: use `bfloat16`")
           .says("dtype of the weights; auto: bfloat16 on GPU, float32 on CPU"),
-      key("load_in_4bit", &ModelSettings::load_in_4bit)
-          .says(
-              "quantises the model's Linear layers to 4 bits while it is loaded, as bitsandbytes "
-              "does; for `tuner.train_type: lora` and for answers. A checkpoint that bitsandbytes "
-              "quantised needs no key"),
-      bits("quant_type", &FourBitSettings::quant_type)
-          .says("the 16 values of `load_in_4bit` (transformers' own default is `fp4`)"),
-      bits("use_double_quant", &FourBitSettings::use_double_quant)
-          .says("`load_in_4bit`: 4.1 bits a weight instead of 4.5"),
+      key.of<&ModelSettings::load_in_4bit>().says(
+          "quantises the model's Linear layers to 4 bits while it is loaded, as bitsandbytes "
+          "does; for `tuner.train_type: lora` and for answers. A checkpoint that bitsandbytes "
+          "quantised needs no key"),
+      bits.of<&FourBitSettings::quant_type>().says(
+          "the 16 values of `load_in_4bit` (transformers' own default is `fp4`)"),
+      bits.of<&FourBitSettings::use_double_quant>().says(
+          "`load_in_4bit`: 4.1 bits a weight instead of 4.5"),
       four("llm_int8_skip_modules", &FourBitSettings::skip_modules)
           .says(
               "`load_in_4bit`: modules, or components of module names such as `visual`, that stay "
@@ -57,21 +56,21 @@ std::vector<KeySpec> template_section() {
       integer_key("template.max_length")
           .within(1, 1 << 24)
           .says("used as `global_max_length` if neither that nor `model.max_model_len` is set"),
-      data("truncation_strategy", &DataSettings::truncation_strategy)
+      data.of<&DataSettings::truncation_strategy>()
           .warns("=right", no_truncation)
           .warns("=left", no_truncation)
           .says("samples longer than `global_max_length`, checked before step 1: `raise` lists "
                 "them in an error, `delete` drops them"),
-      image("image_resize", &ImageSettings::image_resize)
-          .says("images that the model's image processor would resize: `processor` resizes them "
-                "the same way, `refuse` reports an error"),
-      image("image_backend", &ImageSettings::image_backend)
-          .says("transformers image processor to reproduce bit for bit: `torchvision` (vLLM's "
-                "too), or `pil`, its choice without torchvision"),
-      image("max_pixels", &ImageSettings::max_pixels)
+      image.of<&ImageSettings::image_resize>().says(
+          "images that the model's image processor would resize: `processor` resizes them "
+          "the same way, `refuse` reports an error"),
+      image.of<&ImageSettings::image_backend>().says(
+          "transformers image processor to reproduce bit for bit: `torchvision` (vLLM's "
+          "too), or `pil`, its choice without torchvision"),
+      image.of<&ImageSettings::max_pixels>()
           .within(1, 1 << 28)
           .says("largest image area in pixels; null: the image processor's"),
-      image("min_pixels", &ImageSettings::min_pixels)
+      image.of<&ImageSettings::min_pixels>()
           .within(1, 1 << 24)
           .says("smallest image area in pixels; null: the image processor's"),
   };
@@ -82,39 +81,34 @@ std::vector<KeySpec> data_section() {
   const KeysOf data("data.", part<&Settings::data>);
   const KeysOf augment("data.augment.", part<&Settings::augment>);
   return {
-      data("on_bad_sample", &DataSettings::on_bad_sample)
-          .says("if a training image cannot be read, or a rollout makes its segment too long: "
-                "save the state and stop, or skip the sample"),
+      data.of<&DataSettings::on_bad_sample>().says(
+          "if a training image cannot be read, or a rollout makes its segment too long: "
+          "save the state and stop, or skip the sample"),
       key("dataloader_num_workers", &LoaderSettings::num_workers)
           .within(0, 1024)
           .says("threads that decode images; 0: the training thread decodes; no effect on results"),
       key("dataloader_prefetch_factor", &LoaderSettings::prefetch_factor)
           .within(1, 1024)
           .says("batches that each worker decodes ahead"),
-      augment("hflip", &AugmentSettings::hflip)
-          .within(0, 1)
-          .says("probability of mirroring a training image left to right"),
-      augment("hflip_words", &AugmentSettings::hflip_words)
-          .says("mirror even if labels or prompts contain the words left or right"),
-      augment("vflip", &AugmentSettings::vflip)
-          .within(0, 1)
-          .says("probability of mirroring a training image top to bottom (aerial and microscope "
-                "pictures)"),
-      augment("vflip_words", &AugmentSettings::vflip_words)
-          .says("mirror even if labels or prompts contain words such as top, lower or above"),
-      augment("rot90", &AugmentSettings::rot90)
-          .within(0, 1)
-          .says("probability of turning a training image by 90, 180 or 270 degrees, each equally "
-                "likely (aerial and microscope pictures)"),
-      augment("rot90_words", &AugmentSettings::rot90_words)
-          .says("turn even if labels or prompts contain words such as left, right, top or lower"),
-      augment("crop", &AugmentSettings::crop)
-          .within(0.05, 1)
-          .says("smallest share of a training image's area that a random crop keeps; 1: no crop"),
-      augment("color", &AugmentSettings::color)
-          .within(0, 0.9)
-          .says("largest random change of a training image's brightness, contrast and saturation, "
-                "as a share; 0: none"),
+      augment.of<&AugmentSettings::hflip>().within(0, 1).says(
+          "probability of mirroring a training image left to right"),
+      augment.of<&AugmentSettings::hflip_words>().says(
+          "mirror even if labels or prompts contain the words left or right"),
+      augment.of<&AugmentSettings::vflip>().within(0, 1).says(
+          "probability of mirroring a training image top to bottom (aerial and microscope "
+          "pictures)"),
+      augment.of<&AugmentSettings::vflip_words>().says(
+          "mirror even if labels or prompts contain words such as top, lower or above"),
+      augment.of<&AugmentSettings::rot90>().within(0, 1).says(
+          "probability of turning a training image by 90, 180 or 270 degrees, each equally "
+          "likely (aerial and microscope pictures)"),
+      augment.of<&AugmentSettings::rot90_words>().says(
+          "turn even if labels or prompts contain words such as left, right, top or lower"),
+      augment.of<&AugmentSettings::crop>().within(0.05, 1).says(
+          "smallest share of a training image's area that a random crop keeps; 1: no crop"),
+      augment.of<&AugmentSettings::color>().within(0, 0.9).says(
+          "largest random change of a training image's brightness, contrast and saturation, "
+          "as a share; 0: none"),
   };
 }
 
@@ -124,19 +118,19 @@ std::vector<KeySpec> tuner_section() {
   const KeysOf lora("tuner.", part<&Settings::tuner, &TunerSettings::lora>);
   const KeysOf targets("tuner.", part<&Settings::tuner, &TunerSettings::targets>);
   return {
-      key("train_type", &TunerSettings::train_type)
+      key.of<&TunerSettings::train_type>()
           .refuses(
               "=qlora",
               "use `lora` with `model.load_in_4bit: true`; `rematch plan CONFIG --gpu-memory GIB` "
               "shows what fits")
           .says("full fine-tuning or a LoRA adapter"),
-      freeze("llm", &FreezeSettings::llm).says("freezes the language model"),
-      freeze("vit", &FreezeSettings::vit)
-          .says("freezes the vision tower without its aligner (ms-swift: true; here nothing is "
-                "frozen by default)"),
-      freeze("aligner", &FreezeSettings::aligner)
-          .says("freezes `merger` and `deepstack_merger_list` (ms-swift: true; here nothing is "
-                "frozen by default)"),
+      freeze.of<&FreezeSettings::llm>().says("freezes the language model"),
+      freeze.of<&FreezeSettings::vit>().says(
+          "freezes the vision tower without its aligner (ms-swift: true; here nothing is "
+          "frozen by default)"),
+      freeze.of<&FreezeSettings::aligner>().says(
+          "freezes `merger` and `deepstack_merger_list` (ms-swift: true; here nothing is "
+          "frozen by default)"),
       lora("lora_rank", &LoraSettings::rank).within(1, 65536).says("rank of an adapter (ms-swift)"),
       lora("lora_alpha", &LoraSettings::alpha)
           .above(0)
@@ -147,16 +141,16 @@ std::vector<KeySpec> tuner_section() {
           .below(1)
           .says("dropout on the input of an adapter (ms-swift)"),
       text_key("tuner.lora_bias", "none").one_of({"none"}).says("only `none`"),
-      lora("use_dora", &LoraSettings::use_dora).says("DoRA: weight-decomposed adapters"),
-      targets("target_modules", &AdapterTargetSettings::target_modules)
-          .says("`all-linear` or name suffixes of the modules that get an adapter"),
-      targets("target_regex", &AdapterTargetSettings::target_regex)
-          .says("regular expression for full module names; replaces target_modules"),
-      targets("modules_to_save", &AdapterTargetSettings::modules_to_save)
-          .says("modules trained in full and saved with the adapter"),
-      targets("trainable_token_indices", &AdapterTargetSettings::trainable_token_indices)
-          .says("tokens whose rows in embedding and head are trained: `coord_tokens` for all 1000, "
-                "token ids, or token texts"),
+      lora.of<&LoraSettings::use_dora>().says("DoRA: weight-decomposed adapters"),
+      targets.of<&AdapterTargetSettings::target_modules>().says(
+          "`all-linear` or name suffixes of the modules that get an adapter"),
+      targets.of<&AdapterTargetSettings::target_regex>().says(
+          "regular expression for full module names; replaces target_modules"),
+      targets.of<&AdapterTargetSettings::modules_to_save>().says(
+          "modules trained in full and saved with the adapter"),
+      targets.of<&AdapterTargetSettings::trainable_token_indices>().says(
+          "tokens whose rows in embedding and head are trained: `coord_tokens` for all 1000, "
+          "token ids, or token texts"),
   };
 }
 

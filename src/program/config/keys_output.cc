@@ -9,16 +9,16 @@ std::vector<KeySpec> directory_keys() {
   const std::string log_instead = "ignored; every step is in `logging.jsonl` of the run directory";
   const KeysOf key("training.", part<&Settings::output>);
   return {
-      key("output_dir", &OutputSettings::output_dir)
-          .says("parent of run directories, relative to the current directory (ms-swift)"),
-      key("run_name", &OutputSettings::run_name)
-          .says("the run directory is output_dir/run_name (at most 200 bytes); null: "
-                "output_dir itself"),
-      key("add_version", &OutputSettings::add_version)
-          .says("puts `vN-YYYYMMDD-HHMMSS` before run_name (ms-swift: true)"),
-      key("logging_dir", &OutputSettings::logging_dir)
-          .says("directory of TensorBoard events; null: `runs` in the run directory"),
-      key("report_to", &OutputSettings::report_to)
+      key.of<&OutputSettings::output_dir>().says(
+          "parent of run directories, relative to the current directory (ms-swift)"),
+      key.of<&OutputSettings::run_name>().says(
+          "the run directory is output_dir/run_name (at most 200 bytes); null: "
+          "output_dir itself"),
+      key.of<&OutputSettings::add_version>().says(
+          "puts `vN-YYYYMMDD-HHMMSS` before run_name (ms-swift: true)"),
+      key.of<&OutputSettings::logging_dir>().says(
+          "directory of TensorBoard events; null: `runs` in the run directory"),
+      key.of<&OutputSettings::report_to>()
           .one_of({"tensorboard", "none", "wandb", "swanlab"})
           .warns("=swanlab", log_instead)
           .says("`tensorboard`, `wandb` (uses the `python3` on PATH; a warning if that has no "
@@ -30,27 +30,22 @@ std::vector<KeySpec> evaluation_keys() {
   const KeysOf key("training.", part<&Settings::cadence>);
   const KeysOf evaluation("training.", part<&Settings::evaluation>);
   return {
-      key("logging_steps", &CadenceSettings::logging_steps)
-          .at_least(1)
-          .says("steps between log lines (ms-swift)"),
-      key("logging_first_step", &CadenceSettings::logging_first_step)
-          .says("logs step 1 too (ms-swift)"),
+      key.of<&CadenceSettings::logging_steps>().at_least(1).says(
+          "steps between log lines (ms-swift)"),
+      key.of<&CadenceSettings::logging_first_step>().says("logs step 1 too (ms-swift)"),
       key("eval_strategy", &CadenceSettings::eval_when)
           .null_by_default()
           .one_of({"no", "steps", "epoch"})
           .says("null: like save_strategy if `custom.val_jsonl` is set, else no (ms-swift)"),
-      key("eval_steps", &CadenceSettings::eval_steps)
-          .null_by_default()
-          .at_least(1)
-          .says("optimizer steps between evaluations; null: save_steps (ms-swift)"),
-      evaluation("eval_on_start", &EvaluationSettings::eval_on_start)
-          .null_by_default()
-          .says("evaluates before the first step, as the reference of the health line; null: only "
-                "with stop_on_harm (transformers)"),
-      evaluation("stop_on_harm", &EvaluationSettings::stop_on_harm)
-          .says("ends the run when the health of an evaluation is worse than at the start; every "
-                "new best is saved (docs/health.md)"),
-      evaluation("early_stopping_patience", &EvaluationSettings::early_stopping_patience)
+      key.of<&CadenceSettings::eval_steps>().null_by_default().at_least(1).says(
+          "optimizer steps between evaluations; null: save_steps (ms-swift)"),
+      evaluation.of<&EvaluationSettings::eval_on_start>().null_by_default().says(
+          "evaluates before the first step, as the reference of the health line; null: only "
+          "with stop_on_harm (transformers)"),
+      evaluation.of<&EvaluationSettings::stop_on_harm>().says(
+          "ends the run when the health of an evaluation is worse than at the start; every "
+          "new best is saved (docs/health.md)"),
+      evaluation.of<&EvaluationSettings::early_stopping_patience>()
           .null_by_default()
           .at_least(1)
           .says("ends the run after so many evaluations in a row without a new best "
@@ -65,32 +60,25 @@ std::vector<KeySpec> checkpoint_keys() {
   return {
       key("save_strategy", &CadenceSettings::save_when)
           .says("when checkpoints are written (transformers)"),
-      key("save_steps", &CadenceSettings::save_steps)
-          .at_least(1)
-          .says("optimizer steps between checkpoints (transformers)"),
-      checkpoint("save_total_limit", &CheckpointSettings::save_total_limit)
-          .null_by_default()
-          .at_least(1)
-          .says("number of checkpoints to keep; the best and the newest are never deleted; null: "
-                "all (transformers)"),
-      checkpoint("save_only_model", &CheckpointSettings::save_only_model)
-          .says("saves checkpoints without training state (transformers)"),
-      key("save_last_epoch", &CadenceSettings::save_last_epoch)
-          .says("writes a checkpoint at the end of the run"),
-      key("save_delay_steps", &CadenceSettings::save_delay_steps)
-          .at_least(0)
-          .says("no checkpoint before this step"),
-      key("save_delay_epochs", &CadenceSettings::save_delay_epochs)
-          .at_least(0)
-          .says("no checkpoint before this epoch"),
-      evaluation("metric_for_best_model", &EvaluationSettings::metric_for_best_model)
-          .says("stage 1: `eval_loss` (default), `eval_token_acc`; stage 2: `eval_rollout_f1` "
-                "(default); both, with a `rollout_backend`: `eval_rollout_…`, such as "
-                "`eval_rollout_f1_labels`"),
-      evaluation("greater_is_better", &EvaluationSettings::greater_is_better)
-          .null_by_default()
-          .says("null: true unless the metric's name ends in `loss` (transformers)"),
-      checkpoint("resume_from_checkpoint", &CheckpointSettings::resume_from_checkpoint)
+      key.of<&CadenceSettings::save_steps>().at_least(1).says(
+          "optimizer steps between checkpoints (transformers)"),
+      checkpoint.of<&CheckpointSettings::save_total_limit>().null_by_default().at_least(1).says(
+          "number of checkpoints to keep; the best and the newest are never deleted; null: "
+          "all (transformers)"),
+      checkpoint.of<&CheckpointSettings::save_only_model>().says(
+          "saves checkpoints without training state (transformers)"),
+      key.of<&CadenceSettings::save_last_epoch>().says("writes a checkpoint at the end of the run"),
+      key.of<&CadenceSettings::save_delay_steps>().at_least(0).says(
+          "no checkpoint before this step"),
+      key.of<&CadenceSettings::save_delay_epochs>().at_least(0).says(
+          "no checkpoint before this epoch"),
+      evaluation.of<&EvaluationSettings::metric_for_best_model>().says(
+          "stage 1: `eval_loss` (default), `eval_token_acc`; stage 2: `eval_rollout_f1` "
+          "(default); both, with a `rollout_backend`: `eval_rollout_…`, such as "
+          "`eval_rollout_f1_labels`"),
+      evaluation.of<&EvaluationSettings::greater_is_better>().null_by_default().says(
+          "null: true unless the metric's name ends in `loss` (transformers)"),
+      checkpoint.of<&CheckpointSettings::resume_from_checkpoint>()
           .null_is({"null", "false"})
           .says("`latest` or a checkpoint directory"),
   };

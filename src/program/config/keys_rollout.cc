@@ -22,10 +22,9 @@ std::vector<KeySpec> generation_keys() {
       key("rollout_generate_batch_size", &GenerationSettings::batch_size)
           .within(1, 1e6)
           .says("samples per generate call of one rank (`hf`)"),
-      native("max_num_seqs", &NativeSettings::max_num_seqs)
-          .within(1, 1e6)
-          .says("most concurrent sequences of the `native` backend"),
-      native("kv_cache_gib", &NativeSettings::kv_cache_gib)
+      native.of<&NativeSettings::max_num_seqs>().within(1, 1e6).says(
+          "most concurrent sequences of the `native` backend"),
+      native.of<&NativeSettings::kv_cache_gib>()
           .null_by_default()
           .above(0)
           .up_to(1e6)
@@ -35,22 +34,15 @@ std::vector<KeySpec> generation_keys() {
           .one_of({"greedy"})
           .refuses("=beam", "beam search is not supported: set `decode_mode: greedy`")
           .says("only `greedy`; `temperature` above 0 turns on sampling"),
-      key("max_new_tokens", &GenerationSettings::max_new_tokens)
+      key.of<&GenerationSettings::max_new_tokens>()
           .within(1, 1 << 24)
           .says("most tokens in a rollout"),
-      key("temperature", &GenerationSettings::temperature).within(0, 1000).says("0 is greedy"),
-      key("top_p", &GenerationSettings::top_p)
-          .within(0, 1)
-          .above(0)
-          .says("nucleus sampling; 1 is off"),
-      key("top_k", &GenerationSettings::top_k)
-          .null_by_default()
-          .at_least(-1)
-          .null_is({"off"})
-          .says("samples from the k most likely tokens; off, 0 and -1: from all"),
-      key("repetition_penalty", &GenerationSettings::repetition_penalty)
-          .within(1e-3, 1e3)
-          .says("penalty on tokens of the prompt and the answer, as in transformers; 1 is off"),
+      key.of<&GenerationSettings::temperature>().within(0, 1000).says("0 is greedy"),
+      key.of<&GenerationSettings::top_p>().within(0, 1).above(0).says("nucleus sampling; 1 is off"),
+      key.of<&GenerationSettings::top_k>().null_by_default().at_least(-1).null_is({"off"}).says(
+          "samples from the k most likely tokens; off, 0 and -1: from all"),
+      key.of<&GenerationSettings::repetition_penalty>().within(1e-3, 1e3).says(
+          "penalty on tokens of the prompt and the answer, as in transformers; 1 is off"),
   };
 }
 
@@ -58,25 +50,18 @@ std::vector<KeySpec> repeat_guard_keys() {
   const KeysOf guard(path("repeat_terminate."),
                      part<&Settings::generation, &GenerationSettings::repeat_terminate>);
   return {
-      guard("enabled", &RepeatGuardSettings::enabled).says("ends rollouts that repeat themselves"),
-      guard("min_new_tokens", &RepeatGuardSettings::min_new_tokens)
-          .at_least(0)
-          .says("the guard starts at this many generated tokens"),
-      guard("max_consecutive_token_repeats", &RepeatGuardSettings::max_consecutive_token_repeats)
-          .at_least(1)
-          .says("a run of this many equal ids ends the rollout"),
-      guard("ngram_size", &RepeatGuardSettings::ngram_size)
-          .at_least(1)
-          .says("length of a repeated block in ids"),
-      guard("ngram_repeats", &RepeatGuardSettings::ngram_repeats)
-          .at_least(2)
-          .says("consecutive equal blocks that end the rollout"),
-      guard("max_object_keys", &RepeatGuardSettings::max_object_keys)
-          .null_by_default()
-          .at_least(1)
-          .says(
-              "number of complete `object_` keys (`bbox_2d` in formats with digits) that ends the "
-              "rollout; null: no limit"),
+      guard.of<&RepeatGuardSettings::enabled>().says("ends rollouts that repeat themselves"),
+      guard.of<&RepeatGuardSettings::min_new_tokens>().at_least(0).says(
+          "the guard starts at this many generated tokens"),
+      guard.of<&RepeatGuardSettings::max_consecutive_token_repeats>().at_least(1).says(
+          "a run of this many equal ids ends the rollout"),
+      guard.of<&RepeatGuardSettings::ngram_size>().at_least(1).says(
+          "length of a repeated block in ids"),
+      guard.of<&RepeatGuardSettings::ngram_repeats>().at_least(2).says(
+          "consecutive equal blocks that end the rollout"),
+      guard.of<&RepeatGuardSettings::max_object_keys>().null_by_default().at_least(1).says(
+          "number of complete `object_` keys (`bbox_2d` in formats with digits) that ends the "
+          "rollout; null: no limit"),
   };
 }
 
@@ -87,44 +72,33 @@ std::vector<KeySpec> matching_keys() {
       key("match_policy", &MatchSettings::policy)
           .one_of(match_policies().names())
           .says("rule that pairs predictions with ground truths: " + match_policies().meanings()),
-      key("label_match", &MatchSettings::label_match)
-          .says("comparison of labels in scores: `exact` (as the tokenizer writes them), "
-                "`normalized` (case, white space, NFKC), or the path of a JSON file of synonyms"),
-      key("candidate_top_k", &MatchSettings::candidate_top_k)
-          .at_least(1)
-          .says("most candidate ground truths per prediction"),
-      key("maskiou_gate", &MatchSettings::maskiou_gate)
-          .within(0, 1)
-          .says("pairs with a lower maskIoU are rejected"),
-      key("maskiou_resolution", &MatchSettings::maskiou_resolution)
-          .within(1, 4096)
-          .says("side of the maskIoU canvas in pixels"),
-      key("fp_cost", &MatchSettings::fp_cost)
-          .within(0, 1e6)
-          .says("cost of an unmatched prediction"),
-      key("fn_cost", &MatchSettings::fn_cost)
-          .within(0, 1e6)
-          .says("cost of an unmatched ground truth"),
+      key.of<&MatchSettings::label_match>().says(
+          "comparison of labels in scores: `exact` (as the tokenizer writes them), "
+          "`normalized` (case, white space, NFKC), or the path of a JSON file of synonyms"),
+      key.of<&MatchSettings::candidate_top_k>().at_least(1).says(
+          "most candidate ground truths per prediction"),
+      key.of<&MatchSettings::maskiou_gate>().within(0, 1).says(
+          "pairs with a lower maskIoU are rejected"),
+      key.of<&MatchSettings::maskiou_resolution>().within(1, 4096).says(
+          "side of the maskIoU canvas in pixels"),
+      key.of<&MatchSettings::fp_cost>().within(0, 1e6).says("cost of an unmatched prediction"),
+      key.of<&MatchSettings::fn_cost>().within(0, 1e6).says("cost of an unmatched ground truth"),
       target("target_policy", &TargetSettings::policy)
           .one_of(target_policies().names())
           .says("what a segment teaches: " + target_policies().meanings()),
-      target("rewrite_order", &TargetSettings::rewrite_order)
-          .null_by_default()
-          .says("`rewrite`: entries in the order of the ground truth, or matched entries first, in "
-                "the order of the rollout; null: `truth` with `object_ordering: sorted`, `rollout` "
-                "with `random`"),
-      target("incomplete_rollouts", &TargetSettings::incomplete_rollouts)
-          .says("`rewrite`: keep the valid objects of an incomplete rollout, or none of them"),
-      target("rollout_share", &TargetSettings::rollout_share)
-          .within(0, 1)
-          .above(0)
-          .says("share of the windows with rollouts; the others teach the full ground truth"),
-      target("ot_cost", &TargetSettings::ot_cost)
-          .says("distance between points in the optimal transport"),
-      target("ot_epsilon", &TargetSettings::ot_epsilon)
-          .within(1e-3, 1e6)
-          .says("entropic regularization of the optimal transport, in bins"),
-      target("ot_iters", &TargetSettings::ot_iters).within(1, 1e6).says("Sinkhorn iterations"),
+      target.of<&TargetSettings::rewrite_order>().null_by_default().says(
+          "`rewrite`: entries in the order of the ground truth, or matched entries first, in "
+          "the order of the rollout; null: `truth` with `object_ordering: sorted`, `rollout` "
+          "with `random`"),
+      target.of<&TargetSettings::incomplete_rollouts>().says(
+          "`rewrite`: keep the valid objects of an incomplete rollout, or none of them"),
+      target.of<&TargetSettings::rollout_share>().within(0, 1).above(0).says(
+          "share of the windows with rollouts; the others teach the full ground truth"),
+      target.of<&TargetSettings::ot_cost>().says(
+          "distance between points in the optimal transport"),
+      target.of<&TargetSettings::ot_epsilon>().within(1e-3, 1e6).says(
+          "entropic regularization of the optimal transport, in bins"),
+      target.of<&TargetSettings::ot_iters>().within(1, 1e6).says("Sinkhorn iterations"),
   };
 }
 
@@ -139,16 +113,14 @@ std::vector<KeySpec> window_keys() {
           .says("rule that chooses the segments of a row"),
       pack("post_rollout_pack_scope", &PackSettings::scope)
           .says("one row per micro-batch with a carry buffer, or the whole window at once"),
-      all("loss_normalization", &Settings::loss_normalization)
-          .says("mean over the window's tokens, or mean of row means"),
-      buffer("enabled", &RolloutBufferSettings::enabled)
-          .in(kStage2)
-          .says("uses a window for several optimizer steps"),
-      buffer("m_steps", &RolloutBufferSettings::m_steps)
-          .within(1, 1e6)
-          .says("optimizer steps per window"),
-      offload("enabled", &OffloadSettings::enabled)
-          .says("moves training state to host memory around vLLM rollouts"),
+      all.of<&Settings::loss_normalization>().says(
+          "mean over the window's tokens, or mean of row means"),
+      buffer.of<&RolloutBufferSettings::enabled>().in(kStage2).says(
+          "uses a window for several optimizer steps"),
+      buffer.of<&RolloutBufferSettings::m_steps>().within(1, 1e6).says(
+          "optimizer steps per window"),
+      offload.of<&OffloadSettings::enabled>().says(
+          "moves training state to host memory around vLLM rollouts"),
       offload("offload_model", &OffloadSettings::model)
           .says("moves the parameters, if offload is enabled"),
       offload("offload_optimizer", &OffloadSettings::optimizer)
@@ -166,25 +138,19 @@ std::vector<KeySpec> rollout_keys() {
 std::vector<KeySpec> monitor_keys() {
   const KeysOf monitor(path("monitor_dump."), part<&Settings::monitor>);
   return {
-      monitor("enabled", &MonitorSettings::enabled)
-          .says("dumps pictures of the rollouts and matches of some steps (stage 2)"),
-      monitor("every_steps", &MonitorSettings::every_steps)
-          .at_least(1)
-          .says("steps between dumps; null: logging_steps"),
-      monitor("dump_first_step", &MonitorSettings::dump_first_step).says("dumps step 1 too"),
-      monitor("max_events", &MonitorSettings::max_events)
-          .at_least(0)
-          .says("maximum number of dumps per run"),
-      monitor("max_samples", &MonitorSettings::max_samples)
-          .at_least(1)
-          .says("maximum number of samples per dump"),
-      monitor("max_text_chars", &MonitorSettings::max_text_chars)
-          .at_least(1)
-          .says("maximum bytes of a text"),
-      monitor("out_dir", &MonitorSettings::out_dir)
-          .says("directory of the dumps; null: `monitor` in the run directory"),
-      monitor("write_markdown", &MonitorSettings::write_markdown)
-          .says("also writes the texts as Markdown"),
+      monitor.of<&MonitorSettings::enabled>().says(
+          "dumps pictures of the rollouts and matches of some steps (stage 2)"),
+      monitor.of<&MonitorSettings::every_steps>().at_least(1).says(
+          "steps between dumps; null: logging_steps"),
+      monitor.of<&MonitorSettings::dump_first_step>().says("dumps step 1 too"),
+      monitor.of<&MonitorSettings::max_events>().at_least(0).says(
+          "maximum number of dumps per run"),
+      monitor.of<&MonitorSettings::max_samples>().at_least(1).says(
+          "maximum number of samples per dump"),
+      monitor.of<&MonitorSettings::max_text_chars>().at_least(1).says("maximum bytes of a text"),
+      monitor.of<&MonitorSettings::out_dir>().says(
+          "directory of the dumps; null: `monitor` in the run directory"),
+      monitor.of<&MonitorSettings::write_markdown>().says("also writes the texts as Markdown"),
   };
 }
 
