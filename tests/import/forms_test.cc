@@ -316,11 +316,4 @@ TEST_F(Forms, ATaskOfCvatIsNamed) {
   EXPECT_NE(problem.fix.find("CVAT"), std::string::npos) << problem.fix;
 }
 
-TEST_F(Forms, AnglesAreNotConfidences) {
-  const std::string refusal =
-      yolo_refusal({"0 0.5 0.5 0.4 0.2 0.3\n0 0.3 0.3 0.1 0.05 1.2\n", "0 0.5 0.5 0.4 0.2 0.8\n"});
-  EXPECT_NE(refusal.find("not a confidence (0 to 1) in 1 of 3 lines"), std::string::npos)
-      << refusal;
-}
-
 }  // namespace rematch

@@ -207,11 +207,6 @@ TEST_F(ImportTest, YoloRefusesASplitWithoutAnyLabelFile) {
                       "none of 1 image has a label file");
 }
 
-TEST_F(ImportTest, YoloRefusesLabelsInPixels) {
-  directory_.write("labels/train/a.txt", "0 0.5 0.5 0.1 0.1\n0 120 60 50 50\n");
-  expect_yolo_refused("train: images/train\nnames: [cat]\n", "look like pixels");
-}
-
 TEST_F(ImportTest, YoloCountsImagesThatCannotBeReadHere) {
   directory_.write("images/train/c.bmp", "BM");
   directory_.write("labels/train/c.txt", "0 0.5 0.5 0.1 0.1\n");

@@ -48,8 +48,6 @@ constexpr char kDamagedRecord[] = "a record that cannot be read";
 constexpr char kNotUtf8[] =
     "a text that is not UTF-8|convert the file from the encoding that it has (GBK, ISO-8859-1, …): "
     "iconv -f GBK -t UTF-8 FILE > NEW";
-constexpr char kSecondConfidence[] =
-    "a line whose confidence seems to be its second number|write CLASS X Y WIDTH HEIGHT CONFIDENCE";
 constexpr char kSeveralImages[] = "a record with several images, or none";
 constexpr char kNoAnswer[] =
     "a record without an answer|write the answer as the assistant's last message, not in "
@@ -73,8 +71,9 @@ constexpr char kNoLabelFile[] =
     "an image without a label file|add the label files, or say with --missing-labels-are-empty "
     "that these images show no object";
 constexpr char kOddLine[] =
-    "a label line with neither a box nor an outline|a line is CLASS X Y WIDTH HEIGHT, the class a "
-    "number from 0, the others shares of the image from 0 to 1";
+    "a label line with neither a box nor an outline|a line is CLASS X Y WIDTH HEIGHT, or CLASS and "
+    "the points of an outline: the class a number from 0, the others shares of the image from 0 to "
+    "1; leave out a confidence or a track";
 constexpr char kOtherImage[] =
     "an annotation whose name and content name two photos that both exist|correct the "
     "name inside the file, or remove the photo that is not meant";

@@ -14,11 +14,8 @@
 namespace rematch {
 namespace {
 
-constexpr const char* kCommand = "from-yolo";
 constexpr double kFarOutside = 2;  // a larger value is not normalized, but a pixel or a flag
-constexpr double kSlack = 0.02;
-constexpr int64_t kFewestLines = 3;  // fewer prove nothing
-constexpr size_t kBox = 4, kWithConfidence = 5, kWithTrack = 6, kFourCorners = 8;
+constexpr size_t kBox = 4, kTriangle = 6, kFourCorners = 8;
 
 /// Parses a line of numbers; empty if a word is not a number.
 std::vector<double> parse_numbers(const std::string& line) {
@@ -33,14 +30,6 @@ std::vector<double> parse_numbers(const std::string& line) {
 }
 
 bool is_whole(double value) { return value == std::floor(value); }
-
-/// True if a box of centre and sides reaches out of its image.
-bool leaves_image(const double* box) {
-  const auto leaves = [](double centre, double side) {
-    return centre - side / 2 < -kSlack || centre + side / 2 > 1 + kSlack;
-  };
-  return leaves(box[0], box[2]) || leaves(box[1], box[3]);
-}
 
 /// True for a box and points in it, with flags of visibility or without, where width and height are
 /// no corner of an outline.
@@ -72,12 +61,7 @@ bool has_keypoints(const std::vector<double>& values) {
 
 }  // namespace
 
-bool is_yolo_label_file(const std::filesystem::path& path) {
-  for (const std::string& line : read_lines(path.string())) {
-    if (!line.empty()) return parse_numbers(line).size() > kBox;
-  }
-  return false;
-}
+bool is_yolo_label(const std::string& line) { return parse_numbers(line).size() > kBox; }
 
 void YoloLabels::read(const std::filesystem::path& path, ForeignImage& image) {
   int number = 0;
@@ -89,78 +73,33 @@ void YoloLabels::read(const std::filesystem::path& path, ForeignImage& image) {
 }
 
 void YoloLabels::read_line(const std::string& line, const std::string& place, ForeignImage& image) {
-  all_.add(place);
   std::vector<double> values = parse_numbers(line);
   if (values.empty()) return image.lose(reason::kOddLine, place);
   const double class_id = values.front();
   values.erase(values.begin());
-  if (!is_whole(class_id) || class_id < 0)
-    return image.lose("a label line whose class is not a whole number", place);
-  const std::string id = fmt::format("{:.0f}", class_id);
-  ForeignEntry entry{.place = place, .name = names_.find(id, /*is_id=*/true)};
+  num_long_ += values.size() > kBox + 1;
+  if (has_keypoints(values) && num_keypoints_++ == 0) first_keypoints_ = place;
+  ForeignEntry entry{.place = place, .name = names_.find(fmt::format("{:.0f}", class_id), true)};
   entry.form = BoxForm::kCentre;
-  entry.reason = cut_extras(values, place);
-  if (entry.reason.empty() && std::any_of(values.begin(), values.end(), [](double share) {
-        return std::abs(share) >= kFarOutside;
-      })) {
-    pixels_.add(place);
-    entry.reason = "a label line in pixels";
-  }
-  if (entry.reason.empty() && !entry.name) ++unnamed_[id];
   if (values.size() == kBox)
     entry.box = {values[0], values[1], values[2], values[3]};
   else
     entry.rings = {pair_up(values)};
+  const bool may_be_track = values.size() == kTriangle && is_whole(values.back()),
+             is_outline = values.size() >= kTriangle && values.size() % 2 == 0 && !may_be_track;
+  const auto is_far = [](double share) { return std::abs(share) >= kFarOutside; };
+  if (!is_whole(class_id) || class_id < 0 || !(entry.box || is_outline) ||
+      std::any_of(values.begin(), values.end(), is_far))
+    entry.reason = reason::kOddLine;
   image.add(entry, options_, ledger_);
 }
 
-std::string YoloLabels::cut_extras(std::vector<double>& values, const std::string& place) {
-  if (values.size() > kWithConfidence) long_.add(place);
-  if (has_keypoints(values)) keypoints_.add(place);
-  const bool has_track = values.size() == kWithTrack && is_whole(values.back());
-  if (has_track && values.back() <= 1)
-    return "six numbers: a triangle, or a box with the number of its track";
-  if (values.size() == kWithConfidence || has_track) {
-    five_.add(place);
-    if (values[kBox] < 0 || values[kBox] > 1) {
-      angles_.add(place);
-      return reason::kOddLine;
-    }
-    const bool is_second = leaves_image(values.data()), is_last = leaves_image(values.data() + 1);
-    if (is_second != is_last) (is_second ? second_ : last_).add(place);
-    if (is_second && !is_last) return reason::kSecondConfidence;
-    ledger_.note("boxes imported without their confidence");
-    values.resize(kBox);
-  }
-  const bool is_outline = values.size() >= kWithTrack && values.size() % 2 == 0;
-  return values.size() == kBox || is_outline ? "" : reason::kOddLine;
-}
-
-void YoloLabels::check(const std::string& where) const {
-  const auto refuse = [&](const char* what, const Lines& lines, const Lines& of,
-                          const std::string& fix) {
-    refuse_source(kCommand, where,
-                  fmt::format("{} in {} of {}, e.g. {}", what, lines.count,
-                              counted(of.count, "line"), lines.first),
-                  fix);
-  };
-  if (keypoints_.count > 0 && 10 * keypoints_.count >= 3 * long_.count)
-    refuse("boxes with keypoints, not outlines or turned boxes,", keypoints_, long_, kBoxesOnly);
-  if (five_.count >= kFewestLines && 10 * angles_.count > five_.count)
-    refuse("the fifth number is not a confidence (0 to 1)", angles_, five_,
-           "write the four corners of turned boxes: class x1 y1 x2 y2 x3 y3 x4 y4");
-  if (second_.count > last_.count)
-    refuse("the confidence seems to be the second number", second_, five_,
-           reason::fix_for(reason::kSecondConfidence));
-  if (pixels_.count > 0 && 2 * pixels_.count >= all_.count)
-    refuse("the numbers look like pixels", pixels_, all_,
-           "divide x and width by the image's width, y and height by its height");
-  if (!names_.is_empty() || unnamed_.empty()) return;
-  std::string ids;
-  for (const auto& [id, count] : unnamed_)
-    ids += fmt::format("{}{} ({})", ids.empty() ? "" : ", ", id, counted(count, "line"));
-  refuse_source(kCommand, where, "the classes have no names; their ids are " + ids,
-                "add --names cat,dog,… or --names with a file of one name a line");
+void YoloLabels::check() const {
+  if (num_keypoints_ > 0 && 10 * num_keypoints_ >= 3 * num_long_)
+    refuse_source("from-yolo", first_keypoints_,
+                  fmt::format("boxes with keypoints, not outlines or turned boxes, in {} of {}",
+                              num_keypoints_, counted(num_long_, "line")),
+                  kBoxesOnly);
 }
 
 }  // namespace rematch

@@ -1,8 +1,8 @@
 #pragma once
+#include <cstdint>
 #include <filesystem>
-#include <map>
 #include <string>
-#include <vector>
+#include <utility>
 
 #include "tools/import/class_names.h"
 #include "tools/import/foreign.h"
@@ -20,31 +20,18 @@ class YoloLabels {
   /// @throws UserError (data) for UTF-16; (environment)
   void read(const std::filesystem::path& path, ForeignImage& image);
 
-  /// @throws UserError (data) for lines that evidently are keypoints, angles or pixels, or have
-  /// their confidence first, and if no class has a name
-  void check(const std::string& where) const;
+  /// @throws UserError (data) for lines that evidently are keypoints, which look like outlines
+  void check() const;
 
  private:
   void read_line(const std::string& line, const std::string& place, ForeignImage& image);
-  /// Removes confidence and track.
-  /// @return the reason why the rest is neither a box nor an outline, or ""
-  std::string cut_extras(std::vector<double>& values, const std::string& place);
 
   NamesById names_;
   const ImportOptions& options_;
   Ledger& ledger_;
-  /// Lines, and the first of a kind.
-  struct Lines {
-    int64_t count = 0;
-    std::string first = {};
-    void add(const std::string& line) {
-      if (count++ == 0) first = line;
-    }
-  };
-  Lines all_, pixels_, five_, angles_;  ///< angles: fifth numbers, not confidences
-  Lines second_, last_;                 ///< where the confidence must be: the rest leaves the image
-  Lines long_, keypoints_;              ///< more than a box; a box and points, not an outline
-  std::map<std::string, int64_t> unnamed_;  ///< lines of each class id without a name
+  int64_t num_long_ = 0;       ///< lines of more than a box
+  int64_t num_keypoints_ = 0;  ///< of these: a box and points, not an outline
+  std::string first_keypoints_;
 };
 
 /// Advice on lines with keypoints.
@@ -52,7 +39,7 @@ inline constexpr const char* kBoxesOnly =
     "keep the first five numbers of each line (cut -d' ' -f1-5 FILE > NEW), and leave out "
     "\"kpt_shape\"";
 
-/// True if the first line of a text file is one of labels.
-bool is_yolo_label_file(const std::filesystem::path& path);
+/// True for a line with the numbers of an object.
+bool is_yolo_label(const std::string& line);
 
 }  // namespace rematch

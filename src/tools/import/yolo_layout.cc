@@ -5,7 +5,6 @@
 
 #include <algorithm>
 
-#include "base/file.h"
 #include "base/text.h"
 #include "learn/data/image_files.h"
 #include "tools/import/source_files.h"
@@ -19,15 +18,12 @@ namespace fs = std::filesystem;
 constexpr const char* kCommand = "from-yolo";
 constexpr const char* kYaml[] = {".yaml", ".yml"};
 // The first that is there counts: Label Studio numbers its classes by notes.json.
-constexpr const char* kNamesFiles[] = {
-    "notes.json",      "classes.txt",           "obj.names", "labels.txt", "names.txt",
-    "_darknet.labels", "predefined_classes.txt"};
+constexpr const char* kNamesFiles[] = {"notes.json", "classes.txt", "obj.names"};
 
 /// Finds a path of a YOLO data set. "../train/images" may be next to the YAML, as in exports of
 /// Roboflow; a path of another machine is looked for by its last parts.
 /// @param other  another folder to look in
-/// @param is_image  of a list: its last part is enough; "images" alone may be another split
-fs::path resolve(const fs::path& root, const fs::path& other, std::string entry, bool is_image) {
+fs::path resolve(const fs::path& root, const fs::path& other, std::string entry) {
   std::replace(entry.begin(), entry.end(), '\\', '/');
   fs::path written = root / entry;
   while (true) {
@@ -35,8 +31,8 @@ fs::path resolve(const fs::path& root, const fs::path& other, std::string entry,
       if (fs::exists(path)) return path;
     }
     const size_t slash = entry.find('/');
-    if (slash == entry.npos || (!is_image && entry.find('/', slash + 1) == entry.npos))
-      return written;
+    // the last part alone may be another image or split
+    if (slash == entry.npos || entry.find('/', slash + 1) == entry.npos) return written;
     entry.erase(0, slash + 1);
   }
 }
@@ -47,7 +43,7 @@ std::vector<fs::path> list_split_images(const fs::path& place, const fs::path& r
   std::vector<fs::path> images;
   for (const std::string& line : read_lines(place.string())) {
     if (is_image_name(line))  // no comment
-      images.push_back(resolve(place.parent_path(), root, line, /*is_image=*/true));
+      images.push_back(resolve(place.parent_path(), root, line));
   }
   return images;
 }
@@ -69,7 +65,7 @@ YoloLayout read_yaml(const std::string& path, const ImportOptions& options, Ledg
     if (!split || split.IsNull()) continue;
     for (const std::string& entry : split.IsSequence() ? split.as<std::vector<std::string>>()
                                                        : std::vector{split.as<std::string>()}) {
-      const fs::path place = resolve(root, beside, entry, /*is_image=*/false);
+      const fs::path place = resolve(root, beside, entry);
       if (!fs::exists(place) && name == "test") {  // of some exports, which do not need it
         ledger.note("split test, which the YAML lists but does not exist");
         continue;
@@ -91,44 +87,25 @@ YoloLayout read_yaml(const std::string& path, const ImportOptions& options, Ledg
 }
 
 /// The file of class names of a directory without YAML; empty if there is none.
+/// @throws UserError (data) for several that differ
 std::string find_names_file(const std::string& root) {
-  const auto rank = [](const fs::path& path) {
-    return std::find(std::begin(kNamesFiles), std::end(kNamesFiles),
-                     lower_case(path.filename().string()));
-  };
-  const std::vector<fs::path> all = list_files(root, [&](const fs::path& path) {
-    return rank(path) != std::end(kNamesFiles) &&
-           (path.extension() != ".json" ||
-            read_file(path.string()).find("\"categories\"") != std::string::npos);
-  });
-  if (all.empty()) return "";
-  const fs::path& found =
-      *std::min_element(all.begin(), all.end(),
-                        [&](const fs::path& a, const fs::path& b) { return rank(a) < rank(b); });
-  for (const fs::path& path : all) {
-    if (rank(path) == rank(found) && NamesById(path.string()) != NamesById(found.string()))
-      refuse_source(kCommand, root, fmt::format("{} and {} differ", found.string(), path.string()),
-                    "convert the folders one at a time, or name the right file with --names");
+  for (const char* name : kNamesFiles) {
+    const std::vector<fs::path> found = list_files(root, [name](const fs::path& path) {
+      return lower_case(path.filename().string()) == name;
+    });
+    for (const fs::path& path : found) {
+      if (NamesById(path.string()) != NamesById(found[0].string()))
+        refuse_source(kCommand, root,
+                      fmt::format("{} and {} differ", found[0].string(), path.string()),
+                      "convert the folders one at a time, or name the right file with --names");
+    }
+    if (!found.empty()) return found[0].string();
   }
-  return found.string();
+  return "";
 }
 
 /// The layout of a directory without YAML: splits by folders.
-/// @throws UserError (data) if a text file in it lists images, which gives the splits
 YoloLayout find_layout(const std::string& root, const ImportOptions& options, ForeignSet& set) {
-  for (const fs::path& file : list_files(root, [&](const fs::path& path) {
-         return path.extension() == ".txt" && options.split.empty();
-       })) {
-    const std::vector<std::string> lines = read_lines(file.string());
-    const auto line = std::find_if_not(lines.begin(), lines.end(), [](const std::string& each) {
-      return each.empty() || each.starts_with('#');
-    });
-    if (line != lines.end() && is_image_name(*line))
-      refuse_source(
-          kCommand, file.string(), "it lists images, and no YAML says of which split",
-          "write data.yaml there: train: train.txt / val: val.txt / names: [cat, dog, …]; or "
-          "name one split for all images: --split train");
-  }
   const std::string names = options.names.empty() ? find_names_file(root) : options.names;
   if (options.names.empty() && !names.empty()) {
     set.sources.push_back(names);
@@ -147,11 +124,7 @@ YoloLayout find_layout(const std::string& root, const ImportOptions& options, Fo
 
 /// The path itself, or the only YAML in that directory; empty if a directory has none.
 std::string find_yaml(const std::string& path) {
-  const bool is_directory = fs::is_directory(path);
-  if (!is_directory && !is_among(fs::path(path).extension().string(), kYaml))
-    refuse_source(kCommand, path, "it is neither a YAML nor a directory",
-                  "give the directory of images and labels; --names takes a list of class names");
-  if (!is_directory) return path;
+  if (!fs::is_directory(path)) return path;
   std::string found;
   for (const fs::directory_entry& entry : list_entries(path)) {
     if (!is_among(entry.path().extension().string(), kYaml)) continue;

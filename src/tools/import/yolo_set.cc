@@ -1,6 +1,7 @@
 #include <fmt/core.h>
 #include <yaml-cpp/yaml.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -58,8 +59,8 @@ class YoloReader {
     }
     if (!has_any) refuse_unlabelled(layout_.images.begin()->second);
     leave_out_doubtful();
-    labels_.check(layout_.source);
-    if (!layout_.has_lists) lose_orphans();
+    labels_.check();
+    if (!layout_.has_lists) check_other_texts();
   }
 
  private:
@@ -68,7 +69,8 @@ class YoloReader {
     const std::string name = path.string();
     ForeignImage& image = images.emplace_back(
         ForeignImage{.name = name, .where = name, .unit = CoordUnit::kShares, .path = name});
-    for (const fs::path& labels : label_files(path)) {
+    for (const fs::path& each : label_files(path)) {
+      const fs::path labels = each.lexically_normal();
       if (!fs::exists(labels)) continue;
       image.stem = labels.string();
       std::set<fs::path>& of_labels = images_of_[labels];
@@ -94,15 +96,29 @@ class YoloReader {
   }
 
   /// Counts label files next to those that were read for which there is no image.
-  void lose_orphans() const {
-    std::set<fs::path> folders;
+  /// @throws UserError (data) for a list of images in a directory without YAML: it says a split
+  void check_other_texts() const {
+    std::set<fs::path> folders, texts;
     for (const auto& [labels, images] : images_of_) folders.insert(labels.parent_path());
-    for (const fs::path& folder : folders) {
-      for (const fs::directory_entry& entry : list_entries(folder.empty() ? "." : folder)) {
-        const fs::path path = folder / entry.path().filename();
-        if (path.extension() == ".txt" && !images_of_.contains(path) && is_yolo_label_file(path))
-          set_.ledger.lose_record("a label file without an image", path.string());
-      }
+    for (const fs::path& folder : layout_.is_yaml ? folders : std::set<fs::path>{layout_.source}) {
+      for (const fs::path& path :
+           list_files(folder.empty() ? "." : folder,
+                      [](const fs::path& path) { return path.extension() == ".txt"; }))
+        texts.insert(path.lexically_normal());
+    }
+    for (const fs::path& path : texts) {
+      if (images_of_.contains(path)) continue;
+      const std::vector<std::string> lines = read_lines(path.string());
+      const auto first = std::find_if_not(lines.begin(), lines.end(), [](const std::string& line) {
+        return line.empty() || line.starts_with('#');
+      });
+      if (first == lines.end()) continue;
+      if (!layout_.is_yaml && options_.split.empty() && is_image_name(*first))
+        refuse_source(kCommand, path.string(), "it lists images, and no YAML says of which split",
+                      "write data.yaml there: train: train.txt / val: val.txt / names: [cat, dog, "
+                      "…]; or name one split for all images: --split train");
+      if (folders.contains(path.parent_path()) && is_yolo_label(*first))
+        set_.ledger.lose_record("a label file without an image", path.string());
     }
   }
 
