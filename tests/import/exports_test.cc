@@ -62,7 +62,7 @@ TEST_F(Exports, AFileOfNamesIsReadInItsForm) {
            {"n.txt", "cat\ndog\n"},
            {"n.txt", "0,cat\n1,dog\n"},
            {"n.txt", "0: cat\n1: dog\n"},
-           {"n.csv", "cat,0\ndog,1\n"},
+           {"n.csv", "id,name\n0,cat\n1,dog\n"},
            {"n.txt", "2 wheeler\ndog\n"},
            {"n.yaml", "path: .\nnames:\n  0: cat\n  1: dog\n"},
            {"n.json", R"(["cat", "dog"])"},
@@ -71,8 +71,9 @@ TEST_F(Exports, AFileOfNamesIsReadInItsForm) {
     convert_set(read_yolo_set(path("set"), options), options);
     EXPECT_EQ(names(), "dog") << text;
   }
-  for (const char* text : {"item {\n  id: 1\n", "# label:color_rgb:parts:actions\ncat:1,2,3::\n",
-                           "data/a.jpg\ndata/b.jpg\n", "classes = 2\n", "0,cat\n0,dog\n"}) {
+  for (const char* text :
+       {"item {\n  id: 1\n", "# label:color_rgb:parts:actions\ncat:1,2,3::\n",
+        "data/a.jpg\ndata/b.jpg\n", "classes = 2\n", "0,cat\n0,dog\n", "cat,0\ndog,1\n"}) {
     const ImportOptions options{.names = write("n.txt", text)};
     EXPECT_NE(test::problem_of([&] {
                 read_yolo_set(path("set"), options);

@@ -7,6 +7,8 @@ namespace {
 
 const std::vector<std::vector<int>> kTableBins = {{100, 100, 600, 600}};
 
+const std::string kHeader = "filename,x1,y1,x2,y2,class\n";
+
 class TablesTest : public test::ImportDir {
  protected:
   TablesTest() { write_image("a.png"); }
@@ -25,7 +27,7 @@ TEST_F(TablesTest, TheColumnsOfUsualCsvFilesAreKnown) {
   for (const char* text :
        {"filename,width,height,class,xmin,ymin,xmax,ymax\na.png,200,100,cat,20,10,120,60\n",
         "image_path;xmin;ymin;xmax;ymax;label\r\na.png;20;10;120;60;cat\r\n",
-        "a.png,20,10,120,60,cat\n", "image_id,bbox,source,label\na,\"[20, 10, 100, 50]\",x,cat\n",
+        "image_id,bbox,source,label\na,\"[20, 10, 100, 50]\",x,cat\n",
         "image,label,left,width,top,height\na.png,cat,20,100,10,50\n",
         "\xEF\xBB\xBF\"filename\",x1,y1,x2,y2,class\n\"a.png\",20,10,120,60,cat\n",
         "ImageID,Source,LabelName,Confidence,XMin,XMax,YMin,YMax,IsGroupOf\na,x,cat,1,.1,.6,.1,.6,"
@@ -40,31 +42,36 @@ TEST_F(TablesTest, ARowWithoutABoxIsAnEmptySceneAndABadOneLeavesOutItsImage) {
   write_image("b.png");
   write_image("c.png");
   const WrittenSet result =
-      csv("a.png,20,10,120,60,cat\nb.png,,,,,\nc.png,1,2,30,40,cat\nc.png,1,x,30,40,cat\n"
+      csv(kHeader +
+          "a.png,20,10,120,60,cat\nb.png,,,,,\nc.png,1,2,30,40,cat\nc.png,1,x,30,40,cat\n"
           ",1,2,30,40,cat\n");
   EXPECT_EQ(written("train").size(), 2);
   EXPECT_TRUE(written("train").samples()[1].objects.empty());
   EXPECT_EQ(test::records_lost(result, reason::kNoBox), 1);
   EXPECT_EQ(test::records_lost(result, "a row without an image"), 1);
-  EXPECT_EQ(test::problem_of([&] { csv("when,who,what,why\n1,2,3,4\n"); }).error,
-            "`rematch data from-csv` cannot read this");
+  for (const char* text : {"when,who,what,why\n1,2,3,4\n", "a.png,20,10,120,60,cat\n"})
+    EXPECT_EQ(test::problem_of([&] { csv(text); }).error,
+              "`rematch data from-csv` cannot read this")
+        << text;
 }
 
 TEST_F(TablesTest, ARowWithAClassAndNoBoxLeavesOutItsImage) {
   write_image("b.png");
-  EXPECT_EQ(test::records_lost(csv("a.png,1,2,30,40,cat\na.png,,,,,dog\nb.png,1,2,30,40,cat\n"),
-                               reason::kNoBox),
-            1);
+  EXPECT_EQ(
+      test::records_lost(csv(kHeader + "a.png,1,2,30,40,cat\na.png,,,,,dog\nb.png,1,2,30,40,cat\n"),
+                         reason::kNoBox),
+      1);
   EXPECT_EQ(written("train").size(), 1);
 }
 
 TEST_F(TablesTest, ANumberWithoutANameAndAFileOfNamesThatIsNotThereAreTold) {
   write_image("b.png");
-  EXPECT_EQ(test::records_lost(csv("a.png,1,2,30,40,7\nb.png,1,2,30,40,0\n", {.names = "cat,dog"}),
-                               reason::kNotAmongNames),
+  EXPECT_EQ(test::records_lost(
+                csv(kHeader + "a.png,1,2,30,40,7\nb.png,1,2,30,40,0\n", {.names = "cat,dog"}),
+                reason::kNotAmongNames),
             1);
-  const UserError error =
-      test::catch_user_error([&] { csv("a.png,1,2,30,40,0\n", {.names = "clases.txt"}); });
+  const UserError error = test::catch_user_error(
+      [&] { csv(kHeader + "a.png,1,2,30,40,0\n", {.names = "clases.txt"}); });
   EXPECT_EQ(error.kind(), ErrorKind::kEnvironment);
 }
 

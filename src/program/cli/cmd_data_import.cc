@@ -188,8 +188,8 @@ const ImportFormat kImportFormats[] = {
     {.name = "from-csv",
      .summary = "a CSV with one box a row → JSONL",
      .source = "CSV",
-     .source_help = "columns as in TensorFlow's tutorials (filename, xmin, …, class), OpenImages, "
-                    "RetinaNet (no header) and others; one file for each split",
+     .source_help = "columns as in TensorFlow's tutorials (filename, xmin, …, class), OpenImages "
+                    "and others; one file for each split",
      .takes_several = true,
      .traits = {.has_names = true, .has_box_forms = true, .has_classes = true},
      .split_help = kFileSplit,

@@ -28,17 +28,13 @@ constexpr const char* kFix =
       {.error = "this is not a list of class names", .where = path, .what = what, .fix = kFix});
 }
 
-/// Divides "0,cat", "0: cat", "/m/01,Cat" or "cat,0" into id and name; nullopt for a name alone.
+/// Divides "0,cat", "0: cat" or "/m/01,Cat" into id and name; nullopt for a name alone.
 std::optional<std::pair<std::string, std::string>> split_id(const std::string& line) {
   const size_t first =
       line.starts_with('/') ? line.find(',') : line.find_first_not_of("0123456789");
-  if (first != line.npos && first > 0 && (line[first] == ',' || line[first] == ':'))
-    return std::pair(line.substr(0, first), python_strip(line.substr(first + 1)));
-  const size_t last = line.rfind(',');
-  if (last == line.npos || last == 0 || last + 1 == line.size() ||
-      line.find_first_not_of("0123456789 ", last + 1) != line.npos)
+  if (first == line.npos || first == 0 || (line[first] != ',' && line[first] != ':'))
     return std::nullopt;
-  return std::pair(python_strip(line.substr(last + 1)), python_strip(line.substr(0, last)));
+  return std::pair(line.substr(0, first), python_strip(line.substr(first + 1)));
 }
 
 void refuse_double_keys(const YAML::Node& node, const std::string& path) {
@@ -101,19 +97,21 @@ NamesById::NamesById(const std::string& names) {
 
 /// @param path  empty: the lines are words of the command line
 void NamesById::read_lines(std::vector<std::string> lines, const std::string& path) {
+  const auto has_comma = [](const std::string& line) { return line.find(',') != line.npos; };
+  if (lines.size() > 1 && has_comma(lines[0]) && !split_id(lines[0]) && split_id(lines[1]))
+    lines.erase(lines.begin());  // a header
   size_t num_ids = 0;
   for (std::string& line : lines) {
     if (!is_valid_utf8(line)) refuse("--names", "a name is not UTF-8");
     line = python_strip(line);
-    const bool is_other = line.find_first_of("{}=") != line.npos || line.starts_with('#') ||
-                          line.ends_with(':') || is_image_name(line);
+    const bool has_id = split_id(line).has_value(),
+               has_late_id = !has_id && has_comma(line) && line.back() >= '0' && line.back() <= '9',
+               is_other = has_late_id || line.find_first_of("{}=") != line.npos ||
+                          line.starts_with('#') || line.ends_with(':') || is_image_name(line);
     if (is_other && !path.empty()) refuse(path, "it has the line " + show_json(line));
-    num_ids += split_id(line).has_value();
+    num_ids += has_id;
   }
   while (!lines.empty() && lines.back().empty()) lines.pop_back();
-  const bool has_header = num_ids + 1 == lines.size() && !lines.empty() && !split_id(lines[0]) &&
-                          lines[0].find(',') != lines[0].npos;
-  if (has_header) lines.erase(lines.begin());
   if (num_ids > 0 && num_ids < lines.size())
     refuse(path.empty() ? "--names" : path, "some lines have an id and others have none");
   for (const std::string& line : lines) {

@@ -17,7 +17,7 @@ class NamesById {
  public:
   NamesById() = default;
   /// @param names  ImportOptions::names: "cat,dog" or a file with one name a line, or lines of id
-  /// and name (`0,cat`, `0: cat`, `cat,0`), a YAML or JSON of names; empty: no names
+  /// and name (`0,cat`, `0: cat`), a YAML or JSON of names; empty: no names
   /// @throws UserError
   explicit NamesById(const std::string& names);
   /// The `names` of a YAML of Ultralytics, or the `categories` of Label Studio's notes.json.

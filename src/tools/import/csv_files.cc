@@ -7,7 +7,6 @@
 #include <unordered_map>
 
 #include "base/text.h"
-#include "learn/data/image_files.h"
 #include "tools/import/class_names.h"
 #include "tools/import/foreign.h"
 #include "tools/import/geometry.h"
@@ -30,11 +29,10 @@ struct BoxColumns {
   BoxForm form;
 };
 constexpr BoxColumns kBoxes[] = {
-    {{"xmin x1 minx bboxx1 bboxxmin", "ymin y1 miny bboxy1 bboxymin",
-      "xmax x2 maxx bboxx2 bboxxmax", "ymax y2 maxy bboxy2 bboxymax"},
+    {{"xmin x1 minx bboxx1 bboxxmin left", "ymin y1 miny bboxy1 bboxymin top",
+      "xmax x2 maxx bboxx2 bboxxmax right", "ymax y2 maxy bboxy2 bboxymax bottom"},
      BoxForm::kCorners},
     {{"x0", "y0", "x1", "y1"}, BoxForm::kCorners},
-    {{"left", "top", "right", "bottom"}, BoxForm::kCorners},
     {{"bboxx left x", "bboxy top y", "bboxwidth bboxw w width", "bboxheight bboxh h height"},
      BoxForm::kSides},
     {{"xcenter xcentre cx", "ycenter ycentre cy", "bboxwidth w width", "bboxheight h height"},
@@ -125,14 +123,6 @@ std::vector<std::string> read_header(const std::vector<std::string>& cells,
   return header;
 }
 
-/// Path, four numbers or nothing, class: RetinaNet's rows, which have no header.
-bool is_retinanet(const std::vector<std::string>& cells) {
-  return cells.size() == 6 && is_image_name(cells[0]) &&
-         std::all_of(cells.begin() + 1, cells.begin() + 5, [](const std::string& cell) {
-           return cell.empty() || parse_number(cell).has_value();
-         });
-}
-
 /// The columns of a box; null for one cell with four numbers, or for none.
 const BoxColumns* find_box(const Row& row) {
   const auto found = std::find_if(std::begin(kBoxes), std::end(kBoxes), [&](const auto& box) {
@@ -178,13 +168,10 @@ void read_row(const Row& row, const NamesById& names, const ImportOptions& optio
 void read_csv(const std::string& path, const NamesById& names, const ImportOptions& options,
               ForeignSet& set, std::vector<ForeignImage>& images) {
   CsvText text(path);
-  std::vector<std::string> cells = text.next(),
-                           header = {"filename", "x1", "y1", "x2", "y2", "class"};
+  std::vector<std::string> cells = text.next();
   const std::string first = join(cells, ", ");
-  if (!is_retinanet(cells)) {
-    header = read_header(cells, path);
-    cells = text.next();
-  }
+  const std::vector<std::string> header = read_header(cells, path);
+  cells = text.next();
   Row columns;
   for (const std::string& name : header) columns[name];
   const BoxColumns* box = find_box(columns);

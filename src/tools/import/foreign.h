@@ -156,8 +156,8 @@ ForeignSet read_yolo_set(const std::string& yaml_or_directory, const ImportOptio
 /// @throws UserError as read_coco_files
 ForeignSet read_chat_files(const std::vector<std::string>& sources, const ImportOptions& options);
 
-/// Reads CSV files with one box a row: columns of TensorFlow's tutorials, OpenImages, RetinaNet and
-/// others, one file per split.
+/// Reads CSV files with one box a row: columns of TensorFlow's tutorials, OpenImages and others,
+/// one file per split.
 /// @throws UserError as read_coco_files
 ForeignSet read_csv_files(const std::vector<std::string>& sources, const ImportOptions& options);
 
