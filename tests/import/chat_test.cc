@@ -29,7 +29,7 @@ TEST_F(ChatTest, OldMarksAreBoxes) {
     EXPECT_EQ(bins(text), kAnswerBox) << text;
     EXPECT_EQ(written()[0].objects[0].desc, "cat");
   }
-  EXPECT_EQ(reason_of("<ref>cat</ref><box>(100,200)</box>"), reason::kPoint);
+  EXPECT_EQ(reason_of("<ref>cat</ref><box>(100,200)</box>"), reason::kNoBox);
 }
 
 TEST_F(ChatTest, OnlyAListOrAGivenWordIsAnEmptyScene) {
@@ -68,9 +68,9 @@ TEST_F(ChatTest, AnEntryThatCannotBeReadLeavesOutItsRecord) {
   for (const auto& [entry, reason] : std::vector<std::pair<const char*, const char*>>{
            {R"({"bbox_2d": [1, 2, 3], "label": "a"})", reason::kNoBox},
            {R"({"label": "a"})", reason::kNoBox},
-           {R"({"point_2d": [498, 310], "label": "screw"})", reason::kPoint},
-           {R"({"bbox_2d": [498, 310], "label": "screw"})", reason::kPoint},
-           {R"({"points": [[1, 2]], "label": "a"})", reason::kPoint},
+           {R"({"point_2d": [498, 310], "label": "screw"})", reason::kNoBox},
+           {R"({"bbox_2d": [498, 310], "label": "screw"})", reason::kNoBox},
+           {R"({"points": [[1, 2]], "label": "a"})", reason::kNoBox},
            {R"({"bbox_2d": [1, 2, 30, 40]})", reason::kNoNameInAnswer},
            {R"({"bbox_2d": [1, 2, 30, 40], "label": " "})", reason::kBadName},
            {R"({"bbox_2d": [1, 2, 30, 40], "label": 5})", reason::kBadName},
@@ -173,13 +173,13 @@ TEST_F(ChatTest, AnOutlineBeyondItsUnitIsNamed) {
           {"points": [[10, 20], [1300, 20], [1300, 400], [10, 400]], "label": "dog"}])";
   EXPECT_EQ(
       test::records_lost(convert({messages("Find it.", kAnswer), messages("Find it.", quads)}),
-                         reason::kOutlineBeyondScale),
+                         reason::kBeyondScale),
       1);
   const Problem problem = test::problem_of([&] {
     convert({messages("Find it.", R"([{"points": [[10, 20], [1300, 20], [1300, 400], [10, 400]],
                                       "label": "cat"}])")});
   });
-  EXPECT_NE(problem.what.find("points"), std::string::npos) << problem.what;
+  EXPECT_NE(problem.fix.find("points"), std::string::npos) << problem.fix;
 }
 
 TEST_F(ChatTest, TheUsualTextIsNoPrompt) {

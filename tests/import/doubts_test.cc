@@ -124,8 +124,8 @@ TEST_F(Doubts, PixelsOfSmallImagesAreNotThousandths) {
 
 TEST_F(Doubts, FormsWithoutABoxAreNamedWithTheirFix) {
   for (const auto& [geometry, reason] : std::vector<std::pair<const char*, const char*>>{
-           {R"("segmentation": {"counts": "abc", "size": [100, 200]})", reason::kMaskOnly},
-           {R"("keypoints": [10, 10, 2, 20, 20, 2], "num_keypoints": 2)", reason::kKeypointsOnly},
+           {R"("segmentation": {"counts": "abc", "size": [100, 200]})", reason::kNoBox},
+           {R"("keypoints": [10, 10, 2, 20, 20, 2], "num_keypoints": 2)", reason::kNoBox},
            {R"("bbox": [50, 50, 20, 10, 30])", reason::kRotated},
            {R"("bbox": [0, 0, 0, 0])", reason::kNoArea},
            {R"("bbox": [50, 50, 0.05, 20])", reason::kThin}}) {
@@ -169,7 +169,7 @@ TEST_F(Doubts, AnUnreadableObjectStaysTheReasonWhenClassesAreListed) {
     {"image_id": 2, "category_id": 1, "segmentation": {"counts": "abc", "size": [100, 200]}}]})");
   const ImportOptions options{.prompt_classes = true, .negatives = 0.5};
   const WrittenSet result = convert_set(read_coco_files({file}, options), options);
-  EXPECT_EQ(test::records_lost(result, reason::kMaskOnly), 1);
+  EXPECT_EQ(test::records_lost(result, reason::kNoBox), 1);
 }
 
 TEST_F(Doubts, ExchangedSidesAreNamed) {

@@ -223,7 +223,9 @@ TEST_F(Exports, NumbersThatWordsNameAreNotReadInTheirOrder) {
     const auto convert = [&] {
       convert_csv("image,bbox,label\na.png,\"" + std::string(box) + "\",cat\n");
     };
-    EXPECT_NE(test::problem_of(convert).what.find(reason::kNoBox), std::string::npos) << box;
+    EXPECT_NE(test::problem_of(convert).what.find(reason::text_of(reason::kNoBox)),
+              std::string::npos)
+        << box;
   }
 }
 

@@ -188,7 +188,7 @@ TEST_F(ImportTest, SwiftPairsNamesWithBoxesInPixelsOrFractions) {
   EXPECT_EQ(dataset.samples()[0].objects[0].geometry.bins, (std::vector<int>{100, 100, 600, 600}));
   EXPECT_EQ(dataset.samples()[1].objects.size(), 2u);
   EXPECT_EQ(dataset.samples()[1].objects[0].geometry, dataset.samples()[0].objects[0].geometry);
-  EXPECT_EQ(test::records_lost(written, reason::kPoint), 1);
+  EXPECT_EQ(test::records_lost(written, reason::kNoBox), 1);
 }
 
 TEST_F(ImportTest, YoloFindsItsLabelsFromWithinItsOwnDirectory) {

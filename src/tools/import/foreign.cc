@@ -44,8 +44,7 @@ void ForeignImage::add(const ForeignEntry& entry, const ImportOptions& options, 
   const BoxForm form = options.boxes.value_or(entry.form);
   const auto [x0, y0, x1, y1] = entry.box ? to_corners(*entry.box, form) : extent_of(points);
   if (form != BoxForm::kCorners && (x1 < x0 || y1 < y0)) return lose(reason::kSwapped, entry.place);
-  ForeignObject object{
-      .desc = *entry.name, .x0 = x0, .y0 = y0, .x1 = x1, .y1 = y1, .is_outline = !entry.box};
+  ForeignObject object{.desc = *entry.name, .x0 = x0, .y0 = y0, .x1 = x1, .y1 = y1};
   if (options.polygons && entry.rings.size() == 1 && is_whole)
     object.ring = points;
   else if (!entry.rings.empty() && options.polygons)

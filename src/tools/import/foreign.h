@@ -21,7 +21,6 @@ struct ForeignObject {
   std::string desc;                       ///< empty: ImportOptions::label stands for it
   double x0 = 0, y0 = 0, x1 = 0, y1 = 0;  ///< box
   Outline ring = {};                      ///< outline, if requested and a single ring
-  bool is_outline = false;                ///< the box is that around an outline
 
   bool operator==(const ForeignObject&) const = default;
 };

@@ -12,15 +12,6 @@
 namespace rematch {
 namespace {
 
-/// Members of an object without a box or an outline, and why they are none.
-constexpr std::pair<const char*, const char*> kOtherGeometries[] = {
-    {"segmentation", reason::kMaskOnly},
-    {"keypoints", reason::kKeypointsOnly},
-    {"box_2d", "a \"box_2d\", whose order is y1, x1, y2, x2"},
-    {"point_2d", reason::kPoint},
-    {"point", reason::kPoint},
-    {"points_2d", reason::kPoint}};
-
 /// One outline of points, or a list of outlines.
 std::vector<Outline> read_rings(const Json& value) {
   if (Outline ring = read_points(value); !ring.empty()) return {std::move(ring)};
@@ -99,7 +90,6 @@ Outline read_written_points(std::string_view text) {
 }
 
 void set_points(ForeignEntry& entry, const Outline& points) {
-  if (points.size() == 1) entry.reason = reason::kPoint;
   if (points.size() == 2) entry.box = {points[0][0], points[0][1], points[1][0], points[1][1]};
   if (points.size() >= 4) entry.rings = {points};
 }
@@ -119,14 +109,8 @@ ForeignEntry read_entry(const Json& value, std::string place) {
   if (outline != nullptr && outline->is_array() && is_counted) entry.rings = read_rings(*outline);
   // three "points" may be three things to point at
   const size_t fewest = outline == find_member(value, "points") ? 4 : 3;
-  if (!entry.box && entry.rings.size() == 1 && !entry.rings[0].empty() &&
-      entry.rings[0].size() < fewest)
-    entry.reason = reason::kPoint;
-  if (entry.box || !entry.rings.empty() || !entry.reason.empty()) return entry;
-  for (const auto& [key, reason] : kOtherGeometries) {
-    const Json* other = find_member(value, key);
-    if (entry.reason.empty() && other != nullptr && !other->empty()) entry.reason = reason;
-  }
+  if (!entry.box && entry.rings.size() == 1 && entry.rings[0].size() < fewest)
+    entry.reason = reason::kNoBox;
   return entry;
 }
 

@@ -36,13 +36,12 @@ struct MadeObject {
 };
 
 const char* find_defect(const ForeignObject& object, double width, double height, bool is_answer) {
-  const auto& [desc, x0, y0, x1, y1, ring, is_outline] = object;
+  const auto& [desc, x0, y0, x1, y1, ring] = object;
   for (const double number : {x0, y0, x1, y1}) {
     if (!std::isfinite(number)) return reason::kNoBox;
   }
   if (x1 < x0 || y1 < y0) return reason::kSwapped;
-  if (is_answer && (x0 < 0 || y0 < 0 || x1 > width || y1 > height))
-    return is_outline ? reason::kOutlineBeyondScale : reason::kBeyondScale;
+  if (is_answer && (x0 < 0 || y0 < 0 || x1 > width || y1 > height)) return reason::kBeyondScale;
   if (width > 1 && x1 <= 1 && y1 <= 1 && (x1 != std::floor(x1) || y1 != std::floor(y1)))
     return reason::kShares;
   // [0, 0, 0, 0] is how many answers say "not there"
@@ -52,7 +51,7 @@ const char* find_defect(const ForeignObject& object, double width, double height
 }
 
 MadeObject make_object(const ForeignObject& object, const NumberScale& scale, bool is_answer) {
-  const auto& [desc, x0, y0, x1, y1, ring, is_outline] = object;
+  const auto& [desc, x0, y0, x1, y1, ring] = object;
   const double width = scale.x, height = scale.y, slack_x = kSlack * width,
                slack_y = kSlack * height;
   MadeObject made{.reason = find_defect(object, width, height, is_answer)};

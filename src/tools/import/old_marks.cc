@@ -90,7 +90,7 @@ void read_old_marks(std::string_view text, const ImportOptions& options, Importe
     for (const Outline& points : marks->is_name ? std::vector<Outline>() : read_shapes(inside)) {
       ForeignEntry entry{.place = place(inside), .name = name};
       set_points(entry, points);
-      if (end == text.npos && points.size() != 1) entry.reason = reason::kNoBox;  // it stays open
+      if (end == text.npos) entry.reason = reason::kNoBox;  // it stays open
       answer.image.add(entry, options, ledger);
     }
   }

@@ -6,9 +6,6 @@
 namespace rematch::reason {
 
 constexpr char kSwapped[] =
-    "a box with swapped corners or a negative width or height|correct the boxes; if the numbers "
-    "have another meaning, say it with --boxes";
-constexpr char kSwappedCorners[] =  // of a form that names its four numbers
     "a box with swapped corners or a negative width or height|correct the boxes";
 constexpr char kOutside[] = "a box outside its image";
 constexpr char kNoArea[] =
@@ -21,17 +18,14 @@ constexpr char kNoNameInAnswer[] =
     "name: --label-from-prompt \"Locate {} in\"";
 constexpr char kBadName[] = "an object without a usable name";
 constexpr char kAddedToken[] = "a name or a prompt with the text of an added token";
-constexpr char kMaskOnly[] = "a mask (RLE) without a box|add \"bbox\" (pycocotools.mask.toBbox)";
-constexpr char kKeypointsOnly[] = "key points without a box|draw boxes";
 constexpr char kRotated[] = "a rotated box|write its four corners as an outline, without the box";
-constexpr char kPoint[] = "a point";
-constexpr char kNoBox[] = "an object without a box that can be read";
+constexpr char kNoBox[] =
+    "an object without a box that can be read|write its box as numbers; that of a mask (RLE) is "
+    "pycocotools.mask.toBbox, and a point has none";
 constexpr char kBeyondScale[] =
     "a box beyond the unit of its numbers|say the unit: --scale relative (0..1000), --scale pixels "
-    "(of the resized image), --scale file-pixels or --scale normalized (0..1)";
-constexpr char kOutlineBeyondScale[] =
-    "an outline (\"points\", \"poly\") beyond the unit of its numbers|write its points as x, y in "
-    "the unit of the boxes, which --scale names";
+    "(of the resized image), --scale file-pixels or --scale normalized (0..1); \"points\" are x, y "
+    "in the same unit";
 constexpr char kCrowdsOnly[] = "an image with crowds or regions to ignore only";
 constexpr char kTooMany[] = "more than 16384 objects";
 constexpr char kMaybeNotEmpty[] =

@@ -183,8 +183,6 @@ class VocReader {
     if (box) {
       entry.box = {number_of(box, "xmin"), number_of(box, "ymin"), number_of(box, "xmax"),
                    number_of(box, "ymax")};
-      const auto [x0, y0, x1, y1] = *entry.box;
-      if (x1 < x0 || y1 < y0) entry.reason = reason::kSwappedCorners;
       is_counted_from_0_ = is_counted_from_0_ || (*entry.box)[0] == 0 || (*entry.box)[1] == 0;
     }
     if (text_of(node, "difficult") == "1") ledger_.note("objects marked difficult, kept");
