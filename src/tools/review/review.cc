@@ -22,6 +22,8 @@
 #include "learn/data/record.h"
 #include "learn/estep/match/repeats.h"
 #include "model/vision/image.h"
+#include "tools/import/json_value.h"
+#include "tools/review/plain_record.h"
 
 namespace rematch {
 namespace {
@@ -95,16 +97,10 @@ class Reviewer {
   /// The numbers of a record, also of one that cannot be used.
   void add_numbers(const std::string& line, const RecordContext& context) {
     try {
-      Json record = parse_json(line, context.where);
-      if (!record.is_object()) return;
-      Changes ignored;
-      tidy_fields(record, ignored);
-      const auto side = [&](const char* key) {
-        return record.value(key, Json()).is_number() ? record[key].get<double>() : 0;
-      };
-      const double width = side("width"), height = side("height");
-      if (width > 0 && height > 0) evidence_.add(find_numbers(record), width, height);
-    } catch (const UserError&) {
+      const ForeignImage image = read_plain_record(parse_record(line), path_, context.where);
+      if (image.width_px > 0 && image.height_px > 0)
+        evidence_.add(numbers_of(image), image.width_px, image.height_px);
+    } catch (const LeftOut&) {
       return;  // read_record() reports it
     }
   }

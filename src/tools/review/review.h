@@ -9,7 +9,6 @@
 #include "base/output_file.h"
 #include "learn/data/doubts.h"
 #include "learn/data/units.h"
-#include "tools/review/record_fields.h"
 
 namespace rematch {
 
@@ -79,6 +78,9 @@ struct RepairOptions {
   std::string advice = {};                            ///< what to do if no record is left
 };
 
+/// Changed or left out parts: description and count.
+using Changes = std::map<std::string, int64_t>;
+
 /// The repaired records of a file, and what was changed.
 struct RepairedRecords {
   std::string lines;
@@ -86,13 +88,11 @@ struct RepairedRecords {
   Changes changes, losses;          ///< of records or objects; losses: records left out
   std::vector<std::string> images;  ///< that the records name
   std::string first_fix = {};       ///< of the first record that stays unusable; empty: none
-
-  void lose(const std::string& reason);
 };
 
-/// Repairs records: tidies their fields, converts boxes and numbers to corners in bins, joins
-/// records of one image, and takes sizes from the image files; leaves out records with a box
-/// without area and those that are still unusable.
+/// Repairs records: imports them (read_plain_record), converts boxes and numbers to corners in
+/// bins, joins records of one image, and takes sizes from the image files; leaves out records with
+/// a box without area and those that are still unusable.
 /// @param out  the file that the image paths are relative to
 /// @throws UserError (configuration) if the numbers do not prove what they mean; (environment)
 RepairedRecords repair_records(const std::string& path, const std::string& out,
