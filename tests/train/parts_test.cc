@@ -1,5 +1,4 @@
 // Checkpoints that several ranks write, and what a resumed rank takes of them.
-#include "learn/resume/shards.h"
 
 #include <gtest/gtest.h>
 

@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "learn/resume/abandoned.h"
+#include "learn/resume/checkpoint_list.h"
 #include "learn/resume/run_lock.h"
 #include "learn/train/checkpoints.h"
 #include "run_states.h"

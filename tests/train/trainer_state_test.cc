@@ -10,7 +10,6 @@
 
 #include "base/error.h"
 #include "base/json.h"
-#include "learn/resume/trainer_state_json.h"
 #include "support/capture.h"
 
 namespace rematch {

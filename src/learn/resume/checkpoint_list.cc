@@ -1,10 +1,13 @@
 #include "learn/resume/checkpoint_list.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <utility>
 
+#include "base/error.h"
 #include "base/file.h"
 
 namespace rematch {
@@ -35,6 +38,30 @@ std::optional<int64_t> read_step(const std::string& checkpoint) {
   rest.remove_prefix(std::min(rest.find_first_not_of(' '), rest.size()));
   if (!is_complete(file)) return std::nullopt;
   return parse_digits(rest.substr(0, rest.find_first_not_of("0123456789")));
+}
+
+std::string make_abandoned_dir(const std::string& run_dir) {
+  for (int64_t number = 1;; ++number) {
+    std::string path = join_path(run_dir, fmt::format("abandoned-{}", number));
+    std::error_code error;
+    if (fs::exists(path, error)) continue;
+    make_directories(path);
+    return path;
+  }
+}
+
+/// Returns the new path.
+std::string move_into(const std::string& directory, const std::string& path) {
+  std::error_code error;
+  std::string moved = join_path(directory, fs::path(path).filename().string());
+  fs::rename(path, moved, error);
+  if (!error) return moved;
+  throw UserError(
+      ErrorKind::kEnvironment,
+      {.error = fmt::format("cannot move {} aside", path),
+       .where = path,
+       .what = error.message(),
+       .fix = "move it out of the run directory yourself, or set another training.run_name"});
 }
 
 }  // namespace
@@ -79,6 +106,26 @@ std::vector<CheckpointName> list_saved_checkpoints(const std::string& run_dir) {
   std::vector<CheckpointName> checkpoints = list_checkpoints(run_dir);
   std::erase_if(checkpoints, [](const CheckpointName& one) { return !one.is_saved_here; });
   return checkpoints;
+}
+
+std::optional<std::string> move_later_checkpoints_aside(const std::string& run_dir, int64_t step) {
+  std::vector<CheckpointName> checkpoints = list_saved_checkpoints(run_dir);
+  std::erase_if(checkpoints,
+                [step](const CheckpointName& checkpoint) { return checkpoint.step <= step; });
+  if (checkpoints.empty()) return std::nullopt;
+  const std::string directory = make_abandoned_dir(run_dir);
+  const std::string log = join_path(run_dir, "logging.jsonl");
+  std::error_code error;
+  if (fs::is_regular_file(log, error))
+    write_file_atomic(join_path(directory, "logging.jsonl"), read_file(log));
+  // The newest first, so that a process killed in between leaves a shorter but valid history.
+  for (auto each = checkpoints.rbegin(); each != checkpoints.rend(); ++each)
+    move_into(directory, each->path);
+  return directory;
+}
+
+std::string move_directory_aside(const std::string& run_dir, const std::string& path) {
+  return move_into(make_abandoned_dir(run_dir), path);
 }
 
 }  // namespace rematch

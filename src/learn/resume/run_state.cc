@@ -9,8 +9,8 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/window_order.h"
 #include "learn/estep/teach/segment_checks.h"
-#include "learn/resume/shards.h"
 
 namespace rematch {
 namespace {
@@ -81,6 +81,37 @@ void check_window(const OpenWindow& open, const RunState& run, const std::string
     require(!row.segments.empty(), path, "a row without segments");
 }
 
+void require_same_step(const std::vector<RunState>& shards, const std::string& where) {
+  for (const RunState& shard : shards) {
+    const RunState& first = shards.front();
+    const bool same = shard.num_steps == first.num_steps && shard.cursor == first.cursor &&
+                      shard.fingerprint == first.fingerprint &&
+                      shard.open.has_value() == first.open.has_value();
+    if (same) continue;
+    throw UserError(ErrorKind::kData, {.error = "the ranks' states in a checkpoint do not match",
+                                       .where = where,
+                                       .what = fmt::format("states of step {} and of step {}",
+                                                           first.num_steps, shard.num_steps),
+                                       .fix = "resume from another checkpoint"});
+  }
+}
+
+void refuse_waiting(const std::vector<RunState>& shards, int size_now, const std::string& where) {
+  size_t num_waiting = 0;
+  for (const RunState& shard : shards) num_waiting += shard.waiting.size();
+  if (num_waiting == 0) return;
+  throw UserError(
+      ErrorKind::kData,
+      {.error = "the carry buffers of a checkpoint belong to another number of ranks",
+       .where = where,
+       .what = fmt::format("written by {} ranks, {} segments wait in their carry buffers; now {}",
+                           shards.size(), num_waiting, size_now),
+       .fix = fmt::format("resume with {} ranks, or start from its weights alone; "
+                          "`post_rollout_pack_scope: window` keeps no segments from window to "
+                          "window",
+                          shards.size())});
+}
+
 }  // namespace
 
 RunState read_run_state(std::string_view bytes, const std::string& path, int64_t vocab_size) {
@@ -103,6 +134,29 @@ RunState read_run_state(std::string_view bytes, const std::string& path, int64_t
 Fingerprint read_saved_fingerprint(const std::string& checkpoint_dir) {
   const std::string path = run_state_paths(checkpoint_dir).front();
   return parse(read_file(path), path).fingerprint;
+}
+
+RunState select_shard(std::vector<RunState> shards, const StateShard& now,
+                      const std::string& where) {
+  require_same_step(shards, where);
+  if (std::ssize(shards) == now.size) return std::move(shards[static_cast<size_t>(now.rank)]);
+  refuse_waiting(shards, now.size, where);
+  RunState run = shards.front();
+  if (run.open) {
+    std::vector<std::vector<PackedRow>> by_rank;
+    for (RunState& shard : shards) by_rank.push_back(std::move(shard.open->window.rows));
+    std::vector<PackedRow> rows = in_window_order(std::move(by_rank));
+    run.open->window.rows.clear();
+    for (size_t i = static_cast<size_t>(now.rank); i < rows.size();
+         i += static_cast<size_t>(now.size)) {
+      run.open->window.rows.push_back(std::move(rows[i]));
+    }
+  }
+  run.packing = {};
+  if (now.rank == 0) {
+    for (const RunState& shard : shards) run.packing.add(shard.packing);
+  }
+  return run;
 }
 
 LoadedCheckpoint read_checkpoint(const std::string& checkpoint_dir, int64_t vocab_size,

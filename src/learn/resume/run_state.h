@@ -82,6 +82,17 @@ struct LoadedCheckpoint {
   NamedTensors optimizer;
 };
 
+/// The state that a rank resumes with. With the same number of ranks it is the rank's own.
+/// Otherwise the rows of an open window are distributed again in window order (row 0 of each rank,
+/// then row 1, …), which is exact if every micro-batch is a row; packing totals go to rank 0.
+/// @param shards  of all ranks that wrote the checkpoint, by rank
+/// @param now     rank and number of ranks of this run
+/// @param where   path of the checkpoint, for errors
+/// @throws UserError (data) if segments wait in carry buffers, which belong to their ranks, or the
+/// shards are from different steps
+RunState select_shard(std::vector<RunState> shards, const StateShard& now,
+                      const std::string& where);
+
 /// Reads trainer_state.json and training_state/ of a checkpoint and checks that they match.
 /// @param vocab_size  of the resumed model.
 /// @param now  the rank that resumes (select_shard())

@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -85,5 +86,14 @@ struct TrainerState {
   /// @throws UserError (data) for invalid JSON, a missing key or a value of the wrong type
   static TrainerState from_json(std::string_view text, const std::string& origin);
 };
+
+/// Passes the text of trainer_state.json to `print` in pieces of about 1 MiB, so that a long
+/// history is never in memory as text.
+void print_trainer_state(const TrainerState& state,
+                         const std::function<void(std::string_view)>& print);
+
+/// Writes trainer_state.json.
+/// @throws UserError (environment), e.g. on a full disk
+void write_trainer_state(const TrainerState& state, const std::string& path);
 
 }  // namespace rematch

@@ -9,10 +9,8 @@
 
 #include "base/file.h"
 #include "engine/ranks/gather.h"
-#include "learn/resume/abandoned.h"
 #include "learn/resume/checkpoint_list.h"
 #include "learn/resume/run_links.h"
-#include "learn/resume/trainer_state_json.h"
 
 namespace rematch {
 namespace {

@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "engine/ranks/gather.h"
-#include "learn/resume/abandoned.h"
+#include "learn/resume/checkpoint_list.h"
 #include "learn/resume/resume.h"
 #include "learn/resume/run_links.h"
 #include "model/model.h"
