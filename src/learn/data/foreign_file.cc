@@ -15,39 +15,21 @@ namespace rematch {
 namespace {
 
 constexpr size_t kMostShown = 80;
-constexpr const char* kAnswersAdvice =
-    "answers of `rematch predict` become records by `rematch predict MODEL IMAGES --format coco "
-    "--out found.json` and `rematch data from-coco found.json --images DIR --out DIR`";
-constexpr size_t kBeginning = size_t{1} << 16;
 
 /// The names of an object's members, "images, objects"; "" for what is no JSON object.
 /// @param has_objects  receives whether it may be a record with faults
-/// @param is_answer  receives whether `rematch predict` wrote it
-std::string member_names(std::string_view line, bool& has_objects, bool& is_answer) {
+std::string member_names(std::string_view line, bool& has_objects) {
   try {
     const Json value = parse_json(line, "line 1");
     if (!value.is_object()) return "";
     std::vector<std::string> names;
     for (const auto& member : value.items()) names.push_back(member.key());
-    is_answer = value.contains("dropped_invalid");
-    has_objects = !is_answer && value.contains("objects") && value["objects"].is_array() &&
+    has_objects = value.contains("objects") && value["objects"].is_array() &&
                   !value.contains("messages") && !value.contains("conversations");
     return join(names, ", ");
   } catch (const UserError&) {
     return "";
   }
-}
-
-/// The advice for records that are not one a line; "" for anything else.
-std::string line_advice(std::string_view text, std::string_view line, const std::string& file) {
-  const std::string_view beginning = text.substr(0, kBeginning);
-  const auto has = [&](const char* key) { return beginning.find(key) != text.npos; };
-  if (!(has("\"objects\"") || has("\"width\"")) || has("\"annotations\"") || has("\"messages\""))
-    return "";
-  const bool is_array = text.starts_with('[');
-  if (!is_array && line.ends_with('}')) return "";
-  return fmt::format("write one record a line: jq -c {} {} > NEW.jsonl", is_array ? "'.[]'" : ".",
-                     file);
 }
 
 /// The advice on what usually makes a text no JSON; "" for nothing known.
@@ -109,24 +91,23 @@ void refuse_foreign_file(const std::string& path, std::string_view bytes) {
   if (bytes.empty()) return;
   std::string_view line = bytes.substr(0, bytes.find('\n'));
   line = line.substr(0, line.find_last_not_of(kSpace) + 1);
-  bool has_objects = false, is_answer = false;
-  const std::string names = member_names(line, has_objects, is_answer);
+  bool has_objects = false;
+  const std::string names = member_names(line, has_objects);
   const bool is_damaged =
       names.empty() && line.starts_with('{') && (line.ends_with('}') || line.ends_with("},"));
   if (has_objects || is_damaged) return;
-  const std::string advice = line_advice(bytes, line, shell_word(path));
-  throw UserError(ErrorKind::kData,
-                  {.error = "this file is not a JSONL of records",
-                   .where = path,
-                   .what = fmt::format(
-                       "it begins with {}; each line of a JSONL is a record with images, "
+  throw UserError(
+      ErrorKind::kData,
+      {.error = "this file is not a JSONL of records",
+       .where = path,
+       .what =
+           fmt::format("it begins with {}; each line of a JSONL is a record with images, "
                        "objects, width and height",
                        !names.empty()        ? "an object of " + names
                        : is_valid_utf8(line) ? fmt::format("`{}`", shown_start(line, kMostShown))
                                              : "bytes that are not UTF-8"),
-                   .fix = is_answer        ? kAnswersAdvice
-                          : advice.empty() ? kImportAdvice
-                                           : advice});
+       .fix = fmt::format("records become lines with jq -c {} {} > NEW.jsonl; {}",
+                          line.starts_with('[') ? "'.[]'" : ".", shell_word(path), kImportAdvice)});
 }
 
 }  // namespace rematch
