@@ -40,11 +40,6 @@ struct Said {
   TrainerState state;
 };
 
-TEST(RunLog, CoresThatOtherProgramsUseAreNamed) {
-  EXPECT_EQ(busy_cores_text(2.4, 2), "");  // this run's own threads
-  EXPECT_THAT(busy_cores_text(5.2, 2), HasSubstr("a load of 5 on 2 cores"));
-}
-
 /// A window of answers, all of one kind.
 MetricsBag window(int num_answers, bool malformed, bool truncated) {
   MetricsBag bag;

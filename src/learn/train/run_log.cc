@@ -4,9 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <filesystem>
-#include <thread>
 #include <utility>
 
 #include "base/observe/catalog.h"
@@ -53,15 +51,6 @@ RunLog::RunLog(Terminal& terminal, Live live)
   if (live_.format) format_watch_.emplace(*live_.format);
 }
 
-std::string busy_cores_text(double load, unsigned cores) {
-  if (load < cores + 1.0) return "";
-  return wrapped(
-      fmt::format("cores     other programs use them too (a load of {:.0f} on {}): steps "
-                  "take longer until they end",
-                  load, counted(cores, "core")),
-      10);
-}
-
 void RunLog::step(TrainerState& state, const MetricsBag& metrics, bool log_due,
                   int64_t num_tokens) {
   RunProgress& progress = state.progress;
@@ -91,11 +80,6 @@ void RunLog::estimate(const TrainerState& state, double step_s) {
   constexpr double kShortest = 60, kHour = 3600;  // seconds; shorter runs need no estimate
   if (++steps_seen_ > 1) settled_s_ += step_s;
   if (steps_seen_ != kSettled) return;
-  double load = 0;
-  if (::getloadavg(&load, 1) == 1) {
-    const std::string text = busy_cores_text(load, std::thread::hardware_concurrency());
-    if (!text.empty()) terminal_.say(text);
-  }
   const int64_t num_left = state.max_steps - state.progress.global_step;
   const double each_s = settled_s_ / (kSettled - 1),
                left_s = each_s * static_cast<double>(num_left);

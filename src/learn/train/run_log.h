@@ -19,10 +19,6 @@
 
 namespace rematch {
 
-/// The line of a run whose cores other programs use as well; empty while there is a free one.
-/// @param load   processes that run or wait for a core, with this one's (getloadavg)
-std::string busy_cores_text(double load, unsigned cores);
-
 /// The outputs of a run: the progress bar, logging.jsonl, TensorBoard and the log history of
 /// trainer_state.json.
 class RunLog {
