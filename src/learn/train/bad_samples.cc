@@ -123,6 +123,15 @@ bool BadSamples::is_too_long(const Segment& segment) {
   }
 }
 
+void BadSamples::refuse_window(int64_t window_idx) const {
+  throw BadSample(
+      ErrorKind::kData,
+      {.error = "no sample of a window can be used",
+       .where = data_.path(),
+       .what = fmt::format("all samples of window {} are bad", window_idx),
+       .fix = "check that the images are still there (is a disk unmounted?), then resume"});
+}
+
 WindowPlan BadSamples::drop_unreadable(WindowPlan plan, MetricsBag& metrics) {
   if (!list_) return plan;
   std::vector<ImageRef> images;
@@ -142,12 +151,7 @@ WindowPlan BadSamples::drop_unreadable(WindowPlan plan, MetricsBag& metrics) {
   plan.micro_batches = own_share(gather(group_, plan.micro_batches), group_.rank(), num_kept);
   if (group_.rank() == 0) metrics.add("data/skipped_samples", static_cast<double>(num_skipped));
   if (num_kept > 0 || num_skipped == 0) return plan;
-  throw BadSample(
-      ErrorKind::kData,
-      {.error = "no sample of a window can be used",
-       .where = data_.path(),
-       .what = fmt::format("all {} samples of window {} are bad", num_skipped, plan.window_idx),
-       .fix = "check that the images are still there (is a disk unmounted?), then resume"});
+  refuse_window(plan.window_idx);
 }
 
 WindowSegments BadSamples::drop_too_long(WindowSegments segments, MetricsBag& metrics) {
@@ -185,13 +189,7 @@ void BadSamples::drop_from(RunState& run) {
   }
   group_.all_reduce(num_rows);
   if (num_rows[1] > 0 || num_rows[0] == 0) return;
-  throw UserError(
-      ErrorKind::kData,
-      {.error = "no sample of the window that the run continues can be used",
-       .where = data_.path(),
-       .what = fmt::format("all samples of window {} are bad",
-                           run.open ? run.open->window.window_idx : run.cursor.window_idx),
-       .fix = "check that the images are still there (is a disk unmounted?), then resume"});
+  refuse_window(run.open ? run.open->window.window_idx : run.cursor.window_idx);
 }
 
 }  // namespace rematch

@@ -48,7 +48,7 @@ class BadSamples {
   /// @throws BadSample (data) when none is left on any rank
   WindowSegments drop_too_long(WindowSegments segments, MetricsBag& metrics);
   /// Removes segments with bad images from the open window and the carry buffer of a resumed run.
-  /// @throws UserError (data) when no rank keeps a row of the window
+  /// @throws BadSample (data) when no rank keeps a row of the window
   void drop_from(RunState& run);
 
  private:
@@ -59,6 +59,7 @@ class BadSamples {
   bool is_too_long(const Segment& segment);
   bool can_load(const std::vector<ImageRef>& images, const Sample& sample);
   void note(const Sample& sample, const UserError& error);
+  [[noreturn]] void refuse_window(int64_t window_idx) const;
 
   const Dataset& data_;
   PixelStore& pixels_;
