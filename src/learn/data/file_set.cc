@@ -1,31 +1,29 @@
 #include "learn/data/file_set.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 
 #include "base/content_key.h"
+#include "base/error.h"
+#include "base/file.h"
 
 namespace rematch {
 namespace {
 
-constexpr int64_t kEndBytes = 16 << 10;
+constexpr size_t kEndBytes = size_t{16} << 10;
 
 /// Hashes the first and last bytes; nullopt if the file cannot be read.
-std::optional<std::string> hash_ends(const std::string& path, int64_t size) {
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (file < 0) return std::nullopt;
-  const auto first = static_cast<size_t>(std::min(size, kEndBytes));
-  const auto last = static_cast<size_t>(std::clamp<int64_t>(size - kEndBytes, 0, kEndBytes));
-  std::string bytes(first + last, '\0');
-  const bool is_read = ::pread(file, bytes.data(), first, 0) == static_cast<ssize_t>(first) &&
-                       ::pread(file, bytes.data() + first, last,
-                               size - static_cast<int64_t>(last)) == static_cast<ssize_t>(last);
-  ::close(file);
-  if (!is_read) return std::nullopt;
-  return content_hash_of(bytes);
+std::optional<std::string> hash_ends(const std::string& path) {
+  try {
+    const MappedFile file(path);
+    const std::string_view bytes = file.bytes();
+    std::string ends(bytes.substr(0, kEndBytes));
+    ends += bytes.substr(std::max(bytes.size() - ends.size(), ends.size()));
+    return content_hash_of(ends);
+  } catch (const UserError&) {
+    return std::nullopt;
+  }
 }
 
 }  // namespace
@@ -45,10 +43,10 @@ bool FileSet::contains(const std::string& path) {
   if (same == by_size_.end()) return false;
   SameSize& known = same->second;
   for (const std::string& other : known.paths) {
-    if (const auto hash = hash_ends(other, info.st_size)) known.hashes.insert(*hash);
+    if (const auto hash = hash_ends(other)) known.hashes.insert(*hash);
   }
   known.paths.clear();
-  const auto hash = hash_ends(path, info.st_size);
+  const auto hash = hash_ends(path);
   return hash && known.hashes.contains(*hash);
 }
 
