@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <exception>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -148,13 +149,11 @@ bool ScoreCalibration::fits(const std::string& checkpoint) const {
 }
 
 std::optional<int64_t> step_of_weights(const std::string& directory) {
-  const std::string path = join_path(directory, "trainer_state.json");
-  if (!std::filesystem::exists(path)) return std::nullopt;
   try {
-    const JsonOrigin origin{.path = path, .error = "{} of a checkpoint is damaged", .fix = ""};
-    const Json state = read_json_file(path);
-    return JsonFields(state, origin).integer("global_step", 0);
-  } catch (const UserError&) {
+    return read_json_file(join_path(directory, "trainer_state.json"))
+        .at("global_step")
+        .get<int64_t>();
+  } catch (const std::exception&) {
     return std::nullopt;  // only a run that resumes needs the file
   }
 }
