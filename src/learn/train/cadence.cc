@@ -10,9 +10,6 @@
 
 namespace rematch {
 
-Cadence::Cadence(const CadenceSettings& options, int64_t steps_per_epoch)
-    : Cadence(options, [steps_per_epoch](int64_t) { return steps_per_epoch; }) {}
-
 Cadence::Cadence(const CadenceSettings& options, EpochSteps epoch_steps)
     : options_(options), epoch_steps_(std::move(epoch_steps)), total_steps_(options.max_steps) {
   if (options.max_steps > 0) return;

@@ -24,9 +24,6 @@ class Cadence {
  public:
   /// Calls `epoch_steps` for every epoch of the run, or for none when max_steps is set.
   Cadence(const CadenceSettings& options, EpochSteps epoch_steps);
-  /// For epochs of equal length.
-  /// @param steps_per_epoch  optimizer steps of one epoch, ≥ 1
-  Cadence(const CadenceSettings& options, int64_t steps_per_epoch);
 
   /// Optimizer steps of the whole run: max_steps, or the steps of num_train_epochs. A fractional
   /// last epoch counts that fraction of its steps, rounded up.
