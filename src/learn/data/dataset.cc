@@ -54,12 +54,32 @@ void refuse_byte_order_mark(std::string_view line, const std::string& where) {
                           "from concatenated files"});
 }
 
+[[noreturn]] void refuse_empty(const std::string& path, const std::string& found) {
+  throw UserError(ErrorKind::kData, {.error = "the dataset has no records",
+                                     .where = path,
+                                     .what = found,
+                                     .fix = "use a JSONL with at least one record (and a sample "
+                                            "limit of at least 1)"});
+}
+
 void check_image_files(const Sample& sample) {
   for (const std::string& path : sample.image_paths) {
     std::optional<Problem> problem = find_path_problem(path);
     if (!problem) continue;
     problem->where = sample.where;
     throw UserError(ErrorKind::kData, *std::move(problem));
+  }
+}
+
+/// Runs a check of a sample's images and collects its problems.
+template <typename Check>
+void collect(const Sample& sample, ProblemList& problems, const Check& check) {
+  try {
+    check();
+  } catch (const OutOfResources&) {
+    throw;
+  } catch (const UserError& error) {
+    problems.add(with_record(error, sample.where));
   }
 }
 
@@ -148,14 +168,8 @@ Dataset Dataset::load(const std::string& jsonl_path, const DatasetOptions& optio
   if (dataset.samples_.empty()) refuse_foreign_file(jsonl_path, bytes);
   problems.throw_if_any();
   if (dataset.samples_.empty()) {
-    const std::string found = options.limit ? fmt::format("sample limit {}", *options.limit)
-                                            : fmt::format("{} lines", line_idx);
-    throw UserError(
-        ErrorKind::kData,
-        {.error = "the dataset has no records",
-         .where = jsonl_path,
-         .what = found,
-         .fix = "use a JSONL with at least one record (and a sample limit of at least 1)"});
+    refuse_empty(jsonl_path, options.limit ? fmt::format("sample limit {}", *options.limit)
+                                           : fmt::format("{} lines", line_idx));
   }
   dataset.warnings_ = content_warnings(jsonl_path, dataset.samples_);
   dataset.parts_ = {{.path = jsonl_path, .end = dataset.size()}};
@@ -232,15 +246,8 @@ Dataset Dataset::copy_without(const std::vector<int64_t>& sample_indices) const 
 ImageCounts Dataset::validate_images(const PatchOptions& options) const {
   ProblemList problems = problems_of(path_);
   ImageCounts counts;
-  for (const Sample& sample : samples_) {
-    try {
-      check_image_sizes(sample, options, counts);
-    } catch (const OutOfResources&) {
-      throw;
-    } catch (const UserError& error) {
-      problems.add(with_record(error, sample.where));
-    }
-  }
+  for (const Sample& sample : samples_)
+    collect(sample, problems, [&] { check_image_sizes(sample, options, counts); });
   problems.throw_if_any();
   return counts;
 }
@@ -252,14 +259,10 @@ int64_t Dataset::decode_images(int64_t most) const {
   for (int64_t i = 0; i < num_looks; ++i) {
     throw_if_interrupted();
     const Sample& sample = samples_[static_cast<size_t>(i * size() / num_looks)];
-    try {
+    collect(sample, problems, [&] {
       for (const std::string& path : sample.image_paths) load_image(path);
       num_decoded += std::ssize(sample.image_paths);
-    } catch (const OutOfResources&) {
-      throw;
-    } catch (const UserError& error) {
-      problems.add(with_record(error, sample.where));
-    }
+    });
   }
   problems.throw_if_any();
   return num_decoded;
