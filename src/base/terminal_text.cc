@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/json.h"
 #include "base/text.h"
 
 namespace rematch {
@@ -48,18 +49,6 @@ std::string wrapped_line(const std::string& line, size_t indent, size_t columns)
   return text + row;
 }
 
-/// A control of direction or of lines (U+200E, 200F, 2028..202E, 2066..2069) at the start of UTF-8
-/// text, which takes three bytes; 0 if there is none.
-unsigned invisible_control(std::string_view text) {
-  if (text.size() < 3 || text[0] != '\xE2' || (text[1] != '\x80' && text[1] != '\x81')) return 0;
-  const unsigned low =
-      static_cast<unsigned char>(text[1] & 0x3F) << 6 | static_cast<unsigned char>(text[2] & 0x3F);
-  const unsigned code = 0x2000 + low;
-  const bool is_control = code == 0x200E || code == 0x200F || (code >= 0x2028 && code <= 0x202E) ||
-                          (code >= 0x2066 && code <= 0x2069);
-  return is_control ? code : 0;
-}
-
 }  // namespace
 
 std::string shorten(std::string_view text, size_t columns) {
@@ -87,13 +76,11 @@ std::string printable(std::string_view text) {
     } else if (byte == 0xC2 && next >= 0x80 && next <= 0x9F) {  // U+0080..9F in UTF-8
       shown += fmt::format("\\x{:02x}", next);
       ++i;
-    } else if (const unsigned code = invisible_control(text.substr(i)); code != 0) {
-      shown += fmt::format("\\u{:04x}", code);
-      i += 2;
     } else {
       shown += text[i];
     }
   }
+  escape_line_ends(shown);
   return shown;
 }
 
