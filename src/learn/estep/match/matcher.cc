@@ -1,13 +1,11 @@
 #include "learn/estep/match/matcher.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 
-#include "base/error.h"
 #include "base/flow/bins.h"
+#include "base/option_range.h"
 #include "learn/estep/match/assignment.h"
 #include "learn/estep/match/maskiou.h"
 
@@ -161,30 +159,19 @@ std::vector<int> indices_not_set(const std::vector<bool>& flags) {
   return indices;
 }
 
-[[noreturn]] void refuse(const std::string& key, const std::string& found,
-                         const std::string& legal) {
-  throw UserError(ErrorKind::kConfig, {.error = fmt::format("{} is out of range", key),
-                                       .where = "custom.extra.rollout_matching." + key,
-                                       .what = fmt::format("{} = {}", key, found),
-                                       .fix = "use " + legal});
-}
-
 }  // namespace
 
 void check_match_options(const MatchSettings& options) {
   if (options.candidate_top_k < 1)
-    refuse("candidate_top_k", fmt::to_string(options.candidate_top_k), "an integer ≥ 1");
-  if (!(options.maskiou_gate >= 0.0 && options.maskiou_gate <= 1.0)) {
-    refuse("maskiou_gate", fmt::to_string(options.maskiou_gate), "a number in [0, 1]");
-  }
-  if (options.maskiou_resolution < 1 || options.maskiou_resolution > kMaxResolution) {
-    refuse("maskiou_resolution", fmt::to_string(options.maskiou_resolution),
-           fmt::format("an integer from 1 to {}", kMaxResolution));
-  }
+    refuse_value("candidate_top_k", options.candidate_top_k, "an integer ≥ 1");
+  if (!(options.maskiou_gate >= 0.0 && options.maskiou_gate <= 1.0))
+    refuse_value("maskiou_gate", options.maskiou_gate, "a number in [0, 1]");
+  if (options.maskiou_resolution < 1 || options.maskiou_resolution > kMaxResolution)
+    refuse_value("maskiou_resolution", options.maskiou_resolution, "an integer from 1 to 32768");
   if (!(options.fp_cost >= 0.0 && std::isfinite(options.fp_cost)))
-    refuse("fp_cost", fmt::to_string(options.fp_cost), "a number ≥ 0");
+    refuse_value("fp_cost", options.fp_cost, "a number ≥ 0");
   if (!(options.fn_cost >= 0.0 && std::isfinite(options.fn_cost)))
-    refuse("fn_cost", fmt::to_string(options.fn_cost), "a number ≥ 0");
+    refuse_value("fn_cost", options.fn_cost, "a number ≥ 0");
 }
 
 std::vector<int> find_candidates(const Geometry& prediction,

@@ -1,22 +1,14 @@
 #include "learn/estep/teach/coord_targets.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 
 #include "base/error.h"
+#include "base/flow/bins.h"
+#include "base/option_range.h"
 
 namespace rematch {
 namespace {
-
-[[noreturn]] void refuse(const std::string& key, const std::string& found,
-                         const std::string& legal) {
-  throw UserError(ErrorKind::kConfig, {.error = fmt::format("{} is out of range", key),
-                                       .where = "custom.extra.rollout_matching." + key,
-                                       .what = fmt::format("{} = {}", key, found),
-                                       .fix = "use " + legal});
-}
 
 double distance(const BinPoint& a, const BinPoint& b, OtCost cost) {
   const double dx = a.x - b.x, dy = a.y - b.y;
@@ -76,29 +68,24 @@ std::vector<BinPoint> vertices(const Geometry& geometry) {
 }
 
 std::vector<int> bounding_bins(const std::vector<int>& xy) {
-  std::vector<int> box = {xy[0], xy[1], xy[0], xy[1]};
-  for (size_t i = 0; i + 1 < xy.size(); i += 2) {
-    box[0] = std::min(box[0], xy[i]);
-    box[1] = std::min(box[1], xy[i + 1]);
-    box[2] = std::max(box[2], xy[i]);
-    box[3] = std::max(box[3], xy[i + 1]);
-  }
-  return box;
+  const Aabb box = bounding_box({GeometryKind::kPoly, xy});
+  return {static_cast<int>(box.min_x), static_cast<int>(box.min_y), static_cast<int>(box.max_x),
+          static_cast<int>(box.max_y)};
 }
 
 }  // namespace
 
 OtCost ot_cost_from(std::string_view name) {
   const std::optional<OtCost> cost = value_of<OtCost>(name);
-  if (!cost) refuse("ot_cost", std::string(name), "l1 or l2");
+  if (!cost) refuse_value("ot_cost", name, "l1 or l2");
   return *cost;
 }
 
 void check_target_options(const TargetSettings& options) {
   if (!(options.ot_epsilon > 0.0 && std::isfinite(options.ot_epsilon))) {
-    refuse("ot_epsilon", fmt::to_string(options.ot_epsilon), "a number > 0");
+    refuse_value("ot_epsilon", options.ot_epsilon, "a number > 0");
   }
-  if (options.ot_iters < 1) refuse("ot_iters", fmt::to_string(options.ot_iters), "an integer ≥ 1");
+  if (options.ot_iters < 1) refuse_value("ot_iters", options.ot_iters, "an integer ≥ 1");
 }
 
 std::vector<BinPoint> transport_points(const std::vector<BinPoint>& from,
