@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/option_range.h"
 #include "base/random.h"
 
 namespace rematch {
@@ -17,34 +18,22 @@ constexpr uint64_t kEpochStream = 0x65706F6368ULL;
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-void require(bool holds, const char* key, const std::string& what, const char* fix) {
-  if (holds) return;
-  throw UserError(
-      ErrorKind::kConfig,
-      {.error = fmt::format("{} is out of range", key), .where = key, .what = what, .fix = fix});
-}
-
 }  // namespace
 
 WindowStream::WindowStream(WindowOptions options) : options_(std::move(options)) {
   const int64_t batch_size = options_.batches.per_device_train_batch_size;
-  require(options_.num_samples >= 1, "custom.train_jsonl",
-          fmt::format("{} samples", options_.num_samples), "provide at least one record");
-  require(batch_size >= 1, "training.per_device_train_batch_size", fmt::format("{}", batch_size),
-          "set it to at least 1");
-  require(options_.batches.gradient_accumulation_steps >= 1, "training.gradient_accumulation_steps",
-          fmt::format("{}", options_.batches.gradient_accumulation_steps), "set it to at least 1");
+  const int64_t num_steps = options_.batches.gradient_accumulation_steps;
+  if (options_.num_samples < 1)
+    refuse_value("custom.train_jsonl", options_.num_samples, "a file of at least one record");
+  if (batch_size < 1) refuse_value("training.per_device_train_batch_size", batch_size, "1 or more");
+  if (num_steps < 1) refuse_value("training.gradient_accumulation_steps", num_steps, "1 or more");
   REMATCH_CHECK(
       options_.world_size >= 1 && options_.rank >= 0 && options_.rank < options_.world_size,
       fmt::format("rank {} of {}", options_.rank, options_.world_size));
-  window_size_ = int64_t{options_.batches.gradient_accumulation_steps} * options_.world_size *
-                 (options_.cut ? batch_size : 1);
-  require(
-      options_.cut || !options_.batches.drop_last || options_.num_samples >= batch_size,
-      "training.per_device_train_batch_size",
-      fmt::format("{} samples do not fill a micro-batch of {}; dataloader_drop_last drops the rest",
-                  options_.num_samples, batch_size),
-      "lower it, or set training.dataloader_drop_last: false");
+  window_size_ = num_steps * options_.world_size * (options_.cut ? batch_size : 1);
+  if (!options_.cut && options_.batches.drop_last && options_.num_samples < batch_size)
+    refuse_value("training.per_device_train_batch_size", batch_size,
+                 "at most the number of samples, or training.dataloader_drop_last: false");
 }
 
 std::vector<int64_t> WindowStream::draw_order(int64_t epoch) const {
