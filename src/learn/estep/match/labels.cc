@@ -6,52 +6,34 @@
 #include <utility>
 
 #include "base/content_key.h"
-#include "base/error.h"
-#include "base/file.h"
-#include "base/json.h"
+#include "base/json_fields.h"
 #include "base/text.h"
 
 namespace rematch {
-namespace {
-
-[[noreturn]] void refuse(const std::string& path, const std::string& what) {
-  throw UserError(
-      ErrorKind::kData,
-      {.error = "a file of synonyms cannot be used",
-       .where = path,
-       .what = what,
-       .fix = "write {\"person\": [\"man\", \"woman\"], …}: each label with its synonyms"});
-}
-
-}  // namespace
 
 LabelMatch LabelMatch::from(const std::string& rule, TextForm form) {
   LabelMatch match;
   match.exact_ = rule == "exact";
   match.form_ = std::move(form);
   if (match.exact_ || rule == "normalized") return match;
+  const JsonOrigin origin{
+      .path = rule,
+      .error = "a file of synonyms cannot be used",
+      .fix = "write {\"person\": [\"man\", \"woman\"], …}: each label with its synonyms"};
   const Json synonyms = read_json_file(rule);
-  if (!synonyms.is_object())
-    refuse(rule, fmt::format("expected an object, found {}", synonyms.type_name()));
+  JsonFields fields(synonyms, origin);
   const auto add = [&](const std::string& name, const std::string& label) {
     const auto [known, is_new] =
         match.labels_by_name_.emplace(normalize_label(name), normalize_label(label));
     if (!is_new && known->second != normalize_label(label)) {
-      refuse(rule, fmt::format("\"{}\" is a synonym of both \"{}\" and \"{}\"", name, known->second,
-                               normalize_label(label)));
+      throw_json_error(origin, name,
+                       fmt::format("it is a synonym of both \"{}\" and \"{}\"", known->second,
+                                   normalize_label(label)));
     }
   };
   for (const auto& item : synonyms.items()) {
-    if (!item.value().is_array())
-      refuse(rule, fmt::format("expected a list for \"{}\", found {}", item.key(),
-                               item.value().type_name()));
     add(item.key(), item.key());
-    for (const Json& name : item.value()) {
-      if (!name.is_string())
-        refuse(rule,
-               fmt::format("a synonym of \"{}\" is not a string: {}", item.key(), name.dump()));
-      add(name.get<std::string>(), item.key());
-    }
+    for (const std::string& name : fields.texts(item.key())) add(name, item.key());
   }
   return match;
 }
