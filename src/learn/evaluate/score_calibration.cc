@@ -114,22 +114,17 @@ std::optional<ScoreCalibration> ScoreCalibration::read(const std::string& direct
   ScoreCalibration calibration;
   calibration.eval_set_ = fields.text_or("eval_set", "");
   if (fields.has("step")) calibration.step_ = fields.integer("step", 0);
-  const Json& points = fields.at("points");
-  const auto fail = [&](const std::string& found) { throw_json_error(origin, "points", found); };
-  if (!points.is_array() || points.empty()) fail("no list of [score, precision]");
-  for (const Json& point : points) {
+  for (const Json& point : fields.list("points")) {
     const bool is_pair =
         point.is_array() && point.size() == 2 && point[0].is_number() && point[1].is_number();
-    if (!is_pair) fail(show_json(point));
-    const Point next{point[0].get<double>(), point[1].get<double>()};
-    const bool ascends =
-        calibration.points_.empty() || (next.score > calibration.points_.back().score &&
-                                        next.precision >= calibration.points_.back().precision);
-    const bool is_legal =
-        next.score > 0 && next.score <= 1 && next.precision >= 0 && next.precision <= 1;
-    if (!is_legal || !ascends) fail(show_json(point));
+    const Point next = is_pair ? Point{point[0].get<double>(), point[1].get<double>()} : Point{};
+    const Point last = calibration.points_.empty() ? Point{} : calibration.points_.back();
+    if (!(next.score > last.score && next.score <= 1 && next.precision >= last.precision &&
+          next.precision <= 1))
+      fields.fail("points", show_json(point));
     calibration.points_.push_back(next);
   }
+  if (calibration.points_.empty()) fields.fail("points", "no list of [score, precision]");
   fields.finish();
   return calibration;
 }
