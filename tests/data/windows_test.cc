@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <limits>
 #include <numeric>
+#include <set>
+#include <vector>
 
 #include "base/error.h"
 #include "support/capture.h"
@@ -30,6 +32,12 @@ std::vector<int64_t> samples_of(const std::vector<WindowPlan>& plans) {
       samples.insert(samples.end(), micro_batch.begin(), micro_batch.end());
   }
   return samples;
+}
+
+std::vector<size_t> sizes(const WindowPlan& plan) {
+  std::vector<size_t> all;
+  for (const auto& micro_batch : plan.micro_batches) all.push_back(micro_batch.size());
+  return all;
 }
 
 // Rows of 1, 2, 3, 3 … samples whose lengths shift with the epoch, as packing makes them.
@@ -64,18 +72,17 @@ WindowOptions any_options() {
 TEST(WindowStream, CutsAnEpochIntoWindowsAndMarksThePartialOne) {
   WindowStream stream(
       {.num_samples = 11,
-       .batches = {.per_device_train_batch_size = 2, .gradient_accumulation_steps = 4},
-       .shuffle = false});
+       .batches = {.per_device_train_batch_size = 2, .gradient_accumulation_steps = 4}});
   ASSERT_EQ(stream.windows_in_epoch(0), 2);
   const WindowPlan first = stream.next(), second = stream.next(), third = stream.next();
-  EXPECT_EQ(first.micro_batches,
-            (std::vector<std::vector<int64_t>>{{0, 1}, {2, 3}, {4, 5}, {6, 7}}));
+  EXPECT_EQ(sizes(first), (std::vector<size_t>{2, 2, 2, 2}));
   EXPECT_FALSE(first.is_partial || first.last_of_epoch);
-  EXPECT_EQ(second.micro_batches, (std::vector<std::vector<int64_t>>{{8, 9}, {10}}));
+  EXPECT_EQ(sizes(second), (std::vector<size_t>{2, 1}));
   EXPECT_TRUE(second.is_partial && second.last_of_epoch);
   EXPECT_EQ(third.epoch, 1);
   EXPECT_EQ(third.window_idx, 2);
-  EXPECT_EQ(third.micro_batches, first.micro_batches);
+  const std::vector<int64_t> samples = samples_of({first, second});
+  EXPECT_EQ(std::set<int64_t>(samples.begin(), samples.end()).size(), 11u);
 }
 
 TEST(WindowStream, ASmallerLastMicroBatchAloneDoesNotMakeAWindowPartial) {
@@ -86,10 +93,9 @@ TEST(WindowStream, ASmallerLastMicroBatchAloneDoesNotMakeAWindowPartial) {
 }
 
 TEST(WindowStream, DropsTheLastMicroBatchOnRequest) {
-  WindowStream stream({.num_samples = 5,
-                       .batches = {.per_device_train_batch_size = 2, .drop_last = true},
-                       .shuffle = false});
-  EXPECT_EQ(samples_of(one_epoch(stream)), (std::vector<int64_t>{0, 1, 2, 3}));
+  WindowStream stream(
+      {.num_samples = 5, .batches = {.per_device_train_batch_size = 2, .drop_last = true}});
+  EXPECT_EQ(samples_of(one_epoch(stream)).size(), 4u);
 }
 
 TEST(WindowStream, ShufflesEachEpochAnewBySeed) {
@@ -174,21 +180,21 @@ RC_GTEST_PROP(WindowStream, ContinuesFromASavedCursor, ()) {
 }
 
 TEST(WindowStream, ACutOfItsOwnMakesEpochsOfDifferentLength) {
-  WindowStream stream(with_uneven_rows(
-      {.num_samples = 9, .batches = {.per_device_train_batch_size = 2}, .shuffle = false}));
+  WindowStream stream(
+      with_uneven_rows({.num_samples = 9, .batches = {.per_device_train_batch_size = 2}}));
   // Epoch 0 has rows of 1, 2, 3 and 3 samples, two of them in a window; epoch 1 of 2, 3, 1, 2
   // and 1.
   EXPECT_EQ(stream.windows_in_epoch(1), 3);
   EXPECT_EQ(stream.windows_in_epoch(0), 2);
-  EXPECT_EQ(stream.next().micro_batches, (std::vector<std::vector<int64_t>>{{0}, {1, 2}}));
+  EXPECT_EQ(sizes(stream.next()), (std::vector<size_t>{1, 2}));
   const WindowPlan last = stream.next();
-  EXPECT_EQ(last.micro_batches, (std::vector<std::vector<int64_t>>{{3, 4, 5}, {6, 7, 8}}));
+  EXPECT_EQ(sizes(last), (std::vector<size_t>{3, 3}));
   EXPECT_TRUE(last.last_of_epoch);
   EXPECT_FALSE(last.is_partial);
   const std::vector<WindowPlan> epoch_1 = one_epoch(stream);
   ASSERT_EQ(epoch_1.size(), 3u);
   EXPECT_EQ(epoch_1[0].window_idx, 2);
-  EXPECT_EQ(epoch_1[2].micro_batches, (std::vector<std::vector<int64_t>>{{8}}));
+  EXPECT_EQ(sizes(epoch_1[2]), (std::vector<size_t>{1}));
   EXPECT_TRUE(epoch_1[2].is_partial);
   EXPECT_EQ(stream.cursor(), (WindowCursor{2, 0, 5}));
 }

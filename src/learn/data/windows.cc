@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 #include "base/error.h"
@@ -38,11 +37,7 @@ WindowStream::WindowStream(WindowOptions options) : options_(std::move(options))
 
 std::vector<int64_t> WindowStream::draw_order(int64_t epoch) const {
   const uint64_t key = random_key({kEpochStream, options_.seed, static_cast<uint64_t>(epoch)});
-  std::vector<int64_t> order(static_cast<size_t>(options_.num_samples));
-  if (options_.shuffle)
-    order = random_permutation(key, options_.num_samples);
-  else
-    std::iota(order.begin(), order.end(), 0);
+  std::vector<int64_t> order = random_permutation(key, options_.num_samples);
   if (!options_.draw) return order;
   const std::vector<int64_t> drawn = options_.draw(epoch);
   REMATCH_CHECK(drawn.size() == order.size(), fmt::format("epoch {} takes {} samples, not {}",

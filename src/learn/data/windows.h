@@ -20,10 +20,9 @@ using DrawEpoch = std::function<std::vector<int64_t>(int64_t epoch)>;
 struct WindowOptions {
   int64_t num_samples = 0;  ///< samples per epoch, ≥ 1
   BatchSettings batches;
-  uint64_t seed = 42;   ///< determines the order, together with the epoch
-  int world_size = 1;   ///< ranks, ≥ 1
-  int rank = 0;         ///< 0..world_size-1
-  bool shuffle = true;  ///< false: file order in every epoch (evaluation)
+  uint64_t seed = 42;  ///< determines the order, together with the epoch
+  int world_size = 1;  ///< ranks, ≥ 1
+  int rank = 0;        ///< 0..world_size-1
   /// Empty: consecutive chunks of per_device_train_batch_size samples. Set (stage 1 with packing):
   /// a window has gradient_accumulation_steps · per_device_train_batch_size of its micro-batches on
   /// each rank, and drop_last drops nothing.
