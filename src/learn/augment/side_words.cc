@@ -22,7 +22,7 @@ constexpr const char* kOtherPlaces =
 // Words that combine with an ending only: "upright" and "downright" name no side.
 constexpr const char* kTopBottomAlone = "up|down|above|below|beneath|underneath";
 constexpr const char* kEnding = "(?:most|wards?|hand(?:ed|er)?|side[sd]?)?";
-/// Where a word begins or ends. Letters without case, such as Chinese ones, are never part of an
+/// The ends of a word. Letters without case, such as Chinese ones, are never part of an
 /// English word. The capital before a small letter begins a word ("HTTPLeft") or ends one
 /// ("LEFTarm"): which one, cannot be known.
 constexpr const char* kWordEnd =
