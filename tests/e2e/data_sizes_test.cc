@@ -62,7 +62,7 @@ TEST(DataSizes, CheckComparesTheLongestTrueAnswerWithTheBudget) {
   EXPECT_THAT(enough.out, Not(HasSubstr("the longest true answer")));
 }
 
-TEST(DataSizes, InitScalesLargePhotosAndNamesWhatBecomesTooSmall) {
+TEST(DataSizes, InitScalesLargePhotos) {
   test::Program program;
   copy_model(program, 16777216);
   program.dir().write("photo.png", encode_png(Canvas(2400, 1600, kWhite).image()));
@@ -74,13 +74,11 @@ TEST(DataSizes, InitScalesLargePhotosAndNamesWhatBecomesTooSmall) {
   const std::string yaml = read_file(program.dir().file("c.yaml"));
   EXPECT_THAT(yaml, HasSubstr("max_pixels: 1310720"));
   EXPECT_THAT(yaml, HasSubstr("2400 x 1600 px"));
-  EXPECT_THAT(yaml, HasSubstr("1 of 2 objects become narrower or lower than 8 px"));
-  EXPECT_THAT(yaml, HasSubstr("\"screw\""));
   const test::ProcessResult checked = program.run("check c.yaml");
   EXPECT_EQ(checked.exit_code, 0) << checked.err;
 }
 
-TEST(DataSizes, InitNamesWhatTheModelsOwnBudgetMakesTooSmall) {
+TEST(DataSizes, InitWritesTheModelsOwnBudget) {
   test::Program program;
   copy_model(program, 262144);
   program.dir().write("photo.png", encode_png(Canvas(2048, 2048, kWhite).image()));
@@ -90,7 +88,6 @@ TEST(DataSizes, InitNamesWhatTheModelsOwnBudgetMakesTooSmall) {
   ASSERT_EQ(written.exit_code, 0) << written.err;
   const std::string yaml = read_file(program.dir().file("rematch.yaml"));
   EXPECT_THAT(yaml, HasSubstr("2048 x 2048 px: more than the model's processor takes"));
-  EXPECT_THAT(yaml, HasSubstr("1 of 1 object become narrower or lower than 8 px"));
   EXPECT_THAT(yaml, HasSubstr("max_pixels: 262144"));
 }
 

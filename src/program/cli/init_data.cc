@@ -4,19 +4,16 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <array>
 #include <map>
 
 #include "base/terminal_text.h"
 #include "base/text.h"
-#include "program/cli/coco_json.h"
 
 namespace rematch {
 namespace {
 
 constexpr int64_t kMostTokens = 1280;  ///< of an image
-constexpr double kSmallestPx = 8;
-constexpr double kShrunk = 0.9;  ///< of a side: more is the rounding to whole patches
+constexpr double kShrunk = 0.9;        ///< of a side: more is the rounding to whole patches
 constexpr size_t kMostClasses = 40;
 
 constexpr int64_t kFewestSteps = 200;
@@ -50,29 +47,6 @@ int64_t tokens_of(const ImageSize& processed, const PatchOptions& patches) {
 
 int64_t area_px(const ImageSize& size) { return int64_t{size.width_px} * size.height_px; }
 
-/// Width and height of an object in an image of this size.
-std::array<double, 2> extent_px(const Geometry& geometry, const ImageSize& size) {
-  const CocoBox box = coco_box(geometry, size.width_px, size.height_px);
-  return {box[2], box[3]};
-}
-
-bool is_too_small(const std::array<double, 2>& extent) {
-  return extent[0] < kSmallestPx || extent[1] < kSmallestPx;
-}
-
-/// Adds the objects that the smaller picture makes too small.
-void add_small_objects(const Sample& sample, const ImageSize& before, const ImageSize& now,
-                       ImageBudget& budget) {
-  for (const SceneObject& object : sample.objects) {
-    const std::array<double, 2> extent = extent_px(object.geometry, now);
-    if (!is_too_small(extent) || is_too_small(extent_px(object.geometry, before))) continue;
-    if (++budget.num_too_small == 1) {
-      budget.example = fmt::format("{} \"{}\", {:.0f} x {:.0f} px", sample.where,
-                                   shown_label(object.desc), extent[0], extent[1]);
-    }
-  }
-}
-
 }  // namespace
 
 std::optional<ImageBudget> find_image_budget(const std::vector<Dataset>& data,
@@ -86,7 +60,6 @@ std::optional<ImageBudget> find_image_budget(const std::vector<Dataset>& data,
                      .is_of_processor = limited.max_pixels == patches.max_pixels};
   for (const Dataset& records : data) {
     for (const Sample& sample : records.samples()) {
-      budget.num_objects += std::ssize(sample.objects);
       const ImageSize size{.width_px = sample.width_px, .height_px = sample.height_px};
       const ImageSize now = processed_size(size, limited, sample.where);
       const int64_t tokens = tokens_of(processed_size(size, patches, sample.where), patches);
@@ -97,7 +70,6 @@ std::optional<ImageBudget> find_image_budget(const std::vector<Dataset>& data,
         budget.largest = size;
         budget.largest_tokens = tokens;
       }
-      add_small_objects(sample, size, now, budget);
     }
   }
   return budget.num_larger > 0 ? std::optional(budget) : std::nullopt;
@@ -107,18 +79,12 @@ std::string image_budget_lines(const ImageBudget& budget) {
   const std::string unscaled = budget.is_of_processor
                                    ? "more than the model's processor takes"
                                    : fmt::format("{} tokens of a prompt", budget.largest_tokens);
-  std::string text = fmt::format(
+  return fmt::format(
       "  # {} up to {} x {} px: {}. They are scaled down to {} tokens;\n"
-      "  # a larger area shows more and costs more memory and time.\n",
+      "  # a larger area shows more, small objects above all, and costs more memory and time.\n"
+      "  max_pixels: {}\n",
       counted(budget.num_larger, "image has", "images have"), budget.largest.width_px,
-      budget.largest.height_px, unscaled, budget.most_tokens);
-  if (budget.num_too_small > 0)
-    text += fmt::format(
-        "  # {} of {} become narrower or lower than {:.0f} px, which a model hardly sees:\n"
-        "  # {}. Raise the area, or cut the images into tiles.\n",
-        budget.num_too_small, counted(budget.num_objects, "object"), kSmallestPx,
-        printable(budget.example));
-  return text + fmt::format("  max_pixels: {}\n", budget.max_pixels);
+      budget.largest.height_px, unscaled, budget.most_tokens, budget.max_pixels);
 }
 
 ClassPrompt class_list_prompt(const Dataset& train, const std::string& prompt) {

@@ -9,8 +9,7 @@
 
 namespace rematch {
 
-/// Images that cost more tokens than a first run should spend on them, and what a smaller area does
-/// to their objects.
+/// Images that cost more tokens than a first run should spend on them.
 struct ImageBudget {
   int64_t max_pixels = 0;        ///< the area to write as template.max_pixels
   int64_t most_tokens = 0;       ///< tokens of an image of that area
@@ -18,10 +17,6 @@ struct ImageBudget {
   int64_t num_larger = 0;        ///< images beyond it
   ImageSize largest;             ///< of these, as stored
   int64_t largest_tokens = 0;    ///< without the limit
-  int64_t num_objects = 0;       ///< in all images
-  /// objects that become narrower or lower than 8 px, and did not before
-  int64_t num_too_small = 0;
-  std::string example;  ///< one of them
 };
 
 /// Looks at the sizes that the records state, which training compares with the files.
