@@ -11,22 +11,15 @@
 #include "engine/ranks/ranks.h"
 #include "learn/data/order_score.h"
 #include "learn/evaluate/score_calibration.h"
-#include "learn/resume/run_links.h"
+#include "learn/resume/find_model.h"
 #include "model/checkpoint/hf_dir.h"
 #include "model/merge_adapter.h"
 #include "model/text/stored_prompt.h"
+#include "program/cli/arguments.h"
 #include "program/cli/command_set.h"
 
 namespace rematch {
 namespace {
-
-struct MergeArguments {
-  std::string adapter_dir;
-  std::string output_dir;
-  std::string model_dir;  ///< empty = the one named by the adapter
-  std::string dtype;      ///< "float32" or "bfloat16"; empty = as the base model stores its weights
-  bool force_base = false;  ///< as AdapterUse::force_base
-};
 
 /// Says when the scores were measured with other weights than are merged.
 bool keeps_scores(const MergeOptions& options) {
@@ -39,17 +32,11 @@ bool keeps_scores(const MergeOptions& options) {
   return false;
 }
 
-int run_merge(const MergeArguments& arguments) {
+int run_merge(MergeOptions options) {
   require_alone("rematch merge");
-  const NamedModel adapter = find_model(arguments.adapter_dir);
+  const NamedModel adapter = find_model(options.adapter_dir);
   if (!adapter.note.empty()) std::cerr << adapter.note << "\n";
-  MergeOptions options{.adapter_dir = adapter.path,
-                       .base_dir = arguments.model_dir,
-                       .output_dir = arguments.output_dir,
-                       .dtype = std::nullopt,
-                       .force_base = arguments.force_base};
-  if (!arguments.dtype.empty())
-    options.dtype = arguments.dtype == "bfloat16" ? at::kBFloat16 : at::kFloat;
+  options.adapter_dir = adapter.path;
   const MergedAdapter merged = merge_adapter(options);
   for (const char* name : {kStoredPromptFile, kOrderFile, kScoreCalibrationFile}) {
     const std::string own = join_path(options.adapter_dir, name);
@@ -79,7 +66,7 @@ int run_merge(const MergeArguments& arguments) {
         merged.num_dequantised,
         merged.packed_at_load ? "were packed by `model.load_in_4bit`, so the adapter met them"
                               : "are",
-        arguments.output_dir);
+        options.output_dir);
   }
   if (merged.untied)
     std::cout << "the adapter trains embedding and head apart: they are tied no longer\n";
@@ -92,22 +79,26 @@ Command add_merge_command(CLI::App& app) {
   CLI::App* merge = app.add_subcommand(
       "merge",
       "merge a LoRA or DoRA adapter into its base model; write a full Hugging Face directory");
-  const auto arguments = std::make_shared<MergeArguments>();
+  const auto options = std::make_shared<MergeOptions>();
   merge
-      ->add_option("ADAPTER_DIR", arguments->adapter_dir,
+      ->add_option("ADAPTER_DIR", options->adapter_dir,
                    "PEFT directory, or a run with tuner.train_type: lora (its best checkpoint)")
       ->required();
-  merge->add_option("--out", arguments->output_dir, "directory to create")->required();
-  merge->add_option("--model", arguments->model_dir,
+  merge->add_option("--out", options->output_dir, "directory to create")->required();
+  merge->add_option("--model", options->base_dir,
                     "base model; default: the one named by the adapter");
   merge
-      ->add_option("--dtype", arguments->dtype,
-                   "float32 or bfloat16; default: the dtype of the base model's weights")
+      ->add_option_function<std::string>(
+          "--dtype",
+          [options](const std::string& name) {
+            options->dtype = name == "bfloat16" ? at::kBFloat16 : at::kFloat;
+          },
+          "float32 or bfloat16; default: the dtype of the base model's weights")
       ->check(CLI::IsMember({"float32", "bfloat16"}));
-  merge->add_flag("--force-base", arguments->force_base, kForceBaseHelp);
+  merge->add_flag("--force-base", options->force_base, kForceBaseHelp);
   add_examples(*merge, {"output/lora/checkpoint-200 --out merged",
                         "adapter --model base --out merged --dtype bfloat16"});
-  return {merge, [arguments] { return run_merge(*arguments); }, /*writes_files=*/true};
+  return {merge, [options] { return run_merge(*options); }, /*writes_files=*/true};
 }
 
 }  // namespace rematch
