@@ -36,16 +36,13 @@ void print_findings(const Review& review, size_t most) {
 
 void print_turned(const Review& review) {
   if (review.num_turned == 0) return;
-  std::cout << fmt::format(
-      "{} stored turned (EXIF): training turns {} as viewers do\n",
-      review.num_turned == 1 ? "1 photo is" : fmt::format("{} photos are", review.num_turned),
-      review.num_turned == 1 ? "it" : "them");
+  std::cout << fmt::format("{} stored turned (EXIF): training turns each as viewers do\n",
+                           counted(review.num_turned, "photo is", "photos are"));
   if (review.num_hidden_turns > 0)
     std::cout << fmt::format(
         "  {} square, mirrored or turned by half, so no size shows on which pixels the boxes were "
         "drawn:\n  look with `rematch data show`\n",
-        review.num_hidden_turns == 1 ? "1 of them is"
-                                     : fmt::format("{} of them are", review.num_hidden_turns));
+        counted(review.num_hidden_turns, "of them is", "of them are"));
 }
 
 struct DataCheckArguments {
@@ -100,10 +97,9 @@ void print_review(const Review& review, const DataCheckArguments& arguments) {
   print_findings(review, arguments.all ? SIZE_MAX : kShownFindings);
   if (review.num_outside > 0)
     std::cout << fmt::format(
-        "{} outside the directory of the JSONL by absolute paths or links:\n"
-        "  a copy of that directory lacks {}\n",
-        review.num_outside == 1 ? "1 image lies" : fmt::format("{} images lie", review.num_outside),
-        review.num_outside == 1 ? "it" : "them");
+        "{} outside the directory of the JSONL by absolute paths or links,\n"
+        "  and not in a copy of that directory\n",
+        counted(review.num_outside, "image lies", "images lie"));
   print_turned(review);
 }
 

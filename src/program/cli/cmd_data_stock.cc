@@ -67,10 +67,9 @@ Command add_boxes(CLI::App& data) {
       *app, {"data/train.jsonl --out boxes/train.jsonl", "data/val.jsonl --out boxes/val.jsonl"});
   return {app, [arguments] {
             const BoxesWritten written = write_boxes(arguments->path, arguments->out);
-            std::cout << fmt::format("wrote {}: {}, {} as {}\n", arguments->out,
-                                     counted(written.num_records, "record"),
-                                     counted(written.num_polygons, "polygon"),
-                                     written.num_polygons == 1 ? "its box" : "their boxes");
+            std::cout << fmt::format(
+                "wrote {}: {}, {}\n", arguments->out, counted(written.num_records, "record"),
+                counted(written.num_polygons, "polygon as its box", "polygons as their boxes"));
             if (written.num_flat > 0)
               std::cout << fmt::format("  {:6}  boxes without area\n", written.num_flat);
             return 0;
@@ -80,10 +79,9 @@ Command add_boxes(CLI::App& data) {
 /// Says what became of records that come again.
 void print_repeats(const SplitFiles& files) {
   if (files.num_repeats == 0) return;
-  const bool is_one = files.num_repeats == 1;
   const std::string text =
-      fmt::format("{} {} a picture of an earlier record; all records of a picture are in one file",
-                  counted(files.num_repeats, "record"), is_one ? "shows" : "show");
+      fmt::format("{} a picture of an earlier record; all records of a picture are in one file",
+                  counted(files.num_repeats, "record shows", "records show"));
   std::cout << wrapped(text, 2) << "\n";
 }
 
