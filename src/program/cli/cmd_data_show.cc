@@ -63,16 +63,15 @@ void require_png_name(const std::string& path) {
 /// Reads `--augment`: a configuration file (its `data.augment`, `custom.absent_classes`,
 /// `training.seed` and files count), or values such as `hflip=0.5,crop=0.5,color=0.2`. Empty: off.
 /// @throws UserError (config) as the keys of a configuration, or when nothing is switched on
-ConfigResult read_augment(const std::string& text) {
+ConfigResult read_augment(const std::string& text, const std::string& records) {
   if (text.empty()) return {};
-  ConfigResult config;
-  if (text.find('=') == std::string::npos) {
-    config = load_config(text);
-  } else {
-    std::vector<std::string> values = split(text, ',');
-    for (std::string& value : values) value = "data.augment." + value;
-    config.settings = read_settings(values);
-  }
+  std::vector<std::string> values = split(text, ',');
+  for (std::string& value : values) value = "data.augment." + value;
+  Settings base;  // the keys that every configuration has
+  base.model.directory = "/";
+  base.data.train_files = {{.path = records}};
+  ConfigResult config =
+      text.find('=') == std::string::npos ? load_config(text) : load_config("", values, 1, base);
   if (config.settings.augment.is_on()) return config;
   throw UserError(ErrorKind::kConfig,
                   {.error = "there is no augmentation to show",
@@ -137,7 +136,7 @@ Canvas panel_of(const Sample& sample, int panel_px, ClassColors& colors) {
 }
 
 int run_data_show(const ShowArguments& arguments) {
-  const ConfigResult config = read_augment(arguments.augment);
+  const ConfigResult config = read_augment(arguments.augment, arguments.path);
   const Settings& settings = config.settings;
   require_records_file(arguments.path);
   const std::vector<Sample> samples = read_samples(arguments.path, settings);

@@ -129,12 +129,4 @@ ConfigResult load_config(const std::string& path, const std::vector<std::string>
   return result;
 }
 
-Settings read_settings(const std::vector<std::string>& overrides) {
-  Draft draft;
-  draft.root = load_source("", overrides, draft.problems).root;
-  check_keys(draft);
-  throw_problems(draft);
-  return fill_settings(draft);
-}
-
 }  // namespace rematch

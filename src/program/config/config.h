@@ -37,10 +37,6 @@ ConfigResult load_config(const std::string& path, const std::vector<std::string>
 /// or the name of a YAML file.
 bool names_configuration(const std::string& path);
 
-/// The settings of a few keys: `a.b.c=value` of --set. No key is required, none is derived.
-/// @throws UserError (config) as load_config()
-Settings read_settings(const std::vector<std::string>& overrides);
-
 /// The directory of a run: output_dir[/version][/run_name]. Creates nothing.
 /// @param resumes_latest  `resume_from_checkpoint: latest`: with add_version, returns the newest
 /// version that has a checkpoint of this run, if there is one
