@@ -17,7 +17,6 @@ constexpr const char* kNoUpload =
 constexpr const char* kPatience =
     "evaluations without a new best; any improvement counts. `stop_on_harm: true` ends a run when "
     "its evaluation gets clearly worse";
-constexpr const char* kNotNeeded = "not needed here: remove it";
 constexpr const char* kCommandLine =
     "choose the device on the command line: --device cuda:0; several GPUs: docs/distributed.md";
 constexpr const char* kAttention =
@@ -35,8 +34,6 @@ constexpr KnownName kKeys[] = {
     {"fliplr horizontal_flip", "data.augment.hflip"},
     {"flipud vertical_flip", "data.augment.vflip"},
     {"hsv_h hsv_s hsv_v color_jitter", "data.augment.color", "one number for all"},
-    {"class_names", "custom.answer_format",
-     "classes are those of the records; some formats write boxes without names"},
     {"lrf", "training.lr_scheduler_kwargs.min_lr_rate"},
     {"lr_schedule lr_scheduler lr_decay_style scheduler", "training.lr_scheduler_type"},
     {"optim optim_args", "training.optimizer",
@@ -64,8 +61,6 @@ constexpr KnownName kKeys[] = {
     {"random_seed data_seed", "training.seed"},
     {"fsdp fsdp_config", "training.zero_stage",
      "1 shards the optimizer state, 2 the gradient sums too"},
-    {"neftune_noise_alpha", "custom.coord_input_noise",
-     "noise on the input coordinates; text and embeddings get none"},
     {"eval_every eval_interval val_check_interval", "training.eval_steps"},
     {"save_every save_interval save_period", "training.save_steps"},
     {"log_interval log_every", "training.logging_steps"},
@@ -76,8 +71,7 @@ constexpr KnownName kKeys[] = {
     {"resume resume_from", "training.resume_from_checkpoint",
      "`latest`, or a checkpoint's directory"},
     {"push_to_hub hub_model_id hub_token hub_strategy", "", kNoUpload},
-    {"do_train", "", "the command decides: `rematch train`"},
-    {"do_eval", "", "the command decides: `rematch eval`; while training: `eval_strategy`"},
+    {"do_train do_eval", "", "the command decides; while training: `eval_strategy`"},
     {"overwrite_output_dir", "", "no run is overwritten: a second one takes the next free name"},
     {"model_name_or_path pretrained_model_name_or_path base_model model_id", "model.model",
      "a directory; hub ids are not downloaded"},
@@ -93,12 +87,10 @@ constexpr KnownName kKeys[] = {
     {"system_prompt", "template.system"},
     {"load_in_8bit quant_bits quant_method quantization_bit", "", kOnlyFourBits},
     {"bnb_4bit_compute_dtype", "model.torch_dtype", "weights are dequantised in it"},
-    {"bnb_4bit_quant_storage", "", kNotNeeded},
     {"finetuning_type sft_type tuner_type", "tuner.train_type"},
     {"adapter", "tuner.train_type", "`lora`"},
     {"r lora_r", "tuner.lora_rank"},
     {"lora_target lora_target_modules", "tuner.target_modules"},
-    {"use_rslora", "tuner.lora_alpha", "the scale is lora_alpha / lora_rank"},
     {"freeze", "tuner.freeze_vit", "or `tuner.freeze_llm`, `tuner.freeze_aligner`"},
     {"freeze_vision_tower", "tuner.freeze_vit"},
     {"freeze_multi_modal_projector", "tuner.freeze_aligner"},
@@ -113,8 +105,8 @@ constexpr KnownName kKeys[] = {
     {"max_completion_length", "custom.extra.rollout_matching.max_new_tokens"},
     {"device gpus num_gpus nproc_per_node", "", kCommandLine},
     {"remove_unused_columns group_by_length ddp_find_unused_parameters torch_compile "
-     "use_liger_kernel lazy_tokenize streaming trust_remote_code use_hf",
-     "", kNotNeeded},
+     "use_liger_kernel lazy_tokenize streaming trust_remote_code use_hf bnb_4bit_quant_storage",
+     "", "not needed here: remove it"},
 };
 
 constexpr KnownName kCommands[] = {
