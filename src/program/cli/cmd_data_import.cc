@@ -31,8 +31,6 @@ std::vector<ClassCount> ranked(const std::map<std::string, int64_t>& classes) {
   return rows;
 }
 
-constexpr const char* kValShare = "0.2";
-
 /// The records to validate on: a split that was written, or one that lies there; "" for neither.
 std::string held_out_records(const std::filesystem::path& directory) {
   for (const char* name : {"val.jsonl", "test.jsonl"}) {
@@ -43,36 +41,25 @@ std::string held_out_records(const std::filesystem::path& directory) {
   return "";
 }
 
-/// The commands that divide a file and write a configuration for its parts.
-std::string split_commands(const std::filesystem::path& jsonl) {
-  const std::string start = (jsonl.parent_path() / jsonl.stem()).string();
-  return fmt::format("      rematch data split {} --val {}\n      rematch init MODEL {} --val {}\n",
-                     shell_word(jsonl.string()), kValShare, shell_word(start + "-train.jsonl"),
-                     shell_word(start + "-val.jsonl"));
-}
-
-/// Says how to look at the records, and how to write a configuration for them. Records of one split
-/// are divided first, and so is a file whose name ("result") says neither train nor val.
+/// Says how to look at the records, and how to write a configuration for them; records of one split
+/// are divided first.
 void print_next(const WrittenSet& written) {
-  const WrittenSplit* train = nullptr;
-  for (const WrittenSplit& split : written.splits) {
-    if (std::filesystem::path(split.path).stem() == "train") train = &split;
-  }
-  const WrittenSplit& first = train == nullptr ? written.splits.front() : *train;
-  const std::filesystem::path path = first.path;
-  std::cout << fmt::format("next: rematch data show {} --out sheet.png\n", shell_word(first.path));
+  const auto train = std::ranges::find_if(written.splits, [](const WrittenSplit& split) {
+    return std::filesystem::path(split.path).stem() == "train";
+  });
+  const std::filesystem::path path =
+      train == written.splits.end() ? written.splits.front().path : train->path;
+  const std::string jsonl = shell_word(path.string());
   const std::string held_out = held_out_records(path.parent_path());
-  const bool is_unnamed =
-      written.splits.size() == 1 && find_split_word(path.stem().string()).empty();
-  if (train != nullptr && !held_out.empty()) {
-    std::cout << fmt::format("      rematch init MODEL {} --val {}\n", shell_word(first.path),
-                             shell_word(held_out));
-  } else if (train != nullptr && first.num_images < 2) {
-    std::cout << fmt::format("      rematch init MODEL {}\n", shell_word(first.path));
-  } else if (train != nullptr || is_unnamed) {
-    std::cout << split_commands(path);
+  std::cout << fmt::format("next: rematch data show {} --out sheet.png\n", jsonl);
+  if (held_out.empty()) {
+    const std::string start = (path.parent_path() / path.stem()).string();
+    std::cout << fmt::format(
+        "      rematch data split {} --val 0.2\n      rematch init MODEL {} --val {}\n", jsonl,
+        shell_word(start + "-train.jsonl"), shell_word(start + "-val.jsonl"));
+  } else if (held_out != path.string()) {
+    std::cout << fmt::format("      rematch init MODEL {} --val {}\n", jsonl, shell_word(held_out));
   }
-  if (is_unnamed) std::cout << "      (one file without a split; --split train names it)\n";
 }
 
 /// Says first what was left out, and where.
