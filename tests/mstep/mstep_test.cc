@@ -239,7 +239,7 @@ TEST(MStep, ANonFiniteLossStopsBeforeTheUpdateAndNamesTheSamples) {
     step.run(window_of({{0}, {1, 2}}), metrics);
     FAIL() << "a NaN was trained on";
   } catch (const NonFiniteLoss& error) {
-    EXPECT_EQ(error.sample_ids(), (std::vector<int64_t>{1, 2}));
+    EXPECT_NE(error.problems()[0].where.find("sample 1"), std::string::npos);
     EXPECT_NE(error.problems()[0].where.find("sample 2"), std::string::npos);
     EXPECT_NE(error.problems()[0].what.find("nan"), std::string::npos);
   }

@@ -76,21 +76,18 @@ class DiscardGradients {
 
 NonFiniteLoss non_finite(const std::string& error, const std::string& what,
                          const std::vector<const PackedRow*>& rows) {
-  std::vector<int64_t> ids;
   std::vector<std::string> where;
   for (const PackedRow* row : rows) {
-    for (const auto& segment : row->segments) {
-      ids.push_back(segment->sample_id);
+    for (const auto& segment : row->segments)
       where.push_back(sample_name(segment->sample_id, segment->where));
-    }
   }
   return NonFiniteLoss(
+      ErrorKind::kData,
       {.error = error,
        .where = where.empty() ? "a window without rows on this rank" : join(where, ", "),
        .what = what,
        .fix = "lower training.learning_rate or training.max_grad_norm, inspect these samples, or "
-              "train with model.torch_dtype: float32; the state before this step is saved"},
-      std::move(ids));
+              "train with model.torch_dtype: float32; the state before this step is saved"});
 }
 
 }  // namespace

@@ -42,13 +42,7 @@ std::vector<LossScale> loss_scales(
 /// schedule are as at the start of the step.
 class NonFiniteLoss : public UserError, public KeepsState {
  public:
-  NonFiniteLoss(Problem problem, std::vector<int64_t> sample_ids)
-      : UserError(ErrorKind::kData, std::move(problem)), sample_ids_(std::move(sample_ids)) {}
-  /// Samples of the row (or, for a non-finite gradient, of the window) that caused it.
-  const std::vector<int64_t>& sample_ids() const { return sample_ids_; }
-
- private:
-  std::vector<int64_t> sample_ids_;
+  using UserError::UserError;
 };
 
 /// Trains on windows: one optimizer update each.
