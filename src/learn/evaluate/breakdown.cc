@@ -105,7 +105,7 @@ Json per_class_json(const Breakdown& breakdown, const CocoResult& coco) {
   for (const BreakdownRow& row : breakdown.classes()) {
     Json json = row_json(row);
     if (const auto found = coco_scores.find(row.name); found != coco_scores.end())
-      json["coco_ap"] = found->second.ap;
+      json["coco_ap"] = found->second[kAp];
     rows.push_back(std::move(json));
   }
   return rows;

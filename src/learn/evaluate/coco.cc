@@ -166,7 +166,8 @@ Curve precision_curve(const std::vector<bool>& hits, int64_t num_truths) {
 }  // namespace
 
 CocoScores CocoEvaluator::class_scores(const std::vector<Scene>& scenes) {
-  CocoScores scores;
+  CocoScores scores{};
+  scores.fill(-1);
   for (int size = 0; size < kNumSizes; ++size) {
     std::vector<Ranked> found;
     int64_t num_truths = 0;
@@ -188,33 +189,29 @@ CocoScores CocoEvaluator::class_scores(const std::vector<Scene>& scenes) {
       recalls_1.push_back(curve_at(t, 1).recall);
       recalls_10.push_back(curve_at(t, 10).recall);
     }
-    const double ap = mean_known(precisions), ar = mean_known(recalls);
-    if (size == kAll) {
-      scores.ap = ap;
-      scores.ap50 = precisions[0];
-      scores.ap75 = precisions[5];
-      scores.ar_1 = mean_known(recalls_1);
-      scores.ar_10 = mean_known(recalls_10);
-      scores.ar_100 = ar;
-    } else {
-      (size == 1 ? scores.ap_small : size == 2 ? scores.ap_medium : scores.ap_large) = ap;
-      (size == 1 ? scores.ar_small : size == 2 ? scores.ar_medium : scores.ar_large) = ar;
-    }
+    const size_t larger = size == kAll ? 0 : static_cast<size_t>(size) - 1;
+    scores[(size == kAll ? kAp : kApSmall) + larger] = mean_known(precisions);
+    scores[(size == kAll ? kAr100 : kArSmall) + larger] = mean_known(recalls);
+    if (size != kAll) continue;
+    scores[kAp50] = precisions[0];
+    scores[kAp75] = precisions[5];
+    scores[kAr1] = mean_known(recalls_1);
+    scores[kAr10] = mean_known(recalls_10);
   }
   return scores;
 }
 
 CocoResult CocoEvaluator::scores() const {
-  CocoResult all;
+  CocoResult all{};
   for (const auto& [label, scenes] : classes_) {
     const bool is_class = std::any_of(scenes.begin(), scenes.end(),
                                       [](const auto& item) { return !item.second.truths.empty(); });
     if (is_class) all.per_class.emplace_back(label, class_scores(ranked_scenes(scenes)));
   }
-  for (const auto& [name, score] : kCocoScoreFields) {
+  for (size_t i = 0; i < all.size(); ++i) {
     std::vector<double> values;
-    for (const auto& [label, scores] : all.per_class) values.push_back(scores.*score);
-    all.*score = mean_known(values);
+    for (const auto& [label, scores] : all.per_class) values.push_back(scores[i]);
+    all[i] = mean_known(values);
   }
   return all;
 }

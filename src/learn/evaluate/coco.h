@@ -1,5 +1,8 @@
 #pragma once
+#include <array>
+#include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <string>
@@ -15,36 +18,28 @@ struct LabelledBox {
   std::optional<double> score;  ///< of a prediction (BEHAVIOUR 20.2)
 };
 
-/// Average precision and recall of one class or of all; -1 without truths.
-struct CocoScores {
-  /// mean over IoU 0.50:0.05:0.95; at 0.50; at 0.75
-  double ap = -1, ap50 = -1, ap75 = -1;
-  /// truths of less than 32² pixels, up to 96², above
-  double ap_small = -1, ap_medium = -1, ap_large = -1;
-  /// with 1, 10 or 100 predictions per class and image
-  double ar_1 = -1, ar_10 = -1, ar_100 = -1;
-  double ar_small = -1, ar_medium = -1, ar_large = -1;  ///< with 100 predictions
+/// Indices of CocoScores and of kCocoScoreNames.
+enum CocoScore : size_t {
+  kAp,
+  kAp50,
+  kAp75,
+  kApSmall,  ///< truths of less than 32² pixels, up to 96², above
+  kApMedium,
+  kApLarge,
+  kAr1,  ///< with 1, 10 or 100 predictions per class and image
+  kAr10,
+  kAr100,
+  kArSmall,  ///< with 100 predictions
+  kArMedium,
+  kArLarge
 };
+inline constexpr const char* kCocoScoreNames[] = {"ap",        "ap50",     "ap75",      "ap_small",
+                                                  "ap_medium", "ap_large", "ar_1",      "ar_10",
+                                                  "ar_100",    "ar_small", "ar_medium", "ar_large"};
 
-/// A field of CocoScores with its name, such as "ap".
-struct CocoScoreField {
-  const char* name;
-  double CocoScores::* score;
-};
-
-/// All fields of CocoScores.
-inline constexpr CocoScoreField kCocoScoreFields[] = {{"ap", &CocoScores::ap},
-                                                      {"ap50", &CocoScores::ap50},
-                                                      {"ap75", &CocoScores::ap75},
-                                                      {"ap_small", &CocoScores::ap_small},
-                                                      {"ap_medium", &CocoScores::ap_medium},
-                                                      {"ap_large", &CocoScores::ap_large},
-                                                      {"ar_1", &CocoScores::ar_1},
-                                                      {"ar_10", &CocoScores::ar_10},
-                                                      {"ar_100", &CocoScores::ar_100},
-                                                      {"ar_small", &CocoScores::ar_small},
-                                                      {"ar_medium", &CocoScores::ar_medium},
-                                                      {"ar_large", &CocoScores::ar_large}};
+/// Average precision (mean over IoU 0.50:0.05:0.95; at 0.50; at 0.75) and recall of one class or of
+/// all; -1 without truths.
+using CocoScores = std::array<double, std::size(kCocoScoreNames)>;
 
 /// Scores over all classes, and of each.
 struct CocoResult : CocoScores {

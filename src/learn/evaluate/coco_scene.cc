@@ -45,16 +45,16 @@ std::vector<double> read_scores(JsonFields& scene, size_t num_predictions) {
 
 MetricsBag coco_metrics(const CocoScores& scores) {
   MetricsBag metrics;
-  for (const auto& [name, score] : kCocoScoreFields)
-    metrics.add(std::string("coco_") + name, scores.*score);
+  for (size_t i = 0; i < scores.size(); ++i)
+    metrics.add(std::string("coco_") + kCocoScoreNames[i], scores[i]);
   return metrics;
 }
 
 Json coco_per_class_json(const CocoResult& coco) {
   Json json = Json::object();
   for (const auto& [label, scores] : coco.per_class) {
-    json[label] = {
-        {"ap", scores.ap}, {"ap50", scores.ap50}, {"ap75", scores.ap75}, {"ar_100", scores.ar_100}};
+    for (const CocoScore score : {kAp, kAp50, kAp75, kAr100})
+      json[label][kCocoScoreNames[score]] = scores[score];
   }
   return json;
 }
