@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "state_text.h"
+
 namespace rematch {
 namespace {
 
@@ -39,7 +41,7 @@ TEST(RunHealth, ComparesWithTheFirstEvaluationAndNotWithTheLastOne) {
 TEST(RunHealth, AResumedRunComparesWithTheSameNumbers) {
   TrainerState state;
   state.progress.log_history = {evaluated(0, 0.91234567890123456), evaluated(20, 0.4)};
-  const TrainerState resumed = TrainerState::from_json(state.to_json(), "trainer_state.json");
+  const TrainerState resumed = TrainerState::from_json(to_json(state), "trainer_state.json");
   const auto now = values_of(evaluated(30, 0.6));
   EXPECT_EQ(health_since_start(resumed.progress.log_history, now, 1000)->harms[0].before,
             0.91234567890123456);

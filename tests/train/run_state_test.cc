@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "run_states.h"
+#include "state_text.h"
 #include "support/capture.h"
 #include "support/paths.h"
 #include "support/state_files.h"
@@ -274,14 +275,14 @@ TEST(LoadedCheckpoint, HoldsTheFilesOfACheckpointAgainstEachOther) {
   TrainerState trainer;
   trainer.progress.global_step = 11;
   trainer.progress.best_metric = 0.1;
-  write_file_atomic(path + "/trainer_state.json", trainer.to_json());
+  write_file_atomic(path + "/trainer_state.json", to_json(trainer));
   const LoadedCheckpoint loaded = read_checkpoint(path, kVocabSize);
   expect_same(loaded.run, busy_run());
   EXPECT_EQ(loaded.progress.global_step, 11);
   EXPECT_EQ(loaded.progress.best_metric, 0.1);
   ASSERT_EQ(loaded.optimizer.size(), 1u);
   trainer.progress.global_step = 12;
-  write_file_atomic(path + "/trainer_state.json", trainer.to_json());
+  write_file_atomic(path + "/trainer_state.json", to_json(trainer));
   const Problem problem =
       test::catch_user_error([&] { read_checkpoint(path, kVocabSize); }).problems()[0];
   EXPECT_EQ(problem.what, "global_step 12, but the training state is from step 11");

@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "learn/resume/trainer_state.h"
+#include "state_text.h"
 #include "support/capture.h"
 #include "support/paths.h"
 
@@ -23,7 +24,7 @@ TEST(TrainerStateOracle, TransformersReadsItAndWeReadWhatItWrites) {
   ours.progress.log_history.push_back(
       {.step = 5, .values = {{"epoch", 0.1}, {"loss", 1e-7}, {"rollout/f1", 2.0}}});
   const test::TempDir dir;
-  write_file_atomic(dir.file("ours.json"), ours.to_json());
+  write_file_atomic(dir.file("ours.json"), to_json(ours));
   const std::string code = "from transformers import TrainerState as T\nT.load_from_json('" +
                            dir.file("ours.json") + "').save_to_json('" + dir.file("theirs.json") +
                            "')";

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "state_text.h"
 #include "support/capture.h"
 
 namespace rematch {
@@ -101,7 +102,7 @@ TEST(TrainerState, WritesTransformersFieldNames) {
   state.progress.global_step = 7;
   state.progress.epoch = 0.5;
   state.progress.log_history.push_back({.step = 7, .values = {{"loss", 1.5}}});
-  const Json json = parse_json(state.to_json(), "trainer_state.json");
+  const Json json = parse_json(to_json(state), "trainer_state.json");
   for (const char* name : {"best_global_step",
                            "best_metric",
                            "best_model_checkpoint",
@@ -130,7 +131,7 @@ TEST(TrainerState, WritesTransformersFieldNames) {
 
 TEST(TrainerState, RoundTrips) {
   const TrainerState expected = full_state();
-  const TrainerState state = TrainerState::from_json(expected.to_json(), "trainer_state.json");
+  const TrainerState state = TrainerState::from_json(to_json(expected), "trainer_state.json");
   EXPECT_EQ(state.progress.global_step, expected.progress.global_step);
   EXPECT_EQ(bits_of(state.progress.epoch), bits_of(expected.progress.epoch));
   EXPECT_EQ(state.max_steps, expected.max_steps);
@@ -143,12 +144,11 @@ TEST(TrainerState, RoundTrips) {
   EXPECT_EQ(state.progress.best_global_step, expected.progress.best_global_step);
   EXPECT_EQ(state.progress.best_model_checkpoint, expected.progress.best_model_checkpoint);
   expect_same_history(state, expected);
-  EXPECT_EQ(state.to_json(), expected.to_json());
+  EXPECT_EQ(to_json(state), to_json(expected));
 }
 
 TEST(TrainerState, RoundTripsAFreshState) {
-  const TrainerState state =
-      TrainerState::from_json(TrainerState().to_json(), "trainer_state.json");
+  const TrainerState state = TrainerState::from_json(to_json(TrainerState()), "trainer_state.json");
   EXPECT_FALSE(state.progress.best_metric || state.progress.best_global_step ||
                state.progress.best_model_checkpoint);
   EXPECT_TRUE(state.progress.log_history.empty());
@@ -183,7 +183,7 @@ RC_GTEST_PROP(TrainerState, EveryDoubleComesBackBitForBit,
     state.progress.log_history[0].values.emplace_back(
         "c" + std::to_string(state.progress.log_history[0].values.size()), value);
   }
-  const TrainerState again = TrainerState::from_json(state.to_json(), "trainer_state.json");
+  const TrainerState again = TrainerState::from_json(to_json(state), "trainer_state.json");
   const auto& values = again.progress.log_history.at(0).values;
   RC_ASSERT(values.size() == state.progress.log_history[0].values.size());
   for (size_t i = 0; i < values.size(); ++i)
@@ -191,7 +191,7 @@ RC_GTEST_PROP(TrainerState, EveryDoubleComesBackBitForBit,
 }
 
 TEST(TrainerState, ReadsWhatTransformersWritesAndMore) {
-  Json json = parse_json(TrainerState().to_json(), "");
+  Json json = parse_json(to_json(TrainerState()), "");
   json["eval_steps"] = 500.0;
   json["a_key_of_the_future"] = {{"x", 1}};
   json["stateful_callbacks"] = {{"TrainerControl", {{"args", {{"text", "NaN -Infinity \\"}}}}}};
@@ -204,7 +204,7 @@ TEST(TrainerState, ReadsWhatTransformersWritesAndMore) {
 TEST(TrainerState, WrongTypesAndMissingKeysAreNamed) {
   TrainerState state = full_state();
   state.progress.log_history.pop_back();  // its NaN is no JSON
-  const Json good = parse_json(state.to_json(), "");
+  const Json good = parse_json(to_json(state), "");
   for (const char* key : {"global_step", "epoch", "max_steps", "num_train_epochs", "logging_steps",
                           "eval_steps", "save_steps", "train_batch_size", "log_history",
                           "best_metric", "best_global_step", "best_model_checkpoint"}) {
@@ -231,7 +231,7 @@ TEST(TrainerState, WrongTypesAndMissingKeysAreNamed) {
     json[key] = 0.5;
     EXPECT_EQ(problem_with(json.dump()).where, std::string("trainer_state.json: ") + key);
   }
-  const std::string text = state.to_json();
+  const std::string text = to_json(state);
   for (const std::string& broken :
        {std::string(), std::string("[]"), text.substr(0, text.size() / 2), text + "x",
         std::string("NaN"), std::string("\"\\")}) {
@@ -248,7 +248,7 @@ TEST(TrainerState, TheBestOfAnotherMetricOrSetIsKeptAndNotCompared) {
     state.progress.update_best(0.57, true, 1);
     state.progress.best_of = by_f1;
     state.progress.best_model_checkpoint = "run/checkpoint-1";
-    state = TrainerState::from_json(state.to_json(), "trainer_state.json");
+    state = TrainerState::from_json(to_json(state), "trainer_state.json");
     EXPECT_FALSE(state.progress.reset_best(by_f1)) << "nothing has changed";
     EXPECT_EQ(state.progress.best_metric, 0.57);
     const std::optional<std::string> text = state.progress.reset_best(now);
@@ -256,7 +256,7 @@ TEST(TrainerState, TheBestOfAnotherMetricOrSetIsKeptAndNotCompared) {
     EXPECT_NE(text->find("run/checkpoint-1 is kept"), std::string::npos) << *text;
     EXPECT_FALSE(state.progress.best_metric || state.progress.best_model_checkpoint);
     EXPECT_TRUE(state.progress.update_best(0.9, now.greater_is_better, 2));
-    state = TrainerState::from_json(state.to_json(), "trainer_state.json");
+    state = TrainerState::from_json(to_json(state), "trainer_state.json");
     EXPECT_EQ(state.progress.kept_checkpoints, std::vector<std::string>{"run/checkpoint-1"});
     EXPECT_EQ(state.progress.best_of, now);
   }
@@ -265,7 +265,7 @@ TEST(TrainerState, TheBestOfAnotherMetricOrSetIsKeptAndNotCompared) {
 TEST(TrainerState, TheBestOfAnOlderFileStays) {
   TrainerState state;
   state.progress.update_best(0.57, true, 1);
-  state = TrainerState::from_json(state.to_json(), "trainer_state.json");
+  state = TrainerState::from_json(to_json(state), "trainer_state.json");
   EXPECT_FALSE(state.progress.reset_best({"eval_loss", false, "set a"}));
   EXPECT_EQ(state.progress.best_metric, 0.57);
 }

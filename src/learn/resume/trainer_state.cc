@@ -222,12 +222,6 @@ void write_trainer_state(const TrainerState& state, const std::string& path) {
   writer.finish();
 }
 
-std::string TrainerState::to_json() const {
-  std::string text;
-  print_trainer_state(*this, [&](std::string_view piece) { text += piece; });
-  return text;
-}
-
 TrainerState TrainerState::from_json(std::string_view text, const std::string& path) {
   const JsonOrigin origin{.path = path,
                           .error = "a trainer_state.json cannot be read",

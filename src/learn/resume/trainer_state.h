@@ -77,18 +77,15 @@ struct TrainerState {
   int64_t save_steps = 0;
   int64_t train_batch_size = 1;
 
-  /// trainer_state.json (indent 2), loadable by transformers' TrainerState.load_from_json. Doubles
-  /// are exact, except that num_train_epochs is rounded up, as transformers does.
-  std::string to_json() const;
-
   /// Reads a trainer_state.json. Ignores unknown keys.
   /// @param origin  its path, for errors.
   /// @throws UserError (data) for invalid JSON, a missing key or a value of the wrong type
   static TrainerState from_json(std::string_view text, const std::string& origin);
 };
 
-/// Passes the text of trainer_state.json to `print` in pieces of about 1 MiB, so that a long
-/// history is never in memory as text.
+/// Passes the text of trainer_state.json (indent 2) to `print` in pieces of about 1 MiB, so that a
+/// long history is never in memory as text. transformers' TrainerState.load_from_json reads it.
+/// Doubles are exact, except that num_train_epochs is rounded up, as transformers does.
 void print_trainer_state(const TrainerState& state,
                          const std::function<void(std::string_view)>& print);
 
