@@ -65,7 +65,6 @@ StreamRows pack_stream(std::span<const int64_t> order, std::span<const int> enco
   const double last_fill = static_cast<double>(last_total) / options.packing_length;
   if (options.pack.drop_last && last_fill < options.pack.min_fill_ratio && result.rows.size() > 1) {
     result.num_dropped_samples = static_cast<int64_t>(result.rows.back().size());
-    result.dropped_fill = last_fill;
     result.rows.pop_back();
   }
   return result;

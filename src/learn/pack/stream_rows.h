@@ -18,7 +18,6 @@ struct StreamRows {
   /// in the order of selection; the samples of a row in the order of the stream
   std::vector<std::vector<int64_t>> rows;
   int64_t num_dropped_samples = 0;  ///< samples of the last row, if it is dropped
-  double dropped_fill = 0;          ///< fill of the dropped row
 };
 
 /// Packs whole samples of an epoch into rows (BEHAVIOUR 14). Up to `buffer` samples wait, in stream
