@@ -179,7 +179,9 @@ Json parse_json(std::string_view text, const std::string& origin) {
                     {.error = "not valid JSON",
                      .where = where,
                      .what = builder.message(),
-                     .fix = "write one JSON document in UTF-8 (RFC 8259) with distinct keys"});
+                     .fix = "write one JSON document with distinct keys, as json.dumps() prints "
+                            "it: double quotes, true, false and null, no NaN, no comma before ] "
+                            "or } or at the end"});
   }
   return std::move(builder.root);
 }

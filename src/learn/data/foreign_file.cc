@@ -32,33 +32,6 @@ std::string member_names(std::string_view line, bool& has_objects) {
   }
 }
 
-/// The advice on what usually makes a text no JSON; "" for nothing known.
-const char* typo_advice(std::string_view text) {
-  bool in_string = false;
-  char before = ' ';
-  for (size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    const std::string_view rest = text.substr(i);
-    const auto is_any = [rest](std::initializer_list<const char*> words) {
-      return std::any_of(words.begin(), words.end(),
-                         [rest](const char* word) { return rest.starts_with(word); });
-    };
-    if (in_string && c == '\\') {
-      ++i;
-    } else if (c == '"') {
-      in_string = !in_string;
-    } else if (!in_string && is_any({"'", "True", "False", "None"})) {
-      return "this is how Python prints values, not JSON: print them with json.dumps()";
-    } else if (!in_string && is_any({"NaN", "Infinity"})) {
-      return "NaN and Infinity are not numbers of JSON: write null";
-    } else if (!in_string && before == ',' && (c == ']' || c == '}')) {
-      return "remove the comma before ] or }";
-    }
-    if (std::string_view(" \t\r\n").find(c) == std::string_view::npos) before = c;
-  }
-  return before == ',' ? "remove the comma at the end of the line: sed 's/,$//' FILE > NEW" : "";
-}
-
 }  // namespace
 
 void require_utf8(std::string_view text, const std::string& where, const std::string& file) {
@@ -74,13 +47,7 @@ void require_utf8(std::string_view text, const std::string& where, const std::st
 
 Json parse_written_json(std::string_view text, const std::string& where) {
   require_utf8(text, where);
-  try {
-    return parse_json(text, where);
-  } catch (const UserError& error) {
-    Problem problem = error.problems().front();
-    if (const std::string advice = typo_advice(text); !advice.empty()) problem.fix = advice;
-    throw UserError(error.kind(), std::move(problem));
-  }
+  return parse_json(text, where);
 }
 
 void refuse_foreign_file(const std::string& path, std::string_view bytes) {

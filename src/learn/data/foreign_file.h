@@ -16,7 +16,7 @@ inline constexpr const char* kImportAdvice =
 void require_utf8(std::string_view text, const std::string& where,
                   const std::string& file = "FILE");
 
-/// parse_json() for JSON that people and scripts write: errors say what is usually wrong with it.
+/// parse_json() for JSON that people and scripts write: names another encoding.
 /// @throws UserError (data)
 Json parse_written_json(std::string_view text, const std::string& where);
 
