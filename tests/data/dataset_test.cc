@@ -106,7 +106,7 @@ TEST_F(DatasetTest, SaysWhatAFileBeginsWithInPlaceOfARecord) {
   }
   const UserError commas = test::catch_user_error(
       [&] { Dataset::load(write("{\"width\": 1},\n{\"width\": 2},\n"), {}); });
-  EXPECT_NE(commas.problems()[0].fix.find("sed 's/,$//'"), std::string::npos) << commas.what();
+  EXPECT_NE(commas.problems()[0].fix.find("no comma"), std::string::npos) << commas.what();
 }
 
 TEST_F(DatasetTest, NamesAMissingImage) {
@@ -306,13 +306,9 @@ TEST_F(DatasetTest, GivesImageRefsWithGridsOfTheRecord) {
   EXPECT_EQ(refs[0].grid_thw, (GridThw{1, 2, 4}));
 }
 
-TEST_F(DatasetTest, RefusesAByteOrderMarkAfterTheFirstLine) {
+TEST_F(DatasetTest, ReadsLinesThatBeginWithAByteOrderMark) {
   const std::string mark = "\xEF\xBB\xBF";
-  EXPECT_EQ(Dataset::load(write(mark + record() + "\n"), {}).size(), 1);
-  const UserError error = test::catch_user_error(
-      [&] { Dataset::load(write(record() + "\n" + mark + record() + "\n"), {}); });
-  EXPECT_EQ(error.problems()[0].error, "a byte order mark in the middle of a JSONL file");
-  EXPECT_EQ(error.problems()[0].where, directory_.file("data.jsonl") + ":2");
+  EXPECT_EQ(Dataset::load(write(mark + record() + "\n" + mark + record() + "\n"), {}).size(), 2);
 }
 
 TEST_F(DatasetTest, RefusesUtf16AsAWhole) {

@@ -42,18 +42,6 @@ bool is_blank(std::string_view line) {
   return is_valid_utf8(line) && python_strip(line).empty();
 }
 
-// The JSON reader accepts a leading byte order mark, which is legal only in the first line of a
-// file.
-void refuse_byte_order_mark(std::string_view line, const std::string& where) {
-  if (!line.starts_with("\xEF\xBB\xBF")) return;
-  throw UserError(ErrorKind::kData,
-                  {.error = "a byte order mark in the middle of a JSONL file",
-                   .where = where,
-                   .what = "the line begins with the bytes EF BB BF",
-                   .fix = "remove them, e.g. with sed -i '2,$s/^\\xEF\\xBB\\xBF//' FILE; they come "
-                          "from concatenated files"});
-}
-
 [[noreturn]] void refuse_empty(const std::string& path, const std::string& found) {
   throw UserError(ErrorKind::kData, {.error = "the dataset has no records",
                                      .where = path,
@@ -149,7 +137,6 @@ Dataset Dataset::load(const std::string& jsonl_path, const DatasetOptions& optio
     ++num_records;
     const std::string where = fmt::format("{}:{}", jsonl_path, line_idx + 1);
     try {
-      if (line_idx > 0) refuse_byte_order_mark(line, where);
       Sample sample = read_record(line, {.where = where,
                                          .directory = parent.empty() ? "." : parent,
                                          .require_single_image = options.require_single_image,
