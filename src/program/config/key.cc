@@ -52,12 +52,12 @@ Json to_json(const KeyValue& value) {
     }
     return list.size() == 1 && list.front().is_string() ? list.front() : list;
   }
-  if (const auto* list = std::get_if<std::vector<std::string>>(&value)) return *list;
-  if (const auto* text = std::get_if<std::string>(&value)) return *text;
-  if (const auto* real = std::get_if<double>(&value)) return *real;
-  if (const auto* whole = std::get_if<int64_t>(&value)) return *whole;
-  if (const auto* flag = std::get_if<bool>(&value)) return *flag;
-  return nullptr;
+  return std::visit(
+      [](const auto& plain) {
+        if constexpr (std::is_constructible_v<Json, decltype(plain)>) return Json(plain);
+        return Json();
+      },
+      value);
 }
 
 std::string KeySpec::default_text() const {
