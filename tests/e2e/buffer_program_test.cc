@@ -40,19 +40,4 @@ TEST(BufferProgram, EvaluationNeverTouchesTheBuffer) {
   EXPECT_EQ(without, with) << "evaluations and saves in the middle of a window change nothing";
 }
 
-TEST(BufferProgram, SaysWhenFeaturesAreKeptForSeveralSteps) {
-  const auto printed = [](const std::string& tuner) {
-    test::Program program;
-    const test::ProcessResult result =
-        program.run("train " + program.config("training: {max_steps: 2}\n" + kBuffer + tuner));
-    EXPECT_EQ(result.exit_code, 0) << result.err;
-    return result.out + result.err;
-  };
-  const std::string line = "images    features of the frozen vision tower kept for 2 steps";
-  EXPECT_NE(printed("tuner: {freeze_vit: true, freeze_aligner: true}\n").find(line),
-            std::string::npos);
-  EXPECT_EQ(printed("tuner: {freeze_vit: true, freeze_aligner: false}\n").find(line),
-            std::string::npos);
-}
-
 }  // namespace rematch

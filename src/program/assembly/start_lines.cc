@@ -3,12 +3,9 @@
 #include <ATen/DeviceAccelerator.h>
 #include <fmt/core.h>
 
-#include <algorithm>
-
 #include "base/host_memory.h"
 #include "base/terminal_text.h"
 #include "base/text.h"
-#include "model/feature_cache.h"
 #include "program/assembly/plan_request.h"
 #include "tools/plan/advice.h"
 #include "tools/plan/plan.h"
@@ -30,13 +27,6 @@ std::string memory_text(const MemoryPlan& plan) {
     text += fmt::format("; {} can be used{}", gib_text(plan.usable_bytes),
                         plan.fits ? "" : ": DOES NOT FIT");
   return text;
-}
-
-/// True if features of a window's images are kept for all its steps (model/feature_cache.h).
-bool keeps_features(const MemoryPlan& plan) {
-  const NamedBytes& bytes = plan.phase("m-step").bytes;
-  return std::any_of(bytes.begin(), bytes.end(),
-                     [](const auto& each) { return each.first == "features" && each.second > 0; });
 }
 
 std::string mixture_text(const Dataset& train) {
@@ -83,11 +73,6 @@ std::vector<std::string> start_lines(const Job& job, int64_t first_step, int64_t
     rows.emplace_back("rollouts",
                       fmt::format("{}, up to {} tokens, target policy {}", settings.backend,
                                   settings.generation.max_new_tokens, settings.target.policy));
-  if (keeps_features(plan))
-    rows.emplace_back("images", fmt::format("features of the frozen vision tower kept for {} steps "
-                                            "on the same answers, up to {}",
-                                            settings.rollout_buffer.steps_per_window(),
-                                            gib_text(FeatureCache::Options{}.max_bytes)));
   if (job.group.size() > 1 && settings.optim.exact_ranks)
     rows.emplace_back("ranks", "gradients summed row by row in window order (exact_ranks)");
   rows.emplace_back("memory", memory_text(plan));
