@@ -43,9 +43,7 @@ class Reader {
       problems.attempt([&] { files.push_back(read(file.path, data.train_sample_limit, on_bad)); });
       weights.push_back(file.weight);
     }
-    std::vector<Problem> found;
-    for (const auto& [kind, problem] : problems.problems()) found.push_back(problem);
-    if (!found.empty()) throw UserError(problems.problems().front().first, std::move(found));
+    problems.throw_problems();
     return Dataset::mix(std::move(files), weights);
   }
 

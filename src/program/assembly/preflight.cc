@@ -5,7 +5,6 @@
 
 #include <filesystem>
 #include <optional>
-#include <span>
 
 #include "base/error.h"
 #include "base/observe/wandb_follower.h"
@@ -36,13 +35,14 @@ constexpr int64_t kDecodedRecords = 32;  // of each set: a second or two of phot
 /// The checks of a preflight, in order.
 class Checks {
  public:
-  Checks(const ConfigResult& config, std::string device, int num_ranks)
+  Checks(const ConfigResult& config, std::string device, int num_ranks, Report& report)
       : config_(config),
         settings_(config.settings),
         device_(std::move(device)),
-        num_ranks_(num_ranks) {}
+        num_ranks_(num_ranks),
+        report_(report) {}
 
-  Preflight run() {
+  RunFacts run() {
     if (num_ranks_ > 1) report_.attempt([&] { check_exchange(); });
     CheckedJob checked = check_job(settings_, Use::kTrain, device_, num_ranks_, report_);
     data_ = std::move(checked.data);
@@ -54,7 +54,7 @@ class Checks {
     check_wandb();
     check_resume();
     check_run_directory();
-    return {report_.problems(), report_.warnings(), std::move(facts_)};
+    return std::move(facts_);
   }
 
  private:
@@ -197,16 +197,17 @@ class Checks {
   const Settings& settings_;
   std::string device_;
   int num_ranks_;
-  Report report_;
-  std::vector<std::pair<std::string, std::string>> facts_;
+  Report& report_;
+  RunFacts facts_;
   std::optional<ModelFiles> files_;
   Data data_;
 };
 
 }  // namespace
 
-Preflight preflight(const ConfigResult& config, const std::string& device, int num_ranks) {
-  return Checks(config, device, num_ranks).run();
+RunFacts preflight(const ConfigResult& config, const std::string& device, int num_ranks,
+                   Report& report) {
+  return Checks(config, device, num_ranks, report).run();
 }
 
 }  // namespace rematch

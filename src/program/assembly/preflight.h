@@ -3,19 +3,13 @@
 #include <utility>
 #include <vector>
 
-#include "base/error.h"
+#include "program/assembly/report.h"
 #include "program/config/config.h"
 
 namespace rematch {
 
-/// Findings of `train` before its first step, without loading the model.
-struct Preflight {
-  /// errors; ranks, devices and backends first
-  std::vector<std::pair<ErrorKind, Problem>> problems;
-  std::vector<std::string> warnings;  ///< without the warnings of the configuration
-  /// facts by name: "model", "train_jsonl", …
-  std::vector<std::pair<std::string, std::string>> facts;
-};
+/// Facts about a run by name: "model", "train_jsonl", …
+using RunFacts = std::vector<std::pair<std::string, std::string>>;
 
 /// Checks everything that a configuration names: device, rollout backend, every header of the
 /// model, adapter targets, records and image headers of the data, lengths, the checkpoint to resume
@@ -23,6 +17,8 @@ struct Preflight {
 /// linear in the data, plus one read of the resumed checkpoint.
 /// @param device  value of --device.
 /// @param num_ranks  ranks of the training, on one host
-Preflight preflight(const ConfigResult& config, const std::string& device, int num_ranks);
+/// @param report  collects problems (ranks, devices and backends first) and warnings
+RunFacts preflight(const ConfigResult& config, const std::string& device, int num_ranks,
+                   Report& report);
 
 }  // namespace rematch

@@ -24,6 +24,12 @@ bool Report::attempt(const std::function<void()>& step) {
   }
 }
 
+void Report::throw_problems() const {
+  std::vector<Problem> all;
+  for (const auto& [kind, problem] : problems_) all.push_back(problem);
+  if (!all.empty()) throw UserError(problems_.front().first, std::move(all));
+}
+
 void Report::warn(const std::string& text) {
   if (terminal_ != nullptr) return terminal_->warn(text);
   if (std::find(warnings_.begin(), warnings_.end(), text) == warnings_.end())

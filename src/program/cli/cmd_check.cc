@@ -39,77 +39,67 @@ Json json_of(ErrorKind kind, const Problem& problem) {
 }
 
 /// All that was found, and the values and needs of a run that can start.
-struct Found : Preflight {
+struct Found {
+  Report report;
+  RunFacts facts;
   Json plan;              ///< null when it cannot be made
   std::string needs;      ///< the plan in a line
   std::string effective;  ///< text of the values
   Json config;
 };
 
-void add_problems(Found& found, const UserError& error) {
-  for (const Problem& problem : error.problems())
-    found.problems.emplace_back(error.kind(), problem);
-}
-
 // Reported together with the other problems, so that fixing those does not reveal this one.
 void look_at_memory(Found& found, const Settings& settings, const CheckArguments& arguments) {
   std::optional<PlanRequest> request;
   MemoryPlan plan;
-  try {
+  // A model without a readable config.json has been found already, or may be elsewhere.
+  const bool is_known = !found.report.problems().empty() || arguments.config_only;
+  Report ignored;
+  const bool is_planned = (is_known ? ignored : found.report).attempt([&] {
     request = plan_request_of(settings, arguments.plan);
     plan = make_plan(*request);
-  } catch (const UserError& error) {
-    // A model without a readable config.json has been found already, or may be elsewhere.
-    if (found.problems.empty() && !arguments.config_only) add_problems(found, error);
-    return;
-  }
+  });
+  if (!is_planned) return;
   found.plan = plan_json(*request, plan);
   found.needs =
       fmt::format("{} at most, in the phase {}", gib_text(plan.peak_bytes), plan.peak_phase);
   if (arguments.plan.num_ranks > 1)
     found.needs += fmt::format(", on each of {} ranks", arguments.plan.num_ranks);
-  try {
+  found.report.attempt([&] {
     PlanArguments asked = arguments.plan;
     asked.path = arguments.run.config_path;
     const std::string warning = check_memory(*request, plan, asked);
-    if (!warning.empty()) found.warnings.push_back(warning);
-  } catch (const UserError& error) {
-    add_problems(found, error);
-  }
+    if (!warning.empty()) found.report.warn(warning);
+  });
 }
 
 Found look(const CheckArguments& arguments) {
   Found found;
-  ConfigResult result;
-  try {
+  RunConfig run;
+  const int num_ranks = arguments.plan.num_ranks;
+  const bool is_loaded = found.report.attempt([&] {
     std::vector<std::string> overrides = arguments.run.overrides;
-    RunConfig run = load_run(arguments.run.config_path, overrides, arguments.plan.num_ranks);
-    if (!run.note.empty()) found.warnings.push_back(run.note);
-    result = std::move(run.config);
-  } catch (const UserError& error) {
-    add_problems(found, error);
-    return found;
-  }
+    run = load_run(arguments.run.config_path, overrides, num_ranks);
+  });
+  if (!is_loaded) return found;
+  const ConfigResult& result = run.config;
+  if (!run.note.empty()) found.report.warn(run.note);
   found.effective = arguments.all_values ? effective_text(result) : brief_text(result);
   found.config = effective_json(result);
   for (const Warning& warning : result.warnings)
-    found.warnings.push_back(warning.text + " (" + warning.where + ")");
-  if (arguments.config_only) {
-    found.facts = {{"run directory", result.settings.output.run_dir}};
-  } else {
-    Preflight checked = preflight(result, arguments.run.device, arguments.plan.num_ranks);
-    found.problems = std::move(checked.problems);
-    found.facts = std::move(checked.facts);
-    found.warnings.insert(found.warnings.end(), checked.warnings.begin(), checked.warnings.end());
-  }
+    found.report.warn(warning.text + " (" + warning.where + ")");
+  found.facts = arguments.config_only
+                    ? RunFacts{{"run directory", result.settings.output.run_dir}}
+                    : preflight(result, arguments.run.device, num_ranks, found.report);
   look_at_memory(found, result.settings, arguments);
   return found;
 }
 
 void print_json(const Found& found, std::ostream& out) {
-  Json root{
-      {"ok", found.problems.empty()}, {"problems", Json::array()}, {"warnings", found.warnings}};
-  for (const auto& [kind, problem] : found.problems)
+  Json root{{"ok", found.report.problems().empty()},
+            {"problems", Json::array()},
+            {"warnings", found.report.warnings()}};
+  for (const auto& [kind, problem] : found.report.problems())
     root["problems"].push_back(json_of(kind, problem));
   for (const auto& [name, text] : found.facts) root["found"][name] = text;
   if (!found.plan.is_null()) root["plan"] = found.plan;
@@ -124,7 +114,7 @@ void print_text(const Found& found, std::ostream& out) {
   };
   for (const auto& [name, text] : found.facts) fact(name, text);
   if (!found.needs.empty()) fact("memory", found.needs + " (`rematch plan` shows every part)");
-  for (const std::string& text : found.warnings) {
+  for (const std::string& text : found.report.warnings()) {
     // Those of the configuration are in its text.
     if (found.effective.find("warning: " + text) == std::string::npos)
       out << wrapped("warning: " + text, 2) << "\n";
@@ -137,13 +127,10 @@ int check_all(const CheckArguments& arguments, std::ostream& out) {
   const Found found = look(arguments);
   if (arguments.json) {
     print_json(found, out);
-    return found.problems.empty() ? 0 : exit_code(found.problems.front().first);
+    const auto& problems = found.report.problems();
+    return problems.empty() ? 0 : exit_code(problems.front().first);
   }
-  if (!found.problems.empty()) {
-    std::vector<Problem> problems;
-    for (const auto& [kind, problem] : found.problems) problems.push_back(problem);
-    throw UserError(found.problems.front().first, std::move(problems));
-  }
+  found.report.throw_problems();
   print_text(found, out);
   if (!arguments.config_only) out << "`rematch train` can start\n";
   return 0;
