@@ -4,10 +4,10 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <charconv>
 #include <ctime>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <regex>
 
 #include "base/file.h"
 #include "learn/resume/checkpoint_list.h"
@@ -25,13 +25,11 @@ struct Version {
 };
 
 Version parse_version(const fs::path& path) {
+  static const std::regex kName("v([0-9]{1,6})-.*");
   const std::string name = path.filename().string();
-  int number = -1;
-  if (name.size() < 3 || name[0] != 'v') return {};
-  const auto [after, failed] = std::from_chars(name.data() + 1, name.data() + name.size(), number);
-  const bool is_version = failed == std::errc() && after != name.data() + name.size() &&
-                          *after == '-' && number >= 0 && number < 1000000;
-  return is_version ? Version{number, path.string()} : Version{};
+  std::smatch parts;
+  return std::regex_match(name, parts, kName) ? Version{std::stoi(parts[1]), path.string()}
+                                              : Version{};
 }
 
 std::string append_run_name(const std::string& path, const std::optional<std::string>& run_name) {

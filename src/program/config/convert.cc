@@ -86,8 +86,7 @@ class Converter {
 
   KeyValue list(const Node& node) const {
     std::vector<std::string> texts;
-    const std::vector<Node> single{node};
-    for (const Node& item : node.is_list() ? node.items : single) {
+    for (const Node& item : node.as_list()) {
       if (!item.is_scalar()) return wrong_type(node);
       if (check_choice(item)) texts.push_back(item.scalar);
     }
@@ -118,8 +117,7 @@ class Converter {
     if (node.is_list() && node.items.empty())
       return report_file("no file is listed", node, "the list is empty");
     std::vector<TrainFile> files;
-    const std::vector<Node> single{node};
-    for (const Node& item : node.is_list() ? node.items : single) files.push_back(file(item));
+    for (const Node& item : node.as_list()) files.push_back(file(item));
     return files;
   }
 

@@ -114,8 +114,7 @@ class TreeCopier {
   }
 
   void merge_into(std::vector<Member>& merged, const Node& value) {
-    const std::vector<Node> single{value};
-    for (const Node& source : value.is_list() ? value.items : single) {
+    for (const Node& source : value.as_list()) {
       if (!source.is_map())
         return report(value.origin, "`<<` takes a mapping or a list of mappings",
                       fmt::format("found {}", shorten(source)),
@@ -165,12 +164,9 @@ namespace {
 /// The 1-based line, up to `last`, that is indented with a tab; 0 for none.
 int find_tab_line(std::string_view text, int last) {
   int number = 0;
-  while (!text.empty() && ++number <= last) {
-    const size_t end = std::min(text.find('\n'), text.size());
-    const std::string_view line = text.substr(0, end);
-    const size_t word = std::min(line.find_first_not_of(" \t"), line.size());
-    if (line.substr(0, word).find('\t') != line.npos) return number;
-    text.remove_prefix(std::min(end + 1, text.size()));
+  for (const std::string& line : split(text, '\n')) {
+    if (++number > last) break;
+    if (line.substr(0, line.find_first_not_of(" \t")).find('\t') != line.npos) return number;
   }
   return 0;
 }
