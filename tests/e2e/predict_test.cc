@@ -286,8 +286,9 @@ TEST(Predict, ImagesThatCannotBeReadDoNotEndTheOthers) {
     EXPECT_FALSE(lines[i]["error"].get<std::string>().empty());
   }
   EXPECT_EQ(lines[0]["text"], lines[3]["text"]);
-  for (const char* part : {"photos/b.jpg, photos/e.jpg", "photos/c.png", "download the file again",
-                           "drew 2 images", "passed over, which are not read: 1 .gif, 1 .heic"})
+  for (const char* part :
+       {"photos/b.jpg", "photos/e.jpg", "photos/c.png", "download the file again", "drew 2 images",
+        "passed over, which are not read: 1 .gif, 1 .heic"})
     EXPECT_NE(result.err.find(part), std::string::npos) << part << "\n" << result.err;
   EXPECT_EQ(result.err.find("record"), std::string::npos) << result.err;
   EXPECT_TRUE(std::filesystem::exists(program.dir().file("drawn/0003_d.png")));

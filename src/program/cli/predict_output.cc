@@ -15,6 +15,7 @@
 #include "base/flow/object_json.h"
 #include "base/terminal_text.h"
 #include "base/text.h"
+#include "learn/data/problem_list.h"
 #include "model/text/lossy.h"
 #include "model/vision/image.h"
 #include "program/cli/standard_output.h"
@@ -168,23 +169,13 @@ void draw(const Prediction& one, const std::string& path, const InputFiles& inpu
   write_output(path, inputs, encode_png(scene_panel(image, objects, side).image()));
 }
 
-/// @throws UserError (data) that lists the images without an answer, those with the same problem
-/// together
+/// @throws UserError (data) that lists the images without an answer
 void report_unreadable(const std::vector<Prediction>& predictions) {
-  std::vector<Problem> problems;
+  ProblemList problems("the answers", "`error` of each line says what is wrong with its image");
   for (const Prediction& one : predictions) {
-    if (!one.unreadable) continue;
-    const auto same = std::find_if(problems.begin(), problems.end(), [&](const Problem& problem) {
-      return problem.error == one.unreadable->error && problem.what == one.unreadable->what &&
-             problem.fix == one.unreadable->fix;
-    });
-    if (same == problems.end()) {
-      problems.push_back(*one.unreadable);
-    } else {
-      same->where += ", " + one.unreadable->where;
-    }
+    if (one.unreadable) problems.add(UserError(ErrorKind::kData, *one.unreadable));
   }
-  if (!problems.empty()) throw UserError(ErrorKind::kData, std::move(problems));
+  problems.throw_if_any();
 }
 
 void warn_without_scores(const std::vector<Prediction>& predictions, Terminal& terminal) {
