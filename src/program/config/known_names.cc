@@ -8,29 +8,11 @@
 namespace rematch {
 namespace {
 
-constexpr const char* kOnlyFourBits =
-    "only 4 bits: `model.load_in_4bit: true` with `tuner.train_type: lora`; `rematch plan CONFIG "
-    "--gpu-memory GIB` shows what fits";
-constexpr const char* kNoUpload =
-    "nothing is uploaded; a checkpoint is a Hugging Face directory: hf upload OWNER/NAME "
-    "CHECKPOINT";
-constexpr const char* kPatience =
-    "evaluations without a new best; any improvement counts. `stop_on_harm: true` ends a run when "
-    "its evaluation gets clearly worse";
-constexpr const char* kCommandLine =
-    "choose the device on the command line: --device cuda:0; several GPUs: docs/distributed.md";
-constexpr const char* kAttention =
-    "the device decides the attention implementation (docs/hardware.md): remove the key";
-constexpr const char* kBatch =
-    "samples per optimizer step; `per_device_train_batch_size` of them are in memory at a time";
-constexpr const char* kAugment =
-    "Rematch never joins or erases parts of pictures: remove the key; `data.augment` has `hflip`, "
-    "`vflip`, `rot90`, `crop` and `color`";
-constexpr const char* kSplit = "validation records are in a separate file";
-
 constexpr KnownName kKeys[] = {
     {"lr lr0", "training.learning_rate"},
-    {"mosaic mixup cutmix copy_paste erasing random_erasing auto_augment", "", kAugment},
+    {"mosaic mixup cutmix copy_paste erasing random_erasing auto_augment", "",
+     "Rematch never joins or erases parts of pictures: remove the key; `data.augment` has `hflip`, "
+     "`vflip`, `rot90`, `crop` and `color`"},
     {"fliplr horizontal_flip", "data.augment.hflip"},
     {"flipud vertical_flip", "data.augment.vflip"},
     {"hsv_h hsv_s hsv_v color_jitter", "data.augment.color", "one number for all"},
@@ -45,7 +27,8 @@ constexpr KnownName kKeys[] = {
     {"epoch epochs num_epochs n_epochs", "training.num_train_epochs"},
     {"steps num_steps max_iters train_iters iterations", "training.max_steps"},
     {"batch batch_size global_batch_size total_batch_size train_batch_size",
-     "training.effective_batch_size", kBatch},
+     "training.effective_batch_size",
+     "samples per optimizer step; `per_device_train_batch_size` of them are in memory at a time"},
     {"micro_batch_size per_gpu_train_batch_size per_device_batch_size",
      "training.per_device_train_batch_size"},
     {"auto_find_batch_size", "training.per_device_train_batch_size",
@@ -55,7 +38,9 @@ constexpr KnownName kKeys[] = {
     {"label_smoothing label_smoothing_factor", "custom.coord_soft_ce_w1.target_sigma",
      "coordinates have soft targets of this width, text has no smoothing"},
     {"early_stopping early_stopping_threshold early_stop_interval patience",
-     "training.early_stopping_patience", kPatience},
+     "training.early_stopping_patience",
+     "evaluations without a new best; any improvement counts. `stop_on_harm: true` ends a run when "
+     "its evaluation gets clearly worse"},
     {"load_best_model_at_end", "training.save_strategy",
      "`best` keeps the best checkpoint; give it to `rematch eval` or `predict`"},
     {"random_seed data_seed", "training.seed"},
@@ -70,7 +55,9 @@ constexpr KnownName kKeys[] = {
     {"wandb_project use_wandb", "training.report_to", "`[wandb]`"},
     {"resume resume_from", "training.resume_from_checkpoint",
      "`latest`, or a checkpoint's directory"},
-    {"push_to_hub hub_model_id hub_token hub_strategy", "", kNoUpload},
+    {"push_to_hub hub_model_id hub_token hub_strategy", "",
+     "nothing is uploaded; a checkpoint is a Hugging Face directory: hf upload OWNER/NAME "
+     "CHECKPOINT"},
     {"do_train do_eval", "", "the command decides; while training: `eval_strategy`"},
     {"overwrite_output_dir", "", "no run is overwritten: a second one takes the next free name"},
     {"model_name_or_path pretrained_model_name_or_path base_model model_id", "model.model",
@@ -78,14 +65,17 @@ constexpr KnownName kKeys[] = {
     {"model_path weights", "model.model"},
     {"model_type", "template.template", "the family is read from config.json; usually not set"},
     {"dtype precision mixed_precision amp half", "model.torch_dtype"},
-    {"attn_implementation flash_attention flash_attn use_flash_attn", "", kAttention},
+    {"attn_implementation flash_attention flash_attn use_flash_attn", "",
+     "the device decides the attention implementation (docs/hardware.md): remove the key"},
     {"sequence_len cutoff_len max_seq_length max_seq_len model_max_length", "global_max_length"},
     {"imgsz img_size image_size", "",
      "`template.max_pixels` is an area: for 640 x 640 write 409600"},
     {"image_max_pixels", "template.max_pixels"},
     {"image_min_pixels", "template.min_pixels"},
     {"system_prompt", "template.system"},
-    {"load_in_8bit quant_bits quant_method quantization_bit", "", kOnlyFourBits},
+    {"load_in_8bit quant_bits quant_method quantization_bit", "",
+     "only 4 bits: `model.load_in_4bit: true` with `tuner.train_type: lora`; `rematch plan CONFIG "
+     "--gpu-memory GIB` shows what fits"},
     {"bnb_4bit_compute_dtype", "model.torch_dtype", "weights are dequantised in it"},
     {"finetuning_type sft_type tuner_type", "tuner.train_type"},
     {"adapter", "tuner.train_type", "`lora`"},
@@ -97,13 +87,15 @@ constexpr KnownName kKeys[] = {
     {"freeze_language_model", "tuner.freeze_llm"},
     {"data dataset datasets train_file train_data dataset_path", "custom.train_jsonl"},
     {"val_dataset eval_dataset val_file val_data validation_file", "custom.val_jsonl"},
-    {"split_dataset_ratio val_size val_set_size", "custom.val_jsonl", kSplit},
+    {"split_dataset_ratio val_size val_set_size", "custom.val_jsonl",
+     "validation records are in a separate file"},
     {"workers num_workers", "data.dataloader_num_workers"},
     {"stage", "custom.trainer_variant", "`sft` is stage 1, `rollout_matching_sft` stage 2"},
     {"use_vllm", "custom.extra.rollout_matching.rollout_backend", "`vllm`"},
     {"vllm_gpu_memory_utilization", "custom.extra.rollout_matching.vllm.gpu_memory_utilization"},
     {"max_completion_length", "custom.extra.rollout_matching.max_new_tokens"},
-    {"device gpus num_gpus nproc_per_node", "", kCommandLine},
+    {"device gpus num_gpus nproc_per_node", "",
+     "choose the device on the command line: --device cuda:0; several GPUs: docs/distributed.md"},
     {"remove_unused_columns group_by_length ddp_find_unused_parameters torch_compile "
      "use_liger_kernel lazy_tokenize streaming trust_remote_code use_hf bnb_4bit_quant_storage",
      "", "not needed here: remove it"},
