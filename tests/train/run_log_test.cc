@@ -20,10 +20,7 @@ using testing::Not;
 /// A log on a terminal without a screen.
 struct Said {
   explicit Said(bool rolls_out) {
-    RunLog::Live live{
-        .memory_bytes = [] { return int64_t{1} << 30; },
-        .answer_text =
-            [](const std::vector<TokenId>&) { return "[44, , 1" + std::string(3000, ','); }};
+    RunLog::Live live{.memory_bytes = [] { return int64_t{1} << 30; }};
     if (rolls_out)
       live.format = {.model_dir = "base", .train_jsonl = "data/train.jsonl", .max_new_tokens = 96};
     log.emplace(terminal, std::move(live));
@@ -202,7 +199,7 @@ TEST(FormatWatch, KnowsThatRewriteTeachesTheFormat) {
   EXPECT_THAT(text, Not(HasSubstr("Stop")));
 }
 
-TEST(RunLog, SaysInStage1ThatNoAnswerCanBeReadYetWithOneOfThem) {
+TEST(RunLog, SaysInStage1ThatNoAnswerCanBeReadYet) {
   for (const bool all : {true, false}) {
     Said run(false);
     EvaluationResult result = evaluated(0, 0);
@@ -211,12 +208,10 @@ TEST(RunLog, SaysInStage1ThatNoAnswerCanBeReadYetWithOneOfThem) {
       if (name == "eval_rollout_parse_truncated_rate") value = 0.25;
     }
     result.values.emplace_back("eval_rollout_sample_valid_pred_rate", 0);
-    result.unread_answer = {1, 2};
     run.log->evaluation(run.state.progress, result, 8);
     if (all) {
       EXPECT_THAT(run.err.str(), HasSubstr("no answer of 8 can be read: 6 are malformed, 2 are "
-                                           "cut off, for example\n  [44, , 1"));
-      EXPECT_LT(run.err.str().size(), 700u) << "the answer is cut";
+                                           "cut off"));
     } else {
       EXPECT_THAT(run.err.str(), Not(HasSubstr("can be read")));
     }
@@ -228,11 +223,10 @@ TEST(RunLog, SaysInStage1ThatTheAnswersAreOfAnotherFormat) {
   EvaluationResult result = evaluated(0, 0);
   result.values.emplace_back("eval_rollout_sample_valid_pred_rate", 0);
   result.values.emplace_back("eval_rollout_parse_dropped_invalid", 70);
-  result.unread_answer = {1, 2};
   run.log->evaluation(run.state.progress, result, 8);
   EXPECT_THAT(run.err.str(),
               HasSubstr("no answer of 8 can be read: none of their 70 entries is an object of "
-                        "this answer format, for example\n  [44, , 1"));
+                        "this answer format"));
 }
 
 TEST(RunLog, ShowsAnEvaluationAsATable) {

@@ -17,8 +17,6 @@ namespace {
 // Part of the sampling key, so that two evaluations of the same weights agree.
 constexpr int64_t kEpoch = 0;
 
-constexpr size_t kShownTokens = 200;  ///< of an answer that cannot be read
-
 // Adds the scores of a rollout's objects with COCO's verdict; those of an image do not depend on
 // other images.
 void judge_scores(const ScoredRollout& rollout, const std::vector<SceneObject>& predictions,
@@ -42,13 +40,12 @@ struct Evaluation::Batch {
   NameCounts names;
   std::vector<RankedClass::Prediction> scores;
   NamedSums teacher_by_kind, teacher_details;
-  std::vector<Rollout> answers;        ///< for the visitor of rank 0
-  std::vector<TokenId> unread_answer;  ///< beginning of the first one
+  std::vector<Rollout> answers;  ///< for the visitor of rank 0
 
   template <typename Wire>
   friend void fields(Wire& wire, Batch& batch) {
     wire(batch.samples, batch.rollouts, batch.at_gates, batch.names, batch.scores,
-         batch.teacher_by_kind, batch.teacher_details, batch.answers, batch.unread_answer);
+         batch.teacher_by_kind, batch.teacher_details, batch.answers);
   }
 };
 
@@ -126,9 +123,6 @@ EvaluationResult Evaluation::reduce(const std::vector<Batch>& batches, double se
                           .collapse = find_collapse(names),
                           .calibration = ScoreCalibration::fit(std::move(scores))};
   if (result.calibration) result.calibration->set_eval_set(options_.eval_set);
-  for (const Batch& batch : batches) {
-    if (result.unread_answer.empty()) result.unread_answer = batch.unread_answer;
-  }
   for (size_t i = 0; i < at_gates.size(); ++i) {
     for (auto& value : reduce_gate_metrics(at_gates[i], options_.extra_gates[i]))
       result.values.push_back(std::move(value));
@@ -159,10 +153,6 @@ void Evaluation::score_rollouts(Terminal& terminal, const Visitor& visit,
                                  batch.at_gates[gate]);
       }
       judge_scores(rollout, predictions, answers_->scorer.options().labels, batch.scores);
-      const std::vector<TokenId>& ids = rollout.rollout.response_token_ids;
-      if (is_unread(rollout.parsed) && batch.unread_answer.empty())
-        batch.unread_answer.assign(ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(std::min(
-                                                                  ids.size(), kShownTokens)));
       if (visit && is_alone) visit(rollout);
       if (visit && !is_alone) batch.answers.push_back(std::move(rollout.rollout));
     }

@@ -30,8 +30,6 @@ struct EvaluationResult {
   std::optional<NameCollapse> collapse = {};
   /// of the scores, on rank 0; needs rollouts with probabilities
   std::optional<ScoreCalibration> calibration = {};
-  /// the beginning of the first answer of which no object can be read, on rank 0; empty = none
-  std::vector<TokenId> unread_answer = {};
 };
 
 /// Evaluation on `val_jsonl`: rollout → parse → match (with answers), teacher-forced loss (with

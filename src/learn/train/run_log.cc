@@ -105,7 +105,8 @@ bool RunLog::evaluation(RunProgress& progress, const EvaluationResult& result,
   const AnswerCounts counts = evaluation_counts(
       [&](const char* name) { return find_value(result.values, name); }, num_samples);
   if (progress.global_step == 0) watch_format(counts);
-  if (!live_.format) note_unreadable(result, counts);
+  const std::string unreadable = live_.format ? "" : counts.finding();
+  if (!unreadable.empty()) terminal_.say(unreadable);
   MetricValues values = result.values;
   const std::optional<Health> health =
       health_since_start(progress.log_history, values, num_samples, result.eval_set);
@@ -118,15 +119,6 @@ bool RunLog::evaluation(RunProgress& progress, const EvaluationResult& result,
   values.emplace_back("epoch", progress.epoch);
   write(progress, std::move(values), result.eval_set);
   return health && health->is_harmful();
-}
-
-void RunLog::note_unreadable(const EvaluationResult& result, const AnswerCounts& counts) {
-  constexpr size_t kShown = 200;
-  std::string text = counts.finding();
-  if (text.empty()) return;
-  if (live_.answer_text && !result.unread_answer.empty())
-    text += ", for example\n  " + shown_start(live_.answer_text(result.unread_answer), kShown);
-  terminal_.say(text);
 }
 
 void RunLog::note_final_health(const RunProgress& progress, int64_t num_samples) {

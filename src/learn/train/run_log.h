@@ -30,8 +30,6 @@ class RunLog {
     std::string memory_name = "RAM";                  ///< "RAM" or "GPU"
     std::optional<FormatWatch::Options> format = {};  ///< for runs with rollouts
     double gate = 0.3;                                ///< `maskiou_gate`, of the F1 in the bar
-    /// the text of an answer; may be empty
-    std::function<std::string(const std::vector<TokenId>&)> answer_text = {};
   };
   RunLog(Terminal& terminal, Live live);
 
@@ -93,8 +91,6 @@ class RunLog {
   /// Says that one name stands for many.
   void say_collapse(const EvaluationResult& result, const advice::Training& training);
   advice::Training training_at(double epoch) const;
-  /// In stage 1: says that no answer can be read, with one of them.
-  void note_unreadable(const EvaluationResult& result, const AnswerCounts& counts);
   /// After the first steps: says how long the run will take.
   void estimate(const TrainerState& state, double step_s);
 

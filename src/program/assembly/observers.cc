@@ -7,7 +7,6 @@
 #include <fstream>
 
 #include "base/observe/sinks.h"
-#include "model/text/lossy.h"
 
 namespace rematch {
 
@@ -30,11 +29,7 @@ RunLog::Live live_sources(const Job& job) {
   RunLog::Live live{.memory_bytes = [device = job.device] { return memory_in_use(device); },
                     .num_ranks = job.group.size(),
                     .memory_name = job.device.is_cpu() ? "RAM" : "GPU",
-                    .gate = settings.match.maskiou_gate,
-                    .answer_text =
-                        [tokenizer = job.files.tokenizer](const std::vector<TokenId>& ids) {
-                          return lossy_utf8(tokenizer->decode_bytes(ids));
-                        }};
+                    .gate = settings.match.maskiou_gate};
   if (settings.is_stage_2())
     live.format = {.model_dir = settings.model.directory,
                    .train_jsonl = settings.data.train_files.front().path,
