@@ -146,6 +146,7 @@ TEST(DigitRun, AStockCheckpointIsAskedWithoutAConfiguration) {
   const test::ProcessResult init = program.run("init stock boxes.jsonl --out c.yaml");
   ASSERT_EQ(init.exit_code, 0) << init.err;
   EXPECT_THAT(read_file(program.dir().file("c.yaml")), HasSubstr("answer_format: qwen_json"));
+  EXPECT_THAT(read_file(program.dir().file("c.yaml")), HasSubstr("object_ordering: own"));
   const test::ProcessResult trained = program.run(
       "train " + program.config("model: {model: stock}\ncustom: {train_jsonl: boxes.jsonl}\n"));
   EXPECT_EQ(trained.exit_code, 3) << "training does not guess";

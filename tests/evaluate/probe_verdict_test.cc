@@ -111,6 +111,15 @@ TEST(ProbeVerdict, ReportsAnswersOfAnotherFormat) {
 
 TEST(ProbeVerdict, RecommendsSortingForUnorderedAnswers) {
   EXPECT_EQ(action([](ProbeNumbers& n) { n.num_in_order = 380; }), ProbeAction::kSort);
+  const ProbeNumbers unsorted = with([](ProbeNumbers& n) { n.num_in_order = 380; });
+  const auto keeps_own = [](const ProbeNumbers& numbers, bool sorted, bool in_digits) {
+    return judge(numbers, sorted, in_digits, /*has_order=*/true).headline.find("ordering: own") !=
+           std::string::npos;
+  };
+  EXPECT_TRUE(keeps_own(unsorted, true, true));
+  EXPECT_TRUE(keeps_own(healthy(), false, true));
+  EXPECT_FALSE(keeps_own(healthy(), true, true)) << "the answers are sorted";
+  EXPECT_FALSE(keeps_own(unsorted, true, false)) << "coord tokens gain nothing";
   const ProbeVerdict random = judge(healthy(), false);
   EXPECT_EQ(random.action, ProbeAction::kSort);
   EXPECT_THAT(random.headline,

@@ -31,6 +31,8 @@ inline constexpr const char* kNotJson = "continue stage 1: too many answers are 
 inline constexpr const char* kSort =
     "sort the answers (`custom.object_ordering: sorted`) and continue stage 1; where they cannot "
     "be sorted, run stage 2 with target_policy: rewrite";
+inline constexpr const char* kOwnOrder =
+    "keep the truth in the model's own order (`custom.object_ordering: own`) and continue stage 1";
 inline constexpr const char* kKeepSorting =
     "continue stage 1 on sorted answers: the model does not follow the order of the data";
 inline constexpr const char* kUnfinished =

@@ -45,15 +45,16 @@ ProbeVerdict judge_finished_training(const ProbeNumbers& numbers) {
 }
 
 /// The most serious finding.
-ProbeVerdict first_finding(const ProbeNumbers& numbers, bool sorted) {
+ProbeVerdict first_finding(const ProbeNumbers& numbers, bool sorted, bool keeps_own) {
   if (numbers.total().num_truths == 0) return {ProbeAction::kStop, advice::kNoObjects};
   if (numbers.greedy.is_another_format())
     return {ProbeAction::kStage1, fmt::format(advice::kUnreadable, numbers.greedy.finding())};
   if (runs_away(numbers) || numbers.truncated() + numbers.malformed() > kMostBroken)
     return judge_broken_answers(numbers);
+  const bool follows = numbers.order_agreement().value_or(1) >= kLeastOrder;
+  if (keeps_own && !(sorted && follows)) return {ProbeAction::kSort, advice::kOwnOrder};
   if (!sorted) return {ProbeAction::kSort, advice::kSort};
-  if (numbers.order_agreement().value_or(1) < kLeastOrder)
-    return {ProbeAction::kSort, advice::kKeepSorting};
+  if (!follows) return {ProbeAction::kSort, advice::kKeepSorting};
   if (numbers.f1_50() < kLeastF1) return {ProbeAction::kStage1, advice::kUnfinished};
   if (numbers.label_accuracy() < kLeastLabels) return {ProbeAction::kStage1, advice::kLabels};
   return judge_finished_training(numbers);
@@ -87,10 +88,11 @@ ProbeBucket ProbeNumbers::total() const {
   return all;
 }
 
-ProbeVerdict judge(const ProbeNumbers& numbers, bool sorted, bool in_digits) {
-  ProbeVerdict verdict = first_finding(numbers, sorted);
-  const bool offers_stage_2 =
-      verdict.action == ProbeAction::kRewrite || (verdict.action == ProbeAction::kSort && !sorted);
+ProbeVerdict judge(const ProbeNumbers& numbers, bool sorted, bool in_digits, bool has_order) {
+  const bool keeps_own = in_digits && has_order;
+  ProbeVerdict verdict = first_finding(numbers, sorted, keeps_own);
+  const bool offers_stage_2 = verdict.action == ProbeAction::kRewrite ||
+                              (verdict.action == ProbeAction::kSort && !sorted && !keeps_own);
   if (in_digits && offers_stage_2)
     verdict.headline = fmt::format(advice::kInDigits, verdict.headline);
   return verdict;

@@ -63,7 +63,7 @@ struct ProbeNumbers {
 
 /// Recommended next action for a checkpoint.
 enum class ProbeAction {
-  kSort,     ///< sort the answers and continue stage 1
+  kSort,     ///< give the truth another order and continue stage 1
   kStage1,   ///< continue stage 1
   kNoise,    ///< stage 1 with noise on its coordinate inputs
   kRewrite,  ///< stage 2 with target_policy: rewrite
@@ -81,6 +81,8 @@ struct ProbeVerdict {
 /// boxes, labels; then what is left to gain, and if the model's own samples contain it.
 /// @param sorted  `custom.object_ordering: sorted`
 /// @param in_digits  the answers hold digits in place of coord tokens
-ProbeVerdict judge(const ProbeNumbers& numbers, bool sorted, bool in_digits = false);
+/// @param has_order  the answers have an order (OrderScore::is_found), in which digits are taught
+ProbeVerdict judge(const ProbeNumbers& numbers, bool sorted, bool in_digits = false,
+                   bool has_order = false);
 
 }  // namespace rematch

@@ -39,17 +39,21 @@ const AnswerFormatRow& format_of(const std::string& model_dir) {
       checkpoint_format(std::nullopt, model_dir, *Tokenizer::load(model_dir)));
 }
 
-/// The answer format, and a comment on the other choice.
+/// The answer format, and a comment on the other choice; in digits the order of the truth.
 std::string format_lines(const AnswerFormatRow& format) {
   return fmt::format(
-      "  # {}\n  answer_format: {}\n",
+      "  # {}\n  answer_format: {}\n{}",
       format.has_coord_tokens
           ? "The checkpoint has coord tokens: the four numbers of a box are 4 tokens, in digits "
             "about 12."
           : "The checkpoint's own answers, in digits: the four numbers of a box are about 12 "
             "tokens.\n  # With `rematch add-coord-tokens` they are 4, but a stock model must learn "
             "these first\n  # (docs/answer_formats.md).",
-      format.name);
+      format.name,
+      format.has_coord_tokens
+          ? ""
+          : "  # The order in which the checkpoint lists objects, found in 300 answers "
+            "(docs/order.md);\n  # sorted: from top to bottom.\n  object_ordering: own\n");
 }
 
 int64_t rounded_up(int64_t value, int64_t multiple) {

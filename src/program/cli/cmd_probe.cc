@@ -128,11 +128,14 @@ int run_probe(const ProbeArguments& arguments) {
   RankProcess process(World{}, source.config, arguments.device);
   const Job job = open_job(std::move(source), Use::kAnswer, process.place());
   const Probe probe = measure(job, arguments.num_draws);
-  const ProbeNumbers numbers = probe.numbers();
+  ProbeNumbers numbers = probe.numbers();
   const OrderScore order = fit_order(probe.answers());
-  const bool sorted = job.settings().data.object_ordering != ObjectOrdering::kRandom;
+  const ObjectOrdering ordering = job.settings().data.object_ordering;
+  if (ordering == ObjectOrdering::kOwn && order.is_found)
+    numbers.num_neighbours = 0;  // the training does not sort
+  const bool sorted = ordering != ObjectOrdering::kRandom;
   const bool in_digits = !answer_formats().find(job.files.format_name).has_coord_tokens;
-  const ProbeVerdict verdict = judge(numbers, sorted, in_digits);
+  const ProbeVerdict verdict = judge(numbers, sorted, in_digits, order.is_found);
   if (arguments.as_json) {
     print_json(job.terminal, numbers, order, verdict, job.settings());
   } else {

@@ -13,9 +13,9 @@
 namespace rematch {
 namespace {
 
-constexpr const char* kObjectKeys[] = {"desc",    "label",       "category", "name",
-                                       "class",   "caption",     "description",
-                                       "bbox_2d", "bbox",        "box",      "poly"};
+constexpr const char* kObjectKeys[] = {"desc",  "label",   "category",    "name",
+                                       "class", "caption", "description", "bbox_2d",
+                                       "bbox",  "box",     "poly"};
 
 /// Replaces the text of each coord token by its number.
 void read_coord_tokens(Json& value) {
@@ -46,8 +46,8 @@ ForeignEntry read_object(Json object, const std::string& place) {
     if (!is_among(member.key(), kObjectKeys)) entry.reason = "an object with an unknown member";
   }
   if (entry.box) entry.rings.clear();
-  entry.name = text_member(
-      object, {"desc", "label", "category", "name", "class", "caption", "description"});
+  entry.name =
+      text_member(object, {"desc", "label", "category", "name", "class", "caption", "description"});
   return entry;
 }
 
