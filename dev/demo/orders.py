@@ -1,13 +1,13 @@
 """Teaches checkpoints that answer in one order truths in another: orders.py [--bases NAME …]
-[--seeds 0 1 2] [--truths sorted own]; the table of docs/order.md.
+[--seeds 0 1 2] [--truths sorted own own_noise own_rewrite]; the table of docs/order.md.
 
 Bases begin as tests/shapes/model, which knows simple scenes in coord tokens and was taught a sorted
 truth. They learn to answer in plain digits (`qwen_json`) for 600 steps, each in an order of its
 own; a name that ends in _strong learns 1,400 steps more. coord_left_to_right learns that order in
 coord tokens for 150 steps; coord_top_left is tests/shapes/model itself. Rows then train a base on
 hard scenes for 160 steps, with the truth in several orders; `own` asks the base for its order and
-takes fewer steps, so that it costs as much. Everything runs on one thread; costs are processor
-time. What has a result in demo/out/formats is not run again.
+takes fewer steps, so that it costs as much, and stage 2 fewer still. Everything runs on one thread;
+costs are processor time. What has a result in demo/out/formats is not run again.
 
 Every record is read once in a run, so a file can hold the truth in any order: it is written so that
 the shuffle of `custom.object_ordering: random`, which depends on seed and line, gives that order.
@@ -20,10 +20,16 @@ import shutil
 import sys
 
 from experiments import print_table, run, train
-from formats import HARD_STEPS, OUT, ROOT, WARMUP, config, scenes, score
+from formats import HARD_STEPS, OUT, REWRITE, ROOT, WARMUP, config, scenes, score
 from safetensors.torch import load_file, save_file
 
-SIMPLE_STEPS, STRONG_STEPS, COORD_STEPS, BATCH, OWN_STEPS = 600, 1400, 150, 24, 156
+SIMPLE_STEPS, STRONG_STEPS, COORD_STEPS, BATCH = 600, 1400, 150, 24
+# Training beside the order of the truth, and the steps that cost as much as HARD_STEPS of `sorted`.
+ARMS = {
+    "own": ([], 156),
+    "own_noise": (["custom.coord_input_noise=12"], 156),
+    "own_rewrite": (REWRITE, 128),
+}
 STRONG = "_strong"
 MASK = (1 << 64) - 1
 
@@ -185,10 +191,11 @@ def main():
         columns = [(f"{name}: before", [score(hard, f"{name}_before", base)])]
         for truth in args.truths:
             runs = []
-            steps = OWN_STEPS if truth == "own" else HARD_STEPS
+            training, steps = ARMS.get(truth, ([], HARD_STEPS))
             for seed in args.seeds:
-                more = [f"model.model={base}", WARMUP + "5"]
-                settings = taught("hard", f"{name}_{truth}", truth, HARD_STEPS, seed, more)
+                more = [f"model.model={base}", WARMUP + "5", *training]
+                order = truth.partition("_")[0] if truth in ARMS else truth
+                settings = taught("hard", f"{name}_{truth}", order, HARD_STEPS, seed, more)
                 arm = f"{name}_{truth}_{seed}"
                 checkpoint = train(hard, OUT / "runs", arm, steps, 1.5e-3, settings)
                 runs.append(score(hard, arm, checkpoint))
