@@ -29,11 +29,8 @@ TargetSettings target_settings(const Job& job) {
 
 Json line_of(const ScoredRollout& rollout, const Job& job) {
   const Tokenizer& tokenizer = *job.files.tokenizer;
-  Json line;
-  line["sample_id"] = rollout.sample->sample_id;
+  Json line = rollout_json(rollout);
   line["images"] = rollout.sample->image_paths;
-  line["width"] = rollout.sample->width_px;
-  line["height"] = rollout.sample->height_px;
   if (!rollout.sample->prompt.empty()) line["prompt"] = rollout.sample->prompt;
   line["text"] = tokenizer.decode_bytes(rollout.rollout.response_token_ids);
   line["finish_reason"] = finish_reason_name(rollout.rollout.finish_reason);
@@ -41,13 +38,8 @@ Json line_of(const ScoredRollout& rollout, const Job& job) {
   line["response_token_ids"] = rollout.rollout.response_token_ids;
   if (!rollout.rollout.token_logprobs.empty() || rollout.rollout.response_token_ids.empty())
     line["token_logprobs"] = rollout.rollout.token_logprobs;
-  line["status"] = parse_status_name(rollout.parsed.status);
   line["dropped_invalid"] = rollout.parsed.dropped_invalid;
   line["prefix_text"] = rollout.parsed.prefix_text;
-  line["predictions"] = objects_json(to_scene(rollout.parsed.objects));
-  if (!rollout.scores.empty()) line["scores"] = rollout.scores;
-  line["ground_truth"] = objects_json(rollout.ground_truth);
-  line["pairs"] = rollout.matching.pairs;
   line["false_positives"] = rollout.matching.false_positives;
   line["false_negatives"] = rollout.matching.false_negatives;
   line["gating_rejections"] = rollout.matching.gating_rejections;

@@ -11,11 +11,14 @@
 
 namespace rematch {
 
+struct ScoredRollout;
+
 /// Left, top, width and height in pixels.
 using CocoBox = std::array<double, 4>;
 
-/// The list of object_json().
-Json objects_json(const std::vector<SceneObject>& objects);
+/// What files of answers say about each: `sample_id`, `width`, `height`, `status`, `predictions`,
+/// `scores` where there are any, `ground_truth` and `pairs`.
+Json rollout_json(const ScoredRollout& rollout);
 
 /// The bounding box of a geometry in pixels: left, top, right and bottom.
 std::array<double, 4> edges_px(const Geometry& geometry, int width_px, int height_px);

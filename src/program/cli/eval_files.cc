@@ -51,21 +51,12 @@ EvalFiles::EvalFiles(const std::string& run_dir, const std::string& model_dir, I
 void EvalFiles::add(const ScoredRollout& one) {
   const std::vector<SceneObject> predictions = to_scene(one.parsed.objects);
   breakdown_.add(one.ground_truth, predictions, one.matching);
-  Json line;
-  line["sample_id"] = one.sample->sample_id;
+  Json line = rollout_json(one);
   line["images"] = Json::array();
   for (const std::string& path : one.sample->image_paths)
     line["images"].push_back(lossy_utf8(fs::absolute(path).lexically_normal().string()));
-  line["width"] = one.sample->width_px;
-  line["height"] = one.sample->height_px;
-  line["status"] = parse_status_name(one.parsed.status);
-  line["predictions"] = objects_json(predictions);
-  if (!one.scores.empty()) line["scores"] = one.scores;
-  line["ground_truth"] = objects_json(one.ground_truth);
-  line["pairs"] = Json::array();
   line["named_right"] = Json::array();
   for (const auto& [p, t] : one.matching.pairs) {
-    line["pairs"].push_back({p, t});
     line["named_right"].push_back(labels_.canonical(predictions[static_cast<size_t>(p)].desc) ==
                                   labels_.canonical(one.ground_truth[static_cast<size_t>(t)].desc));
   }
