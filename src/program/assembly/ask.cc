@@ -45,15 +45,6 @@ std::string run_of_checkpoint(const std::string& directory) {
   return !run.empty() && fs::is_regular_file(run / "args.json", error) ? run.string() : "";
 }
 
-OutputSettings place_of_results(const Checkpoint& checkpoint) {
-  OutputSettings output{.run_name = name_of_evaluated(checkpoint.path)};
-  if (checkpoint.run.empty()) return output;
-  const fs::path run = checkpoint.run;
-  output.output_dir = run.has_parent_path() ? run.parent_path().string() : ".";
-  output.run_name = run.filename().string();
-  return output;
-}
-
 /// Makes images as large as those that the checkpoint of an adapter was trained with.
 /// @param settings  with the base model's directory
 /// @return a warning if the base's image processor has other sizes; empty otherwise
@@ -86,15 +77,6 @@ std::string adopt_image_area(Settings& settings, const std::string& adapter_dir)
       "{} resizes images to areas of {} to {} pixels; the adapter {} was trained with {} to {}, "
       "which are used",
       base_dir, min_pixels, max_pixels, adapter_dir, trained.min_pixels, trained.max_pixels);
-}
-
-/// The checkpoint of a question.
-/// @throws UserError as find_checkpoint(), and (environment) if its model does not exist
-Checkpoint find_asked(const Asked& asked) {
-  Checkpoint checkpoint = asked.adapter.empty() ? find_checkpoint(asked.model)
-                                                : find_checkpoint(asked.adapter, asked.model);
-  require_model_dir(checkpoint.base);
-  return checkpoint;
 }
 
 /// `custom.val_jsonl` of a run.
@@ -148,20 +130,20 @@ std::string name_of_evaluated(const std::string& model_dir, const std::string& r
   return run + "-" + name;
 }
 
-Checkpoint find_checkpoint(const std::string& named, const std::string& base) {
-  const NamedModel found = find_model(named);
+Checkpoint find_checkpoint(const std::string& model, const std::string& adapter) {
+  const NamedModel found = find_model(adapter.empty() ? model : adapter);
   Checkpoint checkpoint{.path = found.path,
                         .base = found.path,
-                        .is_adapter = !base.empty() || is_adapter_dir(found.path),
+                        .is_adapter = !adapter.empty() || is_adapter_dir(found.path),
                         .prompt = read_stored_prompt(found.path),
                         .run = run_of_checkpoint(found.path)};
   if (checkpoint.is_adapter) {
-    const PeftAdapter adapter = read_peft_adapter(found.path);
-    const NamedModel model =
-        base.empty() ? NamedModel{named_base_model(adapter, found.path), ""} : find_model(base);
-    checkpoint.base = model.path;
-    checkpoint.packed = adapter.config.base.packed;
-    checkpoint.note = model.note;
+    const PeftAdapter peft = read_peft_adapter(found.path);
+    const NamedModel base =
+        adapter.empty() ? NamedModel{named_base_model(peft, found.path), ""} : find_model(model);
+    checkpoint.base = base.path;
+    checkpoint.packed = peft.config.base.packed;
+    checkpoint.note = base.note;
   }
   add_line(checkpoint.note, found.note);
   return checkpoint;
@@ -175,7 +157,11 @@ Settings settings_to_ask(const Checkpoint& checkpoint, const Asked& asked) {
   settings.model.load_in_4bit = checkpoint.packed.has_value();
   settings.model.four_bit = checkpoint.packed.value_or(FourBitSettings{});
   settings.backend = asked.backend;
-  settings.output = place_of_results(checkpoint);
+  settings.output.run_name = name_of_evaluated(checkpoint.path);
+  if (const fs::path run = checkpoint.run; !run.empty()) {
+    settings.output.output_dir = run.has_parent_path() ? run.parent_path().string() : ".";
+    settings.output.run_name = run.filename().string();
+  }
   settings.generation.max_new_tokens = kLongestAnswer;
   if (!asked.records.empty()) {
     settings.data.train_files = {{.path = asked.records}};
@@ -206,7 +192,8 @@ bool has_own_weights(const JobSource& source) {
 
 JobSource ask_about_records(const Asked& asked) {
   if (names_configuration(asked.model)) return ask_configured(asked);
-  Checkpoint checkpoint = find_asked(asked);
+  Checkpoint checkpoint = find_checkpoint(asked.model, asked.adapter);
+  require_model_dir(checkpoint.base);
   Asked complete = asked;
   if (asked.records.empty()) complete.records = run_records(checkpoint.run, asked.model);
   ConfigResult config = load_config("", asked.overrides, 1, settings_to_ask(checkpoint, complete));
@@ -214,7 +201,8 @@ JobSource ask_about_records(const Asked& asked) {
 }
 
 JobSource ask_about_images(const Asked& asked) {
-  Checkpoint checkpoint = find_asked(asked);
+  Checkpoint checkpoint = find_checkpoint(asked.model, asked.adapter);
+  require_model_dir(checkpoint.base);
   ConfigResult config{.settings = settings_to_ask(checkpoint, asked)};
   return finish({std::move(config), std::move(checkpoint), asked.force_base});
 }

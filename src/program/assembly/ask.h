@@ -27,9 +27,9 @@ std::string name_of_evaluated(const std::string& model_dir, const std::string& r
 
 /// Finds a checkpoint that a user named: a model, an adapter or a run (find_model). A model is not
 /// checked.
-/// @param base  a model to use `named` with, as its adapter; empty = the one that it names
+/// @param adapter  to use with the model; empty = none, or what the user named is one
 /// @throws UserError for an adapter or a stored prompt that cannot be read
-Checkpoint find_checkpoint(const std::string& named, const std::string& base = "");
+Checkpoint find_checkpoint(const std::string& model, const std::string& adapter = "");
 
 /// A question of a command; anything empty is as stored with the checkpoint, or has its default.
 struct Asked {

@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "engine/ranks/phase.h"
 #include "program/assembly/engine.h"
@@ -27,24 +28,22 @@ Evaluated subject_of(const Job& job) {
           .has_answers = job.rolls_out()};
 }
 
-/// The links of a run may have moved between the looks of two ranks: all ask about the checkpoint
-/// that rank 0 found.
-void agree_on_checkpoint(JobSource& source, Asked asked, Group& group) {
-  const bool may_differ = !names_configuration(asked.model);
-  run_phase(group, "start", [&] {
-    asked.model = group.broadcast(source.checkpoint.path);
-    if (may_differ && asked.model != source.checkpoint.path) source = ask_about_records(asked);
-  });
-}
-
 }  // namespace
 
 int run_eval(const EvalArguments& arguments) {
   const World world = world_from_environment();
   JobSource source = ask_about_records(arguments.asked);
   RankProcess process(world, source.config, arguments.device);
-  agree_on_checkpoint(source, arguments.asked, process.place().group);
-  Asking asking(std::move(source), Use::kEvaluate, process.place());
+  const Place place = process.place();
+  // The links of a run may have moved between the looks of two ranks: all ask about the checkpoint
+  // that rank 0 found.
+  run_phase(place.group, "start", [&] {
+    Asked asked = arguments.asked;
+    asked.model = place.group.broadcast(source.checkpoint.path);
+    if (!names_configuration(arguments.asked.model) && asked.model != source.checkpoint.path)
+      source = ask_about_records(asked);
+  });
+  Asking asking(std::move(source), Use::kEvaluate, place);
   const Job& job = asking.job();
   EvalOutput output(subject_of(job), job.terminal, job.group);
   asking.start();
