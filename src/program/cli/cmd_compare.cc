@@ -20,7 +20,7 @@ struct CompareArguments {
 int run_compare(const CompareArguments& arguments) {
   const std::vector<RunData> runs = read_runs(arguments.runs);
   const InputFiles inputs = run_files(runs);
-  if (!arguments.out.empty()) inputs.refuse(arguments.out);
+  inputs.refuse(arguments.out);
   const std::vector<NamedEvaluation> evaluations = list_evaluations(runs);
   if (evaluations.empty()) {
     throw UserError(ErrorKind::kData,
@@ -32,7 +32,6 @@ int run_compare(const CompareArguments& arguments) {
   const std::vector<std::vector<std::string>> table = score_table(evaluations);
   const std::unique_ptr<Terminal> terminal = Terminal::standard();
   print_warnings(runs, *terminal);
-  warn_of_missing_scores(runs, *terminal);
   terminal->table(table);
   const std::string different = different_sets(evaluations);
   if (different.empty()) {

@@ -42,7 +42,6 @@ int run_report(const ReportArguments& arguments) {
   for (const std::string& out : {arguments.out, arguments.sheet}) inputs.refuse(out);
   const std::unique_ptr<Terminal> terminal = Terminal::standard();
   print_warnings(runs, *terminal);
-  if (!list_evaluations(runs).empty()) warn_of_missing_scores(runs, *terminal);
   const std::string html = report_html(runs, arguments.gallery);
   write_output(arguments.out, inputs, html);
   std::cout << fmt::format("wrote {} ({}); open it in a browser\n", arguments.out,

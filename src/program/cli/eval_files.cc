@@ -60,11 +60,8 @@ void EvalFiles::add(const ScoredRollout& one) {
     line["named_right"].push_back(labels_.canonical(predictions[static_cast<size_t>(p)].desc) ==
                                   labels_.canonical(one.ground_truth[static_cast<size_t>(t)].desc));
   }
-  samples_.push_back(std::move(line));
-  images_.push_back(*one.sample);
-  truths_.push_back(one.ground_truth);
-  predictions_.push_back(predictions);
-  scores_.push_back(one.scores);
+  answered_.push_back({*one.sample, one.ground_truth, predictions, one.scores});
+  lines_.push_back(std::move(line));
 }
 
 void EvalFiles::add_to(Json& result, const CocoEvaluator& coco, const CocoResult& found,
@@ -72,10 +69,11 @@ void EvalFiles::add_to(Json& result, const CocoEvaluator& coco, const CocoResult
   result["per_class"] = per_class_json(breakdown_, found);
   result["per_count"] = per_count_json(breakdown_);
   add_confidence(result, coco, breakdown_, scale ? &*scale : nullptr);
-  for (size_t i = 0; scale && i < scores_.size(); ++i) {
-    if (scores_[i].empty()) continue;
-    samples_[i]["raw_scores"] = scores_[i];
-    samples_[i]["scores"] = scores_[i] = (*scale)(scores_[i]);
+  for (size_t i = 0; scale && i < answered_.size(); ++i) {
+    std::vector<double>& scores = answered_[i].scores;
+    if (scores.empty()) continue;
+    lines_[i]["raw_scores"] = scores;
+    lines_[i]["scores"] = scores = (*scale)(scores);
   }
   const std::string name = fs::path(base_).filename().string();
   result["files"] = {{"samples", name + ".samples.jsonl"},
@@ -89,31 +87,30 @@ void EvalFiles::write(const Json& result, Terminal& terminal) const {
   if (const std::string text = replaced_text(result_path(), result); !text.empty())
     terminal.warn(text);
   std::set<std::string> labels;
-  for (const auto* scenes : {&truths_, &predictions_}) {
-    for (const auto& scene : *scenes) {
-      for (const SceneObject& object : scene) labels.insert(labels_.class_name(object.desc));
+  for (const Answered& one : answered_) {
+    for (const auto* scene : {&one.truths, &one.predictions}) {
+      for (const SceneObject& object : *scene) labels.insert(labels_.class_name(object.desc));
     }
   }
   CocoFile truth(labels);
   Json found = Json::array();
-  for (size_t i = 0; i < images_.size(); ++i) {
-    const Sample& sample = images_[i];
+  for (const auto& [sample, truths, predictions, scores] : answered_) {
     truth.add_image(sample.sample_id, sample.image_paths.empty() ? "" : sample.image_paths.front(),
                     sample.width_px, sample.height_px);
-    for (const SceneObject& object : truths_[i])
+    for (const SceneObject& object : truths)
       truth.add_box(sample.sample_id, labels_.class_name(object.desc),
                     coco_box(object.geometry, sample.width_px, sample.height_px));
-    for (size_t k = 0; k < predictions_[i].size(); ++k) {
-      const SceneObject& object = predictions_[i][k];
+    for (size_t k = 0; k < predictions.size(); ++k) {
+      const SceneObject& object = predictions[k];
       found.push_back(
           coco_result(sample.sample_id, truth.category_id(labels_.class_name(object.desc)),
                       coco_box(object.geometry, sample.width_px, sample.height_px),
-                      scores_[i].empty() ? 1.0 - static_cast<double>(k) / 1000.0 : scores_[i][k]));
+                      scores.empty() ? 1.0 - static_cast<double>(k) / 1000.0 : scores[k]));
     }
   }
   write_output(result_path(), inputs_, python_json(result, 2) + "\n");
   std::string samples;
-  for (const Json& line : samples_) samples += json_line(line);
+  for (const Json& line : lines_) samples += json_line(line);
   write_output(base_ + ".samples.jsonl", inputs_, samples);
   write_output(base_ + ".predictions.json", inputs_, python_json(found) + "\n");
   write_output(base_ + ".truth.json", inputs_, truth.text());

@@ -49,10 +49,13 @@ class EvalFiles {
   InputFiles inputs_;
   LabelMatch labels_;
   Breakdown breakdown_;
-  std::vector<Json> samples_;
-  std::vector<Sample> images_;
-  std::vector<std::vector<SceneObject>> truths_, predictions_;
-  std::vector<std::vector<double>> scores_;  ///< of predictions_; empty = none
+  struct Answered {
+    Sample sample;
+    std::vector<SceneObject> truths, predictions;
+    std::vector<double> scores;  ///< of the predictions; empty = none
+  };
+  std::vector<Answered> answered_;
+  std::vector<Json> lines_;  ///< of samples.jsonl
 };
 
 }  // namespace rematch

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include "base/terminal_text.h"
+#include "tools/report/score_table.h"
 
 namespace rematch {
 
@@ -15,14 +16,10 @@ InputFiles run_files(const std::vector<RunData>& runs) {
 }
 
 void print_warnings(const std::vector<RunData>& runs, Terminal& terminal) {
+  const bool has_scores = !list_evaluations(runs).empty();
   for (const RunData& run : runs) {
     for (const std::string& text : run.warnings) terminal.warn(text);
-  }
-}
-
-void warn_of_missing_scores(const std::vector<RunData>& runs, Terminal& terminal) {
-  for (const RunData& run : runs) {
-    if (run.evaluations.empty())
+    if (has_scores && run.evaluations.empty())
       terminal.warn(fmt::format("{} has no evaluation and no scores here: rematch eval {}",
                                 run.path, shell_word(run.path)));
   }

@@ -9,9 +9,7 @@ namespace rematch {
 
 /// The files that were read of runs, so that a command does not replace them.
 InputFiles run_files(const std::vector<RunData>& runs);
-/// Prints the warnings of runs.
+/// Prints the warnings of runs, and names those that the scores of the others leave out.
 void print_warnings(const std::vector<RunData>& runs, Terminal& terminal);
-/// Names the runs that the scores leave out.
-void warn_of_missing_scores(const std::vector<RunData>& runs, Terminal& terminal);
 
 }  // namespace rematch
