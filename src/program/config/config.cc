@@ -74,10 +74,6 @@ std::vector<EffectiveValue> list_effective_values(const Draft& config) {
   return rows;
 }
 
-void throw_problems(Draft& config) {
-  if (!config.problems.empty()) throw UserError(ErrorKind::kConfig, std::move(config.problems));
-}
-
 }  // namespace
 
 std::string run_directory(const OutputSettings& output, bool resumes_latest) {
@@ -118,7 +114,7 @@ ConfigResult load_config(const std::string& path, const std::vector<std::string>
   check_keys(draft);
   // Keys of an unreadable file would be reported as missing.
   if (readable) apply_rules(draft);
-  throw_problems(draft);
+  if (!draft.problems.empty()) throw UserError(ErrorKind::kConfig, std::move(draft.problems));
 
   ConfigResult result{.settings = fill_settings(draft), .files = std::move(source.files)};
   resolve(result.settings, draft);

@@ -49,20 +49,15 @@ bool is_shown(const EffectiveValue& row, const Settings& settings) {
 /// The first rows in the table's order; if there are too many, derived values are left out first.
 /// @param num_hidden  receives the number of rows left out
 std::vector<const EffectiveValue*> select_rows(const ConfigResult& result, size_t& num_hidden) {
-  std::vector<const EffectiveValue*> all, rows;
+  std::vector<const EffectiveValue*> rows;
   for (const EffectiveValue& row : result.effective) {
-    if (is_shown(row, result.settings)) all.push_back(&row);
+    if (is_shown(row, result.settings)) rows.push_back(&row);
   }
-  const auto num_set = static_cast<size_t>(std::count_if(
-      all.begin(), all.end(), [](const EffectiveValue* row) { return !is_derived(*row); }));
-  size_t set_left = std::min(num_set, kMostRows), derived_left = kMostRows - set_left;
-  for (const EffectiveValue* row : all) {
-    size_t& left = is_derived(*row) ? derived_left : set_left;
-    if (left == 0) continue;
-    --left;
-    rows.push_back(row);
-  }
-  num_hidden = all.size() - rows.size();
+  std::stable_partition(rows.begin(), rows.end(),
+                        [](const EffectiveValue* row) { return !is_derived(*row); });
+  num_hidden = rows.size() - std::min(rows.size(), kMostRows);
+  rows.resize(rows.size() - num_hidden);
+  std::sort(rows.begin(), rows.end());  // all point into one table
   return rows;
 }
 
