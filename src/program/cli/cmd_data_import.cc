@@ -88,6 +88,10 @@ void print_classes(const std::map<std::string, int64_t>& classes) {
   std::cout << wrapped(text, 2) << "\n";
 }
 
+namespace {
+
+/// Writes the records of a foreign data set and prints what became of it.
+/// @return the exit code
 int write_imported(ForeignSet set, const std::string& out_dir, const ImportOptions& options) {
   const WrittenSet written = write_records(std::move(set), out_dir, options);
   print_losses(written);
@@ -103,8 +107,6 @@ int write_imported(ForeignSet set, const std::string& out_dir, const ImportOptio
   print_next(written);
   return 0;
 }
-
-namespace {
 
 using ImportReader = ForeignSet (*)(const std::vector<std::string>&, const ImportOptions&);
 

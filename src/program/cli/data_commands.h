@@ -1,10 +1,10 @@
 #pragma once
+#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "program/cli/command_set.h"
-#include "tools/import/foreign.h"
 
 namespace rematch {
 
@@ -15,10 +15,6 @@ inline const char* written_verb(bool replaces_earlier) {
 
 /// Prints the most frequent classes with their counts.
 void print_classes(const std::map<std::string, int64_t>& classes);
-
-/// Writes the records of a foreign data set and prints what became of it.
-/// @return the exit code
-int write_imported(ForeignSet set, const std::string& out_dir, const ImportOptions& options);
 
 /// `rematch data` from-….
 std::vector<Command> add_import_commands(CLI::App& data);
