@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "base/text.h"
+#include "base/missing_path.h"
 #include "model/checkpoint/state_files.h"
 
 namespace rematch {
@@ -97,27 +97,15 @@ std::string resolve_link(const std::string& path) {
   return is_sibling ? (fs::path(path).parent_path() / target).string() : path;
 }
 
-[[noreturn]] void throw_missing(const std::string& value, const std::string& run_dir) {
-  std::vector<std::string> existing;
-  for (const CheckpointName& checkpoint : list_checkpoints(run_dir))
-    existing.insert(existing.begin(), checkpoint.path);
-  const std::string name = fs::path(value).filename().string();
-  const std::string parent = fs::path(value).parent_path().string();
-  for (const std::string& near : near_names(name, list_names(parent.empty() ? "." : parent))) {
-    const std::string path = parent.empty() ? near : join_path(parent, near);
-    if (leads_to_directory(path) &&
-        std::find(existing.begin(), existing.end(), path) == existing.end())
-      existing.push_back(path);
-  }
-  if (existing.size() > 5) existing.resize(5);
+[[noreturn]] void throw_missing(const std::string& value) {
   std::error_code error;
   const bool exists = fs::exists(value, error);
   throw UserError(
       exists ? ErrorKind::kConfig : ErrorKind::kEnvironment,
       {.error = "the checkpoint to resume from does not exist",
        .where = "training.resume_from_checkpoint",
-       .what = fmt::format("{}: {}{}", value, exists ? "not a directory" : "no such directory",
-                           existing.empty() ? "" : "; existing: " + join(existing, ", ")),
+       .what =
+           value + (exists ? ": not a directory" : ": no such directory" + existing_names(value)),
        .fix = "set it to the path of a checkpoint-N directory, relative to the current directory, "
               "or to `latest`"});
 }
@@ -157,7 +145,7 @@ ResumeChoice resolve_resume(const std::string& value, const std::string& run_dir
   if (value == "latest") return latest_complete(run_dir);
   std::string path = value;
   while (path.size() > 1 && path.back() == '/') path.pop_back();
-  if (!leads_to_directory(path)) throw_missing(path, run_dir);
+  if (!leads_to_directory(path)) throw_missing(path);
   path = resolve_link(path);
   const std::vector<CheckpointName> inside = list_checkpoints(path);
   if (!inside.empty() && !has_trainer_state(path)) {
