@@ -169,8 +169,7 @@ TEST_F(DataAdvice, ADirectoryOfRecordsIsOneErrorForEveryCommand) {
     EXPECT_THAT(result.err + result.out,
                 HasSubstr("the records are one JSONL file, not a directory"))
         << command;
-    EXPECT_THAT(result.err + result.out,
-                HasSubstr("give the file of training records: cards/train.jsonl"));
+    EXPECT_THAT(result.err + result.out, HasSubstr("it is a directory with cards/train.jsonl"));
   }
 }
 

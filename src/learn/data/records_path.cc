@@ -20,13 +20,6 @@ void require_records_file(const std::string& path) {
       files.push_back(printable(shell_word(join_path(path, entry.path().filename().string()))));
   }
   std::sort(files.begin(), files.end());
-  // train.jsonl rather than a part of it, train-val.jsonl
-  const auto rank = [](const std::string& file) {
-    return file.find("train") == file.npos ? file.npos : file.size();
-  };
-  const auto example = std::min_element(
-      files.begin(), files.end(),
-      [&](const std::string& a, const std::string& b) { return rank(a) < rank(b); });
   throw UserError(
       ErrorKind::kConfig,
       {.error = "the records are one JSONL file, not a directory",
@@ -35,7 +28,7 @@ void require_records_file(const std::string& path) {
                              : "it is a directory with " + first_few(files, 5),
        .fix = files.empty() ? "import the annotations with `rematch data from-coco`, `from-yolo` "
                               "or another command of docs/data.md"
-                            : "give the file of training records: " + *example});
+                            : "give one of these files"});
 }
 
 }  // namespace rematch
