@@ -81,7 +81,7 @@ TEST_F(AnswersFile, ReportsEveryFaultyLine) {
   EXPECT_THAT(found[1].what, HasSubstr("no record in line 3 (id 2)"));
   EXPECT_THAT(found[2].error, HasSubstr("several records"));
   EXPECT_THAT(found[2].fix, HasSubstr("\"id\""));
-  EXPECT_THAT(found[3].what, HasSubstr("the nearest image is b c.png"));
+  EXPECT_THAT(found[3].what, HasSubstr("bc.png"));
   EXPECT_THAT(found[4].error, HasSubstr("no text"));
   EXPECT_THAT(found[5].error, HasSubstr("not a string"));
   EXPECT_THAT(found[6].what, HasSubstr("line 6"));

@@ -81,11 +81,7 @@ class RecordIndex {
       const auto named = by_name_.find(fs::path(name).filename().string());
       if (named != by_name_.end()) return named->second;
     }
-    std::vector<std::string> names;
-    for (const auto& [name, indices] : by_name_) names.push_back(name);
-    const std::vector<std::string> near = near_names(fs::path(image).filename().string(), names, 1);
-    refuse(where, "an answer to an image that no record has",
-           near.empty() ? image : fmt::format("{}; the nearest image is {}", image, near.front()));
+    refuse(where, "an answer to an image that no record has", image);
   }
 
   /// @param id  decides between several; unset or of another image: none does
