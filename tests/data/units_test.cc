@@ -21,7 +21,7 @@ UnitEvidence repeat(const std::vector<Numbers>& boxes, int times = 1) {
 /// "pixels", with "?" where it is not sure; "" for no doubt.
 std::string doubt(const UnitEvidence& evidence, CoordinateUnit read_as = kBins) {
   const auto found = doubt_unit(evidence, read_as);
-  return found ? std::string(unit_name(found->unit)) + (found->is_sure ? "" : "?") : "";
+  return found ? std::string(name_of(found->unit)) + (found->is_sure ? "" : "?") : "";
 }
 
 std::string form_doubt(const UnitEvidence& evidence) {

@@ -109,19 +109,6 @@ void add_reading(UnitEvidence::Reading& reading, const Numbers& edges, double wi
 
 }  // namespace
 
-const char* unit_name(CoordinateUnit unit) {
-  return unit == CoordinateUnit::kBins     ? "bins"
-         : unit == CoordinateUnit::kPixels ? "pixels"
-                                           : "normalized";
-}
-
-std::optional<CoordinateUnit> find_coordinate_unit(std::string_view name) {
-  for (const CoordinateUnit unit : kUnits) {
-    if (name == unit_name(unit)) return unit;
-  }
-  return std::nullopt;
-}
-
 const char* form_words(BoxForm form) {
   return form == BoxForm::kCorners ? "corners (x1, y1, x2, y2)"
          : form == BoxForm::kSides ? "x, y, width, height"

@@ -2,10 +2,11 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include "base/enum_names.h"
 #include "base/flow/box_form.h"
 
 /// The meaning of the numbers of boxes, decided in one place for everything that reads boxes.
@@ -17,9 +18,13 @@ enum class CoordinateUnit {
   kPixels,  ///< of the image
   kShares,  ///< 0 … 1 of the sides
 };
-/// "bins", "pixels" or "normalized".
-const char* unit_name(CoordinateUnit unit);
-std::optional<CoordinateUnit> find_coordinate_unit(std::string_view name);
+inline constexpr EnumName<CoordinateUnit> kCoordinateUnits[] = {
+    {CoordinateUnit::kBins, "bins"},
+    {CoordinateUnit::kPixels, "pixels"},
+    {CoordinateUnit::kShares, "normalized"}};
+constexpr std::span<const EnumName<CoordinateUnit>> names_of(CoordinateUnit) {
+  return kCoordinateUnits;
+}
 
 /// The numbers of a box (four) or an outline (x, y, x, y, …).
 using Numbers = std::vector<double>;

@@ -140,7 +140,7 @@ std::string repair_advice(const Review& review, const DataCheckArguments& argume
   std::string flags;
   if (review.unit_doubt && !review.unit_doubt->is_sure && !options.unit) {
     options.unit = review.unit_doubt->unit;
-    flags = fmt::format(" --unit {}", unit_name(*options.unit));
+    flags = fmt::format(" --unit {}", name_of(*options.unit));
   }
   try {
     const RepairedRecords trial = repair_records(arguments.path, arguments.path, options);
@@ -168,8 +168,9 @@ int run_data_check(const DataCheckArguments& arguments) {
   require_records_file(arguments.path);
   const InputFiles inputs{arguments.path};
   if (!arguments.fixed.empty()) inputs.refuse(arguments.fixed);
-  const RepairOptions options{
-      .decode = arguments.decode, .unit = find_coordinate_unit(arguments.unit), .others = inputs};
+  const RepairOptions options{.decode = arguments.decode,
+                              .unit = value_of<CoordinateUnit>(arguments.unit),
+                              .others = inputs};
   const Review review = review_jsonl(arguments.path, arguments.decode);
   if (!arguments.fixed.empty()) return fix_file(review, arguments, options);
   print_review(review, arguments);

@@ -84,7 +84,7 @@ class Repairer {
           "a record with numbers in another unit than the others (normalized, 0 to 1, or not)",
           image.where);
     if (unit_ != CoordinateUnit::kBins)
-      ++changes_[fmt::format("records converted from {} to bins", unit_name(unit_))];
+      ++changes_[fmt::format("records converted from {} to bins", name_of(unit_))];
     for (ForeignObject& object : image.objects) {
       convert_box(object);
       for (auto [x, y] : {std::pair(&object.x0, &object.y0), {&object.x1, &object.y1}})
