@@ -102,7 +102,9 @@ EvaluationResult Evaluation::reduce(const std::vector<Batch>& batches, double se
   NamedSums by_kind, details;
   for (const Batch& batch : batches) {
     metrics.merge(batch.rollouts);
-    names.merge(batch.names);
+    for (const auto& [name, counts] : batch.names) {
+      for (size_t i = 0; i < counts.size(); ++i) names[name][i] += counts[i];
+    }
     scores.insert(scores.end(), batch.scores.begin(), batch.scores.end());
     for (size_t i = 0; i < at_gates.size(); ++i) at_gates[i].merge(batch.at_gates[i]);
     by_kind.add(batch.teacher_by_kind);
@@ -145,7 +147,8 @@ void Evaluation::score_rollouts(Terminal& terminal, const Visitor& visit,
     batch.rollouts = std::move(metrics);
     for (ScoredRollout& rollout : scored) {
       const std::vector<SceneObject> predictions = to_scene(rollout.parsed.objects);
-      batch.names.add(rollout.ground_truth, predictions, answers_->scorer.options().labels);
+      count_names(rollout.ground_truth, predictions, answers_->scorer.options().labels,
+                  batch.names);
       for (size_t gate = 0; gate < options_.extra_gates.size(); ++gate) {
         MatchSettings match = answers_->scorer.options().match;
         match.maskiou_gate = options_.extra_gates[gate];

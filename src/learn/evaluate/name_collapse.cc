@@ -13,20 +13,11 @@ constexpr double kLeastShare = 0.5, kLeastRatio = 2;
 
 }  // namespace
 
-void NameCounts::add(const std::vector<SceneObject>& truths,
-                     const std::vector<SceneObject>& predictions, const LabelMatch& labels) {
-  for (const SceneObject& object : truths) add(labels.canonical(object.desc), 1, 0);
-  for (const SceneObject& object : predictions) add(labels.canonical(object.desc), 0, 1);
-}
-
-void NameCounts::add(const std::string& name, int64_t truths, int64_t predictions) {
-  Count& count = counts_[name];
-  count[0] += truths;
-  count[1] += predictions;
-}
-
-void NameCounts::merge(const NameCounts& other) {
-  for (const auto& [name, count] : other.counts_) add(name, count[0], count[1]);
+void count_names(const std::vector<SceneObject>& truths,
+                 const std::vector<SceneObject>& predictions, const LabelMatch& labels,
+                 NameCounts& counts) {
+  for (const SceneObject& object : truths) ++counts[labels.canonical(object.desc)][0];
+  for (const SceneObject& object : predictions) ++counts[labels.canonical(object.desc)][1];
 }
 
 std::string NameCollapse::text() const {
@@ -38,14 +29,14 @@ std::string NameCollapse::text() const {
 
 std::optional<NameCollapse> find_collapse(const NameCounts& names) {
   double num_truths = 0, num_predictions = 0;
-  for (const auto& [name, count] : names.all()) {
+  for (const auto& [name, count] : names) {
     num_truths += static_cast<double>(count[0]);
     num_predictions += static_cast<double>(count[1]);
   }
   if (num_predictions < kFewestPredictions || num_truths == 0) return std::nullopt;
-  const auto most =
-      std::max_element(names.all().begin(), names.all().end(),
-                       [](const auto& a, const auto& b) { return a.second[1] < b.second[1]; });
+  const auto most = std::max_element(names.begin(), names.end(), [](const auto& a, const auto& b) {
+    return a.second[1] < b.second[1];
+  });
   const NameCollapse collapse{
       .name = most->first,
       .predicted_share = static_cast<double>(most->second[1]) / num_predictions,

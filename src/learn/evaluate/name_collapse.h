@@ -12,25 +12,12 @@
 
 namespace rematch {
 
-/// Names of truths and of predictions over an evaluation, counted by their canonical form.
-class NameCounts {
- public:
-  using Count = std::array<int64_t, 2>;  ///< of truths, of predictions
-
-  void add(const std::vector<SceneObject>& truths, const std::vector<SceneObject>& predictions,
-           const LabelMatch& labels);
-  void add(const std::string& name, int64_t truths, int64_t predictions);
-  void merge(const NameCounts& other);
-  const std::map<std::string, Count>& all() const { return counts_; }
-
-  template <typename Wire>
-  friend void fields(Wire& wire, NameCounts& names) {
-    wire(names.counts_);
-  }
-
- private:
-  std::map<std::string, Count> counts_;
-};
+/// Numbers of truths and of predictions over an evaluation, by their canonical name.
+using NameCounts = std::map<std::string, std::array<int64_t, 2>>;
+/// Counts the names of a picture.
+void count_names(const std::vector<SceneObject>& truths,
+                 const std::vector<SceneObject>& predictions, const LabelMatch& labels,
+                 NameCounts& counts);
 
 /// One name in place of many: a model that lost the others.
 struct NameCollapse {

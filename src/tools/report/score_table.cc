@@ -168,7 +168,7 @@ std::optional<NameCollapse> collapse_in(const EvaluationFile& evaluation) {
   NameCounts names;
   for (const ScoreRow& row : evaluation.per_class) {
     const auto count = [&](const char* key) { return static_cast<int64_t>(row.value(key)); };
-    names.add(row.name, count("truths"), count("predictions"));
+    names[row.name] = {count("truths"), count("predictions")};
   }
   return find_collapse(names);
 }
