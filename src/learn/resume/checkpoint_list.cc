@@ -82,6 +82,12 @@ std::vector<std::string> list_names(const std::string& directory) {
   return names;
 }
 
+std::string follow_link(const std::string& path) {
+  std::error_code error;
+  if (!fs::is_symlink(path, error) || !fs::is_directory(path, error)) return "";
+  return (fs::path(path).parent_path() / fs::read_symlink(path, error)).string();
+}
+
 std::vector<CheckpointName> list_checkpoints(const std::string& run_dir) {
   std::vector<CheckpointName> checkpoints;
   std::error_code error;

@@ -15,6 +15,9 @@ std::optional<int64_t> parse_digits(std::string_view text);
 /// The sorted names in a directory; none if it cannot be read.
 std::vector<std::string> list_names(const std::string& directory);
 
+/// The target of a link to a directory, as a path; empty for anything else.
+std::string follow_link(const std::string& path);
+
 /// A `checkpoint-N` directory.
 struct CheckpointName {
   int64_t step = 0;  ///< of its trainer state; N if that is unreadable

@@ -87,16 +87,6 @@ bool is_another_living_process(int64_t pid) {
   return pid != ::getpid() && name_end != stat.npos && stat[name_end + 2] != 'Z';
 }
 
-/// Resolves the links `best` and `last` to the checkpoint; returns any other path unchanged.
-std::string resolve_link(const std::string& path) {
-  std::error_code error;
-  if (!fs::is_symlink(path, error)) return path;
-  const fs::path target = fs::read_symlink(path, error);
-  const bool is_sibling =
-      !target.has_parent_path() && target.string().starts_with(kCheckpointPrefix);
-  return is_sibling ? (fs::path(path).parent_path() / target).string() : path;
-}
-
 [[noreturn]] void throw_missing(const std::string& value) {
   std::error_code error;
   const bool exists = fs::exists(value, error);
@@ -146,7 +136,7 @@ ResumeChoice resolve_resume(const std::string& value, const std::string& run_dir
   std::string path = value;
   while (path.size() > 1 && path.back() == '/') path.pop_back();
   if (!leads_to_directory(path)) throw_missing(path);
-  path = resolve_link(path);
+  if (const std::string target = follow_link(path); !target.empty()) path = target;
   const std::vector<CheckpointName> inside = list_checkpoints(path);
   if (!inside.empty() && !has_trainer_state(path)) {
     throw UserError(ErrorKind::kConfig,
