@@ -1,6 +1,5 @@
 #include <fmt/core.h>
 
-#include <cmath>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -23,7 +22,7 @@ using Groups = std::set<std::pair<std::string, std::string>>;
 ForeignEntry read_shape(const Json& shape, std::string place, Groups& groups, Ledger& ledger) {
   constexpr const char* kOutlines[] = {"polygon", "oriented_rectangle", "rotation",
                                        "quadrilateral"};  // X-AnyLabeling
-  constexpr const char* kTwoPoints[] = {"rectangle", "mask", "circle"};
+  constexpr const char* kTwoPoints[] = {"rectangle", "mask"};
   ForeignEntry entry{.place = std::move(place)};
   const Json *label = find_member(shape, "label"), *points_of = find_member(shape, "points"),
              *group = find_member(shape, "group_id");
@@ -43,12 +42,7 @@ ForeignEntry read_shape(const Json& shape, std::string place, Groups& groups, Le
   } else if (points.size() == 2 || (type == "rectangle" && points.size() == 4)) {
     entry.box = extent_of(points);
   }
-  if (entry.box && type == "circle") {  // its centre and a point on it
-    const auto& [x, y] = points[0];
-    const double radius = std::hypot(points[1][0] - x, points[1][1] - y);
-    entry.box = {x - radius, y - radius, x + radius, y + radius};
-  }
-  if (entry.box && type != "rectangle") ledger.note(type + "s replaced by their boxes");
+  if (entry.box && type != "rectangle") ledger.note("masks replaced by their boxes");
   if (group != nullptr && !groups.insert({*entry.name, group->dump()}).second)
     entry.reason = "a part of an object (group_id), which is to be one box";
   return entry;
