@@ -84,12 +84,10 @@ TEST_F(VocDir, AnEncodingThatIsNotReadIsAnError) {
   const auto declared = [](const std::string& encoding) {
     return voc(kLabelMeBox, "a.png", "<?xml version=\"1.0\" encoding=\"" + encoding + "\"?>");
   };
-  expect_lost(declared("GB2312"), "GB2312");
-  expect_lost(declared("windows-1252"), "UTF-8");
   expect_lost("<annotation><object><name>caf\xe9</name>" + std::string(kLabelMeBox) +
                   "</object></annotation>",
               "the text of <name>");
-  for (const char* encoding : {"utf-8", "UTF8", "ISO-8859-1", "us-ascii"}) {
+  for (const char* encoding : {"utf-8", "UTF8", "ISO-8859-1", "us-ascii", "GB2312"}) {
     write("set/Annotations/a.xml", declared(encoding));
     EXPECT_TRUE(read_voc_dir(path("set"), {}).splits.at("train")[0].lost.empty()) << encoding;
   }

@@ -55,19 +55,13 @@ SplitFiles read_lists(const std::string& root, ForeignSet& set) {
 
 /// The only <annotation> of a document.
 pugi::xml_node read_root(const std::string& text, pugi::xml_document& document) {
-  constexpr const char* kEncodings[] = {"",           "utf-8",  "utf8",  "utf-16",
-                                        "iso-8859-1", "latin1", "ascii", "us-ascii"};
   const pugi::xml_parse_result parsed = document.load_buffer(
       text.data(), text.size(),
       pugi::parse_default | pugi::parse_declaration | pugi::parse_comments | pugi::parse_pi);
   if (!parsed) refuse(fmt::format("{} (byte {})", parsed.description(), int64_t{parsed.offset}));
   int num_roots = 0;
-  for (const pugi::xml_node node : document.children()) {
+  for (const pugi::xml_node node : document.children())
     num_roots += node.type() == pugi::node_element;
-    const std::string encoding = node.attribute("encoding").value();
-    if (node.type() == pugi::node_declaration && !is_among(encoding, kEncodings))
-      refuse("its encoding is " + encoding, reason::kNotUtf8);
-  }
   const pugi::xml_node root = document.child("annotation");
   if (!root) refuse("it has no <annotation>");
   if (num_roots > 1) refuse("it has two root elements");
