@@ -16,8 +16,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kMostCompared = 20'000;
-
 /// The path part of an address, and the value of its `?d=`.
 std::string without_address(std::string name) {
   if (const size_t scheme = name.find("://"); scheme != name.npos && scheme < 10) {
@@ -159,19 +157,12 @@ ImageSearch::Found ImageSearch::find(const ForeignImage& image) {
   return found;
 }
 
-std::string ImageSearch::explain(const ForeignImage& image) {
+std::string ImageSearch::explain(const ForeignImage& image) const {
   const std::vector<std::string> forms = image_name_forms(image.name);
   const std::string form = forms.empty() ? "" : forms.back();
   const fs::path root = root_for(image.directory);
-  std::string text = fmt::format("looked for {} in {}", show_json(last_part(form)),
-                                 root.lexically_normal().string());
-  std::vector<std::string> names;
-  for (const auto& [name, paths] : index_of(root)) names.push_back(name);
-  if (names.size() > kMostCompared) return text;
-  std::sort(names.begin(), names.end());
-  for (const std::string& near : near_names(folded(last_part(form)), names, 1))
-    text += "; the nearest file is " + index_of(root).at(near).front().lexically_normal().string();
-  return text;
+  return fmt::format("looked for {} in {}", show_json(last_part(form)),
+                     root.lexically_normal().string());
 }
 
 }  // namespace rematch

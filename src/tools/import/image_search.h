@@ -24,8 +24,8 @@ class ImageSearch {
   };
   Found find(const ForeignImage& image);
 
-  /// For messages: "looked for "a.png" in DIR; the nearest file is DIR/A.png".
-  std::string explain(const ForeignImage& image);
+  /// For messages: "looked for "a.png" in DIR".
+  std::string explain(const ForeignImage& image) const;
 
  private:
   const std::vector<std::filesystem::path>& folders_for(const std::string& directory);
