@@ -130,7 +130,7 @@ TEST_F(RepairTest, MetadataAndThePromptAreKeptAndUnknownMembersAreNotLostInSilen
   const std::string cat = box("1, 2, 30, 40"), turned = "{\"angle\": 30, " + cat.substr(1);
   const Changes repairs = repair(R"({"metadata": {"id": 7}, "prompt": "Find cats.", )" +
                                  record(cat, "a.png").substr(1) + record(turned));
-  EXPECT_EQ(repairs.at("an object with an unknown member"), 1);
+  EXPECT_EQ(repairs.at("a record with an unknown member in an object"), 1);
   EXPECT_EQ(fixed_boxes(), "[1, 2, 30, 40]\n");
   const std::string line = read_file(directory_.file("fixed.jsonl"));
   EXPECT_NE(line.find(R"("metadata": {"id": 7})"), std::string::npos) << line;

@@ -7,6 +7,7 @@
 #include "tools/import/foreign.h"
 #include "tools/import/geometry.h"
 #include "tools/import/json_value.h"
+#include "tools/import/object_record.h"
 #include "tools/import/reasons.h"
 #include "tools/import/source_files.h"
 
@@ -30,11 +31,20 @@ Json transposed(const Json& columns) {
   return list;
 }
 
-ForeignImage read_image(const Json& record, const std::string& path, const std::string& where,
-                        const NamesById& names, const ImportOptions& options, Ledger& ledger) {
-  const Json* name = find_member(record, {"file_name", "image", "image_path", "path", "filename"});
-  ForeignImage image =
-      image_of_record(record, name == nullptr ? "" : image_path_of(*name), path, where);
+/// The path of the one image of a record; "" without one.
+std::string read_image_name(const Json& record) {
+  const Json* name =
+      find_member(record, {"images", "image", "file_name", "image_path", "path", "filename"});
+  if (name != nullptr && name->is_array() && name->size() == 1) name = &name->front();
+  return name == nullptr ? "" : image_path_of(*name);
+}
+
+}  // namespace
+
+ForeignImage read_object_record(const Json& record, const std::string& path,
+                                const std::string& where, BoxForm form, const NamesById& names,
+                                const ImportOptions& options, Ledger& ledger) {
+  ForeignImage image = image_of_record(record, read_image_name(record), path, where);
   const Json *objects = find_member(record, "objects"),
              *boxes = objects == nullptr
                           ? nullptr
@@ -45,15 +55,15 @@ ForeignImage read_image(const Json& record, const std::string& path, const std::
   int number = 0;
   for (const Json& object : objects->is_array() ? *objects : transposed(*objects)) {
     ForeignEntry entry = read_entry(object, fmt::format("{}: object {}", where, ++number));
-    entry.form = BoxForm::kSides;
-    entry.name = names.of_value(find_member(object, {"category", "categories", "label", "labels",
-                                                     "name", "class", "category_id", "classes"}));
+    if (entry.box) entry.rings.clear();
+    entry.form = form;
+    entry.name = names.of_value(
+        find_member(object, {"desc", "category", "categories", "label", "labels", "name", "class",
+                             "category_id", "classes", "caption", "description"}));
     image.add(entry, options, ledger);
   }
   return image;
 }
-
-}  // namespace
 
 ForeignSet read_hf_files(const std::vector<std::string>& sources, const ImportOptions& options) {
   ForeignSet set{.assumed_form = BoxForm::kSides};
@@ -62,7 +72,8 @@ ForeignSet read_hf_files(const std::vector<std::string>& sources, const ImportOp
   read_files(find_files(sources, kForm, options), kForm, set,
              [&](const std::string& path, std::vector<ForeignImage>& images) {
                const auto read = [&](const Json& record, const std::string& where) {
-                 images.push_back(read_image(record, path, where, names, options, set.ledger));
+                 images.push_back(read_object_record(record, path, where, BoxForm::kSides, names,
+                                                     options, set.ledger));
                };
                read_json_records(path, read_file(path), read, set.ledger);
              });

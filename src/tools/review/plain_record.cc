@@ -1,14 +1,11 @@
 #include "tools/review/plain_record.h"
 
-#include <fmt/core.h>
-
 #include <nlohmann/json.hpp>
 
 #include "learn/data/image_files.h"
-#include "tools/import/geometry.h"
+#include "tools/import/class_names.h"
 #include "tools/import/json_value.h"
-#include "tools/import/reasons.h"
-#include "tools/import/source_files.h"
+#include "tools/import/object_record.h"
 
 namespace rematch {
 namespace {
@@ -28,48 +25,29 @@ void read_coord_tokens(Json& value) {
   }
 }
 
-/// The path of the one image of a record.
-std::string read_image_path(const Json& record) {
-  const Json* images = find_member(record, {"images", "image", "file_name", "image_path"});
-  if (images != nullptr && images->is_array() && images->size() == 1) images = &images->front();
-  const std::string path = images == nullptr ? "" : image_path_of(*images);
-  if (path.empty()) throw LeftOut{reason::kSeveralImages};
-  return path;
-}
-
-ForeignEntry read_object(Json object, const std::string& place) {
-  for (Json& member : object) {
-    if (member.is_array()) read_coord_tokens(member);
-  }
-  ForeignEntry entry = read_entry(object, place);
-  for (const auto& member : object.items()) {
-    if (!is_among(member.key(), kObjectKeys)) entry.reason = "an object with an unknown member";
-  }
-  if (entry.box) entry.rings.clear();
-  entry.name =
-      text_member(object, {"desc", "label", "category", "name", "class", "caption", "description"});
-  return entry;
-}
-
 }  // namespace
 
-ForeignImage read_plain_record(const Json& record, const std::string& path,
-                               const std::string& where) {
-  const Json* objects = find_member(record, "objects");
-  if (objects == nullptr || !objects->is_array())
-    throw LeftOut{reason::kDamagedRecord, "it has no list \"objects\""};
-  ForeignImage image = image_of_record(record, read_image_path(record), path, where);
+ForeignImage read_plain_record(Json record, const std::string& path, const std::string& where) {
+  if (const auto objects = record.find("objects"); record.is_object() && objects != record.end()) {
+    for (Json& object : *objects) {
+      for (Json& member : object) {
+        if (member.is_array()) read_coord_tokens(member);
+      }
+      for (const auto& member : object.items()) {
+        if (!is_among(member.key(), kObjectKeys))
+          throw LeftOut{"a record with an unknown member in an object", member.key()};
+      }
+    }
+  }
+  Ledger ignored;
+  ForeignImage image = read_object_record(record, path, where, BoxForm::kCorners, NamesById(),
+                                          {.polygons = true}, ignored);
   image.unit = CoordUnit::kShares;
   image.prompt = text_member(record, {"prompt"});
-  Ledger ignored;
-  for (size_t i = 0; i < objects->size(); ++i)
-    image.add(read_object((*objects)[i], fmt::format("{}: objects[{}]", where, i)),
-              {.polygons = true}, ignored);
-  Json others = record;
   for (const char* key :
        {"images", "image", "file_name", "image_path", "width", "height", "prompt", "objects"})
-    others.erase(key);
-  if (!others.empty()) image.extra = python_json(others);
+    record.erase(key);
+  if (!record.empty()) image.extra = python_json(record);
   return image;
 }
 

@@ -12,8 +12,7 @@ namespace rematch {
 /// (`label`, `bbox`, `image`, …), its numbers may be texts. Boxes keep their numbers, as if these
 /// were corners; members that training ignores are kept, but for those of objects.
 /// @throws LeftOut
-ForeignImage read_plain_record(const Json& record, const std::string& path,
-                               const std::string& where);
+ForeignImage read_plain_record(Json record, const std::string& path, const std::string& where);
 
 /// The numbers of the boxes and outlines of an image.
 std::vector<Numbers> numbers_of(const ForeignImage& image);
