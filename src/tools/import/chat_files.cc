@@ -76,7 +76,7 @@ class RecordReader {
     const size_t before = filled_.num_used();
     const std::string text = filled_.fill_answer(turn.text.substr(place.start));
     size_t num_boxes = filled_.num_used() - before;
-    if (!turn.is_learned) return start(image_).leave_out(reason::kNotLearned, image_.where);
+    if (!turn.is_learned) return start(image_).leave_out(reason::kOtherUse, image_.where);
     const size_t think = turn.text.find("<think>"), end = turn.text.rfind("</think>"),
                  begin = end == turn.text.npos ? 0 : end;
     if (mentions_geometry(turn.text.substr(begin, place.start - begin)) ||

@@ -78,14 +78,16 @@ void refuse_other_uses(const Json& record, const ChatRecord& chat) {
   for (const char* key : {"label", "kto_tag"}) {
     const Json* verdict = find_member(record, key);
     if (verdict != nullptr && (*verdict == false || *verdict == 0))
-      throw LeftOut{reason::kMarkedBad};
+      throw LeftOut{reason::kOtherUse, "it is marked as a bad answer"};
   }
   const Json* videos = find_member(record, {"videos", "video"});
-  if (videos != nullptr && !videos->empty() && *videos != "") throw LeftOut{reason::kVideo};
+  if (videos != nullptr && !videos->empty() && *videos != "")
+    throw LeftOut{reason::kOtherUse, "it has a video"};
   for (const ChatTurn& turn : chat.turns) {
     const auto has = [&](const char* mark) { return turn.text.find(mark) != std::string::npos; };
-    if (has("<tool_call>") || has("<tool_response>")) throw LeftOut{reason::kTools};
-    if (turn.role == Role::kUser && has("<video>")) throw LeftOut{reason::kVideo};
+    for (const char* mark : {"<tool_call>", "<tool_response>", "<video>"}) {
+      if (has(mark)) throw LeftOut{reason::kOtherUse, std::string("it has a ") + mark};
+    }
     if (turn.role == Role::kUser && has("<img>"))
       throw LeftOut{reason::kSeveralImages, "an <img> in the question"};
   }

@@ -78,8 +78,8 @@ NamesById::NamesById(const std::string& names) {
   const std::string ending = std::filesystem::path(names).extension().string();
   if (names.empty()) return;
   if (!std::filesystem::is_regular_file(names, ignored)) {
-    constexpr const char* kEndings[] = {".txt", ".names", ".csv", ".lst", ".yaml", ".yml", ".json"};
-    if (names.find('/') != names.npos || is_among(ending, kEndings))
+    if (names.find('/') != names.npos ||
+        (ending.size() > 3 && names.find_first_of(", ") == names.npos))
       throw missing_path("file of class names", "--names " + names,
                          "check the path, or list the names: --names cat,dog");
     read_lines(split(names, ','), "");

@@ -47,10 +47,8 @@ void ForeignImage::add(const ForeignEntry& entry, const ImportOptions& options, 
   ForeignObject object{.desc = *entry.name, .x0 = x0, .y0 = y0, .x1 = x1, .y1 = y1};
   if (options.polygons && entry.rings.size() == 1 && is_whole)
     object.ring = points;
-  else if (!entry.rings.empty() && options.polygons)
-    ledger.note("outlines of several rings replaced by their boxes");
-  else if (!entry.rings.empty() && !entry.box)
-    ledger.note("outlines replaced by their boxes (--polygons keeps outlines)");
+  else if (!entry.rings.empty() && (options.polygons || !entry.box))
+    ledger.note("outlines replaced by their boxes (--polygons keeps those of one ring)");
   objects.push_back(std::move(object));
 }
 

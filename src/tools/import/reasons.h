@@ -46,11 +46,7 @@ constexpr char kSeveralImages[] = "a record with several images, or none";
 constexpr char kNoAnswer[] =
     "a record without an answer|write the answer as the assistant's last message, not in "
     "\"solution\" or \"chosen\"";
-constexpr char kMarkedBad[] = "an answer marked as a bad one (\"label\": false)";
-constexpr char kNotLearned[] =
-    "an answer that is not to be learned (\"loss\": false, \"weight\": 0)";
-constexpr char kTools[] = "a conversation with tools";
-constexpr char kVideo[] = "a record with a video";
+constexpr char kOtherUse[] = "an answer that is not to be learned, or a record of another use";
 constexpr char kInnerBox[] =
     "an entry with boxes inside it|write one flat list with an entry for each box";
 constexpr char kLateName[] = "a name after its box, or without one";
