@@ -29,7 +29,8 @@ RunLength run_length(const Settings& settings, int64_t num_samples, int num_rank
   std::vector<int64_t> seen{0};  // samples seen after N windows of an epoch
   for (int64_t window = 0; window < num_windows; ++window)
     seen.push_back(seen.back() + std::ssize(stream.next().samples()));
-  RunLength length{.steps = Cadence(settings.cadence, epoch_steps).total_steps(),
+  const Cadence cadence(settings.cadence, [=](int64_t) { return epoch_steps; });
+  RunLength length{.steps = cadence.total_steps(),
                    .is_bound = settings.pack.enabled && !settings.is_stage_2()};
   const int64_t per_window = settings.rollout_buffer.steps_per_window();
   const int64_t rest = length.steps % epoch_steps;
