@@ -10,7 +10,6 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/interrupt.h"
-#include "base/json.h"
 #include "base/out_of_resources.h"
 #include "base/terminal_text.h"
 #include "base/text.h"
