@@ -49,15 +49,6 @@ TEST(RunHealth, AResumedRunComparesWithTheSameNumbers) {
             health_since_start(state.progress.log_history, now, 1000)->lines({}));
 }
 
-TEST(RunHealth, AtTheEndComparesTheLastEvaluation) {
-  EXPECT_FALSE(health_at_end({evaluated(10, 0.9)}, 1000));
-  const std::vector<LogEntry> history{evaluated(0, 0.9),
-                                      evaluated(10, 0.4),
-                                      evaluated(20, 0.95),
-                                      {.step = 20, .values = {{"loss", 3.0}}}};
-  EXPECT_FALSE(health_at_end(history, 1000)->is_harmful());
-}
-
 TEST(RunHealth, IsLoggedAsTheNumberOfHarmsAndEveryChange) {
   const MetricValues logged = health_metrics(
       *health_since_start({evaluated(0, 0.75)}, values_of(evaluated(30, 0.5)), 1000));
@@ -76,10 +67,6 @@ TEST(RunHealth, StartsAgainOverAnotherSet) {
   EXPECT_FALSE(health_since_start({first}, now, 1000, "b"));
   EXPECT_EQ(health_since_start({first, second}, now, 1000, "b")->since_step, 10);
   EXPECT_EQ(health_since_start({first, second}, now, 1000, "a")->since_step, 0);
-  EXPECT_FALSE(health_at_end({first, second}, 1000));
-  LogEntry third = evaluated(20, 0.2);
-  third.eval_set = "b";
-  EXPECT_EQ(health_at_end({first, second, third}, 1000)->since_step, 10);
 }
 
 }  // namespace rematch

@@ -246,18 +246,6 @@ TEST(RunLog, ShowsAnEvaluationAsATable) {
   EXPECT_THAT(run.err.str(), HasSubstr("0.500   0.750      0.000\nhealth: nothing in the answers"));
 }
 
-TEST(RunLog, ShowsFinalHealthOnce) {
-  Said run(false);
-  run.log->evaluation(run.state.progress, evaluated(0.5, 0.25), 1000);
-  run.state.progress.global_step = 12;
-  run.log->evaluation(run.state.progress, evaluated(0.75, 0.5), 1000);
-  run.log->note_final_health(run.state.progress, 1000);
-  EXPECT_EQ(count(run.err.str(), "health: "), 1u);
-  run.state.progress.global_step = 15;
-  run.log->note_final_health(run.state.progress, 1000);
-  EXPECT_THAT(run.err.str(), HasSubstr("last evaluation:\nhealth: "));
-}
-
 TEST(RunLog, NamesTheBestCheckpointAtTheEnd) {
   const auto end = [](const RunProgress& progress) {
     Said run(false);

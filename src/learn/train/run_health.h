@@ -21,9 +21,6 @@ std::optional<Health> health_since_start(const std::vector<LogEntry>& history,
                                          const MetricValues& now, int64_t num_samples,
                                          const std::string& eval_set = {});
 
-/// The same for the last evaluation in the history (summary of a run).
-std::optional<Health> health_at_end(const std::vector<LogEntry>& history, int64_t num_samples);
-
 /// The logged metrics `health/…`: every change, and the number of harms.
 MetricValues health_metrics(const Health& health);
 

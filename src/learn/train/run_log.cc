@@ -112,20 +112,12 @@ bool RunLog::evaluation(RunProgress& progress, const EvaluationResult& result,
       health_since_start(progress.log_history, values, num_samples, result.eval_set);
   if (health) {
     say_health(*health, progress.epoch);
-    health_shown_at_step_ = progress.global_step;
     for (auto& value : health_metrics(*health)) values.push_back(std::move(value));
   }
   say_collapse(result, training_at(progress.epoch));
   values.emplace_back("epoch", progress.epoch);
   write(progress, std::move(values), result.eval_set);
   return health && health->is_harmful();
-}
-
-void RunLog::note_final_health(const RunProgress& progress, int64_t num_samples) {
-  const std::optional<Health> health = health_at_end(progress.log_history, num_samples);
-  if (!health || health_shown_at_step_ == progress.global_step) return;
-  terminal_.say("last evaluation:");
-  say_health(*health, progress.epoch);
 }
 
 advice::Training RunLog::training_at(double epoch) const {

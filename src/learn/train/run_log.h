@@ -53,10 +53,6 @@ class RunLog {
   /// @return true when its health is harmful
   bool evaluation(RunProgress& progress, const EvaluationResult& result, int64_t num_samples);
 
-  /// At the end of a run: shows the health of its last evaluation, unless that was just shown.
-  /// @param num_samples  evaluated samples
-  void note_final_health(const RunProgress& progress, int64_t num_samples);
-
   /// Reports that an evaluation ended the run, and which checkpoint to use.
   /// @param reason  the key that wanted it
   void note_stopped_early(const TrainerState& state, const std::string& reason);
@@ -101,7 +97,6 @@ class RunLog {
   LogInterval interval_;
   std::optional<FormatWatch> format_watch_;
   TimeSplit time_split_;
-  int64_t health_shown_at_step_ = -1;
   bool start_advised_ = false;
   double least_collapse_ = 1;  ///< lowest share of one name in an evaluation of this process
   int64_t steps_seen_ = 0;     ///< of this process

@@ -144,7 +144,6 @@ class Trainer {
   const RunProgress& progress() const { return record_.state.progress; }
   int64_t total_steps() const { return record_.cadence.total_steps(); }
   int64_t epoch() const { return source_.stream->cursor().epoch; }
-  const Evaluation* evaluation_or_null() const { return record_.evaluation.get(); }
 
  private:
   const RolloutScorer& scorer() const { return rollouts_->scorer; }

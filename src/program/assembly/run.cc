@@ -125,8 +125,6 @@ void print_summary(Run& run, const Trainer& trainer, int64_t first_step, double 
   RunLog& log = run.observers.log();
   const RunProgress& progress = trainer.progress();
   log.require_in_place();
-  if (const Evaluation* evaluation = trainer.evaluation_or_null())
-    log.note_final_health(progress, evaluation->num_samples());
   const auto say = [&job](const std::string& text) {
     if (!text.empty()) job.terminal.say(wrapped(text, 2));
   };
