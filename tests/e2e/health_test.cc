@@ -71,8 +71,8 @@ TEST_F(Health, ARunThatHarmsItsModelIsCalledSoAndStops) {
   EXPECT_THAT(
       result.err,
       HasSubstr("  pred_per_gt: most of what is missing is in the answers that are not JSON"));
-  EXPECT_THAT(result.err, HasSubstr("stopped after step 1 of 3 (training.stop_on_harm); no "
-                                    "evaluation was better than the start"));
+  EXPECT_THAT(result.err, HasSubstr("stopped after step 1 of 3 (training.stop_on_harm)\n"));
+  EXPECT_THAT(result.err, HasSubstr("no evaluation was better"));
   EXPECT_THAT(result.err, Not(HasSubstr("of the last evaluation"))) << "it was said just before";
   const std::map<int, Json> found = evaluations();
   ASSERT_EQ(found.size(), 2u);

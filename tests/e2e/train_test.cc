@@ -192,8 +192,9 @@ TEST(Train, PatienceEndsARunAndCountsOnWhenItResumes) {
   ASSERT_EQ(whole.exit_code, 0) << whole.err;
   const std::string stopped =
       "stopped after step 3 of 8 (training.early_stopping_patience: 2 evaluations without a new "
-      "best); the best evaluation is out/run/checkpoint-1";
+      "best)\n";
   EXPECT_NE(whole.err.find(stopped), std::string::npos) << whole.err;
+  EXPECT_NE(whole.err.find("best  checkpoint-1 "), std::string::npos) << whole.err;
   EXPECT_TRUE(std::filesystem::exists(program.run_dir() + "/checkpoint-3"));
   std::filesystem::remove_all(program.run_dir());
   const std::string two = " --set training.max_steps=2";

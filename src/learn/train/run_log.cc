@@ -146,13 +146,8 @@ void RunLog::say_health(const Health& health, double epoch) {
 }
 
 void RunLog::note_stopped_early(const TrainerState& state, const std::string& reason) {
-  const RunProgress& progress = state.progress;
-  const std::string best =
-      progress.best_model_checkpoint   ? "the best evaluation is " + *progress.best_model_checkpoint
-      : progress.best_global_step == 0 ? "no evaluation was better than the start: keep model.model"
-                                       : "no checkpoint of the best evaluation is kept";
-  terminal_.say(fmt::format("stopped after step {} of {} ({}); {}", progress.global_step,
-                            state.max_steps, reason, best));
+  terminal_.say(fmt::format("stopped after step {} of {} ({})", state.progress.global_step,
+                            state.max_steps, reason));
 }
 
 void RunLog::note_partial_window() {

@@ -53,7 +53,7 @@ class RunLog {
   /// @return true when its health is harmful
   bool evaluation(RunProgress& progress, const EvaluationResult& result, int64_t num_samples);
 
-  /// Reports that an evaluation ended the run, and which checkpoint to use.
+  /// Reports that an evaluation ended the run.
   /// @param reason  the key that wanted it
   void note_stopped_early(const TrainerState& state, const std::string& reason);
 
