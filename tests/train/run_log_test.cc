@@ -125,10 +125,11 @@ TEST(RunLog, WarnsOnceWhenNoAnswerIsUsable) {
   run.step(window(40, true, false));
   EXPECT_THAT(
       run.err.str(),
-      HasSubstr("warning: 40 of 40 answers are malformed:\n  this checkpoint has not learnt "
+      HasSubstr("warning: no answer of 40 can be read: 40 are malformed:\n  this checkpoint "
+                "has not learnt "
                 "the format, and `target_policy: append` cannot\n  teach it"));
   EXPECT_THAT(run.err.str(), HasSubstr("rematch init base data/train.jsonl --stage1"));
-  EXPECT_EQ(count(run.err.str(), "answers are"), 1u);
+  EXPECT_EQ(count(run.err.str(), "can be read"), 1u);
   EXPECT_EQ(run.state.progress.log_history[0].values.back().first, MetricName("epoch"));
   EXPECT_THAT(run.state.progress.log_history[0].values,
               testing::Contains(std::pair(MetricName("health/unusable_answers"), 40.0)));
@@ -139,8 +140,9 @@ TEST(RunLog, WarnsOnceWhenNoAnswerIsUsable) {
 TEST(RunLog, AdvisesMoreTokensForTruncatedAnswers) {
   Said run(true);
   run.step(window(8, false, true));
-  EXPECT_THAT(run.err.str(), HasSubstr("8 of 8 answers are cut off at max_new_tokens (96)"));
-  EXPECT_THAT(run.err.str(), HasSubstr("raise custom.extra.rollout_matching.max_new_tokens"));
+  EXPECT_THAT(run.err.str(), HasSubstr("no answer of 8 can be read: 8 are cut off.\n"));
+  EXPECT_THAT(run.err.str(),
+              HasSubstr("raise custom.extra.rollout_matching.max_new_tokens, which is 96"));
 }
 
 TEST(RunLog, DoesNotWarnWithAUsableAnswerOrInStage1) {
@@ -157,7 +159,7 @@ TEST(FormatWatch, WaitsForEnoughAnswers) {
   EXPECT_FALSE(watch.observe({.answers = 2, .malformed = 1, .truncated = 1}));
   EXPECT_FALSE(watch.observe({}));
   EXPECT_THAT(watch.observe({.answers = 2, .malformed = 2}).value(),
-              HasSubstr("1 of 4 answers are cut off at max_new_tokens (1) and 3 are malformed"));
+              HasSubstr("no answer of 4 can be read: 3 are malformed, 1 are cut off"));
   EXPECT_FALSE(watch.observe({.answers = 9, .malformed = 9}));
 }
 

@@ -60,8 +60,8 @@ constexpr const char* kLearnsSlowly =
     "{}:\n  this checkpoint has not learnt the format. `target_policy: rewrite` teaches it,\n  but "
     "stage 1 does so faster, without rollouts:\n  {}";
 constexpr const char* kCut =
-    "{}.\n  Stop, and raise custom.extra.rollout_matching.max_new_tokens;\n  if the answers never "
-    "end, train stage 1 first:\n  {}";
+    "{0}.\n  Stop, and raise custom.extra.rollout_matching.max_new_tokens, which is {2};\n  if the "
+    "answers never end, train stage 1 first:\n  {1}";
 
 unsigned run_of(Kind kind) {
   return kind == Kind::kStage1 ? kStage1 : kind == Kind::kAppend ? kAppend : kRewriting;

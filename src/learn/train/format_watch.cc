@@ -26,16 +26,12 @@ std::string FormatWatch::text() const {
       fmt::format("rematch init {} {} --stage1 --out stage1.yaml", shell_word(options_.model_dir),
                   shell_word(options_.train_jsonl));
   const bool is_cut = seen_.truncated > 0 && !seen_.is_another_format();
-  std::string found = fmt::format("{} of {} answers are malformed", seen_.malformed, seen_.answers);
-  if (seen_.is_another_format()) found = seen_.finding();
-  if (is_cut)
-    found = fmt::format(
-        "{} of {} answers are cut off at max_new_tokens ({}){}", seen_.truncated, seen_.answers,
-        options_.max_new_tokens,
-        seen_.malformed == 0 ? "" : fmt::format(" and {} are malformed", seen_.malformed));
+  const std::string found =
+      fmt::format("no answer of {} can be read: {}", seen_.answers, seen_.reasons());
   using Kind = advice::Training::Kind;
   const Kind kind = options_.teaches_format ? Kind::kRewrite : Kind::kAppend;
-  return fmt::format(fmt::runtime(advice::for_unusable(is_cut, kind)), found, stage_1);
+  return fmt::format(fmt::runtime(advice::for_unusable(is_cut, kind)), found, stage_1,
+                     options_.max_new_tokens);
 }
 
 }  // namespace rematch
