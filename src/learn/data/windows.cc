@@ -26,9 +26,8 @@ WindowStream::WindowStream(WindowOptions options) : options_(std::move(options))
     refuse_value("custom.train_jsonl", options_.num_samples, "a file of at least one record");
   if (batch_size < 1) refuse_value("training.per_device_train_batch_size", batch_size, "1 or more");
   if (num_steps < 1) refuse_value("training.gradient_accumulation_steps", num_steps, "1 or more");
-  REMATCH_CHECK(
-      options_.world_size >= 1 && options_.rank >= 0 && options_.rank < options_.world_size,
-      fmt::format("rank {} of {}", options_.rank, options_.world_size));
+  REMATCH_CHECK(options_.world_size >= 1 && options_.rank >= 0 &&
+                options_.rank < options_.world_size);
   window_size_ = num_steps * options_.world_size * (options_.cut ? batch_size : 1);
   if (!options_.cut && options_.batches.drop_last && options_.num_samples < batch_size)
     refuse_value("training.per_device_train_batch_size", batch_size,
@@ -40,8 +39,7 @@ std::vector<int64_t> WindowStream::draw_order(int64_t epoch) const {
   std::vector<int64_t> order = random_permutation(key, options_.num_samples);
   if (!options_.draw) return order;
   const std::vector<int64_t> drawn = options_.draw(epoch);
-  REMATCH_CHECK(drawn.size() == order.size(), fmt::format("epoch {} takes {} samples, not {}",
-                                                          epoch, drawn.size(), order.size()));
+  REMATCH_CHECK(drawn.size() == order.size());
   for (int64_t& place : order) place = drawn[static_cast<size_t>(place)];
   return order;
 }
@@ -63,7 +61,7 @@ std::vector<std::vector<int64_t>> WindowStream::draw(int64_t epoch) {
   const std::vector<int64_t> order = draw_order(epoch);
   if (!options_.cut) return cut_chunks(order);
   std::vector<std::vector<int64_t>> micro_batches = options_.cut(order, epoch);
-  REMATCH_CHECK(!micro_batches.empty(), fmt::format("epoch {} was cut into nothing", epoch));
+  REMATCH_CHECK(!micro_batches.empty());
   if (static_cast<size_t>(epoch) >= counted_.size())
     counted_.resize(static_cast<size_t>(epoch) + 1, 0);
   counted_[static_cast<size_t>(epoch)] = static_cast<int64_t>(micro_batches.size());
@@ -89,7 +87,7 @@ bool WindowStream::ends_partial(int64_t epoch) {
 }
 
 int64_t WindowStream::micro_batches_in_epoch(int64_t epoch) {
-  REMATCH_CHECK(epoch >= 0, fmt::format("epoch {}", epoch));
+  REMATCH_CHECK(epoch >= 0);
   const int64_t num_samples = options_.num_samples,
                 batch_size = options_.batches.per_device_train_batch_size;
   if (!options_.cut)

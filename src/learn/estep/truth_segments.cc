@@ -1,7 +1,5 @@
 #include "learn/estep/truth_segments.h"
 
-#include <fmt/core.h>
-
 #include <utility>
 
 #include "base/error.h"
@@ -34,9 +32,7 @@ WindowSegments TruthSegments::build(const WindowPlan& plan) const {
                     segments.back().back()->images.end());
     }
     // The stream was packed with the same lengths.
-    REMATCH_CHECK(caps_.row_tokens <= 0 || num_tokens <= caps_.row_tokens,
-                  fmt::format("a packed row of {} samples has {} tokens, cap {}",
-                              micro_batch.size(), num_tokens, caps_.row_tokens));
+    REMATCH_CHECK(caps_.row_tokens <= 0 || num_tokens <= caps_.row_tokens);
   }
   pixels_.prefetch(images);
   return segments;

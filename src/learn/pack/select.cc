@@ -57,10 +57,9 @@ std::vector<int> longest_first(std::span<const int> encoded_lens, int64_t longes
 
 Selection select_segments(PackingSelector selector, std::span<const int> encoded_lens,
                           int packing_length) {
-  REMATCH_CHECK(packing_length >= 1, fmt::format("packing_length {}", packing_length));
+  REMATCH_CHECK(packing_length >= 1);
   for (const int len : encoded_lens) {
-    REMATCH_CHECK(len >= 1 && len <= packing_length,
-                  fmt::format("a length of {} for rows of {}", len, packing_length));
+    REMATCH_CHECK(len >= 1 && len <= packing_length);
   }
   if (encoded_lens.empty()) return {};
   switch (selector) {

@@ -1,7 +1,5 @@
 #include "learn/pack/stream_rows.h"
 
-#include <fmt/core.h>
-
 #include "base/error.h"
 
 namespace rematch {
@@ -39,9 +37,7 @@ struct Waiting {
 
 StreamRows pack_stream(std::span<const int64_t> order, std::span<const int> encoded_lens,
                        const StreamOptions& options) {
-  REMATCH_CHECK(options.packing_length >= 1 && options.pack.buffer >= 1,
-                fmt::format("packing_length {}, packing_buffer {}", options.packing_length,
-                            options.pack.buffer));
+  REMATCH_CHECK(options.packing_length >= 1 && options.pack.buffer >= 1);
   StreamRows result;
   Waiting waiting;
   size_t next = 0;
@@ -50,15 +46,13 @@ StreamRows pack_stream(std::span<const int64_t> order, std::span<const int> enco
     while (next < order.size() &&
            waiting.samples.size() < static_cast<size_t>(options.pack.buffer)) {
       const int64_t sample_idx = order[next++];
-      REMATCH_CHECK(sample_idx >= 0 && static_cast<size_t>(sample_idx) < encoded_lens.size(),
-                    fmt::format("sample {} of {}", sample_idx, encoded_lens.size()));
+      REMATCH_CHECK(sample_idx >= 0 && static_cast<size_t>(sample_idx) < encoded_lens.size());
       waiting.push(sample_idx, encoded_lens[static_cast<size_t>(sample_idx)]);
     }
     const Selection selection =
         select_segments(options.pack.selector, waiting.lengths, options.packing_length);
     result.rows.push_back(waiting.take(selection.indices));
-    REMATCH_CHECK(!result.rows.back().empty(),
-                  fmt::format("an empty row of {} samples", waiting.samples.size()));
+    REMATCH_CHECK(!result.rows.back().empty());
     last_total = selection.total;
   }
   if (result.rows.empty()) return result;

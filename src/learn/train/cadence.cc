@@ -1,7 +1,5 @@
 #include "learn/train/cadence.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -29,7 +27,7 @@ Cadence::Cadence(const CadenceSettings& options, EpochSteps epoch_steps)
 
 int64_t Cadence::steps_in(int64_t epoch) const {
   const int64_t steps = epoch_steps_(epoch);
-  REMATCH_CHECK(steps >= 1, fmt::format("epoch {} has {} steps", epoch, steps));
+  REMATCH_CHECK(steps >= 1);
   return steps;
 }
 

@@ -1,7 +1,5 @@
 // `coord_tokens`: an object map with one token for each coordinate, the specification's format
 // (BEHAVIOUR 2.7, 5).
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -81,15 +79,13 @@ class CoordTokens : public AnswerFormat {
       if (coords_.bin_of(id) < 0) {
         token.label = id;
       } else if (!in_desc[i]) {
-        REMATCH_CHECK(next_slot < slots.size(),
-                      fmt::format("more than {} coord tokens", slots.size()));
+        REMATCH_CHECK(next_slot < slots.size());
         token = slots[next_slot++];
       }
       token.id = id;
       taught.tokens.push_back(token);
     }
-    REMATCH_CHECK(next_slot == slots.size(),
-                  fmt::format("{} coord tokens for {} bins", next_slot, slots.size()));
+    REMATCH_CHECK(next_slot == slots.size());
     return taught;
   }
 

@@ -1,7 +1,5 @@
 #include "learn/estep/answer/teach_digits.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <iterator>
 
@@ -22,8 +20,7 @@ size_t first_difference(const std::vector<TokenId>& a, const std::vector<TokenId
 
 TaughtAnswer teach_digits(const AnswerText& shown, const std::vector<std::string>& truth,
                           const Tokenizer& tokenizer) {
-  REMATCH_CHECK(shown.marks.size() == truth.size(),
-                fmt::format("{} numbers, {} true numbers", shown.marks.size(), truth.size()));
+  REMATCH_CHECK(shown.marks.size() == truth.size());
   const EncodedAnswer answer = encode_answer(shown, tokenizer);
   TaughtAnswer taught{.text = shown.text, .tokens = {}};
   for (const TokenId id : answer.token_ids) taught.tokens.push_back({.id = id, .label = id});

@@ -1,7 +1,5 @@
 #include "learn/estep/teach/append_target.h"
 
-#include <fmt/core.h>
-
 #include <utility>
 
 #include "base/error.h"
@@ -35,8 +33,7 @@ SegmentResult append_missing(const TargetInput& input, const std::vector<PairTar
     // The prefix keeps the response's ids, so positions in both are the same.
     const std::vector<TokenSpan>& tokens =
         parsed.objects.at(static_cast<size_t>(target.prediction)).coord_tokens;
-    REMATCH_CHECK(target.bins->size() == tokens.size(),
-                  fmt::format("{} {}", target.bins->size(), tokens.size()));
+    REMATCH_CHECK(target.bins->size() == tokens.size());
     for (size_t slot = 0; slot < tokens.size(); ++slot)
       builder.teach_in_prefix(tokens[slot].begin, (*target.bins)[slot]);
     result.pairs.emplace_back(target.prediction, target.ground_truth);

@@ -1,7 +1,5 @@
 #include "learn/estep/teach/segment_builder.h"
 
-#include <fmt/core.h>
-
 #include <utility>
 
 #include "base/error.h"
@@ -23,8 +21,7 @@ void SegmentBuilder::keep_prefix(const std::vector<TokenId>& token_ids) {
 }
 
 void SegmentBuilder::teach_in_prefix(int token, int bin) {
-  REMATCH_CHECK(token < segment_.prefix_len,
-                fmt::format("coord token {} after the prefix of {}", token, segment_.prefix_len));
+  REMATCH_CHECK(token < segment_.prefix_len);
   segment_.add_slot(kCoordSlots, {segment_.prompt_len + token, bin, SlotSource::kPrefix});
 }
 
