@@ -194,8 +194,10 @@ TEST(RunLog, EstimatesTheTimeOfALongRunAfterItsFirstSteps) {
 }
 
 TEST(FormatWatch, KnowsThatRewriteTeachesTheFormat) {
-  FormatWatch watch(
-      {.model_dir = "m", .train_jsonl = "t", .max_new_tokens = 1, .teaches_format = true});
+  FormatWatch watch({.model_dir = "m",
+                     .train_jsonl = "t",
+                     .max_new_tokens = 1,
+                     .kind = advice::Training::Kind::kRewrite});
   const std::string text = watch.observe({.answers = 4, .malformed = 4}).value();
   EXPECT_THAT(text, HasSubstr("`target_policy: rewrite` teaches it"));
   EXPECT_THAT(text, Not(HasSubstr("Stop")));

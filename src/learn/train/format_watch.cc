@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include "base/terminal_text.h"
-#include "learn/evaluate/advice.h"
 
 namespace rematch {
 namespace {
@@ -28,9 +27,7 @@ std::string FormatWatch::text() const {
   const bool is_cut = seen_.truncated > 0 && !seen_.is_another_format();
   const std::string found =
       fmt::format("no answer of {} can be read: {}", seen_.answers, seen_.reasons());
-  using Kind = advice::Training::Kind;
-  const Kind kind = options_.teaches_format ? Kind::kRewrite : Kind::kAppend;
-  return fmt::format(fmt::runtime(advice::for_unusable(is_cut, kind)), found, stage_1,
+  return fmt::format(fmt::runtime(advice::for_unusable(is_cut, options_.kind)), found, stage_1,
                      options_.max_new_tokens);
 }
 

@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 
+#include "learn/evaluate/advice.h"
 #include "learn/evaluate/answer_counts.h"
 
 namespace rematch {
@@ -15,7 +16,7 @@ class FormatWatch {
     std::string model_dir;  ///< model that the run starts from
     std::string train_jsonl;
     int max_new_tokens = 0;
-    bool teaches_format = false;  ///< `target_policy: rewrite` shows whole right answers
+    advice::Training::Kind kind = advice::Training::Kind::kAppend;
   };
   explicit FormatWatch(Options options) : options_(std::move(options)) {}
 

@@ -121,9 +121,8 @@ bool RunLog::evaluation(RunProgress& progress, const EvaluationResult& result,
 }
 
 advice::Training RunLog::training_at(double epoch) const {
-  using Kind = advice::Training::Kind;
-  if (!live_.format) return {.kind = Kind::kStage1, .epoch = epoch};
-  return {.kind = live_.format->teaches_format ? Kind::kRewrite : Kind::kAppend, .epoch = epoch};
+  return {.kind = live_.format ? live_.format->kind : advice::Training::Kind::kStage1,
+          .epoch = epoch};
 }
 
 void RunLog::say_collapse(const EvaluationResult& result, const advice::Training& training) {

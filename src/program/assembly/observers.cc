@@ -34,7 +34,8 @@ RunLog::Live live_sources(const Job& job) {
     live.format = {.model_dir = settings.model.directory,
                    .train_jsonl = settings.data.train_files.front().path,
                    .max_new_tokens = settings.generation.max_new_tokens,
-                   .teaches_format = settings.target.policy != "append"};
+                   .kind = settings.target.policy == "append" ? advice::Training::Kind::kAppend
+                                                              : advice::Training::Kind::kRewrite};
   return live;
 }
 
