@@ -20,8 +20,8 @@ std::vector<SampleBatch> make_batches(const std::vector<int64_t>& samples, int s
   return batches;
 }
 
-std::vector<SampleBatch> all_batches(const Dataset& data, int size) {
-  std::vector<int64_t> samples(static_cast<size_t>(data.size()));
+std::vector<SampleBatch> all_batches(int64_t num_samples, int size) {
+  std::vector<int64_t> samples(static_cast<size_t>(num_samples));
   std::iota(samples.begin(), samples.end(), 0);
   return make_batches(samples, size, 0);
 }

@@ -32,7 +32,7 @@ struct SampleBatch {
 /// @param size  ≥ 1
 std::vector<SampleBatch> make_batches(const std::vector<int64_t>& samples, int size, int64_t epoch);
 /// The same of all samples of a data set, in epoch 0.
-std::vector<SampleBatch> all_batches(const Dataset& data, int size);
+std::vector<SampleBatch> all_batches(int64_t num_samples, int size);
 
 /// Takes a scored batch.
 /// @param metrics  observations of the batch

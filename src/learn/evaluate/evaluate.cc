@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <numeric>
 
 #include "base/interrupt.h"
 #include "base/observe/catalog.h"
@@ -58,9 +57,7 @@ Evaluation::Evaluation(std::optional<Answers> answers, std::optional<Truth> trut
 
 /// Batch 0 is rank 0's, batch 1 rank 1's, and so on.
 std::vector<SampleBatch> Evaluation::own_batches() const {
-  std::vector<int64_t> samples(static_cast<size_t>(num_samples_));
-  std::iota(samples.begin(), samples.end(), 0);
-  const std::vector<SampleBatch> all = make_batches(samples, options_.batch_size, kEpoch);
+  const std::vector<SampleBatch> all = all_batches(num_samples_, options_.batch_size);
   std::vector<SampleBatch> own;
   for (auto i = static_cast<size_t>(options_.group->rank()); i < all.size();
        i += static_cast<size_t>(options_.group->size()))

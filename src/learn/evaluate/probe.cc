@@ -70,7 +70,7 @@ void Probe::measure_greedy(const Answers& answers, Terminal& terminal) {
   MatchSettings strict = answers.scorer.options().match;
   strict.maskiou_gate = kStrictGate;
   const std::vector<SampleBatch> batches =
-      all_batches(answers.scorer.dataset(), answers.batch_size);
+      all_batches(answers.scorer.dataset().size(), answers.batch_size);
 
   const auto on_progress = [&](int64_t num_done) {
     terminal.progress({.phase = "answer", .done = num_done, .total = num_samples});

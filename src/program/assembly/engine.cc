@@ -105,7 +105,7 @@ void Asking::answer_records(const std::function<void(const ScoredRollout&)>& vis
   const Dataset& records = *job_.data.val;
   const RolloutScorer scorer = make_scorer(job_, records, scoring_options(job_), *engine_);
   score_batches(
-      scorer, engine_->source(), all_batches(records, engine_->batch_size),
+      scorer, engine_->source(), all_batches(records.size(), engine_->batch_size),
       [&](int64_t num_done) {
         job_.terminal.progress({.phase = "answers", .done = num_done, .total = records.size()});
       },
