@@ -28,13 +28,6 @@ namespace {
 
 constexpr int64_t kEarly = 20;  // bad lines after which other formats are refused
 
-// The error of a line with the file in its advice.
-UserError name_file(const UserError& error, const std::string& path) {
-  std::vector<Problem> problems = error.problems();
-  for (Problem& problem : problems) problem.fix = with_file(problem.fix, path);
-  return UserError(error.kind(), std::move(problems));
-}
-
 // True if Python's str.strip leaves nothing. Bytes that are not UTF-8 are not blank, so that the
 // reader reports them.
 bool is_blank(std::string_view line) {
@@ -146,7 +139,7 @@ Dataset Dataset::load(const std::string& jsonl_path, const DatasetOptions& optio
       if (options.check_image_files) check_image_files(sample);
       dataset.samples_.push_back(std::move(sample));
     } catch (const UserError& error) {
-      problems.add(name_file(error, jsonl_path));
+      problems.add(error);
       // Refuses other formats early, not after millions of lines of a COCO file.
       if (dataset.samples_.empty() && problems.num_records() == kEarly)
         refuse_foreign_file(jsonl_path, bytes);

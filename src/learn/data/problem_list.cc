@@ -18,7 +18,9 @@ void ProblemList::add(const UserError& error) {
   for (const Problem& problem : error.problems()) {
     ++num_;
     const size_t of_this_kind = ++kinds_[problem.error];
-    if (of_this_kind <= kMostOfAKind && shown_.size() < kMostShown) shown_.push_back(problem);
+    if (of_this_kind > kMostOfAKind || shown_.size() >= kMostShown) continue;
+    shown_.push_back(problem);
+    shown_.back().fix = with_file(problem.fix, path_);
   }
 }
 

@@ -16,7 +16,7 @@ class ProblemList {
   /// @param fix  advice if not all problems are shown
   ProblemList(std::string path, std::string fix) : path_(std::move(path)), fix_(std::move(fix)) {}
 
-  /// Adds the problems of a record.
+  /// Adds the problems of a record; FILE in their advice becomes the path.
   void add(const UserError& error);
   int64_t num_records() const { return num_records_; }
   /// @throws UserError (data)
