@@ -31,16 +31,17 @@ double mean_known(const std::vector<double>& values) {
   return count == 0 ? -1.0 : sum / count;
 }
 
-}  // namespace
+using Scene = CocoScene;
+using Box = Scene::Box;
 
 /// A prediction with its match at each IoU threshold.
-struct CocoEvaluator::Ranked {
+struct Ranked {
   double score = 0;
   int place = 0;  ///< among the predictions of its class in its image
   std::array<bool, kNumIous> hit{}, ignored{};
 };
 
-double CocoEvaluator::iou(const Box& a, const Box& b) {
+double iou(const Box& a, const Box& b) {
   const double w = std::fmin(a.w + a.x, b.w + b.x) - std::fmax(a.x, b.x);
   if (w <= 0) return 0;
   const double h = std::fmin(a.h + a.y, b.h + b.y) - std::fmax(a.y, b.y);
@@ -49,36 +50,12 @@ double CocoEvaluator::iou(const Box& a, const Box& b) {
   return both / (a.area() + b.area() - both);
 }
 
-void CocoEvaluator::add(const std::vector<LabelledBox>& truths,
-                        const std::vector<LabelledBox>& predictions) {
-  const int64_t image = num_images_++;
-  for (const LabelledBox& box : truths)
-    classes_[box.label][image].truths.push_back({box.x, box.y, box.w, box.h});
-  for (size_t k = 0; k < predictions.size(); ++k) {
-    const LabelledBox& box = predictions[k];
-    classes_[box.label][image].predictions.push_back(
-        {box.x, box.y, box.w, box.h, box.score.value_or(0), 1.0 - static_cast<double>(k) / 1000.0});
-    all_scored_ = all_scored_ && box.score.has_value();
-  }
-}
-
-int64_t CocoEvaluator::num_cut() const {
-  std::set<int64_t> images;
-  for (const auto& [label, scenes] : classes_) {
-    for (const auto& [image, scene] : scenes) {
-      if (scene.predictions.size() > kMaxPredictions) images.insert(image);
-    }
-  }
-  return std::ssize(images);
-}
-
 // The scenes of a class, with predictions sorted by their final score, best first.
-std::vector<CocoEvaluator::Scene> CocoEvaluator::ranked_scenes(
-    const std::map<int64_t, Scene>& scenes) const {
+std::vector<Scene> ranked_scenes(const std::map<int64_t, Scene>& scenes, bool by_score) {
   std::vector<Scene> ranked;
   for (const auto& [image, scene] : scenes) {
     std::vector<Box>& predictions = ranked.emplace_back(scene).predictions;
-    for (Box& box : predictions) box.score = all_scored_ ? box.score : box.order;
+    for (Box& box : predictions) box.score = by_score ? box.score : box.order;
     std::stable_sort(predictions.begin(), predictions.end(),
                      [](const Box& a, const Box& b) { return a.score > b.score; });
   }
@@ -87,8 +64,7 @@ std::vector<CocoEvaluator::Scene> CocoEvaluator::ranked_scenes(
 
 // Truths of another size are ignored: a prediction that matches only such a truth counts neither as
 // hit nor as miss.
-void CocoEvaluator::match_scene(const Scene& scene, int size, std::vector<Ranked>& found,
-                                int64_t& num_truths) {
+void match_scene(const Scene& scene, int size, std::vector<Ranked>& found, int64_t& num_truths) {
   const auto off_size = [size](const Box& box) {
     return box.area() < kSizeFrom[size] || box.area() > kSizeTo[size];
   };
@@ -127,14 +103,13 @@ void CocoEvaluator::match_scene(const Scene& scene, int size, std::vector<Ranked
   }
 }
 
-void CocoEvaluator::rank(const std::vector<Scene>& scenes, int size, std::vector<Ranked>& found,
-                         int64_t& num_truths) {
+/// Matches the predictions of a class at every threshold; best first.
+void rank(const std::vector<Scene>& scenes, int size, std::vector<Ranked>& found,
+          int64_t& num_truths) {
   for (const Scene& scene : scenes) match_scene(scene, size, found, num_truths);
   std::stable_sort(found.begin(), found.end(),
                    [](const Ranked& a, const Ranked& b) { return a.score > b.score; });
 }
-
-namespace {
 
 /// Precision at the recall thresholds, and the final recall.
 struct Curve {
@@ -163,9 +138,7 @@ Curve precision_curve(const std::vector<bool>& hits, int64_t num_truths) {
   return curve;
 }
 
-}  // namespace
-
-CocoScores CocoEvaluator::class_scores(const std::vector<Scene>& scenes) {
+CocoScores class_scores(const std::vector<Scene>& scenes) {
   CocoScores scores{};
   scores.fill(-1);
   for (int size = 0; size < kNumSizes; ++size) {
@@ -201,12 +174,38 @@ CocoScores CocoEvaluator::class_scores(const std::vector<Scene>& scenes) {
   return scores;
 }
 
+}  // namespace
+
+void CocoEvaluator::add(const std::vector<LabelledBox>& truths,
+                        const std::vector<LabelledBox>& predictions) {
+  const int64_t image = num_images_++;
+  for (const LabelledBox& box : truths)
+    classes_[box.label][image].truths.push_back({box.x, box.y, box.w, box.h});
+  for (size_t k = 0; k < predictions.size(); ++k) {
+    const LabelledBox& box = predictions[k];
+    classes_[box.label][image].predictions.push_back(
+        {box.x, box.y, box.w, box.h, box.score.value_or(0), 1.0 - static_cast<double>(k) / 1000.0});
+    all_scored_ = all_scored_ && box.score.has_value();
+  }
+}
+
+int64_t CocoEvaluator::num_cut() const {
+  std::set<int64_t> images;
+  for (const auto& [label, scenes] : classes_) {
+    for (const auto& [image, scene] : scenes) {
+      if (scene.predictions.size() > kMaxPredictions) images.insert(image);
+    }
+  }
+  return std::ssize(images);
+}
+
 CocoResult CocoEvaluator::scores() const {
   CocoResult all{};
   for (const auto& [label, scenes] : classes_) {
     const bool is_class = std::any_of(scenes.begin(), scenes.end(),
                                       [](const auto& item) { return !item.second.truths.empty(); });
-    if (is_class) all.per_class.emplace_back(label, class_scores(ranked_scenes(scenes)));
+    if (is_class)
+      all.per_class.emplace_back(label, class_scores(ranked_scenes(scenes, all_scored_)));
   }
   for (size_t i = 0; i < all.size(); ++i) {
     std::vector<double> values;
@@ -221,7 +220,7 @@ std::vector<RankedClass> CocoEvaluator::ranked_classes() const {
   for (const auto& [label, scenes] : classes_) {
     RankedClass& ranked_class = all.emplace_back(RankedClass{.label = label});
     std::vector<Ranked> found;
-    rank(ranked_scenes(scenes), kAll, found, ranked_class.num_truths);
+    rank(ranked_scenes(scenes, all_scored_), kAll, found, ranked_class.num_truths);
     std::vector<bool> hits;
     for (const Ranked& ranked : found) {
       if (ranked.ignored[0]) continue;

@@ -64,6 +64,16 @@ struct RankedClass {
   std::vector<double> precision;
 };
 
+/// The boxes of one class in one image.
+struct CocoScene {
+  struct Box {
+    double x, y, w, h;
+    double score = 0, order = 0;  ///< of predictions; order is 1 − k/1000
+    double area() const { return w * h; }
+  };
+  std::vector<Box> truths, predictions;
+};
+
 /// COCO's detection scores for boxes. Classes are the labels of the truths; predictions with other
 /// labels are ignored. Predictions are ranked by score, then by their place in the answer and the
 /// order of images. If any prediction has no score, all are ranked by place (score of the k-th:
@@ -88,28 +98,9 @@ class CocoEvaluator {
   bool ranks_by_score() const { return all_scored_; }
 
  private:
-  struct Box {
-    double x, y, w, h;
-    double score = 0, order = 0;  ///< of predictions; order is 1 − k/1000
-    double area() const { return w * h; }
-  };
-  /// The boxes of one class in one image.
-  struct Scene {
-    std::vector<Box> truths, predictions;
-  };
-  struct Ranked;
-  std::vector<Scene> ranked_scenes(const std::map<int64_t, Scene>& scenes) const;
-  static double iou(const Box& prediction, const Box& truth);
-  static void match_scene(const Scene& scene, int size, std::vector<Ranked>& found,
-                          int64_t& num_truths);
-  /// Matches the predictions of a class at every threshold; best first.
-  static void rank(const std::vector<Scene>& ranked_scenes, int size, std::vector<Ranked>& found,
-                   int64_t& num_truths);
-  static CocoScores class_scores(const std::vector<Scene>& scenes);
-
   int64_t num_images_ = 0;
   bool all_scored_ = true;
-  std::map<std::string, std::map<int64_t, Scene>> classes_;  ///< by label and image
+  std::map<std::string, std::map<int64_t, CocoScene>> classes_;  ///< by label and image
 };
 
 }  // namespace rematch
