@@ -4,7 +4,6 @@
 
 #include <sstream>
 
-#include "learn/data/bad_sample.h"
 #include "support/paths.h"
 #include "support/ranks.h"
 

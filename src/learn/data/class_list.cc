@@ -74,7 +74,7 @@ size_t skip_gap(std::string_view prompt, size_t at, bool& has_word) {
 /// @param is_marked  after a colon or an opening bracket
 std::optional<ClassList> list_at(std::string_view prompt, size_t at, const ClassNames& classes,
                                  bool is_marked) {
-  ClassList list{.begin = at, .end = at, .names = {}, .gaps = {}};
+  ClassList list{.begin = at, .end = at};
   bool is_known = false, after_word = false;
   while (at < prompt.size()) {
     size_t size = known_at(prompt, at, classes);

@@ -19,8 +19,6 @@ constexpr double kMinChance = 1e-4;
 constexpr int64_t kFewObjects = 30;  // fewer do not decide
 constexpr int64_t kFewest = 3;       // boxes: fewer prove nothing
 
-constexpr CoordinateUnit kUnits[] = {CoordinateUnit::kBins, CoordinateUnit::kPixels,
-                                     CoordinateUnit::kShares};
 constexpr BoxForm kForms[] = {BoxForm::kCorners, BoxForm::kSides, BoxForm::kCentre};
 
 /// True for more than one in `part`.
@@ -138,7 +136,7 @@ void UnitEvidence::add(const std::vector<Numbers>& geometries, double width, dou
     num_swapped += is_box && (numbers[2] < numbers[0] || numbers[3] < numbers[1]);
     for (const BoxForm form : kForms) {
       const Numbers edges = is_box ? to_edges(numbers, form) : numbers;
-      for (const CoordinateUnit unit : kUnits) {
+      for (const auto& [unit, name] : kCoordinateUnits) {
         const auto& [right, bottom] = sides[static_cast<size_t>(unit)];
         add_reading(readings_[static_cast<size_t>(unit)][static_cast<size_t>(form)], edges, right,
                     bottom, form);

@@ -118,7 +118,6 @@ WindowPlan WindowStream::next() {
   const int64_t end = std::min(first + window_size_, num_micro_batches);
   WindowPlan plan{.window_idx = cursor_.window_idx,
                   .epoch = cursor_.epoch,
-                  .micro_batches = {},
                   .is_partial = end - first < window_size_,
                   .last_of_epoch = cursor_.next_window_in_epoch + 1 == num_windows};
   for (int64_t i = first + options_.rank; i < end; i += options_.world_size) {

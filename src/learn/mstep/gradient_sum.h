@@ -1,14 +1,27 @@
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
+#include "learn/mstep/loss/losses.h"
 #include "learn/mstep/optim/adamw.h"
-#include "learn/mstep/scaled_loss.h"
 
 namespace rematch {
+
+/// The loss of a trained row, for the log.
+struct ScaledLoss {
+  std::map<std::string, double> scaled;  ///< contribution to the step's loss, by kind of target
+  NamedSums details;
+
+  template <typename Wire>
+  friend void fields(Wire& wire, ScaledLoss& loss) {
+    wire(loss.scaled, loss.details);
+  }
+};
 
 /// The collective work of a step: sums the gradients of all rows into the parameters' .grad, and
 /// gives every process the updated values.

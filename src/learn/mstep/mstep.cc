@@ -14,7 +14,6 @@
 #include "base/text.h"
 #include "learn/mstep/loss/loss_table.h"
 #include "learn/mstep/loss_watch.h"
-#include "learn/mstep/scaled_loss.h"
 
 namespace rematch {
 namespace {

@@ -148,7 +148,7 @@ ResumeChoice resolve_resume(const std::string& value, const std::string& run_dir
   }
   verify_state_files(path);
   if (!has_trainer_state(path)) throw UserError(ErrorKind::kData, incomplete_problem(path));
-  ResumeChoice choice{.checkpoint = path, .warnings = {}};
+  ResumeChoice choice{.checkpoint = path};
   const std::vector<CheckpointName> siblings = list_checkpoints(run_dir),
                                     saved = list_saved_checkpoints(run_dir);
   const auto same = [&](const CheckpointName& checkpoint) {

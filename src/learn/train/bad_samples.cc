@@ -14,7 +14,6 @@
 #include "base/out_of_resources.h"
 #include "engine/ranks/gather.h"
 #include "learn/augment/augmentation.h"
-#include "learn/data/bad_sample.h"
 #include "learn/estep/teach/segment_checks.h"
 
 namespace rematch {

@@ -4,7 +4,9 @@
 #include <set>
 #include <string>
 
+#include "base/error.h"
 #include "base/flow/segment.h"
+#include "base/keeps_state.h"
 #include "base/metrics.h"
 #include "base/observe/append_file.h"
 #include "base/observe/terminal.h"
@@ -17,6 +19,13 @@
 #include "model/vision/pixel_store.h"
 
 namespace rematch {
+
+/// An image became unusable after the initial check. Names the file and its record, or the data set
+/// if all images of a window are unusable. The run saves its state and stops.
+class BadSample : public UserError, public KeepsState {
+ public:
+  using UserError::UserError;
+};
 
 /// Leaves out samples that cannot be trained on (`data.on_bad_sample`). With `stop` it does
 /// nothing: a bad sample is an error where it occurs. With `skip` it warns once about each bad

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "learn/data/bad_sample.h"
 #include "learn/evaluate/eval_set.h"
+#include "learn/train/bad_samples.h"
 #include "model/adapter.h"
 #include "program/assembly/loss_keys.h"
 

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "base/flow/sample.h"
-#include "learn/estep/answer/answer_text.h"
+#include "learn/estep/answer/encode_answer.h"
 
 namespace rematch {
 

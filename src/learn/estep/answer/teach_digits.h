@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "learn/estep/answer/answer_format.h"
-#include "learn/estep/answer/answer_text.h"
+#include "learn/estep/answer/encode_answer.h"
 #include "model/text/tokenizer.h"
 
 namespace rematch {
