@@ -186,8 +186,6 @@ TEST_F(ReportTest, DifferentSetsAreNotCompared) {
   EXPECT_EQ(score_table(three)[1],
             (std::vector<std::string>{"gate F1", "0.800", "0.800", "0.900*", "+0.100"}));
   EXPECT_TRUE(has(different_sets(three), "only those over the set of stage2 are compared"));
-  const EvaluationFile old = file("", 0.8), old_now = file("", 0.4);
-  EXPECT_TRUE(has(different_sets({{"old", &old}, {"now", &old_now}}), "old: samples 8"));
   // In a report: a line in place of the verdict, and no column with the F1 before.
   directory_.write("before/eval/model.json",
                    R"({"eval_rollout_f1": 0.9, "num_samples": 7, "eval_set": "7 records"})");
