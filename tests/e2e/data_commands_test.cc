@@ -244,7 +244,7 @@ TEST(DataCommands, ASheetThatWouldFillTheMemoryIsRefused) {
              "\"], \"width\": 64, \"height\": 64, \"objects\": []}\n";
   program.dir().write("many.jsonl", lines);
   const std::string show = "data show many.jsonl --out sheet.png --count 400 --size ";
-  expect_failure(program.run(show + "2000"), 2, "lower --size to 1825 or --count to 50");
+  expect_failure(program.run(show + "2000"), 2, "240 megapixels, of at most 200");
   EXPECT_EQ(program.run(show + "64").exit_code, 0);
 }
 

@@ -3,7 +3,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 #include <iostream>
 #include <memory>
@@ -37,17 +36,13 @@ struct ShowArguments {
 void check_sheet_size(int64_t count, int panel_px) {
   const int64_t pixels = count * panel_px * panel_px;
   if (pixels <= kMaxSheetPixels) return;
-  throw UserError(
-      ErrorKind::kConfig,
-      {.error = "the sheet would be too large",
-       .where = fmt::format("--count and --size: {} of up to {} x {} px", counted(count, "image"),
-                            panel_px, panel_px),
-       .what = fmt::format("{} megapixels, of at most {}", pixels / kMegapixel,
-                           kMaxSheetPixels / kMegapixel),
-       .fix = fmt::format("lower --size to {} or --count to {}",
-                          static_cast<int>(std::sqrt(static_cast<double>(kMaxSheetPixels) /
-                                                     static_cast<double>(count))),
-                          kMaxSheetPixels / (int64_t{panel_px} * panel_px))});
+  throw UserError(ErrorKind::kConfig,
+                  {.error = "the sheet would be too large",
+                   .where = fmt::format("--count and --size: {} of up to {} x {} px",
+                                        counted(count, "image"), panel_px, panel_px),
+                   .what = fmt::format("{} megapixels, of at most {}", pixels / kMegapixel,
+                                       kMaxSheetPixels / kMegapixel),
+                   .fix = "lower --size or --count"});
 }
 
 /// @throws UserError (config) for a name that promises another format

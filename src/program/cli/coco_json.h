@@ -16,7 +16,7 @@ struct ScoredRollout;
 /// Left, top, width and height in pixels.
 using CocoBox = std::array<double, 4>;
 
-/// What files of answers say about each: `sample_id`, `width`, `height`, `status`, `predictions`,
+/// Members that files of answers share: `sample_id`, `width`, `height`, `status`, `predictions`,
 /// `scores` where there are any, `ground_truth` and `pairs`.
 Json rollout_json(const ScoredRollout& rollout);
 
