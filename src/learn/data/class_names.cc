@@ -22,19 +22,18 @@ constexpr int64_t kFew = 3, kManyTimes = 20;
 using Names = std::map<std::string, std::map<std::string, int64_t>>;
 
 std::string spelling_warning(const Names& names) {
-  int64_t num_classes = 0;
   std::vector<std::string> examples;
   for (const auto& [label, spellings] : names) {
-    if (spellings.size() < 2 || ++num_classes > static_cast<int64_t>(kMaxExamples)) continue;
+    if (spellings.size() < 2) continue;
     std::vector<std::string> group;
     for (const auto& [name, count] : spellings)
       group.push_back(fmt::format("{} ({})", shown_label(name), count));
     examples.push_back(join(group, " / "));
   }
-  if (num_classes == 0) return "";
-  return fmt::format("{} in several spellings that differ only in case or spaces: {}{}; choose one",
-                     counted(num_classes, "class", "classes"), join(examples, ", "),
-                     num_classes > std::ssize(examples) ? ", …" : "");
+  if (examples.empty()) return "";
+  return fmt::format("{} in several spellings that differ only in case or spaces: {}; choose one",
+                     counted(std::ssize(examples), "class", "classes"),
+                     first_few(examples, kMaxExamples));
 }
 
 /// The words of a name, between other characters than letters and digits of any script.

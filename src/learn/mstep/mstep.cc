@@ -37,7 +37,7 @@ std::vector<ScaledLoss> scale_losses(const std::vector<RowLoss>& rows,
                                      const std::vector<LossScale>& scales) {
   std::vector<ScaledLoss> scaled;
   for (size_t i = 0; i < rows.size(); ++i) {
-    ScaledLoss& loss = scaled.emplace_back(ScaledLoss{.scaled = {}, .details = rows[i].details});
+    ScaledLoss& loss = scaled.emplace_back(ScaledLoss{.details = rows[i].details});
     for (const auto& [kind, sum] : rows[i].by_kind)
       loss.scaled[kind] = sum.sum * get_scale(scales[i], kind);
   }

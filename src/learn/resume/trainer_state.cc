@@ -65,7 +65,7 @@ double read_number(const Json& value, const JsonOrigin& origin, const std::strin
 
 LogEntry read_log_entry(const Json& value, const JsonOrigin& origin, const std::string& place) {
   JsonFields fields(value, origin, place);
-  LogEntry entry{.step = fields.integer("step"), .values = {}};
+  LogEntry entry{.step = fields.integer("step")};
   for (const auto& item : value.items()) {
     if (item.key() == kEvalSet) {
       entry.eval_set = fields.text(kEvalSet);

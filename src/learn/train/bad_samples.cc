@@ -45,8 +45,7 @@ std::string list_line(const Sample& sample, const UserError& error) {
 
 /// Sample of a segment for skipped.jsonl. The sample itself may no longer be in the data.
 Sample listed_sample(const Segment& segment) {
-  Sample sample{
-      .sample_id = segment.sample_id, .image_paths = {}, .objects = {}, .where = segment.where};
+  Sample sample{.sample_id = segment.sample_id, .where = segment.where};
   for (const ImageRef& image : segment.images) sample.image_paths.push_back(image.path);
   return sample;
 }

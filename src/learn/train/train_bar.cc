@@ -38,7 +38,7 @@ Progress TrainBar::state(int64_t step, int64_t num_steps, const MetricValues& va
     const auto found = last_.find(name);
     return found == last_.end() ? std::string() : text(found->second);
   };
-  Progress bar{.phase = "train", .done = step, .total = num_steps, .fields = {}};
+  Progress bar{.phase = "train", .done = step, .total = num_steps};
   bar.fields.push_back({.name = "loss", .value = shown("loss", short_number)});
   if (rolls_out_) {
     bar.fields.push_back({.name = f1_name_, .value = shown("rollout/f1", short_share), .width = 3});

@@ -71,7 +71,7 @@ class CoordTokens : public AnswerFormat {
     const AnswerText answer = answer_text(shown);
     const EncodedAnswer encoded = encode_answer(answer, tokenizer());
     const std::vector<bool> in_desc = tokens_in_descs(encoded);
-    TaughtAnswer taught{.text = answer.text, .tokens = {}};
+    TaughtAnswer taught{.text = answer.text};
     size_t next_slot = 0;
     for (size_t i = 0; i < encoded.token_ids.size(); ++i) {
       const TokenId id = encoded.token_ids[i];
@@ -96,7 +96,7 @@ class CoordTokens : public AnswerFormat {
     const AnswerText answer = append_text(missing, first_index, !kept.prefix_text.ends_with('{'));
     const EncodedAnswer encoded = encode_answer(answer, tokenizer());
     const std::vector<bool> in_desc = tokens_in_descs(encoded);
-    TaughtAnswer taught{.text = answer.text, .tokens = {}};
+    TaughtAnswer taught{.text = answer.text};
     for (size_t i = 0; i < encoded.token_ids.size(); ++i) {
       const TokenId id = encoded.token_ids[i];
       const int bin = coords_.bin_of(id);

@@ -22,7 +22,7 @@ TaughtAnswer teach_digits(const AnswerText& shown, const std::vector<std::string
                           const Tokenizer& tokenizer) {
   REMATCH_CHECK(shown.marks.size() == truth.size());
   const EncodedAnswer answer = encode_answer(shown, tokenizer);
-  TaughtAnswer taught{.text = shown.text, .tokens = {}};
+  TaughtAnswer taught{.text = shown.text};
   for (const TokenId id : answer.token_ids) taught.tokens.push_back({.id = id, .label = id});
   for (size_t i = 0; i < truth.size(); ++i) {
     const ByteSpan& number = shown.marks[i];

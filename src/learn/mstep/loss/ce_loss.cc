@@ -29,7 +29,7 @@ at::Tensor cross_entropy_K(LossChunk& chunk, double weight) {
 }  // namespace
 
 LossTerm cross_entropy_term() {
-  return {.name = "ce", .kind = kLabels, .weight = {}, .values_K = cross_entropy_K};
+  return {.name = "ce", .kind = kLabels, .values_K = cross_entropy_K};
 }
 
 }  // namespace rematch
