@@ -2,9 +2,6 @@
 
 #include <fmt/core.h>
 
-#include <initializer_list>
-#include <optional>
-
 #include "base/content_key.h"
 
 namespace rematch {
