@@ -153,7 +153,8 @@ constexpr KnownName kWords[] = {
     {"stage_n", "",
      "stage 1 is supervised fine-tuning on the true answers (custom.trainer_variant: sft); stage 2 "
      "rolls out, matches and teaches the corrected answer (rollout_matching_sft, docs/stage2.md)"},
-    {"tok/s tokens/s tokens_per_second", "", "tokens of answers a second, all samples together"},
+    {"tok/s tokens/s tokens_per_second", "",
+     "tokens of answers that are generated in a second, all samples together"},
     {"append", "",
      "a target_policy that keeps the answer up to its last whole object and adds the missing ones; "
      "`rewrite` teaches the whole true answer (docs/targets.md)"},
