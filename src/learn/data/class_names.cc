@@ -15,7 +15,6 @@
 namespace rematch {
 namespace {
 
-constexpr size_t kMaxExamples = 5;
 constexpr int64_t kFew = 3, kManyTimes = 20;
 
 /// Normalized label → its spellings and their counts.
@@ -32,8 +31,7 @@ std::string spelling_warning(const Names& names) {
   }
   if (examples.empty()) return "";
   return fmt::format("{} in several spellings that differ only in case or spaces: {}; choose one",
-                     counted(std::ssize(examples), "class", "classes"),
-                     first_few(examples, kMaxExamples));
+                     counted(std::ssize(examples), "class", "classes"), first_few(examples));
 }
 
 /// The words of a name, between other characters than letters and digits of any script.
