@@ -22,7 +22,6 @@ using Groups = std::set<std::pair<std::string, std::string>>;
 ForeignEntry read_shape(const Json& shape, std::string place, Groups& groups, Ledger& ledger) {
   constexpr const char* kOutlines[] = {"polygon", "oriented_rectangle", "rotation",
                                        "quadrilateral"};  // X-AnyLabeling
-  constexpr const char* kTwoPoints[] = {"rectangle", "mask"};
   ForeignEntry entry{.place = std::move(place)};
   const Json *label = find_member(shape, "label"), *points_of = find_member(shape, "points"),
              *group = find_member(shape, "group_id");
@@ -37,7 +36,7 @@ ForeignEntry read_shape(const Json& shape, std::string place, Groups& groups, Le
   const Outline points = points_of == nullptr ? Outline() : read_points(*points_of);
   if (is_among(type, kOutlines)) {
     entry.rings = {points};
-  } else if (!is_among(type, kTwoPoints)) {
+  } else if (type != "rectangle" && type != "mask") {
     entry.reason = fmt::format("a shape of type {}", show_json(type));
   } else if (points.size() == 2 || (type == "rectangle" && points.size() == 4)) {
     entry.box = extent_of(points);
