@@ -157,7 +157,7 @@ TEST_F(ChatTest, ImagesInsideRecordsAreNamed) {
 TEST_F(ChatTest, WhatIsNotJsonIsSaidToBeSo) {
   const std::string record = messages("Find it.", kAnswer).dump();
   for (const auto& [text, advice] : std::vector<std::pair<std::string, std::string>>{
-           {record + ",\n" + record + ",\n", "comma at the end"},
+           {record + ",\n" + record + ",\n", "or at the end"},
            {"{'messages': []}\n", "json.dumps"},
            {"{\"messages\": NaN}\n", "NaN"},
            {"[" + record + ",]", "comma before"}}) {
