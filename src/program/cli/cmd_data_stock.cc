@@ -40,12 +40,13 @@ Command add_to(CLI::App& data) {
       data, "to-qwen", "JSONL → conversations that trainers of stock checkpoints read", *arguments);
   add_stock_options(*app, arguments->stock, "the user's text of records without a \"prompt\"",
                     false);
-  app->footer(
+  add_examples(
+      *app,
+      {"data/train.jsonl --out stock/train.jsonl",
+       "data/val.jsonl --out stock/val.jsonl --scale pixels --model base"},
       "Writes JSON lines with \"messages\" (<image> and the user's text; the answer as a fenced "
       "list of \"bbox_2d\" and \"label\") and \"images\". from-qwen reads them back. Polygons "
       "have no such form: `rematch data boxes` turns them into boxes.");
-  add_examples(*app, {"data/train.jsonl --out stock/train.jsonl",
-                      "data/val.jsonl --out stock/val.jsonl --scale pixels --model base"});
   return {app, [arguments] {
             InputFiles inputs;
             add_model(inputs, arguments->stock.model_dir);
@@ -102,10 +103,10 @@ Command add_split(CLI::App& data) {
   app->add_option("--out", arguments->options.out_dir,
                   "directory for NAME-train.jsonl and NAME-val.jsonl; default: where NAME.jsonl "
                   "lies");
-  app->footer(
+  add_examples(
+      *app, {"data/all.jsonl --val 0.1 --seed 0", "exported.jsonl --val 0.2 --out data"},
       "Records whose images have the same content stay together. The same images and seed give "
       "the same split, in whatever order the records are.");
-  add_examples(*app, {"data/all.jsonl --val 0.1 --seed 0", "exported.jsonl --val 0.2 --out data"});
   return {app, [arguments] {
             const SplitFiles files = write_split(arguments->path, arguments->options);
             for (const SplitPart* part : {&files.train, &files.val}) {

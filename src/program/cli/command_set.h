@@ -42,9 +42,11 @@ std::vector<Command> add_stage_commands(CLI::App& app, const std::vector<StageRo
 /// `rematch data …`: data in, and what is odd about them.
 std::vector<Command> add_data_commands(CLI::App& app);
 
-/// Adds the block of examples to a command's help.
+/// Ends a command's help with a block of examples.
 /// @param arguments  what follows the names of program and command
-void add_examples(CLI::App& command, const std::vector<std::string>& arguments);
+/// @param before  text above the block
+void add_examples(CLI::App& command, const std::vector<std::string>& arguments,
+                  const std::string& before = "");
 
 /// All commands of the program.
 std::vector<Command> add_commands(CLI::App& app);

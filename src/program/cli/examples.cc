@@ -4,11 +4,12 @@
 
 namespace rematch {
 
-void add_examples(CLI::App& command, const std::vector<std::string>& arguments) {
-  std::string name, text = command.get_footer();
+void add_examples(CLI::App& command, const std::vector<std::string>& arguments,
+                  const std::string& before) {
+  std::string name, text = before;
   for (const CLI::App* app = &command; app != nullptr; app = app->get_parent())
     name = " " + app->get_name() + name;
-  text += text.empty() ? "Examples:" : "\nExamples:";
+  text += text.empty() ? "Examples:" : "\nExamples:";  // in place of the parent's footer
   for (const std::string& each : arguments) text += "\n " + name + (each.empty() ? "" : " ") + each;
   command.footer(text);
 }

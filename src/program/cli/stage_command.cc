@@ -55,6 +55,7 @@ void refuse_model_directory(const StageOptions& options) {
 
 Command add_stage(CLI::App& command, const StageRow& row) {
   CLI::App* app = command.add_subcommand(row.name, row.summary);
+  app->footer("");
   const auto options = std::make_shared<StageOptions>();
   add_stage_options(*app, row, *options);
   return {app, [options, &row] {
