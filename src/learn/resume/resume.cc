@@ -5,12 +5,12 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <utility>
 
 #include "base/error.h"
 #include "base/file.h"
 #include "base/missing_path.h"
+#include "learn/resume/run_lock.h"
 #include "model/checkpoint/state_files.h"
 
 namespace rematch {
@@ -79,12 +79,8 @@ std::optional<int64_t> parse_writer(std::string_view name) {
   return std::nullopt;
 }
 
-/// False for a process that was not reaped: in a container without an init it stays forever.
 bool is_another_living_process(int64_t pid) {
-  std::string stat;
-  std::getline(std::ifstream(fmt::format("/proc/{}/stat", pid)), stat, '\0');
-  const size_t name_end = stat.rfind(") ");  // a name may contain anything
-  return pid != ::getpid() && name_end != stat.npos && stat[name_end + 2] != 'Z';
+  return pid != ::getpid() && !start_ticks(pid).empty();
 }
 
 [[noreturn]] void throw_missing(const std::string& value) {
