@@ -86,7 +86,8 @@ TEST(PlanCommand, ADirectoryWithoutConfigJsonIsRefused) {
   const test::TempDir dir;
   std::ostringstream out;
   const UserError error = test::catch_user_error([&] { run_plan({.path = dir.path()}, out); });
-  EXPECT_THAT(error.problems().front().where, HasSubstr("config.json"));
+  EXPECT_EQ(error.kind(), ErrorKind::kConfig);
+  EXPECT_THAT(error.what(), HasSubstr("has no config.json"));
 }
 
 TEST(PlanCommand, AModelTakesSettingsAsAConfigurationDoes) {

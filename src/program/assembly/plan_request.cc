@@ -1,7 +1,9 @@
 #include "program/assembly/plan_request.h"
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "model/checkpoint/quantisation.h"
@@ -11,7 +13,21 @@
 namespace rematch {
 namespace {
 
+namespace fs = std::filesystem;
+
 constexpr int64_t kAssumedTokens = 4096;  // tokens of a sample without global_max_length
+
+void require_config_json(const std::string& directory) {
+  std::error_code ignored;
+  if (!fs::is_directory(directory, ignored) ||
+      fs::is_regular_file(join_path(directory, "config.json"), ignored))
+    return;
+  throw UserError(ErrorKind::kConfig,
+                  {.error = "the model directory has no config.json",
+                   .where = directory,
+                   .what = "a plan needs no weights, but the model's sizes",
+                   .fix = "copy the config.json of the model there, or name another directory"});
+}
 
 // Bytes per weight in the files, from config.json.
 int64_t stored_value_bytes(const std::string& directory) {
@@ -34,6 +50,7 @@ PlanRequest plan_request(const Settings& settings, const PlanDevice& device) {
   const ModelDtype dtype = settings.model.dtype;
   const bool is_half =
       dtype == ModelDtype::kBfloat16 || (dtype == ModelDtype::kAuto && device.on_gpu);
+  require_config_json(settings.model.directory);
   const std::optional<FourBitSettings> stored = stored_quantisation(settings.model.directory);
   PlanRequest request{
       .model = describe_model(settings.model.directory),
