@@ -2,10 +2,13 @@
 
 #include <fmt/core.h>
 
+#include <exception>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <vector>
 
 #include "base/file.h"
+#include "base/json.h"
 #include "learn/resume/checkpoint_list.h"
 
 namespace rematch {
@@ -17,6 +20,19 @@ bool has_model(const std::string& directory) {
   std::error_code error;
   return fs::exists(join_path(directory, "config.json"), error) ||
          fs::exists(join_path(directory, "adapter_config.json"), error);
+}
+
+/// A note if no evaluation of the run was better than its start: then that model is the better one.
+std::string better_start(const std::string& run_dir, const std::string& checkpoint) {
+  try {
+    const Json state = read_json_file(join_path(checkpoint, "trainer_state.json"));
+    if (state.value("best_global_step", Json()) != 0) return "";
+    const Json args = read_json_file(join_path(run_dir, "args.json"));
+    return fmt::format("; no evaluation of this run was better than its start: {} is better",
+                       args.at("model").at("model").get<std::string>());
+  } catch (const std::exception&) {  // reported where the files are needed
+    return "";
+  }
 }
 
 }  // namespace
@@ -32,8 +48,8 @@ NamedModel find_model(const std::string& path) {
   for (const char* name : {kBestLink, kLastLink}) {
     const std::string checkpoint = follow_link(join_path(path, name));
     if (!checkpoint.empty())
-      return {checkpoint,
-              fmt::format("taking {}, the {} checkpoint of {}", checkpoint, name, path)};
+      return {checkpoint, fmt::format("taking {}, the {} checkpoint of {}{}", checkpoint, name,
+                                      path, better_start(path, checkpoint))};
   }
   const std::vector<CheckpointName> checkpoints = list_checkpoints(path);
   if (checkpoints.empty()) return {path, ""};
