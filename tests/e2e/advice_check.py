@@ -29,7 +29,7 @@ VOC = (
 # Command, pattern of its advice in the output on one line, and the command that follows it, where
 # {0} is the pattern's first group. The text of the last column, or else the advice, must be gone.
 CASES = (
-    ("data from-yolo unnamed --out o", r"add (--names) cat,dog", "{first} {0} cat,dog", ""),
+    ("data from-yolo unnamed --out o", r"with (--names) cat,dog", "{first} {0} cat,dog", ""),
     (
         "data from-yolo unlabelled --out o",
         r"say with (--missing-labels-are-empty)",
@@ -75,12 +75,6 @@ CASES = (
         r"`rematch (data check pixels.jsonl --fix OUT --unit pixels)`",
         "{0}; data check OUT",
         "look like pixels",
-    ),
-    (
-        "data check commas.jsonl",
-        r"(sed 's/,\$//' commas.jsonl > NEW)",
-        "!{0}; data check NEW",
-        "refuses",
     ),
     (
         "eval good.jsonl --answers answers.jsonl --format qwen_json",
@@ -229,9 +223,6 @@ def prepare(work):
     )
     write(work / "pixels.jsonl", json_lines(record(i, [2, 2, 20 + i, 30]) for i in range(12)))
     write(work / "good.jsonl", json_lines(record(i, [10, 10, 600, 600]) for i in range(4)))
-    write(
-        work / "commas.jsonl", ",\n".join(json.dumps(record(i, [9, 9, 99, 99])) for i in range(4))
-    )
     outline = [10, 10, 500, 10, 500, 500]
     write(work / "outlines.jsonl", json_lines(record(i, outline, "poly") for i in range(4)))
     answer = {"image": "images/0.png", "text": named.format([100, 100, 500, 500])}

@@ -239,9 +239,13 @@ TEST_F(Forms, BoxesOfAnotherScaleAreRefusedNotClipped) {
   };
   const std::string all =
       box("600, 700, 300, 250") + "," + box("10, 10, 50, 50") + "," + box("500, 50, 300, 400");
-  const ForeignSet set = read_coco_files({write("train.json", test::coco("a.png", all))}, {});
+  ForeignSet set = read_coco_files({write("train.json", test::coco("a.png", all))}, {});
   const Problem problem = test::problem_of([&] { convert_set(set); });
   EXPECT_NE(problem.what.find("2 of 3 boxes extend far beyond"), std::string::npos) << problem.what;
+  EXPECT_NE(problem.fix.find("--boxes"), std::string::npos) << problem.fix;
+  set.assumed_form = {};  // as Pascal VOC, whose import has no such option
+  const Problem corners = test::problem_of([&] { convert_set(set); });
+  EXPECT_EQ(corners.fix.find("--boxes"), std::string::npos) << corners.fix;
 }
 
 TEST_F(Forms, KeypointsWithoutTheirShapeAreNotOutlines) {

@@ -90,10 +90,12 @@ void check_units(const std::vector<ForeignImage>& images, std::optional<BoxForm>
       refuse("the coordinates are not in the unit of --scale", what,
              reason::fix_for(reason::kBeyondScale));
     if (!what.empty())
-      refuse("the boxes are not in pixels of these images", what,
-             "give the images that were annotated, at their size then, and numbers in their pixels "
-             "(or say with --boxes what the numbers are); ms-swift's records say \"bbox_type\": "
-             "\"norm1\" for 0 to 1 and \"norm1000\" for 0 to 1000");
+      refuse(
+          "the boxes are not in pixels of these images", what,
+          fmt::format("give the images that were annotated, at their size then, and numbers in "
+                      "their pixels{}; ms-swift's records say \"bbox_type\": \"norm1\" for 0 to 1 "
+                      "and \"norm1000\" for 0 to 1000",
+                      assumed ? " (or say with --boxes what the numbers are)" : ""));
   }
 }
 
