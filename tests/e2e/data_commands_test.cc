@@ -361,7 +361,7 @@ TEST(DataCommands, MistakesEndInFourLinesAndTheRightCode) {
   expect_failure(program.run("data check missing.jsonl"), 4, "missing.jsonl");
   expect_failure(program.run("data check"), 2, "JSONL");
   program.dir().write("cards/train.jsonl", "{}\n");
-  expect_failure(program.run("data check cards"), 2, "training records: cards/train.jsonl");
+  expect_failure(program.run("data check cards"), 2, "cards/train.jsonl");
   expect_failure(program.run("data show missing.jsonl --out a.png"), 4, "missing.jsonl");
   expect_failure(program.run("data show empty.json"), 2, "--out");
   expect_failure(program.run("data"), 2, "subcommand");
