@@ -114,7 +114,7 @@ TEST(HelpCommands, InitNamesTheFileToGiveAndTheDownload) {
   program.dir().write("data/train-part.jsonl", "{}\n");
   const test::ProcessResult directory = program.run("init " + test::Program::model() + " data");
   EXPECT_EQ(directory.exit_code, 2);
-  EXPECT_TRUE(has(directory.err, "training records: data/train.jsonl")) << directory.err;
+  EXPECT_TRUE(has(directory.err, "data/train.jsonl, data/val.jsonl")) << directory.err;
   const test::ProcessResult hub = program.run("init Someone/Model-2B data/train.jsonl");
   EXPECT_EQ(hub.exit_code, 4);
   EXPECT_TRUE(has(hub.err, "hf download Someone/Model-2B")) << hub.err;

@@ -155,7 +155,7 @@ TEST(StockData, RecordsGoOutAndComeBack) {
   const test::ProcessResult refused =
       program.run("data to-qwen data/mixed.jsonl --out data/stock.jsonl");
   EXPECT_EQ(refused.exit_code, 3);
-  EXPECT_THAT(refused.err, HasSubstr("rematch data boxes data/mixed.jsonl --out FILE"));
+  EXPECT_THAT(refused.err, HasSubstr("rematch data boxes data/mixed.jsonl --out NEW"));
   ASSERT_EQ(program.run("data boxes data/mixed.jsonl --out data/boxes.jsonl").exit_code, 0);
   const test::ProcessResult out = program.run("data to-qwen data/boxes.jsonl --out stock.jsonl");
   ASSERT_EQ(out.exit_code, 0) << out.err;

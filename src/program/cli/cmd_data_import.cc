@@ -52,7 +52,9 @@ void print_next(const WrittenSet& written) {
   const std::string jsonl = shell_word(path.string());
   const std::string held_out = held_out_records(path.parent_path());
   std::cout << fmt::format("next: rematch data show {} --out sheet.png\n", jsonl);
-  if (held_out.empty()) {
+  if (held_out.empty() && written.num_records() < 2) {
+    std::cout << fmt::format("      rematch init MODEL {}\n", jsonl);
+  } else if (held_out.empty()) {
     const std::string start = (path.parent_path() / path.stem()).string();
     std::cout << fmt::format(
         "      rematch data split {} --val 0.2\n      rematch init MODEL {} --val {}\n", jsonl,

@@ -30,7 +30,7 @@ void check_sample(const Sample& sample, const std::string& path) {
   if (polygon != sample.objects.end())
     refuse("a stock answer cannot have a \"poly\"",
            fmt::format("objects[{}]", polygon - sample.objects.begin()),
-           fmt::format("run `rematch data boxes {} --out FILE`, which replaces polygons by their "
+           fmt::format("run `rematch data boxes {} --out NEW`, which replaces polygons by their "
                        "bounding boxes",
                        shell_word(path)));
   if (sample.image_paths.size() != 1)
