@@ -193,14 +193,13 @@ TEST(DataCommands, TwoFilesOfOneSplitNameTheOption) {
   EXPECT_FALSE(std::filesystem::exists(program.dir().file("data")));
 }
 
-TEST(DataCommands, OneFileWithoutASplitNamesWhatSplitsIt) {
+TEST(DataCommands, OneImageIsNotToBeSplit) {
   test::Program program;
   program.dir().write("result.json", kCoco);
   const std::string convert =
       "data from-coco result.json --images " + test::Program::golden("images") + " --out data";
   const std::string out = program.run(convert).out;
-  EXPECT_NE(out.find("      rematch data split data/result.jsonl --val 0.2\n"), std::string::npos)
-      << out;
+  EXPECT_NE(out.find("      rematch init MODEL data/result.jsonl\n"), std::string::npos) << out;
   EXPECT_NE(program.run(convert).out.find("replaced data/result.jsonl: 1 image"),
             std::string::npos);
 }
