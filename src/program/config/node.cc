@@ -50,6 +50,8 @@ std::string Origin::text() const {
   return line > 0 ? fmt::format("{}:{}:{}", *file, line, column) : *file;
 }
 
+std::vector<Node> Node::as_list() const { return is_list() ? items : std::vector<Node>{*this}; }
+
 const Node* Node::find(std::string_view key) const {
   for (const Member& member : members) {
     if (member.key == key) return &member.value;

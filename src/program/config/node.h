@@ -37,7 +37,7 @@ struct Node {
   bool is_list() const { return kind == Kind::kList; }
   bool is_map() const { return kind == Kind::kMap; }
   /// Items of a list; any other value counts as a list of one.
-  std::vector<Node> as_list() const { return is_list() ? items : std::vector<Node>{*this}; }
+  std::vector<Node> as_list() const;
   /// Finds a member's value by its key, nullptr if absent. Cost: linear.
   const Node* find(std::string_view key) const;
 };
