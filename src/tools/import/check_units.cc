@@ -95,7 +95,7 @@ void check_units(const std::vector<ForeignImage>& images, std::optional<BoxForm>
           fmt::format("give the images that were annotated, at their size then, and numbers in "
                       "their pixels{}; ms-swift's records say \"bbox_type\": \"norm1\" for 0 to 1 "
                       "and \"norm1000\" for 0 to 1000",
-                      assumed ? " (or say with --boxes what the numbers are)" : ""));
+                      assumed ? " (or say with --boxes what they are)" : ""));
   }
 }
 
