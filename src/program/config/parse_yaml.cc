@@ -41,22 +41,9 @@ class TreeCopier {
 
   /// @throws StopReading
   Node copy(const YAML::Node& from) {
-    Node node{.origin = origin(from.Mark())};
-    if (++num_nodes_ > limits_.max_nodes)
-      stop(node.origin, "the configuration is too large",
-           fmt::format("more than {} values once aliases are expanded", limits_.max_nodes),
-           "shorten the file; nested aliases multiply");
-    check_tag(from.Tag(), node.origin);
-    if (from.IsScalar()) {
-      node.kind = Node::Kind::kScalar;
-      node.scalar = from.Scalar();
-      node.quoted = from.Tag() == "!" || from.Tag() == kCoreTag + "str";
-      if (node.scalar.find('\0') != std::string::npos)
-        report(node.origin, "a zero byte in a string", "it is written as an escape between quotes",
-               "remove it");
-    } else if (!from.IsNull()) {
-      copy_inner(from, node);
-    }
+    Node node;
+    copy_value(from, node);
+    if (from.IsSequence() || from.IsMap()) copy_inner(from, node);
     return node;
   }
 
@@ -73,8 +60,26 @@ class TreeCopier {
            "values are typed by the key they belong to", "remove the tag");
   }
 
-  /// Copies the items or members of a list or map.
-  void copy_inner(const YAML::Node& from, Node& node) {
+  // Not inlined: their texts would take stack at every level of nesting.
+
+  /// Copies the origin, and the text of a scalar.
+  [[gnu::noinline]] void copy_value(const YAML::Node& from, Node& node) {
+    node.origin = origin(from.Mark());
+    if (++num_nodes_ > limits_.max_nodes)
+      stop(node.origin, "the configuration is too large",
+           fmt::format("more than {} values once aliases are expanded", limits_.max_nodes),
+           "shorten the file; nested aliases multiply");
+    check_tag(from.Tag(), node.origin);
+    if (!from.IsScalar()) return;
+    node.kind = Node::Kind::kScalar;
+    node.scalar = from.Scalar();
+    node.quoted = from.Tag() == "!" || from.Tag() == kCoreTag + "str";
+    if (node.scalar.find('\0') != std::string::npos)
+      report(node.origin, "a zero byte in a string", "it is written as an escape between quotes",
+             "remove it");
+  }
+
+  [[gnu::noinline]] void check_depth(const YAML::Node& from, const Node& node) {
     if (std::ranges::any_of(open_, [&](const YAML::Node& outer) { return outer.is(from); }))
       stop(node.origin, "an alias refers to itself",
            "the value named by this anchor contains its alias",
@@ -82,14 +87,21 @@ class TreeCopier {
     if (std::ssize(open_) >= limits_.max_depth)
       stop(node.origin, "nested too deeply", fmt::format("more than {} levels", limits_.max_depth),
            "flatten the file; no key is nested that deeply");
+  }
+
+  /// Copies the items or members of a list or map.
+  void copy_inner(const YAML::Node& from, Node& node) {
+    check_depth(from, node);
     open_.push_back(from);
     node.kind = from.IsMap() ? Node::Kind::kMap : Node::Kind::kList;
     std::vector<Member> merged;  // from `<<`, the first wins
     for (const auto& inner : from) {
-      if (from.IsMap())
-        add_member(node, merged, inner);
-      else
+      if (from.IsMap()) {
+        const Node key = copy(inner.first);
+        add_member(node, merged, key, copy(inner.second));
+      } else {
         node.items.push_back(copy(inner));
+      }
     }
     for (Member& member : merged) {
       if (node.find(member.key) == nullptr) node.members.push_back(std::move(member));
@@ -97,10 +109,8 @@ class TreeCopier {
     open_.pop_back();
   }
 
-  void add_member(Node& map, std::vector<Member>& merged,
-                  const std::pair<YAML::Node, YAML::Node>& from) {
-    const Node key = copy(from.first);
-    Node value = copy(from.second);
+  [[gnu::noinline]] void add_member(Node& map, std::vector<Member>& merged, const Node& key,
+                                    Node value) {
     if (!key.is_scalar())
       stop(key.origin, "a key must be plain text", "this key is null, a list or a mapping",
            "write `name: value`");
