@@ -215,6 +215,12 @@ TEST(ParseYaml, RefusesAByteOrderMarkAnywhereButAtTheStart) {
   }
 }
 
+TEST(ParseYaml, TextAfterAQuotedValueIsAnotherDocument) {
+  std::vector<Problem> problems;
+  parse_yaml("k: 'a#b, 2c # d', &f e", "f.yaml", true, problems);
+  ASSERT_EQ(problems.size(), 1U);
+}
+
 TEST(ParseYaml, NeedsLittleStack) {
   const int depth = YamlLimits{}.max_depth / 2;  // in 64 kB, with a sanitizer's frames too
   std::vector<Problem> problems;

@@ -1,11 +1,13 @@
 // yaml-cpp reads the document. Its tree is copied, to control positions, duplicate keys, aliases
 // and limits.
 #include <fmt/core.h>
+#include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <sstream>
 #include <utility>
 
 #include "base/text.h"
@@ -171,6 +173,24 @@ std::optional<Problem> check_bytes(std::string_view text, const std::string& nam
 
 namespace {
 
+/// Notes where a document begins. YAML::LoadAll() would not end on a text such as `'a', &b c`.
+struct DocumentStart : YAML::EventHandler {
+  using Text = std::string;
+  using Mark = YAML::Mark;
+  using Anchor = YAML::anchor_t;
+  using Style = YAML::EmitterStyle::value;
+  void OnDocumentStart(const Mark& at) override { mark = at; }
+  void OnDocumentEnd() override {}
+  void OnNull(const Mark&, Anchor) override {}
+  void OnAlias(const Mark&, Anchor) override {}
+  void OnScalar(const Mark&, const Text&, Anchor, const Text&) override {}
+  void OnSequenceStart(const Mark&, const Text&, Anchor, Style) override {}
+  void OnSequenceEnd() override {}
+  void OnMapStart(const Mark&, const Text&, Anchor, Style) override {}
+  void OnMapEnd() override {}
+  Mark mark;
+};
+
 /// The 1-based line, up to `last`, that is indented with a tab; 0 for none.
 int find_tab_line(std::string_view text, int last) {
   int number = 0;
@@ -202,12 +222,16 @@ Node parse_yaml(std::string_view text, const std::string& name, bool has_lines,
   TreeCopier copier(name, has_lines, limits, problems);
   Node root{.origin = copier.origin({})};
   try {
-    const std::vector<YAML::Node> documents = YAML::LoadAll(std::string(text));
-    if (documents.size() > 1)
-      copier.stop(copier.origin(documents[1].Mark()), "more than one YAML document",
-                  "a second one begins after `---`",
-                  "keep one document per file; use `extends` to combine files");
-    if (!documents.empty()) root = copier.copy(documents.front());
+    std::istringstream stream{std::string(text)};
+    YAML::Parser parser(stream);
+    DocumentStart document;
+    if (parser.HandleNextDocument(document)) {
+      if (parser.HandleNextDocument(document))
+        copier.stop(copier.origin(document.mark), "more than one YAML document",
+                    "a second one begins after `---`",
+                    "keep one document per file; use `extends` to combine files");
+      root = copier.copy(YAML::Load(std::string(text)));
+    }
   } catch (const StopReading&) {
   } catch (const YAML::Exception& error) {
     const std::string where =
