@@ -178,7 +178,7 @@ TEST_F(ReviewTest, NumbersOutsideTheirImageAreNoPixels) {
       large(box("1, 2, 3, 4")) + record(box("-5, 20, 1100, 200")) + record(box("0.5, 10, 300, 50")),
       {.unit = CoordinateUnit::kBins});
   EXPECT_EQ(fixed_boxes(), "[1, 2, 3, 4]\n[1, 10, 300, 50]\n");
-  EXPECT_EQ(repairs.at("an object with a number that is no bin (0 to 999)"), 1);
+  EXPECT_EQ(repairs.at("an object with a number outside the bins 0 to 999"), 1);
   EXPECT_EQ(repairs.at("fractions of bins rounded"), 1);
 }
 

@@ -144,7 +144,7 @@ class Repairer {
     for (double* number : {&x, &y}) {
       const bool is_fraction = *number != std::floor(*number);
       if (are_bins && (*number < 0 || *number > kBins || (is_fraction && !options_.unit)))
-        return image.lose("an object with a number that is no bin (0 to 999)", image.where);
+        return image.lose("an object with a number outside the bins 0 to 999", image.where);
       if (are_bins && *number == kBins) ++changes_["coordinates changed from 1000 to 999"];
       if (are_bins && is_fraction) ++changes_["fractions of bins rounded"];
     }
