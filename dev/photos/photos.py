@@ -8,7 +8,8 @@ SET and SOURCE, a local copy (nothing is downloaded):
   bccd     github.com/Shenggan/BCCD_Dataset (364 photographs of blood cells, MIT) with prompts that
            list classes; the 87 of its val list all three
 
-The pictures are made 320 pixels wide. demo/model, which learned drawn digits from random weights,
+Records are 320 pixels wide: quarters of an orchard's pieces, in which an apple is as large as two
+image tokens, and cells made smaller. demo/model, which learned drawn digits from random weights,
 learns them for N steps: the base, with mirrored and recoloured pictures and sorted truth. Then a
 quarter of these steps more: stage 1, with noise, and stage 2. All are scored on the pictures that
 are held out. Costs are processor time on one thread. What has a result in demo/out/photos is not
@@ -47,31 +48,44 @@ def shrink(source, target):
     return *size, scale
 
 
+def quarters(image, boxes):
+    """The four quarters of a picture, each with the boxes [x, y, w, h] that it shows half of."""
+    width, height = image.width // 2, image.height // 2
+    for left, top in ((0, 0), (width, 0), (0, height), (width, height)):
+        inside = []
+        for x, y, w, h in boxes:
+            x1, x2 = max(x - left, 0), min(x + w - left, width)
+            y1, y2 = max(y - top, 0), min(y + h - top, height)
+            if x1 < x2 and y1 < y2 and (x2 - x1) * (y2 - y1) >= w * h / 2:
+                inside.append([x1, y1, x2 - x1, y2 - y1])
+        yield image.crop((left, top, left + width, top + height)), inside
+
+
 def orchard_records(source, out):
-    """The three COCO files of the set become two, and their boxes those of the small pictures."""
-    entries, boxes = {}, {}
+    """The three COCO files of the set become two, of quarters."""
+    boxes = {}
     for part in ("train", "val", "test"):
         coco = json.loads((source / f"annotations/applebbch81_instances_{part}.json").read_text())
         names = {image["id"]: image["file_name"] for image in coco["images"]}
-        entries |= {name: None for name in names.values()}
+        boxes |= {name: [] for name in names.values() if name not in boxes}
         for one in coco["annotations"]:
-            boxes.setdefault(names[one["image_id"]], []).append(one["bbox"])
-    photographs = sorted({name[:8] for name in entries})  # DSC_nnnn
+            boxes[names[one["image_id"]]].append(one["bbox"])
+    (out / "small").mkdir(exist_ok=True)
+    photographs = sorted({name[:8] for name in boxes})  # DSC_nnnn
     held_out = set(photographs[::8])
     for split in ("train", "val"):
         coco = {"images": [], "annotations": [], "categories": [{"id": 1, "name": "apple"}]}
-        for name in sorted(entries):
+        for name in sorted(boxes):
             if (name[:8] in held_out) != (split == "val"):
                 continue
-            small = f"{Path(name).stem}.png"
-            width, height, scale = shrink(source / "data/images" / name, out / "small" / small)
-            index = len(coco["images"])
-            coco["images"].append(
-                {"id": index, "file_name": small, "width": width, "height": height}
-            )
-            for box in boxes.get(name, []):
-                one = {"id": len(coco["annotations"]), "image_id": index, "category_id": 1}
-                coco["annotations"].append(one | {"bbox": [value * scale for value in box]})
+            piece = Image.open(source / "data/images" / name).convert("RGB")
+            for number, (quarter, inside) in enumerate(quarters(piece, boxes[name])):
+                entry = {"id": len(coco["images"]), "file_name": f"{Path(name).stem}_{number}.png"}
+                quarter.save(out / "small" / entry["file_name"])
+                coco["images"].append(entry | {"width": quarter.width, "height": quarter.height})
+                for box in inside:
+                    one = {"id": len(coco["annotations"]), "image_id": entry["id"]}
+                    coco["annotations"].append(one | {"category_id": 1, "bbox": box})
         (out / f"{split}.json").write_text(json.dumps(coco))
     files = (out / "train.json", out / "val.json")
     run(REMATCH, "data", "from-coco", *files, "--images", out / "small", "--out", out)
