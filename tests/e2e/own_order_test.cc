@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <utility>
 
 #include "base/file.h"
 #include "e2e/program.h"
@@ -46,6 +47,23 @@ std::string model_from_left(const test::Program& program) {
   return "model: {model: " + model + "}\n";
 }
 
+/// A checkpoint that knows the golden scenes, and `num_copies` of their records.
+std::string many_shapes(const test::Program& program, int num_copies) {
+  std::string records;
+  for (int copy = 0; copy < num_copies; ++copy)
+    records += read_file(test::Program::golden("train.jsonl"));
+  const std::string folder = program.dir().file("records");
+  fs::create_directories(folder);
+  fs::copy(test::Program::golden("images"), folder + "/images");
+  program.dir().write("records/train.jsonl", records);
+  return "model: {model: " + test::source_path("tests/shapes/model") +
+         "}\ntemplate: {system: List the objects as JSON.}\n"
+         "custom: {object_ordering: own, user_prompt: Find every shape., train_jsonl: " +
+         folder +
+         "/train.jsonl, extra: {rollout_matching: {rollout_backend: native, max_new_tokens: "
+         "160}}}\n";
+}
+
 }  // namespace
 
 TEST(OwnOrder, IsSortedWhereAnswersHaveNone) {
@@ -81,21 +99,31 @@ TEST(OwnOrder, OfTheCheckpointIsTaughtAndKept) {
 
 TEST(OwnOrder, IsLearnedFromAnswersToTrainingPictures) {
   test::Program program;
-  std::string records;
-  for (int copy = 0; copy < 40; ++copy) records += read_file(test::Program::golden("train.jsonl"));
-  const std::string folder = program.dir().file("records");
-  fs::create_directories(folder);
-  fs::copy(test::Program::golden("images"), folder + "/images");
-  program.dir().write("records/train.jsonl", records);
-  const std::string settings =
-      "model: {model: " + test::source_path("tests/shapes/model") +
-      "}\ntemplate: {system: List the objects as JSON.}\n"
-      "custom: {object_ordering: own, user_prompt: Find every shape., train_jsonl: " +
-      folder +
-      "/train.jsonl, extra: {rollout_matching: {rollout_backend: native, max_new_tokens: 160}}}\n";
-  const test::ProcessResult result = trained(program, settings);
+  const test::ProcessResult result = trained(program, many_shapes(program, 40));
   EXPECT_THAT(result.err, HasSubstr("from the top, as `sorted`, 1.00 of"));
   EXPECT_THAT(read_file(checkpoint(program, 2) + "/rematch_order.json"), HasSubstr("true"));
+}
+
+// A picture that two ranks answer, or none, changes the number of pairs in the file.
+TEST(OwnOrder, TwoRanksShareTheAnswersAndGiveTheBitsOfOne) {
+  const auto trained_by = [](int num_ranks) {
+    test::Program program;
+    const std::string config =
+        program.config(many_shapes(program, 20) +
+                       "training: {exact_ranks: true, per_device_train_batch_size: 1}\n");
+    const test::ProcessResult result = test::run_command(fmt::format(
+        "cd {} && export OMP_NUM_THREADS=1 && exec {} --no-python --nproc-per-node {} {} train {} "
+        "--set training.gradient_accumulation_steps={}",
+        program.dir().path(), test::source_path(".venv/bin/torchrun"), num_ranks,
+        test::binary_path("bin/rematch"), config, 2 / num_ranks));
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    return std::pair(read_file(checkpoint(program, 2) + "/rematch_order.json"),
+                     read_file(checkpoint(program, 2) + "/model.safetensors"));
+  };
+  const auto one = trained_by(1), two = trained_by(2);
+  EXPECT_THAT(one.first, HasSubstr("\"found\": true"));
+  EXPECT_EQ(two.first, one.first);
+  EXPECT_TRUE(two.second == one.second) << "other weights";
 }
 
 TEST(OwnOrder, ADamagedFileIsNamed) {

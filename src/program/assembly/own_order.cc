@@ -1,7 +1,6 @@
 #include "program/assembly/own_order.h"
 
 #include <algorithm>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -10,12 +9,16 @@
 #include "program/assembly/parts.h"
 
 namespace rematch {
+
+/// For other ranks (base/wire.h).
+template <typename Wire>
+void fields(Wire& wire, SceneObject& object) {
+  wire(object.desc, object.geometry.kind, object.geometry.bins);
+}
+
 namespace {
 
 constexpr int64_t kMostPictures = 300;
-
-/// Name, kind and bins of an object, for other ranks.
-using Entry = std::pair<std::string, std::pair<GeometryKind, std::vector<int>>>;
 
 /// Records with one picture, evenly spaced; sorted.
 std::vector<int64_t> choose_samples(const Dataset& data) {
@@ -43,7 +46,7 @@ OrderScore learn_order(const Job& job, const std::shared_ptr<Model>& model) {
   for (size_t i = static_cast<size_t>(job.group.rank()); i < all.size();
        i += static_cast<size_t>(job.group.size()))
     batches.push_back(all[i]);
-  std::vector<std::vector<Entry>> mine;
+  std::vector<std::vector<SceneObject>> mine, answers;
   score_batches(
       make_scorer(job, data, scoring_options(job), engine), engine.source(), batches,
       [&](int64_t num_done) {
@@ -51,21 +54,12 @@ OrderScore learn_order(const Job& job, const std::shared_ptr<Model>& model) {
             {.phase = "order", .done = num_done * job.group.size(), .total = std::ssize(samples)});
       },
       [&](size_t, const std::vector<ScoredRollout>& scored, const MetricsBag&) {
-        for (const ScoredRollout& rollout : scored) {
-          mine.emplace_back();
-          for (const ParsedObject& object : rollout.parsed.objects)
-            mine.back().push_back({object.desc, {object.geometry.kind, object.geometry.bins}});
-        }
+        for (const ScoredRollout& rollout : scored)
+          mine.push_back(to_scene(rollout.parsed.objects));
       });
   job.terminal.finish_progress();
-  std::vector<std::vector<SceneObject>> answers;
-  for (const auto& of_rank : gather(job.group, mine)) {
-    for (const auto& entries : of_rank) {
-      answers.emplace_back();
-      for (const auto& [desc, geometry] : entries)
-        answers.back().push_back({desc, {geometry.first, geometry.second}});
-    }
-  }
+  for (const auto& of_rank : gather(job.group, mine))
+    answers.insert(answers.end(), of_rank.begin(), of_rank.end());
   return fit_order(std::move(answers));
 }
 
