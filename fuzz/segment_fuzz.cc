@@ -111,8 +111,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   // Polygons, which digits cannot write, are errors of the data.
   const rematch::AnswerFormat& format =
       target.policy == "rewrite" && (choice & 32) != 0 ? *vocab.digits : *vocab.coord_tokens;
-  target.rewrite_order =
-      (choice & 2) != 0 ? rematch::RewriteOrder::kRollout : rematch::RewriteOrder::kTruth;
+  target.rewrite_order = (choice & 2) == 0   ? rematch::RewriteOrder::kTruth
+                         : (choice & 4) == 0 ? rematch::RewriteOrder::kRollout
+                                             : rematch::RewriteOrder::kOwn;
   target.incomplete_rollouts =
       (choice & 16) != 0 ? rematch::IncompleteRollouts::kEmpty : rematch::IncompleteRollouts::kKeep;
   rematch::MatchSettings match;

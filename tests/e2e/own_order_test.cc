@@ -91,7 +91,8 @@ TEST(OwnOrder, OfTheCheckpointIsTaughtAndKept) {
 
   const test::ProcessResult stage_2 =
       trained(own, "model: {model: " + checkpoint(own, 4) +
-                       "}\ntraining: {run_name: two}\ncustom: {object_ordering: own}\n");
+                       "}\ntraining: {run_name: two}\ncustom: {object_ordering: own, extra: "
+                       "{rollout_matching: {target_policy: rewrite, rewrite_order: own}}}\n");
   EXPECT_THAT(stage_2.err, HasSubstr("order     from left to right"));
   const test::ProcessResult eval = own.run("eval " + checkpoint(own, 4));
   EXPECT_EQ(eval.exit_code, 0) << eval.err;

@@ -1,6 +1,8 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -90,9 +92,28 @@ Scene random_scene() {
 TargetSettings random_options() {
   const auto flip = [] { return *rc::gen::arbitrary<bool>(); };
   TargetSettings options = rewrite();
-  if (flip()) options.rewrite_order = RewriteOrder::kRollout;
+  options.rewrite_order =
+      *rc::gen::element(RewriteOrder::kTruth, RewriteOrder::kRollout, RewriteOrder::kOwn);
   if (flip()) options.incomplete_rollouts = IncompleteRollouts::kEmpty;
   return options;
+}
+
+/// Moves the last entry to the place where the fewest pairs of it are in the wrong order.
+std::vector<int> best_placed_last(std::vector<int> order) {
+  const int moved = order.back();
+  order.pop_back();
+  std::vector<int> best;
+  std::ptrdiff_t fewest = std::ssize(order) + 1;
+  for (std::ptrdiff_t place = 0; place <= std::ssize(order); ++place) {
+    const auto at = order.begin() + place;
+    const auto wrong = std::count_if(order.begin(), at, [&](int other) { return other > moved; }) +
+                       std::count_if(at, order.end(), [&](int other) { return other < moved; });
+    if (wrong > fewest) continue;
+    fewest = wrong;
+    best = order;
+    best.insert(best.begin() + place, moved);
+  }
+  return best;
 }
 
 }  // namespace
@@ -137,6 +158,38 @@ TEST(RewriteTarget, TakesTheOrderOfTheRolloutOnRequest) {
   EXPECT_EQ(answer_without_end(build_rewrite(parsed, truth, rewrite()).segment), said(truth));
 }
 
+/// Names of a target with `rewrite_order: own`; a letter is an object, the further right the later.
+std::string names_by_own_order(const std::string& truth, const std::string& answer) {
+  const auto objects = [](const std::string& names) {
+    std::vector<SceneObject> made;
+    for (const char name : names) {
+      const int left = 100 * (name - 'a');
+      made.push_back(box_object(std::string(1, name), {left, 500, left + 90, 600}));
+    }
+    return made;
+  };
+  TargetSettings options = rewrite();
+  options.rewrite_order = RewriteOrder::kOwn;
+  const SegmentResult result =
+      build_rewrite(vocab().parse(said(objects(answer))), objects(truth), options);
+  std::string names;
+  for (const ParsedObject& object : vocab().parse(answer_without_end(result.segment)).objects)
+    names += object.desc;
+  return names;
+}
+
+TEST(RewriteTarget, InsertsMissingObjectsByTheOrderOfTheTruthOnRequest) {
+  EXPECT_EQ(names_by_own_order("abcd", "abcd"), "abcd");
+  EXPECT_EQ(names_by_own_order("abcdef", "bde"), "abcdef");
+  EXPECT_EQ(names_by_own_order("abc", ""), "abc");
+  EXPECT_EQ(names_by_own_order("dcba", "ca"), "dcba") << "the truth is in another order";
+  EXPECT_EQ(names_by_own_order("abcd", "dcba"), "dcba") << "what the answer has stays";
+  EXPECT_EQ(names_by_own_order("abcde", "eabd"), "eabcd") << "one entry out of place";
+  EXPECT_EQ(names_by_own_order("abcde", "bdea"), "bcdea") << "one entry out of place";
+  EXPECT_EQ(names_by_own_order("abc", "ca"), "cab") << "of equal places the last";
+  EXPECT_EQ(names_by_own_order("abcd", "da"), "dabc") << "missing ones keep their order";
+}
+
 TEST(RewriteTarget, UsesNoCoordinatesOfAnotherForm) {
   const std::vector<SceneObject> truth = {
       {"a", {GeometryKind::kPoly, {0, 0, 100, 0, 100, 100, 0, 100}}}};
@@ -166,11 +219,15 @@ RC_GTEST_PROP(RewriteTarget, WithTheTruthsCoordinatesIsStageOneTokenByTokenAndLa
   SegmentResult result = build_rewrite(scene.parsed, scene.truth, options);
   // The truth in the order of the target's entries.
   std::vector<SceneObject> ordered = scene.truth;
-  if (options.rewrite_order == RewriteOrder::kRollout) {
+  if (options.rewrite_order != RewriteOrder::kTruth) {
+    std::vector<int> order;
+    for (const auto& pair : result.pairs) order.push_back(pair.second);
+    for (const int g : result.false_negatives) {
+      order.push_back(g);
+      if (options.rewrite_order == RewriteOrder::kOwn) order = best_placed_last(order);
+    }
     ordered.clear();
-    for (const auto& [p, g] : result.pairs) ordered.push_back(scene.truth[static_cast<size_t>(g)]);
-    for (const int g : result.false_negatives)
-      ordered.push_back(scene.truth[static_cast<size_t>(g)]);
+    for (const int g : order) ordered.push_back(scene.truth[static_cast<size_t>(g)]);
   }
   const Segment stage_1 =
       build_ground_truth_segment(prompt_without_images(), ordered, answer_format());

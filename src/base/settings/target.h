@@ -15,9 +15,13 @@ enum class RewriteOrder {
   kTruth,  ///< order of the ground truth
   /// matched objects in the order of the rollout, then the others in the order of the ground truth
   kRollout,
+  /// matched objects in the order of the rollout, each other one inserted by that of the ground
+  /// truth; only where the answers' order has sorted the ground truth
+  kOwn,
 };
 inline constexpr EnumName<RewriteOrder> kRewriteOrders[] = {{RewriteOrder::kTruth, "truth"},
-                                                            {RewriteOrder::kRollout, "rollout"}};
+                                                            {RewriteOrder::kRollout, "rollout"},
+                                                            {RewriteOrder::kOwn, "own"}};
 constexpr std::span<const EnumName<RewriteOrder>> names_of(RewriteOrder) { return kRewriteOrders; }
 
 /// Use of an incomplete rollout's objects in a rewritten answer.

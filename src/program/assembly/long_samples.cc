@@ -21,7 +21,7 @@ constexpr int kMultiple = 64;  ///< of tokens, for an answer budget
 /// True when the order of a sample's objects varies during a run.
 bool orders_vary(const Settings& settings) {
   const bool follows_rollout = settings.is_stage_2() && settings.target.policy == "rewrite" &&
-                               settings.target.rewrite_order == RewriteOrder::kRollout;
+                               settings.target.rewrite_order != RewriteOrder::kTruth;
   return follows_rollout || settings.data.object_ordering != ObjectOrdering::kSorted;
 }
 

@@ -87,9 +87,9 @@ std::vector<KeySpec> matching_keys() {
           .one_of(target_policies().names())
           .says("what a segment teaches: " + target_policies().meanings()),
       target.of<&TargetSettings::rewrite_order>().null_by_default().says(
-          "`rewrite`: entries in the order of the ground truth, or matched entries first, in "
-          "the order of the rollout; null: `truth` with `object_ordering: sorted`, `rollout` "
-          "with `random`"),
+          "`rewrite`: entries in the order of the ground truth (`truth`), or matched ones in that "
+          "of the rollout, then the others (`rollout`), or each inserted by `object_ordering: own` "
+          "(`own`); null: `rollout` with `object_ordering: random`, else `truth`"),
       target.of<&TargetSettings::incomplete_rollouts>().says(
           "`rewrite`: keep the valid objects of an incomplete rollout, or none of them"),
       target.of<&TargetSettings::rollout_share>().within(0, 1).above(0).says(

@@ -92,6 +92,11 @@ void apply_target_rules(Draft& config) {
   }
   if (config.is_null(order))
     config.derive(order, config.text(data_order) == "random" ? "rollout" : "truth", data_order);
+  if (config.text(order) == "own" && config.text(data_order) != "own") {
+    config.problem("`rewrite_order: own` needs `custom.object_ordering: own`", order,
+                   "missing objects are inserted where the order of the answers puts them",
+                   "set `custom.object_ordering: own`, or `rewrite_order: rollout`");
+  }
   if (config.number(noise) > 0 && config.is_stage_2() && config.number(share) >= 1)
     config.warn_no_effect(noise, fmt::format("every window has rollouts (`{}`)", share));
 }

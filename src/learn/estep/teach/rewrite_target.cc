@@ -1,5 +1,7 @@
+#include <cstddef>
 #include <numeric>
 #include <utility>
+#include <vector>
 
 #include "learn/estep/teach/target_policy.h"
 #include "learn/estep/teach/truth_segment.h"
@@ -11,6 +13,19 @@ bool is_same_form(const Geometry& a, const Geometry& b) {
   return a.kind == b.kind && a.bins.size() == b.bins.size();
 }
 
+/// Inserts a ground truth at the last of the places with the fewest entries on its wrong side.
+void insert_by_truth(std::vector<int>& order, int ground_truth) {
+  int excess = 0, fewest = 0;  // entries on the wrong side, compared with the first place
+  size_t best = 0;
+  for (size_t i = 0; i < order.size(); ++i) {
+    excess += order[i] > ground_truth ? 1 : -1;
+    if (excess > fewest) continue;
+    fewest = excess;
+    best = i + 1;
+  }
+  order.insert(order.begin() + static_cast<std::ptrdiff_t>(best), ground_truth);
+}
+
 /// Indices of the ground truths in the order of the answer.
 std::vector<int> entry_order(const SegmentResult& result, size_t num_ground_truth,
                              RewriteOrder rewrite_order) {
@@ -19,14 +34,20 @@ std::vector<int> entry_order(const SegmentResult& result, size_t num_ground_trut
   if (rewrite_order == RewriteOrder::kTruth) return order;
   order.clear();
   for (const auto& pair : result.pairs) order.push_back(pair.second);
-  order.insert(order.end(), result.false_negatives.begin(), result.false_negatives.end());
+  for (const int missing : result.false_negatives) {
+    if (rewrite_order == RewriteOrder::kOwn) {
+      insert_by_truth(order, missing);
+    } else {
+      order.push_back(missing);
+    }
+  }
   return order;
 }
 
 }  // namespace
 
 // The full ground-truth answer. Matched predictions provide the shown coordinates, and the order of
-// entries with `rewrite_order: rollout` (BEHAVIOUR 7.8).
+// entries unless `rewrite_order: truth` (BEHAVIOUR 7.8).
 SegmentResult rewrite_target(const TargetInput& input, const AnswerFormat& format,
                              const TargetSettings& options) {
   SegmentResult result;
