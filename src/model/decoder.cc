@@ -1,5 +1,7 @@
 #include "model/decoder.h"
 
+#include <utility>
+
 #include "model/check_interrupt.h"
 #include "model/nn/checkpoint.h"
 #include "model/nn/more_norms.h"
@@ -35,11 +37,15 @@ at::Tensor normalise(const at::Tensor& x, const at::Tensor& weight, const NormDe
                                            : rms_norm(x, weight, norm.eps);
 }
 
-// Rotates the first values of a head, as many as the table has.
-at::Tensor rotate_part(const at::Tensor& x, const RopeTable& rope) {
-  const int64_t width = rope.cos.size(-1), rest = x.size(-1) - width;
-  if (rest == 0) return apply_rope(x, rope);
-  return at::cat({apply_rope(x.narrow(-1, 0, width), rope), x.narrow(-1, width, rest)}, -1);
+// Rotates the first values of each head, as many as the table has.
+std::pair<at::Tensor, at::Tensor> rotate_part(const at::Tensor& q, const at::Tensor& k,
+                                              const RopeTable& rope) {
+  const int64_t width = rope.cos.size(-1), rest = q.size(-1) - width;
+  if (rest == 0) return apply_rope(q, k, rope);
+  const auto [rotated_q, rotated_k] =
+      apply_rope(q.narrow(-1, 0, width), k.narrow(-1, 0, width), rope);
+  return {at::cat({rotated_q, q.narrow(-1, width, rest)}, -1),
+          at::cat({rotated_k, k.narrow(-1, width, rest)}, -1)};
 }
 
 }  // namespace
@@ -80,15 +86,14 @@ at::Tensor Decoder::Layer::attend(const std::vector<at::Tensor>& projected,
   const auto heads = [](const at::Tensor& flat, int64_t width) {
     return flat.unflatten(-1, {-1, width});
   };
-  const auto rotate = [&](const at::Tensor& x, const at::Tensor& weight,
-                          const std::optional<NormDescription>& norm) {
-    return rotate_part(norm ? normalise(x, weight, *norm) : x, rope);
-  };
   const int64_t width = text.head_dim;
   // With an output gate each head has its query, then its gate.
   const at::Tensor q_and_gate = heads(projected[0], attention.has_output_gate ? 2 * width : width);
-  const at::Tensor q = rotate(q_and_gate.narrow(-1, 0, width), weights.q_norm, attention.q_norm);
-  const at::Tensor k = rotate(heads(projected[1], width), weights.k_norm, attention.k_norm);
+  at::Tensor queries = attention.has_output_gate ? q_and_gate.narrow(-1, 0, width) : q_and_gate,
+             keys = heads(projected[1], width);
+  if (attention.q_norm) queries = normalise(queries, weights.q_norm, *attention.q_norm);
+  if (attention.k_norm) keys = normalise(keys, weights.k_norm, *attention.k_norm);
+  const auto [q, k] = rotate_part(queries, keys, rope);
   at::Tensor mixed = context.attend(cache_idx, q, k, heads(projected[2], width));
   if (attention.has_output_gate) mixed = mixed * q_and_gate.narrow(-1, width, width).sigmoid();
   return linear(mixed.flatten(-2), weights.o, results);

@@ -2,6 +2,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 namespace rematch {
@@ -40,5 +41,10 @@ RopeTable vision_rope_table(const at::Tensor& coordinates, double theta, int64_t
 /// Rotates halves (NeoX): x·cos + rotate_half(x)·sin, in the promoted dtype of x and the table.
 /// @param x  [..., heads, head_dim] with the table's leading shape
 at::Tensor apply_rope(const at::Tensor& x, const RopeTable& table);
+
+/// Rotates queries and keys, [..., heads, head_dim] each; the numbers of heads may differ. A device
+/// takes three operators for both, which then share their memory.
+std::pair<at::Tensor, at::Tensor> apply_rope(const at::Tensor& q, const at::Tensor& k,
+                                             const RopeTable& table);
 
 }  // namespace rematch
