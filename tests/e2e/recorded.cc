@@ -64,6 +64,8 @@ class RecordedEngine : public RolloutEngine {
 }  // namespace
 
 struct RecordedStage2::Parts {
+  explicit Parts(int num_workers) : num_workers(num_workers) {}
+  int num_workers;
   std::string model_dir = source_path("tests/golden/model/tiny_tied");
   std::shared_ptr<const Tokenizer> tokenizer = Tokenizer::load(model_dir);
   std::unique_ptr<const AnswerFormat> format =
@@ -75,7 +77,7 @@ struct RecordedStage2::Parts {
       {.texts = {.system_prompt = "List the objects.", .user_prompt = "Find everything."},
        .merge_size = patches.merge_size}};
   Dataset dataset = Dataset::load(source_path("tests/golden/e2e/train.jsonl"), {});
-  PixelStore pixels{{.loader = {.num_workers = 0}, .patches = patches}};
+  PixelStore pixels{{.loader = {.num_workers = num_workers}, .patches = patches}};
   RecordedEngine engine{*tokenizer, source_path("tests/golden/e2e/rollouts.jsonl")};
   RolloutScorer scorer{dataset,
                        prompts,
@@ -90,7 +92,7 @@ struct RecordedStage2::Parts {
   std::function<void(const PackedRow&)> on_row;
 };
 
-RecordedStage2::RecordedStage2() : parts_(std::make_unique<Parts>()) {}
+RecordedStage2::RecordedStage2(int num_workers) : parts_(std::make_unique<Parts>(num_workers)) {}
 RecordedStage2::~RecordedStage2() = default;
 
 RolloutParts RecordedStage2::rollout_parts() const {

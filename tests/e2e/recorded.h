@@ -16,7 +16,8 @@ namespace rematch::test {
 /// place of an engine: the same numbers every time, whatever the decoder does.
 class RecordedStage2 {
  public:
-  RecordedStage2();
+  /// @param num_workers  threads that load images ahead
+  explicit RecordedStage2(int num_workers = 0);
   ~RecordedStage2();
   /// Segments of a window as the training loop builds them.
   /// @param samples  micro-batches of sample indices

@@ -35,7 +35,10 @@ RecordedLoop run_loop(RecordedStage2& stage2, RecordedLoop::Options options) {
   RecordedLoop record;
   record.steps.emplace_back();
   std::unique_ptr<MStep> mstep = stage2.make_mstep(1e-4);
-  stage2.watch_rows([&](const PackedRow& row) { record.steps.back().rows.push_back(row); });
+  stage2.watch_rows([&](const PackedRow& row) {
+    record.steps.back().rows.push_back(row);
+    if (options.on_row) options.on_row(row);
+  });
   options.windows.num_samples = stage2.num_samples();
   auto stream = std::make_unique<WindowStream>(options.windows);
   Cadence cadence(

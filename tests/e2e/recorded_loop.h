@@ -19,6 +19,8 @@ struct RecordedLoop {
     Packer::Options packing;
     RolloutBufferSettings buffer;
     int skip_longer_than = 0;  ///< tokens of segments that are left out; 0 = none are
+    /// called with every row before it is trained; may be empty
+    std::function<void(const PackedRow&)> on_row;
     /// called with the state that a checkpoint is written from; may be empty
     std::function<void(const WindowCursor&, const Packer&)> on_save;
   };

@@ -7,6 +7,8 @@
 // the state of the run.
 #include "learn/train/loop.h"
 
+#include <utility>
+
 #include "base/interrupt.h"
 
 namespace rematch {
@@ -49,11 +51,14 @@ void train(Trainer& trainer) {
   while (!trainer.is_done()) {
     StepMetrics metrics;
     if (!trainer.buffer().is_open()) {
-      trainer.open(trainer.phase_of<OpenWindow>("rollout", metrics,
-                                                [&] { return make_window(trainer, metrics); }));
+      OpenWindow window;
+      trainer.phase("rollout", metrics, [&] { window = make_window(trainer, metrics); });
+      trainer.open(std::move(window));
     }
-    trainer.phase("update", metrics,
-                  [&] { trainer.mstep().run(trainer.buffer().window(), metrics); });
+    trainer.phase("update", metrics, [&] {
+      trainer.prefetch_next();
+      trainer.mstep().run(trainer.buffer().window(), metrics);
+    });
     trainer.untimed_phase("report", [&] { trainer.finish_step(metrics); });
   }
   if (trainer.end() == End::kInterrupt) throw Interrupted{};

@@ -29,10 +29,6 @@ std::vector<Problem> save_problems(const UserError& unsaved, int64_t num_steps) 
   return problems;
 }
 
-bool keeps_state(const UserError& failure) {
-  return dynamic_cast<const KeepsState*>(&failure) != nullptr;
-}
-
 }  // namespace
 
 Trainer::Trainer(Group& group, Source source, std::optional<RolloutParts> rollouts, Update update,
@@ -72,7 +68,7 @@ void Trainer::untimed_phase(const char* name, const std::function<void()>& body)
     save();  // an interrupt promises a saved state: a failed save is the error
     throw;
   } catch (const UserError& failure) {
-    if (!keeps_state(failure)) throw;
+    if (dynamic_cast<const KeepsState*>(&failure) == nullptr) throw;
     return_to_here();
     const std::vector<Problem> unsaved = try_save();
     if (unsaved.empty()) throw;
@@ -92,6 +88,19 @@ bool Trainer::rolls_out(const WindowPlan& plan, MetricsBag& metrics) const {
 std::vector<ScoredRollout> Trainer::prepare(const WindowPlan& plan) const {
   scorer().prefetch(plan.samples(), plan.epoch);
   return scorer().prepare(plan.samples(), plan.epoch);
+}
+
+void Trainer::prefetch_next() {
+  if (!rollouts_ || buffer().is_reuse()) return;
+  const OpenWindow& open = *buffer().state();
+  // Without rollouts a window's own images are still loading.
+  if (!window_rolls_out(open.window.window_idx, rollouts_->share)) return;
+  const Due due = record_.cadence.after_step(progress().global_step + 1, open.last_of_epoch);
+  if (due.stop || due.evaluate) return;  // an evaluation would drop them
+  const WindowCursor here = stream().cursor();
+  const WindowPlan next = stream().next();
+  stream().rewind(here);
+  scorer().prefetch(next.samples(), next.epoch);
 }
 
 void Trainer::roll_out(std::vector<ScoredRollout>& rollouts, const WindowPlan& plan,

@@ -98,14 +98,6 @@ class Trainer {
   /// After an interrupt or a failure that keeps the state, the data stream and the carry buffer are
   /// as they were before the phase, and a checkpoint is saved before the exception is rethrown.
   void phase(const char* name, StepMetrics& metrics, const std::function<void()>& body);
-  /// A phase with a result.
-  /// @return the result of `body`
-  template <typename Result>
-  Result phase_of(const char* name, StepMetrics& metrics, const std::function<Result()>& body) {
-    std::optional<Result> result;
-    phase(name, metrics, [&] { result.emplace(body()); });
-    return *std::move(result);
-  }
   /// Runs a phase without adding its time to the step.
   void untimed_phase(const char* name, const std::function<void()>& body);
 
@@ -113,6 +105,9 @@ class Trainer {
   bool rolls_out(const WindowPlan& plan, MetricsBag& metrics) const;
   /// Makes prompts and ground truths of a window's samples; starts loading their images.
   std::vector<ScoredRollout> prepare(const WindowPlan& plan) const;
+  /// Starts loading the images of the next window, so that they are ready after the update of the
+  /// current one.
+  void prefetch_next();
   /// Generates the rollouts with the current weights; passes these to the engine and makes room for
   /// it first. Every rank calls it.
   void roll_out(std::vector<ScoredRollout>& rollouts, const WindowPlan& plan, MetricsBag& metrics);
