@@ -5,12 +5,17 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <map>
+#include <mutex>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "base/interrupt.h"
 #include "engine/ranks/phase.h"
 #include "engine/rollout/engine_failure.h"
 #include "engine/rollout/vllm/engine_ranks.h"
+#include "engine/rollout/vllm/rgb_image.h"
 #include "engine/rollout/vllm/vllm_engine.h"
 #include "support/paths.h"
 #include "support/ranks.h"
@@ -203,6 +208,51 @@ TEST(SharedEngine, AnInterruptLeavesTheEngineOfEveryRankEmpty) {
     EXPECT_EQ(plugin.num_steps, 0);
   });
   set_interrupt_requested(false);
+}
+
+TEST(SharedEngine, LoadsEachImageOnce) {
+  const std::string model_dir = test::source_path("tests/shapes/model");
+  const test::Questions asked = test::questions(model_dir, 5);
+  std::mutex mutex;
+  std::map<std::string, int> num_loads;
+  std::vector<std::vector<VllmImage>> pictures[2];
+  test::run_ranks(2, [&](Group& group) {
+    test::FakePlugin plugin;
+    plugin.answer = [&](const VllmRequest& request) -> VllmAnswer {
+      const size_t i = plugin.requests.size() - plugin.waiting.size() +
+                       static_cast<size_t>(&request - plugin.waiting.data());
+      return {.id = request.id,
+              .prompt_token_ids = test::wide(asked.prompts[i].token_ids),
+              .token_ids = {5, asked.stop_ids.front()},
+              .finish_reason = "stop"};
+    };
+    EngineParts parts = asked.parts;
+    parts.vllm.ranks = &group;
+    parts.vllm.tensor_parallel_size = parts.vllm.world_size = 2;
+    parts.pixels = [&](const ImageRef& image) {
+      const std::lock_guard lock(mutex);
+      ++num_loads[image.path];
+      return asked.parts.pixels(image);
+    };
+    VllmEngine engine(plugin, parts, asked.options(8), PatchOptions::from_model_dir(model_dir));
+    engine.generate(asked.prompts, {});
+    const std::lock_guard lock(mutex);
+    for (const VllmRequest& request : plugin.requests)
+      pictures[group.rank()].push_back(request.images);
+  });
+  EXPECT_EQ(num_loads.size(), 5u);
+  for (const auto& [path, count] : num_loads) EXPECT_EQ(count, 1) << path;
+  // Every rank has all of them, in the order of the prompts.
+  for (const auto& seen : pictures) {
+    ASSERT_EQ(seen.size(), 5u);
+    for (size_t i = 0; i < seen.size(); ++i) {
+      ASSERT_EQ(seen[i].size(), 1u);
+      const Image wanted = rgb_image(*asked.parts.pixels(asked.prompts[i].images.front()),
+                                     PatchOptions::from_model_dir(model_dir));
+      EXPECT_EQ(seen[i].front().width_px, wanted.width_px);
+      EXPECT_EQ(seen[i].front().rgb, wanted.rgb);
+    }
+  }
 }
 
 }  // namespace rematch

@@ -10,7 +10,7 @@
 
 namespace rematch {
 
-/// The prompts of all ranks, in rank order. Every rank loads their images from the same data.
+/// The prompts of all ranks, in rank order.
 struct SharedEngine::Round {
   std::vector<Prompt> prompts;
   size_t first = 0;  ///< index of this rank's first prompt

@@ -6,28 +6,22 @@
 #include <algorithm>
 #include <cmath>
 #include <future>
-#include <nlohmann/json.hpp>
+#include <utility>
 
 #include "base/error.h"
 #include "base/interrupt.h"
-#include "base/json.h"
-#include "base/random.h"
 #include "engine/ranks/device.h"
 #include "engine/rollout/engine_failure.h"
 #include "engine/rollout/repeat_guard.h"
 #include "engine/rollout/sampler.h"
 #include "engine/rollout/vllm/engine_description.h"
 #include "engine/rollout/vllm/layer_weights.h"
-#include "engine/rollout/vllm/rgb_image.h"
 #include "engine/rollout/vllm/vllm_checks.h"
 #include "engine/rollout/vllm/vllm_errors.h"
 #include "model/text/stop_ids.h"
 
 namespace rematch {
 namespace {
-
-// A separate random stream, because this backend draws differently from the others.
-constexpr uint64_t kVllmStream = 0x766c6c6d;
 
 const std::string kLogAdvice =
     "see the engine's log (vllm.log in the run directory; vllm-N.log of rank N)";
@@ -42,24 +36,6 @@ EngineFailure failure(ErrorKind kind, const std::string& error, const std::strin
                               .where = where,
                               .what = what,
                               .fix = kLogAdvice + ", or set rollout_backend: hf"});
-}
-
-std::string sampling_json(const Prompt& prompt, const GenerateOptions& options) {
-  Json sampling;
-  sampling["max_tokens"] = options.max_new_tokens;
-  sampling["temperature"] = options.temperature;
-  sampling["top_p"] = options.top_p;
-  if (options.top_k > 0) sampling["top_k"] = options.top_k;
-  sampling["repetition_penalty"] = options.repetition_penalty;
-  sampling["stop_token_ids"] = options.stop_ids;
-  sampling["ignore_eos"] = true;  // the stop ids are sufficient
-  sampling["detokenize"] = false;
-  if (options.temperature > 0) {
-    const uint64_t key = random_key({options.seed, kVllmStream, static_cast<uint64_t>(prompt.epoch),
-                                     static_cast<uint64_t>(prompt.sample_id)});
-    sampling["seed"] = static_cast<int64_t>(key >> 1);
-  }
-  return sampling.dump();
 }
 
 /// The log-probabilities of the first tokens of an answer; empty if vLLM returns none.
@@ -168,26 +144,6 @@ void VllmEngine::check_weights() const {
                 fmt::format("weights_version {}, expected {}", found, num_syncs_));
 }
 
-VllmRequest VllmEngine::make_request(const Prompt& prompt, const std::string& id) const {
-  VllmRequest request{.id = id, .sampling_json = sampling_json(prompt, options_)};
-  const auto pad = static_cast<int>(parts_.model->description().image_token_id);
-  size_t image_idx = 0;
-  for (size_t i = 0; i < prompt.token_ids.size(); ++i) {
-    request.prompt_token_ids.push_back(prompt.token_ids[i]);
-    if (prompt.token_ids[i] != pad || image_idx >= prompt.images.size()) continue;
-    // vLLM expands each pad to the same number of pads.
-    const auto& grid = prompt.images[image_idx++].grid_thw;
-    const int64_t num_pads =
-        grid[0] * grid[1] * grid[2] / (int64_t{patches_.merge_size} * patches_.merge_size);
-    i += static_cast<size_t>(std::max<int64_t>(num_pads - 1, 0));
-  }
-  for (const ImageRef& image : prompt.images) {
-    Image picture = rgb_image(*parts_.pixels(image), patches_);
-    request.images.push_back({picture.width_px, picture.height_px, std::move(picture.rgb)});
-  }
-  return request;
-}
-
 void VllmEngine::check_prompt_ids(const Prompt& prompt, const VllmAnswer& answer) const {
   const auto [ours, theirs] =
       std::mismatch(prompt.token_ids.begin(), prompt.token_ids.end(),
@@ -290,7 +246,9 @@ void VllmEngine::add_while_working(const Prompt* prompts, VllmAnswer* answers, s
   const auto prepare = [&](size_t i) {
     return std::async(std::launch::async, [this, &prompt = prompts[i],
                                            id = fmt::format("rematch-{}", ++num_requests_)] {
-      return make_request(prompt, id);
+      VllmRequest request = make_request(prompt, id);
+      request.images = load_images(prompt);
+      return request;
     });
   };
   std::future<VllmRequest> next = prepare(0);
@@ -312,11 +270,11 @@ void VllmEngine::generate_together(const Prompt* prompts, VllmAnswer* answers, s
   if (overlaps) {
     add_while_working(prompts, answers, count, waiting, on_finished);
   } else {
+    const std::vector<VllmRequest> requests = make_requests_of_all(prompts, count);
     ranks_.together([&] {
       for (size_t i = 0; i < count; ++i) {
-        const std::string id = fmt::format("rematch-{}", ++num_requests_);
-        waiting[id] = i;
-        add(prompts[i], make_request(prompts[i], id));
+        waiting[requests[i].id] = i;
+        add(prompts[i], requests[i]);
       }
     });
   }

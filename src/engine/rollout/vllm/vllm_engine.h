@@ -52,6 +52,9 @@ class VllmEngine : public RolloutEngine {
   bool step(const Prompt* prompts, VllmAnswer* answers, Waiting& waiting,
             const std::function<void(int)>& on_finished);
   VllmRequest make_request(const Prompt& prompt, const std::string& id) const;
+  std::vector<VllmRequest> make_requests_of_all(const Prompt* prompts, size_t count);
+  /// The pictures of the prompt's images.
+  std::vector<VllmImage> load_images(const Prompt& prompt) const;
   Rollout check_answer(const Prompt& prompt, const VllmAnswer& answer) const;
   void check_prompt_ids(const Prompt& prompt, const VllmAnswer& answer) const;
   void check_weights() const;
