@@ -53,7 +53,7 @@ ALLOWED = {
     "model/nn": {"model/kernels"},
     "model/checkpoint": set(),
     "model/kernels": set(),
-    "engine/ranks": set(),
+    "engine/ranks": {"model/nn"},
     "model": {"base/flow", "model/nn", "model/checkpoint", "model/vision", "model/families"},
     "engine/rollout/backend": set(),
     "engine/rollout": {

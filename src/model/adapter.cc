@@ -33,6 +33,16 @@ void refuse_packed(const Model& model, const std::string& parameter, ErrorKind k
   if (found != nullptr && found->packed) refuse_packed_in_full(parameter, kind, where);
 }
 
+void refuse_shared(const Model& model, const std::string& parameter) {
+  const NamedParameter* found = model.find_parameter(parameter);
+  if (found == nullptr || !found->need) return;
+  throw UserError(ErrorKind::kConfig,
+                  {.error = fmt::format("{} cannot be trained in full: ranks share it", parameter),
+                   .where = "tuner.modules_to_save",
+                   .what = "ZeRO stage 3 shards the frozen weights of all layers",
+                   .fix = "remove it from modules_to_save, or set `training.zero_stage: 2`"});
+}
+
 at::Tensor to_leaf(const at::Tensor& tensor, const at::Device& device) {
   return tensor.to(device).contiguous().set_requires_grad(true);
 }
@@ -52,8 +62,9 @@ void Adapter::attach(Model& model, Trained trained, const std::shared_ptr<Adapte
   }
   std::map<std::string, std::shared_ptr<const LinearAdapter>> by_module;
   for (auto& [module, tensors] : trained.layers) {
-    const auto layer =
-        std::make_shared<const LoraLinear>(module, options_.lora, std::move(tensors), dropout_);
+    const bool is_in_block = static_cast<bool>(model.find_parameter(module + ".weight")->need);
+    const auto layer = std::make_shared<const LoraLinear>(module, options_.lora, std::move(tensors),
+                                                          dropout_, /*keeps_merged=*/!is_in_block);
     layers_[module] = layer;
     by_module[module] = layer;
     parameters_.push_back({module + kA, layer->tensors().a_rI});
@@ -90,8 +101,10 @@ std::shared_ptr<Adapter> Adapter::create(Model& model, const AdapterSelection& s
          .what = fmt::format("lora_dropout is {}", options.lora.dropout),
          .fix = fmt::format("set `tuner.lora_dropout: 0`, or remove {} from the targets", head)});
   }
-  for (const std::string& name : selection.saved_parameters)
+  for (const std::string& name : selection.saved_parameters) {
     refuse_packed(model, name, ErrorKind::kConfig, "tuner.modules_to_save");
+    refuse_shared(model, name);
+  }
   Trained trained{.layers = {}, .token_rows = {}, .saved = selection.saved_parameters};
   for (const std::string& module : selection.modules) {
     trained.layers.emplace_back(

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "model/check_interrupt.h"
+#include "model/nn/block_weights.h"
 #include "model/nn/checkpoint.h"
 #include "model/nn/more_norms.h"
 #include "model/nn/swiglu.h"
@@ -131,7 +132,9 @@ at::Tensor Decoder::Layer::run(const at::Tensor& hidden, AttentionContext& conte
 
 Decoder::Decoder(const TextDescription& text, LayerSource& source)
     : text_(text), layers_(text.layers.size()), cache_indices_(text.cache_indices()) {
-  for (size_t i = 0; i < layers_.size(); ++i) fill_layer(layers_[i], text.layers[i], source);
+  for (size_t i = 0; i < layers_.size(); ++i) {
+    needs_.push_back(source.fill_block([&] { fill_layer(layers_[i], text.layers[i], source); }));
+  }
   final_norm_ = source.rms_norm(text.final_norm);
   rope_columns_ = rope_columns(text.rope.theta, text.rope.axis_of_pair, final_norm_.device());
 }
@@ -178,8 +181,10 @@ at::Tensor Decoder::forward(const at::Tensor& embeds_TH, const at::Tensor& posit
                       .weights = layers_[i],
                       .cache_idx = cache_indices_[i],
                       .rope = rope};
-    hidden = again == nullptr ? layer.run(hidden, attention, Results::kRead)
+    hidden = run_block(needs_[i], [&] {
+      return again == nullptr ? layer.run(hidden, attention, Results::kRead)
                               : run_checkpointed_layer(layer, hidden, again);
+    });
     const int64_t feature_idx = text_.layers[i].deepstack;
     if (deepstack.visual_idx_M.defined() && feature_idx >= 0 &&
         feature_idx < static_cast<int64_t>(deepstack.features_MH.size())) {

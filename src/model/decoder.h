@@ -52,6 +52,7 @@ class Decoder {
 
   const TextDescription& text_;
   std::vector<DecoderLayer> layers_;
+  std::vector<LayerSource::Need> needs_;  ///< of the layers
   std::vector<int64_t> cache_indices_;
   at::Tensor final_norm_;
   RopeColumns rope_columns_;

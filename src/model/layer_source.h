@@ -18,9 +18,17 @@ class LayerSource {
       std::function<at::Tensor(const std::string& name, const std::vector<int64_t>& shape)>;
   /// Fills a Linear's weight.
   using TakeWeight = std::function<void(LinearWeights& layer, const LinearDescription& linear)>;
+  /// Gives the weights of a block their values, before each use; empty = they always have them
+  /// (model/nn/block_weights.h).
+  using Need = std::function<void()>;
+  /// Takes the tensors of a block that `fill` asks for.
+  using TakeBlock = std::function<Need(const std::function<void()>& fill)>;
   /// @param take_weight  empty: weights of Linears are taken as all others
-  explicit LayerSource(Take take, TakeWeight take_weight = {})
-      : take(std::move(take)), take_weight_(std::move(take_weight)) {}
+  /// @param take_block   empty: all weights always have their values
+  explicit LayerSource(Take take, TakeWeight take_weight = {}, TakeBlock take_block = {})
+      : take(std::move(take)),
+        take_weight_(std::move(take_weight)),
+        take_block_(std::move(take_block)) {}
 
   const Take take;
   /// Fills a Linear, weight before bias. linears() points to it, so it must not move.
@@ -43,11 +51,19 @@ class LayerSource {
     return weights;
   }
 
+  /// Fills a block of a tower by `fill`, which takes its tensors from this source.
+  Need fill_block(const std::function<void()>& fill) const {
+    if (take_block_) return take_block_(fill);
+    fill();
+    return {};
+  }
+
   /// The filled Linears by module, in order.
   const std::vector<std::pair<std::string, LinearWeights*>>& linears() const { return linears_; }
 
  private:
   TakeWeight take_weight_;
+  TakeBlock take_block_;
   std::vector<std::pair<std::string, LinearWeights*>> linears_;
 };
 

@@ -104,11 +104,12 @@ at::Tensor merge_lora(const at::Tensor& weight_OI, const LoraTensors& tensors, d
 }
 
 LoraLinear::LoraLinear(std::string module, const LoraSettings& options, LoraTensors tensors,
-                       std::shared_ptr<const LoraDropout> dropout)
+                       std::shared_ptr<const LoraDropout> dropout, bool keeps_merged)
     : module_(std::move(module)),
       options_(options),
       tensors_(std::move(tensors)),
-      dropout_(std::move(dropout)) {
+      dropout_(std::move(dropout)),
+      keeps_merged_(keeps_merged) {
   REMATCH_CHECK(tensors_.a_rI.size(0) == tensors_.b_Or.size(1) &&
                     tensors_.magnitude_O.defined() == options.use_dora,
                 module_);
@@ -165,7 +166,8 @@ const at::Tensor& LoraLinear::weight_norm_O(const LinearWeights& base) const {
   return norm_O_;
 }
 
-const at::Tensor& LoraLinear::merged_weight_OI(const at::Tensor& weight_OI) const {
+at::Tensor LoraLinear::merged_weight_OI(const at::Tensor& weight_OI) const {
+  if (!keeps_merged_) return merge_lora(weight_OI, tensors_, scaling());
   Origin now = origin(weight_OI);
   if (!merged_OI_.defined() || !(merged_origin_ == now)) {
     merged_OI_ = merge_lora(weight_OI, tensors_, scaling());

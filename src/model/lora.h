@@ -49,8 +49,9 @@ struct LoraDropout {
 /// A Linear with its adapter.
 class LoraLinear : public LinearAdapter {
  public:
+  /// @param keeps_merged  false: a merged weight is made for each pass
   LoraLinear(std::string module, const LoraSettings& options, LoraTensors tensors,
-             std::shared_ptr<const LoraDropout> dropout);
+             std::shared_ptr<const LoraDropout> dropout, bool keeps_merged = true);
 
   /// LoRA: base + s·B(A(drop(x))). DoRA: base + (m/n − 1)·base′ + (m/n)·s·B(A(x)), with n the
   /// detached row norm of W + s·BA and base′ the base output without bias; with active dropout both
@@ -89,12 +90,13 @@ class LoraLinear : public LinearAdapter {
                          const at::Tensor& result) const;
   at::Tensor cast(const at::Tensor& tensor, Cast& kept, at::ScalarType dtype) const;
   const at::Tensor& weight_norm_O(const LinearWeights& base) const;
-  const at::Tensor& merged_weight_OI(const at::Tensor& weight_OI) const;
+  at::Tensor merged_weight_OI(const at::Tensor& weight_OI) const;
 
   std::string module_;
   LoraSettings options_;
   LoraTensors tensors_;
   std::shared_ptr<const LoraDropout> dropout_;
+  bool keeps_merged_;
   /// Cached between two changes of the adapter, because every token of a rollout needs them.
   mutable at::Tensor norm_O_, merged_OI_;
   mutable Origin norm_origin_, merged_origin_;

@@ -164,7 +164,8 @@ std::shared_ptr<Model> Model::make(ModelDescription description, std::shared_ptr
       },
       [&loader](LinearWeights& layer, const LinearDescription& linear) {
         loader.take_weight(layer, linear);
-      });
+      },
+      [&loader](const std::function<void()>& fill) { return loader.take_block(fill); });
   std::shared_ptr<Model> model(new Model);
   model->impl_ = std::make_unique<Impl>(std::move(description), options, loader, source);
   return model;
@@ -173,6 +174,7 @@ std::shared_ptr<Model> Model::make(ModelDescription description, std::shared_ptr
 const ModelDescription& Model::description() const { return impl_->description; }
 at::ScalarType Model::dtype() const { return impl_->options.dtype; }
 at::Device Model::device() const { return impl_->options.device; }
+const std::shared_ptr<BlockWeights>& Model::blocks() const { return impl_->options.blocks; }
 const std::shared_ptr<Adapter>& Model::adapter() const { return impl_->adapter; }
 
 std::vector<std::pair<std::string, LinearWeights>> Model::linears() const {

@@ -1,6 +1,7 @@
 #pragma once
 #include <ATen/core/Tensor.h>
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -12,6 +13,7 @@
 #include "base/settings/model.h"
 #include "model/families/description.h"
 #include "model/nn/attention.h"
+#include "model/nn/block_weights.h"
 #include "model/nn/layers.h"
 
 namespace rematch {
@@ -29,6 +31,8 @@ struct ModelOptions {
   Checkpointing gradient_checkpointing = Checkpointing::kOff;
   /// Quantise the weights of all Linears but the head while they are loaded, one at a time.
   std::optional<FourBitSettings> four_bit = {};
+  /// Hold the weights of decoder layers, which then are frozen; null = the model holds them.
+  std::shared_ptr<BlockWeights> blocks = nullptr;
 };
 
 /// A parameter with its checkpoint name (MODEL 4). `tensor` is a leaf with fixed shape and storage.
@@ -36,11 +40,18 @@ struct NamedParameter {
   std::string name;
   at::Tensor tensor;  ///< of a packed weight: its shape and dtype, on the meta device
   std::shared_ptr<const FourBitWeight> packed = nullptr;  ///< a weight in four bits
+  /// Gives the tensor its values, where ModelOptions::blocks hold it; else empty. Every process
+  /// calls it for the same parameters in the same order.
+  std::function<void()> need = {};
 
   /// The values in the model's dtype: a new tensor for a packed weight, else the parameter itself.
-  at::Tensor values() const { return packed ? packed->dequantised(tensor.scalar_type()) : tensor; }
+  at::Tensor values() const {
+    if (need) need();
+    return packed ? packed->dequantised(tensor.scalar_type()) : tensor;
+  }
   /// The tensors in memory, for comparing weights: all parts of a packed weight.
   std::vector<at::Tensor> stored() const {
+    if (need) need();
     return packed ? packed->parts() : std::vector<at::Tensor>{tensor};
   }
 };
@@ -90,6 +101,7 @@ class Model {
   const ModelDescription& description() const;
   at::ScalarType dtype() const;
   at::Device device() const;
+  const std::shared_ptr<BlockWeights>& blocks() const;  ///< of ModelOptions
   bool tied() const;  ///< true if the head is the embedding (MODEL 1, tie flag rules)
 
   /// Every parameter of the base model once, in checkpoint order, without a tied head. The caller

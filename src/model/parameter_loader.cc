@@ -105,6 +105,23 @@ void ParameterLoader::take_weight(LinearWeights& layer, const LinearDescription&
   parameters_.push_back({name, layer.weight, layer.packed});
 }
 
+LayerSource::Need ParameterLoader::take_block(const std::function<void()>& fill) {
+  const size_t first = parameters_.size();
+  fill();
+  const std::shared_ptr<BlockWeights>& blocks = options_.blocks;
+  if (!blocks) return {};
+  std::vector<at::Tensor> tensors;
+  for (size_t i = first; i < parameters_.size(); ++i) {
+    if (!parameters_[i].packed) tensors.push_back(parameters_[i].tensor);
+  }
+  const size_t block = blocks->hold(tensors);
+  const LayerSource::Need need = [blocks, block] { blocks->need(block); };
+  for (size_t i = first; i < parameters_.size(); ++i) {
+    if (!parameters_[i].packed) parameters_[i].need = need;
+  }
+  return need;
+}
+
 std::vector<std::string> ParameterLoader::unused_names() const {
   const std::set<std::string> used(used_.begin(), used_.end());
   std::vector<std::string> names;

@@ -1,10 +1,12 @@
 #pragma once
+#include <functional>
 #include <memory>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "model/checkpoint/hf_dir.h"
+#include "model/layer_source.h"
 #include "model/model.h"
 
 namespace rematch {
@@ -34,6 +36,8 @@ class ParameterLoader {
   /// Fills a Linear's weight: packed if it is stored so or ModelOptions::four_bit asks for it.
   /// @throws UserError (data) as take() and read_four_bit(), and for a packed head
   void take_weight(LinearWeights& layer, const LinearDescription& linear);
+  /// Takes the tensors of a block, and gives them to ModelOptions::blocks, if there are such.
+  LayerSource::Need take_block(const std::function<void()>& fill);
   /// Counts a tensor as used without loading it as a parameter.
   void skip(const std::string& name) { used_.push_back(name); }
 

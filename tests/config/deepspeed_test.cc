@@ -49,12 +49,16 @@ TEST(Deepspeed, ValuesThatAreNoConfigurationAreRefused) {
   }
 }
 
-TEST(Deepspeed, StageThreeIsRefusedByName) {
+TEST(Deepspeed, StageThreeIsRefusedByNameWithoutAnAdapter) {
   for (const char* assignment : {"deepspeed=zero3", "training.deepspeed=zero3_offload",
                                  "deepspeed={zero_optimization: {stage: 3}}"}) {
-    const Problem problem = test::problem_of_set({assignment});
+    const std::string stage_1 = "custom.trainer_variant=sft";
+    const Problem problem = test::problem_of_set({assignment, stage_1});
     EXPECT_NE(problem.error.find("ZeRO stage 3"), std::string::npos) << problem.error;
     EXPECT_NE(problem.fix.find("zero2"), std::string::npos) << problem.fix;
+    EXPECT_EQ(
+        test::load_set({assignment, stage_1, "tuner.train_type=lora"}).settings.optim.zero_stage,
+        3);
   }
 }
 

@@ -152,6 +152,40 @@ TEST(Plan, ZeroStagesSplitTheOptimizerThenTheGradients) {
   EXPECT_EQ(bytes_of(two, "update", "weights"), bytes_of(none, "update", "weights"));
 }
 
+// With an adapter each rank holds a part of the decoder's layers, two of them whole, and the rest.
+TEST(Plan, ZeroStageThreeSplitsTheFrozenLayers) {
+  PlanRequest request = eight_b();
+  request.tuner.train_type = TrainType::kLora;
+  request.device.num_ranks = 4;
+  request.device.zero_stage = 2;
+  const int64_t whole = bytes_of(make_plan(request), "update", "weights");
+  request.device.zero_stage = 3;
+  const int64_t hidden = 4096, inner = 12288, heads = 32 * 128, kv = 8 * 128,
+                layer =
+                    2 * (hidden * (2 * heads + 2 * kv) + 3 * hidden * inner + 2 * hidden + 2 * 128);
+  EXPECT_EQ(whole - bytes_of(make_plan(request), "update", "weights"),
+            36 * layer * 3 / 4 - 2 * layer);
+  request.device.num_ranks = 1;
+  EXPECT_EQ(bytes_of(make_plan(request), "update", "weights"), whole);
+}
+
+TEST(Plan, LoraOf32BFitsFourGpusOf48GbWithZeroStageThreeAlone) {
+  const auto fits = [](size_t model, double gib, int zero_stage) {
+    PlanRequest request = test::request_of(test::kPublicModels[model], gib);
+    request.tuner.train_type = TrainType::kLora;
+    request.gradient_checkpointing = Checkpointing::kOn;
+    request.backend = "";
+    request.device.num_ranks = 4;
+    request.device.zero_stage = zero_stage;
+    return make_plan(request).fits;
+  };
+  constexpr size_t k8B = 2, k32B = 3;
+  EXPECT_TRUE(fits(k32B, 80, 3));
+  EXPECT_TRUE(fits(k32B, 48, 3));
+  EXPECT_FALSE(fits(k32B, 48, 2));
+  EXPECT_TRUE(fits(k8B, 24, 3));
+}
+
 // Each rank adds up its own rows, or with exact_ranks (and zero_stage 2 over NCCL) those of all
 // ranks for the parameters it owns. Messages over Gloo lie in host memory.
 TEST(Plan, SeveralRanksHoldSumsAndGradientsInFlight) {

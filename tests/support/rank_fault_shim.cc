@@ -2,10 +2,9 @@
 //
 //   PLANT_RANK   which rank (RANK); its first attempt only (TORCHELASTIC_RESTART_COUNT is not above
 //   0) PLANT_PHASE  start (its first connection), rollout, parse (of an answer that is no JSON),
-//   backward, exchange, update, evaluate, save PLANT_AT     how often the phase is entered until
-//   then, from 1 PLANT_FAULT  kill, stop, hang (alive without progress), interrupt, throw, nan
-//   (in backward), full (from then on the disk under
-//                PLANT_UNDER is full)
+//   backward, gather (of shared weights), exchange, update, evaluate, save PLANT_AT     how often
+//   the phase is entered until then, from 1 PLANT_FAULT  kill, stop, hang (alive without progress),
+//   interrupt, throw, nan (in backward), full (from then on the disk under PLANT_UNDER is full)
 //   PLANT_UNDER  the directory of runs
 //
 // It sees a phase by what the program calls of other libraries in it.
@@ -83,6 +82,9 @@ mode_t mode_of(int flags, va_list rest) {
   return (flags & O_CREAT) != 0 ? va_arg(rest, mode_t) : 0;
 }
 
+constexpr const char* kBroadcast =
+    "_ZN4c10d16ProcessGroupGloo9broadcastERSt6vectorIN2at6TensorESaIS3_EERKNS_"
+    "16BroadcastOptionsE";
 constexpr const char* kExchange =
     "_ZN4c10d16ProcessGroupGloo13alltoall_baseERN2at6TensorES3_RSt6vectorIlSaIlEES7_RKNS_"
     "15AllToAllOptionsE";
@@ -152,6 +154,18 @@ c10::intrusive_ptr<c10d::Work> exchange(void* self, at::Tensor& to, at::Tensor& 
                                         const void* options) {
   enter("exchange");
   return next<Exchange>(kExchange)(self, to, from, to_counts, from_counts, options);
+}
+
+// The parts of shared weights go by it, and little else.
+using Broadcast = c10::intrusive_ptr<c10d::Work> (*)(void*, std::vector<at::Tensor>&, const void*);
+c10::intrusive_ptr<c10d::Work>
+broadcast(void* self, std::vector<at::Tensor>& tensors, const void* options) asm(
+    "_ZN4c10d16ProcessGroupGloo9broadcastERSt6vectorIN2at6TensorESaIS3_"
+    "EERKNS_16BroadcastOptionsE");
+c10::intrusive_ptr<c10d::Work> broadcast(void* self, std::vector<at::Tensor>& tensors,
+                                         const void* options) {
+  enter("gather");
+  return next<Broadcast>(kBroadcast)(self, tensors, options);
 }
 
 namespace torch::autograd {

@@ -189,6 +189,7 @@ void Evaluation::measure_truth(Terminal& terminal, std::vector<Batch>& batches) 
     terminal.progress(
         {.phase = "loss", .done = std::min(num_done, num_samples_), .total = num_samples_});
   }
+  if (truth_->meet) truth_->meet();
   terminal.finish_progress();
 }
 

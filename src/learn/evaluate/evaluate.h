@@ -58,6 +58,8 @@ class Evaluation {
   struct Truth {
     std::unique_ptr<TruthSegments> segments;
     TeacherLoss loss;
+    /// Returns when every rank has called it: for losses that need all ranks; empty: they do not.
+    std::function<void()> meet = {};
   };
 
   /// @param answers  nullopt: no rollouts.

@@ -168,7 +168,9 @@ void RankGradients::begin(const std::vector<bool>& is_trained) {
 
   row_ = round_ = 0;
   num_launched_ = 0;
-  num_rounds_ = options_.exact_ranks ? *std::max_element(rows.begin(), rows.end()) : 1;
+  num_rows_ = *std::max_element(rows.begin(), rows.end());
+  num_rounds_ = options_.exact_ranks ? num_rows_ : 1;
+  if (options_.meet) num_rounds_ = 0;
   last_trained_row_ = std::ssize(is_trained) - 1;
   while (last_trained_row_ >= 0 && !is_trained[static_cast<size_t>(last_trained_row_)])
     --last_trained_row_;
@@ -178,7 +180,7 @@ void RankGradients::take_gradient(size_t parcel_idx) {
   if (!knows_order_) arrivals_.push_back(static_cast<int64_t>(parcel_idx));
   GradientParcel& parcel = parcels_[parcel_idx];
   add_own(parcel);
-  if (!ends_round()) return;
+  if (!sends_in_row()) return;
   for (size_t b = parcel.first_bucket; b < parcel.end_bucket; ++b) buckets_[b].complete(parcel);
   // Every rank sends in the same order: a full bucket waits for the ones before it.
   for (; num_launched_ < buckets_.size() && buckets_[num_launched_].is_complete(); ++num_launched_)
@@ -206,7 +208,11 @@ void RankGradients::launch(GradientBucket& bucket) {
 }
 
 void RankGradients::end_row() {
-  if (ends_round()) end_round();
+  if (options_.meet) {
+    if (options_.exact_ranks) meet();
+  } else if (ends_round()) {
+    end_round();
+  }
   ++row_;
   count_interrupt_check();  // shows the watchdog that this rank is not stuck
 }
@@ -217,7 +223,17 @@ void RankGradients::end_round() {
   ++round_;
 }
 
+// Starts a round with the other ranks.
+void RankGradients::meet() {
+  options_.meet();
+  ++num_rounds_;
+  end_round();
+}
+
 double RankGradients::finish(double max_norm) {
+  if (options_.meet) {
+    for (const int64_t all = options_.exact_ranks ? num_rows_ : 1; round_ < all;) meet();
+  }
   while (round_ < num_rounds_) end_round();
   for (GradientBucket& bucket : buckets_) bucket.settle();
   for (GradientParcel& parcel : parcels_)

@@ -33,7 +33,10 @@ namespace rematch {
 /// at most two messages in flight.
 ///
 /// Exchanges are asynchronous and do not report failures. So once begin() has returned, a rank
-/// launches all exchanges of the step: in finish(), or else in discard().
+/// launches all exchanges of the step: in finish(), or else in discard(). With
+/// GradientSumOptions::meet a rank in a row may wait for the others, which must not wait for its
+/// gradients then: a round begins when all ranks have met after its rows, and only the rounds that
+/// have begun are launched in any case.
 class RankGradients final : public GradientSum {
  public:
   /// @param options  bucket_bytes: of float32 gradients in a message (4 MiB an owner where that is
@@ -60,6 +63,8 @@ class RankGradients final : public GradientSum {
   class Hook;
   /// True if the backward pass of this rank's current row completes its gradients of the round.
   bool ends_round() const { return options_.exact_ranks || row_ == last_trained_row_; }
+  /// True if gradients are sent while the row's backward pass continues.
+  bool sends_in_row() const { return ends_round() && !options_.meet; }
   void assign_owners();
   void make_buckets(const std::vector<size_t>& order);
   void take_gradient(size_t parcel_idx);
@@ -67,6 +72,7 @@ class RankGradients final : public GradientSum {
   void launch(GradientBucket& bucket);
   std::vector<double> owned_norms();
   void end_round();
+  void meet();
   void learn_order();
   double clip(double max_norm);
   void share(const GradientBucket::Values& values, const GradientBucket::Values& targets,
@@ -86,7 +92,9 @@ class RankGradients final : public GradientSum {
   // of the current step
   int64_t row_ = 0;
   int64_t last_trained_row_ = -1;  ///< −1 if none of this rank's rows is trained
-  int64_t round_ = 0, num_rounds_ = 0;
+  int64_t num_rows_ = 0;           ///< the most rows of a rank
+  int64_t round_ = 0;
+  int64_t num_rounds_ = 0;   ///< that every rank sends, whatever happens
   size_t num_launched_ = 0;  ///< buckets of this round that were sent
   std::deque<GradientBucket*> in_flight_;
 };

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "engine/ranks/device.h"
+#include "engine/ranks/frozen_shards.h"
 #include "engine/ranks/phase.h"
 #include "model/adapter.h"
 #include "model/adapter_base.h"
@@ -126,11 +127,16 @@ void attach_adapter(Model& model, const Settings& settings, const AnswerFormat& 
 /// @param directory  of the weights
 std::shared_ptr<Model> load_weights(const Job& job, const std::string& directory) {
   const ModelSettings& settings = job.settings().model;
+  const bool shards = job.use == Use::kTrain && job.settings().optim.zero_stage == 3;
+  std::shared_ptr<BlockWeights> blocks;
+  if (shards && !job.group.is_alone())
+    blocks = std::make_shared<FrozenShards>(job.group, job.device);
   std::shared_ptr<Model> model =
       Model::load(directory, {.dtype = dtype_on(job.device, settings.dtype),
                               .device = job.device,
                               .gradient_checkpointing = settings.gradient_checkpointing,
-                              .four_bit = settings.quantisation()});
+                              .four_bit = settings.quantisation(),
+                              .blocks = std::move(blocks)});
   job.terminal.say(fmt::format("model     {} ({}, {})", settings.directory,
                                model->dtype() == at::kBFloat16 ? "bfloat16" : "float32",
                                describe_device(job.device)));
@@ -202,13 +208,23 @@ bool is_in_four_bits(const ModelSettings& model) {
 }
 
 void require_adapter_in_four_bits(const Settings& settings) {
-  if (settings.tuner.train_type == TrainType::kLora || !is_in_four_bits(settings.model)) return;
-  throw UserError(ErrorKind::kConfig,
-                  {.error = "a model in 4 bits cannot be trained in full",
-                   .where = "tuner.train_type",
-                   .what = settings.model.load_in_4bit ? "model.load_in_4bit is true"
-                                                       : "the checkpoint's weights are quantised",
-                   .fix = "set `tuner.train_type: lora`, or use weights in full precision"});
+  if (!is_in_four_bits(settings.model)) return;
+  const std::string what = settings.model.load_in_4bit ? "model.load_in_4bit is true"
+                                                       : "the checkpoint's weights are quantised";
+  if (settings.tuner.train_type != TrainType::kLora) {
+    throw UserError(ErrorKind::kConfig,
+                    {.error = "a model in 4 bits cannot be trained in full",
+                     .where = "tuner.train_type",
+                     .what = what,
+                     .fix = "set `tuner.train_type: lora`, or use weights in full precision"});
+  }
+  if (settings.optim.zero_stage == 3) {
+    throw UserError(ErrorKind::kConfig,
+                    {.error = "ZeRO stage 3 does not shard weights in 4 bits",
+                     .where = "training.zero_stage",
+                     .what = what,
+                     .fix = "set `training.zero_stage: 2`, or use weights in full precision"});
+  }
 }
 
 std::vector<NamedParameter> all_parameters(const Model& model) {

@@ -15,7 +15,8 @@ void check_adapter_targets(const Settings& settings, const Tokenizer& tokenizer)
 /// True if weights of the base model are in 4 bits: stored so, or quantised while they are loaded.
 bool is_in_four_bits(const ModelSettings& model);
 
-/// @throws UserError (config) for full fine-tuning of a model whose weights are in 4 bits
+/// @throws UserError (config) for full fine-tuning or `zero_stage: 3` of a model whose weights are
+/// in 4 bits
 void require_adapter_in_four_bits(const Settings& settings);
 
 /// Parameters of the model and of its adapter, each once.

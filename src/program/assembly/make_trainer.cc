@@ -53,7 +53,8 @@ Update make_update(const Training& training, int64_t total_steps) {
   const FreezeSettings freeze = model.adapter() ? FreezeSettings{} : settings.tuner.freeze;
   const GradientSumOptions over_ranks{.exact_ranks = optim.exact_ranks,
                                       .zero_stage = optim.zero_stage,
-                                      .bucket_bytes = settings.ddp_bucket_cap_mb << 20};
+                                      .bucket_bytes = settings.ddp_bucket_cap_mb << 20,
+                                      .meet = meeting_of(model)};
   std::vector<ParameterGroup> groups =
       make_groups(parameters, model.description().part_of, optim, freeze);
   Update update;

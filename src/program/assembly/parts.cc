@@ -119,6 +119,11 @@ RowModel make_row_model(const Job& job, const std::shared_ptr<Model>& model,
               }};
 }
 
+std::function<void()> meeting_of(const Model& model) {
+  if (!model.blocks()) return {};
+  return [blocks = model.blocks()] { blocks->meet(); };
+}
+
 std::unique_ptr<Evaluation> make_evaluation(const Job& job, const std::shared_ptr<Model>& model,
                                             const std::optional<Engine>& engine,
                                             std::vector<double> extra_gates) {
@@ -129,10 +134,12 @@ std::unique_ptr<Evaluation> make_evaluation(const Job& job, const std::shared_pt
     answers.emplace(make_scorer(job, data, scoring_options(job), *engine), engine->source());
   std::optional<Evaluation::Truth> truth;
   if (measures_truth(job.use, settings)) {
-    truth.emplace(validation_truth(job),
-                  [model = make_row_model(job, model),
-                   options = loss_options(settings, job.files.format->coord_token_ids())](
-                      const PackedRow& row) { return teacher_forced_loss(model, row, options); });
+    truth.emplace(
+        validation_truth(job),
+        [model = make_row_model(job, model),
+         options = loss_options(settings, job.files.format->coord_token_ids())](
+            const PackedRow& row) { return teacher_forced_loss(model, row, options); },
+        meeting_of(*model));
   }
   const int batch_size =
       engine ? engine->batch_size : settings.evaluation.per_device_eval_batch_size;

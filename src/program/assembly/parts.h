@@ -1,4 +1,5 @@
 #pragma once
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -38,6 +39,10 @@ std::unique_ptr<StreamPacking> make_stream_packing(const Job& job);
 /// @param features  cache of the features of recurring rows; may be null
 RowModel make_row_model(const Job& job, const std::shared_ptr<Model>& model,
                         FeatureCache* features = nullptr);
+
+/// Makes a function that every rank calls after its passes through the model: it returns when all
+/// have. Empty if ranks need each other for no pass.
+std::function<void()> meeting_of(const Model& model);
 
 /// Makes the evaluation on the job's validation records: answers if there is an engine, and in
 /// stage 1 the loss on the whole truth, where the job measures it. The parts must outlive it.

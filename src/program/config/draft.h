@@ -97,5 +97,7 @@ void apply_training_rules(Draft& config);
 void apply_deepspeed_rules(Draft& config);
 void apply_rollout_rules(Draft& config);
 void apply_evaluation_rules(Draft& config);
+/// Refuses what `training.zero_stage: 3` cannot do; runs after all others.
+void apply_shard_rules(Draft& config);
 
 }  // namespace rematch

@@ -104,12 +104,13 @@ std::optional<int64_t> read_zero_stage(const Node& node) {
   const std::string stage = stage_text(config == nullptr ? node : *config);
   if (stage.empty()) return std::nullopt;
   if (stage.size() == 1 && stage >= "0" && stage <= "3") return stage[0] - '0';
-  throw UserError(ErrorKind::kConfig,
-                  {.error = "`deepspeed` has no ZeRO stage",
-                   .where = node.origin.text(),
-                   .what = "it is neither zero0, zero1 or zero2 nor a DeepSpeed configuration "
-                           "whose `zero_optimization.stage` is a number",
-                   .fix = "remove it and set `training.zero_stage: 0`, 1 or 2"});
+  throw UserError(
+      ErrorKind::kConfig,
+      {.error = "`deepspeed` has no ZeRO stage",
+       .where = node.origin.text(),
+       .what = "it is neither zero0, zero1, zero2 or zero3 nor a DeepSpeed configuration "
+               "whose `zero_optimization.stage` is a number",
+       .fix = "remove it and set `training.zero_stage: 0`, 1, 2 or 3"});
 }
 
 }  // namespace
@@ -141,12 +142,7 @@ void apply_deepspeed_rules(Draft& config) {
       config.problems.push_back(error.problems().front());
     }
     if (!stage) continue;
-    if (*stage == 3) {
-      config.problems.push_back(
-          {fmt::format("`{}` asks for ZeRO stage 3, which is not supported", key), where,
-           "parameters are not sharded",
-           "use zero2, which shards optimizer state and gradients across ranks"});
-    } else if (decided_by.empty()) {
+    if (decided_by.empty()) {
       config.derive(target, *stage, key);
       decided_by = key;
     } else if (config.integer(target) != *stage) {

@@ -44,13 +44,10 @@ std::vector<KeySpec> optimizer_keys() {
       adam.of<&AdamWSettings::epsilon>().within(1e-30, 1).says("AdamW (transformers)"),
       key.of<&OptimSettings::max_grad_norm>().at_least(0).says(
           "global-norm clipping; 0: none (transformers)"),
-      key.of<&OptimSettings::zero_stage>()
-          .within(0, 3)
-          .refuses("=3",
-                   "parameters are not sharded: use 1 or 2, which shard optimizer state and "
-                   "gradients across ranks")
-          .says("several ranks: 1 and 2 shard optimizer state and gradients across ranks (also "
-                "read from `deepspeed`: zero1, zero2, …)"),
+      key.of<&OptimSettings::zero_stage>().within(0, 3).says(
+          "several ranks: 1 and 2 shard optimizer state and gradients across ranks, 3 frozen "
+          "weights too (stage 1 with an adapter; also read from `deepspeed`: zero1, zero2, "
+          "…)"),
       key.of<&OptimSettings::exact_ranks>().says(
           "several ranks: sums gradients row by row in window order, for the same bits on any "
           "number of ranks; m rows per rank take (m + 1) / 2 times the traffic"),

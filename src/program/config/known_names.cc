@@ -45,7 +45,7 @@ constexpr KnownName kKeys[] = {
      "`best` keeps the best checkpoint; give it to `rematch eval` or `predict`"},
     {"random_seed data_seed", "training.seed"},
     {"fsdp fsdp_config", "training.zero_stage",
-     "1 shards the optimizer state, 2 the gradient sums too"},
+     "1 shards the optimizer state, 2 the gradient sums too, 3 frozen weights too"},
     {"eval_every eval_interval val_check_interval", "training.eval_steps"},
     {"save_every save_interval save_period", "training.save_steps"},
     {"log_interval log_every", "training.logging_steps"},

@@ -43,6 +43,7 @@ void apply_rules(Draft& config) {
   apply_deepspeed_rules(config);
   apply_rollout_rules(config);
   apply_evaluation_rules(config);
+  apply_shard_rules(config);
 }
 
 }  // namespace rematch

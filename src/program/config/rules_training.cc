@@ -159,6 +159,30 @@ void check_run_name(Draft& config) {
 
 }  // namespace
 
+void apply_shard_rules(Draft& config) {
+  const std::string key = "training.zero_stage";
+  if (config.integer(key) != 3) return;
+  if (config.text("tuner.train_type") != "lora") {
+    config.problem(
+        "ZeRO stage 3 needs an adapter: it shards frozen weights only", key,
+        "`tuner.train_type` is full, which trains all of them",
+        "set `tuner.train_type: lora`, or `training.zero_stage: 2` (zero2), which shards "
+        "optimizer state and gradients");
+  }
+  const bool evaluates = config.text("training.eval_strategy") != "no";
+  if (config.is_stage_2() || (evaluates && config.has_rollout_section())) {
+    config.problem(
+        "ZeRO stage 3 has no rollouts: it shards the weights that they need whole", key,
+        fmt::format("{}: every backend (`native`, `hf`, `vllm`) reads all weights",
+                    config.is_stage_2() ? "stage 2 answers" : "evaluations answer"),
+        fmt::format(
+            "train stage 1 (`custom.trainer_variant: sft`) without the section `{}`, or set "
+            "`training.zero_stage: 2`, with `model.load_in_4bit: true` where the whole "
+            "model does not fit",
+            kRolloutMatching));
+  }
+}
+
 void apply_training_rules(Draft& config) {
   derive_accumulation_steps(config);
   apply_learning_rate_rules(config);

@@ -45,9 +45,15 @@ constexpr Remedy kRemedies[] = {
      }},
     {"train an adapter (tuner.train_type: lora)",
      [](PlanRequest& r) { r.tuner.train_type = TrainType::kLora; }},
+    {"train with zero_stage: 3",
+     [](PlanRequest& r) {
+       if (r.tuner.train_type == TrainType::kLora && r.backend.empty() && !r.four_bit)
+         r.device.zero_stage = 3;
+     }},
     {"keep the weights in 4 bits (model.load_in_4bit: true)",
      [](PlanRequest& r) {
-       if (r.tuner.train_type == TrainType::kLora && !r.four_bit && r.backend != "vllm")
+       const bool is_whole = r.device.zero_stage < 3;
+       if (r.tuner.train_type == TrainType::kLora && !r.four_bit && r.backend != "vllm" && is_whole)
          r.four_bit = FourBitSettings{};
      }},
 };

@@ -1,9 +1,11 @@
 #include "tools/plan/parameters.h"
 
 #include <algorithm>
+#include <memory>
 
 #include "model/adapter_targets.h"
 #include "model/model.h"
+#include "model/nn/block_weights.h"
 
 namespace rematch {
 namespace {
@@ -16,6 +18,14 @@ int64_t num_token_row_values(const ModelDescription& model, const AdapterTargetS
     num_tokens += entry == "coord_tokens" ? 1000 : 1;
   return num_tokens * model.text.hidden_size * (model.tie_word_embeddings ? 1 : 2);
 }
+
+// Marks the parameters of blocks.
+class MarkedBlocks : public BlockWeights {
+ public:
+  size_t hold(const std::vector<at::Tensor>&) override { return 0; }
+  void need(size_t) override {}
+  void meet() override {}
+};
 
 // Adds up the trained values of parameters and adapters.
 struct Trained {
@@ -49,11 +59,14 @@ struct Trained {
 
 std::vector<ParameterSize> parameter_sizes(const ModelDescription& model,
                                            const std::optional<FourBitSettings>& four_bit) {
-  const auto shapes = Model::without_weights(model, {.device = at::kMeta, .four_bit = four_bit});
+  const auto shapes = Model::without_weights(
+      model,
+      {.device = at::kMeta, .four_bit = four_bit, .blocks = std::make_shared<MarkedBlocks>()});
   std::vector<ParameterSize> sizes;
   for (const NamedParameter& parameter : shapes->parameters())
     sizes.push_back({parameter.name, parameter.tensor.numel(),
-                     parameter.packed ? parameter.packed->num_bytes() : 0});
+                     parameter.packed ? parameter.packed->num_bytes() : 0,
+                     static_cast<bool>(parameter.need)});
   return sizes;
 }
 
@@ -65,6 +78,7 @@ TrainedParameters trained_parameters(const ModelDescription& model, const TunerS
   std::set<std::string> packed;
   for (const ParameterSize& parameter : parameters) {
     counts.total += parameter.num_values;
+    if (parameter.is_in_block) trained.sums.num_in_blocks += parameter.num_values;
     if (parameter.packed_bytes > 0) {
       packed.insert(parameter.name);
       trained.add_packed(parameter);

@@ -19,6 +19,7 @@ struct ParameterSize {
   std::string name;
   int64_t num_values = 0;
   int64_t packed_bytes = 0;  ///< of a weight in 4 bits; 0 = in full precision
+  bool is_in_block = false;  ///< of a layer of the decoder, which `zero_stage: 3` shards
 };
 
 /// All parameters in a checkpoint of this model, vision tower first; without a tied head.
@@ -51,6 +52,7 @@ struct TrainedParameters {
   int64_t num_packed = 0;         ///< values in 4 bits
   int64_t packed_bytes = 0;       ///< their bytes
   int64_t largest_packed = 0;     ///< values of the largest weight in 4 bits
+  int64_t num_in_blocks = 0;      ///< values of the decoder's layers
 
   int64_t num_values() const { return num_full + num_adapter; }
   bool operator==(const TrainedParameters&) const = default;

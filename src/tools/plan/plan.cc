@@ -19,6 +19,8 @@ constexpr int64_t kRuntimeOnGpu = 768 * kMib;  // a CUDA context with its librar
 constexpr int64_t kRuntimeOnCpu = 190 * kMib;  // the program and libtorch; measured
 // Messages in flight and the largest one (learn/mstep/rank_gradients.cc).
 constexpr int64_t kMessages = 2, kLargestMessage = 25 * kMib;
+// Layers that are whole at a time with shards (engine/ranks/frozen_shards.h).
+constexpr int64_t kWholeBlocks = 2;
 constexpr double kUsable = 0.94;  // the rest: fragmentation, other programs
 
 // Bytes of the training state on one rank.
@@ -33,7 +35,15 @@ class State {
   const TrainedParameters& trained() const { return trained_; }
   int64_t weights() const {
     return base_bytes(request_.value_bytes) + trained_.packed_bytes +
-           trained_.num_adapter * kFloatBytes;
+           trained_.num_adapter * kFloatBytes - absent_weights();
+  }
+  /// Frozen weights that only other ranks hold (engine/ranks/frozen_shards.h).
+  int64_t absent_weights() const {
+    if (request_.device.zero_stage < 3 || request_.device.num_ranks == 1) return 0;
+    const int64_t all = trained_.num_in_blocks * request_.value_bytes,
+                  num_layers = std::ssize(request_.model.text.layers),
+                  whole = std::min(num_layers, kWholeBlocks) * (all / num_layers);
+    return std::max<int64_t>(0, all - share(all) - whole);
   }
   /// Pages of the checkpoint files.
   int64_t stored() const {
