@@ -74,7 +74,7 @@ void JsonFields::fail_type(const std::string& key, const char* wanted, const Jso
 }
 
 const Json* JsonFields::find(const std::string& key) {
-  if (std::find(asked_.begin(), asked_.end(), key) == asked_.end()) asked_.push_back(key);
+  if (std::ranges::find(asked_, key) == asked_.end()) asked_.push_back(key);
   const auto found = value_->find(key);
   return found == value_->end() || (origin_->null_is_absent && found->is_null()) ? nullptr
                                                                                  : &*found;
@@ -159,7 +159,7 @@ JsonFields JsonFields::object_or_empty(const std::string& key) {
 
 void JsonFields::finish() const {
   for (const auto& item : value_->items()) {
-    if (std::find(asked_.begin(), asked_.end(), item.key()) != asked_.end()) continue;
+    if (std::ranges::find(asked_, item.key()) != asked_.end()) continue;
     const std::vector<std::string> near = near_names(item.key(), asked_);
     throw UserError(
         origin_->unknown_key,

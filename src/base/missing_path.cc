@@ -42,12 +42,12 @@ std::string existing_names(const std::string& path) {
   for (fs::directory_iterator entry(directory.empty() ? "." : directory, error), end;
        !error && entry != end && names.size() <= kMostCompared; entry.increment(error))
     names.push_back(entry->path().filename().string());
-  std::sort(names.begin(), names.end());
+  std::ranges::sort(names);
   const std::string name = missing.filename().string(), ending = missing.extension().string();
   alike = near_names(name, names, kMost);
   for (const std::string& each : names) {
     if (alike.size() < kMost && !ending.empty() && fs::path(each).extension() == ending &&
-        std::find(alike.begin(), alike.end(), each) == alike.end())
+        std::ranges::find(alike, each) == alike.end())
       alike.push_back(each);
   }
   for (std::string& each : alike) each = (directory / each).string();

@@ -27,8 +27,7 @@ bool looks_like_hub_id(const std::string& path) {
   if (path.ends_with(".yaml") || fs::is_directory(fs::path(path).parent_path(), ignored))
     return false;
   return !path.empty() && path.front() != '.' && path.front() != '/' && path.back() != '/' &&
-         std::count(path.begin(), path.end(), '/') == 1 &&
-         std::all_of(path.begin(), path.end(), is_plain);
+         std::ranges::count(path, '/') == 1 && std::ranges::all_of(path, is_plain);
 }
 
 }  // namespace rematch

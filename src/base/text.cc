@@ -70,8 +70,7 @@ std::string python_strip(std::string_view utf8) {
 }
 
 std::string normalize_nfc(std::string_view utf8) {
-  if (std::all_of(utf8.begin(), utf8.end(),
-                  [](char c) { return static_cast<unsigned char>(c) < 0x80; }))
+  if (std::ranges::all_of(utf8, [](char c) { return static_cast<unsigned char>(c) < 0x80; }))
     return std::string(utf8);
   return map_text(utf8, UTF8PROC_STABLE | UTF8PROC_COMPOSE);
 }
@@ -135,8 +134,7 @@ std::vector<std::string> near_names(std::string_view name,
     const int distance = edit_distance(name, candidate);
     if (distance <= reach) scored.emplace_back(distance, candidate);
   }
-  std::stable_sort(scored.begin(), scored.end(),
-                   [](const auto& x, const auto& y) { return x.first < y.first; });
+  std::ranges::stable_sort(scored, [](const auto& x, const auto& y) { return x.first < y.first; });
   std::vector<std::string> names;
   for (size_t i = 0; i < scored.size() && i < limit; ++i) names.push_back(scored[i].second);
   return names;

@@ -178,8 +178,7 @@ void check_desc(const std::string& desc, const std::string& where,
   const std::string shown = show_json(desc);
   if (desc.find_first_of("\n\r\t") != std::string::npos)
     fail(where, "\"desc\" contains a line break or a tab", shown, "replace it with a space");
-  if (std::any_of(desc.begin(), desc.end(),
-                  [](char c) { return static_cast<unsigned char>(c) < 0x20; })) {
+  if (std::ranges::any_of(desc, [](char c) { return static_cast<unsigned char>(c) < 0x20; })) {
     fail(where, "\"desc\" contains a control character", shown, "remove it");
   }
   const std::string* token = forbidden == nullptr ? nullptr : forbidden->find_in(desc);

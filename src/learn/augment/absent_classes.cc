@@ -55,8 +55,8 @@ Sample with_longest_prompt(Sample sample, const AugmentSettings& settings) {
   const std::optional<ClassList> list = list_of(sample);
   if (settings.absent_share <= 0 || !list) return sample;
   Names names = addable_names(sample, *list);
-  std::stable_sort(names.begin(), names.end(),
-                   [](const std::string& a, const std::string& b) { return a.size() > b.size(); });
+  std::ranges::stable_sort(
+      names, [](const std::string& a, const std::string& b) { return a.size() > b.size(); });
   names.resize(std::min(names.size(), static_cast<size_t>(settings.absent_most)));
   names.insert(names.end(), list->names.begin(), list->names.end());
   sample.prompt = with_names(sample.prompt, *list, names);

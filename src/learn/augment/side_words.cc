@@ -73,8 +73,8 @@ void check_side_words(const std::vector<Sample>& samples,
   for (const Change& change : changes) {
     if (!change.is_on) continue;
     const auto is_sided = [&](std::string_view text) {
-      return std::any_of(change.axes.begin(), change.axes.end(),
-                         [&](SideAxis axis) { return names_a_side(text, axis); });
+      return std::ranges::any_of(change.axes,
+                                 [&](SideAxis axis) { return names_a_side(text, axis); });
     };
     std::vector<std::string> places;
     for (const auto& [key, text] : prompts) {

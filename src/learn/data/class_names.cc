@@ -75,7 +75,7 @@ std::string number_warning(const Names& names) {
   const auto is_number = [](const auto& each) {
     return !each.first.empty() && each.first.find_first_not_of("0123456789") == std::string::npos;
   };
-  if (names.empty() || !std::all_of(names.begin(), names.end(), is_number)) return "";
+  if (names.empty() || !std::ranges::all_of(names, is_number)) return "";
   return fmt::format(
       "the names of the classes are numbers ({}), and a language model knows words: give names "
       "where the records are made",

@@ -215,7 +215,7 @@ Dataset Dataset::copy_without(const std::vector<int64_t>& sample_indices) const 
     const int64_t begin = part.begin, end = part.end;
     part.begin = result.size();
     for (int64_t i = begin; i < end; ++i) {
-      if (!std::binary_search(sample_indices.begin(), sample_indices.end(), i))
+      if (!std::ranges::binary_search(sample_indices, i))
         result.samples_.push_back(samples_[static_cast<size_t>(i)]);
     }
     part.end = result.size();

@@ -15,9 +15,8 @@ namespace {
 std::string flat_shapes_warning(const std::string& path, std::span<const Sample> samples) {
   int64_t num_flat = 0;
   for (const Sample& sample : samples)
-    num_flat +=
-        std::count_if(sample.objects.begin(), sample.objects.end(),
-                      [](const SceneObject& object) { return has_no_area(object.geometry); });
+    num_flat += std::ranges::count_if(
+        sample.objects, [](const SceneObject& object) { return has_no_area(object.geometry); });
   if (num_flat == 0) return "";
   return fmt::format(
       "{}: {} without area, correct only for thin objects: `rematch data check {}` lists them",
@@ -56,8 +55,8 @@ bool has_no_area(const Geometry& geometry) {
 
 bool are_same_objects(std::vector<SceneObject> a, std::vector<SceneObject> b) {
   for (std::vector<SceneObject>* objects : {&a, &b})
-    std::sort(objects->begin(), objects->end(), [](const SceneObject& x, const SceneObject& y) {
-      return std::tie(x.desc, x.geometry.bins) < std::tie(y.desc, y.geometry.bins);
+    std::ranges::sort(*objects, {}, [](const SceneObject& object) {
+      return std::tie(object.desc, object.geometry.bins);
     });
   return a == b;
 }

@@ -31,8 +31,8 @@ void add_files(const fs::path& directory, const std::function<bool(const fs::pat
     }
   }
   // Links last: a file that can be reached with and without a link gets the name without it.
-  std::sort(folders.begin(), folders.end(), [](const auto& a, const auto& b) {
-    return std::pair(a.is_symlink(), a.path()) < std::pair(b.is_symlink(), b.path());
+  std::ranges::sort(folders, {}, [](const auto& folder) {
+    return std::pair(folder.is_symlink(), folder.path());
   });
   for (const fs::directory_entry& folder : folders) add_files(folder.path(), fits, visited, files);
 }
@@ -40,7 +40,7 @@ void add_files(const fs::path& directory, const std::function<bool(const fs::pat
 }  // namespace
 
 bool is_among(const std::string& name, std::span<const char* const> names) {
-  return std::find(names.begin(), names.end(), lower_case(name)) != names.end();
+  return std::ranges::find(names, lower_case(name)) != names.end();
 }
 
 bool is_readable_image_name(const fs::path& path) {
@@ -66,7 +66,7 @@ std::vector<fs::path> list_files(const fs::path& directory,
   std::vector<fs::path> files;
   std::set<fs::path> visited;
   add_files(directory, fits, visited, files);
-  std::sort(files.begin(), files.end());
+  std::ranges::sort(files);
   return files;
 }
 

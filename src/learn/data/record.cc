@@ -29,7 +29,7 @@ const std::vector<std::string> kObjectFields = {"desc", "bbox_2d", "poly", "poly
 void refuse_unknown_fields(const Json& value, const std::vector<std::string>& known,
                            const std::string& where) {
   for (const auto& member : value.items()) {
-    if (std::find(known.begin(), known.end(), member.key()) != known.end()) continue;
+    if (std::ranges::find(known, member.key()) != known.end()) continue;
     const std::vector<std::string> near = near_names(member.key(), known);
     fail(where, fmt::format("unknown field {}", python_json_string(member.key())),
          fmt::format("known fields: {}", join(known, ", ")),

@@ -19,7 +19,7 @@ void require_records_file(const std::string& path) {
     if (entry.path().extension() == ".jsonl")
       files.push_back(printable(shell_word(join_path(path, entry.path().filename().string()))));
   }
-  std::sort(files.begin(), files.end());
+  std::ranges::sort(files);
   throw UserError(
       ErrorKind::kConfig,
       {.error = "the records are one JSONL file, not a directory",

@@ -182,7 +182,7 @@ std::optional<FormDoubt> doubt_form(const UnitEvidence& evidence,
   FormDoubt doubt{.is_sure = evidence.num_objects >= kFewObjects};
   std::string forms;
   for (const BoxForm form : {BoxForm::kSides, BoxForm::kCentre}) {
-    const auto num_misfits = std::count_if(units.begin(), units.end(), [&](CoordinateUnit each) {
+    const auto num_misfits = std::ranges::count_if(units, [&](CoordinateUnit each) {
       return is_many(num_boxes - evidence.read_as(each, form).num_inside, num_boxes, 20);
     });
     if (num_misfits == 0) {

@@ -74,7 +74,7 @@ const char* for_sign(std::string_view sign, const Training& training, double now
   // Malformed answers explain half of what is missing, or more.
   if (sign == "pred_per_gt" && is_low && malformed > 0 && malformed >= (1 - now) / 2)
     return "most of what is missing is in the answers that are not JSON: fix these first";
-  const auto* row = std::find_if(std::begin(kRows), std::end(kRows), [&](const Row& each) {
+  const auto* row = std::ranges::find_if(kRows, [&](const Row& each) {
     return each.sign == sign && (each.runs & run_of(training.kind)) != 0 &&
            (each.side == Side::kAny || is_low);
   });

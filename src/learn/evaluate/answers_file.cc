@@ -71,7 +71,7 @@ class RecordIndex {
   /// The records that ask about an image.
   const std::vector<size_t>& find_image(const std::string& image, const std::string& where) const {
     std::string slashes = image;  // as a path of Windows is read
-    std::replace(slashes.begin(), slashes.end(), '\\', '/');
+    std::ranges::replace(slashes, '\\', '/');
     for (const std::string& name : {image, slashes}) {
       for (const std::string& path :
            {join_path(records_dir_, name), name, join_path(answers_dir_, name)}) {
@@ -88,8 +88,7 @@ class RecordIndex {
   size_t only_one(const std::vector<size_t>& found, const std::string& image,
                   const std::string& where, std::optional<int64_t> id = std::nullopt) const {
     const auto known = id ? by_id_.find(*id) : by_id_.end();
-    if (known != by_id_.end() && std::count(found.begin(), found.end(), known->second) > 0)
-      return known->second;
+    if (known != by_id_.end() && std::ranges::count(found, known->second) > 0) return known->second;
     if (found.size() > 1)
       refuse(where, "several records ask about the image of an answer",
              fmt::format("{}: {} and {}", image, records_.samples()[found[0]].where,
@@ -210,8 +209,7 @@ void read_line(const std::string& text, const std::string& where, int64_t number
 }  // namespace
 
 int64_t GivenAnswers::num_answered() const {
-  return std::count_if(texts.begin(), texts.end(),
-                       [](const auto& text) { return text.has_value(); });
+  return std::ranges::count_if(texts, [](const auto& text) { return text.has_value(); });
 }
 
 GivenAnswers read_answers(const std::string& path, const Dataset& records) {

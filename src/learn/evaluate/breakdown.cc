@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -13,8 +14,7 @@ namespace {
 constexpr size_t kRangeEnds[] = {0, 1, 2, 3, 5, 8, 12, 20};
 
 size_t find_range(size_t count) {
-  return static_cast<size_t>(std::lower_bound(std::begin(kRangeEnds), std::end(kRangeEnds), count) -
-                             std::begin(kRangeEnds));
+  return static_cast<size_t>(std::ranges::lower_bound(kRangeEnds, count) - std::begin(kRangeEnds));
 }
 
 std::string range_name(size_t range) {
@@ -74,9 +74,7 @@ void Breakdown::add(const std::vector<SceneObject>& truth,
 std::vector<BreakdownRow> Breakdown::classes() const {
   std::vector<BreakdownRow> rows;
   for (const auto& [name, row] : classes_) rows.push_back(row);
-  std::stable_sort(rows.begin(), rows.end(), [](const BreakdownRow& a, const BreakdownRow& b) {
-    return a.truths > b.truths;
-  });
+  std::ranges::stable_sort(rows, std::greater{}, &BreakdownRow::truths);
   return rows;
 }
 
@@ -84,8 +82,7 @@ std::vector<Confusion> Breakdown::confusions(size_t most) const {
   std::vector<Confusion> all;
   for (const auto& [names, count] : confused_)
     all.push_back({names.first, names.second, count, classes_.at(names.first).placed});
-  std::stable_sort(all.begin(), all.end(),
-                   [](const Confusion& a, const Confusion& b) { return a.count > b.count; });
+  std::ranges::stable_sort(all, std::greater{}, &Confusion::count);
   if (all.size() > most) all.resize(most);
   return all;
 }

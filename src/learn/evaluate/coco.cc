@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <set>
 
@@ -56,8 +57,7 @@ std::vector<Scene> ranked_scenes(const std::map<int64_t, Scene>& scenes, bool by
   for (const auto& [image, scene] : scenes) {
     std::vector<Box>& predictions = ranked.emplace_back(scene).predictions;
     for (Box& box : predictions) box.score = by_score ? box.score : box.order;
-    std::stable_sort(predictions.begin(), predictions.end(),
-                     [](const Box& a, const Box& b) { return a.score > b.score; });
+    std::ranges::stable_sort(predictions, std::greater{}, &Box::score);
   }
   return ranked;
 }
@@ -107,8 +107,7 @@ void match_scene(const Scene& scene, int size, std::vector<Ranked>& found, int64
 void rank(const std::vector<Scene>& scenes, int size, std::vector<Ranked>& found,
           int64_t& num_truths) {
   for (const Scene& scene : scenes) match_scene(scene, size, found, num_truths);
-  std::stable_sort(found.begin(), found.end(),
-                   [](const Ranked& a, const Ranked& b) { return a.score > b.score; });
+  std::ranges::stable_sort(found, std::greater{}, &Ranked::score);
 }
 
 /// Precision at the recall thresholds, and the final recall.
@@ -131,8 +130,8 @@ Curve precision_curve(const std::vector<bool>& hits, int64_t num_truths) {
   Curve curve;
   if (!recall.empty()) curve.recall = recall.back();
   for (int r = 0; r < kNumRecalls; ++r) {
-    const auto at = static_cast<size_t>(
-        std::lower_bound(recall.begin(), recall.end(), recall_threshold(r)) - recall.begin());
+    const auto at =
+        static_cast<size_t>(std::ranges::lower_bound(recall, recall_threshold(r)) - recall.begin());
     if (at < precision.size()) curve.precision[static_cast<size_t>(r)] = precision[at];
   }
   return curve;
@@ -202,8 +201,8 @@ int64_t CocoEvaluator::num_cut() const {
 CocoResult CocoEvaluator::scores() const {
   CocoResult all{};
   for (const auto& [label, scenes] : classes_) {
-    const bool is_class = std::any_of(scenes.begin(), scenes.end(),
-                                      [](const auto& item) { return !item.second.truths.empty(); });
+    const bool is_class =
+        std::ranges::any_of(scenes, [](const auto& item) { return !item.second.truths.empty(); });
     if (is_class)
       all.per_class.emplace_back(label, class_scores(ranked_scenes(scenes, all_scored_)));
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <nlohmann/json.hpp>
 
 namespace rematch {
@@ -26,9 +27,7 @@ std::vector<PrecisionCurve> precision_curves(const std::vector<RankedClass>& cla
   }
   if (curves.empty()) return {};
   for (double& value : all.precision) value /= static_cast<double>(curves.size());
-  std::stable_sort(
-      curves.begin(), curves.end(),
-      [](const PrecisionCurve& a, const PrecisionCurve& b) { return a.num_truths > b.num_truths; });
+  std::ranges::stable_sort(curves, std::greater{}, &PrecisionCurve::num_truths);
   if (curves.size() > most) curves.resize(most);
   curves.insert(curves.begin(), std::move(all));
   return curves;
@@ -38,8 +37,7 @@ Calibration calibrate(const std::vector<RankedClass>& classes) {
   std::vector<RankedClass::Prediction> predictions;
   for (const RankedClass& ranked : classes)
     predictions.insert(predictions.end(), ranked.predictions.begin(), ranked.predictions.end());
-  std::sort(predictions.begin(), predictions.end(),
-            [](const auto& a, const auto& b) { return a.score < b.score; });
+  std::ranges::sort(predictions, {}, &RankedClass::Prediction::score);
   const size_t total = predictions.size(), num_bins = std::clamp(total / kFewest, size_t{1}, kBins);
   Calibration calibration;
   size_t begin = 0;

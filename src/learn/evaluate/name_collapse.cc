@@ -34,9 +34,8 @@ std::optional<NameCollapse> find_collapse(const NameCounts& names) {
     num_predictions += static_cast<double>(count[1]);
   }
   if (num_predictions < kFewestPredictions || num_truths == 0) return std::nullopt;
-  const auto most = std::max_element(names.begin(), names.end(), [](const auto& a, const auto& b) {
-    return a.second[1] < b.second[1];
-  });
+  const auto most =
+      std::ranges::max_element(names, {}, [](const auto& name) { return name.second[1]; });
   const NameCollapse collapse{
       .name = most->first,
       .predicted_share = static_cast<double>(most->second[1]) / num_predictions,

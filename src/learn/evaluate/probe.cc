@@ -105,7 +105,7 @@ void Probe::measure_draws(const Answers& answers, int num_draws, Terminal& termi
     for (const ScoredRollout& rollout : scored) {
       Miss& miss = misses_[next++ % misses_.size()];
       for (const auto& [prediction, truth] : rollout.matching.pairs) {
-        const auto at = std::find(miss.missing.begin(), miss.missing.end(), truth);
+        const auto at = std::ranges::find(miss.missing, truth);
         if (at != miss.missing.end())
           miss.found[static_cast<size_t>(at - miss.missing.begin())] = true;
       }
@@ -116,7 +116,7 @@ void Probe::measure_draws(const Answers& answers, int num_draws, Terminal& termi
   for (const Miss& miss : misses_) {
     const size_t num_truths =
         answers.scorer.dataset().samples()[static_cast<size_t>(miss.sample_idx)].objects.size();
-    find_bucket(num_truths).num_found += std::count(miss.found.begin(), miss.found.end(), true);
+    find_bucket(num_truths).num_found += std::ranges::count(miss.found, true);
   }
 }
 

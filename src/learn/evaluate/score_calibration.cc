@@ -69,9 +69,8 @@ std::vector<Group> pool_violators(const std::vector<Group>& groups) {
 std::optional<ScoreCalibration> ScoreCalibration::fit(
     std::vector<RankedClass::Prediction> predictions) {
   if (predictions.empty()) return std::nullopt;
-  std::sort(predictions.begin(), predictions.end(), [](const auto& a, const auto& b) {
-    return a.score != b.score ? a.score < b.score : a.is_hit < b.is_hit;
-  });
+  std::ranges::sort(predictions, {},
+                    [](const auto& one) { return std::pair(one.score, one.is_hit); });
   const auto size =
       static_cast<size_t>(std::ceil(std::sqrt(static_cast<double>(predictions.size()))));
   ScoreCalibration calibration;
@@ -81,9 +80,7 @@ std::optional<ScoreCalibration> ScoreCalibration::fit(
 }
 
 double ScoreCalibration::operator()(double raw_score) const {
-  const auto above =
-      std::upper_bound(points_.begin(), points_.end(), raw_score,
-                       [](double score, const Point& point) { return score < point.score; });
+  const auto above = std::ranges::upper_bound(points_, raw_score, {}, &Point::score);
   double precision = 0;
   if (above == points_.begin()) {
     precision = points_.front().precision;

@@ -47,7 +47,7 @@ void CarryBuffer::insert(std::vector<std::shared_ptr<const Segment>> segments) {
     return sample_name(segments[i]->sample_id, segments[i]->where);
   };
   check_insertion(get_lengths(segments), get_name, waiting_.size(), limits_);
-  std::move(segments.begin(), segments.end(), std::back_inserter(waiting_));
+  std::ranges::move(segments, std::back_inserter(waiting_));
 }
 
 PackedRow CarryBuffer::take_row(PackingSelector selector) {

@@ -37,7 +37,7 @@ std::vector<Bin> best_fit_decreasing(std::span<const int> encoded_lens, int64_t 
   }
   for (size_t b = 0; b < bins.size(); ++b) {
     bins[b].total = totals[b];
-    std::sort(bins[b].indices.begin(), bins[b].indices.end());
+    std::ranges::sort(bins[b].indices);
   }
   return bins;
 }
@@ -54,7 +54,7 @@ Selection select_binpacking(std::span<const int> encoded_lens, int packing_lengt
   Selection selection = select_fifo(encoded_lens, packing_length);
   const int oldest = encoded_lens[0];
   std::vector<Bin> bins = best_fit_decreasing(encoded_lens, packing_length - oldest);
-  const auto best = std::min_element(bins.begin(), bins.end(), is_better);
+  const auto best = std::ranges::min_element(bins, is_better);
   if (best == bins.end() || oldest + best->total <= selection.total) return selection;
   best->indices.insert(best->indices.begin(), 0);
   return {std::move(best->indices), oldest + best->total};

@@ -136,7 +136,7 @@ Selection select_optimal(std::span<const int> encoded_lens, int packing_length) 
   // All segments that can share the row fit.
   if (fifo.indices.size() == order.size() + 1) return fifo;
   const int64_t most = most_segments(encoded_lens, order, residual);
-  std::sort(order.begin(), order.end());
+  std::ranges::sort(order);
   std::vector<int> lens;
   for (const int i : order) lens.push_back(encoded_lens[i]);
   const int64_t reached = fifo.total - encoded_lens[0];

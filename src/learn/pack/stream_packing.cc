@@ -24,7 +24,7 @@ StreamPacking::StreamPacking(StreamSamples samples, StreamOptions options,
                   options_.pack.min_fill_ratio, options_.pack.drop_last,
                   samples_.vary_by_epoch ? "varying" : "fixed", content_hash_of(lengths));
   const int64_t total = std::accumulate(encoded_lens_.begin(), encoded_lens_.end(), int64_t{0});
-  const int longest = *std::max_element(encoded_lens_.begin(), encoded_lens_.end());
+  const int longest = *std::ranges::max_element(encoded_lens_);
   start_text_ = fmt::format(
       "packing the data stream: {} samples of {:.1f} tokens on average, {} at most, into rows of "
       "up to {}",

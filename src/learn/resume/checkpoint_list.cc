@@ -78,7 +78,7 @@ std::vector<std::string> list_names(const std::string& directory) {
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(directory, error))
     names.push_back(entry.path().filename().string());
-  std::sort(names.begin(), names.end());
+  std::ranges::sort(names);
   return names;
 }
 
@@ -102,9 +102,8 @@ std::vector<CheckpointName> list_checkpoints(const std::string& run_dir) {
         {.step = step.value_or(*number), .path = path, .is_saved_here = step == number});
   }
   // If two have the same step, the one that was saved here counts as newer.
-  std::sort(checkpoints.begin(), checkpoints.end(), [](const auto& a, const auto& b) {
-    return std::pair(a.step, a.is_saved_here) < std::pair(b.step, b.is_saved_here);
-  });
+  std::ranges::sort(checkpoints, {},
+                    [](const auto& one) { return std::pair(one.step, one.is_saved_here); });
   return checkpoints;
 }
 

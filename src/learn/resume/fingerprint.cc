@@ -49,8 +49,7 @@ constexpr const char* kHarmless[] = {"model.model",  // only the path; its conte
                                      "custom.extra.rollout_matching.rollout_buffer."};
 
 const std::string* find(const Pairs& pairs, const std::string& name) {
-  const auto found = std::find_if(pairs.begin(), pairs.end(),
-                                  [&](const auto& pair) { return pair.first == name; });
+  const auto found = std::ranges::find(pairs, name, &Pairs::value_type::first);
   return found == pairs.end() ? nullptr : &found->second;
 }
 
@@ -207,7 +206,7 @@ Fingerprint make_fingerprint(const FingerprintInput& input) {
 }
 
 bool affects_training(const std::string& key) {
-  return std::none_of(std::begin(kHarmless), std::end(kHarmless), [&](std::string_view name) {
+  return std::ranges::none_of(kHarmless, [&](std::string_view name) {
     return name.back() == '.' || name.back() == '_' ? key.starts_with(name) : key == name;
   });
 }
@@ -217,8 +216,8 @@ std::vector<std::string> compare_fingerprints(const Fingerprint& saved, const Fi
   std::vector<Problem> problems;
   const bool same_windows = window_size(saved) > 0 && window_size(saved) == window_size(now);
   const std::vector<Difference> fixed = differences(saved.fixed, now.fixed);
-  const bool other_records = std::any_of(fixed.begin(), fixed.end(),
-                                         [](const auto& each) { return each.name == kRecords; });
+  const bool other_records =
+      std::ranges::any_of(fixed, [](const auto& each) { return each.name == kRecords; });
   for (const Difference& difference : fixed) {
     if (other_records && difference.name == kNumSamples) continue;  // that follows
     if (same_windows && (difference.name == kWorldSize || difference.name == kAccumulation))

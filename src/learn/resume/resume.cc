@@ -100,7 +100,7 @@ bool is_another_living_process(int64_t pid) {
 
 ResumeChoice latest_complete(const std::string& run_dir) {
   std::vector<CheckpointName> checkpoints = list_checkpoints(run_dir);
-  std::reverse(checkpoints.begin(), checkpoints.end());
+  std::ranges::reverse(checkpoints);
   ResumeChoice choice;
   std::vector<Problem> damages;
   for (const CheckpointName& checkpoint : checkpoints) {
@@ -151,7 +151,7 @@ ResumeChoice resolve_resume(const std::string& value, const std::string& run_dir
     std::error_code error;
     return fs::equivalent(checkpoint.path, path, error);
   };
-  const auto chosen = std::find_if(siblings.begin(), siblings.end(), same);
+  const auto chosen = std::ranges::find_if(siblings, same);
   if (chosen != siblings.end() && !saved.empty() && chosen->step < saved.back().step) {
     choice.warnings.push_back(fmt::format(
         "{} is older than {}; when training continues, newer checkpoints are moved aside",

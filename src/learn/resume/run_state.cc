@@ -34,7 +34,7 @@ RunState parse(std::string_view bytes, const std::string& path) {
 
 bool is_usable(const ImageRef& image) {
   const auto are_from = [](int64_t least, const auto& numbers) {
-    return std::all_of(numbers.begin(), numbers.end(), [&](int64_t number) {
+    return std::ranges::all_of(numbers, [&](int64_t number) {
       return least <= number && number <= std::numeric_limits<int>::max();
     });
   };
@@ -47,9 +47,9 @@ bool is_usable(const ImageRef& image) {
 void check_segment(const Segment& segment, const std::string& path, int64_t vocab_size) {
   const std::string name = sample_name(segment.sample_id, segment.where);
   const auto is_outside = [&](int id) { return id < 0 || id >= vocab_size; };
-  require(std::none_of(segment.token_ids.begin(), segment.token_ids.end(), is_outside) &&
-              std::none_of(segment.labels.begin(), segment.labels.end(),
-                           [&](int id) { return id != kIgnoreLabel && is_outside(id); }),
+  require(std::ranges::none_of(segment.token_ids, is_outside) &&
+              std::ranges::none_of(segment.labels,
+                                   [&](int id) { return id != kIgnoreLabel && is_outside(id); }),
           path, fmt::format("{} has a token outside the vocabulary of {}", name, vocab_size));
   const auto is_length = [&](int64_t length) {
     return 0 <= length && length <= segment.encoded_len();
@@ -58,7 +58,7 @@ void check_segment(const Segment& segment, const std::string& path, int64_t voca
               is_length(segment.prefix_len) && is_length(segment.append_len) &&
               is_length(int64_t{segment.prompt_len} + segment.prefix_len + segment.append_len),
           path, name + " has parts that do not fit its tokens");
-  require(std::all_of(segment.images.begin(), segment.images.end(), is_usable), path,
+  require(std::ranges::all_of(segment.images, is_usable), path,
           name + " has an image that cannot be loaded");
   try {
     check_supervision(segment);
@@ -168,7 +168,7 @@ LoadedCheckpoint read_checkpoint(const std::string& checkpoint_dir, int64_t voca
   std::vector<RunState> runs;
   for (StateFiles& shard : shards) {
     runs.push_back(read_run_state(shard.run, paths[runs.size()], vocab_size));
-    std::move(shard.optimizer.begin(), shard.optimizer.end(), std::back_inserter(loaded.optimizer));
+    std::ranges::move(shard.optimizer, std::back_inserter(loaded.optimizer));
   }
   loaded.run = select_shard(std::move(runs), now, checkpoint_dir);
   const std::string path = join_path(checkpoint_dir, "trainer_state.json");

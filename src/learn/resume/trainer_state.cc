@@ -161,7 +161,7 @@ bool RunProgress::update_best(double value, bool greater_is_better, int64_t step
 
 int64_t RunProgress::evaluations_since_best() const {
   if (!best_global_step) return 0;
-  return std::count_if(log_history.begin(), log_history.end(), [this](const LogEntry& entry) {
+  return std::ranges::count_if(log_history, [this](const LogEntry& entry) {
     return entry.step > *best_global_step && !entry.eval_set.empty() &&
            entry.eval_set == best_of.eval_set;
   });

@@ -37,8 +37,7 @@ double Cadence::epoch_at(int64_t step) const {
     const auto epoch = static_cast<int64_t>(epoch_ends_.size());
     epoch_ends_.push_back((epoch == 0 ? 0 : epoch_ends_.back()) + steps_in(epoch));
   }
-  const auto epoch =
-      std::lower_bound(epoch_ends_.begin(), epoch_ends_.end(), step) - epoch_ends_.begin();
+  const auto epoch = std::ranges::lower_bound(epoch_ends_, step) - epoch_ends_.begin();
   const int64_t start = epoch == 0 ? 0 : epoch_ends_[static_cast<size_t>(epoch) - 1];
   const int64_t steps = epoch_ends_[static_cast<size_t>(epoch)] - start;
   // A single division keeps the result exact at the end of an epoch.

@@ -80,8 +80,8 @@ void Checkpoints::make_room(const std::string& path) {
   std::error_code error;
   if (!fs::exists(path, error)) return;
   const std::vector<CheckpointName> saved = list_saved_checkpoints(options_.run_dir);
-  const bool is_ours = std::any_of(saved.begin(), saved.end(),
-                                   [&](const auto& checkpoint) { return checkpoint.path == path; });
+  const bool is_ours =
+      std::ranges::any_of(saved, [&](const auto& checkpoint) { return checkpoint.path == path; });
   if (!is_ours) move_directory_aside(options_.run_dir, path);
 }
 
@@ -109,7 +109,7 @@ bool Checkpoints::is_best(const RunProgress& progress, int64_t step) const {
   std::vector<std::string> best = progress.kept_checkpoints;
   if (progress.best_model_checkpoint) best.push_back(*progress.best_model_checkpoint);
   // Compare names only: another process may have written the run directory differently.
-  return std::any_of(best.begin(), best.end(), [&](const std::string& path) {
+  return std::ranges::any_of(best, [&](const std::string& path) {
     return fs::path(path).filename() == fs::path(checkpoint_path(step)).filename();
   });
 }

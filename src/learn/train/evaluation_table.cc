@@ -30,7 +30,7 @@ bool is_shown(const char* name, const MetricValues& now) {
 }
 
 bool is_evaluation(const LogEntry& entry) {
-  return std::any_of(std::begin(kScores), std::end(kScores), [&](const auto& score) {
+  return std::ranges::any_of(kScores, [&](const auto& score) {
     return find_value(entry.values, score.first).has_value();
   });
 }
@@ -62,7 +62,7 @@ std::string evaluation_table(const std::vector<LogEntry>& history, int64_t step,
   for (const auto& [name, text] : kScores) {
     if (is_shown(name, now)) rows.front().push_back(text);
   }
-  const auto first = std::find_if(history.begin(), history.end(), [&](const LogEntry& entry) {
+  const auto first = std::ranges::find_if(history, [&](const LogEntry& entry) {
     return is_evaluation(entry) && entry.eval_set == eval_set;
   });
   if (first != history.end()) rows.push_back(score_row(first->step, first->values, now));

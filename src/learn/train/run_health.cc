@@ -21,7 +21,7 @@ bool has_rollout_scores(const LogEntry& entry) {
 std::optional<Health> health_since_start(const std::vector<LogEntry>& history,
                                          const MetricValues& now, int64_t num_samples,
                                          const std::string& eval_set) {
-  const auto start = std::find_if(history.begin(), history.end(), [&](const LogEntry& entry) {
+  const auto start = std::ranges::find_if(history, [&](const LogEntry& entry) {
     return has_rollout_scores(entry) && entry.eval_set == eval_set;
   });
   if (start == history.end()) return std::nullopt;

@@ -51,7 +51,7 @@ Values slowest_rank_values(const std::vector<StepMetrics>& ranks, const std::str
   const auto is_faster = [&](const StepMetrics& a, const StepMetrics& b) {
     return a.sum(name) < b.sum(name);
   };
-  return std::max_element(ranks.begin(), ranks.end(), is_faster)->values(name);
+  return std::ranges::max_element(ranks, is_faster)->values(name);
 }
 
 Values merge_values(const std::vector<StepMetrics>& ranks, const std::string& name) {

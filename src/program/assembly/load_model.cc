@@ -70,13 +70,12 @@ void warn_about_fresh_coords(const Model& model, const AdapterSelection& selecti
                              const CoordVocab& coords, Terminal& terminal) {
   const std::vector<int64_t> ids(coords.ids().begin(), coords.ids().end());
   const std::set<int64_t> trained(selection.token_ids.begin(), selection.token_ids.end());
-  if (std::all_of(ids.begin(), ids.end(), [&](int64_t id) { return trained.count(id) != 0; }))
-    return;
+  if (std::ranges::all_of(ids, [&](int64_t id) { return trained.count(id) != 0; })) return;
   const TextDescription& text = model.description().text;
   for (const std::string& name : {text.embedding + ".weight", text.head.module + ".weight"}) {
     const at::Tensor table = model.parameter(name);
     const std::vector<std::string>& saved = selection.saved_parameters;
-    if (!table.defined() || std::find(saved.begin(), saved.end(), name) != saved.end() ||
+    if (!table.defined() || std::ranges::find(saved, name) != saved.end() ||
         !rows_look_untrained(table, ids))
       continue;
     terminal.warn(

@@ -132,12 +132,10 @@ std::string answer_budget_warning(const Dataset& data, const Settings& settings,
       {.ordering = settings.data.object_ordering, .seed = settings.seed, .patches = files.patches},
       [](int64_t) { throw_if_interrupted(); });
   const int most = settings.generation.max_new_tokens;
-  const auto longest =
-      std::max_element(lengths.begin(), lengths.end(),
-                       [](const auto& a, const auto& b) { return a.answer_len < b.answer_len; });
+  const auto longest = std::ranges::max_element(lengths, {}, &SampleLength::answer_len);
   if (longest == lengths.end() || longest->answer_len <= most) return "";
-  const auto num_longer = std::count_if(lengths.begin(), lengths.end(),
-                                        [&](const auto& one) { return one.answer_len > most; });
+  const auto num_longer =
+      std::ranges::count_if(lengths, [&](const auto& one) { return one.answer_len > most; });
   const int holds = (longest->answer_len * 5 / 4 + kMultiple - 1) / kMultiple * kMultiple;
   return fmt::format(advice::kLongAnswers, data.path(), longest->answer_len,
                      data.samples()[static_cast<size_t>(longest - lengths.begin())].where, most,

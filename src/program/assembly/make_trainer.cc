@@ -20,7 +20,7 @@ namespace {
 /// Draws the samples of an epoch by their weights; empty when each is used once.
 DrawEpoch make_draw(const Dataset& data, uint64_t seed) {
   const auto is_whole = [](const MixturePart& part) { return part.weight == 1; };
-  if (std::all_of(data.parts().begin(), data.parts().end(), is_whole)) return {};
+  if (std::ranges::all_of(data.parts(), is_whole)) return {};
   return [parts = data.parts(), seed](int64_t epoch) { return draw_mixture(parts, seed, epoch); };
 }
 

@@ -17,8 +17,7 @@ namespace {
 const Sample* find_record(const std::string& image_path, const std::optional<Dataset>& data) {
   if (!data) return nullptr;
   for (const Sample& sample : data->samples()) {
-    if (std::find(sample.image_paths.begin(), sample.image_paths.end(), image_path) !=
-        sample.image_paths.end())
+    if (std::ranges::find(sample.image_paths, image_path) != sample.image_paths.end())
       return &sample;
   }
   return nullptr;

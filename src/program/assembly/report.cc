@@ -17,8 +17,7 @@ bool Report::attempt(const std::function<void()>& step) {
       const auto is_known = [&](const auto& known) {
         return known.second.error == problem.error && known.second.where == problem.where;
       };
-      if (std::none_of(problems_.begin(), problems_.end(), is_known))
-        problems_.emplace_back(error.kind(), problem);
+      if (std::ranges::none_of(problems_, is_known)) problems_.emplace_back(error.kind(), problem);
     }
     return false;
   }
@@ -32,8 +31,7 @@ void Report::throw_problems() const {
 
 void Report::warn(const std::string& text) {
   if (terminal_ != nullptr) return terminal_->warn(text);
-  if (std::find(warnings_.begin(), warnings_.end(), text) == warnings_.end())
-    warnings_.push_back(text);
+  if (std::ranges::find(warnings_, text) == warnings_.end()) warnings_.push_back(text);
 }
 
 void Report::progress(const Progress& state) {

@@ -26,8 +26,7 @@ using ClassCount = std::pair<std::string, int64_t>;
 /// Most frequent first.
 std::vector<ClassCount> ranked(const std::map<std::string, int64_t>& classes) {
   std::vector<ClassCount> rows(classes.begin(), classes.end());
-  std::stable_sort(rows.begin(), rows.end(),
-                   [](const auto& a, const auto& b) { return a.second > b.second; });
+  std::ranges::stable_sort(rows, [](const auto& a, const auto& b) { return a.second > b.second; });
   return rows;
 }
 

@@ -106,7 +106,7 @@ SampleLengths measure_lengths(const std::vector<Dataset>& data, const ModelFiles
       lengths.longest_prompt = std::max<int64_t>(lengths.longest_prompt, each.prompt_len);
     }
   }
-  std::sort(answers.begin(), answers.end());
+  std::ranges::sort(answers);
   lengths.median_answer = answers[answers.size() / 2];
   lengths.longest_answer = answers.back();
   return lengths;

@@ -16,7 +16,7 @@ std::vector<Command> add_commands(CLI::App& app) {
       add_coord_tokens_command(app), add_merge_command(app),   add_doctor_command(app)};
   for (std::vector<Command>& inner :
        std::array{add_stage_commands(app, public_stages()), add_data_commands(app)})
-    std::move(inner.begin(), inner.end(), std::back_inserter(all));
+    std::ranges::move(inner, std::back_inserter(all));
   for (const auto add : {add_init_command, add_predict_command, add_compare_command,
                          add_report_command, add_explain_command})
     all.push_back(add(app));

@@ -71,8 +71,8 @@ bool is_out_of_memory(const std::exception& error) {
       return true;
   }
   const std::string_view text = error.what();
-  return std::any_of(std::begin(kMessages), std::end(kMessages),
-                     [&](const char* part) { return text.find(part) != std::string_view::npos; });
+  return std::ranges::any_of(
+      kMessages, [&](const char* part) { return text.find(part) != std::string_view::npos; });
 }
 
 Problem out_of_memory(const std::exception& error, std::string_view phase) {

@@ -47,7 +47,7 @@ std::vector<std::string> list_images(const std::vector<std::string>& paths, Term
       else
         ++passed_over[lower_case(entry.path().extension().string())];
     }
-    std::sort(found.begin(), found.end());
+    std::ranges::sort(found);
     images.insert(images.end(), found.begin(), found.end());
   }
   std::vector<std::string> endings;

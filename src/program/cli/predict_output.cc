@@ -179,9 +179,9 @@ void report_unreadable(const std::vector<Prediction>& predictions) {
 }
 
 void warn_without_scores(const std::vector<Prediction>& predictions, Terminal& terminal) {
-  const bool lacks_scores =
-      std::any_of(predictions.begin(), predictions.end(),
-                  [](const Prediction& one) { return !one.objects.empty() && one.scores.empty(); });
+  const bool lacks_scores = std::ranges::any_of(predictions, [](const Prediction& one) {
+    return !one.objects.empty() && one.scores.empty();
+  });
   if (lacks_scores) terminal.warn(kNoCalibration);
 }
 
@@ -235,8 +235,8 @@ void PredictOutput::finish() {
     terminal_.warn(fmt::format("objects with names that {} does not have are left out: {}",
                                format_.ids, first_few({unknown.begin(), unknown.end()})));
   if (file_) file_->commit();
-  const auto num_answered = std::count_if(all_.begin(), all_.end(),
-                                          [](const Prediction& one) { return !one.unreadable; });
+  const auto num_answered =
+      std::ranges::count_if(all_, [](const Prediction& one) { return !one.unreadable; });
   if (!format_.draw_dir.empty())
     terminal_.say(fmt::format("drew {} into {}{}", counted(num_answered, "image"), format_.draw_dir,
                               file_ || prints_ ? "" : "; --out FILE writes the answers"));

@@ -139,8 +139,8 @@ int run_command_line(CLI::App& app, const std::vector<Command>& commands, int ar
     return report_usage(app, error, {argv, argv + argc});
   }
   return guarded([&] {
-    const auto given = std::find_if(commands.begin(), commands.end(),
-                                    [](const Command& command) { return command.app->parsed(); });
+    const auto given = std::ranges::find_if(
+        commands, [](const Command& command) { return command.app->parsed(); });
     REMATCH_CHECK(given != commands.end());
     if (given->writes_files) survive_closed_pipe();
     for (const char* name : {"--out", "--fix", "--sheet"}) {

@@ -18,7 +18,7 @@ namespace {
 /// Adds the options that the stage takes.
 void add_stage_options(CLI::App& app, const StageRow& row, StageOptions& options) {
   const auto takes = [&row](const char* option) {
-    return std::find(row.options.begin(), row.options.end(), option) != row.options.end();
+    return std::ranges::find(row.options, option) != row.options.end();
   };
   if (takes("model"))
     app.add_option("--model", options.model_dir,

@@ -16,7 +16,7 @@ bool rule_applies(const std::string& when, const Node& node) {
   const auto equal = [&](const Node& value) {
     return value.is_scalar() && "=" + value.scalar == when;
   };
-  return equal(node) || std::any_of(node.items.begin(), node.items.end(), equal);
+  return equal(node) || std::ranges::any_of(node.items, equal);
 }
 
 /// A key for messages, of limited length.

@@ -89,8 +89,8 @@ bool is_off(const Node& node) {
     case Node::Kind::kList: return node.items.empty();
     case Node::Kind::kMap: {
       if (const Node* enabled = node.find("enabled")) return is_off(*enabled);
-      return std::all_of(node.members.begin(), node.members.end(),
-                         [](const Member& member) { return is_off(member.value); });
+      return std::ranges::all_of(node.members,
+                                 [](const Member& member) { return is_off(member.value); });
     }
   }
   return false;

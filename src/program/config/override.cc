@@ -71,7 +71,7 @@ Node read_override(const std::string& text, std::vector<Problem>& problems) {
   const std::string name = "--set " + path;
   const std::vector<std::string> keys = split(path, '.');
   const bool bad_key =
-      std::any_of(keys.begin(), keys.end(), [](const std::string& key) { return key.empty(); });
+      std::ranges::any_of(keys, [](const std::string& key) { return key.empty(); });
   if (equals == std::string::npos || bad_key || keys.size() > 32) {
     problems.push_back({"`--set` needs key=value", "--set " + text,
                         bad_key ? "a part of the key is empty" : "there is no `=`",

@@ -57,7 +57,7 @@ std::vector<const EffectiveValue*> select_rows(const ConfigResult& result, size_
                         [](const EffectiveValue* row) { return !is_derived(*row); });
   num_hidden = rows.size() - std::min(rows.size(), kMostRows);
   rows.resize(rows.size() - num_hidden);
-  std::sort(rows.begin(), rows.end());  // all point into one table
+  std::ranges::sort(rows);  // all point into one table
   return rows;
 }
 
@@ -75,9 +75,7 @@ std::string brief_cells(const std::string& value, const std::string& origin, siz
 std::vector<const EffectiveValue*> sort_by_group(std::vector<const EffectiveValue*> rows) {
   std::map<std::string, size_t> place;
   for (const EffectiveValue* row : rows) place.emplace(key_group(row->key), place.size());
-  std::stable_sort(rows.begin(), rows.end(), [&](const auto* a, const auto* b) {
-    return place[key_group(a->key)] < place[key_group(b->key)];
-  });
+  std::ranges::stable_sort(rows, {}, [&](const auto* row) { return place[key_group(row->key)]; });
   return rows;
 }
 

@@ -70,7 +70,7 @@ void apply_best_metric_rules(Draft& config) {
   } else {
     const std::string name = config.text(key);
     const auto is_legal = [&](const std::string& text) {
-      return std::find(legal.begin(), legal.end(), text) != legal.end();
+      return std::ranges::find(legal, text) != legal.end();
     };
     if (!is_legal(name) && is_legal("eval_" + name)) {  // transformers accepts both spellings
       config.set(key, "eval_" + name, config.origin(key), true);

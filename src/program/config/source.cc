@@ -86,8 +86,7 @@ class Loader {
   }
 
   bool may_open(const std::string& path, const std::string& id, const std::string& named_at) {
-    const auto again =
-        std::find_if(chain_.begin(), chain_.end(), [&](const Link& link) { return link.id == id; });
+    const auto again = std::ranges::find(chain_, id, &Link::id);
     if (again != chain_.end()) {
       std::string cycle;
       for (auto link = again; link != chain_.end(); ++link) cycle += link->path + " -> ";

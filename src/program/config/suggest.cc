@@ -16,8 +16,8 @@ namespace {
 /// A typed name in the spelling of keys: no leading `-`, `_` for `-` and blanks, lower case.
 std::string normalize(std::string name) {
   name.erase(0, std::min(name.find_first_not_of('-'), name.size()));
-  std::replace(name.begin(), name.end(), '-', '_');
-  std::replace(name.begin(), name.end(), ' ', '_');
+  std::ranges::replace(name, '-', '_');
+  std::ranges::replace(name, ' ', '_');
   return lower_case(std::move(name));
 }
 
@@ -139,7 +139,7 @@ std::string guess_settings(const std::vector<std::string>& arguments) {
 std::vector<FoundName> search_names(const std::string& query) {
   const std::vector<std::string> words = words_of(query);
   const auto holds = [&words](const std::string& text) {
-    return !words.empty() && std::all_of(words.begin(), words.end(), [&](const std::string& word) {
+    return !words.empty() && std::ranges::all_of(words, [&](const std::string& word) {
       return lower_case(text).find(singular(word)) != std::string::npos;
     });
   };

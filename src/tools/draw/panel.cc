@@ -48,8 +48,7 @@ void draw_label(Canvas& canvas, const std::vector<Point>& points, const DrawnObj
   area.left = std::max(0, std::min(static_cast<int>(left), canvas.width_px() - area.width));
   area.top = std::max(0, static_cast<int>(top) - area.height);
   const auto is_taken = [&](const Area& other) { return area.overlaps(other); };
-  while (area.top + area.height < canvas.height_px() &&
-         std::any_of(taken.begin(), taken.end(), is_taken))
+  while (area.top + area.height < canvas.height_px() && std::ranges::any_of(taken, is_taken))
     area.top += area.height;
   area.top = std::max(0, std::min(area.top, canvas.height_px() - area.height));
   taken.push_back(area);

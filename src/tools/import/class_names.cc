@@ -127,8 +127,7 @@ void NamesById::add(const std::string& id, const std::string& name, const std::s
 std::vector<std::string> NamesById::in_order() const {
   std::vector<std::pair<int, std::string>> rows;
   for (const auto& [id, name] : by_id_) rows.emplace_back(std::atoi(id.c_str()), name);
-  std::stable_sort(rows.begin(), rows.end(),
-                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::ranges::stable_sort(rows, [](const auto& a, const auto& b) { return a.first < b.first; });
   std::vector<std::string> names;
   for (auto& [id, name] : rows) names.push_back(std::move(name));
   return names;

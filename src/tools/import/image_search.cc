@@ -59,14 +59,13 @@ int shared_parts(const fs::path& path, const fs::path& name) {
 
 std::vector<std::string> image_name_forms(const std::string& name) {
   std::string slashes = name;
-  std::replace(slashes.begin(), slashes.end(), '\\', '/');
+  std::ranges::replace(slashes, '\\', '/');
   std::vector<std::string> forms;
   for (std::string& form :
        std::vector<std::string>{name, slashes, percent_decoded(slashes), without_address(slashes),
                                 percent_decoded(without_address(slashes))}) {
     const bool is_name = !form.empty() && form.find('\0') == form.npos;
-    if (is_name && std::find(forms.begin(), forms.end(), form) == forms.end())
-      forms.push_back(std::move(form));
+    if (is_name && std::ranges::find(forms, form) == forms.end()) forms.push_back(std::move(form));
   }
   return forms;
 }

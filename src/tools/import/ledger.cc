@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <functional>
 
 #include "base/terminal_text.h"
 #include "base/text.h"
@@ -13,8 +14,7 @@ namespace {
 
 std::vector<std::pair<std::string, Loss>> ranked(const Losses& losses) {
   std::vector<std::pair<std::string, Loss>> rows(losses.begin(), losses.end());
-  std::stable_sort(rows.begin(), rows.end(),
-                   [](const auto& a, const auto& b) { return a.second.count > b.second.count; });
+  std::ranges::stable_sort(rows, std::greater{}, [](const auto& row) { return row.second.count; });
   return rows;
 }
 

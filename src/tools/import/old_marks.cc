@@ -30,8 +30,8 @@ std::vector<Outline> read_shapes(std::string_view text) {
   if (!text.starts_with("[[")) return {read_written_points(text)};
   std::vector<Outline> shapes;
   for (const Json& item : parse_json(text, "")) shapes.push_back(read_points(item));
-  const bool are_points = std::all_of(shapes.begin(), shapes.end(),
-                                      [](const Outline& shape) { return shape.size() == 1; });
+  const bool are_points =
+      std::ranges::all_of(shapes, [](const Outline& shape) { return shape.size() == 1; });
   return are_points ? std::vector<Outline>{read_written_points(text)} : shapes;
 }
 
@@ -51,7 +51,7 @@ const Marks* find_next(std::string_view text, size_t& at) {
 }  // namespace
 
 bool has_old_marks(std::string_view text) {
-  return std::any_of(std::begin(kMarks), std::end(kMarks), [text](const Marks& marks) {
+  return std::ranges::any_of(kMarks, [text](const Marks& marks) {
     return !marks.is_name && text.find(marks.open) != text.npos;
   });
 }

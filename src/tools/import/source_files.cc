@@ -40,7 +40,7 @@ std::vector<fs::path> files_of(const std::string& source, const SourceForm& form
   const auto is_other = [](const fs::path& file) {
     return !file.filename().string().starts_with("instances_");
   };
-  if (!std::all_of(found.begin(), found.end(), is_other)) std::erase_if(found, is_other);
+  if (!std::ranges::all_of(found, is_other)) std::erase_if(found, is_other);
   if (found.empty())
     refuse_source(form.command, source,
                   fmt::format("it has no {} files of this form", form.ending));

@@ -89,7 +89,7 @@ void YoloLabels::read_line(const std::string& line, const std::string& place, Fo
              is_outline = values.size() >= kTriangle && values.size() % 2 == 0 && !may_be_track;
   const auto is_far = [](double share) { return std::abs(share) >= kFarOutside; };
   if (!is_whole(class_id) || class_id < 0 || !(entry.box || is_outline) ||
-      std::any_of(values.begin(), values.end(), is_far))
+      std::ranges::any_of(values, is_far))
     entry.reason = reason::kOddLine;
   image.add(entry, options_, ledger_);
 }

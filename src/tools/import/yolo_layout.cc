@@ -24,7 +24,7 @@ constexpr const char* kNamesFiles[] = {"notes.json", "classes.txt", "obj.names"}
 /// Roboflow; a path of another machine is looked for by its last parts.
 /// @param other  another folder to look in
 fs::path resolve(const fs::path& root, const fs::path& other, std::string entry) {
-  std::replace(entry.begin(), entry.end(), '\\', '/');
+  std::ranges::replace(entry, '\\', '/');
   fs::path written = root / entry;
   while (true) {
     for (const fs::path& path : {root / entry, other / entry}) {
@@ -58,7 +58,7 @@ YoloLayout read_yaml(const std::string& path, const ImportOptions& options, Ledg
     refuse_source(kCommand, path, "\"kpt_shape\" says that its lines have keypoints", kBoxesOnly);
   const fs::path beside = fs::path(path).parent_path();
   std::string root = yaml["path"] ? yaml["path"].as<std::string>() : "";
-  std::replace(root.begin(), root.end(), '\\', '/');
+  std::ranges::replace(root, '\\', '/');
   root = options.images_dir.empty() ? (beside / root).string() : options.images_dir;
   for (const std::string name : {"train", "val", "test"}) {
     const YAML::Node split = yaml[name];

@@ -109,9 +109,8 @@ class YoloReader {
     for (const fs::path& path : texts) {
       if (images_of_.contains(path)) continue;
       const std::vector<std::string> lines = read_lines(path.string());
-      const auto first = std::find_if_not(lines.begin(), lines.end(), [](const std::string& line) {
-        return line.empty() || line.starts_with('#');
-      });
+      const auto first = std::ranges::find_if_not(
+          lines, [](const std::string& line) { return line.empty() || line.starts_with('#'); });
       if (first == lines.end()) continue;
       if (!layout_.is_yaml && options_.split.empty() && is_image_name(*first))
         refuse_source(kCommand, path.string(), "it lists images, and no YAML says of which split",

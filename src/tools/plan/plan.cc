@@ -165,9 +165,7 @@ MStepPeak m_step_peak(const PlanRequest& request, const State& state) {
       {text, memory.vision + memory.vision_transient, state.tied_extra()},
       {all, 0, state.tied_extra()},
   };
-  return *std::max_element(
-      std::begin(moments), std::end(moments),
-      [](const MStepPeak& a, const MStepPeak& b) { return a.total() < b.total(); });
+  return *std::ranges::max_element(moments, {}, &MStepPeak::total);
 }
 
 // Pixels of the images of this window and the previous one, on the host.
@@ -320,8 +318,7 @@ int64_t PlanPhase::total() const {
 }
 
 const PlanPhase& MemoryPlan::phase(const std::string& name) const {
-  const auto found = std::find_if(phases.begin(), phases.end(),
-                                  [&](const PlanPhase& phase) { return phase.name == name; });
+  const auto found = std::ranges::find(phases, name, &PlanPhase::name);
   REMATCH_CHECK(found != phases.end(), name);
   return *found;
 }

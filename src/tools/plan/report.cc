@@ -24,7 +24,7 @@ std::vector<std::string> collect_names(const MemoryPlan& plan) {
   for (const PlanPhase& phase : plan.phases) {
     for (const NamedBytes* list : {&phase.bytes, &phase.host_bytes}) {
       for (const auto& [name, bytes] : *list) {
-        if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+        if (std::ranges::find(names, name) == names.end()) names.push_back(name);
       }
     }
   }
@@ -32,8 +32,8 @@ std::vector<std::string> collect_names(const MemoryPlan& plan) {
 }
 
 int64_t find_bytes(const NamedBytes& list, const std::string& name) {
-  const auto found = std::find_if(list.begin(), list.end(),
-                                  [&](const auto& entry) { return entry.first == name; });
+  const auto found =
+      std::ranges::find_if(list, [&](const auto& entry) { return entry.first == name; });
   return found == list.end() ? 0 : found->second;
 }
 

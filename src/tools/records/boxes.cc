@@ -23,7 +23,7 @@ BoxesWritten write_boxes(const std::string& path, const std::string& out) {
   std::string lines;
   for (const Sample& sample : file.samples()) {
     ++written.num_records;
-    if (std::none_of(sample.objects.begin(), sample.objects.end(), is_polygon)) {
+    if (std::ranges::none_of(sample.objects, is_polygon)) {
       lines += file.line_for(sample, out) + "\n";
       continue;
     }

@@ -83,9 +83,8 @@ std::vector<std::pair<size_t, size_t>> find_copies(const std::vector<std::string
     if (auto thumbnail = thumbnail_of(paths[i], kCoarse))
       small.emplace_back(*std::move(thumbnail), i);
   }
-  std::sort(small.begin(), small.end(), [](const auto& a, const auto& b) {
-    return std::pair(a.first.mean, a.second) < std::pair(b.first.mean, b.second);
-  });
+  std::ranges::sort(small, {},
+                    [](const auto& one) { return std::pair(one.first.mean, one.second); });
   std::vector<std::pair<size_t, size_t>> copies;
   for (size_t i = 0; i < small.size(); ++i) {
     std::optional<Thumbnail> fine;

@@ -65,7 +65,7 @@ std::vector<Group> draw_groups(const Hashes& hashes, uint64_t seed) {
   for (size_t i = 0; i < hashes.size(); ++i) {
     Group& group = by_root[groups.root(i)];
     group.records.push_back(i);
-    const std::string& hash = *std::min_element(hashes[i].begin(), hashes[i].end());
+    const std::string& hash = *std::ranges::min_element(hashes[i]);
     if (group.smallest.empty() || hash < group.smallest) group.smallest = hash;
   }
   std::vector<Group> drawn;
@@ -73,9 +73,8 @@ std::vector<Group> draw_groups(const Hashes& hashes, uint64_t seed) {
     group.rank = random_key({kSplitStream, seed, std::stoull(group.smallest, nullptr, 16)});
     drawn.push_back(std::move(group));
   }
-  std::sort(drawn.begin(), drawn.end(), [](const Group& a, const Group& b) {
-    return std::pair(a.rank, a.smallest) < std::pair(b.rank, b.smallest);
-  });
+  std::ranges::sort(drawn, {},
+                    [](const Group& group) { return std::pair(group.rank, group.smallest); });
   return drawn;
 }
 
@@ -101,8 +100,8 @@ int64_t count_repeats(const Hashes& pictures) {
   int64_t num_repeats = 0;
   std::set<std::string> seen;
   for (const std::vector<std::string>& texts : pictures) {
-    num_repeats += std::any_of(texts.begin(), texts.end(),
-                               [&](const std::string& text) { return seen.contains(text); });
+    num_repeats +=
+        std::ranges::any_of(texts, [&](const std::string& text) { return seen.contains(text); });
     seen.insert(texts.begin(), texts.end());
   }
   return num_repeats;
@@ -148,9 +147,8 @@ std::vector<bool> choose_val(const Hashes& image_hashes, const SplitOptions& opt
   }
   if (num_val > 0) return is_val;
   // Every group exceeds the share: take the first of the smallest groups.
-  const auto smallest = std::min_element(
-      groups.begin(), groups.end(),
-      [](const Group& a, const Group& b) { return a.records.size() < b.records.size(); });
+  const auto smallest =
+      std::ranges::min_element(groups, {}, [](const Group& group) { return group.records.size(); });
   for (const size_t i : smallest->records) is_val[i] = true;
   return is_val;
 }

@@ -24,9 +24,9 @@ void check_sample(const Sample& sample, const std::string& path) {
     problems.push_back(
         {.error = error, .where = sample.where, .what = std::move(what), .fix = std::move(fix)});
   };
-  const auto polygon = std::find_if(
-      sample.objects.begin(), sample.objects.end(),
-      [](const SceneObject& object) { return object.geometry.kind == GeometryKind::kPoly; });
+  const auto polygon = std::ranges::find_if(sample.objects, [](const SceneObject& object) {
+    return object.geometry.kind == GeometryKind::kPoly;
+  });
   if (polygon != sample.objects.end())
     refuse("a stock answer cannot have a \"poly\"",
            fmt::format("objects[{}]", polygon - sample.objects.begin()),

@@ -53,7 +53,7 @@ EvaluatedSample read_sample(const Json& json, const JsonOrigin& origin) {
 
 double EvaluatedSample::f1_labels() const {
   const size_t num_objects = truth.size() + predictions.size();
-  const auto num_right = std::count(named_right.begin(), named_right.end(), true);
+  const auto num_right = std::ranges::count(named_right, true);
   return num_objects == 0 ? 1.0
                           : 2 * static_cast<double>(num_right) / static_cast<double>(num_objects);
 }
@@ -74,10 +74,9 @@ std::vector<EvaluatedSample> read_evaluated_samples(const std::string& path) {
 
 const EvaluatedSample* find_same_image(const std::vector<EvaluatedSample>& samples,
                                        const EvaluatedSample& like) {
-  const auto found =
-      std::find_if(samples.begin(), samples.end(), [&](const EvaluatedSample& sample) {
-        return sample.sample_id == like.sample_id && sample.image_path == like.image_path;
-      });
+  const auto found = std::ranges::find_if(samples, [&](const EvaluatedSample& sample) {
+    return sample.sample_id == like.sample_id && sample.image_path == like.image_path;
+  });
   return found == samples.end() ? nullptr : &*found;
 }
 

@@ -68,9 +68,7 @@ Json collect_gallery(const EvaluationFile& now, const EvaluationFile* before,
 
   std::vector<size_t> by_score(samples.size());
   std::iota(by_score.begin(), by_score.end(), size_t{0});
-  std::stable_sort(by_score.begin(), by_score.end(), [&](size_t a, size_t b) {
-    return samples[a].f1_labels() < samples[b].f1_labels();
-  });
+  std::ranges::stable_sort(by_score, {}, [&](size_t i) { return samples[i].f1_labels(); });
   by_score.resize(std::min(by_score.size(), static_cast<size_t>(options.num_worst)));
 
   Json groups = Json::array();

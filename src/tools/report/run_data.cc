@@ -58,8 +58,8 @@ EvaluationFile read_evaluation(const fs::path& path) {
                       .per_count = read_rows(json, "per_count"),
                       .path = path.string()};
   const std::vector<ScoreKind>& kinds = score_kinds();
-  if (std::none_of(kinds.begin(), kinds.end(),
-                   [&](const ScoreKind& kind) { return file.scores.contains(kind.key); })) {
+  if (std::ranges::none_of(kinds,
+                           [&](const ScoreKind& kind) { return file.scores.contains(kind.key); })) {
     throw UserError(
         ErrorKind::kData,
         {.error = "this file holds no scores of an evaluation",
@@ -192,8 +192,7 @@ void read_evaluations(const fs::path& directory, RunData& run) {
   const auto rank = [](const fs::path& path) {
     return std::pair(path.string().size(), path.string());
   };
-  std::sort(paths.begin(), paths.end(),
-            [&](const fs::path& a, const fs::path& b) { return rank(a) < rank(b); });
+  std::ranges::sort(paths, {}, rank);
   for (const fs::path& path : paths) add_evaluation(path, run);
 }
 
@@ -228,7 +227,7 @@ std::vector<std::string> runs_in(const fs::path& directory) {
         fs::exists(entry->path() / "eval_results.json"))
       runs.push_back(shell_word(entry->path().string()));
   }
-  std::sort(runs.begin(), runs.end());
+  std::ranges::sort(runs);
   return runs;
 }
 
@@ -280,9 +279,8 @@ RunData read_run(const std::string& path) {
   if (run.evaluations.empty()) {
     const std::vector<EvaluationFile> logged = find_logged_evaluations(run);
     if (!logged.empty()) run.evaluations.push_back(logged.back());
-    const auto first = std::find_if(logged.begin(), logged.end(), [&](const auto& evaluation) {
-      return over_same_set(evaluation, logged.back());
-    });
+    const auto first = std::ranges::find_if(
+        logged, [&](const auto& evaluation) { return over_same_set(evaluation, logged.back()); });
     if (logged.end() - first > 1) run.first_logged = *first;
   }
   if (run.log.empty() && run.evaluations.empty()) refuse_empty(path, directory, own_result);

@@ -77,15 +77,14 @@ std::string different_sets(const std::vector<NamedEvaluation>& evaluations) {
   const auto is_other = [&](const NamedEvaluation& evaluation) {
     return !over_same_set(*evaluations.front().file, *evaluation.file);
   };
-  if (std::none_of(evaluations.begin(), evaluations.end(), is_other)) return "";
+  if (std::ranges::none_of(evaluations, is_other)) return "";
   const NamedEvaluation& last = evaluations.back();
   std::vector<std::string> sets, differences;
   for (const NamedEvaluation& evaluation : evaluations) {
     const EvaluationFile& file = *evaluation.file;
     sets.push_back(evaluation.name + ": " + set_text(file));
     for (const std::string& each : eval_set_differences(last.file->eval_set, file.eval_set)) {
-      if (std::find(differences.begin(), differences.end(), each) == differences.end())
-        differences.push_back(each);
+      if (std::ranges::find(differences, each) == differences.end()) differences.push_back(each);
     }
   }
   const NamedEvaluation* const baseline = find_baseline(evaluations);

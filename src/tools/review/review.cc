@@ -89,7 +89,7 @@ class Reviewer {
     if (samples_.empty()) return {};
     std::vector<int64_t> values;
     for (const Sample& sample : samples_) values.push_back(value(sample));
-    std::sort(values.begin(), values.end());
+    std::ranges::sort(values);
     return {.least = values.front(), .median = values[values.size() / 2], .most = values.back()};
   }
 
@@ -174,7 +174,7 @@ class Reviewer {
                                            fmt::join(geometry.bins, ", "));
       if (!seen.emplace(desc, geometry.bins).second) {
         note(FindingKind::kRepeatedObject, number, name);
-      } else if (std::binary_search(repeated.begin(), repeated.end(), static_cast<int>(i))) {
+      } else if (std::ranges::binary_search(repeated, static_cast<int>(i))) {
         note(FindingKind::kNearRepeat, number, name);
       }
       add_shape(sample, geometry, number, name);

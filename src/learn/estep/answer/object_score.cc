@@ -13,9 +13,8 @@ double object_score(std::span<const float> token_logprobs, const TokenSpan& entr
                 "an entry lies in its answer");
   double text = 0, coords = 0;
   for (int i = entry.begin; i < entry.end; ++i) {
-    const bool is_text =
-        std::none_of(coord_tokens.begin(), coord_tokens.end(),
-                     [i](const TokenSpan& coord) { return i >= coord.begin && i < coord.end; });
+    const bool is_text = std::ranges::none_of(
+        coord_tokens, [i](const TokenSpan& coord) { return i >= coord.begin && i < coord.end; });
     if (is_text) text += token_logprobs[static_cast<size_t>(i)];
   }
   for (const TokenSpan& coord : coord_tokens) {

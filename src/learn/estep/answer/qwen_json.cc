@@ -50,8 +50,8 @@ std::optional<int> read_number(const JsonNode& node, std::string_view bytes, int
 
 // The value of a key; null unless it occurs exactly once.
 const JsonNode* only_value(const JsonNode& object, std::string_view key) {
-  if (std::count(object.keys.begin(), object.keys.end(), key) != 1) return nullptr;
-  const auto found = std::find(object.keys.begin(), object.keys.end(), key);
+  if (std::ranges::count(object.keys, key) != 1) return nullptr;
+  const auto found = std::ranges::find(object.keys, key);
   return &object.items[static_cast<size_t>(found - object.keys.begin())];
 }
 

@@ -67,7 +67,7 @@ std::vector<int64_t> column_crossings(const std::vector<GridPoint>& samples, int
     const int64_t row = top < 0 ? 0 : std::min((top + 2) / kSubPixels, height);
     crossings.push_back(column * height + row);
   }
-  std::sort(crossings.begin(), crossings.end());
+  std::ranges::sort(crossings);
   return crossings;
 }
 

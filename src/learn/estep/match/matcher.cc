@@ -41,7 +41,7 @@ double squared_centre_distance(const Aabb& a, const Aabb& b) {
 std::vector<int> nearest_boxes(const Aabb& prediction, const std::vector<Aabb>& boxes, int top_k) {
   std::vector<double> keys;  // smaller is better
   for (const Aabb& box : boxes) keys.push_back(-aabb_iou(prediction, box));
-  if (std::all_of(keys.begin(), keys.end(), [](double key) { return key == 0.0; })) {
+  if (std::ranges::all_of(keys, [](double key) { return key == 0.0; })) {
     for (size_t i = 0; i < boxes.size(); ++i)
       keys[i] = squared_centre_distance(prediction, boxes[i]);
   }

@@ -20,8 +20,7 @@ void observe_matching(const std::vector<SceneObject>& predictions,
     return labels.same(predictions[static_cast<size_t>(pair.first)].desc,
                        ground_truth[static_cast<size_t>(pair.second)].desc);
   };
-  const auto num_named_right =
-      std::count_if(matching.pairs.begin(), matching.pairs.end(), is_named_right);
+  const auto num_named_right = std::ranges::count_if(matching.pairs, is_named_right);
   metrics.add("rollout/matched_labels", static_cast<double>(num_named_right));
   const auto repeated = repeated_objects(predictions, kRepeatIou, options.maskiou_resolution);
   metrics.add("rollout/repeated_objects", static_cast<double>(repeated.size()));
