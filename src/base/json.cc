@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <unordered_set>
@@ -19,16 +20,10 @@ namespace {
 constexpr size_t kMaxDepth = 512;
 
 std::string position(std::string_view text, size_t offset) {
-  size_t line = 1, col = 1;
-  for (size_t i = 0; i < offset && i < text.size(); ++i) {
-    if (text[i] == '\n') {
-      ++line;
-      col = 1;
-    } else {
-      ++col;
-    }
-  }
-  return fmt::format("{}:{}", line, col);
+  const std::string_view before = text.substr(0, offset);
+  // rfind() gives −1 in the first line
+  return fmt::format("{}:{}", 1 + std::ranges::count(before, '\n'),
+                     before.size() - before.rfind('\n'));
 }
 
 // Builds the tree itself because nlohmann's DOM parser lets the last duplicate key win, and

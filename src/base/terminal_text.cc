@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <vector>
 
 #include "base/json.h"
 #include "base/text.h"
@@ -27,7 +28,7 @@ std::vector<std::string> words_of(const std::string& text) {
     } else {
       words.push_back(part);
     }
-    if (std::count(part.begin(), part.end(), '`') % 2 != 0) is_quoted = !is_quoted;
+    if (std::ranges::count(part, '`') % 2 != 0) is_quoted = !is_quoted;
   }
   return words;
 }
@@ -85,18 +86,13 @@ std::string printable(std::string_view text) {
 }
 
 std::string printable_lines(std::string_view text) {
-  std::string shown;
-  for (size_t begin = 0; begin <= text.size();) {
-    const size_t end = std::min(text.find('\n', begin), text.size());
-    shown += printable(text.substr(begin, end - begin));
-    if (end < text.size()) shown += '\n';
-    begin = end + 1;
-  }
-  return shown;
+  std::vector<std::string> lines = split(text, '\n');
+  for (std::string& line : lines) line = printable(line);
+  return join(lines, "\n");
 }
 
 std::string shell_word(const std::string& text) {
-  if (!text.empty() && std::all_of(text.begin(), text.end(), is_plain_in_a_shell)) return text;
+  if (!text.empty() && std::ranges::all_of(text, is_plain_in_a_shell)) return text;
   std::string quoted = "'";
   for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return quoted + "'";
@@ -115,9 +111,8 @@ std::string with_file(std::string advice, const std::string& path) {
 }
 
 size_t display_width(std::string_view text) {
-  return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) {
-    return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
-  }));
+  return static_cast<size_t>(std::ranges::count_if(
+      text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
 }
 
 std::string wrapped(const std::string& text, size_t indent, size_t columns) {

@@ -4,8 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
-#include <optional>
 #include <set>
 #include <string_view>
 
@@ -34,6 +32,16 @@ MetricRow metric(const char* name, const char* unit, Reduction reduction, const 
 MetricRow ratio(const char* name, const char* numerator, const char* denominator,
                 const char* meaning, double factor = 1, const char* unit = "1") {
   return {name, unit, kRatio, numerator, denominator, factor, meaning};
+}
+/// health/SIGN: what an evaluation's metric has changed since the start of the run.
+MetricRow change(const std::string& sign, const std::string& metric) {
+  return {"health/" + sign,
+          "1",
+          kLast,
+          "health/" + sign,
+          "",
+          1,
+          "eval_rollout_" + metric + " minus its value then"};
 }
 
 // One entry per logged name. Raw values are added by the E-step (one per sample), the packer (one
@@ -152,16 +160,13 @@ const std::vector<MetricRow> kHealthAndCocoMetrics = {
     metric("health/worse", "signs", kLast,
            "signs of an evaluation that are worse than at the start of the run, or than its "
            "first evaluation"),
-    metric("health/precision", "1", kLast, "eval_rollout_precision minus its value then"),
-    metric("health/label_accuracy", "1", kLast, "eval_rollout_label_accuracy minus its value then"),
-    metric("health/duplicates", "1", kLast, "eval_rollout_duplicates minus its value then"),
-    metric("health/truncated", "1", kLast,
-           "eval_rollout_parse_truncated_rate minus its value then"),
-    metric("health/malformed", "1", kLast,
-           "eval_rollout_parse_malformed_rate minus its value then"),
-    metric("health/pred_per_gt", "1", kLast, "eval_rollout_pred_per_gt minus its value then"),
-    metric("health/absent_answered", "1", kLast,
-           "eval_rollout_absent_answered minus its value then"),
+    change("precision", "precision"),
+    change("label_accuracy", "label_accuracy"),
+    change("duplicates", "duplicates"),
+    change("truncated", "parse_truncated_rate"),
+    change("malformed", "parse_malformed_rate"),
+    change("pred_per_gt", "pred_per_gt"),
+    change("absent_answered", "absent_answered"),
     metric("health/unusable_answers", "answers", kLast,
            "answers of the first step, when all of them are malformed or truncated"),
 
@@ -191,9 +196,7 @@ std::vector<MetricRow> evaluation_rows() {
   // eval_rollout_NAME is reduced like rollout/NAME.
   const auto add_rollout_metrics = [&](const std::vector<std::string>& names) {
     for (const std::string& name : names) {
-      MetricRow row =
-          *std::find_if(kTrainingMetrics.begin(), kTrainingMetrics.end(),
-                        [&](const MetricRow& metric) { return metric.name == "rollout/" + name; });
+      MetricRow row = *std::ranges::find(kTrainingMetrics, "rollout/" + name, &MetricRow::name);
       row.name = "eval_rollout_" + name;
       row.meaning = "as rollout/" + name + ", on val_jsonl";
       rows.push_back(std::move(row));
@@ -246,7 +249,7 @@ std::vector<std::string> raw_names(const MetricRow& row) {
 
 /// Percentile with linear interpolation, numpy's default.
 double percentile(std::vector<double> values, double quantile) {
-  std::sort(values.begin(), values.end());
+  std::ranges::sort(values);
   const double position = quantile * static_cast<double>(values.size() - 1);
   const auto below = static_cast<size_t>(position);
   const size_t above = std::min(below + 1, values.size() - 1);
@@ -319,9 +322,8 @@ std::vector<std::pair<std::string, double>> reduce_metrics(const MetricsBag& bag
   for (const MetricRow& row : kTable) {
     if (!is_in(scope, row)) continue;
     const std::vector<std::string> names = raw_names(row);
-    const bool is_observed = std::all_of(names.begin(), names.end(), [&](const std::string& name) {
-      return !bag.values(name).empty();
-    });
+    const bool is_observed = std::ranges::all_of(
+        names, [&](const std::string& name) { return !bag.values(name).empty(); });
     if (is_observed) reduced.emplace_back(row.name, reduce_row(row, bag, num_steps));
   }
   if (scope != MetricScope::kStep) return reduced;
