@@ -1,4 +1,4 @@
-#include "tools/report/confidence_view.h"
+#include "tools/report/sections.h"
 
 #include <gtest/gtest.h>
 

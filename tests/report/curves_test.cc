@@ -1,5 +1,5 @@
-#include "tools/report/curves.h"
 #include "report/report_fixture.h"
+#include "tools/report/sections.h"
 
 namespace rematch {
 

@@ -1,4 +1,4 @@
-#include "tools/report/headline.h"
+#include "tools/report/sections.h"
 
 #include "report/report_fixture.h"
 

@@ -1,4 +1,4 @@
-#include "tools/report/curves.h"
+#include "tools/report/sections.h"
 
 #include <fmt/core.h>
 

@@ -1,4 +1,4 @@
-#include "tools/report/page.h"
+#include "tools/report/sections.h"
 
 #include <nlohmann/json.hpp>
 #include <string_view>

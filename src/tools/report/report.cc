@@ -3,11 +3,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "tools/report/confidence_view.h"
-#include "tools/report/curves.h"
-#include "tools/report/headline.h"
-#include "tools/report/page.h"
 #include "tools/report/score_table.h"
+#include "tools/report/sections.h"
 
 namespace rematch {
 namespace {
@@ -38,8 +35,8 @@ Json collect_rows(const char* first, const std::vector<ScoreRow>& rows,
   table.push_back({first,
                    std::string_view(first) == "class" ? "images with it or an answer" : "images",
                    "truths", "answers", "recall", "label precision", "label recall", "label F1"});
-  const bool with_ap = std::any_of(
-      rows.begin(), rows.end(), [](const ScoreRow& row) { return row.values.contains("coco_ap"); });
+  const bool with_ap =
+      std::ranges::any_of(rows, [](const ScoreRow& row) { return row.values.contains("coco_ap"); });
   if (with_ap) table[0].push_back("AP");
   if (!before.empty()) table[0].push_back("label F1 before");
   for (const ScoreRow& row : rows) {
@@ -52,9 +49,7 @@ Json collect_rows(const char* first, const std::vector<ScoreRow>& rows,
                               share_cell(row, "recall_labels", truths), f1_cell(row)});
     if (with_ap) cells.push_back(ap_cell(row));
     if (!before.empty()) {
-      const auto same = std::find_if(before.begin(), before.end(), [&](const ScoreRow& earlier) {
-        return earlier.name == row.name;
-      });
+      const auto same = std::ranges::find(before, row.name, &ScoreRow::name);
       cells.push_back(same == before.end() ? Json() : f1_cell(*same));
     }
     table.push_back(std::move(cells));
