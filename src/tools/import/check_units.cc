@@ -1,4 +1,4 @@
-#include "tools/import/check_units.h"
+#include "tools/import/write_steps.h"
 
 #include <fmt/core.h>
 
@@ -39,17 +39,9 @@ std::string find_other_unit(const UnitEvidence& boxes, CoordinateUnit unit, BoxF
              : "";
 }
 
-}  // namespace
-
-NumberScale coordinate_scale(const ForeignImage& image, const ImportOptions& options) {
-  if (image.unit == CoordUnit::kAnswer) return stock_sides(options.scale, image.size, image.path);
-  if (image.unit == CoordUnit::kShares) return {.x = 1, .y = 1, .in_pixels = true};
-  return {.x = image.size.width_px, .y = image.size.height_px, .in_pixels = true};
-}
-
-void check_units(const std::vector<ForeignImage>& images, std::optional<BoxForm> assumed,
-                 const ImportOptions& options, const std::string& jsonl) {
-  const BoxForm form = assumed.value_or(BoxForm::kCorners);
+/// The boxes of each unit as numbers of a form.
+std::map<CoordUnit, UnitEvidence> collect_evidence(const std::vector<ForeignImage>& images,
+                                                   BoxForm form, const ImportOptions& options) {
   std::map<CoordUnit, UnitEvidence> evidence;
   for (const ForeignImage& image : images) {
     if (image.size.width_px == 0 || image.defect) continue;
@@ -61,7 +53,21 @@ void check_units(const std::vector<ForeignImage>& images, std::optional<BoxForm>
       boxes.push_back(from_corners({object.x0, object.y0, object.x1, object.y1}, form));
     evidence[image.unit].add(boxes, sides.x, sides.y);
   }
-  for (const auto& [kind, boxes] : evidence) {
+  return evidence;
+}
+
+}  // namespace
+
+NumberScale coordinate_scale(const ForeignImage& image, const ImportOptions& options) {
+  if (image.unit == CoordUnit::kAnswer) return stock_sides(options.scale, image.size, image.path);
+  if (image.unit == CoordUnit::kShares) return {.x = 1, .y = 1, .in_pixels = true};
+  return {.x = image.size.width_px, .y = image.size.height_px, .in_pixels = true};
+}
+
+void check_units(const std::vector<ForeignImage>& images, std::optional<BoxForm> assumed,
+                 const ImportOptions& options, const std::string& jsonl) {
+  const BoxForm form = assumed.value_or(BoxForm::kCorners);
+  for (const auto& [kind, boxes] : collect_evidence(images, form, options)) {
     const auto refuse = [&, &boxes = boxes](std::string error, const std::string& what,
                                             const std::string& fix) {
       throw UserError(ErrorKind::kData, {.error = std::move(error),

@@ -1,4 +1,4 @@
-#include "tools/import/class_prompts.h"
+#include "tools/import/write_steps.h"
 
 #include <fmt/core.h>
 

@@ -99,8 +99,7 @@ struct ForeignSet {
 
   /// True if no split has images.
   bool is_empty() const {
-    return std::all_of(splits.begin(), splits.end(),
-                       [](const auto& split) { return split.second.empty(); });
+    return std::ranges::all_of(splits, [](const auto& split) { return split.second.empty(); });
   }
 };
 
@@ -119,7 +118,7 @@ struct ImportOptions {
   std::optional<BoxForm> boxes;            ///< meaning of four numbers; unset: what the format says
   StockScale scale;                        ///< unit of the numbers in answers
   std::string usual_text;                  ///< user text that records omit from `prompt`
-  bool prompt_classes = false;             ///< lists class names in the prompt (class_prompts.h)
+  bool prompt_classes = false;             ///< lists class names in the prompt (write_steps.h)
   double negatives = 0;  ///< share of the listed names that the image does not show
 
   /// The split of a file of annotations.

@@ -11,9 +11,8 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "learn/data/added_texts.h"
-#include "tools/import/check_units.h"
-#include "tools/import/geometry.h"
 #include "tools/import/reasons.h"
+#include "tools/import/write_steps.h"
 
 namespace rematch {
 namespace {
@@ -23,8 +22,7 @@ constexpr double kSlack = 0.002;  // of a side: smaller excess is rounding and n
 /// Trims a name and puts it on one line; empty if it is not usable.
 std::string clean_desc(std::string text) {
   if (!is_valid_utf8(text)) return "";
-  std::replace_if(
-      text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20; }, ' ');
+  std::ranges::replace_if(text, [](char c) { return static_cast<unsigned char>(c) < 0x20; }, ' ');
   return python_strip(text);
 }
 
@@ -78,63 +76,84 @@ MadeObject make_object(const ForeignObject& object, const NumberScale& scale, bo
   return made;
 }
 
+/// The reason to leave out the record of an image, whatever objects it has.
+std::optional<LostObject> find_image_defect(const ForeignImage& image,
+                                            const ForbiddenTexts& forbidden) {
+  if (image.defect) return image.defect;
+  const char* reason = nullptr;
+  if (image.has_crowds && image.objects.empty() && image.lost.empty())
+    reason = reason::kCrowdsOnly;  // it shows objects that have no boxes
+  else if (image.objects.size() > kMaxItems)
+    reason = reason::kTooMany;
+  else if (forbidden.find_in(image.prompt) != nullptr)
+    reason = reason::kAddedToken;
+  return reason == nullptr ? std::nullopt : std::optional(LostObject{reason, image.where});
+}
+
+/// The objects of a record, and those of its image that it lacks.
+struct MadeObjects {
+  Json list = Json::array();
+  std::vector<LostObject> lost;
+  int64_t num_polygons = 0, num_clipped = 0, num_flat = 0;
+};
+
+MadeObjects make_objects(const ForeignImage& image, const ImportOptions& options,
+                         const ForbiddenTexts& forbidden) {
+  MadeObjects all{.lost = image.lost};
+  const NumberScale scale = coordinate_scale(image, options);
+  const bool is_answer = image.unit == CoordUnit::kAnswer;
+  for (size_t i = 0; i < image.objects.size(); ++i) {
+    const ForeignObject& object = image.objects[i];
+    const std::string& name = object.desc.empty() ? options.label : object.desc;
+    const std::string desc = clean_desc(name);
+    MadeObject made = make_object(object, scale, is_answer);
+    const char* reason = name.empty()   ? (is_answer ? reason::kNoNameInAnswer : reason::kNoName)
+                         : desc.empty() ? reason::kBadName
+                         : forbidden.find_in(desc) != nullptr ? reason::kAddedToken
+                                                              : made.reason;
+    if (reason != nullptr) {
+      all.lost.push_back({reason, fmt::format("{}: object {}", image.where, i + 1)});
+      continue;
+    }
+    all.num_clipped += made.is_clipped;
+    all.num_flat += made.is_flat;
+    all.num_polygons += !object.ring.empty();
+    all.list.push_back(
+        {{"desc", desc}, {object.ring.empty() ? "bbox_2d" : "poly", std::move(made.bins)}});
+  }
+  return all;
+}
+
 }  // namespace
 
 RecordMaker::RecordMaker(const PathFrom& path_from, const ImportOptions& options, Ledger& ledger)
     : path_from_(path_from), options_(options), ledger_(ledger), forbidden_(forbidden_texts({})) {}
 
 std::optional<std::string> RecordMaker::make(const ForeignImage& image, WrittenSplit& split) {
-  std::optional<LostObject> defect = image.defect;
-  if (!defect && image.has_crowds && image.objects.empty() && image.lost.empty())
-    defect = {reason::kCrowdsOnly, image.where};  // it shows objects that have no boxes
-  if (!defect && image.objects.size() > kMaxItems) defect = {reason::kTooMany, image.where};
-  if (!defect && forbidden_.find_in(image.prompt) != nullptr)
-    defect = {reason::kAddedToken, image.where};
-  std::vector<LostObject> lost = image.lost;
-  const NumberScale scale = coordinate_scale(image, options_);
-  Json objects = Json::array();
-  int64_t num_polygons = 0, num_clipped = 0, num_flat = 0;
-  for (size_t i = 0; i < image.objects.size(); ++i) {
-    const ForeignObject& object = image.objects[i];
-    const std::string& name = object.desc.empty() ? options_.label : object.desc;
-    const std::string desc = clean_desc(name);
-    const bool is_answer = image.unit == CoordUnit::kAnswer;
-    MadeObject made = make_object(object, scale, is_answer);
-    const char* reason = name.empty()   ? (is_answer ? reason::kNoNameInAnswer : reason::kNoName)
-                         : desc.empty() ? reason::kBadName
-                         : forbidden_.find_in(desc) != nullptr ? reason::kAddedToken
-                                                               : made.reason;
-    if (reason != nullptr) {
-      lost.push_back({reason, fmt::format("{}: object {}", image.where, i + 1)});
-      continue;
-    }
-    num_clipped += made.is_clipped;
-    num_flat += made.is_flat;
-    num_polygons += !object.ring.empty();
-    objects.push_back(
-        {{"desc", desc}, {object.ring.empty() ? "bbox_2d" : "poly", std::move(made.bins)}});
-  }
-  const bool has_others = !defect && !objects.empty();
-  if (!defect && !lost.empty() && (!options_.drop_unreadable || objects.empty()))
-    defect = lost.front();
+  std::optional<LostObject> defect = find_image_defect(image, forbidden_);
+  MadeObjects made = make_objects(image, options_, forbidden_);
+  const bool has_others = !defect && !made.list.empty();
+  if (!defect && !made.lost.empty() && (!options_.drop_unreadable || made.list.empty()))
+    defect = made.lost.front();
   if (defect) {
     ledger_.lose_record(defect->reason, defect->place, has_others);
     return std::nullopt;
   }
-  for (const LostObject& each : lost) ledger_.lose_object(each.reason, each.place);
-  if (num_flat > 0) ledger_.note("boxes without width or height in answers, kept", num_flat);
+  for (const LostObject& each : made.lost) ledger_.lose_object(each.reason, each.place);
+  if (made.num_flat > 0)
+    ledger_.note("boxes without width or height in answers, kept", made.num_flat);
   if (image.objects.empty()) ledger_.note("images without objects, imported as empty scenes");
-  if (num_clipped > 0) ledger_.note("objects clipped to the image", num_clipped);
+  if (made.num_clipped > 0) ledger_.note("objects clipped to the image", made.num_clipped);
   ++split.num_images;
-  split.num_polygons += num_polygons;
-  split.num_boxes += std::ssize(objects) - num_polygons;
-  for (const Json& object : objects) ++split.classes[object["desc"].get<std::string>()];
+  split.num_polygons += made.num_polygons;
+  split.num_boxes += std::ssize(made.list) - made.num_polygons;
+  for (const Json& object : made.list) ++split.classes[object["desc"].get<std::string>()];
   Json record;
   record["images"] = {path_from_(image.path)};
   record["width"] = image.size.width_px;
   record["height"] = image.size.height_px;
   if (!image.prompt.empty()) record["prompt"] = image.prompt;
-  record["objects"] = std::move(objects);
+  record["objects"] = std::move(made.list);
   if (!image.extra.empty()) {
     const Json extra = parse_json(image.extra, image.where);
     for (const auto& member : extra.items()) record[member.key()] = member.value();

@@ -7,12 +7,10 @@
 #include "base/output_file.h"
 #include "base/path_from.h"
 #include "base/text.h"
-#include "tools/import/check_units.h"
-#include "tools/import/class_prompts.h"
 #include "tools/import/foreign.h"
-#include "tools/import/join_images.h"
 #include "tools/import/make_record.h"
 #include "tools/import/reasons.h"
+#include "tools/import/write_steps.h"
 
 namespace rematch {
 namespace {

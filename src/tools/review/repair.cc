@@ -22,10 +22,10 @@
 #include "learn/data/record.h"
 #include "model/vision/image.h"
 #include "model/vision/smart_resize.h"
-#include "tools/import/join_images.h"
 #include "tools/import/json_value.h"
 #include "tools/import/make_record.h"
 #include "tools/import/reasons.h"
+#include "tools/import/write_steps.h"
 #include "tools/review/plain_record.h"
 #include "tools/review/review.h"
 
@@ -128,7 +128,7 @@ class Repairer {
     if (form_ != BoxForm::kCorners) {
       // half of an odd width is not a bin: whole numbers stay whole
       const bool are_whole =
-          std::all_of(box.begin(), box.end(), [](double side) { return side == std::floor(side); });
+          std::ranges::all_of(box, [](double side) { return side == std::floor(side); });
       box = to_corners(box, form_);
       for (double& side : box) side = are_whole ? std::floor(side + 0.5) : side;
       ++changes_[fmt::format("boxes converted from {} to corners", form_words(form_))];
@@ -178,7 +178,7 @@ std::vector<ForeignImage> join_records(std::vector<ForeignImage> images, Changes
       return std::is_permutation(objects.begin(), objects.end(), other->objects.begin(),
                                  other->objects.end());
     };
-    if (std::all_of(records.begin(), records.end(), has_same)) continue;
+    if (std::ranges::all_of(records, has_same)) continue;
     for (auto other = records.begin() + 1; other != records.end(); ++other) {
       first.objects.insert(first.objects.end(), (*other)->objects.begin(), (*other)->objects.end());
       joined.push_back(*other);
@@ -187,11 +187,11 @@ std::vector<ForeignImage> join_records(std::vector<ForeignImage> images, Changes
   }
   std::vector<ForeignImage> kept;
   for (ForeignImage& image : images) {
-    if (std::find(joined.begin(), joined.end(), &image) != joined.end()) continue;
+    if (std::ranges::find(joined, &image) != joined.end()) continue;
     std::vector<ForeignObject> objects;
     for (ForeignObject& object : image.objects) {
       object.desc = python_strip(object.desc);
-      if (std::find(objects.begin(), objects.end(), object) == objects.end())
+      if (std::ranges::find(objects, object) == objects.end())
         objects.push_back(object);
       else
         ++changes["repeated objects removed"];
