@@ -38,14 +38,13 @@ size_t value_length(std::string_view text) {
 
 bool has_geometry_key(std::string_view text) {
   const std::vector<std::string> keys = split(kGeometries, ' ');
-  return std::any_of(keys.begin(), keys.end(), [text](const std::string& key) {
-    return text.find('"' + key + '"') != text.npos;
-  });
+  return std::ranges::any_of(
+      keys, [text](const std::string& key) { return text.find('"' + key + '"') != text.npos; });
 }
 
 /// True if a member holds entries with boxes, such as the parts of an object.
 bool has_inner_box(const Json& entry) {
-  return std::any_of(entry.begin(), entry.end(), [](const Json& member) {
+  return std::ranges::any_of(entry, [](const Json& member) {
     const Json& inner = member.is_array() && !member.empty() ? member.front() : member;
     return inner.is_object() &&
            has_geometry_key(member.dump(-1, ' ', false, Json::error_handler_t::replace));

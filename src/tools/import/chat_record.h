@@ -3,7 +3,8 @@
 #include <vector>
 
 #include "base/json.h"
-#include "tools/import/ledger.h"
+#include "tools/import/foreign.h"
+#include "tools/import/placeholders.h"
 
 namespace rematch {
 
@@ -27,5 +28,13 @@ struct ChatRecord {
 /// Reads a conversation; of a record with `objects` alone it has no turns.
 /// @throws LeftOut for one that is not for training, or that cannot be read
 ChatRecord read_chat(const Json& record);
+
+/// Reads the answers of a conversation, each with the question before it.
+/// @param image   that of the record
+/// @param filled  the names and boxes for the places in its texts
+/// @throws LeftOut
+std::vector<ForeignImage> read_conversation(const std::vector<ChatTurn>& turns, ForeignImage image,
+                                            Placeholders filled, const ImportOptions& options,
+                                            Ledger& ledger);
 
 }  // namespace rematch

@@ -133,7 +133,7 @@ class CocoReader {
 ForeignSet read_coco_files(const std::vector<std::string>& sources, const ImportOptions& options) {
   ForeignSet set{.assumed_form = BoxForm::kSides};
   read_files(find_files(sources, kForm, options), kForm, set,
-             [&](const std::string& path, std::vector<ForeignImage>& images) {
+             [&](const std::string& path, auto& images) {
                const Json document = parse_written_json(read_file(path), path);
                for (const char* list : kLists) {
                  const Json* found = find_member(document, list);

@@ -69,14 +69,14 @@ ForeignSet read_hf_files(const std::vector<std::string>& sources, const ImportOp
   ForeignSet set{.assumed_form = BoxForm::kSides};
   const NamesById names(options.names);
   set.classes = names.in_order();
-  read_files(find_files(sources, kForm, options), kForm, set,
-             [&](const std::string& path, std::vector<ForeignImage>& images) {
-               const auto read = [&](const Json& record, const std::string& where) {
-                 images.push_back(read_object_record(record, path, where, BoxForm::kSides, names,
-                                                     options, set.ledger));
-               };
-               read_json_records(path, read_file(path), read, set.ledger);
-             });
+  read_files(
+      find_files(sources, kForm, options), kForm, set, [&](const std::string& path, auto& images) {
+        const auto read = [&](const Json& record, const std::string& where) {
+          images.push_back(
+              read_object_record(record, path, where, BoxForm::kSides, names, options, set.ledger));
+        };
+        read_json_records(path, read_file(path), read, set.ledger);
+      });
   return set;
 }
 

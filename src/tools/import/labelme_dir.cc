@@ -70,7 +70,7 @@ ForeignImage read_annotation(const std::string& path, const ImportOptions& optio
 ForeignSet read_labelme_dir(const std::string& directory, const ImportOptions& options) {
   ForeignSet set;
   read_files(find_files({directory}, kForm, options), kForm, set,
-             [&](const std::string& path, std::vector<ForeignImage>& images) {
+             [&](const std::string& path, auto& images) {
                images.push_back(read_annotation(path, options, set.ledger));
              });
   return set;

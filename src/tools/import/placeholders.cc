@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 
 #include "tools/import/answer_reader.h"
-#include "tools/import/chat_record.h"
 #include "tools/import/geometry.h"
 #include "tools/import/json_value.h"
 #include "tools/import/reasons.h"
