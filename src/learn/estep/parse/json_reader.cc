@@ -125,18 +125,28 @@ class Reader {
     return true;
   }
 
-  // @param member_open  set while a member's opening quote was read and its value is not complete
-  bool read_object(JsonNode& node, int depth, bool& member_open) {
-    node.kind = JsonNode::Kind::kObject;
+  // Reads the parts between two brackets, divided by commas, with `read_part`.
+  template <typename ReadPart>
+  bool read_parts(JsonNode& node, char closing, const ReadPart& read_part) {
     ++at_;
     for (bool first = true;; first = false) {
       if (!skip_space()) return false;
-      if (peek() == '}') break;
+      if (peek() == closing) break;
       if (!first) {
         if (peek() != ',') return refuse_byte();
         ++at_;
         if (!skip_space()) return false;
       }
+      if (!read_part()) return false;
+    }
+    ++at_;
+    return close(node);
+  }
+
+  // @param member_open  set while a member's opening quote was read and its value is not complete
+  bool read_object(JsonNode& node, int depth, bool& member_open) {
+    node.kind = JsonNode::Kind::kObject;
+    return read_parts(node, '}', [&] {
       if (peek() != '"') return refuse_byte();
       member_open = true;
       std::string key;
@@ -149,27 +159,14 @@ class Reader {
       node.keys.push_back(std::move(key));
       node.items.push_back(std::move(value));
       member_open = false;
-    }
-    ++at_;
-    return close(node);
+      return true;
+    });
   }
 
   // @param item_open  set while an item's first byte was read and the item is not complete
   bool read_array(JsonNode& node, int depth, bool& item_open) {
     node.kind = JsonNode::Kind::kArray;
-    ++at_;
-    for (bool first = true;; first = false) {
-      if (!skip_space()) return false;
-      if (peek() == ']') break;
-      if (!first) {
-        if (peek() != ',') return refuse_byte();
-        ++at_;
-        if (!skip_space()) return false;
-      }
-      if (!read_item(node, depth + 1, item_open)) return false;
-    }
-    ++at_;
-    return close(node);
+    return read_parts(node, ']', [&] { return read_item(node, depth + 1, item_open); });
   }
 
   bool read_item(JsonNode& array, int depth, bool& item_open) {
