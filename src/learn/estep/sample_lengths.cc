@@ -31,7 +31,7 @@ void add_vertices(std::vector<SceneObject>& objects, int count) {
 /// kind of the last object matters.
 Orders longest_orders(std::vector<SceneObject> objects, bool any_order) {
   Orders orders{objects};
-  const auto other = std::find_if(objects.begin(), objects.end(), [&](const SceneObject& object) {
+  const auto other = std::ranges::find_if(objects, [&](const SceneObject& object) {
     return object.geometry.kind != objects.back().geometry.kind;
   });
   if (!any_order || other == objects.end()) return orders;
@@ -56,6 +56,26 @@ Orders longest_digit_orders(std::vector<SceneObject> objects, const MeasureOptio
   return orders;
 }
 
+/// The longest prompt and answer of a sample.
+SampleLength measure(const Sample& sample, const PromptEncoder& prompts, const AnswerFormat& format,
+                     const MeasureOptions& options) {
+  const Prompt prompt = make_prompt(with_longest_prompt(sample, options.augment),
+                                    /*epoch=*/0, &prompts, options.patches);
+  std::vector<SceneObject> truth =
+      order_objects(sample, options.ordering, options.seed, /*epoch=*/0);
+  add_vertices(truth, options.num_new_vertices);
+  SampleLength length;
+  for (const auto& objects : format.lengths_vary_with_coords()
+                                 ? longest_digit_orders(std::move(truth), options)
+                                 : longest_orders(std::move(truth), options.any_order)) {
+    const Segment segment = build_ground_truth_segment(prompt, objects, format);
+    length = {
+        .prompt_len = segment.prompt_len,
+        .answer_len = std::max(length.answer_len, segment.encoded_len() - segment.prompt_len)};
+  }
+  return length;
+}
+
 }  // namespace
 
 std::vector<SampleLength> measure_samples(const Dataset& dataset, const PromptEncoder& prompts,
@@ -72,21 +92,8 @@ std::vector<SampleLength> measure_samples(const Dataset& dataset, const PromptEn
            begin = next.fetch_add(kBlock)) {
         const int64_t end = std::min(begin + kBlock, dataset.size());
         for (int64_t i = begin; i < end; ++i) {
-          const Sample& sample = dataset.samples()[static_cast<size_t>(i)];
-          const Prompt prompt = make_prompt(with_longest_prompt(sample, options.augment),
-                                            /*epoch=*/0, &prompts, options.patches);
-          SampleLength& length = lengths[static_cast<size_t>(i)];
-          std::vector<SceneObject> truth =
-              order_objects(sample, options.ordering, options.seed, /*epoch=*/0);
-          add_vertices(truth, options.num_new_vertices);
-          for (const auto& objects : format.lengths_vary_with_coords()
-                                         ? longest_digit_orders(std::move(truth), options)
-                                         : longest_orders(std::move(truth), options.any_order)) {
-            const Segment segment = build_ground_truth_segment(prompt, objects, format);
-            length = {.prompt_len = segment.prompt_len,
-                      .answer_len =
-                          std::max(length.answer_len, segment.encoded_len() - segment.prompt_len)};
-          }
+          const auto at = static_cast<size_t>(i);
+          lengths[at] = measure(dataset.samples()[at], prompts, format, options);
         }
         num_done += end - begin;
         if (reports && num_done < dataset.size()) on_progress(num_done);
