@@ -24,9 +24,11 @@ CheckedJob check_parts(const Settings& settings, Use use, const std::string& wis
     checked.device = choose_device(wish);
     dtype_on(checked.device, settings.model.dtype);
   });
-  const bool with_vllm = rolls_out(use, settings) && settings.backend == "vllm";
+  bool answers = false;
+  report.attempt([&] { answers = needs_backend(use, settings); });
+  const bool with_vllm = answers && settings.backend == "vllm";
   use_device(checked.device, with_vllm);
-  if (rolls_out(use, settings)) {
+  if (answers) {
     report.attempt([&] {
       check_backend_available(settings.backend,
                               with_vllm ? options(checked.device) : VllmOptions{});
@@ -47,14 +49,14 @@ Job open_here(JobSource source, Use use, const Place& place) {
   const Settings& settings = source.config.settings;
   Report report(place.terminal);
   std::unique_ptr<Group> engine_ranks;
-  if (rolls_out(use, settings)) engine_ranks = split_engine_ranks(settings, place.group);
+  if (needs_backend(use, settings)) engine_ranks = split_engine_ranks(settings, place.group);
   CheckedJob checked = check_parts(
       settings, use, place.device,
       [&](const at::Device& device) {
         return make_vllm_options(settings, device, place.group, engine_ranks.get());
       },
       report);
-  std::shared_ptr<const OrderScore> order = stored_order(source);
+  std::shared_ptr<const OrderScore> order = stored_order(settings, source.checkpoint.path);
   auto pixels = std::make_unique<PixelStore>(
       PixelStore::Options{.loader = settings.loader,
                           .batch_images = settings.batches.per_device_train_batch_size,
@@ -99,13 +101,11 @@ InputFiles Job::inputs() const {
   return inputs;
 }
 
-std::shared_ptr<const OrderScore> stored_order(const JobSource& source,
+std::shared_ptr<const OrderScore> stored_order(const Settings& settings,
                                                const std::string& directory) {
-  const Settings& settings = source.config.settings;
   if (settings.data.object_ordering != ObjectOrdering::kOwn) return nullptr;
-  const std::string& own =
-      source.checkpoint.path.empty() ? settings.model.directory : source.checkpoint.path;
-  const std::optional<OrderScore> order = read_order(directory.empty() ? own : directory);
+  const std::optional<OrderScore> order =
+      read_order(directory.empty() ? settings.model.directory : directory);
   return order ? std::make_shared<const OrderScore>(*order) : nullptr;
 }
 

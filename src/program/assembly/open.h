@@ -24,6 +24,10 @@ enum class Use {
 
 /// True if the command generates answers.
 bool rolls_out(Use use, const Settings& settings);
+/// The same, or the command lets the model answer at its start to find the order of the answers
+/// (`custom.object_ordering: own`).
+/// @throws UserError (data) if the order that the model's directory keeps is damaged
+bool needs_backend(Use use, const Settings& settings);
 /// True if the command measures the loss on the whole truth of the validation records.
 bool measures_truth(Use use, const Settings& settings);
 

@@ -5,6 +5,7 @@
 
 #include "learn/augment/absent_classes.h"
 #include "learn/augment/side_words.h"
+#include "learn/data/order_score.h"
 #include "learn/data/overlap.h"
 #include "learn/data/records_path.h"
 #include "learn/estep/answer/answer_format.h"
@@ -164,6 +165,12 @@ bool rolls_out(Use use, const Settings& settings) {
   if (use == Use::kTrain)
     return settings.is_stage_2() || (settings.evaluates() && settings.rollouts);
   return use != Use::kEvaluate || settings.is_stage_2() || settings.rollouts;
+}
+
+bool needs_backend(Use use, const Settings& settings) {
+  return rolls_out(use, settings) ||
+         (use == Use::kTrain && settings.data.object_ordering == ObjectOrdering::kOwn &&
+          !read_order(settings.model.directory));
 }
 
 bool measures_truth(Use use, const Settings& settings) {

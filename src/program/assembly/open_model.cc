@@ -81,9 +81,7 @@ std::optional<ModelFiles> open_model(const Settings& settings, Use use, Report& 
   const std::string& directory = settings.model.directory;
   if (!report.attempt([&] { require_model_dir(directory); })) return std::nullopt;
   ModelFiles files;
-  report.attempt([&] {
-    if (const std::string text = spare_weights_warning(directory); !text.empty()) report.warn(text);
-  });
+  report.attempt([&] { report.warn(spare_weights_warning(directory)); });
   const bool has_format = report.attempt([&] {
     files.tokenizer = Tokenizer::load(directory);
     files.format_name = choose_format(settings, use, *files.tokenizer, report);
@@ -98,12 +96,11 @@ std::optional<ModelFiles> open_model(const Settings& settings, Use use, Report& 
   const bool trains_adapter = settings.tuner.train_type == TrainType::kLora && use == Use::kTrain;
   if (trains_adapter && files.tokenizer)
     report.attempt([&] { check_adapter_targets(settings, *files.tokenizer); });
-  if (rolls_out(use, settings)) {
-    report.attempt([&] {
+  report.attempt([&] {
+    if (needs_backend(use, settings))
       check_backend_decodes(settings.backend, describe_model(directory).text,
                             is_in_four_bits(settings.model));
-    });
-  }
+  });
   if (!has_format || !has_patches) return std::nullopt;
   if (!report.attempt([&] { files.prompts = make_prompts(settings, files, report); }))
     return std::nullopt;

@@ -1,12 +1,13 @@
 #include "program/assembly/own_order.h"
 
-#include <algorithm>
+#include <cstddef>
 #include <utility>
 #include <vector>
 
 #include "engine/ranks/gather.h"
 #include "program/assembly/engine.h"
 #include "program/assembly/parts.h"
+#include "tools/report/evaluated_sample.h"
 
 namespace rematch {
 
@@ -18,7 +19,7 @@ void fields(Wire& wire, SceneObject& object) {
 
 namespace {
 
-constexpr int64_t kMostPictures = 300;
+constexpr int kMostPictures = 300;
 
 /// Records with one picture, evenly spaced; sorted.
 std::vector<int64_t> choose_samples(const Dataset& data) {
@@ -26,11 +27,10 @@ std::vector<int64_t> choose_samples(const Dataset& data) {
   for (int64_t i = 0; i < data.size(); ++i) {
     if (data.samples()[static_cast<size_t>(i)].image_paths.size() == 1) single.push_back(i);
   }
-  const int64_t count = std::min(kMostPictures, std::ssize(single));
-  for (int64_t i = 0; i < count; ++i)
-    single[static_cast<size_t>(i)] = single[static_cast<size_t>(i * std::ssize(single) / count)];
-  single.resize(static_cast<size_t>(count));
-  return single;
+  std::vector<int64_t> chosen;
+  for (const size_t i : evenly_spaced_indices(single.size(), kMostPictures))
+    chosen.push_back(single[i]);
+  return chosen;
 }
 
 }  // namespace

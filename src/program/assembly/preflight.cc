@@ -67,10 +67,8 @@ class Checks {
 
   void note_data(const char* key, const std::optional<Dataset>& data, int64_t num_long) {
     if (!data) return;
-    const std::string dropped =
-        num_long > 0 ? fmt::format(", {} dropped as too long", num_long) : "";
-    std::string text =
-        fmt::format("{}: {} samples{}", data->path(), data->size() + num_long, dropped);
+    std::string text = fmt::format("{}: {} samples", data->path(), data->size() + num_long);
+    if (num_long > 0) text += fmt::format(", {} dropped as too long", num_long);
     if (data->epoch_size() != data->size())
       text += fmt::format(", {} in an epoch by their weights", data->epoch_size());
     text += decode_some(*data);
@@ -101,10 +99,8 @@ class Checks {
     report_.attempt([&] {
       const RunLength length = run_length(settings_, data_.train->epoch_size(), num_ranks_);
       facts_.emplace_back("steps", length_text(length));
-      for (const std::string& warning : {short_run_warning(length, settings_),
-                                         warmup_warning(settings_.schedule, length.steps)}) {
-        if (!warning.empty()) report_.warn(warning);
-      }
+      report_.warn(short_run_warning(length, settings_));
+      report_.warn(warmup_warning(settings_.schedule, length.steps));
     });
     if (const AugmentSettings& draws = settings_.augment; draws.absent_share > 0) {
       const auto [num_listing, num_open] = count_listing(data_.train->samples());
@@ -121,10 +117,7 @@ class Checks {
 
   void check_answer_budget(const std::optional<Dataset>& data) {
     if (!data || !files_) return;
-    report_.attempt([&] {
-      const std::string text = answer_budget_warning(*data, settings_, *files_);
-      if (!text.empty()) report_.warn(text);
-    });
+    report_.attempt([&] { report_.warn(answer_budget_warning(*data, settings_, *files_)); });
   }
 
   void check_model() {
@@ -145,9 +138,7 @@ class Checks {
 
   void check_wandb() {
     if (!settings_.output.reports_to("wandb")) return;
-    report_.attempt([&] {
-      if (const auto text = missing_wandb()) report_.warn(*text);
-    });
+    report_.attempt([&] { report_.warn(missing_wandb().value_or("")); });
   }
 
   /// Compares the resumed checkpoint with the configuration, as far as possible without the model.
@@ -159,6 +150,7 @@ class Checks {
       for (const std::string& text : choice.warnings) report_.warn(text);
       facts_.emplace_back("resumes from", choice.checkpoint.value_or("nothing: a new run"));
       if (!choice.checkpoint || !data_.train) return;
+      stored_order(settings_, *choice.checkpoint);
       compare_known_values(read_saved_fingerprint(*choice.checkpoint),
                            make_fingerprint(fingerprint_input(settings_, data_, num_ranks_)),
                            *choice.checkpoint);
@@ -166,15 +158,25 @@ class Checks {
   }
 
   void check_run_directory() {
-    report_.attempt([&] { RunLock::require_free(settings_.output.run_dir); });
+    const OutputSettings& output = settings_.output;
+    report_.attempt([&] { RunLock::require_free(output.run_dir); });
     report_.attempt([&] { refuse_to_replace_inputs(config_); });
+    check_writable(output.run_dir, "training.output_dir");
+    if (output.reports_to("tensorboard"))
+      check_writable(output.logging_dir, "training.logging_dir");
+    const MonitorSettings& monitor = settings_.monitor;
+    if (monitor.enabled && settings_.is_stage_2())
+      check_writable(monitor.out_dir.value_or(output.run_dir), "monitor_dump.out_dir");
+    facts_.emplace_back("run directory", output.run_dir);
+  }
+
+  void check_writable(const std::string& directory, const std::string& key) {
     report_.attempt([&] {
-      fs::path nearest = fs::absolute(settings_.output.run_dir).lexically_normal();
-      std::error_code unseen;                            // a directory that cannot be searched
-      const auto is_there = [&](const fs::path& path) {  // also as a link that leads nowhere
-        return fs::exists(fs::symlink_status(path, unseen));
-      };
-      while (!is_there(nearest) && nearest.has_relative_path()) nearest = nearest.parent_path();
+      fs::path nearest = fs::absolute(directory).lexically_normal();
+      std::error_code unseen;  // a directory that cannot be searched
+      // A link that leads nowhere is there too.
+      while (!fs::exists(fs::symlink_status(nearest, unseen)) && nearest.has_relative_path())
+        nearest = nearest.parent_path();
       const bool is_directory = fs::is_directory(nearest, unseen);
       // Permissions do not tell everything: /proc, a mount for reading only.
       const fs::path attempt = nearest / fmt::format(".tmp-check-{}", ::getpid());
@@ -184,13 +186,12 @@ class Checks {
         return;
       }
       throw UserError(ErrorKind::kEnvironment,
-                      {.error = "the run directory cannot be written",
-                       .where = settings_.output.run_dir,
+                      {.error = "a directory of the run cannot be written",
+                       .where = directory,
                        .what = fmt::format("{} is {}", nearest.string(),
                                            is_directory ? "not writable" : "not a directory"),
-                       .fix = "set training.output_dir to a place you can write to"});
+                       .fix = "set " + key + " to a place you can write to"});
     });
-    facts_.emplace_back("run directory", settings_.output.run_dir);
   }
 
   const ConfigResult& config_;

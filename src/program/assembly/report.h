@@ -22,6 +22,7 @@ class Report {
   /// @return false when it failed and its problems were collected
   /// @throws what the step throws, unless problems are collected and it is a UserError
   bool attempt(const std::function<void()>& step);
+  /// Does nothing for an empty text.
   void warn(const std::string& text);
   void progress(const Progress& state);
   void finish_progress();

@@ -35,10 +35,10 @@ std::optional<Engine> start(const Training& training) {
 /// answers is packed first, which finds samples that are too long for a row at once.
 Training prepare(Job& job, const RunDirectory& directory) {
   const std::string weights = directory.checkpoint().value_or("");
-  if (!weights.empty()) job.order = stored_order(job.source, weights);
-  const bool learns =
-      job.settings().data.object_ordering == ObjectOrdering::kOwn && job.order == nullptr;
-  if (learns && job.settings().optim.zero_stage == 3) {
+  const Settings& settings = job.settings();
+  if (!weights.empty()) job.order = stored_order(settings, weights);
+  const bool learns = settings.data.object_ordering == ObjectOrdering::kOwn && !job.order;
+  if (learns && settings.optim.zero_stage == 3) {
     throw UserError(ErrorKind::kConfig,
                     {.error = "ZeRO stage 3 cannot learn the model's own order of objects",
                      .where = "custom.object_ordering",

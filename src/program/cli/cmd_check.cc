@@ -68,22 +68,19 @@ void look_at_memory(Found& found, const Settings& settings, const CheckArguments
   found.report.attempt([&] {
     PlanArguments asked = arguments.plan;
     asked.path = arguments.run.config_path;
-    const std::string warning = check_memory(*request, plan, asked);
-    if (!warning.empty()) found.report.warn(warning);
+    found.report.warn(check_memory(*request, plan, asked));
   });
 }
 
-Found look(const CheckArguments& arguments) {
+Found look(CheckArguments arguments) {
   Found found;
   RunConfig run;
   const int num_ranks = arguments.plan.num_ranks;
-  const bool is_loaded = found.report.attempt([&] {
-    std::vector<std::string> overrides = arguments.run.overrides;
-    run = load_run(arguments.run.config_path, overrides, num_ranks);
-  });
+  const bool is_loaded = found.report.attempt(
+      [&] { run = load_run(arguments.run.config_path, arguments.run.overrides, num_ranks); });
   if (!is_loaded) return found;
   const ConfigResult& result = run.config;
-  if (!run.note.empty()) found.report.warn(run.note);
+  found.report.warn(run.note);
   found.effective = arguments.all_values ? effective_text(result) : brief_text(result);
   found.config = effective_json(result);
   for (const Warning& warning : result.warnings)

@@ -2,7 +2,6 @@
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <filesystem>
 #include <iostream>
 #include <memory>
@@ -21,6 +20,7 @@
 #include "program/config/config.h"
 #include "tools/draw/encode.h"
 #include "tools/draw/panel.h"
+#include "tools/report/evaluated_sample.h"
 
 namespace rematch {
 namespace {
@@ -143,13 +143,13 @@ int run_data_show(const ShowArguments& arguments) {
   inputs.refuse(arguments.out);
   require_png_name(arguments.out);
   OutputFile file(arguments.out, inputs);
-  const auto count = std::min<int64_t>(arguments.count, std::ssize(samples));
-  check_sheet_size(count * arguments.draws, arguments.panel_px);
+  const std::vector<size_t> chosen = evenly_spaced_indices(samples.size(), arguments.count);
+  check_sheet_size(std::ssize(chosen) * arguments.draws, arguments.panel_px);
   std::vector<std::pair<std::string, Canvas>> panels;
   ClassColors colors;
   std::set<std::string> hollow;  // names with characters that the font lacks
-  for (int64_t i = 0; i < count; ++i) {
-    const Sample& sample = samples[static_cast<size_t>(i * std::ssize(samples) / count)];
+  for (const size_t i : chosen) {
+    const Sample& sample = samples[i];
     for (int epoch = 0; epoch < arguments.draws; ++epoch) {
       const Sample shown = augment_sample(sample, settings.augment, settings.seed, epoch);
       panels.emplace_back(caption_of(shown), panel_of(shown, arguments.panel_px, colors));
@@ -160,7 +160,8 @@ int run_data_show(const ShowArguments& arguments) {
   }
   file.write(encode_png(sheet_of(panels, arguments.columns).image()));
   file.commit();
-  std::cout << fmt::format("wrote {}: {} of {} records\n", arguments.out, count, samples.size());
+  std::cout << fmt::format("wrote {}: {} of {} records\n", arguments.out, chosen.size(),
+                           samples.size());
   if (!hollow.empty())
     std::cout << wrapped("the built-in font lacks characters of " +
                              counted(std::ssize(hollow), "name") + ", drawn as hollow boxes (" +

@@ -94,7 +94,7 @@ void apply_target_rules(Draft& config) {
     config.derive(order, config.text(data_order) == "random" ? "rollout" : "truth", data_order);
   if (config.text(order) == "own" && config.text(data_order) != "own") {
     config.problem("`rewrite_order: own` needs `custom.object_ordering: own`", order,
-                   "missing objects are inserted where the order of the answers puts them",
+                   "it inserts missing objects by the order of the answers",
                    "set `custom.object_ordering: own`, or `rewrite_order: rollout`");
   }
   if (config.number(noise) > 0 && config.is_stage_2() && config.number(share) >= 1)
