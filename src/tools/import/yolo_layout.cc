@@ -4,7 +4,10 @@
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <iterator>
 
+#include "base/terminal_text.h"
 #include "base/text.h"
 #include "learn/data/image_files.h"
 #include "tools/import/source_files.h"
@@ -56,6 +59,13 @@ YoloLayout read_yaml(const std::string& path, const ImportOptions& options, Ledg
       .is_yaml = true};
   if (const YAML::Node shape = yaml["kpt_shape"]; shape && !shape.IsNull())
     refuse_source(kCommand, path, "\"kpt_shape\" says that its lines have keypoints", kBoxesOnly);
+  const int64_t num_names = std::ssize(layout.names.in_order());
+  const YAML::Node count = yaml["nc"];
+  if (options.names.empty() && count && count.as<int64_t>(num_names) != num_names)
+    refuse_source(
+        kCommand, path,
+        fmt::format("\"nc\" is {}, and there are {}", count.Scalar(), counted(num_names, "name")),
+        "correct one of them; a comma may be missing");
   const fs::path beside = fs::path(path).parent_path();
   std::string root = yaml["path"] ? yaml["path"].as<std::string>() : "";
   std::ranges::replace(root, '\\', '/');
