@@ -10,6 +10,20 @@
 
 namespace rematch {
 
+namespace {
+
+/// True if an edge of a box is away from that of an outline by more than a quarter of its side and
+/// two pixels, which are rounding.
+bool are_far_apart(const std::array<double, 4>& box, const std::array<double, 4>& outline) {
+  for (size_t i = 0; i < box.size(); ++i) {
+    const double side = outline[i % 2 + 2] - outline[i % 2];
+    if (std::abs(box[i] - outline[i]) > side / 4 + 2) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
 void ForeignImage::state_size(std::optional<double> width, std::optional<double> height) {
   const auto state = [this](int& side, std::optional<double> stated) {
     if (!stated || *stated < 1 || *stated > std::numeric_limits<int>::max()) return;
@@ -44,6 +58,9 @@ void ForeignImage::add(const ForeignEntry& entry, const ImportOptions& options, 
   const BoxForm form = options.boxes.value_or(entry.form);
   const auto [x0, y0, x1, y1] = entry.box ? to_corners(*entry.box, form) : extent_of(points);
   if (form != BoxForm::kCorners && (x1 < x0 || y1 < y0)) return lose(reason::kSwapped, entry.place);
+  if (entry.box && is_whole && form != BoxForm::kCorners && !options.boxes &&
+      are_far_apart({x0, y0, x1, y1}, extent_of(points)))
+    return lose(reason::kOtherOutline, entry.place);
   ForeignObject object{.desc = *entry.name, .x0 = x0, .y0 = y0, .x1 = x1, .y1 = y1};
   if (options.polygons && entry.rings.size() == 1 && is_whole)
     object.ring = points;

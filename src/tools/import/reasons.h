@@ -26,6 +26,9 @@ constexpr char kBeyondScale[] =
     "a box beyond the unit of its numbers|say the unit: --scale relative (0..1000), --scale pixels "
     "(of the resized image), --scale file-pixels or --scale normalized (0..1); \"points\" are x, y "
     "in the same unit";
+constexpr char kOtherOutline[] =
+    "a box that its outline contradicts|say what four numbers are: --boxes xyxy for corners, or "
+    "--boxes xywh to take them as they are";
 constexpr char kCrowdsOnly[] = "an image with crowds or regions to ignore only";
 constexpr char kTooMany[] = "more than 16384 objects";
 constexpr char kMaybeNotEmpty[] =
