@@ -143,6 +143,28 @@ TEST(DecodingBudget, AStepBringsSixteenBytesASequence) {
   }
 }
 
+// Features of images stay on the device.
+TEST(DecodingBudget, AWindowWithImagesBringsDownOnlyIds) {
+  constexpr int kTokens = 4;
+  const int64_t num_prompts = std::ssize(golden().prompts);
+  int64_t pixel_bytes = 0, num_images = 0;
+  for (const Prompt& prompt : golden().prompts) {
+    for (const ImageRef& image : prompt.images) {
+      pixel_bytes += static_cast<int64_t>(test::synthetic_pixels(image)->pixel_values.size()) * 4;
+      ++num_images;
+    }
+  }
+  ASSERT_GT(pixel_bytes, 0);
+  const auto engine = engine_of("native", {.max_new_tokens = kTokens});
+  engine->sync_weights(0);
+  const test::Traffic traffic = traffic_of([&] { engine->generate(golden().prompts, {}); });
+  EXPECT_LE(traffic.bytes_down, 16 * kTokens * num_prompts);
+  EXPECT_LE(traffic.waits, kTokens + 2);
+  EXPECT_EQ(dynamic_cast<NativeEngine&>(*engine).stats().num_images, num_images)
+      << "each is encoded once";
+  EXPECT_LE(traffic.bytes_up, pixel_bytes + 49152) << "pixels; ids and positions";
+}
+
 TEST(DecodingBudget, AnAnswerHasFewShapesOfAttention) {
   constexpr int kTokens = 512;
   std::set<std::vector<int64_t>> shapes;

@@ -84,7 +84,11 @@ inline Step make_step(const std::vector<StepShare>& shares) {
       if (feature < 0) continue;
       const int64_t width = share.prompt->features.embeds_MH.size(1);
       VisualRow visual{
-          row, share.prompt->features.embeds_MH.const_data_ptr<float>() + feature * width, {}};
+          .row = row,
+          .embed_H = share.prompt->features.embeds_MH.const_data_ptr<float>() + feature * width,
+          .deepstack_H = {},
+          .image = &share.prompt->features,
+          .pad_idx = feature};
       for (const at::Tensor& deepstack : share.prompt->features.deepstack_MH) {
         visual.deepstack_H.push_back(deepstack.const_data_ptr<float>() + feature * width);
       }

@@ -87,12 +87,12 @@ int64_t image_pass_bytes(const PlanRequest& request, int64_t num_patches, int64_
   return num_patches * width * value_bytes;
 }
 
-// Image features waiting for their prompts, float32 on the host.
-int64_t feature_bytes(const PlanRequest& request, int64_t num_prompts) {
+// Image features of prompts.
+int64_t feature_bytes(const PlanRequest& request, int64_t num_prompts, int64_t value_bytes) {
   const VisionDescription& vision = request.model.vision;
   const auto num_features = static_cast<int64_t>(1 + vision.deepstack_mergers.size());
   return num_prompts * sample_patches(request) / vision.merge_area() *
-         request.model.text.hidden_size * num_features * kFloatBytes;
+         request.model.text.hidden_size * num_features * value_bytes;
 }
 
 // A weight in 4 bits while it is used; a device makes it from float32 values of a part of it
@@ -153,7 +153,10 @@ NamedBytes native_memory(const PlanRequest& request, const TrainedParameters& tr
                std::max<int64_t>(1, request.model.text.num_attention_layers());
     scratch += chunk_scratch_bytes(request, num_live);
   }
-  if (!on_gpu) scratch += feature_bytes(request, num_live);
+  // Those of all running prompts, on a device those of the prompts in a step.
+  const int64_t num_shown =
+      on_gpu ? std::min(num_live, rows / std::max<int64_t>(1, demand.prompt_tokens) + 1) : num_live;
+  scratch += feature_bytes(request, num_shown, by_torch ? request.value_bytes : kFloatBytes);
   bytes.emplace_back("engine scratch", scratch);
   if (on_gpu) {
     // the pool that all recorded decoding steps share: a step of the most sequences

@@ -20,10 +20,6 @@ ContentKey content_key(const Patches& patches) {
   return hasher.key();
 }
 
-at::Tensor to_cpu(const at::Tensor& features) {
-  return features.to(at::kCPU, at::kFloat).contiguous();
-}
-
 }  // namespace
 
 ImageEncoder make_cpu_encoder(std::shared_ptr<const Model> model) {
@@ -73,7 +69,7 @@ const ContentKey& PromptImages::load_content(const ImageRef& image, const Prompt
   use.is_loaded = true;
   Image& known = images_[use.content];
   known.num_uses += use.num_left;
-  if (!known.embeds_MH.defined()) known.patches = std::move(patches);
+  if (!known.features.embeds_MH.defined()) known.patches = std::move(patches);
   return use.content;
 }
 
@@ -94,34 +90,38 @@ std::vector<ImageSpan> PromptImages::spans(const Prompt& prompt) {
 }
 
 void PromptImages::encode(std::span<const ContentKey> contents) {
+  const std::set<ContentKey> shown(contents.begin(), contents.end());
+  for (auto& [content, image] : images_) {
+    const at::Tensor& embeds_MH = image.features.embeds_MH;
+    if (embeds_MH.defined() && !embeds_MH.is_cpu() && !shown.contains(content)) image.features = {};
+  }
   std::set<Image*> wanted;
   for (const ContentKey& content : contents) {
     Image& image = images_.at(content);
-    if (!image.embeds_MH.defined()) wanted.insert(&image);
+    if (!image.features.embeds_MH.defined()) wanted.insert(&image);
   }
   if (wanted.empty()) return;
   std::vector<const Patches*> patches;
   for (const Image* image : wanted) patches.push_back(image->patches.get());
-  const std::vector<VisionFeatures> all = encoder_.encode(patches);
+  std::vector<VisionFeatures> all = encoder_.encode(patches);
   auto features = all.begin();
   for (Image* image : wanted) {
-    image->embeds_MH = to_cpu(features->embeds_MH);
-    for (const at::Tensor& feature : features->deepstack_MH)
-      image->deepstack_MH.push_back(to_cpu(feature));
-    image->patches.reset();
-    ++features;
+    image->features = std::move(*features++);
+    if (image->features.embeds_MH.is_cpu()) image->patches.reset();
     ++num_encoded_;
   }
 }
 
 VisualRow PromptImages::visual_row(const ContentKey& content, int64_t pad_idx, int64_t row) const {
-  const Image& image = images_.at(content);
+  const VisionFeatures& image = images_.at(content).features;
   const auto row_of = [&](const at::Tensor& features_MH) {
     return features_MH.const_data_ptr<float>() + pad_idx * features_MH.size(1);
   };
   REMATCH_CHECK(image.embeds_MH.defined() && pad_idx < image.embeds_MH.size(0),
                 fmt::format("pad {}", pad_idx));
-  VisualRow visual{.row = row, .embed_H = row_of(image.embeds_MH), .deepstack_H = {}};
+  VisualRow visual{.row = row, .deepstack_H = {}, .image = &image, .pad_idx = pad_idx};
+  if (!image.embeds_MH.is_cpu() || image.embeds_MH.scalar_type() != at::kFloat) return visual;
+  visual.embed_H = row_of(image.embeds_MH);
   for (const at::Tensor& feature : image.deepstack_MH)
     visual.deepstack_H.push_back(row_of(feature));
   return visual;

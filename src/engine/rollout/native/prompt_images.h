@@ -20,6 +20,7 @@ namespace rematch {
 /// Computes the features of images.
 struct ImageEncoder {
   std::function<void()> refresh;  ///< reads the training weights; call it before the first image
+  /// The features stay where they are computed, in the dtype that the engine's steps read.
   std::function<std::vector<VisionFeatures>(std::span<const Patches* const> images)> encode;
   std::function<void()> release;  ///< releases memory; call refresh() before the next image
 };
@@ -30,8 +31,9 @@ ImageEncoder make_cpu_encoder(std::shared_ptr<const Model> model);
 ImageEncoder make_aten_encoder(std::shared_ptr<const Model> model);
 
 /// The images of the prompts being answered, identified by the content of their pixels. Each is
-/// encoded once, just before its first pad is computed; its features are kept until no prompt needs
-/// them.
+/// encoded just before its first pad is computed. Its features are kept on a CPU until no prompt
+/// needs them, on a device while its pads are computed; if they are needed again, it is encoded
+/// again.
 class PromptImages {
  public:
   PromptImages(const ModelDescription& model, PixelGetter pixels, const ImageEncoder& encoder)
@@ -43,9 +45,11 @@ class PromptImages {
   /// @param prompt  with as many pads as its images need (check_prompt)
   /// @throws UserError (data) when an image's pixels disagree with its reference
   std::vector<ImageSpan> spans(const Prompt& prompt);
-  /// Computes features of images that have none yet.
+  /// Computes features of the images of a step that have none, and drops those of other images on
+  /// a device.
   void encode(std::span<const ContentKey> contents);
-  /// Features of pad `pad_idx` of an image. Valid until finish() of its last prompt
+  /// Features of pad `pad_idx` of an image. Valid until the next
+  /// encode() or finish() of its last prompt
   VisualRow visual_row(const ContentKey& content, int64_t pad_idx, int64_t row) const;
   /// Drops the images of an answered prompt that no other prompt needs.
   void finish(const Prompt& prompt);
@@ -55,9 +59,8 @@ class PromptImages {
  private:
   struct Image {
     int64_t num_uses = 0;                    ///< by prompts not yet answered
-    std::shared_ptr<const Patches> patches;  ///< until encoded
-    at::Tensor embeds_MH;                    ///< float32 on CPU
-    std::vector<at::Tensor> deepstack_MH;
+    std::shared_ptr<const Patches> patches;  ///< on a CPU until encoded
+    VisionFeatures features;
   };
   struct Use {
     int64_t num_left = 0;

@@ -9,6 +9,8 @@
 
 namespace rematch {
 
+struct VisionFeatures;
+
 // Shapes: T tokens of a step, S its sequences, L text layers, H text hidden, V vocabulary.
 
 /// The rows of one sequence in a step: `num_rows` tokens after the `num_cached` tokens with keys
@@ -33,8 +35,12 @@ struct StepSequence {
 /// A row with an embedding from an image.
 struct VisualRow {
   int64_t row = 0;
-  const float* embed_H = nullptr;         ///< replaces the token's embedding
+  /// replaces the token's embedding; null if the features are not float32 on the CPU
+  const float* embed_H = nullptr;
   std::vector<const float*> deepstack_H;  ///< feature k is added after layer k
+  /// The same as a row of tensors, wherever they are.
+  const VisionFeatures* image = nullptr;
+  int64_t pad_idx = 0;
 };
 
 /// One forward pass over the next tokens of several sequences, prefill chunks and decodes together,

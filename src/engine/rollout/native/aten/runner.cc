@@ -125,10 +125,11 @@ class AtenRunner : public StepRunner {
       for (const VisualRow& visual : step.visual_rows) rows.push_back(visual.row);
       visual_idx_M = index(rows);
       embeds_TH = embeds_TH.index_copy(
-          0, visual_idx_M, visual_rows(step, [](const VisualRow& row) { return row.embed_H; }));
-      for (size_t i = 0; i < step.visual_rows.front().deepstack_H.size(); ++i) {
-        deepstack_MH.push_back(
-            visual_rows(step, [i](const VisualRow& row) { return row.deepstack_H.at(i); }));
+          0, visual_idx_M,
+          visual_rows(step, [](const VisionFeatures& image) { return image.embeds_MH; }));
+      for (size_t i = 0; i < step.visual_rows.front().image->deepstack_MH.size(); ++i) {
+        deepstack_MH.push_back(visual_rows(
+            step, [i](const VisionFeatures& image) { return image.deepstack_MH.at(i); }));
       }
     }
     const at::Tensor positions_3T = at::tensor(step.positions_3T, at::kLong).view({3, num_rows});
@@ -137,14 +138,19 @@ class AtenRunner : public StepRunner {
     return compute_logits(step, hidden_TH);
   }
 
+  // Pads that follow each other in an image are copied together.
   template <typename Get>
   at::Tensor visual_rows(const Step& step, const Get& get) const {
-    const int64_t hidden_size = model_->description().text.hidden_size;
-    at::Tensor rows_MH =
-        at::empty({static_cast<int64_t>(step.visual_rows.size()), hidden_size}, at::kFloat);
-    float* to = rows_MH.data_ptr<float>();
-    for (const VisualRow& visual : step.visual_rows) to = std::copy_n(get(visual), hidden_size, to);
-    return upload(rows_MH.to(model_->dtype()), model_->device());
+    std::vector<at::Tensor> parts;
+    for (auto first = step.visual_rows.begin(); first != step.visual_rows.end();) {
+      auto last = first + 1;
+      while (last != step.visual_rows.end() && last->image == first->image &&
+             last->pad_idx == first->pad_idx + (last - first))
+        ++last;
+      parts.push_back(get(*first->image).narrow(0, first->pad_idx, last - first));
+      first = last;
+    }
+    return at::cat(parts).to(model_->device(), model_->dtype());
   }
 
   at::Tensor compute_logits(const Step& step, const at::Tensor& hidden_TH) {
