@@ -357,6 +357,33 @@ TEST(Plan, VllmTakesItsShareUntilItSleeps) {
   EXPECT_EQ(bytes_of(make_plan(request), "m-step", "vllm"), 0) << "the default on a GPU";
 }
 
+TEST(Plan, AtSleepLevelOneVllmKeepsItsWeightsInHostMemory) {
+  PlanRequest request = eight_b();
+  request.backend = "vllm";
+  const int64_t weights = 2 * test::kPublicModels[2].total;
+  MemoryPlan plan = make_plan(request);
+  for (const char* phase : {"m-step", "update", "save"})
+    EXPECT_EQ(plan.phase(phase).host_bytes, (NamedBytes{{"vllm weights", weights}})) << phase;
+  EXPECT_TRUE(plan.phase("rollout").host_bytes.empty());
+  request.device.num_ranks = 8;
+  request.vllm.tensor_parallel_size = 4;
+  EXPECT_EQ(make_plan(request).phase("save").host_bytes,
+            (NamedBytes{{"vllm weights", weights / 4}}));
+  request.vllm.sleep_level = 2;
+  EXPECT_TRUE(make_plan(request).phase("m-step").host_bytes.empty());
+}
+
+TEST(Plan, SeveralRanksOverNcclHoldItsBuffers) {
+  PlanRequest request = eight_b();
+  EXPECT_EQ(bytes_of(make_plan(request), "m-step", "nccl"), 0);
+  request.device.num_ranks = 4;
+  const int64_t channel = (8 * 512 * 8 * 16) + (120 * 640 * 8 * 8) + (4 << 20);
+  for (const char* phase : {"rollout", "m-step", "update", "save"})
+    EXPECT_EQ(bytes_of(make_plan(request), phase, "nccl"), 2 * 32 * channel) << phase;
+  request.device.nccl = false;
+  EXPECT_EQ(bytes_of(make_plan(request), "m-step", "nccl"), 0);
+}
+
 TEST(Plan, OffloadMovesTheTrainingStateToTheHostDuringVllmRolloutsOnly) {
   PlanRequest request = eight_b();
   request.offload = {.enabled = true, .model = true, .optimizer = true};

@@ -14,8 +14,14 @@ namespace rematch {
 namespace {
 
 constexpr int64_t kMib = int64_t{1} << 20;
-constexpr int64_t kChunkCopies = 4;            // of a chunk's logits, see LossOptions::chunk_bytes
-constexpr int64_t kRuntimeOnGpu = 768 * kMib;  // a CUDA context with its libraries; an estimate
+constexpr int64_t kChunkCopies = 4;  // of a chunk's logits, see LossOptions::chunk_bytes
+// A CUDA context with its libraries and cuBLAS's workspaces (torch takes 32 MiB for each stream on
+// an H100); an estimate.
+constexpr int64_t kRuntimeOnGpu = 768 * kMib;
+// By NCCL's defaults: up to 32 channels, each with buffers for its three protocols,
+// for a neighbour in a ring and one in a tree. In use: 0.3 to 1 GiB.
+constexpr int64_t kNcclChannels = 32, kNcclPeers = 2,
+                  kNcclChannelBytes = 8 * 512 * 8 * 16 + 120 * 640 * 8 * 8 + 4 * kMib;
 constexpr int64_t kRuntimeOnCpu = 190 * kMib;  // the program and libtorch; measured
 // Messages in flight and the largest one (learn/mstep/rank_gradients.cc).
 constexpr int64_t kMessages = 2, kLargestMessage = 25 * kMib;
@@ -83,6 +89,12 @@ class State {
     return request_.exact_ranks || (messages_on_gpu() && request_.device.zero_stage == 2);
   }
   bool messages_on_gpu() const { return request_.device.on_gpu && request_.device.nccl; }
+  /// Buffers of NCCL from its first message on.
+  int64_t nccl() const {
+    return messages_on_gpu() && request_.device.num_ranks > 1
+               ? kNcclChannels * kNcclPeers * kNcclChannelBytes
+               : 0;
+  }
   /// Gradients in flight between ranks: in a message of parameters that this rank owns it receives
   /// those of every other rank (learn/mstep/rank_gradients.h).
   int64_t messages() const {
@@ -246,6 +258,19 @@ void offload(PlanPhase& phase, const PlanRequest& request, const State& state) {
   std::erase_if(phase.bytes, [](const auto& entry) { return entry.second == 0; });
 }
 
+// At sleep level 1 vLLM copies its weights into page-locked memory until it wakes.
+void add_sleeping_weights(std::vector<PlanPhase>& phases, const PlanRequest& request,
+                          const State& state) {
+  if (request.backend != "vllm" || request.vllm.sleep_level_on(request.device.on_gpu) != 1) return;
+  const int64_t num_parts =
+      std::clamp(request.vllm.tensor_parallel_size, 1, std::max(1, request.device.num_ranks));
+  for (PlanPhase& phase : phases) {
+    if (phase.name == "m-step" || phase.name == "update" || phase.name == "save")
+      phase.host_bytes.emplace_back("vllm weights",
+                                    state.trained().counts.total * request.value_bytes / num_parts);
+  }
+}
+
 std::vector<PlanPhase> make_phases(const PlanRequest& request, const State& state,
                                    int64_t usable_bytes) {
   const bool on_gpu = request.device.on_gpu;
@@ -261,6 +286,7 @@ std::vector<PlanPhase> make_phases(const PlanRequest& request, const State& stat
 
   if (state.masters() > 0) base.emplace_back("masters", state.masters());
   base.emplace_back("moments", state.moments());
+  if (state.nccl() > 0) base.emplace_back("nccl", state.nccl());
   const std::pair<std::string, int64_t> pixels{"pixels", on_gpu ? 0 : pixel_bytes(request)};
   if (!request.backend.empty()) {
     PlanPhase rollout =
@@ -296,6 +322,7 @@ std::vector<PlanPhase> make_phases(const PlanRequest& request, const State& stat
   if (const int64_t saved = saved_pages(request, state); saved > 0)
     save.bytes.emplace_back("checkpoint pages", saved);
   phases.push_back(std::move(save));
+  add_sleeping_weights(phases, request, state);
   return phases;
 }
 
