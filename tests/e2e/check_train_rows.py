@@ -241,10 +241,7 @@ SETTINGS = [
     ["training.packing=true", "training.packing_drop_last=false", NATIVE],
     [NATIVE, "model.torch_dtype=bfloat16"],
     [STAGE_2_KEYS + "label_match=model/config.json"],
-    [
-        STAGE_2_KEYS + "rollout_buffer.enabled=true",
-        STAGE_2_KEYS + "rollout_buffer.m_steps=3",
-    ],
+    [STAGE_2_KEYS + "rollout_buffer.enabled=true", STAGE_2_KEYS + "rollout_buffer.m_steps=3"],
     [OWN, "training.packing=true"],
     [OWN, STAGE_2_KEYS + "temperature=1"],
     [OWN, *REWRITE_OWN],
