@@ -9,6 +9,7 @@
 #include "base/interrupt.h"
 #include "base/text.h"
 #include "learn/data/foreign_file.h"
+#include "learn/data/image_files.h"
 #include "tools/import/geometry.h"
 #include "tools/import/reasons.h"
 #include "tools/import/source_files.h"
@@ -48,7 +49,9 @@ std::optional<double> number_member(const Json& value, const char* key) {
 }
 
 bool is_set(const Json* flag) {
-  return flag != nullptr && (*flag == 1 || *flag == true || *flag == "1");
+  constexpr const char* kTexts[] = {"1", "1.0", "true", "yes"};
+  return flag != nullptr && (*flag == 1 || *flag == true ||
+                             (flag->is_string() && is_among(flag->get<std::string>(), kTexts)));
 }
 
 std::string image_path_of(const Json& value) {

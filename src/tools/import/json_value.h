@@ -23,7 +23,7 @@ std::optional<std::string> read_id(const Json* value);
 /// A member that is a number, also as text ("100"); nullopt for other values.
 std::optional<double> number_member(const Json& value, const char* key);
 
-/// True for a flag such as COCO's `iscrowd`: 1, true or "1".
+/// True for a flag such as COCO's `iscrowd`: 1 or true, also as text, or "yes".
 bool is_set(const Json* flag);
 
 /// The path of an image: a text, or a member of an object; "data:image/" for its bytes.

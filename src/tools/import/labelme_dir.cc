@@ -22,7 +22,7 @@ using Groups = std::set<std::pair<std::string, std::string>>;
 ForeignEntry read_shape(const Json& shape, std::string place, Groups& groups, Ledger& ledger) {
   constexpr const char* kOutlines[] = {"polygon", "oriented_rectangle", "rotation",
                                        "quadrilateral"};  // X-AnyLabeling
-  ForeignEntry entry{.place = std::move(place)};
+  ForeignEntry entry{.place = std::move(place), .skipped = skip_note(shape)};
   const Json *label = find_member(shape, "label"), *points_of = find_member(shape, "points"),
              *group = find_member(shape, "group_id");
   if (label != nullptr) entry.name = label->is_string() ? label->get<std::string>() : label->dump();

@@ -1,5 +1,6 @@
 #include <fmt/core.h>
 
+#include <nlohmann/json.hpp>
 #include <pugixml.hpp>
 
 #include "base/file.h"
@@ -7,6 +8,7 @@
 #include "learn/data/image_files.h"
 #include "tools/import/foreign.h"
 #include "tools/import/geometry.h"
+#include "tools/import/json_value.h"
 #include "tools/import/reasons.h"
 #include "tools/import/source_files.h"
 #include "tools/import/voc_xml.h"
@@ -112,6 +114,7 @@ class VocReader {
     if (is_rotated) refuse_xml("a rotated box; draw an outline");
     if (!box && !polygon) refuse_xml("it has no <bndbox>");
     entry.name = child_text(node, "name");
+    entry.skipped = skip_note({{"ignore", child_text(node, "ignore")}});
     if (polygon) entry.rings = {polygon_points(polygon)};
     if (box) {
       entry.box = {child_number(box, "xmin"), child_number(box, "ymin"), child_number(box, "xmax"),

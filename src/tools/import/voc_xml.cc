@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
@@ -53,6 +54,8 @@ Outline polygon_points(const pugi::xml_node& polygon) {
   for (int i = 1; polygon.child(fmt::format("x{}", i).c_str()); ++i)
     points.push_back({child_number(polygon, fmt::format("x{}", i).c_str()),
                       child_number(polygon, fmt::format("y{}", i).c_str())});
+  if (!points.empty() && std::distance(polygon.begin(), polygon.end()) != 2 * std::ssize(points))
+    refuse_xml("<polygon> has more than x1, y1, …");
   return points;
 }
 
