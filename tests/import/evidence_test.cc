@@ -1,4 +1,6 @@
-// Outlines and counts that annotations state besides names and boxes.
+// Marks, outlines, sizes and counts that annotations state besides names and boxes.
+#include <functional>
+
 #include "import/import_dir.h"
 
 namespace rematch {
@@ -15,9 +17,53 @@ class Evidence : public test::ImportDir {
                                       members + "}"));
     return convert_set(read_coco_files({file}, options), options);
   }
+  WrittenSet convert_csv(const std::string& column, const std::string& value) const {
+    return convert_set(read_csv_files(
+        {write("set/train.csv", "filename,x1,y1,x2,y2,class," + column +
+                                    "\na.png,1,1,50,50,cat,\na.png,9,9,60,60,cat," + value + "\n")},
+        {}));
+  }
+  WrittenSet convert_labelme(const std::string& members) const {
+    const std::string shape =
+        R"({"label": "cat", "shape_type": "rectangle", "points": [[1, 1], [50, 50]])";
+    write("labelme/a.json", R"({"imagePath": "../set/a.png", "shapes": [)" + shape + "}, " + shape +
+                                ", " + members + "}]}");
+    return convert_set(read_labelme_dir(path("labelme"), {}));
+  }
+  WrittenSet convert_voc(const std::string& inside) const {
+    const std::string object =
+        "<object><name>cat</name><bndbox><xmin>20</xmin><ymin>10</ymin><xmax>120</xmax>"
+        "<ymax>60</ymax></bndbox>";
+    write("voc/a.xml", "<annotation><filename>../set/a.png</filename>" + object + "</object>" +
+                           object + inside + "</object></annotation>");
+    return convert_set(read_voc_dir(path("voc"), {}));
+  }
 };
 
+constexpr const char* kBox = R"("bbox": [20, 10, 100, 50], )";
+
 }  // namespace
+
+TEST_F(Evidence, AMarkToIgnoreIsReadInEveryFormHoweverItIsWritten) {
+  constexpr const char *kCrowds = "crowds, which are no objects",
+                       *kIgnored = "objects marked to be ignored, left out";
+  for (const char* value : {"1", "1.0", "true", "\"1\"", "\"True\"", "\"yes\""}) {
+    std::string text = value;
+    std::erase(text, '"');
+    EXPECT_EQ(test::noted(convert_coco(std::string(kBox) + "\"ignore\": " + value), kIgnored), 1)
+        << value;
+    EXPECT_EQ(test::noted(convert_coco(std::string(kBox) + "\"iscrowd\": " + value), kCrowds), 1)
+        << value;
+    EXPECT_EQ(test::noted(convert_labelme(std::string("\"ignore\": ") + value), kIgnored), 1);
+    EXPECT_EQ(test::noted(convert_csv("iscrowd", text), kCrowds), 1) << text;
+    EXPECT_EQ(test::noted(convert_csv("ignore", text), kIgnored), 1) << text;
+    EXPECT_EQ(test::noted(convert_voc("<ignore>" + text + "</ignore>"), kIgnored), 1) << text;
+  }
+  for (const char* value : {"0", "-1", "no"}) {
+    EXPECT_EQ(convert_csv("IsGroupOf", value).splits[0].num_boxes, 2) << value;
+    EXPECT_EQ(convert_voc(std::string("<ignore>") + value + "</ignore>").splits[0].num_boxes, 2);
+  }
+}
 
 TEST_F(Evidence, ABoxThatItsOutlineContradictsIsNotTaughtUntilItsFormIsSaid) {
   const std::string corners =
@@ -33,6 +79,44 @@ TEST_F(Evidence, ABoxThatItsOutlineContradictsIsNotTaughtUntilItsFormIsSaid) {
   const std::string rounded =
       R"("bbox": [60, 10, 6, 6], "segmentation": [[61, 11, 64, 11, 64, 15, 61, 15]])";
   EXPECT_EQ(convert_coco(rounded).num_records(), 1) << "a small one, two pixels off";
+}
+
+TEST_F(Evidence, TwoPointsAreCornersInEveryForm) {
+  convert_coco(R"("bbox": [[20, 10], [60, 40]])");
+  EXPECT_EQ(bins()[1], (std::vector<int>{100, 100, 300, 400}));
+  convert_set(
+      read_hf_files({write("set/train.jsonl",
+                           R"({"file_name": "a.png", )"
+                           R"("objects": [{"bbox": [["20", 10], [60, 40]], "label": "cat"}]})")},
+                    {}));
+  EXPECT_EQ(bins()[0], (std::vector<int>{100, 100, 300, 400}));
+}
+
+TEST_F(Evidence, SizesUnderOtherNamesAreComparedToo) {
+  const auto hf = [this](const std::string& sides) {
+    return read_hf_files(
+        {write("set/train.jsonl", R"({"file_name": "a.png", "objects": [], )" + sides + "}")}, {});
+  };
+  const std::string mask =
+      std::string(kBox) + R"("segmentation": {"counts": "abc", "size": [100, )";
+  EXPECT_EQ(convert_coco(mask + "200]}").num_records(), 1);
+  EXPECT_EQ(convert_set(hf(R"("image_width": 200, "img_height": "100")")).num_records(), 1);
+  for (const std::function<void()>& convert : std::vector<std::function<void()>>{
+           [&] { convert_coco(mask + "400]}"); }, [&] { convert_set(hf(R"("image_width": 400)")); },
+           [&] { convert_set(hf(R"("img_height": "50")")); },
+           [&] { convert_csv("img_width", "400"); }})
+    EXPECT_NE(test::problem_of(convert).what.find(reason::kImageSize), std::string::npos);
+}
+
+TEST_F(Evidence, AnOutlineWithAPointThatIsNotCountedIsNotReadInPart) {
+  const std::string three = "<x1>20</x1><y1>10</y1><x2>120</x2><y2>10</y2><x3>120</x3><y3>60</y3>";
+  EXPECT_EQ(convert_voc("<polygon>" + three + "</polygon>").num_records(), 1);
+  for (const char* other : {"<x5>20</x5><y5>60</y5>", "<x0>20</x0><y0>60</y0>"})
+    EXPECT_NE(test::problem_of([&] {
+                convert_voc("<polygon>" + three + other + "</polygon>");
+              }).what.find("<polygon> has more"),
+              std::string::npos)
+        << other;
 }
 
 TEST_F(Evidence, NamesOfAnotherNumberThanTheYamlSaysAreRefused) {

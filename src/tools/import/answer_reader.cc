@@ -53,8 +53,10 @@ bool has_inner_box(const Json& entry) {
 
 void add_entry(const Json& value, const ImportOptions& options, ImportedAnswer& answer,
                Ledger& ledger) {
-  ForeignEntry entry = read_entry(value, fmt::format("{}: entry {}: {}", answer.image.where,
-                                                     answer.num_entries() + 1, show_json(value)));
+  ForeignEntry entry = read_entry(value,
+                                  fmt::format("{}: entry {}: {}", answer.image.where,
+                                              answer.num_entries() + 1, show_json(value)),
+                                  BoxForm::kCorners);
   if (has_inner_box(value)) entry.reason = reason::kInnerBox;
   const Json* name = find_member(value, {"label", "desc", "name", "category", "class",
                                          "text_content", "text", "ref", "caption", "object"});

@@ -84,10 +84,10 @@ class CocoReader {
       return set_.ledger.lose_record("an annotation whose image is not listed", where);
     }
     ForeignImage& image = images_[found->second];
-    ForeignEntry entry = read_entry(annotation, where);
-    if (entry.skipped != nullptr && is_mask(annotation)) entry.skipped = nullptr;
     const double mode = number_member(annotation, "bbox_mode").value_or(1);  // detectron2
-    entry.form = mode == 0 ? BoxForm::kCorners : BoxForm::kSides;
+    ForeignEntry entry =
+        read_entry(annotation, where, mode == 0 ? BoxForm::kCorners : BoxForm::kSides);
+    if (entry.skipped != nullptr && is_mask(annotation)) entry.skipped = nullptr;
     if (mode != 0 && mode != 1) entry.reason = "a box of a bbox_mode other than 0 and 1";
     const Json* attributes = find_member(annotation, "attributes");  // CVAT
     if (entry.box && attributes != nullptr &&
@@ -98,7 +98,10 @@ class CocoReader {
       if (name != names_.end()) entry.name = name->second;
       if (entry.name->empty() && entry.reason.empty()) entry.reason = reason::kNotListed;
     }
-    const Json* mask = find_member(annotation, "segmentation");
+    const Json *mask = find_member(annotation, "segmentation"),
+               *size = mask == nullptr ? nullptr : find_member(*mask, "size");
+    const Outline sides = size == nullptr ? Outline() : read_points(*size);
+    if (!sides.empty()) image.state_size(sides[0][1], sides[0][0]);  // RLE: height, width
     if (options_.polygons && mask != nullptr && mask->is_object())
       set_.ledger.note("masks replaced by their boxes");
     // an image that shows a member of a group ("animal") shows the group

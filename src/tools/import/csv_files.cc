@@ -1,6 +1,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <unordered_map>
 
 #include "base/text.h"
@@ -60,11 +61,12 @@ void read_row(const CsvRow& row, const NamesById& names, const ImportOptions& op
   const BoxColumns* columns = find_box(row);
   const bool has_own_width =
       columns != nullptr && find_cell(row, columns->names[2]) == find_cell(row, "width");
-  image.state_size(
-      parse_number(cell_of(row, has_own_width ? "imagewidth" : "imagewidth width")),
-      parse_number(cell_of(row, has_own_width ? "imageheight" : "imageheight height")));
-  const std::string box = box_text(row, columns), written = cell_of(row, kClass),
-                    crowd = lower_case(cell_of(row, "isgroupof iscrowd"));
+  const auto side = [&](const std::string& name) {
+    const std::string names = "image" + name + " img" + name + (has_own_width ? "" : " " + name);
+    return parse_number(cell_of(row, names.c_str()));
+  };
+  image.state_size(side("width"), side("height"));
+  const std::string box = box_text(row, columns), written = cell_of(row, kClass);
   if (box.empty() && written.empty()) return;                       // the image shows nothing
   const bool is_id = names.is_empty() ? written.starts_with("/m/")  // OpenImages
                                       : image.is_partial || parse_number(written).has_value();
@@ -74,7 +76,8 @@ void read_row(const CsvRow& row, const NamesById& names, const ImportOptions& op
   if (const Outline points = read_written_points(box); points.size() == 2 && !has_words)
     set_points(entry, points);
   entry.form = columns == nullptr ? BoxForm::kSides : columns->form;
-  if (crowd == "1" || crowd == "true") entry.skipped = kCrowd;
+  entry.skipped = skip_note(
+      {{"iscrowd", cell_of(row, "isgroupof iscrowd")}, {"ignore", cell_of(row, "ignore")}});
   if (parse_number(cell_of(row, "angle rotation theta")).value_or(0) != 0)
     entry.reason = reason::kRotated;
   image.add(entry, options, ledger);

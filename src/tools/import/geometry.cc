@@ -94,13 +94,14 @@ void set_points(ForeignEntry& entry, const Outline& points) {
   if (points.size() >= 4) entry.rings = {points};
 }
 
-ForeignEntry read_entry(const Json& value, std::string place) {
+ForeignEntry read_entry(const Json& value, std::string place, BoxForm form) {
   ForeignEntry entry{.place = std::move(place), .skipped = skip_note(value)};
   const Json *box = find_member(value, {"bbox_2d", "bbox", "box", "bboxes", "boxes"}),
              *outline = find_member(value, {"segmentation", "points", "poly_2d", "poly", "polygon",
                                             "polygon_2d", "quad"});
   const bool has_box = box != nullptr && !box->empty();
   if (has_box) set_points(entry, read_points(*box));
+  entry.form = has_box && box->front().is_array() ? BoxForm::kCorners : form;
   if (has_box && box->size() == 5) entry.reason = reason::kRotated;
   if (has_box && !entry.box && entry.rings.empty() && entry.reason.empty())
     entry.reason = reason::kNoBox;

@@ -34,7 +34,8 @@ Outline read_written_points(std::string_view text);
 void set_points(ForeignEntry& entry, const Outline& points);
 
 /// Box, outline and marks of a JSON object, by the names that COCO, Hugging Face and answers have
-/// for them; the form of four numbers is BoxForm::kCorners.
-ForeignEntry read_entry(const Json& value, std::string place);
+/// for them.
+/// @param form  of four numbers; two points are corners
+ForeignEntry read_entry(const Json& value, std::string place, BoxForm form);
 
 }  // namespace rematch

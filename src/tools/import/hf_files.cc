@@ -54,9 +54,8 @@ ForeignImage read_object_record(const Json& record, const std::string& path,
     throw LeftOut{reason::kDamagedRecord, "it needs \"file_name\", and \"objects\" with \"bbox\""};
   int number = 0;
   for (const Json& object : objects->is_array() ? *objects : transposed(*objects)) {
-    ForeignEntry entry = read_entry(object, fmt::format("{}: object {}", where, ++number));
+    ForeignEntry entry = read_entry(object, fmt::format("{}: object {}", where, ++number), form);
     if (entry.box) entry.rings.clear();
-    entry.form = form;
     entry.name = names.of_value(
         find_member(object, {"desc", "category", "categories", "label", "labels", "name", "class",
                              "category_id", "classes", "caption", "description"}));

@@ -199,7 +199,9 @@ ForeignImage image_in(const std::string& file, const std::string& name, const st
 ForeignImage image_of_record(const Json& record, const std::string& name, const std::string& file,
                              const std::string& where) {
   ForeignImage image = image_in(file, name, where);
-  image.state_size(number_member(record, "width"), number_member(record, "height"));
+  for (const std::string prefix : {"", "image_", "img_"})
+    image.state_size(number_member(record, (prefix + "width").c_str()),
+                     number_member(record, (prefix + "height").c_str()));
   return image;
 }
 
