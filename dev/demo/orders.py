@@ -1,5 +1,5 @@
 """Teaches checkpoints that answer in one order truths in another: orders.py [--bases NAME …]
-[--seeds 0 1 2] [--truths sorted own own_noise own_rewrite]; the table of docs/order.md.
+[--seeds 0 1 2] [--truths sorted own own_noise own_rewrite own_insert]; the table of docs/order.md.
 
 Bases begin as tests/shapes/model, which knows simple scenes in coord tokens and was taught a sorted
 truth. They learn to answer in plain digits (`qwen_json`) for 600 steps, each in an order of its
@@ -29,6 +29,7 @@ ARMS = {
     "own": ([], 156),
     "own_noise": (["custom.coord_input_noise=12"], 156),
     "own_rewrite": (REWRITE, 128),
+    "own_insert": ([*REWRITE, "custom.extra.rollout_matching.rewrite_order=own"], 128),
 }
 STRONG = "_strong"
 MASK = (1 << 64) - 1
@@ -173,8 +174,8 @@ def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    bases = ["left_to_right", "left_to_right_strong", "by_name", "top_left", "by_area"]
-    bases += ["coord_left_to_right", "coord_top_left"]
+    digits = ["left_to_right", "by_name", "top_left", "by_area"]
+    bases = [*digits, *(name + STRONG for name in digits), "coord_left_to_right", "coord_top_left"]
     parser.add_argument("--bases", nargs="+", choices=bases, default=bases)
     parser.add_argument("--seeds", type=int, nargs="*", default=[0, 1, 2])
     parser.add_argument("--truths", nargs="+", default=["sorted", "own"])
