@@ -65,6 +65,24 @@ TEST_F(Evidence, AMarkToIgnoreIsReadInEveryFormHoweverItIsWritten) {
   }
 }
 
+TEST_F(Evidence, ScoresOfPredictionsAreCountedInEveryForm) {
+  constexpr const char* kScored = "objects with a score (predictions?), kept as truth";
+  EXPECT_EQ(test::noted(convert_coco(std::string(kBox) + "\"score\": 0.7"), kScored), 1);
+  EXPECT_EQ(test::noted(convert_coco(std::string(kBox) + "\"score\": 1"), kScored), 0);
+  EXPECT_EQ(test::noted(convert_labelme("\"score\": 0.7"), kScored), 1);
+  EXPECT_EQ(test::noted(convert_labelme("\"score\": null"), kScored), 0) << "X-AnyLabeling's own";
+  EXPECT_EQ(test::noted(convert_csv("confidence", "0.7"), kScored), 1);
+  EXPECT_EQ(test::noted(convert_csv("confidence", ""), kScored), 0);
+  EXPECT_EQ(
+      test::noted(convert_set(read_hf_files(
+                      {write("set/train.jsonl",
+                             R"({"file_name": "a.png", "objects": [{"bbox": [20, 10, 40, 30], )"
+                             R"("label": "cat", "score": 0.7}]})")},
+                      {})),
+                  kScored),
+      1);
+}
+
 TEST_F(Evidence, ABoxThatItsOutlineContradictsIsNotTaughtUntilItsFormIsSaid) {
   const std::string corners =
       R"("bbox": [60, 10, 100, 50], "segmentation": [[60, 10, 100, 10, 100, 50, 60, 50]])";

@@ -88,6 +88,7 @@ class CocoReader {
     ForeignEntry entry =
         read_entry(annotation, where, mode == 0 ? BoxForm::kCorners : BoxForm::kSides);
     if (entry.skipped != nullptr && is_mask(annotation)) entry.skipped = nullptr;
+    note_score(annotation, set_.ledger);
     if (mode != 0 && mode != 1) entry.reason = "a box of a bbox_mode other than 0 and 1";
     const Json* attributes = find_member(annotation, "attributes");  // CVAT
     if (entry.box && attributes != nullptr &&

@@ -78,6 +78,7 @@ void read_row(const CsvRow& row, const NamesById& names, const ImportOptions& op
   entry.form = columns == nullptr ? BoxForm::kSides : columns->form;
   entry.skipped = skip_note(
       {{"iscrowd", cell_of(row, "isgroupof iscrowd")}, {"ignore", cell_of(row, "ignore")}});
+  note_score({{"score", cell_of(row, "score confidence")}}, ledger);
   if (parse_number(cell_of(row, "angle rotation theta")).value_or(0) != 0)
     entry.reason = reason::kRotated;
   image.add(entry, options, ledger);

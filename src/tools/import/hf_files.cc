@@ -56,6 +56,7 @@ ForeignImage read_object_record(const Json& record, const std::string& path,
   for (const Json& object : objects->is_array() ? *objects : transposed(*objects)) {
     ForeignEntry entry = read_entry(object, fmt::format("{}: object {}", where, ++number), form);
     if (entry.box) entry.rings.clear();
+    note_score(object, ledger);
     entry.name = names.of_value(
         find_member(object, {"desc", "category", "categories", "label", "labels", "name", "class",
                              "category_id", "classes", "caption", "description"}));

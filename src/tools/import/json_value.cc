@@ -65,6 +65,13 @@ const char* skip_note(const Json& entry) {
   return is_set(find_member(entry, "ignore")) ? "objects marked to be ignored, left out" : nullptr;
 }
 
+void note_score(const Json& entry, Ledger& ledger) {
+  for (const char* key : {"score", "confidence"}) {
+    if (number_member(entry, key).value_or(1) < 1)
+      ledger.note("objects with a score (predictions?), kept as truth");
+  }
+}
+
 Json parse_record(std::string_view text) {
   try {
     return parse_written_json(text, "");

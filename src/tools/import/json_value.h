@@ -33,6 +33,8 @@ std::string image_path_of(const Json& value);
 inline constexpr char kCrowd[] = "crowds, which are no objects";
 /// The note for an object that a member ("iscrowd", "ignore") marks as none; nullptr for others.
 const char* skip_note(const Json& entry);
+/// Counts an object with a score below 1, which a model has answered, not an annotator.
+void note_score(const Json& entry, Ledger& ledger);
 
 /// @throws LeftOut for a text that is not JSON
 Json parse_record(std::string_view text);

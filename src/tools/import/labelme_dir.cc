@@ -23,6 +23,7 @@ ForeignEntry read_shape(const Json& shape, std::string place, Groups& groups, Le
   constexpr const char* kOutlines[] = {"polygon", "oriented_rectangle", "rotation",
                                        "quadrilateral"};  // X-AnyLabeling
   ForeignEntry entry{.place = std::move(place), .skipped = skip_note(shape)};
+  note_score(shape, ledger);
   const Json *label = find_member(shape, "label"), *points_of = find_member(shape, "points"),
              *group = find_member(shape, "group_id");
   if (label != nullptr) entry.name = label->is_string() ? label->get<std::string>() : label->dump();
