@@ -360,6 +360,12 @@ FOUND = [
     ),
     ("the stored order is damaged", SFT, [OWN], write("rematch_order.json", "{")),
     (
+        "shards cannot answer for their order",
+        SFT,
+        [OWN, "custom.extra.rollout_matching=null", LORA, "training.zero_stage=3"],
+        None,
+    ),
+    (
         "TensorBoard's directory cannot be made",
         SFT,
         ["training.report_to=tensorboard", "training.logging_dir=/proc/x"],

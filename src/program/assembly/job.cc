@@ -14,6 +14,17 @@
 namespace rematch {
 namespace {
 
+/// @throws UserError (configuration) if the model would have to answer without whole weights
+void check_order_is_learned(Use use, const Settings& settings) {
+  if (use != Use::kTrain || settings.optim.zero_stage != 3 || !needs_backend(use, settings)) return;
+  throw UserError(ErrorKind::kConfig,
+                  {.error = "ZeRO stage 3 cannot learn the model's own order of objects",
+                   .where = "custom.object_ordering",
+                   .what = "the model has to answer, which takes whole weights on every rank",
+                   .fix = "set `custom.object_ordering: sorted` or `training.zero_stage: 2`, or "
+                          "start from a checkpoint of a run with `own`, which has the order"});
+}
+
 /// Checks device, backend, model files and data.
 /// @param options  those of `vllm` on a device
 CheckedJob check_parts(const Settings& settings, Use use, const std::string& wish,
@@ -25,7 +36,10 @@ CheckedJob check_parts(const Settings& settings, Use use, const std::string& wis
     dtype_on(checked.device, settings.model.dtype);
   });
   bool answers = false;
-  report.attempt([&] { answers = needs_backend(use, settings); });
+  report.attempt([&] {
+    answers = needs_backend(use, settings);
+    check_order_is_learned(use, settings);
+  });
   const bool with_vllm = answers && settings.backend == "vllm";
   use_device(checked.device, with_vllm);
   if (answers) {
@@ -48,6 +62,7 @@ void print_warnings(const JobSource& source, Terminal& terminal) {
 Job open_here(JobSource source, Use use, const Place& place) {
   const Settings& settings = source.config.settings;
   Report report(place.terminal);
+  check_order_is_learned(use, settings);
   std::unique_ptr<Group> engine_ranks;
   if (needs_backend(use, settings)) engine_ranks = split_engine_ranks(settings, place.group);
   CheckedJob checked = check_parts(

@@ -35,17 +35,8 @@ std::optional<Engine> start(const Training& training) {
 /// answers is packed first, which finds samples that are too long for a row at once.
 Training prepare(Job& job, const RunDirectory& directory) {
   const std::string weights = directory.checkpoint().value_or("");
-  const Settings& settings = job.settings();
-  if (!weights.empty()) job.order = stored_order(settings, weights);
-  const bool learns = settings.data.object_ordering == ObjectOrdering::kOwn && !job.order;
-  if (learns && settings.optim.zero_stage == 3) {
-    throw UserError(ErrorKind::kConfig,
-                    {.error = "ZeRO stage 3 cannot learn the model's own order of objects",
-                     .where = "custom.object_ordering",
-                     .what = "the model has to answer, which takes whole weights on every rank",
-                     .fix = "set `custom.object_ordering: sorted` or `training.zero_stage: 2`, or "
-                            "start from a checkpoint of a run with `own`, which has the order"});
-  }
+  if (!weights.empty()) job.order = stored_order(job.settings(), weights);
+  const bool learns = job.settings().data.object_ordering == ObjectOrdering::kOwn && !job.order;
   Training training{.job = job,
                     .packing = learns ? nullptr : make_stream_packing(job),
                     .model = load_model(job, weights)};
