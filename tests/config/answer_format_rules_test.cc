@@ -1,4 +1,4 @@
-// Settings that an answer format allows (BEHAVIOUR 19.6, 19.7).
+// Settings that an answer format allows (BEHAVIOUR 19.6, 19.7), and orders of rewritten answers.
 #include <filesystem>
 
 #include "config/support.h"
@@ -14,6 +14,18 @@ const std::string kStage2Variant = "custom.trainer_variant=rollout_matching_sft"
 const std::string kDigits = "custom.answer_format=qwen_json";
 const std::string kPolicy = "custom.extra.rollout_matching.target_policy";
 const std::string kLosses = "custom.coord_soft_ce_w1.enabled";
+
+TEST(RewriteOrder, OwnNeedsTheOrderOfTheAnswers) {
+  const std::string own = stage2("rewrite_order=own");
+  EXPECT_EQ(load_set({own, "custom.object_ordering=own"}).settings.target.rewrite_order,
+            RewriteOrder::kOwn);
+  for (const char* ordering : {"sorted", "random"}) {
+    const Problem problem =
+        problem_of_set({own, std::string("custom.object_ordering=") + ordering});
+    EXPECT_EQ(problem.where, "--set " + own.substr(0, own.find('=')));
+    EXPECT_EQ(problem.fix, "set `custom.object_ordering: own`, or `rewrite_order: rollout`");
+  }
+}
 
 }  // namespace
 

@@ -126,18 +126,6 @@ TEST(Dtype, Bf16MeansBfloat16) {
             "`training.bf16` and `model.torch_dtype` contradict each other");
 }
 
-TEST(RewriteOrder, OwnNeedsTheOrderOfTheAnswers) {
-  const std::string own = stage2("rewrite_order=own");
-  EXPECT_EQ(load_set({own, "custom.object_ordering=own"}).settings.target.rewrite_order,
-            RewriteOrder::kOwn);
-  for (const char* ordering : {"sorted", "random"}) {
-    const Problem problem =
-        problem_of_set({own, std::string("custom.object_ordering=") + ordering});
-    EXPECT_EQ(problem.where, "--set " + own.substr(0, own.find('=')));
-    EXPECT_EQ(problem.fix, "set `custom.object_ordering: own`, or `rewrite_order: rollout`");
-  }
-}
-
 TEST(ModelDirectory, AHubIdNamesTheDownload) {
   const Problem problem = problem_of_set({"model.model=Qwen/Qwen3-VL-4B-Instruct"});
   EXPECT_EQ(problem.where, "--set model.model");

@@ -30,4 +30,13 @@ PlanRequest request_of(const PublicModel& model, double gpu_gib) {
   return request;
 }
 
+PlanRequest eight_b(double gpu_gib) { return request_of(kPublicModels[2], gpu_gib); }
+
+int64_t bytes_of(const MemoryPlan& plan, const std::string& phase, const std::string& name) {
+  for (const auto& [found, bytes] : plan.phase(phase).bytes) {
+    if (found == name) return bytes;
+  }
+  return 0;
+}
+
 }  // namespace rematch::test

@@ -1,9 +1,11 @@
 #pragma once
+#include <cstdint>
 #include <string>
 
 #include "model/families/description.h"
 #include "model/families/family.h"
 #include "support/paths.h"
+#include "tools/plan/plan.h"
 #include "tools/plan/request.h"
 
 namespace rematch::test {
@@ -36,5 +38,10 @@ std::string config_of(const PublicModel& model);
 /// Full fine-tuning of a public model on a GPU of this many GiB: one sample of 4096 tokens a row,
 /// 16 rows a step, native rollouts.
 PlanRequest request_of(const PublicModel& model, double gpu_gib);
+/// The same of 8B.
+PlanRequest eight_b(double gpu_gib = 80);
+
+/// Bytes of a row of a phase; 0 without such a row.
+int64_t bytes_of(const MemoryPlan& plan, const std::string& phase, const std::string& name);
 
 }  // namespace rematch::test

@@ -11,25 +11,18 @@
 namespace rematch {
 namespace {
 
-int64_t bytes_of(const MemoryPlan& plan, const std::string& phase, const std::string& name) {
-  for (const auto& [found, bytes] : plan.phase(phase).bytes) {
-    if (found == name) return bytes;
-  }
-  return 0;
-}
+using test::bytes_of;
 
 constexpr int64_t kDeltaParameters = 852985920;
 
-PlanRequest eight_b(double gib = 80) { return test::request_of(test::kPublicModels[2], gib); }
-
 TEST(Plan, FullTrainingInBfloat16KeepsEighteenBytesAParameter) {
   const int64_t count = test::kPublicModels[2].total;
-  const MemoryPlan plan = make_plan(eight_b());
+  const MemoryPlan plan = make_plan(test::eight_b());
   EXPECT_EQ(bytes_of(plan, "update", "weights"), 2 * count);
   EXPECT_EQ(bytes_of(plan, "update", "masters"), 4 * count);
   EXPECT_EQ(bytes_of(plan, "update", "moments"), 8 * count);
   EXPECT_EQ(bytes_of(plan, "update", "gradients"), 4 * count);
-  EXPECT_EQ(make_plan(eight_b()).least_bytes, 18 * count);
+  EXPECT_EQ(make_plan(test::eight_b()).least_bytes, 18 * count);
   EXPECT_FALSE(plan.fits);
 }
 
@@ -131,104 +124,10 @@ TEST(Plan, RowsOfRepeatedGroupsOfLayersAreMeasuredInFewOfThem) {
 }
 
 TEST(Plan, Float32WeightsAreTheirOwnMasters) {
-  PlanRequest request = eight_b();
+  PlanRequest request = test::eight_b();
   request.value_bytes = 4;
   EXPECT_EQ(bytes_of(make_plan(request), "update", "masters"), 0);
   EXPECT_EQ(make_plan(request).least_bytes, 16 * test::kPublicModels[2].total);
-}
-
-TEST(Plan, ZeroStagesSplitTheOptimizerThenTheGradients) {
-  PlanRequest request = eight_b();
-  request.device.num_ranks = 4;
-  const MemoryPlan none = make_plan(request);
-  request.device.zero_stage = 1;
-  const MemoryPlan one = make_plan(request);
-  request.device.zero_stage = 2;
-  const MemoryPlan two = make_plan(request);
-  EXPECT_EQ(4 * bytes_of(one, "update", "moments"), bytes_of(none, "update", "moments"));
-  EXPECT_EQ(4 * bytes_of(one, "update", "masters"), bytes_of(none, "update", "masters"));
-  EXPECT_EQ(bytes_of(one, "update", "gradients"), bytes_of(none, "update", "gradients"));
-  EXPECT_EQ(4 * bytes_of(two, "update", "gradients"), bytes_of(none, "update", "gradients"));
-  EXPECT_EQ(bytes_of(two, "update", "weights"), bytes_of(none, "update", "weights"));
-}
-
-// With an adapter each rank holds a part of the decoder's layers, two of them whole, and the rest.
-TEST(Plan, ZeroStageThreeSplitsTheFrozenLayers) {
-  PlanRequest request = eight_b();
-  request.tuner.train_type = TrainType::kLora;
-  request.device.num_ranks = 4;
-  request.device.zero_stage = 2;
-  const int64_t whole = bytes_of(make_plan(request), "update", "weights");
-  request.device.zero_stage = 3;
-  const int64_t hidden = 4096, inner = 12288, heads = 32 * 128, kv = 8 * 128,
-                layer =
-                    2 * (hidden * (2 * heads + 2 * kv) + 3 * hidden * inner + 2 * hidden + 2 * 128);
-  EXPECT_EQ(whole - bytes_of(make_plan(request), "update", "weights"),
-            36 * layer * 3 / 4 - 2 * layer);
-  request.device.num_ranks = 1;
-  EXPECT_EQ(bytes_of(make_plan(request), "update", "weights"), whole);
-}
-
-TEST(Plan, LoraOf32BFitsFourGpusOf48GbWithZeroStageThreeAlone) {
-  const auto fits = [](size_t model, double gib, int zero_stage) {
-    PlanRequest request = test::request_of(test::kPublicModels[model], gib);
-    request.tuner.train_type = TrainType::kLora;
-    request.gradient_checkpointing = Checkpointing::kOn;
-    request.backend = "";
-    request.device.num_ranks = 4;
-    request.device.zero_stage = zero_stage;
-    return make_plan(request).fits;
-  };
-  constexpr size_t k8B = 2, k32B = 3;
-  EXPECT_TRUE(fits(k32B, 80, 3));
-  EXPECT_TRUE(fits(k32B, 48, 3));
-  EXPECT_FALSE(fits(k32B, 48, 2));
-  EXPECT_TRUE(fits(k8B, 24, 3));
-}
-
-// Each rank adds up its own rows, or with exact_ranks (and zero_stage 2 over NCCL) those of all
-// ranks for the parameters it owns. Messages over Gloo lie in host memory.
-TEST(Plan, SeveralRanksHoldSumsAndGradientsInFlight) {
-  const int64_t count = test::kPublicModels[2].total;
-  PlanRequest request = eight_b();
-  request.batches.gradient_accumulation_steps = 8;
-  request.gradient_checkpointing = Checkpointing::kOn;
-  request.sample_tokens = 64;
-  EXPECT_EQ(bytes_of(make_plan(request), "m-step", "gradients"), 4 * count);
-  request.device.num_ranks = 4;
-  EXPECT_EQ(bytes_of(make_plan(request), "m-step", "gradients"), 4 * count);
-  const int64_t in_flight = int64_t{3} * 2 * (25 << 20);
-  request.exact_ranks = true;
-  for (const int zero_stage : {0, 1, 2}) {
-    request.device.zero_stage = zero_stage;
-    const MemoryPlan plan = make_plan(request);
-    const int64_t head = int64_t{151936} * 4096, matrix = int64_t{4096} * 12288;
-    EXPECT_EQ(bytes_of(plan, "m-step", "gradients"), count + (2 + 4) * head + 4 * 4 * matrix)
-        << "the sums, the head's and those that wait for other owners";
-    EXPECT_EQ(bytes_of(plan, "m-step", "messages"), in_flight);
-    EXPECT_TRUE(plan.phase("m-step").host_bytes.empty());
-  }
-  request.device.nccl = false;
-  EXPECT_EQ(bytes_of(make_plan(request), "m-step", "messages"), 0);
-  EXPECT_EQ(make_plan(request).phase("m-step").host_bytes, (NamedBytes{{"messages", in_flight}}));
-  EXPECT_EQ(make_plan(request).phase("update").host_bytes, (NamedBytes{{"messages", in_flight}}));
-  request.device.on_gpu = false;
-  EXPECT_EQ(bytes_of(make_plan(request), "m-step", "messages"), in_flight);
-  EXPECT_TRUE(make_plan(request).phase("m-step").host_bytes.empty());
-}
-
-TEST(Plan, EightBillionParametersOnEightRanksTakeLessThan45GibOfState) {
-  PlanRequest request = eight_b();
-  request.device.num_ranks = 8;
-  request.device.zero_stage = 2;
-  request.gradient_checkpointing = Checkpointing::kOn;
-  request.sample_tokens = 4096;
-  const MemoryPlan plan = make_plan(request);
-  const int64_t messages = bytes_of(plan, "m-step", "messages"),
-                sums = bytes_of(plan, "m-step", "gradients");
-  EXPECT_LE(make_plan(request).least_bytes + messages, int64_t{45} << 30);
-  EXPECT_LE(sums, int64_t{12} << 30) << "owned sums, and the largest gradient";
-  EXPECT_TRUE(plan.fits);
 }
 
 RowMemory row_memory(const ModelDescription& model, const TrainedParameters& trained,
@@ -283,7 +182,7 @@ TEST(Plan, SelectiveCheckpointingKeepsTheResultsOfProductsToo) {
 }
 
 TEST(Plan, AFrozenTowerKeepsNothing) {
-  PlanRequest request = eight_b();
+  PlanRequest request = test::eight_b();
   request.tuner.freeze = {.vit = true, .aligner = true};
   const TrainedParameters trained = trained_parameters(request.model, request.tuner);
   EXPECT_EQ(row_memory(request.model, trained, {.value_bytes = 2, .on_gpu = true},
@@ -293,7 +192,7 @@ TEST(Plan, AFrozenTowerKeepsNothing) {
 }
 
 TEST(Plan, LongerRowsTakeMore) {
-  PlanRequest request = eight_b(141);
+  PlanRequest request = test::eight_b(141);
   request.tuner.train_type = TrainType::kLora;
   int64_t before = 0;
   for (const int64_t tokens : {512, 1024, 4096, 16384}) {
@@ -305,7 +204,7 @@ TEST(Plan, LongerRowsTakeMore) {
 }
 
 TEST(Plan, TheLargestRowFitsAndALongerOneDoesNot) {
-  PlanRequest request = eight_b();
+  PlanRequest request = test::eight_b();
   request.tuner.train_type = TrainType::kLora;
   request.gradient_checkpointing = Checkpointing::kOn;
   request.sample_tokens = largest_row(request);
@@ -316,7 +215,7 @@ TEST(Plan, TheLargestRowFitsAndALongerOneDoesNot) {
 }
 
 TEST(Plan, TheCacheOfNativeRolloutsIsBoundedByItsKeyAndByFreeMemory) {
-  PlanRequest request = eight_b();
+  PlanRequest request = test::eight_b();
   request.tuner.train_type = TrainType::kLora;
   constexpr int64_t per_token = 36 * 2 * 8 * 128 * 2, page = 256;  // of flash attention
   EXPECT_EQ(bytes_of(make_plan(request), "rollout", "kv cache"),
@@ -330,7 +229,7 @@ TEST(Plan, TheCacheOfNativeRolloutsIsBoundedByItsKeyAndByFreeMemory) {
 
 TEST(Plan, StatesOfNativeRolloutsDoNotGrowWithTheSamples) {
   // Three layers with four value heads of 8 × 8 and a window of three tokens of 64 channels.
-  PlanRequest request = eight_b();
+  PlanRequest request = test::eight_b();
   request.model = describe_model(test::tiny_dir("delta_tied"));
   request.device.memory_bytes = int64_t{1} << 40;
   const auto states = [&](bool on_gpu, int64_t tokens) {
@@ -346,7 +245,7 @@ TEST(Plan, StatesOfNativeRolloutsDoNotGrowWithTheSamples) {
 }
 
 TEST(Plan, VllmTakesItsShareUntilItSleeps) {
-  PlanRequest request = eight_b();
+  PlanRequest request = test::eight_b();
   request.backend = "vllm";
   request.vllm.sleep_level = 0;
   const auto share = static_cast<int64_t>(0.45 * 80 * 1024 * 1024 * 1024);
@@ -358,7 +257,7 @@ TEST(Plan, VllmTakesItsShareUntilItSleeps) {
 }
 
 TEST(Plan, AtSleepLevelOneVllmKeepsItsWeightsInHostMemory) {
-  PlanRequest request = eight_b();
+  PlanRequest request = test::eight_b();
   request.backend = "vllm";
   const int64_t weights = 2 * test::kPublicModels[2].total;
   MemoryPlan plan = make_plan(request);
@@ -373,19 +272,8 @@ TEST(Plan, AtSleepLevelOneVllmKeepsItsWeightsInHostMemory) {
   EXPECT_TRUE(make_plan(request).phase("m-step").host_bytes.empty());
 }
 
-TEST(Plan, SeveralRanksOverNcclHoldItsBuffers) {
-  PlanRequest request = eight_b();
-  EXPECT_EQ(bytes_of(make_plan(request), "m-step", "nccl"), 0);
-  request.device.num_ranks = 4;
-  const int64_t channel = (8 * 512 * 8 * 16) + (120 * 640 * 8 * 8) + (4 << 20);
-  for (const char* phase : {"rollout", "m-step", "update", "save"})
-    EXPECT_EQ(bytes_of(make_plan(request), phase, "nccl"), 2 * 32 * channel) << phase;
-  request.device.nccl = false;
-  EXPECT_EQ(bytes_of(make_plan(request), "m-step", "nccl"), 0);
-}
-
 TEST(Plan, OffloadMovesTheTrainingStateToTheHostDuringVllmRolloutsOnly) {
-  PlanRequest request = eight_b();
+  PlanRequest request = test::eight_b();
   request.offload = {.enabled = true, .model = true, .optimizer = true};
   EXPECT_GT(bytes_of(make_plan(request), "rollout", "weights"), 0);  // native generates with them
   request.backend = "vllm";
@@ -397,7 +285,7 @@ TEST(Plan, OffloadMovesTheTrainingStateToTheHostDuringVllmRolloutsOnly) {
 }
 
 TEST(Plan, OnTheHostASavedFileAddsToThePeak) {
-  PlanRequest request = eight_b();
+  PlanRequest request = test::eight_b();
   request.device.on_gpu = false;
   const MemoryPlan plan = make_plan(request);
   EXPECT_EQ(plan.peak_phase, "save");
@@ -407,11 +295,11 @@ TEST(Plan, OnTheHostASavedFileAddsToThePeak) {
             plan.phase("m-step").total() + bytes_of(plan, "save", "checkpoint pages"));
   request.saves_state = false;
   EXPECT_LT(make_plan(request).peak_bytes, plan.peak_bytes);
-  EXPECT_EQ(bytes_of(make_plan(eight_b()), "save", "checkpoint pages"), 0);
+  EXPECT_EQ(bytes_of(make_plan(test::eight_b()), "save", "checkpoint pages"), 0);
 }
 
 TEST(Plan, AnUnknownDeviceIsNeverTooSmall) {
-  const MemoryPlan plan = make_plan(eight_b(0));
+  const MemoryPlan plan = make_plan(test::eight_b(0));
   EXPECT_TRUE(plan.fits);
   EXPECT_EQ(plan.usable_bytes, 0);
 }
