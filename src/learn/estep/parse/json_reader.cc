@@ -127,7 +127,7 @@ class Reader {
 
   // Reads the parts between two brackets, divided by commas, with `read_part`.
   template <typename ReadPart>
-  bool read_parts(JsonNode& node, char closing, const ReadPart& read_part) {
+  bool read_parts(JsonNode& node, unsigned char closing, const ReadPart& read_part) {
     ++at_;
     for (bool first = true;; first = false) {
       if (!skip_space()) return false;
