@@ -3,7 +3,7 @@
 #include "plan/models.h"
 #include "tools/plan/plan.h"
 
-// What several ranks hold of a training.
+// Memory of a training on several ranks.
 namespace rematch {
 namespace {
 
