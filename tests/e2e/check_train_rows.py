@@ -315,7 +315,7 @@ CHECKPOINTS = {
     "a layer less": edit_text(num_hidden_layers=2),
     "three heads": edit_text(num_attention_heads=3),
     "ten positions": edit_text(max_position_embeddings=10),
-    "a head of its own that is missing": edit_json("config.json", tie_word_embeddings=False),
+    "an untied head that is missing": edit_json("config.json", tie_word_embeddings=False),
     "an unknown dtype in the config": edit_json("config.json", dtype="int8"),
     "weights in float16": set_dtype("F16"),
     "weights in int16": set_dtype("I16"),

@@ -18,7 +18,7 @@ constexpr int64_t kChunkCopies = 4;  // of a chunk's logits, see LossOptions::ch
 // A CUDA context with its libraries and cuBLAS's workspaces (torch takes 32 MiB for each stream on
 // an H100); an estimate.
 constexpr int64_t kRuntimeOnGpu = 768 * kMib;
-// By NCCL's defaults: up to 32 channels, each with buffers for its three protocols,
+// An estimate, not measured: up to 32 channels, each with buffers for its three protocols,
 // for a neighbour in a ring and one in a tree. In use: 0.3 to 1 GiB.
 constexpr int64_t kNcclChannels = 32, kNcclPeers = 2,
                   kNcclChannelBytes = 8 * 512 * 8 * 16 + 120 * 640 * 8 * 8 + 4 * kMib;
