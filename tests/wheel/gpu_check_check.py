@@ -18,6 +18,7 @@ PARTS = [
     "full",
     "windows",
     "vllm",
+    "links",
     "ranks",
     "hf_tokens",
     "graphs",
@@ -42,12 +43,17 @@ class GpuCheckTest(unittest.TestCase):
         return done, json.loads(report.read_text())["parts"] if report.exists() else {}
 
     def test_runs_small_parts_on_the_cpu(self):
-        done, parts = self.check("--small", "doctor", "lora", "windows", "hf_tokens")
+        done, parts = self.check(
+            "--small", "doctor", "lora", "windows", "links", "ranks", "hf_tokens"
+        )
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertEqual(
             {name: part["result"] for name, part in parts.items()},
-            {"doctor": "passed", "lora": "passed", "windows": "passed", "hf_tokens": "passed"},
+            dict.fromkeys(("doctor", "lora", "windows", "links", "ranks", "hf_tokens"), "passed"),
         )
+        self.assertEqual(parts["links"]["numbers"]["on"], "Gloo")
+        self.assertIn(parts["links"]["numbers"]["slowest link"], ("0 to 1", "1 to 0"))
+        self.assertGreater(parts["links"]["numbers"]["GB/s of the slowest link"], 0)
         numbers = parts["lora"]["numbers"]
         for key in (
             "step s",
