@@ -127,6 +127,31 @@ TEST(OwnOrder, TwoRanksShareTheAnswersAndGiveTheBitsOfOne) {
   EXPECT_TRUE(two.second == one.second) << "other weights";
 }
 
+TEST(OwnOrder, ASheetNumbersTheObjectsAsTrainingTeachesThem) {
+  test::Program program;
+  program.dir().write(
+      "two.jsonl",
+      fmt::format(R"({{"images": ["{}"], "width": 64, "height": 64, "objects": [{}, {}]}})",
+                  test::Program::golden("images/0.png"),
+                  R"({"desc": "right", "bbox_2d": [500, 2, 900, 300]})",
+                  R"({"desc": "left", "bbox_2d": [3, 400, 300, 900]})") +
+          "\n");
+  const std::string model = model_from_left(program);
+  const auto sheet = [&](const std::string& ordering, const std::string& said) {
+    const std::string config = program.config(
+        model + "custom: {train_jsonl: two.jsonl, object_ordering: " + ordering + "}\n");
+    const test::ProcessResult shown =
+        program.run("data show two.jsonl --out sheet.png --augment " + config);
+    EXPECT_EQ(shown.exit_code, 0) << shown.err;
+    EXPECT_THAT(shown.out, HasSubstr("numbers: " + said));
+    return read_file(program.dir().file("sheet.png"));
+  };
+  const std::string from_top = sheet("sorted", "from the top\n");
+  EXPECT_FALSE(sheet("own", "from left to right, 0.95 of 900 pairs") == from_top);
+  fs::remove(program.dir().file("model/rematch_order.json"));
+  EXPECT_TRUE(sheet("own", "from the top until training learns its own\n") == from_top);
+}
+
 TEST(OwnOrder, ADamagedFileIsNamed) {
   test::Program program;
   const std::string model = model_from_left(program);

@@ -1,10 +1,12 @@
 #include "learn/data/ordering.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "base/flow/bins.h"
 #include "base/random.h"
+#include "base/settings/settings.h"
 
 namespace rematch {
 namespace {
@@ -18,6 +20,14 @@ std::pair<int64_t, int64_t> top_left(const Geometry& geometry) {
 }
 
 }  // namespace
+
+std::shared_ptr<const OrderScore> stored_order(const Settings& settings,
+                                               const std::string& directory) {
+  if (settings.data.object_ordering != ObjectOrdering::kOwn) return nullptr;
+  const std::optional<OrderScore> order =
+      read_order(directory.empty() ? settings.model.directory : directory);
+  return order ? std::make_shared<const OrderScore>(*order) : nullptr;
+}
 
 std::vector<SceneObject> order_objects(const Sample& sample, const ObjectOrder& order,
                                        uint64_t seed, int64_t epoch) {

@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -10,6 +11,8 @@
 
 namespace rematch {
 
+struct Settings;
+
 /// `custom.object_ordering` with the order that `own` has learned.
 struct ObjectOrder {
   ObjectOrdering kind = ObjectOrdering::kSorted;
@@ -18,6 +21,13 @@ struct ObjectOrder {
   ObjectOrder(ObjectOrdering ordering, std::shared_ptr<const OrderScore> score = nullptr)
       : kind(ordering), own(std::move(score)) {}
 };
+
+/// The order that a checkpoint has stored; null without one, or if `custom.object_ordering` is not
+/// `own`.
+/// @param directory  of the checkpoint; empty: `model.model`
+/// @throws UserError (data) if it is damaged
+std::shared_ptr<const OrderScore> stored_order(const Settings& settings,
+                                               const std::string& directory = "");
 
 /// Orders the objects of a sample for the answer (BEHAVIOUR 2.4); depends only on the arguments.
 /// @param seed, epoch  used only by kRandom, together with sample.sample_id

@@ -7,6 +7,7 @@
 #include "engine/ranks/phase.h"
 #include "engine/rollout/engine_factory.h"
 #include "learn/augment/augmentation.h"
+#include "learn/data/ordering.h"
 #include "model/checkpoint/model_dir.h"
 #include "program/assembly/run_identity.h"
 #include "program/assembly/vllm_setup.h"
@@ -114,14 +115,6 @@ InputFiles Job::inputs() const {
     }
   }
   return inputs;
-}
-
-std::shared_ptr<const OrderScore> stored_order(const Settings& settings,
-                                               const std::string& directory) {
-  if (settings.data.object_ordering != ObjectOrdering::kOwn) return nullptr;
-  const std::optional<OrderScore> order =
-      read_order(directory.empty() ? settings.model.directory : directory);
-  return order ? std::make_shared<const OrderScore>(*order) : nullptr;
 }
 
 Job open_job(JobSource source, Use use, const Place& place) {

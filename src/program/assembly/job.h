@@ -55,12 +55,6 @@ struct Job {
   InputFiles inputs() const;
 };
 
-/// The stored order of a checkpoint's answers; null without one.
-/// @param directory  of the checkpoint; empty: `model.model`
-/// @throws UserError (data) if it is damaged
-std::shared_ptr<const OrderScore> stored_order(const Settings& settings,
-                                               const std::string& directory);
-
 /// Opens a job: prints note and warnings, checks that all ranks have the same configuration, then
 /// backend and device, model files and data, with cheap checks before slow work (BEHAVIOUR 4.3).
 /// Every rank calls it.

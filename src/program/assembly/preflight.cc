@@ -13,6 +13,7 @@
 #include "engine/ranks/nccl_group.h"
 #include "learn/augment/absent_classes.h"
 #include "learn/data/class_names.h"
+#include "learn/data/ordering.h"
 #include "learn/resume/fingerprint.h"
 #include "learn/resume/resume.h"
 #include "learn/resume/run_lock.h"

@@ -10,6 +10,7 @@
 #include "base/observe/event.h"
 #include "base/terminal_text.h"
 #include "engine/ranks/phase.h"
+#include "learn/data/ordering.h"
 #include "learn/resume/run_lock.h"
 #include "learn/train/loop.h"
 #include "program/assembly/make_trainer.h"

@@ -15,6 +15,8 @@
 #include "base/text.h"
 #include "learn/augment/augmentation.h"
 #include "learn/data/dataset.h"
+#include "learn/data/order_score.h"
+#include "learn/data/ordering.h"
 #include "learn/data/records_path.h"
 #include "program/cli/data_commands.h"
 #include "program/config/config.h"
@@ -31,6 +33,8 @@ struct ShowArguments {
   std::string path, out, augment;
   int count = 12, columns = 4, panel_px = 360, draws = 1;
 };
+
+bool has_values(const std::string& augment) { return augment.find('=') != std::string::npos; }
 
 /// All panels are in memory at once, and the sheet is as large again.
 void check_sheet_size(int64_t count, int panel_px) {
@@ -56,8 +60,9 @@ void require_png_name(const std::string& path) {
 }
 
 /// Reads `--augment`: a configuration file (its `data.augment`, `custom.absent_classes`,
-/// `training.seed` and files count), or values such as `hflip=0.5,crop=0.5,color=0.2`. Empty: off.
-/// @throws UserError (config) as the keys of a configuration, or when nothing is switched on
+/// `custom.object_ordering`, `training.seed` and files count), or values such as
+/// `hflip=0.5,crop=0.5,color=0.2`. Empty: off.
+/// @throws UserError (config) as the keys of a configuration
 ConfigResult read_augment(const std::string& text, const std::string& records) {
   if (text.empty()) return {};
   std::vector<std::string> values = split(text, ',');
@@ -65,15 +70,14 @@ ConfigResult read_augment(const std::string& text, const std::string& records) {
   Settings base;  // the keys that every configuration has
   base.model.directory = "/";
   base.data.train_files = {{.path = records}};
-  ConfigResult config =
-      text.find('=') == std::string::npos ? load_config(text) : load_config("", values, 1, base);
-  if (config.settings.augment.is_on()) return config;
-  throw UserError(ErrorKind::kConfig,
-                  {.error = "there is no augmentation to show",
-                   .where = "--augment",
-                   .what = text + " switches nothing on",
-                   .fix = "give values, such as `--augment hflip=0.5,crop=0.5,color=0.2`, or a "
-                          "configuration with `data.augment`"});
+  return has_values(text) ? load_config("", values, 1, base) : load_config(text);
+}
+
+std::string describe(const ObjectOrder& order) {
+  if (order.own != nullptr) return order_text(*order.own);
+  if (order.kind == ObjectOrdering::kRandom) return "random";
+  return order.kind == ObjectOrdering::kOwn ? "from the top until training learns its own"
+                                            : "from the top";
 }
 
 /// The records of a file with the ids and the class names that they have in a training: ids
@@ -117,10 +121,13 @@ std::string caption_of(const Sample& sample) {
   return text;
 }
 
-Canvas panel_of(const Sample& sample, int panel_px, ClassColors& colors) {
+/// @param numbered  the objects get numbers, in their order
+Canvas panel_of(const Sample& sample, int panel_px, bool numbered, ClassColors& colors) {
   std::vector<DrawnObject> objects;
-  for (const SceneObject& object : sample.objects)
-    objects.push_back({object.geometry, object.desc, colors.of(object.desc)});
+  for (int place = 1; const SceneObject& object : sample.objects) {
+    const std::string number = numbered ? fmt::format("{} ", place++) : "";
+    objects.push_back({object.geometry, number + object.desc, colors.of(object.desc)});
+  }
   try {
     Image image = load_image(sample.image_paths.front());
     change_image(image, sample.change);
@@ -145,14 +152,19 @@ int run_data_show(const ShowArguments& arguments) {
   OutputFile file(arguments.out, inputs);
   const std::vector<size_t> chosen = evenly_spaced_indices(samples.size(), arguments.count);
   check_sheet_size(std::ssize(chosen) * arguments.draws, arguments.panel_px);
+  std::optional<ObjectOrder> order;
+  if (!arguments.augment.empty() && !has_values(arguments.augment))
+    order.emplace(settings.data.object_ordering, stored_order(settings));
   std::vector<std::pair<std::string, Canvas>> panels;
   ClassColors colors;
   std::set<std::string> hollow;  // names with characters that the font lacks
   for (const size_t i : chosen) {
     const Sample& sample = samples[i];
     for (int epoch = 0; epoch < arguments.draws; ++epoch) {
-      const Sample shown = augment_sample(sample, settings.augment, settings.seed, epoch);
-      panels.emplace_back(caption_of(shown), panel_of(shown, arguments.panel_px, colors));
+      Sample shown = augment_sample(sample, settings.augment, settings.seed, epoch);
+      if (order) shown.objects = order_objects(shown, *order, settings.seed, epoch);
+      panels.emplace_back(caption_of(shown),
+                          panel_of(shown, arguments.panel_px, order.has_value(), colors));
       for (const SceneObject& object : shown.objects) {
         if (!has_glyphs(object.desc)) hollow.insert(object.desc);
       }
@@ -162,6 +174,7 @@ int run_data_show(const ShowArguments& arguments) {
   file.commit();
   std::cout << fmt::format("wrote {}: {} of {} records\n", arguments.out, chosen.size(),
                            samples.size());
+  if (order) std::cout << wrapped("numbers: " + describe(*order) + "\n", 2);
   if (!hollow.empty())
     std::cout << wrapped("the built-in font lacks characters of " +
                              counted(std::ssize(hollow), "name") + ", drawn as hollow boxes (" +
@@ -190,8 +203,8 @@ Command add_data_show(CLI::App& data) {
       ->check(CLI::Range(64, 2000));
   CLI::Option* augment = app->add_option(
       "--augment", arguments->augment,
-      "pictures as training shows them: a configuration, or values of data.augment such as "
-      "hflip=0.5,crop=0.5,color=0.2");
+      "pictures as training shows them: a configuration (numbers show its order of objects), or "
+      "values of data.augment such as hflip=0.5,crop=0.5,color=0.2");
   app->add_option("--draws", arguments->draws,
                   "with --augment: pictures of each record, one an epoch from the first")
       ->capture_default_str()
