@@ -145,6 +145,18 @@ TEST_F(VocDir, RotatedBoxesAreLostByName) {
               "rotated");
 }
 
+TEST_F(VocDir, ABoxThatItsPolygonContradictsIsLost) {
+  const auto with_polygon = [](const std::string& x2) {
+    return voc(
+        "<bndbox><xmin>1</xmin><ymin>1</ymin><xmax>20</xmax><ymax>20</ymax></bndbox>"
+        "<polygon><x1>1</x1><y1>1</y1><x2>" +
+        x2 + "</x2><y2>1</y2><x3>2</x3><y3>20</y3></polygon>");
+  };
+  expect_lost(with_polygon("90"), "object 1");
+  write("set/Annotations/a.xml", with_polygon("21"));
+  EXPECT_TRUE(read_voc_dir(path("set"), {}).splits.at("train")[0].lost.empty());
+}
+
 TEST_F(VocDir, ABoxThatIsNotWhereItBelongsIsNoEmptyScene) {
   const std::string box =
       "<bndbox><xmin>1</xmin><ymin>1</ymin><xmax>9</xmax><ymax>9</ymax></bndbox>";

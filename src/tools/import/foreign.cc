@@ -58,9 +58,9 @@ void ForeignImage::add(const ForeignEntry& entry, const ImportOptions& options, 
   const BoxForm form = options.boxes.value_or(entry.form);
   const auto [x0, y0, x1, y1] = entry.box ? to_corners(*entry.box, form) : extent_of(points);
   if (form != BoxForm::kCorners && (x1 < x0 || y1 < y0)) return lose(reason::kSwapped, entry.place);
-  if (entry.box && is_whole && form != BoxForm::kCorners && !options.boxes &&
-      are_far_apart({x0, y0, x1, y1}, extent_of(points)))
-    return lose(reason::kOtherOutline, entry.place);
+  if (entry.box && is_whole && !options.boxes && are_far_apart({x0, y0, x1, y1}, extent_of(points)))
+    return lose(form == BoxForm::kCorners ? reason::kOtherCorners : reason::kOtherOutline,
+                entry.place);
   ForeignObject object{.desc = *entry.name, .x0 = x0, .y0 = y0, .x1 = x1, .y1 = y1};
   if (options.polygons && entry.rings.size() == 1 && is_whole)
     object.ring = points;

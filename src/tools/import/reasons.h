@@ -29,6 +29,8 @@ constexpr char kBeyondScale[] =
 constexpr char kOtherOutline[] =
     "a box that its outline contradicts|say what four numbers are: --boxes xyxy for corners, or "
     "--boxes xywh to take them as they are";
+constexpr char kOtherCorners[] =
+    "a box that its outline contradicts|correct the box or the outline, or remove one of them";
 constexpr char kCrowdsOnly[] = "an image with crowds or regions to ignore only";
 constexpr char kTooMany[] = "more than 16384 objects";
 constexpr char kMaybeNotEmpty[] =
