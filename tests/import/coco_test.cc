@@ -192,13 +192,30 @@ TEST_F(CocoDir, IdsMayBeTextsAndOutlinesGiveMissingBoxes) {
   EXPECT_EQ(bins(), (std::vector<std::vector<int>>{{100, 100, 600, 600}}));
 }
 
-TEST_F(CocoDir, ARotatedBoxOfCvatIsLostByName) {
+TEST_F(CocoDir, ARotatedBoxIsLostByNameWhereverItsAngleIsWritten) {
   write_image("a.png");
-  const std::string file =
-      write("train.json",
-            test::coco("a.png", R"({"image_id": 1, "category_id": 7, "bbox": [50, 40, 100, 20],
-                              "attributes": {"rotation": 90.0}})"));
-  EXPECT_NE(test::problem_of([&] { convert({file}); }).what.find("a rotated box"),
+  for (const std::string turn : {R"("attributes": {"rotation": 90.0})", R"("rotation": 90.0)",
+                                 R"("angle": -0.5)", R"("attributes": {"angle": "30"})"}) {
+    const std::string file = write(
+        "train.json",
+        test::coco("a.png", R"({"image_id": 1, "category_id": 7, "bbox": [50, 40, 100, 20], )" +
+                                turn + "}"));
+    EXPECT_NE(test::problem_of([&] { convert({file}); }).what.find("a rotated box"),
+              std::string::npos)
+        << turn;
+  }
+}
+
+TEST_F(CocoDir, AnAnnotationWithTwoNamesIsLostByName) {
+  write_image("a.png");
+  const auto with_name = [&](const std::string& name) {
+    return convert({write("train.json", R"({"images": [{"id": 1, "file_name": "a.png"}],
+          "categories": [{"id": 7, "name": "cat"}], "annotations": [{"image_id": 1,
+          "category_id": 7, "bbox": [5, 4, 10, 20], "category_name": ")" +
+                                            name + "\"}]}")});
+  };
+  EXPECT_EQ(with_name("cat").num_records(), 1);
+  EXPECT_NE(test::problem_of([&] { with_name("dog"); }).what.find("has two names"),
             std::string::npos);
 }
 

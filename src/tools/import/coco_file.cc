@@ -90,13 +90,11 @@ class CocoReader {
     if (entry.skipped != nullptr && is_mask(annotation)) entry.skipped = nullptr;
     note_score(annotation, set_.ledger);
     if (mode != 0 && mode != 1) entry.reason = "a box of a bbox_mode other than 0 and 1";
-    const Json* attributes = find_member(annotation, "attributes");  // CVAT
-    if (entry.box && attributes != nullptr &&
-        number_member(*attributes, "rotation").value_or(0) != 0)
-      entry.reason = reason::kRotated;
     if (const auto id = read_id(find_member(annotation, "category_id"))) {
       const auto name = names_.find(*id);
       if (name != names_.end()) entry.name = name->second;
+      const std::string other = text_member(annotation, {"category_name"});
+      if (!other.empty() && other != entry.name) entry.name = "";
       if (entry.name->empty() && entry.reason.empty()) entry.reason = reason::kNotListed;
     }
     const Json *mask = find_member(annotation, "segmentation"),

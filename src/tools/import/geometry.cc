@@ -102,7 +102,15 @@ ForeignEntry read_entry(const Json& value, std::string place, BoxForm form) {
   const bool has_box = box != nullptr && !box->empty();
   if (has_box) set_points(entry, read_points(*box));
   entry.form = has_box && box->front().is_array() ? BoxForm::kCorners : form;
-  if (has_box && box->size() == 5) entry.reason = reason::kRotated;
+  bool is_rotated = has_box && box->size() == 5;
+  const Json* attributes = find_member(value, "attributes");  // CVAT
+  for (const char* key : {"rotation", "angle", "theta"}) {
+    for (const Json* holder : {&value, attributes}) {
+      if (entry.box && holder != nullptr && number_member(*holder, key).value_or(0) != 0)
+        is_rotated = true;
+    }
+  }
+  if (is_rotated) entry.reason = reason::kRotated;
   if (has_box && !entry.box && entry.rings.empty() && entry.reason.empty())
     entry.reason = reason::kNoBox;
   // "points" of an entry with a box may be points in it
