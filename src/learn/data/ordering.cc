@@ -6,7 +6,6 @@
 
 #include "base/flow/bins.h"
 #include "base/random.h"
-#include "base/settings/settings.h"
 
 namespace rematch {
 namespace {
@@ -21,11 +20,10 @@ std::pair<int64_t, int64_t> top_left(const Geometry& geometry) {
 
 }  // namespace
 
-std::shared_ptr<const OrderScore> stored_order(const Settings& settings,
+std::shared_ptr<const OrderScore> stored_order(const DataSettings& data,
                                                const std::string& directory) {
-  if (settings.data.object_ordering != ObjectOrdering::kOwn) return nullptr;
-  const std::optional<OrderScore> order =
-      read_order(directory.empty() ? settings.model.directory : directory);
+  if (data.object_ordering != ObjectOrdering::kOwn) return nullptr;
+  const std::optional<OrderScore> order = read_order(directory);
   return order ? std::make_shared<const OrderScore>(*order) : nullptr;
 }
 

@@ -11,8 +11,6 @@
 
 namespace rematch {
 
-struct Settings;
-
 /// `custom.object_ordering` with the order that `own` has learned.
 struct ObjectOrder {
   ObjectOrdering kind = ObjectOrdering::kSorted;
@@ -22,12 +20,11 @@ struct ObjectOrder {
       : kind(ordering), own(std::move(score)) {}
 };
 
-/// The order that a checkpoint has stored; null without one, or if `custom.object_ordering` is not
-/// `own`.
-/// @param directory  of the checkpoint; empty: `model.model`
+/// The order that a checkpoint has stored; null without one, or if the objects have another order.
+/// @param directory  of the checkpoint
 /// @throws UserError (data) if it is damaged
-std::shared_ptr<const OrderScore> stored_order(const Settings& settings,
-                                               const std::string& directory = "");
+std::shared_ptr<const OrderScore> stored_order(const DataSettings& data,
+                                               const std::string& directory);
 
 /// Orders the objects of a sample for the answer (BEHAVIOUR 2.4); depends only on the arguments.
 /// @param seed, epoch  used only by kRandom, together with sample.sample_id

@@ -72,7 +72,9 @@ Job open_here(JobSource source, Use use, const Place& place) {
         return make_vllm_options(settings, device, place.group, engine_ranks.get());
       },
       report);
-  std::shared_ptr<const OrderScore> order = stored_order(settings, source.checkpoint.path);
+  std::shared_ptr<const OrderScore> order =
+      stored_order(settings.data, source.checkpoint.path.empty() ? settings.model.directory
+                                                                 : source.checkpoint.path);
   auto pixels = std::make_unique<PixelStore>(
       PixelStore::Options{.loader = settings.loader,
                           .batch_images = settings.batches.per_device_train_batch_size,

@@ -151,7 +151,7 @@ class Checks {
       for (const std::string& text : choice.warnings) report_.warn(text);
       facts_.emplace_back("resumes from", choice.checkpoint.value_or("nothing: a new run"));
       if (!choice.checkpoint || !data_.train) return;
-      stored_order(settings_, *choice.checkpoint);
+      stored_order(settings_.data, *choice.checkpoint);
       compare_known_values(read_saved_fingerprint(*choice.checkpoint),
                            make_fingerprint(fingerprint_input(settings_, data_, num_ranks_)),
                            *choice.checkpoint);

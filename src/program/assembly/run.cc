@@ -36,7 +36,7 @@ std::optional<Engine> start(const Training& training) {
 /// answers is packed first, which finds samples that are too long for a row at once.
 Training prepare(Job& job, const RunDirectory& directory) {
   const std::string weights = directory.checkpoint().value_or("");
-  if (!weights.empty()) job.order = stored_order(job.settings(), weights);
+  if (!weights.empty()) job.order = stored_order(job.settings().data, weights);
   const bool learns = job.settings().data.object_ordering == ObjectOrdering::kOwn && !job.order;
   Training training{.job = job,
                     .packing = learns ? nullptr : make_stream_packing(job),

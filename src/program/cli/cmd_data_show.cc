@@ -34,8 +34,6 @@ struct ShowArguments {
   int count = 12, columns = 4, panel_px = 360, draws = 1;
 };
 
-bool has_values(const std::string& augment) { return augment.find('=') != std::string::npos; }
-
 /// All panels are in memory at once, and the sheet is as large again.
 void check_sheet_size(int64_t count, int panel_px) {
   const int64_t pixels = count * panel_px * panel_px;
@@ -70,7 +68,7 @@ ConfigResult read_augment(const std::string& text, const std::string& records) {
   Settings base;  // the keys that every configuration has
   base.model.directory = "/";
   base.data.train_files = {{.path = records}};
-  return has_values(text) ? load_config("", values, 1, base) : load_config(text);
+  return text.find('=') == std::string::npos ? load_config(text) : load_config("", values, 1, base);
 }
 
 std::string describe(const ObjectOrder& order) {
@@ -152,9 +150,9 @@ int run_data_show(const ShowArguments& arguments) {
   OutputFile file(arguments.out, inputs);
   const std::vector<size_t> chosen = evenly_spaced_indices(samples.size(), arguments.count);
   check_sheet_size(std::ssize(chosen) * arguments.draws, arguments.panel_px);
-  std::optional<ObjectOrder> order;
-  if (!arguments.augment.empty() && !has_values(arguments.augment))
-    order.emplace(settings.data.object_ordering, stored_order(settings));
+  const bool numbered = !arguments.augment.empty();
+  const ObjectOrder order(settings.data.object_ordering,
+                          stored_order(settings.data, settings.model.directory));
   std::vector<std::pair<std::string, Canvas>> panels;
   ClassColors colors;
   std::set<std::string> hollow;  // names with characters that the font lacks
@@ -162,9 +160,8 @@ int run_data_show(const ShowArguments& arguments) {
     const Sample& sample = samples[i];
     for (int epoch = 0; epoch < arguments.draws; ++epoch) {
       Sample shown = augment_sample(sample, settings.augment, settings.seed, epoch);
-      if (order) shown.objects = order_objects(shown, *order, settings.seed, epoch);
-      panels.emplace_back(caption_of(shown),
-                          panel_of(shown, arguments.panel_px, order.has_value(), colors));
+      if (numbered) shown.objects = order_objects(shown, order, settings.seed, epoch);
+      panels.emplace_back(caption_of(shown), panel_of(shown, arguments.panel_px, numbered, colors));
       for (const SceneObject& object : shown.objects) {
         if (!has_glyphs(object.desc)) hollow.insert(object.desc);
       }
@@ -174,7 +171,7 @@ int run_data_show(const ShowArguments& arguments) {
   file.commit();
   std::cout << fmt::format("wrote {}: {} of {} records\n", arguments.out, chosen.size(),
                            samples.size());
-  if (order) std::cout << wrapped("numbers: " + describe(*order) + "\n", 2);
+  if (numbered) std::cout << wrapped("numbers: " + describe(order) + "\n", 2);
   if (!hollow.empty())
     std::cout << wrapped("the built-in font lacks characters of " +
                              counted(std::ssize(hollow), "name") + ", drawn as hollow boxes (" +
@@ -203,8 +200,8 @@ Command add_data_show(CLI::App& data) {
       ->check(CLI::Range(64, 2000));
   CLI::Option* augment = app->add_option(
       "--augment", arguments->augment,
-      "pictures as training shows them: a configuration (numbers show its order of objects), or "
-      "values of data.augment such as hflip=0.5,crop=0.5,color=0.2");
+      "pictures as training shows them, objects numbered in its order: a configuration, or values "
+      "of data.augment such as hflip=0.5,crop=0.5,color=0.2");
   app->add_option("--draws", arguments->draws,
                   "with --augment: pictures of each record, one an epoch from the first")
       ->capture_default_str()
