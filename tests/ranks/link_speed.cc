@@ -99,8 +99,12 @@ int run(int argc, char** argv) {
   }
   const std::string device = rank_device(requested, world, num_gpus());
   use_device(choose_device(device));
-  Ranks ranks(world, {.backend = DdpBackend::kAuto, .device = device, .lost = [](const auto& what) {
-                        std::cerr << what << std::flush;
+  const auto say = [](const std::string& text) { std::cerr << text << "\n" << std::flush; };
+  Ranks ranks(world, {.backend = DdpBackend::kAuto,
+                      .device = device,
+                      .warn = say,
+                      .lost = [say](const std::string& problem) {
+                        say(problem);
                         std::_Exit(1);
                       }});
   const nlohmann::json report = measure(ranks.group(), std::stoll(bytes));
