@@ -8,6 +8,8 @@
 
 #include "base/file.h"
 #include "e2e/program.h"
+#include "model/vision/image.h"
+#include "tools/draw/canvas.h"
 
 namespace rematch {
 namespace {
@@ -64,6 +66,20 @@ std::string many_shapes(const test::Program& program, int num_copies) {
          "160}}}\n";
 }
 
+/// A picture with boxes of the truth and of answers.
+void expect_sheet(const std::string& path) {
+  const Image sheet = load_image(path);
+  const auto count = [&](const Rgb& color) {
+    int64_t pixels = 0;
+    for (size_t i = 0; i < sheet.rgb.size(); i += 3)
+      pixels +=
+          sheet.rgb[i] == color.r && sheet.rgb[i + 1] == color.g && sheet.rgb[i + 2] == color.b;
+    return pixels;
+  };
+  EXPECT_GT(count(kTruthColor), 1000);
+  EXPECT_GT(count(kPredictionColor), 1000);
+}
+
 }  // namespace
 
 TEST(OwnOrder, IsSortedWhereAnswersHaveNone) {
@@ -103,6 +119,18 @@ TEST(OwnOrder, IsLearnedFromAnswersToTrainingPictures) {
   const test::ProcessResult result = trained(program, many_shapes(program, 40));
   EXPECT_THAT(result.err, HasSubstr("from the top, as `sorted`, 1.00 of"));
   EXPECT_THAT(read_file(checkpoint(program, 2) + "/rematch_order.json"), HasSubstr("true"));
+  expect_sheet(program.run_dir() + "/order.png");
+}
+
+TEST(OwnOrder, ProbeDrawsTruthAndAnswers) {
+  test::Program program;
+  const std::string config = program.config(many_shapes(program, 1));
+  const test::ProcessResult probed = program.run("probe " + config + " --samples 1 --sheet a.png");
+  EXPECT_EQ(probed.exit_code, 0) << probed.err;
+  EXPECT_THAT(probed.err, HasSubstr("drawn in a.png"));
+  expect_sheet(program.dir().file("a.png"));
+  const test::ProcessResult refused = program.run("probe " + config + " --sheet " + config);
+  EXPECT_EQ(refused.exit_code, 2) << "would replace the configuration";
 }
 
 // A picture that two ranks answer, or none, changes the number of pairs in the file.

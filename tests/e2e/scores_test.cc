@@ -80,7 +80,7 @@ TEST(Probe, CountsWhatIsMissingAndWhatAnyDrawHas) {
   Terminal terminal(out, err, {});
   Probe probe;
   probe.measure_greedy({.scorer = cut.scorer(), .source = {cut.engine()}, .batch_size = 3},
-                       terminal);
+                       terminal, [](const ScoredRollout&) {});
   EXPECT_EQ(probe.numbers().total().num_found, 0);
   probe.measure_draws({.scorer = whole.scorer(), .source = {whole.engine()}, .batch_size = 3}, 2,
                       terminal);

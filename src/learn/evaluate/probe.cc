@@ -32,7 +32,6 @@ ProbeBucket& Probe::find_bucket(size_t num_truths) {
 void Probe::add(const ScoredRollout& rollout, const Matching& matching_50,
                 const RolloutScorer& scorer, int64_t sample_idx) {
   const LabelMatch& labels = scorer.options().labels;
-  answers_.push_back(to_scene(rollout.parsed.objects));
   const auto num_repeated =
       static_cast<int64_t>(repeated_objects(to_scene(rollout.parsed.objects), kRepeatIou,
                                             scorer.options().match.maskiou_resolution)
@@ -65,7 +64,8 @@ void Probe::add(const ScoredRollout& rollout, const Matching& matching_50,
                      std::vector<bool>(rollout.matching.false_negatives.size(), false)});
 }
 
-void Probe::measure_greedy(const Answers& answers, Terminal& terminal) {
+void Probe::measure_greedy(const Answers& answers, Terminal& terminal,
+                           const std::function<void(const ScoredRollout&)>& on_answer) {
   const int64_t num_samples = answers.scorer.dataset().size();
   MatchSettings strict = answers.scorer.options().match;
   strict.maskiou_gate = kStrictGate;
@@ -78,6 +78,7 @@ void Probe::measure_greedy(const Answers& answers, Terminal& terminal) {
   const auto on_batch = [&](size_t batch, std::vector<ScoredRollout> scored, const MetricsBag&) {
     for (size_t i = 0; i < scored.size(); ++i) {
       const ScoredRollout& rollout = scored[i];
+      on_answer(rollout);
       add(rollout, match_objects(to_scene(rollout.parsed.objects), rollout.ground_truth, strict),
           answers.scorer, batches[batch].samples[i]);
     }

@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <vector>
 
@@ -23,15 +24,15 @@ class Probe {
   };
 
   /// First pass: one greedy answer for each sample.
+  /// @param on_answer  sees each of them
   /// @throws UserError, Interrupted as score_batches()
-  void measure_greedy(const Answers& answers, Terminal& terminal);
+  void measure_greedy(const Answers& answers, Terminal& terminal,
+                      const std::function<void(const ScoredRollout&)>& on_answer);
   /// Second pass: `num_draws` sampled answers for each sample with a missed object. Draw 1, 2, …
   /// uses that epoch as sampling key.
   void measure_draws(const Answers& answers, int num_draws, Terminal& terminal);
 
   ProbeNumbers numbers() const;
-  /// The greedy answers.
-  const std::vector<std::vector<SceneObject>>& answers() const { return answers_; }
 
  private:
   /// A sample with objects that the greedy answer missed.
@@ -44,7 +45,6 @@ class Probe {
            int64_t sample_idx);
   ProbeBucket& find_bucket(size_t num_truths);
 
-  std::vector<std::vector<SceneObject>> answers_;
   ProbeNumbers numbers_;                ///< without the buckets
   std::map<int, ProbeBucket> buckets_;  ///< by min_objects
   std::vector<Miss> misses_;            ///< by sample

@@ -4,9 +4,11 @@
 #include <utility>
 #include <vector>
 
+#include "base/file.h"
 #include "engine/ranks/gather.h"
 #include "program/assembly/engine.h"
 #include "program/assembly/parts.h"
+#include "tools/monitor/order_sheet.h"
 #include "tools/report/evaluated_sample.h"
 
 namespace rematch {
@@ -47,6 +49,7 @@ OrderScore learn_order(const Job& job, const std::shared_ptr<Model>& model) {
        i += static_cast<size_t>(job.group.size()))
     batches.push_back(all[i]);
   std::vector<std::vector<SceneObject>> mine, answers;
+  OrderSheet sheet;
   score_batches(
       make_scorer(job, data, scoring_options(job), engine), engine.source(), batches,
       [&](int64_t num_done) {
@@ -54,10 +57,17 @@ OrderScore learn_order(const Job& job, const std::shared_ptr<Model>& model) {
             {.phase = "order", .done = num_done * job.group.size(), .total = std::ssize(samples)});
       },
       [&](size_t, const std::vector<ScoredRollout>& scored, const MetricsBag&) {
-        for (const ScoredRollout& rollout : scored)
+        for (const ScoredRollout& rollout : scored) {
           mine.push_back(to_scene(rollout.parsed.objects));
+          sheet.add(rollout);
+        }
       });
   job.terminal.finish_progress();
+  if (job.is_first() && !sheet.empty()) {
+    const std::string path = job.settings().output.run_dir + "/order.png";
+    write_file_atomic(path, sheet.png());
+    job.terminal.say("order of truth and answers drawn in " + path);
+  }
   for (const auto& of_rank : gather(job.group, mine))
     answers.insert(answers.end(), of_rank.begin(), of_rank.end());
   return fit_order(std::move(answers));

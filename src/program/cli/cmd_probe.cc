@@ -5,6 +5,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "base/output_file.h"
 #include "base/terminal_text.h"
 #include "learn/estep/answer/answer_format.h"
 #include "learn/evaluate/probe.h"
@@ -13,6 +14,7 @@
 #include "program/assembly/rank_process.h"
 #include "program/cli/arguments.h"
 #include "program/cli/command_set.h"
+#include "tools/monitor/order_sheet.h"
 
 namespace rematch {
 namespace {
@@ -95,10 +97,22 @@ void print_text(Terminal& terminal, const ProbeNumbers& numbers, const OrderScor
 struct ProbeArguments : AskArguments {
   int num_draws = 8;
   bool as_json = false;
+  std::string sheet_path;  ///< empty = no picture
+};
+
+/// The order of the greedy answers.
+struct AnswerOrder {
+  std::vector<std::vector<SceneObject>> answers;
+  OrderSheet sheet;
+
+  void add(const ScoredRollout& rollout) {
+    answers.push_back(to_scene(rollout.parsed.objects));
+    sheet.add(rollout);
+  }
 };
 
 /// Measures the checkpoint of a job: greedy answers, then draws where these miss an object.
-Probe measure(const Job& job, int num_draws) {
+Probe measure(const Job& job, int num_draws, AnswerOrder& order) {
   const Settings& settings = job.settings();
   const std::shared_ptr<Model> model = load_model(job);
   RolloutScorer::Options options = scoring_options(job);
@@ -113,8 +127,10 @@ Probe measure(const Job& job, int num_draws) {
         .scorer = scorer, .source = engine.source(), .batch_size = engine.batch_size});
   };
   Probe probe;
-  with_engine(0.0,
-              [&](const Probe::Answers& answers) { probe.measure_greedy(answers, job.terminal); });
+  with_engine(0.0, [&](const Probe::Answers& answers) {
+    probe.measure_greedy(answers, job.terminal,
+                         [&](const ScoredRollout& rollout) { order.add(rollout); });
+  });
   const double temperature = settings.generation.temperature;
   with_engine(temperature > 0 ? temperature : 1.0, [&](const Probe::Answers& answers) {
     probe.measure_draws(answers, num_draws, job.terminal);
@@ -127,9 +143,12 @@ int run_probe(const ProbeArguments& arguments) {
   JobSource source = ask_about_records(arguments.asked);
   RankProcess process(World{}, source.config, arguments.device);
   const Job job = open_job(std::move(source), Use::kAnswer, process.place());
-  const Probe probe = measure(job, arguments.num_draws);
+  std::optional<OutputFile> sheet;
+  if (!arguments.sheet_path.empty()) sheet.emplace(arguments.sheet_path, job.inputs());
+  AnswerOrder answered;
+  const Probe probe = measure(job, arguments.num_draws, answered);
   ProbeNumbers numbers = probe.numbers();
-  const OrderScore order = fit_order(probe.answers());
+  const OrderScore order = fit_order(std::move(answered.answers));
   const ObjectOrdering ordering = job.settings().data.object_ordering;
   if (ordering == ObjectOrdering::kOwn && order.is_found)
     numbers.num_neighbours = 0;  // the training does not sort
@@ -140,6 +159,14 @@ int run_probe(const ProbeArguments& arguments) {
     print_json(job.terminal, numbers, order, verdict, job.settings());
   } else {
     print_text(job.terminal, numbers, order, verdict);
+  }
+  if (sheet && answered.sheet.empty()) {
+    job.terminal.warn("no answer has enough objects to draw: " + arguments.sheet_path +
+                      " was not written");
+  } else if (sheet) {
+    sheet->write(answered.sheet.png());
+    sheet->commit();
+    job.terminal.say("order of truth and answers drawn in " + arguments.sheet_path);
   }
   return 0;
 }
@@ -156,6 +183,9 @@ Command add_probe_command(CLI::App& app) {
                    "sampled answers for each image whose greedy answer misses an object")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
+  probe->add_option(
+      "--sheet", arguments->sheet_path,
+      "draw six pictures with truth and answer, numbered in their order, to this PNG");
   probe->add_flag("--json", arguments->as_json, "print one JSON object instead of tables");
   add_examples(*probe, {"my.yaml", "my.yaml --samples 16 --json"});
   return {probe, [arguments] { return run_probe(*arguments); }};

@@ -26,19 +26,6 @@ int64_t count_equal_labels(const ScoredRollout& rollout, const LabelMatch& label
   });
 }
 
-void add_objects(AnswerView& view, const ScoredRollout& rollout) {
-  const auto num_truths = static_cast<int>(rollout.ground_truth.size());
-  // A number before each name: the place in the answer, so that a reader sees both orders.
-  const auto add = [&](const auto& objects, Rgb color) {
-    for (int place = 1; const auto& object : objects)
-      view.objects.push_back({object.geometry, fmt::format("{} {}", place++, object.desc), color});
-  };
-  add(rollout.ground_truth, kTruthColor);
-  add(rollout.parsed.objects, kPredictionColor);
-  for (const auto& [predicted, truth] : rollout.matching.pairs)
-    view.links.emplace_back(truth, num_truths + predicted);
-}
-
 /// Line number of a sample in its file.
 std::string line_number(const Sample& sample) {
   const size_t colon = sample.where.rfind(':');
@@ -56,18 +43,30 @@ std::string mark_lines(const std::string& text, const char* mark) {
 
 }  // namespace
 
+AnswerView numbered_view(const ScoredRollout& rollout) {
+  const auto num_truths = static_cast<int>(rollout.ground_truth.size());
+  AnswerView view{.image = rollout.prompt.images.front(),
+                  .caption = fmt::format(
+                      "line {}: {} true, {} found, {} matched, answer {}",
+                      line_number(*rollout.sample), num_truths, rollout.parsed.objects.size(),
+                      rollout.matching.pairs.size(), parse_status_name(rollout.parsed.status)),
+                  .own_prompt = rollout.own_prompt};
+  // A number before each name: the place in the answer, so that a reader sees both orders.
+  const auto add = [&](const auto& objects, Rgb color) {
+    for (int place = 1; const auto& object : objects)
+      view.objects.push_back({object.geometry, fmt::format("{} {}", place++, object.desc), color});
+  };
+  add(rollout.ground_truth, kTruthColor);
+  add(rollout.parsed.objects, kPredictionColor);
+  for (const auto& [predicted, truth] : rollout.matching.pairs)
+    view.links.emplace_back(truth, num_truths + predicted);
+  return view;
+}
+
 AnswerView view_answer(const ScoredRollout& rollout, const SegmentResult& target,
                        const Tokenizer& tokenizer, const LabelMatch& labels, size_t max_bytes) {
   const ParsedRollout& parsed = rollout.parsed;
-  const int64_t num_matched = std::ssize(rollout.matching.pairs);
-  AnswerView view{
-      .image = rollout.prompt.images.front(),
-      .caption = fmt::format("line {}: {} true, {} found, {} matched, answer {}",
-                             line_number(*rollout.sample), rollout.ground_truth.size(),
-                             parsed.objects.size(), num_matched, parse_status_name(parsed.status)),
-      .own_prompt = rollout.own_prompt};
-  add_objects(view, rollout);
-
+  AnswerView view = numbered_view(rollout);
   const std::string answer = tokenizer.decode_bytes(parsed.response_token_ids);
   const size_t num_kept = answer.starts_with(parsed.prefix_text) ? parsed.prefix_text.size() : 0;
   view.answer = lossy_utf8(answer);
@@ -80,7 +79,7 @@ AnswerView view_answer(const ScoredRollout& rollout, const SegmentResult& target
                ? 1.0
                : 2 * static_cast<double>(num_right) / static_cast<double>(view.objects.size());
   };
-  view.f1 = f1(num_matched);
+  view.f1 = f1(std::ssize(rollout.matching.pairs));
   view.f1_labels = f1(count_equal_labels(rollout, labels));
   return view;
 }
@@ -123,7 +122,7 @@ Image answer_sheet(const std::vector<AnswerView>& answers) {
       panels.emplace_back(answer.caption, blank_panel(error.problems().front().error, kPanelPx));
     }
   }
-  return sheet_of(panels, kColumns).image();
+  return sheet_of(panels, kColumns, {{kTruthColor, "truth"}, {kPredictionColor, "answer"}}).image();
 }
 
 }  // namespace rematch

@@ -24,6 +24,9 @@ struct AnswerView {
   double f1 = 0, f1_labels = 0;
 };
 
+/// Image, caption and objects of a rollout, each object with its place in its list; no texts.
+AnswerView numbered_view(const ScoredRollout& rollout);
+
 /// Collects the displayed data of a rollout.
 /// @param target     target of this rollout
 /// @param max_bytes  most bytes of `kept`, `dropped` and `taught`; longer texts are cut and end in
