@@ -97,6 +97,8 @@ def train(
     try:
         run_checked("train", arguments, said=watch.hear, told=watch.follow, tick=watch.look)
     except KeyboardInterrupt:
+        if not watch.can_continue():
+            raise KeyboardInterrupt(watch.last_words()) from None
         chosen = watch.name_of_run()
         given = f", settings={{…, 'training.run_name': {chosen!r}}}" if chosen else ", …"
         again = f"continue with: rematch.train({os.fspath(config)!r}{given}, resume=True)"
@@ -136,6 +138,10 @@ class _Watch:
         """The name that a new run got because its own was taken, or ""."""
         is_new = any(" holds a run, which stays " in line for line in self._lines)
         return self.directory.name if is_new else ""
+
+    def can_continue(self) -> bool:
+        """False if an interrupted run has kept nothing to resume from."""
+        return any(line.startswith("continue with: ") for line in self._lines)
 
     def last_words(self) -> str:
         """What an interrupted run saved last."""

@@ -161,6 +161,13 @@ TEST(Faults, SignalsOfSchedulersSave) {
     EXPECT_THAT(ended.err, HasSubstr("run.yaml --resume\n"));
   }
   fs::remove_all(program.run_dir());
+  const test::ProcessResult stateless =
+      program.script("$R train " + config +
+                     " --set training.save_only_model=true & pid=$!; steps 2; kill -TERM $pid; "
+                     "wait $pid");
+  EXPECT_THAT(stateless.err, HasSubstr("keeps nothing to resume from"));
+  EXPECT_THAT(stateless.err, Not(HasSubstr("continue with")));
+  fs::remove_all(program.run_dir());
   const test::ProcessResult twice =
       program.script("$R train " + config +
                      " --set custom.extra.rollout_matching.max_new_tokens=1000 & pid=$!; "

@@ -23,18 +23,22 @@ struct TrainArguments : ConfigArguments {
 
 const std::string kResumeKey = "training.resume_from_checkpoint=";
 
-/// The command that continues an interrupted run.
-std::string continuing_command(const TrainArguments& arguments, const OutputSettings& output,
-                               const World& world) {
-  std::string command = "rematch train " + shell_word(arguments.config_path);
+/// Says how to continue an interrupted run.
+std::string continuing_text(const TrainArguments& arguments, const Settings& settings,
+                            const World& world) {
+  if (settings.checkpoints.save_only_model)
+    return "`training.save_only_model: true` keeps nothing to resume from: a new run can start "
+           "from the saved weights (`model.model`)";
+  std::string command = "continue with: rematch train " + shell_word(arguments.config_path);
   for (const std::string& value : arguments.overrides) {
     if (!value.starts_with(kResumeKey)) command += " --set " + shell_word(value);
   }
   if (arguments.device != "auto") command += " --device " + shell_word(arguments.device);
-  if (!world.is_alone()) command = "the same command with";
+  if (!world.is_alone()) command = "continue with: the same command with";
   // A new version has a new directory.
-  const std::vector<CheckpointName> saved =
-      output.add_version ? list_saved_checkpoints(output.run_dir) : std::vector<CheckpointName>{};
+  const std::vector<CheckpointName> saved = settings.output.add_version
+                                                ? list_saved_checkpoints(settings.output.run_dir)
+                                                : std::vector<CheckpointName>{};
   if (saved.empty()) return command + " --resume";
   return command + " --set " + shell_word(kResumeKey + saved.back().path);
 }
@@ -69,8 +73,7 @@ int run_train(TrainArguments arguments) {
   } catch (const UserError&) {
     throw;
   } catch (const Interrupted&) {
-    place.terminal.say("continue with: " +
-                       continuing_command(arguments, result.settings.output, world));
+    place.terminal.say(continuing_text(arguments, result.settings, world));
     throw;
   } catch (const std::exception& error) {
     if (!is_out_of_memory(error)) throw;
