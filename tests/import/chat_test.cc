@@ -200,7 +200,8 @@ TEST_F(ChatTest, EveryAnswerOfAConversationIsARecord) {
   ASSERT_EQ(all.size(), 2u);
   EXPECT_EQ(all[1].prompt, "And dogs?");
   EXPECT_TRUE(all[1].objects.empty());
-  EXPECT_EQ(set.ledger.notes().size(), 3u);  // the system message, two answers, an empty one
+  // the system message, two answers, an empty one, an image that no record names
+  EXPECT_EQ(set.ledger.notes().size(), 4u);
 }
 
 TEST_F(ChatTest, SummaryAndMetadataAreKept) {

@@ -218,6 +218,26 @@ TEST_F(VocDir, ListsMayBeginWithAByteOrderMark) {
   EXPECT_EQ(written("val").size(), 1);
 }
 
+TEST_F(VocDir, CountsWhatIsNotRead) {
+  for (const char* name : {"a", "b", "c"}) write_image(fmt::format("set/JPEGImages/{}.png", name));
+  write("set/Annotations/a.xml", voc("<part><name>ear</name></part>" + std::string(kLabelMeBox)));
+  write("set/Annotations/b.xml", voc(kLabelMeBox));
+  write("set/ImageSets/Main/train.txt", "a\n");
+  const WrittenSet result = convert();
+  EXPECT_EQ(test::noted(result, "parts of objects (<part>), left out"), 1);
+  EXPECT_EQ(test::noted(result, "annotations that no list of ImageSets names, left out"), 1);
+  EXPECT_EQ(
+      test::noted(result, "images in the same folders that no annotation names, left out"), 2);
+}
+
+TEST_F(VocDir, ANameThatCannotBeUsedIsNoMissingBox) {
+  write_image("set/a.png");
+  write_image("set/b.png");
+  write("set/a.xml", voc(kLabelMeBox));
+  write("set/b.xml", voc("<name>dog</name>" + std::string(kLabelMeBox), "b.png"));
+  EXPECT_EQ(test::records_lost(convert(), reason::kBadName), 1);
+}
+
 TEST_F(LabelMeDir, RectanglesMasksAndPolygonsAreObjects) {
   const WrittenSet result = convert(shape("rectangle", "[[120, 60], [20, 10]]") + "," +
                                     shape("polygon", "[[20, 10], [120, 10], [120, 60]]") + "," +

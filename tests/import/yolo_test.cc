@@ -43,6 +43,20 @@ TEST_F(YoloDir, UTF16IsAnError) {
   expect_refused(std::string("\xFF\xFE") + std::string("0\0 \0", 4), "UTF-16");
 }
 
+TEST_F(YoloDir, AListOfOtherClassesThanTheYamlIsRefused) {
+  for (const char* place : {"classes.txt", "labels/train/classes.txt"}) {
+    write(place, "dog\ncat\n");
+    expect_refused(kBox, "not those of the YAML");
+    write(place, "cat\ndog\n");
+    convert(kYaml, kBox);
+    EXPECT_EQ(written("train").samples()[0].objects[0].desc, "cat");
+  }
+}
+
+TEST_F(YoloDir, ADoubleKeyIsNamedAsSuch) {
+  expect_refused(kBox, "this YAML cannot be read", std::string("train: images/val\n") + kYaml);
+}
+
 TEST_F(YoloDir, EveryLineThatIsNotBlankIsAnObjectOrLost) {
   for (const char* line : {"cat .5 .5 .2 .2\n", "0 .5 .5 .2 nan\n", "0 .5 .5 .2 .2 # cat\n",
                            "0 .5 .5\n", "1.7 .5 .5 .2 .2\n", "-1 .5 .5 .2 .2\n"})

@@ -37,11 +37,18 @@ std::optional<std::pair<std::string, std::string>> split_id(const std::string& l
   return std::pair(line.substr(0, first), python_strip(line.substr(first + 1)));
 }
 
+[[noreturn]] void refuse_yaml(const std::string& path, const std::string& what) {
+  throw UserError(ErrorKind::kData, {.error = "this YAML cannot be read",
+                                     .where = path,
+                                     .what = what,
+                                     .fix = "correct it there; each key may be there once"});
+}
+
 void refuse_double_keys(const YAML::Node& node, const std::string& path) {
   std::set<std::string> keys;
   for (const auto& item : node) {
     if (node.IsMap() && item.first.IsScalar() && !keys.insert(item.first.Scalar()).second)
-      refuse(path, fmt::format("it has the key \"{}\" twice", item.first.Scalar()));
+      refuse_yaml(path, fmt::format("it has the key \"{}\" twice", item.first.Scalar()));
     refuse_double_keys(node.IsMap() ? item.second : item, path);
   }
 }
@@ -54,7 +61,7 @@ YAML::Node read_yaml_file(const std::string& path) {
     refuse_double_keys(yaml, path);
     return yaml;
   } catch (const YAML::Exception& error) {
-    refuse(path, error.what());
+    refuse_yaml(path, error.what());
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <unordered_map>
@@ -12,6 +13,7 @@
 #include "base/out_of_resources.h"
 #include "base/terminal_text.h"
 #include "base/text.h"
+#include "learn/data/image_files.h"
 #include "learn/data/image_path.h"
 #include "model/vision/upright.h"
 #include "tools/import/image_search.h"
@@ -19,6 +21,8 @@
 
 namespace rematch {
 namespace {
+
+namespace fs = std::filesystem;
 
 constexpr size_t kMostName = 200;  // columns
 
@@ -43,13 +47,25 @@ class ImageJoin {
     }
   }
 
-  /// Leaves out images of which only a part of the name was found, in a file with another name too.
-  void finish() const {
+  /// Leaves out images of which only a part of the name was found, in a file with another name too,
+  /// and counts the images beside them that no record names.
+  void finish(Ledger& ledger) const {
     for (ForeignImage* image : loosely_found_) {
       if (names_of_.at(image->path).size() > 1)
         image->leave_out(reason::kImageAmbiguous,
                          fmt::format("{}: {} and another name lead to {}", image->where,
                                      show_json(image->name), image->path));
+    }
+    std::set<fs::path> used, folders;
+    for (const auto& [path, image] : stored_) {
+      used.insert(fs::weakly_canonical(path));
+      folders.insert(fs::weakly_canonical(path).parent_path());
+    }
+    for (const fs::path& folder : folders) {
+      for (const fs::directory_entry& entry : list_entries(folder)) {
+        if (is_image_name(entry.path()) && !used.contains(fs::weakly_canonical(entry.path())))
+          ledger.note("images in the same folders that no annotation names, left out");
+      }
     }
   }
 
@@ -131,7 +147,7 @@ void join_images(ForeignSet& set, const std::string& images_dir) {
       images_of.add(image);
     }
   }
-  images_of.finish();
+  images_of.finish(set.ledger);
   if (images_of.num_turned > 0)
     set.ledger.note("photos stored turned (EXIF), annotated and trained on as viewers show them",
                     images_of.num_turned);

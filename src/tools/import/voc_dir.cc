@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 #include <pugixml.hpp>
+#include <set>
 
 #include "base/file.h"
 #include "base/text.h"
@@ -26,6 +27,7 @@ SplitFiles read_lists(const std::string& root, ForeignSet& set) {
   constexpr const char* kLists[] = {"train.txt", "trainval.txt", "val.txt", "valid.txt",
                                     "test.txt"};
   SplitFiles splits;
+  std::set<fs::path> folders, named;
   for (const fs::path& list : list_files(root, [&](const fs::path& path) {
          return path.parent_path().filename() == "Main" && is_among(path.filename(), kLists);
        })) {
@@ -35,15 +37,22 @@ SplitFiles read_lists(const std::string& root, ForeignSet& set) {
     if (folder.empty() || (is_both && fs::exists(main / "train.txt"))) continue;
     std::vector<fs::path>& files = splits[is_both ? "train" : find_split_word(list.stem())];
     set.sources.push_back(list.string());
+    folders.insert(folder);
     int number = 0;
     for (const std::string& name : read_lines(list.string())) {
       ++number;
       const fs::path file = folder / (name + ".xml");
       if (fs::exists(file))
-        files.push_back(file);
+        files.push_back(*named.insert(file).first);
       else if (!name.empty())
         set.ledger.lose_record("a name in a list without an XML",
                                fmt::format("{}:{}: {}", list.string(), number, file.string()));
+    }
+  }
+  for (const fs::path& folder : folders) {
+    for (const fs::directory_entry& entry : list_entries(folder)) {
+      if (entry.path().extension() == kForm.ending && !named.contains(entry.path()))
+        set.ledger.note("annotations that no list of ImageSets names, left out");
     }
   }
   return splits;
@@ -90,7 +99,7 @@ class VocReader {
       try {
         read_object(object, entry);
       } catch (const LeftOut& problem) {
-        entry.reason = problem.reason == reason::kNotUtf8 ? problem.reason : reason::kNoBox;
+        entry.reason = problem.reason == reason::kDamagedRecord ? reason::kNoBox : problem.reason;
         entry.place += ": " + problem.what;
       }
       image.add(entry, options_, ledger_);
@@ -113,7 +122,7 @@ class VocReader {
                                   parse_number(child_text(attribute, "value")).value_or(1) != 0);
     if (is_rotated) refuse_xml("a rotated box; draw an outline");
     if (!box && !polygon) refuse_xml("it has no <bndbox>");
-    entry.name = child_text(node, "name");
+    entry.name = child_text(node, "name", reason::kBadName);
     entry.skipped = skip_note({{"ignore", child_text(node, "ignore")}});
     if (polygon) entry.rings = {polygon_points(polygon)};
     if (box) {
@@ -121,6 +130,8 @@ class VocReader {
                    child_number(box, "ymax")};
       is_counted_from_0_ = is_counted_from_0_ || (*entry.box)[0] == 0 || (*entry.box)[1] == 0;
     }
+    for ([[maybe_unused]] const pugi::xml_node part : node.children("part"))
+      ledger_.note("parts of objects (<part>), left out");
     if (child_text(node, "difficult") == "1") ledger_.note("objects marked difficult, kept");
   }
 

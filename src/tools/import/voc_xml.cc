@@ -29,14 +29,14 @@ pugi::xml_node read_annotation_root(const std::string& text, pugi::xml_document&
   return root;
 }
 
-std::string child_text(const pugi::xml_node& node, const char* name) {
+std::string child_text(const pugi::xml_node& node, const char* name, const char* reason) {
   const pugi::xml_node child = node.child(name);
-  if (child.next_sibling(name)) refuse_xml(fmt::format("two <{}>", name));
+  if (child.next_sibling(name)) refuse_xml(fmt::format("two <{}>", name), reason);
   if (child.first_child() != child.last_child())
-    refuse_xml(fmt::format("the text of <{}> is in pieces", name));
+    refuse_xml(fmt::format("the text of <{}> is in pieces", name), reason);
   const std::string text = child.child_value();
   if (const size_t at = text.find('&'); at != text.npos && text.find(';', at) != text.npos)
-    refuse_xml(fmt::format("<{}> has an entity other than &amp; and the like", name));
+    refuse_xml(fmt::format("<{}> has an entity other than &amp; and the like", name), reason);
   if (!is_valid_utf8(text)) refuse_xml(fmt::format("the text of <{}>", name), reason::kNotUtf8);
   return python_strip(text);
 }

@@ -15,7 +15,9 @@ namespace rematch {
 pugi::xml_node read_annotation_root(const std::string& text, pugi::xml_document& document);
 
 /// The text of the only child of a name, in one piece; "" without one.
-std::string child_text(const pugi::xml_node& node, const char* name);
+/// @param reason  of a text that cannot be used
+std::string child_text(const pugi::xml_node& node, const char* name,
+                       const char* reason = reason::kDamagedRecord);
 
 /// The number of a child.
 double child_number(const pugi::xml_node& node, const char* name);

@@ -60,6 +60,7 @@ class YoloReader {
     if (!has_any) refuse_unlabelled(layout_.images.begin()->second);
     leave_out_doubtful();
     labels_.check();
+    if (layout_.is_yaml && options_.names.empty()) check_class_lists();
     if (!layout_.has_lists) check_other_texts();
   }
 
@@ -92,6 +93,21 @@ class YoloReader {
         if (!image.stem.empty() && images_of_[image.stem].size() > 1)
           image.leave_out(reason::kSharedLabels, image.path + " and another: " + image.stem);
       }
+    }
+  }
+
+  /// A classes.txt is of the program that wrote the labels.
+  /// @throws UserError (data) if one next to labels or YAML names other classes than the YAML
+  void check_class_lists() const {
+    const fs::path source = layout_.source;
+    std::set<fs::path> folders{fs::is_directory(source) ? source : source.parent_path()};
+    for (const auto& [labels, images] : images_of_) folders.insert(labels.parent_path());
+    for (const fs::path& folder : folders) {
+      const std::string list = (folder / "classes.txt").string();
+      if (fs::is_regular_file(list) && NamesById(list) != layout_.names)
+        refuse_source(kCommand, list, "its names are not those of the YAML",
+                      "remove the file that is wrong, or say which is right: --names " +
+                          shell_word(list));
     }
   }
 
