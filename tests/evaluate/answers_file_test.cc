@@ -143,13 +143,14 @@ TEST_F(AnswersFile, FailedLinesOfABatchLeaveTheRest) {
   const GivenAnswers answers =
       read(R"({"custom_id": "0", "response": {"status_code": 429, "body": {"error": {}}}})"
            "\n"
-           R"({"custom_id": "1", "choices": [{"message": {"content": null}}]})"
+           R"({"custom_id": "1", "choices": [{"message": {"content": null, "refusal": "I can't."}}]})"
            "\n"
-           R"({"custom_id": "3", "text": "x", "error": null})");
+           R"({"custom_id": "3", "response": {"status_code": 200, "body": {"choices": []}}})");
+  EXPECT_THAT(answers.failed.at(2), HasSubstr("answers.jsonl:3 (no choices)"));
   EXPECT_THAT(answers.failed.at(0), HasSubstr("answers.jsonl:1 (status 429)"));
   EXPECT_EQ(answers.texts[1], "") << "it answered nothing";
-  EXPECT_EQ(answers.cut.size(), 1u);
-  EXPECT_EQ(answers.num_answered(), 2);
+  EXPECT_THAT(answers.cut, testing::ElementsAre(HasSubstr(":2 (refusal \"I can't.\")")));
+  EXPECT_EQ(answers.num_answered(), 1);
   require_all_answered(answers, records(), "answers.jsonl");
 }
 

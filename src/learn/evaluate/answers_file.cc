@@ -141,15 +141,40 @@ size_t record_of(const Json& line, const RecordIndex& index, const std::string& 
   refuse(where, "an answer names no record", show_json(line));
 }
 
-/// The text of a chat completion, which may be null: of `choices` its only message.
-const Json* completion_of(const Json& value) {
+/// The only choice of a chat completion; null if it has none or several.
+const Json* choice_of(const Json& value) {
   const Json* choices = first_of(value, {"choices"});
-  if (choices == nullptr || !choices->is_array() || choices->size() != 1) return nullptr;
-  const Json& choice = choices->front();
-  const Json* message = first_of(choice, {"message"});
-  if (message == nullptr) return first_of(choice, {"text"});
+  const bool is_one = choices != nullptr && choices->is_array() && choices->size() == 1;
+  return is_one ? &choices->front() : nullptr;
+}
+
+/// The text of a chat completion, which may be null.
+const Json* completion_of(const Json& value) {
+  const Json* choice = choice_of(value);
+  if (choice == nullptr) return nullptr;
+  const Json* message = first_of(*choice, {"message"});
+  if (message == nullptr) return first_of(*choice, {"text"});
   const auto content = message->find("content");
   return content == message->end() ? nullptr : &*content;
+}
+
+/// What a server returned: the line, its `response`, or the `body` of that.
+const Json& body_of(const Json& line) {
+  const Json* response = first_of(line, {"response"});
+  if (response == nullptr || !response->is_object()) return line;
+  const Json* body = first_of(*response, {"body"});
+  return body == nullptr ? *response : *body;
+}
+
+/// " (refusal …)" if the model refused to answer; else "".
+std::string refusal_of(const Json& line) {
+  for (const Json* value : {&line, &body_of(line)}) {
+    const Json* choice = choice_of(*value);
+    const Json* message = choice == nullptr ? nullptr : first_of(*choice, {"message"});
+    const Json* refusal = message == nullptr ? nullptr : first_of(*message, {"refusal"});
+    if (refusal != nullptr) return fmt::format(" (refusal {})", show_json(*refusal));
+  }
+  return "";
 }
 
 /// Reason for a request without an answer, "status 429"; "" for other lines.
@@ -159,19 +184,17 @@ std::string failure_of(const Json& line) {
     if (status != nullptr && status->is_number() && status->get<int64_t>() >= 400)
       return "status " + show_json(*status);
   }
-  const Json* error = first_of(line, {"error"});
-  return error == nullptr ? "" : show_json(*error);
+  if (const Json* error = first_of(line, {"error"})) return show_json(*error);
+  const Json* choices = first_of(body_of(line), {"choices"});
+  return choices != nullptr && choices->is_array() && choices->empty() ? "no choices" : "";
 }
 
 /// The answer of a line: `text`, `response`, `content`, or what a server of OpenAI's interface
 /// returns, alone or as a line of a batch; null if there is none.
 const Json* answer_of(const Json& line, const std::string& where) {
   if (const Json* completion = completion_of(line)) return completion;
+  if (const Json& body = body_of(line); &body != &line) return completion_of(body);
   const Json* response = first_of(line, {"response"});
-  if (response != nullptr && response->is_object()) {
-    const Json* body = first_of(*response, {"body"});
-    return body != nullptr ? completion_of(*body) : completion_of(*response);
-  }
   const Json* text = first_of(line, {"text"});
   if (text != nullptr && response != nullptr && *text != *response)
     refuse(where, "an answer has two texts", "\"text\" and \"response\" differ",
@@ -196,7 +219,7 @@ void read_line(const std::string& text, const std::string& where, int64_t number
     return;
   }
   if (answer != nullptr && answer->is_null()) {
-    answers.cut.push_back(where);
+    answers.cut.push_back(where + refusal_of(line));
     answers.texts[record] = "";
     return;
   }
