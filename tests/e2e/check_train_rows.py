@@ -31,6 +31,7 @@ VALIDATE = [
 ]
 OWN = "custom.object_ordering=own"
 REWRITE_OWN = [STAGE_2_KEYS + "target_policy=rewrite", STAGE_2_KEYS + "rewrite_order=own"]
+SMALL_CACHE = STAGE_2_KEYS + "native.kv_cache_gib=3.0e-4"
 MONITOR = STAGE_2_KEYS + "monitor_dump."
 
 
@@ -365,6 +366,9 @@ FOUND = [
         [OWN, "custom.extra.rollout_matching=null", LORA, "training.zero_stage=3"],
         None,
     ),
+    ("the cache is too small for an answer", STAGE_2, [SMALL_CACHE], None),
+    ("the order of the answers needs a larger cache", SFT, [OWN, SMALL_CACHE], None),
+    ("no engine needs the small cache", SFT, [SMALL_CACHE], None),
     (
         "TensorBoard's directory cannot be made",
         SFT,

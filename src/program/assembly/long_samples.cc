@@ -12,6 +12,8 @@
 #include "learn/augment/augmentation.h"
 #include "learn/estep/sample_lengths.h"
 #include "learn/evaluate/advice.h"
+#include "program/assembly/plan_request.h"
+#include "tools/plan/engine.h"
 
 namespace rematch {
 namespace {
@@ -126,14 +128,18 @@ int64_t settle_long_samples(Dataset& dataset, const Settings& settings, const Mo
 }
 
 std::string answer_budget_warning(const Dataset& data, const Settings& settings,
-                                  const ModelFiles& files) {
+                                  const ModelFiles& files, const at::Device& device) {
   const std::vector<SampleLength> lengths = measure_samples(
       data, *files.prompts, *files.format,
       {.ordering = settings.data.object_ordering, .seed = settings.seed, .patches = files.patches},
       [](int64_t) { throw_if_interrupted(); });
+  const auto prompt = std::ranges::max_element(lengths, {}, &SampleLength::prompt_len);
+  if (prompt == lengths.end()) return "";
+  check_native_cache(plan_request(settings, {.on_gpu = !device.is_cpu()}), prompt->prompt_len,
+                     data.samples()[static_cast<size_t>(prompt - lengths.begin())].where);
   const int most = settings.generation.max_new_tokens;
   const auto longest = std::ranges::max_element(lengths, {}, &SampleLength::answer_len);
-  if (longest == lengths.end() || longest->answer_len <= most) return "";
+  if (longest->answer_len <= most) return "";
   const auto num_longer =
       std::ranges::count_if(lengths, [&](const auto& one) { return one.answer_len > most; });
   const int holds = (longest->answer_len * 5 / 4 + kMultiple - 1) / kMultiple * kMultiple;

@@ -17,9 +17,11 @@ int64_t settle_long_samples(Dataset& dataset, const Settings& settings, const Mo
                             const AugmentSettings& augment, Report& report);
 
 /// Compares the longest true answer of a data set with `max_new_tokens`, which ends rollouts,
-/// evaluations and, through rematch_prompt.json of the checkpoints, `predict`. Reads no image.
+/// evaluations and, through rematch_prompt.json of the checkpoints, `predict`; and its longest
+/// prompt with the cache of the `native` engine. Reads no image.
 /// @return a warning that names a value that holds it, a quarter to spare; empty if it fits
+/// @throws UserError (config) as check_native_cache()
 std::string answer_budget_warning(const Dataset& data, const Settings& settings,
-                                  const ModelFiles& files);
+                                  const ModelFiles& files, const at::Device& device);
 
 }  // namespace rematch

@@ -9,6 +9,7 @@
 #include "model/checkpoint/quantisation.h"
 #include "model/families/family.h"
 #include "program/assembly/load_model.h"
+#include "program/assembly/open.h"
 
 namespace rematch {
 namespace {
@@ -72,8 +73,7 @@ PlanRequest plan_request(const Settings& settings, const PlanDevice& device) {
       .sample_tokens = settings.model.global_max_length.value_or(kAssumedTokens)};
   require_adapter_in_four_bits(settings);
   request.device.nccl = settings.ddp_backend != DdpBackend::kGloo;
-  if (settings.is_stage_2() || (settings.rollouts && settings.evaluates()))
-    request.backend = settings.backend;
+  if (needs_backend(Use::kTrain, settings)) request.backend = settings.backend;
   request.trains_on_rollouts = settings.is_stage_2();
   return request;
 }

@@ -48,6 +48,7 @@ class Checks {
     CheckedJob checked = check_job(settings_, Use::kTrain, device_, num_ranks_, report_);
     data_ = std::move(checked.data);
     files_ = std::move(checked.files);
+    checked_device_ = checked.device;
     note_data("train_jsonl", data_.train, data_.num_long_dropped);
     note_data("val_jsonl", data_.val, data_.num_long_dropped_val);
     note_length();
@@ -118,7 +119,8 @@ class Checks {
 
   void check_answer_budget(const std::optional<Dataset>& data) {
     if (!data || !files_) return;
-    report_.attempt([&] { report_.warn(answer_budget_warning(*data, settings_, *files_)); });
+    report_.attempt(
+        [&] { report_.warn(answer_budget_warning(*data, settings_, *files_, checked_device_)); });
   }
 
   void check_model() {
@@ -203,6 +205,7 @@ class Checks {
   RunFacts facts_;
   std::optional<ModelFiles> files_;
   Data data_;
+  at::Device checked_device_ = at::kCPU;
 };
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include "engine/rollout/native/cache_size.h"
 #include "engine/rollout/native/cpu/states.h"
 #include "engine/rollout/native/native_engine.h"
+#include "engine/rollout/native/scheduler.h"
 #include "model/nn/attention_choice.h"
 
 namespace rematch {
@@ -206,6 +207,20 @@ NamedBytes engine_memory(const PlanRequest& request, const TrainedParameters& tr
   if (request.backend == "native") return native_memory(request, trained, free_bytes);
   if (request.backend == "hf") return hf_memory(request, trained);
   return {};
+}
+
+void check_native_cache(const PlanRequest& request, int64_t prompt_len, const std::string& who) {
+  NativeSettings native = request.generation.native;
+  if (request.backend != "native" || native.kv_cache_gib <= 0) return;
+  native.block_len = static_cast<int>(block_len(request));
+  const int64_t num_blocks =
+      num_cache_blocks({.prompt_lens = {&prompt_len, 1},
+                        .max_new_tokens = request.generation.max_new_tokens,
+                        .block_bytes = native.block_len * cache_bytes_per_token(request),
+                        .state_bytes = state_bytes(request)},
+                       native, /*free_bytes=*/0);
+  check_fits(prompt_len, request.generation.max_new_tokens, who,
+             KvBlocks({.num_blocks = num_blocks, .block_len = native.block_len}));
 }
 
 }  // namespace rematch

@@ -17,6 +17,12 @@ using NamedBytes = std::vector<std::pair<std::string, int64_t>>;
 NamedBytes engine_memory(const PlanRequest& request, const TrainedParameters& trained,
                          int64_t free_bytes);
 
+/// Refuses a prompt that does not fit into the key/value cache of the `native` engine with its
+/// answer, where `kv_cache_gib` says how large the cache is.
+/// @param who  the sample, for the error
+/// @throws UserError (config) as the engine (check_fits)
+void check_native_cache(const PlanRequest& request, int64_t prompt_len, const std::string& who);
+
 /// Memory of a vLLM engine: its share of the device. 0 for other backends.
 int64_t vllm_share(const PlanRequest& request);
 
