@@ -58,8 +58,10 @@ void add_entry(const Json& value, const ImportOptions& options, ImportedAnswer& 
                                               answer.num_entries() + 1, show_json(value)),
                                   BoxForm::kCorners);
   if (has_inner_box(value)) entry.reason = reason::kInnerBox;
-  const Json* name = find_member(value, {"label", "desc", "name", "category", "class",
-                                         "text_content", "text", "ref", "caption", "object"});
+  const Json* name = name_member(value,
+                                 {"label", "desc", "name", "category", "class", "text_content",
+                                  "text", "ref", "caption", "object"},
+                                 ledger);
   if (name != nullptr) entry.name = name->is_string() ? name->get<std::string>() : "";
   if (name != nullptr && entry.reason.empty() && python_strip(*entry.name).empty())
     entry.reason = reason::kBadName;

@@ -57,9 +57,11 @@ ForeignImage read_object_record(const Json& record, const std::string& path,
     ForeignEntry entry = read_entry(object, fmt::format("{}: object {}", where, ++number), form);
     if (entry.box) entry.rings.clear();
     note_score(object, ledger);
-    entry.name = names.of_value(
-        find_member(object, {"desc", "category", "categories", "label", "labels", "name", "class",
-                             "category_id", "classes", "caption", "description"}));
+    entry.name =
+        names.of_value(name_member(object,
+                                   {"desc", "category", "categories", "label", "labels", "name",
+                                    "class", "category_id", "classes", "caption", "description"},
+                                   ledger));
     image.add(entry, options, ledger);
   }
   return image;

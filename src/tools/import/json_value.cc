@@ -34,6 +34,17 @@ std::string text_member(const Json& value, std::initializer_list<const char*> ke
   return member != nullptr && member->is_string() ? member->get<std::string>() : "";
 }
 
+const Json* name_member(const Json& entry, std::initializer_list<const char*> keys,
+                        Ledger& ledger) {
+  const Json* name = find_member(entry, keys);
+  for (const char* key : keys) {
+    const Json* other = find_member(entry, key);
+    if (other != nullptr && other->is_string() && name->is_string() && *other != *name)
+      ledger.note(fmt::format("other names of named objects (\"{}\"), left out", key));
+  }
+  return name;
+}
+
 std::optional<std::string> read_id(const Json* value) {
   if (value == nullptr) return std::nullopt;
   if (value->is_string() && *value != "") return value->get<std::string>();

@@ -17,6 +17,10 @@ const Json* find_member(const Json& value, std::initializer_list<const char*> ke
 /// The text of the first member that is there; "" without one, or for another value.
 std::string text_member(const Json& value, std::initializer_list<const char*> keys);
 
+/// The name of an object: the first of several members that is there, null without one. Counts
+/// those that say another name.
+const Json* name_member(const Json& entry, std::initializer_list<const char*> keys, Ledger& ledger);
+
 /// An id as text: a whole number or a text; nullopt for other values.
 std::optional<std::string> read_id(const Json* value);
 
