@@ -140,12 +140,12 @@ TEST_F(AnswersFile, AFileWithoutAnAnswerHasNoOthersToScore) {
 }
 
 TEST_F(AnswersFile, FailedLinesOfABatchLeaveTheRest) {
-  const GivenAnswers answers =
-      read(R"({"custom_id": "0", "response": {"status_code": 429, "body": {"error": {}}}})"
-           "\n"
-           R"({"custom_id": "1", "choices": [{"message": {"content": null, "refusal": "I can't."}}]})"
-           "\n"
-           R"({"custom_id": "3", "response": {"status_code": 200, "body": {"choices": []}}})");
+  const GivenAnswers answers = read(
+      R"({"custom_id": "0", "response": {"status_code": 429, "body": {"error": {}}}})"
+      "\n"
+      R"({"custom_id": "1", "choices": [{"message": {"content": null, "refusal": "I can't."}}]})"
+      "\n"
+      R"({"custom_id": "3", "response": {"status_code": 200, "body": {"choices": []}}})");
   EXPECT_THAT(answers.failed.at(2), HasSubstr("answers.jsonl:3 (no choices)"));
   EXPECT_THAT(answers.failed.at(0), HasSubstr("answers.jsonl:1 (status 429)"));
   EXPECT_EQ(answers.texts[1], "") << "it answered nothing";

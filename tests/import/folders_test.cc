@@ -226,8 +226,8 @@ TEST_F(VocDir, CountsWhatIsNotRead) {
   const WrittenSet result = convert();
   EXPECT_EQ(test::noted(result, "parts of objects (<part>), left out"), 1);
   EXPECT_EQ(test::noted(result, "annotations that no list of ImageSets names, left out"), 1);
-  EXPECT_EQ(
-      test::noted(result, "images in the same folders that no annotation names, left out"), 2);
+  EXPECT_EQ(test::noted(result, "images in the same folders that no annotation names, left out"),
+            2);
 }
 
 TEST_F(VocDir, ANameThatCannotBeUsedIsNoMissingBox) {

@@ -13,7 +13,7 @@ class OrderSheet {
   /// Takes an answer with at least three objects, until the sheet has six.
   void add(const ScoredRollout& rollout);
   bool empty() const { return answers_.empty(); }
-  /// A PNG file; images that cannot be read are grey panels with the reason. Not for an empty sheet.
+  /// A PNG file; images that cannot be read are grey panels. Not for an empty sheet.
   std::string png() const;
 
  private:
