@@ -125,9 +125,12 @@ TEST(Outputs, ReportAndCompareReplaceNothingThatTheyRead) {
   ASSERT_EQ(program.run("eval " + program.config("custom: {val_sample_limit: 1}\n")).exit_code, 0);
   program.dir().write("out/run/logging.jsonl", "{\"step\": 1, \"loss\": 2}\n");
   const std::string result = "out/run/eval/tiny_tied.json";
-  expect_kept(program, "report out/run --out out/run/logging.jsonl", "out/run/logging.jsonl");
-  expect_kept(program, "report out/run --sheet " + result, result);
-  expect_kept(program, "compare out/run " + result + " --out " + result, result);
+  const std::string log = "out/run/logging.jsonl";
+  for (const auto& [file, link] : {std::pair{log, "a.html"}, {result, "a.png"}, {result, "a.md"}})
+    fs::create_hard_link(program.dir().file(file), program.dir().file(link));
+  expect_kept(program, "report out/run --out a.html", log);
+  expect_kept(program, "report out/run --sheet a.png", result);
+  expect_kept(program, "compare out/run " + result + " --out a.md", result);
   EXPECT_EQ(program.run("report out/run --out out/run/report.html").exit_code, 0);
   EXPECT_EQ(program.run("report out/run --out out/run/report.html").exit_code, 0);
 }

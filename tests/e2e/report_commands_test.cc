@@ -63,6 +63,8 @@ TEST(ReportCommands, EvaluationsOfTwoCheckpointsAreComparedAndReported) {
     EXPECT_TRUE(read_json_file(base + ".predictions.json").is_array());
     EXPECT_EQ(read_json_file(base + ".truth.json")["images"].size(), 4u);
   }
+  for (const char* command : {"report out/run --out run.yaml", "compare out/run --out run.yaml"})
+    EXPECT_EQ(program.run(command).exit_code, 2) << "would replace a configuration";
   const test::ProcessResult compared = program.run("compare out/run --out table.md");
   ASSERT_EQ(compared.exit_code, 0) << compared.err;
   EXPECT_NE(compared.out.find("run/checkpoint-1"), std::string::npos) << compared.out;

@@ -4,7 +4,9 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdlib>
+#include <filesystem>
 
+#include "base/text.h"
 #include "learn/estep/answer/answer_format.h"
 
 namespace rematch {
@@ -57,6 +59,17 @@ CLI::Validator finite_range(double least, double most, const std::string& unit) 
         return fits ? "" : fmt::format("{} is not {}", text, range);
       },
       fmt::format("FLOAT in [{:g} - {:g}]", least, most));
+}
+
+CLI::Validator file_ending(const std::string& ending) {
+  return CLI::Validator(
+      [=](std::string& path) -> std::string {
+        const std::string own = std::filesystem::path(path).extension().string();
+        return own.empty() || lower_case(own) == ending
+                   ? ""
+                   : fmt::format("{} does not end with {}", path, ending);
+      },
+      "");
 }
 
 }  // namespace rematch

@@ -42,4 +42,8 @@ void add_device(CLI::App& command, std::string& device);
 /// @param unit  for messages
 CLI::Validator finite_range(double least, double most, const std::string& unit = "");
 
+/// Accepts the name of an output that does not promise another format: one with this ending, in any
+/// letter case, or without any.
+CLI::Validator file_ending(const std::string& ending);
+
 }  // namespace rematch

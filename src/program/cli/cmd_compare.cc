@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/output_file.h"
+#include "program/cli/arguments.h"
 #include "program/cli/command_set.h"
 #include "program/cli/run_files.h"
 #include "tools/report/score_table.h"
@@ -55,7 +56,8 @@ Command add_compare_command(CLI::App& app) {
       ->add_option("RUN", arguments->runs,
                    "run directories or result files, the one to compare with first")
       ->required();
-  compare->add_option("--out", arguments->out, "write the table as Markdown");
+  compare->add_option("--out", arguments->out, "write the table as Markdown")
+      ->check(file_ending(".md"));
   add_examples(*compare,
                {"output/before output/first output/second",
                 "output/first/eval/checkpoint-100.json output/first/eval/checkpoint-200.json --out "

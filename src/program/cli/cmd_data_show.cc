@@ -18,6 +18,7 @@
 #include "learn/data/order_score.h"
 #include "learn/data/ordering.h"
 #include "learn/data/records_path.h"
+#include "program/cli/arguments.h"
 #include "program/cli/data_commands.h"
 #include "program/config/config.h"
 #include "tools/draw/encode.h"
@@ -45,16 +46,6 @@ void check_sheet_size(int64_t count, int panel_px) {
                    .what = fmt::format("{} megapixels, of at most {}", pixels / kMegapixel,
                                        kMaxSheetPixels / kMegapixel),
                    .fix = "lower --size or --count"});
-}
-
-/// @throws UserError (config) for a name that promises another format
-void require_png_name(const std::string& path) {
-  const std::string ending = std::filesystem::path(path).extension().string();
-  if (ending.empty() || ending == ".png" || ending == ".PNG") return;
-  throw UserError(ErrorKind::kConfig, {.error = "the sheet is a PNG file",
-                                       .where = "--out " + path,
-                                       .what = "the name ends with " + ending,
-                                       .fix = "use a name that ends with .png"});
 }
 
 /// Reads `--augment`: a configuration file (its `data.augment`, `custom.absent_classes`,
@@ -146,7 +137,6 @@ int run_data_show(const ShowArguments& arguments) {
     for (const std::string& image : sample.image_paths) inputs.add(image);
   }
   inputs.refuse(arguments.out);
-  require_png_name(arguments.out);
   OutputFile file(arguments.out, inputs);
   const std::vector<size_t> chosen = evenly_spaced_indices(samples.size(), arguments.count);
   check_sheet_size(std::ssize(chosen) * arguments.draws, arguments.panel_px);
@@ -188,7 +178,9 @@ Command add_data_show(CLI::App& data) {
       data.add_subcommand("show", "a sheet of images with their labelled boxes and polygons");
   const auto arguments = std::make_shared<ShowArguments>();
   app->add_option("JSONL", arguments->path, "records as training reads them")->required();
-  app->add_option("--out", arguments->out, "PNG file to write")->required();
+  app->add_option("--out", arguments->out, "PNG file to write")
+      ->required()
+      ->check(file_ending(".png"));
   app->add_option("--count", arguments->count, "images, evenly spaced over the file")
       ->capture_default_str()
       ->check(CLI::Range(1, 400));

@@ -183,9 +183,10 @@ Command add_probe_command(CLI::App& app) {
                    "sampled answers for each image whose greedy answer misses an object")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
-  probe->add_option(
-      "--sheet", arguments->sheet_path,
-      "draw six pictures with truth and answer, numbered in their order, to this PNG");
+  probe
+      ->add_option("--sheet", arguments->sheet_path,
+                   "draw six pictures with truth and answer, numbered in their order, to this PNG")
+      ->check(file_ending(".png"));
   probe->add_flag("--json", arguments->as_json, "print one JSON object instead of tables");
   add_examples(*probe, {"my.yaml", "my.yaml --samples 16 --json"});
   return {probe, [arguments] { return run_probe(*arguments); }};

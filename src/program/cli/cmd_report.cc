@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "base/terminal_text.h"
+#include "program/cli/arguments.h"
 #include "program/cli/command_set.h"
 #include "program/cli/run_files.h"
 #include "tools/draw/encode.h"
@@ -64,17 +65,20 @@ Command add_report_command(CLI::App& app) {
       ->add_option("RUN", arguments->runs,
                    "run directories or result files, \"before\" first and \"after\" last")
       ->required();
-  report->add_option("--out", arguments->out, "file to write")->capture_default_str();
+  report->add_option("--out", arguments->out, "file to write")
+      ->check(file_ending(".html"))
+      ->capture_default_str();
   report->add_option("--worst", arguments->gallery.num_worst, "samples with the lowest label F1")
       ->capture_default_str()
       ->check(CLI::Range(0, 200));
   report->add_option("--even", arguments->gallery.num_even, "samples evenly spaced over the data")
       ->capture_default_str()
       ->check(CLI::Range(0, 200));
-  report->add_option(
-      "--sheet", arguments->sheet,
-      fmt::format("also write a PNG: truth and answers of each evaluation, {} samples",
-                  kSheetRows));
+  report
+      ->add_option("--sheet", arguments->sheet,
+                   fmt::format("also write a PNG: truth and answers of each evaluation, {} samples",
+                               kSheetRows))
+      ->check(file_ending(".png"));
   add_examples(*report,
                {"output/before output/first --out first.html", "output/first --worst 24 --even 0"});
   return {report, [arguments] { return run_report(*arguments); }};
