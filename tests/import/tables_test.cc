@@ -39,9 +39,9 @@ TEST_F(TablesTest, TheColumnsOfUsualCsvFilesAreKnown) {
 }
 
 TEST_F(TablesTest, ASecondNameOfAnObjectIsCounted) {
-  const WrittenSet result = hf(
-      R"({"file_name": "../a.png", "objects": {"bbox": [[20, 10, 100, 50]], "label": ["dog"], )"
-      R"("category": ["cat"], "category_id": [3]}})");
+  const WrittenSet result =
+      hf(R"({"file_name": "../a.png", "objects": {"bbox": [[20, 10, 100, 50]], "label": ["dog"], )"
+         R"("category": ["cat"], "category_id": [3]}})");
   EXPECT_EQ(written("train").samples()[0].objects[0].desc, "cat");
   EXPECT_EQ(test::noted(result, "other names of named objects (\"label\"), left out"), 1);
 }

@@ -4,7 +4,9 @@
 
 #include <filesystem>
 
+#include "base/error.h"
 #include "learn/resume/resume.h"
+#include "support/capture.h"
 #include "support/paths.h"
 
 namespace rematch {
@@ -98,6 +100,14 @@ TEST(FindModel, TakesTheBestOfARunThenTheLastThenTheNewest) {
     EXPECT_EQ(find_model(model).path, model);
     EXPECT_EQ(find_model(model).note, "");
   }
+}
+
+TEST(FindModel, NamesARunWhoseCheckpointsAreGone) {
+  const test::TempDir dir;
+  dir.write("args.json", "{}");
+  std::filesystem::create_directory_symlink("checkpoint-2", dir.file("best"));
+  const UserError error = test::catch_user_error([&] { find_model(dir.path()); });
+  EXPECT_EQ(error.problems().front().error, "this run has no checkpoint");
 }
 
 }  // namespace rematch

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "learn/resume/checkpoint_list.h"
@@ -52,6 +53,14 @@ NamedModel find_model(const std::string& path) {
                                       path, better_start(path, checkpoint))};
   }
   const std::vector<CheckpointName> checkpoints = list_checkpoints(path);
+  std::error_code error;
+  if (checkpoints.empty() && fs::exists(join_path(path, "args.json"), error)) {
+    throw UserError(ErrorKind::kData,
+                    {.error = "this run has no checkpoint",
+                     .where = path,
+                     .what = "it has saved none, or they were moved or removed",
+                     .fix = "name another run, or continue this one with --resume"});
+  }
   if (checkpoints.empty()) return {path, ""};
   const std::string& newest = checkpoints.back().path;
   return {newest, fmt::format("taking {}, the newest checkpoint of {}", newest, path)};

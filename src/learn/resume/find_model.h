@@ -15,6 +15,7 @@ struct NamedModel {
 
 /// Resolves a path that a user gave for a model: for a run directory its checkpoint `best`, else
 /// `last`, else the newest; any other path unchanged and unchecked.
+/// @throws UserError (data) for a run directory without a checkpoint
 NamedModel find_model(const std::string& path);
 
 }  // namespace rematch
