@@ -182,7 +182,8 @@ TEST(OrderFile, KeepsAnOrderToTheBit) {
 TEST(OrderText, NamesTheOrderAndTheSorted) {
   EXPECT_EQ(order_text(fit_order(answers_in(sort_of(from_left)))).substr(0, 34),
             "from left to right, 1.00 of 1201 p");
-  EXPECT_TRUE(order_text(fit_order({})).starts_with("none found"));
+  EXPECT_TRUE(order_text(fit_order({})).starts_with("none found in the answers (too few: "));
+  EXPECT_TRUE(fit_order({}).has_few_pairs());
 }
 
 }  // namespace rematch

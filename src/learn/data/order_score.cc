@@ -19,7 +19,6 @@ namespace {
 
 constexpr size_t kN = kNumOrderFeatures, kSameName = kN - 1;
 constexpr size_t kFarthest = 24;  ///< an entry is compared with so many later ones
-constexpr int64_t kFewestPairs = 200;
 constexpr double kLeastAgreement = 0.7;
 constexpr double kSimpler = 0.01;  ///< share of pairs that a named order may lack
 constexpr double kL2 = 1e-3;
@@ -199,7 +198,7 @@ OrderScore fit_order(std::vector<Objects> answers) {
     nearest = named;
     order.agreement = agreement;
   }
-  if (order.num_pairs < kFewestPairs) return order;
+  if (order.has_few_pairs()) return order;
   const Features learned = learn(pairs);
   const double agreement = agreement_of(learned, pairs);
   const bool is_named = order.agreement + kSimpler >= agreement;
@@ -240,7 +239,8 @@ std::string order_text(const OrderScore& order) {
   const std::string pairs =
       fmt::format("{} of {} pairs", share_text(order.agreement), order.num_pairs);
   if (!order.is_found)
-    return fmt::format("none found in the answers (at most {}); the truth is `sorted`", pairs);
+    return fmt::format("none found in the answers ({}{}); the truth is `sorted`",
+                       order.has_few_pairs() ? "too few: " : "at most ", pairs);
   return fmt::format("{}, {} (`sorted`: {})", order.name, pairs,
                      share_text(order.sorted_agreement));
 }

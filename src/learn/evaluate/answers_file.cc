@@ -158,7 +158,7 @@ const Json* completion_of(const Json& value) {
   return content == message->end() ? nullptr : &*content;
 }
 
-/// What a server returned: the line, its `response`, or the `body` of that.
+/// The answer of a server: the line, its `response`, or the `body` of that.
 const Json& body_of(const Json& line) {
   const Json* response = first_of(line, {"response"});
   if (response == nullptr || !response->is_object()) return line;

@@ -81,7 +81,7 @@ struct ProbeVerdict {
 /// boxes, labels; then what is left to gain, and if the model's own samples contain it.
 /// @param sorted  `custom.object_ordering: sorted`
 /// @param in_digits  the answers hold digits in place of coord tokens
-/// @param has_order  the answers have an order (OrderScore::is_found), in which digits are taught
+/// @param has_order  the answers have an order, in which digits are taught, or are too few to tell
 ProbeVerdict judge(const ProbeNumbers& numbers, bool sorted, bool in_digits = false,
                    bool has_order = false);
 

@@ -154,7 +154,8 @@ int run_probe(const ProbeArguments& arguments) {
     numbers.num_neighbours = 0;  // the training does not sort
   const bool sorted = ordering != ObjectOrdering::kRandom;
   const bool in_digits = !answer_formats().find(job.files.format_name).has_coord_tokens;
-  const ProbeVerdict verdict = judge(numbers, sorted, in_digits, order.is_found);
+  const ProbeVerdict verdict =
+      judge(numbers, sorted, in_digits, order.is_found || order.has_few_pairs());
   if (arguments.as_json) {
     print_json(job.terminal, numbers, order, verdict, job.settings());
   } else {

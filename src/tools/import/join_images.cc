@@ -48,7 +48,7 @@ class ImageJoin {
   }
 
   /// Leaves out images of which only a part of the name was found, in a file with another name too,
-  /// and counts the images beside them that no record names.
+  /// and counts the images next to them that no record names.
   void finish(Ledger& ledger) const {
     for (ForeignImage* image : loosely_found_) {
       if (names_of_.at(image->path).size() > 1)
