@@ -152,6 +152,11 @@ TEST(FitOrder, SortsWithoutEvidence) {
   expect_sorted(fit_order({{}, make_scene(1)}));
   expect_sorted(fit_order(answers_in(sort_of(from_left), 8)));  // too few pairs
   expect_sorted(fit_order(make_scenes(0, 100)));                // in no order
+  std::vector<Objects> loose = answers_in(sort_of(from_left), 70);
+  for (Objects& scene : make_scenes(0, 30)) loose.push_back(std::move(scene));
+  const OrderScore order = fit_order(loose);
+  expect_sorted(order);
+  EXPECT_GT(order.agreement, 0.75) << "an order that is followed too loosely to be taught";
 }
 
 TEST(SortBy, SortsTiesByTopThenLeft) {

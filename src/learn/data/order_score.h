@@ -29,7 +29,7 @@ struct OrderScore {
 
 /// The order that a checkpoint's answers follow (BEHAVIOUR 2.4): a named one, or weights learned by
 /// logistic regression over pairs of entries where these agree with clearly more pairs. Does not
-/// depend on the order of the answers. Below 200 pairs, or an agreement of .7: that of `sorted`.
+/// depend on the order of the answers. Below 200 pairs, or an agreement of .9: that of `sorted`.
 /// Cost: milliseconds for 300 answers of ten objects.
 OrderScore fit_order(std::vector<std::vector<SceneObject>> answers);
 
