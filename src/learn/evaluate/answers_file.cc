@@ -159,16 +159,16 @@ const Json* completion_of(const Json& value) {
 }
 
 /// The answer of a server: the line, its `response`, or the `body` of that.
-const Json& body_of(const Json& line) {
+const Json* body_of(const Json& line) {
   const Json* response = first_of(line, {"response"});
-  if (response == nullptr || !response->is_object()) return line;
+  if (response == nullptr || !response->is_object()) return &line;
   const Json* body = first_of(*response, {"body"});
-  return body == nullptr ? *response : *body;
+  return body == nullptr ? response : body;
 }
 
 /// " (refusal …)" if the model refused to answer; else "".
 std::string refusal_of(const Json& line) {
-  for (const Json* value : {&line, &body_of(line)}) {
+  for (const Json* value : {&line, body_of(line)}) {
     const Json* choice = choice_of(*value);
     const Json* message = choice == nullptr ? nullptr : first_of(*choice, {"message"});
     const Json* refusal = message == nullptr ? nullptr : first_of(*message, {"refusal"});
@@ -185,7 +185,7 @@ std::string failure_of(const Json& line) {
       return "status " + show_json(*status);
   }
   if (const Json* error = first_of(line, {"error"})) return show_json(*error);
-  const Json* choices = first_of(body_of(line), {"choices"});
+  const Json* choices = first_of(*body_of(line), {"choices"});
   return choices != nullptr && choices->is_array() && choices->empty() ? "no choices" : "";
 }
 
@@ -193,7 +193,7 @@ std::string failure_of(const Json& line) {
 /// returns, alone or as a line of a batch; null if there is none.
 const Json* answer_of(const Json& line, const std::string& where) {
   if (const Json* completion = completion_of(line)) return completion;
-  if (const Json& body = body_of(line); &body != &line) return completion_of(body);
+  if (const Json* body = body_of(line); body != &line) return completion_of(*body);
   const Json* response = first_of(line, {"response"});
   const Json* text = first_of(line, {"text"});
   if (text != nullptr && response != nullptr && *text != *response)
