@@ -88,7 +88,8 @@ std::vector<Sample> read_samples(const std::string& path, const Settings& settin
     if (place && settings.augment.absent_share == 0) break;
   }
   if (!place) files = {std::move(shown)};
-  Dataset all = Dataset::mix(std::move(files), std::vector<double>(files.size(), 1.0));
+  const std::vector<double> weights(files.size(), 1.0);
+  Dataset all = Dataset::mix(std::move(files), weights);
   if (settings.augment.absent_share > 0) all.offer_classes();
   const MixturePart& part = all.parts()[place.value_or(0)];
   return {all.samples().begin() + part.begin, all.samples().begin() + part.end};
