@@ -88,7 +88,7 @@ class Shortest(unittest.TestCase):
         )
         self.assertIsInstance(found["program"]["tokens"], int)
 
-    @needs("numpy", "PIL")
+    @needs("numpy", "PIL", "torch", "transformers")
     def test_ranks(self):
         if subprocess.run(["unshare", "-n", "true"], capture_output=True).returncode != 0:
             self.skipTest("counting bytes needs a network namespace, which takes root")
