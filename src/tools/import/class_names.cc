@@ -41,7 +41,7 @@ std::optional<std::pair<std::string, std::string>> split_id(const std::string& l
   throw UserError(ErrorKind::kData, {.error = "this YAML cannot be read",
                                      .where = path,
                                      .what = what,
-                                     .fix = "correct it there; each key may be there once"});
+                                     .fix = "write valid YAML, each key once"});
 }
 
 void refuse_double_keys(const YAML::Node& node, const std::string& path) {

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <unordered_map>
@@ -38,6 +39,10 @@ class ImageJoin {
   void add(ForeignImage& image) {
     // else the reader knows the path, or there is none
     if (image.path.empty() && !is_inside_record(image.name)) find_file(image);
+    if (!image.path.empty()) {
+      const fs::path file = fs::absolute(image.path);
+      used_[file.parent_path().lexically_normal()].insert(file.filename());
+    }
     try {
       read_size(image);
     } catch (const OutOfResources&) {
@@ -56,14 +61,10 @@ class ImageJoin {
                          fmt::format("{}: {} and another name lead to {}", image->where,
                                      show_json(image->name), image->path));
     }
-    std::set<fs::path> used, folders;
-    for (const auto& [path, image] : stored_) {
-      used.insert(fs::weakly_canonical(path));
-      folders.insert(fs::weakly_canonical(path).parent_path());
-    }
-    for (const fs::path& folder : folders) {
+    for (const auto& [folder, names] : used_) {
       for (const fs::directory_entry& entry : list_entries(folder)) {
-        if (is_image_name(entry.path()) && !used.contains(fs::weakly_canonical(entry.path())))
+        const fs::path name = entry.path().filename();
+        if (is_image_name(name) && !name.string().starts_with("._") && !names.contains(name))
           ledger.note("images in the same folders that no annotation names, left out");
       }
     }
@@ -132,6 +133,7 @@ class ImageJoin {
   std::unordered_map<std::string, ImageSearch::Found> found_;
   std::unordered_map<std::string, std::set<std::string>> names_of_;  // by path of the image
   std::vector<ForeignImage*> loosely_found_;
+  std::map<fs::path, std::set<fs::path>> used_;          // file names by folder
   std::unordered_map<std::string, StoredImage> stored_;  // by path
   int64_t num_missing_ = 0;
 };

@@ -50,8 +50,9 @@ SplitFiles read_lists(const std::string& root, ForeignSet& set) {
     }
   }
   for (const fs::path& folder : folders) {
-    for (const fs::directory_entry& entry : list_entries(folder)) {
-      if (entry.path().extension() == kForm.ending && !named.contains(entry.path()))
+    for (const fs::path& file :
+         list_files(folder, [](const fs::path& path) { return path.extension() == ".xml"; })) {
+      if (!named.contains(file))
         set.ledger.note("annotations that no list of ImageSets names, left out");
     }
   }
@@ -130,7 +131,7 @@ class VocReader {
                    child_number(box, "ymax")};
       is_counted_from_0_ = is_counted_from_0_ || (*entry.box)[0] == 0 || (*entry.box)[1] == 0;
     }
-    for ([[maybe_unused]] const pugi::xml_node part : node.children("part"))
+    for ([[maybe_unused]] const auto part : node.children("part"))
       ledger_.note("parts of objects (<part>), left out");
     if (child_text(node, "difficult") == "1") ledger_.note("objects marked difficult, kept");
   }

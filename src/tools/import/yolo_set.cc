@@ -105,9 +105,8 @@ class YoloReader {
     for (const fs::path& folder : folders) {
       const std::string list = (folder / "classes.txt").string();
       if (fs::is_regular_file(list) && NamesById(list) != layout_.names)
-        refuse_source(
-            kCommand, list, "its names are not those of the YAML",
-            "remove the file that is wrong, or say which is right: --names " + shell_word(list));
+        refuse_source(kCommand, list, "its names are not those of the YAML",
+                      "remove the wrong one or name the right one: --names " + shell_word(list));
     }
   }
 
