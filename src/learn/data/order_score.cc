@@ -19,7 +19,7 @@ namespace {
 
 constexpr size_t kN = kNumOrderFeatures, kSameName = kN - 1;
 constexpr size_t kFarthest = 24;         ///< an entry is compared with so many later ones
-constexpr double kLeastAgreement = 0.9;  // at .81 own truth lost to sorted (docs/order.md)
+constexpr double kLeastAgreement = 0.9;  ///< truth in a looser order lost to sorted (docs/order.md)
 constexpr double kSimpler = 0.01;        ///< share of pairs that a named order may lack
 constexpr double kL2 = 1e-3;
 constexpr int kNewtonSteps = 30;

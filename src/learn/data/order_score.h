@@ -22,8 +22,9 @@ struct OrderScore {
   int64_t num_pairs = 0;                            ///< of entries, in the answers
   bool is_found = false;                            ///< false: `sorted`, for too little evidence
 
+  static constexpr int64_t kFewestPairs = 200;
   /// True if more answers might show an order.
-  bool has_few_pairs() const { return num_pairs < 200; }
+  bool has_few_pairs() const { return num_pairs < kFewestPairs; }
   bool operator==(const OrderScore&) const = default;
 };
 

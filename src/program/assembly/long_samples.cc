@@ -135,8 +135,9 @@ std::string answer_budget_warning(const Dataset& data, const Settings& settings,
       [](int64_t) { throw_if_interrupted(); });
   const auto prompt = std::ranges::max_element(lengths, {}, &SampleLength::prompt_len);
   if (prompt == lengths.end()) return "";
-  check_native_cache(plan_request(settings, {.on_gpu = !device.is_cpu()}), prompt->prompt_len,
-                     data.samples()[static_cast<size_t>(prompt - lengths.begin())].where);
+  if (settings.generation.native.kv_cache_gib > 0)
+    check_native_cache(plan_request(settings, {.on_gpu = !device.is_cpu()}), prompt->prompt_len,
+                       data.samples()[static_cast<size_t>(prompt - lengths.begin())].where);
   const int most = settings.generation.max_new_tokens;
   const auto longest = std::ranges::max_element(lengths, {}, &SampleLength::answer_len);
   if (longest->answer_len <= most) return "";

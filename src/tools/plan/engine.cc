@@ -211,7 +211,7 @@ NamedBytes engine_memory(const PlanRequest& request, const TrainedParameters& tr
 
 void check_native_cache(const PlanRequest& request, int64_t prompt_len, const std::string& who) {
   NativeSettings native = request.generation.native;
-  if (request.backend != "native" || native.kv_cache_gib <= 0) return;
+  if (request.backend != "native") return;
   native.block_len = static_cast<int>(block_len(request));
   const int64_t num_blocks =
       num_cache_blocks({.prompt_lens = {&prompt_len, 1},

@@ -18,7 +18,7 @@ NamedBytes engine_memory(const PlanRequest& request, const TrainedParameters& tr
                          int64_t free_bytes);
 
 /// Refuses a prompt that does not fit into the key/value cache of the `native` engine with its
-/// answer, where `kv_cache_gib` says how large the cache is.
+/// answer; `kv_cache_gib` must say how large the cache is.
 /// @param who  the sample, for the error
 /// @throws UserError (config) as the engine (check_fits)
 void check_native_cache(const PlanRequest& request, int64_t prompt_len, const std::string& who);
