@@ -77,7 +77,8 @@ struct RowLaunches {
  private:
   static std::shared_ptr<Model> load(const std::string& model_dir, Checkpointing checkpointing,
                                      const std::string& frozen) {
-    choose_attention({device(), at::kBFloat16, 16});
+    for (const int64_t head_dim : {8, 16, 24, 32})
+      choose_attention({device(), at::kBFloat16, head_dim});
     auto model = Model::load(
         model_dir,
         {.dtype = at::kBFloat16, .device = device(), .gradient_checkpointing = checkpointing});

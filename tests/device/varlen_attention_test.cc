@@ -72,27 +72,40 @@ const std::vector<int64_t> kLens{5, 1, 0, 9, 9, 3};
 // The device is there before autograd starts its queues, and has been tried for flash attention.
 class VarlenAttention : public ::testing::Test {
  protected:
-  VarlenAttention() { choose_attention({device(), at::kBFloat16, 16}); }
+  VarlenAttention() {
+    for (const int64_t head_dim : {8, 16, 24, 32})
+      choose_attention({device(), at::kBFloat16, head_dim});
+  }
 };
 
 }  // namespace
 
 TEST(ChooseAttention, TakesCumulativeLengthsForBfloat16OnAGpuThatHasFlashAttention) {
   const at::Device gpu(at::kCUDA, 1);
-  const auto yes = [](const at::Device&) { return true; };
-  const auto no = [](const at::Device&) { return false; };
-  const auto never = [](const at::Device&) -> bool {
+  const auto yes = [](const at::Device&, int64_t) { return true; };
+  const auto no = [](const at::Device&, int64_t) { return false; };
+  const auto never = [](const at::Device&, int64_t) -> bool {
     throw std::runtime_error("asked for nothing");
   };
   using enum AttentionKernel;
-  for (const int64_t head_dim : {64, 72, 80, 128}) {
+  for (const int64_t head_dim : {64, 72, 80, 128, 256}) {
     EXPECT_EQ(choose_attention({gpu, at::kBFloat16, head_dim}, yes), kVarlen) << head_dim;
     EXPECT_EQ(choose_attention({gpu, at::kBFloat16, head_dim}, no), kGroups) << "an old GPU";
     EXPECT_EQ(choose_attention({gpu, at::kFloat, head_dim}, never), kGroups);
     EXPECT_EQ(choose_attention({at::kCPU, at::kBFloat16, head_dim}, never), kGroups);
   }
-  for (const int64_t head_dim : {0, 12, 136})
+  for (const int64_t head_dim : {0, 12, 264})
     EXPECT_EQ(choose_attention({gpu, at::kBFloat16, head_dim}, never), kGroups) << head_dim;
+}
+
+// Some GPUs have no backward pass for heads above 192.
+TEST(ChooseAttention, AsksForEachHeadSize) {
+  const auto up_to_192 = [](const at::Device&, int64_t head_dim) { return head_dim <= 192; };
+  const auto choice = [&](int64_t head_dim) {
+    return choose_attention({at::Device(at::kCUDA, 0), at::kBFloat16, head_dim}, up_to_192);
+  };
+  EXPECT_EQ(choice(128), AttentionKernel::kVarlen);
+  EXPECT_EQ(choice(256), AttentionKernel::kGroups);
 }
 
 TEST(ChooseAttention, TriesTheDeviceAndSaysWhatItFound) {

@@ -29,10 +29,12 @@ TEST(AttentionGpu, CumulativeLengthsEqualSdpaForwardAndBackward) {
   const std::vector<int64_t> lens{700, 1, 64, 65, 300, 300, 17};
   const int64_t num_rows = 1447;
   at::manual_seed(3);
-  for (const int64_t head_dim : {64, 72, 128}) {
+  for (const int64_t head_dim : {64, 72, 128, 256}) {
     if (choose_attention({at::Device(at::kCUDA, 0), at::kBFloat16, head_dim}) !=
-        AttentionKernel::kVarlen)
+        AttentionKernel::kVarlen) {
+      if (head_dim > 192) continue;
       GTEST_SKIP() << "no flash";
+    }
     for (const int64_t num_kv_heads : {2, 8}) {
       std::vector<at::Tensor> values;
       for (const int64_t heads : {int64_t{8}, num_kv_heads, num_kv_heads}) {
@@ -53,9 +55,11 @@ TEST(AttentionGpu, CumulativeLengthsEqualSdpaForwardAndBackward) {
 
 TEST(AttentionGpu, DecodesInPages) {
   if (!at::hasCUDA()) GTEST_SKIP() << "this torch build and machine have no CUDA device";
-  for (const int64_t head_dim : {64, 128}) {
-    if (!has_paged_attention({at::Device(at::kCUDA, 0), at::kBFloat16, head_dim}))
+  for (const int64_t head_dim : {64, 128, 256}) {
+    if (!has_paged_attention({at::Device(at::kCUDA, 0), at::kBFloat16, head_dim})) {
+      if (head_dim > 192) continue;
       GTEST_SKIP() << "no flash";
+    }
     test::expect_pages_are_read(at::Device(at::kCUDA, 0), head_dim);
   }
 }

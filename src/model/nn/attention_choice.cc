@@ -3,6 +3,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <map>
+#include <mutex>
 #include <numeric>
 
 #include "model/nn/upload.h"
@@ -10,30 +12,50 @@
 namespace rematch {
 namespace {
 
-// Head sizes that the backward pass of flash attention supports on every GPU: multiples of 8.
-constexpr int64_t kLargestHead = 128, kHeadStep = 8;
+// Head sizes that flash attention has kernels for: multiples of 8.
+constexpr int64_t kLargestHead = 256, kHeadStep = 8;
 
-// Only the operator knows whether a GPU is new enough.
-bool try_flash(const at::Device& device) {
-  const at::NoGradGuard no_grad;
+/// What a try found for each head size. A process computes on one device.
+class Found {
+ public:
+  using Try = bool (*)(const at::Device& device, int64_t head_dim);
+
+  explicit Found(Try run) : run_(run) {}
+  bool operator()(const at::Device& device, int64_t head_dim) {
+    const std::scoped_lock lock(mutex_);
+    const auto [found, is_new] = by_head_.try_emplace(head_dim);
+    if (is_new) found->second = run_(device, head_dim);
+    return found->second;
+  }
+
+ private:
+  Try run_;
+  std::mutex mutex_;
+  std::map<int64_t, bool> by_head_;
+};
+
+// Only the operator knows whether a GPU is new enough, and has a backward pass for large heads.
+bool try_flash(const at::Device& device, int64_t head_dim) {
+  const at::AutoGradMode with_grad(true);
   const SegmentBounds bounds = SegmentBounds::from_lens({8}, device);
-  const at::Tensor x = at::zeros({8, 1, 64}, at::TensorOptions(device).dtype(at::kBFloat16));
+  const at::Tensor x =
+      at::zeros({8, 1, head_dim}, at::TensorOptions(device).dtype(at::kBFloat16)).requires_grad_();
   try {
-    varlen_attention(x, x, x, bounds, bounds, /*is_causal=*/true);
+    varlen_attention(x, x, x, bounds, bounds, /*is_causal=*/true).sum().backward();
     return true;
   } catch (const c10::Error&) {
     return false;
   }
 }
 
-bool flash_runs_on(const at::Device& device) {
-  static const bool runs = try_flash(device);  // a process computes on one device
-  return runs;
+bool flash_runs_on(const at::Device& device, int64_t head_dim) {
+  static Found found(try_flash);
+  return found(device, head_dim);
 }
 
 // Two sequences over shuffled pages: what they may see is 1, everything else 64, so that their
 // answer is 1 only if nothing else is read.
-bool try_pages(const at::Device& device) {
+bool try_pages(const at::Device& device, int64_t head_dim) {
   const at::NoGradGuard no_grad;
   const auto ints = [&](const std::vector<int32_t>& values) {
     return upload(at::tensor(values, at::kInt), device);
@@ -44,12 +66,13 @@ bool try_pages(const at::Device& device) {
                         .begins = ints({0, 3, kPageTokens + 8}),
                         .max_len = 2 * kPageTokens};
   try {
-    const at::Tensor k_pages = at::zeros({4, kPageTokens, 1, 64}, options);
+    const at::Tensor k_pages = at::zeros({4, kPageTokens, 1, head_dim}, options);
     at::Tensor v_pages = at::full_like(k_pages, 64);
     v_pages.select(0, 2).narrow(0, 0, 3).fill_(1);
     v_pages.select(0, 3).fill_(1);
     v_pages.select(0, 1).narrow(0, 0, 5).fill_(1);
-    const at::Tensor out = paged_attention(at::zeros({2, 2, 64}, options), k_pages, v_pages, table);
+    const at::Tensor out =
+        paged_attention(at::zeros({2, 2, head_dim}, options), k_pages, v_pages, table);
     return (out - 1).abs().max().item<double>() < 0.02;
   } catch (const c10::Error&) {
     return false;
@@ -58,12 +81,12 @@ bool try_pages(const at::Device& device) {
 
 }  // namespace
 
-AttentionKernel choose_attention(const AttentionCase& input,
-                                 const std::function<bool(const at::Device&)>& flash_runs) {
+AttentionKernel choose_attention(const AttentionCase& input, const FlashRuns& flash_runs) {
   const bool fits =
       input.head_dim > 0 && input.head_dim <= kLargestHead && input.head_dim % kHeadStep == 0;
   const bool suits = !input.device.is_cpu() && input.dtype == at::kBFloat16 && fits;
-  return suits && flash_runs(input.device) ? AttentionKernel::kVarlen : AttentionKernel::kGroups;
+  return suits && flash_runs(input.device, input.head_dim) ? AttentionKernel::kVarlen
+                                                           : AttentionKernel::kGroups;
 }
 
 AttentionKernel choose_attention(const AttentionCase& input) {
@@ -113,8 +136,8 @@ at::Tensor paged_attention(const at::Tensor& q, const at::Tensor& k_pages,
 
 bool has_paged_attention(const AttentionCase& input) {
   if (choose_attention(input) != AttentionKernel::kVarlen) return false;
-  static const bool runs = try_pages(input.device);  // a process computes on one device
-  return runs;
+  static Found found(try_pages);
+  return found(input.device, input.head_dim);
 }
 
 }  // namespace rematch

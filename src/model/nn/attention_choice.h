@@ -21,12 +21,14 @@ struct AttentionCase {
   int64_t head_dim = 0;
 };
 
-/// Chooses kVarlen for bfloat16 on a GPU that has the operator, if it supports the head size
-/// forward and backward; otherwise kGroups.
+/// Whether flash attention runs on a device with heads of a size, forward and backward.
+using FlashRuns = std::function<bool(const at::Device& device, int64_t head_dim)>;
+
+/// Chooses kVarlen for bfloat16 on a GPU where the operator runs with heads of this size, a
+/// multiple of 8 up to 256; otherwise kGroups.
 /// @param flash_runs  called only if all other conditions hold
-AttentionKernel choose_attention(const AttentionCase& input,
-                                 const std::function<bool(const at::Device&)>& flash_runs);
-/// Tries flash attention on the device, once per process.
+AttentionKernel choose_attention(const AttentionCase& input, const FlashRuns& flash_runs);
+/// Tries flash attention on the device, once for each head size.
 AttentionKernel choose_attention(const AttentionCase& input);
 
 /// One line for the log.
@@ -74,7 +76,7 @@ struct PageTable {
 at::Tensor paged_attention(const at::Tensor& q, const at::Tensor& k_pages,
                            const at::Tensor& v_pages, const PageTable& table);
 /// True if choose_attention() is kVarlen and paged_attention() gives a known answer on the device;
-/// tried once per process.
+/// tried once for each head size.
 bool has_paged_attention(const AttentionCase& input);
 
 }  // namespace rematch

@@ -109,8 +109,9 @@ int64_t block_len(const PlanRequest& request) {
   const AttentionCase attention{.device = request.device.on_gpu ? at::kCUDA : at::kCPU,
                                 .dtype = request.value_bytes == 2 ? at::kBFloat16 : at::kFloat,
                                 .head_dim = request.model.text.head_dim};
-  const bool in_pages = choose_attention(attention, [](const at::Device&) { return true; }) ==
-                        AttentionKernel::kVarlen;
+  const bool in_pages = choose_attention(attention, [](const at::Device&, int64_t) {
+                          return true;
+                        }) == AttentionKernel::kVarlen;
   return in_pages ? kPageTokens : request.generation.native.block_len;
 }
 
