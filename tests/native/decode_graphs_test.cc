@@ -138,11 +138,14 @@ TEST(DecodeGraphs, GiveUpWhenAReplayDiffersFromItsStep) {
 
 TEST(DecodeGraphs, TakeFewSizes) {
   using Size = std::pair<int64_t, int64_t>;
-  EXPECT_EQ(DecodeGraphs::padded_size(1, 1), Size(1, 128));
-  EXPECT_EQ(DecodeGraphs::padded_size(3, 128), Size(4, 128));
-  EXPECT_EQ(DecodeGraphs::padded_size(8, 129), Size(8, 256));
-  EXPECT_EQ(DecodeGraphs::padded_size(9, 1000), Size(16, 1024));
-  EXPECT_EQ(DecodeGraphs::padded_size(64, 1), Size(64, 128));
+  EXPECT_EQ(DecodeGraphs::padded_size(1, 1, false), Size(1, 128));
+  EXPECT_EQ(DecodeGraphs::padded_size(3, 128, false), Size(4, 128));
+  EXPECT_EQ(DecodeGraphs::padded_size(8, 129, false), Size(8, 256));
+  EXPECT_EQ(DecodeGraphs::padded_size(9, 1000, false), Size(16, 1024));
+  EXPECT_EQ(DecodeGraphs::padded_size(64, 1, false), Size(64, 128));
+  // From 500 to 1500 tokens: two sizes in pages instead of nine.
+  EXPECT_EQ(DecodeGraphs::padded_size(9, 500, true), Size(16, 1024));
+  EXPECT_EQ(DecodeGraphs::padded_size(9, 1500, true), Size(16, 2048));
 }
 
 TEST(DecodeGraphs, DoNotExistOnTheCpu) { EXPECT_FALSE(device_graphs(c10::Device(c10::kCPU))); }

@@ -12,7 +12,7 @@ namespace {
 
 // Recording costs about two steps.
 constexpr int64_t kUsesBeforeRecording = 3;
-constexpr int64_t kFewSequences = 8, kTokenGranularity = 128;
+constexpr int64_t kFewSequences = 8, kTokenGranularity = 128, kTokenGranularityInPages = 1024;
 // Relative to the largest logit; kernels may sum in a different order.
 constexpr double kTolerance = 1e-2;
 
@@ -62,10 +62,12 @@ bool DecodeGraphs::can_run(const Step& step) const {
          std::all_of(step.sequences.begin(), step.sequences.end(), decodes);
 }
 
-std::pair<int64_t, int64_t> DecodeGraphs::padded_size(int64_t num_sequences, int64_t num_tokens) {
+std::pair<int64_t, int64_t> DecodeGraphs::padded_size(int64_t num_sequences, int64_t num_tokens,
+                                                      bool in_pages) {
+  const int64_t granularity = in_pages ? kTokenGranularityInPages : kTokenGranularity;
   int64_t rows = 1;
   while (rows < num_sequences) rows = rows < kFewSequences ? 2 * rows : rows + kFewSequences;
-  return {rows, (num_tokens + kTokenGranularity - 1) / kTokenGranularity * kTokenGranularity};
+  return {rows, (num_tokens + granularity - 1) / granularity * granularity};
 }
 
 at::Tensor DecodeGraphs::run(const DecodeInputs& padded, int64_t num_sequences) {

@@ -57,7 +57,10 @@ class DecodeGraphs {
   /// True if run() accepts a step: every sequence decodes after some token and needs logits.
   bool can_run(const Step& step) const;
   /// Padded size of a step of this many sequences and tokens.
-  static std::pair<int64_t, int64_t> padded_size(int64_t num_sequences, int64_t num_tokens);
+  /// @param in_pages  tokens are read in pages, so that their number bounds work and adds none:
+  ///                  coarser, for fewer recordings
+  static std::pair<int64_t, int64_t> padded_size(int64_t num_sequences, int64_t num_tokens,
+                                                 bool in_pages);
   /// Logits [num_sequences, V] of a padded step, replayed or computed.
   at::Tensor run(const DecodeInputs& padded, int64_t num_sequences);
   /// Drops all recordings; call it before the cache or the weights move.

@@ -104,6 +104,7 @@ class AtenRunner : public StepRunner {
             .dtype = model_->dtype(),
             .head_dim = model_->description().text.head_dim};
   }
+  bool reads_pages() const { return has_pages_ && shape_.block_len == kPageTokens; }
   bool has_states() const { return model_->description().text.delta() != nullptr; }
 
   // Logits on the device of the rows that need them; undefined if there are none.
@@ -218,7 +219,7 @@ class AtenRunner : public StepRunner {
     const SlotShape shape{
         .num_rows = num_rows, .num_tokens = num_tokens, .block_len = shape_.block_len};
     CachedTokens cached;
-    if (has_pages_ && shape_.block_len == kPageTokens) {
+    if (reads_pages()) {
       cached.pages = page_table(decodes, shape, model_->device());
       return cached;
     }
@@ -245,7 +246,8 @@ class AtenRunner : public StepRunner {
   DecodeInputs decode_inputs(const Step& step,
                              const std::vector<const StepSequence*>& decodes) const {
     const auto [num_rows, num_tokens] =
-        DecodeGraphs::padded_size(static_cast<int64_t>(decodes.size()), longest_context(decodes));
+        DecodeGraphs::padded_size(static_cast<int64_t>(decodes.size()), longest_context(decodes),
+                                  reads_pages());
     const auto size = static_cast<size_t>(num_rows), count = step.token_ids.size();
     std::vector<int64_t> token_ids(size, 0), positions(3 * size, 0), slots(size, spare_slot()),
         states(size, shape_.num_states);
@@ -311,7 +313,7 @@ class AtenRunner : public StepRunner {
     const int64_t longest = longest_context(decodes),
                   num_tokens = model_->device().is_cpu()
                                    ? longest
-                                   : DecodeGraphs::padded_size(1, longest).second;
+                                   : DecodeGraphs::padded_size(1, longest, reads_pages()).second;
     plan.decode = find_cached(decodes, static_cast<int64_t>(decodes.size()), num_tokens);
     if (decodes.size() == step.token_ids.size()) return plan;
     std::vector<int64_t> rows;
