@@ -35,6 +35,12 @@ retry() {
   return 1
 }
 
+# The release of torch in .venv.
+own_torch() {
+  sed -n "s/^__version__ = '\([0-9.]*\).*'/\1/p" \
+    .venv/lib/python3*/site-packages/torch/version.py
+}
+
 # Parallel jobs: one per core, but at most one per 1.5 GB of free memory (a torch file takes about 1
 # GB to compile).
 num_jobs() {

@@ -1,6 +1,8 @@
 """Makes the wheel, installs it in an empty environment and uses it there: no compiler, no library
 of apt, no checkout in sight.
 
+    wheel_check.py [--nccl]     # --nccl: of scripts/wheel --nccl
+
 Exit 77 (skipped) where the tools or torch cannot be downloaded.
 """
 
@@ -17,6 +19,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 FROM_TORCH = {"libtorch.so", "libtorch_cpu.so", "libtorch_python.so", "libc10.so", "libgomp.so.1"}
 FROM_SYSTEM = {"libstdc++.so.6", "libm.so.6", "libgcc_s.so.1", "libc.so.6", "ld-linux-x86-64.so.2"}
+FROM_CUDA = {"libtorch_cuda.so", "libc10_cuda.so"}
+OPTIONS = ["--nccl"] if "--nccl" in sys.argv else []
 CONFIG = """\
 model: {{model: {model}}}
 custom: {{train_jsonl: {scenes}/train.jsonl, val_jsonl: {scenes}/val.jsonl,
@@ -44,7 +48,10 @@ class WheelTest(unittest.TestCase):
     def setUpClass(cls):
         cls.directory = Path(tempfile.mkdtemp(prefix="rematch_wheel_"))
         made = subprocess.run(
-            [ROOT / "scripts/wheel", "--no-setup"], cwd=ROOT, capture_output=True, text=True
+            [ROOT / "scripts/wheel", *OPTIONS, "--no-setup"],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
         )
         if "cannot install the tools" in made.stderr:
             print("skipped: the tools that make wheels cannot be downloaded")
@@ -116,6 +123,18 @@ class WheelTest(unittest.TestCase):
                     ordered.index("libstdc++.so.6"),
                     ordered.index("libtorch.so"),
                     "torch exports functions of another libstdc++",
+                )
+
+    def test_brings_nccl_where_it_was_asked_for(self):
+        with zipfile.ZipFile(self.wheel) as archive:
+            library = "rematch/lib/librematch_nccl.so"
+            self.assertEqual(library in archive.namelist(), bool(OPTIONS))
+            if OPTIONS:
+                libraries, _ = needed(archive.extract(library, self.directory / "nccl"))
+                bundled = {name.rpartition("/")[2] for name in archive.namelist()}
+                self.assertIn("libtorch_cuda.so", libraries)
+                self.assertEqual(
+                    set(libraries) - bundled - FROM_CUDA - FROM_TORCH - FROM_SYSTEM, set()
                 )
 
     def test_links_no_symbol_of_cuda(self):
@@ -285,4 +304,4 @@ class WheelTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    unittest.main(argv=sys.argv[:1])
