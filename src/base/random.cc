@@ -51,7 +51,7 @@ std::vector<int64_t> random_permutation(uint64_t key, int64_t count) {
   for (int64_t i = count - 1; i > 0; --i) {
     const auto j = static_cast<int64_t>(
         random_below(key, static_cast<uint64_t>(i), static_cast<uint64_t>(i) + 1));
-    std::swap(order[static_cast<size_t>(i)], order[static_cast<size_t>(j)]);
+    std::swap(order[i], order[j]);
   }
   return order;
 }

@@ -182,7 +182,7 @@ class Sorter {
       fail(fmt::format("the adapter's tensor {} is unknown", entry.name),
            "trainable_token_indices does not name its module");
     }
-    require_shape(entry, {static_cast<int64_t>(found->second.token_ids.size()), text_.hidden_size},
+    require_shape(entry, {std::ssize(found->second.token_ids), text_.hidden_size},
                   "trainable_token_indices");
     found->second.rows_KH = entry.tensor.to(at::kFloat);
   }

@@ -187,9 +187,8 @@ at::Tensor Decoder::forward(const at::Tensor& embeds_TH, const at::Tensor& posit
     });
     const int64_t feature_idx = text_.layers[i].deepstack;
     if (deepstack.visual_idx_M.defined() && feature_idx >= 0 &&
-        feature_idx < static_cast<int64_t>(deepstack.features_MH.size())) {
-      const at::Tensor feature =
-          deepstack.features_MH[static_cast<size_t>(feature_idx)].to(hidden.scalar_type());
+        feature_idx < std::ssize(deepstack.features_MH)) {
+      const at::Tensor feature = deepstack.features_MH[feature_idx].to(hidden.scalar_type());
       hidden = hidden.reshape({-1, text_.hidden_size})
                    .index_add(0, deepstack.visual_idx_M, feature)
                    .view(hidden.sizes());

@@ -87,7 +87,7 @@ struct Merge {
     }
     if (const auto rows = tensors.token_rows.find(module_of(known));
         rows != tensors.token_rows.end() && known.ends_with(".weight")) {
-      done.num_rows = static_cast<int64_t>(rows->second.token_ids.size());
+      done.num_rows = std::ssize(rows->second.token_ids);
       return TokenRows(rows->second.token_ids, rows->second.rows_KH, tensor.size(0)).merge(tensor);
     }
     const auto layer = tensors.layers.find(module_of(name));

@@ -233,7 +233,7 @@ at::Tensor Model::positions_3T(const RowInput& row) const {
                 fmt::format("{} grids, {} segments", row.grids.size(), row.segment_lens.size()));
   const PositionOptions options{.image_token_id = impl_->description.image_token_id,
                                 .merge_size = impl_->description.vision.spatial_merge_size};
-  const auto num_tokens = static_cast<int64_t>(row.token_ids.size());
+  const auto num_tokens = std::ssize(row.token_ids);
   at::Tensor positions = at::empty({3, num_tokens}, at::TensorOptions().dtype(at::kLong));
   int64_t begin = 0;
   for (size_t s = 0; s < row.segment_lens.size(); ++s) {
@@ -263,7 +263,7 @@ at::Tensor Model::forward_TH(const RowInput& row, const VisionFeatures& features
       visual.push_back(static_cast<int64_t>(i));
   }
   const int64_t num_visual = features.embeds_MH.defined() ? features.embeds_MH.size(0) : 0;
-  REMATCH_CHECK(num_visual == static_cast<int64_t>(visual.size()),
+  REMATCH_CHECK(num_visual == std::ssize(visual),
                 fmt::format("{} visual tokens for {} pads", num_visual, visual.size()));
   at::Tensor embeds = embed(at::tensor(row.token_ids, at::kLong));
   at::Tensor visual_idx;

@@ -12,7 +12,7 @@ VisionInput view_image(const Patches& patches) {
   const int64_t num_rows = patches.num_rows();
   // from_blob takes a mutable pointer, but the tower only reads.
   const auto view = [&](const auto& values, at::ScalarType dtype) {
-    const auto size = static_cast<int64_t>(values.size());
+    const auto size = std::ssize(values);
     REMATCH_CHECK(num_rows > 0 && size % num_rows == 0, fmt::format("{} of {}", size, num_rows));
     return at::from_blob(const_cast<void*>(static_cast<const void*>(values.data())),
                          {num_rows, size / num_rows}, dtype);

@@ -20,7 +20,7 @@ at::Tensor to_index(const std::vector<int64_t>& ids) {
 
 TokenRows::TokenRows(std::vector<int64_t> token_ids, at::Tensor rows_KH, int64_t num_tokens)
     : token_ids_(std::move(token_ids)), rows_KH_(std::move(rows_KH)) {
-  const auto num_rows = static_cast<int64_t>(token_ids_.size());
+  const auto num_rows = std::ssize(token_ids_);
   REMATCH_CHECK(rows_KH_.dim() == 2 && rows_KH_.size(0) == num_rows,
                 fmt::format("{} ids for {}", num_rows, c10::str(rows_KH_.sizes())));
   const at::Tensor ids = to_index(token_ids_);

@@ -138,8 +138,7 @@ VisionFeatures VisionTower::forward(const at::Tensor& pixel_values_NC,
                   },
                   {hidden});
     const int64_t merger = vision_.blocks[i].deepstack_merger;
-    if (merger >= 0)
-      output.deepstack_MH.push_back(merge(deepstack_mergers_[static_cast<size_t>(merger)]));
+    if (merger >= 0) output.deepstack_MH.push_back(merge(deepstack_mergers_[merger]));
   }
   output.embeds_MH = merge(merger_);
   return output;

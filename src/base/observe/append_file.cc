@@ -72,7 +72,7 @@ void AppendFile::append(std::string_view record) {
     }
     written += static_cast<size_t>(count);
   }
-  size_bytes_ += static_cast<int64_t>(record.size());
+  size_bytes_ += std::ssize(record);
 }
 
 }  // namespace rematch

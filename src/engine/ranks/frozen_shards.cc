@@ -91,7 +91,7 @@ std::optional<size_t> FrozenShards::take_turn(std::optional<size_t> wish) {
 // The first block that any rank needs.
 std::optional<size_t> FrozenShards::agree(std::optional<size_t> wish) {
   std::vector<int64_t> wishes(static_cast<size_t>(group_.size()), 0);  // 0 = none, or 1 + block
-  wishes[static_cast<size_t>(group_.rank())] = wish ? static_cast<int64_t>(*wish) + 1 : 0;
+  wishes[group_.rank()] = wish ? static_cast<int64_t>(*wish) + 1 : 0;
   try {
     group_.all_reduce(wishes);
   } catch (const PeerStopped&) {

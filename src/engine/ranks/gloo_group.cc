@@ -98,18 +98,17 @@ class GlooGroup : public Group {
 
   std::vector<std::string> collect(std::string bytes) override {
     std::vector<int64_t> sizes(static_cast<size_t>(size_), 0);
-    sizes[static_cast<size_t>(rank_)] = static_cast<int64_t>(bytes.size());
+    sizes[rank_] = std::ssize(bytes);
     sum(sizes);
     const int64_t longest = std::max<int64_t>(1, *std::max_element(sizes.begin(), sizes.end()));
     const at::Tensor all = gather(bytes_tensor(bytes, longest));
     std::vector<std::string> texts;
-    for (int r = 0; r < size_; ++r)
-      texts.push_back(bytes_at(all, r * longest, sizes[static_cast<size_t>(r)]));
+    for (int r = 0; r < size_; ++r) texts.push_back(bytes_at(all, r * longest, sizes[r]));
     return texts;
   }
 
   std::string copy(std::string bytes) override {
-    at::Tensor size = at::full({1}, static_cast<int64_t>(bytes.size()), at::kLong);
+    at::Tensor size = at::full({1}, std::ssize(bytes), at::kLong);
     copy(size, 0);
     const auto count = size.item<int64_t>();
     at::Tensor content = rank_ == 0 ? bytes_tensor(bytes, count) : at::zeros({count}, at::kByte);
@@ -187,13 +186,13 @@ class GlooGroup : public Group {
   template <typename Value>
   void sum_as(std::span<Value> values, at::ScalarType dtype) {
     if (values.empty()) return;
-    const auto count = static_cast<int64_t>(values.size());
+    const auto count = std::ssize(values);
     const at::Tensor all = gather(at::from_blob(values.data(), {count}, dtype).clone());
     const Value* parts = all.const_data_ptr<Value>();
     for (int64_t i = 0; i < count; ++i) {
       Value total = parts[i];
       for (int r = 1; r < size_; ++r) total += parts[r * count + i];
-      values[static_cast<size_t>(i)] = total;
+      values[i] = total;
     }
   }
 

@@ -94,8 +94,7 @@ void require_equal(Group& group, const std::vector<std::pair<std::string, std::s
   if (group.is_alone()) return;
   const std::vector<Identity> all = gather(group, Identity{host_name(), identity});
   std::vector<Problem> problems;
-  for (int rank = 1; rank < group.size(); ++rank)
-    compare(rank, all[static_cast<size_t>(rank)], all.front(), problems);
+  for (int rank = 1; rank < group.size(); ++rank) compare(rank, all[rank], all.front(), problems);
   if (problems.empty()) return;
   if (problems.size() > kMaxProblems) problems.resize(kMaxProblems);
   throw UserError(ErrorKind::kEnvironment, std::move(problems));

@@ -32,7 +32,7 @@ void require_own_gpus(Group& group, const std::string& gpu) {
   const std::vector<std::string> gpus = group.all_gather(fmt::format("{} on {}", gpu, host_name()));
   std::map<std::string, int> taken;
   for (int rank = 0; rank < group.size(); ++rank) {
-    const std::string& place = gpus[static_cast<size_t>(rank)];
+    const std::string& place = gpus[rank];
     const auto [found, is_free] = taken.emplace(place, rank);
     if (is_free) continue;
     throw UserError(ErrorKind::kEnvironment,

@@ -68,7 +68,7 @@ bool is_worse(const Report& report, const Report& other) {
 std::pair<int, Report> select_worst(std::vector<Report> reports) {
   std::optional<std::pair<int, Report>> worst;
   for (int rank = 0; rank < static_cast<int>(reports.size()); ++rank) {
-    Report& report = reports[static_cast<size_t>(rank)];
+    Report& report = reports[rank];
     if (!report.has_failed) continue;
     if (!worst || is_worse(report, worst->second)) worst = {rank, std::move(report)};
   }

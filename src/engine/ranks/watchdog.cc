@@ -72,7 +72,7 @@ void Watchdog::read_beats() {
     has_moved |= beats[rank]["num_moves"] != peer.beat.value("num_moves", Json());
     peer = {.beat = beats[rank]};
   }
-  const Peer& own = peers_[static_cast<size_t>(options_.rank)];
+  const Peer& own = peers_[options_.rank];
   num_stuck_ += count_.next(options_.interval);
   if (own.is_waiting() && !has_moved) return;
   int& longest = longest_pause_[own.text("phase")];
@@ -82,7 +82,7 @@ void Watchdog::read_beats() {
 
 // Warns, or returns the reason to end the process.
 std::string Watchdog::find_problem() {
-  const Peer& own = peers_[static_cast<size_t>(options_.rank)];
+  const Peer& own = peers_[options_.rank];
   const Peer* stuck = &peers_[options_.rank == 0 ? 1 : 0];
   bool do_all_wait = true;
   for (const Peer& peer : peers_) {

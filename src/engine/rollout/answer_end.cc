@@ -14,7 +14,7 @@ bool take_token(const ChosenToken& token, const GenerateOptions& options, Repeat
   rollout.response_token_ids.push_back(token.token_id);
   rollout.token_logprobs.push_back(token.logprob);
   if (guard.push(token.token_id)) return end_with(FinishReason::kRepeat);
-  return static_cast<int64_t>(rollout.response_token_ids.size()) >= options.max_new_tokens &&
+  return std::ssize(rollout.response_token_ids) >= options.max_new_tokens &&
          end_with(FinishReason::kLength);
 }
 

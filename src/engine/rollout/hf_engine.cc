@@ -96,11 +96,11 @@ class BatchDecoder {
   }
 
   at::Tensor step() {
-    const auto num_rows = static_cast<int64_t>(rows_.size());
+    const auto num_rows = std::ssize(rows_);
     at::Tensor token_ids = at::empty({num_rows, 1}, at::kLong);
     at::Tensor positions = at::empty({num_rows, 1}, at::kLong);
     for (int64_t i = 0; i < num_rows; ++i) {
-      DecodingRow& row = rows_[static_cast<size_t>(i)];
+      DecodingRow& row = rows_[i];
       token_ids.data_ptr<int64_t>()[i] = row.last_token_id;
       positions.data_ptr<int64_t>()[i] = row.next_position++;
     }
@@ -146,8 +146,7 @@ class BatchDecoder {
         is_all ? logits_BV : logits_BV.index_select(0, upload_index(live, logits_BV.device())),
         samplers);
     int num_finished = 0;
-    for (size_t i = 0; i < live.size(); ++i)
-      num_finished += take(rows_[static_cast<size_t>(live[i])], tokens[i]);
+    for (size_t i = 0; i < live.size(); ++i) num_finished += take(rows_[live[i]], tokens[i]);
     return num_finished;
   }
 
@@ -172,8 +171,8 @@ class BatchDecoder {
     for (size_t i = 0; i < rows_.size(); ++i) {
       if (!rows_[i].finished) live.push_back(static_cast<int64_t>(i));
     }
-    const auto num_rows = static_cast<int64_t>(rows_.size());
-    const int64_t num_finished = num_rows - static_cast<int64_t>(live.size());
+    const auto num_rows = std::ssize(rows_);
+    const int64_t num_finished = num_rows - std::ssize(live);
     const bool is_full = cache_->len() == cache_->capacity();
     if (!is_full && num_finished * kCompactFraction < num_rows) return;
     const int64_t growth = is_full ? std::max(kColumnChunk, cache_->len() / 4) : 0;

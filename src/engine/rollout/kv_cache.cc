@@ -50,12 +50,12 @@ at::Tensor KvCache::view(int64_t layer_idx, int64_t which, int64_t first, int64_
 
 void KvCache::rebuild(const std::vector<int64_t>& row_idx, int64_t capacity) {
   std::vector<int64_t> paddings;
-  for (const int64_t row : row_idx) paddings.push_back(paddings_[static_cast<size_t>(row)]);
+  for (const int64_t row : row_idx) paddings.push_back(paddings_[row]);
   const int64_t dropped = minimum(paddings);
   const int64_t kept = len_ - dropped;
   REMATCH_CHECK(capacity - dropped >= kept, fmt::format("{} columns, capacity {}", len_, capacity));
   std::vector<int64_t> sizes = storage_.sizes().vec();
-  sizes[kRowDim] = static_cast<int64_t>(row_idx.size());
+  sizes[kRowDim] = std::ssize(row_idx);
   sizes[kColumnDim] = capacity - dropped;
   const at::Tensor used = storage_.narrow(kColumnDim, dropped, kept);
   allocate(sizes, storage_.options());

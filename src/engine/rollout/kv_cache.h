@@ -31,7 +31,7 @@ class KvCache {
   KvCache(const Shape& shape, std::vector<int64_t> paddings, int64_t capacity,
           const at::TensorOptions& tensor_options);
 
-  int64_t num_rows() const { return static_cast<int64_t>(paddings_.size()); }
+  int64_t num_rows() const { return std::ssize(paddings_); }
   int64_t len() const { return len_; }
   int64_t capacity() const { return capacity_; }
   const std::vector<int64_t>& paddings() const { return paddings_; }

@@ -74,18 +74,18 @@ void check_prompt(const Prompt& prompt, const ModelDescription& model) {
 
 PaddedBatch pad_prompts(std::span<const Prompt> prompts, const Model& model,
                         const PixelGetter& pixels) {
-  const auto num_rows = static_cast<int64_t>(prompts.size());
+  const auto num_rows = std::ssize(prompts);
   int64_t num_columns = 0;
   for (const Prompt& prompt : prompts)
-    num_columns = std::max(num_columns, static_cast<int64_t>(prompt.token_ids.size()));
+    num_columns = std::max(num_columns, std::ssize(prompt.token_ids));
 
   PaddedBatch batch;
   at::Tensor token_ids = at::zeros({num_rows, num_columns}, at::kLong);
   batch.positions_3BP = at::zeros({3, num_rows, num_columns}, at::kLong);
   std::vector<int64_t> visual_idx;
   for (int64_t row = 0; row < num_rows; ++row) {
-    const Prompt& prompt = prompts[static_cast<size_t>(row)];
-    const auto len = static_cast<int64_t>(prompt.token_ids.size());
+    const Prompt& prompt = prompts[row];
+    const auto len = std::ssize(prompt.token_ids);
     const int64_t padding = num_columns - len;
     batch.paddings.push_back(padding);
     int64_t* const ids = token_ids.data_ptr<int64_t>() + row * num_columns + padding;

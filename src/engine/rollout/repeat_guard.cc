@@ -83,7 +83,7 @@ bool RepeatGuard::push(TokenId token_id) {
   if (options_.max_object_keys > 0 && tokenizer_->has_token(token_id))
     keys_.feed(tokenizer_->token_bytes(token_id));
 
-  if (static_cast<int64_t>(ids_.size()) < options_.min_new_tokens) return false;
+  if (std::ssize(ids_) < options_.min_new_tokens) return false;
   if (run_len_ >= options_.max_consecutive_token_repeats) return true;
   // The last r blocks of n ids are equal if and only if n·(r − 1) consecutive ids equal the id n
   // positions before them.

@@ -68,8 +68,7 @@ Extremes find_extremes(std::span<const float> logits_V) {
 /// @throws UserError (data) naming the sample if a logit is not finite
 kernels::SoftmaxSum checked_softmax(std::span<const float> logits_V, const std::string& who,
                                     int64_t position) {
-  const kernels::SoftmaxSum sum =
-      kernels::softmax_sum(logits_V.data(), static_cast<int64_t>(logits_V.size()));
+  const kernels::SoftmaxSum sum = kernels::softmax_sum(logits_V.data(), std::ssize(logits_V));
   if (sum.is_finite) return sum;
   const auto bad = std::find_if(logits_V.begin(), logits_V.end(),
                                 [](float logit) { return !std::isfinite(logit); });
@@ -132,10 +131,8 @@ SamplerRow::SamplerRow(const Prompt& prompt, const GenerateOptions& options, int
 }
 
 void SamplerRow::remember(TokenId token_id) {
-  if (token_id < 0 || static_cast<size_t>(token_id) >= seen_.size() ||
-      seen_[static_cast<size_t>(token_id)])
-    return;
-  seen_[static_cast<size_t>(token_id)] = true;
+  if (token_id < 0 || static_cast<size_t>(token_id) >= seen_.size() || seen_[token_id]) return;
+  seen_[token_id] = true;
   seen_ids_.push_back(token_id);
 }
 
@@ -166,7 +163,7 @@ void Sampler::process(std::span<float> logits_V, const SamplerRow& row) {
 void Sampler::warp(std::span<float> logits_V, const SamplerRow& row) {
   const auto penalty = static_cast<float>(options_.repetition_penalty);
   for (const TokenId id : row.seen_ids_) {
-    float& logit = logits_V[static_cast<size_t>(id)];
+    float& logit = logits_V[id];
     logit = logit < 0 ? logit * penalty : logit / penalty;
   }
   if (options_.temperature == 0) return;
@@ -186,15 +183,14 @@ void Sampler::apply_temperature(std::span<float> logits_V) const {
   // float32 overflows at this low temperature: choose greedily.
   const auto best = std::max_element(logits_V.begin(), logits_V.end()) - logits_V.begin();
   std::fill(logits_V.begin(), logits_V.end(), kRemoved);
-  logits_V[static_cast<size_t>(best)] = 0;
+  logits_V[best] = 0;
 }
 
 // Equal values at the boundary are all kept, as in transformers.
 void Sampler::keep_top_k(std::span<float> logits_V) {
   const auto k = std::min(static_cast<size_t>(options_.top_k), logits_V.size());
   scratch_.assign(logits_V.begin(), logits_V.end());
-  std::nth_element(scratch_.begin(), scratch_.begin() + static_cast<std::ptrdiff_t>(k - 1),
-                   scratch_.end(), std::greater<>());
+  std::nth_element(scratch_.begin(), scratch_.begin() + (k - 1), scratch_.end(), std::greater<>());
   const float threshold = scratch_[k - 1];
   for (float& logit : logits_V) {
     if (logit < threshold) logit = kRemoved;
@@ -221,14 +217,14 @@ void Sampler::keep_top_p(std::span<float> logits_V) {
       logits_V[i] = kRemoved;
     }
   }
-  const auto logit_at = [&](TokenId id) { return logits_V[static_cast<size_t>(id)]; };
+  const auto logit_at = [&](TokenId id) { return logits_V[id]; };
   std::sort(order_.begin(), order_.end(), [&](int a, int b) {
     return logit_at(a) != logit_at(b) ? logit_at(a) < logit_at(b) : a < b;
   });
   for (size_t i = 0; i + 1 < order_.size(); ++i) {
     cumulated += std::exp(static_cast<double>(logit_at(order_[i])) - largest);
     if (cumulated > removable) break;
-    logits_V[static_cast<size_t>(order_[i])] = kRemoved;
+    logits_V[order_[i]] = kRemoved;
   }
 }
 

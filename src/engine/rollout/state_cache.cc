@@ -32,7 +32,7 @@ at::Tensor prefill_states(StateCache& cache, int64_t layer_idx, const DeltaToken
   const at::Tensor window = cache.window(layer_idx), states = cache.states(layer_idx);
   std::vector<int64_t> lens, columns;
   for (int64_t row = 0; row < num_rows; ++row) {
-    const int64_t padding = paddings[static_cast<size_t>(row)], len = num_columns - padding;
+    const int64_t padding = paddings[row], len = num_columns - padding;
     lens.push_back(len);
     for (int64_t column = padding; column < num_columns; ++column)
       columns.push_back(row * num_columns + column);

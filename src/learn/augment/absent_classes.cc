@@ -31,7 +31,7 @@ Names addable_names(const Sample& sample, const ClassList& list) {
 void shuffle(Names& names, uint64_t key) {
   const Names before = names;
   const std::vector<int64_t> order = random_permutation(key, std::ssize(names));
-  for (size_t i = 0; i < names.size(); ++i) names[i] = before[static_cast<size_t>(order[i])];
+  for (size_t i = 0; i < names.size(); ++i) names[i] = before[order[i]];
 }
 
 }  // namespace
@@ -42,7 +42,7 @@ void draw_absent_classes(Sample& sample, const AugmentSettings& settings, uint64
   if (random_uniform(key, 0) < settings.absent_share) {
     Names& drawn = sample.drawn_names = addable_names(sample, *list);
     shuffle(drawn, random_key({key, kClassStream}));
-    const size_t count = 1 + random_below(key, 1, static_cast<uint64_t>(settings.absent_most));
+    const size_t count = 1 + random_below(key, 1, settings.absent_most);
     drawn.resize(std::min(count, drawn.size()));
   }
   Names names = list->names;

@@ -15,13 +15,13 @@ constexpr int64_t kLastBin = kNumBins - 1;
 struct Axis {
   int64_t side_px, begin_px, size_px;
 
-  double low() const { return static_cast<double>(begin_px * kLastBin); }
-  double high() const { return static_cast<double>((begin_px + size_px) * kLastBin); }
-  double position(int bin) const { return static_cast<double>(bin * side_px); }
+  double low() const { return begin_px * kLastBin; }
+  double high() const { return (begin_px + size_px) * kLastBin; }
+  double position(int bin) const { return bin * side_px; }
   /// The bin in the crop, halves up.
   /// @param position  between low() and high()
   int bin(double position) const {
-    const double bin = std::floor((position - low()) / static_cast<double>(size_px) + 0.5);
+    const double bin = std::floor((position - low()) / size_px + 0.5);
     return std::clamp(static_cast<int>(bin), 0, static_cast<int>(kLastBin));
   }
 };
@@ -51,7 +51,7 @@ std::vector<int> bins_of(const Outline& outline, const std::array<Axis, 2>& axes
     vertices.push_back({axes[0].bin(vertex[0]), axes[1].bin(vertex[1])});
   for (size_t i = 0; i < vertices.size() && vertices.size() > 3;) {
     if (vertices[i] == vertices[(i + 1) % vertices.size()])
-      vertices.erase(vertices.begin() + static_cast<std::ptrdiff_t>(i));
+      vertices.erase(vertices.begin() + i);
     else
       ++i;
   }

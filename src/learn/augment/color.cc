@@ -35,7 +35,7 @@ int mean_grey(const Image& image) {
 void stretch_levels(Image& image, int from, int64_t factor) {
   std::array<uint8_t, 256> level{};
   for (int value = 0; value < 256; ++value)
-    level[static_cast<size_t>(value)] = as_level(from + scale(value - from, factor));
+    level[value] = as_level(from + scale(value - from, factor));
   for (uint8_t& value : image.rgb) value = level[value];
 }
 

@@ -67,7 +67,7 @@ void paint_crop(const ImageChange& change, Image& image) {
   const auto [left, top, width, height] = change.crop_px;
   if (left + width > image.width_px || top + height > image.height_px) return;  // not that file
   Image part{.width_px = static_cast<int>(width), .height_px = static_cast<int>(height)};
-  part.rgb.reserve(static_cast<size_t>(width * height * kNumChannels));
+  part.rgb.reserve(width * height * kNumChannels);
   for (int64_t y = top; y < top + height; ++y) {
     const auto row = image.rgb.begin() + (y * image.width_px + left) * kNumChannels;
     part.rgb.insert(part.rgb.end(), row, row + width * kNumChannels);

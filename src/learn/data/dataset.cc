@@ -215,8 +215,7 @@ Dataset Dataset::copy_without(const std::vector<int64_t>& sample_indices) const 
     const int64_t begin = part.begin, end = part.end;
     part.begin = result.size();
     for (int64_t i = begin; i < end; ++i) {
-      if (!std::ranges::binary_search(sample_indices, i))
-        result.samples_.push_back(samples_[static_cast<size_t>(i)]);
+      if (!std::ranges::binary_search(sample_indices, i)) result.samples_.push_back(samples_[i]);
     }
     part.end = result.size();
   }
@@ -238,7 +237,7 @@ int64_t Dataset::decode_images(int64_t most) const {
   const int64_t num_looks = std::min(most, size());
   for (int64_t i = 0; i < num_looks; ++i) {
     throw_if_interrupted();
-    const Sample& sample = samples_[static_cast<size_t>(i * size() / num_looks)];
+    const Sample& sample = samples_[i * size() / num_looks];
     collect(sample, problems, [&] {
       for (const std::string& path : sample.image_paths) load_image(path);
       num_decoded += std::ssize(sample.image_paths);

@@ -47,7 +47,7 @@ class Dataset {
   /// Samples in file order. sample_id is the 0-based line number, so blank lines leave gaps; the
   /// ids of the next file continue after those of the previous one.
   const std::vector<Sample>& samples() const { return samples_; }
-  int64_t size() const { return static_cast<int64_t>(samples_.size()); }
+  int64_t size() const { return samples_.size(); }
   const std::string& path() const { return path_; }
   /// The files and their weights.
   const std::vector<MixturePart>& parts() const { return parts_; }

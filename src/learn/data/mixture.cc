@@ -21,7 +21,7 @@ constexpr uint64_t kMixtureStream = 0x6D697874757265ULL;
 }  // namespace
 
 int64_t MixturePart::num_drawn() const {
-  return static_cast<int64_t>(std::floor(weight * static_cast<double>(num_records()) + 0.5));
+  return static_cast<int64_t>(std::floor(weight * num_records() + 0.5));
 }
 
 int64_t mixture_size(const std::vector<MixturePart>& parts) {
@@ -43,8 +43,7 @@ std::vector<int64_t> draw_mixture(const std::vector<MixturePart>& parts, uint64_
     const std::vector<int64_t> order = random_permutation(
         random_key({kMixtureStream, seed, static_cast<uint64_t>(epoch), uint64_t{i}}),
         part.num_records());
-    for (int64_t k = 0; k < num_left; ++k)
-      drawn.push_back(part.begin + order[static_cast<size_t>(k)]);
+    for (int64_t k = 0; k < num_left; ++k) drawn.push_back(part.begin + order[k]);
   }
   return drawn;
 }

@@ -53,8 +53,7 @@ std::vector<NamedOrder> named_orders() {
 
 Features box_features(const Geometry& geometry) {
   const Aabb box = bounding_box(geometry);
-  const auto left = static_cast<double>(box.min_x), top = static_cast<double>(box.min_y),
-             right = static_cast<double>(box.max_x), bottom = static_cast<double>(box.max_y);
+  const double left = box.min_x, top = box.min_y, right = box.max_x, bottom = box.max_y;
   const double longer = std::max(right - left, bottom - top),
                shorter = std::min(right - left, bottom - top);
   return {left,
@@ -73,7 +72,7 @@ void add_rows(std::vector<Features>& boxes) {
   const auto middle = [](const Features& box) { return (box[1] + box[3]) / 2; };
   double height = 0;
   for (const Features& box : boxes) height += box[3] - box[1];
-  height /= static_cast<double>(boxes.size());
+  height /= boxes.size();
   std::vector<Features*> down;
   for (Features& box : boxes) down.push_back(&box);
   std::stable_sort(down.begin(), down.end(),
@@ -120,7 +119,7 @@ double agreement_of(const Features& weights, const std::vector<Features>& pairs)
     const double score = dot(weights, pair);
     agreeing += score > 0 ? 1 : score < 0 ? 0 : 0.5;
   }
-  return pairs.empty() ? 0 : agreeing / static_cast<double>(pairs.size());
+  return pairs.empty() ? 0 : agreeing / pairs.size();
 }
 
 /// x of A x = b by Gauss elimination; A is positive definite.
@@ -141,7 +140,7 @@ Features solve(std::array<Features, kN> a, Features b) {
 
 /// Logistic regression without intercept by Newton's method, on features scaled by their RMS.
 Features learn(const std::vector<Features>& pairs) {
-  const auto count = static_cast<double>(pairs.size());
+  const double count = pairs.size();
   Features scale{}, weights{};
   for (const Features& pair : pairs) {
     for (size_t k = 0; k < kN; ++k) scale[k] += pair[k] * pair[k] / count;

@@ -40,9 +40,8 @@ std::vector<SceneObject> order_objects(const Sample& sample, const ObjectOrder& 
   }
   const uint64_t key = random_key(
       {kOrderStream, seed, static_cast<uint64_t>(epoch), static_cast<uint64_t>(sample.sample_id)});
-  const std::vector<int64_t> places = random_permutation(key, static_cast<int64_t>(objects.size()));
-  for (size_t i = 0; i < places.size(); ++i)
-    objects[i] = sample.objects[static_cast<size_t>(places[i])];
+  const std::vector<int64_t> places = random_permutation(key, objects.size());
+  for (size_t i = 0; i < places.size(); ++i) objects[i] = sample.objects[places[i]];
   return objects;
 }
 

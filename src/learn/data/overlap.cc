@@ -46,11 +46,10 @@ std::vector<std::string> overlap_warnings(const Dataset& train, const Dataset& v
   std::set<std::string> trained;
   int64_t num_objects = 0;
   for (const Sample& sample : train.samples()) {
-    num_objects += static_cast<int64_t>(sample.objects.size());
+    num_objects += sample.objects.size();
     for (const SceneObject& object : sample.objects) trained.insert(normalize_label(object.desc));
   }
-  const bool is_free_text =
-      num_objects >= kFewObjects && 2 * static_cast<int64_t>(trained.size()) > num_objects;
+  const bool is_free_text = num_objects >= kFewObjects && 2 * std::ssize(trained) > num_objects;
   if (is_free_text) return warnings;
   std::set<std::string> classes;
   std::vector<std::string> unknown;
@@ -61,10 +60,10 @@ std::vector<std::string> overlap_warnings(const Dataset& train, const Dataset& v
     }
   }
   if (!unknown.empty()) {
-    warnings.push_back(fmt::format(
-        "{} of {} in {} never {} in {}: {}", unknown.size(),
-        counted(static_cast<int64_t>(classes.size()), "class", "classes"), val.path(),
-        unknown.size() == 1 ? "occurs" : "occur", train.path(), printable(first_few(unknown))));
+    warnings.push_back(fmt::format("{} of {} in {} never {} in {}: {}", unknown.size(),
+                                   counted(std::ssize(classes), "class", "classes"), val.path(),
+                                   unknown.size() == 1 ? "occurs" : "occur", train.path(),
+                                   printable(first_few(unknown))));
   }
   return warnings;
 }

@@ -40,7 +40,7 @@ std::vector<int64_t> WindowStream::draw_order(int64_t epoch) const {
   if (!options_.draw) return order;
   const std::vector<int64_t> drawn = options_.draw(epoch);
   REMATCH_CHECK(drawn.size() == order.size());
-  for (int64_t& place : order) place = drawn[static_cast<size_t>(place)];
+  for (int64_t& place : order) place = drawn[place];
   return order;
 }
 
@@ -64,7 +64,7 @@ std::vector<std::vector<int64_t>> WindowStream::draw(int64_t epoch) {
   REMATCH_CHECK(!micro_batches.empty());
   if (static_cast<size_t>(epoch) >= counted_.size())
     counted_.resize(static_cast<size_t>(epoch) + 1, 0);
-  counted_[static_cast<size_t>(epoch)] = static_cast<int64_t>(micro_batches.size());
+  counted_[epoch] = micro_batches.size();
   return micro_batches;
 }
 
@@ -112,7 +112,7 @@ int64_t WindowStream::windows_before(int64_t epoch) {
 
 WindowPlan WindowStream::next() {
   const std::vector<std::vector<int64_t>>& micro_batches = current_micro_batches();
-  const auto num_micro_batches = static_cast<int64_t>(micro_batches.size());
+  const auto num_micro_batches = std::ssize(micro_batches);
   const int64_t num_windows = windows_for(num_micro_batches);
   const int64_t first = cursor_.next_window_in_epoch * window_size_;
   const int64_t end = std::min(first + window_size_, num_micro_batches);
@@ -121,7 +121,7 @@ WindowPlan WindowStream::next() {
                   .is_partial = end - first < window_size_,
                   .last_of_epoch = cursor_.next_window_in_epoch + 1 == num_windows};
   for (int64_t i = first + options_.rank; i < end; i += options_.world_size) {
-    plan.micro_batches.push_back(micro_batches[static_cast<size_t>(i)]);
+    plan.micro_batches.push_back(micro_batches[i]);
   }
   ++cursor_.window_idx;
   if (++cursor_.next_window_in_epoch == num_windows) {

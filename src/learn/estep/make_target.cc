@@ -19,7 +19,7 @@ std::shared_ptr<const Segment> make_target(const ScoredRollout& rollout,
   check_encoded_len(result.segment, options.max_length);
   metrics.add("rollout/matched_for_supervision", result.num_supervised_pairs);
   metrics.add("rollout/excluded_from_supervision", result.num_excluded);
-  metrics.add("rollout/fn_appended", static_cast<double>(result.false_negatives.size()));
+  metrics.add("rollout/fn_appended", result.false_negatives.size());
   metrics.add("rollout/prefix_len", result.segment.prefix_len);
   metrics.add("rollout/append_len", result.segment.append_len);
   metrics.add("rollout/encoded_len", result.segment.encoded_len());

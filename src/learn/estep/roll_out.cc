@@ -21,7 +21,7 @@ std::vector<SampleBatch> make_batches(const std::vector<int64_t>& samples, int s
 }
 
 std::vector<SampleBatch> all_batches(int64_t num_samples, int size) {
-  std::vector<int64_t> samples(static_cast<size_t>(num_samples));
+  std::vector<int64_t> samples(num_samples);
   std::iota(samples.begin(), samples.end(), 0);
   return make_batches(samples, size, 0);
 }

@@ -46,8 +46,7 @@ void parse_rollout(ScoredRollout& rollout, const AnswerFormat& format,
 }
 
 Sample RolloutScorer::shown_sample(int64_t index, int64_t epoch) const {
-  return augment_sample(dataset_.samples()[static_cast<size_t>(index)], options_.augment,
-                        options_.seed, epoch);
+  return augment_sample(dataset_.samples()[index], options_.augment, options_.seed, epoch);
 }
 
 void RolloutScorer::prefetch(const std::vector<int64_t>& sample_indices, int64_t epoch) const {
@@ -66,7 +65,7 @@ std::vector<ScoredRollout> RolloutScorer::prepare(const std::vector<int64_t>& sa
   for (const int64_t index : sample_indices) {
     const Sample shown = shown_sample(index, epoch);
     prepared.push_back(
-        {.sample = &dataset_.samples()[static_cast<size_t>(index)],
+        {.sample = &dataset_.samples()[index],
          .ground_truth = order_objects(shown, options_.ordering, options_.seed, epoch),
          .own_prompt = shown.prompt,
          .prompt = make_prompt(shown, epoch, prompts_, options_.patches)});
@@ -95,9 +94,8 @@ void RolloutScorer::observe(const ScoredRollout& rollout, const Matching& matchi
   observe_false_boxes(rollout, metrics);
   observe_status(rollout.parsed.status, metrics);
   metrics.add("rollout/parse_dropped_invalid", rollout.parsed.dropped_invalid);
-  metrics.add("rollout/prompt_len", static_cast<double>(rollout.rollout.prompt_token_ids.size()));
-  metrics.add("rollout/gen_new_tokens",
-              static_cast<double>(rollout.rollout.response_token_ids.size()));
+  metrics.add("rollout/prompt_len", rollout.rollout.prompt_token_ids.size());
+  metrics.add("rollout/gen_new_tokens", rollout.rollout.response_token_ids.size());
 }
 
 void RolloutScorer::observe_false_boxes(const ScoredRollout& rollout, MetricsBag& metrics) const {
@@ -117,8 +115,8 @@ void RolloutScorer::observe_false_boxes(const ScoredRollout& rollout, MetricsBag
     if (absent.contains(name)) answered.insert(name);
   }
   if (absent.empty()) return;
-  metrics.add("rollout/absent_names", static_cast<double>(absent.size()));
-  metrics.add("rollout/absent_answered", static_cast<double>(answered.size()));
+  metrics.add("rollout/absent_names", absent.size());
+  metrics.add("rollout/absent_answered", answered.size());
 }
 
 }  // namespace rematch

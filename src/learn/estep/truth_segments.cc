@@ -39,8 +39,8 @@ WindowSegments TruthSegments::build(const WindowPlan& plan) const {
 }
 
 std::shared_ptr<const Segment> TruthSegments::segment_at(int64_t sample_idx, int64_t epoch) const {
-  const Sample sample = augment_sample(dataset_.samples()[static_cast<size_t>(sample_idx)],
-                                       options_.augment, options_.seed, epoch);
+  const Sample sample =
+      augment_sample(dataset_.samples()[sample_idx], options_.augment, options_.seed, epoch);
   const Prompt prompt = make_prompt(sample, epoch, &prompts_, options_.patches);
   Segment segment = build_ground_truth_segment(
       prompt, order_objects(sample, options_.ordering, options_.seed, epoch), format_, noise_);

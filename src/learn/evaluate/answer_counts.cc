@@ -36,7 +36,7 @@ std::string AnswerCounts::finding() const {
 AnswerCounts evaluation_counts(const std::function<std::optional<double>(const char* name)>& score,
                                int64_t num_samples) {
   const auto num_answers = [&](const char* rate, double unknown = 0) -> int64_t {
-    return std::llround(score(rate).value_or(unknown) * static_cast<double>(num_samples));
+    return std::llround(score(rate).value_or(unknown) * num_samples);
   };
   return {.answers = num_samples,
           .malformed = num_answers("eval_rollout_parse_malformed_rate"),

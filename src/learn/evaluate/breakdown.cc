@@ -53,13 +53,13 @@ void Breakdown::add(const std::vector<SceneObject>& truth,
   };
   BreakdownRow& all = counts_[find_range(truth.size())];
   ++all.num_images;
-  all.truths += static_cast<int64_t>(truth.size());
-  all.predictions += static_cast<int64_t>(predictions.size());
+  all.truths += truth.size();
+  all.predictions += predictions.size();
   for (const SceneObject& object : truth) ++class_row(object).truths;
   for (const SceneObject& object : predictions) ++class_row(object).predictions;
   for (const auto& [p, t] : matching.pairs) {
-    BreakdownRow& truth_row = class_row(truth[static_cast<size_t>(t)]);
-    BreakdownRow& prediction_row = class_row(predictions[static_cast<size_t>(p)]);
+    BreakdownRow& truth_row = class_row(truth[t]);
+    BreakdownRow& prediction_row = class_row(predictions[p]);
     const bool named = truth_row.name == prediction_row.name;
     ++truth_row.placed;
     ++prediction_row.predictions_placed;

@@ -31,7 +31,7 @@ struct BreakdownRow {
 
  private:
   static double share(int64_t part, int64_t whole) {
-    return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0.0;
+    return whole > 0 ? static_cast<double>(part) / whole : 0.0;
   }
 };
 

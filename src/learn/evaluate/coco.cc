@@ -92,13 +92,13 @@ void match_scene(const Scene& scene, int size, std::vector<Ranked>& found, int64
         const double overlap = iou(scene.predictions[p], truths[g]);
         if (overlap < best) continue;
         best = overlap;
-        chosen = static_cast<std::ptrdiff_t>(g);
+        chosen = g;
       }
       Ranked& ranked = found[start + p];
-      ranked.hit[static_cast<size_t>(t)] = chosen >= 0;
-      ranked.ignored[static_cast<size_t>(t)] =
+      ranked.hit[t] = chosen >= 0;
+      ranked.ignored[t] =
           chosen >= 0 ? static_cast<size_t>(chosen) >= num_wanted : off_size(scene.predictions[p]);
-      if (chosen >= 0) taken[static_cast<size_t>(chosen)] = true;
+      if (chosen >= 0) taken[chosen] = true;
     }
   }
 }
@@ -122,7 +122,7 @@ Curve precision_curve(const std::vector<bool>& hits, int64_t num_truths) {
   double tp = 0, fp = 0;
   for (const bool hit : hits) {
     (hit ? tp : fp) += 1;
-    recall.push_back(tp / static_cast<double>(num_truths));
+    recall.push_back(tp / num_truths);
     precision.push_back(tp / (fp + tp + std::numeric_limits<double>::epsilon()));
   }
   for (size_t i = precision.size(); i-- > 1;)
@@ -132,7 +132,7 @@ Curve precision_curve(const std::vector<bool>& hits, int64_t num_truths) {
   for (int r = 0; r < kNumRecalls; ++r) {
     const auto at =
         static_cast<size_t>(std::ranges::lower_bound(recall, recall_threshold(r)) - recall.begin());
-    if (at < precision.size()) curve.precision[static_cast<size_t>(r)] = precision[at];
+    if (at < precision.size()) curve.precision[r] = precision[at];
   }
   return curve;
 }
@@ -183,7 +183,7 @@ void CocoEvaluator::add(const std::vector<LabelledBox>& truths,
   for (size_t k = 0; k < predictions.size(); ++k) {
     const LabelledBox& box = predictions[k];
     classes_[box.label][image].predictions.push_back(
-        {box.x, box.y, box.w, box.h, box.score.value_or(0), 1.0 - static_cast<double>(k) / 1000.0});
+        {box.x, box.y, box.w, box.h, box.score.value_or(0), 1.0 - k / 1000.0});
     all_scored_ = all_scored_ && box.score.has_value();
   }
 }

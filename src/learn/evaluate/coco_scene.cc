@@ -18,10 +18,8 @@ std::vector<LabelledBox> labelled_boxes(const std::vector<SceneObject>& objects,
   std::vector<LabelledBox> boxes;
   for (const SceneObject& object : objects) {
     const Aabb box = bounding_box(object.geometry);
-    boxes.push_back({labels.class_name(object.desc), static_cast<double>(box.min_x) * pixels_x,
-                     static_cast<double>(box.min_y) * pixels_y,
-                     static_cast<double>(box.max_x - box.min_x) * pixels_x,
-                     static_cast<double>(box.max_y - box.min_y) * pixels_y});
+    boxes.push_back({labels.class_name(object.desc), box.min_x * pixels_x, box.min_y * pixels_y,
+                     (box.max_x - box.min_x) * pixels_x, (box.max_y - box.min_y) * pixels_y});
   }
   for (size_t i = 0; i < scores.size(); ++i) boxes[i].score = scores[i];
   return boxes;

@@ -26,7 +26,7 @@ std::vector<PrecisionCurve> precision_curves(const std::vector<RankedClass>& cla
     for (size_t i = 0; i < ranked.precision.size(); ++i) all.precision[i] += ranked.precision[i];
   }
   if (curves.empty()) return {};
-  for (double& value : all.precision) value /= static_cast<double>(curves.size());
+  for (double& value : all.precision) value /= curves.size();
   std::ranges::stable_sort(curves, std::greater{}, &PrecisionCurve::num_truths);
   if (curves.size() > most) curves.resize(most);
   curves.insert(curves.begin(), std::move(all));
@@ -49,9 +49,9 @@ Calibration calibrate(const std::vector<RankedClass>& classes) {
       bin.mean_score += predictions[i].score;
       bin.precision += predictions[i].is_hit ? 1 : 0;
     }
-    calibration.error += std::abs(bin.mean_score - bin.precision) / static_cast<double>(total);
-    bin.mean_score /= static_cast<double>(bin.count);
-    bin.precision /= static_cast<double>(bin.count);
+    calibration.error += std::abs(bin.mean_score - bin.precision) / total;
+    bin.mean_score /= bin.count;
+    bin.precision /= bin.count;
     calibration.bins.push_back(bin);
     begin = end;
   }

@@ -115,8 +115,7 @@ EvaluationResult Evaluation::reduce(const std::vector<Batch>& batches, double se
     metrics.add("eval_token_acc", details.of(kCorrectTokens).mean());
   }
   metrics.add("eval_runtime", seconds);
-  metrics.add("eval_samples_per_second",
-              seconds > 0 ? static_cast<double>(num_samples_) / seconds : 0.0);
+  metrics.add("eval_samples_per_second", seconds > 0 ? num_samples_ / seconds : 0.0);
 
   EvaluationResult result{.values = reduce_metrics(metrics, MetricScope::kEvaluation),
                           .collapse = find_collapse(names),

@@ -57,7 +57,7 @@ std::optional<Health> compare_health(const ScoreOf& before, const ScoreOf& now, 
         (!of_samples && (before(sign.count) == 0.0 || now(sign.count) == 0.0)))
       continue;
     const auto count = [&](const ScoreOf& scores) {
-      return of_samples ? static_cast<double>(num_samples) : scores(sign.count).value_or(0);
+      return of_samples ? num_samples : scores(sign.count).value_or(0);
     };
     const double error = std::sqrt(variance(sign.worse, *was, count(before)) +
                                    variance(sign.worse, *is, count(now)));

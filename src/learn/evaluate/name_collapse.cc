@@ -30,16 +30,15 @@ std::string NameCollapse::text() const {
 std::optional<NameCollapse> find_collapse(const NameCounts& names) {
   double num_truths = 0, num_predictions = 0;
   for (const auto& [name, count] : names) {
-    num_truths += static_cast<double>(count[0]);
-    num_predictions += static_cast<double>(count[1]);
+    num_truths += count[0];
+    num_predictions += count[1];
   }
   if (num_predictions < kFewestPredictions || num_truths == 0) return std::nullopt;
   const auto most =
       std::ranges::max_element(names, {}, [](const auto& name) { return name.second[1]; });
-  const NameCollapse collapse{
-      .name = most->first,
-      .predicted_share = static_cast<double>(most->second[1]) / num_predictions,
-      .truth_share = static_cast<double>(most->second[0]) / num_truths};
+  const NameCollapse collapse{.name = most->first,
+                              .predicted_share = most->second[1] / num_predictions,
+                              .truth_share = most->second[0] / num_truths};
   const bool is_collapse = !collapse.name.empty() && collapse.predicted_share >= kLeastShare &&
                            collapse.predicted_share > kLeastRatio * collapse.truth_share;
   return is_collapse ? std::optional(collapse) : std::nullopt;

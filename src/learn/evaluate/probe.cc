@@ -38,23 +38,22 @@ void Probe::add(const ScoredRollout& rollout, const Matching& matching_50,
                                .size());
   ProbeBucket& bucket = find_bucket(rollout.ground_truth.size());
   bucket.num_images += 1;
-  bucket.num_truths += static_cast<int64_t>(rollout.ground_truth.size());
-  bucket.num_predictions += static_cast<int64_t>(rollout.parsed.objects.size());
-  bucket.num_missing += static_cast<int64_t>(rollout.matching.false_negatives.size());
+  bucket.num_truths += rollout.ground_truth.size();
+  bucket.num_predictions += rollout.parsed.objects.size();
+  bucket.num_missing += rollout.matching.false_negatives.size();
   bucket.num_repeated += num_repeated;
   numbers_.greedy.add({.answers = 1,
                        .malformed = rollout.parsed.status == ParseStatus::kMalformed,
                        .truncated = rollout.parsed.status == ParseStatus::kTruncated,
                        .with_object = !rollout.parsed.objects.empty(),
                        .dropped = rollout.parsed.dropped_invalid});
-  numbers_.num_matched += static_cast<int64_t>(rollout.matching.pairs.size());
-  numbers_.num_matched_50 += static_cast<int64_t>(matching_50.pairs.size());
+  numbers_.num_matched += rollout.matching.pairs.size();
+  numbers_.num_matched_50 += matching_50.pairs.size();
   numbers_.matched_iou_sum += rollout.matching.matched_maskiou_sum;
   for (size_t i = 0; i < rollout.matching.pairs.size(); ++i) {
     const auto [prediction, truth] = rollout.matching.pairs[i];
     numbers_.num_named_right +=
-        labels.same(rollout.parsed.objects[static_cast<size_t>(prediction)].desc,
-                    rollout.ground_truth[static_cast<size_t>(truth)].desc);
+        labels.same(rollout.parsed.objects[prediction].desc, rollout.ground_truth[truth].desc);
     if (i == 0) continue;
     numbers_.num_neighbours += 1;
     numbers_.num_in_order += rollout.matching.pairs[i - 1].second < truth;
@@ -107,16 +106,14 @@ void Probe::measure_draws(const Answers& answers, int num_draws, Terminal& termi
       Miss& miss = misses_[next++ % misses_.size()];
       for (const auto& [prediction, truth] : rollout.matching.pairs) {
         const auto at = std::ranges::find(miss.missing, truth);
-        if (at != miss.missing.end())
-          miss.found[static_cast<size_t>(at - miss.missing.begin())] = true;
+        if (at != miss.missing.end()) miss.found[at - miss.missing.begin()] = true;
       }
     }
   };
   score_batches(answers.scorer, answers.source, batches, on_progress, on_batch);
   terminal.finish_progress();
   for (const Miss& miss : misses_) {
-    const size_t num_truths =
-        answers.scorer.dataset().samples()[static_cast<size_t>(miss.sample_idx)].objects.size();
+    const size_t num_truths = answers.scorer.dataset().samples()[miss.sample_idx].objects.size();
     find_bucket(num_truths).num_found += std::ranges::count(miss.found, true);
   }
 }

@@ -57,7 +57,7 @@ struct ProbeNumbers {
  private:
   template <class Part>
   static double share(Part part, int64_t whole) {
-    return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0.0;
+    return whole > 0 ? static_cast<double>(part) / whole : 0.0;
   }
 };
 

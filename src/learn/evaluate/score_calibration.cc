@@ -35,13 +35,12 @@ std::vector<Group> make_groups(const std::vector<RankedClass::Prediction>& ascen
   std::vector<Group> groups;
   double last_score = -1;
   for (const auto& [score, is_hit] : ascending) {
-    const bool is_full =
-        groups.empty() || (groups.back().count >= static_cast<double>(size) && score != last_score);
+    const bool is_full = groups.empty() || (groups.back().count >= size && score != last_score);
     if (is_full) groups.emplace_back();
     groups.back().add({1, is_hit ? 1.0 : 0.0, log_score(score)});
     last_score = score;
   }
-  if (groups.size() > 1 && groups.back().count < static_cast<double>(size)) {
+  if (groups.size() > 1 && groups.back().count < size) {
     const Group rest = groups.back();
     groups.pop_back();
     groups.back().add(rest);

@@ -13,7 +13,7 @@ namespace {
 // A chunk is one placeholder value, a flag for each of the owner's parts (1 if it has a gradient),
 // and their values.
 at::Tensor flags_at(const at::Tensor& flat, int64_t begin, size_t count) {
-  return flat.narrow(0, begin + 1, static_cast<int64_t>(count));
+  return flat.narrow(0, begin + 1, count);
 }
 
 std::vector<int64_t> offsets(const std::vector<int64_t>& counts) {
@@ -32,7 +32,7 @@ GradientBucket::GradientBucket(const std::vector<ParcelPart>& parts, Group& grou
     parts_.emplace_back();
     static_cast<ParcelPart&>(parts_.back()) = part;
   }
-  for (Part& part : parts_) by_owner_[static_cast<size_t>(part.parcel->owner)].push_back(&part);
+  for (Part& part : parts_) by_owner_[part.parcel->owner].push_back(&part);
   for (const std::vector<Part*>& theirs : by_owner_) {
     int64_t size = 1 + std::ssize(theirs);  // a chunk is never empty
     for (size_t i = 0; i < theirs.size(); ++i) {
@@ -68,15 +68,13 @@ void GradientBucket::fill_message() {
   receive_ = at::zeros({receive_begins_.back() + receive_counts_.back()}, message_options());
   for (int owner = 0; owner < group_->size(); ++owner) {
     if (is_own(owner)) continue;
-    const int64_t begin = send_begins_[static_cast<size_t>(owner)];
-    std::vector<Part*>& theirs = by_owner_[static_cast<size_t>(owner)];
+    const int64_t begin = send_begins_[owner];
+    std::vector<Part*>& theirs = by_owner_[owner];
     for (Part* part : theirs) {
       const at::Tensor gradient = part->parcel->own;
       if (part->is_last()) part->parcel->own.reset();
       if (!gradient.defined()) continue;
-      flags_at(send_, begin, theirs.size())
-          .narrow(0, static_cast<int64_t>(part->index), 1)
-          .fill_(1);
+      flags_at(send_, begin, theirs.size()).narrow(0, part->index, 1).fill_(1);
       send_.narrow(0, begin + part->values_at, part->count).copy_(part->of(gradient));
     }
   }
@@ -109,8 +107,8 @@ void GradientBucket::add_to_sum(Part& part, const at::Tensor& gradient, bool may
 // Adds what a rank sent to this one. The host does not read flags on a device, which it would have
 // to wait for: absent gradients are zeros there, and the flags are summed.
 void GradientBucket::add_round(int rank) {
-  std::vector<Part*>& mine = by_owner_[static_cast<size_t>(group_->rank())];
-  const int64_t begin = receive_begins_[static_cast<size_t>(rank)];
+  std::vector<Part*>& mine = by_owner_[group_->rank()];
+  const int64_t begin = receive_begins_[rank];
   const at::Tensor flags =
       is_own(rank) || mine.empty() ? at::Tensor() : flags_at(receive_, begin, mine.size());
   for (Part* part : mine) {
@@ -125,7 +123,7 @@ void GradientBucket::add_round(int rank) {
       }
       continue;
     }
-    const at::Tensor flag = flags.narrow(0, static_cast<int64_t>(part->index), 1);
+    const at::Tensor flag = flags.narrow(0, part->index, 1);
     if (!on_device_ && *flag.const_data_ptr<float>() == 0) continue;
     add_to_sum(*part, receive_.narrow(0, begin + part->values_at, part->count), false);
     if (on_device_)
@@ -175,12 +173,12 @@ void GradientBucket::start_sharing(const Values& values, at::ScalarType dtype) {
   waits_for_owners_.clear();
   shared_.clear();
   for (int owner = 0; owner < group_->size(); ++owner) {
-    const std::vector<Part*>& parts = by_owner_[static_cast<size_t>(owner)];
+    const std::vector<Part*>& parts = by_owner_[owner];
     waits_for_owners_.emplace_back();
     shared_.emplace_back();
     if (parts.empty()) continue;
     at::Tensor& flat = shared_.back();
-    flat = at::zeros({chunk_sizes_[static_cast<size_t>(owner)]}, message_options().dtype(dtype));
+    flat = at::zeros({chunk_sizes_[owner]}, message_options().dtype(dtype));
     for (const Part* part : parts) {
       if (is_own(owner) && part->parcel->has_gradient)
         flat.narrow(0, part->values_at, part->count).copy_(part->of(values(*part->parcel)));
@@ -192,10 +190,10 @@ void GradientBucket::start_sharing(const Values& values, at::ScalarType dtype) {
 void GradientBucket::finish_sharing(const Values& targets) {
   const at::NoGradGuard no_grad;
   for (int owner = 0; owner < group_->size(); ++owner) {
-    const std::vector<Part*>& parts = by_owner_[static_cast<size_t>(owner)];
+    const std::vector<Part*>& parts = by_owner_[owner];
     if (parts.empty()) continue;
-    std::exchange(waits_for_owners_[static_cast<size_t>(owner)], nullptr)();
-    const at::Tensor flat = std::exchange(shared_[static_cast<size_t>(owner)], {});
+    std::exchange(waits_for_owners_[owner], nullptr)();
+    const at::Tensor flat = std::exchange(shared_[owner], {});
     for (const Part* part : parts) {
       if (is_own(owner) || !part->parcel->has_gradient) continue;
       part->of(targets(*part->parcel)).copy_(flat.narrow(0, part->values_at, part->count));

@@ -98,7 +98,7 @@ std::vector<LossScale> loss_scales(const std::vector<RowSupervision>& rows,
   // All kinds of the table, so that every process sums the same ones in the same order.
   for (const LossTerm& term : loss_terms()) window_counts.emplace(term.kind, 0.0);
   for (const RowSupervision& row : rows) {
-    for (auto& [kind, count] : window_counts) count += static_cast<double>(row.count(kind));
+    for (auto& [kind, count] : window_counts) count += row.count(kind);
   }
   std::vector<double> totals{static_cast<double>(rows.size())};
   for (const auto& [kind, count] : window_counts) totals.push_back(count);
@@ -112,7 +112,7 @@ std::vector<LossScale> loss_scales(const std::vector<RowSupervision>& rows,
   for (const RowSupervision& row : rows) {
     LossScale& scale = scales.emplace_back();
     for (const auto& [kind, window_count] : window_counts) {
-      const auto row_count = static_cast<double>(row.count(kind));
+      const double row_count = row.count(kind);
       const bool by_window = normalization == LossNormalization::kWindow;
       scale[kind] = inverse(by_window ? window_count : row_count * num_rows);
     }

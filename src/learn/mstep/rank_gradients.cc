@@ -111,7 +111,7 @@ void RankGradients::assign_owners() {
     if (!is_large(a) || !is_large(b)) return is_large(a) && !is_large(b);
     return parcels_[a].parameter.numel() > parcels_[b].parameter.numel();
   });
-  std::vector<int64_t> load(static_cast<size_t>(group_.size()), 0);
+  std::vector<int64_t> load(group_.size(), 0);
   for (const size_t i : order) {
     const auto least = std::min_element(load.begin(), load.end());
     parcels_[i].owner = static_cast<int>(least - load.begin());
@@ -128,7 +128,7 @@ void RankGradients::make_buckets(const std::vector<size_t>& order) {
   const int64_t share = std::max<int64_t>(1, share_bytes / kValueBytes);
   in_flight_.clear();
   buckets_.clear();
-  std::vector<PartQueue> queues(static_cast<size_t>(group_.size()));
+  std::vector<PartQueue> queues(group_.size());
   const auto send = [&](int64_t most_values) {
     std::vector<ParcelPart> parts;
     for (PartQueue& queue : queues) queue.take(most_values, buckets_.size(), parts);
@@ -136,7 +136,7 @@ void RankGradients::make_buckets(const std::vector<size_t>& order) {
   };
   const auto has_share = [&](const PartQueue& queue) { return queue.num_values() >= share; };
   for (const size_t i : order) {
-    queues[static_cast<size_t>(parcels_[i].owner)].add(parcels_[i]);
+    queues[parcels_[i].owner].add(parcels_[i]);
     while (4 * std::ranges::count_if(queues, has_share) >= 3 * std::ssize(queues)) send(share);
   }
   const auto has_part = [](const PartQueue& queue) { return !queue.is_empty(); };
@@ -162,8 +162,8 @@ std::vector<ParameterGroup> RankGradients::owned_groups() const {
 }
 
 void RankGradients::begin(const std::vector<bool>& is_trained) {
-  std::vector<int64_t> rows(static_cast<size_t>(group_.size()), 0);
-  rows[static_cast<size_t>(group_.rank())] = std::ssize(is_trained);
+  std::vector<int64_t> rows(group_.size(), 0);
+  rows[group_.rank()] = std::ssize(is_trained);
   group_.all_reduce(rows);
 
   row_ = round_ = 0;
@@ -172,12 +172,11 @@ void RankGradients::begin(const std::vector<bool>& is_trained) {
   num_rounds_ = options_.exact_ranks ? num_rows_ : 1;
   if (options_.meet) num_rounds_ = 0;
   last_trained_row_ = std::ssize(is_trained) - 1;
-  while (last_trained_row_ >= 0 && !is_trained[static_cast<size_t>(last_trained_row_)])
-    --last_trained_row_;
+  while (last_trained_row_ >= 0 && !is_trained[last_trained_row_]) --last_trained_row_;
 }
 
 void RankGradients::take_gradient(size_t parcel_idx) {
-  if (!knows_order_) arrivals_.push_back(static_cast<int64_t>(parcel_idx));
+  if (!knows_order_) arrivals_.push_back(parcel_idx);
   GradientParcel& parcel = parcels_[parcel_idx];
   add_own(parcel);
   if (!sends_in_row()) return;
@@ -258,7 +257,7 @@ void RankGradients::learn_order() {
     if (!is_listed[i]) order.push_back(i);
     is_listed[i] = true;
   };
-  for (const int64_t i : arrivals_) append(static_cast<size_t>(i));
+  for (const int64_t i : arrivals_) append(i);
   for (size_t i = parcels_.size(); i-- > 0;) append(i);
 
   make_buckets(order);
@@ -291,11 +290,10 @@ std::vector<double> RankGradients::owned_norms() {
   if (values.empty()) return norms;
   const at::Tensor on_host = at::cat(values).to(at::kCPU, at::kDouble);
   const double* value = on_host.const_data_ptr<double>();
-  for (const GradientParcel* parcel : owned)
-    norms[static_cast<size_t>(parcel - parcels_.data())] = *value++;
+  for (const GradientParcel* parcel : owned) norms[parcel - parcels_.data()] = *value++;
   for (GradientParcel* parcel : counted) {
     if (*value++ > 0) continue;
-    norms[static_cast<size_t>(parcel - parcels_.data())] = -1.0;
+    norms[parcel - parcels_.data()] = -1.0;
     parcel->parameter.mutable_grad().reset();
   }
   return norms;

@@ -17,7 +17,7 @@ bool is_worth_reporting(int64_t count) { return (count & (count - 1)) == 0; }
 void PackingSummary::add(const PackedRow& row) {
   int longest = 0;
   for (const auto& segment : row.segments) longest = std::max(longest, segment->encoded_len());
-  const auto segments = static_cast<int64_t>(row.segments.size());
+  const auto segments = std::ssize(row.segments);
   ++num_rows;
   num_segments += segments;
   num_tokens += row.total_len();
@@ -34,10 +34,8 @@ void PackingSummary::add(const PackingSummary& other) {
 
 std::string PackingSummary::text(int packing_length, size_t num_waiting) const {
   if (num_rows == 0) return "packing: no row was trained";
-  const double fill =
-      static_cast<double>(num_tokens) / (static_cast<double>(num_rows) * packing_length);
-  const double avoided = 100.0 * static_cast<double>(padded_tokens - num_tokens) /
-                         static_cast<double>(std::max<int64_t>(1, padded_tokens));
+  const double fill = static_cast<double>(num_tokens) / (num_rows * packing_length);
+  const double avoided = 100.0 * (padded_tokens - num_tokens) / std::max<int64_t>(1, padded_tokens);
   std::string line = fmt::format(
       "packing: {} rows of up to {} tokens, mean fill {:.3f}, {} segments, {} tokens; as padded "
       "batches {} ({:.0f} % padding avoided)",
@@ -85,8 +83,8 @@ void Packer::record(const PackedRow& row, MetricsBag& metrics) {
   const double fill = static_cast<double>(row.total_len()) / options_.packing_length;
   metrics.add("packing/post_rollout_fill", fill);
   metrics.add("packing/post_rollout_selected_total_len", row.total_len());
-  metrics.add("packing/post_rollout_segments", static_cast<double>(row.segments.size()));
-  metrics.add("packing/post_rollout_buffer", static_cast<double>(carry_.waiting().size()));
+  metrics.add("packing/post_rollout_segments", row.segments.size());
+  metrics.add("packing/post_rollout_buffer", carry_.waiting().size());
   summary_.add(row);
   if (fill >= options_.pack.min_fill_ratio) return;
   ++summary_.num_underfilled;

@@ -28,8 +28,8 @@ StreamPacking::StreamPacking(StreamSamples samples, StreamOptions options,
   start_text_ = fmt::format(
       "packing the data stream: {} samples of {:.1f} tokens on average, {} at most, into rows of "
       "up to {}",
-      samples_.num_samples, static_cast<double>(total) / static_cast<double>(samples_.num_samples),
-      longest, options_.packing_length);
+      samples_.num_samples, static_cast<double>(total) / samples_.num_samples, longest,
+      options_.packing_length);
 }
 
 void StreamPacking::measure(int64_t epoch, const OnProgress& on_progress) {
@@ -54,7 +54,7 @@ std::vector<std::vector<int64_t>> StreamPacking::pack_epoch(const std::vector<in
   StreamRows packed = pack_stream(order, encoded_lens_, options_);
   if (static_cast<size_t>(epoch) >= num_dropped_.size())
     num_dropped_.resize(static_cast<size_t>(epoch) + 1, 0);
-  num_dropped_[static_cast<size_t>(epoch)] = packed.num_dropped_samples;
+  num_dropped_[epoch] = packed.num_dropped_samples;
   return std::move(packed.rows);
 }
 

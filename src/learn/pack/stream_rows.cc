@@ -47,7 +47,7 @@ StreamRows pack_stream(std::span<const int64_t> order, std::span<const int> enco
            waiting.samples.size() < static_cast<size_t>(options.pack.buffer)) {
       const int64_t sample_idx = order[next++];
       REMATCH_CHECK(sample_idx >= 0 && static_cast<size_t>(sample_idx) < encoded_lens.size());
-      waiting.push(sample_idx, encoded_lens[static_cast<size_t>(sample_idx)]);
+      waiting.push(sample_idx, encoded_lens[sample_idx]);
     }
     const Selection selection =
         select_segments(options.pack.selector, waiting.lengths, options.packing_length);
@@ -58,7 +58,7 @@ StreamRows pack_stream(std::span<const int64_t> order, std::span<const int> enco
   if (result.rows.empty()) return result;
   const double last_fill = static_cast<double>(last_total) / options.packing_length;
   if (options.pack.drop_last && last_fill < options.pack.min_fill_ratio && result.rows.size() > 1) {
-    result.num_dropped_samples = static_cast<int64_t>(result.rows.back().size());
+    result.num_dropped_samples = result.rows.back().size();
     result.rows.pop_back();
   }
   return result;

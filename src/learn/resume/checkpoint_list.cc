@@ -31,7 +31,7 @@ std::optional<int64_t> read_step(const std::string& checkpoint) {
   std::ifstream file(join_path(checkpoint, "trainer_state.json"), std::ios::binary);
   std::string head(size_t{1} << 16, '\0');
   file.read(head.data(), static_cast<std::streamsize>(head.size()));
-  head.resize(static_cast<size_t>(file.gcount()));
+  head.resize(file.gcount());
   const size_t found = head.find(kKey);
   if (found == std::string::npos) return std::nullopt;
   std::string_view rest = std::string_view(head).substr(found + kKey.size());

@@ -39,7 +39,7 @@ std::string machine_id() {
   std::array<char, 64> space{};
   const ssize_t length = ::readlink("/proc/self/ns/pid", space.data(), space.size() - 1);
   return read_proc("/proc/sys/kernel/random/boot_id") + " " +
-         std::string(space.data(), length > 0 ? static_cast<size_t>(length) : 0);
+         std::string(space.data(), length > 0 ? length : 0);
 }
 
 std::string make_record() {
@@ -56,7 +56,7 @@ std::string make_record() {
 std::string read_record(int fd) {
   std::string text(kMaxRecordBytes, '\0');
   const ssize_t count = ::pread(fd, text.data(), text.size(), 0);
-  text.resize(count > 0 ? static_cast<size_t>(count) : 0);
+  text.resize(count > 0 ? count : 0);
   return text;
 }
 

@@ -139,7 +139,7 @@ Fingerprint read_saved_fingerprint(const std::string& checkpoint_dir) {
 RunState select_shard(std::vector<RunState> shards, const StateShard& now,
                       const std::string& where) {
   require_same_step(shards, where);
-  if (std::ssize(shards) == now.size) return std::move(shards[static_cast<size_t>(now.rank)]);
+  if (std::ssize(shards) == now.size) return std::move(shards[now.rank]);
   refuse_waiting(shards, now.size, where);
   RunState run = shards.front();
   if (run.open) {
@@ -147,8 +147,7 @@ RunState select_shard(std::vector<RunState> shards, const StateShard& now,
     for (RunState& shard : shards) by_rank.push_back(std::move(shard.open->window.rows));
     std::vector<PackedRow> rows = in_window_order(std::move(by_rank));
     run.open->window.rows.clear();
-    for (size_t i = static_cast<size_t>(now.rank); i < rows.size();
-         i += static_cast<size_t>(now.size)) {
+    for (size_t i = now.rank; i < rows.size(); i += now.size) {
       run.open->window.rows.push_back(std::move(rows[i]));
     }
   }

@@ -99,8 +99,7 @@ bool BadSamples::can_load(const std::vector<ImageRef>& images, const Sample& sam
 }
 
 Sample BadSamples::shown_sample(int64_t index, int64_t epoch) const {
-  return augment_sample(data_.samples()[static_cast<size_t>(index)], options_.augment,
-                        options_.seed, epoch);
+  return augment_sample(data_.samples()[index], options_.augment, options_.seed, epoch);
 }
 
 bool BadSamples::is_readable(const Sample& sample) {
@@ -141,13 +140,13 @@ WindowPlan BadSamples::drop_unreadable(WindowPlan plan, MetricsBag& metrics) {
 
   int64_t num_skipped = 0;
   for (auto& micro_batch : plan.micro_batches) {
-    num_skipped += static_cast<int64_t>(std::erase_if(
-        micro_batch, [&](int64_t index) { return !is_readable(shown_sample(index, plan.epoch)); }));
+    num_skipped += std::erase_if(
+        micro_batch, [&](int64_t index) { return !is_readable(shown_sample(index, plan.epoch)); });
   }
   group_.all_reduce(std::span<int64_t>(&num_skipped, 1));
   size_t num_kept = 0;
   plan.micro_batches = own_share(gather(group_, plan.micro_batches), group_.rank(), num_kept);
-  if (group_.rank() == 0) metrics.add("data/skipped_samples", static_cast<double>(num_skipped));
+  if (group_.rank() == 0) metrics.add("data/skipped_samples", num_skipped);
   if (num_kept > 0 || num_skipped == 0) return plan;
   refuse_window(plan.window_idx);
 }
@@ -162,7 +161,7 @@ WindowSegments BadSamples::drop_too_long(WindowSegments segments, MetricsBag& me
   }
   group_.all_reduce(counts);
   if (counts[0] == 0) return segments;
-  if (group_.rank() == 0) metrics.add("data/skipped_samples", static_cast<double>(counts[0]));
+  if (group_.rank() == 0) metrics.add("data/skipped_samples", counts[0]);
   if (counts[1] > 0) return segments;
   throw BadSample(ErrorKind::kData,
                   {.error = "no segment of a window can be used",

@@ -14,13 +14,12 @@ Cadence::Cadence(const CadenceSettings& options, EpochSteps epoch_steps)
   const auto whole_epochs = static_cast<int64_t>(std::floor(options.num_train_epochs));
   total_steps_ = 0;
   for (int64_t epoch = 0; epoch < whole_epochs; ++epoch) total_steps_ += steps_in(epoch);
-  if (options.num_train_epochs > static_cast<double>(whole_epochs)) {
+  if (options.num_train_epochs > whole_epochs) {
     // Multiply first, then subtract the whole epochs: 2.1 epochs of 10 steps are 21 steps, but
     // 2.1 - 2 is slightly more than 0.1 in floating point.
     const int64_t steps = steps_in(whole_epochs);
     total_steps_ +=
-        static_cast<int64_t>(std::ceil(options.num_train_epochs * static_cast<double>(steps))) -
-        whole_epochs * steps;
+        static_cast<int64_t>(std::ceil(options.num_train_epochs * steps)) - whole_epochs * steps;
   }
   total_steps_ = std::max<int64_t>(1, total_steps_);
 }
@@ -34,14 +33,14 @@ int64_t Cadence::steps_in(int64_t epoch) const {
 double Cadence::epoch_at(int64_t step) const {
   if (step <= 0) return 0.0;
   while (epoch_ends_.empty() || epoch_ends_.back() < step) {
-    const auto epoch = static_cast<int64_t>(epoch_ends_.size());
+    const auto epoch = std::ssize(epoch_ends_);
     epoch_ends_.push_back((epoch == 0 ? 0 : epoch_ends_.back()) + steps_in(epoch));
   }
   const auto epoch = std::ranges::lower_bound(epoch_ends_, step) - epoch_ends_.begin();
-  const int64_t start = epoch == 0 ? 0 : epoch_ends_[static_cast<size_t>(epoch) - 1];
-  const int64_t steps = epoch_ends_[static_cast<size_t>(epoch)] - start;
+  const int64_t start = epoch == 0 ? 0 : epoch_ends_[epoch - 1];
+  const int64_t steps = epoch_ends_[epoch] - start;
   // A single division keeps the result exact at the end of an epoch.
-  return static_cast<double>(epoch * steps + (step - start)) / static_cast<double>(steps);
+  return static_cast<double>(epoch * steps + (step - start)) / steps;
 }
 
 bool Cadence::may_save(int64_t step) const {

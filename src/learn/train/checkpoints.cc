@@ -96,7 +96,7 @@ std::vector<int64_t> Checkpoints::existing_steps() const {
 void Checkpoints::rotate(const RunProgress& progress) const {
   if (options_.save_total_limit <= 0) return;
   const std::vector<int64_t> steps = existing_steps();
-  int64_t excess = static_cast<int64_t>(steps.size()) - options_.save_total_limit;
+  int64_t excess = std::ssize(steps) - options_.save_total_limit;
   for (const int64_t step : steps) {
     if (excess <= 0) break;
     if (step == progress.global_step || is_best(progress, step)) continue;

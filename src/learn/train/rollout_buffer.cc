@@ -7,8 +7,7 @@
 namespace rematch {
 
 bool window_rolls_out(int64_t window_idx, double share) {
-  return std::floor(static_cast<double>(window_idx + 1) * share) >
-         std::floor(static_cast<double>(window_idx) * share);
+  return std::floor((window_idx + 1) * share) > std::floor(window_idx * share);
 }
 
 bool RolloutBuffer::finish_step(MetricsBag& metrics) {
@@ -17,8 +16,8 @@ bool RolloutBuffer::finish_step(MetricsBag& metrics) {
   for (const PackedRow& row : open_->window.rows) last_num_tokens_ += row.total_len();
   if (settings_.enabled) {
     metrics.add("rollout/buffer_reuse", is_reuse() ? 1 : 0);
-    metrics.add("rollout/buffer_window_step0", static_cast<double>(open_->step0));
-    metrics.add("rollout/buffer_completed_steps", static_cast<double>(open_->completed_steps + 1));
+    metrics.add("rollout/buffer_window_step0", open_->step0);
+    metrics.add("rollout/buffer_completed_steps", open_->completed_steps + 1);
     if (is_reuse() && rollout_share_ < 1)
       metrics.add("rollout/is_rollout",
                   window_rolls_out(open_->window.window_idx, rollout_share_) ? 1 : 0);

@@ -30,7 +30,7 @@ std::optional<Health> health_since_start(const std::vector<LogEntry>& history,
 
 MetricValues health_metrics(const Health& health) {
   MetricsBag bag;
-  bag.add("health/worse", static_cast<double>(health.harms.size()));
+  bag.add("health/worse", health.harms.size());
   for (const auto& [sign, change] : health.changes) bag.add("health/" + sign, change);
   return reduce_metrics(bag, MetricScope::kHealth);
 }

@@ -56,8 +56,7 @@ void RunLog::step(TrainerState& state, const MetricsBag& metrics, bool log_due,
   RunProgress& progress = state.progress;
   MetricValues shown = reduce_metrics(metrics);
   const double seconds = metrics.sum("time/step_s");
-  const double tokens_per_s =
-      seconds > 0 ? static_cast<double>(num_tokens * live_.num_ranks) / seconds : 0;
+  const double tokens_per_s = seconds > 0 ? (num_tokens * live_.num_ranks) / seconds : 0;
   terminal_.progress(
       bar_.state(progress.global_step, state.max_steps, shown, tokens_per_s, live_.memory_bytes()));
   time_split_.add(metrics);
@@ -70,7 +69,7 @@ void RunLog::step(TrainerState& state, const MetricsBag& metrics, bool log_due,
   interval_ = {};
   // Only in the first step: the log must not depend on where a run was resumed.
   if (unusable > 0 && progress.global_step == 1)
-    values.emplace_back("health/unusable_answers", static_cast<double>(unusable));
+    values.emplace_back("health/unusable_answers", unusable);
   values.emplace_back("epoch", progress.epoch);
   write(progress, std::move(values));
 }
@@ -81,8 +80,7 @@ void RunLog::estimate(const TrainerState& state, double step_s) {
   if (++steps_seen_ > 1) settled_s_ += step_s;
   if (steps_seen_ != kSettled) return;
   const int64_t num_left = state.max_steps - state.progress.global_step;
-  const double each_s = settled_s_ / (kSettled - 1),
-               left_s = each_s * static_cast<double>(num_left);
+  const double each_s = settled_s_ / (kSettled - 1), left_s = each_s * num_left;
   if (left_s < kShortest) return;
   terminal_.say(wrapped(
       fmt::format("time      about {} for the {} left ({} s each), without evaluations and saves",
@@ -163,10 +161,9 @@ void RunLog::note_saved(const std::string& path) {
 }
 
 void RunLog::note_done(const RunProgress& progress, const RunEnd& end) {
-  terminal_.say(fmt::format(
-      "done: {} in {:.0f} s, {:.2f} s a step without evaluations and saves",
-      counted(end.num_steps, "step"), end.seconds,
-      time_split_.steps_s() / static_cast<double>(std::max<int64_t>(1, end.num_steps))));
+  terminal_.say(fmt::format("done: {} in {:.0f} s, {:.2f} s a step without evaluations and saves",
+                            counted(end.num_steps, "step"), end.seconds,
+                            time_split_.steps_s() / std::max<int64_t>(1, end.num_steps)));
   if (const std::string text = time_split_.text(end.seconds); !text.empty())
     terminal_.say(wrapped("time: " + text, 2));
   if (const std::string text = best_text(progress); !text.empty()) terminal_.say(text);

@@ -60,7 +60,7 @@ std::string shard_path(const std::string& checkpoint_dir, const std::string& nam
 FileMark mark_file(const std::string& path) {
   const MappedFile file(path);
   const std::string_view bytes = file.bytes();
-  return {.size_bytes = static_cast<int64_t>(bytes.size()), .hash = content_hash_of(bytes)};
+  return {.size_bytes = std::ssize(bytes), .hash = content_hash_of(bytes)};
 }
 
 /// The advice to start a run from the weights of a checkpoint alone.

@@ -64,7 +64,7 @@ struct RopeDescription {
   double theta = 10000;
   std::vector<int64_t> axis_of_pair;  ///< [width / 2]: 0 temporal, 1 height, 2 width
 
-  int64_t width() const { return 2 * static_cast<int64_t>(axis_of_pair.size()); }
+  int64_t width() const { return 2 * std::ssize(axis_of_pair); }
 };
 
 /// Causal attention with grouped queries. Its cache grows with the sequence: one key and one value
@@ -145,7 +145,7 @@ struct TextDescription {
   NormDescription final_norm;
   LinearDescription head;
 
-  int64_t num_layers() const { return static_cast<int64_t>(layers.size()); }
+  int64_t num_layers() const { return std::ssize(layers); }
   int64_t num_attention_layers() const;
   int64_t num_delta_layers() const { return num_layers() - num_attention_layers(); }
   /// Index of each layer in the cache of its kind: its rank among the layers with the same mixer.

@@ -30,7 +30,7 @@ std::vector<int64_t> read_interleaved_axes(JsonFields& rope, std::vector<int64_t
               fmt::format("expected three numbers (t, h, w), found {}", section.size()));
   std::vector<int64_t> axes;
   for (int64_t j = 0; j < num_pairs; ++j)
-    axes.push_back(j % 3 != 0 && j < 3 * section[static_cast<size_t>(j % 3)] ? j % 3 : 0);
+    axes.push_back(j % 3 != 0 && j < 3 * section[j % 3] ? j % 3 : 0);
   return axes;
 }
 

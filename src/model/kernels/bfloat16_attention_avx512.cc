@@ -21,7 +21,7 @@ constexpr int64_t kKeys = 256;    // of a block
 
 template <class T>
 std::unique_ptr<T[]> room(int64_t size) {
-  return std::unique_ptr<T[]>(new T[static_cast<size_t>(size)]);
+  return std::unique_ptr<T[]>(new T[size]);
 }
 
 /// A tile of queries and a block of keys that they attend to.

@@ -28,7 +28,7 @@ struct ProductKernel {
     std::unique_ptr<float[]> copy;
     const float* rows = b.data;
     if (b.column_stride != 1 || b.row_stride != size.columns) {
-      copy.reset(new float[static_cast<size_t>(size.inputs * size.columns)]);
+      copy.reset(new float[size.inputs * size.columns]);
       turn(b, size, copy.get());
       rows = copy.get();
     }

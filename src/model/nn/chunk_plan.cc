@@ -19,7 +19,7 @@ ChunkPlan::ChunkPlan(const std::vector<int64_t>& lens, at::Device device) {
   for (size_t s = 0; s < lens.size(); ++s) {
     if (lens[s] > 0) segment_order_.push_back(static_cast<int64_t>(s));
   }
-  const auto len_of = [&](int64_t segment) { return lens[static_cast<size_t>(segment)]; };
+  const auto len_of = [&](int64_t segment) { return lens[segment]; };
   std::stable_sort(segment_order_.begin(), segment_order_.end(), [&](int64_t a, int64_t b) {
     return num_chunks_of(len_of(a)) > num_chunks_of(len_of(b));
   });
@@ -28,18 +28,17 @@ ChunkPlan::ChunkPlan(const std::vector<int64_t>& lens, at::Device device) {
   for (int64_t step = 0; step < num_steps; ++step) {
     for (const int64_t segment : segment_order_) {
       if (num_chunks_of(len_of(segment)) <= step) break;
-      const int64_t first = first_row[static_cast<size_t>(segment)];
+      const int64_t first = first_row[segment];
       for (int64_t i = step * kChunk; i < (step + 1) * kChunk; ++i) {
         const int64_t row = first + std::min(i, len_of(segment) - 1);
-        if (i < len_of(segment))
-          slot_of_row[static_cast<size_t>(row)] = static_cast<int64_t>(row_of_slot.size());
+        if (i < len_of(segment)) slot_of_row[row] = std::ssize(row_of_slot);
         row_of_slot.push_back(row);
         is_padding.push_back(i >= len_of(segment));
       }
     }
-    begins_.push_back(static_cast<int64_t>(row_of_slot.size()) / kChunk);
+    begins_.push_back(std::ssize(row_of_slot) / kChunk);
   }
-  const bool is_padded = static_cast<int64_t>(row_of_slot.size()) > num_rows;
+  const bool is_padded = std::ssize(row_of_slot) > num_rows;
   if (is_padded || !std::is_sorted(row_of_slot.begin(), row_of_slot.end())) {
     row_of_slot_ = upload_index(row_of_slot, device);
     slot_of_row_ = upload_index(slot_of_row, device);

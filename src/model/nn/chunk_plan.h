@@ -18,10 +18,10 @@ class ChunkPlan {
   /// @param lens  lengths of consecutive segments, each ≥ 0
   ChunkPlan(const std::vector<int64_t>& lens, at::Device device);
 
-  int64_t num_steps() const { return static_cast<int64_t>(begins_.size()) - 1; }
+  int64_t num_steps() const { return std::ssize(begins_) - 1; }
   int64_t num_chunks() const { return begins_.back(); }
   /// First chunk of a step; num_chunks() for num_steps().
-  int64_t begin(int64_t step) const { return begins_[static_cast<size_t>(step)]; }
+  int64_t begin(int64_t step) const { return begins_[step]; }
   /// Chunks of a step, which is also the number of segments with more than `step` chunks.
   int64_t count(int64_t step) const { return begin(step + 1) - begin(step); }
   /// Segment of each row of states, by falling number of chunks; without empty segments.

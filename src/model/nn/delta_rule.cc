@@ -138,7 +138,7 @@ at::Tensor run_forward(const DeltaInputs& inputs, DeltaCall& call, at::Tensor st
 
 at::Tensor zero_states(const DeltaCall& call, const at::TensorOptions& options) {
   const DeltaHeads& heads = call.heads;
-  const auto num_segments = static_cast<int64_t>(call.plan->segment_order().size());
+  const auto num_segments = std::ssize(call.plan->segment_order());
   return at::zeros({num_segments * heads.num_value_heads, heads.key_dim, heads.value_dim},
                    options.dtype(at::kFloat));
 }

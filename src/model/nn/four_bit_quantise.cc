@@ -17,9 +17,8 @@ struct SortedCodes {
     const std::array<float, 16>& values = four_bit_values(kind);
     std::array<int, 16> order{};
     std::iota(order.begin(), order.end(), 0);
-    std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
-      return values[static_cast<size_t>(a)] < values[static_cast<size_t>(b)];
-    });
+    std::stable_sort(order.begin(), order.end(),
+                     [&](int a, int b) { return values[a] < values[b]; });
     for (size_t i = 0; i < codes.size(); ++i) codes[i] = static_cast<uint8_t>(order[i]);
     for (size_t i = 0; i < bounds.size(); ++i)
       bounds[i] = (values[codes[i]] + values[codes[i + 1]]) / 2;

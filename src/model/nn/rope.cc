@@ -104,7 +104,7 @@ at::Tensor inverse_frequencies(double theta, int64_t dim) {
 RopeColumns rope_columns(double theta, const std::vector<int64_t>& axis_of_pair,
                          at::Device device) {
   return {at::tensor(axis_of_pair, at::TensorOptions().dtype(at::kLong)).to(device),
-          inverse_frequencies(theta, 2 * static_cast<int64_t>(axis_of_pair.size())).to(device)};
+          inverse_frequencies(theta, 2 * std::ssize(axis_of_pair)).to(device)};
 }
 
 RopeTable rope_table(const at::Tensor& positions, const RopeColumns& columns,

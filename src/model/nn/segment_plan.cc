@@ -74,20 +74,17 @@ SegmentPlan::SegmentPlan(const std::vector<int64_t>& lens, const Options& option
   std::vector<int64_t> is_real;
   bool is_padded = false;
   for (size_t first = 0; first < order.size();) {
-    Group group{0, lens[order[first]], static_cast<int64_t>(grouped_from_row.size())};
+    Group group{0, lens[order[first]], std::ssize(grouped_from_row)};
     size_t last = first;
     while (last < order.size() && fits(lens[order[last]], group.len)) ++last;
     // Segments of a group keep their order in the row, so that a row of equal segments needs no
     // copy.
-    std::sort(order.begin() + static_cast<std::ptrdiff_t>(first),
-              order.begin() + static_cast<std::ptrdiff_t>(last));
+    std::sort(order.begin() + first, order.begin() + last);
     for (; first < last; ++first) {
       const int64_t len = lens[order[first]], begin = begins[order[first]];
       ++group.num_segments;
       for (int64_t i = 0; i < group.len; ++i) {
-        if (i < len)
-          row_from_grouped[static_cast<size_t>(begin + i)] =
-              static_cast<int64_t>(grouped_from_row.size());
+        if (i < len) row_from_grouped[begin + i] = std::ssize(grouped_from_row);
         grouped_from_row.push_back(begin + std::min(i, len - 1));
         is_real.push_back(i < len);
       }

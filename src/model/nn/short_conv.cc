@@ -41,8 +41,7 @@ at::Tensor convolve(const at::Tensor& x_TC, const at::Tensor& weight_C1J,
   at::Tensor sum = x * taps[0];
   for_each_tap(segment_lens, weight_C1J.size(2), [&](int64_t shift, int64_t first, int64_t count) {
     if (shift == 0) return;
-    sum.narrow(0, first, count)
-        .addcmul_(x.narrow(0, first - shift, count), taps[static_cast<size_t>(shift)]);
+    sum.narrow(0, first, count).addcmul_(x.narrow(0, first - shift, count), taps[shift]);
   });
   return sum;
 }
@@ -70,8 +69,7 @@ struct ShortConv : torch::autograd::Function<ShortConv> {
       at::Tensor dx = g * taps[0];
       for_each_tap(lens, num_taps, [&](int64_t shift, int64_t first, int64_t count) {
         if (shift == 0) return;
-        dx.narrow(0, first - shift, count)
-            .addcmul_(g.narrow(0, first, count), taps[static_cast<size_t>(shift)]);
+        dx.narrow(0, first - shift, count).addcmul_(g.narrow(0, first, count), taps[shift]);
       });
       found[0] = dx.to(x_TC.scalar_type());
     }
@@ -174,7 +172,7 @@ at::Tensor short_conv(const at::Tensor& x_TC, const at::Tensor& weight_C1J,
                       const std::vector<int64_t>& segment_lens, const at::Tensor& slot_of_row) {
   if (!uses_device_kernels(x_TC.device())) return ShortConv::apply(x_TC, weight_C1J, segment_lens);
   const int64_t num_taps = weight_C1J.size(2);
-  const auto num_segments = static_cast<int64_t>(segment_lens.size());
+  const auto num_segments = std::ssize(segment_lens);
   return SpacedConv::apply(x_TC, weight_C1J,
                            slot_of_row.defined()
                                ? slot_of_row
@@ -189,8 +187,7 @@ at::Tensor short_conv_step(const at::Tensor& x_BC, const at::Tensor& weight_C1J,
   const std::vector<at::Tensor> taps = split_taps(weight_C1J);
   at::Tensor sum = x_BC.to(at::kFloat) * taps[0];
   for (int64_t shift = 1; shift < weight_C1J.size(2); ++shift) {
-    sum.addcmul_(all_BJC.select(1, window_BJC.size(1) - shift).to(at::kFloat),
-                 taps[static_cast<size_t>(shift)]);
+    sum.addcmul_(all_BJC.select(1, window_BJC.size(1) - shift).to(at::kFloat), taps[shift]);
   }
   return at::silu(sum.to(x_BC.scalar_type()));
 }

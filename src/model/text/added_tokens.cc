@@ -86,7 +86,7 @@ void AddedTokenMatcher::find(std::string_view utf8, std::vector<TextSpan>& spans
       ++offset;
       continue;
     }
-    const AddedToken& token = tokens_[static_cast<size_t>(idx)];
+    const AddedToken& token = tokens_[idx];
     size_t begin = offset;
     offset += token.content.size();
     if (token.single_word && !is_whole_word(utf8, begin, offset)) continue;

@@ -82,20 +82,18 @@ void BytePairEncoder::encode_long(std::string_view word, std::vector<TokenId>& o
       return rank != other.rank ? rank > other.rank : position > other.position;
     }
   };
-  const int64_t size = static_cast<int64_t>(word.size());
+  const int64_t size = std::ssize(word);
   std::vector<Symbol> symbols(word.size());
   for (int64_t i = 0; i < size; ++i) {
-    symbols[static_cast<size_t>(i)] = {
-        byte_ids_[static_cast<unsigned char>(word[static_cast<size_t>(i)])], i - 1,
-        i + 1 < size ? i + 1 : -1};
+    symbols[i] = {byte_ids_[static_cast<unsigned char>(word[i])], i - 1, i + 1 < size ? i + 1 : -1};
   }
   std::vector<Candidate> heap;
   heap.reserve(word.size());
   std::priority_queue<Candidate> queue(std::less<Candidate>(), std::move(heap));
   const auto propose = [&](int64_t position) {
-    if (position < 0 || symbols[static_cast<size_t>(position)].next < 0) return;
-    const int left = symbols[static_cast<size_t>(position)].id;
-    const int right = symbols[static_cast<size_t>(symbols[static_cast<size_t>(position)].next)].id;
+    if (position < 0 || symbols[position].next < 0) return;
+    const int left = symbols[position].id;
+    const int right = symbols[symbols[position].next].id;
     if (const Rule* found = find_rule(left, right))
       queue.push({found->rank, position, left, right, found->merged});
   };
@@ -103,19 +101,18 @@ void BytePairEncoder::encode_long(std::string_view word, std::vector<TokenId>& o
   while (!queue.empty()) {
     const Candidate candidate = queue.top();
     queue.pop();
-    Symbol& symbol = symbols[static_cast<size_t>(candidate.position)];
+    Symbol& symbol = symbols[candidate.position];
     if (symbol.id != candidate.left || symbol.next < 0) continue;
-    Symbol& neighbour = symbols[static_cast<size_t>(symbol.next)];
+    Symbol& neighbour = symbols[symbol.next];
     if (neighbour.id != candidate.right) continue;
     symbol.id = candidate.merged;
     neighbour.id = -1;  // removed: matches no candidate
     symbol.next = neighbour.next;
-    if (symbol.next >= 0) symbols[static_cast<size_t>(symbol.next)].previous = candidate.position;
+    if (symbol.next >= 0) symbols[symbol.next].previous = candidate.position;
     propose(symbol.previous);
     propose(candidate.position);
   }
-  for (int64_t i = 0; i >= 0; i = symbols[static_cast<size_t>(i)].next)
-    out.push_back(symbols[static_cast<size_t>(i)].id);
+  for (int64_t i = 0; i >= 0; i = symbols[i].next) out.push_back(symbols[i].id);
 }
 
 }  // namespace rematch

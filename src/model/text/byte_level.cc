@@ -20,7 +20,7 @@ struct Alphabet {
       const bool printable =
           (byte >= 0x21 && byte <= 0x7E) || (byte >= 0xA1 && byte <= 0xAC) || byte >= 0xAE;
       const char32_t character = printable ? static_cast<char32_t>(byte) : next++;
-      character_of[static_cast<size_t>(byte)] = character;
+      character_of[byte] = character;
       byte_of[character] = byte;
     }
   }

@@ -25,7 +25,7 @@ CoordVocab CoordVocab::from(const Tokenizer& tokenizer, const std::string& where
                            "choose a `custom.answer_format` that writes digits",
                            where)});
     }
-    int& slot = vocab.bin_of_id_[static_cast<size_t>(ids.front())];
+    int& slot = vocab.bin_of_id_[ids.front()];
     if (slot >= 0) {
       throw UserError(ErrorKind::kData,
                       {.error = fmt::format("two coord tokens share the id {}", ids.front()),
@@ -34,7 +34,7 @@ CoordVocab CoordVocab::from(const Tokenizer& tokenizer, const std::string& where
                        .fix = "give each coord token a different id in tokenizer.json"});
     }
     slot = bin;
-    vocab.ids_[static_cast<size_t>(bin)] = ids.front();
+    vocab.ids_[bin] = ids.front();
   }
   return vocab;
 }

@@ -81,7 +81,7 @@ std::array<TokenId, 256> find_byte_ids(const EntryIds& entries, const std::strin
       fail_tokenizer(where, fmt::format("the vocabulary has no token for the byte 0x{:02X}", byte),
                      fmt::format("entry '{}' is missing; byte-level BPE needs all 256", entry));
     }
-    ids[static_cast<size_t>(byte)] = found->second;
+    ids[byte] = found->second;
   }
   return ids;
 }
@@ -265,12 +265,11 @@ std::string Tokenizer::decode_bytes(const std::vector<TokenId>& token_ids) const
 
 bool Tokenizer::has_token(TokenId id) const {
   const auto& known = impl_->table.known;
-  return id >= 0 && static_cast<size_t>(id) < known.size() && known[static_cast<size_t>(id)];
+  return id >= 0 && static_cast<size_t>(id) < known.size() && known[id];
 }
 
 std::string_view Tokenizer::token_bytes(TokenId id) const {
-  return has_token(id) ? std::string_view(impl_->table.bytes[static_cast<size_t>(id)])
-                       : std::string_view();
+  return has_token(id) ? std::string_view(impl_->table.bytes[id]) : std::string_view();
 }
 
 std::optional<TokenId> Tokenizer::token_id(std::string_view content) const {

@@ -97,12 +97,11 @@ class CoordVocab {
   static CoordVocab from(const Tokenizer& tokenizer, const std::string& where);
 
   /// Token id of bin 0..999.
-  TokenId id_of(int bin) const { return ids_[static_cast<size_t>(bin)]; }
+  TokenId id_of(int bin) const { return ids_[bin]; }
   /// Bin of a token id; -1 if it is not a coord token.
   int bin_of(TokenId token_id) const {
-    return token_id >= 0 && static_cast<size_t>(token_id) < bin_of_id_.size()
-               ? bin_of_id_[static_cast<size_t>(token_id)]
-               : -1;
+    return token_id >= 0 && static_cast<size_t>(token_id) < bin_of_id_.size() ? bin_of_id_[token_id]
+                                                                              : -1;
   }
   /// Ids in bin order.
   const std::array<TokenId, 1000>& ids() const { return ids_; }

@@ -54,7 +54,7 @@ void read_palette(const PngState& state, RawPng& raw) {
   int num_colors = 0;
   if (png_get_PLTE(state.png, state.info, &colors, &num_colors) != 0) {
     for (int i = 0; i < std::min(num_colors, 256); ++i) {
-      raw.palette[static_cast<size_t>(i)] = {colors[i].red, colors[i].green, colors[i].blue, 255};
+      raw.palette[i] = {colors[i].red, colors[i].green, colors[i].blue, 255};
     }
   }
   png_bytep alphas = nullptr;
@@ -62,8 +62,7 @@ void read_palette(const PngState& state, RawPng& raw) {
   png_color_16p key = nullptr;
   if (png_get_tRNS(state.png, state.info, &alphas, &num_alphas, &key) == 0) return;
   if (raw.color_type == PNG_COLOR_TYPE_PALETTE) {
-    for (int i = 0; i < std::min(num_alphas, 256); ++i)
-      raw.palette[static_cast<size_t>(i)][3] = alphas[i];
+    for (int i = 0; i < std::min(num_alphas, 256); ++i) raw.palette[i][3] = alphas[i];
   } else if (key != nullptr) {
     raw.has_key = true;
     raw.key = raw.color_type == PNG_COLOR_TYPE_GRAY
@@ -145,7 +144,7 @@ void convert_grey(const RawPng& raw, int stored_depth, Image& image) {
                           : raw.has_key && level == key ? 0
                                                         : 255;
     const uint8_t value = composite_on_white(level, alpha);
-    std::fill_n(image.rgb.begin() + static_cast<std::ptrdiff_t>(pixel * 3), 3, value);
+    std::fill_n(image.rgb.begin() + (pixel * 3), 3, value);
   }
 }
 

@@ -91,7 +91,7 @@ Image resize_width(const Image& image, int width_px, ImageBackend backend) {
   for (int64_t y = 0; y < image.height_px; ++y) {
     const uint8_t* const row = image.rgb.data() + y * image.width_px * kNumChannels;
     for (int64_t x = 0; x < width_px; ++x, out += kNumChannels) {
-      const Weights::Taps taps = weights.taps[static_cast<size_t>(x)];
+      const Weights::Taps taps = weights.taps[x];
       const int32_t* const weight = weights.values.data() + x * weights.stride;
       const uint8_t* pixel = row + taps.first * kNumChannels;
       const int32_t half = 1 << (weights.shift - 1);
@@ -115,16 +115,15 @@ Image resize_height(const Image& image, int height_px, ImageBackend backend) {
   const int64_t row_size = image.width_px * kNumChannels;
   std::vector<int32_t> sums(static_cast<size_t>(row_size));
   for (int64_t y = 0; y < height_px; ++y) {
-    const Weights::Taps taps = weights.taps[static_cast<size_t>(y)];
+    const Weights::Taps taps = weights.taps[y];
     std::fill(sums.begin(), sums.end(), 1 << (weights.shift - 1));
     for (int64_t k = 0; k < taps.count; ++k) {
-      const int32_t weight = weights.values[static_cast<size_t>(y * weights.stride + k)];
+      const int32_t weight = weights.values[y * weights.stride + k];
       const uint8_t* const row = image.rgb.data() + (taps.first + k) * row_size;
-      for (int64_t i = 0; i < row_size; ++i) sums[static_cast<size_t>(i)] += row[i] * weight;
+      for (int64_t i = 0; i < row_size; ++i) sums[i] += row[i] * weight;
     }
     uint8_t* const out = result.rgb.data() + y * row_size;
-    for (int64_t i = 0; i < row_size; ++i)
-      out[i] = to_level(sums[static_cast<size_t>(i)], weights.shift);
+    for (int64_t i = 0; i < row_size; ++i) out[i] = to_level(sums[i], weights.shift);
   }
   return result;
 }

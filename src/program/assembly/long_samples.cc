@@ -58,8 +58,8 @@ std::string list_samples(const Dataset& dataset, const std::vector<SampleLength>
                          const std::vector<int64_t>& which) {
   std::vector<std::string> texts;
   for (const int64_t i : which) {
-    const SampleLength& length = lengths[static_cast<size_t>(i)];
-    const Sample& sample = dataset.samples()[static_cast<size_t>(i)];
+    const SampleLength& length = lengths[i];
+    const Sample& sample = dataset.samples()[i];
     texts.push_back(fmt::format(
         "{} ({} = {} + {})",
         dataset.parts().size() > 1 ? sample.where : fmt::format("line {}", sample.sample_id + 1),
@@ -99,7 +99,7 @@ int64_t settle_long_samples(Dataset& dataset, const Settings& settings, const Mo
     longest = std::max(longest, lengths[i].total());
     if (lengths[i].total() > cap) too_long.push_back(static_cast<int64_t>(i));
   }
-  const auto num_long = static_cast<int64_t>(too_long.size());
+  const auto num_long = std::ssize(too_long);
   const bool deletes = settings.data.truncation_strategy == LongSamples::kDelete;
   if (num_long > 0 && (!deletes || num_long == dataset.size())) {
     throw UserError(
@@ -137,7 +137,7 @@ std::string answer_budget_warning(const Dataset& data, const Settings& settings,
   if (prompt == lengths.end()) return "";
   if (settings.generation.native.kv_cache_gib > 0)
     check_native_cache(plan_request(settings, {.on_gpu = !device.is_cpu()}), prompt->prompt_len,
-                       data.samples()[static_cast<size_t>(prompt - lengths.begin())].where);
+                       data.samples()[prompt - lengths.begin()].where);
   const int most = settings.generation.max_new_tokens;
   const auto longest = std::ranges::max_element(lengths, {}, &SampleLength::answer_len);
   if (longest->answer_len <= most) return "";
@@ -145,9 +145,9 @@ std::string answer_budget_warning(const Dataset& data, const Settings& settings,
       std::ranges::count_if(lengths, [&](const auto& one) { return one.answer_len > most; });
   const int holds = (longest->answer_len * 5 / 4 + kMultiple - 1) / kMultiple * kMultiple;
   return fmt::format(advice::kLongAnswers, data.path(), longest->answer_len,
-                     data.samples()[static_cast<size_t>(longest - lengths.begin())].where, most,
-                     num_longer, counted(data.size(), "true answer"),
-                     settings.is_stage_2() ? "rollouts, " : "", holds);
+                     data.samples()[longest - lengths.begin()].where, most, num_longer,
+                     counted(data.size(), "true answer"), settings.is_stage_2() ? "rollouts, " : "",
+                     holds);
 }
 
 }  // namespace rematch

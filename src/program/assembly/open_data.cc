@@ -102,7 +102,7 @@ class Reader {
   Dataset without_impossible_sizes(const Dataset& dataset) const {
     std::vector<int64_t> impossible;
     for (int64_t i = 0; i < dataset.size(); ++i) {
-      const Sample& sample = dataset.samples()[static_cast<size_t>(i)];
+      const Sample& sample = dataset.samples()[i];
       try {
         processed_size({.width_px = sample.width_px, .height_px = sample.height_px},
                        files_->patches, sample.where);

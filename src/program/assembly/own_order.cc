@@ -27,7 +27,7 @@ constexpr int kMostPictures = 300;
 std::vector<int64_t> choose_samples(const Dataset& data) {
   std::vector<int64_t> single;
   for (int64_t i = 0; i < data.size(); ++i) {
-    if (data.samples()[static_cast<size_t>(i)].image_paths.size() == 1) single.push_back(i);
+    if (data.samples()[i].image_paths.size() == 1) single.push_back(i);
   }
   std::vector<int64_t> chosen;
   for (const size_t i : evenly_spaced_indices(single.size(), kMostPictures))

@@ -34,8 +34,8 @@ RunLength run_length(const Settings& settings, int64_t num_samples, int num_rank
                    .is_bound = settings.pack.enabled && !settings.is_stage_2()};
   const int64_t per_window = settings.rollout_buffer.steps_per_window();
   const int64_t rest = length.steps % epoch_steps;
-  length.samples_seen = length.steps / epoch_steps * seen.back() +
-                        seen[static_cast<size_t>((rest + per_window - 1) / per_window)];
+  length.samples_seen =
+      length.steps / epoch_steps * seen.back() + seen[(rest + per_window - 1) / per_window];
   return length;
 }
 

@@ -59,7 +59,7 @@ void settle_vllm_options(VllmOptions& options, const Settings& settings,
     const auto found = std::ranges::max_element(lengths, {}, &SampleLength::prompt_len);
     if (found == lengths.end() || found->prompt_len <= longest) continue;
     longest = found->prompt_len;
-    where = dataset->samples()[static_cast<size_t>(found - lengths.begin())].where;
+    where = dataset->samples()[found - lengths.begin()].where;
   }
   set_max_model_len(options, longest, settings.generation.max_new_tokens, where);
   make_directories(settings.output.run_dir);  // of the engine's log

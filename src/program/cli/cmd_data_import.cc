@@ -81,7 +81,7 @@ void print_losses(const WrittenSet& written) {
 
 void print_classes(const std::map<std::string, int64_t>& classes) {
   const std::vector<ClassCount> rows = ranked(classes);
-  std::string text = counted(static_cast<int64_t>(rows.size()), "class", "classes");
+  std::string text = counted(std::ssize(rows), "class", "classes");
   for (size_t i = 0; i < std::min(rows.size(), kShownClasses); ++i)
     text += fmt::format("{} {} {}", i > 0 ? "," : ":", shown_label(rows[i].first), rows[i].second);
   if (rows.size() > kShownClasses)

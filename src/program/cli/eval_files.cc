@@ -57,8 +57,8 @@ void EvalFiles::add(const ScoredRollout& one) {
     line["images"].push_back(lossy_utf8(fs::absolute(path).lexically_normal().string()));
   line["named_right"] = Json::array();
   for (const auto& [p, t] : one.matching.pairs) {
-    line["named_right"].push_back(labels_.canonical(predictions[static_cast<size_t>(p)].desc) ==
-                                  labels_.canonical(one.ground_truth[static_cast<size_t>(t)].desc));
+    line["named_right"].push_back(labels_.canonical(predictions[p].desc) ==
+                                  labels_.canonical(one.ground_truth[t].desc));
   }
   answered_.push_back({*one.sample, one.ground_truth, predictions, one.scores});
   lines_.push_back(std::move(line));

@@ -205,7 +205,7 @@ int find_tab_line(std::string_view text, int last) {
 bool has_inner_colon(std::string_view text, int line) {
   const std::vector<std::string> lines = split(text, '\n');
   if (line < 0 || line >= std::ssize(lines)) return false;
-  const std::string& typed = lines[static_cast<size_t>(line)];
+  const std::string& typed = lines[line];
   const size_t value = typed.find(": ");
   return value != typed.npos && typed.find_first_of("\"'{", value) == typed.npos &&
          typed.find(": ", value + 2) != typed.npos;

@@ -131,8 +131,7 @@ Canvas scene_panel(const Image& image, const std::vector<DrawnObject>& objects, 
   for (size_t i = 0; i < objects.size(); ++i)
     canvas.outline(outlines[i], objects[i].color, thickness);
   for (const auto& [a, b] : links)
-    canvas.line(centre(outlines[static_cast<size_t>(a)]), centre(outlines[static_cast<size_t>(b)]),
-                kMatchColor, thickness);
+    canvas.line(centre(outlines[a]), centre(outlines[b]), kMatchColor, thickness);
   std::vector<Area> taken;
   for (size_t i = 0; i < objects.size(); ++i)
     draw_label(canvas, outlines[i], objects[i], is_large ? kLargeTextPx : kTextPx, taken);

@@ -89,7 +89,7 @@ void add_class_prompts(ForeignSet& set, const ImportOptions& options) {
           listed.empty() ? std::max(1.0, usual) : static_cast<double>(listed.size()) * per_shown;
       const size_t count = std::min(round_at_random(wanted, key), absent.size());
       const std::vector<int64_t> order = random_permutation(key, std::ssize(absent));
-      for (size_t i = 0; i < count; ++i) listed.insert(absent[static_cast<size_t>(order[i])]);
+      for (size_t i = 0; i < count; ++i) listed.insert(absent[order[i]]);
       std::vector<std::string> names;
       for (const std::string& name : classes) {
         if (listed.contains(name)) names.push_back(name);

@@ -77,7 +77,7 @@ std::string Placeholders::fill_question(const std::string& text) {
 
 void Placeholders::use_up(const std::string& system) {
   fill_question(system);
-  names_.erase(names_.begin(), names_.begin() + static_cast<std::ptrdiff_t>(next_name_));
+  names_.erase(names_.begin(), names_.begin() + next_name_);
   next_name_ = 0;
 }
 

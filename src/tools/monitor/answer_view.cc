@@ -20,8 +20,8 @@ constexpr int kPanelPx = 512, kColumns = 3;
 int64_t count_equal_labels(const ScoredRollout& rollout, const LabelMatch& labels) {
   const auto& pairs = rollout.matching.pairs;
   return std::ranges::count_if(pairs, [&](const std::pair<int, int>& pair) {
-    const std::string& predicted = rollout.parsed.objects[static_cast<size_t>(pair.first)].desc;
-    const std::string& truth = rollout.ground_truth[static_cast<size_t>(pair.second)].desc;
+    const std::string& predicted = rollout.parsed.objects[pair.first].desc;
+    const std::string& truth = rollout.ground_truth[pair.second].desc;
     return labels.same(predicted, truth);
   });
 }

@@ -86,7 +86,7 @@ std::vector<const Remedy*> combine(const PlanRequest& request) {
     chosen.push_back(&remedy);
   }
   for (size_t i = chosen.size(); sum.fits && i-- > 0;) {
-    const auto at = chosen.begin() + static_cast<std::ptrdiff_t>(i);
+    const auto at = chosen.begin() + i;
     if (make_plan(with_all(request, chosen, *at)).fits) chosen.erase(at);
   }
   return chosen;

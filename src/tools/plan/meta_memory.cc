@@ -37,7 +37,7 @@ TORCH_LIBRARY_IMPL(aten, Meta, library) {
                });
   library.impl("index_select", [](const Tensor& x, int64_t dim, const Tensor& index) {
     std::vector<int64_t> sizes = x.sizes().vec();
-    sizes[static_cast<size_t>(dim < 0 ? dim + x.dim() : dim)] = index.numel();
+    sizes[dim < 0 ? dim + x.dim() : dim] = index.numel();
     return at::empty(sizes, x.options());
   });
   library.impl("embedding_dense_backward",

@@ -32,7 +32,7 @@ RecordFile::RecordFile(const std::string& path)
                    .samples()) {}
 
 std::string_view RecordFile::line(const Sample& sample) const {
-  std::string_view line = lines_[static_cast<size_t>(sample.sample_id)];
+  std::string_view line = lines_[sample.sample_id];
   constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
   if (line.starts_with(kByteOrderMark)) line.remove_prefix(kByteOrderMark.size());
   if (line.ends_with('\r')) line.remove_suffix(1);

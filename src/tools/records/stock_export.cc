@@ -78,7 +78,7 @@ int64_t write_stock_file(const std::string& path, const std::string& out,
   if (const std::string parent = std::filesystem::path(out).parent_path().string(); !parent.empty())
     make_directories(parent);
   write_output(out, inputs, lines);
-  return static_cast<int64_t>(file.samples().size());
+  return std::ssize(file.samples());
 }
 
 }  // namespace rematch

@@ -36,7 +36,7 @@ Canvas draw_answer(const EvaluatedSample& sample) {
     objects.push_back({object.geometry, scored_label(object.desc, scores, i), kPredictionColor});
   }
   for (size_t i = 0; i < sample.pairs.size(); ++i)
-    objects.at(static_cast<size_t>(sample.pairs[i].first)).color =
+    objects.at(sample.pairs[i].first).color =
         sample.named_right.at(i) ? kRightColor : kMisnamedColor;
   return draw_panel(sample, objects);
 }

@@ -61,8 +61,7 @@ int64_t num_cache_blocks(const CacheDemand& demand, const NativeSettings& option
     needs.push_back(std::min(limit, blocks_of(prompt_len, demand, options)));
   }
   const auto num_live = std::min(needs.size(), static_cast<size_t>(options.max_num_seqs));
-  std::partial_sort(needs.begin(), needs.begin() + static_cast<std::ptrdiff_t>(num_live),
-                    needs.end(), std::greater<>());
+  std::partial_sort(needs.begin(), needs.begin() + num_live, needs.end(), std::greater<>());
   int64_t wanted = 1;  // one extra block for copies
   for (size_t i = 0; i < num_live && wanted < limit; ++i) wanted += needs[i];
   return std::min(wanted, limit);

@@ -14,7 +14,7 @@ DraftTable::DraftTable(std::span<const TokenId> coord_ids) {
   for (const TokenId id : coord_ids) {
     if (id < 0) continue;
     if (static_cast<size_t>(id) >= is_coord_.size()) is_coord_.resize(static_cast<size_t>(id) + 1);
-    is_coord_[static_cast<size_t>(id)] = true;
+    is_coord_[id] = true;
   }
   for (std::vector<Slot>& slots : slots_) slots.resize(kNumSlots);
 }
@@ -22,8 +22,7 @@ DraftTable::DraftTable(std::span<const TokenId> coord_ids) {
 uint64_t DraftTable::hash(size_t rule, const DraftContext& context) const {
   uint64_t mixed = 0x9E3779B97F4A7C15ULL;
   for (const TokenId id : context.last(kRules[rule].length)) {
-    const bool is_coord =
-        id >= 0 && static_cast<size_t>(id) < is_coord_.size() && is_coord_[static_cast<size_t>(id)];
+    const bool is_coord = id >= 0 && static_cast<size_t>(id) < is_coord_.size() && is_coord_[id];
     mixed = (mixed ^ static_cast<uint32_t>(is_coord && kRules[rule].folds_coords ? -2 : id)) *
             0xD6E8FEB86659FD93ULL;
     mixed ^= mixed >> 32;

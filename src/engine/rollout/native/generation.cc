@@ -110,18 +110,17 @@ void NativeEngine::Generation::encode_images(const StepPlan& plan) {
 
 Step NativeEngine::Generation::make_step(const StepPlan& plan) {
   Step step;
-  step.token_ids.reserve(static_cast<size_t>(plan.num_rows));
-  step.positions_3T.resize(static_cast<size_t>(3 * plan.num_rows));
+  step.token_ids.reserve(plan.num_rows);
+  step.positions_3T.resize(3 * plan.num_rows);
   for (const StepPlan::Item& item : plan.items) {
     const LiveAnswer& answer = find_answer(item);
     const Sequence& sequence = answer.sequence;
-    const auto first_row = static_cast<int64_t>(step.token_ids.size());
+    const auto first_row = std::ssize(step.token_ids);
     for (int64_t i = 0; i < item.num_rows; ++i) {
       const int64_t token_idx = sequence.num_computed + i;
       step.token_ids.push_back(sequence.token_at(token_idx));
       for (int64_t axis = 0; axis < 3; ++axis) {
-        step.positions_3T[static_cast<size_t>(axis * plan.num_rows + first_row + i)] =
-            answer.position(axis, token_idx);
+        step.positions_3T[axis * plan.num_rows + first_row + i] = answer.position(axis, token_idx);
       }
     }
     for_each_shown_image(item, [&](const ImageSpan& image, int64_t from, int64_t to) {
@@ -173,7 +172,7 @@ NativeEngine::Generation::DraftCount NativeEngine::Generation::choose_tokens(
   }
   REMATCH_CHECK(logits_KV.size() == static_cast<size_t>(num_logits) * vocab_size,
                 fmt::format("{} logits", logits_KV.size()));
-  const int64_t num_drafts = num_logits - static_cast<int64_t>(pending.size());
+  const int64_t num_drafts = num_logits - std::ssize(pending);
   const int num_done_before = num_done_;
   while (!pending.empty()) {
     if (engine_.observer_) {
@@ -191,21 +190,21 @@ NativeEngine::Generation::DraftCount NativeEngine::Generation::choose_tokens(
           {pending[i].answer, {pending[i].logits_V.data() + vocab_size, vocab_size}});
     }
     pending = std::move(continuing);
-    num_right += static_cast<int64_t>(pending.size());
+    num_right += std::ssize(pending);
   }
   report_progress(num_done_before);
   return {num_drafts, num_right};
 }
 
 std::vector<ChosenToken> NativeEngine::Generation::sample(const std::vector<Pending>& pending) {
-  const auto num_rows = static_cast<int64_t>(pending.size());
+  const auto num_rows = std::ssize(pending);
   const int64_t rows_per_task =
-      std::max<int64_t>(1, kLogitsPerTask / static_cast<int64_t>(pending.front().logits_V.size()));
+      std::max<int64_t>(1, kLogitsPerTask / std::ssize(pending.front().logits_V));
   std::vector<ChosenToken> tokens(pending.size());
   std::vector<std::exception_ptr> errors(pending.size());
   engine_.ensure_samplers();
   at::parallel_for(0, num_rows, rows_per_task, [&](int64_t first, int64_t end) {
-    Sampler& sampler = engine_.samplers_.at(static_cast<size_t>(at::get_thread_num()));
+    Sampler& sampler = engine_.samplers_.at(at::get_thread_num());
     for (auto i = static_cast<size_t>(first); i < static_cast<size_t>(end); ++i) {
       try {
         tokens[i] = sampler.next(pending[i].logits_V, pending[i].answer->sampler);

@@ -15,7 +15,7 @@ ContentKey chain_key(const ContentKey& parent, std::span<const TokenId> token_id
   // distinguishes a partial block from a full one
   hasher.feed_value(static_cast<uint64_t>(token_ids.size()));
   hasher.feed(token_ids.data(), token_ids.size_bytes());
-  const int64_t end_token = first_token + static_cast<int64_t>(token_ids.size());
+  const int64_t end_token = first_token + std::ssize(token_ids);
   for (const ImageSpan& image : images) {
     const int64_t begin = std::max(image.first_token, first_token),
                   end = std::min(image.first_token + image.num_tokens, end_token);
@@ -36,7 +36,7 @@ KvBlocks::KvBlocks(const Options& options) : options_(options) {
 KvBlocks::Block& KvBlocks::block_at(int32_t block) {
   REMATCH_CHECK(block >= 0 && block < num_touched_,
                 fmt::format("block {} of {}", block, num_touched_));
-  return blocks_[static_cast<size_t>(block)];
+  return blocks_[block];
 }
 
 int32_t KvBlocks::take_oldest_kept() {

@@ -54,10 +54,8 @@ class KvBlocks {
   /// Blocks that allocate() can return: all that are not used.
   int64_t num_available() const { return num_blocks() - num_used_; }
   /// Blocks without a holder that acquire() can still find.
-  int64_t num_kept() const { return static_cast<int64_t>(kept_.size()); }
-  int64_t num_holders(int32_t block) const {
-    return blocks_.at(static_cast<size_t>(block)).num_holders;
-  }
+  int64_t num_kept() const { return std::ssize(kept_); }
+  int64_t num_holders(int32_t block) const { return blocks_.at(block).num_holders; }
 
   /// Returns a block with one holder, the caller, and drops its former content. One must be
   /// available. Cost O(log blocks).

@@ -34,8 +34,7 @@ std::vector<TokenId> coord_ids(const Tokenizer* tokenizer) {
 
 std::vector<int64_t> prompt_lens(std::span<const Prompt> prompts) {
   std::vector<int64_t> lens;
-  for (const Prompt& prompt : prompts)
-    lens.push_back(static_cast<int64_t>(prompt.token_ids.size()));
+  for (const Prompt& prompt : prompts) lens.push_back(std::ssize(prompt.token_ids));
   return lens;
 }
 
@@ -132,7 +131,7 @@ void NativeEngine::reserve_cache(std::span<const Prompt> prompts) {
                                                               .block_len = native.block_len,
                                                               .prefix_cache = native.prefix_cache});
   for (const Prompt& prompt : prompts) {
-    check_fits(static_cast<int64_t>(prompt.token_ids.size()), options_.max_new_tokens,
+    check_fits(std::ssize(prompt.token_ids), options_.max_new_tokens,
                sample_name(prompt.sample_id, prompt.where), *blocks);
   }
   if (!has_room) {

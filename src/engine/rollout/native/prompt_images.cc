@@ -81,9 +81,8 @@ std::vector<ImageSpan> PromptImages::spans(const Prompt& prompt) {
     const int64_t num_pads = model_.vision.num_tokens(image.grid_thw);
     at = std::find(at, prompt.token_ids.end(), pad_id);
     spans.push_back({at - prompt.token_ids.begin(), num_pads, load_content(image, prompt)});
-    REMATCH_CHECK(
-        spans.back().first_token + num_pads <= static_cast<int64_t>(prompt.token_ids.size()),
-        prompt.where);
+    REMATCH_CHECK(spans.back().first_token + num_pads <= std::ssize(prompt.token_ids),
+                  prompt.where);
     at += num_pads;
   }
   return spans;

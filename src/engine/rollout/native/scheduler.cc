@@ -66,8 +66,7 @@ StepPlan Scheduler::next() {
 // Releases blocks of wrong drafts, so that drafts do not affect which blocks are available.
 void Scheduler::return_draft_blocks() {
   for (const auto& [arrival, sequence] : running_) {
-    while (static_cast<int64_t>(sequence->block_table.size()) >
-           blocks_.blocks_for(sequence->len())) {
+    while (std::ssize(sequence->block_table) > blocks_.blocks_for(sequence->len())) {
       blocks_.release(sequence->block_table.back());
       sequence->block_table.pop_back();
     }
@@ -114,8 +113,7 @@ void Scheduler::plan_decodes(StepPlan& plan) {
 }
 
 bool Scheduler::make_room_for_next_token(Sequence& sequence) {
-  if (blocks_.blocks_for(sequence.num_computed + 1) <=
-      static_cast<int64_t>(sequence.block_table.size()))
+  if (blocks_.blocks_for(sequence.num_computed + 1) <= std::ssize(sequence.block_table))
     return true;
   while (blocks_.num_available() == 0) {
     Sequence& youngest = *running_.rbegin()->second;
@@ -217,7 +215,7 @@ bool Scheduler::give_blocks(Sequence& sequence, StepPlan& plan, bool shares) {
     sequence.block_table.push_back(*found);
   }
   const int64_t num_blocks = blocks_.blocks_for(sequence.len());
-  const auto num_found = static_cast<int64_t>(sequence.block_table.size());
+  const auto num_found = std::ssize(sequence.block_table);
   if (blocks_.num_available() < num_blocks - num_found + num_spare_blocks()) {
     drop_blocks(sequence);
     return false;
@@ -225,7 +223,7 @@ bool Scheduler::give_blocks(Sequence& sequence, StepPlan& plan, bool shares) {
   sequence.num_computed = num_found * block_len;
   sequence.num_published = std::min(num_found, sequence.prompt_len() / block_len);
   if (shares && num_found == num_findable && copy_end_of_prompt(sequence, plan)) return true;
-  while (static_cast<int64_t>(sequence.block_table.size()) < num_blocks)
+  while (std::ssize(sequence.block_table) < num_blocks)
     sequence.block_table.push_back(blocks_.allocate());
   return true;
 }
@@ -254,10 +252,10 @@ bool Scheduler::add_draft(StepPlan& plan, StepPlan::Item& item, TokenId token_id
   const int64_t end = sequence.num_computed + item.num_rows + 1;
   // The last token of an answer is not fed back.
   if (plan.num_rows >= options_.max_step_rows ||
-      static_cast<int64_t>(sequence.drafts().size()) >= options_.max_drafts ||
+      std::ssize(sequence.drafts()) >= options_.max_drafts ||
       end - sequence.prompt_len() >= sequence.max_new_tokens())
     return false;
-  if (blocks_.blocks_for(end) > static_cast<int64_t>(sequence.block_table.size())) {
+  if (blocks_.blocks_for(end) > std::ssize(sequence.block_table)) {
     if (blocks_.num_available() == 0) return false;
     sequence.block_table.push_back(blocks_.allocate());
   }
@@ -271,7 +269,7 @@ bool Scheduler::add_draft(StepPlan& plan, StepPlan::Item& item, TokenId token_id
 void Scheduler::mark_computed(const StepPlan& plan) {
   for (const StepPlan::Item& item : plan.items) {
     Sequence& sequence = *item.sequence;
-    sequence.num_computed += item.num_rows - static_cast<int64_t>(sequence.drafts().size());
+    sequence.num_computed += item.num_rows - std::ssize(sequence.drafts());
     REMATCH_CHECK(sequence.num_computed <= sequence.len(), sequence.who());
     publish_prompt(sequence);
   }
@@ -286,7 +284,7 @@ void Scheduler::publish_prompt(Sequence& sequence) {
     if (sequence.num_computed < std::min(end, sequence.prompt_len())) return;
     const ContentKey key =
         end <= sequence.prompt_len() ? sequence.block_key(block_idx) : sequence.prompt_key();
-    blocks_.publish(sequence.block_table[static_cast<size_t>(block_idx)], key);
+    blocks_.publish(sequence.block_table[block_idx], key);
     ++sequence.num_published;
   }
 }
@@ -296,7 +294,7 @@ void Scheduler::preempt(Sequence& sequence) {
   const int64_t block_len = blocks_.block_len();
   const bool shares = blocks_.prefix_cache() && states_ == nullptr;
   for (int64_t i = 0; shares && (i + 1) * block_len <= sequence.num_computed; ++i) {
-    blocks_.publish(sequence.block_table[static_cast<size_t>(i)], sequence.block_key(i));
+    blocks_.publish(sequence.block_table[i], sequence.block_key(i));
   }
   drop_memory(sequence);
   running_.erase(sequence.arrival());

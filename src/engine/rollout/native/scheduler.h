@@ -93,8 +93,8 @@ class Scheduler {
   /// there is room.
   void remove(Sequence& sequence);
 
-  int64_t num_running() const { return static_cast<int64_t>(running_.size()); }
-  int64_t num_waiting() const { return static_cast<int64_t>(waiting_.size()); }
+  int64_t num_running() const { return std::ssize(running_); }
+  int64_t num_waiting() const { return std::ssize(waiting_); }
   /// Times a sequence lost its blocks so far.
   int64_t num_preemptions() const { return num_preemptions_; }
   /// Tokens found in the cache instead of computed.

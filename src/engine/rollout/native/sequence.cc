@@ -27,13 +27,13 @@ std::span<const TokenId> Sequence::block_tokens(int64_t block_idx, int64_t end_t
 }
 
 const ContentKey& Sequence::block_key(int64_t block_idx) {
-  while (static_cast<int64_t>(block_keys_.size()) <= block_idx) {
-    const auto next = static_cast<int64_t>(block_keys_.size());
+  while (std::ssize(block_keys_) <= block_idx) {
+    const auto next = std::ssize(block_keys_);
     const ContentKey parent = block_keys_.empty() ? ContentKey{} : block_keys_.back();
     block_keys_.push_back(chain_key(parent, block_tokens(next, (next + 1) * block_len_),
                                     next * block_len_, start_.images));
   }
-  return block_keys_[static_cast<size_t>(block_idx)];
+  return block_keys_[block_idx];
 }
 
 ContentKey Sequence::prompt_key() {

@@ -26,10 +26,10 @@ class Sequence {
 
   int64_t arrival() const { return start_.arrival; }
   const std::string& who() const { return start_.who; }
-  int64_t prompt_len() const { return static_cast<int64_t>(start_.prompt_token_ids.size()); }
+  int64_t prompt_len() const { return std::ssize(start_.prompt_token_ids); }
   /// The prompt and the tokens generated so far.
   const std::vector<TokenId>& token_ids() const { return token_ids_; }
-  int64_t len() const { return static_cast<int64_t>(token_ids_.size()); }
+  int64_t len() const { return std::ssize(token_ids_); }
   int64_t max_new_tokens() const { return start_.max_new_tokens; }
   bool is_repeated() const { return start_.is_repeated; }
   /// Appends the token chosen from the last logits. Returns true if it equals the next draft: it is
@@ -41,8 +41,7 @@ class Sequence {
   void draft(TokenId token_id) { drafts_.push_back(token_id); }
   /// A known token, or a draft after the last one.
   TokenId token_at(int64_t token_idx) const {
-    return token_idx < len() ? token_ids_[static_cast<size_t>(token_idx)]
-                             : drafts_.at(static_cast<size_t>(token_idx - len()));
+    return token_idx < len() ? token_ids_[token_idx] : drafts_.at(token_idx - len());
   }
 
   /// Key of tokens [0, (block_idx + 1)·block_len), which must exist. Cost: once per block.

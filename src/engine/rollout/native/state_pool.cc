@@ -10,7 +10,7 @@ namespace rematch {
 
 StatePool::StatePool(int64_t num_slots) {
   REMATCH_CHECK(num_slots >= 1, fmt::format("{} states", num_slots));
-  slots_.resize(static_cast<size_t>(num_slots));
+  slots_.resize(num_slots);
 }
 
 int64_t StatePool::num_saved() const {
@@ -33,23 +33,23 @@ int32_t StatePool::take_unused() {
 
 int32_t StatePool::allocate() {
   const int32_t slot = take_unused();
-  slots_[static_cast<size_t>(slot)].is_used = true;
+  slots_[slot].is_used = true;
   ++num_used_;
   return slot;
 }
 
 void StatePool::release(int32_t slot) {
-  REMATCH_CHECK(slot >= 0 && slot < num_slots() && slots_[static_cast<size_t>(slot)].is_used,
+  REMATCH_CHECK(slot >= 0 && slot < num_slots() && slots_[slot].is_used,
                 fmt::format("state {} of {}", slot, num_slots()));
-  slots_[static_cast<size_t>(slot)].is_used = false;
+  slots_[slot].is_used = false;
   --num_used_;
 }
 
 std::optional<int32_t> StatePool::save(const ContentKey& key) {
   if (find(key) || num_available() == 0) return std::nullopt;
   const int32_t slot = take_unused();
-  slots_[static_cast<size_t>(slot)].key = key;
-  slots_[static_cast<size_t>(slot)].found_at = clock_++;
+  slots_[slot].key = key;
+  slots_[slot].found_at = clock_++;
   return slot;
 }
 

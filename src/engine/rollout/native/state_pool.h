@@ -24,7 +24,7 @@ class StatePool {
  public:
   explicit StatePool(int64_t num_slots);
 
-  int64_t num_slots() const { return static_cast<int64_t>(slots_.size()); }
+  int64_t num_slots() const { return std::ssize(slots_); }
   int64_t num_used() const { return num_used_; }
   /// Slots that allocate() can return: all that no sequence has.
   int64_t num_available() const { return num_slots() - num_used_; }

@@ -91,7 +91,7 @@ void EngineRanks::rethrow_first_failure(const std::exception_ptr& failure, int64
   num_steps_ = 0;
   if (!failure) on_failure_();
   std::vector<int64_t> times(static_cast<size_t>(group_.size()), 0);
-  times[static_cast<size_t>(group_.rank())] = time_ns;
+  times[group_.rank()] = time_ns;
   group_.all_reduce(times);
   const auto is_earlier = [](int64_t a, int64_t b) { return a != 0 && (b == 0 || a < b); };
   const auto first = std::min_element(times.begin(), times.end(), is_earlier) - times.begin();

@@ -23,7 +23,7 @@ SharedEngine::Round SharedEngine::meet(State state, const std::vector<Prompt>& p
   int failed = -1;
   for (int rank = 0; rank < ranks_.size(); ++rank) {
     if (rank == ranks_.rank()) round.first = round.prompts.size();
-    const auto& [their_state, their_prompts] = gathered[static_cast<size_t>(rank)];
+    const auto& [their_state, their_prompts] = gathered[rank];
     if (their_state == State::kHasFailed && failed < 0) failed = ranks_.run_rank(rank);
     round.num_finished += their_state == State::kHasFinished ? 1 : 0;
     round.prompts.insert(round.prompts.end(), their_prompts.begin(), their_prompts.end());
@@ -49,9 +49,8 @@ std::vector<Rollout> SharedEngine::generate(const std::vector<Prompt>& prompts,
     }
   };
   std::vector<Rollout> all = engine_->generate(round.prompts, on_any);
-  const auto begin = all.begin() + static_cast<std::ptrdiff_t>(round.first);
-  return {std::make_move_iterator(begin),
-          std::make_move_iterator(begin + static_cast<std::ptrdiff_t>(prompts.size()))};
+  const auto begin = all.begin() + round.first;
+  return {std::make_move_iterator(begin), std::make_move_iterator(begin + prompts.size())};
 }
 
 void SharedEngine::take_turn(const std::function<void()>& body) {

@@ -171,7 +171,7 @@ Rollout VllmEngine::check_answer(const Prompt& prompt, const VllmAnswer& answer)
                  fmt::format("finish reason \"{}\"; even an empty answer ends with a stop token",
                              answer.finish_reason));
   }
-  if (static_cast<int64_t>(answer.token_ids.size()) > options_.max_new_tokens) {
+  if (std::ssize(answer.token_ids) > options_.max_new_tokens) {
     throw refuse(
         "vLLM returned more tokens than requested",
         fmt::format("{} ids, max_new_tokens {}", answer.token_ids.size(), options_.max_new_tokens));
@@ -188,7 +188,7 @@ Rollout VllmEngine::check_answer(const Prompt& prompt, const VllmAnswer& answer)
     stopped = is_stop_id(static_cast<TokenId>(id), options_.stop_ids);
     if (!stopped) rollout.response_token_ids.push_back(static_cast<TokenId>(id));
   }
-  const bool is_full = static_cast<int64_t>(answer.token_ids.size()) == options_.max_new_tokens;
+  const bool is_full = std::ssize(answer.token_ids) == options_.max_new_tokens;
   if (!stopped && !is_full) {
     throw refuse("vLLM ended an answer for an unknown reason",
                  fmt::format("finish reason \"{}\" after {} of {} tokens, the last is {}",
@@ -294,8 +294,8 @@ std::vector<Rollout> VllmEngine::generate(const std::vector<Prompt>& prompts,
                                           const std::function<void(int)>& on_progress) {
   ranks_.together([&] {
     for (const Prompt& prompt : prompts) {
-      check_vllm_lengths(parts_.vllm, static_cast<int64_t>(prompt.token_ids.size()),
-                         options_.max_new_tokens, describe_sample(prompt));
+      check_vllm_lengths(parts_.vllm, std::ssize(prompt.token_ids), options_.max_new_tokens,
+                         describe_sample(prompt));
     }
     check_weights();
   });

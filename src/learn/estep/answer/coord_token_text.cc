@@ -36,7 +36,7 @@ void write_objects(const std::vector<SceneObject>& objects, int64_t first_index,
                    AnswerText& answer) {
   for (size_t i = 0; i < objects.size(); ++i) {
     if (i > 0) answer.text += ", ";
-    write_object(objects[i], first_index + static_cast<int64_t>(i), answer);
+    write_object(objects[i], first_index + i, answer);
   }
 }
 

@@ -15,12 +15,12 @@ double object_score(std::span<const float> token_logprobs, const TokenSpan& entr
   for (int i = entry.begin; i < entry.end; ++i) {
     const bool is_text = std::ranges::none_of(
         coord_tokens, [i](const TokenSpan& coord) { return i >= coord.begin && i < coord.end; });
-    if (is_text) text += token_logprobs[static_cast<size_t>(i)];
+    if (is_text) text += token_logprobs[i];
   }
   for (const TokenSpan& coord : coord_tokens) {
-    for (int i = coord.begin; i < coord.end; ++i) coords += token_logprobs[static_cast<size_t>(i)];
+    for (int i = coord.begin; i < coord.end; ++i) coords += token_logprobs[i];
   }
-  if (!coord_tokens.empty()) coords /= static_cast<double>(coord_tokens.size());
+  if (!coord_tokens.empty()) coords /= coord_tokens.size();
   return std::min(1.0, std::exp(text + coords));  // rounding may lift a log-probability above 0
 }
 

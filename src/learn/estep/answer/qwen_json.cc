@@ -52,7 +52,7 @@ std::optional<int> read_number(const JsonNode& node, std::string_view bytes, int
 const JsonNode* only_value(const JsonNode& object, std::string_view key) {
   if (std::ranges::count(object.keys, key) != 1) return nullptr;
   const auto found = std::ranges::find(object.keys, key);
-  return &object.items[static_cast<size_t>(found - object.keys.begin())];
+  return &object.items[found - object.keys.begin()];
 }
 
 // The name of an entry; nullopt unless it is valid.

@@ -16,7 +16,7 @@ struct CostMatrix {
 
  private:
   size_t place(int row, int column) const {
-    return static_cast<size_t>(row) * static_cast<size_t>(size) + static_cast<size_t>(column);
+    return static_cast<size_t>(row) * size + static_cast<size_t>(column);
   }
 };
 

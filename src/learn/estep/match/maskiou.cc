@@ -17,7 +17,7 @@ struct GridPoint {
 };
 
 GridPoint to_grid(const Vertex& vertex) {
-  const double scale = static_cast<double>(kSubPixels);
+  const double scale = kSubPixels;
   return {static_cast<int64_t>(scale * vertex.x + 0.5),
           static_cast<int64_t>(scale * vertex.y + 0.5)};
 }
@@ -36,17 +36,15 @@ void append_edge(GridPoint from, GridPoint to, std::vector<GridPoint>& samples) 
   const bool flip = along_x ? from.u > to.u : from.v > to.v;
   if (flip) std::swap(from, to);
   const int64_t steps = along_x ? dx : dy;
-  const double slope = along_x ? static_cast<double>(to.v - from.v) / static_cast<double>(dx)
-                               : static_cast<double>(to.u - from.u) / static_cast<double>(dy);
+  const double slope =
+      along_x ? static_cast<double>(to.v - from.v) / dx : static_cast<double>(to.u - from.u) / dy;
   for (int64_t d = 0; d <= steps; ++d) {
     const int64_t t = flip ? steps - d : d;
-    const double along = slope * static_cast<double>(t);
+    const double along = slope * t;
     if (along_x) {
-      samples.push_back(
-          {from.u + t, static_cast<int64_t>(static_cast<double>(from.v) + along + 0.5)});
+      samples.push_back({from.u + t, static_cast<int64_t>(from.v + along + 0.5)});
     } else {
-      samples.push_back(
-          {static_cast<int64_t>(static_cast<double>(from.u) + along + 0.5), from.v + t});
+      samples.push_back({static_cast<int64_t>(from.u + along + 0.5), from.v + t});
     }
   }
 }
@@ -108,8 +106,7 @@ Aabb clamp_box(const Aabb& box) {
 // IoU of two boxes as sets of bins.
 double bin_iou(const Aabb& a, const Aabb& b) {
   const auto area = [](const Aabb& box) {
-    return static_cast<double>(box.max_x - box.min_x + 1) *
-           static_cast<double>(box.max_y - box.min_y + 1);
+    return static_cast<double>(box.max_x - box.min_x + 1) * (box.max_y - box.min_y + 1);
   };
   const double intersection =
       overlap(a.min_x, a.max_x, b.min_x, b.max_x) * overlap(a.min_y, a.max_y, b.min_y, b.max_y);
@@ -137,9 +134,7 @@ Mask rasterize(const Geometry& geometry, int resolution) {
     const int x2 = static_cast<int>(box.max_x), y2 = static_cast<int>(box.max_y);
     bins = {x1, y1, x2, y1, x2, y2, x1, y2};
   }
-  const auto scale = [resolution](int bin) {
-    return (static_cast<double>(clamp_bin(bin)) * resolution) / 1000.0;
-  };
+  const auto scale = [resolution](int bin) { return (clamp_bin(bin) * resolution) / 1000.0; };
   std::vector<Vertex> vertices;
   for (size_t i = 0; i + 1 < bins.size(); i += 2)
     vertices.push_back({scale(bins[i]), scale(bins[i + 1])});
@@ -167,8 +162,7 @@ double mask_iou(const Geometry& geometry_a, const Mask& mask_a, const Geometry& 
   if (mask_a.area == 0 || mask_b.area == 0)
     return bin_iou(clamp_box(bounding_box(geometry_a)), clamp_box(bounding_box(geometry_b)));
   const int64_t intersection = intersection_area(mask_a, mask_b);
-  return static_cast<double>(intersection) /
-         static_cast<double>(mask_a.area + mask_b.area - intersection);
+  return static_cast<double>(intersection) / (mask_a.area + mask_b.area - intersection);
 }
 
 }  // namespace rematch

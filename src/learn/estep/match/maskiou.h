@@ -48,8 +48,8 @@ class MaskCache {
   MaskCache(const std::vector<Geometry>& geometries, int resolution)
       : geometries_(geometries), resolution_(resolution), masks_(geometries.size()) {}
   const Mask& get(int index) {
-    std::optional<Mask>& mask = masks_[static_cast<size_t>(index)];
-    if (!mask) mask = rasterize(geometries_[static_cast<size_t>(index)], resolution_);
+    std::optional<Mask>& mask = masks_[index];
+    if (!mask) mask = rasterize(geometries_[index], resolution_);
     return *mask;
   }
 

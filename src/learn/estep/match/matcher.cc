@@ -18,23 +18,20 @@ constexpr int kMostInMatrix = 4096;  // 128 MiB of costs, and a fraction of a se
 constexpr int kMaxResolution = 32768;
 
 double area(const Aabb& box) {
-  return static_cast<double>(box.max_x - box.min_x) * static_cast<double>(box.max_y - box.min_y);
+  return static_cast<double>(box.max_x - box.min_x) * (box.max_y - box.min_y);
 }
 
 double aabb_iou(const Aabb& a, const Aabb& b) {
-  const double width = static_cast<double>(std::min(a.max_x, b.max_x) - std::max(a.min_x, b.min_x));
-  const double height =
-      static_cast<double>(std::min(a.max_y, b.max_y) - std::max(a.min_y, b.min_y));
+  const double width = std::min(a.max_x, b.max_x) - std::max(a.min_x, b.min_x);
+  const double height = std::min(a.max_y, b.max_y) - std::max(a.min_y, b.min_y);
   if (width <= 0.0 || height <= 0.0) return 0.0;
   const double intersection = width * height;
   return intersection / (area(a) + area(b) - intersection);
 }
 
 double squared_centre_distance(const Aabb& a, const Aabb& b) {
-  const double dx =
-      static_cast<double>(a.min_x + a.max_x) / 2.0 - static_cast<double>(b.min_x + b.max_x) / 2.0;
-  const double dy =
-      static_cast<double>(a.min_y + a.max_y) / 2.0 - static_cast<double>(b.min_y + b.max_y) / 2.0;
+  const double dx = (a.min_x + a.max_x) / 2.0 - (b.min_x + b.max_x) / 2.0;
+  const double dy = (a.min_y + a.max_y) / 2.0 - (b.min_y + b.max_y) / 2.0;
   return dx * dx + dy * dy;
 }
 
@@ -49,11 +46,10 @@ std::vector<int> nearest_boxes(const Aabb& prediction, const std::vector<Aabb>& 
   std::iota(order.begin(), order.end(), 0);
   const size_t count = std::min(order.size(), static_cast<size_t>(top_k));
   const auto better = [&keys](int a, int b) {
-    const double key_a = keys[static_cast<size_t>(a)], key_b = keys[static_cast<size_t>(b)];
+    const double key_a = keys[a], key_b = keys[b];
     return key_a != key_b ? key_a < key_b : a < b;
   };
-  std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count), order.end(),
-                    better);
+  std::partial_sort(order.begin(), order.begin() + count, order.end(), better);
   order.resize(count);
   return order;
 }
@@ -74,7 +70,7 @@ struct ScoredPairs {
   double& iou(int p, int g) { return ious[index(p, g)]; }
   double iou(int p, int g) const { return ious[index(p, g)]; }
   bool has_candidate(int p) const {
-    const auto row = ious.begin() + static_cast<std::ptrdiff_t>(index(p, 0));
+    const auto row = ious.begin() + index(p, 0);
     return std::any_of(row, row + num_ground_truth, [](double iou) { return iou != kNoPair; });
   }
 
@@ -93,10 +89,10 @@ ScoredPairs score_candidates(const std::vector<Geometry>& predictions,
   MaskCache prediction_masks(predictions, options.maskiou_resolution);
   MaskCache ground_truth_masks(ground_truth, options.maskiou_resolution);
   for (int p = 0; p < scored.num_predictions; ++p) {
-    const Geometry& prediction = predictions[static_cast<size_t>(p)];
+    const Geometry& prediction = predictions[p];
     for (const int g : nearest_boxes(bounding_box(prediction), boxes, options.candidate_top_k)) {
-      const double iou = mask_iou(prediction, prediction_masks.get(p),
-                                  ground_truth[static_cast<size_t>(g)], ground_truth_masks.get(g));
+      const double iou =
+          mask_iou(prediction, prediction_masks.get(p), ground_truth[g], ground_truth_masks.get(g));
       if (iou < options.maskiou_gate) {
         ++scored.num_rejected;
       } else {
@@ -130,7 +126,7 @@ CostMatrix padded_costs(const ScoredPairs& scored, const std::vector<int>& predi
       if (column >= scored.num_ground_truth) {
         cost = is_prediction ? options.fp_cost : 0.0;
       } else if (is_prediction) {
-        const double iou = scored.iou(predictions[static_cast<size_t>(row)], column);
+        const double iou = scored.iou(predictions[row], column);
         cost = iou == kNoPair ? kInfeasible : 1.0 - iou;
       } else {
         cost = options.fn_cost;
@@ -190,8 +186,8 @@ Matching match(const std::vector<Geometry>& predictions, const std::vector<Geome
   }
   std::vector<bool> has_pair(predictions.size(), false), is_matched(ground_truth.size(), false);
   for (const auto& [p, g] : matching.pairs) {
-    has_pair[static_cast<size_t>(p)] = true;
-    is_matched[static_cast<size_t>(g)] = true;
+    has_pair[p] = true;
+    is_matched[g] = true;
   }
   matching.false_positives = indices_not_set(has_pair);
   matching.false_negatives = indices_not_set(is_matched);

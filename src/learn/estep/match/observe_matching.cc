@@ -10,20 +10,19 @@ namespace rematch {
 void observe_matching(const std::vector<SceneObject>& predictions,
                       const std::vector<SceneObject>& ground_truth, const Matching& matching,
                       const MatchSettings& options, const LabelMatch& labels, MetricsBag& metrics) {
-  const auto num_pred = static_cast<double>(predictions.size());
-  const auto num_gt = static_cast<double>(ground_truth.size());
-  const auto num_matched = static_cast<double>(matching.pairs.size());
+  const double num_pred = predictions.size();
+  const double num_gt = ground_truth.size();
+  const double num_matched = matching.pairs.size();
   metrics.add("rollout/gt_objects", num_gt);
   metrics.add("rollout/valid_pred_objects", num_pred);
   metrics.add("rollout/matched", num_matched);
   const auto is_named_right = [&](const std::pair<int, int>& pair) {
-    return labels.same(predictions[static_cast<size_t>(pair.first)].desc,
-                       ground_truth[static_cast<size_t>(pair.second)].desc);
+    return labels.same(predictions[pair.first].desc, ground_truth[pair.second].desc);
   };
   const auto num_named_right = std::ranges::count_if(matching.pairs, is_named_right);
-  metrics.add("rollout/matched_labels", static_cast<double>(num_named_right));
+  metrics.add("rollout/matched_labels", num_named_right);
   const auto repeated = repeated_objects(predictions, kRepeatIou, options.maskiou_resolution);
-  metrics.add("rollout/repeated_objects", static_cast<double>(repeated.size()));
+  metrics.add("rollout/repeated_objects", repeated.size());
   metrics.add("rollout/fp", num_pred - num_matched);
   metrics.add("rollout/fn", num_gt - num_matched);
   metrics.add("rollout/gating_rejections", matching.gating_rejections);

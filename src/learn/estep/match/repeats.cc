@@ -23,7 +23,7 @@ double most_shared(const Aabb& a, const Aabb& b, int resolution) {
 double most_iou(double shared, int64_t area_a, int64_t area_b) {
   if (area_a == 0 || area_b == 0) return shared > 0 ? 1 : 0;  // compared by their boxes
   const double most = std::min(shared, static_cast<double>(std::min(area_a, area_b)));
-  return most / (static_cast<double>(area_a + area_b) - most);
+  return most / (area_a + area_b - most);
 }
 
 }  // namespace

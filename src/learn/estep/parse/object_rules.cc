@@ -41,9 +41,7 @@ bool read_geometry(GeometryKind kind, const JsonNode& value, const ResponseToken
   for (const JsonNode* string : *strings) {
     // Compare tokens, not text: an escaped or spelt-out coord token is several tokens.
     const int token = response.tokens.token_exactly(string->begin + 1, string->end - 1);
-    const int bin =
-        token < 0 ? -1
-                  : response.coord_vocab.bin_of(response.token_ids[static_cast<size_t>(token)]);
+    const int bin = token < 0 ? -1 : response.coord_vocab.bin_of(response.token_ids[token]);
     if (bin < 0) return false;
     object.geometry.bins.push_back(bin);
     object.coord_tokens.push_back({token, token + 1});

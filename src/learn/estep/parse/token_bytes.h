@@ -27,7 +27,7 @@ struct TokenBytes {
   int token_exactly(size_t begin, size_t end) const {
     const auto found = std::lower_bound(ends.begin(), ends.end(), end);
     if (found == ends.end() || *found != end) return -1;
-    const size_t token = static_cast<size_t>(found - ends.begin());
+    const size_t token = found - ends.begin();
     return this->begin(token) == begin ? static_cast<int>(token) : -1;
   }
 

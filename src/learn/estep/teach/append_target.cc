@@ -10,11 +10,8 @@ namespace rematch {
 std::vector<PairTarget> pair_targets(const TargetInput& input, const TargetSettings& options) {
   std::vector<PairTarget> targets;
   for (const auto& [p, g] : input.matching.pairs) {
-    const Geometry& predicted = input.parsed.objects.at(static_cast<size_t>(p)).geometry;
-    targets.push_back(
-        {p, g,
-         coord_targets(predicted, input.ground_truth.at(static_cast<size_t>(g)).geometry,
-                       options)});
+    const Geometry& predicted = input.parsed.objects.at(p).geometry;
+    targets.push_back({p, g, coord_targets(predicted, input.ground_truth.at(g).geometry, options)});
   }
   return targets;
 }
@@ -31,8 +28,7 @@ SegmentResult append_missing(const TargetInput& input, const std::vector<PairTar
       continue;
     }
     // The prefix keeps the response's ids, so positions in both are the same.
-    const std::vector<TokenSpan>& tokens =
-        parsed.objects.at(static_cast<size_t>(target.prediction)).coord_tokens;
+    const std::vector<TokenSpan>& tokens = parsed.objects.at(target.prediction).coord_tokens;
     REMATCH_CHECK(target.bins->size() == tokens.size());
     for (size_t slot = 0; slot < tokens.size(); ++slot)
       builder.teach_in_prefix(tokens[slot].begin, (*target.bins)[slot]);
@@ -41,8 +37,7 @@ SegmentResult append_missing(const TargetInput& input, const std::vector<PairTar
   result.num_supervised_pairs = static_cast<int>(result.pairs.size());
   result.false_negatives = missing_indices(result.pairs, input.ground_truth.size());
   std::vector<SceneObject> missing;
-  for (const int g : result.false_negatives)
-    missing.push_back(input.ground_truth[static_cast<size_t>(g)]);
+  for (const int g : result.false_negatives) missing.push_back(input.ground_truth[g]);
   TaughtAnswer append = format.teach_rest(parsed, missing);
   result.append_text = std::move(append.text);
   result.segment = builder.finish(append.tokens, format.im_end_id());

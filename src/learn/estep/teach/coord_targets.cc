@@ -93,8 +93,8 @@ std::vector<BinPoint> transport_points(const std::vector<BinPoint>& from,
                                        const TargetSettings& options) {
   REMATCH_CHECK(!from.empty() && !to.empty(), "transport needs points");
   const Kernel kernel(from, to, options);
-  const double from_mass = 1.0 / static_cast<double>(from.size());
-  const double to_mass = 1.0 / static_cast<double>(to.size());
+  const double from_mass = 1.0 / from.size();
+  const double to_mass = 1.0 / to.size();
   std::vector<double> u(from.size(), 1.0), v(to.size(), 1.0);
   for (int iter = 0; iter < options.ot_iters; ++iter) {
     const std::vector<double> kernel_v = kernel.times(v);

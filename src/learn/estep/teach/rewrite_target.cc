@@ -23,7 +23,7 @@ void insert_by_truth(std::vector<int>& order, int ground_truth) {
     fewest = excess;
     best = i + 1;
   }
-  order.insert(order.begin() + static_cast<std::ptrdiff_t>(best), ground_truth);
+  order.insert(order.begin() + best, ground_truth);
 }
 
 /// Indices of the ground truths in the order of the answer.
@@ -58,8 +58,8 @@ SegmentResult rewrite_target(const TargetInput& input, const AnswerFormat& forma
                                  input.parsed.status == ParseStatus::kComplete;
   for (const auto& [p, g] :
        takes_predictions ? input.matching.pairs : std::vector<std::pair<int, int>>()) {
-    const ParsedObject& predicted = input.parsed.objects.at(static_cast<size_t>(p));
-    AnswerEntry& entry = entries.at(static_cast<size_t>(g));
+    const ParsedObject& predicted = input.parsed.objects.at(p);
+    AnswerEntry& entry = entries.at(g);
     if (is_same_form(predicted.geometry, entry.shown.geometry)) {
       entry.shown.geometry = predicted.geometry;
       entry.written = predicted.written;
@@ -71,7 +71,7 @@ SegmentResult rewrite_target(const TargetInput& input, const AnswerFormat& forma
   result.false_negatives = missing_indices(result.pairs, entries.size());
   std::vector<AnswerEntry> ordered;
   for (const int g : entry_order(result, entries.size(), options.rewrite_order))
-    ordered.push_back(entries[static_cast<size_t>(g)]);
+    ordered.push_back(entries[g]);
   result.segment = answer_segment(input.prompt, ordered, format, &result.append_text);
   return result;
 }

@@ -50,14 +50,13 @@ void check_supervision(const Segment& segment) {
     refuse(static_cast<int>(segment.labels.size()), "labels and token_ids differ in length");
   }
   for (int position = 0; position < length; ++position) {
-    const int label = segment.labels[static_cast<size_t>(position)];
+    const int label = segment.labels[position];
     if (label == kIgnoreLabel) continue;
     if (position < segment.prompt_len) refuse(position, "it is before the assistant span");
     if (position == 0) refuse(position, kNothingBefore, kFixEmpty);
     if (label < 0) refuse(position, fmt::format("{} is not a token", label));
     // Only formats with digits have labels that differ from the token.
-    if (label != segment.token_ids[static_cast<size_t>(position)] &&
-        !segment.slots_of(kCoordSlots).empty())
+    if (label != segment.token_ids[position] && !segment.slots_of(kCoordSlots).empty())
       refuse(position, "its label is not its token");
   }
   for (const auto& [kind, slots] : segment.slots) {
@@ -73,7 +72,7 @@ void check_supervision(const Segment& segment) {
       if (kind != kCoordSlots) continue;
       if (slot.target >= kNumBins)
         refuse(slot.position, fmt::format("bin {} is not in 0..999", slot.target));
-      if (segment.labels[static_cast<size_t>(slot.position)] != kIgnoreLabel)
+      if (segment.labels[slot.position] != kIgnoreLabel)
         refuse(slot.position, "it has a label and a coord slot");
     }
   }

@@ -23,7 +23,7 @@ SegmentResult build_segment(const TargetInput& input, const AnswerFormat& format
 std::vector<int> missing_indices(const std::vector<std::pair<int, int>>& pairs,
                                  size_t num_ground_truth) {
   std::vector<bool> present(num_ground_truth, false);
-  for (const auto& pair : pairs) present[static_cast<size_t>(pair.second)] = true;
+  for (const auto& pair : pairs) present[pair.second] = true;
   std::vector<int> missing;
   for (size_t i = 0; i < num_ground_truth; ++i) {
     if (!present[i]) missing.push_back(static_cast<int>(i));

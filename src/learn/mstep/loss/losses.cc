@@ -24,9 +24,7 @@ struct Positions {
 
 at::Tensor device_indices(const std::vector<int64_t>& values, size_t begin, size_t end,
                           const at::Device& device) {
-  return upload_index({values.begin() + static_cast<std::ptrdiff_t>(begin),
-                       values.begin() + static_cast<std::ptrdiff_t>(end)},
-                      device);
+  return upload_index({values.begin() + begin, values.begin() + end}, device);
 }
 
 Positions take_positions(const KindTargets& targets, size_t begin, size_t end,
@@ -137,7 +135,7 @@ RowLoss pending_row_loss(const at::Tensor& hidden_TH, const RowSupervision& supe
   REMATCH_CHECK(options.chunk_positions > 0, fmt::format("{}", options.chunk_positions));
   RowLoss row;
   HeadGradients gradients(hidden_TH, head);
-  auto size = static_cast<size_t>(std::min(kFirstChunk, options.chunk_positions));
+  size_t size = std::min(kFirstChunk, options.chunk_positions);
   at::Tensor total;  // float64, as the sums are
   for (const LossKind& kind : loss_kinds(options)) {
     const auto found = supervision.by_kind.find(kind.name);
@@ -153,7 +151,7 @@ RowLoss pending_row_loss(const at::Tensor& hidden_TH, const RowSupervision& supe
       const at::Tensor chunk_sum = add_chunk(chunk, kind, positions, row);
       kind_sum = kind_sum.defined() ? kind_sum + chunk_sum : chunk_sum;
       if (gradients.are_needed()) gradients.add(chunk.take_gradient());
-      size = static_cast<size_t>(chunk_size(chunk.logits_KV, options));
+      size = chunk_size(chunk.logits_KV, options);
       begin = end;
     }
     if (!kind_sum.defined()) continue;

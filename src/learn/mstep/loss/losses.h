@@ -35,7 +35,7 @@ struct LossSum {
   double sum = 0;
   int64_t count = 0;
 
-  double mean() const { return count > 0 ? sum / static_cast<double>(count) : 0.0; }
+  double mean() const { return count > 0 ? sum / count : 0.0; }
 
   template <typename Wire>
   friend void fields(Wire& wire, LossSum& loss) {

@@ -16,7 +16,7 @@ void add_labels(const Segment& segment, int64_t offset, RowSupervision& row) {
     REMATCH_CHECK(i > 0 && segment.labels[i] >= 0,
                   fmt::format("{}: label {} at position {}", segment.where, segment.labels[i], i));
     KindTargets& targets = row.by_kind[kLabels];
-    targets.positions.push_back(offset + static_cast<int64_t>(i));
+    targets.positions.push_back(offset + i);
     targets.values.push_back(segment.labels[i]);
   }
 }

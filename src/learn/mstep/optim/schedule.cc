@@ -31,7 +31,7 @@ double cosine(double progress, double num_cycles) {
 
 int64_t num_warmup_steps(int64_t warmup_steps, double warmup_ratio, int64_t num_training_steps) {
   if (warmup_steps > 0) return warmup_steps;
-  return static_cast<int64_t>(std::ceil(static_cast<double>(num_training_steps) * warmup_ratio));
+  return static_cast<int64_t>(std::ceil(num_training_steps * warmup_ratio));
 }
 
 Schedule::Schedule(const ScheduleSettings& settings, double learning_rate,
@@ -43,9 +43,9 @@ Schedule::Schedule(const ScheduleSettings& settings, double learning_rate,
       min_lr_rate_(floor_rate(settings, learning_rate)) {}
 
 double Schedule::factor(int64_t num_done_steps) const {
-  const auto step = static_cast<double>(num_done_steps);
-  const auto warmup = static_cast<double>(num_warmup_steps_);
-  const auto total = static_cast<double>(num_training_steps_);
+  const double step = num_done_steps;
+  const double warmup = num_warmup_steps_;
+  const double total = num_training_steps_;
   const double num_cycles = settings_.num_cycles.value_or(kDefaultNumCycles);
   const bool is_warming_up = num_done_steps < num_warmup_steps_;
 

@@ -143,7 +143,7 @@ TextDescription read_text(JsonFields fields, bool has_null_kv_heads) {
         .mixer = AttentionDescription(),
         .mlp_norm = text_norm(prefix + "post_attention_layernorm", text.hidden_size, eps),
         .mlp = gated_mlp(prefix + "mlp.", text.hidden_size, text.intermediate_size, false)};
-    if (is_attention[static_cast<size_t>(i)])
+    if (is_attention[i])
       layer.mixer = gated_attention(text, prefix + "self_attn.", eps);
     else
       layer.mixer = delta_layer(delta, prefix + "linear_attn.", text.hidden_size, eps);

@@ -65,7 +65,7 @@ VisionDescription read_vision(JsonFields fields) {
   }
   for (size_t k = 0; k < taps.size(); ++k) {
     // Features are in block order; a block's merger is its first position in the list.
-    int64_t& merger = vision.blocks[static_cast<size_t>(taps[k])].deepstack_merger;
+    int64_t& merger = vision.blocks[taps[k]].deepstack_merger;
     if (merger < 0) merger = static_cast<int64_t>(k);
     vision.deepstack_mergers.push_back(
         qwen3_merger(vision, fmt::format("{}deepstack_merger_list.{}", kQwenVision, k),

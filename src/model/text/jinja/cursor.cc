@@ -37,8 +37,7 @@ void Cursor::fail_here(std::string_view wanted) {
 void Cursor::refuse(const std::string& construct) const { throw unsupported(construct, line_); }
 
 void Cursor::advance(size_t end) {
-  line_ += static_cast<int>(std::count(text_.begin() + static_cast<std::ptrdiff_t>(pos_),
-                                       text_.begin() + static_cast<std::ptrdiff_t>(end), '\n'));
+  line_ += static_cast<int>(std::count(text_.begin() + pos_, text_.begin() + end, '\n'));
   pos_ = end;
 }
 

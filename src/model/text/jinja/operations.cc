@@ -72,14 +72,14 @@ Value item_of(const Value& value, const Value& index) {
   }
   const List& all = list_of(value);
   if (!index.is_integer()) throw wrong_type("takes as an index", index);
-  const int64_t at = index.integer(), size = static_cast<int64_t>(all.size());
+  const int64_t at = index.integer(), size = std::ssize(all);
   if (at < -size || at >= size) return Value::undefined(index.str());
-  return all[static_cast<size_t>(at < 0 ? at + size : at)];
+  return all[at < 0 ? at + size : at];
 }
 
 Value slice_of(const Value& value, const Value& begin, const Value& end) {
   const List& all = list_of(value);
-  const auto size = static_cast<int64_t>(all.size());
+  const auto size = std::ssize(all);
   const auto place = [&](const Value& index, int64_t fallback) {
     const int64_t at = integer_of(index, fallback);
     return std::clamp<int64_t>(at < 0 ? std::max(at, -size) + size : at, 0, size);

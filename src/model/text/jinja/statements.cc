@@ -13,7 +13,7 @@ constexpr size_t kMaxMembers = 1000;
 
 // The name `loop` for one item.
 Value loop_state(const List& items, size_t i) {
-  const auto size = static_cast<int64_t>(items.size()), index = static_cast<int64_t>(i);
+  const auto size = std::ssize(items), index = static_cast<int64_t>(i);
   const auto item = [&](size_t at, const char* name) {
     return at < items.size() ? items[at] : Value::undefined(name);
   };

@@ -18,7 +18,7 @@ struct Tables {
       lens[s] = decodes[s]->num_cached + 1;
       const auto& table = decodes[s]->block_table;
       std::copy_n(table.begin(), std::min(table.size(), static_cast<size_t>(num_blocks)),
-                  blocks.begin() + static_cast<std::ptrdiff_t>(s) * num_blocks);
+                  blocks.begin() + s * num_blocks);
     }
   }
 

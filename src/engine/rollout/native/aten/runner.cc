@@ -110,9 +110,8 @@ class AtenRunner : public StepRunner {
   // Logits on the device of the rows that need them; undefined if there are none.
   at::Tensor step_logits(const Step& step) {
     const at::NoGradGuard no_grad;
-    const auto num_rows = static_cast<int64_t>(step.token_ids.size());
-    REMATCH_CHECK(static_cast<int64_t>(step.positions_3T.size()) == 3 * num_rows,
-                  fmt::format("{} rows", num_rows));
+    const auto num_rows = std::ssize(step.token_ids);
+    REMATCH_CHECK(std::ssize(step.positions_3T) == 3 * num_rows, fmt::format("{} rows", num_rows));
     if (graphs_.can_run(step))
       return graphs_.run(decode_inputs(step, decoding_sequences(step)), num_rows);
     const AttentionPlan plan = plan_attention(step);
@@ -246,8 +245,7 @@ class AtenRunner : public StepRunner {
   DecodeInputs decode_inputs(const Step& step,
                              const std::vector<const StepSequence*>& decodes) const {
     const auto [num_rows, num_tokens] =
-        DecodeGraphs::padded_size(static_cast<int64_t>(decodes.size()), longest_context(decodes),
-                                  reads_pages());
+        DecodeGraphs::padded_size(std::ssize(decodes), longest_context(decodes), reads_pages());
     const auto size = static_cast<size_t>(num_rows), count = step.token_ids.size();
     std::vector<int64_t> token_ids(size, 0), positions(3 * size, 0), slots(size, spare_slot()),
         states(size, shape_.num_states);
@@ -300,8 +298,7 @@ class AtenRunner : public StepRunner {
     std::vector<const StepSequence*> several;
     for (const StepSequence& sequence : step.sequences) {
       for (int64_t i = 0; i < sequence.num_rows; ++i) {
-        slots[static_cast<size_t>(sequence.first_row + i)] =
-            find_slot(sequence, sequence.num_cached + i);
+        slots[sequence.first_row + i] = find_slot(sequence, sequence.num_cached + i);
       }
       if (sequence.num_rows > 1) several.push_back(&sequence);
     }
@@ -314,7 +311,7 @@ class AtenRunner : public StepRunner {
                   num_tokens = model_->device().is_cpu()
                                    ? longest
                                    : DecodeGraphs::padded_size(1, longest, reads_pages()).second;
-    plan.decode = find_cached(decodes, static_cast<int64_t>(decodes.size()), num_tokens);
+    plan.decode = find_cached(decodes, std::ssize(decodes), num_tokens);
     if (decodes.size() == step.token_ids.size()) return plan;
     std::vector<int64_t> rows;
     for (const StepSequence* sequence : decodes) rows.push_back(sequence->first_row);

@@ -89,8 +89,7 @@ AtenStatePlan::Several AtenStates::plan_several(
                                  .new_windows = index(new_windows),
                                  .conv_slots = upload(spaced_rows(lens, num_taps_), device_)};
   std::vector<int64_t> by_chunks;
-  for (const int64_t segment : several.chunks->segment_order())
-    by_chunks.push_back(slots[static_cast<size_t>(segment)]);
+  for (const int64_t segment : several.chunks->segment_order()) by_chunks.push_back(slots[segment]);
   several.slots_by_chunks = index(by_chunks);
   return several;
 }

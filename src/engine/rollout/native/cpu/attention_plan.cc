@@ -29,8 +29,7 @@ void CpuAttentionPlan::make(const Step& step, int64_t num_kv_heads, int64_t grou
       }
     }
   }
-  const bool splits =
-      num_workers > 1 && static_cast<int64_t>(tasks_.size()) < kTasksPerWorker * num_workers;
+  const bool splits = num_workers > 1 && std::ssize(tasks_) < kTasksPerWorker * num_workers;
   int64_t work = 0;
   for (size_t t = 0; t < tasks_.size(); ++t) {
     Task& task = tasks_[t];
@@ -55,8 +54,7 @@ kernels::Range CpuAttentionPlan::share(int worker, int num_workers) const {
     return static_cast<int64_t>(std::upper_bound(work_until_.begin(), work_until_.end(), work) -
                                 work_until_.begin());
   };
-  return {boundary(worker),
-          worker + 1 == num_workers ? static_cast<int64_t>(items_.size()) : boundary(worker + 1)};
+  return {boundary(worker), worker + 1 == num_workers ? std::ssize(items_) : boundary(worker + 1)};
 }
 
 }  // namespace rematch

@@ -83,9 +83,9 @@ void CpuParameters::pack_waiting() {
   for (const Packing& packing : waiting_) {
     for (int64_t i = 0; i < packing.num_panels; ++i) panels.emplace_back(&packing, i);
   }
-  at::parallel_for(0, static_cast<int64_t>(panels.size()), 1, [&](int64_t begin, int64_t end) {
+  at::parallel_for(0, std::ssize(panels), 1, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
-      const auto& [packing, panel] = panels[static_cast<size_t>(i)];
+      const auto& [packing, panel] = panels[i];
       kernels::pack(packing->parts.data(), static_cast<int>(packing->parts.size()),
                     {panel, panel + 1}, packing->packed);
     }

@@ -38,7 +38,7 @@ void CpuPass::reserve_workers(int num_workers) {
 }
 
 std::span<float> CpuPass::run(const Step& step, int num_threads) {
-  reserve_rows(static_cast<int64_t>(step.token_ids.size()));
+  reserve_rows(std::ssize(step.token_ids));
   reserve_workers(num_threads);
   mark_visual_rows(step);
   find_last_rows(step);
@@ -46,8 +46,8 @@ std::span<float> CpuPass::run(const Step& step, int num_threads) {
   last_plan_.make(last_step_, text_.num_key_value_heads, group(), num_threads);
   scratch_.partials.reserve(std::max(plan_.num_partials(), last_plan_.num_partials()) *
                             kernels::attention_partial_floats(text_.head_dim));
-  const int64_t num_logits = static_cast<int64_t>(last_rows_.size()) * text_.vocab_size;
-  scratch_.last_SH.reserve(static_cast<int64_t>(last_rows_.size()) * text_.hidden_size);
+  const int64_t num_logits = std::ssize(last_rows_) * text_.vocab_size;
+  scratch_.last_SH.reserve(std::ssize(last_rows_) * text_.hidden_size);
   scratch_.logits_SV.reserve(num_logits);
   kernels::run_team(num_threads, [&](const Worker& worker) { work(step, worker); });
   return {scratch_.logits_SV.data(), static_cast<size_t>(num_logits)};
@@ -55,8 +55,7 @@ std::span<float> CpuPass::run(const Step& step, int num_threads) {
 
 void CpuPass::mark_visual_rows(const Step& step) {
   visual_by_row_.assign(step.token_ids.size(), nullptr);
-  for (const VisualRow& visual : step.visual_rows)
-    visual_by_row_.at(static_cast<size_t>(visual.row)) = &visual;
+  for (const VisualRow& visual : step.visual_rows) visual_by_row_.at(visual.row) = &visual;
 }
 
 // Finds the rows that need logits. The last layer computes only these after storing keys and
@@ -69,7 +68,7 @@ void CpuPass::find_last_rows(const Step& step) {
     if (sequence.num_logits == 0) continue;
     const int64_t before = sequence.num_rows - sequence.num_logits,
                   first_row = sequence.first_row + before;
-    first_last_rows_.push_back(static_cast<int64_t>(last_rows_.size()));
+    first_last_rows_.push_back(std::ssize(last_rows_));
     for (int64_t i = 0; i < sequence.num_logits; ++i) last_rows_.push_back(first_row + i);
     last_step_.sequences.push_back({.first_row = first_row,
                                     .num_rows = sequence.num_logits,
@@ -84,10 +83,10 @@ void CpuPass::find_last_rows(const Step& step) {
 void CpuPass::work(const Step& step, const Worker& worker) const {
   embed(step, worker);
   compute_rope(step, worker);
-  const auto num_layers = static_cast<int64_t>(weights_.layers.size());
+  const auto num_layers = std::ssize(weights_.layers);
   int64_t deepstack = -1;  // feature to add after the previous layer
   for (int64_t i = 0; i < num_layers; ++i) {
-    const CpuLayer& layer = weights_.layers[static_cast<size_t>(i)];
+    const CpuLayer& layer = weights_.layers[i];
     normalise(deepstack, layer.mixer_norm, num_rows(), worker);
     const bool narrows = is_narrowed_ && i + 1 == num_layers;
     if (std::holds_alternative<CpuDelta>(layer.mixer)) {
@@ -95,7 +94,7 @@ void CpuPass::work(const Step& step, const Worker& worker) const {
     } else {
       mix_by_attention(step, layer, narrows, worker);
     }
-    const int64_t rows = narrows ? static_cast<int64_t>(last_rows_.size()) : num_rows();
+    const int64_t rows = narrows ? std::ssize(last_rows_) : num_rows();
     if (rows == 0) return;
     const kernels::PackedWeights& out = layer.mixer_out();
     kernels::interleave(mixed(), worker.share(rows), {0, out.num_inputs},
@@ -133,30 +132,29 @@ void CpuPass::mix_by_delta(const Step& step, const CpuLayer& layer, bool narrows
 }
 
 void CpuPass::embed(const Step& step, const Worker& worker) const {
-  const auto num_rows = static_cast<int64_t>(step.token_ids.size());
+  const auto num_rows = std::ssize(step.token_ids);
   const Range rows = worker.share(num_rows);
   const int64_t row_bytes = text_.hidden_size * kernels::storage_bytes(weights_.embedding.storage);
   for (int64_t t = rows.begin; t < rows.end; ++t) {
-    const VisualRow* const visual = visual_by_row_[static_cast<size_t>(t)];
+    const VisualRow* const visual = visual_by_row_[t];
     if (visual != nullptr) {
       std::copy_n(visual->embed_H, text_.hidden_size, hidden().row(t));
     } else {
       const auto* const table = static_cast<const uint8_t*>(weights_.embedding.data);
-      kernels::load_from(table + step.token_ids[static_cast<size_t>(t)] * row_bytes,
-                         weights_.embedding.storage, text_.hidden_size, hidden().row(t));
+      kernels::load_from(table + step.token_ids[t] * row_bytes, weights_.embedding.storage,
+                         text_.hidden_size, hidden().row(t));
     }
   }
 }
 
 void CpuPass::compute_rope(const Step& step, const Worker& worker) const {
-  const auto num_rows = static_cast<int64_t>(step.token_ids.size());
+  const auto num_rows = std::ssize(step.token_ids);
   const int64_t half = text_.rope.width() / 2;
   const Range angles = worker.share(num_rows * half, 16);
   for (int64_t i = angles.begin; i < angles.end; ++i) {
     const int64_t t = i / half;
     const auto j = static_cast<size_t>(i % half);
-    const int64_t position =
-        step.positions_3T[static_cast<size_t>(weights_.axis[j] * num_rows + t)];
+    const int64_t position = step.positions_3T[weights_.axis[j] * num_rows + t];
     const float angle = static_cast<float>(position) * weights_.inverse_frequencies[j];
     scratch_.cos_T.data()[i] = std::cos(angle);
     scratch_.sin_T.data()[i] = std::sin(angle);
@@ -178,12 +176,9 @@ void CpuPass::normalise(int64_t deepstack, const CpuRmsNorm& norm, int64_t num_r
 
 // @param row  hidden row that holds step row `step_row`
 void CpuPass::add_deepstack(int64_t deepstack, int64_t step_row, int64_t row) const {
-  const VisualRow* const visual = visual_by_row_[static_cast<size_t>(step_row)];
-  if (visual == nullptr || deepstack < 0 ||
-      deepstack >= static_cast<int64_t>(visual->deepstack_H.size()))
-    return;
-  kernels::add(hidden().row(row), visual->deepstack_H[static_cast<size_t>(deepstack)],
-               text_.hidden_size);
+  const VisualRow* const visual = visual_by_row_[step_row];
+  if (visual == nullptr || deepstack < 0 || deepstack >= std::ssize(visual->deepstack_H)) return;
+  kernels::add(hidden().row(row), visual->deepstack_H[deepstack], text_.hidden_size);
 }
 
 void CpuPass::multiply(const kernels::PackedWeights& w, const kernels::InterleavedRows& x,
@@ -211,8 +206,7 @@ void CpuPass::store_heads(const Step& step, int64_t layer_idx, const CpuAttentio
     if (kv_head < 0) continue;
     while (step.sequences[s].first_row + step.sequences[s].num_rows <= t) ++s;
     const int64_t token = step.sequences[s].num_cached + t - step.sequences[s].first_row;
-    const int32_t block =
-        step.sequences[s].block_table[static_cast<size_t>(token / cache_.shape.block_len)];
+    const int32_t block = step.sequences[s].block_table[token / cache_.shape.block_len];
     kernels::store_token(cache, block, kv_head, token % cache_.shape.block_len, x, x + kv_width());
   }
   worker.wait();
@@ -255,7 +249,7 @@ void CpuPass::attend(const Step& step, bool narrows, int64_t layer_idx,
   const int64_t partial_floats = kernels::attention_partial_floats(text_.head_dim);
   const Range items = plan.share(worker.index, worker.count);
   for (int64_t i = items.begin; i < items.end; ++i) {
-    const CpuAttentionPlan::Item& item = plan.items()[static_cast<size_t>(i)];
+    const CpuAttentionPlan::Item& item = plan.items()[i];
     const CpuAttentionPlan::Task& task = plan.tasks()[item.task];
     if (item.span < 0) {
       kernels::attend(cache, attention_task(step, narrows, task), scratch);
@@ -267,9 +261,9 @@ void CpuPass::attend(const Step& step, bool narrows, int64_t layer_idx,
   }
   worker.wait();
   if (plan.num_partials() == 0) return;
-  const Range tasks = worker.share(static_cast<int64_t>(plan.tasks().size()));
+  const Range tasks = worker.share(std::ssize(plan.tasks()));
   for (int64_t i = tasks.begin; i < tasks.end; ++i) {
-    const CpuAttentionPlan::Task& task = plan.tasks()[static_cast<size_t>(i)];
+    const CpuAttentionPlan::Task& task = plan.tasks()[i];
     if (task.first_partial < 0) continue;
     kernels::combine_spans(cache, attention_task(step, narrows, task), task.num_spans,
                            scratch_.partials.data() + task.first_partial * partial_floats, scratch);
@@ -280,10 +274,10 @@ void CpuPass::attend(const Step& step, bool narrows, int64_t layer_idx,
 // Multiplies what queries attended to by the sigmoid of their gates. Each worker gates the rows
 // that it interleaves next.
 void CpuPass::apply_gates(bool narrows, const Worker& worker) const {
-  const Range rows = worker.share(narrows ? static_cast<int64_t>(last_rows_.size()) : num_rows());
+  const Range rows = worker.share(narrows ? std::ssize(last_rows_) : num_rows());
   const Rows gates = qkv(q_width() + 2 * kv_width());
   for (int64_t i = rows.begin; i < rows.end; ++i) {
-    const int64_t step_row = narrows ? last_rows_[static_cast<size_t>(i)] : i;
+    const int64_t step_row = narrows ? last_rows_[i] : i;
     kernels::sigmoid_mul(mixed().row(i), gates.row(step_row), q_width());
   }
 }
@@ -308,13 +302,13 @@ void CpuPass::feed_forward(const CpuLayer& layer, int64_t num_rows, const Worker
 }
 
 void CpuPass::compute_logits(int64_t deepstack, const Worker& worker) const {
-  const auto num_last = static_cast<int64_t>(last_rows_.size());
+  const auto num_last = std::ssize(last_rows_);
   if (num_last == 0) return;
   const Rows last{scratch_.last_SH.data(), text_.hidden_size},
       logits{scratch_.logits_SV.data(), text_.vocab_size};
   const Range rows = worker.share(num_last);
   for (int64_t i = rows.begin; i < rows.end; ++i) {
-    const int64_t step_row = last_rows_[static_cast<size_t>(i)], row = is_narrowed_ ? i : step_row;
+    const int64_t step_row = last_rows_[i], row = is_narrowed_ ? i : step_row;
     add_deepstack(deepstack, step_row, row);
     kernels::rms_norm(hidden().row(row), weights_.final_norm.weight.data(), text_.hidden_size,
                       weights_.final_norm.eps, last.row(i));

@@ -98,7 +98,7 @@ class CpuPass {
   void reserve_workers(int num_workers);
   void mark_visual_rows(const Step& step);
   void find_last_rows(const Step& step);
-  int64_t num_rows() const { return static_cast<int64_t>(visual_by_row_.size()); }
+  int64_t num_rows() const { return std::ssize(visual_by_row_); }
 
   // One worker's share of a step, with a barrier wherever workers need each other's results.
   void work(const Step& step, const kernels::Worker& worker) const;

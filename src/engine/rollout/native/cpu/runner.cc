@@ -102,24 +102,22 @@ class CpuRunner : public StepRunner {
   bool is_state(int32_t slot) const { return slot >= 0 && slot < states_.num_slots(); }
 
   void check(const Step& step) const {
-    const auto num_rows = static_cast<int64_t>(step.token_ids.size());
+    const auto num_rows = std::ssize(step.token_ids);
     REMATCH_CHECK(cache_.numbers.data() != nullptr && !weights_.layers.empty(),
                   "a step without reserve()");
-    REMATCH_CHECK(num_rows >= 1 && static_cast<int64_t>(step.positions_3T.size()) == 3 * num_rows,
+    REMATCH_CHECK(num_rows >= 1 && std::ssize(step.positions_3T) == 3 * num_rows,
                   fmt::format("{} tokens, {} positions", num_rows, step.positions_3T.size()));
     for (const TokenId id : step.token_ids)
       REMATCH_CHECK(id >= 0 && id < text_.vocab_size, fmt::format("token id {}", id));
     int64_t next_row = 0;
     for (const StepSequence& sequence : step.sequences) {
       const int64_t num_tokens = sequence.num_cached + sequence.num_rows;
-      REMATCH_CHECK(
-          sequence.first_row == next_row && sequence.num_rows >= 1 &&
-              sequence.num_logits <= sequence.num_rows &&
-              static_cast<int64_t>(sequence.block_table.size()) * cache_.shape.block_len >=
-                  num_tokens,
-          fmt::format("rows {} + {}, {} cached, {} blocks of {}", sequence.first_row,
-                      sequence.num_rows, sequence.num_cached, sequence.block_table.size(),
-                      cache_.shape.block_len));
+      REMATCH_CHECK(sequence.first_row == next_row && sequence.num_rows >= 1 &&
+                        sequence.num_logits <= sequence.num_rows &&
+                        std::ssize(sequence.block_table) * cache_.shape.block_len >= num_tokens,
+                    fmt::format("rows {} + {}, {} cached, {} blocks of {}", sequence.first_row,
+                                sequence.num_rows, sequence.num_cached, sequence.block_table.size(),
+                                cache_.shape.block_len));
       REMATCH_CHECK(!has_states() || is_state(sequence.state),
                     fmt::format("state {} of {}", sequence.state, states_.num_slots()));
       next_row += sequence.num_rows;

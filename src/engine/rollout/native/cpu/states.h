@@ -36,7 +36,7 @@ class CpuStates {
   }
 
   const kernels::DeltaShape& shape() const { return shape_; }
-  int64_t num_slots() const { return static_cast<int64_t>(num_folded_.size()); }
+  int64_t num_slots() const { return std::ssize(num_folded_); }
 
   /// Makes room for that many states; contents are lost if the number changes.
   void reserve(int64_t num_slots) {
@@ -56,12 +56,12 @@ class CpuStates {
   }
   /// Tokens in the matrices of a slot (model/kernels/delta.h).
   int64_t num_folded(const StepSequence& sequence) const {
-    return sequence.num_cached == 0 ? 0 : num_folded_[static_cast<size_t>(sequence.state)];
+    return sequence.num_cached == 0 ? 0 : num_folded_[sequence.state];
   }
   /// Call it after all layers of a step.
   void advance(const Step& step) {
     for (const StepSequence& sequence : step.sequences) {
-      num_folded_[static_cast<size_t>(sequence.state)] =
+      num_folded_[sequence.state] =
           kernels::delta_folded(sequence.num_cached, sequence.num_known());
     }
   }
@@ -71,7 +71,7 @@ class CpuStates {
       std::memcpy(head(i, to, 0), head(i, from, 0),
                   static_cast<size_t>(slot_floats()) * sizeof(float));
     }
-    num_folded_[static_cast<size_t>(to)] = num_folded_[static_cast<size_t>(from)];
+    num_folded_[to] = num_folded_[from];
   }
 
  private:

@@ -98,7 +98,7 @@ struct Pass {
     values.reserve(job.rows->num_blocks() * kBlockLen * width);
     attention.reserve(num_workers * kernels::attention_scratch_floats(head_dim()));
     pointers.reserve(num_workers * kernels::kAttentionScratchRows);
-    block_table.resize(static_cast<size_t>(job.rows->num_blocks()));
+    block_table.resize(job.rows->num_blocks());
     std::iota(block_table.begin(), block_table.end(), 0);
   }
 
@@ -161,9 +161,7 @@ struct Pass {
     const float* const positions =
         grid.rows.position_ND.defined() ? grid.rows.position_ND.const_data_ptr<float>() : nullptr;
     for (int64_t i = mine.begin; i < mine.end; ++i) {
-      if (moves)
-        std::copy_n(normed().row(grid.order[static_cast<size_t>(i)]), vision.hidden_size,
-                    hidden().row(i));
+      if (moves) std::copy_n(normed().row(grid.order[i]), vision.hidden_size, hidden().row(i));
       if (positions != nullptr)
         kernels::add(hidden().row(i), positions + i * vision.hidden_size, vision.hidden_size);
     }
@@ -192,10 +190,10 @@ struct Pass {
     const kernels::AttentionScratch scratch{
         attention.data() + worker.index * kernels::attention_scratch_floats(head_dim()),
         pointers.data() + worker.index * kernels::kAttentionScratchRows};
-    const auto num_tasks = static_cast<int64_t>(spans.tasks().size());
+    const auto num_tasks = std::ssize(spans.tasks());
     const Range mine = worker.share(vision.num_heads * num_tasks);
     for (int64_t i = mine.begin; i < mine.end && !interrupt_requested(); ++i) {
-      const auto& [span, queries] = spans.tasks()[static_cast<size_t>(i % num_tasks)];
+      const auto& [span, queries] = spans.tasks()[i % num_tasks];
       kernels::attend(cache(),
                       {.block_table = block_table.data() + span.first_block,
                        .kv_head = i / num_tasks,
@@ -246,7 +244,7 @@ struct Pass {
     const Range mine = worker.share(num_tokens);
     const int64_t norm_width = merger.norm_after_shuffle ? merged_width : width;
     for (int64_t i = mine.begin; i < mine.end; ++i) {
-      const int64_t token = grid.token.empty() ? i : grid.token[static_cast<size_t>(i)];
+      const int64_t token = grid.token.empty() ? i : grid.token[i];
       for (int64_t part = 0; part < merged_width; part += norm_width) {
         normalise(merger.norm, hidden().row(token * merge_area()) + part, norm_width,
                   shuffled.row(i) + part);
@@ -311,7 +309,7 @@ struct CpuVision::Impl {
       const int64_t merger = vision.blocks[i].deepstack_merger;
       if (merger < 0) continue;
       features.deepstack_MH.push_back(new_features());
-      job.merger_after[i] = {&tower.deepstack[static_cast<size_t>(merger)],
+      job.merger_after[i] = {&tower.deepstack[merger],
                              features.deepstack_MH.back().data_ptr<float>()};
     }
     features.embeds_MH = new_features();
@@ -329,11 +327,11 @@ struct CpuVision::Impl {
       return;
     }
     for (const Job& job : jobs) {
-      for (int i = 0; i < num_threads; ++i) passes[static_cast<size_t>(i)].reserve(job, 1);
+      for (int i = 0; i < num_threads; ++i) passes[i].reserve(job, 1);
     }
     std::atomic<size_t> next{0};
     kernels::run_team(num_threads, [&](const Worker& worker) {
-      Pass& pass = passes[static_cast<size_t>(worker.index)];
+      Pass& pass = passes[worker.index];
       for (size_t i = next++; i < jobs.size(); i = next++) {
         pass.reserve(jobs[i], 1);
         pass.run(jobs[i], Worker{});

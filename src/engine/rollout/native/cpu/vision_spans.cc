@@ -8,8 +8,7 @@ namespace rematch {
 
 CpuVisionSpans::CpuVisionSpans(const std::vector<int64_t>& lens) {
   for (const int64_t len : lens) {
-    const Span span{
-        .first_row = static_cast<int64_t>(places_.size()), .len = len, .first_block = num_blocks_};
+    const Span span{.first_row = std::ssize(places_), .len = len, .first_block = num_blocks_};
     for (int64_t first = 0; first < len; first += kernels::kAttentionQueries) {
       tasks_.push_back({span, {first, std::min(first + kernels::kAttentionQueries, len)}});
     }

@@ -27,8 +27,8 @@ class CpuVisionSpans {
   const std::vector<Task>& tasks() const { return tasks_; }
   int64_t num_blocks() const { return num_blocks_; }
   /// Block, and slot within it, of a row's key and value.
-  int64_t block(int64_t row) const { return places_[static_cast<size_t>(row)] / kBlockLen; }
-  int64_t slot(int64_t row) const { return places_[static_cast<size_t>(row)] % kBlockLen; }
+  int64_t block(int64_t row) const { return places_[row] / kBlockLen; }
+  int64_t slot(int64_t row) const { return places_[row] % kBlockLen; }
 
  private:
   std::vector<Task> tasks_;
