@@ -45,8 +45,8 @@ struct ParsedObject {
 };
 
 /// The objects without their token spans.
-inline std::vector<SceneObject> to_scene(const std::vector<ParsedObject>& objects) {
-  std::vector<SceneObject> scene;
+inline Objects to_scene(const std::vector<ParsedObject>& objects) {
+  Objects scene;
   for (const ParsedObject& object : objects) scene.push_back({object.desc, object.geometry});
   return scene;
 }

@@ -46,6 +46,8 @@ struct SceneObject {
   bool operator==(const SceneObject&) const = default;
 };
 
+using Objects = std::vector<SceneObject>;
+
 /// An image of a prompt, by reference; pixels are loaded when they are needed
 /// (model/vision/pixel_store.h).
 struct ImageRef {
@@ -71,7 +73,7 @@ struct Sample {
   int width_px = 0;
   int height_px = 0;
   /// in file order; ordering for numbering happens per epoch (learn/data/ordering.h)
-  std::vector<SceneObject> objects;
+  Objects objects;
   std::string where;   ///< "path:line" for errors
   std::string prompt;  ///< user text of this sample; empty: `custom.user_prompt`
   ImageChange change;  ///< applied to its images; `objects` are in the changed picture

@@ -71,12 +71,14 @@ struct Segment {
   }
 };
 
+using SegmentPtr = std::shared_ptr<const Segment>;
+using Segments = std::vector<SegmentPtr>;
 /// Segments of a window, one list for each micro-batch, in sample order.
-using WindowSegments = std::vector<std::vector<std::shared_ptr<const Segment>>>;
+using WindowSegments = std::vector<Segments>;
 
 /// One teacher-forced forward: segments side by side, never attending to each other.
 struct PackedRow {
-  std::vector<std::shared_ptr<const Segment>> segments;
+  Segments segments;
 
   int total_len() const {
     int total = 0;

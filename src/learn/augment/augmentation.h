@@ -17,8 +17,7 @@ struct Augmentation {
   void (*draw)(const Sample& sample, const AugmentSettings& settings, uint64_t key,
                ImageChange& change);
   /// Moves the objects (in bins); null if the change never moves them.
-  void (*move)(const ImageChange& change, int width_px, int height_px,
-               std::vector<SceneObject>& objects);
+  void (*move)(const ImageChange& change, int width_px, int height_px, Objects& objects);
   /// Changes the picture; its size only by ImageChange::swaps_sides(). Does nothing if the change
   /// was not drawn.
   void (*paint)(const ImageChange& change, Image& image);

@@ -50,10 +50,9 @@ void draw_crop(const Sample& sample, const AugmentSettings& settings, uint64_t k
   }
 }
 
-void move_to_crop(const ImageChange& change, int width_px, int height_px,
-                  std::vector<SceneObject>& objects) {
+void move_to_crop(const ImageChange& change, int width_px, int height_px, Objects& objects) {
   if (!change.has_crop()) return;
-  std::vector<SceneObject> kept;
+  Objects kept;
   for (SceneObject& object : objects) {
     std::optional<Geometry> clipped =
         clip_to(object.geometry, change.crop_px, width_px, height_px, kMinVisible);

@@ -8,7 +8,7 @@ namespace rematch {
 namespace {
 
 /// @param axis  0: left to right, 1: top to bottom
-void mirror_objects(size_t axis, std::vector<SceneObject>& objects) {
+void mirror_objects(size_t axis, Objects& objects) {
   for (SceneObject& object : objects) {
     std::vector<int>& bins = object.geometry.bins;
     for (size_t i = axis; i < bins.size(); i += 2) bins[i] = kNumBins - 1 - bins[i];
@@ -40,7 +40,7 @@ const Augmentation kHflip{
           if (random_uniform(key, 0) < settings.hflip) change.orientation |= ImageChange::kMirrored;
         },
     .move =
-        [](const ImageChange& change, int, int, std::vector<SceneObject>& objects) {
+        [](const ImageChange& change, int, int, Objects& objects) {
           if (change.is_mirrored()) mirror_objects(0, objects);
         },
     .paint =
@@ -58,7 +58,7 @@ const Augmentation kVflip{
             change.orientation |= ImageChange::kUpsideDown;
         },
     .move =
-        [](const ImageChange& change, int, int, std::vector<SceneObject>& objects) {
+        [](const ImageChange& change, int, int, Objects& objects) {
           if (change.is_upside_down()) mirror_objects(1, objects);
         },
     .paint =

@@ -36,7 +36,7 @@ void draw_rot90(const Sample&, const AugmentSettings& settings, uint64_t key, Im
   change.orientation += num_quarters * ImageChange::kQuarterTurn;
 }
 
-void move_by_quarters(const ImageChange& change, int, int, std::vector<SceneObject>& objects) {
+void move_by_quarters(const ImageChange& change, int, int, Objects& objects) {
   for (int quarter = 0; quarter < change.num_quarter_turns(); ++quarter) {
     for (SceneObject& object : objects) turn_clockwise(object.geometry);
   }

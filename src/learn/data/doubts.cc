@@ -52,8 +52,8 @@ bool has_no_area(const Geometry& geometry) {
   return doubled_area == 0;
 }
 
-bool are_same_objects(std::vector<SceneObject> a, std::vector<SceneObject> b) {
-  for (std::vector<SceneObject>* objects : {&a, &b})
+bool are_same_objects(Objects a, Objects b) {
+  for (Objects* objects : {&a, &b})
     std::ranges::sort(*objects, {}, [](const SceneObject& object) {
       return std::tie(object.desc, object.geometry.bins);
     });

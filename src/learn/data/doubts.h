@@ -12,7 +12,7 @@ namespace rematch {
 bool has_no_area(const Geometry& geometry);
 
 /// True if two lists hold the same objects, in any order.
-bool are_same_objects(std::vector<SceneObject> a, std::vector<SceneObject> b);
+bool are_same_objects(Objects a, Objects b);
 
 /// Images whose objects are spread over several records of the same prompt: each record teaches
 /// that the objects of the others are not there.

@@ -25,7 +25,6 @@ constexpr double kL2 = 1e-3;
 constexpr int kNewtonSteps = 30;
 
 using Features = std::array<double, kN>;
-using Objects = std::vector<SceneObject>;
 
 struct NamedOrder {
   std::string name;

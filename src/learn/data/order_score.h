@@ -32,10 +32,10 @@ struct OrderScore {
 /// logistic regression over pairs of entries where these agree with clearly more pairs. Does not
 /// depend on the order of the answers. Below 200 pairs, or an agreement of .9: that of `sorted`.
 /// Cost: milliseconds for 300 answers of ten objects.
-OrderScore fit_order(std::vector<std::vector<SceneObject>> answers);
+OrderScore fit_order(std::vector<Objects> answers);
 
 /// Sorts the objects of a picture.
-std::vector<SceneObject> sort_by(const OrderScore& order, std::vector<SceneObject> objects);
+Objects sort_by(const OrderScore& order, Objects objects);
 
 /// "rows from the top, .96 of 2310 pairs (`sorted`: .71)".
 std::string order_text(const OrderScore& order);

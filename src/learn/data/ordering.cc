@@ -27,9 +27,9 @@ std::shared_ptr<const OrderScore> stored_order(const DataSettings& data,
   return order ? std::make_shared<const OrderScore>(*order) : nullptr;
 }
 
-std::vector<SceneObject> order_objects(const Sample& sample, const ObjectOrder& order,
-                                       uint64_t seed, int64_t epoch) {
-  std::vector<SceneObject> objects = sample.objects;
+Objects order_objects(const Sample& sample, const ObjectOrder& order, uint64_t seed,
+                      int64_t epoch) {
+  Objects objects = sample.objects;
   if (order.own != nullptr) return sort_by(*order.own, std::move(objects));
   if (order.kind != ObjectOrdering::kRandom) {
     std::stable_sort(objects.begin(), objects.end(),

@@ -28,7 +28,6 @@ std::shared_ptr<const OrderScore> stored_order(const DataSettings& data,
 
 /// Orders the objects of a sample for the answer (BEHAVIOUR 2.4); depends only on the arguments.
 /// @param seed, epoch  used only by kRandom, together with sample.sample_id
-std::vector<SceneObject> order_objects(const Sample& sample, const ObjectOrder& order,
-                                       uint64_t seed, int64_t epoch);
+Objects order_objects(const Sample& sample, const ObjectOrder& order, uint64_t seed, int64_t epoch);
 
 }  // namespace rematch

@@ -93,8 +93,8 @@ SceneObject read_object(const Json& object, size_t object_idx, const RecordConte
 }
 
 // Reads every object so that all problems of a record are reported together.
-std::vector<SceneObject> read_objects(const Json& objects, const RecordContext& context) {
-  std::vector<SceneObject> result;
+Objects read_objects(const Json& objects, const RecordContext& context) {
+  Objects result;
   std::vector<Problem> problems;
   for (size_t i = 0; i < objects.size(); ++i) {
     try {

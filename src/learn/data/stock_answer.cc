@@ -15,7 +15,7 @@ StockSides stock_sides(const StockScale& scale, const ImageSize& file, const std
   return {.x = resized.width_px, .y = resized.height_px, .in_pixels = true};
 }
 
-std::string format_stock_answer(const std::vector<SceneObject>& objects, const StockSides& sides) {
+std::string format_stock_answer(const Objects& objects, const StockSides& sides) {
   std::string text = "```json\n[";
   for (size_t i = 0; i < objects.size(); ++i) {
     const auto& [desc, geometry] = objects[i];

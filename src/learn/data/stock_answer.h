@@ -38,6 +38,6 @@ StockSides stock_sides(const StockScale& scale, const ImageSize& file, const std
 
 /// Formats the answer for a scene, byte for byte as stock checkpoints do.
 /// @param objects  only boxes
-std::string format_stock_answer(const std::vector<SceneObject>& objects, const StockSides& sides);
+std::string format_stock_answer(const Objects& objects, const StockSides& sides);
 
 }  // namespace rematch

@@ -44,23 +44,22 @@ std::vector<int64_t> WindowStream::draw_order(int64_t epoch) const {
   return order;
 }
 
-std::vector<std::vector<int64_t>> WindowStream::cut_chunks(
-    const std::vector<int64_t>& order) const {
+MicroBatches WindowStream::cut_chunks(const std::vector<int64_t>& order) const {
   const int64_t batch_size = options_.batches.per_device_train_batch_size,
                 num_samples = options_.num_samples;
   const int64_t end =
       options_.batches.drop_last ? num_samples - num_samples % batch_size : num_samples;
-  std::vector<std::vector<int64_t>> chunks;
+  MicroBatches chunks;
   for (int64_t begin = 0; begin < end; begin += batch_size) {
     chunks.emplace_back(order.begin() + begin, order.begin() + std::min(begin + batch_size, end));
   }
   return chunks;
 }
 
-std::vector<std::vector<int64_t>> WindowStream::draw(int64_t epoch) {
+MicroBatches WindowStream::draw(int64_t epoch) {
   const std::vector<int64_t> order = draw_order(epoch);
   if (!options_.cut) return cut_chunks(order);
-  std::vector<std::vector<int64_t>> micro_batches = options_.cut(order, epoch);
+  MicroBatches micro_batches = options_.cut(order, epoch);
   REMATCH_CHECK(!micro_batches.empty());
   if (static_cast<size_t>(epoch) >= counted_.size())
     counted_.resize(static_cast<size_t>(epoch) + 1, 0);
@@ -68,7 +67,7 @@ std::vector<std::vector<int64_t>> WindowStream::draw(int64_t epoch) {
   return micro_batches;
 }
 
-const std::vector<std::vector<int64_t>>& WindowStream::current_micro_batches() {
+const MicroBatches& WindowStream::current_micro_batches() {
   if (drawn_epoch_ != cursor_.epoch) micro_batches_ = draw(cursor_.epoch);
   drawn_epoch_ = cursor_.epoch;
   return micro_batches_;
@@ -111,7 +110,7 @@ int64_t WindowStream::windows_before(int64_t epoch) {
 }
 
 WindowPlan WindowStream::next() {
-  const std::vector<std::vector<int64_t>>& micro_batches = current_micro_batches();
+  const MicroBatches& micro_batches = current_micro_batches();
   const auto num_micro_batches = std::ssize(micro_batches);
   const int64_t num_windows = windows_for(num_micro_batches);
   const int64_t first = cursor_.next_window_in_epoch * window_size_;

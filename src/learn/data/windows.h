@@ -8,10 +8,12 @@
 
 namespace rematch {
 
+/// Sample indices of each micro-batch.
+using MicroBatches = std::vector<std::vector<int64_t>>;
+
 /// Cuts the sample indices of an epoch into at least one micro-batch, none of them empty. Depends
 /// only on its arguments.
-using CutEpoch = std::function<std::vector<std::vector<int64_t>>(const std::vector<int64_t>& order,
-                                                                 int64_t epoch)>;
+using CutEpoch = std::function<MicroBatches(const std::vector<int64_t>& order, int64_t epoch)>;
 
 /// Draws the sample indices of an epoch, always the same number; indices may repeat.
 using DrawEpoch = std::function<std::vector<int64_t>(int64_t epoch)>;
@@ -35,7 +37,7 @@ struct WindowPlan {
   int64_t window_idx = 0;  ///< counts from 0 over all epochs
   int64_t epoch = 0;
   /// indices into Dataset::samples(); may be empty on high ranks of a partial window
-  std::vector<std::vector<int64_t>> micro_batches;
+  MicroBatches micro_batches;
   bool is_partial = false;  ///< fewer micro-batches over all ranks than a full window
   bool last_of_epoch = false;
 
@@ -111,9 +113,9 @@ class WindowStream {
 
  private:
   std::vector<int64_t> draw_order(int64_t epoch) const;
-  std::vector<std::vector<int64_t>> cut_chunks(const std::vector<int64_t>& order) const;
-  std::vector<std::vector<int64_t>> draw(int64_t epoch);
-  const std::vector<std::vector<int64_t>>& current_micro_batches();
+  MicroBatches cut_chunks(const std::vector<int64_t>& order) const;
+  MicroBatches draw(int64_t epoch);
+  const MicroBatches& current_micro_batches();
   int64_t windows_for(int64_t num_micro_batches) const;
   int64_t windows_before(int64_t epoch);
   int64_t micro_batches_in_epoch(int64_t epoch);
@@ -123,7 +125,7 @@ class WindowStream {
   WindowCursor cursor_;
   std::vector<int64_t> counted_;  ///< with `cut`: micro-batches in epochs 0, 1, …; 0 = not counted
   int64_t drawn_epoch_ = -1;
-  std::vector<std::vector<int64_t>> micro_batches_;  ///< of drawn_epoch_, over all ranks
+  MicroBatches micro_batches_;  ///< of drawn_epoch_, over all ranks
 };
 
 }  // namespace rematch

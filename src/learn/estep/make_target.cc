@@ -12,8 +12,8 @@ SegmentResult build_target(const ScoredRollout& rollout, const AnswerFormat& for
                        format, target);
 }
 
-std::shared_ptr<const Segment> make_target(const ScoredRollout& rollout,
-                                           const TargetOptions& options, MetricsBag& metrics) {
+SegmentPtr make_target(const ScoredRollout& rollout, const TargetOptions& options,
+                       MetricsBag& metrics) {
   const Span time(metrics, "time/rollout_teacher_encode_s");
   SegmentResult result = build_target(rollout, options.format, options.target);
   check_encoded_len(result.segment, options.max_length);

@@ -20,7 +20,7 @@ SegmentResult build_target(const ScoredRollout& rollout, const AnswerFormat& for
 
 /// Builds the training segment of a scored rollout and adds its metrics (BEHAVIOUR 16).
 /// @throws SegmentTooLong when it is longer than max_length
-std::shared_ptr<const Segment> make_target(const ScoredRollout& rollout,
-                                           const TargetOptions& options, MetricsBag& metrics);
+SegmentPtr make_target(const ScoredRollout& rollout, const TargetOptions& options,
+                       MetricsBag& metrics);
 
 }  // namespace rematch

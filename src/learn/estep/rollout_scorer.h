@@ -20,8 +20,8 @@ namespace rematch {
 
 /// One sample of an E-step: prompt and ground truth first, then rollout, parse and matching.
 struct ScoredRollout {
-  const Sample* sample = nullptr;         ///< of the data set, without augmentation
-  std::vector<SceneObject> ground_truth;  ///< in the order of numbering
+  const Sample* sample = nullptr;  ///< of the data set, without augmentation
+  Objects ground_truth;            ///< in the order of numbering
   std::string own_prompt;  ///< user text of the sample in this epoch; empty: that of the run
   Prompt prompt;
   Rollout rollout;

@@ -17,9 +17,9 @@ namespace {
 constexpr unsigned kMostThreads = 16;
 constexpr int64_t kBlock = 64;
 
-using Orders = std::vector<std::vector<SceneObject>>;
+using Orders = std::vector<Objects>;
 
-void add_vertices(std::vector<SceneObject>& objects, int count) {
+void add_vertices(Objects& objects, int count) {
   for (SceneObject& object : objects) {
     if (object.geometry.kind == GeometryKind::kPoly)
       object.geometry.bins.resize(object.geometry.bins.size() + 2 * static_cast<size_t>(count));
@@ -29,7 +29,7 @@ void add_vertices(std::vector<SceneObject>& objects, int count) {
 /// Orders of the objects, one of which gives the longest answer. An object has the same tokens at
 /// every place but the last, where its brackets merge with those that close the answer. So only the
 /// kind of the last object matters.
-Orders longest_orders(std::vector<SceneObject> objects, bool any_order) {
+Orders longest_orders(Objects objects, bool any_order) {
   Orders orders{objects};
   const auto other = std::ranges::find_if(objects, [&](const SceneObject& object) {
     return object.geometry.kind != objects.back().geometry.kind;
@@ -42,7 +42,7 @@ Orders longest_orders(std::vector<SceneObject> objects, bool any_order) {
 
 /// The same for formats in which an entry ends with its label: the label's last characters may
 /// merge with the following text, so every object is tried at the end. Also tries longer numbers.
-Orders longest_digit_orders(std::vector<SceneObject> objects, const MeasureOptions& options) {
+Orders longest_digit_orders(Objects objects, const MeasureOptions& options) {
   Orders orders{objects};
   for (SceneObject& object : objects) {
     for (int& bin : object.geometry.bins)
@@ -61,8 +61,7 @@ SampleLength measure(const Sample& sample, const PromptEncoder& prompts, const A
                      const MeasureOptions& options) {
   const Prompt prompt = make_prompt(with_longest_prompt(sample, options.augment),
                                     /*epoch=*/0, &prompts, options.patches);
-  std::vector<SceneObject> truth =
-      order_objects(sample, options.ordering, options.seed, /*epoch=*/0);
+  Objects truth = order_objects(sample, options.ordering, options.seed, /*epoch=*/0);
   add_vertices(truth, options.num_new_vertices);
   SampleLength length;
   for (const auto& objects : format.lengths_vary_with_coords()

@@ -38,7 +38,7 @@ WindowSegments TruthSegments::build(const WindowPlan& plan) const {
   return segments;
 }
 
-std::shared_ptr<const Segment> TruthSegments::segment_at(int64_t sample_idx, int64_t epoch) const {
+SegmentPtr TruthSegments::segment_at(int64_t sample_idx, int64_t epoch) const {
   const Sample sample =
       augment_sample(dataset_.samples()[sample_idx], options_.augment, options_.seed, epoch);
   const Prompt prompt = make_prompt(sample, epoch, &prompts_, options_.patches);

@@ -31,7 +31,7 @@ class TruthSegments {
   /// Builds the segment of one sample.
   /// @param sample_idx  into dataset.samples()
   /// @throws UserError (data) when it is longer than caps.segment_tokens
-  std::shared_ptr<const Segment> segment_at(int64_t sample_idx, int64_t epoch) const;
+  SegmentPtr segment_at(int64_t sample_idx, int64_t epoch) const;
 
   /// Number of tokens of segment_at(sample_idx, epoch). Reads no image. Throws as segment_at().
   /// Cost: the tokenizer on the answer.

@@ -41,8 +41,7 @@ Json row_json(const BreakdownRow& row) {
 
 }  // namespace
 
-void Breakdown::add(const std::vector<SceneObject>& truth,
-                    const std::vector<SceneObject>& predictions, const Matching& matching) {
+void Breakdown::add(const Objects& truth, const Objects& predictions, const Matching& matching) {
   std::set<std::string> present;
   const auto class_row = [&](const SceneObject& object) -> BreakdownRow& {
     const std::string label = labels_.canonical(object.desc);

@@ -47,8 +47,7 @@ class Breakdown {
  public:
   explicit Breakdown(LabelMatch labels) : labels_(std::move(labels)) {}
 
-  void add(const std::vector<SceneObject>& truth, const std::vector<SceneObject>& predictions,
-           const Matching& matching);
+  void add(const Objects& truth, const Objects& predictions, const Matching& matching);
 
   /// Classes of the truth and of the answers, most truths first.
   std::vector<BreakdownRow> classes() const;

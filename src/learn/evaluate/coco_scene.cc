@@ -9,8 +9,8 @@
 
 namespace rematch {
 
-std::vector<LabelledBox> labelled_boxes(const std::vector<SceneObject>& objects, int width_px,
-                                        int height_px, const LabelMatch& labels,
+std::vector<LabelledBox> labelled_boxes(const Objects& objects, int width_px, int height_px,
+                                        const LabelMatch& labels,
                                         const std::vector<double>& scores) {
   REMATCH_CHECK(scores.empty() || scores.size() == objects.size(), "one score for each object");
   const double pixels_x = width_px / static_cast<double>(kNumBins),

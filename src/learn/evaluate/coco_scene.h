@@ -11,8 +11,8 @@ namespace rematch {
 
 /// Converts objects to bounding boxes in pixels of the image, with canonical labels.
 /// @param scores  one for each object, or empty
-std::vector<LabelledBox> labelled_boxes(const std::vector<SceneObject>& objects, int width_px,
-                                        int height_px, const LabelMatch& labels,
+std::vector<LabelledBox> labelled_boxes(const Objects& objects, int width_px, int height_px,
+                                        const LabelMatch& labels,
                                         const std::vector<double>& scores = {});
 
 /// Reads `scores` of a scene: absent, or a number from 0 to 1 for each prediction. `raw_scores` may

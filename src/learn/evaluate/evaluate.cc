@@ -18,7 +18,7 @@ constexpr int64_t kEpoch = 0;
 
 // Adds the scores of a rollout's objects with COCO's verdict; those of an image do not depend on
 // other images.
-void judge_scores(const ScoredRollout& rollout, const std::vector<SceneObject>& predictions,
+void judge_scores(const ScoredRollout& rollout, const Objects& predictions,
                   const LabelMatch& labels, std::vector<RankedClass::Prediction>& scores) {
   if (rollout.scores.empty()) return;
   const Sample& sample = *rollout.sample;
@@ -142,7 +142,7 @@ void Evaluation::score_rollouts(Terminal& terminal, const Visitor& visit,
     Batch& batch = batches[i];
     batch.rollouts = std::move(metrics);
     for (ScoredRollout& rollout : scored) {
-      const std::vector<SceneObject> predictions = to_scene(rollout.parsed.objects);
+      const Objects predictions = to_scene(rollout.parsed.objects);
       count_names(rollout.ground_truth, predictions, answers_->scorer.options().labels,
                   batch.names);
       for (size_t gate = 0; gate < options_.extra_gates.size(); ++gate) {

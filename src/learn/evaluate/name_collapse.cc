@@ -13,8 +13,7 @@ constexpr double kLeastShare = 0.5, kLeastRatio = 2;
 
 }  // namespace
 
-void count_names(const std::vector<SceneObject>& truths,
-                 const std::vector<SceneObject>& predictions, const LabelMatch& labels,
+void count_names(const Objects& truths, const Objects& predictions, const LabelMatch& labels,
                  NameCounts& counts) {
   for (const SceneObject& object : truths) ++counts[labels.canonical(object.desc)][0];
   for (const SceneObject& object : predictions) ++counts[labels.canonical(object.desc)][1];

@@ -14,8 +14,7 @@ namespace rematch {
 /// Numbers of truths and of predictions over an evaluation, by their canonical name.
 using NameCounts = std::map<std::string, std::array<int64_t, 2>>;
 /// Counts the names of a picture.
-void count_names(const std::vector<SceneObject>& truths,
-                 const std::vector<SceneObject>& predictions, const LabelMatch& labels,
+void count_names(const Objects& truths, const Objects& predictions, const LabelMatch& labels,
                  NameCounts& counts);
 
 /// One name in place of many: a model that lost the others.

@@ -7,7 +7,7 @@
 namespace rematch {
 namespace {
 
-std::vector<int> get_lengths(const std::vector<std::shared_ptr<const Segment>>& segments) {
+std::vector<int> get_lengths(const Segments& segments) {
   std::vector<int> lengths;
   for (const auto& segment : segments) lengths.push_back(segment->encoded_len());
   return lengths;
@@ -42,7 +42,7 @@ void check_insertion(std::span<const int> encoded_lens,
               "rows as a window needs"});
 }
 
-void CarryBuffer::insert(std::vector<std::shared_ptr<const Segment>> segments) {
+void CarryBuffer::insert(Segments segments) {
   const auto get_name = [&](size_t i) {
     return sample_name(segments[i]->sample_id, segments[i]->where);
   };
@@ -55,7 +55,7 @@ PackedRow CarryBuffer::take_row(PackingSelector selector) {
   const Selection selection =
       select_segments(selector, get_lengths(waiting_), limits_.packing_length);
   PackedRow row;
-  std::vector<std::shared_ptr<const Segment>> rest;
+  Segments rest;
   auto chosen = selection.indices.begin();
   for (size_t i = 0; i < waiting_.size(); ++i) {
     const bool is_chosen = chosen != selection.indices.end() && *chosen == static_cast<int>(i);

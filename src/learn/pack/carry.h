@@ -44,19 +44,19 @@ class CarryBuffer {
 
   /// Inserts all segments or, on an error, none.
   /// @throws as check_insertion
-  void insert(std::vector<std::shared_ptr<const Segment>> segments);
+  void insert(Segments segments);
 
   /// Removes and returns the next row: the selector's choice, oldest first. The buffer must not be
   /// empty.
   PackedRow take_row(PackingSelector selector);
 
   /// Waiting segments, oldest first.
-  const std::vector<std::shared_ptr<const Segment>>& waiting() const { return waiting_; }
+  const Segments& waiting() const { return waiting_; }
   bool empty() const { return waiting_.empty(); }
 
  private:
   PackingLimits limits_;
-  std::vector<std::shared_ptr<const Segment>> waiting_;
+  Segments waiting_;
 };
 
 }  // namespace rematch

@@ -73,8 +73,7 @@ std::vector<PackedRow> Packer::pack(WindowSegments micro_batches, MetricsBag& me
   return rows;
 }
 
-void Packer::restore(std::vector<std::shared_ptr<const Segment>> waiting,
-                     const PackingSummary& summary) {
+void Packer::restore(Segments waiting, const PackingSummary& summary) {
   carry_.insert(std::move(waiting));
   summary_ = summary;
 }

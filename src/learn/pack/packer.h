@@ -55,10 +55,10 @@ class Packer {
 
   /// Restores the waiting segments of a checkpoint.
   /// @throws UserError as check_insertion, e.g. with a smaller packing_buffer than before
-  void restore(std::vector<std::shared_ptr<const Segment>> waiting, const PackingSummary& summary);
+  void restore(Segments waiting, const PackingSummary& summary);
 
   /// Waiting segments, oldest first.
-  const std::vector<std::shared_ptr<const Segment>>& waiting() const { return carry_.waiting(); }
+  const Segments& waiting() const { return carry_.waiting(); }
   const PackingSummary& summary() const { return summary_; }
   /// The summary at the end of a run; empty with packing off. Both arguments are sums over all
   /// ranks.

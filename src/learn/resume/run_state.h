@@ -50,7 +50,7 @@ struct RunState {
   /// the current window (RolloutBuffer::state)
   std::optional<OpenWindow> open;
   /// carry buffer, oldest first (Packer::waiting)
-  std::vector<std::shared_ptr<const Segment>> waiting;
+  Segments waiting;
   PackingSummary packing;           ///< Packer::summary
   bool evaluation_pending = false;  ///< the evaluation after num_steps is not finished
   LogInterval log_interval;         ///< RunLog::interval

@@ -19,8 +19,6 @@
 namespace rematch {
 namespace {
 
-using MicroBatches = std::vector<std::vector<int64_t>>;
-
 /// Hash of a file's bytes; null when it cannot be read.
 Json file_hash(const std::string& path) {
   try {
@@ -172,9 +170,7 @@ WindowSegments BadSamples::drop_too_long(WindowSegments segments, MetricsBag& me
 
 void BadSamples::drop_from(RunState& run) {
   if (!list_) return;
-  const auto is_dropped = [this](const std::shared_ptr<const Segment>& segment) {
-    return !is_readable(*segment);
-  };
+  const auto is_dropped = [this](const SegmentPtr& segment) { return !is_readable(*segment); };
   std::erase_if(run.waiting, is_dropped);
   std::array<int64_t, 2> num_rows{};  // open window, all ranks: before and after
   if (run.open) {

@@ -24,7 +24,7 @@ WindowSegments segments_from_rollouts(Trainer& trainer, const WindowPlan& plan,
   }
   trainer.show(rollouts);
 
-  std::vector<std::shared_ptr<const Segment>> segments;
+  Segments segments;
   for (const ScoredRollout& rollout : rollouts)
     segments.push_back(trainer.make_target(rollout, metrics));
   return plan.split_by_micro_batch(std::move(segments));

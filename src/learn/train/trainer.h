@@ -121,8 +121,7 @@ class Trainer {
   void show(const std::vector<ScoredRollout>& scored) const;
   /// Builds the training segment of a scored rollout.
   /// @throws SegmentTooLong, unless `data.on_bad_sample: skip` drops long segments later
-  std::shared_ptr<const Segment> make_target(const ScoredRollout& rollout,
-                                             MetricsBag& metrics) const {
+  SegmentPtr make_target(const ScoredRollout& rollout, MetricsBag& metrics) const {
     return rematch::make_target(rollout, rollouts_->target, metrics);
   }
 

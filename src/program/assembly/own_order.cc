@@ -48,7 +48,7 @@ OrderScore learn_order(const Job& job, const std::shared_ptr<Model>& model) {
   for (size_t i = static_cast<size_t>(job.group.rank()); i < all.size();
        i += static_cast<size_t>(job.group.size()))
     batches.push_back(all[i]);
-  std::vector<std::vector<SceneObject>> mine, answers;
+  std::vector<Objects> mine, answers;
   OrderSheet sheet;
   score_batches(
       make_scorer(job, data, scoring_options(job), engine), engine.source(), batches,

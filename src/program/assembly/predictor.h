@@ -12,10 +12,10 @@ namespace rematch {
 /// The answer for one image.
 struct Prediction {
   std::string path;
-  int width_px = 0, height_px = 0;   ///< of the image as viewers show it
-  std::vector<SceneObject> objects;  ///< in the order of the answer
-  std::vector<double> raw_scores;    ///< of the objects (BEHAVIOUR 20.2), or empty
-  std::vector<double> scores;        ///< calibrated; empty when the checkpoint has no calibration
+  int width_px = 0, height_px = 0;  ///< of the image as viewers show it
+  Objects objects;                  ///< in the order of the answer
+  std::vector<double> raw_scores;   ///< of the objects (BEHAVIOUR 20.2), or empty
+  std::vector<double> scores;       ///< calibrated; empty when the checkpoint has no calibration
   ParseStatus status = ParseStatus::kMalformed;
   int dropped_invalid = 0;  ///< entries of the answer that are not objects
   std::string text;         ///< the answer as written

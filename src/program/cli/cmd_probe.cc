@@ -102,7 +102,7 @@ struct ProbeArguments : AskArguments {
 
 /// The order of the greedy answers.
 struct AnswerOrder {
-  std::vector<std::vector<SceneObject>> answers;
+  std::vector<Objects> answers;
   OrderSheet sheet;
 
   void add(const ScoredRollout& rollout) {

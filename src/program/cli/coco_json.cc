@@ -15,7 +15,7 @@ namespace rematch {
 namespace {
 
 /// The list of object_json().
-Json objects_json(const std::vector<SceneObject>& objects) {
+Json objects_json(const Objects& objects) {
   Json list = Json::array();
   for (const SceneObject& object : objects)
     list.push_back(object_json(object.desc, object.geometry));

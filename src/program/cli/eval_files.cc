@@ -49,7 +49,7 @@ EvalFiles::EvalFiles(const std::string& run_dir, const std::string& model_dir, I
 }
 
 void EvalFiles::add(const ScoredRollout& one) {
-  const std::vector<SceneObject> predictions = to_scene(one.parsed.objects);
+  const Objects predictions = to_scene(one.parsed.objects);
   breakdown_.add(one.ground_truth, predictions, one.matching);
   Json line = rollout_json(one);
   line["images"] = Json::array();

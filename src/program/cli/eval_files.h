@@ -51,7 +51,7 @@ class EvalFiles {
   Breakdown breakdown_;
   struct Answered {
     Sample sample;
-    std::vector<SceneObject> truths, predictions;
+    Objects truths, predictions;
     std::vector<double> scores;  ///< of the predictions; empty = none
   };
   std::vector<Answered> answered_;

@@ -28,8 +28,7 @@ EvalOutput::EvalOutput(Evaluated subject, Terminal& terminal, Group& group)
 }
 
 void EvalOutput::add(const ScoredRollout& rollout) {
-  const auto boxes = [&](const std::vector<SceneObject>& objects,
-                         const std::vector<double>& scores) {
+  const auto boxes = [&](const Objects& objects, const std::vector<double>& scores) {
     return labelled_boxes(objects, rollout.sample->width_px, rollout.sample->height_px,
                           subject_.labels, scores);
   };

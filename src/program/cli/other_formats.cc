@@ -33,7 +33,7 @@ OtherFormats::Found OtherFormats::find(const std::string& name) const {
   Found found;
   for (const ScoredRollout& answer : unread_) found.objects += std::ssize(read(answer));
   for (const ScoredRollout& answer : first_) {
-    std::vector<SceneObject> objects = read(answer);
+    Objects objects = read(answer);
     objects.resize(std::min(objects.size(), kMostObjects));
     found.matches += std::ssize(match_objects(objects, answer.ground_truth, options_.match).pairs);
   }

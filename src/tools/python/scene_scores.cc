@@ -21,7 +21,7 @@ constexpr double kExtraGates[] = {0.3, 0.5};
 constexpr int64_t kLargestSide = 1 << 24;
 
 struct Scene {
-  std::vector<SceneObject> predictions, ground_truth;
+  Objects predictions, ground_truth;
   std::vector<double> scores;  ///< of predictions; empty = none
   int width_px = 0, height_px = 0;
   std::optional<ParseStatus> status;
@@ -68,8 +68,7 @@ class SceneScores {
       at_gate.maskiou_gate = kExtraGates[i];
       match(scene, at_gate, at_gates_[i]);
     }
-    const auto boxes = [&](const std::vector<SceneObject>& objects,
-                           const std::vector<double>& scores) {
+    const auto boxes = [&](const Objects& objects, const std::vector<double>& scores) {
       return labelled_boxes(objects, scene.width_px, scene.height_px, labels_, scores);
     };
     coco_.add(boxes(scene.ground_truth, {}), boxes(scene.predictions, scene.scores));

@@ -14,9 +14,8 @@
 namespace rematch {
 namespace {
 
-std::vector<SceneObject> read_objects(JsonFields& sample, const std::string& key,
-                                      const JsonOrigin& origin) {
-  std::vector<SceneObject> objects;
+Objects read_objects(JsonFields& sample, const std::string& key, const JsonOrigin& origin) {
+  Objects objects;
   const std::string place = sample.place_of(key);
   for (const Json& entry : sample.list(key))
     objects.push_back({JsonFields(entry, origin, place).text("desc"),

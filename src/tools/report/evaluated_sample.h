@@ -13,7 +13,7 @@ namespace rematch {
 struct EvaluatedSample {
   int64_t sample_id = 0;
   std::string image_path;
-  std::vector<SceneObject> truth, predictions;
+  Objects truth, predictions;
   std::vector<double> scores;  ///< scores of predictions, or empty
   bool is_calibrated = false;  ///< a score is the share of such predictions that are right
   std::vector<std::pair<int, int>> pairs;  ///< (prediction, truth)

@@ -19,7 +19,7 @@ namespace {
 constexpr int kJpegQuality = 78;
 
 /// @param scores  of the objects; empty = none
-Json objects_json(const std::vector<SceneObject>& objects, const std::vector<double>& scores) {
+Json objects_json(const Objects& objects, const std::vector<double>& scores) {
   Json list = Json::array();
   for (size_t i = 0; i < objects.size(); ++i) {
     list.push_back(object_json(objects[i].desc, objects[i].geometry));

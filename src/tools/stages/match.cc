@@ -12,10 +12,8 @@ class MatchStage : public Stage {
  public:
   Json run(const Json& input) override {
     JsonFields fields(input, input_origin(), "input");
-    const std::vector<SceneObject> predictions =
-        read_geometries(fields.at("predictions"), "predictions");
-    const std::vector<SceneObject> ground_truth =
-        read_geometries(fields.at("ground_truth"), "ground_truth");
+    const Objects predictions = read_geometries(fields.at("predictions"), "predictions");
+    const Objects ground_truth = read_geometries(fields.at("ground_truth"), "ground_truth");
     JsonFields options = fields.object_or_empty("options");
     fields.finish();
     const MatchSettings match_options = read_match_options(options);

@@ -42,14 +42,14 @@ auto read_list(const Json& list, const std::string& what, const Read& read) {
 
 }  // namespace
 
-std::vector<SceneObject> read_geometries(const Json& list, const std::string& what) {
+Objects read_geometries(const Json& list, const std::string& what) {
   return read_list(list, what, [](const Json& object, const std::string& where) {
     return SceneObject{.geometry = read_object(object, where, true)};
   });
 }
 
-std::vector<SceneObject> read_scene_objects(const Json& list, const std::string& what,
-                                            const ForbiddenTexts* forbidden) {
+Objects read_scene_objects(const Json& list, const std::string& what,
+                           const ForbiddenTexts* forbidden) {
   return read_list(list, what, [&](const Json& object, const std::string& where) {
     SceneObject found{.geometry = read_object(object, where, false)};
     found.desc = read_desc(object, where);

@@ -19,14 +19,14 @@ namespace rematch {
 /// coord-token strings. Integers beyond 0..999 are accepted; matching clamps them. A `desc` is
 /// ignored.
 /// @throws UserError (data) naming list, object and field
-std::vector<SceneObject> read_geometries(const Json& list, const std::string& what);
+Objects read_geometries(const Json& list, const std::string& what);
 
 /// Reads a list of `{desc, bbox_2d|poly}` by the rules of BEHAVIOUR 2.2: desc trimmed, not blank,
 /// without newline, tab and texts of added tokens; values 0..999.
 /// @param forbidden  null: accept any desc that is not blank, since a model may write it
 /// @throws UserError (data) naming list, object and field
-std::vector<SceneObject> read_scene_objects(const Json& list, const std::string& what,
-                                            const ForbiddenTexts* forbidden);
+Objects read_scene_objects(const Json& list, const std::string& what,
+                           const ForbiddenTexts* forbidden);
 
 /// Base of the stages that parse answers: loads the tokenizer, the answer format and the stop ids.
 class AnswerStage : public Stage {

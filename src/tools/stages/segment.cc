@@ -80,7 +80,7 @@ class SegmentStage : public AnswerStage {
     check_prompt(prompt.token_ids, *tokenizer_);
     prompt.where = "input";
     const std::vector<TokenId> response_token_ids = fields.integers("response_token_ids");
-    const std::vector<SceneObject> ground_truth =
+    const Objects ground_truth =
         read_scene_objects(fields.at("ground_truth"), "ground_truth", &added_texts_);
     const SegmentStageOptions options = read_options(fields.object_or_empty("options"), *format_);
     prompt.resized_px = read_resized_px(fields);

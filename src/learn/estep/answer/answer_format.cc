@@ -28,7 +28,7 @@ ParsedRollout AnswerFormat::parse(const std::vector<TokenId>& response_token_ids
   return read(cut_at_stop_id(response_token_ids, stop_ids), prompt);
 }
 
-TaughtAnswer AnswerFormat::teach_rest(const ParsedRollout&, const std::vector<SceneObject>&) const {
+TaughtAnswer AnswerFormat::teach_rest(const ParsedRollout&, const Objects&) const {
   throw UserError(ErrorKind::kConfig,
                   {.error = "this answer format has no `target_policy: append`",
                    .where = "custom.extra.rollout_matching.target_policy",

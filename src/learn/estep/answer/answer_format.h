@@ -65,8 +65,7 @@ class AnswerFormat {
 
   /// Writes the missing objects after the kept prefix of a rollout (`target_policy: append`).
   /// @throws UserError (config) in formats without coord tokens
-  virtual TaughtAnswer teach_rest(const ParsedRollout& kept,
-                                  const std::vector<SceneObject>& missing) const;
+  virtual TaughtAnswer teach_rest(const ParsedRollout& kept, const Objects& missing) const;
 
   /// @throws UserError (data) for a geometry that the format cannot write
   /// @param where  "path:line" of the record

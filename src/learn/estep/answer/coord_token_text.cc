@@ -32,8 +32,7 @@ void write_object(const SceneObject& object, int64_t index, AnswerText& answer) 
   answer.text += '}';
 }
 
-void write_objects(const std::vector<SceneObject>& objects, int64_t first_index,
-                   AnswerText& answer) {
+void write_objects(const Objects& objects, int64_t first_index, AnswerText& answer) {
   for (size_t i = 0; i < objects.size(); ++i) {
     if (i > 0) answer.text += ", ";
     write_object(objects[i], first_index + i, answer);
@@ -42,15 +41,14 @@ void write_objects(const std::vector<SceneObject>& objects, int64_t first_index,
 
 }  // namespace
 
-AnswerText answer_text(const std::vector<SceneObject>& objects) {
+AnswerText answer_text(const Objects& objects) {
   AnswerText answer{"{", {}};
   write_objects(objects, 1, answer);
   answer.text += '}';
   return answer;
 }
 
-AnswerText append_text(const std::vector<SceneObject>& missing, int64_t first_index,
-                       bool after_entry) {
+AnswerText append_text(const Objects& missing, int64_t first_index, bool after_entry) {
   AnswerText answer{!missing.empty() && after_entry ? ", " : "", {}};
   write_objects(missing, first_index, answer);
   answer.text += '}';

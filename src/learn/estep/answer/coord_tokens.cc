@@ -62,7 +62,7 @@ class CoordTokens : public AnswerFormat {
 
   /// Cross-entropy on every other token, desc included; coord slots on every coord token.
   TaughtAnswer teach(const std::vector<AnswerEntry>& entries, const Prompt&) const override {
-    std::vector<SceneObject> shown;
+    Objects shown;
     std::vector<TaughtToken> slots;
     for (const AnswerEntry& entry : entries) {
       shown.push_back(entry.shown);
@@ -90,8 +90,7 @@ class CoordTokens : public AnswerFormat {
   }
 
   /// Cross-entropy on tokens outside coord tokens and descs; coord slots on the coord tokens.
-  TaughtAnswer teach_rest(const ParsedRollout& kept,
-                          const std::vector<SceneObject>& missing) const override {
+  TaughtAnswer teach_rest(const ParsedRollout& kept, const Objects& missing) const override {
     const int64_t first_index = kept.max_object_index ? *kept.max_object_index + 1 : 1;
     const AnswerText answer = append_text(missing, first_index, !kept.prefix_text.ends_with('{'));
     const EncodedAnswer encoded = encode_answer(answer, tokenizer());

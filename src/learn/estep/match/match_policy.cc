@@ -3,8 +3,7 @@
 namespace rematch {
 namespace {
 
-Matching match_by_maskiou(const std::vector<SceneObject>& predictions,
-                          const std::vector<SceneObject>& ground_truth,
+Matching match_by_maskiou(const Objects& predictions, const Objects& ground_truth,
                           const MatchSettings& options) {
   return match(get_geometries(predictions), get_geometries(ground_truth), options);
 }
@@ -18,8 +17,8 @@ Choices<MatchPolicyRow>& match_policies() {
   return table;
 }
 
-Matching match_objects(const std::vector<SceneObject>& predictions,
-                       const std::vector<SceneObject>& ground_truth, const MatchSettings& options) {
+Matching match_objects(const Objects& predictions, const Objects& ground_truth,
+                       const MatchSettings& options) {
   return match_policies().find(options.policy).match(predictions, ground_truth, options);
 }
 

@@ -10,8 +10,7 @@
 namespace rematch {
 
 /// Pairs predictions with ground truths. The indices of the result are positions in the two lists.
-using MatchPolicy = Matching (*)(const std::vector<SceneObject>& predictions,
-                                 const std::vector<SceneObject>& ground_truth,
+using MatchPolicy = Matching (*)(const Objects& predictions, const Objects& ground_truth,
                                  const MatchSettings& options);
 
 /// An entry of the table of match policies. A new policy needs its file and its entry.
@@ -26,7 +25,7 @@ Choices<MatchPolicyRow>& match_policies();
 
 /// Applies the policy of `options`.
 /// @throws UserError (config) for an unknown policy or options out of range
-Matching match_objects(const std::vector<SceneObject>& predictions,
-                       const std::vector<SceneObject>& ground_truth, const MatchSettings& options);
+Matching match_objects(const Objects& predictions, const Objects& ground_truth,
+                       const MatchSettings& options);
 
 }  // namespace rematch

@@ -7,9 +7,9 @@
 
 namespace rematch {
 
-void observe_matching(const std::vector<SceneObject>& predictions,
-                      const std::vector<SceneObject>& ground_truth, const Matching& matching,
-                      const MatchSettings& options, const LabelMatch& labels, MetricsBag& metrics) {
+void observe_matching(const Objects& predictions, const Objects& ground_truth,
+                      const Matching& matching, const MatchSettings& options,
+                      const LabelMatch& labels, MetricsBag& metrics) {
   const double num_pred = predictions.size();
   const double num_gt = ground_truth.size();
   const double num_matched = matching.pairs.size();

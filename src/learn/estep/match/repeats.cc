@@ -28,8 +28,7 @@ double most_iou(double shared, int64_t area_a, int64_t area_b) {
 
 }  // namespace
 
-std::vector<int> repeated_objects(const std::vector<SceneObject>& objects, double iou,
-                                  int resolution) {
+std::vector<int> repeated_objects(const Objects& objects, double iou, int resolution) {
   const std::vector<Geometry> geometries = get_geometries(objects);
   std::vector<Aabb> boxes;
   for (const Geometry& geometry : geometries) boxes.push_back(bounding_box(geometry));

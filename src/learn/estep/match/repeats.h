@@ -12,7 +12,6 @@ inline constexpr double kRepeatIou = 0.5;
 /// @param objects  descs trimmed.
 /// @param iou  (0, 1].
 /// @param resolution  side of the maskIoU canvas in pixels
-std::vector<int> repeated_objects(const std::vector<SceneObject>& objects, double iou,
-                                  int resolution);
+std::vector<int> repeated_objects(const Objects& objects, double iou, int resolution);
 
 }  // namespace rematch

@@ -36,7 +36,7 @@ SegmentResult append_missing(const TargetInput& input, const std::vector<PairTar
   }
   result.num_supervised_pairs = static_cast<int>(result.pairs.size());
   result.false_negatives = missing_indices(result.pairs, input.ground_truth.size());
-  std::vector<SceneObject> missing;
+  Objects missing;
   for (const int g : result.false_negatives) missing.push_back(input.ground_truth[g]);
   TaughtAnswer append = format.teach_rest(parsed, missing);
   result.append_text = std::move(append.text);

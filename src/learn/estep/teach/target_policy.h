@@ -16,8 +16,8 @@ namespace rematch {
 struct TargetInput {
   const Prompt& prompt;
   const ParsedRollout& parsed;
-  const Matching& matching;                      ///< between parsed.objects and ground_truth
-  const std::vector<SceneObject>& ground_truth;  ///< in the order of numbering
+  const Matching& matching;     ///< between parsed.objects and ground_truth
+  const Objects& ground_truth;  ///< in the order of numbering
 };
 
 /// A segment with its pairs and counts.

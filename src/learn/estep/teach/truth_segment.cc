@@ -34,7 +34,7 @@ Segment answer_segment(const Prompt& prompt, const std::vector<AnswerEntry>& ent
   return SegmentBuilder(prompt).finish(answer.tokens, format.im_end_id());
 }
 
-Segment build_ground_truth_segment(const Prompt& prompt, const std::vector<SceneObject>& objects,
+Segment build_ground_truth_segment(const Prompt& prompt, const Objects& objects,
                                    const AnswerFormat& format, const InputNoise& noise) {
   std::vector<AnswerEntry> entries;
   for (const SceneObject& object : objects)

@@ -23,7 +23,7 @@ struct InputNoise {
 };
 
 /// Builds the segment of plain supervised fine-tuning (BEHAVIOUR 14).
-Segment build_ground_truth_segment(const Prompt& prompt, const std::vector<SceneObject>& objects,
+Segment build_ground_truth_segment(const Prompt& prompt, const Objects& objects,
                                    const AnswerFormat& format, const InputNoise& noise = {});
 
 }  // namespace rematch
