@@ -29,8 +29,7 @@ struct Problem {
   std::string what;   ///< the numbers or values involved
   std::string fix;    ///< at least one action to take
 
-  template <typename Wire>
-  friend void fields(Wire& wire, Problem& problem) {
+  friend void fields(auto& wire, Problem& problem) {
     wire(problem.error, problem.where, problem.what, problem.fix);
   }
 };

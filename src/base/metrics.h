@@ -22,10 +22,7 @@ class MetricsBag {
   bool empty() const { return values_.empty(); }
   void clear() { values_.clear(); }
 
-  template <typename Wire>
-  friend void fields(Wire& wire, MetricsBag& bag) {
-    wire(bag.values_);
-  }
+  friend void fields(auto& wire, MetricsBag& bag) { wire(bag.values_); }
 
  private:
   std::map<std::string, std::vector<double>, std::less<>> values_;

@@ -1,4 +1,5 @@
 #pragma once
+#include <concepts>
 #include <cstdint>
 #include <initializer_list>
 #include <vector>
@@ -11,6 +12,9 @@ namespace rematch {
 
 /// 64 well-mixed bits for a key such as {seed, epoch, sample_id}. Order matters.
 uint64_t random_key(std::initializer_list<uint64_t> parts);
+uint64_t random_key(std::integral auto... parts) {
+  return random_key({static_cast<uint64_t>(parts)...});
+}
 
 /// 64 random bits number `counter` of stream `key`.
 uint64_t random_bits(uint64_t key, uint64_t counter);

@@ -246,8 +246,7 @@ bool Adapter::changes(const NamedParameter& parameter) const {
 
 RowScope Adapter::training_row(int64_t step, int64_t row) {
   REMATCH_CHECK(!dropout_->active);
-  dropout_->row_key =
-      random_key({kRows, options_.seed, static_cast<uint64_t>(step), static_cast<uint64_t>(row)});
+  dropout_->row_key = random_key(kRows, options_.seed, step, row);
   return RowScope(std::shared_ptr<bool>(dropout_, &dropout_->active));
 }
 

@@ -67,7 +67,7 @@ LoraTensors initial_lora(const at::Tensor& weight_OI, const LoraSettings& option
   const auto float32 = at::TensorOptions().dtype(at::kFloat);
   const int64_t width = weight_OI.size(1);
   const double bound = 1.0 / std::sqrt(static_cast<double>(width));
-  const uint64_t key = random_key({kInitialA, seed, hash_name(module)});
+  const uint64_t key = random_key(kInitialA, seed, hash_name(module));
   LoraTensors tensors;
   tensors.a_rI = at::empty({options.rank, width}, float32);
   float* values = tensors.a_rI.data_ptr<float>();
@@ -124,7 +124,7 @@ std::vector<at::Tensor> LoraLinear::parameters() const {
 at::Tensor LoraLinear::drop(const at::Tensor& x) const {
   if (!dropout_->mask) {
     return seeded_dropout(x, options_.dropout,
-                          random_key({kDropout, dropout_->row_key, hash_name(module_)}));
+                          random_key(kDropout, dropout_->row_key, hash_name(module_)));
   }
   // Rounded to float32 first, like the scale of torch's dropout.
   const auto scale = static_cast<double>(static_cast<float>(1.0 / (1.0 - options_.dropout)));

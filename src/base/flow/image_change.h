@@ -31,8 +31,7 @@ struct ImageChange {
   bool is_any() const { return *this != ImageChange{}; }
   auto operator<=>(const ImageChange&) const = default;
 
-  template <typename Wire>
-  friend void fields(Wire& wire, ImageChange& change) {
+  friend void fields(auto& wire, ImageChange& change) {
     wire(change.crop_px, change.orientation, change.color);
   }
 };

@@ -19,8 +19,7 @@ struct Prompt {
   std::array<int, 2> resized_px{};
   std::string where;  ///< "path:line" of the sample, for errors
 
-  template <typename Wire>
-  friend void fields(Wire& wire, Prompt& prompt) {
+  friend void fields(auto& wire, Prompt& prompt) {
     wire(prompt.sample_id, prompt.epoch, prompt.token_ids, prompt.images, prompt.resized_px,
          prompt.where);
   }
@@ -47,8 +46,7 @@ struct Rollout {
   std::vector<float> token_logprobs;
   FinishReason finish_reason = FinishReason::kStop;
 
-  template <typename Wire>
-  friend void fields(Wire& wire, Rollout& rollout) {
+  friend void fields(auto& wire, Rollout& rollout) {
     wire(rollout.sample_id, rollout.prompt_token_ids, rollout.response_token_ids,
          rollout.token_logprobs, rollout.finish_reason);
   }

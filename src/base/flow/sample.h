@@ -57,8 +57,7 @@ struct ImageRef {
 
   auto operator<=>(const ImageRef&) const = default;
 
-  template <typename Wire>
-  friend void fields(Wire& wire, ImageRef& image) {
+  friend void fields(auto& wire, ImageRef& image) {
     wire(image.path, image.grid_thw, image.change);
   }
 };

@@ -23,10 +23,7 @@ struct Slot {
 
   bool operator==(const Slot&) const = default;
 
-  template <typename Wire>
-  friend void fields(Wire& wire, Slot& slot) {
-    wire(slot.position, slot.target, slot.source);
-  }
+  friend void fields(auto& wire, Slot& slot) { wire(slot.position, slot.target, slot.source); }
 };
 
 /// The kind of slots on coord tokens; their target is a bin 0..999.
@@ -64,8 +61,7 @@ struct Segment {
     return found == slots.end() ? kNone : found->second;
   }
 
-  template <typename Wire>
-  friend void fields(Wire& wire, Segment& segment) {
+  friend void fields(auto& wire, Segment& segment) {
     wire(segment.sample_id, segment.token_ids, segment.labels, segment.slots, segment.images,
          segment.prompt_len, segment.prefix_len, segment.append_len, segment.where);
   }
@@ -86,10 +82,7 @@ struct PackedRow {
     return total;
   }
 
-  template <typename Wire>
-  friend void fields(Wire& wire, PackedRow& row) {
-    wire(row.segments);
-  }
+  friend void fields(auto& wire, PackedRow& row) { wire(row.segments); }
 };
 
 /// The rows behind one optimizer step (or several, when the rollout buffer reuses them). Passed as
@@ -101,8 +94,7 @@ struct Window {
   /// fewer micro-batches than gradient_accumulation_steps (end of an epoch)
   bool is_partial = false;
 
-  template <typename Wire>
-  friend void fields(Wire& wire, Window& window) {
+  friend void fields(auto& wire, Window& window) {
     wire(window.window_idx, window.epoch, window.rows, window.is_partial);
   }
 };
@@ -115,8 +107,7 @@ struct OpenWindow {
   int64_t step0 = 0;            ///< optimizer steps before it was made
   int64_t completed_steps = 0;  ///< optimizer steps done on it
 
-  template <typename Wire>
-  friend void fields(Wire& wire, OpenWindow& open) {
+  friend void fields(auto& wire, OpenWindow& open) {
     wire(open.window, open.last_of_epoch, open.step0, open.completed_steps);
   }
 };

@@ -24,10 +24,7 @@ struct Identity {
   std::string host;
   Pairs values;
 
-  template <typename Wire>
-  friend void fields(Wire& wire, Identity& identity) {
-    wire(identity.host, identity.values);
-  }
+  friend void fields(auto& wire, Identity& identity) { wire(identity.host, identity.values); }
 };
 
 using Index = std::map<std::string_view, std::string_view>;

@@ -21,8 +21,7 @@ struct Report {
   std::vector<Problem> problems;
   bool has_failed = true;
 
-  template <typename Wire>
-  friend void fields(Wire& wire, Report& report) {
+  friend void fields(auto& wire, Report& report) {
     wire(report.keeps_state, report.is_interrupt, report.is_from_peer, report.kind, report.problems,
          report.has_failed);
   }

@@ -121,8 +121,7 @@ void check_sampling_options(const GenerateOptions& options) {
 }
 
 SamplerRow::SamplerRow(const Prompt& prompt, const GenerateOptions& options, int64_t vocab_size)
-    : key_(random_key({options.seed, kRolloutStream, static_cast<uint64_t>(prompt.epoch),
-                       static_cast<uint64_t>(prompt.sample_id)})),
+    : key_(random_key(options.seed, kRolloutStream, prompt.epoch, prompt.sample_id)),
       penalises_(options.repetition_penalty != 1.0),
       who_(sample_name(prompt.sample_id, prompt.where)) {
   if (!penalises_) return;

@@ -41,13 +41,13 @@ void draw_absent_classes(Sample& sample, const AugmentSettings& settings, uint64
   if (settings.absent_share <= 0 || !list) return;
   if (random_uniform(key, 0) < settings.absent_share) {
     Names& drawn = sample.drawn_names = addable_names(sample, *list);
-    shuffle(drawn, random_key({key, kClassStream}));
+    shuffle(drawn, random_key(key, kClassStream));
     const size_t count = 1 + random_below(key, 1, settings.absent_most);
     drawn.resize(std::min(count, drawn.size()));
   }
   Names names = list->names;
   names.insert(names.end(), sample.drawn_names.begin(), sample.drawn_names.end());
-  shuffle(names, random_key({key, kOrderStream}));
+  shuffle(names, random_key(key, kOrderStream));
   sample.prompt = with_names(sample.prompt, *list, names);
 }
 

@@ -22,8 +22,7 @@ Sample augment_sample(const Sample& sample, const AugmentSettings& settings, uin
   Sample result = sample;
   if (!settings.is_on()) return result;
   const auto key_of = [&](uint64_t row) {
-    return random_key({kAugmentStream, row, seed, static_cast<uint64_t>(epoch),
-                       static_cast<uint64_t>(sample.sample_id)});
+    return random_key(kAugmentStream, row, seed, epoch, sample.sample_id);
   };
   uint64_t row_idx = 0;
   for (const Augmentation* row : kRows) {

@@ -40,9 +40,8 @@ std::vector<int64_t> draw_mixture(const std::vector<MixturePart>& parts, uint64_
     for (; num_left >= part.num_records(); num_left -= part.num_records()) {
       for (int64_t sample = part.begin; sample < part.end; ++sample) drawn.push_back(sample);
     }
-    const std::vector<int64_t> order = random_permutation(
-        random_key({kMixtureStream, seed, static_cast<uint64_t>(epoch), uint64_t{i}}),
-        part.num_records());
+    const std::vector<int64_t> order =
+        random_permutation(random_key(kMixtureStream, seed, epoch, i), part.num_records());
     for (int64_t k = 0; k < num_left; ++k) drawn.push_back(part.begin + order[k]);
   }
   return drawn;

@@ -38,8 +38,7 @@ Objects order_objects(const Sample& sample, const ObjectOrder& order, uint64_t s
                      });
     return objects;
   }
-  const uint64_t key = random_key(
-      {kOrderStream, seed, static_cast<uint64_t>(epoch), static_cast<uint64_t>(sample.sample_id)});
+  const uint64_t key = random_key(kOrderStream, seed, epoch, sample.sample_id);
   const std::vector<int64_t> places = random_permutation(key, objects.size());
   for (size_t i = 0; i < places.size(); ++i) objects[i] = sample.objects[places[i]];
   return objects;

@@ -35,7 +35,7 @@ WindowStream::WindowStream(WindowOptions options) : options_(std::move(options))
 }
 
 std::vector<int64_t> WindowStream::draw_order(int64_t epoch) const {
-  const uint64_t key = random_key({kEpochStream, options_.seed, static_cast<uint64_t>(epoch)});
+  const uint64_t key = random_key(kEpochStream, options_.seed, epoch);
   std::vector<int64_t> order = random_permutation(key, options_.num_samples);
   if (!options_.draw) return order;
   const std::vector<int64_t> drawn = options_.draw(epoch);

@@ -70,8 +70,7 @@ struct WindowCursor {
 
   bool operator==(const WindowCursor&) const = default;
 
-  template <typename Wire>
-  friend void fields(Wire& wire, WindowCursor& cursor) {
+  friend void fields(auto& wire, WindowCursor& cursor) {
     wire(cursor.epoch, cursor.next_window_in_epoch, cursor.window_idx);
   }
 };

@@ -41,8 +41,7 @@ struct Evaluation::Batch {
   NamedSums teacher_by_kind, teacher_details;
   std::vector<Rollout> answers;  ///< for the visitor of rank 0
 
-  template <typename Wire>
-  friend void fields(Wire& wire, Batch& batch) {
+  friend void fields(auto& wire, Batch& batch) {
     wire(batch.samples, batch.rollouts, batch.at_gates, batch.names, batch.scores,
          batch.teacher_by_kind, batch.teacher_details, batch.answers);
   }

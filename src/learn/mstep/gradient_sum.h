@@ -17,10 +17,7 @@ struct ScaledLoss {
   std::map<std::string, double> scaled;  ///< contribution to the step's loss, by kind of target
   NamedSums details;
 
-  template <typename Wire>
-  friend void fields(Wire& wire, ScaledLoss& loss) {
-    wire(loss.scaled, loss.details);
-  }
+  friend void fields(auto& wire, ScaledLoss& loss) { wire(loss.scaled, loss.details); }
 };
 
 /// The collective work of a step: sums the gradients of all rows into the parameters' .grad, and

@@ -27,8 +27,7 @@ struct PackingSummary {
   /// @param num_waiting     segments that were built but never trained on
   std::string text(int packing_length, size_t num_waiting) const;
 
-  template <typename Wire>
-  friend void fields(Wire& wire, PackingSummary& packing) {
+  friend void fields(auto& wire, PackingSummary& packing) {
     wire(packing.num_rows, packing.num_segments, packing.num_tokens, packing.padded_tokens,
          packing.num_underfilled);
   }

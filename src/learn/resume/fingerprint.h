@@ -22,10 +22,7 @@ struct Fingerprint {
 
   bool operator==(const Fingerprint&) const = default;
 
-  template <typename Wire>
-  friend void fields(Wire& wire, Fingerprint& print) {
-    wire(print.fixed, print.settings);
-  }
+  friend void fields(auto& wire, Fingerprint& print) { wire(print.fixed, print.settings); }
 };
 
 /// The inputs of a fingerprint. All of them are fixed, except `settings` and the prompt files of

@@ -33,8 +33,7 @@ struct LogInterval {
     ++num_steps;
   }
 
-  template <typename Wire>
-  friend void fields(Wire& wire, LogInterval& interval) {
+  friend void fields(auto& wire, LogInterval& interval) {
     wire(interval.num_steps, interval.metrics);
   }
 };
@@ -56,8 +55,7 @@ struct RunState {
   LogInterval log_interval;         ///< RunLog::interval
   Fingerprint fingerprint;
 
-  template <typename Wire>
-  friend void fields(Wire& wire, RunState& run) {
+  friend void fields(auto& wire, RunState& run) {
     wire(run.num_steps, run.cursor, run.open, run.waiting, run.packing, run.evaluation_pending,
          run.log_interval, run.fingerprint);
   }

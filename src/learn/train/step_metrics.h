@@ -17,8 +17,7 @@ struct StepMetrics : MetricsBag {
     for (const auto& micro_batch : segments) micro_batches.push_back(std::ssize(micro_batch));
   }
 
-  template <typename Wire>
-  friend void fields(Wire& wire, StepMetrics& metrics) {
+  friend void fields(auto& wire, StepMetrics& metrics) {
     wire(static_cast<MetricsBag&>(metrics), metrics.micro_batches);
   }
 };

@@ -84,7 +84,7 @@ void add_class_prompts(ForeignSet& set, const ImportOptions& options) {
       std::set<std::string> listed = shown_classes(image, options.label);
       const std::vector<std::string> absent = absent_classes(image, classes, listed);
       const uint64_t key =
-          random_key({kNegativesStream, std::stoull(content_hash_of(image.name), nullptr, 16)});
+          random_key(kNegativesStream, std::stoull(content_hash_of(image.name), nullptr, 16));
       const double wanted =
           listed.empty() ? std::max(1.0, usual) : static_cast<double>(listed.size()) * per_shown;
       const size_t count = std::min(round_at_random(wanted, key), absent.size());

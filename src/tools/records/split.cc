@@ -70,7 +70,7 @@ std::vector<Group> draw_groups(const Hashes& hashes, uint64_t seed) {
   }
   std::vector<Group> drawn;
   for (auto& [root, group] : by_root) {
-    group.rank = random_key({kSplitStream, seed, std::stoull(group.smallest, nullptr, 16)});
+    group.rank = random_key(kSplitStream, seed, std::stoull(group.smallest, nullptr, 16));
     drawn.push_back(std::move(group));
   }
   std::ranges::sort(drawn, {},

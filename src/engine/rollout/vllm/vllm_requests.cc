@@ -31,8 +31,7 @@ std::string sampling_json(const Prompt& prompt, const GenerateOptions& options) 
   sampling["ignore_eos"] = true;  // the stop ids are sufficient
   sampling["detokenize"] = false;
   if (options.temperature > 0) {
-    const uint64_t key = random_key({options.seed, kVllmStream, static_cast<uint64_t>(prompt.epoch),
-                                     static_cast<uint64_t>(prompt.sample_id)});
+    const uint64_t key = random_key(options.seed, kVllmStream, prompt.epoch, prompt.sample_id);
     sampling["seed"] = static_cast<int64_t>(key >> 1);
   }
   return sampling.dump();

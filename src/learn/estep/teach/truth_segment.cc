@@ -14,8 +14,7 @@ namespace {
 constexpr uint64_t kNoiseStream = 0x6E6F697365ULL;
 
 void add_noise(std::vector<AnswerEntry>& entries, const Prompt& prompt, const InputNoise& noise) {
-  const uint64_t key = random_key({kNoiseStream, noise.seed, static_cast<uint64_t>(prompt.epoch),
-                                   static_cast<uint64_t>(prompt.sample_id)});
+  const uint64_t key = random_key(kNoiseStream, noise.seed, prompt.epoch, prompt.sample_id);
   uint64_t slot = 0;
   for (AnswerEntry& entry : entries) {
     for (int& bin : entry.shown.geometry.bins) {

@@ -37,10 +37,7 @@ struct LossSum {
 
   double mean() const { return count > 0 ? sum / count : 0.0; }
 
-  template <typename Wire>
-  friend void fields(Wire& wire, LossSum& loss) {
-    wire(loss.sum, loss.count);
-  }
+  friend void fields(auto& wire, LossSum& loss) { wire(loss.sum, loss.count); }
 };
 
 /// Sums by name.
@@ -50,8 +47,7 @@ struct NamedSums : std::map<std::string, LossSum> {
   void add(const std::string& name, const LossSum& more);
   void add(const NamedSums& more);
 
-  template <typename Wire>
-  friend void fields(Wire& wire, NamedSums& sums) {
+  friend void fields(auto& wire, NamedSums& sums) {
     wire(static_cast<std::map<std::string, LossSum>&>(sums));
   }
 };
