@@ -15,10 +15,10 @@ void refuse_choice(std::string_view name, const std::string& kind, const std::st
       near.empty() ? fmt::format("set `{}` to one of {}", key, list)
                    : fmt::format("did you mean \"{}\"? `{}` is one of {}", near.front(), key, list);
   if (!way_out.empty()) fix += ", or " + way_out;
-  throw UserError(ErrorKind::kConfig, {.error = fmt::format("unknown {} \"{}\"", kind, name),
-                                       .where = key,
-                                       .what = fmt::format("there are {}", list),
-                                       .fix = std::move(fix)});
+  throw config_error({.error = fmt::format("unknown {} \"{}\"", kind, name),
+                      .where = key,
+                      .what = fmt::format("there are {}", list),
+                      .fix = std::move(fix)});
 }
 
 }  // namespace rematch

@@ -2,6 +2,7 @@
 #include <exception>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace rematch {
@@ -51,6 +52,12 @@ class UserError : public std::exception {
   std::vector<Problem> problems_;
   std::string text_;
 };
+
+inline UserError config_error(Problem problem) { return {ErrorKind::kConfig, std::move(problem)}; }
+inline UserError data_error(Problem problem) { return {ErrorKind::kData, std::move(problem)}; }
+inline UserError environment_error(Problem problem) {
+  return {ErrorKind::kEnvironment, std::move(problem)};
+}
 
 /// The Problem (environment) of a path that the system refuses; nullopt unless that is what
 /// std::filesystem has thrown.

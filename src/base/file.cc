@@ -74,8 +74,7 @@ struct OpenFile {
 };
 
 [[noreturn]] void refuse_large(const std::string& path, size_t size_bytes) {
-  throw UserError(
-      ErrorKind::kEnvironment,
+  throw environment_error(
       {.error = fmt::format("cannot read {}", path),
        .where = path,
        .what = fmt::format("{} bytes; at most {} are read at once", size_bytes, kMaxReadBytes),
@@ -87,8 +86,7 @@ struct OpenFile {
                      : S_ISFIFO(mode) ? "a pipe"
                      : S_ISSOCK(mode) ? "a socket"
                                       : "a device";
-  throw UserError(
-      ErrorKind::kEnvironment,
+  throw environment_error(
       {.error = fmt::format("cannot read {}", path),
        .where = path,
        .what = fmt::format("it is {}, not a regular file", kind),

@@ -32,8 +32,7 @@ FullMatch::FullMatch(const std::string& pattern, const std::string& where)
   impl_->pattern = pattern;
   impl_->where = where;
   const auto fail = [&](std::string what) {
-    throw UserError(
-        ErrorKind::kConfig,
+    throw config_error(
         {.error = "a regular expression does not compile",
          .where = where,
          .what = std::move(what),
@@ -58,12 +57,11 @@ bool FullMatch::matches(std::string_view text) const {
                                 0, 0, impl_->data, nullptr);
   if (found >= 0) return true;
   if (found == PCRE2_ERROR_NOMATCH) return false;
-  throw UserError(ErrorKind::kConfig,
-                  {.error = "a regular expression cannot be matched",
-                   .where = impl_->where,
-                   .what = fmt::format("{} on `{}` with `{}`", pcre2_message(found), text,
-                                       impl_->pattern.substr(0, 300)),
-                   .fix = "write the pattern without nested repetitions such as `(a*)*`"});
+  throw config_error({.error = "a regular expression cannot be matched",
+                      .where = impl_->where,
+                      .what = fmt::format("{} on `{}` with `{}`", pcre2_message(found), text,
+                                          impl_->pattern.substr(0, 300)),
+                      .fix = "write the pattern without nested repetitions such as `(a*)*`"});
 }
 
 }  // namespace rematch

@@ -159,24 +159,22 @@ Json parse_json(std::string_view text, const std::string& origin) {
   refuse_utf16(text, origin);
   // nlohmann takes a zero byte for the end of its input and would drop what follows.
   if (const size_t zero = text.find('\0'); zero != std::string_view::npos) {
-    throw UserError(ErrorKind::kData,
-                    {.error = "not valid JSON",
-                     .where = fmt::format("{}:{}", origin, position(text, zero)),
-                     .what = "a zero byte",
-                     .fix = "remove it, or restore the file: a crash often leaves zero bytes"});
+    throw data_error({.error = "not valid JSON",
+                      .where = fmt::format("{}:{}", origin, position(text, zero)),
+                      .what = "a zero byte",
+                      .fix = "remove it, or restore the file: a crash often leaves zero bytes"});
   }
   TreeBuilder builder;
   if (!Json::sax_parse(text.begin(), text.end(), &builder)) {
     const std::string where =
         builder.offset() > 0 ? fmt::format("{}:{}", origin, position(text, builder.offset() - 1))
                              : origin;
-    throw UserError(ErrorKind::kData,
-                    {.error = "not valid JSON",
-                     .where = where,
-                     .what = builder.message(),
-                     .fix = "write one JSON document with distinct keys, as json.dumps() prints "
-                            "it: double quotes, true, false and null, no NaN, no comma before ] "
-                            "or } or at the end"});
+    throw data_error({.error = "not valid JSON",
+                      .where = where,
+                      .what = builder.message(),
+                      .fix = "write one JSON document with distinct keys, as json.dumps() prints "
+                             "it: double quotes, true, false and null, no NaN, no comma before ] "
+                             "or } or at the end"});
   }
   return std::move(builder.root);
 }

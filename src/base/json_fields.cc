@@ -38,8 +38,7 @@ std::string error_at(const JsonOrigin& origin, const std::string& place) {
 void throw_json_error(const JsonOrigin& origin, const std::string& place, const std::string& what) {
   std::string where = origin.path;
   if (!where.empty() && !place.empty()) where += ": ";
-  throw UserError(
-      ErrorKind::kData,
+  throw data_error(
       {.error = error_at(origin, place), .where = where + place, .what = what, .fix = origin.fix});
 }
 
@@ -48,10 +47,10 @@ Json parse_document(std::string_view text, const JsonOrigin& origin) {
     return parse_json(text, origin.path);
   } catch (const UserError& error) {
     const Problem& problem = error.problems()[0];
-    throw UserError(ErrorKind::kData, {.error = error_at(origin, ""),
-                                       .where = problem.where,
-                                       .what = problem.error + ": " + problem.what,
-                                       .fix = origin.fix});
+    throw data_error({.error = error_at(origin, ""),
+                      .where = problem.where,
+                      .what = problem.error + ": " + problem.what,
+                      .fix = origin.fix});
   }
 }
 

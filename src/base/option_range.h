@@ -13,10 +13,10 @@ namespace rematch {
 /// @throws UserError (config)
 template <typename Value>
 [[noreturn]] void refuse_value(const std::string& key, const Value& value, const char* legal) {
-  throw UserError(ErrorKind::kConfig, {.error = fmt::format("{} is out of range", key),
-                                       .where = key,
-                                       .what = fmt::format("{}", value),
-                                       .fix = fmt::format("use {}", legal)});
+  throw config_error({.error = fmt::format("{} is out of range", key),
+                      .where = key,
+                      .what = fmt::format("{}", value),
+                      .fix = fmt::format("use {}", legal)});
 }
 
 }  // namespace rematch

@@ -26,10 +26,10 @@ void refuse_run_files(const std::string& out) {
   const bool is_run_file =
       name == "logging.jsonl" || name == "args.json" || name == "effective_config.txt";
   if (!is_run_file || !regular_file(out) || !regular_file(path.parent_path() / "args.json")) return;
-  throw UserError(ErrorKind::kConfig, {.error = "the output would replace a file of a run",
-                                       .where = out,
-                                       .what = "a run wrote it, and resuming or reporting needs it",
-                                       .fix = "choose another file or directory for the output"});
+  throw config_error({.error = "the output would replace a file of a run",
+                      .where = out,
+                      .what = "a run wrote it, and resuming or reporting needs it",
+                      .fix = "choose another file or directory for the output"});
 }
 
 std::string check_path(std::string path, const InputFiles& inputs) {
@@ -51,11 +51,10 @@ void InputFiles::add(const std::string& path) {
 void InputFiles::refuse(const std::string& out) const {
   const auto file = regular_file(out);
   if (!file || !files_.contains(*file)) return;
-  throw UserError(ErrorKind::kConfig,
-                  {.error = "the output would replace a file that is read",
-                   .where = out,
-                   .what = "it is an input of this command, under this or another name",
-                   .fix = "choose another file or directory for the output"});
+  throw config_error({.error = "the output would replace a file that is read",
+                      .where = out,
+                      .what = "it is an input of this command, under this or another name",
+                      .fix = "choose another file or directory for the output"});
 }
 
 OutputFile::OutputFile(const std::string& path, const InputFiles& inputs)

@@ -36,11 +36,11 @@ void refuse_packed(const Model& model, const std::string& parameter, ErrorKind k
 void refuse_shared(const Model& model, const std::string& parameter) {
   const NamedParameter* found = model.find_parameter(parameter);
   if (found == nullptr || !found->need) return;
-  throw UserError(ErrorKind::kConfig,
-                  {.error = fmt::format("{} cannot be trained in full: ranks share it", parameter),
-                   .where = "tuner.modules_to_save",
-                   .what = "ZeRO stage 3 shards the frozen weights of all layers",
-                   .fix = "remove it from modules_to_save, or set `training.zero_stage: 2`"});
+  throw config_error(
+      {.error = fmt::format("{} cannot be trained in full: ranks share it", parameter),
+       .where = "tuner.modules_to_save",
+       .what = "ZeRO stage 3 shards the frozen weights of all layers",
+       .fix = "remove it from modules_to_save, or set `training.zero_stage: 2`"});
 }
 
 at::Tensor to_leaf(const at::Tensor& tensor, const at::Device& device) {
@@ -94,8 +94,7 @@ std::shared_ptr<Adapter> Adapter::create(Model& model, const AdapterSelection& s
                         selection.modules.end();
   if (has_head && options.lora.dropout > 0) {
     // The loss calls the head in chunks, and on some positions twice.
-    throw UserError(
-        ErrorKind::kConfig,
+    throw config_error(
         {.error = fmt::format("an adapter on {} cannot have dropout", head),
          .where = "tuner.lora_dropout",
          .what = fmt::format("lora_dropout is {}", options.lora.dropout),
@@ -128,8 +127,7 @@ std::shared_ptr<Adapter> Adapter::load(Model& model, const PeftAdapter& files,
   AdapterTensors tensors =
       sort_adapter_tensors(files, model.description(), get_shapes(model), where);
   if (tensors.unties) {
-    throw UserError(
-        ErrorKind::kData,
+    throw data_error(
         {.error = "the adapter trains embedding and head separately, but the base model ties them",
          .where = where,
          .what = "tied weights are one matrix",
@@ -174,11 +172,10 @@ void Adapter::set_values(const PeftAdapter& files, const std::string& where) {
   for (const TensorEntry& entry : files.tensors) values[entry.name] = entry.tensor;
   values.erase(tied_head_);
   const auto fail = [&](const std::string& name, std::string what) {
-    throw UserError(ErrorKind::kData,
-                    {.error = "the saved adapter does not match this run",
-                     .where = where,
-                     .what = fmt::format("{}: {}", name, what),
-                     .fix = "resume with the base model, rank and targets of the checkpoint"});
+    throw data_error({.error = "the saved adapter does not match this run",
+                      .where = where,
+                      .what = fmt::format("{}: {}", name, what),
+                      .fix = "resume with the base model, rank and targets of the checkpoint"});
   };
   if (files.config.use_dora != options_.lora.use_dora)
     fail("use_dora", fmt::format("{} in the checkpoint", files.config.use_dora));

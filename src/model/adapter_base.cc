@@ -72,8 +72,7 @@ std::string check_adapter_base(const AdapterUse& use) {
         "was never trained",
         use.base_dir, use.adapter_dir);
   }
-  throw UserError(
-      ErrorKind::kData,
+  throw data_error(
       {.error = "the adapter was trained on a base model with other weights",
        .where = use.base_dir,
        .what = fmt::format("its weights have the hash {}; {} was trained on {} ({})", found,

@@ -51,8 +51,7 @@ class Sorter {
  private:
   [[noreturn]] void fail(std::string error, std::string what, std::string fix = "") const {
     const std::string& base = adapter_.config.base_model;
-    throw UserError(
-        ErrorKind::kData,
+    throw data_error(
         {.error = std::move(error),
          .where = where_,
          .what = std::move(what),
@@ -234,8 +233,7 @@ class Sorter {
     const std::string config = where_ + "/adapter_config.json";
     const std::string left_out = find_untargeted(adapter_.config.targets, modules, config);
     if (left_out.empty()) return;
-    throw UserError(
-        ErrorKind::kData,
+    throw data_error(
         {.error = fmt::format("the adapter's tensor {}.lora_A.weight is not targeted", left_out),
          .where = config,
          .what = "target_modules and layers_to_transform leave its module out; PEFT "

@@ -30,10 +30,10 @@ std::string head_name(const TextDescription& text) { return text.head.module + "
 std::string coord_token(int bin) { return fmt::format("<|coord_{}|>", bin); }
 
 [[noreturn]] void bad_tokenizer(const std::string& path, std::string what) {
-  throw UserError(ErrorKind::kData, {.error = "tokenizer.json is invalid",
-                                     .where = path,
-                                     .what = std::move(what),
-                                     .fix = "use the model directory as downloaded"});
+  throw data_error({.error = "tokenizer.json is invalid",
+                    .where = path,
+                    .what = std::move(what),
+                    .fix = "use the model directory as downloaded"});
 }
 
 // The existing tokens of a tokenizer.json.
@@ -74,12 +74,11 @@ void require_no_coords(const TokenTable& table, const std::string& path) {
     count += static_cast<int>(table.contents.count(coord_token(bin)));
   if (count == 0) return;
   const bool has_all = count == kNumBins;
-  throw UserError(ErrorKind::kData,
-                  {.error = has_all ? "the model already has the coord tokens"
-                                    : "the model already has some of the coord tokens",
-                   .where = path,
-                   .what = fmt::format("{} of {}", count, kNumBins),
-                   .fix = has_all ? "use the model as it is" : "start from the stock checkpoint"});
+  throw data_error({.error = has_all ? "the model already has the coord tokens"
+                                     : "the model already has some of the coord tokens",
+                    .where = path,
+                    .what = fmt::format("{} of {}", count, kNumBins),
+                    .fix = has_all ? "use the model as it is" : "start from the stock checkpoint"});
 }
 
 // The fields of an added token in tokenizer_config.json, in its order.
@@ -185,8 +184,7 @@ AddedCoordTokens make_plan(const HfDir& dir, const TokenTable& tokens,
     const bool fits = shape.size() == 2 && shape[0] == plan.old_rows &&
                       plan.first_id <= plan.old_rows && plan.first_id > 0;
     if (!fits || !at::isFloatingType(dir.dtype(name))) {
-      throw UserError(
-          ErrorKind::kData,
+      throw data_error(
           {.error = fmt::format("{} does not match the tokenizer", name),
            .where = dir.path(),
            .what = fmt::format("{} tokens, {} rows according to config.json, {} stored",

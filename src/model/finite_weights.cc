@@ -20,15 +20,15 @@ void check_finite_weights(const std::vector<NamedParameter>& parameters) {
     num_values = at::isfinite(parameter.tensor).logical_not().sum().item<int64_t>();
   }
   if (num_bad == 0) return;
-  throw UserError(ErrorKind::kData,
-                  {.error = "the weights are not finite; they are not saved",
-                   .where = first,
-                   .what = fmt::format(
-                       "{} of its values are NaN or infinite, as are values of {} of {} parameters",
+  throw data_error(
+      {.error = "the weights are not finite; they are not saved",
+       .where = first,
+       .what =
+           fmt::format("{} of its values are NaN or infinite, as are values of {} of {} parameters",
                        num_values, num_bad, parameters.size()),
-                   .fix = "resume from an earlier checkpoint with a lower training.learning_rate "
-                          "or max_grad_norm, a higher training.adam_epsilon, or "
-                          "model.torch_dtype: float32"});
+       .fix = "resume from an earlier checkpoint with a lower training.learning_rate "
+              "or max_grad_norm, a higher training.adam_epsilon, or "
+              "model.torch_dtype: float32"});
 }
 
 }  // namespace rematch

@@ -25,10 +25,10 @@ constexpr const char* kFix =
 constexpr double kTableTolerance = 1e-4;  // writers round their copy of the table
 
 [[noreturn]] void refuse(const HfDir& dir, const std::string& name, std::string what) {
-  throw UserError(ErrorKind::kData, {.error = fmt::format("the 4-bit weight {} is damaged", name),
-                                     .where = dir.path(),
-                                     .what = std::move(what),
-                                     .fix = kFix});
+  throw data_error({.error = fmt::format("the 4-bit weight {} is damaged", name),
+                    .where = dir.path(),
+                    .what = std::move(what),
+                    .fix = kFix});
 }
 
 // The values of NAME+part, flat, checked for dtype and number.

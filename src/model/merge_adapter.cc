@@ -32,8 +32,7 @@ std::string find_base(const MergeOptions& options, const PeftAdapter& adapter) {
   const std::string& named = adapter.config.base_model;
   std::error_code error;
   if (!named.empty() && fs::is_directory(named, error)) return named;
-  throw UserError(
-      ErrorKind::kConfig,
+  throw config_error(
       {.error = "the adapter's base model cannot be found",
        .where = options.adapter_dir,
        .what = named.empty()
@@ -181,11 +180,10 @@ MergedAdapter merge_adapter(const MergeOptions& options) {
   const AdapterTensors tensors =
       sort_adapter_tensors(adapter, model, get_shape, options.adapter_dir);
   if (tied && tensors.layers.count(model.text.head.module) != 0) {
-    throw UserError(ErrorKind::kData,
-                    {.error = "an adapter on a tied head cannot be merged",
-                     .where = options.adapter_dir,
-                     .what = "the head is the embedding, which cannot have an adapter",
-                     .fix = "untie the base model (`tie_word_embeddings: false`) first"});
+    throw data_error({.error = "an adapter on a tied head cannot be merged",
+                      .where = options.adapter_dir,
+                      .what = "the head is the embedding, which cannot have an adapter",
+                      .fix = "untie the base model (`tie_word_embeddings: false`) first"});
   }
   const LoraSettings lora{.rank = adapter.config.rank, .alpha = adapter.config.alpha};
   StagedDirectory staged(options.output_dir);

@@ -44,18 +44,17 @@ HeadSource head_source(const HfDir* dir, bool tie_flag, const std::string& embed
 void require_ids(const std::vector<int64_t>& token_ids, int64_t vocab_size) {
   for (size_t i = 0; i < token_ids.size(); ++i) {
     if (token_ids[i] >= 0 && token_ids[i] < vocab_size) continue;
-    throw UserError(ErrorKind::kData,
-                    {.error = "a token id is outside the model's vocabulary",
-                     .where = fmt::format("token {}", i),
-                     .what = fmt::format("{}, the embedding has {} rows", token_ids[i], vocab_size),
-                     .fix = "use the tokenizer.json of the model directory"});
+    throw data_error(
+        {.error = "a token id is outside the model's vocabulary",
+         .where = fmt::format("token {}", i),
+         .what = fmt::format("{}, the embedding has {} rows", token_ids[i], vocab_size),
+         .fix = "use the tokenizer.json of the model directory"});
   }
 }
 
 void require_vision_input(const VisionInput& images, const VisionDescription& vision) {
   const auto fail = [](std::string what) {
-    throw UserError(
-        ErrorKind::kData,
+    throw data_error(
         {.error = "image patches do not match the model",
          .where = "pixel_values",
          .what = std::move(what),
@@ -136,11 +135,10 @@ std::shared_ptr<Model> Model::load(const std::string& model_dir, const ModelOpti
   ModelDescription description = describe_model(model_dir);
   require_supported(description, join_path(model_dir, "config.json"));
   if (stored_quantisation(model_dir) && options.four_bit) {
-    throw UserError(ErrorKind::kConfig,
-                    {.error = "the model is quantised already",
-                     .where = "model.load_in_4bit",
-                     .what = model_dir + " has a quantization_config",
-                     .fix = "remove `model.load_in_4bit` and the `bnb_4bit_*` keys"});
+    throw config_error({.error = "the model is quantised already",
+                        .where = "model.load_in_4bit",
+                        .what = model_dir + " has a quantization_config",
+                        .fix = "remove `model.load_in_4bit` and the `bnb_4bit_*` keys"});
   }
   auto dir = HfDir::open(model_dir, description.file_names);
   return make(std::move(description), std::move(dir), options);

@@ -31,8 +31,7 @@ void check_skip_modules(const FourBitSettings& options, const ModelDescription& 
       continue;
     constexpr std::string_view kWeight = ".weight";
     const bool is_weight = entry.ends_with(kWeight);
-    throw UserError(
-        ErrorKind::kConfig,
+    throw config_error(
         {.error = fmt::format("`{}` names no module of the model", entry),
          .where = "model.llm_int8_skip_modules",
          .what = fmt::format("modules are named by whole components of their path, e.g. {}",

@@ -15,8 +15,7 @@ namespace rematch {
 namespace {
 
 [[noreturn]] void refuse_packed(const HfDir& dir, const std::string& name) {
-  throw UserError(
-      ErrorKind::kData,
+  throw data_error(
       {.error = fmt::format("the weight {} is stored in 4 bits, which only Linears of the towers "
                             "can be",
                             name),
@@ -30,18 +29,16 @@ void check_stored(const HfDir& dir, const std::string& name, const std::vector<i
   if (dir.has(name) && is_four_bit(dir, name)) refuse_packed(dir, name);
   const std::vector<int64_t> found = dir.shape(name);
   if (found != shape) {
-    throw UserError(ErrorKind::kData,
-                    {.error = fmt::format("tensor {} has the wrong shape", name),
-                     .where = dir.path(),
-                     .what = fmt::format("[{}] in the checkpoint, [{}] according to config.json",
-                                         fmt::join(found, ", "), fmt::join(shape, ", ")),
-                     .fix = "check that config.json belongs to these weights"});
+    throw data_error({.error = fmt::format("tensor {} has the wrong shape", name),
+                      .where = dir.path(),
+                      .what = fmt::format("[{}] in the checkpoint, [{}] according to config.json",
+                                          fmt::join(found, ", "), fmt::join(shape, ", ")),
+                      .fix = "check that config.json belongs to these weights"});
   }
   const at::ScalarType stored = dir.dtype(name);
   if (stored != at::kFloat && stored != at::kBFloat16 && stored != at::kHalf &&
       stored != at::kDouble) {
-    throw UserError(
-        ErrorKind::kData,
+    throw data_error(
         {.error = fmt::format("tensor {} has the wrong dtype", name),
          .where = dir.path(),
          .what = at::toString(stored),
@@ -84,11 +81,10 @@ std::shared_ptr<const FourBitWeight> ParameterLoader::pack(const LinearDescripti
     return placed(quantise(at::empty(shape, at::TensorOptions(at::kMeta)), *options_.four_bit));
   const at::Tensor weight = dir_->tensor(name).to(options_.dtype);
   if (!weight.isfinite().all().item<bool>()) {
-    throw UserError(ErrorKind::kData,
-                    {.error = fmt::format("the weight {} cannot be quantised", name),
-                     .where = dir_->path(),
-                     .what = "it has values that are NaN or infinite",
-                     .fix = "download the checkpoint again"});
+    throw data_error({.error = fmt::format("the weight {} cannot be quantised", name),
+                      .where = dir_->path(),
+                      .what = "it has values that are NaN or infinite",
+                      .fix = "download the checkpoint again"});
   }
   return placed(quantise(weight, *options_.four_bit));
 }

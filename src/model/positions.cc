@@ -10,8 +10,7 @@ namespace rematch {
 namespace {
 
 [[noreturn]] void mismatch(const std::string& where, std::string what) {
-  throw UserError(
-      ErrorKind::kData,
+  throw data_error(
       {.error = "image pads and images do not match",
        .where = where,
        .what = std::move(what),

@@ -9,10 +9,10 @@ namespace rematch {
 void require_supported(const ModelDescription& model, const std::string& where) {
   const auto require = [&](bool holds, const std::string& module, const char* what) {
     if (holds) return;
-    throw UserError(ErrorKind::kData, {.error = "a layer of the model is not implemented",
-                                       .where = where,
-                                       .what = fmt::format("{}: {}", module, what),
-                                       .fix = "use a checkpoint of a supported architecture"});
+    throw data_error({.error = "a layer of the model is not implemented",
+                      .where = where,
+                      .what = fmt::format("{}: {}", module, what),
+                      .fix = "use a checkpoint of a supported architecture"});
   };
   const auto is_rms = [](const NormDescription& norm) { return norm.kind != NormKind::kLayer; };
   const TextDescription& text = model.text;

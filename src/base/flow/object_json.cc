@@ -21,7 +21,7 @@ constexpr double kMaxCoordinate = 1e6;  // far beyond any bin; keeps sums and sq
 
 [[noreturn]] void fail(const std::string& where, const std::string& error, const std::string& what,
                        const std::string& fix) {
-  throw UserError(ErrorKind::kData, {.error = error, .where = where, .what = what, .fix = fix});
+  throw data_error({.error = error, .where = where, .what = what, .fix = fix});
 }
 
 // "<|coord_k|>" with k 0..999 and no leading zero, as the vocabulary spells it.

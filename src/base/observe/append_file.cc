@@ -16,8 +16,7 @@ namespace rematch {
 namespace {
 
 [[noreturn]] void fail(const std::string& doing, const std::string& path, int error_number) {
-  throw UserError(
-      ErrorKind::kEnvironment,
+  throw environment_error(
       {.error = fmt::format("cannot {} {}", doing, path),
        .where = path,
        .what = std::strerror(error_number),
@@ -51,12 +50,12 @@ void AppendFile::require_in_place() const {
   if (::fstat(fd_, &here) != 0) fail("write to", path_, errno);
   const bool exists = ::stat(path_.c_str(), &there) == 0;
   if (exists && here.st_dev == there.st_dev && here.st_ino == there.st_ino) return;
-  throw UserError(ErrorKind::kEnvironment,
-                  {.error = "a file of the run is gone",
-                   .where = path_,
-                   .what = exists ? "another file has its name" : "it was removed or moved",
-                   .fix = "leave a run's directory in place until the run has ended; "
-                          "training.resume_from_checkpoint: latest continues from what was saved"});
+  throw environment_error(
+      {.error = "a file of the run is gone",
+       .where = path_,
+       .what = exists ? "another file has its name" : "it was removed or moved",
+       .fix = "leave a run's directory in place until the run has ended; "
+              "training.resume_from_checkpoint: latest continues from what was saved"});
 }
 
 void AppendFile::append(std::string_view record) {

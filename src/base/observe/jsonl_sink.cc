@@ -43,11 +43,10 @@ class JsonlFile : public MetricSink {
 int64_t read_step(std::string_view line, const std::string& origin) {
   const Json entry = parse_json(line, origin);
   if (!entry.is_object() || !entry.contains("step") || !entry["step"].is_number_integer()) {
-    throw UserError(ErrorKind::kData,
-                    {.error = "a line of the log has no step",
-                     .where = origin,
-                     .what = std::string(line.substr(0, 200)),
-                     .fix = "remove that line, or move the file away to start a new log"});
+    throw data_error({.error = "a line of the log has no step",
+                      .where = origin,
+                      .what = std::string(line.substr(0, 200)),
+                      .fix = "remove that line, or move the file away to start a new log"});
   }
   return entry["step"].get<int64_t>();
 }

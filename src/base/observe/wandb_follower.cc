@@ -25,11 +25,11 @@ constexpr const char* kScript =
     ;
 
 UserError not_started(const std::string& what) {
-  return UserError(ErrorKind::kEnvironment, {.error = "python3 cannot be started for wandb",
-                                             .where = "training.report_to: wandb",
-                                             .what = what,
-                                             .fix = "activate a Python environment that has wandb, "
-                                                    "or remove wandb from training.report_to"});
+  return environment_error({.error = "python3 cannot be started for wandb",
+                            .where = "training.report_to: wandb",
+                            .what = what,
+                            .fix = "activate a Python environment that has wandb, "
+                                   "or remove wandb from training.report_to"});
 }
 
 /// Runs wandb_follower.py.

@@ -42,17 +42,17 @@ std::string rank_device(const std::string& requested_device, const World& world,
   if (world.sees_own_gpu && num_gpus == 1) return "cuda:0";
   if (world.local_rank < num_gpus) return fmt::format("cuda:{}", world.local_rank);
   const std::string visible = cuda_state().visible.value_or("");
-  throw UserError(ErrorKind::kEnvironment,
-                  {.error = "this host has fewer GPUs than ranks",
-                   .where = fmt::format("rank {} of {}, LOCAL_RANK={}", world.rank, world.size,
-                                        world.local_rank),
-                   .what = fmt::format("{} GPU{} found{}, {} ranks on this host", num_gpus,
-                                       num_gpus == 1 ? "" : "s",
-                                       visible.empty() ? "" : ", CUDA_VISIBLE_DEVICES=" + visible,
-                                       std::max(world.local_size, world.local_rank + 1)),
-                   .fix = "start as many ranks as there are GPUs, correct CUDA_VISIBLE_DEVICES, "
-                          "use --device cuda:0 where each rank sees only its own "
-                          "GPU, or use --device cpu"});
+  throw environment_error(
+      {.error = "this host has fewer GPUs than ranks",
+       .where =
+           fmt::format("rank {} of {}, LOCAL_RANK={}", world.rank, world.size, world.local_rank),
+       .what = fmt::format("{} GPU{} found{}, {} ranks on this host", num_gpus,
+                           num_gpus == 1 ? "" : "s",
+                           visible.empty() ? "" : ", CUDA_VISIBLE_DEVICES=" + visible,
+                           std::max(world.local_size, world.local_rank + 1)),
+       .fix = "start as many ranks as there are GPUs, correct CUDA_VISIBLE_DEVICES, "
+              "use --device cuda:0 where each rank sees only its own "
+              "GPU, or use --device cpu"});
 }
 
 at::Device choose_device(const std::string& requested_device) {
@@ -73,10 +73,10 @@ at::Device choose_device(const std::string& requested_device) {
              requested_device.find_first_not_of("0123456789", 5) == std::string::npos) {
     index = std::stoi(requested_device.substr(5));
   } else {
-    throw UserError(ErrorKind::kConfig, {.error = "unknown device",
-                                         .where = "--device",
-                                         .what = fmt::format("\"{}\"", requested_device),
-                                         .fix = "use auto, cpu, cuda (or gpu), cuda:N (or N)"});
+    throw config_error({.error = "unknown device",
+                        .where = "--device",
+                        .what = fmt::format("\"{}\"", requested_device),
+                        .fix = "use auto, cpu, cuda (or gpu), cuda:N (or N)"});
   }
   if (index >= num_gpus())
     throw UserError(ErrorKind::kEnvironment, missing_device(requested_device, cuda_state()));
@@ -112,13 +112,13 @@ at::ScalarType dtype_on(const at::Device& device, ModelDtype requested_dtype,
       (requested_dtype == ModelDtype::kAuto && !device.is_cuda()))
     return at::kFloat;
   if (computes(device)) return at::kBFloat16;
-  throw UserError(ErrorKind::kEnvironment,
-                  {.error = "this GPU does not compute in bfloat16",
-                   .where = fmt::format("{}, model.torch_dtype: {}", describe_device(device),
-                                        requested_dtype == ModelDtype::kAuto ? "auto" : "bfloat16"),
-                   .what = "its compute capability is below 8.0; auto means bfloat16 on a GPU",
-                   .fix = "set model.torch_dtype: float32, which takes twice the memory, or use a "
-                          "GPU from the Ampere generation on"});
+  throw environment_error(
+      {.error = "this GPU does not compute in bfloat16",
+       .where = fmt::format("{}, model.torch_dtype: {}", describe_device(device),
+                            requested_dtype == ModelDtype::kAuto ? "auto" : "bfloat16"),
+       .what = "its compute capability is below 8.0; auto means bfloat16 on a GPU",
+       .fix = "set model.torch_dtype: float32, which takes twice the memory, or use a "
+              "GPU from the Ampere generation on"});
 }
 
 std::string describe_device(const at::Device& device) {

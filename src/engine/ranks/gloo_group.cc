@@ -41,8 +41,7 @@ class GlooGroup : public Group {
     } catch (const UserError&) {
       throw;
     } catch (const std::exception& error) {
-      throw UserError(
-          ErrorKind::kEnvironment,
+      throw environment_error(
           {.error = "the ranks' network interface cannot be used",
            .where = "environment variable GLOO_SOCKET_IFNAME",
            .what = fmt::format("\"{}\": {}", options_.interface_name, first_line(error.what())),
@@ -135,8 +134,7 @@ class GlooGroup : public Group {
   // Gloo uses the interface of this host's name, and other hosts cannot connect to a loopback one.
   void require_reachable_name() const {
     if (!is_loopback(host_name())) return;
-    throw UserError(
-        ErrorKind::kEnvironment,
+    throw environment_error(
         {.error = "other hosts cannot reach the ranks on this host",
          .where = fmt::format("rank {} of {} on {}", rank_, size_, host_name()),
          .what = fmt::format(
@@ -166,8 +164,7 @@ class GlooGroup : public Group {
 
   UserError lost_connection(const std::exception& error) const {
     const std::string known = options_.explain ? options_.explain() : std::string();
-    return UserError(
-        ErrorKind::kEnvironment,
+    return environment_error(
         {.error = "the connection to another rank is lost",
          .where = fmt::format("rank {} of {}, in the phase {}", run_rank(rank_),
                               options_.run_size > 0 ? options_.run_size : size_, phase()),

@@ -34,11 +34,10 @@ class SoloGroup : public Group {
 
 int64_t Group::count_failed(bool has_failed) {
   if (has_left_) {
-    throw UserError(ErrorKind::kEnvironment,
-                    {.error = "this rank is out of step with the others",
-                     .where = std::string("in the phase ") + phase(),
-                     .what = "an exchange with them could not be completed",
-                     .fix = "look at the first error of this rank"});
+    throw environment_error({.error = "this rank is out of step with the others",
+                             .where = std::string("in the phase ") + phase(),
+                             .what = "an exchange with them could not be completed",
+                             .fix = "look at the first error of this rank"});
   }
   int64_t count = has_failed ? 1 : 0;
   sum(std::span<int64_t>(&count, 1));

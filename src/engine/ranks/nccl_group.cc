@@ -50,13 +50,12 @@ class NcclGroup : public Group {
       try {
         call();
       } catch (const std::exception& error) {
-        throw UserError(ErrorKind::kEnvironment,
-                        {.error = "NCCL cannot reach another rank's GPU",
-                         .where = fmt::format("rank {} of {} on {}, in the phase {}", rank(),
-                                              size(), device_.str(), phase()),
-                         .what = first_line(error.what()),
-                         .fix = "look at that rank's own messages, set NCCL_DEBUG=INFO, or "
-                                "`training.ddp_backend: gloo`"});
+        throw environment_error({.error = "NCCL cannot reach another rank's GPU",
+                                 .where = fmt::format("rank {} of {} on {}, in the phase {}",
+                                                      rank(), size(), device_.str(), phase()),
+                                 .what = first_line(error.what()),
+                                 .fix = "look at that rank's own messages, set NCCL_DEBUG=INFO, or "
+                                        "`training.ddp_backend: gloo`"});
       }
     });
   }

@@ -11,15 +11,13 @@ namespace rematch {
 
 void require_nccl(const at::Device& device) {
   if (!device.is_cuda()) {
-    throw UserError(ErrorKind::kConfig,
-                    {.error = "`training.ddp_backend: nccl` needs a GPU for each rank",
-                     .where = "training.ddp_backend",
-                     .what = "this rank computes on " + describe_device(device),
-                     .fix = "set `training.ddp_backend: gloo`"});
+    throw config_error({.error = "`training.ddp_backend: nccl` needs a GPU for each rank",
+                        .where = "training.ddp_backend",
+                        .what = "this rank computes on " + describe_device(device),
+                        .fix = "set `training.ddp_backend: gloo`"});
   }
   if (has_nccl()) return;
-  throw UserError(
-      ErrorKind::kEnvironment,
+  throw environment_error(
       {.error = "this build has no NCCL, which exchanges gradients between GPUs",
        .where = "training.ddp_backend",
        .what = nccl_problem(),
@@ -35,12 +33,12 @@ void require_own_gpus(Group& group, const std::string& gpu) {
     const std::string& place = gpus[rank];
     const auto [found, is_free] = taken.emplace(place, rank);
     if (is_free) continue;
-    throw UserError(ErrorKind::kEnvironment,
-                    {.error = "two ranks are on one GPU, which NCCL does not allow",
-                     .where = fmt::format("ranks {} and {}", found->second, rank),
-                     .what = fmt::format("both are on {}", place),
-                     .fix = "start as many ranks as there are GPUs, let --device choose, or set "
-                            "`training.ddp_backend: gloo`"});
+    throw environment_error(
+        {.error = "two ranks are on one GPU, which NCCL does not allow",
+         .where = fmt::format("ranks {} and {}", found->second, rank),
+         .what = fmt::format("both are on {}", place),
+         .fix = "start as many ranks as there are GPUs, let --device choose, or set "
+                "`training.ddp_backend: gloo`"});
   }
 }
 

@@ -137,8 +137,7 @@ void Ranks::connect(const Options& options) {
 void require_alone(const std::string& command) {
   const World world = world_from_environment();
   if (world.is_alone()) return;
-  throw UserError(
-      ErrorKind::kEnvironment,
+  throw environment_error(
       {.error = fmt::format("{} runs as a single process", command),
        .where = "environment variable WORLD_SIZE",
        .what = fmt::format("WORLD_SIZE={}", world.size),

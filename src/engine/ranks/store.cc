@@ -21,12 +21,11 @@ constexpr std::chrono::seconds kShortestTry{1}, kLongestTry{15};
 
 [[noreturn]] void refuse_store(const World& world, const c10::Error& error, std::string headline,
                                std::string fix) {
-  throw UserError(ErrorKind::kEnvironment,
-                  {.error = std::move(headline),
-                   .where = fmt::format("{}:{} (MASTER_ADDR, MASTER_PORT), rank {} of {}",
-                                        world.host, world.port, world.rank, world.size),
-                   .what = first_line(error.what()),
-                   .fix = std::move(fix)});
+  throw environment_error({.error = std::move(headline),
+                           .where = fmt::format("{}:{} (MASTER_ADDR, MASTER_PORT), rank {} of {}",
+                                                world.host, world.port, world.rank, world.size),
+                           .what = first_line(error.what()),
+                           .fix = std::move(fix)});
 }
 
 // With too few descriptors, torch retries for minutes and then reports a connection reset.
@@ -36,8 +35,7 @@ void reserve_descriptors(int num_ranks) {
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= needed) return;
   limit.rlim_cur = std::min(needed, limit.rlim_max);
   if (limit.rlim_cur == needed && ::setrlimit(RLIMIT_NOFILE, &limit) == 0) return;
-  throw UserError(
-      ErrorKind::kEnvironment,
+  throw environment_error(
       {.error = "the limit of open files is too low for the ranks' store",
        .where = "rank 0, which hosts it",
        .what = fmt::format("limit {}, needed {} for {} ranks", limit.rlim_max, needed, num_ranks),

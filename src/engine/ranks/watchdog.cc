@@ -140,8 +140,7 @@ void Watchdog::start(std::chrono::seconds patience) {
     }
     std::this_thread::sleep_for(kPoll);
   }
-  throw UserError(
-      ErrorKind::kEnvironment,
+  throw environment_error(
       {.error = "not all ranks connected in time",
        .where = fmt::format("rank {} of {} on {}", options_.rank, options_.size, host_name()),
        .what = fmt::format("missing after {} s: rank {}", patience.count(), missing),

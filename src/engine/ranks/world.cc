@@ -18,10 +18,10 @@ constexpr int kFirstSlurmPort = 20000, kNumSlurmPorts = 10000;
 
 [[noreturn]] void refuse(std::string error, const std::string& variable, std::string what,
                          std::string fix) {
-  throw UserError(ErrorKind::kEnvironment, {.error = std::move(error),
-                                            .where = "environment variable " + variable,
-                                            .what = std::move(what),
-                                            .fix = std::move(fix)});
+  throw environment_error({.error = std::move(error),
+                           .where = "environment variable " + variable,
+                           .what = std::move(what),
+                           .fix = std::move(fix)});
 }
 
 std::optional<std::string> read_text(const char* name) {

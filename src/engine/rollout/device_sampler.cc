@@ -51,8 +51,7 @@ at::Tensor keep_top_p(const at::Tensor& logits_SV, double p) {
 }
 
 [[noreturn]] void throw_not_finite(const std::string& who, int64_t position) {
-  throw UserError(
-      ErrorKind::kData,
+  throw data_error(
       {.error = "a logit of the model is not finite",
        .where = who,
        .what = fmt::format("generated position {}", position),

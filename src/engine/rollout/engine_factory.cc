@@ -38,8 +38,7 @@ void require(const std::string& backend, const std::function<bool(const BackendR
   for (const BackendRow& row : rollout_backends().rows()) {
     if (can(row)) able.push_back("`" + row.name + "`");
   }
-  throw UserError(
-      ErrorKind::kConfig,
+  throw config_error(
       {.error = fmt::format("the rollout backend `{}` cannot decode this model", backend),
        .where = "rollout_backend",
        .what = what,

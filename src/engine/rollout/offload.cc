@@ -118,13 +118,13 @@ void Offload::move_out(const std::vector<at::Tensor>& tensors) {
     const std::string reason = first_line(error.what());
     const size_t num_moved = offloaded_.size();
     move_back();  // if this fails too, its error is more informative
-    throw UserError(ErrorKind::kEnvironment,
-                    {.error = "training state could not be moved to host memory for a rollout",
-                     .where = "custom.extra.rollout_matching.offload",
-                     .what = fmt::format("{} of {} tensors ({:.2f} GiB in total) were moved: {}",
-                                         num_moved, tensors.size(), total_gib(tensors), reason),
-                     .fix = "free host memory, or set offload.offload_optimizer or "
-                            "offload.offload_model to false"});
+    throw environment_error(
+        {.error = "training state could not be moved to host memory for a rollout",
+         .where = "custom.extra.rollout_matching.offload",
+         .what = fmt::format("{} of {} tensors ({:.2f} GiB in total) were moved: {}", num_moved,
+                             tensors.size(), total_gib(tensors), reason),
+         .fix = "free host memory, or set offload.offload_optimizer or "
+                "offload.offload_model to false"});
   }
 }
 
@@ -146,8 +146,7 @@ void Offload::move_back() {
   } catch (const std::exception& error) {
     std::vector<at::Tensor> left;
     for (const Offloaded& offloaded : offloaded_) left.push_back(offloaded.tensor);
-    throw UserError(
-        ErrorKind::kEnvironment,
+    throw environment_error(
         {.error = "training state could not return to the device after a rollout",
          .where = "custom.extra.rollout_matching.offload",
          .what = fmt::format("{} of {} tensors ({:.2f} GiB) are still in host memory: {}",

@@ -13,10 +13,10 @@ namespace {
 
 UserError bad_prompt(const Prompt& prompt, const std::string& error, const std::string& what,
                      const std::string& fix) {
-  return UserError(ErrorKind::kData, {.error = error,
-                                      .where = sample_name(prompt.sample_id, prompt.where),
-                                      .what = what,
-                                      .fix = fix});
+  return data_error({.error = error,
+                     .where = sample_name(prompt.sample_id, prompt.where),
+                     .what = what,
+                     .fix = fix});
 }
 
 VisionInput gather_pixels(std::span<const Prompt> prompts, const PixelGetter& pixels) {

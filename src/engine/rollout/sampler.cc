@@ -72,8 +72,7 @@ kernels::SoftmaxSum checked_softmax(std::span<const float> logits_V, const std::
   if (sum.is_finite) return sum;
   const auto bad = std::find_if(logits_V.begin(), logits_V.end(),
                                 [](float logit) { return !std::isfinite(logit); });
-  throw UserError(
-      ErrorKind::kData,
+  throw data_error(
       {.error = "a logit of the model is not finite",
        .where = who,
        .what = fmt::format("token {}, generated position {}: {}", bad - logits_V.begin(), position,
@@ -88,12 +87,11 @@ float log_probability(float logit, const kernels::SoftmaxSum& sum, const std::st
   const auto logprob =
       static_cast<float>(static_cast<double>(logit) - sum.largest - std::log(sum.sum));
   if (std::isfinite(logprob)) return logprob;
-  throw UserError(ErrorKind::kData,
-                  {.error = "the log-probability of a token is not finite",
-                   .where = who,
-                   .what = fmt::format("generated position {}: logit {}, the largest is {}",
-                                       position, logit, sum.largest),
-                   .fix = "check the checkpoint, or lower the temperature"});
+  throw data_error({.error = "the log-probability of a token is not finite",
+                    .where = who,
+                    .what = fmt::format("generated position {}: logit {}, the largest is {}",
+                                        position, logit, sum.largest),
+                    .fix = "check the checkpoint, or lower the temperature"});
 }
 
 double gumbel_noise(uint64_t bits) {

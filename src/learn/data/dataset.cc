@@ -36,11 +36,11 @@ bool is_blank(std::string_view line) {
 }
 
 [[noreturn]] void refuse_empty(const std::string& path, const std::string& found) {
-  throw UserError(ErrorKind::kData, {.error = "the dataset has no records",
-                                     .where = path,
-                                     .what = found,
-                                     .fix = "use a JSONL with at least one record (and a sample "
-                                            "limit of at least 1)"});
+  throw data_error({.error = "the dataset has no records",
+                    .where = path,
+                    .what = found,
+                    .fix = "use a JSONL with at least one record (and a sample "
+                           "limit of at least 1)"});
 }
 
 void check_image_files(const Sample& sample) {
@@ -72,8 +72,7 @@ ProblemList problems_of(const std::string& path) {
 
 [[noreturn]] void refuse_unturned(const Sample& sample, const std::string& path,
                                   const ImageFacts& facts) {
-  throw UserError(
-      ErrorKind::kData,
+  throw data_error(
       {.error = "a record was drawn on the unturned pixels of a photo",
        .where = sample.where,
        .what = fmt::format("{} is stored as {} x {} px and turned by its EXIF orientation {}: "
@@ -95,8 +94,7 @@ void check_image_sizes(const Sample& sample, const PatchOptions& options, ImageC
     counts.num_hidden_turns += facts.hides_turn();
     if (facts.is_unturned(record)) refuse_unturned(sample, path, facts);
     if (size != record) {
-      throw UserError(
-          ErrorKind::kData,
+      throw data_error(
           {.error = "the size of an image differs from its record",
            .where = sample.where,
            .what = fmt::format("{} is {} x {} px (width x height), the record says {} x {}", path,
@@ -175,12 +173,11 @@ Dataset Dataset::mix(std::vector<Dataset> files, const std::vector<double>& weig
     result.parts_.push_back(
         {.path = file.path_, .begin = begin, .end = result.size(), .weight = weights[i]});
     if (result.parts_.back().num_drawn() == 0) {
-      throw UserError(ErrorKind::kData,
-                      {.error = "the weight of a file is too low to select a record",
-                       .where = fmt::format("custom.train_jsonl: {}", file.path_),
-                       .what = fmt::format("weight {} of {} records is less than half a record",
-                                           weights[i], file.size()),
-                       .fix = "raise the weight, or remove the file"});
+      throw data_error({.error = "the weight of a file is too low to select a record",
+                        .where = fmt::format("custom.train_jsonl: {}", file.path_),
+                        .what = fmt::format("weight {} of {} records is less than half a record",
+                                            weights[i], file.size()),
+                        .fix = "raise the weight, or remove the file"});
     }
     result.path_ += (i > 0 ? ", " : "") + file.path_;
     identity += fmt::format("{} {}\n", file.content_hash_, weights[i]);

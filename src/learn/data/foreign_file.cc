@@ -36,13 +36,12 @@ std::string member_names(std::string_view line, bool& has_objects) {
 
 void require_utf8(std::string_view text, const std::string& where, const std::string& file) {
   if (is_valid_utf8(text)) return;
-  throw UserError(ErrorKind::kData,
-                  {.error = "the text is not UTF-8",
-                   .where = where,
-                   .what = "a byte of it belongs to no character",
-                   .fix = fmt::format("convert it from the encoding that it has (GBK, ISO-8859-1, "
-                                      "…): iconv -f GBK -t UTF-8 {} > NEW",
-                                      file)});
+  throw data_error({.error = "the text is not UTF-8",
+                    .where = where,
+                    .what = "a byte of it belongs to no character",
+                    .fix = fmt::format("convert it from the encoding that it has (GBK, ISO-8859-1, "
+                                       "…): iconv -f GBK -t UTF-8 {} > NEW",
+                                       file)});
 }
 
 Json parse_written_json(std::string_view text, const std::string& where) {
@@ -63,8 +62,7 @@ void refuse_foreign_file(const std::string& path, std::string_view bytes) {
   const bool is_damaged =
       names.empty() && line.starts_with('{') && (line.ends_with('}') || line.ends_with("},"));
   if (has_objects || is_damaged) return;
-  throw UserError(
-      ErrorKind::kData,
+  throw data_error(
       {.error = "this file is not a JSONL of records",
        .where = path,
        .what =

@@ -22,7 +22,7 @@ const std::vector<std::string> kObjectFields = {"desc", "bbox_2d", "poly", "poly
 
 [[noreturn]] void fail(const std::string& where, const std::string& error, const std::string& what,
                        const std::string& fix) {
-  throw UserError(ErrorKind::kData, {.error = error, .where = where, .what = what, .fix = fix});
+  throw data_error({.error = error, .where = where, .what = what, .fix = fix});
 }
 
 // Reports an unknown field before a missing one: its advice is more useful.

@@ -20,8 +20,7 @@ void require_records_file(const std::string& path) {
       files.push_back(printable(shell_word(join_path(path, entry.path().filename().string()))));
   }
   std::ranges::sort(files);
-  throw UserError(
-      ErrorKind::kConfig,
+  throw config_error(
       {.error = "the records are one JSONL file, not a directory",
        .where = path,
        .what = files.empty() ? "it is a directory without a .jsonl file"

@@ -140,8 +140,7 @@ void WindowStream::seek(const WindowCursor& cursor) {
       possible && cursor.window_idx - windows_before(cursor.epoch) == cursor.next_window_in_epoch &&
       cursor.next_window_in_epoch < windows_in_epoch(cursor.epoch);
   if (!fits) {
-    throw UserError(
-        ErrorKind::kData,
+    throw data_error(
         {.error = "the saved position does not match the data",
          .where = "training_state: data cursor",
          .what = fmt::format("epoch {}, window {} of it, window {} overall; {} has {} windows here",

@@ -32,7 +32,7 @@ std::string normal_path(const std::string& path) {
 
 [[noreturn]] void refuse(const std::string& where, const std::string& error,
                          const std::string& what, const std::string& fix = kFix) {
-  throw UserError(ErrorKind::kData, {.error = error, .where = where, .what = what, .fix = fix});
+  throw data_error({.error = error, .where = where, .what = what, .fix = fix});
 }
 
 /// Finds records by line or by image.
@@ -264,8 +264,7 @@ void require_all_answered(const GivenAnswers& answers, const Dataset& records,
       missing.push_back(records.samples()[i].where);
   }
   if (missing.empty()) return;
-  throw UserError(
-      ErrorKind::kData,
+  throw data_error(
       {.error = "records without an answer",
        .where = path,
        .what = fmt::format("{} of {}: {}", missing.size(),

@@ -15,8 +15,7 @@ PackingSelector packing_selector(const std::string& name) {
   if (const std::optional<PackingSelector> selector = value_of<PackingSelector>(name))
     return *selector;
   const std::string names = join(all_names<PackingSelector>(), ", ");
-  throw UserError(
-      ErrorKind::kConfig,
+  throw config_error(
       {.error = fmt::format("unknown packing selector \"{}\"", name),
        .where = "packing_selector",
        .what = fmt::format("this build has {}", names),

@@ -44,8 +44,7 @@ class FewestSegments {
     num_blocks_ = (std::ssize(lens) + block_len_ - 1) / block_len_;
     const int64_t num_tables = num_blocks_ + 1 + block_len_;
     if (width_ > kMaxBytes / (num_tables * static_cast<int64_t>(sizeof(Score)))) {
-      throw UserError(
-          ErrorKind::kConfig,
+      throw config_error(
           {.error = "the packing selector `optimal` would need more than 1 GiB",
            .where = "packing_selector",
            .what = fmt::format("{} segments for {} tokens of a row", lens.size(), residual),

@@ -56,8 +56,7 @@ std::string move_into(const std::string& directory, const std::string& path) {
   std::string moved = join_path(directory, fs::path(path).filename().string());
   fs::rename(path, moved, error);
   if (!error) return moved;
-  throw UserError(
-      ErrorKind::kEnvironment,
+  throw environment_error(
       {.error = fmt::format("cannot move {} aside", path),
        .where = path,
        .what = error.message(),

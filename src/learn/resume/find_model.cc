@@ -55,11 +55,10 @@ NamedModel find_model(const std::string& path) {
   const std::vector<CheckpointName> checkpoints = list_checkpoints(path);
   std::error_code error;
   if (checkpoints.empty() && fs::exists(join_path(path, "args.json"), error)) {
-    throw UserError(ErrorKind::kData,
-                    {.error = "this run has no checkpoint",
-                     .where = path,
-                     .what = "it has saved none, or they were moved or removed",
-                     .fix = "name another run, or continue this one with --resume"});
+    throw data_error({.error = "this run has no checkpoint",
+                      .where = path,
+                      .what = "it has saved none, or they were moved or removed",
+                      .fix = "name another run, or continue this one with --resume"});
   }
   if (checkpoints.empty()) return {path, ""};
   const std::string& newest = checkpoints.back().path;

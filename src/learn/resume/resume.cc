@@ -135,12 +135,11 @@ ResumeChoice resolve_resume(const std::string& value, const std::string& run_dir
   if (const std::string target = follow_link(path); !target.empty()) path = target;
   const std::vector<CheckpointName> inside = list_checkpoints(path);
   if (!inside.empty() && !has_trainer_state(path)) {
-    throw UserError(ErrorKind::kConfig,
-                    {.error = "a run directory is not a checkpoint",
-                     .where = "training.resume_from_checkpoint",
-                     .what = fmt::format("{} holds {} checkpoints, the newest is {}", path,
-                                         inside.size(), inside.back().path),
-                     .fix = fmt::format("choose one of them, e.g. {}", inside.back().path)});
+    throw config_error({.error = "a run directory is not a checkpoint",
+                        .where = "training.resume_from_checkpoint",
+                        .what = fmt::format("{} holds {} checkpoints, the newest is {}", path,
+                                            inside.size(), inside.back().path),
+                        .fix = fmt::format("choose one of them, e.g. {}", inside.back().path)});
   }
   verify_state_files(path);
   if (!has_trainer_state(path)) throw UserError(ErrorKind::kData, incomplete_problem(path));

@@ -85,8 +85,7 @@ bool may_run(const Json& record) {
           ? "the record of the other run cannot be read"
           : fmt::format("process {} on {}, started {}", record["pid"].get<int64_t>(),
                         record["host"].get<std::string>(), record["started"].get<std::string>());
-  throw UserError(
-      ErrorKind::kEnvironment,
+  throw environment_error(
       {.error = is_sure ? "another run is using this run directory"
                         : "another run may be using this run directory",
        .where = run_dir,
@@ -98,8 +97,7 @@ bool may_run(const Json& record) {
 }
 
 [[noreturn]] void fail(const std::string& path, int error_number) {
-  throw UserError(
-      ErrorKind::kEnvironment,
+  throw environment_error(
       {.error = fmt::format("cannot write {}", path),
        .where = path,
        .what = std::strerror(error_number),

@@ -17,12 +17,11 @@ namespace {
 
 void require(bool holds, const std::string& path, const std::string& what) {
   if (holds) return;
-  throw UserError(ErrorKind::kData,
-                  {.error = "the training state of a checkpoint cannot be read",
-                   .where = path,
-                   .what = what,
-                   .fix = "resume from another checkpoint, or start from the weights of this one: "
-                          "`model.model` without resume_from_checkpoint"});
+  throw data_error({.error = "the training state of a checkpoint cannot be read",
+                    .where = path,
+                    .what = what,
+                    .fix = "resume from another checkpoint, or start from the weights of this one: "
+                           "`model.model` without resume_from_checkpoint"});
 }
 
 RunState parse(std::string_view bytes, const std::string& path) {
@@ -88,11 +87,11 @@ void require_same_step(const std::vector<RunState>& shards, const std::string& w
                       shard.fingerprint == first.fingerprint &&
                       shard.open.has_value() == first.open.has_value();
     if (same) continue;
-    throw UserError(ErrorKind::kData, {.error = "the ranks' states in a checkpoint do not match",
-                                       .where = where,
-                                       .what = fmt::format("states of step {} and of step {}",
-                                                           first.num_steps, shard.num_steps),
-                                       .fix = "resume from another checkpoint"});
+    throw data_error(
+        {.error = "the ranks' states in a checkpoint do not match",
+         .where = where,
+         .what = fmt::format("states of step {} and of step {}", first.num_steps, shard.num_steps),
+         .fix = "resume from another checkpoint"});
   }
 }
 
@@ -100,8 +99,7 @@ void refuse_waiting(const std::vector<RunState>& shards, int size_now, const std
   size_t num_waiting = 0;
   for (const RunState& shard : shards) num_waiting += shard.waiting.size();
   if (num_waiting == 0) return;
-  throw UserError(
-      ErrorKind::kData,
+  throw data_error(
       {.error = "the carry buffers of a checkpoint belong to another number of ranks",
        .where = where,
        .what = fmt::format("written by {} ranks, {} segments wait in their carry buffers; now {}",

@@ -22,10 +22,10 @@ constexpr const char* kSingleFile = "model.safetensors";
 constexpr const char* kIndexFile = "model.safetensors.index.json";
 
 [[noreturn]] void bad_index(const std::string& where, std::string error, std::string what) {
-  throw UserError(ErrorKind::kData, {.error = std::move(error),
-                                     .where = where,
-                                     .what = std::move(what),
-                                     .fix = "copy or download the checkpoint again"});
+  throw data_error({.error = std::move(error),
+                    .where = where,
+                    .what = std::move(what),
+                    .fix = "copy or download the checkpoint again"});
 }
 
 void write_index(const std::string& directory, const std::map<std::string, std::string>& weight_map,
@@ -84,8 +84,7 @@ const HfDir::Location& HfDir::location(const std::string& name) const {
   const auto found = locations_.find(name);
   if (found != locations_.end()) return found->second;
   const std::vector<std::string> near = near_names(name, names_);
-  throw UserError(
-      ErrorKind::kData,
+  throw data_error(
       {.error = fmt::format("tensor {} is missing", name),
        .where = path_,
        .what = near.empty() ? fmt::format("the checkpoint has {} other tensors", names_.size())
@@ -105,12 +104,12 @@ std::shared_ptr<const HfDir> HfDir::open(
   } else if (fs::exists(join_path(directory, kIndexFile))) {
     dir->open_shards(join_path(directory, kIndexFile));
   } else {
-    throw UserError(ErrorKind::kData,
-                    {.error = "a model directory has no weights",
-                     .where = directory,
-                     .what = fmt::format("neither {} nor {}", kSingleFile, kIndexFile),
-                     .fix = "use a checkpoint in safetensors format (to convert one, load and save "
-                            "it with transformers)"});
+    throw data_error({.error = "a model directory has no weights",
+                      .where = directory,
+                      .what = fmt::format("neither {} nor {}", kSingleFile, kIndexFile),
+                      .fix =
+                          "use a checkpoint in safetensors format (to convert one, load and save "
+                          "it with transformers)"});
   }
   for (const auto& [name, location] : dir->locations_) dir->names_.push_back(name);
   std::sort(dir->names_.begin(), dir->names_.end());

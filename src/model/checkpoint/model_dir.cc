@@ -92,11 +92,10 @@ void require_model_dir(const std::string& path) {
   const fs::path directory(path);
   if (fs::exists(directory / "adapter_config.json", error) &&
       !fs::exists(directory / "config.json", error)) {
-    throw UserError(ErrorKind::kConfig,
-                    {.error = "this is a PEFT adapter, not a model",
-                     .where = path,
-                     .what = "it holds an adapter_config.json and no config.json",
-                     .fix = fmt::format("run `rematch merge {} --out DIR` and use DIR", path)});
+    throw config_error({.error = "this is a PEFT adapter, not a model",
+                        .where = path,
+                        .what = "it holds an adapter_config.json and no config.json",
+                        .fix = fmt::format("run `rematch merge {} --out DIR` and use DIR", path)});
   }
   if (fs::is_directory(path, error)) return;
   const std::string neighbours = known_neighbours(path);
@@ -110,8 +109,7 @@ void require_model_dir(const std::string& path) {
           : "use the directory that contains config.json; to download a model from the hub: `hf "
             "download OWNER/NAME --local-dir DIR`";
   if (!fs::exists(path, error)) throw missing_path("model", path.empty() ? "model" : path, fix);
-  throw UserError(
-      ErrorKind::kConfig,
+  throw config_error(
       {.error = "the model is not a directory", .where = path, .what = "it is a file", .fix = fix});
 }
 
@@ -120,10 +118,10 @@ void require_empty_output(const std::string& directory) {
   if (!fs::exists(directory, error) ||
       (fs::is_directory(directory, error) && fs::is_empty(directory, error)))
     return;
-  throw UserError(ErrorKind::kConfig, {.error = "the output directory is not empty",
-                                       .where = directory.empty() ? "--out" : directory,
-                                       .what = "it exists and is not empty",
-                                       .fix = "choose a new directory, or remove this one"});
+  throw config_error({.error = "the output directory is not empty",
+                      .where = directory.empty() ? "--out" : directory,
+                      .what = "it exists and is not empty",
+                      .fix = "choose a new directory, or remove this one"});
 }
 
 void add_model(InputFiles& inputs, const std::string& directory) {

@@ -69,11 +69,11 @@ bool is_off(const Json& value) {
 }
 
 [[noreturn]] void refuse_adapter(const std::string& path, std::string error, std::string what) {
-  throw UserError(ErrorKind::kData, {.error = std::move(error),
-                                     .where = path,
-                                     .what = std::move(what),
-                                     .fix = "merge that adapter with PEFT (`merge_and_unload`, "
-                                            "`save_pretrained`) and use the merged model"});
+  throw data_error({.error = std::move(error),
+                    .where = path,
+                    .what = std::move(what),
+                    .fix = "merge that adapter with PEFT (`merge_and_unload`, "
+                           "`save_pretrained`) and use the merged model"});
 }
 
 void refuse_other_adapters(JsonFields& fields, const Json& root, const std::string& path) {
@@ -261,29 +261,27 @@ PeftAdapter read_peft_adapter(const std::string& directory) {
   std::error_code error;
   const auto has = [&](const char* name) { return fs::exists(join_path(directory, name), error); };
   if (!has(kConfigFile) && has("config.json")) {
-    throw UserError(ErrorKind::kConfig,
-                    {.error = "this is a full model, not an adapter",
-                     .where = directory,
-                     .what = "it contains a config.json and no " + std::string(kConfigFile),
-                     .fix = "use it as it is: nothing is left to merge"});
+    throw config_error({.error = "this is a full model, not an adapter",
+                        .where = directory,
+                        .what = "it contains a config.json and no " + std::string(kConfigFile),
+                        .fix = "use it as it is: nothing is left to merge"});
   }
   const std::string fix =
       fmt::format("use the directory that contains {} and {}", kConfigFile, kWeightsFile);
   if (!fs::exists(directory, error))
     throw missing_path("adapter", directory.empty() ? "adapter" : directory, fix);
   if (!has(kConfigFile)) {
-    throw UserError(ErrorKind::kConfig, {.error = "this is not an adapter directory",
-                                         .where = directory,
-                                         .what = fmt::format("it contains no {}", kConfigFile),
-                                         .fix = fix});
+    throw config_error({.error = "this is not an adapter directory",
+                        .where = directory,
+                        .what = fmt::format("it contains no {}", kConfigFile),
+                        .fix = fix});
   }
   PeftAdapter adapter;
   adapter.config = read_config(join_path(directory, kConfigFile));
   adapter.config.base = read_base(directory);
   const std::string weights = join_path(directory, kWeightsFile);
   if (!has(kWeightsFile)) {
-    throw UserError(
-        ErrorKind::kData,
+    throw data_error(
         {.error = "an adapter has no weights",
          .where = directory,
          .what = has("adapter_model.bin") ? "adapter_model.bin is a pickle, which is not supported"
@@ -293,11 +291,10 @@ PeftAdapter read_peft_adapter(const std::string& directory) {
   const auto file = SafetensorsFile::open(weights);
   for (const std::string& name : file->names()) {
     if (!name.starts_with(kPrefix)) {
-      throw UserError(ErrorKind::kData,
-                      {.error = fmt::format("the adapter's tensor {} is unknown", name),
-                       .where = weights,
-                       .what = fmt::format("PEFT's tensor names start with {}", kPrefix),
-                       .fix = "save the adapter with PEFT's save_pretrained"});
+      throw data_error({.error = fmt::format("the adapter's tensor {} is unknown", name),
+                        .where = weights,
+                        .what = fmt::format("PEFT's tensor names start with {}", kPrefix),
+                        .fix = "save the adapter with PEFT's save_pretrained"});
     }
     adapter.tensors.push_back({name.substr(kPrefix.size()), file->tensor(name)});
   }
@@ -306,8 +303,7 @@ PeftAdapter read_peft_adapter(const std::string& directory) {
 
 std::string named_base_model(const PeftAdapter& adapter, const std::string& directory) {
   if (!adapter.config.base_model.empty()) return adapter.config.base_model;
-  throw UserError(
-      ErrorKind::kConfig,
+  throw config_error(
       {.error = "the adapter does not name its base model",
        .where = join_path(directory, kConfigFile),
        .what = "base_model_name_or_path is absent, null or empty",

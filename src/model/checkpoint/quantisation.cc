@@ -20,8 +20,7 @@ constexpr const char* kBitsandbytes = "bitsandbytes";
 constexpr std::array kKeys = {"quantization_config", "compression_config"};
 
 [[noreturn]] void refuse(const std::string& where, const std::string& name) {
-  throw UserError(
-      ErrorKind::kData,
+  throw data_error(
       {.error = fmt::format("weights quantised by {} cannot be read", name),
        .where = where,
        .what = "only bitsandbytes with 4 bits (nf4, fp4) can",

@@ -71,12 +71,12 @@ const SafetensorsEntry& SafetensorsFile::entry(const std::string& name) const {
   const auto found = index_.find(name);
   if (found == index_.end()) {
     const std::vector<std::string> near = near_names(name, names_);
-    throw UserError(ErrorKind::kData,
-                    {.error = fmt::format("tensor {} is missing", name),
-                     .where = file_.path(),
-                     .what = near.empty() ? fmt::format("{} other tensors", names_.size())
-                                          : fmt::format("nearest names: {}", join(near, ", ")),
-                     .fix = "check that the checkpoint is complete and of the right architecture"});
+    throw data_error(
+        {.error = fmt::format("tensor {} is missing", name),
+         .where = file_.path(),
+         .what = near.empty() ? fmt::format("{} other tensors", names_.size())
+                              : fmt::format("nearest names: {}", join(near, ", ")),
+         .fix = "check that the checkpoint is complete and of the right architecture"});
   }
   return header_.entries[found->second];
 }

@@ -31,8 +31,7 @@ constexpr std::array kDtypes = {
 
 [[noreturn]] void refuse(const std::string& where, std::string error, std::string what,
                          std::string fix = kCopyAgain) {
-  throw UserError(
-      ErrorKind::kData,
+  throw data_error(
       {.error = std::move(error), .where = where, .what = std::move(what), .fix = std::move(fix)});
 }
 

@@ -10,10 +10,10 @@ namespace rematch {
 namespace {
 
 [[noreturn]] void refuse(const std::string& where, std::string error, std::string what) {
-  throw UserError(ErrorKind::kData, {.error = std::move(error),
-                                     .where = where,
-                                     .what = std::move(what),
-                                     .fix = "copy or download the checkpoint again"});
+  throw data_error({.error = std::move(error),
+                    .where = where,
+                    .what = std::move(what),
+                    .fix = "copy or download the checkpoint again"});
 }
 
 bool is_plain_name(const std::string& name) {

@@ -84,10 +84,10 @@ std::string damage_fix(const std::string& checkpoint_dir) {
 
 [[noreturn]] void refuse(const std::string& checkpoint_dir, const std::string& file,
                          std::string error, std::string what) {
-  throw UserError(ErrorKind::kData, {.error = std::move(error),
-                                     .where = join_path(checkpoint_dir, file),
-                                     .what = std::move(what),
-                                     .fix = damage_fix(checkpoint_dir)});
+  throw data_error({.error = std::move(error),
+                    .where = join_path(checkpoint_dir, file),
+                    .what = std::move(what),
+                    .fix = damage_fix(checkpoint_dir)});
 }
 
 void require_state_dir(const std::string& checkpoint_dir) {
@@ -98,13 +98,12 @@ void require_state_dir(const std::string& checkpoint_dir) {
                      : is_checkpoint ? "it has trainer_state.json but no training_state/: written "
                                        "with `save_only_model: true` (or by another program)"
                                      : "it has neither training_state/ nor trainer_state.json";
-  throw UserError(ErrorKind::kData,
-                  {.error = "a checkpoint without training state cannot be resumed",
-                   .where = checkpoint_dir,
-                   .what = what,
-                   .fix = weights_fix(checkpoint_dir) +
-                          "; checkpoints that can be resumed need `training.save_only_model: "
-                          "false`"});
+  throw data_error({.error = "a checkpoint without training state cannot be resumed",
+                    .where = checkpoint_dir,
+                    .what = what,
+                    .fix = weights_fix(checkpoint_dir) +
+                           "; checkpoints that can be resumed need `training.save_only_model: "
+                           "false`"});
 }
 
 // A model's card and its licence, which people edit and no program reads, and the scores that
@@ -167,12 +166,12 @@ Manifest read_manifest(const std::string& checkpoint_dir) {
   JsonFields fields(root, origin);
   const int64_t version = fields.integer("version");
   if (version != kVersion) {
-    throw UserError(ErrorKind::kData,
-                    {.error = "another version of Rematch wrote the training state of a checkpoint",
-                     .where = path,
-                     .what = fmt::format("the state has version {}, this program reads version {}",
-                                         version, kVersion),
-                     .fix = "its weights still load: " + weights_fix(checkpoint_dir)});
+    throw data_error(
+        {.error = "another version of Rematch wrote the training state of a checkpoint",
+         .where = path,
+         .what = fmt::format("the state has version {}, this program reads version {}", version,
+                             kVersion),
+         .fix = "its weights still load: " + weights_fix(checkpoint_dir)});
   }
   Manifest manifest{.num_shards = fields.integer_or("parts", 1, 1, 99999), .marks = {}};
   const Json& files = fields.at("files");

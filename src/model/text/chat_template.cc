@@ -20,7 +20,7 @@ struct Source {
 
 [[noreturn]] void fail(const std::string& where, const std::string& error, const std::string& what,
                        const std::string& fix) {
-  throw UserError(ErrorKind::kData, {.error = error, .where = where, .what = what, .fix = fix});
+  throw data_error({.error = error, .where = where, .what = what, .fix = fix});
 }
 
 bool is_there(const std::string& path) {

@@ -68,8 +68,7 @@ void PostProcessor::add(const Json& part, const std::string& where) {
   } else if (type == "Sequence") {
     for (const Json& processor : fields.list("processors")) add(processor, where);
   } else {
-    throw UserError(
-        ErrorKind::kData,
+    throw data_error(
         {.error = fmt::format("the tokenizer needs the post-processor {}, which is not implemented",
                               type),
          .where = where,

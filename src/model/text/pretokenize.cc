@@ -51,18 +51,16 @@ SplitRegex::SplitRegex(const std::string& pcre_pattern, const std::string& where
                     PCRE2_UTF | PCRE2_UCP | PCRE2_NEVER_BACKSLASH_C, &code, &offset, nullptr);
   const char* fix = "use a model of a supported family: this pattern is not one of theirs";
   if (impl_->code == nullptr) {
-    throw UserError(ErrorKind::kData,
-                    {.error = "the pre-tokenizer's pattern is not a regular expression",
-                     .where = where,
-                     .what = fmt::format("{} at byte {} of {}", pcre2_message(code), offset,
-                                         pcre_pattern.substr(0, 300)),
-                     .fix = fix});
+    throw data_error({.error = "the pre-tokenizer's pattern is not a regular expression",
+                      .where = where,
+                      .what = fmt::format("{} at byte {} of {}", pcre2_message(code), offset,
+                                          pcre_pattern.substr(0, 300)),
+                      .fix = fix});
   }
   uint32_t matches_empty = 0;
   pcre2_pattern_info(impl_->code, PCRE2_INFO_MATCHEMPTY, &matches_empty);
   if (matches_empty != 0) {
-    throw UserError(
-        ErrorKind::kData,
+    throw data_error(
         {.error = "the pre-tokenizer's pattern can match empty text, which is not implemented",
          .where = where,
          .what = pcre_pattern.substr(0, 300),
@@ -85,13 +83,12 @@ void SplitRegex::split(std::string_view utf8, std::vector<std::string_view>& pie
     if (found == PCRE2_ERROR_NOMATCH) break;
     const PCRE2_SIZE* span = pcre2_get_ovector_pointer(work.data);
     if (found < 0 || span[1] <= span[0] || span[0] < done) {
-      throw UserError(ErrorKind::kData,
-                      {.error = "the pre-tokenizer's pattern cannot be matched against this text",
-                       .where = impl_->where,
-                       .what = fmt::format("{} at byte {} of {}",
-                                           found < 0 ? pcre2_message(found) : "an empty match",
-                                           done, utf8.size()),
-                       .fix = "shorten the text, or use a model with a simpler pattern"});
+      throw data_error({.error = "the pre-tokenizer's pattern cannot be matched against this text",
+                        .where = impl_->where,
+                        .what = fmt::format("{} at byte {} of {}",
+                                            found < 0 ? pcre2_message(found) : "an empty match",
+                                            done, utf8.size()),
+                        .fix = "shorten the text, or use a model with a simpler pattern"});
     }
     if (span[0] > done) pieces.push_back(utf8.substr(done, span[0] - done));
     pieces.push_back(utf8.substr(span[0], span[1] - span[0]));

@@ -15,7 +15,7 @@ constexpr const char* kVariablesTurnedOff[] = {"enable_thinking"};
 
 void check_prompt(const std::string& prompt, const std::string& key, const Tokenizer& tokenizer) {
   const auto fail = [&](const std::string& error, const std::string& what, const std::string& fix) {
-    throw UserError(ErrorKind::kConfig, {.error = error, .where = key, .what = what, .fix = fix});
+    throw config_error({.error = error, .where = key, .what = what, .fix = fix});
   };
   if (!is_valid_utf8(prompt))
     fail("the prompt is not UTF-8", fmt::format("{} bytes", prompt.size()), "save it as UTF-8");
@@ -45,12 +45,12 @@ int64_t num_image_pads(const GridThw& grid, int merge_size) {
   const bool fits = grid[0] > 0 && grid[1] > 0 && grid[2] > 0 && grid[1] % merge_size == 0 &&
                     grid[2] % merge_size == 0;
   if (!fits) {
-    throw UserError(ErrorKind::kData,
-                    {.error = "an image cannot be divided into merged patches",
-                     .where = "image grid",
-                     .what = fmt::format("{} x {} x {} patches, merge size {}", grid[0], grid[1],
-                                         grid[2], merge_size),
-                     .fix = "use images whose sides are multiples of patch size times merge size"});
+    throw data_error(
+        {.error = "an image cannot be divided into merged patches",
+         .where = "image grid",
+         .what = fmt::format("{} x {} x {} patches, merge size {}", grid[0], grid[1], grid[2],
+                             merge_size),
+         .fix = "use images whose sides are multiples of patch size times merge size"});
   }
   return grid[0] * (grid[1] / merge_size) * (grid[2] / merge_size);
 }
@@ -60,12 +60,11 @@ std::vector<TokenId> expand_image_pads(const std::vector<TokenId>& token_ids, To
                                        const std::string& where) {
   const auto num_pads = static_cast<size_t>(std::count(token_ids.begin(), token_ids.end(), pad_id));
   if (num_pads != grids.size()) {
-    throw UserError(ErrorKind::kData,
-                    {.error = "the rendered prompt does not have one image pad per image",
-                     .where = where,
-                     .what = fmt::format("{} pads, {} images", num_pads, grids.size()),
-                     .fix = "pass as many images as the messages have image parts, and use the "
-                            "chat template of a vision model"});
+    throw data_error({.error = "the rendered prompt does not have one image pad per image",
+                      .where = where,
+                      .what = fmt::format("{} pads, {} images", num_pads, grids.size()),
+                      .fix = "pass as many images as the messages have image parts, and use the "
+                             "chat template of a vision model"});
   }
   std::vector<TokenId> expanded;
   size_t image = 0;
@@ -94,11 +93,10 @@ PromptEncoder::PromptEncoder(std::shared_ptr<const Tokenizer> tokenizer,
   }
   const std::optional<TokenId> pad = tokenizer_->token_id("<|image_pad|>");
   if (!pad.has_value()) {
-    throw UserError(ErrorKind::kData,
-                    {.error = "the tokenizer has no <|image_pad|>",
-                     .where = chat_template_->where(),
-                     .what = "it is not the tokenizer of a vision model",
-                     .fix = "use the tokenizer.json of a vision-language checkpoint"});
+    throw data_error({.error = "the tokenizer has no <|image_pad|>",
+                      .where = chat_template_->where(),
+                      .what = "it is not the tokenizer of a vision model",
+                      .fix = "use the tokenizer.json of a vision-language checkpoint"});
   }
   image_pad_id_ = *pad;
 }

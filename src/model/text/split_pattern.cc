@@ -46,8 +46,7 @@ class Rewriter {
 
  private:
   [[noreturn]] void refuse(const std::string& construct) const {
-    throw UserError(
-        ErrorKind::kData,
+    throw data_error(
         {.error = fmt::format("the pre-tokenizer's pattern uses {}, which is not implemented",
                               construct),
          .where = where_,
@@ -190,8 +189,7 @@ class Rewriter {
 
 std::string to_pcre_pattern(std::string_view pattern, const std::string& where) {
   if (pattern.empty() || pattern.size() > kMaxPatternBytes) {
-    throw UserError(
-        ErrorKind::kData,
+    throw data_error(
         {.error = "the pre-tokenizer's pattern is empty or too long",
          .where = where,
          .what = fmt::format("{} bytes; the limit is {}", pattern.size(), kMaxPatternBytes),

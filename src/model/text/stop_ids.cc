@@ -13,8 +13,7 @@ namespace rematch {
 namespace {
 
 [[noreturn]] void refuse(const Json& value, const std::string& path, std::string error) {
-  throw UserError(
-      ErrorKind::kData,
+  throw data_error(
       {.error = std::move(error),
        .where = path,
        .what = "eos_token_id: " +
@@ -43,10 +42,10 @@ void add_eos(const Json& holder, const std::string& path, const Tokenizer& token
 Json read_object(const std::string& path) {
   Json value = read_json_file(path);
   if (!value.is_object()) {
-    throw UserError(ErrorKind::kData, {.error = "the file is not a JSON object",
-                                       .where = path,
-                                       .what = value.type_name(),
-                                       .fix = "restore the file from the checkpoint"});
+    throw data_error({.error = "the file is not a JSON object",
+                      .where = path,
+                      .what = value.type_name(),
+                      .fix = "restore the file from the checkpoint"});
   }
   return value;
 }

@@ -29,8 +29,7 @@ void require_tokenizer(const std::string& directory) {
   for (const char* name : {"/tokenizer.json", "/vocab.json"}) {
     if (fs::exists(directory + name, ignored)) return;
   }
-  throw UserError(
-      ErrorKind::kConfig,
+  throw config_error(
       {.error = "the model directory is not complete",
        .where = directory,
        .what = "it has no tokenizer: neither tokenizer.json nor vocab.json",

@@ -39,7 +39,7 @@ inline constexpr const char* kOtherTokenizer =
 [[noreturn]] inline void fail_tokenizer(const std::string& where, const std::string& error,
                                         const std::string& what,
                                         const std::string& fix = kRestoreTokenizer) {
-  throw UserError(ErrorKind::kData, {.error = error, .where = where, .what = what, .fix = fix});
+  throw data_error({.error = error, .where = where, .what = what, .fix = fix});
 }
 
 /// Largest legal id. It limits tables, which are as long as the largest id; real vocabularies have

@@ -28,7 +28,7 @@ uint32_t little_endian32(std::string_view bytes, size_t offset) {
 [[noreturn]] void refuse(const std::string& where, const std::string& error,
                          const std::string& what,
                          const std::string& fix = fmt::format("convert it: {}", kConvertCommand)) {
-  throw UserError(ErrorKind::kData, {.error = error, .where = where, .what = what, .fix = fix});
+  throw data_error({.error = error, .where = where, .what = what, .fix = fix});
 }
 
 // A block that says "upright" does not override an earlier one.
@@ -161,10 +161,10 @@ std::string describe_unknown_format(std::string_view bytes) {
 }  // namespace
 
 UserError corrupt_image(const std::string& where, const char* format, const std::string& reason) {
-  return UserError(ErrorKind::kData, {.error = "the image file is corrupt or truncated",
-                                      .where = where,
-                                      .what = fmt::format("{}: {}", format, reason),
-                                      .fix = "download the file again, or leave it out"});
+  return data_error({.error = "the image file is corrupt or truncated",
+                     .where = where,
+                     .what = fmt::format("{}: {}", format, reason),
+                     .fix = "download the file again, or leave it out"});
 }
 
 ImageHeader read_image_header(std::string_view bytes, const std::string& where) {

@@ -41,12 +41,11 @@ SettingsFile find_settings(const std::string& model_dir) {
     }
   }
   if (!std::filesystem::exists(preprocessor_path)) {
-    throw UserError(ErrorKind::kData,
-                    {.error = "the model directory has no image-processor settings",
-                     .where = model_dir,
-                     .what = "found neither preprocessor_config.json nor a processor_config.json "
-                             "with an image_processor",
-                     .fix = "copy preprocessor_config.json from the original checkpoint into it"});
+    throw data_error({.error = "the model directory has no image-processor settings",
+                      .where = model_dir,
+                      .what = "found neither preprocessor_config.json nor a processor_config.json "
+                              "with an image_processor",
+                      .fix = "copy preprocessor_config.json from the original checkpoint into it"});
   }
   return {.settings = read_json_file(preprocessor_path), .path = preprocessor_path};
 }
@@ -106,13 +105,13 @@ void apply_config(const ImageSettings& images, PatchOptions& options) {
   options.min_pixels = images.min_pixels.value_or(options.min_pixels);
   options.max_pixels = images.max_pixels.value_or(options.max_pixels);
   if ((images.min_pixels || images.max_pixels) && options.min_pixels > options.max_pixels) {
-    throw UserError(ErrorKind::kConfig,
-                    {.error = "the smallest area of an image is larger than the largest",
-                     .where = "template.min_pixels, template.max_pixels",
-                     .what = fmt::format(
-                         "{} and {} pixels; a missing one comes from the model's image processor",
+    throw config_error(
+        {.error = "the smallest area of an image is larger than the largest",
+         .where = "template.min_pixels, template.max_pixels",
+         .what =
+             fmt::format("{} and {} pixels; a missing one comes from the model's image processor",
                          options.min_pixels, options.max_pixels),
-                     .fix = "set both, the first at most the second"});
+         .fix = "set both, the first at most the second"});
   }
 }
 

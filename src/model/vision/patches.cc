@@ -104,14 +104,13 @@ ImageSize processed_size(ImageSize size, const PatchOptions& options, const std:
     if (size.width_px > 0 && size.height_px > 0 && size.width_px % multiple == 0 &&
         size.height_px % multiple == 0)
       return size;
-    throw UserError(ErrorKind::kData,
-                    {.error = fmt::format("image sides are not multiples of {} px", multiple),
-                     .where = where,
-                     .what = fmt::format("{} x {} px (width x height), and the model's image "
-                                         "processor does not resize (do_resize: false)",
-                                         size.width_px, size.height_px),
-                     .fix = fmt::format("{} (the nearest legal size)",
-                                        resize_advice(nearest_legal_size(size, multiple)))});
+    throw data_error({.error = fmt::format("image sides are not multiples of {} px", multiple),
+                      .where = where,
+                      .what = fmt::format("{} x {} px (width x height), and the model's image "
+                                          "processor does not resize (do_resize: false)",
+                                          size.width_px, size.height_px),
+                      .fix = fmt::format("{} (the nearest legal size)",
+                                         resize_advice(nearest_legal_size(size, multiple)))});
   }
   const ImageSize result = smart_resize(size,
                                         {.side_multiple_px = multiple,
@@ -119,8 +118,7 @@ ImageSize processed_size(ImageSize size, const PatchOptions& options, const std:
                                          .max_pixels = options.max_pixels},
                                         where);
   if (options.on_resize == ImageResize::kRefuse && result != size) {
-    throw UserError(
-        ErrorKind::kData,
+    throw data_error(
         {.error = "the model's image processor would resize an image",
          .where = where,
          .what = fmt::format("{} x {} px (width x height) would become {} x {} px, and "

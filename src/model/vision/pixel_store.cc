@@ -279,8 +279,7 @@ std::shared_ptr<const Patches> PixelStore::get(const ImageRef& image) {
   std::shared_ptr<const Patches> patches = impl_->get(image);
   if (patches->grid_thw != image.grid_thw) {
     const int patch = impl_->patch_options().patch_size;
-    throw UserError(
-        ErrorKind::kData,
+    throw data_error(
         {.error = "the size of an image differs from its record",
          .where = image.path,
          .what = fmt::format(

@@ -30,12 +30,11 @@ ImageSize smart_resize(ImageSize size, const ResizeLimits& limits, const std::st
   const double ratio =
       static_cast<double>(std::max(height, width)) / static_cast<double>(std::min(height, width));
   if (ratio > kMaxAspectRatio) {
-    throw UserError(ErrorKind::kData,
-                    {.error = "an image is too long and thin to be resized",
-                     .where = where,
-                     .what = fmt::format("{} x {} px (width x height), ratio {:.1f}, at most 200",
-                                         width, height, ratio),
-                     .fix = "crop or pad the image"});
+    throw data_error({.error = "an image is too long and thin to be resized",
+                      .where = where,
+                      .what = fmt::format("{} x {} px (width x height), ratio {:.1f}, at most 200",
+                                          width, height, ratio),
+                      .fix = "crop or pad the image"});
   }
   // The same operations on doubles as in Python: floor and ceil make the last bit matter.
   const double area = static_cast<double>(height * width), multiple = static_cast<double>(factor);
@@ -53,8 +52,7 @@ ImageSize smart_resize(ImageSize size, const ResizeLimits& limits, const std::st
     new_width = std::ceil(static_cast<double>(width) * beta / multiple) * multiple;
   }
   if (new_height * new_width > kMaxPixels) {
-    throw UserError(
-        ErrorKind::kData,
+    throw data_error(
         {.error = "the resized image would exceed the pixel limit",
          .where = where,
          .what = fmt::format("{} x {} px (width x height) to {} x {}; at most {} pixels", width,

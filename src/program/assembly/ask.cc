@@ -63,8 +63,7 @@ std::string adopt_image_area(Settings& settings, const std::string& adapter_dir)
   base.min_pixels = trained.min_pixels;
   base.max_pixels = trained.max_pixels;
   if (base != trained) {
-    throw UserError(
-        ErrorKind::kData,
+    throw data_error(
         {.error = "the base's image processor is not the one the adapter was trained "
                   "with",
          .where = base_dir,
@@ -88,11 +87,11 @@ std::string run_records(const std::string& run, const std::string& named) {
     const Json records = saved.value(Json::json_pointer("/custom/val_jsonl"), Json());
     if (records.is_string()) return records.get<std::string>();
   }
-  throw UserError(ErrorKind::kConfig,
-                  {.error = "a model directory needs records to be asked about",
-                   .where = named,
-                   .what = "no JSONL was given after it",
-                   .fix = "give the records too, as in `rematch eval MODEL data/val.jsonl`, or a "
+  throw config_error({.error = "a model directory needs records to be asked about",
+                      .where = named,
+                      .what = "no JSONL was given after it",
+                      .fix =
+                          "give the records too, as in `rematch eval MODEL data/val.jsonl`, or a "
                           "YAML configuration"});
 }
 

@@ -33,11 +33,10 @@ int64_t find_token(const std::string& entry, const Tokenizer& tokenizer) {
   int64_t id = -1;
   const auto [end, error] = std::from_chars(entry.data(), entry.data() + entry.size(), id);
   if (error == std::errc() && end == entry.data() + entry.size() && id >= 0) return id;
-  throw UserError(ErrorKind::kConfig,
-                  {.error = fmt::format("`{}` is not a token", entry),
-                   .where = "tuner.trainable_token_indices",
-                   .what = "neither `coord_tokens`, nor an id, nor the text of a token",
-                   .fix = "write `coord_tokens`, or ids and texts of the model's tokenizer"});
+  throw config_error({.error = fmt::format("`{}` is not a token", entry),
+                      .where = "tuner.trainable_token_indices",
+                      .what = "neither `coord_tokens`, nor an id, nor the text of a token",
+                      .fix = "write `coord_tokens`, or ids and texts of the model's tokenizer"});
 }
 
 /// @param model_dir  directory of the tokenizer, for errors
@@ -159,11 +158,10 @@ std::shared_ptr<Model> load_weights(const Job& job, const std::string& directory
 void attach_asked_adapter(Model& model, const Job& job) {
   const std::string& path = job.source.checkpoint.path;
   if (job.settings().backend == "vllm") {
-    throw UserError(ErrorKind::kConfig,
-                    {.error = "vLLM does not answer for an adapter here",
-                     .where = "custom.extra.rollout_matching.rollout_backend",
-                     .what = path + " is an adapter",
-                     .fix = "use `native`, or merge it: rematch merge " + path + " --out DIR"});
+    throw config_error({.error = "vLLM does not answer for an adapter here",
+                        .where = "custom.extra.rollout_matching.rollout_backend",
+                        .what = path + " is an adapter",
+                        .fix = "use `native`, or merge it: rematch merge " + path + " --out DIR"});
   }
   const PeftAdapter adapter = read_peft_adapter(path);
   const std::string note = check_adapter_base({.adapter = adapter,
@@ -211,18 +209,16 @@ void require_adapter_in_four_bits(const Settings& settings) {
   const std::string what = settings.model.load_in_4bit ? "model.load_in_4bit is true"
                                                        : "the checkpoint's weights are quantised";
   if (settings.tuner.train_type != TrainType::kLora) {
-    throw UserError(ErrorKind::kConfig,
-                    {.error = "a model in 4 bits cannot be trained in full",
-                     .where = "tuner.train_type",
-                     .what = what,
-                     .fix = "set `tuner.train_type: lora`, or use weights in full precision"});
+    throw config_error({.error = "a model in 4 bits cannot be trained in full",
+                        .where = "tuner.train_type",
+                        .what = what,
+                        .fix = "set `tuner.train_type: lora`, or use weights in full precision"});
   }
   if (settings.optim.zero_stage == 3) {
-    throw UserError(ErrorKind::kConfig,
-                    {.error = "ZeRO stage 3 does not shard weights in 4 bits",
-                     .where = "training.zero_stage",
-                     .what = what,
-                     .fix = "set `training.zero_stage: 2`, or use weights in full precision"});
+    throw config_error({.error = "ZeRO stage 3 does not shard weights in 4 bits",
+                        .where = "training.zero_stage",
+                        .what = what,
+                        .fix = "set `training.zero_stage: 2`, or use weights in full precision"});
   }
 }
 

@@ -102,8 +102,7 @@ int64_t settle_long_samples(Dataset& dataset, const Settings& settings, const Mo
   const auto num_long = std::ssize(too_long);
   const bool deletes = settings.data.truncation_strategy == LongSamples::kDelete;
   if (num_long > 0 && (!deletes || num_long == dataset.size())) {
-    throw UserError(
-        ErrorKind::kData,
+    throw data_error(
         {.error = fmt::format("{} of {} samples are longer than global_max_length", num_long,
                               dataset.size()),
          .where = dataset.path(),

@@ -25,10 +25,10 @@ class Reader {
   Dataset read_val() const {
     const DataSettings& data = settings_.data;
     if (!data.val_jsonl) {
-      throw UserError(ErrorKind::kConfig, {.error = "no validation data to evaluate on",
-                                           .where = "custom.val_jsonl",
-                                           .what = "custom.val_jsonl is not set",
-                                           .fix = "set custom.val_jsonl"});
+      throw config_error({.error = "no validation data to evaluate on",
+                          .where = "custom.val_jsonl",
+                          .what = "custom.val_jsonl is not set",
+                          .fix = "set custom.val_jsonl"});
     }
     return read(*data.val_jsonl, data.val_sample_limit, OnBadSample::kStop);
   }
@@ -138,8 +138,7 @@ void offer_absent_classes(const Settings& settings, Dataset& data, Report& repor
   data.offer_classes();
   const auto [num_listing, num_open] = count_listing(data.samples());
   if (num_open == 0) {
-    throw UserError(
-        ErrorKind::kConfig,
+    throw config_error(
         {.error = "there is no prompt to which absent classes can be added",
          .where = "custom.absent_classes.share",
          .what = fmt::format("{} of {} training records have a `prompt` that lists classes (with "

@@ -31,11 +31,10 @@ void check_tokenizer_fits(const Tokenizer& tokenizer, const std::string& directo
                          tokenizer.num_ids() - 1, model.text.vocab_size);
   }
   if (misfit.empty()) return;
-  throw UserError(ErrorKind::kData,
-                  {.error = "the tokenizer belongs to another model",
-                   .where = directory + "/tokenizer.json",
-                   .what = misfit,
-                   .fix = "take tokenizer.json and config.json from the same checkpoint"});
+  throw data_error({.error = "the tokenizer belongs to another model",
+                    .where = directory + "/tokenizer.json",
+                    .what = misfit,
+                    .fix = "take tokenizer.json and config.json from the same checkpoint"});
 }
 
 /// Makes the prompt encoder, with the model's chat template.

@@ -23,11 +23,10 @@ void require_config_json(const std::string& directory) {
   if (!fs::is_directory(directory, ignored) ||
       fs::is_regular_file(join_path(directory, "config.json"), ignored))
     return;
-  throw UserError(ErrorKind::kConfig,
-                  {.error = "the model directory has no config.json",
-                   .where = directory,
-                   .what = "a plan needs no weights, but the model's sizes",
-                   .fix = "copy the config.json of the model there, or name another directory"});
+  throw config_error({.error = "the model directory has no config.json",
+                      .where = directory,
+                      .what = "a plan needs no weights, but the model's sizes",
+                      .fix = "copy the config.json of the model there, or name another directory"});
 }
 
 // Bytes per weight in the files, from config.json.

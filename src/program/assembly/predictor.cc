@@ -20,10 +20,10 @@ namespace {
 /// @throws UserError (data)
 void require_utf8(const std::string& path) {
   if (is_valid_utf8(path)) return;
-  throw UserError(ErrorKind::kData, {.error = "an image cannot be named in the answers",
-                                     .where = lossy_utf8(path),
-                                     .what = "its name is not UTF-8 and cannot be written as JSON",
-                                     .fix = "rename the file or its directory"});
+  throw data_error({.error = "an image cannot be named in the answers",
+                    .where = lossy_utf8(path),
+                    .what = "its name is not UTF-8 and cannot be written as JSON",
+                    .fix = "rename the file or its directory"});
 }
 
 /// Runs a step that reads an image.

@@ -188,12 +188,12 @@ class Checks {
         fs::remove(attempt, refused);
         return;
       }
-      throw UserError(ErrorKind::kEnvironment,
-                      {.error = "a directory of the run cannot be written",
-                       .where = directory,
-                       .what = fmt::format("{} is {}", nearest.string(),
-                                           is_directory ? "not writable" : "not a directory"),
-                       .fix = "set " + key + " to a place you can write to"});
+      throw environment_error(
+          {.error = "a directory of the run cannot be written",
+           .where = directory,
+           .what = fmt::format("{} is {}", nearest.string(),
+                               is_directory ? "not writable" : "not a directory"),
+           .fix = "set " + key + " to a place you can write to"});
     });
   }
 

@@ -66,12 +66,11 @@ void refuse_to_replace_inputs(const ConfigResult& config) {
   for (const CheckpointName& checkpoint : list_checkpoints(path)) {
     std::error_code error;
     if (!std::filesystem::equivalent(checkpoint.path, model, error)) continue;
-    throw UserError(ErrorKind::kConfig,
-                    {.error = "the run would replace the model that it starts from",
-                     .where = "model.model: " + model,
-                     .what = fmt::format("it is a checkpoint of the run directory {}", path),
-                     .fix = "set another training.run_name; to continue that run, set "
-                            "training.resume_from_checkpoint and leave model.model as it was"});
+    throw config_error({.error = "the run would replace the model that it starts from",
+                        .where = "model.model: " + model,
+                        .what = fmt::format("it is a checkpoint of the run directory {}", path),
+                        .fix = "set another training.run_name; to continue that run, set "
+                               "training.resume_from_checkpoint and leave model.model as it was"});
   }
 }
 

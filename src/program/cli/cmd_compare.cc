@@ -24,11 +24,10 @@ int run_compare(const CompareArguments& arguments) {
   inputs.refuse(arguments.out);
   const std::vector<NamedEvaluation> evaluations = list_evaluations(runs);
   if (evaluations.empty()) {
-    throw UserError(ErrorKind::kData,
-                    {.error = "these runs have no evaluation to compare",
-                     .where = arguments.runs.front(),
-                     .what = "neither eval_results.json nor an evaluation in logging.jsonl",
-                     .fix = "run `rematch eval CHECKPOINT` for each"});
+    throw data_error({.error = "these runs have no evaluation to compare",
+                      .where = arguments.runs.front(),
+                      .what = "neither eval_results.json nor an evaluation in logging.jsonl",
+                      .fix = "run `rematch eval CHECKPOINT` for each"});
   }
   const std::vector<std::vector<std::string>> table = score_table(evaluations);
   const std::unique_ptr<Terminal> terminal = Terminal::standard();

@@ -39,13 +39,12 @@ struct ShowArguments {
 void check_sheet_size(int64_t count, int panel_px) {
   const int64_t pixels = count * panel_px * panel_px;
   if (pixels <= kMaxSheetPixels) return;
-  throw UserError(ErrorKind::kConfig,
-                  {.error = "the sheet would be too large",
-                   .where = fmt::format("--count and --size: {} of up to {} x {} px",
-                                        counted(count, "image"), panel_px, panel_px),
-                   .what = fmt::format("{} megapixels, of at most {}", pixels / kMegapixel,
-                                       kMaxSheetPixels / kMegapixel),
-                   .fix = "lower --size or --count"});
+  throw config_error({.error = "the sheet would be too large",
+                      .where = fmt::format("--count and --size: {} of up to {} x {} px",
+                                           counted(count, "image"), panel_px, panel_px),
+                      .what = fmt::format("{} megapixels, of at most {}", pixels / kMegapixel,
+                                          kMaxSheetPixels / kMegapixel),
+                      .fix = "lower --size or --count"});
 }
 
 /// Reads `--augment`: a configuration file (its `data.augment`, `custom.absent_classes`,

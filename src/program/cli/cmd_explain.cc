@@ -77,13 +77,12 @@ int run_explain(const std::vector<std::string>& words) {
     const size_t dot = name.rfind('.');
     const std::vector<std::string> near =
         suggest_keys(dot == std::string::npos ? "" : name.substr(0, dot), name.substr(dot + 1));
-    throw UserError(ErrorKind::kConfig,
-                    {.error = "unknown key or metric",
-                     .where = "rematch explain",
-                     .what = printable(name),
-                     .fix = near.empty() ? "try a word such as batch, epochs or mAP; "
-                                           "docs/config.md and docs/metrics.md list all names"
-                                         : "did you mean " + join(near, ", ") + "?"});
+    throw config_error({.error = "unknown key or metric",
+                        .where = "rematch explain",
+                        .what = printable(name),
+                        .fix = near.empty() ? "try a word such as batch, epochs or mAP; "
+                                              "docs/config.md and docs/metrics.md list all names"
+                                            : "did you mean " + join(near, ", ") + "?"});
   }
   std::cout << wrapped(text, 2);
   return 0;

@@ -185,10 +185,10 @@ std::string yaml_for(const InitArguments& arguments, const Dataset& train, const
 /// @throws UserError (config)
 void refuse_to_overwrite(const std::string& path) {
   if (!std::filesystem::exists(path)) return;
-  throw UserError(ErrorKind::kConfig, {.error = "the file exists",
-                                       .where = path,
-                                       .what = "`rematch init` does not overwrite",
-                                       .fix = "give another name with --out, or remove it"});
+  throw config_error({.error = "the file exists",
+                      .where = path,
+                      .what = "`rematch init` does not overwrite",
+                      .fix = "give another name with --out, or remove it"});
 }
 
 int run_init(InitArguments arguments) {

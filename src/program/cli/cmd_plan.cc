@@ -91,8 +91,7 @@ std::string check_memory(const PlanRequest& request, const MemoryPlan& plan,
   const bool asked_for = arguments.gpu_memory_gib.has_value();
   if (least > memory && asked_for) {
     const std::vector<std::string> advice = make_advice(request, plan);
-    throw UserError(
-        ErrorKind::kConfig,
+    throw config_error(
         {.error = "this run cannot fit the device",
          .where = fmt::format("--gpu-memory {}", *arguments.gpu_memory_gib),
          .what = fmt::format(

@@ -27,10 +27,10 @@ struct PredictArguments : AskArguments {
 int run_predict(const PredictArguments& arguments) {
   require_alone("rematch predict");
   if (!arguments.format.ids.empty() && arguments.format.format != "coco")
-    throw UserError(ErrorKind::kConfig, {.error = "--ids needs --format coco",
-                                         .where = "--ids " + arguments.format.ids,
-                                         .what = "lines of JSON have no ids",
-                                         .fix = "add --format coco"});
+    throw config_error({.error = "--ids needs --format coco",
+                        .where = "--ids " + arguments.format.ids,
+                        .what = "lines of JSON have no ids",
+                        .fix = "add --format coco"});
   const std::unique_ptr<Terminal> terminal = Terminal::standard();
   const std::vector<std::string> images = list_images(arguments.images, *terminal);
   JobSource source = ask_about_images(arguments.asked);

@@ -50,11 +50,10 @@ std::vector<std::string> overrides_of(const TrainArguments& arguments) {
   const std::optional<std::string> written =
       load_config(arguments.config_path, overrides).settings.checkpoints.resume_from_checkpoint;
   if (written && *written != "latest") {
-    throw UserError(ErrorKind::kConfig,
-                    {.error = "the run would resume from two places",
-                     .where = "--resume and " + kResumeKey + *written,
-                     .what = "--resume stands for --set training.resume_from_checkpoint=latest",
-                     .fix = "leave one of them out"});
+    throw config_error({.error = "the run would resume from two places",
+                        .where = "--resume and " + kResumeKey + *written,
+                        .what = "--resume stands for --set training.resume_from_checkpoint=latest",
+                        .fix = "leave one of them out"});
   }
   overrides.push_back(kResumeKey + "latest");
   return overrides;

@@ -95,8 +95,7 @@ std::map<std::string, int64_t> CocoIds::read(const Json& json, const char* list,
       ids[entry[name].get<std::string>()] = entry["id"].get<int64_t>();
   }
   if (!ids.empty()) return ids;
-  throw UserError(
-      ErrorKind::kData,
+  throw data_error(
       {.error = "this file has no ids to take",
        .where = "--ids " + path_,
        .what = fmt::format("no entry of `{}` has an integer `id` and a `{}`", list, name),
@@ -110,12 +109,11 @@ int64_t CocoIds::image_id(const std::string& path) const {
     slash = end.find('/');
     if (slash == end.npos) break;
   }
-  throw UserError(ErrorKind::kData,
-                  {.error = "an image is not in the file of --ids",
-                   .where = path,
-                   .what = fmt::format("no `file_name` of the {} images of {} ends this path",
-                                       images_.size(), path_),
-                   .fix = "leave the image out, or give the COCO file that has it"});
+  throw data_error({.error = "an image is not in the file of --ids",
+                    .where = path,
+                    .what = fmt::format("no `file_name` of the {} images of {} ends this path",
+                                        images_.size(), path_),
+                    .fix = "leave the image out, or give the COCO file that has it"});
 }
 
 std::optional<int64_t> CocoIds::category_id(const std::string& label) const {

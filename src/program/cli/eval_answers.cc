@@ -45,11 +45,10 @@ std::string format_name(const Task& task) {
   if (task.settings.data.answer_format) return *task.settings.data.answer_format;
   if (!task.model.path.empty())
     return checkpoint_format(std::nullopt, task.model.path, *Tokenizer::load(task.model.path));
-  throw UserError(ErrorKind::kConfig,
-                  {.error = "the format of the answers is not known",
-                   .where = task.answers,
-                   .what = "neither --format nor a model directory was given",
-                   .fix = "add --format " + join(answer_formats().names(), ", --format ")});
+  throw config_error({.error = "the format of the answers is not known",
+                      .where = task.answers,
+                      .what = "neither --format nor a model directory was given",
+                      .fix = "add --format " + join(answer_formats().names(), ", --format ")});
 }
 
 Task task_of(Asked asked, const AnswersArguments& arguments, Terminal& terminal) {
@@ -62,12 +61,11 @@ Task task_of(Asked asked, const AnswersArguments& arguments, Terminal& terminal)
   if (!asked.model.empty()) task.model = find_checkpoint(asked.model);
   if (!task.model.note.empty()) terminal.say(task.model.note);
   if (std::filesystem::is_directory(task.records)) {
-    throw UserError(ErrorKind::kConfig,
-                    {.error = "the answers need records to be compared with",
-                     .where = task.records,
-                     .what = "it is a directory, and no JSONL was given after it",
-                     .fix = "give the truth: rematch eval data/val.jsonl --answers " +
-                            shell_word(task.answers)});
+    throw config_error({.error = "the answers need records to be compared with",
+                        .where = task.records,
+                        .what = "it is a directory, and no JSONL was given after it",
+                        .fix = "give the truth: rematch eval data/val.jsonl --answers " +
+                               shell_word(task.answers)});
   }
   Settings settings = settings_to_ask(task.model, asked);
   if (task.model.path.empty()) settings.model.directory = ".";
@@ -84,10 +82,10 @@ Dataset answered_records(const Dataset& records, const GivenAnswers& answers, co
   if (!answered_only) require_all_answered(answers, records, task.answers);
   const int64_t num_answered = answers.num_answered();
   if (num_answered == 0) {
-    throw UserError(ErrorKind::kData, {.error = "there is no answer to score",
-                                       .where = task.answers,
-                                       .what = "none of its lines has a text",
-                                       .fix = "give the answers of the program that was asked"});
+    throw data_error({.error = "there is no answer to score",
+                      .where = task.answers,
+                      .what = "none of its lines has a text",
+                      .fix = "give the answers of the program that was asked"});
   }
   if (num_answered < records.size()) {
     std::vector<std::string> failed;

@@ -59,11 +59,11 @@ std::vector<std::string> list_images(const std::vector<std::string>& paths, Term
                     "PNG or WebP",
                     join(endings, ", ")));
   if (images.empty()) {
-    throw UserError(ErrorKind::kData, {.error = "there are no images",
-                                       .where = paths.empty() ? "rematch predict" : paths.front(),
-                                       .what = "no file ends in .jpg, .jpeg, .jfif, .png or .webp",
-                                       .fix = "give image files or directories of images, after "
-                                              "the model: rematch predict MODEL IMAGE"});
+    throw data_error({.error = "there are no images",
+                      .where = paths.empty() ? "rematch predict" : paths.front(),
+                      .what = "no file ends in .jpg, .jpeg, .jfif, .png or .webp",
+                      .fix = "give image files or directories of images, after "
+                             "the model: rematch predict MODEL IMAGE"});
   }
   return images;
 }

@@ -137,12 +137,11 @@ void refuse_drawing_among(const std::vector<std::string>& images, const std::str
   for (const std::string& parent : parents) {
     std::error_code absent;
     if (!std::filesystem::equivalent(parent.empty() ? "." : parent, directory, absent)) continue;
-    throw UserError(ErrorKind::kConfig,
-                    {.error = "the drawings would lie among the images that are read",
-                     .where = "--draw " + directory,
-                     .what = "a drawing could replace an image, and the next call of `rematch "
-                             "predict` would read the drawings",
-                     .fix = "choose a directory without images of this command"});
+    throw config_error({.error = "the drawings would lie among the images that are read",
+                        .where = "--draw " + directory,
+                        .what = "a drawing could replace an image, and the next call of `rematch "
+                                "predict` would read the drawings",
+                        .fix = "choose a directory without images of this command"});
   }
 }
 

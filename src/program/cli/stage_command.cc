@@ -47,10 +47,10 @@ void refuse_model_directory(const StageOptions& options) {
   if (options.output_dir.empty() ||
       !std::filesystem::equivalent(options.output_dir, options.model_dir, absent))
     return;
-  throw UserError(ErrorKind::kConfig, {.error = "the output would replace files of the model",
-                                       .where = "--out " + options.output_dir,
-                                       .what = "it is the directory of --model",
-                                       .fix = "choose another directory"});
+  throw config_error({.error = "the output would replace files of the model",
+                      .where = "--out " + options.output_dir,
+                      .what = "it is the directory of --model",
+                      .fix = "choose another directory"});
 }
 
 Command add_stage(CLI::App& command, const StageRow& row) {

@@ -104,8 +104,7 @@ std::optional<int64_t> read_zero_stage(const Node& node) {
   const std::string stage = stage_text(config == nullptr ? node : *config);
   if (stage.empty()) return std::nullopt;
   if (stage.size() == 1 && stage >= "0" && stage <= "3") return stage[0] - '0';
-  throw UserError(
-      ErrorKind::kConfig,
+  throw config_error(
       {.error = "`deepspeed` has no ZeRO stage",
        .where = node.origin.text(),
        .what = "it is neither zero0, zero1, zero2 or zero3 nor a DeepSpeed configuration "

@@ -70,11 +70,11 @@ void check_units(const std::vector<ForeignImage>& images, std::optional<BoxForm>
   for (const auto& [kind, boxes] : collect_evidence(images, form, options)) {
     const auto refuse = [&, &boxes = boxes](std::string error, const std::string& what,
                                             const std::string& fix) {
-      throw UserError(ErrorKind::kData, {.error = std::move(error),
-                                         .where = fmt::format("the records for {}", jsonl),
-                                         .what = fmt::format("{}; their numbers are {:g} … {:g}",
-                                                             what, boxes.least, boxes.most),
-                                         .fix = fix + "; nothing has been written"});
+      throw data_error(
+          {.error = std::move(error),
+           .where = fmt::format("the records for {}", jsonl),
+           .what = fmt::format("{}; their numbers are {:g} … {:g}", what, boxes.least, boxes.most),
+           .fix = fix + "; nothing has been written"});
     };
     const bool is_answer = kind == CoordUnit::kAnswer;
     const CoordinateUnit unit = is_answer                    ? answer_unit(options.scale)

@@ -23,8 +23,7 @@ constexpr const char* kFix =
     "give one name a line, in the order of the classes, or a YAML with names: {0: cat, 1: dog}";
 
 [[noreturn]] void refuse(const std::string& path, const std::string& what) {
-  throw UserError(
-      ErrorKind::kData,
+  throw data_error(
       {.error = "this is not a list of class names", .where = path, .what = what, .fix = kFix});
 }
 
@@ -38,10 +37,10 @@ std::optional<std::pair<std::string, std::string>> split_id(const std::string& l
 }
 
 [[noreturn]] void refuse_yaml(const std::string& path, const std::string& what) {
-  throw UserError(ErrorKind::kData, {.error = "this YAML cannot be read",
-                                     .where = path,
-                                     .what = what,
-                                     .fix = "write valid YAML, each key once"});
+  throw data_error({.error = "this YAML cannot be read",
+                    .where = path,
+                    .what = what,
+                    .fix = "write valid YAML, each key once"});
 }
 
 void refuse_double_keys(const YAML::Node& node, const std::string& path) {

@@ -29,10 +29,10 @@ void check_name_pattern(const std::string& pattern) {
   if (pattern.empty() || (hole != pattern.npos && pattern.find(kHole, hole + 1) == pattern.npos &&
                           pattern.size() > kHole.size()))
     return;
-  throw UserError(ErrorKind::kConfig, {.error = "the pattern needs one {} for the name",
-                                       .where = "--label-from-prompt",
-                                       .what = pattern,
-                                       .fix = "write it such as \"Locate {} in\""});
+  throw config_error({.error = "the pattern needs one {} for the name",
+                      .where = "--label-from-prompt",
+                      .what = pattern,
+                      .fix = "write it such as \"Locate {} in\""});
 }
 
 }  // namespace rematch

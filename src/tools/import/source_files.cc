@@ -61,8 +61,7 @@ std::string split_of_image(const fs::path& file, const fs::path& source,
 
 void refuse_source(const char* command, const std::string& where, const std::string& what,
                    const std::string& fix) {
-  throw UserError(
-      ErrorKind::kData,
+  throw data_error(
       {.error = fmt::format("`rematch data {}` cannot read this", command),
        .where = where,
        .what = what,
@@ -158,11 +157,11 @@ SplitFiles find_files(const std::vector<std::string>& sources, const SourceForm&
   }
   for (const auto& [split, files] : splits) {
     if (form.is_per_image || !options.split.empty() || files.size() < 2) continue;
-    throw UserError(ErrorKind::kConfig,
-                    {.error = fmt::format("two files are the same split, \"{}\"", split),
-                     .where = files[1].string(),
-                     .what = fmt::format("its name means the same split as {}", files[0].string()),
-                     .fix = "convert each file with --split NAME, or both with --split " + split});
+    throw config_error(
+        {.error = fmt::format("two files are the same split, \"{}\"", split),
+         .where = files[1].string(),
+         .what = fmt::format("its name means the same split as {}", files[0].string()),
+         .fix = "convert each file with --split NAME, or both with --split " + split});
   }
   return splits;
 }

@@ -20,13 +20,12 @@ namespace fs = std::filesystem;
 /// @throws UserError (data) with all losses
 [[noreturn]] void refuse(const char* error, const std::string& where, const Ledger& ledger,
                          int64_t num_kept) {
-  throw UserError(
-      ErrorKind::kData,
-      {.error = error,
-       .where = where,
-       .what = ledger.has_losses() ? ledger.summary(num_kept) + "; " + join(ledger.places(), "; ")
-                                   : "it has no image with box annotations",
-       .fix = ledger.fix() + "; nothing has been written"});
+  throw data_error({.error = error,
+                    .where = where,
+                    .what = ledger.has_losses()
+                                ? ledger.summary(num_kept) + "; " + join(ledger.places(), "; ")
+                                : "it has no image with box annotations",
+                    .fix = ledger.fix() + "; nothing has been written"});
 }
 
 /// Two entries of one image would each lack the objects of the other. Equal ones are one.

@@ -16,7 +16,7 @@ constexpr int kDeepest = 512;  // as parse_json
 
 [[noreturn]] void refuse(const std::string& place, const std::string& error,
                          const std::string& what, const std::string& fix) {
-  throw UserError(ErrorKind::kData, {.error = error, .where = place, .what = what, .fix = fix});
+  throw data_error({.error = error, .where = place, .what = what, .fix = fix});
 }
 
 std::string read_text(nb::handle value, const std::string& place) {

@@ -126,11 +126,10 @@ Json score_scenes(const Json& input) {
     with_status += read.back().status.has_value();
   }
   if (with_status != 0 && with_status != read.size()) {
-    throw UserError(ErrorKind::kData,
-                    {.error = "some scenes have a status and others have none",
-                     .where = "input.scenes",
-                     .what = fmt::format("{} of {} have one", with_status, read.size()),
-                     .fix = "give every scene its status, or none"});
+    throw data_error({.error = "some scenes have a status and others have none",
+                      .where = "input.scenes",
+                      .what = fmt::format("{} of {} have one", with_status, read.size()),
+                      .fix = "give every scene its status, or none"});
   }
   SceneScores scores(match, LabelMatch::from(match.label_match));
   for (const Scene& scene : read) scores.add(scene);

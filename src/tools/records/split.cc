@@ -109,10 +109,10 @@ int64_t count_repeats(const Hashes& pictures) {
 
 void check_share(double share) {
   if (share > 0 && share < 1) return;
-  throw UserError(ErrorKind::kConfig, {.error = "the share of validation records is out of range",
-                                       .where = "--val",
-                                       .what = fmt::format("{}", share),
-                                       .fix = "set a number between 0 and 1, e.g. --val 0.1"});
+  throw config_error({.error = "the share of validation records is out of range",
+                      .where = "--val",
+                      .what = fmt::format("{}", share),
+                      .fix = "set a number between 0 and 1, e.g. --val 0.1"});
 }
 
 std::string part_path(const std::string& path, const std::string& out_dir, const char* name) {
@@ -127,12 +127,11 @@ std::vector<bool> choose_val(const Hashes& image_hashes, const SplitOptions& opt
                              const std::string& where) {
   const std::vector<Group> groups = draw_groups(image_hashes, options.seed);
   if (groups.size() < 2) {
-    throw UserError(ErrorKind::kData,
-                    {.error = "the file cannot be split",
-                     .where = where,
-                     .what = fmt::format("{}, all connected by common images",
-                                         counted(std::ssize(image_hashes), "record")),
-                     .fix = "use records of different images"});
+    throw data_error({.error = "the file cannot be split",
+                      .where = where,
+                      .what = fmt::format("{}, all connected by common images",
+                                          counted(std::ssize(image_hashes), "record")),
+                      .fix = "use records of different images"});
   }
   const auto num_records = static_cast<double>(image_hashes.size());
   const auto wanted =

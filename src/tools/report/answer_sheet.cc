@@ -50,11 +50,10 @@ Canvas draw_answer_sheet(const std::vector<NamedEvaluation>& evaluations, int nu
       columns.emplace_back(evaluation.name, read_evaluated_samples(evaluation.file->samples_path));
   }
   if (columns.empty() || columns.front().second.empty()) {
-    throw UserError(ErrorKind::kData,
-                    {.error = "these runs have no answers to draw",
-                     .where = "--sheet",
-                     .what = "no evaluation has a file NAME.samples.jsonl with samples",
-                     .fix = "run `rematch eval CHECKPOINT` for each"});
+    throw data_error({.error = "these runs have no answers to draw",
+                      .where = "--sheet",
+                      .what = "no evaluation has a file NAME.samples.jsonl with samples",
+                      .fix = "run `rematch eval CHECKPOINT` for each"});
   }
   const std::vector<EvaluatedSample>& first = columns.front().second;
   std::vector<std::pair<std::string, Canvas>> panels;

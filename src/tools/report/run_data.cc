@@ -60,8 +60,7 @@ EvaluationFile read_evaluation(const fs::path& path) {
   const std::vector<ScoreKind>& kinds = score_kinds();
   if (std::ranges::none_of(kinds,
                            [&](const ScoreKind& kind) { return file.scores.contains(kind.key); })) {
-    throw UserError(
-        ErrorKind::kData,
+    throw data_error(
         {.error = "this file holds no scores of an evaluation",
          .where = path.string(),
          .what = fmt::format("none of its {} members is a score such as {}", json.size(),
@@ -235,20 +234,18 @@ std::vector<std::string> runs_in(const fs::path& directory) {
 [[noreturn]] void refuse_empty(const std::string& path, const fs::path& directory,
                                const fs::path& own_result) {
   if (is_checkpoint(directory)) {
-    throw UserError(ErrorKind::kData,
-                    {.error = "this checkpoint has no evaluation",
-                     .where = path,
-                     .what = own_result.string() + " does not exist",
-                     .fix = "run `rematch eval " + shell_word(path) +
-                            " JSONL`; without JSONL it takes the run's custom.val_jsonl"});
+    throw data_error({.error = "this checkpoint has no evaluation",
+                      .where = path,
+                      .what = own_result.string() + " does not exist",
+                      .fix = "run `rematch eval " + shell_word(path) +
+                             " JSONL`; without JSONL it takes the run's custom.val_jsonl"});
   }
   const std::vector<std::string> runs = runs_in(directory);
-  throw UserError(ErrorKind::kData,
-                  {.error = "this directory holds no run",
-                   .where = path,
-                   .what = "neither logging.jsonl nor eval_results.json",
-                   .fix = runs.empty() ? "give a run's directory (training.output_dir/run_name)"
-                                       : "give the runs in it: " + join(runs, " ")});
+  throw data_error({.error = "this directory holds no run",
+                    .where = path,
+                    .what = "neither logging.jsonl nor eval_results.json",
+                    .fix = runs.empty() ? "give a run's directory (training.output_dir/run_name)"
+                                        : "give the runs in it: " + join(runs, " ")});
 }
 
 RunData read_run(const std::string& path) {

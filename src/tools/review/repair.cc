@@ -68,11 +68,11 @@ class Repairer {
     if (const std::optional<FormDoubt> doubt =
             doubt_form(evidence_, options_.unit, BoxForm::kCorners)) {
       if (!doubt->is_sure)
-        throw UserError(ErrorKind::kConfig,
-                        {.error = "the boxes do not look like corners (x1, y1, x2, y2)",
-                         .where = path_,
-                         .what = doubt->why + ", which does not prove it",
-                         .fix = "write left, top, right and bottom; of x, y, width, height these "
+        throw config_error({.error = "the boxes do not look like corners (x1, y1, x2, y2)",
+                            .where = path_,
+                            .what = doubt->why + ", which does not prove it",
+                            .fix =
+                                "write left, top, right and bottom; of x, y, width, height these "
                                 "are x, y, x + width and y + height"});
       form_ = doubt->fitting.front();
     }
@@ -102,8 +102,7 @@ class Repairer {
     const bool is_open = num_without_size_ > 0 && evidence_.num_objects > 0 &&
                          !evidence_.read_as(CoordinateUnit::kPixels, form_).some_leave;
     if (!doubt && !is_open) return CoordinateUnit::kBins;
-    throw UserError(
-        ErrorKind::kConfig,
+    throw config_error(
         {.error = "the unit of the numbers cannot be told",
          .where = path_,
          .what = fmt::format("{}, which {}", counted(evidence_.num_objects, "object"),
@@ -210,13 +209,12 @@ void refuse_empty_copy(const std::string& path, const RepairedRecords& repaired,
   for (const auto& [what, count] : repaired.losses)
     reasons.push_back(fmt::format("{} left out: {}", count, what));
   const std::string& fix = repaired.first_fix.empty() ? options.advice : repaired.first_fix;
-  throw UserError(ErrorKind::kData,
-                  {.error = "no record is left, so nothing was written",
-                   .where = path,
-                   .what = reasons.empty() ? "it has no records" : join(reasons, "; "),
-                   .fix = fix.empty() ? "fix the records by hand, or convert them with `rematch "
-                                        "data from-…` (docs/data.md)"
-                                      : fix});
+  throw data_error({.error = "no record is left, so nothing was written",
+                    .where = path,
+                    .what = reasons.empty() ? "it has no records" : join(reasons, "; "),
+                    .fix = fix.empty() ? "fix the records by hand, or convert them with `rematch "
+                                         "data from-…` (docs/data.md)"
+                                       : fix});
 }
 
 }  // namespace

@@ -13,10 +13,10 @@ namespace {
 
 int require_positive(const std::string& key, int value) {
   if (value >= 1) return value;
-  throw UserError(ErrorKind::kConfig, {.error = fmt::format("{} must be at least 1", key),
-                                       .where = fmt::format("input.{}", key),
-                                       .what = fmt::format("{}", value),
-                                       .fix = fmt::format("set {} to 1 or more", key)});
+  throw config_error({.error = fmt::format("{} must be at least 1", key),
+                      .where = fmt::format("input.{}", key),
+                      .what = fmt::format("{}", value),
+                      .fix = fmt::format("set {} to 1 or more", key)});
 }
 
 class PackStage : public Stage {
@@ -50,10 +50,10 @@ class PackStage : public Stage {
   static void check_lengths(const std::vector<int>& encoded_lens) {
     for (size_t i = 0; i < encoded_lens.size(); ++i) {
       if (encoded_lens[i] >= 1) continue;
-      throw UserError(ErrorKind::kData, {.error = "a segment must have at least one token",
-                                         .where = length_name(i),
-                                         .what = fmt::format("encoded_len {}", encoded_lens[i]),
-                                         .fix = "pass lengths of 1 or more"});
+      throw data_error({.error = "a segment must have at least one token",
+                        .where = length_name(i),
+                        .what = fmt::format("encoded_len {}", encoded_lens[i]),
+                        .fix = "pass lengths of 1 or more"});
     }
   }
 };

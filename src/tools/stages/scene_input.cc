@@ -29,10 +29,10 @@ Geometry read_object(const Json& object, const std::string& where, bool allow_be
 template <typename Read>
 auto read_list(const Json& list, const std::string& what, const Read& read) {
   if (!list.is_array()) {
-    throw UserError(ErrorKind::kData, {.error = "not a list of objects",
-                                       .where = what,
-                                       .what = show_json(list),
-                                       .fix = "pass a list"});
+    throw data_error({.error = "not a list of objects",
+                      .where = what,
+                      .what = show_json(list),
+                      .fix = "pass a list"});
   }
   std::vector<decltype(read(list, what))> objects;
   for (size_t i = 0; i < list.size(); ++i)
@@ -71,10 +71,10 @@ std::array<int, 2> read_resized_px(JsonFields& fields) {
   if (!fields.has("resized_px")) return {};
   const std::vector<int> sides = fields.integers("resized_px");
   if (sides.size() == 2 && sides[0] > 0 && sides[1] > 0) return {sides[0], sides[1]};
-  throw UserError(ErrorKind::kData, {.error = "the size of the resized image is invalid",
-                                     .where = "input.resized_px",
-                                     .what = fmt::format("[{}]", fmt::join(sides, ", ")),
-                                     .fix = "write [width, height] in pixels, both above 0"});
+  throw data_error({.error = "the size of the resized image is invalid",
+                    .where = "input.resized_px",
+                    .what = fmt::format("[{}]", fmt::join(sides, ", ")),
+                    .fix = "write [width, height] in pixels, both above 0"});
 }
 
 MatchSettings read_match_options(JsonFields& options) {

@@ -42,10 +42,10 @@ SegmentStageOptions read_options(JsonFields reader, const AnswerFormat& format) 
   read_choice(reader, "incomplete_rollouts", options.target.incomplete_rollouts);
   options.global_max_length = reader.integer_or("global_max_length", 0);
   if (reader.has("global_max_length") && options.global_max_length < 1) {
-    throw UserError(ErrorKind::kConfig, {.error = "global_max_length must be at least 1",
-                                         .where = "options.global_max_length",
-                                         .what = fmt::format("{}", options.global_max_length),
-                                         .fix = "set it to 1 or more, or leave it out for no cap"});
+    throw config_error({.error = "global_max_length must be at least 1",
+                        .where = "options.global_max_length",
+                        .what = fmt::format("{}", options.global_max_length),
+                        .fix = "set it to 1 or more, or leave it out for no cap"});
   }
   reader.finish();
   check_target_options(options.target);
@@ -55,10 +55,10 @@ SegmentStageOptions read_options(JsonFields reader, const AnswerFormat& format) 
 void check_prompt(const std::vector<TokenId>& ids, const Tokenizer& tokenizer) {
   for (size_t i = 0; i < ids.size(); ++i) {
     if (tokenizer.has_token(ids[i])) continue;
-    throw UserError(ErrorKind::kData, {.error = "a prompt has an id without a token",
-                                       .where = fmt::format("input.prompt_token_ids[{}]", i),
-                                       .what = fmt::format("{}", ids[i]),
-                                       .fix = "encode the prompt with the tokenizer of --model"});
+    throw data_error({.error = "a prompt has an id without a token",
+                      .where = fmt::format("input.prompt_token_ids[{}]", i),
+                      .what = fmt::format("{}", ids[i]),
+                      .fix = "encode the prompt with the tokenizer of --model"});
   }
 }
 

@@ -45,17 +45,17 @@ Line read_line(const std::string& text, int64_t number) {
     // The JSON parser accepts a byte order mark at the start, which is legal only in the first
     // line.
     if (number > 1 && text.starts_with("\xEF\xBB\xBF")) {
-      throw UserError(ErrorKind::kData, {.error = "a byte order mark in the middle of the input",
-                                         .where = fmt::format("line {}", number),
-                                         .what = "the line begins with the bytes EF BB BF",
-                                         .fix = "remove them; they come from joining files"});
+      throw data_error({.error = "a byte order mark in the middle of the input",
+                        .where = fmt::format("line {}", number),
+                        .what = "the line begins with the bytes EF BB BF",
+                        .fix = "remove them; they come from joining files"});
     }
     Json value = parse_json(text, fmt::format("line {}", number));
     if (!value.is_object()) {
-      throw UserError(ErrorKind::kData, {.error = "an input line is not a JSON object",
-                                         .where = fmt::format("line {}", number),
-                                         .what = value.type_name(),
-                                         .fix = "write one JSON object per line"});
+      throw data_error({.error = "an input line is not a JSON object",
+                        .where = fmt::format("line {}", number),
+                        .what = value.type_name(),
+                        .fix = "write one JSON object per line"});
     }
     if (auto id = value.find("id"); id != value.end()) {
       line.id = *id;
@@ -134,11 +134,10 @@ int run_stage(Stage& stage, int batch_size, std::istream& in, std::ostream& out)
   }
   throw_if_interrupted();  // a signal ends a blocking read as the end of the input would
   if (in.bad()) {
-    throw UserError(ErrorKind::kEnvironment,
-                    {.error = "cannot read the input",
-                     .where = "standard input",
-                     .what = fmt::format("reading failed after line {}", number),
-                     .fix = "check the file or the program that the input comes from"});
+    throw environment_error({.error = "cannot read the input",
+                             .where = "standard input",
+                             .what = fmt::format("reading failed after line {}", number),
+                             .fix = "check the file or the program that the input comes from"});
   }
   if (!lines.empty()) all_good = answer(stage, lines, out) && all_good;
   return all_good ? 0 : 3;

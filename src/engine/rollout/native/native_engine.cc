@@ -147,8 +147,7 @@ void NativeEngine::reserve_cache(std::span<const Prompt> prompts) {
 void NativeEngine::reserve_memory(const StepRunner::CacheShape& shape, int64_t max_rows) {
   release();
   const auto refuse = [&](const std::string& reason) {
-    throw UserError(
-        ErrorKind::kEnvironment,
+    throw environment_error(
         {.error = "memory is insufficient for the native engine's weights and key/value cache",
          .where = "custom.extra.rollout_matching.native.kv_cache_gib",
          .what = fmt::format("{} blocks of {} bytes, {} states of {} bytes: {}", shape.num_blocks,

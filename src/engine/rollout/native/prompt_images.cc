@@ -57,8 +57,7 @@ const ContentKey& PromptImages::load_content(const ImageRef& image, const Prompt
   if (use.is_loaded) return use.content;
   std::shared_ptr<const Patches> patches = load_patches(prompt, image, pixels_);
   if (patches->row_width != model_.vision.patch_width()) {
-    throw UserError(
-        ErrorKind::kData,
+    throw data_error(
         {.error = "image patches do not match the model",
          .where = sample_name(prompt.sample_id, prompt.where),
          .what = fmt::format("{}: a patch has {} values, the vision tower expects {}", image.path,

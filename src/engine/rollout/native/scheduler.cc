@@ -19,8 +19,7 @@ void check_fits(int64_t prompt_len, int64_t max_new_tokens, const std::string& w
   // The last token of an answer is not fed back.
   const int64_t needed = blocks.blocks_for(prompt_len + std::min(max_new_tokens, kEndless) - 1);
   if (needed <= blocks.num_blocks()) return;
-  throw UserError(
-      ErrorKind::kConfig,
+  throw config_error(
       {.error = "a prompt and its answer do not fit into the native engine's key/value cache",
        .where = who,
        .what = fmt::format(

@@ -13,11 +13,11 @@ AnswerFormat::AnswerFormat(std::shared_ptr<const Tokenizer> tokenizer, const std
     : tokenizer_(std::move(tokenizer)) {
   const auto im_end = tokenizer_->token_id("<|im_end|>");
   if (!im_end) {
-    throw UserError(ErrorKind::kData,
-                    {.error = "the tokenizer has no <|im_end|>",
-                     .where = where,
-                     .what = fmt::format("none of its {} ids is <|im_end|>", tokenizer_->num_ids()),
-                     .fix = "use the tokenizer.json of a model whose answers end with <|im_end|>"});
+    throw data_error(
+        {.error = "the tokenizer has no <|im_end|>",
+         .where = where,
+         .what = fmt::format("none of its {} ids is <|im_end|>", tokenizer_->num_ids()),
+         .fix = "use the tokenizer.json of a model whose answers end with <|im_end|>"});
   }
   im_end_id_ = *im_end;
 }
@@ -29,12 +29,12 @@ ParsedRollout AnswerFormat::parse(const std::vector<TokenId>& response_token_ids
 }
 
 TaughtAnswer AnswerFormat::teach_rest(const ParsedRollout&, const Objects&) const {
-  throw UserError(ErrorKind::kConfig,
-                  {.error = "this answer format has no `target_policy: append`",
-                   .where = "custom.extra.rollout_matching.target_policy",
-                   .what = "append teaches a bin at each coord token of the kept answer, and this "
-                           "format writes digits",
-                   .fix = "set `target_policy: rewrite`, or leave the key out"});
+  throw config_error({.error = "this answer format has no `target_policy: append`",
+                      .where = "custom.extra.rollout_matching.target_policy",
+                      .what =
+                          "append teaches a bin at each coord token of the kept answer, and this "
+                          "format writes digits",
+                      .fix = "set `target_policy: rewrite`, or leave the key out"});
 }
 
 void AnswerFormat::check_geometry(GeometryKind, const std::string&) const {}

@@ -18,12 +18,11 @@ namespace rematch {
 void check_stored_format(const StoredPrompt& stored, const std::string& model_dir) {
   const std::vector<std::string> known = answer_formats().names();
   if (std::ranges::find(known, stored.answer_format) != known.end()) return;
-  throw UserError(ErrorKind::kData,
-                  {.error = fmt::format("the answer format \"{}\" of this checkpoint is not known",
-                                        stored.answer_format),
-                   .where = join_path(model_dir, kStoredPromptFile),
-                   .what = fmt::format("answer_format is none of {}", join(known, ", ")),
-                   .fix = "use the version of Rematch that wrote the file, or correct it"});
+  throw data_error({.error = fmt::format("the answer format \"{}\" of this checkpoint is not known",
+                                         stored.answer_format),
+                    .where = join_path(model_dir, kStoredPromptFile),
+                    .what = fmt::format("answer_format is none of {}", join(known, ", ")),
+                    .fix = "use the version of Rematch that wrote the file, or correct it"});
 }
 
 std::string checkpoint_format(const std::optional<std::string>& given, const std::string& model_dir,

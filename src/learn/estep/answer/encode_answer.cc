@@ -33,11 +33,10 @@ EncodedAnswer encode_answer(const AnswerText& answer, const Tokenizer& tokenizer
   }
   AnswerText canonical = normalize(answer);
   if (encoded.bytes.bytes != canonical.text) {
-    throw UserError(ErrorKind::kData,
-                    {.error = "the tokenizer changes the text of an answer",
-                     .where = answer.text.substr(0, 80),
-                     .what = encoded.bytes.bytes.substr(0, 80),
-                     .fix = "use a tokenizer.json without a normaliser, or with NFC"});
+    throw data_error({.error = "the tokenizer changes the text of an answer",
+                      .where = answer.text.substr(0, 80),
+                      .what = encoded.bytes.bytes.substr(0, 80),
+                      .fix = "use a tokenizer.json without a normaliser, or with NFC"});
   }
   encoded.marks = std::move(canonical.marks);
   return encoded;

@@ -126,12 +126,11 @@ class DigitList : public AnswerFormat {
 
   void check_geometry(GeometryKind kind, const std::string& where) const override {
     if (kind == GeometryKind::kBbox2d) return;
-    throw UserError(ErrorKind::kData,
-                    {.error = "this answer format cannot write polygons",
-                     .where = where,
-                     .what = "the record has an object with `poly`",
-                     .fix = "run `rematch data boxes FILE --out NEW` to replace polygons by their "
-                            "bounding boxes"});
+    throw data_error({.error = "this answer format cannot write polygons",
+                      .where = where,
+                      .what = "the record has an object with `poly`",
+                      .fix = "run `rematch data boxes FILE --out NEW` to replace polygons by their "
+                             "bounding boxes"});
   }
 
   bool lengths_vary_with_coords() const override { return true; }
@@ -172,8 +171,7 @@ class DigitList : public AnswerFormat {
     if (!form_.in_pixels) return {};
     const auto [width, height] = prompt.resized_px;
     if (width > 0 && height > 0) return {.x = width, .y = height, .in_pixels = true};
-    throw UserError(
-        ErrorKind::kData,
+    throw data_error(
         {.error = "this answer format writes pixels, and the image's size is not known",
          .where = prompt.where,
          .what = "the prompt has no image",

@@ -24,8 +24,7 @@ void check_prompt_ids(const std::vector<TokenId>& ours, const std::vector<TokenI
   if (ours == theirs) return;
   const auto position = static_cast<size_t>(
       std::mismatch(ours.begin(), ours.end(), theirs.begin(), theirs.end()).first - ours.begin());
-  throw UserError(
-      ErrorKind::kData,
+  throw data_error(
       {.error = fmt::format("the prompt that {} used differs from the encoded one at position {}",
                             backend, position),
        .where = where.empty() ? "prompt" : where,
@@ -37,8 +36,7 @@ void check_prompt_ids(const std::vector<TokenId>& ours, const std::vector<TokenI
 
 void check_supervision(const Segment& segment) {
   const auto refuse = [&](int position, const std::string& why, const char* fix = kFix) {
-    throw UserError(
-        ErrorKind::kData,
+    throw data_error(
         {.error = fmt::format("position {} of a segment cannot be supervised: {}", position, why),
          .where = sample_name(segment.sample_id, segment.where),
          .what = fmt::format("prompt_len {}, encoded_len {}", segment.prompt_len,

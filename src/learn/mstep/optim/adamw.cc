@@ -13,8 +13,7 @@ namespace rematch {
 namespace {
 
 [[noreturn]] void throw_state_error(const std::string& name, const std::string& what) {
-  throw UserError(
-      ErrorKind::kData,
+  throw data_error(
       {.error = "the optimizer state does not match the model",
        .where = name,
        .what = what,

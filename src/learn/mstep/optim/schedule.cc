@@ -17,10 +17,10 @@ constexpr double kDefaultNumCycles = 0.5;
 double floor_rate(const ScheduleSettings& settings, double learning_rate) {
   if (settings.min_lr_rate || !settings.min_lr) return settings.min_lr_rate.value_or(0);
   if (learning_rate > 0) return *settings.min_lr / learning_rate;
-  throw UserError(ErrorKind::kConfig, {.error = "min_lr needs a positive learning rate",
-                                       .where = "training.lr_scheduler_kwargs",
-                                       .what = fmt::format("learning_rate {}", learning_rate),
-                                       .fix = "set training.learning_rate, or use min_lr_rate"});
+  throw config_error({.error = "min_lr needs a positive learning rate",
+                      .where = "training.lr_scheduler_kwargs",
+                      .what = fmt::format("learning_rate {}", learning_rate),
+                      .fix = "set training.learning_rate, or use min_lr_rate"});
 }
 
 double cosine(double progress, double num_cycles) {

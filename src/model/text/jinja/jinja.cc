@@ -12,11 +12,10 @@ namespace {
 constexpr size_t kMaxTemplateBytes = 1 << 20;
 
 [[noreturn]] void fail(const std::string& where, int line, const jinja::TemplateError& error) {
-  throw UserError(ErrorKind::kData,
-                  {.error = error.error,
-                   .where = fmt::format("{}:{}", where, error.line > 0 ? error.line : line),
-                   .what = error.what,
-                   .fix = "use the chat template that came with the model, or correct that line"});
+  throw data_error({.error = error.error,
+                    .where = fmt::format("{}:{}", where, error.line > 0 ? error.line : line),
+                    .what = error.what,
+                    .fix = "use the chat template that came with the model, or correct that line"});
 }
 
 }  // namespace
