@@ -54,16 +54,7 @@ PackedRow CarryBuffer::take_row(PackingSelector selector) {
   REMATCH_CHECK(!waiting_.empty(), "no segment is waiting");
   const Selection selection =
       select_segments(selector, get_lengths(waiting_), limits_.packing_length);
-  PackedRow row;
-  Segments rest;
-  auto chosen = selection.indices.begin();
-  for (size_t i = 0; i < waiting_.size(); ++i) {
-    const bool is_chosen = chosen != selection.indices.end() && *chosen == static_cast<int>(i);
-    (is_chosen ? row.segments : rest).push_back(waiting_[i]);
-    if (is_chosen) ++chosen;
-  }
-  waiting_ = std::move(rest);
-  return row;
+  return {take_chosen(selection.indices, waiting_)};
 }
 
 }  // namespace rematch

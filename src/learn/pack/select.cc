@@ -3,7 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <array>
+#include <functional>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -35,22 +35,10 @@ Selection select_fifo(std::span<const int> encoded_lens, int packing_length) {
 
 std::vector<int> longest_first(std::span<const int> encoded_lens, int64_t longest) {
   std::vector<int> order;
-  int max_len = 0;
   for (size_t i = 1; i < encoded_lens.size(); ++i) {
-    if (encoded_lens[i] > longest) continue;
-    order.push_back(static_cast<int>(i));
-    max_len = std::max(max_len, encoded_lens[i]);
+    if (encoded_lens[i] <= longest) order.push_back(static_cast<int>(i));
   }
-  // Radix sort over the bytes of the lengths; std::stable_sort would dominate a selection's cost.
-  std::vector<int> sorted(order.size());
-  for (int shift = 0; shift < 32 && max_len >> shift > 0; shift += 8) {
-    const auto bucket = [&](int i) { return 255 - (encoded_lens[i] >> shift & 255); };
-    std::array<size_t, 257> starts{};
-    for (const int i : order) ++starts[bucket(i) + 1];
-    for (size_t b = 1; b < starts.size(); ++b) starts[b] += starts[b - 1];
-    for (const int i : order) sorted[starts[bucket(i)]++] = i;
-    order.swap(sorted);
-  }
+  std::ranges::stable_sort(order, std::greater(), [&](int i) { return encoded_lens[i]; });
   return order;
 }
 

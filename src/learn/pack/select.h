@@ -1,7 +1,9 @@
 #pragma once
 #include <cstdint>
+#include <iterator>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/settings/pack.h"
@@ -32,5 +34,17 @@ struct Selection {
 /// @source docs/contract/openspec/specs/rollout-matching-sft/spec.md, BEHAVIOUR 9.3
 Selection select_segments(PackingSelector selector, std::span<const int> encoded_lens,
                           int packing_length);
+
+/// Takes the items at ascending indices; the others wait, in their order.
+template <typename Item>
+std::vector<Item> take_chosen(const std::vector<int>& indices, std::vector<Item>& waiting) {
+  std::vector<Item> taken, rest;
+  for (int i = 0; i < std::ssize(waiting); ++i) {
+    const bool is_chosen = taken.size() < indices.size() && indices[taken.size()] == i;
+    (is_chosen ? taken : rest).push_back(std::move(waiting[i]));
+  }
+  waiting = std::move(rest);
+  return taken;
+}
 
 }  // namespace rematch

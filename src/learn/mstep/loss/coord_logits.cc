@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/flow/sample.h"
+#include "base/flow/segment.h"
 #include "model/nn/upload.h"
 
 namespace rematch {
@@ -18,7 +19,14 @@ at::Tensor sanitise(const at::Tensor& logits) {
 
 }  // namespace
 
-std::vector<LossKey> coord_keys() { return {kCoordTemperature, kTargetSigma, kTargetTruncate}; }
+LossTerm coord_term(const char* name, const LossKey& weight,
+                    at::Tensor (*values_K)(LossChunk& chunk, double weight)) {
+  return {.name = name,
+          .kind = kCoordSlots,
+          .weight = weight,
+          .keys = {kCoordTemperature, kTargetSigma, kTargetTruncate},
+          .values_K = values_K};
+}
 
 at::Tensor coord_targets_KB(const at::Tensor& bins_K, const LossOptions& options) {
   const double truncate = options.value(kTargetTruncate);

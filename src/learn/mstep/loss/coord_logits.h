@@ -5,8 +5,9 @@ namespace rematch {
 
 // Shapes: K slots, V vocabulary, B = 1000 bins.
 
-/// Settings shared by all terms on coord slots.
-std::vector<LossKey> coord_keys();
+/// A term on coord slots, with the settings that all of them share.
+LossTerm coord_term(const char* name, const LossKey& weight,
+                    at::Tensor (*values_K)(LossChunk& chunk, double weight));
 
 /// Target distribution of each slot: a Gaussian at its bin, truncated beyond target_truncate,
 /// renormalised, without wrapping.

@@ -1,6 +1,5 @@
 // The gate loss of a coord slot, −log of the mass on coord tokens: max(0, logsumexp(all) −
 // logsumexp(coord)) (BEHAVIOUR 8.2).
-#include "base/flow/segment.h"
 #include "learn/mstep/loss/coord_logits.h"
 #include "learn/mstep/loss/loss_table.h"
 
@@ -20,12 +19,6 @@ at::Tensor gate_loss_K(LossChunk& chunk, double weight) {
 
 }  // namespace
 
-LossTerm gate_term() {
-  return {.name = "gate",
-          .kind = kCoordSlots,
-          .weight = kGateWeight,
-          .keys = coord_keys(),
-          .values_K = gate_loss_K};
-}
+LossTerm gate_term() { return coord_term("gate", kGateWeight, gate_loss_K); }
 
 }  // namespace rematch

@@ -1,5 +1,4 @@
 // Soft cross-entropy of a coord slot: −Σ q·log p over the bins (BEHAVIOUR 8.2).
-#include "base/flow/segment.h"
 #include "learn/mstep/loss/coord_logits.h"
 #include "learn/mstep/loss/loss_table.h"
 
@@ -15,11 +14,7 @@ at::Tensor soft_cross_entropy_K(LossChunk& chunk, double weight) {
 }  // namespace
 
 LossTerm soft_cross_entropy_term() {
-  return {.name = "soft_ce",
-          .kind = kCoordSlots,
-          .weight = kSoftCeWeight,
-          .keys = coord_keys(),
-          .values_K = soft_cross_entropy_K};
+  return coord_term("soft_ce", kSoftCeWeight, soft_cross_entropy_K);
 }
 
 }  // namespace rematch

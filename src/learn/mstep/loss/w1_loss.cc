@@ -1,6 +1,6 @@
 // Wasserstein-1 distance between a coord slot's distribution and its target: Σ|CDF_p − CDF_q| /
 // 1000 (BEHAVIOUR 8.2).
-#include "base/flow/segment.h"
+#include "base/flow/sample.h"
 #include "learn/mstep/loss/coord_logits.h"
 #include "learn/mstep/loss/loss_table.h"
 
@@ -22,12 +22,6 @@ at::Tensor wasserstein_K(LossChunk& chunk, double weight) {
 
 }  // namespace
 
-LossTerm wasserstein_term() {
-  return {.name = "w1",
-          .kind = kCoordSlots,
-          .weight = kW1Weight,
-          .keys = coord_keys(),
-          .values_K = wasserstein_K};
-}
+LossTerm wasserstein_term() { return coord_term("w1", kW1Weight, wasserstein_K); }
 
 }  // namespace rematch
