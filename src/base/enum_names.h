@@ -1,6 +1,6 @@
 #pragma once
+#include <array>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,8 +11,9 @@ namespace rematch {
 /// next to it:
 ///
 ///     enum class OtCost { kL1, kL2 };
-///     inline constexpr EnumName<OtCost> kOtCosts[] = {{OtCost::kL1, "l1"}, {OtCost::kL2, "l2"}};
-///     constexpr std::span<const EnumName<OtCost>> names_of(OtCost) { return kOtCosts; }
+///     constexpr auto names_of(OtCost) {
+///       return std::to_array<EnumName<OtCost>>({{OtCost::kL1, "l1"}, {OtCost::kL2, "l2"}});
+///     }
 template <class E>
 struct EnumName {
   E value;

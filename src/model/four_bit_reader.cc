@@ -101,8 +101,8 @@ void check_shape(const HfDir& dir, const std::string& name, const Json& shape,
 }  // namespace
 
 bool is_four_bit(const HfDir& dir, const std::string& name) {
-  return std::any_of(std::begin(kFourBitKinds), std::end(kFourBitKinds),
-                     [&](const auto& kind) { return dir.has(name + kState + kind.name); });
+  return std::ranges::any_of(names_of(FourBitKind()),
+                             [&](const auto& kind) { return dir.has(name + kState + kind.name); });
 }
 
 bool is_four_bit_state(const std::string& tensor) {
@@ -116,7 +116,7 @@ bool is_four_bit_state(const std::string& tensor) {
 std::vector<std::string> four_bit_tensors(const HfDir& dir, const std::string& name) {
   std::vector<std::string> names{name};
   for (const char* part : kParts) names.push_back(name + part);
-  for (const auto& kind : kFourBitKinds) names.push_back(name + kState + kind.name);
+  for (const auto& kind : names_of(FourBitKind())) names.push_back(name + kState + kind.name);
   std::erase_if(names, [&](const std::string& tensor) { return !dir.has(tensor); });
   return names;
 }

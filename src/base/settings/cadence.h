@@ -7,9 +7,11 @@ namespace rematch {
 
 /// Times of a recurring event (`eval_strategy`, `save_strategy`).
 enum class When { kSteps, kEpoch, kBest, kNever };
-inline constexpr EnumName<When> kWhens[] = {
-    {When::kSteps, "steps"}, {When::kEpoch, "epoch"}, {When::kBest, "best"}, {When::kNever, "no"}};
-constexpr std::span<const EnumName<When>> names_of(When) { return kWhens; }
+constexpr auto names_of(When) {
+  using enum When;
+  return std::to_array<EnumName<When>>(
+      {{kSteps, "steps"}, {kEpoch, "epoch"}, {kBest, "best"}, {kNever, "no"}});
+}
 
 /// Length of training and intervals of logging, evaluation and saving, in optimizer steps
 /// (BEHAVIOUR 10.3).

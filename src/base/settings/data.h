@@ -15,11 +15,10 @@ enum class ObjectOrdering {
   kRandom,  ///< reshuffled each epoch
   kOwn,     ///< as the starting checkpoint answers (learn/data/order_score.h)
 };
-inline constexpr EnumName<ObjectOrdering> kObjectOrderings[] = {{ObjectOrdering::kSorted, "sorted"},
-                                                                {ObjectOrdering::kRandom, "random"},
-                                                                {ObjectOrdering::kOwn, "own"}};
-constexpr std::span<const EnumName<ObjectOrdering>> names_of(ObjectOrdering) {
-  return kObjectOrderings;
+constexpr auto names_of(ObjectOrdering) {
+  using enum ObjectOrdering;
+  return std::to_array<EnumName<ObjectOrdering>>(
+      {{kSorted, "sorted"}, {kRandom, "random"}, {kOwn, "own"}});
 }
 
 /// Reaction to an image that becomes unusable during a run (`data.on_bad_sample`).
@@ -27,9 +26,10 @@ enum class OnBadSample {
   kStop,  ///< save the state and stop
   kSkip,  ///< leave the sample out, warn and count it
 };
-inline constexpr EnumName<OnBadSample> kOnBadSamples[] = {{OnBadSample::kStop, "stop"},
-                                                          {OnBadSample::kSkip, "skip"}};
-constexpr std::span<const EnumName<OnBadSample>> names_of(OnBadSample) { return kOnBadSamples; }
+constexpr auto names_of(OnBadSample) {
+  return std::to_array<EnumName<OnBadSample>>(
+      {{OnBadSample::kStop, "stop"}, {OnBadSample::kSkip, "skip"}});
+}
 
 /// Treatment of samples longer than `global_max_length` (`template.truncation_strategy`); samples
 /// are never truncated.
@@ -37,11 +37,11 @@ enum class LongSamples {
   kRaise,   ///< report an error that lists them
   kDelete,  ///< drop and count them
 };
-inline constexpr EnumName<LongSamples> kLongSamples[] = {{LongSamples::kRaise, "raise"},
-                                                         {LongSamples::kDelete, "delete"},
-                                                         {LongSamples::kRaise, "right"},
-                                                         {LongSamples::kRaise, "left"}};
-constexpr std::span<const EnumName<LongSamples>> names_of(LongSamples) { return kLongSamples; }
+constexpr auto names_of(LongSamples) {
+  using enum LongSamples;
+  return std::to_array<EnumName<LongSamples>>(
+      {{kRaise, "raise"}, {kDelete, "delete"}, {kRaise, "right"}, {kRaise, "left"}});
+}
 
 /// The answer format of training if the configuration sets none.
 inline constexpr const char* kDefaultAnswerFormat = "coord_tokens";
@@ -79,9 +79,10 @@ enum class ImageResize {
   kProcessor,  ///< resize it as the processor does
   kRefuse,     ///< report an error
 };
-inline constexpr EnumName<ImageResize> kImageResizes[] = {{ImageResize::kProcessor, "processor"},
-                                                          {ImageResize::kRefuse, "refuse"}};
-constexpr std::span<const EnumName<ImageResize>> names_of(ImageResize) { return kImageResizes; }
+constexpr auto names_of(ImageResize) {
+  return std::to_array<EnumName<ImageResize>>(
+      {{ImageResize::kProcessor, "processor"}, {ImageResize::kRefuse, "refuse"}});
+}
 
 /// The image processor of transformers that is reproduced bit for bit (`template.image_backend`).
 /// The two differ by single grey levels in resized images, and by the last bit of normalised
@@ -90,9 +91,10 @@ enum class ImageBackend {
   kTorchvision,  ///< transformers' choice if torchvision is installed; vLLM's choice
   kPil,          ///< transformers' choice without torchvision
 };
-inline constexpr EnumName<ImageBackend> kImageBackends[] = {
-    {ImageBackend::kTorchvision, "torchvision"}, {ImageBackend::kPil, "pil"}};
-constexpr std::span<const EnumName<ImageBackend>> names_of(ImageBackend) { return kImageBackends; }
+constexpr auto names_of(ImageBackend) {
+  return std::to_array<EnumName<ImageBackend>>(
+      {{ImageBackend::kTorchvision, "torchvision"}, {ImageBackend::kPil, "pil"}});
+}
 
 /// Conversion of images to pixels (`template.*`); values that are not set come from the model
 /// directory.

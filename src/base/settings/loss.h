@@ -14,10 +14,9 @@ enum class LossNormalization {
   kWindow,
   kRow,  ///< mean per row, averaged over the window's rows
 };
-inline constexpr EnumName<LossNormalization> kLossNormalizations[] = {
-    {LossNormalization::kWindow, "window"}, {LossNormalization::kRow, "row"}};
-constexpr std::span<const EnumName<LossNormalization>> names_of(LossNormalization) {
-  return kLossNormalizations;
+constexpr auto names_of(LossNormalization) {
+  return std::to_array<EnumName<LossNormalization>>(
+      {{LossNormalization::kWindow, "window"}, {LossNormalization::kRow, "row"}});
 }
 
 /// The ONE description of a numeric loss setting. The loss term reads it; configuration keys, their

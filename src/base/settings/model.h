@@ -10,10 +10,11 @@ namespace rematch {
 
 /// `model.torch_dtype`.
 enum class ModelDtype { kAuto, kBfloat16, kFloat32 };
-inline constexpr EnumName<ModelDtype> kModelDtypes[] = {{ModelDtype::kAuto, "auto"},
-                                                        {ModelDtype::kBfloat16, "bfloat16"},
-                                                        {ModelDtype::kFloat32, "float32"}};
-constexpr std::span<const EnumName<ModelDtype>> names_of(ModelDtype) { return kModelDtypes; }
+constexpr auto names_of(ModelDtype) {
+  using enum ModelDtype;
+  return std::to_array<EnumName<ModelDtype>>(
+      {{kAuto, "auto"}, {kBfloat16, "bfloat16"}, {kFloat32, "float32"}});
+}
 
 /// `training.gradient_checkpointing`: what a decoder layer keeps for the backward pass.
 enum class Checkpointing {
@@ -21,19 +22,18 @@ enum class Checkpointing {
   kOn,         ///< its input
   kSelective,  ///< its input and the results of its products
 };
-inline constexpr EnumName<Checkpointing> kCheckpointings[] = {
-    {Checkpointing::kOff, "false"},
-    {Checkpointing::kOn, "true"},
-    {Checkpointing::kSelective, "selective"}};
-constexpr std::span<const EnumName<Checkpointing>> names_of(Checkpointing) {
-  return kCheckpointings;
+constexpr auto names_of(Checkpointing) {
+  using enum Checkpointing;
+  return std::to_array<EnumName<Checkpointing>>(
+      {{kOff, "false"}, {kOn, "true"}, {kSelective, "selective"}});
 }
 
 /// `model.bnb_4bit_quant_type`: a table of 16 values.
 enum class FourBitKind { kNf4, kFp4 };
-inline constexpr EnumName<FourBitKind> kFourBitKinds[] = {{FourBitKind::kNf4, "nf4"},
-                                                          {FourBitKind::kFp4, "fp4"}};
-constexpr std::span<const EnumName<FourBitKind>> names_of(FourBitKind) { return kFourBitKinds; }
+constexpr auto names_of(FourBitKind) {
+  return std::to_array<EnumName<FourBitKind>>(
+      {{FourBitKind::kNf4, "nf4"}, {FourBitKind::kFp4, "fp4"}});
+}
 
 /// Quantisation of weights to four bits: `model.bnb_4bit_*`.
 struct FourBitSettings {

@@ -11,12 +11,10 @@ enum class PackingSelector {
   kOptimal,
   kFifo,  ///< the oldest segment, then every later one that still fits
 };
-inline constexpr EnumName<PackingSelector> kPackingSelectors[] = {
-    {PackingSelector::kBinpacking, "binpacking"},
-    {PackingSelector::kOptimal, "optimal"},
-    {PackingSelector::kFifo, "fifo"}};
-constexpr std::span<const EnumName<PackingSelector>> names_of(PackingSelector) {
-  return kPackingSelectors;
+constexpr auto names_of(PackingSelector) {
+  using enum PackingSelector;
+  return std::to_array<EnumName<PackingSelector>>(
+      {{kBinpacking, "binpacking"}, {kOptimal, "optimal"}, {kFifo, "fifo"}});
 }
 
 /// The segments that may share a row (`post_rollout_pack_scope`).
@@ -28,9 +26,10 @@ enum class PackScope {
   kCarry,
   kWindow,  ///< `window`: packs all segments of a window into as many rows as needed
 };
-inline constexpr EnumName<PackScope> kPackScopes[] = {{PackScope::kCarry, "micro"},
-                                                      {PackScope::kWindow, "window"}};
-constexpr std::span<const EnumName<PackScope>> names_of(PackScope) { return kPackScopes; }
+constexpr auto names_of(PackScope) {
+  return std::to_array<EnumName<PackScope>>(
+      {{PackScope::kCarry, "micro"}, {PackScope::kWindow, "window"}});
+}
 
 /// `training.packing*` and the packing keys of stage 2.
 struct PackSettings {

@@ -11,8 +11,9 @@ enum class DdpBackend {
   kGloo,  ///< through host memory, over TCP
   kNccl,  ///< between GPUs
 };
-inline constexpr EnumName<DdpBackend> kDdpBackends[] = {
-    {DdpBackend::kAuto, "auto"}, {DdpBackend::kGloo, "gloo"}, {DdpBackend::kNccl, "nccl"}};
-constexpr std::span<const EnumName<DdpBackend>> names_of(DdpBackend) { return kDdpBackends; }
+constexpr auto names_of(DdpBackend) {
+  using enum DdpBackend;
+  return std::to_array<EnumName<DdpBackend>>({{kAuto, "auto"}, {kGloo, "gloo"}, {kNccl, "nccl"}});
+}
 
 }  // namespace rematch

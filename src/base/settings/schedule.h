@@ -15,14 +15,16 @@ enum class ScheduleType {
   kCosineWithMinLr,
   kCosineWarmupWithMinLr
 };
-inline constexpr EnumName<ScheduleType> kScheduleTypes[] = {
-    {ScheduleType::kConstant, "constant"},
-    {ScheduleType::kConstantWithWarmup, "constant_with_warmup"},
-    {ScheduleType::kLinear, "linear"},
-    {ScheduleType::kCosine, "cosine"},
-    {ScheduleType::kCosineWithMinLr, "cosine_with_min_lr"},
-    {ScheduleType::kCosineWarmupWithMinLr, "cosine_warmup_with_min_lr"}};
-constexpr std::span<const EnumName<ScheduleType>> names_of(ScheduleType) { return kScheduleTypes; }
+constexpr auto names_of(ScheduleType) {
+  using enum ScheduleType;
+  return std::to_array<EnumName<ScheduleType>>(
+      {{kConstant, "constant"},
+       {kConstantWithWarmup, "constant_with_warmup"},
+       {kLinear, "linear"},
+       {kCosine, "cosine"},
+       {kCosineWithMinLr, "cosine_with_min_lr"},
+       {kCosineWarmupWithMinLr, "cosine_warmup_with_min_lr"}});
+}
 
 /// `training.lr_scheduler_type`, `.lr_scheduler_kwargs` and the warm-up.
 struct ScheduleSettings {

@@ -26,10 +26,9 @@ enum class TrainerVariant {
   kSft,              ///< stage 1: supervised on the full answer
   kRolloutMatching,  ///< stage 2: rollout, match, target
 };
-inline constexpr EnumName<TrainerVariant> kTrainerVariants[] = {
-    {TrainerVariant::kSft, "sft"}, {TrainerVariant::kRolloutMatching, "rollout_matching_sft"}};
-constexpr std::span<const EnumName<TrainerVariant>> names_of(TrainerVariant) {
-  return kTrainerVariants;
+constexpr auto names_of(TrainerVariant) {
+  return std::to_array<EnumName<TrainerVariant>>(
+      {{TrainerVariant::kSft, "sft"}, {TrainerVariant::kRolloutMatching, "rollout_matching_sft"}});
 }
 
 /// All settings of a configuration, checked and resolved. Each part of the program gets only its

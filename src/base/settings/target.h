@@ -7,8 +7,9 @@ namespace rematch {
 
 /// Distance between points, in bins, in the optimal transport.
 enum class OtCost { kL1, kL2 };
-inline constexpr EnumName<OtCost> kOtCosts[] = {{OtCost::kL1, "l1"}, {OtCost::kL2, "l2"}};
-constexpr std::span<const EnumName<OtCost>> names_of(OtCost) { return kOtCosts; }
+constexpr auto names_of(OtCost) {
+  return std::to_array<EnumName<OtCost>>({{OtCost::kL1, "l1"}, {OtCost::kL2, "l2"}});
+}
 
 /// Order of the entries of a rewritten answer.
 enum class RewriteOrder {
@@ -19,17 +20,17 @@ enum class RewriteOrder {
   /// truth; only where the answers' order has sorted the ground truth
   kOwn,
 };
-inline constexpr EnumName<RewriteOrder> kRewriteOrders[] = {{RewriteOrder::kTruth, "truth"},
-                                                            {RewriteOrder::kRollout, "rollout"},
-                                                            {RewriteOrder::kOwn, "own"}};
-constexpr std::span<const EnumName<RewriteOrder>> names_of(RewriteOrder) { return kRewriteOrders; }
+constexpr auto names_of(RewriteOrder) {
+  using enum RewriteOrder;
+  return std::to_array<EnumName<RewriteOrder>>(
+      {{kTruth, "truth"}, {kRollout, "rollout"}, {kOwn, "own"}});
+}
 
 /// Use of an incomplete rollout's objects in a rewritten answer.
 enum class IncompleteRollouts { kKeep, kEmpty };
-inline constexpr EnumName<IncompleteRollouts> kIncompleteRollouts[] = {
-    {IncompleteRollouts::kKeep, "keep"}, {IncompleteRollouts::kEmpty, "empty"}};
-constexpr std::span<const EnumName<IncompleteRollouts>> names_of(IncompleteRollouts) {
-  return kIncompleteRollouts;
+constexpr auto names_of(IncompleteRollouts) {
+  return std::to_array<EnumName<IncompleteRollouts>>(
+      {{IncompleteRollouts::kKeep, "keep"}, {IncompleteRollouts::kEmpty, "empty"}});
 }
 
 /// Settings of targets (BEHAVIOUR 7); the names are keys under `custom.extra.rollout_matching`.

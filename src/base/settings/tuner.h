@@ -10,9 +10,10 @@ namespace rematch {
 
 /// `tuner.train_type`.
 enum class TrainType { kFull, kLora };
-inline constexpr EnumName<TrainType> kTrainTypes[] = {{TrainType::kFull, "full"},
-                                                      {TrainType::kLora, "lora"}};
-constexpr std::span<const EnumName<TrainType>> names_of(TrainType) { return kTrainTypes; }
+constexpr auto names_of(TrainType) {
+  return std::to_array<EnumName<TrainType>>(
+      {{TrainType::kFull, "full"}, {TrainType::kLora, "lora"}});
+}
 
 /// `tuner.freeze_*`: model parts that are not trained.
 struct FreezeSettings {
