@@ -22,7 +22,7 @@ bool has_suffix(const std::string& module, const std::string& suffix) {
 
 template <typename List>
 bool contains(const List& list, const std::string& name) {
-  return std::find(list.begin(), list.end(), name) != list.end();
+  return std::ranges::find(list, name) != list.end();
 }
 
 std::string last_component(const std::string& name) { return name.substr(name.rfind('.') + 1); }
@@ -104,15 +104,14 @@ class Chooser {
       return module.compare(begin, name.size(), name) == 0 &&
              (begin + name.size() == module.size() || module[begin + name.size()] == '.');
     };
-    return std::any_of(options_.modules_to_save.begin(), options_.modules_to_save.end(),
-                       [&](const std::string& name) {
-                         if (starts_at(0, name)) return true;
-                         for (size_t dot = module.find('.'); dot != std::string::npos;
-                              dot = module.find('.', dot + 1)) {
-                           if (starts_at(dot + 1, name)) return true;
-                         }
-                         return false;
-                       });
+    return std::ranges::any_of(options_.modules_to_save, [&](const std::string& name) {
+      if (starts_at(0, name)) return true;
+      for (size_t dot = module.find('.'); dot != std::string::npos;
+           dot = module.find('.', dot + 1)) {
+        if (starts_at(dot + 1, name)) return true;
+      }
+      return false;
+    });
   }
 
   bool is_tied() const { return !contains(parameter_names_, head_ + ".weight"); }
@@ -304,8 +303,8 @@ class Chooser {
     const auto agrees = [&](const std::string& module) {
       return (matches(module) && !is_saved(module)) == (chosen_.count(module) != 0);
     };
-    return std::all_of(modules_.linears.begin(), modules_.linears.end(), agrees) &&
-           std::all_of(modules_.others.begin(), modules_.others.end(), agrees);
+    return std::ranges::all_of(modules_.linears, agrees) &&
+           std::ranges::all_of(modules_.others, agrees);
   }
 
   void describe_for_peft() {
@@ -317,9 +316,9 @@ class Chooser {
         return;
       }
     } else if (peft_agrees([&](const std::string& module) {
-                 return std::any_of(
-                     options_.target_modules.begin(), options_.target_modules.end(),
-                     [&](const std::string& entry) { return has_suffix(module, entry); });
+                 return std::ranges::any_of(options_.target_modules, [&](const std::string& entry) {
+                   return has_suffix(module, entry);
+                 });
                })) {
       targets.target_modules = options_.target_modules;
       return;
@@ -361,8 +360,9 @@ std::string find_untargeted(const PeftTargets& targets, const std::vector<std::s
   for (const std::string& module : modules) {
     const bool is_named =
         names ? names->matches(module)
-              : std::any_of(targets.target_modules.begin(), targets.target_modules.end(),
-                            [&](const std::string& entry) { return has_suffix(module, entry); });
+              : std::ranges::any_of(targets.target_modules, [&](const std::string& entry) {
+                  return has_suffix(module, entry);
+                });
     if (!is_named || (layers && !layers->matches(module))) return module;
   }
   return "";

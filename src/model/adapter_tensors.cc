@@ -200,7 +200,7 @@ class Sorter {
       return false;
     };
     const bool is_copy = is_tied_head && adapter_.config.targets.ensure_weight_tying;
-    if (!shape || (!is_copy && std::none_of(saved.begin(), saved.end(), covers))) {
+    if (!shape || (!is_copy && std::ranges::none_of(saved, covers))) {
       fail(fmt::format("the adapter's tensor {} is unknown", entry.name),
            shape
                ? "a parameter of the base model, but not in modules_to_save of adapter_config.json"

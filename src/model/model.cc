@@ -211,8 +211,9 @@ const NamedParameter* Model::find_parameter(const std::string& name) const {
 }
 
 int64_t Model::num_packed() const {
-  return std::count_if(impl_->parameters.begin(), impl_->parameters.end(),
-                       [](const NamedParameter& parameter) { return parameter.packed != nullptr; });
+  return std::ranges::count_if(impl_->parameters, [](const NamedParameter& parameter) {
+    return parameter.packed != nullptr;
+  });
 }
 
 VisionFeatures Model::encode_images(const VisionInput& images) const {
@@ -243,8 +244,8 @@ at::Tensor Model::positions_3T(const RowInput& row) const {
     const Positions segment = position_ids(token_ids, row.grids.empty() ? kNoGrids : row.grids[s],
                                            options, fmt::format("segment {}", s));
     for (size_t axis = 0; axis < 3; ++axis) {
-      std::copy(segment.axes[axis].begin(), segment.axes[axis].end(),
-                positions.data_ptr<int64_t>() + static_cast<int64_t>(axis) * num_tokens + begin);
+      std::ranges::copy(segment.axes[axis], positions.data_ptr<int64_t>() +
+                                                static_cast<int64_t>(axis) * num_tokens + begin);
     }
     begin = end;
   }

@@ -47,7 +47,7 @@ at::Tensor TokenRows::forward(const at::Tensor& x, const LinearWeights& base,
 at::Tensor TokenRows::embed(const at::Tensor& weight_VH, const at::Tensor& token_ids,
                             int64_t pad) const {
   const at::Tensor slot = slot_V_.index_select(0, token_ids.flatten()).view(token_ids.sizes());
-  const auto pad_row = std::find(token_ids_.begin(), token_ids_.end(), pad);
+  const auto pad_row = std::ranges::find(token_ids_, pad);
   const int64_t pad_slot = pad_row == token_ids_.end() ? -1 : pad_row - token_ids_.begin();
   const at::Tensor own =
       at::embedding(rows_KH_.to(weight_VH.scalar_type()), slot.clamp_min(0), pad_slot);

@@ -49,10 +49,7 @@ struct Segment {
   /// Adds a slot to its kind, which stays sorted by position.
   void add_slot(const std::string& kind, const Slot& slot) {
     std::vector<Slot>& list = slots[kind];
-    const auto is_before = [](int position, const Slot& other) {
-      return position < other.position;
-    };
-    list.insert(std::upper_bound(list.begin(), list.end(), slot.position, is_before), slot);
+    list.insert(std::ranges::upper_bound(list, slot.position, {}, &Slot::position), slot);
   }
   /// Slots of a kind, by position; empty when the segment has none.
   const std::vector<Slot>& slots_of(const std::string& kind) const {

@@ -20,7 +20,7 @@ struct OutputSettings {
 
   /// True if `report_to` has this destination.
   bool reports_to(const std::string& name) const {
-    return std::find(report_to.begin(), report_to.end(), name) != report_to.end();
+    return std::ranges::find(report_to, name) != report_to.end();
   }
 
   bool operator==(const OutputSettings&) const = default;

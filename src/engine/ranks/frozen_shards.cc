@@ -99,7 +99,7 @@ std::optional<size_t> FrozenShards::agree(std::optional<size_t> wish) {
   }
   std::erase(wishes, 0);
   if (wishes.empty()) return std::nullopt;
-  return static_cast<size_t>(*std::min_element(wishes.begin(), wishes.end()) - 1);
+  return static_cast<size_t>(*std::ranges::min_element(wishes) - 1);
 }
 
 // In the direction of the last two blocks; at both ends the passes turn.

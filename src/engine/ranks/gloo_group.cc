@@ -99,7 +99,7 @@ class GlooGroup : public Group {
     std::vector<int64_t> sizes(static_cast<size_t>(size_), 0);
     sizes[rank_] = std::ssize(bytes);
     sum(sizes);
-    const int64_t longest = std::max<int64_t>(1, *std::max_element(sizes.begin(), sizes.end()));
+    const int64_t longest = std::max<int64_t>(1, *std::ranges::max_element(sizes));
     const at::Tensor all = gather(bytes_tensor(bytes, longest));
     std::vector<std::string> texts;
     for (int r = 0; r < size_; ++r) texts.push_back(bytes_at(all, r * longest, sizes[r]));

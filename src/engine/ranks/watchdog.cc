@@ -154,7 +154,7 @@ void Watchdog::stop(bool failed, std::chrono::seconds patience) {
     write_beat(failed ? " exited with an error" : " exited normally");
     for (auto waited = 0 * kPoll; waited < patience; waited += kPoll) {
       read_beats();
-      if (std::all_of(peers_.begin(), peers_.end(), std::mem_fn(&Peer::has_exited))) return;
+      if (std::ranges::all_of(peers_, std::mem_fn(&Peer::has_exited))) return;
       std::this_thread::sleep_for(kPoll);
     }
   } catch (const std::exception&) {  // the store is gone: no one is left to read this

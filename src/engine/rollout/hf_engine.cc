@@ -61,9 +61,7 @@ class BatchDecoder {
     while (true) {
       const int num_finished = choose_tokens(logits_BV);
       if (num_finished > 0) on_finished(num_finished);
-      if (std::all_of(rows_.begin(), rows_.end(),
-                      [](const DecodingRow& row) { return row.finished; }))
-        return;
+      if (std::ranges::all_of(rows_, [](const DecodingRow& row) { return row.finished; })) return;
       throw_if_interrupted();
       make_room();
       logits_BV = step();

@@ -16,9 +16,7 @@ constexpr int64_t kColumnDim = 4;
 
 int64_t round_up(int64_t value, int64_t step) { return (value + step - 1) / step * step; }
 
-int64_t minimum(const std::vector<int64_t>& values) {
-  return *std::min_element(values.begin(), values.end());
-}
+int64_t minimum(const std::vector<int64_t>& values) { return *std::ranges::min_element(values); }
 
 }  // namespace
 

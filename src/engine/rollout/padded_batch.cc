@@ -63,8 +63,8 @@ void check_prompt(const Prompt& prompt, const ModelDescription& model) {
   }
   int64_t num_wanted = 0;
   for (const ImageRef& image : prompt.images) num_wanted += model.vision.num_tokens(image.grid_thw);
-  const int64_t num_pads = std::count(prompt.token_ids.begin(), prompt.token_ids.end(),
-                                      static_cast<int>(model.image_token_id));
+  const int64_t num_pads =
+      std::ranges::count(prompt.token_ids, static_cast<int>(model.image_token_id));
   if (num_pads == num_wanted) return;
   throw bad_prompt(
       prompt, "image pads and images of a prompt do not match",
@@ -89,7 +89,7 @@ PaddedBatch pad_prompts(std::span<const Prompt> prompts, const Model& model,
     const int64_t padding = num_columns - len;
     batch.paddings.push_back(padding);
     int64_t* const ids = token_ids.data_ptr<int64_t>() + row * num_columns + padding;
-    std::copy(prompt.token_ids.begin(), prompt.token_ids.end(), ids);
+    std::ranges::copy(prompt.token_ids, ids);
     for (int64_t i = 0; i < len; ++i) {
       if (ids[i] == model.description().image_token_id)
         visual_idx.push_back(row * num_columns + padding + i);

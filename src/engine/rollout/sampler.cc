@@ -70,8 +70,8 @@ kernels::SoftmaxSum checked_softmax(std::span<const float> logits_V, const std::
                                     int64_t position) {
   const kernels::SoftmaxSum sum = kernels::softmax_sum(logits_V.data(), std::ssize(logits_V));
   if (sum.is_finite) return sum;
-  const auto bad = std::find_if(logits_V.begin(), logits_V.end(),
-                                [](float logit) { return !std::isfinite(logit); });
+  const auto bad =
+      std::ranges::find_if(logits_V, [](float logit) { return !std::isfinite(logit); });
   throw data_error(
       {.error = "a logit of the model is not finite",
        .where = who,
@@ -178,8 +178,8 @@ void Sampler::apply_temperature(std::span<float> logits_V) const {
     return;
   }
   // float32 overflows at this low temperature: choose greedily.
-  const auto best = std::max_element(logits_V.begin(), logits_V.end()) - logits_V.begin();
-  std::fill(logits_V.begin(), logits_V.end(), kRemoved);
+  const auto best = std::ranges::max_element(logits_V) - logits_V.begin();
+  std::ranges::fill(logits_V, kRemoved);
   logits_V[best] = 0;
 }
 
@@ -197,7 +197,7 @@ void Sampler::keep_top_k(std::span<float> logits_V) {
 // Removes tokens in ascending order of probability while the cumulative probability is ≤ 1 − top_p;
 // always keeps the best one.
 void Sampler::keep_top_p(std::span<float> logits_V) {
-  const float largest = *std::max_element(logits_V.begin(), logits_V.end());
+  const float largest = *std::ranges::max_element(logits_V);
   double total = 0;
   for (const float logit : logits_V) total += std::exp(static_cast<double>(logit) - largest);
   const double removable = (1 - options_.top_p) * total;
@@ -215,7 +215,7 @@ void Sampler::keep_top_p(std::span<float> logits_V) {
     }
   }
   const auto logit_at = [&](TokenId id) { return logits_V[id]; };
-  std::sort(order_.begin(), order_.end(), [&](int a, int b) {
+  std::ranges::sort(order_, [&](int a, int b) {
     return logit_at(a) != logit_at(b) ? logit_at(a) < logit_at(b) : a < b;
   });
   for (size_t i = 0; i + 1 < order_.size(); ++i) {
@@ -232,8 +232,7 @@ TokenId Sampler::greedy(std::span<const float> logits_V, const SamplerRow& row) 
                                             std::abs(static_cast<double>(found.lowest)));
   if (static_cast<double>(found.best) - found.second < kNearTie * largest_magnitude)
     ++num_near_ties_;
-  return static_cast<int>(std::find(logits_V.begin(), logits_V.end(), found.best) -
-                          logits_V.begin());
+  return static_cast<int>(std::ranges::find(logits_V, found.best) - logits_V.begin());
 }
 
 TokenId Sampler::draw(std::span<const float> logits_V, const SamplerRow& row) const {

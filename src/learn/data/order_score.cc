@@ -74,8 +74,8 @@ void add_rows(std::vector<Features>& boxes) {
   height /= boxes.size();
   std::vector<Features*> down;
   for (Features& box : boxes) down.push_back(&box);
-  std::stable_sort(down.begin(), down.end(),
-                   [&](const auto* a, const auto* b) { return middle(*a) < middle(*b); });
+  std::ranges::stable_sort(down,
+                           [&](const auto* a, const auto* b) { return middle(*a) < middle(*b); });
   double row = 0, first = down.empty() ? 0 : middle(*down.front());
   for (Features* box : down) {
     if (middle(*box) - first > height / 2) {
@@ -181,7 +181,7 @@ std::string share_text(double share) { return fmt::format("{:.2f}", share); }
 }  // namespace
 
 OrderScore fit_order(std::vector<Objects> answers) {
-  std::sort(answers.begin(), answers.end(), comes_before);  // sums of floats depend on it
+  std::ranges::sort(answers, comes_before);  // sums of floats depend on it
   std::vector<Features> pairs;
   for (const Objects& answer : answers) add_pairs(answer, pairs);
   NamedOrder nearest = kPlainOrders[0];
@@ -212,7 +212,7 @@ Objects sort_by(const OrderScore& order, Objects objects) {
   std::vector<Features> features = features_of(objects);
   std::vector<std::pair<double, size_t>> rest;  // score and place, best first
   for (size_t i = 0; i < objects.size(); ++i) rest.emplace_back(dot(order.weights, features[i]), i);
-  std::stable_sort(rest.begin(), rest.end(), [&](const auto& a, const auto& b) {
+  std::ranges::stable_sort(rest, [&](const auto& a, const auto& b) {
     const Features &first = features[a.second], &second = features[b.second];
     return std::tuple(-a.first, first[1], first[0]) < std::tuple(-b.first, second[1], second[0]);
   });
@@ -222,11 +222,11 @@ Objects sort_by(const OrderScore& order, Objects objects) {
       const bool is_same = !sorted.empty() && objects[one.second].desc == sorted.back().desc;
       return one.first + (is_same ? order.weights[kSameName] : 0);
     };
-    const auto best =
-        order.weights[kSameName] == 0
-            ? rest.begin()
-            : std::max_element(rest.begin(), rest.end(),
-                               [&](const auto& a, const auto& b) { return score(a) < score(b); });
+    const auto best = order.weights[kSameName] == 0
+                          ? rest.begin()
+                          : std::ranges::max_element(rest, [&](const auto& a, const auto& b) {
+                              return score(a) < score(b);
+                            });
     sorted.push_back(objects[best->second]);
     rest.erase(best);
   }

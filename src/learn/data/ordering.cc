@@ -32,10 +32,9 @@ Objects order_objects(const Sample& sample, const ObjectOrder& order, uint64_t s
   Objects objects = sample.objects;
   if (order.own != nullptr) return sort_by(*order.own, std::move(objects));
   if (order.kind != ObjectOrdering::kRandom) {
-    std::stable_sort(objects.begin(), objects.end(),
-                     [](const SceneObject& a, const SceneObject& b) {
-                       return top_left(a.geometry) < top_left(b.geometry);
-                     });
+    std::ranges::stable_sort(objects, [](const SceneObject& a, const SceneObject& b) {
+      return top_left(a.geometry) < top_left(b.geometry);
+    });
     return objects;
   }
   const uint64_t key = random_key(kOrderStream, seed, epoch, sample.sample_id);

@@ -57,8 +57,8 @@ void add_losses(const std::vector<LossKind>& kinds, WindowSums sums, MetricsBag&
 }
 
 bool is_supervised(const RowSupervision& row, const std::vector<LossKind>& kinds) {
-  return std::any_of(kinds.begin(), kinds.end(),
-                     [&](const LossKind& kind) { return row.by_kind.count(kind.name) > 0; });
+  return std::ranges::any_of(
+      kinds, [&](const LossKind& kind) { return row.by_kind.count(kind.name) > 0; });
 }
 
 // Discards the gradients on every way out of a step, so they take no memory between steps.

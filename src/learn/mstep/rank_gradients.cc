@@ -107,13 +107,13 @@ void RankGradients::assign_owners() {
   };
   std::vector<size_t> order(parcels_.size());
   std::iota(order.rbegin(), order.rend(), size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+  std::ranges::stable_sort(order, [&](size_t a, size_t b) {
     if (!is_large(a) || !is_large(b)) return is_large(a) && !is_large(b);
     return parcels_[a].parameter.numel() > parcels_[b].parameter.numel();
   });
   std::vector<int64_t> load(group_.size(), 0);
   for (const size_t i : order) {
-    const auto least = std::min_element(load.begin(), load.end());
+    const auto least = std::ranges::min_element(load);
     parcels_[i].owner = static_cast<int>(least - load.begin());
     *least += parcels_[i].parameter.numel();
   }
@@ -168,7 +168,7 @@ void RankGradients::begin(const std::vector<bool>& is_trained) {
 
   row_ = round_ = 0;
   num_launched_ = 0;
-  num_rows_ = *std::max_element(rows.begin(), rows.end());
+  num_rows_ = *std::ranges::max_element(rows);
   num_rounds_ = options_.exact_ranks ? num_rows_ : 1;
   if (options_.meet) num_rounds_ = 0;
   last_trained_row_ = std::ssize(is_trained) - 1;

@@ -112,7 +112,7 @@ std::shared_ptr<const HfDir> HfDir::open(
                           "it with transformers)"});
   }
   for (const auto& [name, location] : dir->locations_) dir->names_.push_back(name);
-  std::sort(dir->names_.begin(), dir->names_.end());
+  std::ranges::sort(dir->names_);
   return dir;
 }
 
@@ -145,10 +145,9 @@ std::string HfDir::stored_name(const std::string& name) const {
   const auto found = locations_.find(name);
   if (found != locations_.end()) return found->second.stored_name;
   for (const auto& [stored, own] : prefixes_) {
-    const bool is_used =
-        std::any_of(locations_.begin(), locations_.end(), [&](const auto& location) {
-          return location.first.starts_with(own) && location.second.stored_name.starts_with(stored);
-        });
+    const bool is_used = std::ranges::any_of(locations_, [&](const auto& location) {
+      return location.first.starts_with(own) && location.second.stored_name.starts_with(stored);
+    });
     if (name.starts_with(own) && is_used) return stored + name.substr(own.size());
   }
   return name;

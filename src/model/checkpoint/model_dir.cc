@@ -32,8 +32,8 @@ bool is_companion(const std::string& name) {
                                                   "processor_config.json",
                                                   "preprocessor_config.json",
                                                   "video_preprocessor_config.json"};
-  return std::find(kNames.begin(), kNames.end(), name) != kNames.end() ||
-         name.starts_with("README") || name.starts_with("LICENSE") || name.starts_with("NOTICE") ||
+  return std::ranges::find(kNames, name) != kNames.end() || name.starts_with("README") ||
+         name.starts_with("LICENSE") || name.starts_with("NOTICE") ||
          (name.size() > 3 && name.ends_with(".py"));
 }
 
@@ -77,7 +77,7 @@ std::string known_neighbours(const std::string& path) {
     if (name.starts_with("checkpoint-")) there.push_back(entry->path().string());
   }
   if (!moved.empty()) return "a later run moved it: use " + moved.front();
-  std::sort(there.begin(), there.end());
+  std::ranges::sort(there);
   return there.empty() ? "" : "there are: " + join(there, ", ");
 }
 
@@ -136,7 +136,7 @@ void copy_companions(const std::string& source_dir, const std::string& directory
   const auto wanted = [&](const fs::directory_entry& entry) {
     const std::string name = entry.path().filename().string();
     return entry.is_regular_file() && is_companion(name) &&
-           std::find(except.begin(), except.end(), name) == except.end();
+           std::ranges::find(except, name) == except.end();
   };
   for (const auto& entry : fs::directory_iterator(source_dir)) {
     if (wanted(entry)) copy_one(entry.path(), fs::path(directory) / entry.path().filename());

@@ -57,7 +57,7 @@ const std::vector<std::string>& read_keys() {
 }
 
 bool is_one_of(const std::string& name, const std::vector<std::string>& names) {
-  return std::find(names.begin(), names.end(), name) != names.end();
+  return std::ranges::find(names, name) != names.end();
 }
 
 // null, false, 0, "", [] and {} disable a variant.

@@ -177,10 +177,9 @@ void check_coverage(const std::vector<SafetensorsEntry>& entries, uint64_t data_
                     const std::string& where) {
   std::vector<const SafetensorsEntry*> by_offset;
   for (const SafetensorsEntry& entry : entries) by_offset.push_back(&entry);
-  std::sort(
-      by_offset.begin(), by_offset.end(), [](const SafetensorsEntry* a, const SafetensorsEntry* b) {
-        return std::pair(a->begin_bytes, a->end_bytes) < std::pair(b->begin_bytes, b->end_bytes);
-      });
+  std::ranges::sort(by_offset, [](const SafetensorsEntry* a, const SafetensorsEntry* b) {
+    return std::pair(a->begin_bytes, a->end_bytes) < std::pair(b->begin_bytes, b->end_bytes);
+  });
   uint64_t expected = 0;
   for (const SafetensorsEntry* entry : by_offset) {
     if (entry->begin_bytes != expected) {
@@ -204,8 +203,8 @@ void check_coverage(const std::vector<SafetensorsEntry>& entries, uint64_t data_
 }  // namespace
 
 const SafetensorsDtype* find_safetensors_dtype(std::string_view name) {
-  const auto found = std::find_if(kDtypes.begin(), kDtypes.end(),
-                                  [&](const SafetensorsDtype& row) { return name == row.name; });
+  const auto found =
+      std::ranges::find_if(kDtypes, [&](const SafetensorsDtype& row) { return name == row.name; });
   return found == kDtypes.end() ? nullptr : &*found;
 }
 
@@ -226,10 +225,9 @@ SafetensorsHeader parse_safetensors_header(std::string_view file, const std::str
 }
 
 void sort_like_reference(std::vector<SafetensorsEntry>& entries) {
-  std::sort(
-      entries.begin(), entries.end(), [](const SafetensorsEntry& a, const SafetensorsEntry& b) {
-        return a.dtype->rank != b.dtype->rank ? a.dtype->rank > b.dtype->rank : a.name < b.name;
-      });
+  std::ranges::sort(entries, [](const SafetensorsEntry& a, const SafetensorsEntry& b) {
+    return a.dtype->rank != b.dtype->rank ? a.dtype->rank > b.dtype->rank : a.name < b.name;
+  });
   uint64_t offset = 0;
   for (SafetensorsEntry& entry : entries) {
     uint64_t size = static_cast<uint64_t>(entry.dtype->size_bytes);

@@ -122,7 +122,7 @@ std::vector<std::string> covered_files(const std::string& checkpoint_dir) {
     if (entry.is_regular_file() && name != in_state_dir(kManifest) && !may_change(name))
       names.push_back(std::move(name));
   }
-  std::sort(names.begin(), names.end());
+  std::ranges::sort(names);
   return names;
 }
 
@@ -142,8 +142,7 @@ NamedTensors read_tensors(const std::string& path) {
 // A name that leads out of the checkpoint counts as damage.
 bool is_inside(const std::string& name) {
   const fs::path path(name);
-  return path.is_relative() && !name.empty() &&
-         std::find(path.begin(), path.end(), "..") == path.end();
+  return path.is_relative() && !name.empty() && std::ranges::find(path, "..") == path.end();
 }
 
 struct Manifest {
@@ -184,7 +183,7 @@ Manifest read_manifest(const std::string& checkpoint_dir) {
   }
   for (const std::string& required : shard_names(manifest.num_shards)) {
     const auto same = [&](const auto& mark) { return mark.first == in_state_dir(required); };
-    if (std::none_of(manifest.marks.begin(), manifest.marks.end(), same))
+    if (std::ranges::none_of(manifest.marks, same))
       fields.fail("files", fmt::format("{} is not listed", required));
   }
   return manifest;
@@ -243,8 +242,7 @@ void verify_state_files(const std::string& checkpoint_dir) {
     const std::string file = entry.path().filename().string();
     const std::string name = in_state_dir(file);
     const auto same = [&](const auto& mark) { return mark.first == name; };
-    if (file == kManifest || file.front() == '.' || std::any_of(marks.begin(), marks.end(), same))
-      continue;
+    if (file == kManifest || file.front() == '.' || std::ranges::any_of(marks, same)) continue;
     refuse(checkpoint_dir, name, "a file in a training state does not belong there",
            fmt::format("the manifest lists {} files, but not this one", marks.size()));
   }

@@ -62,7 +62,7 @@ int64_t config_side(JsonFields& fields, const std::string& key, int64_t fallback
   const std::vector<int> sides = fields.integers(key);
   const int64_t most = find_limit(kLimits, key, kMostOther);
   const bool is_square = !sides.empty() && sides.front() >= 1 && sides.front() <= most &&
-                         std::count(sides.begin(), sides.end(), sides.front()) == std::ssize(sides);
+                         std::ranges::count(sides, sides.front()) == std::ssize(sides);
   if (!is_square)
     fields.fail(key,
                 fmt::format("expected one integer from 1 to {} or a list of equal ones", most));
@@ -74,8 +74,7 @@ std::vector<int64_t> config_counts(JsonFields& fields, const std::string& key,
   if (!fields.has(key)) return fallback;
   const std::vector<int> counts = fields.integers(key);
   const int64_t most = find_limit(kLimits, key, kMostOther);
-  if (std::any_of(counts.begin(), counts.end(),
-                  [&](int count) { return count < 0 || count > most; }))
+  if (std::ranges::any_of(counts, [&](int count) { return count < 0 || count > most; }))
     fields.fail(key, fmt::format("expected numbers from 0 to {}", most));
   if (std::ssize(counts) > kMostLayers)
     fields.fail(key, fmt::format("expected at most {} numbers", kMostLayers));
@@ -95,7 +94,7 @@ double config_positive(JsonFields& fields, const std::string& key, double fallba
 void require_config_text(JsonFields& fields, const std::string& key,
                          const std::vector<std::string>& implemented) {
   const std::string found = fields.text_or(key, implemented.front());
-  if (std::find(implemented.begin(), implemented.end(), found) != implemented.end()) return;
+  if (std::ranges::find(implemented, found) != implemented.end()) return;
   fields.fail(key,
               fmt::format("\"{}\" is not implemented, only \"{}\" is", found, implemented.front()));
 }

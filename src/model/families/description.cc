@@ -20,8 +20,8 @@ std::vector<LinearDescription> LayerDescription::mixer_linears() const {
 }
 
 int64_t TextDescription::num_attention_layers() const {
-  return std::count_if(layers.begin(), layers.end(),
-                       [](const LayerDescription& layer) { return layer.attention() != nullptr; });
+  return std::ranges::count_if(
+      layers, [](const LayerDescription& layer) { return layer.attention() != nullptr; });
 }
 
 std::vector<int64_t> TextDescription::cache_indices() const {
@@ -47,8 +47,8 @@ int64_t VisionDescription::window() const {
 }
 
 bool ModelDescription::is_carried(const std::string& tensor) const {
-  return std::any_of(carried.begin(), carried.end(),
-                     [&](const std::string& prefix) { return tensor.starts_with(prefix); });
+  return std::ranges::any_of(carried,
+                             [&](const std::string& prefix) { return tensor.starts_with(prefix); });
 }
 
 std::set<std::string> ModelDescription::float32_parameters() const {

@@ -26,11 +26,9 @@ const Family& find_family(JsonFields root, JsonOrigin origin) {
   const std::vector<std::string> architectures = root.texts("architectures");
   std::vector<std::string> known;
   for (const Family& family : families()) {
-    const bool has_architecture =
-        std::any_of(architectures.begin(), architectures.end(), [&](const std::string& name) {
-          return std::find(family.architectures.begin(), family.architectures.end(), name) !=
-                 family.architectures.end();
-        });
+    const bool has_architecture = std::ranges::any_of(architectures, [&](const std::string& name) {
+      return std::ranges::find(family.architectures, name) != family.architectures.end();
+    });
     if (model_type.empty() ? has_architecture : model_type == family.model_type) return family;
     known.push_back(
         fmt::format("{} checkpoint (model_type \"{}\")", family.title, family.model_type));

@@ -112,7 +112,7 @@ SegmentBounds SegmentBounds::from_lens(const std::vector<int64_t>& lens, const a
   std::transform_inclusive_scan(lens.begin(), lens.end(), begins.begin() + 1, std::plus<>(),
                                 [](int64_t len) { return static_cast<int32_t>(len); });
   return {upload(at::tensor(begins, at::kInt), device),
-          lens.empty() ? 0 : *std::max_element(lens.begin(), lens.end())};
+          lens.empty() ? 0 : *std::ranges::max_element(lens)};
 }
 
 at::Tensor varlen_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,

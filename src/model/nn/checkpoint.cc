@@ -121,8 +121,8 @@ std::vector<at::Tensor> run_checkpointed(const TwoPassBlock& block,
     }
     if (trained.empty()) return outputs;
     for (const at::Tensor& leaf : graph_leaves(trained)) {
-      const bool is_input = std::any_of(
-          cut.begin(), cut.end(), [&](const at::Tensor& input) { return input.is_same(leaf); });
+      const bool is_input =
+          std::ranges::any_of(cut, [&](const at::Tensor& input) { return input.is_same(leaf); });
       if (!is_input) all.push_back(leaf);
     }
   }

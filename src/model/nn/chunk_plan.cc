@@ -20,7 +20,7 @@ ChunkPlan::ChunkPlan(const std::vector<int64_t>& lens, at::Device device) {
     if (lens[s] > 0) segment_order_.push_back(static_cast<int64_t>(s));
   }
   const auto len_of = [&](int64_t segment) { return lens[segment]; };
-  std::stable_sort(segment_order_.begin(), segment_order_.end(), [&](int64_t a, int64_t b) {
+  std::ranges::stable_sort(segment_order_, [&](int64_t a, int64_t b) {
     return num_chunks_of(len_of(a)) > num_chunks_of(len_of(b));
   });
   const int64_t num_steps = segment_order_.empty() ? 0 : num_chunks_of(len_of(segment_order_[0]));
@@ -39,7 +39,7 @@ ChunkPlan::ChunkPlan(const std::vector<int64_t>& lens, at::Device device) {
     begins_.push_back(std::ssize(row_of_slot) / kChunk);
   }
   const bool is_padded = std::ssize(row_of_slot) > num_rows;
-  if (is_padded || !std::is_sorted(row_of_slot.begin(), row_of_slot.end())) {
+  if (is_padded || !std::ranges::is_sorted(row_of_slot)) {
     row_of_slot_ = upload_index(row_of_slot, device);
     slot_of_row_ = upload_index(slot_of_row, device);
   }

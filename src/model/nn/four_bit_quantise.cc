@@ -17,8 +17,7 @@ struct SortedCodes {
     const std::array<float, 16>& values = four_bit_values(kind);
     std::array<int, 16> order{};
     std::iota(order.begin(), order.end(), 0);
-    std::stable_sort(order.begin(), order.end(),
-                     [&](int a, int b) { return values[a] < values[b]; });
+    std::ranges::stable_sort(order, [&](int a, int b) { return values[a] < values[b]; });
     for (size_t i = 0; i < codes.size(); ++i) codes[i] = static_cast<uint8_t>(order[i]);
     for (size_t i = 0; i < bounds.size(); ++i)
       bounds[i] = (values[codes[i]] + values[codes[i + 1]]) / 2;
@@ -143,7 +142,7 @@ at::Tensor absmax_map() {
       values.push_back(-values.back());
     }
   }
-  std::sort(values.begin(), values.end());
+  std::ranges::sort(values);
   return at::tensor(values, at::kFloat);
 }
 

@@ -60,8 +60,7 @@ SegmentPlan::SegmentPlan(const std::vector<int64_t>& lens, const Options& option
   for (size_t s = 0; s < lens.size(); ++s) {
     if (lens[s] > 0) order.push_back(s);
   }
-  std::stable_sort(order.begin(), order.end(),
-                   [&](size_t a, size_t b) { return lens[a] > lens[b]; });
+  std::ranges::stable_sort(order, [&](size_t a, size_t b) { return lens[a] > lens[b]; });
   const auto fits = [&](int64_t len, int64_t longest) {
     if (len == longest) return true;
     if (!options.may_pad) return false;
@@ -92,7 +91,7 @@ SegmentPlan::SegmentPlan(const std::vector<int64_t>& lens, const Options& option
     }
     groups_.push_back(group);
   }
-  const bool is_in_order = std::is_sorted(grouped_from_row.begin(), grouped_from_row.end());
+  const bool is_in_order = std::ranges::is_sorted(grouped_from_row);
   if (is_padded || !is_in_order) {
     grouped_from_row_ = upload_index(grouped_from_row, device);
     row_from_grouped_ = upload_index(row_from_grouped, device);

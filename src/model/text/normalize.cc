@@ -38,8 +38,7 @@ bool is_inert(char32_t code_point) {
 }  // namespace
 
 std::string reference_nfc(std::string_view utf8) {
-  if (std::all_of(utf8.begin(), utf8.end(),
-                  [](char c) { return static_cast<unsigned char>(c) < 0x80; }))
+  if (std::ranges::all_of(utf8, [](char c) { return static_cast<unsigned char>(c) < 0x80; }))
     return std::string(utf8);
   std::string out;
   size_t done = 0;

@@ -58,7 +58,7 @@ int64_t num_image_pads(const GridThw& grid, int merge_size) {
 std::vector<TokenId> expand_image_pads(const std::vector<TokenId>& token_ids, TokenId pad_id,
                                        const std::vector<GridThw>& grids, int merge_size,
                                        const std::string& where) {
-  const auto num_pads = static_cast<size_t>(std::count(token_ids.begin(), token_ids.end(), pad_id));
+  const auto num_pads = static_cast<size_t>(std::ranges::count(token_ids, pad_id));
   if (num_pads != grids.size()) {
     throw data_error({.error = "the rendered prompt does not have one image pad per image",
                       .where = where,

@@ -95,10 +95,10 @@ class Rewriter {
     const size_t close = in_.find('}', pos_);
     const std::string_view body =
         close == std::string_view::npos ? "" : in_.substr(pos_ + 1, close - pos_ - 1);
-    const bool digits = !body.empty() && body.front() != ',' && body.size() <= 9 &&
-                        std::all_of(body.begin(), body.end(),
-                                    [](char c) { return (c >= '0' && c <= '9') || c == ','; }) &&
-                        std::count(body.begin(), body.end(), ',') <= 1;
+    const bool digits =
+        !body.empty() && body.front() != ',' && body.size() <= 9 &&
+        std::ranges::all_of(body, [](char c) { return (c >= '0' && c <= '9') || c == ','; }) &&
+        std::ranges::count(body, ',') <= 1;
     if (!digits) refuse("a brace that is not {n}, {n,} or {n,m}");
     copy(body.size() + 2);
     if (peek() == '+') refuse("}+ (possessive in one engine only)");
@@ -158,7 +158,7 @@ class Rewriter {
     const size_t close = in_.find('}', pos_);
     if (peek(2) != '{' || close == std::string_view::npos) refuse("\\p without {…}");
     const std::string_view name = in_.substr(pos_ + 3, close - pos_ - 3);
-    const bool known = std::find(kCategories.begin(), kCategories.end(), name) != kCategories.end();
+    const bool known = std::ranges::find(kCategories, name) != kCategories.end();
     if (!known) refuse(fmt::format("\\{}{{{}}}", peek(1), name.substr(0, 40)));
     if (negated && in_class) refuse("\\P{…} inside a class");
     out_ += in_class ? category_class(name)

@@ -218,8 +218,8 @@ TokenizerSpec read_vocab_and_merges(const std::string& directory) {
   const Json config = read_json_file(config_path);
   const Json& name = member(config, "tokenizer_class");
   const auto of_class = [&name](const Family& family) {
-    return std::any_of(family.tokenizer_classes.begin(), family.tokenizer_classes.end(),
-                       [&name](const std::string& known) { return name == known; });
+    return std::ranges::any_of(family.tokenizer_classes,
+                               [&name](const std::string& known) { return name == known; });
   };
   const auto family = std::find_if(families().begin(), families().end(), of_class);
   if (family == families().end()) {
@@ -246,17 +246,16 @@ TokenizerSpec read_vocab_and_merges(const std::string& directory) {
     fail_tokenizer(config_path, "added_tokens_decoder is not an object", show(decoder));
   for (const auto& entry : decoder.items()) {
     const std::string& digits = entry.key();
-    const bool is_number =
-        !digits.empty() && digits.size() <= 9 &&
-        std::all_of(digits.begin(), digits.end(), [](char c) { return c >= '0' && c <= '9'; });
+    const bool is_number = !digits.empty() && digits.size() <= 9 &&
+                           std::ranges::all_of(digits, [](char c) { return c >= '0' && c <= '9'; });
     if (!is_number)
       fail_tokenizer(config_path, "a key of added_tokens_decoder is not an id",
                      python_json_string(digits));
     spec.added_tokens.push_back(read_added_token(entry.value(), Json(std::stoi(digits)),
                                                  config_path + ": added_tokens_decoder"));
   }
-  std::sort(spec.added_tokens.begin(), spec.added_tokens.end(),
-            [](const AddedToken& a, const AddedToken& b) { return a.id < b.id; });
+  std::ranges::sort(spec.added_tokens,
+                    [](const AddedToken& a, const AddedToken& b) { return a.id < b.id; });
   return spec;
 }
 

@@ -43,7 +43,7 @@ struct Weights {
 int choose_shift(const std::vector<double>& weights, ImageBackend backend) {
   constexpr int kPillowBits = 32 - 8 - 2;
   if (backend == ImageBackend::kPil) return kPillowBits;
-  const double largest = *std::max_element(weights.begin(), weights.end());
+  const double largest = *std::ranges::max_element(weights);
   int shift = 0;
   while (shift < kPillowBits && static_cast<int>(0.5 + largest * (1 << (shift + 1))) < 1 << 15)
     ++shift;
@@ -116,7 +116,7 @@ Image resize_height(const Image& image, int height_px, ImageBackend backend) {
   std::vector<int32_t> sums(static_cast<size_t>(row_size));
   for (int64_t y = 0; y < height_px; ++y) {
     const Weights::Taps taps = weights.taps[y];
-    std::fill(sums.begin(), sums.end(), 1 << (weights.shift - 1));
+    std::ranges::fill(sums, 1 << (weights.shift - 1));
     for (int64_t k = 0; k < taps.count; ++k) {
       const int32_t weight = weights.values[y * weights.stride + k];
       const uint8_t* const row = image.rgb.data() + (taps.first + k) * row_size;

@@ -31,7 +31,7 @@ int64_t blocks_of(int64_t prompt_len, const CacheDemand& demand, const NativeSet
 int64_t num_cache_states(const CacheDemand& demand, const NativeSettings& options,
                          int64_t free_bytes) {
   if (demand.state_bytes == 0 || demand.prompt_lens.empty()) return 0;
-  const int64_t longest = *std::max_element(demand.prompt_lens.begin(), demand.prompt_lens.end());
+  const int64_t longest = *std::ranges::max_element(demand.prompt_lens);
   const double bytes = cache_bytes(options, free_bytes),
                bytes_of_state = static_cast<double>(demand.state_bytes),
                bytes_of_sequence =

@@ -14,8 +14,7 @@ StatePool::StatePool(int64_t num_slots) {
 }
 
 int64_t StatePool::num_saved() const {
-  return std::count_if(slots_.begin(), slots_.end(),
-                       [](const Slot& slot) { return slot.key.has_value(); });
+  return std::ranges::count_if(slots_, [](const Slot& slot) { return slot.key.has_value(); });
 }
 
 // An empty slot, the lowest first, or else the saved state that was found longest ago.
@@ -23,9 +22,8 @@ int32_t StatePool::take_unused() {
   const auto rank = [](const Slot& slot) {
     return slot.is_used ? UINT64_MAX : slot.key ? slot.found_at + 1 : 0;
   };
-  const auto best =
-      std::min_element(slots_.begin(), slots_.end(),
-                       [&](const Slot& a, const Slot& b) { return rank(a) < rank(b); });
+  const auto best = std::ranges::min_element(
+      slots_, [&](const Slot& a, const Slot& b) { return rank(a) < rank(b); });
   REMATCH_CHECK(!best->is_used, fmt::format("all {} states are used", num_slots()));
   best->key.reset();
   return static_cast<int32_t>(best - slots_.begin());

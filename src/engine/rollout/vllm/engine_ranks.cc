@@ -94,7 +94,7 @@ void EngineRanks::rethrow_first_failure(const std::exception_ptr& failure, int64
   times[group_.rank()] = time_ns;
   group_.all_reduce(times);
   const auto is_earlier = [](int64_t a, int64_t b) { return a != 0 && (b == 0 || a < b); };
-  const auto first = std::min_element(times.begin(), times.end(), is_earlier) - times.begin();
+  const auto first = std::ranges::min_element(times, is_earlier) - times.begin();
   rematch::together(group_, [&] {
     if (failure && first == group_.rank()) std::rethrow_exception(failure);
   });

@@ -25,7 +25,7 @@ struct TokenBytes {
   /// Index of the token with exactly the bytes [begin, end), begin < end; -1 when there is none.
   /// Cost: O(log tokens).
   int token_exactly(size_t begin, size_t end) const {
-    const auto found = std::lower_bound(ends.begin(), ends.end(), end);
+    const auto found = std::ranges::lower_bound(ends, end);
     if (found == ends.end() || *found != end) return -1;
     const size_t token = found - ends.begin();
     return this->begin(token) == begin ? static_cast<int>(token) : -1;
@@ -34,7 +34,7 @@ struct TokenBytes {
   /// Half-open span of the tokens that overlap bytes [begin, end), begin < end ≤ bytes.size().
   /// Cost: O(log tokens).
   TokenSpan overlapping(size_t begin, size_t end) const {
-    const auto first = std::upper_bound(ends.begin(), ends.end(), begin);
+    const auto first = std::ranges::upper_bound(ends, begin);
     const auto last = std::lower_bound(first, ends.end(), end);
     return {static_cast<int>(first - ends.begin()), static_cast<int>(last - ends.begin()) + 1};
   }

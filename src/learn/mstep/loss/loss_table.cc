@@ -31,11 +31,11 @@ bool add_loss_term(LossTerm term) {
 std::vector<LossKey> loss_keys() {
   std::vector<LossKey> keys;
   const auto add = [&](const LossKey& key) {
-    if (std::none_of(keys.begin(), keys.end(), by_name(key.name))) keys.push_back(key);
+    if (std::ranges::none_of(keys, by_name(key.name))) keys.push_back(key);
   };
   for (const LossTerm& term : table()) {
     if (term.weight) add(*term.weight);
-    std::for_each(term.keys.begin(), term.keys.end(), add);
+    std::ranges::for_each(term.keys, add);
   }
   return keys;
 }
@@ -43,14 +43,13 @@ std::vector<LossKey> loss_keys() {
 std::vector<LossKind> loss_kinds(const LossOptions& options) {
   const std::vector<LossKey> keys = loss_keys();
   for (const auto& [name, value] : options.settings) {
-    REMATCH_CHECK(std::any_of(keys.begin(), keys.end(), by_name(name)),
-                  "no loss has the setting " + name);
+    REMATCH_CHECK(std::ranges::any_of(keys, by_name(name)), "no loss has the setting " + name);
   }
   std::vector<LossKind> kinds;
   for (const LossTerm& term : table()) {
     const double weight = term.weight ? options.value(*term.weight) : 1.0;
     if (weight == 0 && term.weight->fallback == 0) continue;
-    auto kind = std::find_if(kinds.begin(), kinds.end(), by_name(term.kind));
+    auto kind = std::ranges::find_if(kinds, by_name(term.kind));
     if (kind == kinds.end()) kind = kinds.insert(kind, LossKind{term.kind, {}});
     kind->terms.emplace_back(&term, weight);
   }

@@ -104,7 +104,7 @@ void check_targets(const KindTargets& targets, int64_t length) {
           (targets.is_prefix.empty() || targets.is_prefix.size() == targets.values.size()),
       fmt::format("{} {} {}", targets.positions.size(), targets.values.size(),
                   targets.is_prefix.size()));
-  REMATCH_CHECK(std::all_of(targets.positions.begin(), targets.positions.end(), inside),
+  REMATCH_CHECK(std::ranges::all_of(targets.positions, inside),
                 fmt::format("row of {} positions", length));
 }
 

@@ -83,9 +83,8 @@ ModelDescription describe(const Json& config, const JsonOrigin& origin) {
     return block.deepstack_merger >= 0;
   };
   const bool has_null_kv_heads = is_explicit_null(text, "num_key_value_heads");
-  model.text =
-      read_text(root.object("text_config"), has_null_kv_heads,
-                std::count_if(model.vision.blocks.begin(), model.vision.blocks.end(), feeds));
+  model.text = read_text(root.object("text_config"), has_null_kv_heads,
+                         std::ranges::count_if(model.vision.blocks, feeds));
   model.tie_word_embeddings = root.boolean_or("tie_word_embeddings", false);
   model.image_token_id = config_count(root, "image_token_id", 151655, 0);
   model.part_of.modules = {{kQwenVision + "merger", ParameterPart::kAligner},

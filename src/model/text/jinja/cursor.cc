@@ -169,7 +169,7 @@ std::string strip(const std::string& text, bool left, bool right, const std::str
     const std::string kept = python_strip((left ? "" : "x") + text + (right ? "" : "x"));
     return kept.substr(left ? 0 : 1, kept.size() - (left ? 0 : 1) - (right ? 0 : 1));
   }
-  if (std::any_of(chars->begin(), chars->end(), [](char c) { return (c & 0x80) != 0; }))
+  if (std::ranges::any_of(*chars, [](char c) { return (c & 0x80) != 0; }))
     throw unsupported("strip of characters outside ASCII");
   const size_t begin = left ? text.find_first_not_of(*chars) : 0;
   const size_t end = right ? text.find_last_not_of(*chars) + 1 : text.size();

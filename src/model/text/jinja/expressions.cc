@@ -57,7 +57,7 @@ std::vector<Code> bind_arguments(const Arguments& arguments,
   std::vector<Code> bound(parameters.size(), nullptr);
   for (size_t i = 0; i < arguments.size(); ++i) {
     const auto& [keyword, code] = arguments[i];
-    const auto known = std::find(parameters.begin(), parameters.end(), keyword);
+    const auto known = std::ranges::find(parameters, keyword);
     const size_t slot = keyword.empty() ? i : static_cast<size_t>(known - parameters.begin());
     if (slot >= bound.size() || bound[slot] != nullptr)
       throw unsupported(fmt::format("the argument {} of {}",

@@ -70,7 +70,7 @@ Code Parser::block(std::initializer_list<std::string_view> ends) {
       codes.push_back(add([=](Run& run) { return run.write(run(value).str()), Value(); }));
     } else {
       end_ = word();
-      if (std::find(ends.begin(), ends.end(), end_) != ends.end()) {
+      if (std::ranges::find(ends, end_) != ends.end()) {
         take_word();
         break;
       }

@@ -58,8 +58,7 @@ bool DecodeGraphs::can_run(const Step& step) const {
   const auto decodes = [](const StepSequence& sequence) {
     return sequence.num_rows == 1 && sequence.num_logits == 1 && sequence.num_cached > 0;
   };
-  return make_graph_ && step.visual_rows.empty() &&
-         std::all_of(step.sequences.begin(), step.sequences.end(), decodes);
+  return make_graph_ && step.visual_rows.empty() && std::ranges::all_of(step.sequences, decodes);
 }
 
 std::pair<int64_t, int64_t> DecodeGraphs::padded_size(int64_t num_sequences, int64_t num_tokens,

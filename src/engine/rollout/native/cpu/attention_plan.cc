@@ -51,8 +51,7 @@ void CpuAttentionPlan::make(const Step& step, int64_t num_kv_heads, int64_t grou
 kernels::Range CpuAttentionPlan::share(int worker, int num_workers) const {
   const auto boundary = [&](int64_t w) {
     const int64_t work = work_until_.empty() ? 0 : work_until_.back() * w / num_workers;
-    return static_cast<int64_t>(std::upper_bound(work_until_.begin(), work_until_.end(), work) -
-                                work_until_.begin());
+    return static_cast<int64_t>(std::ranges::upper_bound(work_until_, work) - work_until_.begin());
   };
   return {boundary(worker), worker + 1 == num_workers ? std::ssize(items_) : boundary(worker + 1)};
 }

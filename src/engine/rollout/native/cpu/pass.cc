@@ -12,7 +12,7 @@ using kernels::Rows;
 using kernels::Worker;
 
 bool CpuPass::find_gates(const TextDescription& text) {
-  return std::any_of(text.layers.begin(), text.layers.end(), [](const LayerDescription& layer) {
+  return std::ranges::any_of(text.layers, [](const LayerDescription& layer) {
     return layer.attention() != nullptr && layer.attention()->has_output_gate;
   });
 }
