@@ -8,8 +8,8 @@
 namespace rematch {
 
 void refuse_choice(std::string_view name, const std::string& kind, const std::string& key,
-                   const std::string& way_out, const std::vector<std::string>& names) {
-  const std::vector<std::string> near = near_names(name, names, 1);
+                   const std::string& way_out, const Strings& names) {
+  const Strings near = near_names(name, names, 1);
   const std::string list = join(names, ", ");
   std::string fix =
       near.empty() ? fmt::format("set `{}` to one of {}", key, list)

@@ -6,13 +6,15 @@
 #include <utility>
 #include <vector>
 
+#include "base/strings.h"
+
 namespace rematch {
 
 /// Refuses a name that is not in a table of choices.
 /// @throws UserError (config) with the existing names and the nearest one
 [[noreturn]] void refuse_choice(std::string_view name, const std::string& kind,
                                 const std::string& key, const std::string& way_out,
-                                const std::vector<std::string>& names);
+                                const Strings& names);
 
 /// The table of the values of a setting. The configuration takes the legal values from it, the code
 /// the implementation of a value, the documentation its meaning. A row is a struct with the texts
@@ -55,8 +57,8 @@ class Choices {
   /// Rows in the order of the documentation; they never move.
   const std::deque<Row>& rows() const { return rows_; }
 
-  std::vector<std::string> names() const {
-    std::vector<std::string> names;
+  Strings names() const {
+    Strings names;
     for (const Row& row : rows_) names.emplace_back(row.name);
     return names;
   }

@@ -5,6 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/strings.h"
+
 namespace rematch {
 
 /// A value of an enum and the text that users write for it. An enum's ONE table of both stands
@@ -44,8 +46,8 @@ constexpr std::optional<E> value_of(std::string_view name) {
 
 /// Every text, in the table's order.
 template <NamedEnum E>
-std::vector<std::string> all_names() {
-  std::vector<std::string> names;
+Strings all_names() {
+  Strings names;
   for (const EnumName<E>& row : names_of(E{})) names.emplace_back(row.name);
   return names;
 }

@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/strings.h"
+
 namespace rematch {
 
 /// The kind of an error; decides the exit code of the process (BEHAVIOUR 18).

@@ -338,7 +338,7 @@ void StagedDirectory::commit() {
 
 void make_directories(const std::string& path) {
   std::error_code error;
-  std::vector<std::string> made;
+  Strings made;
   for (fs::path at = path; !at.empty() && !fs::exists(at, error); at = at.parent_path())
     made.push_back(at.string());
   fs::create_directories(path, error);

@@ -4,6 +4,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/strings.h"
+
 namespace rematch {
 
 /// The whole content of a file.

@@ -4,7 +4,7 @@
 
 namespace rematch {
 
-std::string first_few(std::vector<std::string> parts, size_t most) {
+std::string first_few(Strings parts, size_t most) {
   const bool has_more = parts.size() > most;
   if (has_more) parts.resize(most);
   return join(parts, ", ") + (has_more ? ", …" : "");

@@ -3,6 +3,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/strings.h"
+
 namespace rematch {
 
 /// JSON value that keeps the order of keys. Include <nlohmann/json.hpp> only where a value is

@@ -133,9 +133,9 @@ std::vector<int> JsonFields::integers(const std::string& key) {
   return integers;
 }
 
-std::vector<std::string> JsonFields::texts(const std::string& key) {
+Strings JsonFields::texts(const std::string& key) {
   const Json* value = find(key);
-  std::vector<std::string> texts;
+  Strings texts;
   if (value == nullptr || value->is_null()) return texts;
   if (!value->is_array()) fail_type(key, "a list of strings", *value);
   for (const Json& item : *value) {
@@ -159,7 +159,7 @@ JsonFields JsonFields::object_or_empty(const std::string& key) {
 void JsonFields::finish() const {
   for (const auto& item : value_->items()) {
     if (std::ranges::find(asked_, item.key()) != asked_.end()) continue;
-    const std::vector<std::string> near = near_names(item.key(), asked_);
+    const Strings near = near_names(item.key(), asked_);
     throw UserError(
         origin_->unknown_key,
         {.error = fmt::format("unknown field {}", python_json_string(item.key())),

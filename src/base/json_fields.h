@@ -72,7 +72,7 @@ class JsonFields {
   /// A list of integers in the range of int, such as token ids.
   std::vector<int> integers(const std::string& key);
   /// A list of strings; empty when the key is absent or null.
-  std::vector<std::string> texts(const std::string& key);
+  Strings texts(const std::string& key);
   JsonFields object(const std::string& key);
   /// As object(), but an empty object when the key is absent or null.
   JsonFields object_or_empty(const std::string& key);
@@ -91,7 +91,7 @@ class JsonFields {
   const Json* value_;
   const JsonOrigin* origin_;
   std::string place_;
-  std::vector<std::string> asked_;
+  Strings asked_;
 };
 
 /// Reads an integer in [least, most].

@@ -38,7 +38,7 @@ std::string existing_names(const std::string& path) {
          !fs::is_directory(missing.parent_path(), error))
     missing = missing.parent_path();
   const fs::path directory = missing.parent_path();
-  std::vector<std::string> names, alike;
+  Strings names, alike;
   for (fs::directory_iterator entry(directory.empty() ? "." : directory, error), end;
        !error && entry != end && names.size() <= kMostCompared; entry.increment(error))
     names.push_back(entry->path().filename().string());

@@ -19,8 +19,8 @@ bool is_plain_in_a_shell(char c) {
 }
 
 /// The words between blanks. A command in backticks is one word, so that it can be copied.
-std::vector<std::string> words_of(const std::string& text) {
-  std::vector<std::string> words;
+Strings words_of(const std::string& text) {
+  Strings words;
   bool is_quoted = false;
   for (const std::string& part : split(text, ' ')) {
     if (is_quoted) {
@@ -86,7 +86,7 @@ std::string printable(std::string_view text) {
 }
 
 std::string printable_lines(std::string_view text) {
-  std::vector<std::string> lines = split(text, '\n');
+  Strings lines = split(text, '\n');
   for (std::string& line : lines) line = printable(line);
   return join(lines, "\n");
 }

@@ -124,8 +124,7 @@ int edit_distance(std::string_view a, std::string_view b) {
   return last[n];
 }
 
-std::vector<std::string> near_names(std::string_view name,
-                                    const std::vector<std::string>& candidates, size_t limit) {
+Strings near_names(std::string_view name, const Strings& candidates, size_t limit) {
   constexpr size_t kLongestName = 80;  // comparing two names costs the product of their lengths
   if (name.size() > kLongestName) return {};
   const int reach = std::max<int>(2, static_cast<int>(name.size()) / 3);
@@ -135,7 +134,7 @@ std::vector<std::string> near_names(std::string_view name,
     if (distance <= reach) scored.emplace_back(distance, candidate);
   }
   std::ranges::stable_sort(scored, [](const auto& x, const auto& y) { return x.first < y.first; });
-  std::vector<std::string> names;
+  Strings names;
   for (size_t i = 0; i < scored.size() && i < limit; ++i) names.push_back(scored[i].second);
   return names;
 }
@@ -147,7 +146,7 @@ std::string lower_case(std::string text) {
   return text;
 }
 
-std::string join(const std::vector<std::string>& parts, std::string_view separator) {
+std::string join(const Strings& parts, std::string_view separator) {
   std::string text;
   for (size_t i = 0; i < parts.size(); ++i) {
     if (i > 0) text += separator;
@@ -166,8 +165,8 @@ std::string first_line(std::string_view text) {
   return std::string(text.substr(0, text.find('\n')));
 }
 
-std::vector<std::string> split(std::string_view text, char separator) {
-  std::vector<std::string> parts(1);
+Strings split(std::string_view text, char separator) {
+  Strings parts(1);
   for (const char c : text) {
     if (c == separator) {
       parts.emplace_back();

@@ -3,6 +3,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/strings.h"
+
 namespace rematch {
 
 /// True when the bytes are well-formed UTF-8 (no overlong forms, no surrogates, at most U+10FFFF).
@@ -36,14 +38,13 @@ int edit_distance(std::string_view a, std::string_view b);
 
 /// The candidates closest to `name`, best first, at most `limit`; only those within a third of the
 /// name's length (at least 2 edits). A name of more than 80 bytes is near to none.
-std::vector<std::string> near_names(std::string_view name,
-                                    const std::vector<std::string>& candidates, size_t limit = 3);
+Strings near_names(std::string_view name, const Strings& candidates, size_t limit = 3);
 
 /// `text` with its ASCII letters in lower case; keeps its length.
 std::string lower_case(std::string text);
 
 /// `parts` joined with `separator` between them.
-std::string join(const std::vector<std::string>& parts, std::string_view separator);
+std::string join(const Strings& parts, std::string_view separator);
 
 /// `text`, cut between two characters to at most `most` bytes, then with "…".
 std::string shorten_bytes(std::string_view text, size_t most);
@@ -52,6 +53,6 @@ std::string shorten_bytes(std::string_view text, size_t most);
 std::string first_line(std::string_view text);
 
 /// Pieces of `text` between `separator`s; always at least one.
-std::vector<std::string> split(std::string_view text, char separator);
+Strings split(std::string_view text, char separator);
 
 }  // namespace rematch

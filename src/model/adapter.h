@@ -74,7 +74,7 @@ class Adapter {
   struct Trained {
     std::vector<std::pair<std::string, LoraTensors>> layers;
     std::vector<std::pair<std::string, TokenRowTensors>> token_rows;  ///< embedding, untied head
-    std::vector<std::string> saved;
+    Strings saved;
   };
   void attach(Model& model, Trained trained, const std::shared_ptr<Adapter>& self);
 

@@ -34,8 +34,8 @@ std::shared_ptr<const HfDir> open_weights(const std::string& model_dir) {
 }  // namespace
 
 std::string stored_weights_hash(const HfDir& weights) {
-  const std::vector<std::string>& names = weights.names();
-  std::vector<std::string> hashes(names.size());
+  const Strings& names = weights.names();
+  Strings hashes(names.size());
   at::parallel_for(0, std::ssize(names), 1, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const auto at = static_cast<size_t>(i);

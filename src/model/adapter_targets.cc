@@ -29,11 +29,11 @@ std::string last_component(const std::string& name) { return name.substr(name.rf
 
 /// The modules of a model, also those without direct parameters.
 struct Modules {
-  std::vector<std::string> linears;  ///< checkpoint order
-  std::vector<std::string> others;   ///< every other module, sorted
+  Strings linears;                   ///< checkpoint order
+  Strings others;                    ///< every other module, sorted
   std::set<std::string> not_in_all;  ///< Linears that `all-linear` leaves out
 
-  Modules(const ModelDescription& model, const std::vector<std::string>& parameter_names) {
+  Modules(const ModelDescription& model, const Strings& parameter_names) {
     std::set<std::string> known, seen, rest;
     for (const LinearDescription& linear : model.linears()) {
       known.insert(linear.module);
@@ -56,7 +56,7 @@ struct Modules {
 /// Collects problems during selection.
 class Chooser {
  public:
-  Chooser(const ModelDescription& model, const std::vector<std::string>& parameter_names,
+  Chooser(const ModelDescription& model, const Strings& parameter_names,
           const AdapterTargets& options)
       : head_(model.text.head.module),
         embedding_(model.text.embedding),
@@ -120,7 +120,7 @@ class Chooser {
   // listed as the embedding.
   void save_tied(const std::string& name, std::set<std::string>& saved) {
     add_saved(embedding_, name, saved);
-    std::vector<std::string>& listed = selection_.targets.modules_to_save;
+    Strings& listed = selection_.targets.modules_to_save;
     if (!contains(listed, embedding_)) listed.push_back(embedding_);
     selection_.targets.ensure_weight_tying = true;
   }
@@ -129,7 +129,7 @@ class Chooser {
     const bool tied = is_tied();
     std::set<std::string> saved;
     for (const std::string& name : options_.modules_to_save) {
-      std::vector<std::string> found;
+      Strings found;
       for (const auto* list : {&modules_.linears, &modules_.others}) {
         for (const std::string& module : *list) {
           if (!name.empty() && module.ends_with(name)) found.push_back(module);
@@ -217,7 +217,7 @@ class Chooser {
   // Selects the matches of one entry or of the regex, or reports a problem.
   void take_all(const std::string& entry, const std::string& key,
                 const std::function<bool(const std::string&)>& matches) {
-    std::vector<std::string> wrong;
+    Strings wrong;
     for (const std::string& module : modules_.others) {
       if (matches(module) && !is_saved(module)) wrong.push_back(module);
     }
@@ -279,12 +279,11 @@ class Chooser {
              [&](const std::string& module) { return regex.matches(module); });
   }
 
-  void throw_no_match(const std::string& entry, const std::string& key,
-                      const std::vector<std::string>& candidates) {
+  void throw_no_match(const std::string& entry, const std::string& key, const Strings& candidates) {
     // Suggests similar whole names and similar last components, because users write both.
     std::set<std::string> shorts;
     for (const std::string& module : candidates) shorts.insert(last_component(module));
-    std::vector<std::string> near = near_names(entry, candidates);
+    Strings near = near_names(entry, candidates);
     for (const std::string& name :
          near_names(last_component(entry), {shorts.begin(), shorts.end()}))
       near.push_back(name);
@@ -328,7 +327,7 @@ class Chooser {
 
   const std::string head_, embedding_;
   const int64_t vocab_size_;
-  const std::vector<std::string>& parameter_names_;
+  const Strings& parameter_names_;
   Modules modules_;
   const AdapterTargets& options_;
   std::set<std::string> chosen_;
@@ -350,7 +349,7 @@ std::string layers_regex(const PeftTargets& targets) {
 
 }  // namespace
 
-std::string find_untargeted(const PeftTargets& targets, const std::vector<std::string>& modules,
+std::string find_untargeted(const PeftTargets& targets, const Strings& modules,
                             const std::string& where) {
   if (targets.target_regex == kAllLinear || contains(targets.target_modules, kAllLinear)) return "";
   std::optional<FullMatch> names, layers;
@@ -382,8 +381,7 @@ std::function<bool(const std::string& parameter)> frozen_parameters(const ModelD
   };
 }
 
-AdapterSelection select_targets(const ModelDescription& model,
-                                const std::vector<std::string>& parameter_names,
+AdapterSelection select_targets(const ModelDescription& model, const Strings& parameter_names,
                                 const AdapterTargets& options) {
   return Chooser(model, parameter_names, options).choose();
 }

@@ -26,8 +26,8 @@ std::function<bool(const std::string& parameter)> frozen_parameters(const ModelD
 
 /// AdapterTargets resolved for a model.
 struct AdapterSelection {
-  std::vector<std::string> modules;           ///< Linears that get an adapter, in checkpoint order
-  std::vector<std::string> saved_parameters;  ///< parameters that are trained in full
+  Strings modules;           ///< Linears that get an adapter, in checkpoint order
+  Strings saved_parameters;  ///< parameters that are trained in full
   /// tokens with trained rows of embedding and head
   std::vector<int64_t> token_ids;
   PeftTargets targets;     ///< PEFT's settings that select exactly these
@@ -39,14 +39,13 @@ struct AdapterSelection {
 /// @throws UserError (config) with a problem for each: a list entry or a regex that matches nothing
 /// (with similar names), a module that is not a Linear, or only frozen modules; an invalid regex; a
 /// head that is tied to the embedding
-AdapterSelection select_targets(const ModelDescription& model,
-                                const std::vector<std::string>& parameter_names,
+AdapterSelection select_targets(const ModelDescription& model, const Strings& parameter_names,
                                 const AdapterTargets& options);
 
 /// The first of the modules that PEFT would not adapt with these targets; "" if it adapts all.
 /// @param where  of the targets, for errors.
 /// @throws UserError (config) for an invalid regex
-std::string find_untargeted(const PeftTargets& targets, const std::vector<std::string>& modules,
+std::string find_untargeted(const PeftTargets& targets, const Strings& modules,
                             const std::string& where);
 
 /// Module name of a parameter: without its last component.

@@ -190,7 +190,7 @@ class Sorter {
     // A tied head is stored with the embedding, or trained separately.
     const bool is_tied_head = entry.name == head_name() && is_tied();
     const std::optional<Shape> shape = base_shape_(is_tied_head ? embedding_name() : entry.name);
-    const std::vector<std::string>& saved = adapter_.config.targets.modules_to_save;
+    const Strings& saved = adapter_.config.targets.modules_to_save;
     // The parameter is inside a module with a name that ends with the entry.
     const auto covers = [&](const std::string& end) {
       for (size_t dot = entry.name.rfind('.'); dot != std::string::npos && dot > 0;
@@ -228,7 +228,7 @@ class Sorter {
 
   // PEFT loads such an adapter, and ignores these tensors.
   void require_targeted() const {
-    std::vector<std::string> modules;
+    Strings modules;
     for (const auto& [module, tensors] : sorted_.layers) modules.push_back(module);
     const std::string config = where_ + "/adapter_config.json";
     const std::string left_out = find_untargeted(adapter_.config.targets, modules, config);

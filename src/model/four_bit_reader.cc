@@ -113,8 +113,8 @@ bool is_four_bit_state(const std::string& tensor) {
                                                  [&](const char* known) { return part == known; });
 }
 
-std::vector<std::string> four_bit_tensors(const HfDir& dir, const std::string& name) {
-  std::vector<std::string> names{name};
+Strings four_bit_tensors(const HfDir& dir, const std::string& name) {
+  Strings names{name};
   for (const char* part : kParts) names.push_back(name + part);
   for (const auto& kind : names_of(FourBitKind())) names.push_back(name + kState + kind.name);
   std::erase_if(names, [&](const std::string& tensor) { return !dir.has(tensor); });

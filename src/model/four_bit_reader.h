@@ -18,7 +18,7 @@ bool is_four_bit(const HfDir& dir, const std::string& name);
 bool is_four_bit_state(const std::string& tensor);
 
 /// Names of the stored tensors of a packed weight.
-std::vector<std::string> four_bit_tensors(const HfDir& dir, const std::string& name);
+Strings four_bit_tensors(const HfDir& dir, const std::string& name);
 
 /// A packed weight [num_outputs, num_inputs] on the CPU.
 /// @throws UserError (data), naming tensor and numbers, for anything missing, misshapen, not finite

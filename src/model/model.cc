@@ -124,7 +124,7 @@ struct Model::Impl {
   bool tied = false;
   std::vector<NamedParameter> parameters;
   std::unordered_map<std::string, size_t> index;
-  std::vector<std::string> unused;
+  Strings unused;
 };
 
 Model::Model() = default;
@@ -198,7 +198,7 @@ void Model::attach(std::shared_ptr<Adapter> adapter,
 }
 bool Model::tied() const { return impl_->tied; }
 const std::vector<NamedParameter>& Model::parameters() const { return impl_->parameters; }
-const std::vector<std::string>& Model::unused_tensors() const { return impl_->unused; }
+const Strings& Model::unused_tensors() const { return impl_->unused; }
 
 at::Tensor Model::parameter(const std::string& name) const {
   const NamedParameter* found = find_parameter(name);

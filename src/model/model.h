@@ -131,7 +131,7 @@ class Model {
 
   /// Unused tensors of the checkpoint, sorted, for a warning; without rotary tables and a redundant
   /// head.
-  const std::vector<std::string>& unused_tensors() const;
+  const Strings& unused_tensors() const;
 
   /// Vision tower with DeepStack mergers. Undefined tensors without images. Cost: one forward pass
   /// over N rows.

@@ -17,13 +17,13 @@ bool names(const std::string& entry, const std::string& module) {
 
 bool is_packed_at_load(const FourBitSettings& options, const std::string& head,
                        const std::string& module) {
-  const std::vector<std::string>& skipped = options.skip_modules;
+  const Strings& skipped = options.skip_modules;
   return module != head &&
          std::ranges::none_of(skipped, [&](const auto& entry) { return names(entry, module); });
 }
 
 void check_skip_modules(const FourBitSettings& options, const ModelDescription& model) {
-  std::vector<std::string> modules{model.text.embedding};
+  Strings modules{model.text.embedding};
   for (const LinearDescription& linear : model.linears()) modules.push_back(linear.module);
   for (const std::string& entry : options.skip_modules) {
     if (std::ranges::any_of(modules,

@@ -118,10 +118,10 @@ LayerSource::Need ParameterLoader::take_block(const std::function<void()>& fill)
   return need;
 }
 
-std::vector<std::string> ParameterLoader::unused_names() const {
+Strings ParameterLoader::unused_names() const {
   const std::set<std::string> used(used_.begin(), used_.end());
-  std::vector<std::string> names;
-  for (const std::string& name : dir_ ? dir_->names() : std::vector<std::string>{}) {
+  Strings names;
+  for (const std::string& name : dir_ ? dir_->names() : Strings{}) {
     if (used.count(name) == 0 && !name.ends_with("inv_freq")) names.push_back(name);
   }
   return names;

@@ -44,7 +44,7 @@ class ParameterLoader {
   const HfDir* dir() const { return dir_.get(); }
   std::vector<NamedParameter> take_parameters() { return std::move(parameters_); }
   /// Unused names, without the rotary tables of older checkpoints.
-  std::vector<std::string> unused_names() const;
+  Strings unused_names() const;
 
  private:
   /// The packed weight of a Linear on the model's device; null if it stays as it is.
@@ -55,7 +55,7 @@ class ParameterLoader {
   std::set<std::string> float32_names_;
   std::string head_;
   std::vector<NamedParameter> parameters_;
-  std::vector<std::string> used_;
+  Strings used_;
 };
 
 }  // namespace rematch

@@ -54,7 +54,7 @@ void save_hf_model(const std::string& source_dir, const Model& model, const std:
     tensors.push_back(
         {source ? source->stored_name(parameter.name) : parameter.name, parameter.tensor});
   }
-  for (const std::string& name : source ? source->names() : std::vector<std::string>{}) {
+  for (const std::string& name : source ? source->names() : Strings{}) {
     if (description.is_carried(name))
       tensors.push_back({source->stored_name(name), source->tensor(name)});
   }

@@ -121,7 +121,7 @@ std::vector<int> read_poly(const Json& value, const std::string& where,
 
 }  // namespace
 
-ForbiddenTexts::ForbiddenTexts(const std::vector<std::string>& texts) {
+ForbiddenTexts::ForbiddenTexts(const Strings& texts) {
   for (const std::string& text : texts) {
     if (!text.empty()) by_first_byte_[static_cast<unsigned char>(text.front())].push_back(text);
   }

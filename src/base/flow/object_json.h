@@ -15,13 +15,13 @@ inline constexpr size_t kMaxItems = 16384;
 /// Finds which of many texts (the added tokens of a vocabulary) a string contains.
 class ForbiddenTexts {
  public:
-  explicit ForbiddenTexts(const std::vector<std::string>& texts);
+  explicit ForbiddenTexts(const Strings& texts);
   /// A forbidden text contained in `text`, or nullptr. Cost: |text| · (number of forbidden texts
   /// that share a first byte).
   const std::string* find_in(std::string_view text) const;
 
  private:
-  std::array<std::vector<std::string>, 256> by_first_byte_;
+  std::array<Strings, 256> by_first_byte_;
 };
 
 /// Geometries that are legal besides bins 0..999 and boxes of ordered corners.

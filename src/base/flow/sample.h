@@ -6,6 +6,7 @@
 
 #include "base/flow/grid.h"
 #include "base/flow/image_change.h"
+#include "base/strings.h"
 
 /// The nouns of the journey, in the order they appear: Sample → Rollout → ParsedRollout → Matching
 /// → Segment → PackedRow / Window.
@@ -68,7 +69,7 @@ class ClassNames;
 struct Sample {
   /// 0-based line number in the JSONL; with several files the count runs through all of them
   int64_t sample_id = 0;
-  std::vector<std::string> image_paths;
+  Strings image_paths;
   int width_px = 0;
   int height_px = 0;
   /// in file order; ordering for numbering happens per epoch (learn/data/ordering.h)
@@ -80,8 +81,8 @@ struct Sample {
   /// names from which absent ones are drawn into the prompt (Dataset::offer_classes); null: none
   std::shared_ptr<const ClassNames> classes = nullptr;
   /// names of the objects in all records of its images, lower case; only with `classes`
-  std::vector<std::string> image_names = {};
-  std::vector<std::string> drawn_names = {};  ///< drawn into the prompt
+  Strings image_names = {};
+  Strings drawn_names = {};  ///< drawn into the prompt
 };
 
 }  // namespace rematch

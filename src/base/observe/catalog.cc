@@ -194,7 +194,7 @@ std::vector<MetricRow> evaluation_rows() {
       metric("eval_token_acc", "1", kLast,
              "fraction of supervised text tokens predicted correctly (stage 1)")};
   // eval_rollout_NAME is reduced like rollout/NAME.
-  const auto add_rollout_metrics = [&](const std::vector<std::string>& names) {
+  const auto add_rollout_metrics = [&](const Strings& names) {
     for (const std::string& name : names) {
       MetricRow row = *std::ranges::find(kTrainingMetrics, "rollout/" + name, &MetricRow::name);
       row.name = "eval_rollout_" + name;
@@ -237,12 +237,12 @@ std::vector<MetricRow> make_table() {
 
 const std::vector<MetricRow> kTable = make_table();
 
-std::vector<std::string> split_names(const std::string& joined) {
-  return joined.empty() ? std::vector<std::string>{} : split(joined, '+');
+Strings split_names(const std::string& joined) {
+  return joined.empty() ? Strings{} : split(joined, '+');
 }
 
-std::vector<std::string> raw_names(const MetricRow& row) {
-  std::vector<std::string> names = split_names(row.source);
+Strings raw_names(const MetricRow& row) {
+  Strings names = split_names(row.source);
   for (std::string& name : split_names(row.denominator)) names.push_back(std::move(name));
   return names;
 }
@@ -292,7 +292,7 @@ double reduce_row(const MetricRow& row, const MetricsBag& bag, int64_t num_steps
 
 /// Raw names outside the table. Loss terms of other repositories may log `loss/NAME`, once per
 /// step; any other such name is a bug.
-std::vector<std::string> uncatalogued_losses(const MetricsBag& bag) {
+Strings uncatalogued_losses(const MetricsBag& bag) {
   static const std::set<std::string> kKnown = [] {
     std::set<std::string> known;
     for (const MetricRow& row : kTable) {
@@ -300,7 +300,7 @@ std::vector<std::string> uncatalogued_losses(const MetricsBag& bag) {
     }
     return known;
   }();
-  std::vector<std::string> losses;
+  Strings losses;
   for (const auto& [name, values] : bag.all()) {
     if (kKnown.count(name) == 1) continue;
     REMATCH_CHECK(name.starts_with("loss/"),
@@ -317,11 +317,11 @@ const std::vector<MetricRow>& metric_table() { return kTable; }
 std::vector<std::pair<std::string, double>> reduce_metrics(const MetricsBag& bag, MetricScope scope,
                                                            int64_t num_steps) {
   REMATCH_CHECK(num_steps >= 1, fmt::format("{} steps", num_steps));
-  const std::vector<std::string> losses = uncatalogued_losses(bag);
+  const Strings losses = uncatalogued_losses(bag);
   std::vector<std::pair<std::string, double>> reduced;
   for (const MetricRow& row : kTable) {
     if (!is_in(scope, row)) continue;
-    const std::vector<std::string> names = raw_names(row);
+    const Strings names = raw_names(row);
     const bool is_observed = std::ranges::all_of(
         names, [&](const std::string& name) { return !bag.values(name).empty(); });
     if (is_observed) reduced.emplace_back(row.name, reduce_row(row, bag, num_steps));
@@ -339,8 +339,8 @@ std::vector<std::pair<std::string, double>> reduce_gate_metrics(const MetricsBag
   return reduced;
 }
 
-std::vector<std::string> evaluation_metrics(bool teacher_forced, bool rollouts) {
-  std::vector<std::string> names;
+Strings evaluation_metrics(bool teacher_forced, bool rollouts) {
+  Strings names;
   for (const MetricRow& row : kTable) {
     const std::string_view name = row.name;
     if (!is_in(MetricScope::kEvaluation, row)) continue;

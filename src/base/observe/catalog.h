@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/metrics.h"
+#include "base/strings.h"
 
 namespace rematch {
 
@@ -57,6 +58,6 @@ std::vector<std::pair<std::string, double>> reduce_gate_metrics(const MetricsBag
 
 /// Names of an evaluation's metrics in table order: the choices of
 /// `training.metric_for_best_model`.
-std::vector<std::string> evaluation_metrics(bool teacher_forced, bool rollouts);
+Strings evaluation_metrics(bool teacher_forced, bool rollouts);
 
 }  // namespace rematch

@@ -29,7 +29,7 @@ std::string pad(const std::string& text, size_t width) {
   return text + std::string(width - std::min(width, display_width(text)), ' ');
 }
 
-std::string table_text(const std::vector<std::vector<std::string>>& rows) {
+std::string table_text(const std::vector<Strings>& rows) {
   std::vector<size_t> widths;
   for (const auto& row : rows) {
     widths.resize(std::max(widths.size(), row.size()), 0);

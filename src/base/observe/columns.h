@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "base/strings.h"
 #include "base/terminal_text.h"
 
 namespace rematch {
@@ -14,6 +15,6 @@ std::string clip(const std::string& text, size_t width);
 std::string pad(const std::string& text, size_t width);
 
 /// Formats rows with aligned columns and an underlined header; no newline at the end.
-std::string table_text(const std::vector<std::vector<std::string>>& rows);
+std::string table_text(const std::vector<Strings>& rows);
 
 }  // namespace rematch

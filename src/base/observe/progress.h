@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "base/strings.h"
+
 namespace rematch {
 
 /// A number next to a progress bar.
@@ -45,7 +47,7 @@ class ProgressLayout {
   bool is_ascii_;
   size_t bar_cells_ = 0;  ///< 0 = no room for a bar
   size_t count_width_ = 0;
-  std::vector<std::string> shown_;  ///< names of the fields that fit
+  Strings shown_;  ///< names of the fields that fit
 };
 
 /// Formats a state as a plain line, with every known field.

@@ -86,7 +86,7 @@ class EventFile : public TensorboardSink {
   }
 
   void write(int64_t step, const MetricValues& values, const std::string&) override {
-    std::vector<std::string> scalars;
+    Strings scalars;
     for (const auto& [name, value] : values)
       scalars.push_back(scalar_value(name, static_cast<float>(value)));
     append(step, scalars);
@@ -99,7 +99,7 @@ class EventFile : public TensorboardSink {
   }
 
  private:
-  void append(int64_t step, const std::vector<std::string>& values) {
+  void append(int64_t step, const Strings& values) {
     std::string summary, event = begin_event();
     for (const std::string& value : values) put_bytes(summary, 1, value);  // Summary.value
     put_number(event, 2, static_cast<uint64_t>(step));                     // Event.step

@@ -199,6 +199,6 @@ void Terminal::print(const std::string& text) {
   impl_->write_line(impl_->out, printable_lines(text));
 }
 
-void Terminal::table(const std::vector<std::vector<std::string>>& rows) { print(table_text(rows)); }
+void Terminal::table(const std::vector<Strings>& rows) { print(table_text(rows)); }
 
 }  // namespace rematch

@@ -41,7 +41,7 @@ class Terminal {
   /// Prints a status line on the error stream, e.g. "saved output/run/checkpoint-10".
   void say(const std::string& text);
   /// Prints a table on the output stream; the first row is the header.
-  void table(const std::vector<std::vector<std::string>>& rows);
+  void table(const std::vector<Strings>& rows);
   /// Prints a line on the output stream.
   void print(const std::string& text);
 

@@ -35,10 +35,9 @@ UserError not_started(const std::string& what) {
 /// Runs wandb_follower.py.
 /// @param input   becomes standard input
 /// @param output  path that standard output and error are appended to
-pid_t start_python(const std::vector<std::string>& arguments, int input,
-                   const std::string& output) {
+pid_t start_python(const Strings& arguments, int input, const std::string& output) {
   std::vector<char*> words;
-  std::vector<std::string> all{"python3", "-c", kScript};
+  Strings all{"python3", "-c", kScript};
   all.insert(all.end(), arguments.begin(), arguments.end());
   for (std::string& word : all) words.push_back(word.data());
   words.push_back(nullptr);

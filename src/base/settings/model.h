@@ -40,7 +40,7 @@ struct FourBitSettings {
   FourBitKind quant_type = FourBitKind::kNf4;
   bool use_double_quant = false;  ///< the statistics of blocks take 8 bits, not 32
   /// Names of modules, or whole components of them, whose Linears stay as they are.
-  std::vector<std::string> skip_modules = {};
+  Strings skip_modules = {};
 
   bool operator==(const FourBitSettings&) const = default;
 };

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "base/strings.h"
+
 namespace rematch {
 
 /// Outputs of a run.
@@ -14,7 +16,7 @@ struct OutputSettings {
   bool add_version = false;
   std::optional<std::string> run_name;  ///< none or empty: no extra level
   std::string logging_dir;              ///< directory of TensorBoard events
-  std::vector<std::string> report_to{"tensorboard"};
+  Strings report_to{"tensorboard"};
   /// output_dir[/vN-date-time][/run_name], from run_directory(); not a key
   std::string run_dir;
 

@@ -39,12 +39,12 @@ struct LoraSettings {
 
 /// The modules that get an adapter or are trained with it.
 struct AdapterTargetSettings {
-  std::vector<std::string> target_modules{"all-linear"};
-  std::optional<std::string> target_regex;   ///< replaces target_modules
-  std::vector<std::string> modules_to_save;  ///< trained in full
+  Strings target_modules{"all-linear"};
+  std::optional<std::string> target_regex;  ///< replaces target_modules
+  Strings modules_to_save;                  ///< trained in full
   /// Tokens whose rows in embedding and head are trained: ids, token texts, or `coord_tokens`
   /// for all 1000.
-  std::vector<std::string> trainable_token_indices;
+  Strings trainable_token_indices;
 
   bool operator==(const AdapterTargetSettings&) const = default;
 };

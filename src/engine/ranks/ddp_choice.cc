@@ -12,7 +12,7 @@ std::string gpu_place(const at::Device& device, const std::string& host,
   return fmt::format("{} {} {}", host, visible, device.has_index() ? device.index() : 0);
 }
 
-DdpBackend choose_ddp_backend(DdpBackend wish, const std::vector<std::string>& gpus) {
+DdpBackend choose_ddp_backend(DdpBackend wish, const Strings& gpus) {
   if (wish != DdpBackend::kAuto) return wish;
   const std::set<std::string> different(gpus.begin(), gpus.end());
   const bool own_gpus = different.size() == gpus.size() && different.count("") == 0;

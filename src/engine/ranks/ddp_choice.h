@@ -18,6 +18,6 @@ std::string gpu_place(const at::Device& device, const std::string& host,
 /// require_nccl() then refuses a build that lacks it: over host memory, a step of a large model
 /// would take minutes.
 /// @param gpus  gpu_place() of every rank
-DdpBackend choose_ddp_backend(DdpBackend wish, const std::vector<std::string>& gpus);
+DdpBackend choose_ddp_backend(DdpBackend wish, const Strings& gpus);
 
 }  // namespace rematch

@@ -95,13 +95,13 @@ class GlooGroup : public Group {
   void sum(std::span<double> values) override { sum_as(values, at::kDouble); }
   void sum(std::span<int64_t> values) override { sum_as(values, at::kLong); }
 
-  std::vector<std::string> collect(std::string bytes) override {
+  Strings collect(std::string bytes) override {
     std::vector<int64_t> sizes(static_cast<size_t>(size_), 0);
     sizes[rank_] = std::ssize(bytes);
     sum(sizes);
     const int64_t longest = std::max<int64_t>(1, *std::ranges::max_element(sizes));
     const at::Tensor all = gather(bytes_tensor(bytes, longest));
-    std::vector<std::string> texts;
+    Strings texts;
     for (int r = 0; r < size_; ++r) texts.push_back(bytes_at(all, r * longest, sizes[r]));
     return texts;
   }

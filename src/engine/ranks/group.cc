@@ -25,7 +25,7 @@ class SoloGroup : public Group {
  protected:
   void sum(std::span<double>) override {}
   void sum(std::span<int64_t>) override {}
-  std::vector<std::string> collect(std::string bytes) override { return {std::move(bytes)}; }
+  Strings collect(std::string bytes) override { return {std::move(bytes)}; }
   std::string copy(std::string bytes) override { return bytes; }
   void copy(at::Tensor&, int root) override { REMATCH_CHECK(root == 0); }
 };

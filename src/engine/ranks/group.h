@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/strings.h"
+
 namespace rematch {
 
 /// The ranks of a run. Every rank calls the same functions in the same order. Sums are added in
@@ -34,9 +36,7 @@ class Group {
   void all_reduce(std::span<double> values) { check_peers(), sum(values); }
   void all_reduce(std::span<int64_t> values) { check_peers(), sum(values); }
   /// The bytes of all ranks, in rank order, on every rank. Lengths may differ.
-  std::vector<std::string> all_gather(std::string bytes) {
-    return check_peers(), collect(std::move(bytes));
-  }
+  Strings all_gather(std::string bytes) { return check_peers(), collect(std::move(bytes)); }
   /// The bytes of rank 0, on every rank.
   std::string broadcast(std::string bytes) { return check_peers(), copy(std::move(bytes)); }
   /// Replaces `values` by those of `root`. Shape and dtype are the same on every rank.
@@ -81,7 +81,7 @@ class Group {
  protected:
   virtual void sum(std::span<double> values) = 0;
   virtual void sum(std::span<int64_t> values) = 0;
-  virtual std::vector<std::string> collect(std::string bytes) = 0;
+  virtual Strings collect(std::string bytes) = 0;
   virtual std::string copy(std::string bytes) = 0;
   virtual void copy(at::Tensor& values, int root) = 0;
 

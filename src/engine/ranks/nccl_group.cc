@@ -126,7 +126,7 @@ class NcclGroup : public Group {
   void sum(std::span<int64_t> values) override {
     with_wait([&] { host_group_->all_reduce(values); });
   }
-  std::vector<std::string> collect(std::string bytes) override {
+  Strings collect(std::string bytes) override {
     return with_wait([&] { return host_group_->all_gather(std::move(bytes)); });
   }
   std::string copy(std::string bytes) override {

@@ -27,7 +27,7 @@ void require_nccl(const at::Device& device) {
 }
 
 void require_own_gpus(Group& group, const std::string& gpu) {
-  const std::vector<std::string> gpus = group.all_gather(fmt::format("{} on {}", gpu, host_name()));
+  const Strings gpus = group.all_gather(fmt::format("{} on {}", gpu, host_name()));
   std::map<std::string, int> taken;
   for (int rank = 0; rank < group.size(); ++rank) {
     const std::string& place = gpus[rank];

@@ -34,7 +34,7 @@ const BackendRow& find_backend(const std::string& name) {
 void require(const std::string& backend, const std::function<bool(const BackendRow&)>& can,
              const std::string& what) {
   if (can(find_backend(backend))) return;
-  std::vector<std::string> able;
+  Strings able;
   for (const BackendRow& row : rollout_backends().rows()) {
     if (can(row)) able.push_back("`" + row.name + "`");
   }

@@ -10,8 +10,6 @@
 namespace rematch {
 namespace {
 
-using Names = std::vector<std::string>;
-
 constexpr uint64_t kOrderStream = 1, kClassStream = 2;  // of a sample's key
 
 std::optional<ClassList> list_of(const Sample& sample) {
@@ -20,16 +18,16 @@ std::optional<ClassList> list_of(const Sample& sample) {
 }
 
 /// The names that neither the list nor an object of the sample's images has.
-Names addable_names(const Sample& sample, const ClassList& list) {
+Strings addable_names(const Sample& sample, const ClassList& list) {
   std::set<std::string> used(sample.image_names.begin(), sample.image_names.end());
   for (const std::string& name : list.names) used.insert(lower_case(name));
-  Names names = sample.classes->all();
+  Strings names = sample.classes->all();
   std::erase_if(names, [&](const std::string& name) { return used.contains(lower_case(name)); });
   return names;
 }
 
-void shuffle(Names& names, uint64_t key) {
-  const Names before = names;
+void shuffle(Strings& names, uint64_t key) {
+  const Strings before = names;
   const std::vector<int64_t> order = random_permutation(key, std::ssize(names));
   for (size_t i = 0; i < names.size(); ++i) names[i] = before[order[i]];
 }
@@ -40,12 +38,12 @@ void draw_absent_classes(Sample& sample, const AugmentSettings& settings, uint64
   std::optional<ClassList> list = list_of(sample);
   if (settings.absent_share <= 0 || !list) return;
   if (random_uniform(key, 0) < settings.absent_share) {
-    Names& drawn = sample.drawn_names = addable_names(sample, *list);
+    Strings& drawn = sample.drawn_names = addable_names(sample, *list);
     shuffle(drawn, random_key(key, kClassStream));
     const size_t count = 1 + random_below(key, 1, settings.absent_most);
     drawn.resize(std::min(count, drawn.size()));
   }
-  Names names = list->names;
+  Strings names = list->names;
   names.insert(names.end(), sample.drawn_names.begin(), sample.drawn_names.end());
   shuffle(names, random_key(key, kOrderStream));
   sample.prompt = with_names(sample.prompt, *list, names);
@@ -54,7 +52,7 @@ void draw_absent_classes(Sample& sample, const AugmentSettings& settings, uint64
 Sample with_longest_prompt(Sample sample, const AugmentSettings& settings) {
   const std::optional<ClassList> list = list_of(sample);
   if (settings.absent_share <= 0 || !list) return sample;
-  Names names = addable_names(sample, *list);
+  Strings names = addable_names(sample, *list);
   std::ranges::stable_sort(
       names, [](const std::string& a, const std::string& b) { return a.size() > b.size(); });
   names.resize(std::min(names.size(), static_cast<size_t>(settings.absent_most)));

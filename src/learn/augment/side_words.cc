@@ -76,7 +76,7 @@ void check_side_words(const std::vector<Sample>& samples,
       return std::ranges::any_of(change.axes,
                                  [&](SideAxis axis) { return names_a_side(text, axis); });
     };
-    std::vector<std::string> places;
+    Strings places;
     for (const auto& [key, text] : prompts) {
       if (is_sided(text)) places.push_back(key);
     }

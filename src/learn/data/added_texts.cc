@@ -6,8 +6,8 @@
 
 namespace rematch {
 
-ForbiddenTexts forbidden_texts(const std::vector<std::string>& added_tokens) {
-  std::vector<std::string> texts = added_tokens;
+ForbiddenTexts forbidden_texts(const Strings& added_tokens) {
+  Strings texts = added_tokens;
   for (const char* name : {"endoftext", "im_start", "im_end", "object_ref_start", "object_ref_end",
                            "box_start", "box_end", "quad_start", "quad_end", "vision_start",
                            "vision_end", "vision_pad", "image_pad", "video_pad"})

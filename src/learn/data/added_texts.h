@@ -8,6 +8,6 @@ namespace rematch {
 
 /// Texts that no `desc` may contain: the added tokens of every supported tokenizer and of a model.
 /// @param added_tokens  of the model; empty without a model
-ForbiddenTexts forbidden_texts(const std::vector<std::string>& added_tokens);
+ForbiddenTexts forbidden_texts(const Strings& added_tokens);
 
 }  // namespace rematch

@@ -125,8 +125,7 @@ std::optional<ClassList> find_class_list(std::string_view prompt, const ClassNam
   return best;
 }
 
-std::string with_names(std::string_view prompt, const ClassList& list,
-                       const std::vector<std::string>& names) {
+std::string with_names(std::string_view prompt, const ClassList& list, const Strings& names) {
   const char before = list.begin > 0 ? prompt[list.begin - 1] : ' ';
   const std::string quote(kQuotes.find(before) == kQuotes.npos ? 0 : 1, before);
   const std::string comma = quote + ", " + quote;

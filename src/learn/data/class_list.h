@@ -15,23 +15,23 @@ class ClassNames {
   explicit ClassNames(const std::vector<Sample>& samples);
 
   /// Each name once, ascending. What only a prompt names is not among them.
-  const std::vector<std::string>& all() const { return names_; }
+  const Strings& all() const { return names_; }
   /// ASCII letter case does not matter.
   bool has(std::string_view name) const;
   /// Bytes of the longest name.
   size_t longest() const { return longest_; }
 
  private:
-  std::vector<std::string> names_;
+  Strings names_;
   std::unordered_set<std::string> lower_;
   size_t longest_ = 0;
 };
 
 /// A list of class names in a prompt: "cup, spoon and plate" or "[cup]".
 struct ClassList {
-  size_t begin = 0, end = 0;       ///< bytes of the prompt
-  std::vector<std::string> names;  ///< as written
-  std::vector<std::string> gaps;   ///< the text between neighbours
+  size_t begin = 0, end = 0;  ///< bytes of the prompt
+  Strings names;              ///< as written
+  Strings gaps;               ///< the text between neighbours
 };
 
 /// Finds the longest list: names with commas, other marks, line breaks, "and" or "or" between them.
@@ -41,7 +41,6 @@ struct ClassList {
 std::optional<ClassList> find_class_list(std::string_view prompt, const ClassNames& classes);
 
 /// The prompt with other names in the place of a list, and the same marks between them.
-std::string with_names(std::string_view prompt, const ClassList& list,
-                       const std::vector<std::string>& names);
+std::string with_names(std::string_view prompt, const ClassList& list, const Strings& names);
 
 }  // namespace rematch

@@ -21,10 +21,10 @@ constexpr int64_t kFew = 3, kManyTimes = 20;
 using Names = std::map<std::string, std::map<std::string, int64_t>>;
 
 std::string spelling_warning(const Names& names) {
-  std::vector<std::string> examples;
+  Strings examples;
   for (const auto& [label, spellings] : names) {
     if (spellings.size() < 2) continue;
-    std::vector<std::string> group;
+    Strings group;
     for (const auto& [name, count] : spellings)
       group.push_back(fmt::format("{} ({})", shown_label(name), count));
     examples.push_back(join(group, " / "));
@@ -56,7 +56,7 @@ std::string rare_part_warning(const Names& names) {
   }
   for (const auto& [rare, few] : counts) {
     const std::set<std::string> part = words_of(rare);
-    std::vector<std::string> whole;
+    Strings whole;
     for (const auto& [label, many] : counts) {
       const std::set<std::string> words = words_of(label);
       const bool holds_it = words.size() > part.size() &&
@@ -84,7 +84,7 @@ std::string number_warning(const Names& names) {
 
 }  // namespace
 
-std::vector<std::string> class_name_warnings(const Dataset& train, const Dataset* val) {
+Strings class_name_warnings(const Dataset& train, const Dataset* val) {
   std::map<std::string, int64_t> counts;
   for (const Dataset* data : {&train, val}) {
     for (size_t i = 0; data != nullptr && i < data->samples().size(); ++i) {
@@ -94,11 +94,10 @@ std::vector<std::string> class_name_warnings(const Dataset& train, const Dataset
   return class_name_warnings(counts);
 }
 
-std::vector<std::string> class_name_warnings(const std::map<std::string, int64_t>& counts) {
+Strings class_name_warnings(const std::map<std::string, int64_t>& counts) {
   Names names;
   for (const auto& [name, count] : counts) names[normalize_label(name)][name] = count;
-  std::vector<std::string> warnings{spelling_warning(names), rare_part_warning(names),
-                                    number_warning(names)};
+  Strings warnings{spelling_warning(names), rare_part_warning(names), number_warning(names)};
   std::erase(warnings, "");
   return warnings;
 }

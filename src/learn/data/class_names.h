@@ -12,10 +12,10 @@ namespace rematch {
 /// whose words are part of a frequent one ("bishop" and "white-bishop"); names that are all
 /// numbers.
 /// @param counts  objects by name
-std::vector<std::string> class_name_warnings(const std::map<std::string, int64_t>& counts);
+Strings class_name_warnings(const std::map<std::string, int64_t>& counts);
 
 /// The same of the names of both files. Cost: linear in the number of objects.
 /// @param val  may be null
-std::vector<std::string> class_name_warnings(const Dataset& train, const Dataset* val);
+Strings class_name_warnings(const Dataset& train, const Dataset* val);
 
 }  // namespace rematch

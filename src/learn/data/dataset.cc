@@ -244,8 +244,8 @@ int64_t Dataset::decode_images(int64_t most) const {
   return num_decoded;
 }
 
-std::vector<std::string> image_warnings(const ImageCounts& counts, const std::string& path) {
-  std::vector<std::string> texts;
+Strings image_warnings(const ImageCounts& counts, const std::string& path) {
+  Strings texts;
   if (counts.num_deep_grey > 0) {
     texts.push_back(fmt::format(
         "{} images of {} are 16-bit grey: every level above 255 becomes white, as in Pillow; "

@@ -13,8 +13,8 @@ struct PatchOptions;
 
 /// Options for reading a JSONL.
 struct DatasetOptions {
-  std::optional<int64_t> limit;              ///< reads only the first N records
-  std::vector<std::string> forbidden_texts;  ///< added tokens, which no `desc` may contain
+  std::optional<int64_t> limit;  ///< reads only the first N records
+  Strings forbidden_texts;       ///< added tokens, which no `desc` may contain
   /// if set, replaces the name of every object, which a record may then leave out
   std::optional<std::string> name_all;
   bool require_single_image = true;  ///< stage 2: `images` has exactly one path
@@ -60,7 +60,7 @@ class Dataset {
 
   /// Warnings about legal but probably unintended content: shapes without area, coordinates that
   /// look like pixels.
-  const std::vector<std::string>& warnings() const { return warnings_; }
+  const Strings& warnings() const { return warnings_; }
 
   /// Sets `classes` and `image_names` of every sample: the names of all objects, and those of the
   /// same images.
@@ -87,12 +87,12 @@ class Dataset {
   std::string content_hash_;
   std::vector<Sample> samples_;
   std::vector<MixturePart> parts_;
-  std::vector<std::string> warnings_;
+  Strings warnings_;
 };
 
 /// Warnings for the terminal about images of a data set.
 /// @param path  of its JSONL
-std::vector<std::string> image_warnings(const ImageCounts& counts, const std::string& path);
+Strings image_warnings(const ImageCounts& counts, const std::string& path);
 
 /// The images of a sample for a prompt; the grids come from the record's size, no file is opened.
 /// @throws UserError (data) as processed_size()

@@ -92,10 +92,8 @@ SplitImages find_split_images(std::span<const Sample> samples) {
   return split;
 }
 
-std::vector<std::string> content_warnings(const std::string& path,
-                                          std::span<const Sample> samples) {
-  std::vector<std::string> texts = {flat_shapes_warning(path, samples),
-                                    pixels_warning(path, samples)};
+Strings content_warnings(const std::string& path, std::span<const Sample> samples) {
+  Strings texts = {flat_shapes_warning(path, samples), pixels_warning(path, samples)};
   if (const SplitImages split = find_split_images(samples); split.num_images > 0)
     texts.push_back(fmt::format("{}: {}; `rematch data check {} --fix OUT` joins them", path,
                                 split.text(), shell_word(path)));

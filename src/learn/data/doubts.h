@@ -27,6 +27,6 @@ SplitImages find_split_images(std::span<const Sample> samples);
 /// Warnings about legal but probably unintended content (BEHAVIOUR 2.8): shapes without area,
 /// coordinates that look like pixels, images in several records.
 /// @param path  of their JSONL
-std::vector<std::string> content_warnings(const std::string& path, std::span<const Sample> samples);
+Strings content_warnings(const std::string& path, std::span<const Sample> samples);
 
 }  // namespace rematch

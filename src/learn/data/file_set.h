@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/strings.h"
+
 namespace rematch {
 
 /// Finds copies of files. Two paths count as equal if they name the same file, or files with the
@@ -25,7 +27,7 @@ class FileSet {
 
  private:
   struct SameSize {
-    std::vector<std::string> paths;  ///< not hashed yet
+    Strings paths;  ///< not hashed yet
     std::set<std::string> hashes;
   };
 

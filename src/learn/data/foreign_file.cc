@@ -22,7 +22,7 @@ std::string member_names(std::string_view line, bool& has_objects) {
   try {
     const Json value = parse_json(line, "line 1");
     if (!value.is_object()) return "";
-    std::vector<std::string> names;
+    Strings names;
     for (const auto& member : value.items()) names.push_back(member.key());
     has_objects = value.contains("objects") && value["objects"].is_array() &&
                   !value.contains("messages") && !value.contains("conversations");

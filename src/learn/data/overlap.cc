@@ -16,10 +16,9 @@ constexpr int64_t kFewObjects = 50;  // too few to tell free text from classes
 
 /// Images of val that are also in train, in val's order.
 /// @param num_images  receives the number of images in val
-std::vector<std::string> find_shared_images(const Dataset& train, const Dataset& val,
-                                            int64_t& num_images) {
+Strings find_shared_images(const Dataset& train, const Dataset& val, int64_t& num_images) {
   FileSet trained;
-  std::vector<std::string> shared;
+  Strings shared;
   for (const Sample& sample : train.samples()) {
     for (const std::string& path : sample.image_paths) trained.insert(path);
   }
@@ -34,8 +33,8 @@ std::vector<std::string> find_shared_images(const Dataset& train, const Dataset&
 
 }  // namespace
 
-std::vector<std::string> overlap_warnings(const Dataset& train, const Dataset& val) {
-  std::vector<std::string> warnings;
+Strings overlap_warnings(const Dataset& train, const Dataset& val) {
+  Strings warnings;
   int64_t num_images = 0;
   if (const auto shared = find_shared_images(train, val, num_images); !shared.empty()) {
     warnings.push_back(fmt::format(
@@ -52,7 +51,7 @@ std::vector<std::string> overlap_warnings(const Dataset& train, const Dataset& v
   const bool is_free_text = num_objects >= kFewObjects && 2 * std::ssize(trained) > num_objects;
   if (is_free_text) return warnings;
   std::set<std::string> classes;
-  std::vector<std::string> unknown;
+  Strings unknown;
   for (const Sample& sample : val.samples()) {
     for (const SceneObject& object : sample.objects) {
       const std::string label = normalize_label(object.desc);

@@ -10,6 +10,6 @@ namespace rematch {
 /// any name or as a copy, and classes that are never trained (not for free text, where nearly every
 /// description is new). One text per finding. Cost: one stat per image, and reading 32 KiB of files
 /// of equal size (FileSet).
-std::vector<std::string> overlap_warnings(const Dataset& train, const Dataset& val);
+Strings overlap_warnings(const Dataset& train, const Dataset& val);
 
 }  // namespace rematch

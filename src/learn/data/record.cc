@@ -16,9 +16,9 @@
 namespace rematch {
 namespace {
 
-const std::vector<std::string> kRecordFields = {"images", "objects", "width",    "height",
-                                                "prompt", "summary", "metadata", "poly_points"};
-const std::vector<std::string> kObjectFields = {"desc", "bbox_2d", "poly", "poly_points"};
+const Strings kRecordFields = {"images", "objects", "width",    "height",
+                               "prompt", "summary", "metadata", "poly_points"};
+const Strings kObjectFields = {"desc", "bbox_2d", "poly", "poly_points"};
 
 [[noreturn]] void fail(const std::string& where, const std::string& error, const std::string& what,
                        const std::string& fix) {
@@ -26,11 +26,10 @@ const std::vector<std::string> kObjectFields = {"desc", "bbox_2d", "poly", "poly
 }
 
 // Reports an unknown field before a missing one: its advice is more useful.
-void refuse_unknown_fields(const Json& value, const std::vector<std::string>& known,
-                           const std::string& where) {
+void refuse_unknown_fields(const Json& value, const Strings& known, const std::string& where) {
   for (const auto& member : value.items()) {
     if (std::ranges::find(known, member.key()) != known.end()) continue;
-    const std::vector<std::string> near = near_names(member.key(), known);
+    const Strings near = near_names(member.key(), known);
     fail(where, fmt::format("unknown field {}", python_json_string(member.key())),
          fmt::format("known fields: {}", join(known, ", ")),
          fmt::format("{}; `rematch data check FILE --fix OUT` renames the usual fields of other "
@@ -51,7 +50,7 @@ int read_side(const Json& record, const char* key, const std::string& where) {
   return static_cast<int>(number);
 }
 
-std::vector<std::string> read_images(const Json& record, const RecordContext& context) {
+Strings read_images(const Json& record, const RecordContext& context) {
   const Json& value = require_field(record, "images", context.where);
   if (!value.is_array() || value.empty()) {
     fail(context.where, "\"images\" is not a list of paths", show_json(value),
@@ -62,7 +61,7 @@ std::vector<std::string> read_images(const Json& record, const RecordContext& co
          fmt::format("{} paths; stage 2 trains on one image per record", value.size()),
          "write one record per image");
   }
-  std::vector<std::string> paths;
+  Strings paths;
   for (const Json& item : value) {
     const std::string path = item.is_string() ? item.get<std::string>() : std::string();
     if (path.empty() || path.find('\0') != std::string::npos) {

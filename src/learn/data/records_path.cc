@@ -14,7 +14,7 @@ namespace rematch {
 void require_records_file(const std::string& path) {
   std::error_code error;
   if (!std::filesystem::is_directory(path, error)) return;
-  std::vector<std::string> files;
+  Strings files;
   for (const std::filesystem::directory_entry& entry : list_entries(path)) {
     if (entry.path().extension() == ".jsonl")
       files.push_back(printable(shell_word(join_path(path, entry.path().filename().string()))));

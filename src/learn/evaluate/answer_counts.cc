@@ -18,7 +18,7 @@ void AnswerCounts::add(const AnswerCounts& more) {
 }
 
 std::string AnswerCounts::reasons() const {
-  std::vector<std::string> reasons;
+  Strings reasons;
   if (malformed > 0) reasons.push_back(fmt::format("{} are malformed", malformed));
   if (truncated > 0) reasons.push_back(fmt::format("{} are cut off", truncated));
   if (is_another_format()) {

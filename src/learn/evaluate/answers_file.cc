@@ -258,7 +258,7 @@ GivenAnswers read_answers(const std::string& path, const Dataset& records) {
 
 void require_all_answered(const GivenAnswers& answers, const Dataset& records,
                           const std::string& path) {
-  std::vector<std::string> missing;
+  Strings missing;
   for (size_t i = 0; i < answers.texts.size(); ++i) {
     if (!answers.texts[i] && !answers.failed.contains(i))
       missing.push_back(records.samples()[i].where);

@@ -14,7 +14,7 @@ struct GivenAnswers {
   std::vector<std::optional<std::string>> texts;  ///< by index into Dataset::samples()
   std::map<size_t, std::string> failed = {};      ///< by the same index: "…:4 (status 429)"
   /// places of answers whose content is null, with a refusal; their text is ""
-  std::vector<std::string> cut = {};
+  Strings cut = {};
 
   int64_t num_answered() const;
 };

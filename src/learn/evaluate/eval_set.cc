@@ -30,9 +30,9 @@ std::string shown_eval_set(const std::string& text) {
   return at == text.npos ? "" : text.substr(0, at + unit.size());
 }
 
-std::vector<std::string> eval_set_differences(const std::string& a, const std::string& b) {
+Strings eval_set_differences(const std::string& a, const std::string& b) {
   const std::string labels = ", labels ", prompts = ", prompts ";
-  std::vector<std::string> differences;
+  Strings differences;
   if (part(a, "", labels) != part(b, "", labels)) differences.emplace_back("records");
   if (part(a, labels, prompts) != part(b, labels, prompts)) differences.emplace_back("label_match");
   if (part(a, prompts, "\n") != part(b, prompts, "\n")) differences.emplace_back("prompts");

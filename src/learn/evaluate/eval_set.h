@@ -3,6 +3,8 @@
 #include <string>
 #include <vector>
 
+#include "base/strings.h"
+
 namespace rematch {
 
 /// Inputs of an evaluation besides the model. Scores over different sets cannot be compared.
@@ -22,6 +24,6 @@ std::string shown_eval_set(const std::string& text);
 
 /// The parts in which two sets differ, in words: "records", "label_match" and "prompts".
 /// @param a, b  eval_set_text(); empty = not known
-std::vector<std::string> eval_set_differences(const std::string& a, const std::string& b);
+Strings eval_set_differences(const std::string& a, const std::string& b);
 
 }  // namespace rematch

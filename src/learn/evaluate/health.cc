@@ -68,21 +68,21 @@ std::optional<Health> compare_health(const ScoreOf& before, const ScoreOf& now, 
   return health;
 }
 
-std::vector<std::string> Health::lines(const advice::Training& training) const {
+Strings Health::lines(const advice::Training& training) const {
   const std::string then =
       since_step == 0 ? "at the start" : fmt::format("after step {}", since_step);
   if (nothing_to_lose) return {fmt::format("health: nothing to lose yet (F1 0 {})", then)};
   const std::vector<Harm>& shown = harms.empty() ? falls : harms;
   if (shown.empty()) return {"health: nothing in the answers is worse than " + then};
-  std::vector<std::string> worse;
+  Strings worse;
   double malformed = 0;
   for (const Harm& harm : shown) {
     worse.push_back(fmt::format("{} {:.3f} -> {:.3f}", harm.sign, harm.before, harm.now));
     if (harm.sign == "malformed") malformed = harm.now;
   }
-  std::vector<std::string> lines{fmt::format("health: {} than {}: {}",
-                                             harms.empty() ? "fewer objects are right" : "worse",
-                                             then, join(worse, ", "))};
+  Strings lines{fmt::format("health: {} than {}: {}",
+                            harms.empty() ? "fewer objects are right" : "worse", then,
+                            join(worse, ", "))};
   if (training.is_unfinished()) lines.push_back(fmt::format("  {}", advice::kTrainOn));
   for (const Harm& harm : shown) {
     if (training.is_unfinished()) break;

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/strings.h"
 #include "learn/evaluate/advice.h"
 
 namespace rematch {
@@ -49,7 +50,7 @@ struct Health {
   bool is_harmful() const { return !harms.empty() && !f1_rose; }
   /// "health: nothing in the answers is worse than at the start", or a first line that names each
   /// harm with its two values and a line of advice for each; without harms the same about falls.
-  std::vector<std::string> lines(const advice::Training& training) const;
+  Strings lines(const advice::Training& training) const;
 };
 
 /// Looks up a score of an evaluation by its name in base/observe/catalog; nullopt when absent.

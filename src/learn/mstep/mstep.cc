@@ -75,7 +75,7 @@ class DiscardGradients {
 
 NonFiniteLoss non_finite(const std::string& error, const std::string& what,
                          const std::vector<const PackedRow*>& rows) {
-  std::vector<std::string> where;
+  Strings where;
   for (const PackedRow* row : rows) {
     for (const auto& segment : row->segments)
       where.push_back(sample_name(segment->sample_id, segment->where));

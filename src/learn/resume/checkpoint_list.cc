@@ -72,8 +72,8 @@ std::optional<int64_t> parse_digits(std::string_view text) {
   return std::stoll(std::string(text));
 }
 
-std::vector<std::string> list_names(const std::string& directory) {
-  std::vector<std::string> names;
+Strings list_names(const std::string& directory) {
+  Strings names;
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(directory, error))
     names.push_back(entry.path().filename().string());

@@ -5,6 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/strings.h"
+
 namespace rematch {
 
 /// Before the step in the name of a checkpoint's directory.
@@ -13,7 +15,7 @@ inline constexpr std::string_view kCheckpointPrefix = "checkpoint-";
 /// Parses a number of at most 17 digits.
 std::optional<int64_t> parse_digits(std::string_view text);
 /// The sorted names in a directory; none if it cannot be read.
-std::vector<std::string> list_names(const std::string& directory);
+Strings list_names(const std::string& directory);
 
 /// The target of a link to a directory, as a path; empty for anything else.
 std::string follow_link(const std::string& path);

@@ -211,8 +211,8 @@ bool affects_training(const std::string& key) {
   });
 }
 
-std::vector<std::string> compare_fingerprints(const Fingerprint& saved, const Fingerprint& now,
-                                              const std::string& checkpoint) {
+Strings compare_fingerprints(const Fingerprint& saved, const Fingerprint& now,
+                             const std::string& checkpoint) {
   std::vector<Problem> problems;
   const bool same_windows = window_size(saved) > 0 && window_size(saved) == window_size(now);
   const std::vector<Difference> fixed = differences(saved.fixed, now.fixed);
@@ -245,7 +245,7 @@ std::vector<std::string> compare_fingerprints(const Fingerprint& saved, const Fi
                             keep, weights)});
   }
   if (!problems.empty()) throw UserError(ErrorKind::kData, std::move(problems));
-  std::vector<std::string> warnings;
+  Strings warnings;
   for (const Difference& difference : differences(saved.settings, now.settings)) {
     if (!affects_training(difference.name)) continue;
     std::string text = "resumed with a different " + difference.name;

@@ -68,8 +68,8 @@ bool affects_training(const std::string& key);
 /// @param checkpoint  its path, for errors
 /// @return a warning "KEY: old → new" for each different setting that affects training
 /// @throws UserError (data) with one problem for each different fixed value
-std::vector<std::string> compare_fingerprints(const Fingerprint& saved, const Fingerprint& now,
-                                              const std::string& checkpoint);
+Strings compare_fingerprints(const Fingerprint& saved, const Fingerprint& now,
+                             const std::string& checkpoint);
 
 /// compare_fingerprints() before a model is loaded: ignores the parameters and their dtype.
 /// @param now  without parameters

@@ -159,8 +159,8 @@ ResumeChoice resolve_resume(const std::string& value, const std::string& run_dir
   return choice;
 }
 
-std::vector<std::string> remove_leftovers(const std::string& run_dir) {
-  std::vector<std::string> done;
+Strings remove_leftovers(const std::string& run_dir) {
+  Strings done;
   for (const std::string& name : list_names(run_dir)) {
     const std::string path = join_path(run_dir, name);
     std::error_code error;

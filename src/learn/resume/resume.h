@@ -11,7 +11,7 @@ namespace rematch {
 struct ResumeChoice {
   std::optional<std::string> checkpoint;  ///< nullopt: a new run starts
   /// about skipped checkpoints, and about newer ones than the choice
-  std::vector<std::string> warnings;
+  Strings warnings;
 };
 
 /// The newest usable checkpoint of a run. Skips damaged and incomplete ones, with a warning that
@@ -34,6 +34,6 @@ ResumeChoice resolve_resume(const std::string& value, const std::string& run_dir
 /// process. Keeps those of other live processes. Restores a checkpoint that was moved aside and not
 /// replaced because its process died.
 /// @return names of removed and restored files and directories
-std::vector<std::string> remove_leftovers(const std::string& run_dir);
+Strings remove_leftovers(const std::string& run_dir);
 
 }  // namespace rematch

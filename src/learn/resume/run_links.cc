@@ -47,14 +47,14 @@ std::string update_link(const std::string& run_dir, const char* name, const std:
 
 }  // namespace
 
-std::vector<std::string> update_run_links(const std::string& run_dir, const RunProgress& progress,
-                                          int64_t last_step) {
+Strings update_run_links(const std::string& run_dir, const RunProgress& progress,
+                         int64_t last_step) {
   const std::string last = fmt::format("checkpoint-{}", last_step);
   // Only the name counts: the run that wrote the state may have used another path.
   const std::string best =
       fs::path(progress.best_model_checkpoint.value_or("")).filename().string();
-  std::vector<std::string> warnings{update_link(run_dir, kLastLink, existing_name(run_dir, last)),
-                                    update_link(run_dir, kBestLink, existing_name(run_dir, best))};
+  Strings warnings{update_link(run_dir, kLastLink, existing_name(run_dir, last)),
+                   update_link(run_dir, kBestLink, existing_name(run_dir, best))};
   std::erase(warnings, "");
   return warnings;
 }

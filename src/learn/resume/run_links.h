@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "base/strings.h"
 #include "learn/resume/find_model.h"
 #include "learn/resume/trainer_state.h"
 
@@ -13,7 +14,7 @@ namespace rematch {
 /// the file system has no links, or something else has the name, training continues.
 /// @param last_step  of the newest checkpoint of this history
 /// @return a warning for each link that could not be updated
-std::vector<std::string> update_run_links(const std::string& run_dir, const RunProgress& progress,
-                                          int64_t last_step);
+Strings update_run_links(const std::string& run_dir, const RunProgress& progress,
+                         int64_t last_step);
 
 }  // namespace rematch

@@ -121,7 +121,7 @@ std::string start_ticks(int64_t pid) {
   const std::string stat = read_proc(fmt::format("/proc/{}/stat", pid));
   const size_t name_end = stat.rfind(") ");
   if (name_end == std::string::npos || stat[name_end + 2] == 'Z') return "";
-  const std::vector<std::string> fields = split(stat.substr(name_end + 2), ' ');
+  const Strings fields = split(stat.substr(name_end + 2), ' ');
   return fields.size() > 19 ? fields[19] : "";
 }
 

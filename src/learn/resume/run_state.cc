@@ -159,7 +159,7 @@ RunState select_shard(std::vector<RunState> shards, const StateShard& now,
 LoadedCheckpoint read_checkpoint(const std::string& checkpoint_dir, int64_t vocab_size,
                                  const StateShard& now) {
   std::vector<StateFiles> shards = read_state_shards(checkpoint_dir);
-  const std::vector<std::string> paths = run_state_paths(checkpoint_dir);
+  const Strings paths = run_state_paths(checkpoint_dir);
   LoadedCheckpoint loaded;
   loaded.path = checkpoint_dir;
   std::vector<RunState> runs;

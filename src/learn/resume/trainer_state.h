@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/strings.h"
+
 namespace rematch {
 
 /// The name of a metric, stored once per process, so that a history of thousands of lines is small.
@@ -49,7 +51,7 @@ struct RunProgress {
   std::optional<std::string> best_model_checkpoint;
   BestOf best_of;  ///< of best_metric
   /// checkpoints that were the best for another metric or set; never deleted
-  std::vector<std::string> kept_checkpoints;
+  Strings kept_checkpoints;
   std::vector<LogEntry> log_history;
 
   /// If `value` is better than best_metric, stores it with `step` and returns true.

@@ -106,7 +106,7 @@ void Checkpoints::rotate(const RunProgress& progress) const {
 }
 
 bool Checkpoints::is_best(const RunProgress& progress, int64_t step) const {
-  std::vector<std::string> best = progress.kept_checkpoints;
+  Strings best = progress.kept_checkpoints;
   if (progress.best_model_checkpoint) best.push_back(*progress.best_model_checkpoint);
   // Compare names only: another process may have written the run directory differently.
   return std::ranges::any_of(best, [&](const std::string& path) {

@@ -36,9 +36,8 @@ bool is_evaluation(const LogEntry& entry) {
 }
 
 template <typename Values>
-std::vector<std::string> score_row(int64_t step, const Values& values,
-                                   const MetricValues& columns) {
-  std::vector<std::string> row{fmt::format("step {}", step)};
+Strings score_row(int64_t step, const Values& values, const MetricValues& columns) {
+  Strings row{fmt::format("step {}", step)};
   for (const auto& [name, text] : kScores) {
     if (!is_shown(name, columns)) continue;
     const std::optional<double> value = find_value(values, name);
@@ -58,7 +57,7 @@ std::string score_name(const std::string& metric) {
 
 std::string evaluation_table(const std::vector<LogEntry>& history, int64_t step,
                              const MetricValues& now, const std::string& eval_set) {
-  std::vector<std::vector<std::string>> rows{{""}};
+  std::vector<Strings> rows{{""}};
   for (const auto& [name, text] : kScores) {
     if (is_shown(name, now)) rows.front().push_back(text);
   }

@@ -83,7 +83,7 @@ void HfDir::open_shards(const std::string& index_path) {
 const HfDir::Location& HfDir::location(const std::string& name) const {
   const auto found = locations_.find(name);
   if (found != locations_.end()) return found->second;
-  const std::vector<std::string> near = near_names(name, names_);
+  const Strings near = near_names(name, names_);
   throw data_error(
       {.error = fmt::format("tensor {} is missing", name),
        .where = path_,
@@ -209,7 +209,7 @@ void rewrite_hf_weights(
     const HfDir& source, const std::string& directory,
     const std::function<at::Tensor(const std::string& name, const at::Tensor& tensor)>& change,
     const std::vector<TensorEntry>& added) {
-  std::map<std::string, std::vector<std::string>> names_by_file;
+  std::map<std::string, Strings> names_by_file;
   std::map<std::string, std::string> weight_map;
   for (const std::string& name : source.names()) {
     weight_map[source.stored_name(name)] = source.file_name(name);

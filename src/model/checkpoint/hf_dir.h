@@ -29,7 +29,7 @@ class HfDir {
       const std::vector<std::pair<std::string, std::string>>& file_names = {});
   const std::string& path() const { return path_; }
   /// All tensor names, sorted.
-  const std::vector<std::string>& names() const { return names_; }
+  const Strings& names() const { return names_; }
   bool has(const std::string& name) const { return locations_.count(name) != 0; }
   std::vector<int64_t> shape(const std::string& name) const;
   at::ScalarType dtype(const std::string& name) const;
@@ -60,7 +60,7 @@ class HfDir {
   const Location& location(const std::string& name) const;
 
   std::string path_;
-  std::vector<std::string> names_;
+  Strings names_;
   std::unordered_map<std::string, Location> locations_;
   std::vector<std::pair<std::string, std::string>> prefixes_;  // stored, renamed
 };

@@ -19,19 +19,19 @@ namespace {
 namespace fs = std::filesystem;
 
 bool is_companion(const std::string& name) {
-  static const std::vector<std::string> kNames = {"config.json",
-                                                  "generation_config.json",
-                                                  "tokenizer.json",
-                                                  "tokenizer_config.json",
-                                                  "special_tokens_map.json",
-                                                  "added_tokens.json",
-                                                  "vocab.json",
-                                                  "merges.txt",
-                                                  "chat_template.json",
-                                                  "chat_template.jinja",
-                                                  "processor_config.json",
-                                                  "preprocessor_config.json",
-                                                  "video_preprocessor_config.json"};
+  static const Strings kNames = {"config.json",
+                                 "generation_config.json",
+                                 "tokenizer.json",
+                                 "tokenizer_config.json",
+                                 "special_tokens_map.json",
+                                 "added_tokens.json",
+                                 "vocab.json",
+                                 "merges.txt",
+                                 "chat_template.json",
+                                 "chat_template.jinja",
+                                 "processor_config.json",
+                                 "preprocessor_config.json",
+                                 "video_preprocessor_config.json"};
   return std::ranges::find(kNames, name) != kNames.end() || name.starts_with("README") ||
          name.starts_with("LICENSE") || name.starts_with("NOTICE") ||
          (name.size() > 3 && name.ends_with(".py"));
@@ -66,7 +66,7 @@ std::string read_base_model(const std::string& directory) {
 /// Names for a missing checkpoint: the one that a run moved aside, else those that are there.
 std::string known_neighbours(const std::string& path) {
   const fs::path missing = fs::path(path).lexically_normal();
-  std::vector<std::string> moved, there;
+  Strings moved, there;
   std::error_code error;
   for (auto entry = fs::directory_iterator(missing.parent_path(), error);
        !error && entry != fs::directory_iterator(); entry.increment(error)) {
@@ -132,7 +132,7 @@ void add_model(InputFiles& inputs, const std::string& directory) {
 }
 
 void copy_companions(const std::string& source_dir, const std::string& directory,
-                     const std::vector<std::string>& except) {
+                     const Strings& except) {
   const auto wanted = [&](const fs::directory_entry& entry) {
     const std::string name = entry.path().filename().string();
     return entry.is_regular_file() && is_companion(name) &&

@@ -22,6 +22,6 @@ void add_model(InputFiles& inputs, const std::string& directory);
 /// processor, README, LICENSE, *.py.
 /// @param except  file names that the caller writes itself
 void copy_companions(const std::string& source_dir, const std::string& directory,
-                     const std::vector<std::string>& except = {});
+                     const Strings& except = {});
 
 }  // namespace rematch

@@ -26,8 +26,8 @@ const std::string kPrefix = "base_model.model.";
 constexpr const char* kPacked = "load_in_4bit";  // of rematch_base.json
 
 /// Keys that do not affect the result of a saved adapter.
-const std::vector<std::string>& inert_keys() {
-  static const std::vector<std::string> kKeys = {
+const Strings& inert_keys() {
+  static const Strings kKeys = {
       "auto_mapping", "base_model_name_or_path", "inference_mode", "revision", "task_type",
       "peft_version", "megatron_config", "megatron_core", "loftq_config", "corda_config",
       "eva_config", "lora_ga_config", "exclude_modules", "runtime_config", "qalora_group_size",
@@ -38,25 +38,25 @@ const std::vector<std::string>& inert_keys() {
 }
 
 /// Keys that are read or checked individually.
-const std::vector<std::string>& read_keys() {
-  static const std::vector<std::string> kKeys = {"peft_type",
-                                                 "r",
-                                                 "lora_alpha",
-                                                 "lora_dropout",
-                                                 "use_dora",
-                                                 "bias",
-                                                 "target_modules",
-                                                 "layers_to_transform",
-                                                 "layers_pattern",
-                                                 "modules_to_save",
-                                                 "init_lora_weights",
-                                                 "fan_in_fan_out",
-                                                 "ensure_weight_tying",
-                                                 "trainable_token_indices"};
+const Strings& read_keys() {
+  static const Strings kKeys = {"peft_type",
+                                "r",
+                                "lora_alpha",
+                                "lora_dropout",
+                                "use_dora",
+                                "bias",
+                                "target_modules",
+                                "layers_to_transform",
+                                "layers_pattern",
+                                "modules_to_save",
+                                "init_lora_weights",
+                                "fan_in_fan_out",
+                                "ensure_weight_tying",
+                                "trainable_token_indices"};
   return kKeys;
 }
 
-bool is_one_of(const std::string& name, const std::vector<std::string>& names) {
+bool is_one_of(const std::string& name, const Strings& names) {
   return std::ranges::find(names, name) != names.end();
 }
 
@@ -166,7 +166,7 @@ PeftConfig read_config(const std::string& path) {
   }
   const Json* pattern = fields.find("layers_pattern");
   config.targets.layers_pattern = pattern != nullptr && pattern->is_string()
-                                      ? std::vector<std::string>{pattern->get<std::string>()}
+                                      ? Strings{pattern->get<std::string>()}
                                       : fields.texts("layers_pattern");
   config.targets.modules_to_save = fields.texts("modules_to_save");
   config.targets.ensure_weight_tying = fields.boolean_or("ensure_weight_tying", false);

@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "base/strings.h"
+
 namespace rematch {
 
 /// Tokens with trained embedding rows: an entry of `trainable_token_indices`.
@@ -14,11 +16,11 @@ struct PeftTokens {
 
 /// The modules of a base model that an adapter applies to, as PEFT selects them.
 struct PeftTargets {
-  std::vector<std::string> target_modules;  ///< suffixes or whole names
+  Strings target_modules;                   ///< suffixes or whole names
   std::optional<std::string> target_regex;  ///< replaces target_modules; matches whole names
   std::vector<int> layers_to_transform;     ///< restrict target_modules; empty = all layers
-  std::vector<std::string> layers_pattern;  ///< names of the lists of these layers; empty = any
-  std::vector<std::string> modules_to_save;
+  Strings layers_pattern;                   ///< names of the lists of these layers; empty = any
+  Strings modules_to_save;
   std::vector<PeftTokens> trainable_tokens;
   bool ensure_weight_tying = false;  ///< a saved embedding is also the head
 };

@@ -70,7 +70,7 @@ std::shared_ptr<SafetensorsFile> SafetensorsFile::open(const std::string& path) 
 const SafetensorsEntry& SafetensorsFile::entry(const std::string& name) const {
   const auto found = index_.find(name);
   if (found == index_.end()) {
-    const std::vector<std::string> near = near_names(name, names_);
+    const Strings near = near_names(name, names_);
     throw data_error(
         {.error = fmt::format("tensor {} is missing", name),
          .where = file_.path(),

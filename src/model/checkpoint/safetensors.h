@@ -24,7 +24,7 @@ class SafetensorsFile {
   static std::shared_ptr<SafetensorsFile> open(const std::string& path);
 
   /// Names in file order.
-  const std::vector<std::string>& names() const { return names_; }
+  const Strings& names() const { return names_; }
   bool has(const std::string& name) const { return index_.count(name) != 0; }
   std::vector<int64_t> shape(const std::string& name) const;
   at::ScalarType dtype(const std::string& name) const;
@@ -42,7 +42,7 @@ class SafetensorsFile {
 
   MappedFile file_;
   SafetensorsHeader header_;
-  std::vector<std::string> names_;
+  Strings names_;
   std::unordered_map<std::string, size_t> index_;
 };
 

@@ -39,8 +39,8 @@ std::string shard_name(const std::string& name, const StateShard& shard) {
                      name.substr(dot));
 }
 
-std::vector<std::string> shard_names(int num_shards) {
-  std::vector<std::string> names;
+Strings shard_names(int num_shards) {
+  Strings names;
   for (int rank = 0; rank < num_shards; ++rank) {
     for (const char* name : {kRun, kOptimizer})
       names.push_back(shard_name(name, {rank, num_shards}));
@@ -115,8 +115,8 @@ bool may_change(const std::string& name) {
 
 /// Names, relative to the checkpoint, of the files that the manifest covers: all except those that
 /// may change and the manifest itself.
-std::vector<std::string> covered_files(const std::string& checkpoint_dir) {
-  std::vector<std::string> names;
+Strings covered_files(const std::string& checkpoint_dir) {
+  Strings names;
   for (const auto& entry : fs::recursive_directory_iterator(checkpoint_dir)) {
     std::string name = entry.path().lexically_relative(checkpoint_dir).generic_string();
     if (entry.is_regular_file() && name != in_state_dir(kManifest) && !may_change(name))
@@ -261,9 +261,9 @@ std::vector<StateFiles> read_state_shards(const std::string& checkpoint_dir) {
   return shards;
 }
 
-std::vector<std::string> run_state_paths(const std::string& checkpoint_dir) {
+Strings run_state_paths(const std::string& checkpoint_dir) {
   const int num_shards = read_manifest(checkpoint_dir).num_shards;
-  std::vector<std::string> paths;
+  Strings paths;
   for (int rank = 0; rank < num_shards; ++rank)
     paths.push_back(shard_path(checkpoint_dir, kRun, {rank, num_shards}));
   return paths;

@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/strings.h"
+
 namespace rematch {
 
 using NamedTensors = std::vector<std::pair<std::string, at::Tensor>>;
@@ -49,6 +51,6 @@ std::vector<StateFiles> read_state_shards(const std::string& checkpoint_dir);
 
 /// Paths of a checkpoint's `state.bin`, by rank, without verification.
 /// @throws UserError (data) without a valid manifest
-std::vector<std::string> run_state_paths(const std::string& checkpoint_dir);
+Strings run_state_paths(const std::string& checkpoint_dir);
 
 }  // namespace rematch

@@ -91,15 +91,14 @@ double config_positive(JsonFields& fields, const std::string& key, double fallba
   return number;
 }
 
-void require_config_text(JsonFields& fields, const std::string& key,
-                         const std::vector<std::string>& implemented) {
+void require_config_text(JsonFields& fields, const std::string& key, const Strings& implemented) {
   const std::string found = fields.text_or(key, implemented.front());
   if (std::ranges::find(implemented, found) != implemented.end()) return;
   fields.fail(key,
               fmt::format("\"{}\" is not implemented, only \"{}\" is", found, implemented.front()));
 }
 
-JsonFields config_rope(JsonFields& tower, const std::vector<std::string>& implemented_types) {
+JsonFields config_rope(JsonFields& tower, const Strings& implemented_types) {
   const JsonFields old_spelling = tower.object_or_empty("rope_scaling");
   const Json* scaling = tower.find("rope_scaling");
   JsonFields rope = scaling != nullptr && !scaling->empty()

@@ -25,12 +25,11 @@ std::vector<int64_t> config_counts(JsonFields& fields, const std::string& key,
 /// A number above 0, up to the limit of its key.
 double config_positive(JsonFields& fields, const std::string& key, double fallback);
 /// Rejects a string that is not in `implemented`; an absent one means the first.
-void require_config_text(JsonFields& fields, const std::string& key,
-                         const std::vector<std::string>& implemented);
+void require_config_text(JsonFields& fields, const std::string& key, const Strings& implemented);
 /// A tower's rotary settings: a non-empty rope_scaling (transformers 4.57) replaces rope_parameters
 /// (5.x) entirely.
 /// @param implemented_types  of `rope_type` or the older `type`; others change the frequencies
-JsonFields config_rope(JsonFields& tower, const std::vector<std::string>& implemented_types);
+JsonFields config_rope(JsonFields& tower, const Strings& implemented_types);
 /// True for a key with the value null, which transformers' classes treat differently from an absent
 /// key.
 bool is_explicit_null(const Json& object, const char* key);

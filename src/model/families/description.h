@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/flow/grid.h"
+#include "base/strings.h"
 
 namespace rematch {
 
@@ -220,7 +221,7 @@ struct ModelDescription {
   ParameterParts part_of;
   FileNames file_names;  ///< for checkpoints with other module names
   /// prefixes of tensors that no layer reads and every saved checkpoint keeps unchanged
-  std::vector<std::string> carried;
+  Strings carried;
 
   /// True for a tensor that is only carried from checkpoint to checkpoint.
   bool is_carried(const std::string& tensor) const;

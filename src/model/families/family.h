@@ -13,13 +13,13 @@ struct Family {
   std::string title;  ///< for messages
   /// in config.json; also the family's name in `template.template`
   std::string model_type;
-  std::vector<std::string> architectures;  ///< in config.json, used if it has no model type
+  Strings architectures;  ///< in config.json, used if it has no model type
   /// @param config  config.json, an object.
   /// @throws UserError (data) for invalid or unsupported values
   ModelDescription (*describe)(const Json& config, const JsonOrigin& origin) = nullptr;
   /// `tokenizer_class` of tokenizers that may consist of only vocab.json and merges.txt, and their
   /// split pattern
-  std::vector<std::string> tokenizer_classes;
+  Strings tokenizer_classes;
   std::string split_pattern;
   /// answer format of its published checkpoints: a name in answer_formats()
   std::string stock_answer_format;

@@ -6,9 +6,7 @@
 
 namespace rematch {
 
-std::vector<std::string> qwen2_tokenizer_classes() {
-  return {"Qwen2Tokenizer", "Qwen2TokenizerFast"};
-}
+Strings qwen2_tokenizer_classes() { return {"Qwen2Tokenizer", "Qwen2TokenizerFast"}; }
 
 // @source transformers, qwen2 tokenizer
 std::string qwen2_split_pattern() {

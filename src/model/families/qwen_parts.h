@@ -11,7 +11,7 @@ namespace rematch {
 
 /// Tokenizers of the Qwen2 generation: the classes of tokenizer_config.json, and their split
 /// pattern.
-std::vector<std::string> qwen2_tokenizer_classes();
+Strings qwen2_tokenizer_classes();
 std::string qwen2_split_pattern();
 
 /// Prefixes of the modules of the text and the vision tower.

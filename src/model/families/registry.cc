@@ -23,8 +23,8 @@ std::vector<Family>& table() {
 
 const Family& find_family(JsonFields root, JsonOrigin origin) {
   const std::string model_type = root.text_or("model_type", "");
-  const std::vector<std::string> architectures = root.texts("architectures");
-  std::vector<std::string> known;
+  const Strings architectures = root.texts("architectures");
+  Strings known;
   for (const Family& family : families()) {
     const bool has_architecture = std::ranges::any_of(architectures, [&](const std::string& name) {
       return std::ranges::find(family.architectures, name) != family.architectures.end();

@@ -46,12 +46,12 @@ class ChatTemplate {
   /// The file of the template.
   const std::string& where() const { return where_; }
   /// Warnings about files with different templates.
-  const std::vector<std::string>& warnings() const { return warnings_; }
+  const Strings& warnings() const { return warnings_; }
 
  private:
   ChatTemplate();
   std::string where_, source_;
-  std::vector<std::string> warnings_;
+  Strings warnings_;
   std::unique_ptr<JinjaTemplate> template_;
   std::vector<std::pair<std::string, std::string>> special_tokens_;
 };

@@ -69,7 +69,7 @@ class PromptEncoder {
   const std::string& system_prompt() const { return system_prompt_; }
   const std::string& user_prompt() const { return user_prompt_; }
   /// Warnings for the user (ChatTemplate::warnings).
-  const std::vector<std::string>& warnings() const { return chat_template_->warnings(); }
+  const Strings& warnings() const { return chat_template_->warnings(); }
 
  private:
   std::shared_ptr<const Tokenizer> tokenizer_;

@@ -38,8 +38,8 @@ void require_tokenizer(const std::string& directory) {
 
 // Maps ids to bytes and bytes to ids; refuses ids that occur twice.
 struct TokenTable {
-  std::vector<std::string> bytes;  // by id
-  std::vector<bool> known;         // by id
+  Strings bytes;            // by id
+  std::vector<bool> known;  // by id
   std::unordered_map<std::string, TokenId> id_of_bytes;
 
   void add(TokenId id, std::string token_bytes, const std::string& where) {
@@ -193,7 +193,7 @@ std::shared_ptr<const Tokenizer> Tokenizer::load(const std::string& path) {
   return build(from_parts ? read_vocab_and_merges(path) : read_tokenizer_json(file));
 }
 
-std::shared_ptr<const Tokenizer> Tokenizer::of_bytes(const std::vector<std::string>& added_tokens) {
+std::shared_ptr<const Tokenizer> Tokenizer::of_bytes(const Strings& added_tokens) {
   TokenizerSpec spec{.where = "bytes"};
   TokenId id = 0;
   for (int byte = 0; byte < 256; ++byte)

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/flow/token.h"
+#include "base/strings.h"
 
 namespace rematch {
 
@@ -36,7 +37,7 @@ class Tokenizer {
 
   /// A tokenizer without a model: every byte is a token, and so is each of these texts. Answers
   /// are read with it when only their text is known.
-  static std::shared_ptr<const Tokenizer> of_bytes(const std::vector<std::string>& added_tokens);
+  static std::shared_ptr<const Tokenizer> of_bytes(const Strings& added_tokens);
 
   ~Tokenizer();
   Tokenizer(const Tokenizer&) = delete;

@@ -40,8 +40,8 @@ struct Asked {
   PromptSettings texts = {};
   int max_new_tokens = 0;
   std::string backend = "native";
-  std::vector<std::string> overrides = {};  ///< `--set a.b.c=value`; they win
-  bool force_base = false;                  ///< as AdapterUse::force_base
+  Strings overrides = {};   ///< `--set a.b.c=value`; they win
+  bool force_base = false;  ///< as AdapterUse::force_base
 };
 
 /// The settings of a question without its overrides: greedy answers to the prompt that the

@@ -40,7 +40,7 @@ int64_t find_token(const std::string& entry, const Tokenizer& tokenizer) {
 }
 
 /// @param model_dir  directory of the tokenizer, for errors
-std::vector<int64_t> token_ids(const std::vector<std::string>& entries, const Tokenizer& tokenizer,
+std::vector<int64_t> token_ids(const Strings& entries, const Tokenizer& tokenizer,
                                const std::string& model_dir) {
   std::set<int64_t> ids;
   for (const std::string& entry : entries) {
@@ -60,7 +60,7 @@ AdapterSelection select_adapter(const Model& model, const Settings& settings,
   options.token_ids =
       token_ids(options.trainable_token_indices, tokenizer, settings.model.directory);
   options.is_frozen = frozen_parameters(model.description(), settings.tuner.freeze);
-  std::vector<std::string> names;
+  Strings names;
   for (const NamedParameter& parameter : model.parameters()) names.push_back(parameter.name);
   return select_targets(model.description(), names, options);
 }
@@ -73,7 +73,7 @@ void warn_about_fresh_coords(const Model& model, const AdapterSelection& selecti
   const TextDescription& text = model.description().text;
   for (const std::string& name : {text.embedding + ".weight", text.head.module + ".weight"}) {
     const at::Tensor table = model.parameter(name);
-    const std::vector<std::string>& saved = selection.saved_parameters;
+    const Strings& saved = selection.saved_parameters;
     if (!table.defined() || std::ranges::find(saved, name) != saved.end() ||
         !rows_look_untrained(table, ids))
       continue;
@@ -98,8 +98,8 @@ void attach_adapter(Model& model, const Settings& settings, const AnswerFormat& 
   const AdapterSelection selection = select_adapter(model, settings, format.tokenizer());
   if (format.coords() != nullptr)
     warn_about_fresh_coords(model, selection, *format.coords(), terminal);
-  const bool all_linear = !tuner.targets.target_regex &&
-                          tuner.targets.target_modules == std::vector<std::string>{"all-linear"};
+  const bool all_linear =
+      !tuner.targets.target_regex && tuner.targets.target_modules == Strings{"all-linear"};
   if (selection.num_frozen > 0 && !all_linear) {
     terminal.warn(
         fmt::format("{} targeted modules get no adapter: their part is frozen (tuner.freeze_*)",

@@ -56,7 +56,7 @@ std::vector<SampleLength> measure(const Dataset& dataset, const Settings& settin
 // "line 5 (4200 = 3900 + 300), …".
 std::string list_samples(const Dataset& dataset, const std::vector<SampleLength>& lengths,
                          const std::vector<int64_t>& which) {
-  std::vector<std::string> texts;
+  Strings texts;
   for (const int64_t i : which) {
     const SampleLength& length = lengths[i];
     const Sample& sample = dataset.samples()[i];

@@ -92,7 +92,7 @@ Prompt Predictor::open_image(Prediction& image) {
   return prompt;
 }
 
-std::vector<Prediction> Predictor::predict(const std::vector<std::string>& paths) {
+std::vector<Prediction> Predictor::predict(const Strings& paths) {
   std::vector<Prediction> predictions;
   std::vector<Prompt> prompts(paths.size());
   std::vector<ImageRef> images;

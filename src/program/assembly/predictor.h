@@ -34,7 +34,7 @@ class Predictor {
 
   /// Answers images, in order, each turned upright as its EXIF says. An unreadable image gets a
   /// reason and does not affect the others.
-  std::vector<Prediction> predict(const std::vector<std::string>& paths);
+  std::vector<Prediction> predict(const Strings& paths);
 
  private:
   /// Reads the size of an image, and makes its prompt.

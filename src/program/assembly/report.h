@@ -29,14 +29,14 @@ class Report {
 
   /// The collected problems, each once, with the kind of its error.
   const std::vector<std::pair<ErrorKind, Problem>>& problems() const { return problems_; }
-  const std::vector<std::string>& warnings() const { return warnings_; }
+  const Strings& warnings() const { return warnings_; }
   /// @throws UserError with all collected problems, of the kind of the first, if there are any
   void throw_problems() const;
 
  private:
   Terminal* terminal_ = nullptr;  ///< null: collects
   std::vector<std::pair<ErrorKind, Problem>> problems_;
-  std::vector<std::string> warnings_;
+  Strings warnings_;
 };
 
 }  // namespace rematch

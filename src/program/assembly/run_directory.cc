@@ -34,7 +34,7 @@ bool holds_run(const std::string& directory) {
 
 }  // namespace
 
-RunConfig load_run(const std::string& path, std::vector<std::string>& overrides, int num_ranks) {
+RunConfig load_run(const std::string& path, Strings& overrides, int num_ranks) {
   RunConfig run{.config = load_config(path, overrides, num_ranks), .note = ""};
   const Settings& settings = run.config.settings;
   const OutputSettings& output = settings.output;

@@ -27,7 +27,7 @@ struct RunConfig {
 /// Loads it. Where its directory holds a run that it does not resume, it takes the next free name.
 /// @param overrides  of --set; get that name
 /// @throws UserError as load_config(), and (environment) while the run there is alive
-RunConfig load_run(const std::string& path, std::vector<std::string>& overrides, int num_ranks);
+RunConfig load_run(const std::string& path, Strings& overrides, int num_ranks);
 
 /// The directory of a run, and the checkpoint that the run resumes from. Rank 0 locks the directory
 /// for the lifetime of this object, removes leftovers of killed runs, and writes args.json and

@@ -30,7 +30,7 @@ std::string memory_text(const MemoryPlan& plan) {
 }
 
 std::string mixture_text(const Dataset& train) {
-  std::vector<std::string> parts;
+  Strings parts;
   for (const MixturePart& part : train.parts()) {
     parts.push_back(
         fmt::format("{} from {} ({} records)", part.num_drawn(), part.path, part.num_records()));
@@ -45,7 +45,7 @@ std::string samples_text(const Dataset& data, const char* purpose) {
 
 }  // namespace
 
-std::vector<std::string> start_lines(const Job& job, int64_t first_step, int64_t last_step) {
+Strings start_lines(const Job& job, int64_t first_step, int64_t last_step) {
   const Settings& settings = job.settings();
   const MemoryPlan plan =
       make_plan(plan_request(settings, {.on_gpu = !job.device.is_cpu(),
@@ -77,7 +77,7 @@ std::vector<std::string> start_lines(const Job& job, int64_t first_step, int64_t
     rows.emplace_back("ranks", "gradients summed row by row in window order (exact_ranks)");
   rows.emplace_back("memory", memory_text(plan));
   rows.emplace_back("where", "logs and checkpoints in " + settings.output.run_dir);
-  std::vector<std::string> lines;
+  Strings lines;
   for (const auto& [name, text] : rows) lines.push_back(fmt::format("{:9} {}", name, text));
   return lines;
 }

@@ -11,6 +11,6 @@ namespace rematch {
 /// rollouts, planned memory (docs/plan.md), output directory.
 /// @param first_step  optimizer steps done so far
 /// @param last_step   optimizer steps at the end
-std::vector<std::string> start_lines(const Job& job, int64_t first_step, int64_t last_step);
+Strings start_lines(const Job& job, int64_t first_step, int64_t last_step);
 
 }  // namespace rematch

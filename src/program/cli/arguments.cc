@@ -36,7 +36,7 @@ void add_ask_arguments(CLI::App& command, AskArguments& arguments) {
   add_device(command, arguments.device);
 }
 
-void add_overrides(CLI::App& command, std::vector<std::string>& overrides) {
+void add_overrides(CLI::App& command, Strings& overrides) {
   command
       .add_option("--set", overrides,
                   "override a YAML key by its own name: --set a.b.c=value (repeatable)")

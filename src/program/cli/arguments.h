@@ -14,8 +14,8 @@ namespace rematch {
 /// Arguments of a command that takes a configuration.
 struct ConfigArguments {
   std::string config_path;
-  std::vector<std::string> overrides = {};  ///< --set a.b.c=value, in order
-  std::string device = "auto";              ///< --device
+  Strings overrides = {};       ///< --set a.b.c=value, in order
+  std::string device = "auto";  ///< --device
 };
 
 /// Arguments of a command that asks a checkpoint about records.
@@ -34,7 +34,7 @@ void add_ask_arguments(CLI::App& command, AskArguments& arguments);
 /// Declares CONFIG, --set and --device.
 void add_config_arguments(CLI::App& command, ConfigArguments& arguments);
 /// Declares --set.
-void add_overrides(CLI::App& command, std::vector<std::string>& overrides);
+void add_overrides(CLI::App& command, Strings& overrides);
 /// Declares --device.
 void add_device(CLI::App& command, std::string& device);
 

@@ -14,7 +14,7 @@ namespace rematch {
 namespace {
 
 struct CompareArguments {
-  std::vector<std::string> runs;
+  Strings runs;
   std::string out;
 };
 
@@ -29,7 +29,7 @@ int run_compare(const CompareArguments& arguments) {
                       .what = "neither eval_results.json nor an evaluation in logging.jsonl",
                       .fix = "run `rematch eval CHECKPOINT` for each"});
   }
-  const std::vector<std::vector<std::string>> table = score_table(evaluations);
+  const std::vector<Strings> table = score_table(evaluations);
   const std::unique_ptr<Terminal> terminal = Terminal::standard();
   print_warnings(runs, *terminal);
   terminal->table(table);

@@ -68,7 +68,7 @@ void print_losses(const WrittenSet& written) {
   const std::string summary = written.ledger.summary(written.num_records());
   if (summary.empty()) return;
   std::cout << wrapped(summary, 2) << "\n";
-  const std::vector<std::string> places = written.ledger.places();
+  const Strings places = written.ledger.places();
   for (size_t i = 0; i < std::min(places.size(), kShownPlaces); ++i)
     std::cout << fmt::format("  {}\n", printable(places[i]));
   if (places.size() > kShownPlaces)
@@ -109,11 +109,11 @@ int write_imported(ForeignSet set, const std::string& out_dir, const ImportOptio
   return 0;
 }
 
-using ImportReader = ForeignSet (*)(const std::vector<std::string>&, const ImportOptions&);
+using ImportReader = ForeignSet (*)(const Strings&, const ImportOptions&);
 
 /// A reader of one source.
 template <ForeignSet (*read)(const std::string&, const ImportOptions&)>
-ForeignSet read_first(const std::vector<std::string>& sources, const ImportOptions& options) {
+ForeignSet read_first(const Strings& sources, const ImportOptions& options) {
   return read(sources.front(), options);
 }
 
@@ -123,7 +123,7 @@ struct ImportFormat {
   bool takes_several = false;  ///< sources
   ImportTraits traits;
   const char* split_help;  ///< null: the data set names its splits
-  std::vector<std::string> examples;
+  Strings examples;
   ImportReader read;
 };
 

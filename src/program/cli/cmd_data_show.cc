@@ -53,7 +53,7 @@ void check_sheet_size(int64_t count, int panel_px) {
 /// @throws UserError (config) as the keys of a configuration
 ConfigResult read_augment(const std::string& text, const std::string& records) {
   if (text.empty()) return {};
-  std::vector<std::string> values = split(text, ',');
+  Strings values = split(text, ',');
   for (std::string& value : values) value = "data.augment." + value;
   Settings base;  // the keys that every configuration has
   base.model.directory = "/";

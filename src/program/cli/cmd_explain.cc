@@ -62,7 +62,7 @@ std::string explain_words(const std::string& query) {
   return text;
 }
 
-int run_explain(const std::vector<std::string>& words) {
+int run_explain(const Strings& words) {
   const std::string name = join(words, " "), low = lower_case(name);
   const KnownName* known = find_known_key(name);
   const std::string foreign =
@@ -75,7 +75,7 @@ int run_explain(const std::vector<std::string>& words) {
   if (text.empty()) text = explain_words(name);
   if (text.empty()) {
     const size_t dot = name.rfind('.');
-    const std::vector<std::string> near =
+    const Strings near =
         suggest_keys(dot == std::string::npos ? "" : name.substr(0, dot), name.substr(dot + 1));
     throw config_error({.error = "unknown key or metric",
                         .where = "rematch explain",
@@ -93,7 +93,7 @@ int run_explain(const std::vector<std::string>& words) {
 Command add_explain_command(CLI::App& app) {
   CLI::App* explain = app.add_subcommand(
       "explain", "print what a configuration key, a metric or a word of a table means");
-  const auto words = std::make_shared<std::vector<std::string>>();
+  const auto words = std::make_shared<Strings>();
   explain
       ->add_option(
           "KEY", *words,

@@ -195,7 +195,7 @@ int run_init(InitArguments arguments) {
   const Checkpoint checkpoint = find_checkpoint(arguments.model);
   arguments.model = checkpoint.path;
   describe_model(arguments.model);
-  std::vector<std::string> paths{arguments.train};
+  Strings paths{arguments.train};
   if (!arguments.val.empty()) paths.push_back(arguments.val);
   for (const std::string& path : paths) require_records_file(path);
   if (!checkpoint.note.empty()) std::cerr << checkpoint.note << "\n";

@@ -90,7 +90,7 @@ std::string check_memory(const PlanRequest& request, const MemoryPlan& plan,
   if (memory == 0) return "";
   const bool asked_for = arguments.gpu_memory_gib.has_value();
   if (least > memory && asked_for) {
-    const std::vector<std::string> advice = make_advice(request, plan);
+    const Strings advice = make_advice(request, plan);
     throw config_error(
         {.error = "this run cannot fit the device",
          .where = fmt::format("--gpu-memory {}", *arguments.gpu_memory_gib),

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "base/strings.h"
+
 namespace CLI {  // NOLINT(readability-identifier-naming): the name of the library
 class App;
 }
@@ -18,7 +20,7 @@ struct Settings;
 /// Arguments of `rematch plan`, and of the memory check of `rematch check`.
 struct PlanArguments {
   std::string path;  ///< a configuration, a model directory or its config.json
-  std::vector<std::string> overrides = {};
+  Strings overrides = {};
   std::optional<double> gpu_memory_gib = {};  ///< of one GPU; none = the CPU of this machine
   int num_ranks = 1;
   std::optional<int64_t> image_tokens = {};  ///< of the longest sample; none = half of it

@@ -20,7 +20,7 @@ namespace {
 constexpr int64_t kImagesTogether = 16;
 
 struct PredictArguments : AskArguments {
-  std::vector<std::string> images;
+  Strings images;
   PredictFormat format;
 };
 
@@ -32,7 +32,7 @@ int run_predict(const PredictArguments& arguments) {
                         .what = "lines of JSON have no ids",
                         .fix = "add --format coco"});
   const std::unique_ptr<Terminal> terminal = Terminal::standard();
-  const std::vector<std::string> images = list_images(arguments.images, *terminal);
+  const Strings images = list_images(arguments.images, *terminal);
   JobSource source = ask_about_images(arguments.asked);
   InputFiles inputs;
   for (const std::string& directory : {source.checkpoint.path, source.checkpoint.base})

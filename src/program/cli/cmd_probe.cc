@@ -76,13 +76,13 @@ void print_json(Terminal& terminal, const ProbeNumbers& numbers, const OrderScor
 
 void print_text(Terminal& terminal, const ProbeNumbers& numbers, const OrderScore& order,
                 const ProbeVerdict& verdict) {
-  std::vector<std::vector<std::string>> measured{{"score", "value"}};
+  std::vector<Strings> measured{{"score", "value"}};
   for (const auto& [key, label, value] : measurements(numbers))
     measured.push_back({label, value ? fmt::format("{:.3f}", *value) : "-"});
   terminal.table(measured);
   terminal.print("");
   const std::string found = fmt::format("found by {} samples", numbers.num_draws);
-  std::vector<std::vector<std::string>> rows{{"objects", "images", "missing", found, "repeated"}};
+  std::vector<Strings> rows{{"objects", "images", "missing", found, "repeated"}};
   for (const ProbeBucket& bucket : numbers.by_count) {
     rows.push_back({range_text(bucket), fmt::format("{}", bucket.num_images),
                     share_text(bucket.num_missing, bucket.num_truths),

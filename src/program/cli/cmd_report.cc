@@ -31,7 +31,7 @@ void add_images(InputFiles& inputs, const std::vector<RunData>& runs) {
 }
 
 struct ReportArguments {
-  std::vector<std::string> runs;
+  Strings runs;
   std::string out = "report.html", sheet;
   GalleryOptions gallery;
 };

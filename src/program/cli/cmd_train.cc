@@ -44,8 +44,8 @@ std::string continuing_text(const TrainArguments& arguments, const Settings& set
 }
 
 /// @throws UserError (config) for two answers to where the run resumes
-std::vector<std::string> overrides_of(const TrainArguments& arguments) {
-  std::vector<std::string> overrides = arguments.overrides;
+Strings overrides_of(const TrainArguments& arguments) {
+  Strings overrides = arguments.overrides;
   if (!arguments.resume) return overrides;
   const std::optional<std::string> written =
       load_config(arguments.config_path, overrides).settings.checkpoints.resume_from_checkpoint;

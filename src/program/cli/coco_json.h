@@ -39,7 +39,7 @@ class CocoFile {
   std::string text() const;
 
  private:
-  std::vector<std::string> images_, categories_, annotations_;
+  Strings images_, categories_, annotations_;
   std::map<std::string, int64_t> ids_;
 };
 

@@ -3,6 +3,8 @@
 #include <string>
 #include <vector>
 
+#include "base/strings.h"
+
 namespace CLI {  // NOLINT(readability-identifier-naming): the name of the library
 class App;
 }
@@ -45,8 +47,7 @@ std::vector<Command> add_data_commands(CLI::App& app);
 /// Ends a command's help with a block of examples.
 /// @param arguments  what follows the names of program and command
 /// @param before  text above the block
-void add_examples(CLI::App& command, const std::vector<std::string>& arguments,
-                  const std::string& before = "");
+void add_examples(CLI::App& command, const Strings& arguments, const std::string& before = "");
 
 /// All commands of the program.
 std::vector<Command> add_commands(CLI::App& app);

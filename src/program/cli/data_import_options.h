@@ -21,7 +21,7 @@ struct ImportTraits {
 
 /// Arguments of the from-… commands.
 struct ImportArguments {
-  std::vector<std::string> sources;
+  Strings sources;
   std::string out_dir, box_form;
   ImportOptions options;
   StockArguments stock;

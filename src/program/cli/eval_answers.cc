@@ -26,8 +26,8 @@ namespace rematch {
 namespace {
 
 /// The texts that are tokens in the answers of every format.
-std::vector<std::string> answer_tokens() {
-  std::vector<std::string> texts{"<|im_end|>", "<|endoftext|>"};
+Strings answer_tokens() {
+  Strings texts{"<|im_end|>", "<|endoftext|>"};
   for (int bin = 0; bin < kNumBins; ++bin) texts.push_back(fmt::format("<|coord_{}|>", bin));
   return texts;
 }
@@ -88,7 +88,7 @@ Dataset answered_records(const Dataset& records, const GivenAnswers& answers, co
                       .fix = "give the answers of the program that was asked"});
   }
   if (num_answered < records.size()) {
-    std::vector<std::string> failed;
+    Strings failed;
     for (const auto& [record, why] : answers.failed) failed.push_back(why);
     terminal.warn(fmt::format("{} of {} records have no answer and are left out of every score{}",
                               records.size() - num_answered, records.size(),

@@ -23,12 +23,12 @@ std::string shown(const std::string& name, double value) {
 
 /// Rows of `per_class` or `per_count`, the largest classes only.
 /// @param first  heading of the first column
-std::vector<std::vector<std::string>> breakdown_table(const std::string& first, const Json& rows) {
-  std::vector<std::vector<std::string>> table{
+std::vector<Strings> breakdown_table(const std::string& first, const Json& rows) {
+  std::vector<Strings> table{
       {first, "images", "truths", "predictions", "recall", "label P", "label R", "label F1"}};
   for (const Json& row : rows) {
     if (table.size() > kShownRows) break;
-    std::vector<std::string> cells{shown_start(row["name"].get<std::string>(), kWidestName)};
+    Strings cells{shown_start(row["name"].get<std::string>(), kWidestName)};
     for (const char* count : {"images", "truths", "predictions"})
       cells.push_back(fmt::format("{}", row[count].get<int64_t>()));
     for (const char* score : {"recall", "precision_labels", "recall_labels", "f1_labels"})
@@ -41,21 +41,21 @@ std::vector<std::vector<std::string>> breakdown_table(const std::string& first, 
 using ScoreValues = std::vector<std::pair<std::string, double>>;
 
 /// The rows of `rematch compare`.
-std::vector<std::vector<std::string>> main_table(const ScoreValues& values) {
+std::vector<Strings> main_table(const ScoreValues& values) {
   const EvaluationFile evaluation{.scores = {values.begin(), values.end()}};
   return score_table({{"value", &evaluation}});
 }
 
 void print_tables(const ScoreValues& values, const Json& result, bool all_scores,
                   Terminal& terminal) {
-  const std::vector<std::vector<std::string>> main = main_table(values);
+  const std::vector<Strings> main = main_table(values);
   if (!all_scores && main.size() > 1) {
     terminal.table(main);
     terminal.say(fmt::format("`--all` prints all {}{}", counted(std::ssize(values), "score"),
                              result.contains("per_class") ? ", classes and object counts" : ""));
     return;
   }
-  std::vector<std::vector<std::string>> rows{{"metric", "value"}};
+  std::vector<Strings> rows{{"metric", "value"}};
   for (const auto& [name, value] : values) rows.push_back({name, shown(name, value)});
   terminal.table(rows);
   if (!result.contains("per_class")) return;

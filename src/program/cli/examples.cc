@@ -4,8 +4,7 @@
 
 namespace rematch {
 
-void add_examples(CLI::App& command, const std::vector<std::string>& arguments,
-                  const std::string& before) {
+void add_examples(CLI::App& command, const Strings& arguments, const std::string& before) {
   std::string name, text = before;
   for (const CLI::App* app = &command; app != nullptr; app = app->get_parent())
     name = " " + app->get_name() + name;

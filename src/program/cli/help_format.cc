@@ -18,7 +18,7 @@ std::string type_text(const std::string& name) {
 }
 
 std::string names_of(const std::set<CLI::Option*>& options) {
-  std::vector<std::string> names;
+  Strings names;
   for (const CLI::Option* option : options) names.push_back(option->get_name());
   return join(names, ", ");
 }

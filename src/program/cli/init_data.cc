@@ -107,7 +107,7 @@ ClassPrompt class_list_prompt(const Dataset& train, const std::string& prompt) {
   std::vector<std::pair<std::string, int64_t>> classes(counts.begin(), counts.end());
   std::ranges::stable_sort(classes,
                            [](const auto& a, const auto& b) { return a.second > b.second; });
-  std::vector<std::string> names;
+  Strings names;
   bool has_commas = false;
   for (const auto& [name, count] : classes) {
     names.push_back(name);

@@ -28,8 +28,8 @@ bool is_missing(const std::string& path) {
 
 }  // namespace
 
-std::vector<std::string> list_images(const std::vector<std::string>& paths, Terminal& terminal) {
-  std::vector<std::string> images;
+Strings list_images(const Strings& paths, Terminal& terminal) {
+  Strings images;
   std::map<std::string, int> passed_over;  // by ending
   for (const std::string& path : paths) {
     if (is_missing(path)) {
@@ -39,7 +39,7 @@ std::vector<std::string> list_images(const std::vector<std::string>& paths, Term
       images.push_back(path);
       continue;
     }
-    std::vector<std::string> found;
+    Strings found;
     for (const auto& entry : fs::directory_iterator(path)) {
       if (!is_image_name(entry.path()) || leads_to_directory(entry.path())) continue;
       if (is_readable_image_name(entry.path()))
@@ -50,7 +50,7 @@ std::vector<std::string> list_images(const std::vector<std::string>& paths, Term
     std::ranges::sort(found);
     images.insert(images.end(), found.begin(), found.end());
   }
-  std::vector<std::string> endings;
+  Strings endings;
   for (const auto& [ending, count] : passed_over)
     endings.push_back(fmt::format("{} {}", count, ending));
   if (!endings.empty())

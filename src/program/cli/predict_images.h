@@ -10,6 +10,6 @@ namespace rematch {
 /// images of other kinds there. Includes broken links, which Predictor::predict() reports as
 /// unreadable.
 /// @throws UserError (environment) for a path that does not exist, (data) when there is none
-std::vector<std::string> list_images(const std::vector<std::string>& paths, Terminal& terminal);
+Strings list_images(const Strings& paths, Terminal& terminal);
 
 }  // namespace rematch

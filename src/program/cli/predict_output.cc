@@ -130,7 +130,7 @@ std::string drawing_path(const std::string& directory, const std::string& image,
 /// A directory that is read must not fill with drawings: they would replace images, and the next
 /// call would answer for them.
 /// @throws UserError (configuration)
-void refuse_drawing_among(const std::vector<std::string>& images, const std::string& directory) {
+void refuse_drawing_among(const Strings& images, const std::string& directory) {
   std::set<std::string> parents;
   for (const std::string& image : images)
     parents.insert(std::filesystem::path(image).parent_path().string());
@@ -147,7 +147,7 @@ void refuse_drawing_among(const std::vector<std::string>& images, const std::str
 
 /// Makes the directory of the drawings.
 /// @throws UserError (configuration) if one of them would replace an input
-void prepare_drawings(const std::string& directory, const std::vector<std::string>& images,
+void prepare_drawings(const std::string& directory, const Strings& images,
                       const InputFiles& inputs) {
   refuse_drawing_among(images, directory);
   for (size_t i = 0; i < images.size(); ++i) inputs.refuse(drawing_path(directory, images[i], i));
@@ -196,8 +196,8 @@ void warn_of_unread(int64_t num_unread, int64_t num_answered, Terminal& terminal
 
 }  // namespace
 
-PredictOutput::PredictOutput(const PredictFormat& format, const std::vector<std::string>& images,
-                             InputFiles inputs, Terminal& terminal)
+PredictOutput::PredictOutput(const PredictFormat& format, const Strings& images, InputFiles inputs,
+                             Terminal& terminal)
     : format_(format), inputs_(std::move(inputs)), terminal_(terminal) {
   if (!format.ids.empty()) {
     ids_.emplace(format.ids);

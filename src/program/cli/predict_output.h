@@ -26,8 +26,8 @@ class PredictOutput {
  public:
   /// Makes the directory of the drawings and the file. Format and terminal must outlive it.
   /// @throws UserError (configuration) if a drawing or the file would replace an input
-  PredictOutput(const PredictFormat& format, const std::vector<std::string>& images,
-                InputFiles inputs, Terminal& terminal);
+  PredictOutput(const PredictFormat& format, const Strings& images, InputFiles inputs,
+                Terminal& terminal);
 
   /// Takes the next answer.
   void add(Prediction one);

@@ -69,8 +69,7 @@ int guarded(const std::function<int()>& action) {
 }
 
 // CLI11's errors, in the same four lines as every other error; its help where no command was given.
-int report_usage(const CLI::App& app, const CLI::ParseError& error,
-                 const std::vector<std::string>& arguments) {
+int report_usage(const CLI::App& app, const CLI::ParseError& error, const Strings& arguments) {
   if (error.get_name() == "CallForHelp") {
     std::cout << wrapped_help(app.help(), Terminal::columns(STDOUT_FILENO));
     return 0;

@@ -21,7 +21,7 @@ std::string usual_stock_text() {
 
 void add_stock_options(CLI::App& app, StockArguments& arguments, const char* prompt_help,
                        bool reads) {
-  std::vector<std::string> units = {"relative", "pixels", "file-pixels"};
+  Strings units = {"relative", "pixels", "file-pixels"};
   if (reads) units.push_back("normalized");
   app.add_option("--scale", arguments.scale, kScaleHelp)
       ->default_str("relative")

@@ -11,10 +11,8 @@
 namespace rematch {
 namespace {
 
-using Words = std::vector<std::string>;
-
 /// Commands that the arguments name, outermost first: {app}, {app, train} or {app, data, check}.
-std::vector<const CLI::App*> named_commands(const CLI::App& app, const Words& arguments) {
+std::vector<const CLI::App*> named_commands(const CLI::App& app, const Strings& arguments) {
   std::vector<const CLI::App*> path{&app};
   for (size_t i = 1; i < arguments.size(); ++i) {
     const auto named = path.back()->get_subcommands(
@@ -25,8 +23,8 @@ std::vector<const CLI::App*> named_commands(const CLI::App& app, const Words& ar
   return path;
 }
 
-Words inner_commands(const CLI::App& command) {
-  Words names;
+Strings inner_commands(const CLI::App& command) {
+  Strings names;
   for (const CLI::App* inner : command.get_subcommands([](const CLI::App*) { return true; }))
     names.push_back(inner->get_name());
   return names;
@@ -34,7 +32,7 @@ Words inner_commands(const CLI::App& command) {
 
 /// The arguments without a name, as the usage line shows them: "CONFIG", "MODEL IMAGE".
 std::string positionals(const CLI::App& command) {
-  Words names;
+  Strings names;
   for (const CLI::Option* option : command.get_options()) {
     if (option->get_positional() && option->get_required())
       names.push_back(option->get_name(/*positional=*/true));
@@ -49,17 +47,18 @@ std::string near_option(const CLI::App& command, const std::string& typed) {
   const std::string name = typed.substr(0, typed.find('='));
   if (!name.starts_with("--") || name.size() < kShortest || !find_counterpart(name).empty())
     return "";
-  Words names;
+  Strings names;
   for (const CLI::Option* option : command.get_options()) {
     for (const std::string& known : option->get_lnames()) names.push_back(known);
   }
-  const Words near = near_names(name.substr(2), names, 1);
+  const Strings near = near_names(name.substr(2), names, 1);
   return near.empty() ? "" : "--" + near.front();
 }
 
 /// The advice for arguments that a command does not take; "" if none is known.
 /// @param name  of the command, with the program's
-std::string advice_for(const std::string& name, const CLI::App& command, const Words& unexpected) {
+std::string advice_for(const std::string& name, const CLI::App& command,
+                       const Strings& unexpected) {
   const std::string& first = unexpected.front();
   if (first.starts_with("--set") && command.get_option_no_throw("--set") == nullptr)
     return "leave --set out here; `rematch check`, `train` and `eval` take it";
@@ -73,7 +72,7 @@ std::string advice_for(const std::string& name, const CLI::App& command, const W
     if (*row->ours != '\0' && command.get_option_no_throw(row->ours) != nullptr) meant = row->ours;
   }
   if (meant.empty() && command.get_option_no_throw("--set") != nullptr) {
-    Words settings = unexpected;
+    Strings settings = unexpected;
     // A command that only asks has no batch of training.
     if (command.get_option_no_throw("JSONL") != nullptr && first.starts_with("--batch"))
       settings.front().replace(0, first.find('='), "--eval_batch_size");
@@ -88,7 +87,7 @@ std::string advice_for(const std::string& name, const CLI::App& command, const W
 }
 
 std::string nearest_command(const std::string& typed, const CLI::App& command) {
-  const Words near = typed.empty() ? Words{} : near_names(typed, inner_commands(command), 1);
+  const Strings near = typed.empty() ? Strings{} : near_names(typed, inner_commands(command), 1);
   return near.empty() || near.front() == typed ? "" : near.front();
 }
 
@@ -107,7 +106,7 @@ std::string command_fix(const std::string& name, const CLI::App& command, const 
 }  // namespace
 
 Problem usage_problem(const CLI::App& app, const std::string& reason, bool has_extras,
-                      const Words& arguments) {
+                      const Strings& arguments) {
   const std::vector<const CLI::App*> path = named_commands(app, arguments);
   const CLI::App& command = *path.back();
   std::string name = app.get_name();
@@ -123,7 +122,7 @@ Problem usage_problem(const CLI::App& app, const std::string& reason, bool has_e
     problem.fix = command_fix(name, command, typed, arguments.back());
     return problem;
   }
-  const Words unexpected = has_extras ? command.remaining() : Words{};
+  const Strings unexpected = has_extras ? command.remaining() : Strings{};
   if (unexpected.empty()) return problem;
   problem.what = "not expected: " + printable(join(unexpected, " "));
   if (const std::string advice = advice_for(name, command, unexpected); !advice.empty())

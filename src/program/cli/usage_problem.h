@@ -15,6 +15,6 @@ namespace rematch {
 /// @param reason  the library's text.
 /// @param has_extras  arguments were left over
 Problem usage_problem(const CLI::App& app, const std::string& reason, bool has_extras,
-                      const std::vector<std::string>& arguments);
+                      const Strings& arguments);
 
 }  // namespace rematch

@@ -65,7 +65,7 @@ class Checker {
   void report_unknown(const Member& member, const std::string& section_path) {
     if (++unknown_ > kMostUnknown) return;  // probably not a configuration
     std::string fix;
-    std::vector<std::string> near = suggest_keys(section_path, member.key);
+    Strings near = suggest_keys(section_path, member.key);
     for (std::string& name : near) name = "`" + name + "`";
     if (!near.empty()) fix = fmt::format("did you mean {}? ", join(near, " or "));
     if (find_key(member.key))

@@ -103,8 +103,8 @@ bool names_configuration(const std::string& path) {
   return fs::is_regular_file(path, error) || path.ends_with(".yaml") || path.ends_with(".yml");
 }
 
-ConfigResult load_config(const std::string& path, const std::vector<std::string>& overrides,
-                         int world_size, const Settings& base) {
+ConfigResult load_config(const std::string& path, const Strings& overrides, int world_size,
+                         const Settings& base) {
   Draft draft(base);
   draft.path = path;
   draft.world_size = world_size;

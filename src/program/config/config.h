@@ -21,7 +21,7 @@ struct ConfigResult {
   Settings settings;
   std::vector<Warning> warnings;
   std::vector<EffectiveValue> effective;  ///< every honoured key, in the table's order
-  std::vector<std::string> files;         ///< all files that were read, bases first
+  Strings files;                          ///< all files that were read, bases first
 };
 
 /// Reads, merges and checks a configuration and derives the values that depend on others.
@@ -30,8 +30,8 @@ struct ConfigResult {
 /// @param world_size  number of ranks, for gradient_accumulation_steps
 /// @param base        settings that files and overrides leave as they are
 /// @throws UserError (config) with ALL problems of the files together
-ConfigResult load_config(const std::string& path, const std::vector<std::string>& overrides = {},
-                         int world_size = 1, const Settings& base = {});
+ConfigResult load_config(const std::string& path, const Strings& overrides = {}, int world_size = 1,
+                         const Settings& base = {});
 
 /// True for a path that is used as a configuration, not as a directory of a model or a run: a file,
 /// or the name of a YAML file.

@@ -85,7 +85,7 @@ class Converter {
       : spec_(spec), problems_(problems) {}
 
   KeyValue list(const Node& node) const {
-    std::vector<std::string> texts;
+    Strings texts;
     for (const Node& item : node.as_list()) {
       if (!item.is_scalar()) return wrong_type(node);
       if (check_choice(item)) texts.push_back(item.scalar);
@@ -140,7 +140,7 @@ class Converter {
     const auto covers = [&](const ValueRule& rule) { return rule.when == "=" + node.scalar; };
     if (choices.empty() || std::ranges::find(choices, node.scalar) != choices.end()) return true;
     if (std::ranges::any_of(spec_.rules, covers)) return false;
-    const std::vector<std::string> near = near_names(node.scalar, choices);
+    const Strings near = near_names(node.scalar, choices);
     const bool is_joined =
         spec_.type == KeyType::kStringList && node.scalar.find(',') != std::string::npos;
     std::string fix = is_joined      ? fmt::format("write a list: `[{}]`", node.scalar)

@@ -13,7 +13,7 @@ const char* type_word(const KeySpec& spec) {
 }
 
 std::string rule_words(const KeySpec& spec) {
-  std::vector<std::string> parts;
+  Strings parts;
   if (!spec.choices.empty()) parts.push_back("`" + join(spec.choices, "`, `") + "`");
   if (!spec.range_text().empty()) parts.push_back(spec.range_text());
   for (const ValueRule& rule : spec.rules) {

@@ -27,8 +27,8 @@ enum class KeyType {
 };
 
 /// A value passed between a key and a field; monostate is null.
-using KeyValue = std::variant<std::monostate, bool, int64_t, double, std::string,
-                              std::vector<std::string>, std::vector<TrainFile>>;
+using KeyValue = std::variant<std::monostate, bool, int64_t, double, std::string, Strings,
+                              std::vector<TrainFile>>;
 
 inline bool is_null(const KeyValue& value) { return std::holds_alternative<std::monostate>(value); }
 /// A value as YAML text: shortest digits, lists in flow style, null as "".
@@ -58,14 +58,14 @@ constexpr KeyType key_type() {
   if constexpr (is_switch<T>()) return KeyType::kSwitch;
   if constexpr (std::integral<T>) return KeyType::kInteger;
   if constexpr (std::floating_point<T>) return KeyType::kNumber;
-  if constexpr (std::same_as<T, std::vector<std::string>>) return KeyType::kStringList;
+  if constexpr (std::same_as<T, Strings>) return KeyType::kStringList;
   if constexpr (std::same_as<T, std::vector<TrainFile>>) return KeyType::kFiles;
   return KeyType::kString;
 }
 
 /// The legal texts of an enum's key; empty for other types.
 template <class T>
-std::vector<std::string> list_choices() {
+Strings list_choices() {
   if constexpr (NamedEnum<T>) return all_names<T>();
   return {};
 }

@@ -38,8 +38,7 @@ std::string yaml_text(const KeyValue& value) {
   if (const auto* whole = std::get_if<int64_t>(&value)) return fmt::format("{}", *whole);
   if (const auto* real = std::get_if<double>(&value)) return number_text(*real);
   if (const auto* text = std::get_if<std::string>(&value)) return *text;
-  if (const auto* list = std::get_if<std::vector<std::string>>(&value))
-    return "[" + join(*list, ", ") + "]";
+  if (const auto* list = std::get_if<Strings>(&value)) return "[" + join(*list, ", ") + "]";
   return "";
 }
 

@@ -54,9 +54,9 @@ struct KeySpec {
   std::string note;  ///< reason (ignored) or advice (refused)
   std::string help;  ///< one line
   bool required = false;
-  std::vector<std::string> choices;  ///< legal texts; empty = all
+  Strings choices;      ///< legal texts; empty = all
   std::string way_out;  ///< alternative to the choices, e.g. a key that disables the feature
-  std::vector<std::string> null_words;  ///< texts that mean null, e.g. "auto"
+  Strings null_words;   ///< texts that mean null, e.g. "auto"
   std::vector<ValueRule> rules;
   /// Bounds of a number. By default ±2^31, so that sums and products of several keys are exact.
   double low = -std::numeric_limits<double>::infinity();
@@ -75,7 +75,7 @@ struct KeySpec {
   /// Sets the upper bound and keeps the lower one.
   KeySpec& up_to(double value) { return set_bounds(low, value, low_open, false); }
   KeySpec& within(double from, double to) { return set_bounds(from, to, false, false); }
-  KeySpec& one_of(std::vector<std::string> texts) {
+  KeySpec& one_of(Strings texts) {
     choices = std::move(texts);
     return *this;
   }
@@ -84,7 +84,7 @@ struct KeySpec {
     way_out = std::move(text);
     return *this;
   }
-  KeySpec& null_is(std::vector<std::string> texts) {
+  KeySpec& null_is(Strings texts) {
     null_words = std::move(texts);
     return *this;
   }

@@ -69,7 +69,7 @@ Node read_override(const std::string& text, std::vector<Problem>& problems) {
   const size_t equals = text.find('=');
   const std::string path = text.substr(0, equals == std::string::npos ? text.size() : equals);
   const std::string name = "--set " + path;
-  const std::vector<std::string> keys = split(path, '.');
+  const Strings keys = split(path, '.');
   const bool bad_key =
       std::ranges::any_of(keys, [](const std::string& key) { return key.empty(); });
   if (equals == std::string::npos || bad_key || keys.size() > 32) {

@@ -203,7 +203,7 @@ int find_tab_line(std::string_view text, int last) {
 
 /// True if the value of a line, counted from 0, holds `: ` without quotes.
 bool has_inner_colon(std::string_view text, int line) {
-  const std::vector<std::string> lines = split(text, '\n');
+  const Strings lines = split(text, '\n');
   if (line < 0 || line >= std::ssize(lines)) return false;
   const std::string& typed = lines[line];
   const size_t value = typed.find(": ");

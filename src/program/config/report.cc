@@ -26,7 +26,7 @@ std::string one_line(const std::string& value) {
 }
 
 /// Shortens an origin: "base.yaml:3" for "dir/base.yaml:3:7", "from KEY" for a derived value.
-std::string short_origin(const std::string& origin, const std::vector<std::string>& files) {
+std::string short_origin(const std::string& origin, const Strings& files) {
   for (const std::string& file : files) {
     if (!origin.starts_with(file + ":")) continue;
     const std::string place = origin.substr(file.size() + 1);

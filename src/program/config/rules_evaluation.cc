@@ -62,8 +62,7 @@ void apply_health_rules(Draft& config) {
 
 void apply_best_metric_rules(Draft& config) {
   const std::string key = "training.metric_for_best_model";
-  const std::vector<std::string> legal =
-      evaluation_metrics(!config.is_stage_2(), config.rolls_out());
+  const Strings legal = evaluation_metrics(!config.is_stage_2(), config.rolls_out());
   const std::string usual = config.is_stage_2() ? "eval_rollout_f1" : "eval_loss";
   if (config.is_null(key)) {
     config.derive(key, usual, config.is_stage_2() ? "stage 2" : "stage 1");
@@ -75,7 +74,7 @@ void apply_best_metric_rules(Draft& config) {
     if (!is_legal(name) && is_legal("eval_" + name)) {  // transformers accepts both spellings
       config.set(key, "eval_" + name, config.origin(key), true);
     } else if (!is_legal(name)) {
-      const std::vector<std::string> near = near_names(name, legal, 1);
+      const Strings near = near_names(name, legal, 1);
       // A stage-2 file often inherits stage 1's metric: suggest the usual one, not a similar name.
       const bool inherited = name == "eval_token_acc" || name == "eval_loss" || near.empty();
       config.problem(fmt::format("`{}: {}` is not a metric of {}", key, name,

@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 
 void apply_length_rules(Draft& config) {
   const std::string cap = "global_max_length";
-  const std::vector<std::string> others = {"model.max_model_len", "template.max_length"};
+  const Strings others = {"model.max_model_len", "template.max_length"};
   for (const std::string& other : others) {
     if (config.is_null(cap) && config.is_given(other))
       config.derive(cap, config.value(other), other);
@@ -86,7 +86,7 @@ void check_model_directory(Draft& config) {
 
 void check_template(Draft& config) {
   const std::string name = config.text("template.template");
-  std::vector<std::string> titles;
+  Strings titles;
   for (const Family& family : families()) {
     if (name == family.model_type) return;
     titles.push_back(fmt::format("`{}` ({})", family.model_type, family.title));

@@ -71,7 +71,7 @@ class Loader {
     return node;
   }
 
-  std::vector<std::string> take_files() { return std::move(files_); }
+  Strings take_files() { return std::move(files_); }
 
  private:
   struct Link {
@@ -182,12 +182,12 @@ class Loader {
   std::vector<Problem>& problems_;
   std::vector<Link> chain_;
   std::map<std::string, Node> done_;
-  std::vector<std::string> files_;
+  Strings files_;
 };
 
 }  // namespace
 
-Source load_source(const std::string& path, const std::vector<std::string>& overrides,
+Source load_source(const std::string& path, const Strings& overrides,
                    std::vector<Problem>& problems) {
   Loader loader(problems);
   Source source;

@@ -24,10 +24,10 @@ std::string normalize(std::string name) {
 std::string last_part(const std::string& path) { return path.substr(path.rfind('.') + 1); }
 
 /// The lower-case words of a text, which are made of letters and digits.
-std::vector<std::string> words_of(const std::string& text) {
+Strings words_of(const std::string& text) {
   std::string blanks = lower_case(text);
   for (char& c : blanks) c = std::isalnum(static_cast<unsigned char>(c)) ? c : ' ';
-  std::vector<std::string> words = split(blanks, ' ');
+  Strings words = split(blanks, ' ');
   std::erase(words, "");
   return words;
 }
@@ -93,10 +93,10 @@ std::string guess_key(const std::string& typed) {
   return "";
 }
 
-std::vector<std::string> suggest_keys(const std::string& section, const std::string& name) {
+Strings suggest_keys(const std::string& section, const std::string& name) {
   constexpr size_t kMost = 3;
-  std::map<std::string, std::vector<std::string>> paths;  // by their last part
-  std::vector<std::string> found, parts;
+  std::map<std::string, Strings> paths;  // by their last part
+  Strings found, parts;
   for (const std::string& path : sections()) {
     if (!path.empty()) paths[last_part(path)].push_back(path);
   }
@@ -117,8 +117,8 @@ std::vector<std::string> suggest_keys(const std::string& section, const std::str
   return found;
 }
 
-std::string guess_settings(const std::vector<std::string>& arguments) {
-  std::vector<std::string> settings;
+std::string guess_settings(const Strings& arguments) {
+  Strings settings;
   for (size_t i = 0; i < arguments.size(); ++i) {
     const size_t equals = arguments[i].find('=');
     const std::string name = arguments[i].substr(0, equals);
@@ -137,7 +137,7 @@ std::string guess_settings(const std::vector<std::string>& arguments) {
 }
 
 std::vector<FoundName> search_names(const std::string& query) {
-  const std::vector<std::string> words = words_of(query);
+  const Strings words = words_of(query);
   const auto holds = [&words](const std::string& text) {
     return !words.empty() && std::ranges::all_of(words, [&](const std::string& word) {
       return lower_case(text).find(singular(word)) != std::string::npos;

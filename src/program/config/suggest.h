@@ -3,6 +3,8 @@
 #include <string>
 #include <vector>
 
+#include "base/strings.h"
+
 namespace rematch {
 
 /// A name that users of other programs type, and its counterpart here.
@@ -33,10 +35,10 @@ std::string guess_key(const std::string& typed);
 /// section, similar names in this section, similar names in others.
 /// @param section  dotted path of the section
 /// @param name     the unknown key
-std::vector<std::string> suggest_keys(const std::string& section, const std::string& name);
+Strings suggest_keys(const std::string& section, const std::string& name);
 /// The `--set` options that arguments such as `--max_steps 3`, `--lr=1e-4` and `seed=1` mean; ""
 /// if one of them is not a key.
-std::string guess_settings(const std::vector<std::string>& arguments);
+std::string guess_settings(const Strings& arguments);
 
 /// A key or a metric that a search found.
 struct FoundName {

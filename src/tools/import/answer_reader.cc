@@ -37,7 +37,7 @@ size_t value_length(std::string_view text) {
 }
 
 bool has_geometry_key(std::string_view text) {
-  const std::vector<std::string> keys = split(kGeometries, ' ');
+  const Strings keys = split(kGeometries, ' ');
   return std::ranges::any_of(
       keys, [text](const std::string& key) { return text.find('"' + key + '"') != text.npos; });
 }

@@ -68,7 +68,7 @@ class ConversationReader {
     if (mentions_geometry(turn.text.substr(begin, place.start - begin)) ||
         (think != turn.text.npos && mentions_geometry(turn.text.substr(0, think))))
       return start(image_).leave_out(reason::kNotAList, image_.where + ": boxes before <answer>");
-    const std::vector<std::string>& words = options_.empty_answers;
+    const Strings& words = options_.empty_answers;
     const std::string word = python_strip(text.substr(0, text.find("</answer>")));
     const bool is_empty = std::ranges::find(words, word) != words.end();
     ImportedAnswer answer =

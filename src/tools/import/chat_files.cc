@@ -40,7 +40,7 @@ std::vector<ForeignImage> read_record(const Json& record, const std::string& pat
 
 }  // namespace
 
-ForeignSet read_chat_files(const std::vector<std::string>& sources, const ImportOptions& options) {
+ForeignSet read_chat_files(const Strings& sources, const ImportOptions& options) {
   ForeignSet set{.repeats_images = true, .assumed_form = BoxForm::kCorners};
   read_files(find_files(sources, kForm, options), kForm, set,
              [&](const std::string& path, auto& images) {

@@ -28,7 +28,7 @@ Role read_role(const Json& message) {
 }
 
 /// Adds the images of "path", {"path": …}, {"url": …} or a list of these, each once.
-void add_images(const Json& value, std::vector<std::string>& images) {
+void add_images(const Json& value, Strings& images) {
   if (value.is_array()) {
     for (const Json& item : value) add_images(item, images);
     return;

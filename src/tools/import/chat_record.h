@@ -20,9 +20,9 @@ struct ChatTurn {
 /// form `query` and `response` with `history`.
 struct ChatRecord {
   std::vector<ChatTurn> turns;
-  std::vector<std::string> images;  ///< paths in `image`, `images` and message parts, as written
-  int num_marks = 0;                ///< image marks in the user's texts
-  bool has_own_size = false;        ///< a part says how its image is resized
+  Strings images;             ///< paths in `image`, `images` and message parts, as written
+  int num_marks = 0;          ///< image marks in the user's texts
+  bool has_own_size = false;  ///< a part says how its image is resized
 };
 
 /// Reads a conversation; of a record with `objects` alone it has no turns.

@@ -102,7 +102,7 @@ NamesById::NamesById(const std::string& names) {
 }
 
 /// @param path  empty: the lines are words of the command line
-void NamesById::read_lines(std::vector<std::string> lines, const std::string& path) {
+void NamesById::read_lines(Strings lines, const std::string& path) {
   const auto has_comma = [](const std::string& line) { return line.find(',') != line.npos; };
   if (lines.size() > 1 && has_comma(lines[0]) && !split_id(lines[0]) && split_id(lines[1]))
     lines.erase(lines.begin());  // a header
@@ -130,11 +130,11 @@ void NamesById::add(const std::string& id, const std::string& name, const std::s
   if (!by_id_.try_emplace(id, name).second) refuse(path, fmt::format("it has the id {} twice", id));
 }
 
-std::vector<std::string> NamesById::in_order() const {
+Strings NamesById::in_order() const {
   std::vector<std::pair<int, std::string>> rows;
   for (const auto& [id, name] : by_id_) rows.emplace_back(std::atoi(id.c_str()), name);
   std::ranges::stable_sort(rows, [](const auto& a, const auto& b) { return a.first < b.first; });
-  std::vector<std::string> names;
+  Strings names;
   for (auto& [id, name] : rows) names.push_back(std::move(name));
   return names;
 }

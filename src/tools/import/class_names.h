@@ -26,7 +26,7 @@ class NamesById {
 
   bool is_empty() const { return by_id_.empty(); }
   /// The names in the order of their numbers.
-  std::vector<std::string> in_order() const;
+  Strings in_order() const;
   /// The name of an id; nullopt for an id without one. A text that is not an id is a name itself.
   std::optional<std::string> find(const std::string& text, bool is_id) const;
   /// The same of a number or a text; "" for another value.
@@ -37,7 +37,7 @@ class NamesById {
  private:
   /// @throws UserError (data) for an id that is there
   void add(const std::string& id, const std::string& name, const std::string& path);
-  void read_lines(std::vector<std::string> lines, const std::string& path);
+  void read_lines(Strings lines, const std::string& path);
 
   std::map<std::string, std::string> by_id_;
 };

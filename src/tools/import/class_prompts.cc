@@ -29,8 +29,8 @@ std::set<std::string> shown_classes(const ForeignImage& image, const std::string
 
 /// The listed names of a set, and after them others that occur, each once. A listed name without
 /// objects, such as "Background", is a class only if the user gives it.
-std::vector<std::string> all_classes(const ForeignSet& set, const ImportOptions& options) {
-  std::vector<std::string> classes;
+Strings all_classes(const ForeignSet& set, const ImportOptions& options) {
+  Strings classes;
   std::set<std::string> others, known;
   for (const auto& [split, images] : set.splits) {
     for (const ForeignImage& image : images) others.merge(shown_classes(image, options.label));
@@ -46,15 +46,14 @@ std::vector<std::string> all_classes(const ForeignSet& set, const ImportOptions&
 }
 
 /// The classes that an image certainly does not show.
-std::vector<std::string> absent_classes(const ForeignImage& image,
-                                        const std::vector<std::string>& classes,
-                                        std::set<std::string> shown) {
+Strings absent_classes(const ForeignImage& image, const Strings& classes,
+                       std::set<std::string> shown) {
   if (!image.lost.empty() || image.is_partial) return {};
   for (const std::string& name : image.doubtful) {
     if (name.empty()) return {};
     shown.insert(python_strip(name));
   }
-  std::vector<std::string> absent = classes;
+  Strings absent = classes;
   std::erase_if(absent, [&](const std::string& name) { return shown.contains(name); });
   return absent;
 }
@@ -68,7 +67,7 @@ size_t round_at_random(double value, uint64_t key) {
 }  // namespace
 
 void add_class_prompts(ForeignSet& set, const ImportOptions& options) {
-  const std::vector<std::string> classes = all_classes(set, options);
+  const Strings classes = all_classes(set, options);
   double num_shown = 0, num_images = 0;
   for (const auto& [split, images] : set.splits) {
     for (const ForeignImage& image : images) {
@@ -82,7 +81,7 @@ void add_class_prompts(ForeignSet& set, const ImportOptions& options) {
   for (auto& [split, images] : set.splits) {
     for (ForeignImage& image : images) {
       std::set<std::string> listed = shown_classes(image, options.label);
-      const std::vector<std::string> absent = absent_classes(image, classes, listed);
+      const Strings absent = absent_classes(image, classes, listed);
       const uint64_t key =
           random_key(kNegativesStream, std::stoull(content_hash_of(image.name), nullptr, 16));
       const double wanted =
@@ -90,7 +89,7 @@ void add_class_prompts(ForeignSet& set, const ImportOptions& options) {
       const size_t count = std::min(round_at_random(wanted, key), absent.size());
       const std::vector<int64_t> order = random_permutation(key, std::ssize(absent));
       for (size_t i = 0; i < count; ++i) listed.insert(absent[order[i]]);
-      std::vector<std::string> names;
+      Strings names;
       for (const std::string& name : classes) {
         if (listed.contains(name)) names.push_back(name);
       }

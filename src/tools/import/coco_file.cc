@@ -132,7 +132,7 @@ class CocoReader {
 
 }  // namespace
 
-ForeignSet read_coco_files(const std::vector<std::string>& sources, const ImportOptions& options) {
+ForeignSet read_coco_files(const Strings& sources, const ImportOptions& options) {
   ForeignSet set{.assumed_form = BoxForm::kSides};
   read_files(find_files(sources, kForm, options), kForm, set,
              [&](const std::string& path, auto& images) {

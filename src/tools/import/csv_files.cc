@@ -122,7 +122,7 @@ void read_csv(const std::string& path, const NamesById& names, const ImportOptio
 
 }  // namespace
 
-ForeignSet read_csv_files(const std::vector<std::string>& sources, const ImportOptions& options) {
+ForeignSet read_csv_files(const Strings& sources, const ImportOptions& options) {
   ForeignSet set;
   const NamesById names(options.names);
   set.classes = names.in_order();

@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "base/strings.h"
+
 namespace rematch {
 
 /// The cells of a row by the names of their columns, in lower case without anything but letters and
@@ -45,7 +47,7 @@ class CsvTable {
   char separator_ = ',';
   size_t at_ = 0;
   int64_t next_line_ = 1;
-  std::vector<std::string> names_, cells_;
+  Strings names_, cells_;
 };
 
 }  // namespace rematch

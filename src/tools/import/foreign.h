@@ -62,12 +62,12 @@ struct ForeignImage {
   std::string prompt = {};  ///< user text of this image; empty: none
   std::string extra = {};   ///< JSON object with the members `summary` and `metadata`; empty: none
   std::vector<ForeignObject> objects = {};
-  std::vector<LostObject> lost = {};       ///< leave out the record, or are left out of it
-  std::optional<LostObject> defect = {};   ///< leaves out the record, whatever else it has
-  bool has_pixels = false;                 ///< its record holds the image itself (base64)
-  bool has_crowds = false;                 ///< regions that are no objects
-  std::vector<std::string> doubtful = {};  ///< classes that it may show without objects; "": any
-  bool is_partial = false;                 ///< it may show any class without objects (LVIS)
+  std::vector<LostObject> lost = {};      ///< leave out the record, or are left out of it
+  std::optional<LostObject> defect = {};  ///< leaves out the record, whatever else it has
+  bool has_pixels = false;                ///< its record holds the image itself (base64)
+  bool has_crowds = false;                ///< regions that are no objects
+  Strings doubtful = {};                  ///< classes that it may show without objects; "": any
+  bool is_partial = false;                ///< it may show any class without objects (LVIS)
   // what join_images() fills in
   std::string path = {};  ///< of the image file; empty: not found
   ImageSize size = {};    ///< of the file, as viewers show it
@@ -91,10 +91,10 @@ struct ForeignImage {
 struct ForeignSet {
   std::map<std::string, std::vector<ForeignImage>> splits;
   Ledger ledger;
-  std::vector<std::string> sources;  ///< input files, which no output may replace
-  InputFiles also_read{};            ///< as `sources`: files of a model
-  std::vector<std::string> classes;  ///< in the order of the file; empty: the names that occur
-  bool repeats_images = false;       ///< conversations: an image may have several records
+  Strings sources;              ///< input files, which no output may replace
+  InputFiles also_read{};       ///< as `sources`: files of a model
+  Strings classes;              ///< in the order of the file; empty: the names that occur
+  bool repeats_images = false;  ///< conversations: an image may have several records
   std::optional<BoxForm> assumed_form = {};  ///< of four numbers, where no format or option says it
 
   /// True if no split has images.
@@ -110,15 +110,15 @@ struct ImportOptions {
   std::string split;              ///< name of the split; empty: guess_split()
   std::string label;              ///< name of objects that have none
   std::string label_from_prompt;  ///< e.g. "Locate {} in": the name is in the question
-  std::vector<std::string> empty_answers;  ///< answers that mean "no object"
-  bool missing_labels_are_empty = false;   ///< YOLO: an image without a label file shows nothing
-  bool drop_unreadable = false;            ///< keeps records without their unreadable objects
-  bool strict = false;                     ///< leaving something out is an error
-  std::string names;                       ///< class names: "cat,dog", or a file with one a line
-  std::optional<BoxForm> boxes;            ///< meaning of four numbers; unset: what the format says
-  StockScale scale;                        ///< unit of the numbers in answers
-  std::string usual_text;                  ///< user text that records omit from `prompt`
-  bool prompt_classes = false;             ///< lists class names in the prompt (write_steps.h)
+  Strings empty_answers;          ///< answers that mean "no object"
+  bool missing_labels_are_empty = false;  ///< YOLO: an image without a label file shows nothing
+  bool drop_unreadable = false;           ///< keeps records without their unreadable objects
+  bool strict = false;                    ///< leaving something out is an error
+  std::string names;                      ///< class names: "cat,dog", or a file with one a line
+  std::optional<BoxForm> boxes;           ///< meaning of four numbers; unset: what the format says
+  StockScale scale;                       ///< unit of the numbers in answers
+  std::string usual_text;                 ///< user text that records omit from `prompt`
+  bool prompt_classes = false;            ///< lists class names in the prompt (write_steps.h)
   double negatives = 0;  ///< share of the listed names that the image does not show
 
   /// The split of a file of annotations.
@@ -129,7 +129,7 @@ struct ImportOptions {
 /// directly or in folders train, valid and test.
 /// @throws UserError (data) if a file is not a COCO file; (configuration) if two files are the same
 /// split; (environment) if a file cannot be read
-ForeignSet read_coco_files(const std::vector<std::string>& sources, const ImportOptions& options);
+ForeignSet read_coco_files(const Strings& sources, const ImportOptions& options);
 
 /// Reads Pascal VOC: a directory with a folder of XML files, one of images and
 /// ImageSets/Main/{train,val,test}.txt (without lists: one split `train`), or a directory with each
@@ -152,17 +152,17 @@ ForeignSet read_yolo_set(const std::string& yaml_or_directory, const ImportOptio
 /// Boxes are in the text of the answer, or in ms-swift's `objects`, for which the text has
 /// placeholders.
 /// @throws UserError as read_coco_files
-ForeignSet read_chat_files(const std::vector<std::string>& sources, const ImportOptions& options);
+ForeignSet read_chat_files(const Strings& sources, const ImportOptions& options);
 
 /// Reads CSV files with one box a row: columns of TensorFlow's tutorials, OpenImages and others,
 /// one file per split.
 /// @throws UserError as read_coco_files
-ForeignSet read_csv_files(const std::vector<std::string>& sources, const ImportOptions& options);
+ForeignSet read_csv_files(const Strings& sources, const ImportOptions& options);
 
 /// Reads metadata.jsonl of Hugging Face's imagefolder: `file_name` and `objects` with lists of
 /// boxes (x, y, width, height) and categories; one file per split, or a directory as for COCO.
 /// @throws UserError as read_coco_files
-ForeignSet read_hf_files(const std::vector<std::string>& sources, const ImportOptions& options);
+ForeignSet read_hf_files(const Strings& sources, const ImportOptions& options);
 
 /// Finds the split that a word of `name` stands for: train (training), val (valid, validation) or
 /// test (testing); "" if there is none or more than one.

@@ -67,7 +67,7 @@ ForeignImage read_object_record(const Json& record, const std::string& path,
   return image;
 }
 
-ForeignSet read_hf_files(const std::vector<std::string>& sources, const ImportOptions& options) {
+ForeignSet read_hf_files(const Strings& sources, const ImportOptions& options) {
   ForeignSet set{.assumed_form = BoxForm::kSides};
   const NamesById names(options.names);
   set.classes = names.in_order();

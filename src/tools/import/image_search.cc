@@ -57,13 +57,13 @@ int shared_parts(const fs::path& path, const fs::path& name) {
 
 }  // namespace
 
-std::vector<std::string> image_name_forms(const std::string& name) {
+Strings image_name_forms(const std::string& name) {
   std::string slashes = name;
   std::ranges::replace(slashes, '\\', '/');
-  std::vector<std::string> forms;
+  Strings forms;
   for (std::string& form :
-       std::vector<std::string>{name, slashes, percent_decoded(slashes), without_address(slashes),
-                                percent_decoded(without_address(slashes))}) {
+       Strings{name, slashes, percent_decoded(slashes), without_address(slashes),
+               percent_decoded(without_address(slashes))}) {
     const bool is_name = !form.empty() && form.find('\0') == form.npos;
     if (is_name && std::ranges::find(forms, form) == forms.end()) forms.push_back(std::move(form));
   }
@@ -105,11 +105,11 @@ const ImageSearch::Index& ImageSearch::index_of(const fs::path& root) {
   return known->second;
 }
 
-std::vector<std::string> ImageSearch::find_below(const fs::path& root, const std::string& name,
-                                                 const std::string& split) {
+Strings ImageSearch::find_below(const fs::path& root, const std::string& name,
+                                const std::string& split) {
   const Index& index = index_of(root);
   const bool is_known_split = split == find_split_word(split);  // train, val or test
-  std::vector<std::string> names{name}, best;
+  Strings names{name}, best;
   for (const char* ending : kImageEndings) {
     if (!is_image_name(name)) names.push_back(name + ending);
   }
@@ -130,9 +130,9 @@ std::vector<std::string> ImageSearch::find_below(const fs::path& root, const std
 }
 
 ImageSearch::Found ImageSearch::find(const ForeignImage& image) {
-  const std::vector<std::string> forms = image_name_forms(image.name);
+  const Strings forms = image_name_forms(image.name);
   const fs::path root = root_for(image.directory);
-  std::vector<std::string> named, own;
+  Strings named, own;
   for (const std::string& form : forms) {
     for (const fs::path& folder : folders_for(image.directory)) {
       std::error_code ignored;
@@ -157,7 +157,7 @@ ImageSearch::Found ImageSearch::find(const ForeignImage& image) {
 }
 
 std::string ImageSearch::explain(const ForeignImage& image) const {
-  const std::vector<std::string> forms = image_name_forms(image.name);
+  const Strings forms = image_name_forms(image.name);
   const std::string form = forms.empty() ? "" : forms.back();
   const fs::path root = root_for(image.directory);
   return fmt::format("looked for {} in {}", show_json(last_part(form)),

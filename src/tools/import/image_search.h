@@ -18,8 +18,8 @@ class ImageSearch {
   explicit ImageSearch(std::string images_dir) : images_dir_(std::move(images_dir)) {}
 
   struct Found {
-    std::vector<std::string> paths = {};  ///< of several, each may be meant
-    bool is_loose = true;                 ///< only a part of the name matches
+    Strings paths = {};      ///< of several, each may be meant
+    bool is_loose = true;    ///< only a part of the name matches
     std::string other = {};  ///< another image: one is named, one has the annotation file's name
   };
   Found find(const ForeignImage& image);
@@ -33,8 +33,8 @@ class ImageSearch {
   /// ending of images appended where it has none. A folder that names a split has no file of
   /// another split.
   /// @param name  a relative path with slashes
-  std::vector<std::string> find_below(const std::filesystem::path& root, const std::string& name,
-                                      const std::string& split);
+  Strings find_below(const std::filesystem::path& root, const std::string& name,
+                     const std::string& split);
   /// The image files below a directory, by their name in lower case.
   using Index = std::unordered_map<std::string, std::vector<std::filesystem::path>>;
   const Index& index_of(const std::filesystem::path& root);
@@ -47,6 +47,6 @@ class ImageSearch {
 
 /// The names that a name in an annotation may stand for, most literal first: with slashes, decoded,
 /// without scheme, host and `?d=`.
-std::vector<std::string> image_name_forms(const std::string& name);
+Strings image_name_forms(const std::string& name);
 
 }  // namespace rematch

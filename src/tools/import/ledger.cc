@@ -62,8 +62,8 @@ std::string Ledger::summary(int64_t num_kept) const {
   return text;
 }
 
-std::vector<std::string> Ledger::places() const {
-  std::vector<std::string> places;
+Strings Ledger::places() const {
+  Strings places;
   for (const Losses* losses : {&records_, &objects_}) {
     for (const auto& [reason, loss] : ranked(*losses)) {
       if (!loss.first.empty())
@@ -83,7 +83,7 @@ std::string Ledger::fix() const {
 }
 
 std::string Ledger::fix_of(const Losses& losses, const std::string& otherwise) {
-  std::vector<std::string> fixes;
+  Strings fixes;
   for (const auto& [reason, loss] : ranked(losses)) {
     const std::string fix = reason::fix_for(reason);
     if (!fix.empty() && fixes.size() < 2) fixes.push_back(fix);

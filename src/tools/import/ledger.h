@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "base/strings.h"
+
 namespace rematch {
 
 /// Number of things left out for one reason, and the first place.
@@ -57,7 +59,7 @@ class Ledger {
   /// @param num_kept  records that were written
   std::string summary(int64_t num_kept) const;
   /// The first place of each reason.
-  std::vector<std::string> places() const;
+  Strings places() const;
   /// The fixes of the two most frequent reasons to leave out records, a general one if they have
   /// none; and the records that `drop_unreadable` keeps.
   std::string fix() const;

@@ -34,7 +34,7 @@ class Placeholders {
   const std::string& next_name();
   std::string next_box();
 
-  std::vector<std::string> names_;
+  Strings names_;
   std::vector<Json> boxes_;
   bool has_boxes_ = false;
   double divisor_ = 0;  ///< 0: pixels; else what makes the numbers shares of the sides

@@ -87,9 +87,9 @@ std::string read_utf8(const std::string& path) {
   return std::string(text);
 }
 
-std::vector<std::string> read_lines(const std::string& path) {
+Strings read_lines(const std::string& path) {
   constexpr const char* kBlank = " \t\r\f\v";
-  std::vector<std::string> lines = split(text_of(read_file(path), path), '\n');
+  Strings lines = split(text_of(read_file(path), path), '\n');
   for (std::string& line : lines) {
     line.erase(line.find_last_not_of(kBlank) + 1);
     line.erase(0, line.find_first_not_of(kBlank));
@@ -145,7 +145,7 @@ fs::path find_folder(const fs::path& directory, std::span<const char* const> nam
   return {};
 }
 
-SplitFiles find_files(const std::vector<std::string>& sources, const SourceForm& form,
+SplitFiles find_files(const Strings& sources, const SourceForm& form,
                       const ImportOptions& options) {
   SplitFiles splits;
   for (const std::string& source : sources) {
@@ -178,7 +178,7 @@ void read_files(
     }
   }
   if (!set.is_empty()) return;
-  const std::vector<std::string> places = set.ledger.places();
+  const Strings places = set.ledger.places();
   refuse_source(form.command, places.empty() ? set.sources.front() : places.front(),
                 places.empty() ? "it has no records" : set.ledger.summary(0),
                 Ledger::fix_of(set.ledger.records(), form.fix));

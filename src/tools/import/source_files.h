@@ -38,7 +38,7 @@ std::string read_utf8(const std::string& path);
 
 /// Reads the lines of a text file without its byte order mark, and without blanks around them.
 /// @throws UserError as text_of; (environment) if the file cannot be read
-std::vector<std::string> read_lines(const std::string& path);
+Strings read_lines(const std::string& path);
 
 /// A form of strangers' files.
 struct SourceForm {
@@ -57,8 +57,7 @@ using SplitFiles = std::map<std::string, std::vector<std::filesystem::path>>;
 /// wanted one, else that of the directory's name, else "train".
 /// @throws UserError (data) for a directory without such files; (configuration) if two files are
 /// the same split; (environment) for a missing path
-SplitFiles find_files(const std::vector<std::string>& sources, const SourceForm& form,
-                      const ImportOptions& options);
+SplitFiles find_files(const Strings& sources, const SourceForm& form, const ImportOptions& options);
 
 /// Reads each file into the images of its split, and counts a file that is LeftOut as a record.
 /// @throws UserError (data) with the losses if there is no image

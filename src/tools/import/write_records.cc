@@ -76,7 +76,7 @@ WrittenSet write_records(ForeignSet set, const std::string& out_dir, const Impor
   for (const WrittenSplit& split : written.splits) inputs.refuse(split.path);
   const PathFrom path_from(out_dir);
   RecordMaker maker(path_from, options, written.ledger);
-  std::vector<std::string> contents;
+  Strings contents;
   for (auto split = written.splits.begin(); const auto& [name, images] : set.splits) {
     check_units(images, options.boxes ? std::nullopt : set.assumed_form, options, split->path);
     std::string& lines = contents.emplace_back();

@@ -73,8 +73,8 @@ YoloLayout read_yaml(const std::string& path, const ImportOptions& options, Ledg
   for (const std::string name : {"train", "val", "test"}) {
     const YAML::Node split = yaml[name];
     if (!split || split.IsNull()) continue;
-    for (const std::string& entry : split.IsSequence() ? split.as<std::vector<std::string>>()
-                                                       : std::vector{split.as<std::string>()}) {
+    for (const std::string& entry :
+         split.IsSequence() ? split.as<Strings>() : std::vector{split.as<std::string>()}) {
       const fs::path place = resolve(root, beside, entry);
       if (!fs::exists(place) && name == "test") {  // of some exports, which do not need it
         ledger.note("split test, which the YAML lists but does not exist");

@@ -123,7 +123,7 @@ class YoloReader {
     }
     for (const fs::path& path : texts) {
       if (images_of_.contains(path)) continue;
-      const std::vector<std::string> lines = read_lines(path.string());
+      const Strings lines = read_lines(path.string());
       const auto first = std::ranges::find_if_not(
           lines, [](const std::string& line) { return line.empty() || line.starts_with('#'); });
       if (first == lines.end()) continue;

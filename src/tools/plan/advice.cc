@@ -93,7 +93,7 @@ std::vector<const Remedy*> combine(const PlanRequest& request) {
 }
 
 // Lists every remedy that is enough alone; if none is, combines as few as possible.
-void try_remedies(const PlanRequest& request, std::vector<std::string>& lines) {
+void try_remedies(const PlanRequest& request, Strings& lines) {
   for (const Remedy& remedy : kRemedies) {
     PlanRequest alone = request;
     remedy.apply(alone);
@@ -105,7 +105,7 @@ void try_remedies(const PlanRequest& request, std::vector<std::string>& lines) {
   if (chosen.empty()) return;
   const PlanRequest together = with_all(request, chosen);
   const MemoryPlan sum = make_plan(together);
-  std::vector<std::string> texts;
+  Strings texts;
   for (const Remedy* remedy : chosen) texts.emplace_back(remedy->text);
   lines.push_back(fmt::format("together: {}: {}", join(texts, "; "), peak_text(sum)));
   const int64_t tokens = sum.fits ? 0 : largest_row(together);
@@ -125,8 +125,8 @@ std::string count_text(int64_t count) {
                                 : fmt::format("{:.2f} M", static_cast<double>(count) / 1e6);
 }
 
-std::vector<std::string> make_advice(const PlanRequest& request, const MemoryPlan& plan) {
-  std::vector<std::string> lines;
+Strings make_advice(const PlanRequest& request, const MemoryPlan& plan) {
+  Strings lines;
   if (plan.fits) return lines;
   if (const int64_t tokens = largest_row(request); tokens > 0) {
     lines.push_back(fmt::format("set global_max_length: {} or less instead of {}", tokens,

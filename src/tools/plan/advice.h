@@ -10,7 +10,7 @@ namespace rematch {
 /// unknown. First a `global_max_length` that fits; then each setting that is enough alone, those
 /// that keep the result of training first. If none is enough alone, they are combined, and the
 /// sentence says whether that fits.
-std::vector<std::string> make_advice(const PlanRequest& request, const MemoryPlan& plan);
+Strings make_advice(const PlanRequest& request, const MemoryPlan& plan);
 
 /// "12.3 GiB"
 std::string gib_text(int64_t bytes);

@@ -94,7 +94,7 @@ TrainedParameters trained_parameters(const ModelDescription& model, const TunerS
     }
     return trained.sums;
   }
-  std::vector<std::string> names;
+  Strings names;
   for (const ParameterSize& parameter : parameters) names.push_back(parameter.name);
   const AdapterSelection selection = select_targets(model, names, targets);
   trained.sums.adapted = {selection.modules.begin(), selection.modules.end()};

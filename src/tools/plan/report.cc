@@ -19,8 +19,8 @@ std::string cell(int64_t bytes) {
 }
 
 // Names of all table rows, in the order of their first phase.
-std::vector<std::string> collect_names(const MemoryPlan& plan) {
-  std::vector<std::string> names;
+Strings collect_names(const MemoryPlan& plan) {
+  Strings names;
   for (const PlanPhase& phase : plan.phases) {
     for (const NamedBytes* list : {&phase.bytes, &phase.host_bytes}) {
       for (const auto& [name, bytes] : *list) {

@@ -18,7 +18,7 @@ fs::path canonical_directory(const std::string& path) {
   return fs::weakly_canonical(fs::absolute(path).parent_path());
 }
 
-std::vector<std::string> read_lines(const std::string& path) {
+Strings read_lines(const std::string& path) {
   require_records_file(path);
   return split(read_file(path), '\n');
 }

@@ -30,7 +30,7 @@ class RecordFile {
 
  private:
   std::string path_;
-  std::vector<std::string> lines_;
+  Strings lines_;
   std::vector<Sample> samples_;
 };
 

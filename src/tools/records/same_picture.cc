@@ -76,7 +76,7 @@ bool are_alike(const Thumbnail& a, const Thumbnail& b, int most) {
 
 /// Pairs of files that show the same picture. Cost: every file is decoded once, candidates twice;
 /// files of about the same mean grey are compared with each other.
-std::vector<std::pair<size_t, size_t>> find_copies(const std::vector<std::string>& paths) {
+std::vector<std::pair<size_t, size_t>> find_copies(const Strings& paths) {
   std::vector<std::pair<Thumbnail, size_t>> small;
   for (size_t i = 0; i < paths.size(); ++i) {
     throw_if_interrupted();
@@ -110,11 +110,10 @@ std::string roboflow_source(const std::string& path) {
   return end - hash >= 8 && end < name.size() && name[end] == '.' ? name.substr(0, mark) : "";
 }
 
-std::map<std::string, std::vector<std::string>> picture_texts(
-    const std::map<std::string, std::string>& hashes) {
-  std::map<std::string, std::vector<std::string>> texts;
+std::map<std::string, Strings> picture_texts(const std::map<std::string, std::string>& hashes) {
+  std::map<std::string, Strings> texts;
   std::set<std::string> seen;
-  std::vector<std::string> different;  // one path of each content
+  Strings different;  // one path of each content
   for (const auto& [path, hash] : hashes) {
     texts[path] = {hash};
     if (const std::string source = roboflow_source(path); !source.empty())

@@ -3,6 +3,8 @@
 #include <string>
 #include <vector>
 
+#include "base/strings.h"
+
 namespace rematch {
 
 /// Texts that image files of the same picture share: equal bytes, copies that were compressed or
@@ -10,8 +12,7 @@ namespace rematch {
 /// text with the one between.
 /// @param hashes  content hash of each file, by path
 /// @return by path; the file's own hash is the first text
-std::map<std::string, std::vector<std::string>> picture_texts(
-    const std::map<std::string, std::string>& hashes);
+std::map<std::string, Strings> picture_texts(const std::map<std::string, std::string>& hashes);
 
 /// The name that Roboflow's versions of a file share: "photo_jpg" of "photo_jpg.rf.0a1b….jpg";
 /// empty for other names.

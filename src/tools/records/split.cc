@@ -24,7 +24,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-using Hashes = std::vector<std::vector<std::string>>;
+using Hashes = std::vector<Strings>;
 
 // Separates this random stream from others with the same seed.
 constexpr uint64_t kSplitStream = 0x73706C6974ULL;
@@ -99,7 +99,7 @@ std::map<std::string, std::string> hash_images(const std::vector<Sample>& sample
 int64_t count_repeats(const Hashes& pictures) {
   int64_t num_repeats = 0;
   std::set<std::string> seen;
-  for (const std::vector<std::string>& texts : pictures) {
+  for (const Strings& texts : pictures) {
     num_repeats +=
         std::ranges::any_of(texts, [&](const std::string& text) { return seen.contains(text); });
     seen.insert(texts.begin(), texts.end());
@@ -163,7 +163,7 @@ SplitFiles write_split(const std::string& path, const SplitOptions& options) {
   const auto texts_of = picture_texts(hash_of);
   Hashes pictures;
   for (const Sample& sample : file.samples()) {
-    std::vector<std::string>& texts = pictures.emplace_back();
+    Strings& texts = pictures.emplace_back();
     for (const std::string& image : sample.image_paths)
       texts.insert(texts.end(), texts_of.at(image).begin(), texts_of.at(image).end());
   }

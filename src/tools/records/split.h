@@ -32,8 +32,8 @@ struct SplitOptions {
 /// @param where  the file, for the error
 /// @return one flag per record; each part has at least one record
 /// @throws UserError (data) if all records are connected by common images
-std::vector<bool> choose_val(const std::vector<std::vector<std::string>>& image_hashes,
-                             const SplitOptions& options, const std::string& where);
+std::vector<bool> choose_val(const std::vector<Strings>& image_hashes, const SplitOptions& options,
+                             const std::string& where);
 
 /// Writes NAME-train.jsonl and NAME-val.jsonl with the records of NAME.jsonl in their order.
 /// Records whose images show the same picture (picture_texts) are in the same file.

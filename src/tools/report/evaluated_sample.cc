@@ -31,7 +31,7 @@ EvaluatedSample read_sample(const Json& json, const JsonOrigin& origin) {
                          .status = fields.text("status")};
   sample.scores = read_scores(fields, sample.predictions.size());
   sample.is_calibrated = fields.has("raw_scores");
-  const std::vector<std::string> images = fields.texts("images");
+  const Strings images = fields.texts("images");
   if (images.empty()) fields.fail("images", "expected at least one");
   sample.image_path = images.front();
   for (const Json& pair : fields.list("pairs")) {

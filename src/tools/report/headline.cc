@@ -46,7 +46,7 @@ Json number_json(const ScoreKind& kind, std::optional<double> before, double now
 
 /// "F1 @ .5 .361 → .676, label F1 @ .5 .177 → .409".
 std::string describe_numbers(const Json& numbers) {
-  std::vector<std::string> parts;
+  Strings parts;
   for (const Json& number : numbers) {
     if (parts.size() == kInSentence) break;
     const auto text = [&](const char* key) { return number[key].get<std::string>(); };

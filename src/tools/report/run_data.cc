@@ -217,8 +217,8 @@ std::string RunData::setting(const std::string& key) const {
 }
 
 /// The runs in a directory of runs, sorted.
-std::vector<std::string> runs_in(const fs::path& directory) {
-  std::vector<std::string> runs;
+Strings runs_in(const fs::path& directory) {
+  Strings runs;
   std::error_code error;
   for (fs::directory_iterator entry(directory, error), end; !error && entry != end;
        entry.increment(error)) {
@@ -240,7 +240,7 @@ std::vector<std::string> runs_in(const fs::path& directory) {
                       .fix = "run `rematch eval " + shell_word(path) +
                              " JSONL`; without JSONL it takes the run's custom.val_jsonl"});
   }
-  const std::vector<std::string> runs = runs_in(directory);
+  const Strings runs = runs_in(directory);
   throw data_error({.error = "this directory holds no run",
                     .where = path,
                     .what = "neither logging.jsonl nor eval_results.json",
@@ -284,7 +284,7 @@ RunData read_run(const std::string& path) {
   return run;
 }
 
-std::vector<RunData> read_runs(const std::vector<std::string>& paths) {
+std::vector<RunData> read_runs(const Strings& paths) {
   std::vector<RunData> runs;
   for (const std::string& path : paths) runs.push_back(read_run(path));
   std::set<std::string> names;

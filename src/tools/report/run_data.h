@@ -46,8 +46,8 @@ struct LoggedStep {
 /// Contents of a run's directory.
 struct RunData {
   std::string name, path;
-  std::vector<std::string> files;     ///< files that were read, and the samples of the evaluations
-  std::vector<std::string> warnings;  ///< about unreadable parts
+  Strings files;     ///< files that were read, and the samples of the evaluations
+  Strings warnings;  ///< about unreadable parts
   std::vector<std::pair<std::string, std::string>> config;  ///< flattened args.json: a.b.c → value
   /// effective_config.txt: values with their origins; may be empty
   std::string effective;
@@ -73,6 +73,6 @@ RunData read_run(const std::string& path);
 
 /// Reads runs and gives them distinct names: the last parts of their paths, or whole paths.
 /// @throws UserError as read_run
-std::vector<RunData> read_runs(const std::vector<std::string>& paths);
+std::vector<RunData> read_runs(const Strings& paths);
 
 }  // namespace rematch

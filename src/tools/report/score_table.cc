@@ -79,7 +79,7 @@ std::string different_sets(const std::vector<NamedEvaluation>& evaluations) {
   };
   if (std::ranges::none_of(evaluations, is_other)) return "";
   const NamedEvaluation& last = evaluations.back();
-  std::vector<std::string> sets, differences;
+  Strings sets, differences;
   for (const NamedEvaluation& evaluation : evaluations) {
     const EvaluationFile& file = *evaluation.file;
     sets.push_back(evaluation.name + ": " + set_text(file));
@@ -108,8 +108,8 @@ std::string shown_score(const EvaluationFile& file, const std::string& key) {
   return !value ? "-" : fmt::format("{:.3f}", *value);
 }
 
-std::vector<std::vector<std::string>> score_table(const std::vector<NamedEvaluation>& evaluations) {
-  std::vector<std::vector<std::string>> rows{{"score"}};
+std::vector<Strings> score_table(const std::vector<NamedEvaluation>& evaluations) {
+  std::vector<Strings> rows{{"score"}};
   for (const NamedEvaluation& evaluation : evaluations) rows[0].push_back(evaluation.name);
   const NamedEvaluation* const baseline = find_baseline(evaluations);
   if (baseline != nullptr) {
@@ -120,7 +120,7 @@ std::vector<std::vector<std::string>> score_table(const std::vector<NamedEvaluat
     return baseline != nullptr && over_same_set(*evaluation.file, *baseline->file);
   };
   for (const ScoreKind& kind : score_kinds()) {
-    std::vector<std::string> row{kind.label};
+    Strings row{kind.label};
     std::optional<double> best;
     bool all_equal = true;
     for (const NamedEvaluation& evaluation : evaluations) {
@@ -148,7 +148,7 @@ std::vector<std::vector<std::string>> score_table(const std::vector<NamedEvaluat
   return rows;
 }
 
-std::string markdown_table(const std::vector<std::vector<std::string>>& rows) {
+std::string markdown_table(const std::vector<Strings>& rows) {
   std::string text;
   for (size_t i = 0; i < rows.size(); ++i) {
     text += "|";

@@ -40,13 +40,13 @@ std::string different_sets(const std::vector<NamedEvaluation>& evaluations);
 
 /// A table with a header and one line for each score of any evaluation. '*' marks the best value
 /// among those over the set of the last one, and the last column is the last minus its baseline.
-std::vector<std::vector<std::string>> score_table(const std::vector<NamedEvaluation>& evaluations);
+std::vector<Strings> score_table(const std::vector<NamedEvaluation>& evaluations);
 
 /// Formats a score with three digits; "-" when absent or undefined (negative).
 std::string shown_score(const EvaluationFile& file, const std::string& key);
 
 /// Formats a table as Markdown.
-std::string markdown_table(const std::vector<std::vector<std::string>>& rows);
+std::string markdown_table(const std::vector<Strings>& rows);
 
 /// The name that stands for many in the answers of an evaluation, from its rows of classes.
 std::optional<NameCollapse> collapse_in(const EvaluationFile& evaluation);

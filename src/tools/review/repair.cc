@@ -205,7 +205,7 @@ std::vector<ForeignImage> join_records(std::vector<ForeignImage> images, Changes
 void refuse_empty_copy(const std::string& path, const RepairedRecords& repaired,
                        const RepairOptions& options) {
   if (repaired.num_records > 0) return;
-  std::vector<std::string> reasons;
+  Strings reasons;
   for (const auto& [what, count] : repaired.losses)
     reasons.push_back(fmt::format("{} left out: {}", count, what));
   const std::string& fix = repaired.first_fix.empty() ? options.advice : repaired.first_fix;

@@ -85,9 +85,9 @@ using Changes = std::map<std::string, int64_t>;
 struct RepairedRecords {
   std::string lines;
   int64_t num_records = 0, num_lost = 0;
-  Changes changes, losses;          ///< of records or objects; losses: records left out
-  std::vector<std::string> images;  ///< that the records name
-  std::string first_fix = {};       ///< of the first record that stays unusable; empty: none
+  Changes changes, losses;     ///< of records or objects; losses: records left out
+  Strings images;              ///< that the records name
+  std::string first_fix = {};  ///< of the first record that stays unusable; empty: none
 };
 
 /// Repairs records: imports them (read_plain_record), converts boxes and numbers to corners in

@@ -63,7 +63,7 @@ void check_prompt(const std::vector<TokenId>& ids, const Tokenizer& tokenizer) {
 }
 
 ForbiddenTexts added_token_texts(const Tokenizer& tokenizer) {
-  std::vector<std::string> texts;
+  Strings texts;
   for (const AddedToken& token : tokenizer.added_tokens()) texts.push_back(token.content);
   return ForbiddenTexts(texts);
 }

@@ -72,7 +72,7 @@ Line read_line(const std::string& text, int64_t number) {
 
 bool answer(Stage& stage, std::vector<Line>& lines, std::ostream& out) {
   std::vector<Json> inputs;
-  std::vector<std::string> names;
+  Strings names;
   for (const Line& line : lines) {
     if (!line.error.is_null()) continue;
     inputs.push_back(line.input);
@@ -104,8 +104,7 @@ bool answer(Stage& stage, std::vector<Line>& lines, std::ostream& out) {
 
 }  // namespace
 
-std::vector<Json> Stage::run_batch(const std::vector<Json>& inputs,
-                                   const std::vector<std::string>& names,
+std::vector<Json> Stage::run_batch(const std::vector<Json>& inputs, const Strings& names,
                                    std::vector<Json>& errors) {
   std::vector<Json> answers(inputs.size());
   for (size_t i = 0; i < inputs.size(); ++i) {

@@ -31,8 +31,7 @@ class Stage {
   /// answer for each input.
   /// @param names   of the lines: the id as text, or "line-N" without an id
   /// @param errors  one null for each input; an error object fails that line only
-  virtual std::vector<Json> run_batch(const std::vector<Json>& inputs,
-                                      const std::vector<std::string>& names,
+  virtual std::vector<Json> run_batch(const std::vector<Json>& inputs, const Strings& names,
                                       std::vector<Json>& errors);
 
  protected:
@@ -45,7 +44,7 @@ struct StageRow {
   const char* summary;
   /// its command-line options: "model", "answer-format", "out", "backend", "dtype",
   /// "batch-size", "device"
-  std::vector<std::string> options;
+  Strings options;
   std::unique_ptr<Stage> (*make)(const StageOptions&);
 };
 

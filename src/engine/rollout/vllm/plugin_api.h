@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/flow/token.h"
+#include "base/strings.h"
 
 // The interface between the program and librematch_vllm.so, the only code that uses Python. It is
 // opened with dlopen only for `rollout_backend: vllm`, and built from the same checkout with the
@@ -80,7 +81,7 @@ class VllmPlugin {
   virtual void load_weights(const std::vector<std::pair<std::string, at::Tensor>>& layer) = 0;
   /// Drops all caches of the old weights and records the version.
   /// @return parameters of the engine that received no value
-  virtual std::vector<std::string> end_sync(int64_t version) = 0;
+  virtual Strings end_sync(int64_t version) = 0;
   /// Version of the weights in the engine; -1 before the first sync and during a sync.
   virtual int64_t weights_version() = 0;
 

@@ -150,8 +150,7 @@ Interpreter probe_interpreter(const std::string& command) {
       run_command(fmt::format("{} -c {} 2>&1", shell_word(command), shell_word(kProbe)));
   const size_t start = output.rfind("REMATCH{");
   if (start == std::string::npos) {
-    const std::vector<std::string> lines =
-        split(output.substr(0, output.find_last_not_of("\n") + 1), '\n');
+    const Strings lines = split(output.substr(0, output.find_last_not_of("\n") + 1), '\n');
     found.problem = lines.back().empty() ? "no output" : lines.back();
     return found;
   }

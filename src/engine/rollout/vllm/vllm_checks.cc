@@ -126,7 +126,7 @@ void check_vllm_ranks(const VllmOptions& options) {
                   divisor == 1 ? "1" : fmt::format("{} or 1", divisor), (ranks / tp + 1) * tp));
 }
 
-void check_vllm_hosts(const std::vector<std::string>& hosts, int tensor_parallel_size) {
+void check_vllm_hosts(const Strings& hosts, int tensor_parallel_size) {
   const auto size = static_cast<size_t>(tensor_parallel_size);
   for (size_t rank = 0; rank < hosts.size(); ++rank) {
     const size_t first = rank / size * size;

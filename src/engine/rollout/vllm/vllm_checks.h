@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/host_memory.h"
+#include "base/strings.h"
 #include "engine/rollout/vllm/vllm_options.h"
 
 namespace rematch {
@@ -20,7 +21,7 @@ void check_vllm_ranks(const VllmOptions& options);
 /// Rejects an engine that spans hosts, because its ranks communicate in every layer.
 /// @param hosts  host names by rank.
 /// @throws UserError (environment)
-void check_vllm_hosts(const std::vector<std::string>& hosts, int tensor_parallel_size);
+void check_vllm_hosts(const Strings& hosts, int tensor_parallel_size);
 
 /// Sets `max_model_len` when the data is known: the given value, else the length that the data
 /// requires; at most the number of positions of the model.

@@ -107,7 +107,7 @@ void VllmEngine::stop_shared_engine() {
 
 void VllmEngine::send_weights() {
   const at::NoGradGuard no_grad;
-  std::vector<std::string> missing;
+  Strings missing;
   try {
     release_cached_memory(parts_.model->device());  // which vLLM takes when it wakes
     plugin_.begin_sync();

@@ -16,7 +16,7 @@
 namespace rematch {
 
 void check_stored_format(const StoredPrompt& stored, const std::string& model_dir) {
-  const std::vector<std::string> known = answer_formats().names();
+  const Strings known = answer_formats().names();
   if (std::ranges::find(known, stored.answer_format) != known.end()) return;
   throw data_error({.error = fmt::format("the answer format \"{}\" of this checkpoint is not known",
                                          stored.answer_format),

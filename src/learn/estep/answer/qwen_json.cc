@@ -85,7 +85,7 @@ std::optional<ParsedObject> read_entry(const JsonNode& element, const TokenBytes
 
 // Writes an entry up to the end of its box.
 void write_box(const AnswerEntry& entry, const NumberScale& scale, AnswerText& answer,
-               std::vector<std::string>& truth) {
+               Strings& truth) {
   answer.text += "\t{\"bbox_2d\": [";
   for (size_t i = 0; i < entry.shown.geometry.bins.size(); ++i) {
     if (i > 0) answer.text += ", ";
@@ -112,7 +112,7 @@ class DigitList : public AnswerFormat {
   TaughtAnswer teach(const std::vector<AnswerEntry>& entries, const Prompt& prompt) const override {
     const NumberScale scale = scale_for(prompt);
     AnswerText answer{std::string(kFence) + "\n[", {}};
-    std::vector<std::string> truth;
+    Strings truth;
     for (const AnswerEntry& entry : entries) {
       check_geometry(entry.shown.geometry.kind, prompt.where);
       answer.text += &entry == &entries.front() ? "\n" : ",\n";

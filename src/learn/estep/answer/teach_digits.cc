@@ -18,7 +18,7 @@ size_t first_difference(const std::vector<TokenId>& a, const std::vector<TokenId
 
 }  // namespace
 
-TaughtAnswer teach_digits(const AnswerText& shown, const std::vector<std::string>& truth,
+TaughtAnswer teach_digits(const AnswerText& shown, const Strings& truth,
                           const Tokenizer& tokenizer) {
   REMATCH_CHECK(shown.marks.size() == truth.size());
   const EncodedAnswer answer = encode_answer(shown, tokenizer);

@@ -15,7 +15,7 @@ namespace rematch {
 /// @param shown  its marks are the numbers.
 /// @param truth  the true numbers, one for each mark Cost: the tokenizer on the answer, and once
 /// more for each differing number.
-TaughtAnswer teach_digits(const AnswerText& shown, const std::vector<std::string>& truth,
+TaughtAnswer teach_digits(const AnswerText& shown, const Strings& truth,
                           const Tokenizer& tokenizer);
 
 }  // namespace rematch

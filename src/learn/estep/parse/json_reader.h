@@ -21,9 +21,9 @@ struct JsonNode {
   size_t begin = 0;  ///< offset of its first byte (the opening quote of a string)
   /// offset after its last byte; a number or literal ends before its delimiter
   size_t end = 0;
-  std::string text;               ///< kString: unescaped
-  std::vector<std::string> keys;  ///< kObject: unescaped, one for each item; duplicates are kept
-  std::vector<JsonNode> items;    ///< elements of an array, values of an object
+  std::string text;             ///< kString: unescaped
+  Strings keys;                 ///< kObject: unescaped, one for each item; duplicates are kept
+  std::vector<JsonNode> items;  ///< elements of an array, values of an object
 };
 
 /// The top level of a text that may be truncated or malformed anywhere.

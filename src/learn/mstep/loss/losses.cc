@@ -61,7 +61,7 @@ at::Tensor add_chunk(LossChunk& chunk, const LossKind& kind, const Positions& po
   sums.push_back(has_sources ? masked_sum(positions.is_prefix_K)
                              : at::zeros({}, weighted_K.options()));
   sums.push_back(has_sources ? masked_sum(positions.is_prefix_K.logical_not()) : weighted_K.sum());
-  std::vector<std::string> names;
+  Strings names;
   for (const auto& [name, sum] : chunk.sums()) {
     sums.push_back(sum);
     names.push_back(name);

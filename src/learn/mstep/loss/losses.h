@@ -57,8 +57,8 @@ struct PendingSums {
   std::string kind;  ///< of its targets
   /// float64: the weighted sum over the prefix, that over the rest, then the sums of `names`
   at::Tensor sums_S;
-  std::vector<std::string> names;  ///< entries of RowLoss::details
-  int64_t count = 0;               ///< positions
+  Strings names;      ///< entries of RowLoss::details
+  int64_t count = 0;  ///< positions
   int64_t num_prefix = 0;
   bool has_sources = false;  ///< slots: there are also details KIND_prefix and KIND_tail
 };

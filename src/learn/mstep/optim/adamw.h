@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/settings/optim.h"
+#include "base/strings.h"
 namespace rematch {
 
 /// Parameters that share a learning rate and a weight decay.
@@ -14,7 +15,7 @@ struct ParameterGroup {
   std::string name;          ///< "vit", "aligner" or "llm", with ".no_decay" for norms and biases
   double learning_rate = 0;  ///< base value; the schedule multiplies it
   double weight_decay = 0;
-  std::vector<std::string> names;      ///< checkpoint names
+  Strings names;                       ///< checkpoint names
   std::vector<at::Tensor> parameters;  ///< leaves with requires_grad
 };
 

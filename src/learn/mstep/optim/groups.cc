@@ -16,7 +16,7 @@ struct PartRow {
 }  // namespace
 
 bool is_undecayed(const std::string& name) {
-  const std::vector<std::string> components = split(name, '.');
+  const Strings components = split(name, '.');
   if (components.back() != "weight") return true;  // a bias, or a vector of a recurrence
   if (components.size() < 2) return false;
   const std::string& module = components[components.size() - 2];

@@ -51,8 +51,7 @@ Value named_constant(std::string_view word) {
   return word == "none" || word == "None" ? Value::none() : Value();
 }
 
-std::vector<Code> bind_arguments(const Arguments& arguments,
-                                 const std::vector<std::string>& parameters,
+std::vector<Code> bind_arguments(const Arguments& arguments, const Strings& parameters,
                                  const std::string& callee, int line) {
   std::vector<Code> bound(parameters.size(), nullptr);
   for (size_t i = 0; i < arguments.size(); ++i) {

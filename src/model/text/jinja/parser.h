@@ -15,8 +15,7 @@ using Arguments = std::vector<std::pair<std::string, Code>>;
 /// The argument of each parameter, nullptr for absent ones.
 /// @param callee  its name in errors
 /// @throws TemplateError for arguments that it does not have
-std::vector<Code> bind_arguments(const Arguments& arguments,
-                                 const std::vector<std::string>& parameters,
+std::vector<Code> bind_arguments(const Arguments& arguments, const Strings& parameters,
                                  const std::string& callee, int line);
 
 /// True for words that cannot be names: those of operators, and no word.

@@ -74,7 +74,7 @@ Value Run::look_up(const std::string& name) const {
   return Value(std::make_shared<Macro>());
 }
 
-void Run::bind(const std::vector<std::string>& names, const Value& value) {
+void Run::bind(const Strings& names, const Value& value) {
   if (names.size() == 1) {
     scope_->names[names[0]] = value;
     return;

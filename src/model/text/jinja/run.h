@@ -24,7 +24,7 @@ using Program = std::deque<Step>;
 
 struct Macro {
   std::string name;
-  std::vector<std::string> parameters;
+  Strings parameters;
   /// One for each parameter, nullptr without a default.
   std::vector<Code> defaults;
   Code body = nullptr;
@@ -48,7 +48,7 @@ class Run {
 
   Value look_up(const std::string& name) const;
   /// Binds one name, or several to the items of the value, in the innermost scope.
-  void bind(const std::vector<std::string>& names, const Value& value);
+  void bind(const Strings& names, const Value& value);
 
   /// Names that are visible until it ends, on top of those of `parent`.
   struct Scope {
@@ -108,7 +108,7 @@ struct Call {
 struct Builtin {
   std::string name;
   std::function<Value(Call)> apply;
-  std::vector<std::string> parameters = {};
+  Strings parameters = {};
 };
 
 enum class Table { kFilters, kTests, kMethods, kFunctions };

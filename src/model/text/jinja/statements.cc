@@ -114,7 +114,7 @@ Code Parser::if_statement() {
 
 Code Parser::for_statement() {
   const int begin = line();
-  std::vector<std::string> names = {target()};
+  Strings names = {target()};
   while (skip(",")) names.push_back(target());
   expect("in");
   const Code all = binary_expression(1);

@@ -211,12 +211,12 @@ class Plugin : public VllmPlugin {
     call(engine_, "load", "OO", names.get(), tensors.get());
   }
 
-  std::vector<std::string> end_sync(int64_t version) override {
+  Strings end_sync(int64_t version) override {
     const PreserveProcess ours;
     const Lock lock;
     const at::NoGradGuard no_grad;
     const Object missing = call(engine_, "end_sync", "L", static_cast<long long>(version));
-    std::vector<std::string> names;
+    Strings names;
     for (Py_ssize_t i = 0; i < PyList_Size(missing.get()); ++i)
       names.push_back(utf8(PyList_GetItem(missing.get(), i)));
     return names;
