@@ -3,7 +3,6 @@
 
 #include <CLI/CLI.hpp>
 #include <iostream>
-#include <memory>
 
 #include "engine/ranks/ranks.h"
 #include "model/add_coord_tokens.h"
@@ -41,17 +40,15 @@ int run_add_coord_tokens(const CoordTokenArguments& arguments) {
 }  // namespace
 
 Command add_coord_tokens_command(CLI::App& app) {
-  CLI::App* command = app.add_subcommand(
-      "add-coord-tokens",
-      "add the 1000 coord tokens <|coord_0|> … <|coord_999|> to a stock model directory");
-  const auto arguments = std::make_shared<CoordTokenArguments>();
-  command->add_option("MODEL", arguments->model_dir, "Hugging Face directory")->required();
-  command->add_option("OUT", arguments->out_dir, "directory to create")->required();
-  command->add_flag("--untie", arguments->untie,
-                    "give a model with tied embeddings a separate head");
-  add_examples(*command, {"stock base", "models/stock models/base"});
-  return {command, [arguments] { return run_add_coord_tokens(*arguments); },
-          /*writes_files=*/true};
+  const auto [added, command, arguments] = make_command(
+      app, "add-coord-tokens",
+      "add the 1000 coord tokens <|coord_0|> … <|coord_999|> to a stock model directory",
+      run_add_coord_tokens, {"stock base", "models/stock models/base"},
+      /*writes_files=*/true);
+  command.add_option("MODEL", arguments.model_dir, "Hugging Face directory")->required();
+  command.add_option("OUT", arguments.out_dir, "directory to create")->required();
+  command.add_flag("--untie", arguments.untie, "give a model with tied embeddings a separate head");
+  return added;
 }
 
 }  // namespace rematch

@@ -4,7 +4,6 @@
 
 #include <CLI/CLI.hpp>
 #include <iostream>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -136,20 +135,19 @@ int check_all(const CheckArguments& arguments, std::ostream& out) {
 }  // namespace
 
 Command add_check_command(CLI::App& app) {
-  CLI::App* check = app.add_subcommand(
-      "check",
-      "find everything that `train` would refuse, in seconds; print what is set and from where");
-  const auto arguments = std::make_shared<CheckArguments>();
-  add_config_arguments(*check, arguments->run);
-  add_plan_device(*check, arguments->plan, "refuse a run that cannot fit a GPU with this many GiB");
-  check->add_flag("--json", arguments->json,
-                  "print one JSON object: problems, warnings, plan, configuration");
-  check->add_flag("--config-only", arguments->config_only,
-                  "look at the configuration alone: model and data may be elsewhere");
-  check->add_flag("--all", arguments->all_values,
-                  "print every value, also those at their defaults");
-  add_examples(*check, {"my.yaml", "my.yaml --gpu-memory 80 --ranks 4 --json"});
-  return {check, [arguments] { return check_all(*arguments, std::cout); }};
+  const auto [command, check, arguments] = make_command(
+      app, "check",
+      "find everything that `train` would refuse, in seconds; print what is set and from where",
+      +[](const CheckArguments& given) { return check_all(given, std::cout); },
+      {"my.yaml", "my.yaml --gpu-memory 80 --ranks 4 --json"});
+  add_config_arguments(check, arguments.run);
+  add_plan_device(check, arguments.plan, "refuse a run that cannot fit a GPU with this many GiB");
+  check.add_flag("--json", arguments.json,
+                 "print one JSON object: problems, warnings, plan, configuration");
+  check.add_flag("--config-only", arguments.config_only,
+                 "look at the configuration alone: model and data may be elsewhere");
+  check.add_flag("--all", arguments.all_values, "print every value, also those at their defaults");
+  return command;
 }
 
 }  // namespace rematch

@@ -49,19 +49,18 @@ int run_compare(const CompareArguments& arguments) {
 }  // namespace
 
 Command add_compare_command(CLI::App& app) {
-  CLI::App* compare = app.add_subcommand("compare", "print a table of the scores of runs");
-  const auto arguments = std::make_shared<CompareArguments>();
+  const auto [command, compare, arguments] = make_command(
+      app, "compare", "print a table of the scores of runs", run_compare,
+      {"output/before output/first output/second",
+       "output/first/eval/checkpoint-100.json output/first/eval/checkpoint-200.json --out "
+       "table.md"});
   compare
-      ->add_option("RUN", arguments->runs,
-                   "run directories or result files, the one to compare with first")
+      .add_option("RUN", arguments.runs,
+                  "run directories or result files, the one to compare with first")
       ->required();
-  compare->add_option("--out", arguments->out, "write the table as Markdown")
+  compare.add_option("--out", arguments.out, "write the table as Markdown")
       ->check(file_ending(".md"));
-  add_examples(*compare,
-               {"output/before output/first output/second",
-                "output/first/eval/checkpoint-100.json output/first/eval/checkpoint-200.json --out "
-                "table.md"});
-  return {compare, [arguments] { return run_compare(*arguments); }};
+  return command;
 }
 
 }  // namespace rematch

@@ -4,7 +4,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iostream>
-#include <memory>
 
 #include "base/error.h"
 #include "base/out_of_resources.h"
@@ -190,21 +189,21 @@ int run_data_check(const DataCheckArguments& arguments) {
 }  // namespace
 
 Command add_data_check(CLI::App& data) {
-  CLI::App* app = data.add_subcommand(
-      "check", "counts, sizes, classes and everything odd about a JSONL, with line numbers");
-  const auto arguments = std::make_shared<DataCheckArguments>();
-  app->add_option("JSONL", arguments->path, "records as training reads them")->required();
-  app->add_option("--fix", arguments->fixed, "write a repaired copy here");
-  app->add_option("--unit", arguments->unit,
-                  "with --fix: unit of the numbers: bins, pixels or normalized (0..1); default: by "
-                  "the numbers of 30 objects or more")
+  const auto [command, app, arguments] = make_command(
+      data, "check", "counts, sizes, classes and everything odd about a JSONL, with line numbers",
+      run_data_check, {"data/train.jsonl", "raw.jsonl --fix data/train.jsonl --unit pixels"});
+  app.add_option("JSONL", arguments.path, "records as training reads them")->required();
+  app.add_option("--fix", arguments.fixed, "write a repaired copy here");
+  app.add_option("--unit", arguments.unit,
+                 "with --fix: unit of the numbers: bins, pixels or normalized (0..1); default: by "
+                 "the numbers of 30 objects or more")
       ->check(CLI::IsMember({"bins", "pixels", "normalized"}));
-  app->add_flag("--decode", arguments->decode, "decode every image, not only its header");
-  app->add_flag("--all", arguments->all, "list every finding; default: five of a kind");
-  add_examples(*app, {"data/train.jsonl", "raw.jsonl --fix data/train.jsonl --unit pixels"});
-  app->footer(app->get_footer() +
-              "\nExit code 3 when training would refuse the file or read it wrongly.");
-  return {app, [arguments] { return run_data_check(*arguments); }};
+  app.add_flag("--decode", arguments.decode, "decode every image, not only its header");
+  app.add_flag("--all", arguments.all, "list every finding; default: five of a kind");
+
+  app.footer(app.get_footer() +
+             "\nExit code 3 when training would refuse the file or read it wrongly.");
+  return command;
 }
 
 }  // namespace rematch

@@ -4,7 +4,6 @@
 #include <CLI/CLI.hpp>
 #include <filesystem>
 #include <iostream>
-#include <memory>
 #include <set>
 
 #include "base/error.h"
@@ -174,35 +173,34 @@ int run_data_show(const ShowArguments& arguments) {
 }  // namespace
 
 Command add_data_show(CLI::App& data) {
-  CLI::App* app =
-      data.add_subcommand("show", "a sheet of images with their labelled boxes and polygons");
-  const auto arguments = std::make_shared<ShowArguments>();
-  app->add_option("JSONL", arguments->path, "records as training reads them")->required();
-  app->add_option("--out", arguments->out, "PNG file to write")
+  const auto [command, app, arguments] = make_command(
+      data, "show", "a sheet of images with their labelled boxes and polygons", run_data_show,
+      {"data/train.jsonl --out sheet.png",
+       "data/val.jsonl --out big.png --count 4 --columns 2 --size 900",
+       "data/train.jsonl --out augmented.png --augment train.yaml --draws 4"});
+  app.add_option("JSONL", arguments.path, "records as training reads them")->required();
+  app.add_option("--out", arguments.out, "PNG file to write")
       ->required()
       ->check(file_ending(".png"));
-  app->add_option("--count", arguments->count, "images, evenly spaced over the file")
+  app.add_option("--count", arguments.count, "images, evenly spaced over the file")
       ->capture_default_str()
       ->check(CLI::Range(1, 400));
-  app->add_option("--columns", arguments->columns, "images in a row")
+  app.add_option("--columns", arguments.columns, "images in a row")
       ->capture_default_str()
       ->check(CLI::Range(1, 20));
-  app->add_option("--size", arguments->panel_px, "longer side of an image on the sheet, in pixels")
+  app.add_option("--size", arguments.panel_px, "longer side of an image on the sheet, in pixels")
       ->capture_default_str()
       ->check(CLI::Range(64, 2000));
-  CLI::Option* augment = app->add_option(
-      "--augment", arguments->augment,
+  CLI::Option* augment = app.add_option(
+      "--augment", arguments.augment,
       "pictures as training shows them, objects numbered in its order: a configuration, or values "
       "of data.augment such as hflip=0.5,crop=0.5,color=0.2");
-  app->add_option("--draws", arguments->draws,
-                  "with --augment: pictures of each record, one an epoch from the first")
+  app.add_option("--draws", arguments.draws,
+                 "with --augment: pictures of each record, one an epoch from the first")
       ->capture_default_str()
       ->needs(augment)
       ->check(CLI::Range(1, 100));
-  add_examples(*app, {"data/train.jsonl --out sheet.png",
-                      "data/val.jsonl --out big.png --count 4 --columns 2 --size 900",
-                      "data/train.jsonl --out augmented.png --augment train.yaml --draws 4"});
-  return {app, [arguments] { return run_data_show(*arguments); }};
+  return command;
 }
 
 }  // namespace rematch

@@ -3,7 +3,6 @@
 
 #include <CLI/CLI.hpp>
 #include <iostream>
-#include <memory>
 
 #include "base/error.h"
 #include "base/terminal_text.h"
@@ -96,14 +95,14 @@ int run_doctor(const DoctorArguments& arguments, std::ostream& out) {
 }  // namespace
 
 Command add_doctor_command(CLI::App& app) {
-  CLI::App* doctor = app.add_subcommand(
-      "doctor", "report which rollout backends can run here, and what the others lack");
-  const auto arguments = std::make_shared<DoctorArguments>();
-  doctor->add_option("CONFIG", arguments->config_path,
-                     "YAML configuration whose vllm.* settings are used");
-  add_device(*doctor, arguments->device);
-  add_examples(*doctor, {"", "my.yaml --device cuda"});
-  return {doctor, [arguments] { return run_doctor(*arguments, std::cout); }};
+  const auto [command, doctor, arguments] = make_command(
+      app, "doctor", "report which rollout backends can run here, and what the others lack",
+      +[](const DoctorArguments& given) { return run_doctor(given, std::cout); },
+      {"", "my.yaml --device cuda"});
+  doctor.add_option("CONFIG", arguments.config_path,
+                    "YAML configuration whose vllm.* settings are used");
+  add_device(doctor, arguments.device);
+  return command;
 }
 
 }  // namespace rematch

@@ -2,7 +2,6 @@
 #include "program/cli/cmd_eval.h"
 
 #include <CLI/CLI.hpp>
-#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "engine/ranks/phase.h"
@@ -57,23 +56,21 @@ int run_eval(const EvalArguments& arguments) {
 }
 
 Command add_eval_command(CLI::App& app) {
-  CLI::App* eval = app.add_subcommand(
-      "eval", "roll out, parse and match custom.val_jsonl; print precision, recall, F1");
-  const auto arguments = std::make_shared<EvalArguments>();
-  add_ask_arguments(*eval, *arguments);
-  add_answers_options(*eval, arguments->answers);
-  eval->add_flag("--all", arguments->all_scores,
-                 "print every score, and tables of classes and object counts");
-  add_examples(*eval, {"my.yaml", "my.yaml --set model.model=output/run/checkpoint-100",
-                       "stock data/val.jsonl",
-                       "data/val.jsonl --answers answers.jsonl --format coord_tokens"});
-  const auto run = [arguments] {
-    const AnswersArguments& answers = arguments->answers;
-    return answers.answers.empty()
-               ? run_eval(*arguments)
-               : run_eval_answers(arguments->asked, answers, arguments->all_scores);
+  const auto run = +[](const EvalArguments& given) {
+    return given.answers.answers.empty()
+               ? run_eval(given)
+               : run_eval_answers(given.asked, given.answers, given.all_scores);
   };
-  return {eval, run, /*writes_files=*/true};
+  const auto [command, eval, arguments] = make_command(
+      app, "eval", "roll out, parse and match custom.val_jsonl; print precision, recall, F1", run,
+      {"my.yaml", "my.yaml --set model.model=output/run/checkpoint-100", "stock data/val.jsonl",
+       "data/val.jsonl --answers answers.jsonl --format coord_tokens"},
+      /*writes_files=*/true);
+  add_ask_arguments(eval, arguments);
+  add_answers_options(eval, arguments.answers);
+  eval.add_flag("--all", arguments.all_scores,
+                "print every score, and tables of classes and object counts");
+  return command;
 }
 
 }  // namespace rematch

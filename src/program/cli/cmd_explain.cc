@@ -3,7 +3,6 @@
 
 #include <CLI/CLI.hpp>
 #include <iostream>
-#include <memory>
 
 #include "base/error.h"
 #include "base/observe/catalog.h"
@@ -91,18 +90,16 @@ int run_explain(const Strings& words) {
 }  // namespace
 
 Command add_explain_command(CLI::App& app) {
-  CLI::App* explain = app.add_subcommand(
-      "explain", "print what a configuration key, a metric or a word of a table means");
-  const auto words = std::make_shared<Strings>();
+  const auto [command, explain, words] = make_command(
+      app, "explain", "print what a configuration key, a metric or a word of a table means",
+      run_explain, {"training.learning_rate", "target_policy", "found by 8 samples", "batch size"});
   explain
-      ->add_option(
-          "KEY", *words,
+      .add_option(
+          "KEY", words,
           "a key, a section or a metric, or the end of its name; a word that a table prints; else "
           "words to search for")
       ->required();
-  add_examples(*explain,
-               {"training.learning_rate", "target_policy", "found by 8 samples", "batch size"});
-  return {explain, [words] { return run_explain(*words); }};
+  return command;
 }
 
 }  // namespace rematch

@@ -232,24 +232,24 @@ int run_init(InitArguments arguments) {
 }  // namespace
 
 Command add_init_command(CLI::App& app) {
-  CLI::App* init = app.add_subcommand(
-      "init", "write a commented configuration for a model and data, without questions");
-  const auto arguments = std::make_shared<InitArguments>();
-  init->add_option("MODEL", arguments->model,
-                   "Hugging Face directory, or a run (its best checkpoint)")
+  const auto [command, init, arguments] = make_command(
+      app, "init", "write a commented configuration for a model and data, without questions",
+      run_init,
+      {"base data/train.jsonl --val data/val.jsonl",
+       "base data/train.jsonl --stage1 --out stage1.yaml"});
+  init.add_option("MODEL", arguments.model,
+                  "Hugging Face directory, or a run (its best checkpoint)")
       ->required();
-  init->add_option("JSONL", arguments->train, "training records")->required();
-  init->add_option("--val", arguments->val, "validation records");
-  init->add_option("--out", arguments->out, "file to write")->capture_default_str();
+  init.add_option("JSONL", arguments.train, "training records")->required();
+  init.add_option("--val", arguments.val, "validation records");
+  init.add_option("--out", arguments.out, "file to write")->capture_default_str();
   CLI::Option* stage_1 =
-      init->add_flag("--stage1", arguments->stage_1,
-                     "plain supervised training, as a first stage; default for new coord tokens");
-  init->add_flag("--stage2", arguments->stage_2,
-                 "rollout matching; default for a checkpoint that can answer")
+      init.add_flag("--stage1", arguments.stage_1,
+                    "plain supervised training, as a first stage; default for new coord tokens");
+  init.add_flag("--stage2", arguments.stage_2,
+                "rollout matching; default for a checkpoint that can answer")
       ->excludes(stage_1);
-  add_examples(*init, {"base data/train.jsonl --val data/val.jsonl",
-                       "base data/train.jsonl --stage1 --out stage1.yaml"});
-  return {init, [arguments] { return run_init(*arguments); }};
+  return command;
 }
 
 }  // namespace rematch

@@ -4,7 +4,6 @@
 #include <CLI/CLI.hpp>
 #include <filesystem>
 #include <iostream>
-#include <memory>
 
 #include "base/output_file.h"
 #include "base/terminal_text.h"
@@ -76,29 +75,30 @@ int run_merge(MergeOptions options) {
 }  // namespace
 
 Command add_merge_command(CLI::App& app) {
-  CLI::App* merge = app.add_subcommand(
-      "merge",
-      "merge a LoRA or DoRA adapter into its base model; write a full Hugging Face directory");
-  const auto options = std::make_shared<MergeOptions>();
+  const auto [command, merge, options] = make_command(
+      app, "merge",
+      "merge a LoRA or DoRA adapter into its base model; write a full Hugging Face directory",
+      run_merge,
+      {"output/lora/checkpoint-200 --out merged",
+       "adapter --model base --out merged --dtype bfloat16"},
+      /*writes_files=*/true);
   merge
-      ->add_option("ADAPTER_DIR", options->adapter_dir,
-                   "PEFT directory, or a run with tuner.train_type: lora (its best checkpoint)")
+      .add_option("ADAPTER_DIR", options.adapter_dir,
+                  "PEFT directory, or a run with tuner.train_type: lora (its best checkpoint)")
       ->required();
-  merge->add_option("--out", options->output_dir, "directory to create")->required();
-  merge->add_option("--model", options->base_dir,
-                    "base model; default: the one named by the adapter");
+  merge.add_option("--out", options.output_dir, "directory to create")->required();
+  merge.add_option("--model", options.base_dir,
+                   "base model; default: the one named by the adapter");
   merge
-      ->add_option_function<std::string>(
+      .add_option_function<std::string>(
           "--dtype",
-          [options](const std::string& name) {
-            options->dtype = name == "bfloat16" ? at::kBFloat16 : at::kFloat;
+          [&options = options](const std::string& name) {
+            options.dtype = name == "bfloat16" ? at::kBFloat16 : at::kFloat;
           },
           "float32 or bfloat16; default: the dtype of the base model's weights")
       ->check(CLI::IsMember({"float32", "bfloat16"}));
-  merge->add_flag("--force-base", options->force_base, kForceBaseHelp);
-  add_examples(*merge, {"output/lora/checkpoint-200 --out merged",
-                        "adapter --model base --out merged --dtype bfloat16"});
-  return {merge, [options] { return run_merge(*options); }, /*writes_files=*/true};
+  merge.add_flag("--force-base", options.force_base, kForceBaseHelp);
+  return command;
 }
 
 }  // namespace rematch

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -117,25 +116,26 @@ void add_plan_device(CLI::App& command, PlanArguments& arguments, const char* gp
 }
 
 Command add_plan_command(CLI::App& app) {
-  CLI::App* plan = app.add_subcommand("plan",
-                                      "estimate how much memory a run takes, phase by phase, and "
-                                      "whether it fits; needs no weights");
-  const auto arguments = std::make_shared<PlanArguments>();
-  plan->add_option("CONFIG|MODEL_DIR", arguments->path,
-                   "YAML configuration, or a model directory (its config.json is enough)")
+  const auto [command, plan, arguments] =
+      make_command(app, "plan",
+                   "estimate how much memory a run takes, phase by phase, and "
+                   "whether it fits; needs no weights",
+                   +[](const PlanArguments& given) { return run_plan(given, std::cout); },
+                   {"my.yaml --gpu-memory 80",
+                    "models/base --gpu-memory 80 --ranks 4 --set training.zero_stage=2"});
+  plan.add_option("CONFIG|MODEL_DIR", arguments.path,
+                  "YAML configuration, or a model directory (its config.json is enough)")
       ->required();
-  add_overrides(*plan, arguments->overrides);
-  add_plan_device(*plan, *arguments,
+  add_overrides(plan, arguments.overrides);
+  add_plan_device(plan, arguments,
                   "plan for a GPU with this many GiB; default: the CPU of this machine");
-  plan->add_option(
-          "--image-tokens", arguments->image_tokens,
+  plan.add_option(
+          "--image-tokens", arguments.image_tokens,
           "how many of the longest sample's tokens (global_max_length, or 4096) are image pads; "
           "default: half")
       ->check(CLI::NonNegativeNumber);
-  plan->add_flag("--json", arguments->json, "print one JSON object instead of tables");
-  add_examples(*plan, {"my.yaml --gpu-memory 80",
-                       "models/base --gpu-memory 80 --ranks 4 --set training.zero_stage=2"});
-  return {plan, [arguments] { return run_plan(*arguments, std::cout); }};
+  plan.add_flag("--json", arguments.json, "print one JSON object instead of tables");
+  return command;
 }
 
 }  // namespace rematch

@@ -117,18 +117,16 @@ void add_prompt_options(CLI::App& predict, Asked& asked) {
 }  // namespace
 
 Command add_predict_command(CLI::App& app) {
-  CLI::App* predict = app.add_subcommand(
-      "predict", "find the objects in images with a trained model (docs/serve.md)");
-  const auto arguments = std::make_shared<PredictArguments>();
-  add_model_options(*predict, *arguments);
-  add_output_options(*predict, arguments->format);
-  add_prompt_options(*predict, arguments->asked);
-  add_device(*predict, arguments->device);
-  add_examples(
-      *predict,
+  const auto [command, predict, arguments] = make_command(
+      app, "predict", "find the objects in images with a trained model (docs/serve.md)",
+      run_predict,
       {"output/run photos --draw drawn > found.jsonl",
        "base a.jpg b.jpg --adapter output/lora/checkpoint-200 --format coco --out found.json"});
-  return {predict, [arguments] { return run_predict(*arguments); }};
+  add_model_options(predict, arguments);
+  add_output_options(predict, arguments.format);
+  add_prompt_options(predict, arguments.asked);
+  add_device(predict, arguments.device);
+  return command;
 }
 
 }  // namespace rematch

@@ -175,22 +175,21 @@ int run_probe(const ProbeArguments& arguments) {
 }  // namespace
 
 Command add_probe_command(CLI::App& app) {
-  CLI::App* probe = app.add_subcommand(
-      "probe", "measure whether stage 2 can help a checkpoint, and say what to do");
-  const auto arguments = std::make_shared<ProbeArguments>();
-  add_ask_arguments(*probe, *arguments);
+  const auto [command, probe, arguments] = make_command(
+      app, "probe", "measure whether stage 2 can help a checkpoint, and say what to do", run_probe,
+      {"my.yaml", "my.yaml --samples 16 --json"});
+  add_ask_arguments(probe, arguments);
   probe
-      ->add_option("--samples", arguments->num_draws,
-                   "sampled answers for each image whose greedy answer misses an object")
+      .add_option("--samples", arguments.num_draws,
+                  "sampled answers for each image whose greedy answer misses an object")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
   probe
-      ->add_option("--sheet", arguments->sheet_path,
-                   "draw six pictures with truth and answer, numbered in their order, to this PNG")
+      .add_option("--sheet", arguments.sheet_path,
+                  "draw six pictures with truth and answer, numbered in their order, to this PNG")
       ->check(file_ending(".png"));
-  probe->add_flag("--json", arguments->as_json, "print one JSON object instead of tables");
-  add_examples(*probe, {"my.yaml", "my.yaml --samples 16 --json"});
-  return {probe, [arguments] { return run_probe(*arguments); }};
+  probe.add_flag("--json", arguments.as_json, "print one JSON object instead of tables");
+  return command;
 }
 
 }  // namespace rematch

@@ -58,30 +58,29 @@ int run_report(const ReportArguments& arguments) {
 }  // namespace
 
 Command add_report_command(CLI::App& app) {
-  CLI::App* report = app.add_subcommand(
-      "report", "write one HTML page about runs: scores, curves, time, pictures, configuration");
-  const auto arguments = std::make_shared<ReportArguments>();
+  const auto [command, report, arguments] = make_command(
+      app, "report",
+      "write one HTML page about runs: scores, curves, time, pictures, configuration", run_report,
+      {"output/before output/first --out first.html", "output/first --worst 24 --even 0"});
   report
-      ->add_option("RUN", arguments->runs,
-                   "run directories or result files, \"before\" first and \"after\" last")
+      .add_option("RUN", arguments.runs,
+                  "run directories or result files, \"before\" first and \"after\" last")
       ->required();
-  report->add_option("--out", arguments->out, "file to write")
+  report.add_option("--out", arguments.out, "file to write")
       ->check(file_ending(".html"))
       ->capture_default_str();
-  report->add_option("--worst", arguments->gallery.num_worst, "samples with the lowest label F1")
+  report.add_option("--worst", arguments.gallery.num_worst, "samples with the lowest label F1")
       ->capture_default_str()
       ->check(CLI::Range(0, 200));
-  report->add_option("--even", arguments->gallery.num_even, "samples evenly spaced over the data")
+  report.add_option("--even", arguments.gallery.num_even, "samples evenly spaced over the data")
       ->capture_default_str()
       ->check(CLI::Range(0, 200));
   report
-      ->add_option("--sheet", arguments->sheet,
-                   fmt::format("also write a PNG: truth and answers of each evaluation, {} samples",
-                               kSheetRows))
+      .add_option("--sheet", arguments.sheet,
+                  fmt::format("also write a PNG: truth and answers of each evaluation, {} samples",
+                              kSheetRows))
       ->check(file_ending(".png"));
-  add_examples(*report,
-               {"output/before output/first --out first.html", "output/first --worst 24 --even 0"});
-  return {report, [arguments] { return run_report(*arguments); }};
+  return command;
 }
 
 }  // namespace rematch

@@ -2,7 +2,6 @@
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
-#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
@@ -96,20 +95,19 @@ int run_rollout(const RolloutArguments& arguments) {
 }  // namespace
 
 Command add_rollout_command(CLI::App& app) {
-  CLI::App* rollout =
-      app.add_subcommand("rollout", "write each sample's rollout, parse and match as JSON lines");
-  const auto arguments = std::make_shared<RolloutArguments>();
-  add_ask_arguments(*rollout, *arguments);
+  const auto [command, rollout, arguments] = make_command(
+      app, "rollout", "write each sample's rollout, parse and match as JSON lines", run_rollout,
+      {"my.yaml", "my.yaml --split train --out rollouts.jsonl"}, /*writes_files=*/true);
+  add_ask_arguments(rollout, arguments);
   rollout
-      ->add_option("--split", arguments->split,
-                   "val or train; default: val if the configuration has validation data")
+      .add_option("--split", arguments.split,
+                  "val or train; default: val if the configuration has validation data")
       ->check(CLI::IsMember({"val", "train"}));
-  rollout->add_option("--out", arguments->out,
-                      "file to write, replaced when all lines are there; default: rollouts.jsonl "
-                      "in the run of the checkpoint that answers, else in the configured run "
-                      "directory");
-  add_examples(*rollout, {"my.yaml", "my.yaml --split train --out rollouts.jsonl"});
-  return {rollout, [arguments] { return run_rollout(*arguments); }, /*writes_files=*/true};
+  rollout.add_option("--out", arguments.out,
+                     "file to write, replaced when all lines are there; default: rollouts.jsonl "
+                     "in the run of the checkpoint that answers, else in the configured run "
+                     "directory");
+  return command;
 }
 
 }  // namespace rematch

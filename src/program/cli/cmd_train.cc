@@ -1,6 +1,5 @@
 // `rematch train CONFIG`: stage 1 or stage 2.
 #include <CLI/CLI.hpp>
-#include <memory>
 
 #include "base/error.h"
 #include "base/interrupt.h"
@@ -84,15 +83,15 @@ int run_train(TrainArguments arguments) {
 }  // namespace
 
 Command add_train_command(CLI::App& app) {
-  CLI::App* train = app.add_subcommand(
-      "train", "train stage 1 or stage 2 (custom.trainer_variant: rollout_matching_sft)");
-  const auto arguments = std::make_shared<TrainArguments>();
-  add_config_arguments(*train, *arguments);
-  train->add_flag("--resume", arguments->resume,
-                  "continue from the newest checkpoint of the run directory, as "
-                  "training.resume_from_checkpoint: latest; without one a new run starts");
-  add_examples(*train, {"my.yaml", "my.yaml --set training.seed=1 --set training.run_name=seed1"});
-  return {train, [arguments] { return run_train(*arguments); }, /*writes_files=*/true};
+  const auto [command, train, arguments] = make_command(
+      app, "train", "train stage 1 or stage 2 (custom.trainer_variant: rollout_matching_sft)",
+      run_train, {"my.yaml", "my.yaml --set training.seed=1 --set training.run_name=seed1"},
+      /*writes_files=*/true);
+  add_config_arguments(train, arguments);
+  train.add_flag("--resume", arguments.resume,
+                 "continue from the newest checkpoint of the run directory, as "
+                 "training.resume_from_checkpoint: latest; without one a new run starts");
+  return command;
 }
 
 }  // namespace rematch

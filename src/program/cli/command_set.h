@@ -1,6 +1,8 @@
 #pragma once
 #include <functional>
+#include <memory>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "base/strings.h"
@@ -48,6 +50,30 @@ std::vector<Command> add_data_commands(CLI::App& app);
 /// @param arguments  what follows the names of program and command
 /// @param before  text above the block
 void add_examples(CLI::App& command, const Strings& arguments, const std::string& before = "");
+
+/// A subcommand with its summary and examples.
+CLI::App& add_subcommand(CLI::App& parent, const char* name, const char* summary,
+                         const Strings& examples);
+
+/// A command, and what its options are added to.
+template <typename Arguments>
+struct NewCommand {
+  Command command;
+  CLI::App& app;
+  Arguments& arguments;  ///< filled by its options; live in `command`
+};
+
+/// @param run       called with the arguments.
+/// @param examples  as of add_examples()
+template <typename Given>
+auto make_command(CLI::App& parent, const char* name, const char* summary, int (*run)(Given),
+                  const Strings& examples, bool writes_files = false) {
+  using Arguments = std::remove_cvref_t<Given>;
+  const auto arguments = std::make_shared<Arguments>();
+  CLI::App& app = add_subcommand(parent, name, summary, examples);
+  return NewCommand<Arguments>{
+      {&app, [run, arguments] { return run(*arguments); }, writes_files}, app, *arguments};
+}
 
 /// All commands of the program.
 std::vector<Command> add_commands(CLI::App& app);

@@ -13,4 +13,11 @@ void add_examples(CLI::App& command, const Strings& arguments, const std::string
   command.footer(text);
 }
 
+CLI::App& add_subcommand(CLI::App& parent, const char* name, const char* summary,
+                         const Strings& examples) {
+  CLI::App& command = *parent.add_subcommand(name, summary);
+  add_examples(command, examples);
+  return command;
+}
+
 }  // namespace rematch
