@@ -164,8 +164,9 @@ class KeysOf {
   KeysOf(std::string prefix, Section& (*at)(Settings&)) : prefix_(std::move(prefix)), at_(at) {}
 
   template <class T>
-  KeySpec operator()(const std::string& name, T Section::* field) const {
+  KeySpec operator()(const std::string& name, T Section::* field, std::string help = "") const {
     KeySpec spec = plain_key(prefix_ + name, key_type<T>(), key_value(Section{}.*field));
+    spec.help = std::move(help);
     spec.choices = list_choices<T>();
     spec.fill = [at = at_, field](Settings& all, const KeyValue& value) {
       assign(at(all).*field, value);
@@ -176,8 +177,8 @@ class KeysOf {
 
   /// The key that is called like its field.
   template <auto Field>
-  KeySpec of() const {
-    return (*this)(std::string(field_name<Field>()), Field);
+  KeySpec of(std::string help = "") const {
+    return (*this)(std::string(field_name<Field>()), Field, std::move(help));
   }
 
  private:

@@ -29,32 +29,35 @@ std::vector<KeySpec> vllm_keys() {
           .refuses("=server",
                    "a vLLM server is not supported: set `colocate`, or `rollout_backend: hf`")
           .says("only `colocate`"),
-      key.of<&VllmSettings::tensor_parallel_size>().within(1, 1024).says(
-          "ranks that share one engine"),
-      key.of<&VllmSettings::gpu_memory_utilization>().within(0, 1).above(0).says(
-          "fraction of GPU memory that vLLM may use"),
-      key.of<&VllmSettings::max_model_len>()
+      key.of<&VllmSettings::tensor_parallel_size>("ranks that share one engine").within(1, 1024),
+      key.of<&VllmSettings::gpu_memory_utilization>("fraction of GPU memory that vLLM may use")
+          .within(0, 1)
+          .above(0),
+      key.of<&VllmSettings::max_model_len>(
+             "most tokens in prompt and answer; null: global_max_length; if that is null, as "
+             "much as the data needs")
           .null_by_default()
-          .within(1, 1 << 24)
-          .says("most tokens in prompt and answer; null: global_max_length; if that is null, as "
-                "much as the data needs"),
+          .within(1, 1 << 24),
       boolean_key(prefix + "enable_lora", false)
           .refuses("on", "vLLM always gets merged weights: set it to false")
           .says("only false"),
       engine_key("enable_prefix_caching", KeyType::kBool, true),
-      key.of<&VllmSettings::sleep_level>().within(0, 2).null_is({"auto"}).says(
-          "passed to vLLM; null: 1 on a GPU, whose memory vLLM then leaves to training, else "
-          "0; with 2, vLLM may return garbage after waking"),
+      key.of<&VllmSettings::sleep_level>(
+             "passed to vLLM; null: 1 on a GPU, whose memory vLLM then leaves to training, else "
+             "0; with 2, vLLM may return garbage after waking")
+          .within(0, 2)
+          .null_is({"auto"}),
       engine_key("enforce_eager", KeyType::kBool, false)
           .says("passed to vLLM; always true on a CPU"),
-      key.of<&VllmSettings::max_num_seqs>().at_least(1).says(kPassedOn),
+      key.of<&VllmSettings::max_num_seqs>(kPassedOn).at_least(1),
       engine_key("max_num_batched_tokens", KeyType::kInteger).at_least(1),
       engine_key("kv_cache_dtype", KeyType::kString),
-      key("limit_mm_per_prompt.image", &VllmSettings::max_images).at_least(1).says(kPassedOn),
-      key("limit_mm_per_prompt.video", &VllmSettings::max_videos).at_least(0).says(kPassedOn),
-      key.of<&VllmSettings::infer_batch_size>().null_by_default().at_least(1).says(
-          "prompts per call; null: the whole window"),
-      key.of<&VllmSettings::python>().says(
+      key("limit_mm_per_prompt.image", &VllmSettings::max_images, kPassedOn).at_least(1),
+      key("limit_mm_per_prompt.video", &VllmSettings::max_videos, kPassedOn).at_least(0),
+      key.of<&VllmSettings::infer_batch_size>("prompts per call; null: the whole window")
+          .null_by_default()
+          .at_least(1),
+      key.of<&VllmSettings::python>(
           "Python interpreter that has vLLM; python3: the one on PATH, else .venv-vllm"),
       engine_key("skip_mm_profiling", KeyType::kBool),
       engine_key("mm_encoder_tp_mode", KeyType::kString),
