@@ -15,7 +15,7 @@ namespace {
 // Head sizes that flash attention has kernels for: multiples of 8.
 constexpr int64_t kLargestHead = 256, kHeadStep = 8;
 
-/// What a try found for each head size. A process computes on one device.
+/// The result of a try for each head size. A process computes on one device.
 class Found {
  public:
   using Try = bool (*)(const at::Device& device, int64_t head_dim);

@@ -21,7 +21,7 @@ struct AttentionCase {
   int64_t head_dim = 0;
 };
 
-/// Whether flash attention runs on a device with heads of a size, forward and backward.
+/// True if flash attention runs on a device with heads of a size, forward and backward.
 using FlashRuns = std::function<bool(const at::Device& device, int64_t head_dim)>;
 
 /// Chooses kVarlen for bfloat16 on a GPU where the operator runs with heads of this size, a
