@@ -31,15 +31,6 @@ TEST(ClassNames, SpellingsAreCountedWithExamples) {
   EXPECT_TRUE(class_name_warnings(val, nullptr).empty());
 }
 
-TEST(ClassNames, ARareNameBesideFrequentOnesThatHoldItIsASlip) {
-  const test::TempDir dir;
-  std::vector<std::string> labels(30, "white-bishop");
-  labels.push_back("bishop");
-  labels.push_back("king");
-  EXPECT_EQ(class_name_warnings(data_of(dir, "t", labels), nullptr),
-            std::vector<std::string>{"bishop occurs 1 time beside white-bishop (30): a slip?"});
-}
-
 TEST(ClassNames, NumbersAreNoWords) {
   const test::TempDir dir;
   EXPECT_THAT(class_name_warnings(data_of(dir, "t", {"0", "12"}), nullptr).at(0),
