@@ -1,4 +1,5 @@
 #pragma once
+#include "base/error.h"
 
 namespace rematch {
 
@@ -7,6 +8,12 @@ namespace rematch {
 class KeepsState {
  public:
   virtual ~KeepsState() = default;
+};
+
+/// Such an error that a user can cause and fix.
+class KeepingError : public UserError, public KeepsState {
+ public:
+  using UserError::UserError;
 };
 
 }  // namespace rematch

@@ -20,4 +20,12 @@ std::vector<T> in_window_order(std::vector<std::vector<T>> by_rank) {
   }
 }
 
+/// The items of a rank: item `rank`, item `rank` + `size`, ….
+template <typename T>
+std::vector<T> own_part(std::vector<T> all, size_t rank, size_t size) {
+  std::vector<T> own;
+  for (size_t i = rank; i < all.size(); i += size) own.push_back(std::move(all[i]));
+  return own;
+}
+
 }  // namespace rematch

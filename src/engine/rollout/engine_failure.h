@@ -1,14 +1,10 @@
 #pragma once
-#include "base/error.h"
 #include "base/keeps_state.h"
 
 namespace rematch {
 
 /// An engine with its own weights failed or returned an invalid answer. The run stops and saves its
 /// state at the start of the window.
-class EngineFailure : public UserError, public KeepsState {
- public:
-  using UserError::UserError;
-};
+using EngineFailure = KeepingError;
 
 }  // namespace rematch

@@ -6,6 +6,7 @@
 #include "base/interrupt.h"
 #include "base/observe/catalog.h"
 #include "base/observe/terminal.h"
+#include "base/window_order.h"
 #include "engine/ranks/gather.h"
 #include "learn/estep/match/match_policy.h"
 #include "learn/evaluate/coco_scene.h"
@@ -56,12 +57,8 @@ Evaluation::Evaluation(std::optional<Answers> answers, std::optional<Truth> trut
 
 /// Batch 0 is rank 0's, batch 1 rank 1's, and so on.
 std::vector<SampleBatch> Evaluation::own_batches() const {
-  const std::vector<SampleBatch> all = all_batches(num_samples_, options_.batch_size);
-  std::vector<SampleBatch> own;
-  for (auto i = static_cast<size_t>(options_.group->rank()); i < all.size();
-       i += static_cast<size_t>(options_.group->size()))
-    own.push_back(all[i]);
-  return own;
+  return own_part(all_batches(num_samples_, options_.batch_size), options_.group->rank(),
+                  options_.group->size());
 }
 
 EvaluationResult Evaluation::run(Terminal& terminal, const Visitor& visit) {

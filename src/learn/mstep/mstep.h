@@ -40,10 +40,7 @@ std::vector<LossScale> loss_scales(
 
 /// The loss of a step is NaN or infinite. Thrown before anything is updated: weights, optimizer and
 /// schedule are as at the start of the step.
-class NonFiniteLoss : public UserError, public KeepsState {
- public:
-  using UserError::UserError;
-};
+using NonFiniteLoss = KeepingError;
 
 /// Trains on windows: one optimizer update each.
 class MStep {
@@ -70,7 +67,7 @@ class MStep {
   AdamW& optimizer() { return optimizer_; }
   const AdamW& optimizer() const { return optimizer_; }
   /// The optimizer state that this process saves: AdamW::state() of GradientSum::owned_groups().
-  std::vector<std::pair<std::string, at::Tensor>> state_to_save() const;
+  NamedTensors state_to_save() const;
   /// Finished optimizer steps: the position in the schedule.
   int64_t num_steps() const { return optimizer_.num_steps(); }
 

@@ -14,10 +14,7 @@ namespace rematch {
 
 /// Segments that do not fit in a row or in the carry buffer. The run stops and saves the state
 /// before their window.
-class PackingOverflow : public UserError, public KeepsState {
- public:
-  using UserError::UserError;
-};
+using PackingOverflow = KeepingError;
 
 /// Limits of a row and of the carry buffer.
 struct PackingLimits {

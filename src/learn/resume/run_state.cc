@@ -143,11 +143,7 @@ RunState select_shard(std::vector<RunState> shards, const StateShard& now,
   if (run.open) {
     std::vector<std::vector<PackedRow>> by_rank;
     for (RunState& shard : shards) by_rank.push_back(std::move(shard.open->window.rows));
-    std::vector<PackedRow> rows = in_window_order(std::move(by_rank));
-    run.open->window.rows.clear();
-    for (size_t i = now.rank; i < rows.size(); i += now.size) {
-      run.open->window.rows.push_back(std::move(rows[i]));
-    }
+    run.open->window.rows = own_part(in_window_order(std::move(by_rank)), now.rank, now.size);
   }
   run.packing = {};
   if (now.rank == 0) {

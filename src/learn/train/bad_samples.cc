@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "base/content_key.h"
-#include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/out_of_resources.h"
@@ -48,21 +47,6 @@ Sample listed_sample(const Segment& segment) {
   return sample;
 }
 
-/// Redistributes the micro-batches that still hold a sample over the ranks, round robin in window
-/// order.
-/// @param by_rank  micro-batches of every rank, empty ones included
-/// @param num_kept  receives the number of micro-batches kept on all ranks
-MicroBatches own_share(std::vector<MicroBatches> by_rank, int rank, size_t& num_kept) {
-  const size_t size = by_rank.size();
-  MicroBatches kept = in_window_order(std::move(by_rank));
-  std::erase_if(kept, [](const auto& micro_batch) { return micro_batch.empty(); });
-  num_kept = kept.size();
-  MicroBatches own;
-  for (size_t i = static_cast<size_t>(rank); i < kept.size(); i += size)
-    own.push_back(std::move(kept[i]));
-  return own;
-}
-
 }  // namespace
 
 BadSamples::BadSamples(const Dataset& data, PixelStore& pixels, Terminal& terminal, Group& group,
@@ -100,14 +84,6 @@ Sample BadSamples::shown_sample(int64_t index, int64_t epoch) const {
   return augment_sample(data_.samples()[index], options_.augment, options_.seed, epoch);
 }
 
-bool BadSamples::is_readable(const Sample& sample) {
-  return can_load(image_refs(sample, options_.patches), sample);
-}
-
-bool BadSamples::is_readable(const Segment& segment) {
-  return can_load(segment.images, listed_sample(segment));
-}
-
 bool BadSamples::is_too_long(const Segment& segment) {
   try {
     check_encoded_len(segment, options_.max_length);
@@ -138,12 +114,16 @@ WindowPlan BadSamples::drop_unreadable(WindowPlan plan, MetricsBag& metrics) {
 
   int64_t num_skipped = 0;
   for (auto& micro_batch : plan.micro_batches) {
-    num_skipped += std::erase_if(
-        micro_batch, [&](int64_t index) { return !is_readable(shown_sample(index, plan.epoch)); });
+    num_skipped += std::erase_if(micro_batch, [&](int64_t index) {
+      const Sample sample = shown_sample(index, plan.epoch);
+      return !can_load(image_refs(sample, options_.patches), sample);
+    });
   }
   group_.all_reduce(std::span<int64_t>(&num_skipped, 1));
-  size_t num_kept = 0;
-  plan.micro_batches = own_share(gather(group_, plan.micro_batches), group_.rank(), num_kept);
+  MicroBatches kept = in_window_order(gather(group_, plan.micro_batches));
+  std::erase_if(kept, [](const auto& micro_batch) { return micro_batch.empty(); });
+  const size_t num_kept = kept.size();
+  plan.micro_batches = own_part(std::move(kept), group_.rank(), group_.size());
   if (group_.rank() == 0) metrics.add("data/skipped_samples", num_skipped);
   if (num_kept > 0 || num_skipped == 0) return plan;
   refuse_window(plan.window_idx);
@@ -170,7 +150,9 @@ WindowSegments BadSamples::drop_too_long(WindowSegments segments, MetricsBag& me
 
 void BadSamples::drop_from(RunState& run) {
   if (!list_) return;
-  const auto is_dropped = [this](const SegmentPtr& segment) { return !is_readable(*segment); };
+  const auto is_dropped = [this](const SegmentPtr& segment) {
+    return !can_load(segment->images, listed_sample(*segment));
+  };
   std::erase_if(run.waiting, is_dropped);
   std::array<int64_t, 2> num_rows{};  // open window, all ranks: before and after
   if (run.open) {

@@ -1,5 +1,4 @@
 #pragma once
-#include <functional>
 #include <memory>
 #include <set>
 #include <string>
@@ -22,10 +21,7 @@ namespace rematch {
 
 /// An image became unusable after the initial check. Names the file and its record, or the data set
 /// if all images of a window are unusable. The run saves its state and stops.
-class BadSample : public UserError, public KeepsState {
- public:
-  using UserError::UserError;
-};
+using BadSample = KeepingError;
 
 /// Leaves out samples that cannot be trained on (`data.on_bad_sample`). With `stop` it does
 /// nothing: a bad sample is an error where it occurs. With `skip` it warns once about each bad
@@ -63,8 +59,6 @@ class BadSamples {
  private:
   /// A sample with the augmentation of an epoch.
   Sample shown_sample(int64_t index, int64_t epoch) const;
-  bool is_readable(const Sample& sample);
-  bool is_readable(const Segment& segment);
   bool is_too_long(const Segment& segment);
   bool can_load(const std::vector<ImageRef>& images, const Sample& sample);
   void note(const Sample& sample, const UserError& error);
