@@ -161,11 +161,6 @@ bool swap_directories(const std::string& a, const std::string& b) {
   return ::renameat2(AT_FDCWD, a.c_str(), AT_FDCWD, b.c_str(), RENAME_EXCHANGE) == 0;
 }
 
-std::string parent_of(const std::string& path) {
-  const fs::path parent = fs::path(path).parent_path();
-  return parent.empty() ? "." : parent.string();
-}
-
 // A name that leaves room for an ending, as most names do by themselves.
 std::string with_room(const std::string& name) {
   constexpr size_t kLongest = 200;  // bytes, of 255 that a file system takes
@@ -184,6 +179,11 @@ std::string sibling_of(const std::string& path, const std::string& shown_as) {
 }
 
 }  // namespace
+
+std::string parent_of(const std::string& path) {
+  const fs::path parent = fs::path(path).parent_path();
+  return parent.empty() ? "." : parent.string();
+}
 
 std::string read_file(const std::string& path) {
   size_t size_bytes = 0;

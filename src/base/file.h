@@ -117,4 +117,7 @@ void make_directories(const std::string& path);
 /// `path` itself when absolute, else `directory`/`path`.
 std::string join_path(const std::string& directory, const std::string& path);
 
+/// The directory that holds a path: "." for a name alone.
+std::string parent_of(const std::string& path);
+
 }  // namespace rematch

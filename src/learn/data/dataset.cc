@@ -114,7 +114,7 @@ Dataset Dataset::load(const std::string& jsonl_path, const DatasetOptions& optio
   dataset.path_ = jsonl_path;
   dataset.content_hash_ = content_hash_of(bytes);
 
-  const std::string parent = std::filesystem::path(jsonl_path).parent_path().string();
+  const std::string parent = parent_of(jsonl_path);
   const ForbiddenTexts forbidden(options.forbidden_texts);
   ProblemList problems = problems_of(jsonl_path);
   int64_t line_idx = 0, num_records = 0;
@@ -129,7 +129,7 @@ Dataset Dataset::load(const std::string& jsonl_path, const DatasetOptions& optio
     const std::string where = fmt::format("{}:{}", jsonl_path, line_idx + 1);
     try {
       Sample sample = read_record(line, {.where = where,
-                                         .directory = parent.empty() ? "." : parent,
+                                         .directory = parent,
                                          .require_single_image = options.require_single_image,
                                          .forbidden = &forbidden,
                                          .name_all = options.name_all});

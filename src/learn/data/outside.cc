@@ -1,14 +1,11 @@
 #include "learn/data/outside.h"
 
+#include "base/file.h"
+
 namespace rematch {
 namespace {
 
 namespace fs = std::filesystem;
-
-fs::path directory_of(const std::string& path) {
-  const fs::path parent = fs::path(path).parent_path();
-  return parent.empty() ? fs::path(".") : parent;
-}
 
 fs::path without_links(const fs::path& path) {
   std::error_code ignored;
@@ -18,7 +15,7 @@ fs::path without_links(const fs::path& path) {
 }  // namespace
 
 OutsideImages::OutsideImages(const std::string& jsonl_path)
-    : written_(directory_of(jsonl_path) / ""), home_(without_links(directory_of(jsonl_path))) {}
+    : written_(fs::path(parent_of(jsonl_path)) / ""), home_(without_links(parent_of(jsonl_path))) {}
 
 bool OutsideImages::is_outside(const std::string& path) const {
   const fs::path found = without_links(path), relative = found.lexically_relative(home_);

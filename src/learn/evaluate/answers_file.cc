@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
-#include <map>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
@@ -40,8 +39,7 @@ class RecordIndex {
  public:
   RecordIndex(const Dataset& records, std::string answers_dir)
       : records_(records), answers_dir_(std::move(answers_dir)) {
-    const std::string parent = fs::path(records.path()).parent_path().string();
-    records_dir_ = parent.empty() ? "." : parent;
+    records_dir_ = parent_of(records.path());
     for (size_t i = 0; i < records.samples().size(); ++i) {
       const Sample& sample = records.samples()[i];
       by_id_[sample.sample_id] = i;
@@ -236,8 +234,7 @@ int64_t GivenAnswers::num_answered() const {
 }
 
 GivenAnswers read_answers(const std::string& path, const Dataset& records) {
-  const std::string parent = fs::path(path).parent_path().string();
-  const RecordIndex index(records, parent.empty() ? "." : parent);
+  const RecordIndex index(records, parent_of(path));
   GivenAnswers answers{.texts = std::vector<std::optional<std::string>>(records.samples().size())};
   std::vector<int64_t> lines(records.samples().size());
   ProblemList problems(path, kFix);
