@@ -3,7 +3,6 @@
 #include <c10/core/GradMode.h>
 
 #include <numeric>
-#include <utility>
 
 #include "base/error.h"
 

@@ -213,11 +213,11 @@ void MStep::run(const Window& window, MetricsBag& metrics) {
   metrics.add("learning_rate", options_.learning_rate * factor);
 }
 
-std::vector<std::pair<std::string, at::Tensor>> MStep::state_to_save() const {
+NamedTensors MStep::state_to_save() const {
   std::set<std::string> owned;
   for (const ParameterGroup& group : gradients_->owned_groups())
     owned.insert(group.names.begin(), group.names.end());
-  std::vector<std::pair<std::string, at::Tensor>> state = optimizer_.state();
+  NamedTensors state = optimizer_.state();
   std::erase_if(state, [&](const auto& entry) {
     return owned.count(entry.first.substr(0, entry.first.rfind('.'))) == 0;
   });

@@ -4,12 +4,12 @@
 #include <torch/csrc/autograd/variable.h>
 
 #include <algorithm>
-#include <cstring>
 #include <exception>
 #include <numeric>
 #include <string>
 
 #include "base/interrupt.h"
+#include "base/wire.h"
 #include "engine/ranks/gather.h"
 
 namespace rematch {
@@ -244,12 +244,8 @@ double RankGradients::finish(double max_norm) {
 
 // Uses rank 0's order, once it has trained on a row; parameters without a gradient there come last.
 void RankGradients::learn_order() {
-  std::string bytes(arrivals_.size() * sizeof(int64_t), '\0');
-  std::memcpy(bytes.data(), arrivals_.data(), bytes.size());
-  bytes = group_.broadcast(std::move(bytes));
-  arrivals_.resize(bytes.size() / sizeof(int64_t));
+  arrivals_ = from_wire<std::vector<int64_t>>(group_.broadcast(to_wire(arrivals_)));
   if (arrivals_.empty()) return;
-  std::memcpy(arrivals_.data(), bytes.data(), bytes.size());
 
   std::vector<size_t> order;
   std::vector<bool> is_listed(parcels_.size(), false);

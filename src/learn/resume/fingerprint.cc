@@ -3,13 +3,12 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
-#include <optional>
 
 #include "base/content_key.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "learn/resume/checkpoint_list.h"
 #include "model/checkpoint/peft.h"
 #include "model/save.h"
 
@@ -153,9 +152,8 @@ int64_t window_size(const Fingerprint& print) {
   int64_t product = 1;
   for (const char* name : {kWorldSize, kAccumulation}) {
     const std::string* value = find(print.fixed, name);
-    char* end = nullptr;
-    const long count = value == nullptr ? 0 : std::strtol(value->c_str(), &end, 10);
-    if (count < 1 || *end != '\0') return -1;
+    const int64_t count = value == nullptr ? 0 : parse_digits(*value).value_or(0);
+    if (count < 1) return -1;
     product *= count;
   }
   return product;

@@ -1,7 +1,5 @@
 #include "learn/mstep/loss/loss_term.h"
 
-#include <utility>
-
 #include "base/error.h"
 
 namespace rematch {

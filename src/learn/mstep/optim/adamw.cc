@@ -4,7 +4,6 @@
 #include <fmt/core.h>
 
 #include <map>
-#include <utility>
 
 #include "base/error.h"
 #include "model/nn/device_kernels.h"
@@ -97,8 +96,8 @@ void AdamW::step(double lr_factor) {
   }
 }
 
-std::vector<std::pair<std::string, at::Tensor>> AdamW::state() const {
-  std::vector<std::pair<std::string, at::Tensor>> state;
+NamedTensors AdamW::state() const {
+  NamedTensors state;
   for (size_t g = 0; g < groups_.size(); ++g) {
     for (size_t i = 0; i < groups_[g].parameters.size(); ++i) {
       const std::string& name = groups_[g].names[i];
@@ -126,8 +125,7 @@ std::vector<at::Tensor> AdamW::tensors() const {
   return tensors;
 }
 
-void AdamW::load_state(const std::vector<std::pair<std::string, at::Tensor>>& state,
-                       int64_t num_steps) {
+void AdamW::load_state(const NamedTensors& state, int64_t num_steps) {
   const at::NoGradGuard no_grad;
   const std::map<std::string, at::Tensor> by_name(state.begin(), state.end());
   const auto fill = [&](const at::Tensor& to, const std::string& name) {

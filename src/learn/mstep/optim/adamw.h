@@ -10,6 +10,8 @@
 #include "base/strings.h"
 namespace rematch {
 
+using NamedTensors = std::vector<std::pair<std::string, at::Tensor>>;
+
 /// Parameters that share a learning rate and a weight decay.
 struct ParameterGroup {
   std::string name;          ///< "vit", "aligner" or "llm", with ".no_decay" for norms and biases
@@ -34,13 +36,13 @@ class AdamW {
   /// State by name for checkpoints: float32 "NAME.master" (bfloat16 only), "NAME.exp_avg",
   /// "NAME.exp_avg_sq"; int64 "NAME.num_steps" only if it differs from num_steps(). These are the
   /// live tensors: write them before the next step.
-  std::vector<std::pair<std::string, at::Tensor>> state() const;
+  NamedTensors state() const;
   /// The live tensors of the optimizer: masters of bfloat16 parameters and both averages. None
   /// shares memory with a parameter.
   std::vector<at::Tensor> tensors() const;
   /// Restores what state() returned.
   /// @throws UserError (data) for a missing or misshapen entry
-  void load_state(const std::vector<std::pair<std::string, at::Tensor>>& state, int64_t num_steps);
+  void load_state(const NamedTensors& state, int64_t num_steps);
 
  private:
   struct Slot {

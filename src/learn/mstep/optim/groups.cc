@@ -23,9 +23,9 @@ bool is_undecayed(const std::string& name) {
   return module.find("norm") != std::string::npos || module.starts_with("ln_");
 }
 
-std::vector<ParameterGroup> make_groups(
-    const std::vector<std::pair<std::string, at::Tensor>>& parameters,
-    const ParameterParts& part_of, const OptimSettings& optim, const FreezeSettings& freeze) {
+std::vector<ParameterGroup> make_groups(const NamedTensors& parameters,
+                                        const ParameterParts& part_of, const OptimSettings& optim,
+                                        const FreezeSettings& freeze) {
   const PartRow rows[] = {
       {ParameterPart::kVit, "vit", freeze.vit, optim.vit_lr.value_or(optim.learning_rate)},
       {ParameterPart::kAligner, "aligner", freeze.aligner,

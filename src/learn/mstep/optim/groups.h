@@ -20,8 +20,8 @@ bool is_undecayed(const std::string& name);
 /// order inside a group.
 /// @param parameters  leaves with their checkpoint names
 /// @param part_of     of the model's description
-std::vector<ParameterGroup> make_groups(
-    const std::vector<std::pair<std::string, at::Tensor>>& parameters,
-    const ParameterParts& part_of, const OptimSettings& optim, const FreezeSettings& freeze = {});
+std::vector<ParameterGroup> make_groups(const NamedTensors& parameters,
+                                        const ParameterParts& part_of, const OptimSettings& optim,
+                                        const FreezeSettings& freeze = {});
 
 }  // namespace rematch
