@@ -80,10 +80,10 @@ struct RecordedStage2::Parts {
   PixelStore pixels{{.loader = {.num_workers = num_workers}, .patches = patches}};
   RecordedEngine engine{*tokenizer, source_path("tests/golden/e2e/rollouts.jsonl")};
   RolloutScorer scorer{dataset,
-                       prompts,
                        *format,
-                       pixels,
-                       {.patches = patches, .stop_ids = read_stop_ids(model_dir, *tokenizer)}};
+                       {.patches = patches, .stop_ids = read_stop_ids(model_dir, *tokenizer)},
+                       &prompts,
+                       &pixels};
   TargetSettings target;
   int cap_tokens = 0;
   Offload* offload = nullptr;

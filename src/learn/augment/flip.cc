@@ -31,40 +31,35 @@ void mirror_bytes(uint8_t* begin, int64_t num_units, int64_t unit_bytes) {
   }
 }
 
+/// @tparam kAxis  0: left to right, 1: top to bottom
+template <size_t kAxis, double AugmentSettings::* kShare, int64_t kPart>
+constexpr Augmentation flip(void (*paint)(const ImageChange& change, Image& image)) {
+  return {
+      .is_on = [](const AugmentSettings& settings) { return settings.*kShare > 0; },
+      .draw =
+          [](const Sample&, const AugmentSettings& settings, uint64_t key, ImageChange& change) {
+            if (random_uniform(key, 0) < settings.*kShare) change.orientation |= kPart;
+          },
+      .move =
+          [](const ImageChange& change, int, int, Objects& objects) {
+            if ((change.orientation & kPart) != 0) mirror_objects(kAxis, objects);
+          },
+      .paint = paint};
+}
+
 }  // namespace
 
-const Augmentation kHflip{
-    .is_on = [](const AugmentSettings& settings) { return settings.hflip > 0; },
-    .draw =
-        [](const Sample&, const AugmentSettings& settings, uint64_t key, ImageChange& change) {
-          if (random_uniform(key, 0) < settings.hflip) change.orientation |= ImageChange::kMirrored;
-        },
-    .move =
-        [](const ImageChange& change, int, int, Objects& objects) {
-          if (change.is_mirrored()) mirror_objects(0, objects);
-        },
-    .paint =
-        [](const ImageChange& change, Image& image) {
-          const int64_t row_bytes = image.width_px * kNumChannels;
-          for (int64_t y = 0; change.is_mirrored() && y < image.height_px; ++y)
-            mirror_bytes(image.rgb.data() + y * row_bytes, image.width_px, kNumChannels);
-        }};
+const Augmentation kHflip = flip<0, &AugmentSettings::hflip, ImageChange::kMirrored>(
+    [](const ImageChange& change, Image& image) {
+      const int64_t row_bytes = image.width_px * kNumChannels;
+      for (int64_t y = 0; change.is_mirrored() && y < image.height_px; ++y)
+        mirror_bytes(image.rgb.data() + y * row_bytes, image.width_px, kNumChannels);
+    });
 
-const Augmentation kVflip{
-    .is_on = [](const AugmentSettings& settings) { return settings.vflip > 0; },
-    .draw =
-        [](const Sample&, const AugmentSettings& settings, uint64_t key, ImageChange& change) {
-          if (random_uniform(key, 0) < settings.vflip)
-            change.orientation |= ImageChange::kUpsideDown;
-        },
-    .move =
-        [](const ImageChange& change, int, int, Objects& objects) {
-          if (change.is_upside_down()) mirror_objects(1, objects);
-        },
-    .paint =
-        [](const ImageChange& change, Image& image) {
-          if (change.is_upside_down())
-            mirror_bytes(image.rgb.data(), image.height_px, image.width_px * kNumChannels);
-        }};
+const Augmentation kVflip = flip<1, &AugmentSettings::vflip, ImageChange::kUpsideDown>(
+    [](const ImageChange& change, Image& image) {
+      if (change.is_upside_down())
+        mirror_bytes(image.rgb.data(), image.height_px, image.width_px * kNumChannels);
+    });
 
 }  // namespace rematch

@@ -61,8 +61,7 @@ MicroBatches WindowStream::draw(int64_t epoch) {
   if (!options_.cut) return cut_chunks(order);
   MicroBatches micro_batches = options_.cut(order, epoch);
   REMATCH_CHECK(!micro_batches.empty());
-  if (static_cast<size_t>(epoch) >= counted_.size())
-    counted_.resize(static_cast<size_t>(epoch) + 1, 0);
+  counted_.resize(std::max<size_t>(counted_.size(), epoch + 1));
   counted_[epoch] = micro_batches.size();
   return micro_batches;
 }
@@ -92,14 +91,13 @@ int64_t WindowStream::micro_batches_in_epoch(int64_t epoch) {
   if (!options_.cut)
     return options_.batches.drop_last ? num_samples / batch_size
                                       : ceil_div(num_samples, batch_size);
-  const auto idx = static_cast<size_t>(epoch);
-  if (idx < counted_.size() && counted_[idx] > 0) return counted_[idx];
+  if (epoch < std::ssize(counted_) && counted_[epoch] > 0) return counted_[epoch];
   // The cut of the cursor's epoch is kept for next(); other epochs are only counted.
   if (epoch == cursor_.epoch)
     current_micro_batches();
   else
     draw(epoch);
-  return counted_[idx];
+  return counted_[epoch];
 }
 
 int64_t WindowStream::windows_before(int64_t epoch) {

@@ -11,19 +11,13 @@
 
 namespace rematch {
 
-RolloutScorer::RolloutScorer(const Dataset& dataset, const PromptEncoder& prompts,
-                             const AnswerFormat& format, PixelStore& pixels, Options options)
-    : dataset_(dataset),
-      prompts_(&prompts),
-      format_(format),
-      pixels_(&pixels),
-      options_(std::move(options)),
-      classes_(dataset.samples()) {}
-
-RolloutScorer::RolloutScorer(const Dataset& dataset, const AnswerFormat& format, Options options)
+RolloutScorer::RolloutScorer(const Dataset& dataset, const AnswerFormat& format, Options options,
+                             const PromptEncoder* prompts, PixelStore* pixels)
     : dataset_(dataset),
       format_(format),
       options_(std::move(options)),
+      prompts_(prompts),
+      pixels_(pixels),
       classes_(dataset.samples()) {}
 
 Prompt make_prompt(const Sample& sample, int64_t epoch, const PromptEncoder* prompts,

@@ -56,10 +56,9 @@ class RolloutScorer {
     std::string usual_prompt;  ///< user text of samples without their own
   };
   /// All parts must outlive the scorer.
-  RolloutScorer(const Dataset& dataset, const PromptEncoder& prompts, const AnswerFormat& format,
-                PixelStore& pixels, Options options);
-  /// For answers that are given: prompts have no tokens.
-  RolloutScorer(const Dataset& dataset, const AnswerFormat& format, Options options);
+  /// @param prompts,pixels  null for answers that are given: prompts have no tokens
+  RolloutScorer(const Dataset& dataset, const AnswerFormat& format, Options options,
+                const PromptEncoder* prompts = nullptr, PixelStore* pixels = nullptr);
 
   /// Starts loading the images of samples.
   void prefetch(const std::vector<int64_t>& sample_indices, int64_t epoch) const;
@@ -88,10 +87,10 @@ class RolloutScorer {
   void observe_false_boxes(const ScoredRollout& rollout, MetricsBag& metrics) const;
 
   const Dataset& dataset_;
-  const PromptEncoder* prompts_ = nullptr;
   const AnswerFormat& format_;
-  PixelStore* pixels_ = nullptr;
   Options options_;
+  const PromptEncoder* prompts_;
+  PixelStore* pixels_;
   ClassNames classes_;
 };
 

@@ -52,8 +52,7 @@ std::vector<std::vector<int64_t>> StreamPacking::pack_epoch(const std::vector<in
   throw_if_interrupted();
   if (samples_.vary_by_epoch && measured_epoch_ != epoch) measure(epoch);
   StreamRows packed = pack_stream(order, encoded_lens_, options_);
-  if (static_cast<size_t>(epoch) >= num_dropped_.size())
-    num_dropped_.resize(static_cast<size_t>(epoch) + 1, 0);
+  num_dropped_.resize(std::max<size_t>(num_dropped_.size(), epoch + 1));
   num_dropped_[epoch] = packed.num_dropped_samples;
   return std::move(packed.rows);
 }

@@ -90,7 +90,7 @@ Engine start_engine(const Job& job, const std::shared_ptr<Model>& model,
 RolloutScorer make_scorer(const Job& job, const Dataset& data, RolloutScorer::Options options,
                           const Engine& engine) {
   options.stop_ids = engine.stop_ids;
-  return {data, *job.files.prompts, *job.files.format, *job.pixels, std::move(options)};
+  return {data, *job.files.format, std::move(options), &*job.files.prompts, &*job.pixels};
 }
 
 Asking::Asking(JobSource source, Use use, const Place& place)

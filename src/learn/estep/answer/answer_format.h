@@ -41,6 +41,9 @@ struct TaughtAnswer {
 /// The name of every object, true or answered, in a format without names.
 inline constexpr const char* kNameless = "object";
 
+/// True if the numbers of a format are pixels of the resized image.
+bool answers_in_pixels(const std::string& format);
+
 /// The target policy where none is configured: bins cannot be appended to an answer in digits.
 inline std::string default_target_policy(bool has_coord_tokens) {
   return has_coord_tokens ? "append" : "rewrite";
@@ -77,6 +80,9 @@ class AnswerFormat {
   std::array<TokenId, 1000> coord_token_ids() const {
     return coords() != nullptr ? coords()->ids() : std::array<TokenId, 1000>{};
   }
+
+  /// True if the numbers of a format are pixels of the resized image.
+  bool answers_in_pixels(const std::string& format);
 
   /// The target policy where none is configured.
   std::string default_policy() const { return default_target_policy(coords() != nullptr); }

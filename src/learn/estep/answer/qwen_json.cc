@@ -15,7 +15,6 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "learn/estep/answer/answer_format.h"
-#include "learn/estep/answer/pixel_formats.h"
 #include "learn/estep/answer/teach_digits.h"
 #include "learn/estep/parse/add_entries.h"
 #include "learn/estep/parse/json_reader.h"

@@ -51,15 +51,15 @@ class AssignmentSolver {
     double reached = 0.0;
     int row = new_row;
     while (true) {
-      row_seen_[idx(row)] = true;
+      row_seen_[row] = true;
       const size_t nearest = relax_row(row, reached, num_open);
       const int column = open_columns_[nearest];
-      reached = distance_[idx(column)];
+      reached = distance_[column];
       REMATCH_CHECK(reached < kInfinity, "costs must be finite");
-      column_seen_[idx(column)] = true;
+      column_seen_[column] = true;
       open_columns_[nearest] = open_columns_[--num_open];
-      if (row_of_column_[idx(column)] == kNone) return {column, reached};
-      row = row_of_column_[idx(column)];
+      if (row_of_column_[column] == kNone) return {column, reached};
+      row = row_of_column_[column];
     }
   }
 
@@ -71,13 +71,13 @@ class AssignmentSolver {
     for (size_t i = 0; i < num_open; ++i) {
       const int column = open_columns_[i];
       const double through =
-          reached + costs_.at(row, column) - row_dual_[idx(row)] - column_dual_[idx(column)];
-      double& distance = distance_[idx(column)];
+          reached + costs_.at(row, column) - row_dual_[row] - column_dual_[column];
+      double& distance = distance_[column];
       if (through < distance) {
         distance = through;
-        from_row_[idx(column)] = row;
+        from_row_[column] = row;
       }
-      if (distance < lowest || (distance == lowest && row_of_column_[idx(column)] == kNone)) {
+      if (distance < lowest || (distance == lowest && row_of_column_[column] == kNone)) {
         lowest = distance;
         nearest = i;
       }
@@ -86,10 +86,10 @@ class AssignmentSolver {
   }
 
   void update_duals(int new_row, double length) {
-    row_dual_[idx(new_row)] += length;
+    row_dual_[new_row] += length;
     for (size_t row = 0; row < n_; ++row) {
-      if (row_seen_[row] && row != idx(new_row))
-        row_dual_[row] += length - distance_[idx(column_of_row_[row])];
+      if (row_seen_[row] && row != static_cast<size_t>(new_row))
+        row_dual_[row] += length - distance_[column_of_row_[row]];
     }
     for (size_t column = 0; column < n_; ++column) {
       if (column_seen_[column]) column_dual_[column] -= length - distance_[column];
@@ -100,13 +100,11 @@ class AssignmentSolver {
     int column = sink;
     int row = kNone;
     while (row != new_row) {
-      row = from_row_[idx(column)];
-      row_of_column_[idx(column)] = row;
-      std::swap(column_of_row_[idx(row)], column);
+      row = from_row_[column];
+      row_of_column_[column] = row;
+      std::swap(column_of_row_[row], column);
     }
   }
-
-  static size_t idx(int value) { return static_cast<size_t>(value); }
 
   const CostMatrix& costs_;
   size_t n_;
