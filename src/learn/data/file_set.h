@@ -2,8 +2,6 @@
 #include <sys/types.h>
 
 #include <cstdint>
-#include <map>
-#include <optional>
 #include <set>
 #include <string>
 #include <unordered_map>

@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
-#include "base/json.h"
 #include "base/terminal_text.h"
 #include "base/text.h"
 #include "base/utf16.h"

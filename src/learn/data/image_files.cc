@@ -40,7 +40,7 @@ void add_files(const fs::path& directory, const std::function<bool(const fs::pat
 }  // namespace
 
 bool is_among(const std::string& name, std::span<const char* const> names) {
-  return std::ranges::find(names, lower_case(name)) != names.end();
+  return contains(names, lower_case(name));
 }
 
 bool is_readable_image_name(const fs::path& path) {

@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 #include <sys/stat.h>
 
-#include <algorithm>
 #include <cmath>
 #include <map>
 #include <numeric>

@@ -28,7 +28,7 @@ const Strings kObjectFields = {"desc", "bbox_2d", "poly", "poly_points"};
 // Reports an unknown field before a missing one: its advice is more useful.
 void refuse_unknown_fields(const Json& value, const Strings& known, const std::string& where) {
   for (const auto& member : value.items()) {
-    if (std::ranges::find(known, member.key()) != known.end()) continue;
+    if (contains(known, member.key())) continue;
     const Strings near = near_names(member.key(), known);
     fail(where, fmt::format("unknown field {}", python_json_string(member.key())),
          fmt::format("known fields: {}", join(known, ", ")),

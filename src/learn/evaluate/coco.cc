@@ -1,7 +1,6 @@
 #include "learn/evaluate/coco.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <functional>
 #include <limits>

@@ -7,7 +7,6 @@
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <set>
-#include <utility>
 
 #include "base/error.h"
 #include "base/file.h"

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <utility>
 
 #include "base/file.h"
 #include "engine/ranks/gather.h"

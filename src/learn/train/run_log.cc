@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <utility>
 
 #include "base/observe/catalog.h"
 #include "base/terminal_text.h"

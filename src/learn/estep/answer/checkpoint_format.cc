@@ -11,13 +11,12 @@
 #include "base/text.h"
 #include "learn/estep/answer/answer_format.h"
 #include "model/families/family.h"
-#include "model/text/stored_prompt.h"
 
 namespace rematch {
 
 void check_stored_format(const StoredPrompt& stored, const std::string& model_dir) {
   const Strings known = answer_formats().names();
-  if (std::ranges::find(known, stored.answer_format) != known.end()) return;
+  if (contains(known, stored.answer_format)) return;
   throw data_error({.error = fmt::format("the answer format \"{}\" of this checkpoint is not known",
                                          stored.answer_format),
                     .where = join_path(model_dir, kStoredPromptFile),

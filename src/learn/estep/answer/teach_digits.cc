@@ -4,7 +4,6 @@
 #include <iterator>
 
 #include "base/error.h"
-#include "learn/estep/answer/encode_answer.h"
 
 namespace rematch {
 namespace {
