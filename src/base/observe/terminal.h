@@ -38,6 +38,9 @@ class Terminal {
   void finish_progress();
   /// Prints "warning: …"; each distinct text once.
   void warn(const std::string& text);
+  void warn_all(const Strings& texts) {
+    for (const std::string& text : texts) warn(text);
+  }
   /// Prints a status line on the error stream, e.g. "saved output/run/checkpoint-10".
   void say(const std::string& text);
   /// Prints a table on the output stream; the first row is the header.

@@ -55,8 +55,7 @@ CheckedJob check_parts(const Settings& settings, Use use, const std::string& wis
 
 void print_warnings(const JobSource& source, Terminal& terminal) {
   if (!source.checkpoint.note.empty()) terminal.say(source.checkpoint.note);
-  for (const Warning& warning : source.config.warnings)
-    terminal.warn(warning.text + " (" + warning.where + ")");
+  for (const Warning& warning : source.config.warnings) terminal.warn(warning.line());
 }
 
 Job open_here(JobSource source, Use use, const Place& place) {

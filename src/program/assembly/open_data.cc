@@ -69,7 +69,7 @@ class Reader {
     require_records_file(path);
     Dataset dataset = Dataset::load(path, options);
     if (files_ == nullptr) return dataset;
-    for (const std::string& text : dataset.warnings()) report_.warn(text);
+    report_.warn_all(dataset.warnings());
     check_geometries(dataset);
     check_images(dataset, on_bad);
     return on_bad == OnBadSample::kSkip ? without_impossible_sizes(dataset) : dataset;
@@ -85,9 +85,7 @@ class Reader {
 
   void check_images(const Dataset& dataset, OnBadSample on_bad) const {
     try {
-      for (const std::string& text :
-           image_warnings(dataset.validate_images(files_->patches), dataset.path()))
-        report_.warn(text);
+      report_.warn_all(image_warnings(dataset.validate_images(files_->patches), dataset.path()));
     } catch (const UserError& error) {
       if (on_bad == OnBadSample::kStop) throw;
       const Problem& first = error.problems().front();
@@ -191,7 +189,7 @@ Data open_data(const Settings& settings, const ModelFiles* files, Use use, Repor
     report.attempt([&] { data.val = reader.read_train(OnBadSample::kStop); });
   if (needs_val(use, settings)) report.attempt([&] { data.val = reader.read_val(); });
   if (data.train && data.val) {
-    for (const std::string& text : overlap_warnings(*data.train, *data.val)) report.warn(text);
+    report.warn_all(overlap_warnings(*data.train, *data.val));
   }
   if (data.train) {
     report.attempt(

@@ -43,7 +43,7 @@ std::unique_ptr<const PromptEncoder> make_prompts(const Settings& settings, cons
                                                   Report& report) {
   auto chat_template =
       std::make_shared<const ChatTemplate>(ChatTemplate::load(settings.model.directory));
-  for (const std::string& text : chat_template->warnings()) report.warn(text);
+  report.warn_all(chat_template->warnings());
   check_tokenizer_fits(*files.tokenizer, settings.model.directory);
   const int merge_size = files.patches.merge_size;
   auto prompts = std::make_unique<PromptEncoder>(

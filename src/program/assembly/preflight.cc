@@ -112,9 +112,7 @@ class Checks {
                                       draws.absent_most, draws.absent_share, num_listing));
     }
     for (const auto* data : {&data_.train, &data_.val}) check_answer_budget(*data);
-    for (const std::string& text :
-         class_name_warnings(*data_.train, data_.val ? &*data_.val : nullptr))
-      report_.warn(text);
+    report_.warn_all(class_name_warnings(*data_.train, data_.val ? &*data_.val : nullptr));
   }
 
   void check_answer_budget(const std::optional<Dataset>& data) {
@@ -150,7 +148,7 @@ class Checks {
     report_.attempt([&] {
       const ResumeChoice choice =
           resolve_resume(*settings_.checkpoints.resume_from_checkpoint, settings_.output.run_dir);
-      for (const std::string& text : choice.warnings) report_.warn(text);
+      report_.warn_all(choice.warnings);
       facts_.emplace_back("resumes from", choice.checkpoint.value_or("nothing: a new run"));
       if (!choice.checkpoint || !data_.train) return;
       stored_order(settings_.data, *choice.checkpoint);

@@ -24,6 +24,9 @@ class Report {
   bool attempt(const std::function<void()>& step);
   /// Does nothing for an empty text.
   void warn(const std::string& text);
+  void warn_all(const Strings& texts) {
+    for (const std::string& text : texts) warn(text);
+  }
   void progress(const Progress& state);
   void finish_progress();
 

@@ -96,7 +96,7 @@ std::optional<std::string> RunDirectory::choose_checkpoint() const {
     terminal_.say(fmt::format("removed {}, left by a killed run", name));
   if (!settings_.checkpoints.resume_from_checkpoint) return std::nullopt;
   const ResumeChoice choice = resolve_resume(*settings_.checkpoints.resume_from_checkpoint, path);
-  for (const std::string& text : choice.warnings) terminal_.warn(text);
+  terminal_.warn_all(choice.warnings);
   terminal_.say(choice.checkpoint
                     ? fmt::format("resuming from {}", *choice.checkpoint)
                     : fmt::format("{} has no checkpoint to resume from: starting a new run", path));
@@ -108,9 +108,7 @@ std::optional<LoadedCheckpoint> RunDirectory::read_checkpoint(
   if (!checkpoint_) return std::nullopt;
   LoadedCheckpoint loaded = rematch::read_checkpoint(
       *checkpoint_, model.description().text.vocab_size, {group_.rank(), group_.size()});
-  for (const std::string& text :
-       compare_fingerprints(loaded.run.fingerprint, fingerprint, *checkpoint_))
-    terminal_.warn(text);
+  terminal_.warn_all(compare_fingerprints(loaded.run.fingerprint, fingerprint, *checkpoint_));
   return loaded;
 }
 
@@ -122,8 +120,7 @@ void RunDirectory::continue_from(const RunProgress& progress) const {
         "moved the checkpoints after step {} to {}; remove it when you do not need them",
         progress.global_step, *aside));
   // Always: a copied directory, or a checkpoint removed by hand, leaves links that lead nowhere.
-  for (const std::string& text : update_run_links(path, progress, progress.global_step))
-    terminal_.warn(text);
+  terminal_.warn_all(update_run_links(path, progress, progress.global_step));
 }
 
 }  // namespace rematch

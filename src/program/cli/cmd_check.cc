@@ -82,8 +82,7 @@ Found look(CheckArguments arguments) {
   found.report.warn(run.note);
   found.effective = arguments.all_values ? effective_text(result) : brief_text(result);
   found.config = effective_json(result);
-  for (const Warning& warning : result.warnings)
-    found.report.warn(warning.text + " (" + warning.where + ")");
+  for (const Warning& warning : result.warnings) found.report.warn(warning.line());
   found.facts = arguments.config_only
                     ? RunFacts{{"run directory", result.settings.output.run_dir}}
                     : preflight(result, arguments.run.device, num_ranks, found.report);

@@ -78,7 +78,7 @@ int run_plan(const PlanArguments& arguments, std::ostream& out) {
   } else {
     out << plan_text(request, plan, settings.model.directory);
     for (const Warning& warning : config.warnings)
-      out << wrapped("warning: " + warning.text + " (" + warning.where + ")", 2) << "\n";
+      out << wrapped("warning: " + warning.line(), 2) << "\n";
   }
   return 0;
 }

@@ -15,7 +15,6 @@
 #include "base/terminal_text.h"
 #include "base/text.h"
 #include "learn/estep/answer/checkpoint_format.h"
-#include "learn/estep/answer/pixel_formats.h"
 #include "learn/evaluate/answers_file.h"
 #include "model/checkpoint/model_dir.h"
 #include "model/vision/patches.h"
@@ -169,7 +168,7 @@ Dataset read_records(const Task& task, InputFiles& inputs, Terminal& terminal) {
   DatasetOptions options{.require_single_image = false, .check_image_files = false};
   if (!answer_formats().find(task.format).has_names) options.name_all = kNameless;
   Dataset records = Dataset::load(task.records, options);
-  for (const std::string& text : records.warnings()) terminal.warn(text);
+  terminal.warn_all(records.warnings());
   for (const Sample& sample : records.samples()) {
     for (const std::string& image : sample.image_paths) inputs.add(image);
   }

@@ -18,7 +18,7 @@ InputFiles run_files(const std::vector<RunData>& runs) {
 void print_warnings(const std::vector<RunData>& runs, Terminal& terminal) {
   const bool has_scores = !list_evaluations(runs).empty();
   for (const RunData& run : runs) {
-    for (const std::string& text : run.warnings) terminal.warn(text);
+    terminal.warn_all(run.warnings);
     if (has_scores && run.evaluations.empty())
       terminal.warn(fmt::format("{} has no evaluation and no scores here: rematch eval {}",
                                 run.path, shell_word(run.path)));

@@ -13,6 +13,8 @@ namespace rematch {
 struct Warning {
   std::string text;
   std::string where;  ///< file:line:col or "--set a.b.c"
+
+  std::string line() const { return text + " (" + where + ")"; }
 };
 
 /// A configuration in the making: the values of all honoured keys by dotted path, typed by the

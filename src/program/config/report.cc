@@ -121,8 +121,7 @@ std::string effective_text(const ConfigResult& result) {
   for (const EffectiveValue& row : result.effective) rows.push_back(&row);
   std::string text = value_table(std::move(rows), result, false);
   text += fmt::format("\nrun directory: {}\n", result.settings.output.run_dir);
-  for (const Warning& warning : result.warnings)
-    text += fmt::format("warning: {} ({})\n", warning.text, warning.where);
+  for (const Warning& warning : result.warnings) text += "warning: " + warning.line() + "\n";
   return text;
 }
 
