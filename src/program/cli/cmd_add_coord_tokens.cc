@@ -8,6 +8,7 @@
 #include "model/add_coord_tokens.h"
 #include "model/checkpoint/hf_dir.h"
 #include "program/cli/command_set.h"
+#include "program/cli/standard_output.h"
 
 namespace rematch {
 namespace {
@@ -23,8 +24,7 @@ int run_add_coord_tokens(const CoordTokenArguments& arguments) {
   const AddedCoordTokens added = add_coord_tokens(model_dir, out_dir, untie);
   if (const std::string text = spare_weights_warning(model_dir); !text.empty())
     std::cerr << "warning: " << text << "\n";
-  std::cout << fmt::format("<|coord_0|> … <|coord_999|> have ids {} … {}\n", added.first_id,
-                           added.first_id + 999);
+  print("<|coord_0|> … <|coord_999|> have ids {} … {}\n", added.first_id, added.first_id + 999);
   std::cout << (added.new_rows == added.old_rows
                     ? fmt::format("the embedding keeps its {} rows: enough were unused\n",
                                   added.old_rows)
@@ -33,7 +33,7 @@ int run_add_coord_tokens(const CoordTokenArguments& arguments) {
   if (untie)
     std::cout << (added.untied ? "the head is now a separate matrix\n"
                                : "the head was a separate matrix already\n");
-  std::cout << fmt::format("wrote {}\n", out_dir);
+  print("wrote {}\n", out_dir);
   return 0;
 }
 

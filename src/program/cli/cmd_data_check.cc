@@ -24,21 +24,20 @@ void print_findings(const Review& review, size_t most) {
   for (size_t k = 0; k < kNumFindingKinds; ++k) {
     const std::vector<Finding>& findings = review.findings[k];
     if (findings.empty()) continue;
-    std::cout << fmt::format("{}: {}\n", finding_name(static_cast<FindingKind>(k)),
-                             findings.size());
+    print("{}: {}\n", finding_name(static_cast<FindingKind>(k)), findings.size());
     for (size_t i = 0; i < std::min(findings.size(), most); ++i)
-      std::cout << fmt::format("  line {}: {}\n", findings[i].line, printable(findings[i].what));
+      print("  line {}: {}\n", findings[i].line, printable(findings[i].what));
     if (findings.size() > most)
-      std::cout << fmt::format("  … and {} more (--all lists them)\n", findings.size() - most);
+      print("  … and {} more (--all lists them)\n", findings.size() - most);
   }
 }
 
 void print_turned(const Review& review) {
   if (review.num_turned == 0) return;
-  std::cout << fmt::format("{} stored turned (EXIF): training turns each as viewers do\n",
-                           counted(review.num_turned, "photo is", "photos are"));
+  print("{} stored turned (EXIF): training turns each as viewers do\n",
+        counted(review.num_turned, "photo is", "photos are"));
   if (review.num_hidden_turns > 0)
-    std::cout << fmt::format(
+    print(
         "  {} square, mirrored or turned by half, so no size shows on which pixels the boxes were "
         "drawn:\n  look with `rematch data show`\n",
         counted(review.num_hidden_turns, "of them is", "of them are"));
@@ -54,17 +53,14 @@ void print_counts(const Review& review, const std::string& path) {
     return fmt::format("{} … {} … {}", spread.least, spread.median, spread.most);
   };
   if (review.num_refused == review.num_records) {
-    std::cout << fmt::format("{}: {}, none can be used\n", path,
-                             counted(review.num_records, "record"));
+    print("{}: {}, none can be used\n", path, counted(review.num_records, "record"));
     return;
   }
-  std::cout << fmt::format(
-      "{}: {}, {} ({}, {}), {}\n", path, counted(review.num_records, "record"),
-      counted(review.num_objects, "object"), counted(review.num_boxes, "box", "boxes"),
-      counted(review.num_polygons, "polygon"), counted(review.num_empty_scenes, "empty scene"));
-  std::cout << fmt::format(
-      "width {} px, height {} px,\n  objects an image {} (least … median … most)\n",
-      spread(review.width_px), spread(review.height_px), spread(review.objects_per_image));
+  print("{}: {}, {} ({}, {}), {}\n", path, counted(review.num_records, "record"),
+        counted(review.num_objects, "object"), counted(review.num_boxes, "box", "boxes"),
+        counted(review.num_polygons, "polygon"), counted(review.num_empty_scenes, "empty scene"));
+  print("width {} px, height {} px,\n  objects an image {} (least … median … most)\n",
+        spread(review.width_px), spread(review.height_px), spread(review.objects_per_image));
   print_classes(review.classes);
 }
 
@@ -72,17 +68,15 @@ void print_counts(const Review& review, const std::string& path) {
 void print_loss(const RepairedRecords& repaired) {
   if (repaired.num_lost == 0) return;
   const int64_t num_all = repaired.num_lost + repaired.num_records;
-  std::cout << fmt::format("left out {} of {}{}\n", repaired.num_lost, counted(num_all, "record"),
-                           2 * repaired.num_lost > num_all ? ": most of the file" : "");
+  print("left out {} of {}{}\n", repaired.num_lost, counted(num_all, "record"),
+        2 * repaired.num_lost > num_all ? ": most of the file" : "");
 }
 
 /// Tells what the repaired copy changes.
 void print_repairs(const RepairedRecords& repaired, const Review& review, const std::string& out) {
-  for (const auto& [what, count] : repaired.losses)
-    std::cout << fmt::format("  {:6}  left out: {}\n", count, what);
-  for (const auto& [what, count] : repaired.changes)
-    std::cout << fmt::format("  {:6}  {}\n", count, what);
-  std::cout << fmt::format("wrote {}\n", out);
+  for (const auto& [what, count] : repaired.losses) print("  {:6}  left out: {}\n", count, what);
+  for (const auto& [what, count] : repaired.changes) print("  {:6}  {}\n", count, what);
+  print("wrote {}\n", out);
   const std::string& advice = repaired.first_fix.empty() ? review.first_fix : repaired.first_fix;
   if (repaired.num_lost > 0 && !advice.empty())
     std::cout << wrapped("to keep all: " + advice + "\n", 2);
@@ -95,7 +89,7 @@ void print_review(const Review& review, const DataCheckArguments& arguments) {
     std::cout << wrapped(text, 2) << "\n";
   print_findings(review, arguments.all ? SIZE_MAX : kShownFindings);
   if (review.num_outside > 0)
-    std::cout << fmt::format(
+    print(
         "{} outside the directory of the JSONL by absolute paths or links,\n"
         "  and not in a copy of that directory\n",
         counted(review.num_outside, "image lies", "images lie"));

@@ -14,6 +14,7 @@
 #include "program/cli/command_set.h"
 #include "program/cli/data_commands.h"
 #include "program/cli/data_import_options.h"
+#include "program/cli/standard_output.h"
 #include "tools/import/foreign.h"
 
 namespace rematch {
@@ -26,7 +27,7 @@ using ClassCount = std::pair<std::string, int64_t>;
 /// Most frequent first.
 std::vector<ClassCount> ranked(const std::map<std::string, int64_t>& classes) {
   std::vector<ClassCount> rows(classes.begin(), classes.end());
-  std::ranges::stable_sort(rows, [](const auto& a, const auto& b) { return a.second > b.second; });
+  std::ranges::stable_sort(rows, std::greater(), &ClassCount::second);
   return rows;
 }
 
@@ -50,16 +51,15 @@ void print_next(const WrittenSet& written) {
       train == written.splits.end() ? written.splits.front().path : train->path;
   const std::string jsonl = shell_word(path.string());
   const std::string held_out = held_out_records(path.parent_path());
-  std::cout << fmt::format("next: rematch data show {} --out sheet.png\n", jsonl);
+  print("next: rematch data show {} --out sheet.png\n", jsonl);
   if (held_out.empty() && written.num_records() < 2) {
-    std::cout << fmt::format("      rematch init MODEL {}\n", jsonl);
+    print("      rematch init MODEL {}\n", jsonl);
   } else if (held_out.empty()) {
     const std::string start = (path.parent_path() / path.stem()).string();
-    std::cout << fmt::format(
-        "      rematch data split {} --val 0.2\n      rematch init MODEL {} --val {}\n", jsonl,
-        shell_word(start + "-train.jsonl"), shell_word(start + "-val.jsonl"));
+    print("      rematch data split {} --val 0.2\n      rematch init MODEL {} --val {}\n", jsonl,
+          shell_word(start + "-train.jsonl"), shell_word(start + "-val.jsonl"));
   } else if (held_out != path.string()) {
-    std::cout << fmt::format("      rematch init MODEL {} --val {}\n", jsonl, shell_word(held_out));
+    print("      rematch init MODEL {} --val {}\n", jsonl, shell_word(held_out));
   }
 }
 
@@ -70,9 +70,9 @@ void print_losses(const WrittenSet& written) {
   std::cout << wrapped(summary, 2) << "\n";
   const Strings places = written.ledger.places();
   for (size_t i = 0; i < std::min(places.size(), kShownPlaces); ++i)
-    std::cout << fmt::format("  {}\n", printable(places[i]));
+    print("  {}\n", printable(places[i]));
   if (places.size() > kShownPlaces)
-    std::cout << fmt::format("  … and {} more reasons\n", places.size() - kShownPlaces);
+    print("  … and {} more reasons\n", places.size() - kShownPlaces);
   if (written.ledger.num_records_lost() > 0)
     std::cout << wrapped("  " + written.ledger.fix() + " (--strict makes it an error)", 2) << "\n";
 }
@@ -97,14 +97,13 @@ int write_imported(ForeignSet set, const std::string& out_dir, const ImportOptio
   const WrittenSet written = write_records(std::move(set), out_dir, options);
   print_losses(written);
   for (const WrittenSplit& split : written.splits) {
-    std::cout << fmt::format("{} {}: {}, {}, {}\n", written_verb(split.replaces_earlier),
-                             split.path, counted(split.num_images, "image"),
-                             counted(split.num_boxes, "box", "boxes"),
-                             counted(split.num_polygons, "polygon"));
+    print("{} {}: {}, {}, {}\n", written_verb(split.replaces_earlier), split.path,
+          counted(split.num_images, "image"), counted(split.num_boxes, "box", "boxes"),
+          counted(split.num_polygons, "polygon"));
     print_classes(split.classes);
   }
   for (const auto& [note, count] : written.ledger.notes())
-    std::cout << fmt::format("  {:6}  {}\n", count, printable(note));
+    print("  {:6}  {}\n", count, printable(note));
   print_next(written);
   return 0;
 }

@@ -19,6 +19,7 @@
 #include "learn/data/records_path.h"
 #include "program/cli/arguments.h"
 #include "program/cli/data_commands.h"
+#include "program/cli/standard_output.h"
 #include "program/config/config.h"
 #include "tools/draw/encode.h"
 #include "tools/draw/panel.h"
@@ -75,7 +76,7 @@ std::vector<Sample> read_samples(const std::string& path, const Settings& settin
         file, {.limit = limit, .require_single_image = false, .check_image_files = false});
   };
   Dataset shown = load(path, std::nullopt);
-  for (const std::string& text : shown.warnings()) Terminal::standard()->warn(text);
+  Terminal::standard()->warn_all(shown.warnings());
   std::vector<Dataset> files;
   std::optional<size_t> place;
   for (const TrainFile& file : settings.data.train_files) {
@@ -158,8 +159,7 @@ int run_data_show(const ShowArguments& arguments) {
   }
   file.write(encode_png(sheet_of(panels, arguments.columns).image()));
   file.commit();
-  std::cout << fmt::format("wrote {}: {} of {} records\n", arguments.out, chosen.size(),
-                           samples.size());
+  print("wrote {}: {} of {} records\n", arguments.out, chosen.size(), samples.size());
   if (numbered) std::cout << wrapped("numbers: " + describe(order) + "\n", 2);
   if (!hollow.empty())
     std::cout << wrapped("the built-in font lacks characters of " +

@@ -12,6 +12,7 @@
 #include "model/checkpoint/model_dir.h"
 #include "program/cli/command_set.h"
 #include "program/cli/data_commands.h"
+#include "program/cli/standard_output.h"
 #include "program/cli/stock_arguments.h"
 #include "tools/records/boxes.h"
 #include "tools/records/split.h"
@@ -54,8 +55,7 @@ Command add_to(CLI::App& data) {
                                                          {.scale = scale_of(arguments->stock),
                                                           .usual_text = arguments->stock.usual_text,
                                                           .inputs = std::move(inputs)});
-            std::cout << fmt::format("wrote {}: {}\n", arguments->out,
-                                     counted(num_records, "conversation"));
+            print("wrote {}: {}\n", arguments->out, counted(num_records, "conversation"));
             return 0;
           }};
 }
@@ -68,11 +68,9 @@ Command add_boxes(CLI::App& data) {
       *app, {"data/train.jsonl --out boxes/train.jsonl", "data/val.jsonl --out boxes/val.jsonl"});
   return {app, [arguments] {
             const BoxesWritten written = write_boxes(arguments->path, arguments->out);
-            std::cout << fmt::format(
-                "wrote {}: {}, {}\n", arguments->out, counted(written.num_records, "record"),
-                counted(written.num_polygons, "polygon as its box", "polygons as their boxes"));
-            if (written.num_flat > 0)
-              std::cout << fmt::format("  {:6}  boxes without area\n", written.num_flat);
+            print("wrote {}: {}, {}\n", arguments->out, counted(written.num_records, "record"),
+                  counted(written.num_polygons, "polygon as its box", "polygons as their boxes"));
+            if (written.num_flat > 0) print("  {:6}  boxes without area\n", written.num_flat);
             return 0;
           }};
 }
@@ -110,13 +108,12 @@ Command add_split(CLI::App& data) {
   return {app, [arguments] {
             const SplitFiles files = write_split(arguments->path, arguments->options);
             for (const SplitPart* part : {&files.train, &files.val}) {
-              std::cout << fmt::format("{} {}: {}, {}\n", written_verb(part->replaces_earlier),
-                                       part->path, counted(part->num_records, "record"),
-                                       counted(part->num_images, "image"));
+              print("{} {}: {}, {}\n", written_verb(part->replaces_earlier), part->path,
+                    counted(part->num_records, "record"), counted(part->num_images, "image"));
             }
             print_repeats(files);
-            std::cout << fmt::format("next: rematch init MODEL {} --val {}\n",
-                                     shell_word(files.train.path), shell_word(files.val.path));
+            print("next: rematch init MODEL {} --val {}\n", shell_word(files.train.path),
+                  shell_word(files.val.path));
             return 0;
           }};
 }

@@ -24,6 +24,7 @@
 #include "program/assembly/open.h"
 #include "program/cli/command_set.h"
 #include "program/cli/init_data.h"
+#include "program/cli/standard_output.h"
 
 namespace rematch {
 namespace {
@@ -206,13 +207,11 @@ int run_init(InitArguments arguments) {
   std::vector<Dataset> records;
   for (const std::string& path : paths) {
     records.push_back(Dataset::load(path, {.require_single_image = !arguments.stage_1}));
-    for (const std::string& text : records.back().warnings()) terminal->warn(text);
+    terminal->warn_all(records.back().warnings());
   }
   refuse_to_overwrite(arguments.out);
   const Dataset &train = records.front(), &last = records.back();
-  for (const std::string& text :
-       class_name_warnings(train, arguments.val.empty() ? nullptr : &last))
-    terminal->warn(text);
+  terminal->warn_all(class_name_warnings(train, arguments.val.empty() ? nullptr : &last));
   const InitFacts facts = find_facts(checkpoint, records, *terminal);
   if (!facts.classes.note.empty()) terminal->say(wrapped(facts.classes.note, 2));
   write_output(arguments.out, {arguments.train, arguments.val},
@@ -223,9 +222,8 @@ int run_init(InitArguments arguments) {
         "not trained to answer with coord tokens, and rollouts of such a model are malformed "
         "(--stage2 writes rollout matching all the same)\n",
         2);
-  std::cout << fmt::format("wrote {}\n", arguments.out);
-  std::cout << fmt::format("next: rematch check {0}; rematch train {0}\n",
-                           shell_word(arguments.out));
+  print("wrote {}\n", arguments.out);
+  print("next: rematch check {0}; rematch train {0}\n", shell_word(arguments.out));
   return 0;
 }
 

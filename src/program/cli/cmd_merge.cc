@@ -16,6 +16,7 @@
 #include "model/text/stored_prompt.h"
 #include "program/cli/arguments.h"
 #include "program/cli/command_set.h"
+#include "program/cli/standard_output.h"
 
 namespace rematch {
 namespace {
@@ -49,8 +50,8 @@ int run_merge(MergeOptions options) {
   }
   if (const std::string text = spare_weights_warning(merged.base_dir); !text.empty())
     std::cerr << "warning: " << text << "\n";
-  std::cout << fmt::format("merged {} layers of {} + {} into {}", merged.num_layers,
-                           merged.base_dir, options.adapter_dir, options.output_dir);
+  print("merged {} layers of {} + {} into {}", merged.num_layers, merged.base_dir,
+        options.adapter_dir, options.output_dir);
   std::cout << (merged.num_replaced > 0
                     ? fmt::format("; {} parameters replaced by the adapter's own",
                                   merged.num_replaced)
@@ -59,7 +60,7 @@ int run_merge(MergeOptions options) {
                     ? fmt::format("; the rows of {} tokens replaced\n", merged.num_rows)
                     : "\n");
   if (merged.num_dequantised > 0) {
-    std::cout << fmt::format(
+    print(
         "{} Linear layers of the base {} in 4 bits: {} has the dequantised values, as in "
         "training\n",
         merged.num_dequantised,

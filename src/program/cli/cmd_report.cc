@@ -9,6 +9,7 @@
 #include "program/cli/arguments.h"
 #include "program/cli/command_set.h"
 #include "program/cli/run_files.h"
+#include "program/cli/standard_output.h"
 #include "tools/draw/encode.h"
 #include "tools/report/answer_sheet.h"
 #include "tools/report/evaluated_sample.h"
@@ -45,12 +46,11 @@ int run_report(const ReportArguments& arguments) {
   print_warnings(runs, *terminal);
   const std::string html = report_html(runs, arguments.gallery);
   write_output(arguments.out, inputs, html);
-  std::cout << fmt::format("wrote {} ({}); open it in a browser\n", arguments.out,
-                           shown_bytes(std::ssize(html)));
+  print("wrote {} ({}); open it in a browser\n", arguments.out, shown_bytes(std::ssize(html)));
   if (!arguments.sheet.empty()) {
     const Canvas sheet = draw_answer_sheet(list_evaluations(runs), kSheetRows);
     write_output(arguments.sheet, inputs, encode_png(sheet.image()));
-    std::cout << fmt::format("wrote {}\n", arguments.sheet);
+    print("wrote {}\n", arguments.sheet);
   }
   return 0;
 }

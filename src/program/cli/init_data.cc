@@ -105,8 +105,7 @@ ClassPrompt class_list_prompt(const Dataset& train, const std::string& prompt) {
             "data from-… --prompt-classes` asks each image for some of them",
             counts.size())};
   std::vector<std::pair<std::string, int64_t>> classes(counts.begin(), counts.end());
-  std::ranges::stable_sort(classes,
-                           [](const auto& a, const auto& b) { return a.second > b.second; });
+  std::ranges::stable_sort(classes, std::greater(), [](const auto& row) { return row.second; });
   Strings names;
   bool has_commas = false;
   for (const auto& [name, count] : classes) {

@@ -1,5 +1,9 @@
 #pragma once
+#include <fmt/core.h>
+
+#include <iostream>
 #include <string>
+#include <utility>
 
 namespace rematch {
 
@@ -22,5 +26,11 @@ void reserve_standard_output(const std::string& out);
 /// standard error.
 /// @return the exit code of the process: 4 instead of 0 for lost output
 int finish_standard_output(int exit_code);
+
+/// Prints a text with arguments, as fmt::format() takes them.
+template <typename... Values>
+void print(fmt::format_string<Values...> text, Values&&... values) {
+  std::cout << fmt::format(text, std::forward<Values>(values)...);
+}
 
 }  // namespace rematch
