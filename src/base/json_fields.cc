@@ -73,7 +73,7 @@ void JsonFields::fail_type(const std::string& key, const char* wanted, const Jso
 }
 
 const Json* JsonFields::find(const std::string& key) {
-  if (std::ranges::find(asked_, key) == asked_.end()) asked_.push_back(key);
+  if (!contains(asked_, key)) asked_.push_back(key);
   const auto found = value_->find(key);
   return found == value_->end() || (origin_->null_is_absent && found->is_null()) ? nullptr
                                                                                  : &*found;
@@ -158,7 +158,7 @@ JsonFields JsonFields::object_or_empty(const std::string& key) {
 
 void JsonFields::finish() const {
   for (const auto& item : value_->items()) {
-    if (std::ranges::find(asked_, item.key()) != asked_.end()) continue;
+    if (contains(asked_, item.key())) continue;
     const Strings near = near_names(item.key(), asked_);
     throw UserError(
         origin_->unknown_key,

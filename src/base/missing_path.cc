@@ -47,7 +47,7 @@ std::string existing_names(const std::string& path) {
   alike = near_names(name, names, kMost);
   for (const std::string& each : names) {
     if (alike.size() < kMost && !ending.empty() && fs::path(each).extension() == ending &&
-        std::ranges::find(alike, each) == alike.end())
+        !contains(alike, each))
       alike.push_back(each);
   }
   for (std::string& each : alike) each = (directory / each).string();

@@ -52,7 +52,7 @@ at::Tensor to_leaf(const at::Tensor& tensor, const at::Device& device) {
 void Adapter::attach(Model& model, Trained trained, const std::shared_ptr<Adapter>& self) {
   const TextDescription& text = model.description().text;
   for (const NamedParameter& parameter : model.parameters()) {
-    const bool is_saved = std::ranges::find(trained.saved, parameter.name) != trained.saved.end();
+    const bool is_saved = contains(trained.saved, parameter.name);
     at::Tensor(parameter.tensor).set_requires_grad(is_saved);
     if (is_saved && model.tied() && parameter.name == text.embedding + ".weight") {
       tied_embedding_ = parameter.name;
@@ -89,7 +89,7 @@ std::shared_ptr<Adapter> Adapter::create(Model& model, const AdapterSelection& s
   REMATCH_CHECK(options.lora.rank >= 1 && !selection.modules.empty(),
                 fmt::format("rank {}, {} modules", options.lora.rank, selection.modules.size()));
   const std::string& head = model.description().text.head.module;
-  const bool has_head = std::ranges::find(selection.modules, head) != selection.modules.end();
+  const bool has_head = contains(selection.modules, head);
   if (has_head && options.lora.dropout > 0) {
     // The loss calls the head in chunks, and on some positions twice.
     throw config_error(

@@ -20,11 +20,6 @@ bool has_suffix(const std::string& module, const std::string& suffix) {
   return module == suffix || module.ends_with("." + suffix);
 }
 
-template <typename List>
-bool contains(const List& list, const std::string& name) {
-  return std::ranges::find(list, name) != list.end();
-}
-
 std::string last_component(const std::string& name) { return name.substr(name.rfind('.') + 1); }
 
 /// The modules of a model, also those without direct parameters.

@@ -82,7 +82,7 @@ std::string ProgressLayout::line(const Progress& state, double elapsed_s, double
   std::string text = state.phase + (bar_cells_ > 0 ? bar(part_done(state)) : "") + " " +
                      std::string(count_width_ - std::min(count_width_, count.size()), ' ') + count;
   for (const ProgressField& field : state.fields) {
-    if (std::ranges::find(shown_, field.name) != shown_.end()) text += field_text(field);
+    if (contains(shown_, field.name)) text += field_text(field);
   }
   text += "  " + (left_s < 0 ? short_duration(elapsed_s) : short_duration(left_s) + " left");
   return clip(text, width_);

@@ -32,9 +32,8 @@ bool is_companion(const std::string& name) {
                                  "processor_config.json",
                                  "preprocessor_config.json",
                                  "video_preprocessor_config.json"};
-  return std::ranges::find(kNames, name) != kNames.end() || name.starts_with("README") ||
-         name.starts_with("LICENSE") || name.starts_with("NOTICE") ||
-         (name.size() > 3 && name.ends_with(".py"));
+  return contains(kNames, name) || name.starts_with("README") || name.starts_with("LICENSE") ||
+         name.starts_with("NOTICE") || (name.size() > 3 && name.ends_with(".py"));
 }
 
 void add_model_files(InputFiles& inputs, const std::string& directory) {
@@ -135,8 +134,7 @@ void copy_companions(const std::string& source_dir, const std::string& directory
                      const Strings& except) {
   const auto wanted = [&](const fs::directory_entry& entry) {
     const std::string name = entry.path().filename().string();
-    return entry.is_regular_file() && is_companion(name) &&
-           std::ranges::find(except, name) == except.end();
+    return entry.is_regular_file() && is_companion(name) && !contains(except, name);
   };
   for (const auto& entry : fs::directory_iterator(source_dir)) {
     if (wanted(entry)) copy_one(entry.path(), fs::path(directory) / entry.path().filename());

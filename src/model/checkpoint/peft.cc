@@ -56,9 +56,7 @@ const Strings& read_keys() {
   return kKeys;
 }
 
-bool is_one_of(const std::string& name, const Strings& names) {
-  return std::ranges::find(names, name) != names.end();
-}
+bool is_one_of(const std::string& name, const Strings& names) { return contains(names, name); }
 
 // null, false, 0, "", [] and {} disable a variant.
 bool is_off(const Json& value) {

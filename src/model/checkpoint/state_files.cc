@@ -142,7 +142,7 @@ NamedTensors read_tensors(const std::string& path) {
 // A name that leads out of the checkpoint counts as damage.
 bool is_inside(const std::string& name) {
   const fs::path path(name);
-  return path.is_relative() && !name.empty() && std::ranges::find(path, "..") == path.end();
+  return path.is_relative() && !name.empty() && !contains(path, "..");
 }
 
 struct Manifest {

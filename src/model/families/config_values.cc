@@ -93,7 +93,7 @@ double config_positive(JsonFields& fields, const std::string& key, double fallba
 
 void require_config_text(JsonFields& fields, const std::string& key, const Strings& implemented) {
   const std::string found = fields.text_or(key, implemented.front());
-  if (std::ranges::find(implemented, found) != implemented.end()) return;
+  if (contains(implemented, found)) return;
   fields.fail(key,
               fmt::format("\"{}\" is not implemented, only \"{}\" is", found, implemented.front()));
 }

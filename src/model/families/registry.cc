@@ -27,7 +27,7 @@ const Family& find_family(JsonFields root, JsonOrigin origin) {
   Strings known;
   for (const Family& family : families()) {
     const bool has_architecture = std::ranges::any_of(architectures, [&](const std::string& name) {
-      return std::ranges::find(family.architectures, name) != family.architectures.end();
+      return contains(family.architectures, name);
     });
     if (model_type.empty() ? has_architecture : model_type == family.model_type) return family;
     known.push_back(

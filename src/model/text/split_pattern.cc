@@ -158,7 +158,7 @@ class Rewriter {
     const size_t close = in_.find('}', pos_);
     if (peek(2) != '{' || close == std::string_view::npos) refuse("\\p without {…}");
     const std::string_view name = in_.substr(pos_ + 3, close - pos_ - 3);
-    const bool known = std::ranges::find(kCategories, name) != kCategories.end();
+    const bool known = contains(kCategories, name);
     if (!known) refuse(fmt::format("\\{}{{{}}}", peek(1), name.substr(0, 40)));
     if (negated && in_class) refuse("\\P{…} inside a class");
     out_ += in_class ? category_class(name)

@@ -74,9 +74,7 @@ void warn_about_fresh_coords(const Model& model, const AdapterSelection& selecti
   for (const std::string& name : {text.embedding + ".weight", text.head.module + ".weight"}) {
     const at::Tensor table = model.parameter(name);
     const Strings& saved = selection.saved_parameters;
-    if (!table.defined() || std::ranges::find(saved, name) != saved.end() ||
-        !rows_look_untrained(table, ids))
-      continue;
+    if (!table.defined() || contains(saved, name) || !rows_look_untrained(table, ids)) continue;
     terminal.warn(
         fmt::format("the rows of the coord tokens in {} were never trained, and this adapter does "
                     "not train them: set "

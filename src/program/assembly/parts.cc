@@ -17,8 +17,7 @@ namespace {
 const Sample* find_record(const std::string& image_path, const std::optional<Dataset>& data) {
   if (!data) return nullptr;
   for (const Sample& sample : data->samples()) {
-    if (std::ranges::find(sample.image_paths, image_path) != sample.image_paths.end())
-      return &sample;
+    if (contains(sample.image_paths, image_path)) return &sample;
   }
   return nullptr;
 }

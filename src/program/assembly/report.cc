@@ -32,7 +32,7 @@ void Report::throw_problems() const {
 void Report::warn(const std::string& text) {
   if (text.empty()) return;
   if (terminal_ != nullptr) return terminal_->warn(text);
-  if (std::ranges::find(warnings_, text) == warnings_.end()) warnings_.push_back(text);
+  if (!contains(warnings_, text)) warnings_.push_back(text);
 }
 
 void Report::progress(const Progress& state) {

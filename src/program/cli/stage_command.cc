@@ -17,9 +17,7 @@ namespace {
 
 /// Adds the options that the stage takes.
 void add_stage_options(CLI::App& app, const StageRow& row, StageOptions& options) {
-  const auto takes = [&row](const char* option) {
-    return std::ranges::find(row.options, option) != row.options.end();
-  };
+  const auto takes = [&row](const char* option) { return contains(row.options, option); };
   if (takes("model"))
     app.add_option("--model", options.model_dir,
                    "Hugging Face directory (text stages need only its tokenizer.json)")

@@ -19,11 +19,6 @@ bool rule_applies(const std::string& when, const Node& node) {
   return equal(node) || std::ranges::any_of(node.items, equal);
 }
 
-/// A key for messages, of limited length.
-std::string shorten_key(const std::string& key) {
-  return key.size() > 120 ? shorten_bytes(key, 60) : key;
-}
-
 /// Checks the tree in one pass, from the root down.
 class Checker {
  public:
@@ -58,11 +53,12 @@ class Checker {
     } else if (is_one_name && is_section(path)) {
       check_section(member.value, path);
     } else {
-      report_unknown(member, section_path);
+      report_unknown(member, section_path, path);
     }
   }
 
-  void report_unknown(const Member& member, const std::string& section_path) {
+  void report_unknown(const Member& member, const std::string& section_path,
+                      const std::string& path) {
     if (++unknown_ > kMostUnknown) return;  // probably not a configuration
     std::string fix;
     Strings near = suggest_keys(section_path, member.key);
@@ -71,12 +67,12 @@ class Checker {
     if (find_key(member.key))
       fix = fmt::format("nest it below `{}:`, or use `--set {}=…`. ",
                         split(member.key, '.').front(), member.key);
-    const std::string name =
-        shorten_key(section_path.empty() ? member.key : section_path + "." + member.key);
+    const std::string name = shorten_bytes(path, kLongestKey);
     if (const KnownName* row = find_known_key(member.key)) {
-      problems_.push_back({fmt::format("unknown key `{}`", name), member.key_origin.text(),
-                           fmt::format("`{}` is a key of other trainers", shorten_key(member.key)),
-                           known_fix(*row)});
+      problems_.push_back(
+          {fmt::format("unknown key `{}`", name), member.key_origin.text(),
+           fmt::format("`{}` is a key of other trainers", shorten_bytes(member.key, kLongestKey)),
+           known_fix(*row)});
       return;
     }
     const std::string section_name =
@@ -131,6 +127,7 @@ class Checker {
   }
 
   static constexpr int kMostUnknown = 50;
+  static constexpr size_t kLongestKey = 120;  // in messages
   Draft& config_;
   std::vector<Problem>& problems_;
   int unknown_ = 0;

@@ -138,7 +138,7 @@ class Converter {
   bool check_choice(const Node& node) const {
     const auto& choices = spec_.choices;
     const auto covers = [&](const ValueRule& rule) { return rule.when == "=" + node.scalar; };
-    if (choices.empty() || std::ranges::find(choices, node.scalar) != choices.end()) return true;
+    if (choices.empty() || contains(choices, node.scalar)) return true;
     if (std::ranges::any_of(spec_.rules, covers)) return false;
     const Strings near = near_names(node.scalar, choices);
     const bool is_joined =
@@ -209,9 +209,7 @@ class Converter {
 
 KeyValue convert(const KeySpec& spec, const Node& node, std::vector<Problem>& problems) {
   const Converter converter(spec, problems);
-  if (node.is_null() || (node.is_scalar() &&
-                         std::ranges::find(spec.null_words, node.scalar) != spec.null_words.end()))
-    return {};
+  if (node.is_null() || (node.is_scalar() && contains(spec.null_words, node.scalar))) return {};
   // An empty path counts as missing.
   if (spec.type == KeyType::kFiles)
     return node.is_scalar() ? std::vector<TrainFile>{{.path = node.scalar}} : converter.files(node);

@@ -180,7 +180,7 @@ std::span<const KnownName> known_names(NameKind kind) {
 const KnownName* find_known(NameKind kind, const std::string& name) {
   for (const KnownName& row : known_names(kind)) {
     const Strings names = split(row.names, ' ');
-    if (std::ranges::find(names, name) != names.end()) return &row;
+    if (contains(names, name)) return &row;
   }
   return nullptr;
 }

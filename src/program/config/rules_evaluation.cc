@@ -68,9 +68,7 @@ void apply_best_metric_rules(Draft& config) {
     config.derive(key, usual, config.is_stage_2() ? "stage 2" : "stage 1");
   } else {
     const std::string name = config.text(key);
-    const auto is_legal = [&](const std::string& text) {
-      return std::ranges::find(legal, text) != legal.end();
-    };
+    const auto is_legal = [&](const std::string& text) { return contains(legal, text); };
     if (!is_legal(name) && is_legal("eval_" + name)) {  // transformers accepts both spellings
       config.set(key, "eval_" + name, config.origin(key), true);
     } else if (!is_legal(name)) {

@@ -17,12 +17,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr const char* kUseFile =
+    "use the path of a YAML file; `extends` is relative to the file that names it";
 constexpr size_t kMaxFiles = 200;  // of an `extends` tree
 constexpr size_t kMaxChain = 32;   // depth of an `extends` tree
 
 Problem directory_problem(const std::string& path, const std::string& named_at) {
-  const std::string use_file =
-      "use the path of a YAML file; `extends` is relative to the file that names it";
   std::error_code ignored;
   if (fs::exists(fs::path(path) / "args.json", ignored)) {
     return {"this is the directory of a run, not a configuration", named_at,
@@ -35,7 +35,7 @@ Problem directory_problem(const std::string& path, const std::string& named_at) 
           named_at, path + (is_model ? " holds a config.json" : " is a directory"),
           is_model ? fmt::format("write a configuration for it: rematch init {} data/train.jsonl",
                                  shell_word(path))
-                   : use_file};
+                   : kUseFile};
 }
 
 /// Returns an error if `path` is a directory, a checkpoint or a JSONL of records instead of a
@@ -113,10 +113,8 @@ class Loader {
       if (chain_.size() == 1)
         throw missing_path("configuration file", path,
                            "give the path of a YAML file; `rematch init` writes one");
-      problems_.push_back(
-          {"no such configuration file", named_at,
-           path + (error ? ": " + error.message() : " does not exist"),
-           "use the path of a YAML file; `extends` is relative to the file that names it"});
+      problems_.push_back({"no such configuration file", named_at,
+                           path + (error ? ": " + error.message() : " does not exist"), kUseFile});
       return {};
     }
     std::string text;

@@ -70,7 +70,7 @@ class ConversationReader {
       return start(image_).leave_out(reason::kNotAList, image_.where + ": boxes before <answer>");
     const Strings& words = options_.empty_answers;
     const std::string word = python_strip(text.substr(0, text.find("</answer>")));
-    const bool is_empty = std::ranges::find(words, word) != words.end();
+    const bool is_empty = contains(words, word);
     ImportedAnswer answer =
         is_empty ? ImportedAnswer{.image = image_, .is_list = true} : read_text(text);
     if (filled_.num_boxes() > 0 && filled_.num_used() == 0) {

@@ -35,7 +35,7 @@ void add_images(const Json& value, Strings& images) {
   }
   const std::string path = image_path_of(value);
   if (path.empty() || path.find('\0') != path.npos) refuse("the path of an image", value);
-  if (std::ranges::find(images, path) == images.end()) images.push_back(path);
+  if (!contains(images, path)) images.push_back(path);
 }
 
 /// Reads a string, or a list of parts {"type": "text" | "image" | "image_url", …}.

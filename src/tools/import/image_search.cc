@@ -65,7 +65,7 @@ Strings image_name_forms(const std::string& name) {
        Strings{name, slashes, percent_decoded(slashes), without_address(slashes),
                percent_decoded(without_address(slashes))}) {
     const bool is_name = !form.empty() && form.find('\0') == form.npos;
-    if (is_name && std::ranges::find(forms, form) == forms.end()) forms.push_back(std::move(form));
+    if (is_name && !contains(forms, form)) forms.push_back(std::move(form));
   }
   return forms;
 }

@@ -24,7 +24,7 @@ Strings collect_names(const MemoryPlan& plan) {
   for (const PlanPhase& phase : plan.phases) {
     for (const NamedBytes* list : {&phase.bytes, &phase.host_bytes}) {
       for (const auto& [name, bytes] : *list) {
-        if (std::ranges::find(names, name) == names.end()) names.push_back(name);
+        if (!contains(names, name)) names.push_back(name);
       }
     }
   }

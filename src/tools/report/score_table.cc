@@ -84,7 +84,7 @@ std::string different_sets(const std::vector<NamedEvaluation>& evaluations) {
     const EvaluationFile& file = *evaluation.file;
     sets.push_back(evaluation.name + ": " + set_text(file));
     for (const std::string& each : eval_set_differences(last.file->eval_set, file.eval_set)) {
-      if (std::ranges::find(differences, each) == differences.end()) differences.push_back(each);
+      if (!contains(differences, each)) differences.push_back(each);
     }
   }
   const NamedEvaluation* const baseline = find_baseline(evaluations);

@@ -186,11 +186,11 @@ std::vector<ForeignImage> join_records(std::vector<ForeignImage> images, Changes
   }
   std::vector<ForeignImage> kept;
   for (ForeignImage& image : images) {
-    if (std::ranges::find(joined, &image) != joined.end()) continue;
+    if (contains(joined, &image)) continue;
     std::vector<ForeignObject> objects;
     for (ForeignObject& object : image.objects) {
       object.desc = python_strip(object.desc);
-      if (std::ranges::find(objects, object) == objects.end())
+      if (!contains(objects, object))
         objects.push_back(object);
       else
         ++changes["repeated objects removed"];

@@ -109,7 +109,7 @@ VisionDescription read_vision(JsonFields fields) {
   vision.patch_embed = {kQwenVision + "patch_embed.proj", vision.hidden_size, vision.patch_width(),
                         false};
   for (int64_t i = 0; i < depth; ++i) {
-    const bool is_full = std::ranges::find(full, i) != full.end();
+    const bool is_full = contains(full, i);
     vision.blocks.push_back(vision_block(vision, i, is_full ? 0 : window));
   }
   const int64_t merged = vision.hidden_size * vision.merge_area();
