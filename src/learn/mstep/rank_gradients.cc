@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <exception>
 #include <numeric>
-#include <string>
 
 #include "base/interrupt.h"
 #include "base/wire.h"

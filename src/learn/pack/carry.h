@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "base/error.h"
 #include "base/flow/segment.h"
 #include "base/keeps_state.h"
 #include "learn/pack/select.h"
