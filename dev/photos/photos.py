@@ -1,19 +1,18 @@
-"""Trains the demonstration's small model on photographs: photos.py SET SOURCE [--steps N]
-[--seeds 0]
+"""Trains a small model on photographs: photos.py SET SOURCE [--steps N] [--seeds 0]
 
 SET and SOURCE, a local copy (nothing is downloaded):
   orchard  github.com/ai-agriculture-circuits-and-systems/AppleBBCH81 (CC BY 4.0): 1,838 pieces of
            354 photographs of apple trees. Its own split has pieces of one photograph on both sides;
            here every eighth photograph is held out whole.
-  bccd     github.com/Shenggan/BCCD_Dataset (364 photographs of blood cells, MIT) with prompts that
-           list classes; the 87 of its val list all three
+  cells    github.com/Shenggan/BCCD_Dataset (364 photographs of blood cells, MIT): the white cells
+  bccd     all its cells, with prompts that list classes; the 87 of its val list all three
 
 Records are 320 pixels wide: quarters of an orchard's pieces, in which an apple is as large as two
-image tokens, and cells made smaller. demo/model, which learned drawn digits from random weights,
-learns them for N steps: the base, with mirrored and recoloured pictures and sorted truth. Then a
-quarter of these steps more: stage 1, with noise, and stage 2. All are scored on the pictures that
-are held out. Costs are processor time on one thread. What has a result in demo/out/photos is not
-run again.
+image tokens, and cells made smaller. tests/shapes/model, which learned drawn shapes from random
+weights, learns them for N steps: the base, with mirrored and recoloured pictures and sorted truth.
+Then a quarter of these steps more: stage 1, with noise, and stage 2. All are scored on the pictures
+that are held out. Costs are processor time on one thread. What has a result in demo/out/photos is
+not run again.
 """
 
 import argparse
@@ -91,26 +90,45 @@ def orchard_records(source, out):
     run(REMATCH, "data", "from-coco", *files, "--images", out / "small", "--out", out)
 
 
+def small_records(directory, split, out):
+    """The records of a split with pictures of 320 pixels in `out`."""
+    for line in (directory / f"{split}.jsonl").read_text().splitlines():
+        record = json.loads(line)
+        path = directory / record["images"][0]
+        small = Path("small", path.stem + ".png")
+        width, height, _ = shrink(path, out / small)
+        yield record | {"images": [str(small)], "width": width, "height": height}
+
+
+def write_records(path, records):
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+
+
+def cells_records(source, out):
+    """The photographs with white cells, without their other cells."""
+    run(REMATCH, "data", "from-voc", source, "--out", out / "all")
+    for split in ("train", "val"):
+        records = list(small_records(out / "all", split, out))
+        for record in records:
+            white = [one for one in record["objects"] if one["desc"] == "WBC"]
+            record["objects"] = [one | {"desc": "white cell"} for one in white]
+        write_records(out / f"{split}.jsonl", [one for one in records if one["objects"]])
+
+
 def bccd_records(source, out):
     """train.jsonl lists what a photograph shows, val.jsonl all classes."""
     for split, negatives in (("train", 0), ("val", 0.67)):
         words = ["--prompt-classes", *(["--negatives", negatives] if negatives else [])]
         run(REMATCH, "data", "from-voc", source, "--out", out / split, *words)
-        lines = []
-        for line in (out / split / f"{split}.jsonl").read_text().splitlines():
-            record = json.loads(line)
-            path = out / split / record["images"][0]
-            small = Path("small", path.stem + ".png")
-            width, height, _ = shrink(path, out / small)
-            record |= {"images": [str(small)], "width": width, "height": height}
-            lines.append(json.dumps(record) + "\n")
-        (out / f"{split}.jsonl").write_text("".join(lines))
+        write_records(out / f"{split}.jsonl", small_records(out / split, split, out))
 
 
+TURNS = "hflip: 0.5, vflip: 0.5, rot90: 0.75, color: 0.2"
 # (makes train.jsonl and val.jsonl, prompt, changes of pictures, arms)
 SETS = {
     "orchard": (orchard_records, "Find every apple.", "hflip: 0.5, color: 0.2", ARMS),
-    "bccd": (bccd_records, None, "hflip: 0.5, vflip: 0.5, rot90: 0.75, color: 0.2", ARMS | ABSENT),
+    "cells": (cells_records, "Find every white cell.", TURNS, ARMS),
+    "bccd": (bccd_records, None, TURNS, ARMS | ABSENT),
 }
 
 
@@ -118,7 +136,7 @@ def config(out, prompt, changes):
     path = out / "photos.yaml"
     said = f"  user_prompt: {prompt}\n" if prompt else ""
     path.write_text(f"""global_max_length: 1024
-model: {{model: demo/model, torch_dtype: float32}}
+model: {{model: tests/shapes/model, torch_dtype: float32}}
 template: {{system: List the objects as JSON.}}
 data: {{dataloader_num_workers: 1, augment: {{{changes}}}}}
 custom:
@@ -159,7 +177,7 @@ def main():
     )
     parser.add_argument("set", choices=sorted(SETS))
     parser.add_argument("source", type=Path)
-    parser.add_argument("--steps", type=int, default=480, help="of the base; others: a quarter")
+    parser.add_argument("--steps", type=int, default=600, help="of the base; others: a quarter")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0])
     args = parser.parse_args()
     os.environ["OMP_NUM_THREADS"] = "1"
@@ -170,7 +188,7 @@ def main():
     if not (out / "val.jsonl").exists():
         make_records(args.source.resolve(), out)
     path = config(out, prompt, changes)
-    base = train(path, runs, f"base_{args.steps}", args.steps, 1.5e-3, [])
+    base = train(path, runs, f"base_{args.steps}", args.steps, 1e-3, [])
     columns = [("before", [score(path, runs, f"before_{args.steps}", base)])]
     for arm, settings in arms.items():
         trained = []
