@@ -113,6 +113,24 @@ TEST_F(CocoDir, TwoFilesOfOneSplitAreAnErrorUnlessTheSplitIsNamed) {
   EXPECT_EQ(written("train").size(), 1);
 }
 
+TEST_F(CocoDir, EntriesOfOneFileWithOtherSizesAreLeftOutInAnyOrder) {
+  write_image("a.png");  // 200 x 100
+  write_image("b.png");
+  const std::string right = R"("width": 200, "height": 100})",
+                    half = R"("width": 100, "height": 50})";
+  for (const auto& [first, second] : {std::pair(right, half), std::pair(half, right)}) {
+    const std::string file =
+        write("train.json", R"({"categories": [{"id": 1, "name": "cat"}],
+      "images": [{"id": 1, "file_name": "a.png", )" +
+                                first + R"(, {"id": 2, "file_name": "a.png", )" + second +
+                                R"(, {"id": 3, "file_name": "b.png"}],
+      "annotations": [{"id": 1, "image_id": 1, "category_id": 1, "bbox": [1, 1, 20, 20]},
+                      {"id": 2, "image_id": 2, "category_id": 1, "bbox": [1, 1, 20, 20]}]})");
+    convert({file});
+    EXPECT_EQ(written("train").size(), 1) << first;
+  }
+}
+
 TEST_F(CocoDir, EntriesOfOneFileThatLackEachOthersObjectsAreLeftOut) {
   write_image("a.png");
   write_image("b.png");

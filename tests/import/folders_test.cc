@@ -161,10 +161,16 @@ TEST_F(VocDir, ABoxThatIsNotWhereItBelongsIsNoEmptyScene) {
   const std::string box =
       "<bndbox><xmin>1</xmin><ymin>1</ymin><xmax>9</xmax><ymax>9</ymax></bndbox>";
   expect_lost("<annotation><objects><object>" + box + "</object></objects></annotation>",
-              "outside <object>");
+              "out of place");
   expect_lost("<annotation><object><name>cat</name>" + box + "</object><item>" + box +
                   "</item></annotation>",
-              "outside <object>");
+              "out of place");
+  const std::string object = "<object><name>cat</name>" + box + "</object>";
+  expect_lost("<annotation><annotation>" + object + "</annotation></annotation>", "out of place");
+  expect_lost("<annotation><object><name>cat</name>" + box + object + "</object></annotation>",
+              "<object> is out of place");
+  expect_lost("<!DOCTYPE annotation [<!ENTITY o \"<object/>\">]><annotation>&o;</annotation>",
+              "text is out of place");
   expect_lost("<annotation/>", "is empty");
 }
 

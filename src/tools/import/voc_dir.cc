@@ -107,7 +107,8 @@ class VocReader {
     }
     if (const pugi::xml_node stray = root.find_node(is_stray_geometry))
       image.lose(reason::kNoBox,
-                 fmt::format("{}: a <{}> outside <object>", image.where, stray.name()));
+                 fmt::format("{}: {} is out of place", image.where,
+                             *stray.name() == '\0' ? "text" : fmt::format("<{}>", stray.name())));
   }
 
   /// @throws LeftOut

@@ -62,6 +62,11 @@ Outline polygon_points(const pugi::xml_node& polygon) {
 bool is_stray_geometry(pugi::xml_node node) {
   constexpr const char* kGeometries[] = {"bndbox", "robndbox", "polygon", "points",
                                          "object", "objects",  "box"};
+  const pugi::xml_node owner = node.parent();
+  const bool is_outermost = owner.parent() == node.root();
+  if (node.type() == pugi::node_pcdata) return is_outermost;  // such as the entity of an object
+  if (node.name() == std::string_view("annotation")) return true;
+  if (node.name() == std::string_view("object")) return !is_outermost;
   if (!is_among(node.name(), kGeometries)) return false;
   while (std::string_view(node.parent().name()) != "annotation") node = node.parent();
   return std::string_view(node.name()) != "object";

@@ -42,7 +42,7 @@ void lose_repeated_images(ForeignSet& set) {
       const auto [known, is_new] = first.try_emplace(file, kept.size());
       ForeignImage* earlier = is_new ? nullptr : &kept[known->second];
       if (!is_new && image.objects == earlier->objects && image.lost.empty() &&
-          earlier->lost.empty()) {
+          earlier->lost.empty() && image.defect.has_value() == earlier->defect.has_value()) {
         set.ledger.note("entries that repeat an image with the same objects");
         continue;
       }
