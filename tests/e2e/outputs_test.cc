@@ -197,4 +197,14 @@ TEST(Outputs, AMistypedCheckpointIsTheOnlyComplaint) {
   EXPECT_THAT(result.err, Not(HasSubstr("warning")));
 }
 
+// CLI11 would take --dtype=float32 for the directory.
+TEST(Outputs, AnEmptyValueIsNotTheNextOption) {
+  test::Program program;
+  const test::ProcessResult result =
+      program.run("merge " + test::source_path("tests/golden/lora/lora") + " --model " +
+                  test::Program::model() + " --out= --dtype=float32");
+  EXPECT_NE(result.exit_code, 0) << result.err;
+  EXPECT_FALSE(std::filesystem::exists(program.dir().file("--dtype=float32")));
+}
+
 }  // namespace rematch

@@ -131,9 +131,23 @@ int report_usage(const CLI::App& app, const CLI::ParseError& error, const String
 [[gnu::used, gnu::section(".preinit_array")]] void (*g_before_libraries)(int, char**,
                                                                          char**) = before_libraries;
 
+/// The arguments as CLI11 takes them, the last one first. The value of `--name=` is empty: CLI11
+/// would take the next argument for it.
+Strings reversed_arguments(int argc, char** argv) {
+  Strings arguments;
+  for (int i = argc - 1; i > 0; --i) {
+    std::string argument = argv[i];
+    const bool is_empty = argument.starts_with("--") && argument.find('=') == argument.size() - 1;
+    if (is_empty) arguments.emplace_back();
+    if (is_empty) argument.pop_back();
+    arguments.push_back(std::move(argument));
+  }
+  return arguments;
+}
+
 int run_command_line(CLI::App& app, const std::vector<Command>& commands, int argc, char** argv) {
   try {
-    app.parse(argc, argv);
+    app.parse(reversed_arguments(argc, argv));
   } catch (const CLI::ParseError& error) {
     return report_usage(app, error, {argv, argv + argc});
   }
