@@ -157,6 +157,14 @@ TEST(TrainLora, EveryFamilyTrainsOnWeightsOfFourBits) {
     const test::ProcessResult full = program.run(ask + " --set model.load_in_4bit=false");
     EXPECT_EQ(full.exit_code, 0) << full.err;
     EXPECT_EQ(full.err.find("4 bits"), std::string::npos) << full.err;
+    // Scores of other weights than the checkpoint's do not replace its own.
+    const test::ProcessResult other =
+        program.run("eval " + checkpoint + " " + test::Program::golden("val.jsonl") +
+                    " --set model.load_in_4bit=false");
+    EXPECT_EQ(other.exit_code, 0) << other.err;
+    const std::string results = program.run_dir() + "/eval_results";
+    EXPECT_TRUE(std::filesystem::exists(results + "-other-weights.json"));
+    EXPECT_FALSE(std::filesystem::exists(results + ".json"));
     const test::ProcessResult merged = program.run("merge " + checkpoint + " --out merged");
     ASSERT_EQ(merged.exit_code, 0) << merged.err;
     const std::string written = read_file(program.dir().file("merged/config.json"));

@@ -24,6 +24,8 @@ namespace fs = std::filesystem;
 constexpr const char* kPacked =
     "the base is packed to 4 bits, as it was while the adapter was trained on it; `eval`, `probe` "
     "and `rollout` take the full base with --set model.load_in_4bit=false";
+constexpr const char* kPackedOtherwise =
+    "the base is packed to 4 bits otherwise than while the adapter was trained on it";
 constexpr int kLongestAnswer = 1024;  ///< tokens, where no checkpoint says it
 
 void add_line(std::string& lines, const std::string& line) {
@@ -111,7 +113,9 @@ JobSource ask_configured(const Asked& asked) {
 JobSource finish(JobSource source) {
   Checkpoint& checkpoint = source.checkpoint;
   Settings& settings = source.config.settings;
-  if (checkpoint.packed && settings.model.load_in_4bit) add_line(checkpoint.note, kPacked);
+  if (checkpoint.packed && settings.model.load_in_4bit)
+    add_line(checkpoint.note,
+             settings.model.four_bit == *checkpoint.packed ? kPacked : kPackedOtherwise);
   if (checkpoint.is_adapter) add_line(checkpoint.note, adopt_image_area(settings, checkpoint.path));
   return source;
 }
