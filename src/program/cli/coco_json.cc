@@ -75,8 +75,11 @@ void CocoFile::add_box(int64_t image_id, const std::string& label, const CocoBox
 }
 
 std::string CocoFile::text() const {
-  return fmt::format("{{\"images\": [{}], \"categories\": [{}], \"annotations\": [{}]}}\n",
-                     join(images_, ", "), join(categories_, ", "), join(annotations_, ", "));
+  std::string text =
+      fmt::format("{{\"images\": [{}], \"categories\": [{}], \"annotations\": [{}]}}",
+                  join(images_, ", "), join(categories_, ", "), join(annotations_, ", "));
+  escape_line_ends(text);
+  return text + "\n";
 }
 
 CocoIds::CocoIds(const std::string& path) : path_(path) {

@@ -117,7 +117,7 @@ std::string coco_results(const std::vector<Prediction>& predictions, const CocoI
         unknown.insert(shown_label(object.desc));
     }
   }
-  return python_json(list) + "\n";
+  return json_line(list);
 }
 
 /// Path of the drawing of the image with this index. A long name is cut between two characters:
