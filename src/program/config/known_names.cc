@@ -144,20 +144,9 @@ constexpr KnownName kWords[] = {
     {"confusion confusions confusion_matrix", "",
      "how often boxes of one class are found under the name of another (`rematch report`)"},
     {"probe", "", "`rematch probe` measures whether stage 2 can help (docs/probe.md)"},
-    {"split", "",
-     "part of the records: `rematch data split` makes train and validation files that share no "
-     "picture; `rollout --split` chooses one"},
-    {"nms", "",
-     "removal of boxes that overlap a better one: not needed, as an answer is one list; "
-     "`duplicates` counts what is written twice"},
     {"stage_n", "",
      "stage 1 is supervised fine-tuning on the true answers (custom.trainer_variant: sft); stage 2 "
      "rolls out, matches and teaches the corrected answer (rollout_matching_sft, docs/stage2.md)"},
-    {"tok/s tokens/s tokens_per_second", "",
-     "tokens of answers that are generated in a second, all samples together"},
-    {"append", "",
-     "a target_policy that keeps the answer up to its last whole object and adds the missing ones; "
-     "`rewrite` teaches the whole true answer (docs/targets.md)"},
 };
 
 constexpr KnownName kOptions[] = {
