@@ -11,6 +11,7 @@
 #include "model/checkpoint/model_dir.h"
 #include "program/assembly/run_identity.h"
 #include "program/assembly/vllm_setup.h"
+#include "tools/records/record_file.h"
 
 namespace rematch {
 namespace {
@@ -109,11 +110,7 @@ InputFiles run_inputs(const ConfigResult& config) {
 InputFiles Job::inputs() const {
   InputFiles inputs = run_inputs(source.config);
   if (source.checkpoint.is_adapter) add_model(inputs, source.checkpoint.path);
-  if (data.val) {
-    for (const Sample& sample : data.val->samples()) {
-      for (const std::string& image : sample.image_paths) inputs.add(image);
-    }
-  }
+  if (data.val) add_images(inputs, data.val->samples());
   return inputs;
 }
 

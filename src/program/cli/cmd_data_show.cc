@@ -23,6 +23,7 @@
 #include "program/config/config.h"
 #include "tools/draw/encode.h"
 #include "tools/draw/panel.h"
+#include "tools/records/record_file.h"
 #include "tools/report/evaluated_sample.h"
 
 namespace rematch {
@@ -133,9 +134,7 @@ int run_data_show(const ShowArguments& arguments) {
   const std::vector<Sample> samples = read_samples(arguments.path, settings);
   InputFiles inputs{arguments.path};
   for (const std::string& path : config.files) inputs.add(path);
-  for (const Sample& sample : samples) {
-    for (const std::string& image : sample.image_paths) inputs.add(image);
-  }
+  add_images(inputs, samples);
   inputs.refuse(arguments.out);
   OutputFile file(arguments.out, inputs);
   const std::vector<size_t> chosen = evenly_spaced_indices(samples.size(), arguments.count);

@@ -20,6 +20,7 @@
 #include "model/vision/patches.h"
 #include "program/cli/eval_output.h"
 #include "program/cli/other_formats.h"
+#include "tools/records/record_file.h"
 
 namespace rematch {
 namespace {
@@ -169,9 +170,7 @@ Dataset read_records(const Task& task, InputFiles& inputs, Terminal& terminal) {
   if (!answer_formats().find(task.format).has_names) options.name_all = kNameless;
   Dataset records = Dataset::load(task.records, options);
   terminal.warn_all(records.warnings());
-  for (const Sample& sample : records.samples()) {
-    for (const std::string& image : sample.image_paths) inputs.add(image);
-  }
+  add_images(inputs, records.samples());
   return records;
 }
 

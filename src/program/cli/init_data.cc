@@ -21,25 +21,6 @@ constexpr int64_t kFewestEpochs = 3;
 constexpr int64_t kMostEpochSaves = 10;  ///< more epochs than this: saves by steps
 constexpr int64_t kSaveSteps = 50;
 
-/// Length of a first run, size of its steps, and interval between saves.
-struct InitSchedule {
-  int64_t batch_size = 16;  ///< samples of an optimizer step
-  int64_t epochs = 3;
-  int64_t steps = 0;       ///< of the whole run
-  int64_t save_steps = 0;  ///< 0: after every epoch
-};
-
-/// Enough epochs for 200 optimizer steps, at least 3; steps of few samples where there are few.
-InitSchedule init_schedule(int64_t num_samples) {
-  InitSchedule schedule;
-  while (schedule.batch_size > 4 && schedule.batch_size > num_samples) schedule.batch_size /= 2;
-  const int64_t steps_per_epoch = (num_samples + schedule.batch_size - 1) / schedule.batch_size;
-  schedule.epochs = std::max(kFewestEpochs, (kFewestSteps + steps_per_epoch - 1) / steps_per_epoch);
-  schedule.steps = schedule.epochs * steps_per_epoch;
-  if (schedule.epochs > kMostEpochSaves) schedule.save_steps = kSaveSteps;
-  return schedule;
-}
-
 int64_t tokens_of(const ImageSize& processed, const PatchOptions& patches) {
   const int64_t side = patches.side_multiple_px();
   return processed.width_px / side * (processed.height_px / side);
@@ -116,24 +97,28 @@ ClassPrompt class_list_prompt(const Dataset& train, const std::string& prompt) {
 }
 
 std::string schedule_lines(int64_t num_samples, bool has_val, bool is_stage_1) {
-  const InitSchedule schedule = init_schedule(num_samples);
-  const std::string reason = schedule.epochs > kFewestEpochs
+  int64_t batch_size = 16;  // steps of few samples where there are few
+  while (batch_size > 4 && batch_size > num_samples) batch_size /= 2;
+  const int64_t epoch_steps = (num_samples + batch_size - 1) / batch_size;
+  const int64_t epochs = std::max(kFewestEpochs, (kFewestSteps + epoch_steps - 1) / epoch_steps);
+  const bool saves_by_steps = epochs > kMostEpochSaves;
+  const std::string reason = epochs > kFewestEpochs
                                  ? fmt::format("fewer than {} teach too little", kFewestSteps)
                                  : fmt::format("{} epochs at least", kFewestEpochs);
   std::string text = fmt::format(
       "  # {} of {} in steps of {}: {} optimizer steps; {}.\n"
       "  num_train_epochs: {}\n"
       "  effective_batch_size: {:<13}# samples of an optimizer step\n",
-      counted(schedule.epochs, "epoch"), counted(num_samples, "sample"), schedule.batch_size,
-      schedule.steps, reason, schedule.epochs, schedule.batch_size);
+      counted(epochs, "epoch"), counted(num_samples, "sample"), batch_size, epochs * epoch_steps,
+      reason, epochs, batch_size);
   text +=
       "  per_device_train_batch_size: 4     # of these together in memory; lower it when memory "
       "runs out\n"
       "  # learning_rate: left out, so it is 1.0e-5, and 1.0e-4 with an adapter\n"
       "  lr_scheduler_type: cosine\n  warmup_ratio: 0.03\n  logging_steps: 5\n";
-  const char* when = schedule.save_steps > 0 ? "steps" : "epoch";
+  const char* when = saves_by_steps ? "steps" : "epoch";
   text += fmt::format("  save_strategy: {}\n", when);
-  if (schedule.save_steps > 0) text += fmt::format("  save_steps: {}\n", schedule.save_steps);
+  if (saves_by_steps) text += fmt::format("  save_steps: {}\n", kSaveSteps);
   text += fmt::format("  save_total_limit: 3\n  eval_strategy: {}\n", has_val ? when : "\"no\"");
   if (!has_val) return text;
   return text +

@@ -56,10 +56,14 @@ std::string RecordFile::line_for(const Sample& sample, const std::string& out) c
 InputFiles RecordFile::inputs(InputFiles others) const {
   InputFiles inputs = std::move(others);
   inputs.add(path_);
-  for (const Sample& sample : samples_) {
+  add_images(inputs, samples_);
+  return inputs;
+}
+
+void add_images(InputFiles& inputs, const std::vector<Sample>& samples) {
+  for (const Sample& sample : samples) {
     for (const std::string& image : sample.image_paths) inputs.add(image);
   }
-  return inputs;
 }
 
 std::string relative_image_name(const std::string& out, const std::string& image) {

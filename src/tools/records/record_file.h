@@ -34,6 +34,9 @@ class RecordFile {
   std::vector<Sample> samples_;
 };
 
+/// Adds the images of samples to the files that no output may replace.
+void add_images(InputFiles& inputs, const std::vector<Sample>& samples);
+
 /// The path of an image relative to the directory of a file.
 /// @param image  path as in a Sample
 std::string relative_image_name(const std::string& out, const std::string& image);
