@@ -14,8 +14,8 @@ namespace rematch {
 /// The gates at which `rematch eval` scores besides the configured one.
 inline const std::vector<double> kExtraGates = {0.3, 0.5};
 
-/// Ends the names of results of an adapter on another base, or packed otherwise: those of its own
-/// weights stay.
+/// Ends the names of results of an adapter on another base, or packed otherwise, which would
+/// replace those of the weights it was trained with.
 inline constexpr const char* kOtherWeights = "-other-weights";
 
 /// The subject of an evaluation, and the place of its results.
