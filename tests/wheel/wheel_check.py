@@ -128,8 +128,9 @@ class WheelTest(unittest.TestCase):
     def test_brings_nccl_where_it_was_asked_for(self):
         with zipfile.ZipFile(self.wheel) as archive:
             library = "rematch/lib/librematch_nccl.so"
-            self.assertEqual(library in archive.namelist(), bool(OPTIONS))
             if OPTIONS:
+                self.assertIn(library, archive.namelist())
+            if library in archive.namelist():  # also where torch itself is a CUDA build
                 libraries, _ = needed(archive.extract(library, self.directory / "nccl"))
                 bundled = {name.rpartition("/")[2] for name in archive.namelist()}
                 self.assertIn("libtorch_cuda.so", libraries)
