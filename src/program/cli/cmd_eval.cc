@@ -4,7 +4,6 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
-#include "base/file.h"
 #include "engine/ranks/phase.h"
 #include "program/assembly/engine.h"
 #include "program/assembly/parts.h"
@@ -17,11 +16,10 @@ namespace {
 
 Evaluated subject_of(const Job& job) {
   const std::string& checkpoint = job.source.checkpoint.path;
-  const bool is_own = has_own_weights(job.source);
   return {.model = checkpoint,
-          .name = is_own ? checkpoint : parent_of(checkpoint + "/.") + kOtherWeights,
+          .name = checkpoint,
           .checkpoint = checkpoint,
-          .has_own_weights = is_own,
+          .has_own_weights = has_own_weights(job.source),
           .run_dir = job.settings().output.run_dir,
           .records = *job.data.val,
           .inputs = job.inputs(),

@@ -10,7 +10,6 @@
 #include "learn/evaluate/breakdown.h"
 #include "learn/evaluate/confidence.h"
 #include "model/text/lossy.h"
-#include "program/assembly/ask.h"
 #include "program/cli/coco_json.h"
 
 namespace rematch {
@@ -37,9 +36,9 @@ std::string replaced_text(const std::string& path, const Json& result) {
 
 }  // namespace
 
-EvalFiles::EvalFiles(const std::string& run_dir, const std::string& model_dir, InputFiles inputs,
+EvalFiles::EvalFiles(const std::string& run_dir, const std::string& name, InputFiles inputs,
                      const LabelMatch& labels)
-    : base_(join_path(run_dir, "eval/" + name_of_evaluated(model_dir, run_dir))),
+    : base_(join_path(run_dir, "eval/" + name)),
       inputs_(std::move(inputs)),
       labels_(labels),
       breakdown_(labels) {

@@ -13,15 +13,14 @@
 
 namespace rematch {
 
-/// Files of an evaluation besides its scores. They lie in `RUN_DIR/eval/` under the name of the
-/// checkpoint, with its run's in front when that is another one, so that checkpoints do not replace
-/// each other's results.
+/// Files of an evaluation besides its scores, in `RUN_DIR/eval/`.
 class EvalFiles {
  public:
+  /// @param name  of the files, without ending.
   /// @param labels  the tables have their canonical forms, truth.json and predictions.json their
   /// class names
   /// @param inputs  files that are read
-  EvalFiles(const std::string& run_dir, const std::string& model_dir, InputFiles inputs,
+  EvalFiles(const std::string& run_dir, const std::string& name, InputFiles inputs,
             const LabelMatch& labels);
 
   /// Takes the scored rollout of a sample.

@@ -12,6 +12,7 @@
 #include "base/terminal_text.h"
 #include "engine/ranks/phase.h"
 #include "learn/evaluate/coco_scene.h"
+#include "program/assembly/ask.h"
 #include "program/cli/eval_tables.h"
 
 namespace rematch {
@@ -23,7 +24,9 @@ EvalOutput::EvalOutput(Evaluated subject, Terminal& terminal, Group& group)
     if (group.rank() != 0) return;
     make_directories(subject_.run_dir);
     if (subject_.has_answers)
-      files_.emplace(subject_.run_dir, subject_.name, subject_.inputs, subject_.labels);
+      files_.emplace(subject_.run_dir,
+                     name_of_evaluated(subject_.name, subject_.run_dir) + ending(), subject_.inputs,
+                     subject_.labels);
   });
 }
 

@@ -14,10 +14,6 @@ namespace rematch {
 /// The gates at which `rematch eval` scores besides the configured one.
 inline const std::vector<double> kExtraGates = {0.3, 0.5};
 
-/// Ends the names of results of an adapter on another base, or packed otherwise, which would
-/// replace those of the weights it was trained with.
-inline constexpr const char* kOtherWeights = "-other-weights";
-
 /// The subject of an evaluation, and the place of its results.
 struct Evaluated {
   std::string model;            ///< `model` of the results: a checkpoint, or a file of answers
@@ -49,9 +45,10 @@ class EvalOutput {
   /// That of the checkpoint; of this evaluation, which a checkpoint of a run then keeps, if it has
   /// none of these weights.
   std::optional<ScoreCalibration> find_calibration(const std::optional<ScoreCalibration>& fitted);
+  /// Ends the names of files of other weights, which would replace those of the checkpoint's.
+  std::string ending() const { return subject_.has_own_weights ? "" : "-other-weights"; }
   std::string results_path() const {
-    const char* whose = subject_.has_own_weights ? "" : kOtherWeights;
-    return subject_.run_dir + "/eval_results" + whose + ".json";
+    return subject_.run_dir + "/eval_results" + ending() + ".json";
   }
 
   Evaluated subject_;
