@@ -10,7 +10,7 @@ class KeepsState {
   virtual ~KeepsState() = default;
 };
 
-/// Such an error that a user can cause and fix.
+/// A UserError that leaves the state intact.
 class KeepingError : public UserError, public KeepsState {
  public:
   using UserError::UserError;

@@ -5,6 +5,8 @@ namespace rematch {
 
 /// An engine with its own weights failed or returned an invalid answer. The run stops and saves its
 /// state at the start of the window.
-using EngineFailure = KeepingError;
+struct EngineFailure : KeepingError {
+  using KeepingError::KeepingError;
+};
 
 }  // namespace rematch

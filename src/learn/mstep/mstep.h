@@ -40,7 +40,9 @@ std::vector<LossScale> loss_scales(
 
 /// The loss of a step is NaN or infinite. Thrown before anything is updated: weights, optimizer and
 /// schedule are as at the start of the step.
-using NonFiniteLoss = KeepingError;
+struct NonFiniteLoss : KeepingError {
+  using KeepingError::KeepingError;
+};
 
 /// Trains on windows: one optimizer update each.
 class MStep {

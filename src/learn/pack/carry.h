@@ -13,7 +13,9 @@ namespace rematch {
 
 /// Segments that do not fit in a row or in the carry buffer. The run stops and saves the state
 /// before their window.
-using PackingOverflow = KeepingError;
+struct PackingOverflow : KeepingError {
+  using KeepingError::KeepingError;
+};
 
 /// Limits of a row and of the carry buffer.
 struct PackingLimits {

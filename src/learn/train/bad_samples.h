@@ -21,7 +21,9 @@ namespace rematch {
 
 /// An image became unusable after the initial check. Names the file and its record, or the data set
 /// if all images of a window are unusable. The run saves its state and stops.
-using BadSample = KeepingError;
+struct BadSample : KeepingError {
+  using KeepingError::KeepingError;
+};
 
 /// Leaves out samples that cannot be trained on (`data.on_bad_sample`). With `stop` it does
 /// nothing: a bad sample is an error where it occurs. With `skip` it warns once about each bad

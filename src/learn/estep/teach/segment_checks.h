@@ -10,9 +10,8 @@ namespace rematch {
 
 /// A rollout made its segment longer than `global_max_length`. The window is still unused, so the
 /// run stops with its state saved.
-class SegmentTooLong : public UserError, public KeepsState {
- public:
-  using UserError::UserError;
+struct SegmentTooLong : KeepingError {
+  using KeepingError::KeepingError;
 };
 
 /// The specification's sanity check: the backend used exactly the encoded prompt.
