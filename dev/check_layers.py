@@ -94,7 +94,7 @@ ALLOWED = {
         "engine/rollout/native",
     },
     "learn/mstep/loss": {"base/flow", "model/nn"},
-    "learn/mstep/optim": {"model/families", "model/nn"},
+    "learn/mstep/optim": {"model/families", "model/nn", "model/checkpoint"},
     "learn/mstep": {
         "engine/ranks",
         "base/flow",

@@ -81,9 +81,6 @@ class AnswerFormat {
     return coords() != nullptr ? coords()->ids() : std::array<TokenId, 1000>{};
   }
 
-  /// True if the numbers of a format are pixels of the resized image.
-  bool answers_in_pixels(const std::string& format);
-
   /// The target policy where none is configured.
   std::string default_policy() const { return default_target_policy(coords() != nullptr); }
 

@@ -17,8 +17,6 @@ namespace rematch {
 
 // Shapes: K positions of a chunk, V vocabulary.
 
-using NamedTensors = std::vector<std::pair<std::string, at::Tensor>>;
-
 /// The composition of a run's loss (BEHAVIOUR 8) and how it is computed.
 struct LossOptions {
   LossSettings settings;
@@ -55,7 +53,7 @@ class LossChunk {
   void add_sum(std::string name, at::Tensor sum) {
     sums_.emplace_back(std::move(name), std::move(sum));
   }
-  const NamedTensors& sums() const { return sums_; }
+  const std::vector<std::pair<std::string, at::Tensor>>& sums() const { return sums_; }
 
   /// Values that several terms derive from the chunk's logits, and the gradient that they
   /// accumulate there.
@@ -81,7 +79,7 @@ class LossChunk {
   at::Tensor take_gradient();
 
  private:
-  NamedTensors sums_;
+  std::vector<std::pair<std::string, at::Tensor>> sums_;
   std::vector<std::unique_ptr<Shared>> shared_;
   at::Tensor grad_KV_;
 };

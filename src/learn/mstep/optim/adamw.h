@@ -7,10 +7,8 @@
 #include <vector>
 
 #include "base/settings/optim.h"
-#include "base/strings.h"
+#include "model/checkpoint/state_files.h"
 namespace rematch {
-
-using NamedTensors = std::vector<std::pair<std::string, at::Tensor>>;
 
 /// Parameters that share a learning rate and a weight decay.
 struct ParameterGroup {
