@@ -55,6 +55,7 @@ class UserError : public std::exception {
   std::string text_;
 };
 
+/// An error with one problem; `throw data_error({.error = …})`.
 inline UserError config_error(Problem problem) { return {ErrorKind::kConfig, std::move(problem)}; }
 inline UserError data_error(Problem problem) { return {ErrorKind::kData, std::move(problem)}; }
 inline UserError environment_error(Problem problem) {

@@ -5,6 +5,7 @@
 
 namespace rematch {
 
+/// A list of texts.
 using Strings = std::vector<std::string>;
 
 /// As std::ranges::contains of C++23.

@@ -17,8 +17,7 @@ namespace rematch {
 // Values as bytes for another process on the same kind of machine: numbers keep their bits, NaN
 // included. A struct takes part when a function lists its fields once:
 //
-//   template <typename Wire>
-//   void fields(Wire& wire, Rollout& rollout) { wire(rollout.sample_id, rollout.text); }
+//   void fields(auto& wire, Rollout& rollout) { wire(rollout.sample_id, rollout.text); }
 //
 // The bytes hold no names and no types. A file of them needs a version number that every change of
 // its structs raises (model/checkpoint/state_files.cc).

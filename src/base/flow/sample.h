@@ -47,6 +47,7 @@ struct SceneObject {
   bool operator==(const SceneObject&) const = default;
 };
 
+/// A scene.
 using Objects = std::vector<SceneObject>;
 
 /// An image of a prompt, by reference; pixels are loaded when they are needed

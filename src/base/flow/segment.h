@@ -64,6 +64,8 @@ struct Segment {
   }
 };
 
+/// A segment that nothing changes any more: ranks of rows, the carry buffer and a reused window
+/// share it.
 using SegmentPtr = std::shared_ptr<const Segment>;
 using Segments = std::vector<SegmentPtr>;
 /// Segments of a window, one list for each micro-batch, in sample order.

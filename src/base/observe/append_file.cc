@@ -28,8 +28,7 @@ namespace {
 }  // namespace
 
 AppendFile::AppendFile(const std::string& path) : path_(path) {
-  const std::string parent = parent_of(path);
-  if (!parent.empty()) make_directories(parent);
+  make_directories(parent_of(path));
   fd_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
   if (fd_ < 0) fail("write", path_, errno);
   struct stat info{};

@@ -21,9 +21,7 @@ struct OutputSettings {
   std::string run_dir;
 
   /// True if `report_to` has this destination.
-  bool reports_to(const std::string& name) const {
-    return std::ranges::find(report_to, name) != report_to.end();
-  }
+  bool reports_to(const std::string& name) const { return contains(report_to, name); }
 
   bool operator==(const OutputSettings&) const = default;
 };

@@ -47,7 +47,7 @@ bool has_no_area(const Geometry& geometry) {
   int64_t doubled_area = 0;
   for (size_t i = 0; i + 1 < bins.size(); i += 2) {
     const size_t next = (i + 2) % bins.size();
-    doubled_area += static_cast<int64_t>(bins[i]) * bins[next + 1] - bins[next] * bins[i + 1];
+    doubled_area += int64_t{bins[i]} * bins[next + 1] - int64_t{bins[next]} * bins[i + 1];
   }
   return doubled_area == 0;
 }

@@ -52,10 +52,7 @@ struct RankedClass {
     double score = 0;
     bool is_hit = false;
 
-    template <typename Wire>
-    friend void fields(Wire& wire, Prediction& one) {
-      wire(one.score, one.is_hit);
-    }
+    friend void fields(auto& wire, Prediction& one) { wire(one.score, one.is_hit); }
   };
   std::string label;
   int64_t num_truths = 0;

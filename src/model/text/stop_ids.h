@@ -17,7 +17,7 @@ std::vector<TokenId> read_stop_ids(const std::string& model_dir, const Tokenizer
 
 /// True if `token_id` ends an answer.
 inline bool is_stop_id(TokenId token_id, std::span<const TokenId> stop_ids) {
-  return std::ranges::find(stop_ids, token_id) != stop_ids.end();
+  return contains(stop_ids, token_id);
 }
 
 /// The generated ids before the first stop id.

@@ -14,8 +14,7 @@
 namespace rematch {
 
 /// For other ranks (base/wire.h).
-template <typename Wire>
-void fields(Wire& wire, SceneObject& object) {
+void fields(auto& wire, SceneObject& object) {
   wire(object.desc, object.geometry.kind, object.geometry.bins);
 }
 

@@ -82,7 +82,7 @@ Dataset answered_records(const Dataset& records, const GivenAnswers& answers, co
   if (!answered_only) require_all_answered(answers, records, task.answers);
   const int64_t num_answered = answers.num_answered();
   if (num_answered == 0) {
-    throw data_error({.error = "there is no answer to score",
+    throw data_error({.error = "no answer can be scored",
                       .where = task.answers,
                       .what = "none of its lines has a text",
                       .fix = "give the answers of the program that was asked"});
