@@ -80,7 +80,7 @@ TEST(ScoreCalibration, IsKeptInTheCheckpoint) {
   auto scale = ScoreCalibration::fit(draw_class(4, 500).predictions);
   scale->set_eval_set("64 records");
   scale->set_step(8);
-  scale->write(dir.path());
+  scale->write(dir.path(), 8);
   const auto found = ScoreCalibration::read(dir.path());
   ASSERT_TRUE(found);
   EXPECT_EQ(found->points(), scale->points());
@@ -101,6 +101,18 @@ TEST(ScoreCalibration, TheStepOfTheWeightsIsThatOfTheRun) {
   EXPECT_TRUE(scale->fits(dir.path()));
   dir.write("trainer_state.json", "{");
   EXPECT_FALSE(step_of_weights(dir.path()));
+}
+
+TEST(ScoreCalibration, AnOlderFitIsToldWithoutTheStateOfTheRun) {
+  const test::TempDir dir;  // no trainer_state.json
+  auto scale = ScoreCalibration::fit({{.score = 0.5, .is_hit = true}});
+  for (const int64_t step : {8, 4}) {
+    scale->set_step(step);
+    scale->write(dir.path(), 8);
+    const auto found = ScoreCalibration::read(dir.path());
+    EXPECT_EQ(found->fits(dir.path()), step == 8);
+    EXPECT_EQ(found->weights_step(dir.path()).value_or(8), 8);
+  }
 }
 
 TEST(ScoreCalibration, DamageIsAnError) {

@@ -110,6 +110,7 @@ std::optional<ScoreCalibration> ScoreCalibration::read(const std::string& direct
   ScoreCalibration calibration;
   calibration.eval_set_ = fields.text_or("eval_set", "");
   if (fields.has("step")) calibration.step_ = fields.integer("step", 0);
+  if (fields.has("weights_step")) calibration.weights_step_ = fields.integer("weights_step", 0);
   for (const Json& point : fields.list("points")) {
     const bool is_pair =
         point.is_array() && point.size() == 2 && point[0].is_number() && point[1].is_number();
@@ -125,17 +126,23 @@ std::optional<ScoreCalibration> ScoreCalibration::read(const std::string& direct
   return calibration;
 }
 
-void ScoreCalibration::write(const std::string& directory) const {
+void ScoreCalibration::write(const std::string& directory, int64_t weights_step) const {
   Json json;
   json["eval_set"] = eval_set_;
   if (step_) json["step"] = *step_;
+  if (step_ && step_ != weights_step) json["weights_step"] = weights_step;
   json["points"] = Json::array();
   for (const Point& point : points_) json["points"].push_back({point.score, point.precision});
   write_file_atomic(join_path(directory, kScoreCalibrationFile), python_json(json) + "\n");
 }
 
-bool ScoreCalibration::fits(const std::string& checkpoint) const {
+std::optional<int64_t> ScoreCalibration::weights_step(const std::string& checkpoint) const {
   const std::optional<int64_t> step = step_of_weights(checkpoint);
+  return step ? step : weights_step_;
+}
+
+bool ScoreCalibration::fits(const std::string& checkpoint) const {
+  const std::optional<int64_t> step = weights_step(checkpoint);
   return !step || step_.value_or(*step) == *step;
 }
 

@@ -32,7 +32,8 @@ class ScoreCalibration {
   /// @throws UserError (data) for a damaged file
   static std::optional<ScoreCalibration> read(const std::string& directory);
   /// Writes `rematch_scores.json`. @throws UserError (environment)
-  void write(const std::string& directory) const;
+  /// @param weights_step  optimizer steps of the weights in `directory`
+  void write(const std::string& directory, int64_t weights_step) const;
 
   /// The precision that a raw score stands for, in [0, 1]. Strictly ascending in the raw score, so
   /// that ranks stay.
@@ -46,6 +47,9 @@ class ScoreCalibration {
   /// Optimizer steps of the weights of the fit; nullopt in files of older versions.
   std::optional<int64_t> step() const { return step_; }
   void set_step(int64_t step) { step_ = step; }
+  /// Optimizer steps of the weights in `checkpoint`, where this fit was read; nullopt if neither
+  /// its trainer_state.json nor the fit tells.
+  std::optional<int64_t> weights_step(const std::string& checkpoint) const;
   /// False if `checkpoint` has weights of another step than those of the fit.
   bool fits(const std::string& checkpoint) const;
   const std::vector<Point>& points() const { return points_; }
@@ -53,7 +57,7 @@ class ScoreCalibration {
  private:
   std::vector<Point> points_;
   std::string eval_set_;
-  std::optional<int64_t> step_;
+  std::optional<int64_t> step_, weights_step_;
 };
 
 /// Optimizer steps of a run's checkpoint, from its trainer_state.json; nullopt for any other

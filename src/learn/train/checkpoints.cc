@@ -61,7 +61,7 @@ void Checkpoints::write(const std::string& path, const TrainerState& state,
   const std::string directory = from_first_rank(group, is_first ? staged->path() : std::string());
   if (is_first) {
     write_model_(directory);
-    if (calibration) calibration->write(directory);
+    if (calibration) calibration->write(directory, state.progress.global_step);
     write_trainer_state(state, directory + "/trainer_state.json");
   }
   if (!options_.save_only_model) write_state(directory);

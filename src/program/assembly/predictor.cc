@@ -59,10 +59,11 @@ std::optional<ScoreCalibration> read_calibration(const JobSource& source, Termin
   const std::string& checkpoint = source.checkpoint.path;
   std::optional<ScoreCalibration> calibration = ScoreCalibration::read(checkpoint);
   if (calibration && !calibration->fits(checkpoint)) {
-    terminal.warn(fmt::format(
-        "the scores of {} are those of other weights: they were measured at step {}, "
-        "and this is step {}; `rematch eval {}` measures them again",
-        checkpoint, *calibration->step(), *step_of_weights(checkpoint), shell_word(checkpoint)));
+    terminal.warn(
+        fmt::format("the scores of {} are those of other weights: they were measured at step {}, "
+                    "and this is step {}; `rematch eval {}` measures them again",
+                    checkpoint, *calibration->step(), *calibration->weights_step(checkpoint),
+                    shell_word(checkpoint)));
   }
   return calibration;
 }

@@ -47,13 +47,14 @@ std::optional<ScoreCalibration> EvalOutput::find_calibration(
   if (!subject_.has_own_weights) return fitted;
   const auto stored = ScoreCalibration::read(checkpoint);
   if (stored && (stored->fits(checkpoint) || !fitted)) return stored;
-  const std::optional<int64_t> step = step_of_weights(checkpoint);
+  const std::optional<int64_t> step =
+      stored ? stored->weights_step(checkpoint) : step_of_weights(checkpoint);
   // Only a checkpoint of a run gets a file, not a model that a user brought.
   if (!fitted || !step) return fitted;
   try {
     ScoreCalibration kept = *fitted;
     kept.set_step(*step);
-    kept.write(checkpoint);
+    kept.write(checkpoint, *step);
     terminal_.say(
         fmt::format("wrote {}: from now on a score of this checkpoint is the share of such boxes "
                     "that are right",
