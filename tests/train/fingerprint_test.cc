@@ -117,6 +117,19 @@ TEST(Fingerprint, EveryFixedFactIsNamedWhenItDiffers) {
   }
 }
 
+TEST(Fingerprint, ABaseThatIsLoadedOtherwiseNamesTheSetting) {
+  const test::TempDir dir;
+  write_model_files(dir, "a");
+  FingerprintInput input = some_input(dir.file("a"));
+  input.settings.emplace_back("model.bnb_4bit_use_double_quant", "false");
+  const Fingerprint saved = make_fingerprint(input);
+  input.settings.back().second = "true";
+  input.base_parameters[0].tensor = at::full({2}, 1.5f);
+  const UserError error = test::catch_user_error(
+      [&] { compare_fingerprints(saved, make_fingerprint(input), "checkpoint-4"); });
+  EXPECT_EQ(error.problems()[0].what, "model.bnb_4bit_use_double_quant: false → true");
+}
+
 TEST(Fingerprint, EveryPartOfAPackedBaseCounts) {
   const test::TempDir dir;
   write_model_files(dir, "a");

@@ -8,6 +8,7 @@
 #include "base/content_key.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/text.h"
 #include "learn/resume/checkpoint_list.h"
 #include "model/checkpoint/peft.h"
 #include "model/save.h"
@@ -135,12 +136,23 @@ std::string records_text(const Fingerprint& saved, const Fingerprint& now) {
                            : fmt::format(" (was: {}; now: {})", *before, *after);
 }
 
+/// The settings of the model that differ: "model.bnb_4bit_use_double_quant: false → true".
+std::string model_settings_text(const Fingerprint& saved, const Fingerprint& now) {
+  Strings texts;
+  for (const Difference& each : differences(saved.settings, now.settings)) {
+    if (each.name.starts_with("model."))
+      texts.push_back(fmt::format("{}: {} → {}", each.name, each.before, each.now));
+  }
+  return join(texts, ", ");
+}
+
 /// True for a hash, which tells a reader nothing.
 bool is_hash(const std::string& value) {
   return value.size() == 16 && value.find_first_not_of("0123456789abcdef") == value.npos;
 }
 
 constexpr const char* kParameters = "model (parameters)";
+constexpr const char* kBaseValues = "model (values of the adapter's base)";
 constexpr const char* kRecords = "custom.train_jsonl (content)";
 constexpr const char* kNumSamples = "training samples";
 constexpr const char* kConfigFile = "model (config.json)";  // with the dtype of the parameters
@@ -159,6 +171,20 @@ int64_t window_size(const Fingerprint& print) {
   return product;
 }
 
+/// What differs, and how to keep the checkpoint's value.
+std::pair<std::string, std::string> explain(const Difference& difference, const Fingerprint& saved,
+                                            const Fingerprint& now) {
+  if (difference.name == kRecords)
+    return {"the checkpoint was trained on other records" + records_text(saved, now),
+            "give the records that it was trained on"};
+  const std::string loaded = difference.name == kBaseValues ? model_settings_text(saved, now) : "";
+  if (!loaded.empty()) return {loaded, "load the model as the run of the checkpoint did"};
+  if (is_hash(difference.before) && is_hash(difference.now))
+    return {"the file has another content now", "restore the file"};
+  return {fmt::format("checkpoint: {}; now: {}", difference.before, difference.now),
+          fmt::format("set {} to the checkpoint's value", difference.name)};
+}
+
 }  // namespace
 
 Fingerprint make_fingerprint(const FingerprintInput& input) {
@@ -167,8 +193,7 @@ Fingerprint make_fingerprint(const FingerprintInput& input) {
     print.fixed.emplace_back(name, fmt::format("{}", value));
   };
   fix(kParameters, parameters_text(input.parameters));
-  if (!input.base_parameters.empty())
-    fix("model (values of the adapter's base)", values_hash(input.base_parameters));
+  if (!input.base_parameters.empty()) fix(kBaseValues, values_hash(input.base_parameters));
   fix(kConfigFile, config_hash(input));
   fix("model (tokenizer.json)",
       content_hash_of(read_file(join_path(input.model_dir, "tokenizer.json"))));
@@ -220,16 +245,7 @@ Strings compare_fingerprints(const Fingerprint& saved, const Fingerprint& now,
     if (other_records && difference.name == kNumSamples) continue;  // that follows
     if (same_windows && (difference.name == kWorldSize || difference.name == kAccumulation))
       continue;
-    const bool is_content = is_hash(difference.before) && is_hash(difference.now);
-    const std::string what =
-        difference.name == kRecords
-            ? "the checkpoint was trained on other records" + records_text(saved, now)
-        : is_content ? "the file has another content now"
-                     : fmt::format("checkpoint: {}; now: {}", difference.before, difference.now);
-    const std::string keep = difference.name == kRecords ? "give the records that it was trained on"
-                             : is_content
-                                 ? "restore the file"
-                                 : fmt::format("set {} to the checkpoint's value", difference.name);
+    const auto [what, keep] = explain(difference, saved, now);
     const std::string weights =
         is_adapter_dir(checkpoint)
             ? fmt::format("`rematch merge {} --out DIR` and `model.model: DIR`", checkpoint)
