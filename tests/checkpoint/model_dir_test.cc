@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "base/error.h"
 #include "support/capture.h"
 #include "support/paths.h"
@@ -46,6 +48,22 @@ TEST(AddModel, LeavesErrorsToTheReaderOfTheModel) {
   }
   EXPECT_NO_THROW(add_model(inputs, directory.file("nowhere")));
   EXPECT_NO_THROW(add_model(inputs, ""));
+}
+
+TEST(RequireEmptyOutput, SaysWhatIsInTheWay) {
+  const test::TempDir dir;
+  EXPECT_NO_THROW(require_empty_output(dir.file("new")));
+  std::filesystem::create_directory(dir.file("empty"));
+  std::filesystem::create_directory_symlink(dir.file("empty"), dir.file("link"));
+  EXPECT_NO_THROW(require_empty_output(dir.file("link")));
+  const auto refused = [&](const std::string& name) {
+    return test::catch_user_error([&] { require_empty_output(dir.file(name)); }).problems()[0].what;
+  };
+  dir.write("full/file", "");
+  EXPECT_EQ(refused("full"), "the directory is not empty");
+  EXPECT_EQ(refused("full/file"), "it is a file");
+  std::filesystem::create_directory_symlink("gone", dir.file("dangling"));
+  EXPECT_EQ(refused("dangling"), "nothing is there; it is a link to gone, which does not exist");
 }
 
 TEST(RequireModelDir, NamesWhatAMissingCheckpointMayBeNow) {

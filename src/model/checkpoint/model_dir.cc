@@ -114,12 +114,15 @@ void require_model_dir(const std::string& path) {
 
 void require_empty_output(const std::string& directory) {
   std::error_code error;
-  if (!fs::exists(directory, error) ||
-      (fs::is_directory(directory, error) && fs::is_empty(directory, error)))
-    return;
-  throw config_error({.error = "the output directory is not empty",
+  const bool exists = fs::exists(directory, error),
+             is_directory = fs::is_directory(directory, error),
+             is_link = fs::is_symlink(directory, error);
+  if (exists ? is_directory && fs::is_empty(directory, error) : !is_link) return;
+  throw config_error({.error = "the output cannot be written there",
                       .where = directory.empty() ? "--out" : directory,
-                      .what = "it exists and is not empty",
+                      .what = !exists         ? "nothing is there" + existing_names(directory)
+                              : !is_directory ? "it is a file"
+                                              : "the directory is not empty",
                       .fix = "choose a new directory, or remove this one"});
 }
 
