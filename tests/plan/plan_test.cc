@@ -53,6 +53,15 @@ TEST(Plan, FourBitWeightsTakeABytePerTwoValuesAndAFloatPerBlock) {
               0.5 + 1.0 / 64, 1e-3);
 }
 
+TEST(Plan, APackedModuleCannotBeTrainedInFull) {
+  PlanRequest request = four_bit_request(2, 24);
+  request.tuner.targets.modules_to_save = {"down_proj"};
+  const UserError error = test::catch_user_error([&] { make_plan(request); });
+  EXPECT_EQ(error.problems()[0].where, "tuner.modules_to_save");
+  request.tuner.targets.modules_to_save = {"embed_tokens"};
+  EXPECT_GT(make_plan(request).num_trainable, 0);
+}
+
 TEST(Plan, FourBitRolloutsHaveNoMergedCopy) {
   for (const char* backend : {"native", "hf"}) {
     for (const bool on_gpu : {false, true}) {

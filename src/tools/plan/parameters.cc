@@ -6,6 +6,7 @@
 #include "model/adapter_targets.h"
 #include "model/model.h"
 #include "model/nn/block_weights.h"
+#include "model/packed_linears.h"
 
 namespace rematch {
 namespace {
@@ -112,7 +113,10 @@ TrainedParameters trained_parameters(const ModelDescription& model, const TunerS
   const std::set<std::string> saved(selection.saved_parameters.begin(),
                                     selection.saved_parameters.end());
   for (const ParameterSize& parameter : parameters) {
-    if (saved.count(parameter.name) != 0) trained.add_full(parameter);
+    if (saved.count(parameter.name) == 0) continue;
+    if (parameter.packed_bytes > 0)
+      refuse_packed_in_full(parameter.name, ErrorKind::kConfig, "tuner.modules_to_save");
+    trained.add_full(parameter);
   }
   return trained.sums;
 }

@@ -58,7 +58,8 @@ struct TrainedParameters {
   bool operator==(const TrainedParameters&) const = default;
 };
 
-/// @throws UserError (config) as select_targets, for `tuner.target_modules` and the like
+/// @throws UserError (config) as select_targets, for `tuner.target_modules` and the like; for a
+///         weight in 4 bits in `tuner.modules_to_save`
 TrainedParameters trained_parameters(const ModelDescription& model, const TunerSettings& tuner,
                                      const std::optional<FourBitSettings>& four_bit = {});
 
