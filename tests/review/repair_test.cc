@@ -30,6 +30,7 @@ TEST_F(RepairTest, TheRepairedCopyHasNothingToRefuse) {
     EXPECT_TRUE(review.of(kind).empty()) << finding_name(kind);
   EXPECT_EQ(repaired.changes.at("boxes with swapped corners, put in order"), 1);
   EXPECT_EQ(repaired.losses.at("an image that was not found"), 1);
+  EXPECT_EQ(repaired.unit, CoordinateUnit::kBins);
 }
 
 TEST_F(RepairTest, BoxesOfWidthAndHeightAreConvertedUnderAnyKeyWhereTheNumbersProveThem) {

@@ -76,7 +76,7 @@ void print_loss(const RepairedRecords& repaired) {
 void print_repairs(const RepairedRecords& repaired, const Review& review, const std::string& out) {
   for (const auto& [what, count] : repaired.losses) print("  {:6}  left out: {}\n", count, what);
   for (const auto& [what, count] : repaired.changes) print("  {:6}  {}\n", count, what);
-  print("wrote {}\n", out);
+  print("wrote {}; numbers were read as {} (--unit)\n", out, name_of(repaired.unit));
   const std::string& advice = repaired.first_fix.empty() ? review.first_fix : repaired.first_fix;
   if (repaired.num_lost > 0 && !advice.empty())
     std::cout << wrapped("to keep all: " + advice + "\n", 2);

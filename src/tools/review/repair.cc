@@ -62,9 +62,9 @@ class Repairer {
     evidence_.add(numbers_of(image), image.size.width_px, image.size.height_px);
   }
 
-  /// Decides what the numbers of all records mean.
+  /// Decides what the numbers of all records mean. @return their unit
   /// @throws UserError (configuration) if they do not prove it and no option says it
-  void decide() {
+  CoordinateUnit decide() {
     if (const std::optional<FormDoubt> doubt =
             doubt_form(evidence_, options_.unit, BoxForm::kCorners)) {
       if (!doubt->is_sure)
@@ -76,7 +76,7 @@ class Repairer {
                                 "are x, y, x + width and y + height"});
       form_ = doubt->fitting.front();
     }
-    unit_ = options_.unit ? *options_.unit : find_unit();
+    return unit_ = options_.unit ? *options_.unit : find_unit();
   }
 
   void convert(ForeignImage& image) const {
@@ -233,7 +233,7 @@ RepairedRecords repair_records(const std::string& path, const std::string& out,
   RepairedRecords repaired;
   Repairer repairer(path, options, repaired.changes);
   for (ForeignImage& image : images) repairer.add(image);
-  repairer.decide();
+  repaired.unit = repairer.decide();
   for (ForeignImage& image : images) repairer.convert(image);
   const PathFrom path_from(target);
   const ImportOptions usual;

@@ -87,6 +87,7 @@ struct RepairedRecords {
   int64_t num_records = 0, num_lost = 0;
   Changes changes, losses;     ///< of records or objects; losses: records left out
   Strings images;              ///< that the records name
+  CoordinateUnit unit{};       ///< that the numbers were read in
   std::string first_fix = {};  ///< of the first record that stays unusable; empty: none
 };
 
