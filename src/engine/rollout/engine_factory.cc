@@ -42,7 +42,7 @@ void require(const std::string& backend, const std::function<bool(const BackendR
       {.error = fmt::format("the rollout backend `{}` cannot decode this model", backend),
        .where = "rollout_backend",
        .what = what,
-       .fix = fmt::format("set rollout_backend, or --backend, to {}", join(able, " or "))});
+       .fix = fmt::format("set rollout_backend (predict: --backend) to {}", join(able, " or "))});
 }
 
 }  // namespace
