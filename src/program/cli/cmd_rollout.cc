@@ -10,8 +10,8 @@
 #include "program/assembly/engine.h"
 #include "program/assembly/rank_process.h"
 #include "program/cli/arguments.h"
-#include "program/cli/coco_json.h"
 #include "program/cli/command_set.h"
+#include "program/cli/eval_files.h"
 #include "tools/stages/scene_input.h"
 
 namespace rematch {

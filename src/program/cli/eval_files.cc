@@ -7,10 +7,11 @@
 #include <set>
 
 #include "base/error.h"
+#include "base/flow/object_json.h"
 #include "learn/evaluate/breakdown.h"
 #include "learn/evaluate/confidence.h"
 #include "model/text/lossy.h"
-#include "program/cli/coco_json.h"
+#include "tools/records/coco_json.h"
 
 namespace rematch {
 namespace {
@@ -34,7 +35,27 @@ std::string replaced_text(const std::string& path, const Json& result) {
   return "";
 }
 
+/// The list of object_json().
+Json objects_json(const Objects& objects) {
+  Json list = Json::array();
+  for (const SceneObject& object : objects)
+    list.push_back(object_json(object.desc, object.geometry));
+  return list;
+}
+
 }  // namespace
+
+Json rollout_json(const ScoredRollout& rollout) {
+  Json line{{"sample_id", rollout.sample->sample_id},
+            {"width", rollout.sample->width_px},
+            {"height", rollout.sample->height_px},
+            {"status", parse_status_name(rollout.parsed.status)},
+            {"predictions", objects_json(to_scene(rollout.parsed.objects))}};
+  if (!rollout.scores.empty()) line["scores"] = rollout.scores;
+  line["ground_truth"] = objects_json(rollout.ground_truth);
+  line["pairs"] = rollout.matching.pairs;
+  return line;
+}
 
 EvalFiles::EvalFiles(const std::string& run_dir, const std::string& name, InputFiles inputs,
                      const LabelMatch& labels)

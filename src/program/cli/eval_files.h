@@ -13,6 +13,10 @@
 
 namespace rematch {
 
+/// Members that files of answers share: `sample_id`, `width`, `height`, `status`, `predictions`,
+/// `scores` where there are any, `ground_truth` and `pairs`.
+Json rollout_json(const ScoredRollout& rollout);
+
 /// Files of an evaluation besides its scores, in `RUN_DIR/eval/`.
 class EvalFiles {
  public:

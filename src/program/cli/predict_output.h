@@ -7,8 +7,8 @@
 #include "base/observe/terminal.h"
 #include "base/output_file.h"
 #include "program/assembly/predictor.h"
-#include "program/cli/coco_json.h"
 #include "tools/draw/panel.h"
+#include "tools/records/coco_json.h"
 
 namespace rematch {
 

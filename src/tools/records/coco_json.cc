@@ -1,4 +1,4 @@
-#include "program/cli/coco_json.h"
+#include "tools/records/coco_json.h"
 
 #include <fmt/core.h>
 
@@ -7,35 +7,9 @@
 
 #include "base/error.h"
 #include "base/flow/bins.h"
-#include "base/flow/object_json.h"
 #include "base/text.h"
-#include "learn/estep/rollout_scorer.h"
 
 namespace rematch {
-namespace {
-
-/// The list of object_json().
-Json objects_json(const Objects& objects) {
-  Json list = Json::array();
-  for (const SceneObject& object : objects)
-    list.push_back(object_json(object.desc, object.geometry));
-  return list;
-}
-
-}  // namespace
-
-Json rollout_json(const ScoredRollout& rollout) {
-  Json line{{"sample_id", rollout.sample->sample_id},
-            {"width", rollout.sample->width_px},
-            {"height", rollout.sample->height_px},
-            {"status", parse_status_name(rollout.parsed.status)},
-            {"predictions", objects_json(to_scene(rollout.parsed.objects))}};
-  if (!rollout.scores.empty()) line["scores"] = rollout.scores;
-  line["ground_truth"] = objects_json(rollout.ground_truth);
-  line["pairs"] = rollout.matching.pairs;
-  return line;
-}
-
 std::array<double, 4> edges_px(const Geometry& geometry, int width_px, int height_px) {
   const Aabb box = bounding_box(geometry);
   const auto place = [](int64_t bin, int side) { return place_of(static_cast<int>(bin), side); };

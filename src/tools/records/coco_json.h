@@ -11,14 +11,8 @@
 
 namespace rematch {
 
-struct ScoredRollout;
-
 /// Left, top, width and height in pixels.
 using CocoBox = std::array<double, 4>;
-
-/// Members that files of answers share: `sample_id`, `width`, `height`, `status`, `predictions`,
-/// `scores` where there are any, `ground_truth` and `pairs`.
-Json rollout_json(const ScoredRollout& rollout);
 
 /// The bounding box of a geometry in pixels: left, top, right and bottom.
 std::array<double, 4> edges_px(const Geometry& geometry, int width_px, int height_px);
