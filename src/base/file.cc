@@ -29,6 +29,11 @@ namespace fs = std::filesystem;
 constexpr size_t kMaxReadBytes = size_t{1} << 31;
 constexpr size_t kReadBlock = size_t{1} << 12;
 
+fs::file_status status_of(const std::string& path) {
+  std::error_code unseen;
+  return fs::status(path, unseen);
+}
+
 std::string missing_path_advice(const std::string& path) {
   std::error_code error;  // the current directory may be gone
   const fs::path whole = fs::absolute(path, error).lexically_normal();
@@ -50,9 +55,9 @@ std::string missing_path_advice(const std::string& path) {
           ? "raise the memory limit (ulimit -v, the container's), or close other programs"
       : error_number == EMFILE || error_number == ENFILE
           ? "raise the limit of open files (ulimit -n), or close other programs"
-      : error_number == EFBIG  ? "raise the file-size limit (ulimit -f), or choose a file system "
-                                 "that allows larger files"
-      : error_number == EISDIR ? "give the path of a file, not of a directory"
+      : error_number == EFBIG
+          ? "raise the file-size limit (ulimit -f), or choose another file system"
+      : error_number == EISDIR       ? "give a file, not a directory"
       : error_number == ENAMETOOLONG ? "choose a shorter name"
       : error_number == EACCES || error_number == EROFS || error_number == EPERM
           ? reads ? "check the permissions (ls -l) of the file and of the directories above it"
@@ -73,12 +78,14 @@ struct OpenFile {
   ~OpenFile() { ::close(fd); }
 };
 
-[[noreturn]] void refuse_large(const std::string& path, size_t size_bytes) {
+[[noreturn]] void refuse(const std::string& path, const std::string& what, const char* fix) {
   throw environment_error(
-      {.error = fmt::format("cannot read {}", path),
-       .where = path,
-       .what = fmt::format("{} bytes; at most {} are read at once", size_bytes, kMaxReadBytes),
-       .fix = "check that this is the file you mean"});
+      {.error = fmt::format("cannot read {}", path), .where = path, .what = what, .fix = fix});
+}
+
+[[noreturn]] void refuse_large(const std::string& path, size_t size_bytes) {
+  refuse(path, fmt::format("{} bytes; at most {} are read at once", size_bytes, kMaxReadBytes),
+         "check that this is the file you mean");
 }
 
 [[noreturn]] void refuse_special(const std::string& path, mode_t mode) {
@@ -86,13 +93,8 @@ struct OpenFile {
                      : S_ISFIFO(mode) ? "a pipe"
                      : S_ISSOCK(mode) ? "a socket"
                                       : "a device";
-  throw environment_error(
-      {.error = fmt::format("cannot read {}", path),
-       .where = path,
-       .what = fmt::format("it is {}, not a regular file", kind),
-       .fix = S_ISDIR(mode) ? "give the path of a file, not of a directory"
-                            : "use a regular file; save the output of a pipe or device to one "
-                              "first"});
+  refuse(path, fmt::format("it is {}, not a regular file", kind),
+         "give a regular file; save the output of a pipe or device to one first");
 }
 
 // Opens a regular file for reading and gives its size. A pipe is opened without waiting for a
@@ -152,8 +154,7 @@ std::string without_links(std::string path) {
 
 // Something else than a regular file has this name: it is written to as it is.
 bool is_special(const std::string& path) {
-  struct stat info{};
-  return descriptor_of(path) >= 0 || (::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode));
+  return descriptor_of(path) >= 0 || (path_exists(path) && !is_file(path));
 }
 
 // Swaps two directories atomically; false where the file system does not support it.
@@ -294,11 +295,17 @@ void write_file_atomic(const std::string& path, std::string_view content) {
   file.commit();
 }
 
+bool path_exists(const std::string& path) { return fs::exists(status_of(path)); }
+
+bool is_file(const std::string& path) { return fs::is_regular_file(status_of(path)); }
+
+bool is_dir(const std::string& path) { return fs::is_directory(status_of(path)); }
+
 StagedDirectory::StagedDirectory(std::string final_path) : final_path_(std::move(final_path)) {
   while (final_path_.size() > 1 && final_path_.back() == '/') final_path_.pop_back();
   std::error_code error;
   // A link stays, and the directory that it leads to is replaced.
-  if (fs::is_symlink(final_path_, error) && fs::is_directory(final_path_, error))
+  if (fs::is_symlink(final_path_, error) && is_dir(final_path_))
     final_path_ = fs::canonical(final_path_).string();
   const std::string parent = parent_of(final_path_);
   make_directories(parent);
@@ -319,7 +326,7 @@ void StagedDirectory::commit() {
     sync_path(entry.path().string());
   sync_path(temporary_path_);
   std::error_code error;
-  const bool replaces = fs::exists(final_path_, error);
+  const bool replaces = path_exists(final_path_);
   std::string leftover = temporary_path_;
   // An exchange, so that a process killed here leaves the old directory or the new one under the
   // name.
@@ -339,7 +346,7 @@ void StagedDirectory::commit() {
 void make_directories(const std::string& path) {
   std::error_code error;
   Strings made;
-  for (fs::path at = path; !at.empty() && !fs::exists(at, error); at = at.parent_path())
+  for (fs::path at = path; !at.empty() && !path_exists(at); at = at.parent_path())
     made.push_back(at.string());
   fs::create_directories(path, error);
   if (error) fail("create directory", path, error.value());

@@ -110,6 +110,12 @@ class StagedDirectory {
   bool committed_ = false;
 };
 
+/// True if something is there: a file or a directory, a regular file, a directory; links are
+/// followed. False where that cannot be seen.
+bool path_exists(const std::string& path);
+bool is_file(const std::string& path);
+bool is_dir(const std::string& path);
+
 /// Creates a directory with its parents.
 /// @throws UserError (environment) with errno's text.
 void make_directories(const std::string& path);

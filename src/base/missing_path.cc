@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <vector>
 
+#include "base/file.h"
 #include "base/text.h"
 
 namespace rematch {
@@ -35,7 +36,7 @@ std::string existing_names(const std::string& path) {
   fs::path missing = path;
   if (!missing.has_filename()) missing = missing.parent_path();  // "data/"
   while (missing.has_parent_path() && missing != missing.parent_path() &&
-         !fs::is_directory(missing.parent_path(), error))
+         !is_dir(missing.parent_path()))
     missing = missing.parent_path();
   const fs::path directory = missing.parent_path();
   Strings names, alike;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cctype>
 
+#include "base/file.h"
+
 namespace rematch {
 
 namespace fs = std::filesystem;
@@ -23,9 +25,7 @@ bool looks_like_hub_id(const std::string& path) {
   const auto is_plain = [](unsigned char c) {
     return (c < 0x80 && std::isalnum(c)) || c == '-' || c == '_' || c == '.' || c == '/';
   };
-  std::error_code ignored;
-  if (path.ends_with(".yaml") || fs::is_directory(fs::path(path).parent_path(), ignored))
-    return false;
+  if (path.ends_with(".yaml") || is_dir(fs::path(path).parent_path())) return false;
   return !path.empty() && path.front() != '.' && path.front() != '/' && path.back() != '/' &&
          std::ranges::count(path, '/') == 1 && std::ranges::all_of(path, is_plain);
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <ranges>
 
 #include "base/compatible_form.h"
 #include "base/error.h"
@@ -26,6 +27,26 @@ std::string map_text(std::string_view utf8, int options) {
   std::string text(reinterpret_cast<const char*>(result), static_cast<size_t>(size));
   std::free(result);
   return text;
+}
+
+/// Edit distance: insertions, deletions, substitutions and swaps of neighbours that turn `a` into
+/// `b`. Cost: |a|·|b|.
+int edit_distance(std::string_view a, std::string_view b) {
+  const size_t n = b.size();
+  std::vector<int> before_last(n + 1), last(n + 1), current(n + 1);
+  for (size_t j = 0; j <= n; ++j) last[j] = static_cast<int>(j);
+  for (size_t i = 1; i <= a.size(); ++i) {
+    current[0] = static_cast<int>(i);
+    for (size_t j = 1; j <= n; ++j) {
+      current[j] =
+          std::min({last[j] + 1, current[j - 1] + 1, last[j - 1] + (a[i - 1] != b[j - 1])});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+        current[j] = std::min(current[j], before_last[j - 2] + 1);
+    }
+    std::swap(before_last, last);
+    std::swap(last, current);
+  }
+  return last[n];
 }
 
 }  // namespace
@@ -106,24 +127,6 @@ void append_utf8(std::string& out, char32_t code_point) {
   out.append(reinterpret_cast<const char*>(bytes), static_cast<size_t>(size));
 }
 
-int edit_distance(std::string_view a, std::string_view b) {
-  const size_t n = b.size();
-  std::vector<int> before_last(n + 1), last(n + 1), current(n + 1);
-  for (size_t j = 0; j <= n; ++j) last[j] = static_cast<int>(j);
-  for (size_t i = 1; i <= a.size(); ++i) {
-    current[0] = static_cast<int>(i);
-    for (size_t j = 1; j <= n; ++j) {
-      current[j] =
-          std::min({last[j] + 1, current[j - 1] + 1, last[j - 1] + (a[i - 1] != b[j - 1])});
-      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-        current[j] = std::min(current[j], before_last[j - 2] + 1);
-    }
-    std::swap(before_last, last);
-    std::swap(last, current);
-  }
-  return last[n];
-}
-
 Strings near_names(std::string_view name, const Strings& candidates, size_t limit) {
   constexpr size_t kLongestName = 80;  // comparing two names costs the product of their lengths
   if (name.size() > kLongestName) return {};
@@ -133,9 +136,9 @@ Strings near_names(std::string_view name, const Strings& candidates, size_t limi
     const int distance = edit_distance(name, candidate);
     if (distance <= reach) scored.emplace_back(distance, candidate);
   }
-  std::ranges::stable_sort(scored, [](const auto& x, const auto& y) { return x.first < y.first; });
+  std::ranges::stable_sort(scored, {}, [](const auto& one) { return one.first; });
   Strings names;
-  for (size_t i = 0; i < scored.size() && i < limit; ++i) names.push_back(scored[i].second);
+  for (auto& one : scored | std::views::take(limit)) names.push_back(std::move(one.second));
   return names;
 }
 

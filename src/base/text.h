@@ -32,10 +32,6 @@ void append_utf8(std::string& out, char32_t code_point);
 /// Decodes the code point at `offset` and moves `offset` past it. Input must be valid UTF-8.
 char32_t next_code_point(std::string_view utf8, size_t& offset);
 
-/// Edit distance: insertions, deletions, substitutions and swaps of neighbours that turn `a` into
-/// `b`. Cost: |a|·|b|.
-int edit_distance(std::string_view a, std::string_view b);
-
 /// The candidates closest to `name`, best first, at most `limit`; only those within a third of the
 /// name's length (at least 2 edits). A name of more than 80 bytes is near to none.
 Strings near_names(std::string_view name, const Strings& candidates, size_t limit = 3);

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -19,8 +18,6 @@
 
 namespace rematch {
 namespace {
-
-namespace fs = std::filesystem;
 
 constexpr double kNoise = 0.01;  ///< relative to the spread of the used rows
 constexpr uint64_t kNoiseSeed = 0x636f6f7264;
@@ -112,7 +109,7 @@ void write_token_lists(const std::string& model_dir, const std::string& director
                        int64_t first_id) {
   const auto read = [&](const char* name) {
     const std::string path = join_path(model_dir, name);
-    return fs::exists(path) ? read_json_file(path) : Json();
+    return path_exists(path) ? read_json_file(path) : Json();
   };
   Json config = read("tokenizer_config.json");
   if (config.is_object()) {

@@ -2,7 +2,6 @@
 
 #include <fmt/core.h>
 
-#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -25,13 +24,10 @@
 namespace rematch {
 namespace {
 
-namespace fs = std::filesystem;
-
 std::string find_base(const MergeOptions& options, const PeftAdapter& adapter) {
   if (!options.base_dir.empty()) return options.base_dir;
   const std::string& named = adapter.config.base_model;
-  std::error_code error;
-  if (!named.empty() && fs::is_directory(named, error)) return named;
+  if (!named.empty() && is_dir(named)) return named;
   throw config_error(
       {.error = "the adapter's base model cannot be found",
        .where = options.adapter_dir,

@@ -85,7 +85,7 @@ TEST(StagedFile, ErrorsNameTheFileThatWasAskedFor) {
   EXPECT_EQ(std::string(nowhere.what()).find(".tmp-"), std::string::npos) << nowhere.what();
   const UserError directory = test::catch_user_error([&] { write_file_atomic(dir.path(), "x"); });
   EXPECT_EQ(directory.problems()[0].error, "cannot write " + dir.path());
-  EXPECT_EQ(directory.problems()[0].fix, "give the path of a file, not of a directory");
+  EXPECT_EQ(directory.problems()[0].fix, "give a file, not a directory");
 }
 
 TEST(StagedFile, WritesEveryNameThatAFileSystemTakes) {

@@ -1,7 +1,6 @@
 #include <fmt/core.h>
 
 #include <cmath>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
@@ -13,11 +12,6 @@
 
 namespace rematch {
 namespace {
-
-bool is_regular_file(const std::string& path) {
-  std::error_code ignored;
-  return std::filesystem::is_regular_file(path, ignored);
-}
 
 class JsonlFile : public MetricSink {
  public:
@@ -54,7 +48,7 @@ int64_t read_step(std::string_view line, const std::string& origin) {
 }  // namespace
 
 std::unique_ptr<MetricSink> make_jsonl_sink(const std::string& path) {
-  if (is_regular_file(path)) {
+  if (is_file(path)) {
     const std::string content = read_file(path);
     const size_t keep = whole_lines(content).size();
     if (keep != content.size()) write_file_atomic(path, std::string_view(content).substr(0, keep));
@@ -63,7 +57,7 @@ std::unique_ptr<MetricSink> make_jsonl_sink(const std::string& path) {
 }
 
 void truncate_jsonl_after(const std::string& path, int64_t step) {
-  if (!is_regular_file(path)) return;
+  if (!is_file(path)) return;
   const std::string content = read_file(path);
   const std::string_view lines = whole_lines(content);
   std::string kept;

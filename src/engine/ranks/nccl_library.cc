@@ -9,6 +9,7 @@
 #include <system_error>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "engine/ranks/nccl_group.h"
 #include "engine/ranks/nccl_plugin.h"
 
@@ -27,7 +28,7 @@ Library open_library() {
   const fs::path here = fs::read_symlink("/proc/self/exe", ignored).parent_path();
   for (const fs::path& directory : {here, here / "../lib", here / "../../lib"}) {
     const fs::path file = directory / kNcclPluginFile;
-    if (!fs::exists(file, ignored)) continue;
+    if (!path_exists(file)) continue;
     void* const library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) return {.problem = dlerror()};
     const auto abi = reinterpret_cast<NcclPluginAbi>(dlsym(library, "rematch_nccl_plugin_abi"));

@@ -12,8 +12,7 @@
 namespace rematch {
 
 void require_records_file(const std::string& path) {
-  std::error_code error;
-  if (!std::filesystem::is_directory(path, error)) return;
+  if (!is_dir(path)) return;
   Strings files;
   for (const std::filesystem::directory_entry& entry : list_entries(path)) {
     if (entry.path().extension() == ".jsonl")

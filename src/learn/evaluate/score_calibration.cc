@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <exception>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
@@ -101,7 +100,7 @@ std::vector<double> ScoreCalibration::operator()(std::vector<double> raw_scores)
 
 std::optional<ScoreCalibration> ScoreCalibration::read(const std::string& directory) {
   const std::string path = join_path(directory, kScoreCalibrationFile);
-  if (!std::filesystem::exists(path)) return std::nullopt;
+  if (!path_exists(path)) return std::nullopt;
   const JsonOrigin origin{.path = path,
                           .error = "the calibration of this checkpoint's scores cannot be read",
                           .fix = "remove the file; `rematch eval` writes a new one"};

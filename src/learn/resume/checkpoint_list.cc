@@ -43,8 +43,7 @@ std::optional<int64_t> read_step(const std::string& checkpoint) {
 std::string make_abandoned_dir(const std::string& run_dir) {
   for (int64_t number = 1;; ++number) {
     std::string path = join_path(run_dir, fmt::format("abandoned-{}", number));
-    std::error_code error;
-    if (fs::exists(path, error)) continue;
+    if (path_exists(path)) continue;
     make_directories(path);
     return path;
   }
@@ -83,19 +82,18 @@ Strings list_names(const std::string& directory) {
 
 std::string follow_link(const std::string& path) {
   std::error_code error;
-  if (!fs::is_symlink(path, error) || !fs::is_directory(path, error)) return "";
+  if (!fs::is_symlink(path, error) || !is_dir(path)) return "";
   return (fs::path(path).parent_path() / fs::read_symlink(path, error)).string();
 }
 
 std::vector<CheckpointName> list_checkpoints(const std::string& run_dir) {
   std::vector<CheckpointName> checkpoints;
-  std::error_code error;
   for (const std::string& name : list_names(run_dir)) {
     if (!name.starts_with(kCheckpointPrefix)) continue;
     const std::optional<int64_t> number =
         parse_digits(std::string_view(name).substr(kCheckpointPrefix.size()));
     const std::string path = join_path(run_dir, name);
-    if (!number || !fs::is_directory(path, error)) continue;
+    if (!number || !is_dir(path)) continue;
     const std::optional<int64_t> step = read_step(path);
     checkpoints.push_back(
         {.step = step.value_or(*number), .path = path, .is_saved_here = step == number});
@@ -119,9 +117,7 @@ std::optional<std::string> move_later_checkpoints_aside(const std::string& run_d
   if (checkpoints.empty()) return std::nullopt;
   const std::string directory = make_abandoned_dir(run_dir);
   const std::string log = join_path(run_dir, "logging.jsonl");
-  std::error_code error;
-  if (fs::is_regular_file(log, error))
-    write_file_atomic(join_path(directory, "logging.jsonl"), read_file(log));
+  if (is_file(log)) write_file_atomic(join_path(directory, "logging.jsonl"), read_file(log));
   // The newest first, so that a process killed in between leaves a shorter but valid history.
   for (auto each = checkpoints.rbegin(); each != checkpoints.rend(); ++each)
     move_into(directory, each->path);

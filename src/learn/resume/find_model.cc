@@ -18,9 +18,8 @@ namespace {
 namespace fs = std::filesystem;
 
 bool has_model(const std::string& directory) {
-  std::error_code error;
-  return fs::exists(join_path(directory, "config.json"), error) ||
-         fs::exists(join_path(directory, "adapter_config.json"), error);
+  return path_exists(join_path(directory, "config.json")) ||
+         path_exists(join_path(directory, "adapter_config.json"));
 }
 
 /// A note if no evaluation of the run was better than its start: then that model is the better one.
@@ -53,8 +52,7 @@ NamedModel find_model(const std::string& path) {
                                       path, better_start(path, checkpoint))};
   }
   const std::vector<CheckpointName> checkpoints = list_checkpoints(path);
-  std::error_code error;
-  if (checkpoints.empty() && fs::exists(join_path(path, "args.json"), error)) {
+  if (checkpoints.empty() && path_exists(join_path(path, "args.json"))) {
     throw data_error({.error = "this run has no checkpoint",
                       .where = path,
                       .what = "it has saved none, or they were moved or removed",

@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <filesystem>
 
 #include "base/content_key.h"
 #include "base/error.h"
@@ -117,8 +116,7 @@ std::string prompt_files_hash(const std::string& model_dir, const std::optional<
   for (const char* name : {"tokenizer_config.json", "chat_template.json", "chat_template.jinja",
                            "processor_config.json", "preprocessor_config.json"}) {
     const std::string path = join_path(model_dir, name);
-    std::error_code error;
-    const bool exists = std::filesystem::is_regular_file(path, error);
+    const bool exists = is_file(path);
     std::string text = exists ? read_file(path) : "";
     if (area && !text.empty() && std::string_view(name).ends_with("processor_config.json"))
       text = processor_with_area(text, *area, path);

@@ -21,14 +21,8 @@ namespace fs = std::filesystem;
 constexpr std::string_view kLeftoverPrefix = ".tmp-checkpoint-";
 constexpr std::string_view kAside = ".old";
 
-bool leads_to_directory(const std::string& path) {
-  std::error_code error;
-  return fs::is_directory(path, error);
-}
-
 bool has_trainer_state(const std::string& checkpoint) {
-  std::error_code error;
-  return fs::is_regular_file(join_path(checkpoint, "trainer_state.json"), error);
+  return is_file(join_path(checkpoint, "trainer_state.json"));
 }
 
 Problem incomplete_problem(const std::string& checkpoint) {
@@ -84,16 +78,13 @@ bool is_another_living_process(int64_t pid) {
 }
 
 [[noreturn]] void throw_missing(const std::string& value) {
-  std::error_code error;
-  const bool exists = fs::exists(value, error);
-  throw UserError(
-      exists ? ErrorKind::kConfig : ErrorKind::kEnvironment,
-      {.error = "the checkpoint to resume from does not exist",
-       .where = "training.resume_from_checkpoint",
-       .what =
-           value + (exists ? ": not a directory" : ": no such directory" + existing_names(value)),
-       .fix = "set it to the path of a checkpoint-N directory, relative to the current directory, "
-              "or to `latest`"});
+  const bool exists = path_exists(value);
+  throw UserError(exists ? ErrorKind::kConfig : ErrorKind::kEnvironment,
+                  {.error = "the checkpoint to resume from does not exist",
+                   .where = "training.resume_from_checkpoint",
+                   .what = value + (exists ? ": not a directory"
+                                           : ": no such directory" + existing_names(value)),
+                   .fix = "name a checkpoint-N directory, or `latest`"});
 }
 
 }  // namespace
@@ -107,7 +98,7 @@ ResumeChoice latest_complete(const std::string& run_dir) {
     // Throws for a checkpoint written with save_only_model: falling back to an older one would
     // silently discard finished work.
     if (has_trainer_state(checkpoint.path) &&
-        !leads_to_directory(join_path(checkpoint.path, kTrainingStateDir))) {
+        !is_dir(join_path(checkpoint.path, kTrainingStateDir))) {
       verify_state_files(checkpoint.path);
     }
     const std::optional<Problem> problem = find_problem(checkpoint.path);
@@ -131,7 +122,7 @@ ResumeChoice resolve_resume(const std::string& value, const std::string& run_dir
   if (value == "latest") return latest_complete(run_dir);
   std::string path = value;
   while (path.size() > 1 && path.back() == '/') path.pop_back();
-  if (!leads_to_directory(path)) throw_missing(path);
+  if (!is_dir(path)) throw_missing(path);
   if (const std::string target = follow_link(path); !target.empty()) path = target;
   const std::vector<CheckpointName> inside = list_checkpoints(path);
   if (!inside.empty() && !has_trainer_state(path)) {
@@ -173,7 +164,7 @@ Strings remove_leftovers(const std::string& run_dir) {
     if (!leftover || is_another_living_process(leftover->pid)) continue;
     const std::string home =
         join_path(run_dir, fmt::format("{}{}", kCheckpointPrefix, leftover->step));
-    if (leftover->is_aside && !fs::exists(home, error)) {
+    if (leftover->is_aside && !path_exists(home)) {
       fs::rename(path, home, error);
     } else {
       fs::remove_all(path, error);

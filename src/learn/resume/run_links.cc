@@ -15,8 +15,7 @@ namespace fs = std::filesystem;
 
 /// `name` if the run directory contains such a directory; else empty.
 std::string existing_name(const std::string& run_dir, const std::string& name) {
-  std::error_code error;
-  return !name.empty() && fs::is_directory(join_path(run_dir, name), error) ? name : "";
+  return !name.empty() && is_dir(join_path(run_dir, name)) ? name : "";
 }
 
 /// @param target  empty = no link.

@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <iterator>
 #include <limits>
 
@@ -165,7 +164,7 @@ LoadedCheckpoint read_checkpoint(const std::string& checkpoint_dir, int64_t voca
   }
   loaded.run = select_shard(std::move(runs), now, checkpoint_dir);
   const std::string path = join_path(checkpoint_dir, "trainer_state.json");
-  require(std::filesystem::is_regular_file(path), path, "the file is missing");
+  require(is_file(path), path, "the file is missing");
   loaded.progress = TrainerState::from_json(read_file(path), path).progress;
   require(loaded.progress.global_step == loaded.run.num_steps, path,
           fmt::format("global_step {}, but the training state is from step {}",

@@ -76,8 +76,7 @@ void Checkpoints::write(const std::string& path, const TrainerState& state,
 }
 
 void Checkpoints::make_room(const std::string& path) {
-  std::error_code error;
-  if (!fs::exists(path, error)) return;
+  if (!path_exists(path)) return;
   const std::vector<CheckpointName> saved = list_saved_checkpoints(options_.run_dir);
   const bool is_ours =
       std::ranges::any_of(saved, [&](const auto& checkpoint) { return checkpoint.path == path; });

@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -15,8 +14,6 @@
 
 namespace rematch {
 namespace {
-
-namespace fs = std::filesystem;
 
 constexpr const char* kSingleFile = "model.safetensors";
 constexpr const char* kIndexFile = "model.safetensors.index.json";
@@ -66,7 +63,7 @@ void HfDir::open_shards(const std::string& index_path) {
     std::shared_ptr<SafetensorsFile>& shard = shards[file_name];
     if (!shard) {
       const std::string shard_path = join_path(path_, file_name);
-      if (!fs::exists(shard_path)) {
+      if (!path_exists(shard_path)) {
         bad_index(index_path, fmt::format("shard {} is missing", file_name),
                   fmt::format("tensor {} should be in it", tensor));
       }
@@ -99,9 +96,9 @@ std::shared_ptr<const HfDir> HfDir::open(
   std::shared_ptr<HfDir> dir(new HfDir);
   dir->path_ = directory;
   dir->prefixes_ = file_names;
-  if (fs::exists(join_path(directory, kSingleFile))) {
+  if (path_exists(join_path(directory, kSingleFile))) {
     dir->open_single();
-  } else if (fs::exists(join_path(directory, kIndexFile))) {
+  } else if (path_exists(join_path(directory, kIndexFile))) {
     dir->open_shards(join_path(directory, kIndexFile));
   } else {
     throw data_error({.error = "a model directory has no weights",
@@ -160,8 +157,7 @@ const std::string& HfDir::file_name(const std::string& name) const {
 std::string spare_weights_warning(const std::string& directory) {
   const std::string single = join_path(directory, kSingleFile),
                     index = join_path(directory, kIndexFile);
-  std::error_code error;
-  if (!fs::exists(single, error) || !fs::exists(index, error)) return "";
+  if (!path_exists(single) || !path_exists(index)) return "";
   std::string named = "no files";
   try {
     for (const auto& [tensor, file] : parse_shard_index(read_file(index), index)) {

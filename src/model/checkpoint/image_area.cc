@@ -12,11 +12,6 @@ namespace {
 // Files with settings of the image processor (videos have another file).
 constexpr const char* kFiles[] = {"processor_config.json", "preprocessor_config.json"};
 
-bool exists(const std::string& path) {
-  std::error_code error;
-  return std::filesystem::is_regular_file(path, error);
-}
-
 /// One of the two limits: older files have it at the top level, newer ones in `size`. The top level
 /// takes precedence.
 struct Limit {
@@ -72,7 +67,7 @@ void write_image_area(const std::string& model_dir, const std::string& directory
                       const ImageArea& area) {
   for (const char* name : kFiles) {
     const std::string path = join_path(model_dir, name);
-    if (!exists(path)) continue;
+    if (!is_file(path)) continue;
     write_file_atomic(join_path(directory, name), processor_with_area(read_file(path), area, path));
   }
 }
@@ -80,12 +75,12 @@ void write_image_area(const std::string& model_dir, const std::string& directory
 void copy_image_area(const std::string& adapter_dir, const std::string& directory) {
   for (const char* name : kFiles) {
     const std::string path = join_path(adapter_dir, name);
-    if (exists(path)) write_file_atomic(join_path(directory, name), read_file(path));
+    if (is_file(path)) write_file_atomic(join_path(directory, name), read_file(path));
   }
 }
 
 bool has_image_processor(const std::string& directory) {
-  return exists(join_path(directory, kFiles[0])) || exists(join_path(directory, kFiles[1]));
+  return is_file(join_path(directory, kFiles[0])) || is_file(join_path(directory, kFiles[1]));
 }
 
 }  // namespace rematch

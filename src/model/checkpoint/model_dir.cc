@@ -51,8 +51,7 @@ void add_model_files(InputFiles& inputs, const std::string& directory) {
 /// adapter is read.
 std::string read_base_model(const std::string& directory) {
   const std::string path = join_path(directory, "adapter_config.json");
-  std::error_code error;
-  if (!fs::is_regular_file(path, error)) return "";
+  if (!is_file(path)) return "";
   try {
     const Json config = read_json_file(path);
     const auto base = config.find("base_model_name_or_path");
@@ -70,8 +69,7 @@ std::string known_neighbours(const std::string& path) {
   for (auto entry = fs::directory_iterator(missing.parent_path(), error);
        !error && entry != fs::directory_iterator(); entry.increment(error)) {
     const std::string name = entry->path().filename().string();
-    std::error_code ignored;
-    if (name.starts_with("abandoned-") && fs::exists(entry->path() / missing.filename(), ignored))
+    if (name.starts_with("abandoned-") && path_exists(entry->path() / missing.filename()))
       moved.push_back((entry->path() / missing.filename()).string());
     if (name.starts_with("checkpoint-")) there.push_back(entry->path().string());
   }
@@ -87,16 +85,14 @@ void copy_one(const fs::path& from, const fs::path& to) {
 }  // namespace
 
 void require_model_dir(const std::string& path) {
-  std::error_code error;
   const fs::path directory(path);
-  if (fs::exists(directory / "adapter_config.json", error) &&
-      !fs::exists(directory / "config.json", error)) {
+  if (path_exists(directory / "adapter_config.json") && !path_exists(directory / "config.json")) {
     throw config_error({.error = "this is a PEFT adapter, not a model",
                         .where = path,
                         .what = "it holds an adapter_config.json and no config.json",
                         .fix = fmt::format("run `rematch merge {} --out DIR` and use DIR", path)});
   }
-  if (fs::is_directory(path, error)) return;
+  if (is_dir(path)) return;
   const std::string neighbours = known_neighbours(path);
   const std::string fix =
       !neighbours.empty() ? neighbours
@@ -107,15 +103,14 @@ void require_model_dir(const std::string& path) {
                 path, split(path, '/')[1])
           : "use the directory that contains config.json; to download a model from the hub: `hf "
             "download OWNER/NAME --local-dir DIR`";
-  if (!fs::exists(path, error)) throw missing_path("model", path.empty() ? "model" : path, fix);
+  if (!path_exists(path)) throw missing_path("model", path.empty() ? "model" : path, fix);
   throw config_error(
       {.error = "the model is not a directory", .where = path, .what = "it is a file", .fix = fix});
 }
 
 void require_empty_output(const std::string& directory) {
   std::error_code error;
-  const bool exists = fs::exists(directory, error),
-             is_directory = fs::is_directory(directory, error),
+  const bool exists = path_exists(directory), is_directory = is_dir(directory),
              is_link = fs::is_symlink(directory, error);
   if (exists ? is_directory && fs::is_empty(directory, error) : !is_link) return;
   throw config_error({.error = "the output cannot be written there",
@@ -143,7 +138,7 @@ void copy_companions(const std::string& source_dir, const std::string& directory
     if (wanted(entry)) copy_one(entry.path(), fs::path(directory) / entry.path().filename());
   }
   const fs::path templates = fs::path(source_dir) / "additional_chat_templates";
-  if (!fs::is_directory(templates)) return;
+  if (!is_dir(templates)) return;
   make_directories((fs::path(directory) / templates.filename()).string());
   for (const auto& entry : fs::directory_iterator(templates)) {
     if (entry.is_regular_file())

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -17,8 +16,6 @@
 
 namespace rematch {
 namespace {
-
-namespace fs = std::filesystem;
 
 constexpr const char* kConfigFile = "adapter_config.json";
 constexpr const char* kWeightsFile = "adapter_model.safetensors";
@@ -175,8 +172,7 @@ PeftConfig read_config(const std::string& path) {
 /// An adapter's rematch_base.json; a record without a hash if there is none.
 BaseRecord read_base(const std::string& directory) {
   const std::string path = join_path(directory, kAdapterBaseFile);
-  std::error_code error;
-  if (!fs::exists(path, error)) return {};
+  if (!path_exists(path)) return {};
   const JsonOrigin origin{
       .path = path,
       .error = "`{}` in the adapter's rematch_base.json is invalid",
@@ -250,14 +246,12 @@ Json config_json(const PeftConfig& config) {
 }  // namespace
 
 bool is_adapter_dir(const std::string& directory) {
-  std::error_code error;
-  return fs::exists(join_path(directory, kConfigFile), error) &&
-         !fs::exists(join_path(directory, "config.json"), error);
+  return path_exists(join_path(directory, kConfigFile)) &&
+         !path_exists(join_path(directory, "config.json"));
 }
 
 PeftAdapter read_peft_adapter(const std::string& directory) {
-  std::error_code error;
-  const auto has = [&](const char* name) { return fs::exists(join_path(directory, name), error); };
+  const auto has = [&](const char* name) { return path_exists(join_path(directory, name)); };
   if (!has(kConfigFile) && has("config.json")) {
     throw config_error({.error = "this is a full model, not an adapter",
                         .where = directory,
@@ -266,7 +260,7 @@ PeftAdapter read_peft_adapter(const std::string& directory) {
   }
   const std::string fix =
       fmt::format("use the directory that contains {} and {}", kConfigFile, kWeightsFile);
-  if (!fs::exists(directory, error))
+  if (!path_exists(directory))
     throw missing_path("adapter", directory.empty() ? "adapter" : directory, fix);
   if (!has(kConfigFile)) {
     throw config_error({.error = "this is not an adapter directory",

@@ -65,8 +65,7 @@ FileMark mark_file(const std::string& path) {
 
 /// The advice to start a run from the weights of a checkpoint alone.
 std::string weights_fix(const std::string& checkpoint_dir) {
-  std::error_code error;
-  const bool is_adapter = fs::exists(join_path(checkpoint_dir, "adapter_config.json"), error);
+  const bool is_adapter = path_exists(join_path(checkpoint_dir, "adapter_config.json"));
   return is_adapter
              ? fmt::format(
                    "merge the adapter (`rematch merge {} --out DIR`) and start a new run with "
@@ -91,10 +90,9 @@ std::string damage_fix(const std::string& checkpoint_dir) {
 }
 
 void require_state_dir(const std::string& checkpoint_dir) {
-  std::error_code error;
-  if (fs::is_directory(join_path(checkpoint_dir, kTrainingStateDir), error)) return;
-  const bool is_checkpoint = fs::exists(join_path(checkpoint_dir, "trainer_state.json"), error);
-  const char* what = !fs::is_directory(checkpoint_dir, error) ? "no such directory"
+  if (is_dir(join_path(checkpoint_dir, kTrainingStateDir))) return;
+  const bool is_checkpoint = path_exists(join_path(checkpoint_dir, "trainer_state.json"));
+  const char* what = !is_dir(checkpoint_dir) ? "no such directory"
                      : is_checkpoint ? "it has trainer_state.json but no training_state/: written "
                                        "with `save_only_model: true` (or by another program)"
                                      : "it has neither training_state/ nor trainer_state.json";
@@ -153,8 +151,7 @@ struct Manifest {
 Manifest read_manifest(const std::string& checkpoint_dir) {
   const std::string name = in_state_dir(kManifest);
   const std::string path = join_path(checkpoint_dir, name);
-  std::error_code missing;
-  if (!fs::is_regular_file(path, missing)) {
+  if (!is_file(path)) {
     refuse(checkpoint_dir, name, "the training state of a checkpoint is incomplete",
            "its manifest is missing");
   }
@@ -193,7 +190,7 @@ void verify_file(const std::string& checkpoint_dir, const std::string& name,
                  const FileMark& expected) {
   const std::string path = join_path(checkpoint_dir, name);
   std::error_code error;
-  if (!fs::is_regular_file(path, error)) {
+  if (!is_file(path)) {
     refuse(checkpoint_dir, name, "a file of a checkpoint is missing",
            fmt::format("expected {} bytes, found no file", expected.size_bytes));
   }

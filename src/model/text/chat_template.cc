@@ -2,7 +2,6 @@
 
 #include <fmt/core.h>
 
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -23,11 +22,6 @@ struct Source {
   throw data_error({.error = error, .where = where, .what = what, .fix = fix});
 }
 
-bool is_there(const std::string& path) {
-  std::error_code ignored;
-  return std::filesystem::exists(path, ignored);
-}
-
 // The template named "default" in a list of named templates.
 std::string find_default(const Json& list, const std::string& path) {
   for (const Json& entry : list) {
@@ -42,7 +36,7 @@ std::string find_default(const Json& list, const std::string& path) {
 }
 
 std::optional<Source> read_template_key(const std::string& path) {
-  if (!is_there(path)) return std::nullopt;
+  if (!path_exists(path)) return std::nullopt;
   const Json config = read_json_file(path);
   if (!config.is_object()) {
     fail(path, fmt::format("{} is not a JSON object", path), config.type_name(),
@@ -66,7 +60,7 @@ std::vector<Source> find_sources(const std::string& model_dir) {
   add(read_template_key(model_dir + "/processor_config.json"));
   add(read_template_key(model_dir + "/chat_template.json"));
   const std::string jinja_path = model_dir + "/chat_template.jinja";
-  if (is_there(jinja_path)) sources.push_back({jinja_path, read_file(jinja_path)});
+  if (path_exists(jinja_path)) sources.push_back({jinja_path, read_file(jinja_path)});
   add(read_template_key(model_dir + "/tokenizer_config.json"));
   return sources;
 }
@@ -81,7 +75,7 @@ std::string_view strip_last_newline(std::string_view text) {
 std::vector<std::pair<std::string, std::string>> read_special_tokens(const std::string& model_dir) {
   std::vector<std::pair<std::string, std::string>> tokens;
   const std::string path = model_dir + "/tokenizer_config.json";
-  if (!is_there(path)) return tokens;
+  if (!path_exists(path)) return tokens;
   const Json config = read_json_file(path);
   if (!config.is_object()) return tokens;
   for (const char* name : {"bos_token", "eos_token", "unk_token", "sep_token", "pad_token",

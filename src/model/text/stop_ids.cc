@@ -1,12 +1,12 @@
 #include "model/text/stop_ids.h"
 
 #include <cstdint>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/json.h"
 
 namespace rematch {
@@ -56,10 +56,9 @@ std::vector<TokenId> read_stop_ids(const std::string& model_dir, const Tokenizer
   std::set<TokenId> ids;
   const std::string generation = model_dir + "/generation_config.json";
   const std::string config = model_dir + "/config.json";
-  std::error_code ignored;
-  if (std::filesystem::exists(generation, ignored)) {
+  if (path_exists(generation)) {
     add_eos(read_object(generation), generation, tokenizer, ids);
-  } else if (std::filesystem::exists(config, ignored)) {
+  } else if (path_exists(config)) {
     const Json root = read_object(config);
     const auto text = root.find("text_config");  // older files have its keys at the top level
     if (text == root.end() || text->is_object())

@@ -1,6 +1,5 @@
 #include "model/text/stored_prompt.h"
 
-#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
@@ -21,7 +20,7 @@ void write_stored_prompt(const std::string& directory, const StoredPrompt& promp
 
 std::optional<StoredPrompt> read_stored_prompt(const std::string& directory) {
   const std::string path = join_path(directory, kStoredPromptFile);
-  if (!std::filesystem::exists(path)) return std::nullopt;
+  if (!path_exists(path)) return std::nullopt;
   const JsonOrigin origin{.path = path,
                           .error = "the prompt of this checkpoint cannot be read",
                           .fix = "restore the file, or remove it and give --system and --user"};

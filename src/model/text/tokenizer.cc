@@ -2,10 +2,10 @@
 
 #include <fmt/core.h>
 
-#include <filesystem>
 #include <unordered_map>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/text.h"
 #include "model/families/family.h"
 #include "model/text/added_tokens.h"
@@ -19,15 +19,12 @@
 namespace rematch {
 namespace {
 
-namespace fs = std::filesystem;
-
 /// @throws UserError for a directory without a tokenizer; first for a model of an unknown family,
 /// whose tokenizer would be refused for what it lacks
 void require_tokenizer(const std::string& directory) {
-  std::error_code ignored;
-  if (fs::exists(directory + "/config.json", ignored)) describe_model(directory);
+  if (path_exists(directory + "/config.json")) describe_model(directory);
   for (const char* name : {"/tokenizer.json", "/vocab.json"}) {
-    if (fs::exists(directory + name, ignored)) return;
+    if (path_exists(directory + name)) return;
   }
   throw config_error(
       {.error = "the model directory is not complete",
@@ -181,14 +178,13 @@ Tokenizer::Tokenizer() = default;
 Tokenizer::~Tokenizer() = default;
 
 std::shared_ptr<const Tokenizer> Tokenizer::load(const std::string& path) {
-  std::error_code ignored;
   std::string file = path;
   bool from_parts = false;
-  if (fs::is_directory(path, ignored)) {
+  if (is_dir(path)) {
     require_tokenizer(path);
     file = path + "/tokenizer.json";
-    from_parts = !fs::exists(file, ignored) && fs::exists(path + "/vocab.json", ignored) &&
-                 fs::exists(path + "/merges.txt", ignored);
+    from_parts = !path_exists(file) && path_exists(path + "/vocab.json") &&
+                 path_exists(path + "/merges.txt");
   }
   return build(from_parts ? read_vocab_and_merges(path) : read_tokenizer_json(file));
 }

@@ -1,10 +1,10 @@
 #include <fmt/core.h>
 
 #include <cmath>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/json_fields.h"
 #include "model/vision/patches.h"
 
@@ -33,14 +33,14 @@ struct SettingsFile {
 SettingsFile find_settings(const std::string& model_dir) {
   const std::string processor_path = model_dir + "/processor_config.json",
                     preprocessor_path = model_dir + "/preprocessor_config.json";
-  if (std::filesystem::exists(processor_path)) {
+  if (path_exists(processor_path)) {
     const Json file = read_json_file(processor_path);
     if (const auto found = file.find("image_processor");
         file.is_object() && found != file.end() && found->is_object()) {
       return {.settings = *found, .path = processor_path + ": image_processor"};
     }
   }
-  if (!std::filesystem::exists(preprocessor_path)) {
+  if (!path_exists(preprocessor_path)) {
     throw data_error({.error = "the model directory has no image-processor settings",
                       .where = model_dir,
                       .what = "found neither preprocessor_config.json nor a processor_config.json "

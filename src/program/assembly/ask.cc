@@ -43,8 +43,7 @@ std::string last_name(const fs::path& path) {
 /// The run that a checkpoint belongs to; "" for any other directory.
 std::string run_of_checkpoint(const std::string& directory) {
   const fs::path run = (fs::path(directory) / "").lexically_normal().parent_path().parent_path();
-  std::error_code error;
-  return !run.empty() && fs::is_regular_file(run / "args.json", error) ? run.string() : "";
+  return !run.empty() && is_file(run / "args.json") ? run.string() : "";
 }
 
 /// Makes images as large as those that the checkpoint of an adapter was trained with.
@@ -177,7 +176,7 @@ Settings settings_to_ask(const Checkpoint& checkpoint, const Asked& asked) {
     settings.prompt = stored->texts;
     settings.generation.max_new_tokens = stored->max_new_tokens;
   }
-  if (std::filesystem::exists(fs::path(checkpoint.path) / kOrderFile))
+  if (path_exists(fs::path(checkpoint.path) / kOrderFile))
     settings.data.object_ordering = ObjectOrdering::kOwn;
   if (!asked.answer_format.empty()) settings.data.answer_format = asked.answer_format;
   if (asked.texts.system_prompt) settings.prompt.system_prompt = asked.texts.system_prompt;

@@ -112,8 +112,7 @@ std::vector<std::pair<std::string, std::string>> model_files_identity(
   Pairs pairs;
   for (const char* name : kModelFiles) {
     const std::string path = join_path(model_dir, name);
-    std::error_code error;
-    if (std::filesystem::is_regular_file(path, error)) add_file(pairs, name, read_file(path));
+    if (is_file(path)) add_file(pairs, name, read_file(path));
   }
   return pairs;
 }

@@ -1,8 +1,8 @@
 #include "program/assembly/job.h"
 
-#include <filesystem>
 #include <utility>
 
+#include "base/file.h"
 #include "engine/ranks/device.h"
 #include "engine/ranks/phase.h"
 #include "engine/rollout/engine_factory.h"
@@ -98,8 +98,7 @@ InputFiles run_inputs(const ConfigResult& config) {
   InputFiles inputs;
   for (const std::string& file : config.files) inputs.add(file);
   for (const EffectiveValue& value : config.effective) {
-    std::error_code error;
-    if (std::filesystem::is_regular_file(value.value, error)) inputs.add(value.value);
+    if (is_file(value.value)) inputs.add(value.value);
   }
   for (const TrainFile& file : config.settings.data.train_files) inputs.add(file.path);
   if (config.settings.data.val_jsonl) inputs.add(*config.settings.data.val_jsonl);

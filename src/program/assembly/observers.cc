@@ -3,9 +3,9 @@
 #include <ATen/DeviceAccelerator.h>
 #include <unistd.h>
 
-#include <filesystem>
 #include <fstream>
 
+#include "base/file.h"
 #include "base/observe/sinks.h"
 
 namespace rematch {
@@ -48,7 +48,7 @@ void Observers::open(std::optional<int64_t> resumed_step) {
   const Settings& settings = job_.settings();
   const OutputSettings& output = settings.output;
   const std::string path = output.run_dir + "/logging.jsonl";
-  if (resumed_step && std::filesystem::exists(path)) truncate_jsonl_after(path, *resumed_step);
+  if (resumed_step) truncate_jsonl_after(path, *resumed_step);
   log_.add(make_jsonl_sink(path));
 
   TensorboardSink* tensorboard = nullptr;

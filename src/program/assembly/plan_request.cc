@@ -1,6 +1,5 @@
 #include "program/assembly/plan_request.h"
 
-#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
@@ -14,15 +13,10 @@
 namespace rematch {
 namespace {
 
-namespace fs = std::filesystem;
-
 constexpr int64_t kAssumedTokens = 4096;  // tokens of a sample without global_max_length
 
 void require_config_json(const std::string& directory) {
-  std::error_code ignored;
-  if (!fs::is_directory(directory, ignored) ||
-      fs::is_regular_file(join_path(directory, "config.json"), ignored))
-    return;
+  if (!is_dir(directory) || is_file(join_path(directory, "config.json"))) return;
   throw config_error({.error = "the model directory has no config.json",
                       .where = directory,
                       .what = "a plan needs no weights, but the model's sizes",

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/observe/wandb_follower.h"
 #include "base/terminal_text.h"
 #include "engine/ranks/device.h"
@@ -178,7 +179,7 @@ class Checks {
       // A link that leads nowhere is there too.
       while (!fs::exists(fs::symlink_status(nearest, unseen)) && nearest.has_relative_path())
         nearest = nearest.parent_path();
-      const bool is_directory = fs::is_directory(nearest, unseen);
+      const bool is_directory = is_dir(nearest);
       // Permissions do not tell everything: /proc, a mount for reading only.
       const fs::path attempt = nearest / fmt::format(".tmp-check-{}", ::getpid());
       std::error_code refused;

@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/terminal_text.h"
 #include "base/text.h"
 #include "model/checkpoint/model_dir.h"
@@ -34,9 +35,7 @@ std::vector<ClassCount> ranked(const std::map<std::string, int64_t>& classes) {
 /// The records to validate on: a split that was written, or one that lies there; "" for neither.
 std::string held_out_records(const std::filesystem::path& directory) {
   for (const char* name : {"val.jsonl", "test.jsonl"}) {
-    std::error_code error;
-    if (std::filesystem::is_regular_file(directory / name, error))
-      return (directory / name).string();
+    if (is_file(directory / name)) return (directory / name).string();
   }
   return "";
 }

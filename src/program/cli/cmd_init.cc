@@ -3,7 +3,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -185,7 +184,7 @@ std::string yaml_for(const InitArguments& arguments, const Dataset& train, const
 
 /// @throws UserError (config)
 void refuse_to_overwrite(const std::string& path) {
-  if (!std::filesystem::exists(path)) return;
+  if (!path_exists(path)) return;
   throw config_error({.error = "the file exists",
                       .where = path,
                       .what = "`rematch init` does not overwrite",

@@ -2,9 +2,9 @@
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
-#include <filesystem>
 #include <iostream>
 
+#include "base/file.h"
 #include "base/output_file.h"
 #include "base/terminal_text.h"
 #include "engine/ranks/ranks.h"
@@ -40,7 +40,7 @@ int run_merge(MergeOptions options) {
   const MergedAdapter merged = merge_adapter(options);
   for (const char* name : {kStoredPromptFile, kOrderFile, kScoreCalibrationFile}) {
     const std::string own = join_path(options.adapter_dir, name);
-    if (!std::filesystem::exists(own)) continue;
+    if (!path_exists(own)) continue;
     if (name == kScoreCalibrationFile && !keeps_scores(options)) continue;
     write_output(join_path(options.output_dir, name), {own}, read_file(own));
   }

@@ -1,7 +1,6 @@
 #include "program/cli/data_import_options.h"
 
-#include <filesystem>
-
+#include "base/file.h"
 #include "base/missing_path.h"
 #include "base/text.h"
 #include "tools/import/prompt_name.h"
@@ -67,7 +66,7 @@ void add_import_options(CLI::App& app, ImportArguments& arguments, const ImportT
 
 ImportOptions finish_import_options(const ImportArguments& arguments, const ImportTraits& traits) {
   ImportOptions options = arguments.options;
-  if (!options.images_dir.empty() && !std::filesystem::exists(options.images_dir))
+  if (!options.images_dir.empty() && !path_exists(options.images_dir))
     throw missing_path("directory of images", "--images " + options.images_dir,
                        "check the path; relative paths start at the current directory");
   check_name_pattern(options.label_from_prompt);

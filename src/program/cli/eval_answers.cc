@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/first_few.h"
 #include "base/observe/terminal.h"
 #include "base/terminal_text.h"
@@ -60,7 +61,7 @@ Task task_of(Asked asked, const AnswersArguments& arguments, Terminal& terminal)
             .name = name.empty() ? "answers" : name};
   if (!asked.model.empty()) task.model = find_checkpoint(asked.model);
   if (!task.model.note.empty()) terminal.say(task.model.note);
-  if (std::filesystem::is_directory(task.records)) {
+  if (is_dir(task.records)) {
     throw config_error({.error = "the answers need records to be compared with",
                         .where = task.records,
                         .what = "it is a directory, and no JSONL was given after it",

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/flow/object_json.h"
 #include "learn/evaluate/breakdown.h"
 #include "learn/evaluate/confidence.h"
@@ -20,8 +21,7 @@ namespace fs = std::filesystem;
 
 /// A warning when a file of this name is about another model or other data; "" otherwise.
 std::string replaced_text(const std::string& path, const Json& result) {
-  std::error_code error;
-  if (!fs::is_regular_file(path, error)) return "";
+  if (!is_file(path)) return "";
   try {
     const Json old = parse_json(read_file(path), path);
     for (const char* key : {"model", "val_jsonl"}) {

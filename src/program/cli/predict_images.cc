@@ -7,6 +7,7 @@
 #include <map>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/missing_path.h"
 #include "base/text.h"
 #include "learn/data/image_files.h"
@@ -15,11 +16,6 @@ namespace rematch {
 namespace {
 
 namespace fs = std::filesystem;
-
-bool leads_to_directory(const fs::path& path) {
-  std::error_code error;  // e.g. a link that leads to itself
-  return fs::is_directory(path, error);
-}
 
 bool is_missing(const std::string& path) {
   std::error_code error;  // a broken link counts as an unreadable image
@@ -35,13 +31,13 @@ Strings list_images(const Strings& paths, Terminal& terminal) {
     if (is_missing(path)) {
       throw missing_path("image", path, "give image files or directories of images");
     }
-    if (!leads_to_directory(path)) {
+    if (!is_dir(path)) {
       images.push_back(path);
       continue;
     }
     Strings found;
     for (const auto& entry : fs::directory_iterator(path)) {
-      if (!is_image_name(entry.path()) || leads_to_directory(entry.path())) continue;
+      if (!is_image_name(entry.path()) || is_dir(entry.path())) continue;
       if (is_readable_image_name(entry.path()))
         found.push_back(entry.path().string());
       else

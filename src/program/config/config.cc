@@ -99,8 +99,7 @@ std::string run_directory(const OutputSettings& output, bool resumes_latest) {
 }
 
 bool names_configuration(const std::string& path) {
-  std::error_code error;
-  return fs::is_regular_file(path, error) || path.ends_with(".yaml") || path.ends_with(".yml");
+  return is_file(path) || path.ends_with(".yaml") || path.ends_with(".yml");
 }
 
 ConfigResult load_config(const std::string& path, const Strings& overrides, int world_size,

@@ -23,14 +23,13 @@ constexpr size_t kMaxFiles = 200;  // of an `extends` tree
 constexpr size_t kMaxChain = 32;   // depth of an `extends` tree
 
 Problem directory_problem(const std::string& path, const std::string& named_at) {
-  std::error_code ignored;
-  if (fs::exists(fs::path(path) / "args.json", ignored)) {
+  if (path_exists(fs::path(path) / "args.json")) {
     return {"this is the directory of a run, not a configuration", named_at,
             path + " holds an args.json",
             "use the YAML file that started the run; `rematch train FILE.yaml --resume` continues "
             "it"};
   }
-  const bool is_model = fs::exists(fs::path(path) / "config.json", ignored);
+  const bool is_model = path_exists(fs::path(path) / "config.json");
   return {is_model ? "this is a model, not a configuration" : "the configuration is a directory",
           named_at, path + (is_model ? " holds a config.json" : " is a directory"),
           is_model ? fmt::format("write a configuration for it: rematch init {} data/train.jsonl",
@@ -42,9 +41,8 @@ Problem directory_problem(const std::string& path, const std::string& named_at) 
 /// configuration file; else nullopt.
 /// @param named_at  position that names the path
 std::optional<Problem> check_file_kind(const std::string& path, const std::string& named_at) {
-  std::error_code ignored;
-  if (fs::is_directory(path, ignored)) return directory_problem(path, named_at);
-  if (!path.ends_with(".jsonl") || !fs::is_regular_file(path, ignored)) return std::nullopt;
+  if (is_dir(path)) return directory_problem(path, named_at);
+  if (!path.ends_with(".jsonl") || !is_file(path)) return std::nullopt;
   return Problem{
       .error = "this is a JSONL of records, not a configuration",
       .where = named_at,

@@ -68,7 +68,7 @@ EvaluationFile read_evaluation(const fs::path& path) {
          .fix = "give an eval_results.json, or an eval/CHECKPOINT.json of a run (rematch eval)"});
   }
   const fs::path samples = path.parent_path() / (path.stem().string() + ".samples.jsonl");
-  if (fs::exists(samples)) file.samples_path = samples.string();
+  if (path_exists(samples)) file.samples_path = samples.string();
   return file;
 }
 
@@ -175,17 +175,17 @@ RunData read_result(const fs::path& file, const std::string& path) {
 
 /// True for a checkpoint. `rematch compare CHECKPOINT` reads the evaluation next to it.
 bool is_checkpoint(const fs::path& directory) {
-  return fs::exists(directory / "config.json") || fs::exists(directory / "adapter_config.json");
+  return path_exists(directory / "config.json") || path_exists(directory / "adapter_config.json");
 }
 
 void read_evaluations(const fs::path& directory, RunData& run) {
   std::vector<fs::path> paths;
-  if (fs::is_directory(directory / "eval")) {
+  if (is_dir(directory / "eval")) {
     for (const auto& entry : fs::directory_iterator(directory / "eval")) {
       if (is_result_file(entry.path())) paths.push_back(entry.path());
     }
   }
-  if (paths.empty() && fs::exists(directory / "eval_results.json"))
+  if (paths.empty() && path_exists(directory / "eval_results.json"))
     paths.push_back(directory / "eval_results.json");
   // checkpoint-20 before checkpoint-100.
   const auto rank = [](const fs::path& path) {
@@ -222,8 +222,8 @@ Strings runs_in(const fs::path& directory) {
   std::error_code error;
   for (fs::directory_iterator entry(directory, error), end; !error && entry != end;
        entry.increment(error)) {
-    if (fs::exists(entry->path() / "logging.jsonl") ||
-        fs::exists(entry->path() / "eval_results.json"))
+    if (path_exists(entry->path() / "logging.jsonl") ||
+        path_exists(entry->path() / "eval_results.json"))
       runs.push_back(shell_word(entry->path().string()));
   }
   std::ranges::sort(runs);
@@ -250,21 +250,20 @@ Strings runs_in(const fs::path& directory) {
 
 RunData read_run(const std::string& path) {
   const fs::path place = fs::path(path).lexically_normal();
-  if (!fs::exists(place)) {
+  if (!path_exists(place)) {
     throw missing_path(
         "run", path,
         "give a run's directory (training.output_dir/run_name) or an eval_results.json");
   }
-  if (fs::is_regular_file(place)) return read_result(place, path);
+  if (is_file(place)) return read_result(place, path);
   const fs::path directory = place.has_filename() ? place : place.parent_path();  // "runs/a/"
   const fs::path own_result =
       directory.parent_path() / "eval" / (directory.filename().string() + ".json");
-  if (is_checkpoint(directory) && fs::is_regular_file(own_result))
-    return read_result(own_result, path);
+  if (is_checkpoint(directory) && is_file(own_result)) return read_result(own_result, path);
   RunData run{.name = directory.filename().string(), .path = path};
   const auto find = [&](const char* name) -> std::optional<std::string> {
     std::string file = (place / name).string();
-    if (!fs::exists(file)) return std::nullopt;
+    if (!path_exists(file)) return std::nullopt;
     run.files.push_back(file);
     return file;
   };

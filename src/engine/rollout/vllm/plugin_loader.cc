@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <system_error>
 
+#include "base/file.h"
 #include "base/interrupt.h"
 #include "base/json.h"
 #include "base/terminal_text.h"
@@ -82,11 +83,10 @@ fs::path program_directory() {
 // The interpreter of the environment made by scripts/setup-vllm, searched in the directories above
 // the program.
 std::string find_vllm_environment() {
-  std::error_code ignored;
   for (fs::path directory = program_directory(); !directory.empty();
        directory = directory.parent_path()) {
     const fs::path candidate = directory / kVllmEnvironment;
-    if (fs::exists(candidate, ignored)) return candidate.string();
+    if (path_exists(candidate)) return candidate.string();
     if (directory == directory.root_path()) break;
   }
   return {};
@@ -210,7 +210,7 @@ std::string plugin_path() {
   std::error_code ignored;
   const fs::path here = program_directory();
   for (const fs::path& directory : {here, here / "../lib", here / "../../lib"}) {
-    if (fs::exists(directory / kPluginFile, ignored))
+    if (path_exists(directory / kPluginFile))
       return fs::canonical(directory / kPluginFile, ignored).string();
   }
   return {};

@@ -23,16 +23,14 @@ namespace fs = std::filesystem;
 constexpr int64_t kWorkspaceBytes = int64_t{256} << 20;
 
 std::optional<ModelDescription> find_model(const std::string& model_dir) {
-  std::error_code ignored;
-  if (!fs::is_regular_file(join_path(model_dir, "config.json"), ignored)) return std::nullopt;
+  if (!is_file(join_path(model_dir, "config.json"))) return std::nullopt;
   return describe_model(model_dir);
 }
 
 // `max_position_embeddings`, the size of vLLM's position tables. 0 = unknown.
 int64_t num_positions(const std::string& model_dir) {
-  std::error_code ignored;
   const std::string path = join_path(model_dir, "config.json");
-  if (!fs::is_regular_file(path, ignored)) return 0;
+  if (!is_file(path)) return 0;
   const Json config = read_json_file(path);
   const Json text =
       config.value("text_config", config);  // older files have these keys at the top level

@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <filesystem>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -33,8 +32,7 @@ std::string checkpoint_format(const std::optional<std::string>& given, const std
   }
   // One coord token is enough; CoordVocab reports a missing one. A directory that holds only a
   // tokenizer has no model family.
-  if (tokenizer.token_id("<|coord_0|>") ||
-      !std::filesystem::exists(join_path(model_dir, "config.json")))
+  if (tokenizer.token_id("<|coord_0|>") || !path_exists(join_path(model_dir, "config.json")))
     return kDefaultAnswerFormat;
   return stock_answer_format(model_dir);
 }
