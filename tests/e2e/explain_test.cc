@@ -81,7 +81,6 @@ TEST(Explain, ASentenceAnswersWordsOfHeadsAndPages) {
            {"malformed", "rollout/parse_malformed_rate"},
            {"conf", "--min-score"},
            {"calibration", "rematch eval"},
-           {"confusion", "another"},
            {"probe", "docs/probe.md"},
            {"neighbours", "0.5 is chance"},
            {"score", "share of boxes"},

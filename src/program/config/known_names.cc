@@ -16,7 +16,6 @@ constexpr KnownName kKeys[] = {
     {"fliplr horizontal_flip", "data.augment.hflip"},
     {"flipud vertical_flip", "data.augment.vflip"},
     {"hsv_h hsv_s hsv_v color_jitter", "data.augment.color", "one number for all"},
-    {"lrf", "training.lr_scheduler_kwargs.min_lr_rate"},
     {"lr_schedule lr_scheduler lr_decay_style scheduler", "training.lr_scheduler_type"},
     {"optim optim_args", "training.optimizer",
      "it is always AdamW; the key chooses its learning rates"},
@@ -31,8 +30,6 @@ constexpr KnownName kKeys[] = {
      "samples per optimizer step; `per_device_train_batch_size` of them are in memory at a time"},
     {"micro_batch_size per_gpu_train_batch_size per_device_batch_size",
      "training.per_device_train_batch_size"},
-    {"auto_find_batch_size", "training.per_device_train_batch_size",
-     "there is no search: `rematch plan CONFIG` shows how large a batch fits"},
     {"eval_batch_size", "training.per_device_eval_batch_size"},
     {"grad_accum", "training.gradient_accumulation_steps"},
     {"label_smoothing label_smoothing_factor", "custom.coord_soft_ce_w1.target_sigma",
@@ -50,15 +47,12 @@ constexpr KnownName kKeys[] = {
     {"save_every save_interval save_period", "training.save_steps"},
     {"log_interval log_every", "training.logging_steps"},
     {"save_dir", "training.output_dir"},
-    {"project", "training.output_dir", "the run directory is output_dir/run_name"},
     {"name exp_name", "training.run_name"},
     {"wandb_project use_wandb", "training.report_to", "`[wandb]`"},
     {"resume resume_from", "training.resume_from_checkpoint",
      "`latest`, or a checkpoint's directory"},
     {"push_to_hub hub_model_id hub_token hub_strategy", "",
-     "nothing is uploaded; a checkpoint is a Hugging Face directory: hf upload OWNER/NAME "
-     "CHECKPOINT"},
-    {"do_train do_eval", "", "the command decides; while training: `eval_strategy`"},
+     "nothing is uploaded here: `hf upload OWNER/NAME CHECKPOINT` does it"},
     {"overwrite_output_dir", "", "no run is overwritten: a second one takes the next free name"},
     {"model_name_or_path pretrained_model_name_or_path base_model model_id", "model.model",
      "a directory; hub ids are not downloaded"},
@@ -66,7 +60,7 @@ constexpr KnownName kKeys[] = {
     {"model_type", "template.template", "the family is read from config.json; usually not set"},
     {"dtype precision mixed_precision amp half", "model.torch_dtype"},
     {"attn_implementation flash_attention flash_attn use_flash_attn", "",
-     "the device decides the attention implementation (docs/hardware.md): remove the key"},
+     "the device decides (docs/hardware.md): remove the key"},
     {"sequence_len cutoff_len max_seq_length max_seq_len model_max_length", "global_max_length"},
     {"imgsz img_size image_size", "",
      "`template.max_pixels` is an area: for 640 x 640 write 409600"},
@@ -119,13 +113,12 @@ constexpr KnownName kCommands[] = {
 /// Words of tables and pages; each number in them is an `n`.
 constexpr KnownName kWords[] = {
     {"neighbours_in_sorted_order neighbours neighbors", "",
-     "share of neighbouring objects of an answer that follow each other from top to bottom and "
-     "left to right, as sorted truths do; 0.5 is chance, from 0.8 on the model has learnt the "
-     "order"},
+     "share of an answer's neighbouring objects in the order of sorted truth, from top to bottom "
+     "and left to right; 0.5 is chance, from 0.8 on the model has learnt the order"},
     {"missing_objects missing", "", "share of the true objects that the answers do not find"},
     {"of_these_found_by_samples found_by_n_samples found_by_samples", "",
-     "share of the missing objects that at least one of several answers with random choices "
-     "(`probe --samples`) does find: what stage 2 can teach"},
+     "share of the missing objects that a sampled answer (`probe --samples`) finds: what stage 2 "
+     "can teach"},
     {"repeated", "", "share of the predictions that name an object a second time"},
     {"fn fn@.n fn_@_.n", "",
      "F1 of boxes with an IoU of at least the number after @, 0.5 without one, whatever their "
@@ -135,18 +128,12 @@ constexpr KnownName kWords[] = {
     {"gate_r", "rollout/recall"},
     {"map ap mapn", "coco_ap"},
     {"malformed", "rollout/parse_malformed_rate"},
-    {"score conf confidence threshold", "",
-     "share of boxes with such an answer that are right, 0 to 1, by the checkpoint's calibration; "
-     "`predict --min-score` leaves out what is below"},
-    {"calibration calibrated", "",
-     "turns the probability of an answer's tokens into the share of such boxes that are right; "
-     "`rematch eval` measures it on the validation set and stores it with the checkpoint"},
-    {"confusion confusions confusion_matrix", "",
-     "how often boxes of one class are found under the name of another (`rematch report`)"},
-    {"probe", "", "`rematch probe` measures whether stage 2 can help (docs/probe.md)"},
+    {"score conf confidence threshold calibration calibrated", "",
+     "share of boxes with such an answer that are right, 0 to 1, as `rematch eval` measured it and "
+     "stored it with the checkpoint; `predict --min-score` leaves out what is below"},
     {"stage_n", "",
-     "stage 1 is supervised fine-tuning on the true answers (custom.trainer_variant: sft); stage 2 "
-     "rolls out, matches and teaches the corrected answer (rollout_matching_sft, docs/stage2.md)"},
+     "custom.trainer_variant: `sft` is stage 1, `rollout_matching_sft` stage 2 (docs/stage2.md)"},
+    {"probe", "", "`rematch probe` measures whether stage 2 can help (docs/probe.md)"},
 };
 
 constexpr KnownName kOptions[] = {
