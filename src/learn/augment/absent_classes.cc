@@ -1,6 +1,7 @@
 #include "learn/augment/absent_classes.h"
 
 #include <algorithm>
+#include <functional>
 #include <set>
 
 #include "base/random.h"
@@ -53,8 +54,7 @@ Sample with_longest_prompt(Sample sample, const AugmentSettings& settings) {
   const std::optional<ClassList> list = list_of(sample);
   if (settings.absent_share <= 0 || !list) return sample;
   Strings names = addable_names(sample, *list);
-  std::ranges::stable_sort(
-      names, [](const std::string& a, const std::string& b) { return a.size() > b.size(); });
+  std::ranges::stable_sort(names, std::greater(), [](const auto& name) { return name.size(); });
   names.resize(std::min(names.size(), static_cast<size_t>(settings.absent_most)));
   names.insert(names.end(), list->names.begin(), list->names.end());
   sample.prompt = with_names(sample.prompt, *list, names);

@@ -36,8 +36,8 @@ double visible_share(double first, double last, const Axis& axis) {
 double visible_share(const Outline& outline, const std::array<Axis, 2>& axes) {
   double share = 1;
   for (size_t axis = 0; axis < 2; ++axis) {
-    const auto [low, high] = std::ranges::minmax_element(
-        outline, [axis](const auto& a, const auto& b) { return a[axis] < b[axis]; });
+    const auto [low, high] =
+        std::ranges::minmax_element(outline, {}, [axis](const auto& point) { return point[axis]; });
     share *= visible_share((*low)[axis], (*high)[axis], axes[axis]);
   }
   return share;

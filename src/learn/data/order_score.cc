@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <tuple>
@@ -74,8 +73,7 @@ void add_rows(std::vector<Features>& boxes) {
   height /= boxes.size();
   std::vector<Features*> down;
   for (Features& box : boxes) down.push_back(&box);
-  std::ranges::stable_sort(down,
-                           [&](const auto* a, const auto* b) { return middle(*a) < middle(*b); });
+  std::ranges::stable_sort(down, {}, [&](const auto* box) { return middle(*box); });
   double row = 0, first = down.empty() ? 0 : middle(*down.front());
   for (Features* box : down) {
     if (middle(*box) - first > height / 2) {
@@ -171,12 +169,8 @@ Features learn(const std::vector<Features>& pairs) {
 
 bool comes_before(const Objects& a, const Objects& b) {
   const auto key = [](const SceneObject& one) { return std::tie(one.desc, one.geometry.bins); };
-  return std::lexicographical_compare(
-      a.begin(), a.end(), b.begin(), b.end(),
-      [&](const SceneObject& one, const SceneObject& two) { return key(one) < key(two); });
+  return std::ranges::lexicographical_compare(a, b, {}, key, key);
 }
-
-std::string share_text(double share) { return fmt::format("{:.2f}", share); }
 
 }  // namespace
 
@@ -212,9 +206,9 @@ Objects sort_by(const OrderScore& order, Objects objects) {
   std::vector<Features> features = features_of(objects);
   std::vector<std::pair<double, size_t>> rest;  // score and place, best first
   for (size_t i = 0; i < objects.size(); ++i) rest.emplace_back(dot(order.weights, features[i]), i);
-  std::ranges::stable_sort(rest, [&](const auto& a, const auto& b) {
-    const Features &first = features[a.second], &second = features[b.second];
-    return std::tuple(-a.first, first[1], first[0]) < std::tuple(-b.first, second[1], second[0]);
+  std::ranges::stable_sort(rest, {}, [&](const auto& one) {
+    const Features& box = features[one.second];
+    return std::tuple(-one.first, box[1], box[0]);
   });
   Objects sorted;
   while (!rest.empty()) {
@@ -222,11 +216,8 @@ Objects sort_by(const OrderScore& order, Objects objects) {
       const bool is_same = !sorted.empty() && objects[one.second].desc == sorted.back().desc;
       return one.first + (is_same ? order.weights[kSameName] : 0);
     };
-    const auto best = order.weights[kSameName] == 0
-                          ? rest.begin()
-                          : std::ranges::max_element(rest, [&](const auto& a, const auto& b) {
-                              return score(a) < score(b);
-                            });
+    const auto best =
+        order.weights[kSameName] == 0 ? rest.begin() : std::ranges::max_element(rest, {}, score);
     sorted.push_back(objects[best->second]);
     rest.erase(best);
   }
@@ -234,13 +225,11 @@ Objects sort_by(const OrderScore& order, Objects objects) {
 }
 
 std::string order_text(const OrderScore& order) {
-  const std::string pairs =
-      fmt::format("{} of {} pairs", share_text(order.agreement), order.num_pairs);
+  const std::string pairs = fmt::format("{:.2f} of {} pairs", order.agreement, order.num_pairs);
   if (!order.is_found)
     return fmt::format("none found in the answers ({}{}); the truth is `sorted`",
                        order.has_few_pairs() ? "too few: " : "at most ", pairs);
-  return fmt::format("{}, {} (`sorted`: {})", order.name, pairs,
-                     share_text(order.sorted_agreement));
+  return fmt::format("{}, {} (`sorted`: {:.2f})", order.name, pairs, order.sorted_agreement);
 }
 
 void write_order(const std::string& directory, const OrderScore& order) {
@@ -252,7 +241,7 @@ void write_order(const std::string& directory, const OrderScore& order) {
 
 std::optional<OrderScore> read_order(const std::string& directory) {
   const std::string path = join_path(directory, kOrderFile);
-  if (!std::filesystem::exists(path)) return std::nullopt;
+  if (!path_exists(path)) return std::nullopt;
   const JsonOrigin origin{.path = path,
                           .error = "the order of this checkpoint's answers cannot be read",
                           .fix = "restore the file, or remove it to have it learned again"};

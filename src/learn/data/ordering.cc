@@ -31,9 +31,7 @@ Objects order_objects(const Sample& sample, const ObjectOrder& order, uint64_t s
   Objects objects = sample.objects;
   if (order.own != nullptr) return sort_by(*order.own, std::move(objects));
   if (order.kind != ObjectOrdering::kRandom) {
-    std::ranges::stable_sort(objects, [](const SceneObject& a, const SceneObject& b) {
-      return top_left(a.geometry) < top_left(b.geometry);
-    });
+    std::ranges::stable_sort(objects, {}, [](const auto& one) { return top_left(one.geometry); });
     return objects;
   }
   const uint64_t key = random_key(kOrderStream, seed, epoch, sample.sample_id);

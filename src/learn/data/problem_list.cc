@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <functional>
 
 #include "base/terminal_text.h"
 
@@ -32,7 +33,7 @@ void ProblemList::throw_if_any() {
 
 Problem ProblemList::summary() const {
   std::vector<std::pair<std::string, size_t>> kinds(kinds_.begin(), kinds_.end());
-  std::ranges::stable_sort(kinds, [](const auto& a, const auto& b) { return a.second > b.second; });
+  std::ranges::stable_sort(kinds, std::greater(), [](const auto& kind) { return kind.second; });
   std::string counts;
   for (size_t i = 0; i < std::min(kinds.size(), kMostShown); ++i)
     counts += fmt::format("{}{} × {}", i > 0 ? "; " : "", kinds[i].second, kinds[i].first);

@@ -146,12 +146,17 @@ const Json* choice_of(const Json& value) {
   return is_one ? &choices->front() : nullptr;
 }
 
+/// The message of a chat completion; null if it has none.
+const Json* message_of(const Json& value) {
+  const Json* choice = choice_of(value);
+  return choice == nullptr ? nullptr : first_of(*choice, {"message"});
+}
+
 /// The text of a chat completion, which may be null.
 const Json* completion_of(const Json& value) {
   const Json* choice = choice_of(value);
-  if (choice == nullptr) return nullptr;
-  const Json* message = first_of(*choice, {"message"});
-  if (message == nullptr) return first_of(*choice, {"text"});
+  const Json* message = message_of(value);
+  if (message == nullptr) return choice == nullptr ? nullptr : first_of(*choice, {"text"});
   const auto content = message->find("content");
   return content == message->end() ? nullptr : &*content;
 }
@@ -167,8 +172,7 @@ const Json* body_of(const Json& line) {
 /// " (refusal …)" if the model refused to answer; else "".
 std::string refusal_of(const Json& line) {
   for (const Json* value : {&line, body_of(line)}) {
-    const Json* choice = choice_of(*value);
-    const Json* message = choice == nullptr ? nullptr : first_of(*choice, {"message"});
+    const Json* message = message_of(*value);
     const Json* refusal = message == nullptr ? nullptr : first_of(*message, {"refusal"});
     if (refusal != nullptr) return fmt::format(" (refusal {})", show_json(*refusal));
   }

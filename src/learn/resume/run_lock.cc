@@ -101,8 +101,7 @@ bool may_run(const Json& record) {
       {.error = fmt::format("cannot write {}", path),
        .where = path,
        .what = std::strerror(error_number),
-       .fix =
-           "check the permissions and the disk, or set training.output_dir to another directory"});
+       .fix = "check the permissions and the disk, or choose another training.output_dir"});
 }
 
 // Locks for the process, not for the descriptor, so that child processes of a rollout engine do not
