@@ -18,7 +18,8 @@ TEST(EvalSet, TextDependsOnEveryPart) {
   for (const auto& change : std::vector<std::function<void(EvalSet&)>>{
            [](EvalSet& one) { one.num_records = 4; }, [](EvalSet& one) { one.records = "1"; },
            [](EvalSet& one) { one.labels = "exact"; }, [](EvalSet& one) { one.user_prompt = "c"; },
-           [](EvalSet& one) { one.system_prompt = "ab", one.user_prompt = ""; }}) {
+           [](EvalSet& one) { one.system_prompt = "ab", one.user_prompt = ""; },
+           [](EvalSet& one) { one.scoring = "temperature 0.9"; }}) {
     EvalSet other = set;
     change(other);
     EXPECT_NE(eval_set_text(other), eval_set_text(set));
@@ -34,6 +35,7 @@ TEST(EvalSet, ShowsAReaderTheCountAndNamesWhatDiffers) {
             Names{"records"});
   EXPECT_EQ(eval_set_differences(set, "32 records 9f3c, labels a, b, prompts 6d"),
             (Names{"label_match", "prompts"}));
+  EXPECT_EQ(eval_set_differences(set, set + ", scoring 1b"), Names{"decoding or matching"});
 }
 
 }  // namespace rematch

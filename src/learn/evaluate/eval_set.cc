@@ -9,8 +9,9 @@ namespace rematch {
 std::string eval_set_text(const EvalSet& set) {
   const std::string prompts =
       fmt::format("{}:{}{}", set.system_prompt.size(), set.system_prompt, set.user_prompt);
-  return fmt::format("{} records {}, labels {}, prompts {}", set.num_records, set.records,
-                     set.labels, content_hash_of(prompts));
+  return fmt::format("{} records {}, labels {}, prompts {}{}", set.num_records, set.records,
+                     set.labels, content_hash_of(prompts),
+                     set.scoring.empty() ? "" : ", scoring " + content_hash_of(set.scoring));
 }
 
 namespace {
@@ -31,11 +32,13 @@ std::string shown_eval_set(const std::string& text) {
 }
 
 Strings eval_set_differences(const std::string& a, const std::string& b) {
-  const std::string labels = ", labels ", prompts = ", prompts ";
+  const std::string labels = ", labels ", prompts = ", prompts ", scoring = ", scoring ";
   Strings differences;
   if (part(a, "", labels) != part(b, "", labels)) differences.emplace_back("records");
   if (part(a, labels, prompts) != part(b, labels, prompts)) differences.emplace_back("label_match");
-  if (part(a, prompts, "\n") != part(b, prompts, "\n")) differences.emplace_back("prompts");
+  if (part(a, prompts, scoring) != part(b, prompts, scoring)) differences.emplace_back("prompts");
+  if (part(a, scoring, "\n") != part(b, scoring, "\n"))
+    differences.emplace_back("decoding or matching");
   return differences;
 }
 

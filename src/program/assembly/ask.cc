@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <array>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -15,6 +17,7 @@
 #include "model/checkpoint/model_dir.h"
 #include "model/checkpoint/peft.h"
 #include "model/vision/patches.h"
+#include "program/config/schema.h"
 
 namespace rematch {
 namespace {
@@ -79,15 +82,40 @@ std::string adopt_image_area(Settings& settings, const std::string& adapter_dir)
       base_dir, min_pixels, max_pixels, adapter_dir, trained.min_pixels, trained.max_pixels);
 }
 
+/// True for a key that decides how answers are decoded or matched.
+bool decides_scores(const std::string& key) {
+  return std::ranges::any_of(
+      std::array{"candidate_top_k", "fp_cost", "fn_cost", "label_match", "maskiou_", "match_policy",
+                 "repeat_terminate.", "repetition_penalty", "temperature", "top_"},
+      [&](const char* start) { return key.starts_with(kRolloutMatching + "." + start); });
+}
+
+/// The values of a run; empty without one.
+Json run_values(const std::string& run) {
+  Json saved = run.empty() ? Json() : read_json_file(join_path(run, "args.json"));
+  return saved.is_object() ? saved : Json::object();
+}
+
+/// Assignments of the run's values that decide scores, where they are not the defaults.
+Strings run_scoring(const Json& run) {
+  Strings overrides;
+  for (const KeySpec& spec : schema()) {
+    if (!decides_scores(spec.path)) continue;
+    std::string pointer = "/" + spec.path;
+    std::ranges::replace(pointer, '.', '/');
+    const Json value = run.value(Json::json_pointer(pointer), Json());
+    if (!value.is_null() && value != to_json(spec.fallback))
+      overrides.push_back(spec.path + "=" + value.dump());
+  }
+  return overrides;
+}
+
 /// `custom.val_jsonl` of a run.
 /// @param named  the model that was asked, for errors
 /// @throws UserError (config) without one
-std::string run_records(const std::string& run, const std::string& named) {
-  const Json saved = run.empty() ? Json() : read_json_file(join_path(run, "args.json"));
-  if (saved.is_object()) {
-    const Json records = saved.value(Json::json_pointer("/custom/val_jsonl"), Json());
-    if (records.is_string()) return records.get<std::string>();
-  }
+std::string run_records(const Json& run, const std::string& named) {
+  const Json records = run.value(Json::json_pointer("/custom/val_jsonl"), Json());
+  if (records.is_string()) return records.get<std::string>();
   throw config_error({.error = "a model directory needs records to be asked about",
                       .where = named,
                       .what = "no JSONL was given after it",
@@ -192,13 +220,26 @@ bool has_own_weights(const JobSource& source) {
          (!packed || model.four_bit == *packed);
 }
 
+std::string scoring_text(const ConfigResult& config) {
+  std::string text;
+  for (const EffectiveValue& row : config.effective) {
+    if (decides_scores(row.key) && !row.key.ends_with(".label_match") &&
+        row.typed != find_key(row.key)->fallback)
+      text += row.key + " " + row.value + "\n";
+  }
+  return text;
+}
+
 JobSource ask_about_records(const Asked& asked) {
   if (names_configuration(asked.model)) return ask_configured(asked);
   Checkpoint checkpoint = find_checkpoint(asked.model, asked.adapter);
   require_model_dir(checkpoint.base);
   Asked complete = asked;
-  if (asked.records.empty()) complete.records = run_records(checkpoint.run, asked.model);
-  ConfigResult config = load_config("", asked.overrides, 1, settings_to_ask(checkpoint, complete));
+  const Json run = run_values(checkpoint.run);
+  if (asked.records.empty()) complete.records = run_records(run, asked.model);
+  Strings overrides = run_scoring(run);
+  overrides.insert(overrides.end(), asked.overrides.begin(), asked.overrides.end());
+  ConfigResult config = load_config("", overrides, 1, settings_to_ask(checkpoint, complete));
   return finish({std::move(config), std::move(checkpoint), asked.force_base});
 }
 

@@ -61,8 +61,13 @@ struct JobSource {
 /// base, or on one that is packed in another way.
 bool has_own_weights(const JobSource& source);
 
+/// The settings of decoding and matching that are not the defaults, a line each. Scores with other
+/// ones cannot be compared.
+std::string scoring_text(const ConfigResult& config);
+
 /// A question about records: that of a configuration as it is written, or of a checkpoint, which
-/// needs none. Images are as large as those that an adapter was trained with.
+/// needs none: its answers are decoded and matched as the evaluations of its run. Images are as
+/// large as those that an adapter was trained with.
 /// @throws UserError (config) as load_config(), and for a model without records; (environment) for
 /// a path that leads nowhere; (data) if the base cuts images otherwise than the base of the adapter
 JobSource ask_about_records(const Asked& asked);

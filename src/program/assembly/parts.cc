@@ -151,7 +151,8 @@ std::unique_ptr<Evaluation> make_evaluation(const Job& job, const std::shared_pt
                                      .records = data.content_hash(),
                                      .labels = label_match(job).identity(),
                                      .system_prompt = job.files.prompts->system_prompt(),
-                                     .user_prompt = job.files.prompts->user_prompt()}),
+                                     .user_prompt = job.files.prompts->user_prompt(),
+                                     .scoring = scoring_text(job.source.config)}),
           .group = &job.group});
 }
 

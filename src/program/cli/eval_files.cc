@@ -24,8 +24,8 @@ std::string replaced_text(const std::string& path, const Json& result) {
   if (!is_file(path)) return "";
   try {
     const Json old = parse_json(read_file(path), path);
-    for (const char* key : {"model", "val_jsonl"}) {
-      if (old.is_object() && old.contains(key) && old[key] != result[key])
+    for (const char* key : {"model", "val_jsonl", "eval_set"}) {
+      if (old.is_object() && old.contains(key) && old[key] != result.value(key, Json()))
         return fmt::format("{} held the evaluation of {} {}: it is replaced", path, key,
                            show_json(old[key]));
     }
