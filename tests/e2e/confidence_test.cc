@@ -99,6 +99,8 @@ TEST(Confidence, ATrainedCheckpointKnowsWhatItsScoresAreWorth) {
   EXPECT_FALSE(read_json_file(stored)["eval_set"].get<std::string>().empty());
   const Json before = read_json_file(stored);
   std::filesystem::remove(stored);
+  EXPECT_EQ(program.run("eval out/run/checkpoint-1 --set custom.user_prompt=Hello").exit_code, 0);
+  EXPECT_FALSE(std::filesystem::exists(stored)) << "another question";
   const test::ProcessResult evaluated = program.run("eval out/run/checkpoint-1");
   EXPECT_NE(evaluated.err.find("rematch_scores.json"), std::string::npos) << evaluated.err;
   const Json after = read_json_file(stored);
@@ -112,6 +114,11 @@ TEST(Confidence, ATrainedCheckpointKnowsWhatItsScoresAreWorth) {
           << "the same answers, in other batches";
     }
   }
+  Json of_another = after;  // question
+  of_another["eval_set"] = "64 records 1, labels exact, prompts 2";
+  write_file_atomic(stored, of_another.dump());
+  ASSERT_EQ(program.run("eval out/run/checkpoint-1").exit_code, 0);
+  EXPECT_EQ(read_json_file(stored)["eval_set"], before["eval_set"]);
   Json of_the_start = after;
   of_the_start["step"] = 0;
   write_file_atomic(stored, of_the_start.dump());
@@ -121,6 +128,33 @@ TEST(Confidence, ATrainedCheckpointKnowsWhatItsScoresAreWorth) {
             std::string::npos);
   ASSERT_EQ(program.run("eval " + checkpoint).exit_code, 0);
   EXPECT_EQ(read_json_file(stored)["step"], 1);
+}
+
+TEST(EvalOfARun, DecodesAndMatchesAsItsOwnEvaluation) {
+  test::Program program;
+  const std::string config = program.config(
+                                 "template: {system: List the objects as JSON.}\n"
+                                 "custom: {user_prompt: Find every shape.}\n"
+                                 "training: {max_steps: 1, learning_rate: 1.0e-7, "
+                                 "eval_strategy: steps, eval_steps: 1, save_steps: 1}\n") +
+                             " --set model.model=" + demo_model();
+  const std::string keys = " --set custom.extra.rollout_matching.";
+  ASSERT_EQ(program
+                .run("train " + config + keys + "max_new_tokens=100" + keys + "maskiou_gate=0.8" +
+                     keys + "repetition_penalty=1.2")
+                .exit_code,
+            0);
+  Json measured;
+  for (const std::string& line : split(read_file(program.run_dir() + "/logging.jsonl"), '\n')) {
+    if (line.find("eval_rollout_f1\"") != line.npos) measured = parse_json(line, "");
+  }
+  for (const std::string set : {"", " --set custom.extra.rollout_matching.maskiou_gate=0.1"}) {
+    ASSERT_EQ(program.run("eval out/run/checkpoint-1" + set).exit_code, 0);
+    const Json again = read_json_file(program.run_dir() + "/eval_results.json");
+    for (const char* key : {"eval_rollout_f1", "eval_rollout_matched"})
+      EXPECT_EQ(again[key] == measured[key], set.empty()) << key;
+    EXPECT_EQ(again["eval_set"] == measured["eval_set"], set.empty());
+  }
 }
 
 TEST(Confidence, IsTheSameInRolloutsSamplesAndPredictions) {

@@ -14,12 +14,14 @@
 namespace rematch {
 namespace {
 
-Evaluated subject_of(const Job& job) {
+Evaluated subject_of(const Job& job, const Asked& asked) {
   const std::string& checkpoint = job.source.checkpoint.path;
   return {.model = checkpoint,
           .name = checkpoint,
           .checkpoint = checkpoint,
           .has_own_weights = has_own_weights(job.source),
+          .has_own_question = !names_configuration(asked.model) && asked.overrides.empty() &&
+                              asked.answer_format.empty(),
           .run_dir = job.settings().output.run_dir,
           .records = *job.data.val,
           .inputs = job.inputs(),
@@ -44,7 +46,7 @@ int run_eval(const EvalArguments& arguments) {
   });
   Asking asking(std::move(source), Use::kEvaluate, place);
   const Job& job = asking.job();
-  EvalOutput output(subject_of(job), job.terminal, job.group);
+  EvalOutput output(subject_of(job, arguments.asked), job.terminal, job.group);
   asking.start();
   run_phase(job.group, "evaluate", [&] {
     const auto evaluation = make_evaluation(job, asking.model(), asking.engine(), kExtraGates);

@@ -12,10 +12,21 @@
 #include "base/terminal_text.h"
 #include "engine/ranks/phase.h"
 #include "learn/evaluate/coco_scene.h"
+#include "learn/evaluate/eval_set.h"
 #include "program/assembly/ask.h"
 #include "program/cli/eval_tables.h"
 
 namespace rematch {
+namespace {
+
+/// True if both were measured with the same prompts, labels, decoding and matching.
+bool is_of_question(const ScoreCalibration& stored, const ScoreCalibration& fitted) {
+  Strings differences = eval_set_differences(stored.eval_set(), fitted.eval_set());
+  std::erase(differences, "records");
+  return differences.empty();
+}
+
+}  // namespace
 
 EvalOutput::EvalOutput(Evaluated subject, Terminal& terminal, Group& group)
     : subject_(std::move(subject)), terminal_(terminal) {
@@ -46,11 +57,13 @@ std::optional<ScoreCalibration> EvalOutput::find_calibration(
   if (checkpoint.empty()) return std::nullopt;
   if (!subject_.has_own_weights) return fitted;
   const auto stored = ScoreCalibration::read(checkpoint);
-  if (stored && (stored->fits(checkpoint) || !fitted)) return stored;
+  const bool fits = stored && stored->fits(checkpoint) &&
+                    (!fitted || !subject_.has_own_question || is_of_question(*stored, *fitted));
+  if (stored && (fits || !fitted)) return stored;
   const std::optional<int64_t> step =
       stored ? stored->weights_step(checkpoint) : step_of_weights(checkpoint);
   // Only a checkpoint of a run gets a file, not a model that a user brought.
-  if (!fitted || !step) return fitted;
+  if (!fitted || !step || !subject_.has_own_question || fitted->points().size() < 2) return fitted;
   try {
     ScoreCalibration kept = *fitted;
     kept.set_step(*step);

@@ -20,6 +20,8 @@ struct Evaluated {
   std::string name;             ///< names the files, as name_of_evaluated()
   std::string checkpoint;       ///< has or gets the calibration; empty = none
   bool has_own_weights = true;  ///< of `checkpoint`, as it was trained
+  /// with the question that `checkpoint` was trained for: it may keep the calibration
+  bool has_own_question = true;
   std::string run_dir;
   const Dataset& records;
   InputFiles inputs;
