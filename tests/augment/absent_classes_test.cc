@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <set>
 
 #include "learn/augment/augmentation.h"
@@ -33,9 +34,11 @@ std::string record(const std::string& image, const std::string& prompt,
 /// Samples with the classes a, b, c, d, e.
 std::vector<Sample> samples() {
   test::TempDir dir;
+  dir.write("2.png", "");
+  std::filesystem::create_symlink("2.png", dir.file("link.png"));
   const std::string path = dir.write(
       "all.jsonl", record("1.png", "Find: a, b.", {"a", "b"}) + record("2.png", "Find: c.", {"c"}) +
-                       record("2.png", "Find: D.", {"D"}) + record("3.png", "Find: a.", {}) +
+                       record("link.png", "Find: D.", {"D"}) + record("3.png", "Find: a.", {}) +
                        record("4.png", "Find every e.", {"e"}));
   Dataset data = Dataset::load(path, {.check_image_files = false});
   data.offer_classes();

@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
+#include "support/paths.h"
+
 namespace rematch {
 namespace {
 
@@ -64,6 +68,22 @@ TEST(ContentWarnings, FewOrLargeImagesProveNothing) {
   for (int i = 0; i < 100; ++i) samples.push_back(scene(i, 1920, 1080, {box(1, 2, 999, 998)}));
   for (int i = 0; i < 100; ++i) samples.push_back(scene(i, 64, 64, {}));
   EXPECT_TRUE(warnings_of(samples).empty());
+}
+
+TEST(ContentWarnings, AnImageIsOneUnderAllItsNames) {
+  const test::TempDir dir;
+  const std::string path = dir.write("a.png", "");
+  std::filesystem::create_symlink("a.png", dir.file("link.png"));
+  for (const std::string& other :
+       {dir.path() + "/./a.png", dir.file("link.png"), dir.file("gone.png")}) {
+    std::vector<Sample> samples;
+    for (const std::string& image : {path, other}) {
+      const int x = static_cast<int>(samples.size());
+      samples.push_back(scene(x, 2000, 2000, {box(x, 2, x + 5, 900)}));
+      samples.back().image_paths = {image};
+    }
+    EXPECT_EQ(find_split_images(samples).num_images, other.ends_with("gone.png") ? 0 : 1) << other;
+  }
 }
 
 TEST(ContentWarnings, RecordsOfOneImageThatLackEachOthersObjectsAreCounted) {

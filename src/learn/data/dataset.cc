@@ -16,6 +16,7 @@
 #include "base/text.h"
 #include "learn/data/class_list.h"
 #include "learn/data/doubts.h"
+#include "learn/data/file_set.h"
 #include "learn/data/foreign_file.h"
 #include "learn/data/image_path.h"
 #include "learn/data/problem_list.h"
@@ -189,17 +190,17 @@ Dataset Dataset::mix(std::vector<Dataset> files, const std::vector<double>& weig
 
 void Dataset::offer_classes() {
   const auto classes = std::make_shared<const ClassNames>(samples_);
-  std::map<std::string, std::set<std::string>> by_image;
+  std::map<FileId, std::set<std::string>> by_image;
   for (const Sample& sample : samples_) {
     for (const std::string& path : sample.image_paths) {
       for (const SceneObject& object : sample.objects)
-        by_image[path].insert(lower_case(object.desc));
+        by_image[file_id(path)].insert(lower_case(object.desc));
     }
   }
   for (Sample& sample : samples_) {
     sample.classes = classes;
     for (const std::string& path : sample.image_paths) {
-      const std::set<std::string>& names = by_image[path];
+      const std::set<std::string>& names = by_image[file_id(path)];
       sample.image_names.insert(sample.image_names.end(), names.begin(), names.end());
     }
   }

@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "base/terminal_text.h"
+#include "learn/data/file_set.h"
 #include "learn/data/units.h"
 
 namespace rematch {
@@ -73,10 +74,10 @@ SplitImages find_split_images(std::span<const Sample> samples) {
     int64_t num_records = 0;
     bool differs = false;
   };
-  std::map<std::pair<std::string_view, std::string_view>, Image> images;  // by path and prompt
+  std::map<std::pair<FileId, std::string_view>, Image> images;  // by file and prompt
   for (const Sample& sample : samples) {
     if (sample.image_paths.size() != 1) continue;
-    Image& image = images[{sample.image_paths.front(), sample.prompt}];
+    Image& image = images[{file_id(sample.image_paths.front()), sample.prompt}];
     ++image.num_records;
     if (image.first == nullptr) {
       image.first = &sample;

@@ -28,6 +28,12 @@ std::optional<std::string> hash_ends(const std::string& path) {
 
 }  // namespace
 
+FileId file_id(const std::string& path) {
+  struct stat info{};
+  if (::stat(path.c_str(), &info) != 0) return {0, std::hash<std::string>{}(path)};
+  return {info.st_dev, info.st_ino};
+}
+
 void FileSet::insert(const std::string& path) {
   struct stat info{};
   if (::stat(path.c_str(), &info) != 0) return;

@@ -12,6 +12,11 @@
 
 namespace rematch {
 
+/// Device and number of a file, the same under all its names; of a missing file those of no other.
+using FileId = std::pair<dev_t, ino_t>;
+/// Cost: one stat.
+FileId file_id(const std::string& path);
+
 /// Finds copies of files. Two paths count as equal if they name the same file, or files with the
 /// same size and the same first and last 16 KiB: images are compressed, so different ones differ
 /// there. An unreadable file equals no other.
@@ -29,7 +34,7 @@ class FileSet {
     std::set<std::string> hashes;
   };
 
-  std::set<std::pair<dev_t, ino_t>> files_;
+  std::set<FileId> files_;
   std::unordered_map<int64_t, SameSize> by_size_;
 };
 

@@ -5,6 +5,7 @@
 
 #include "learn/augment/absent_classes.h"
 #include "learn/augment/side_words.h"
+#include "learn/data/doubts.h"
 #include "learn/data/order_score.h"
 #include "learn/data/overlap.h"
 #include "learn/data/records_path.h"
@@ -45,7 +46,12 @@ class Reader {
       weights.push_back(file.weight);
     }
     problems.throw_problems();
-    return Dataset::mix(std::move(files), weights);
+    const bool is_mixed = files.size() > 1;
+    Dataset mixed = Dataset::mix(std::move(files), weights);
+    const SplitImages split = find_split_images(mixed.samples());
+    if (is_mixed && split.num_images > 0)
+      report_.warn(fmt::format("{}: {}", mixed.path(), split.text()));
+    return mixed;
   }
 
   /// Drops or refuses samples that are too long.
