@@ -383,6 +383,21 @@ TEST(Predict, WritesResultsWithTheIdsOfACocoFile) {
     EXPECT_EQ(results[i]["bbox"], annotation["bbox"]);
     EXPECT_EQ(results[i]["score"], annotation["score"]);
   }
+  for (const auto& [images, error] : std::vector<std::pair<std::string, std::string>>{
+           {R"({"id": 77, "file_name": "0.png", "width": 999})", "another size"},
+           {R"({"id": 77, "file_name": "0.png", "height": "9"})", "another size"},
+           {R"({"id": 77, "file_name": "0.png"}, {"id": 8, "file_name": "0.png"})", "two entries"},
+           {R"({"id": 77, "file_name": "0.png"}, {"id": 77, "file_name": "b"})", "two entries"}}) {
+    program.dir().write(
+        "bad.json", R"({"images": [)" + images + R"(], "categories": [{"id": 1, "name": "a"}]})");
+    const test::ProcessResult refused = program.run(predict + "bad.json --format coco");
+    EXPECT_EQ(refused.exit_code, 3) << images;
+    EXPECT_NE(refused.err.find(error), std::string::npos) << refused.err;
+  }
+  program.dir().write("dir/0.png", read_file(program.dir().file("0.png")));
+  EXPECT_NE(program.run("predict " + model + " 0.png dir --format coco --ids all.json")
+                .err.find("two images have one id"),
+            std::string::npos);
   program.dir().write("other.json",
                       R"({"images": [{"id": 1, "file_name": "x.png"}], "categories": )"
                       R"([{"id": 1, "name": "a"}]})");

@@ -202,7 +202,17 @@ PredictOutput::PredictOutput(const PredictFormat& format, const Strings& images,
   if (!format.ids.empty()) {
     ids_.emplace(format.ids);
     inputs_.add(format.ids);
-    for (const std::string& image : images) ids_->image_id(image);
+    std::map<int64_t, std::string> named;
+    for (const std::string& image : images) {
+      const auto [first, is_new] = named.emplace(ids_->image_id(image), image);
+      if (!is_new)
+        throw config_error(
+            {.error = "two images have one id in the file of --ids",
+             .where = image,
+             .what = fmt::format("id {} is that of {} too", first->first, first->second),
+             .fix = "give one of them, or a COCO file with their directories in "
+                    "`file_name`"});
+    }
   }
   if (!format.draw_dir.empty()) prepare_drawings(format.draw_dir, images, inputs_);
   if (!format.out.empty()) file_.emplace(format.out, inputs_);
@@ -217,6 +227,7 @@ void PredictOutput::write(const std::string& text) {
 }
 
 void PredictOutput::add(Prediction one) {
+  if (ids_ && !one.unreadable) ids_->require_size(one.path, one.width_px, one.height_px);
   num_unread_ += !one.unreadable && is_unread(one);
   keep_certain(one, format_.min_score);
   if (!format_.draw_dir.empty() && !one.unreadable)

@@ -62,24 +62,32 @@ CocoIds::CocoIds(const std::string& path) : path_(path) {
   categories_ = read(json, "categories", "name");
 }
 
-std::map<std::string, int64_t> CocoIds::read(const Json& json, const char* list,
-                                             const char* name) const {
-  std::map<std::string, int64_t> ids;
-  const Json entries = json.is_object() ? json.value(list, Json()) : Json();
-  for (const Json& entry : entries) {
-    if (entry.is_object() && entry.contains(name) && entry[name].is_string() &&
-        entry.contains("id") && entry["id"].is_number_integer())
-      ids[entry[name].get<std::string>()] = entry["id"].get<int64_t>();
+CocoIds::Entries CocoIds::read(const Json& json, const char* list, const char* name) const {
+  const auto refuse = [&](const std::string& what, const std::string& fix) {
+    throw data_error({.error = "this file has no ids to take",
+                      .where = "--ids " + path_,
+                      .what = what,
+                      .fix = fix});
+  };
+  Entries entries;
+  std::set<Json> ids;
+  const Json all = json.is_object() ? json.value(list, Json()) : Json();
+  for (const Json& entry : all) {
+    if (!entry.is_object() || !entry.contains(name) || !entry[name].is_string() ||
+        !entry.contains("id") || !entry["id"].is_number_integer())
+      continue;
+    if (!ids.insert(entry["id"]).second || !entries.emplace(entry[name], entry).second)
+      refuse(fmt::format("two entries of `{}` have the id or the `{}` of {}", list, name,
+                         show_json(entry)),
+             "remove one of them");
   }
-  if (!ids.empty()) return ids;
-  throw data_error(
-      {.error = "this file has no ids to take",
-       .where = "--ids " + path_,
-       .what = fmt::format("no entry of `{}` has an integer `id` and a `{}`", list, name),
-       .fix = "give the COCO file of these images, with images and categories"});
+  if (entries.empty())
+    refuse(fmt::format("no entry of `{}` has an integer `id` and a `{}`", list, name),
+           "give the COCO file of these images, with images and categories");
+  return entries;
 }
 
-int64_t CocoIds::image_id(const std::string& path) const {
+const Json& CocoIds::image(const std::string& path) const {
   std::string end = std::filesystem::path(path).lexically_normal().string();
   for (size_t slash = 0; slash != end.npos; end.erase(0, slash + 1)) {
     if (const auto found = images_.find(end); found != images_.end()) return found->second;
@@ -93,9 +101,25 @@ int64_t CocoIds::image_id(const std::string& path) const {
                     .fix = "leave the image out, or give the COCO file that has it"});
 }
 
+int64_t CocoIds::image_id(const std::string& path) const { return image(path)["id"]; }
+
+void CocoIds::require_size(const std::string& path, int width_px, int height_px) const {
+  const Json& entry = image(path);
+  for (const auto& [key, px] : {std::pair{"width", width_px}, {"height", height_px}}) {
+    const Json side = entry.value(key, Json());
+    if (side.is_null() || side == px || side == fmt::format("{}", px)) continue;
+    throw data_error({.error = "an image has another size than in the file of --ids",
+                      .where = path,
+                      .what = fmt::format("{} is {} there, and the image has {} x {} px", key,
+                                          show_json(side), width_px, height_px),
+                      .fix = "give the images that the COCO file describes"});
+  }
+}
+
 std::optional<int64_t> CocoIds::category_id(const std::string& label) const {
   const auto found = categories_.find(label);
-  return found == categories_.end() ? std::nullopt : std::optional(found->second);
+  return found == categories_.end() ? std::nullopt
+                                    : std::optional(found->second["id"].get<int64_t>());
 }
 
 }  // namespace rematch

@@ -40,19 +40,25 @@ class CocoFile {
 /// The ids of the images and classes of a COCO file.
 class CocoIds {
  public:
-  /// @throws UserError (data) for a file without images and categories with ids and names
+  /// @throws UserError (data) for a file without images and categories with ids and names, or with
+  /// an id or a name of them twice
   explicit CocoIds(const std::string& path);
   /// The id of the image to which a path leads: that of the longest end of the path which is the
   /// `file_name` of one.
   /// @throws UserError (data) for an image that the file does not have
   int64_t image_id(const std::string& path) const;
+  /// @throws UserError (data) if the COCO file gives an image another size: boxes in pixels would
+  /// mean other places
+  void require_size(const std::string& path, int width_px, int height_px) const;
   std::optional<int64_t> category_id(const std::string& label) const;
 
  private:
-  std::map<std::string, int64_t> read(const Json& json, const char* list, const char* name) const;
+  using Entries = std::map<std::string, Json>;  // by name
+  Entries read(const Json& json, const char* list, const char* name) const;
+  const Json& image(const std::string& path) const;
 
   std::string path_;
-  std::map<std::string, int64_t> images_, categories_;
+  Entries images_, categories_;
 };
 
 }  // namespace rematch
