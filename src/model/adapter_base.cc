@@ -4,10 +4,13 @@
 #include <fmt/core.h>
 
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <vector>
 
 #include "base/content_key.h"
 #include "base/error.h"
+#include "base/file.h"
+#include "base/json.h"
 #include "base/terminal_text.h"
 #include "model/families/family.h"
 
@@ -29,6 +32,22 @@ std::string resolve_path(const std::string& model_dir) {
 
 std::shared_ptr<const HfDir> open_weights(const std::string& model_dir) {
   return HfDir::open(model_dir, describe_model(model_dir).file_names);
+}
+
+/// Hash of config.json without the members that programs write anew. Sizes of which no weight tells
+/// change the answers too: rope_theta, rms_norm_eps, heads.
+std::string hash_config(const std::string& model_dir) {
+  Json config = read_json_file(join_path(model_dir, "config.json"));
+  const auto strip = [](Json& part) {
+    for (const char* name : {"_name_or_path", "architectures", "dtype", "torch_dtype",
+                             "transformers_version", "use_cache"})
+      part.erase(name);
+  };
+  strip(config);
+  for (auto& [name, part] : config.items()) {
+    if (part.is_object()) strip(part);
+  }
+  return content_hash_of(nlohmann::json(config).dump());  // sorted
 }
 
 }  // namespace
@@ -54,29 +73,35 @@ std::string stored_weights_hash(const HfDir& weights) {
 
 AdapterBase describe_base(const std::string& model_dir) {
   return {.path = resolve_path(model_dir),
-          .weights_hash = stored_weights_hash(*open_weights(model_dir))};
+          .weights_hash = stored_weights_hash(*open_weights(model_dir)),
+          .config_hash = hash_config(model_dir)};
 }
 
 std::string check_adapter_base(const AdapterUse& use) {
-  const std::string& trained_on = use.adapter.config.base.weights_hash;
-  if (trained_on.empty()) {
+  const BaseRecord& base = use.adapter.config.base;
+  if (base.weights_hash.empty()) {
     return fmt::format(
         "{} has no {}: nothing shows whether {} still has the weights of its training",
         use.adapter_dir, kAdapterBaseFile, use.base_dir);
   }
-  const std::string found = stored_weights_hash(*open_weights(use.base_dir));
-  if (found == trained_on) return "";
+  const std::string weights = stored_weights_hash(*open_weights(use.base_dir));
+  const bool has_weights = weights == base.weights_hash;
+  const std::string config = has_weights ? hash_config(use.base_dir) : "";
+  if (has_weights && (base.config_hash.empty() || base.config_hash == config)) return "";
+  const char* others = has_weights ? "another config.json" : "other weights";
   if (use.force_base) {
     return fmt::format(
-        "--force-base: {} has other weights than those that {} was trained on: a combination that "
-        "was never trained",
-        use.base_dir, use.adapter_dir);
+        "--force-base: {} has {} than {} was trained on: a combination that was never trained",
+        use.base_dir, others, use.adapter_dir);
   }
   throw data_error(
-      {.error = "the adapter was trained on a base model with other weights",
+      {.error = fmt::format("the adapter was trained on a base model with {}", others),
        .where = use.base_dir,
-       .what = fmt::format("its weights have the hash {}; {} was trained on {} ({})", found,
-                           use.adapter_dir, trained_on, use.adapter.config.base_model),
+       .what =
+           fmt::format("{} have the hash {}; {} was trained on {} ({})",
+                       has_weights ? "its settings" : "its weights", has_weights ? config : weights,
+                       use.adapter_dir, has_weights ? base.config_hash : base.weights_hash,
+                       use.adapter.config.base_model),
        .fix = fmt::format("use the model that the adapter was trained on: `rematch predict BASE "
                           "IMAGES --adapter {0}`, `rematch merge {0} --model BASE --out DIR`; "
                           "--force-base takes these weights all the same",

@@ -18,6 +18,7 @@ struct AdapterBase {
   std::string
       path;  ///< without links; relative if it lies in the current directory and was given so
   std::string weights_hash;
+  std::string config_hash;  ///< of what config.json says of the model, without versions and dtypes
 };
 
 /// @throws UserError as HfDir::open
@@ -31,9 +32,9 @@ struct AdapterUse {
   bool force_base = false;  ///< accept other weights (`--force-base`)
 };
 
-/// Compares the base model's weights with those that the adapter was trained on.
+/// Compares the base model's weights and config.json with those that the adapter was trained on.
 /// @return a text for the user: other weights were forced, or the adapter records no hash; else ""
-/// @throws UserError (data) for other weights, unless `force_base`
+/// @throws UserError (data) for others, unless `force_base`
 std::string check_adapter_base(const AdapterUse& use);
 
 }  // namespace rematch

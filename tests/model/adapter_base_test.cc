@@ -4,7 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
+#include "base/file.h"
+#include "base/json.h"
 #include "model/adapter.h"
 #include "model/merge_adapter.h"
 #include "model/tiny_checkpoint.h"
@@ -25,6 +28,7 @@ PeftAdapter adapter_on(const std::string& base) {
   const AdapterBase recorded = describe_base(base);
   adapter.config.base_model = recorded.path;
   adapter.config.base.weights_hash = recorded.weights_hash;
+  adapter.config.base.config_hash = recorded.config_hash;
   return adapter;
 }
 
@@ -103,6 +107,23 @@ TEST(AdapterBase, OtherWeightsAreRefusedForcedOrUnknown) {
   EXPECT_THAT(check_adapter_base(
                   {.adapter = older, .adapter_dir = "some/adapter", .base_dir = moved.path()}),
               HasSubstr("some/adapter has no rematch_base.json"));
+}
+
+TEST(AdapterBase, AnotherConfigIsRefusedButNotItsVersion) {
+  const test::CheckpointCopy moved(test::tiny_tied());
+  PeftAdapter adapter = adapter_on(moved.path());
+  const AdapterUse use{.adapter = adapter, .adapter_dir = "some/adapter", .base_dir = moved.path()};
+  Json config = read_json_file(moved.file("config.json"));
+  config["transformers_version"] = "9.9";
+  config["text_config"]["dtype"] = "bfloat16";
+  write_file_atomic(moved.file("config.json"), config.dump());
+  EXPECT_EQ(check_adapter_base(use), "");
+  config["text_config"]["rms_norm_eps"] = 0.5;
+  write_file_atomic(moved.file("config.json"), config.dump());
+  EXPECT_THAT(test::catch_user_error([&] { check_adapter_base(use); }).problems()[0].error,
+              HasSubstr("another config.json"));
+  adapter.config.base.config_hash.clear();
+  EXPECT_EQ(check_adapter_base(use), "") << "of an older version";
 }
 
 TEST(MergeAdapter, RefusesABaseThatHasMovedOn) {

@@ -179,7 +179,8 @@ BaseRecord read_base(const std::string& directory) {
       .fix = "copy the file of the original checkpoint; without it the base is not checked"};
   const Json root = read_json_file(path);
   JsonFields fields(root, origin);
-  BaseRecord base{.weights_hash = fields.text("weights_hash")};
+  BaseRecord base{.weights_hash = fields.text("weights_hash"),
+                  .config_hash = fields.text_or("config_hash", "")};
   if (base.weights_hash.empty()) fields.fail("weights_hash", "it is empty");
   if (!fields.has(kPacked)) return base;
   JsonFields packed = fields.object(kPacked);
@@ -193,6 +194,7 @@ BaseRecord read_base(const std::string& directory) {
 
 Json base_json(const PeftConfig& config) {
   Json root = {{"base_model", config.base_model}, {"weights_hash", config.base.weights_hash}};
+  if (!config.base.config_hash.empty()) root["config_hash"] = config.base.config_hash;
   if (const auto& packed = config.base.packed) {
     root[kPacked] = {{"quant_type", name_of(packed->quant_type)},
                      {"use_double_quant", packed->use_double_quant},

@@ -17,6 +17,7 @@ inline constexpr const char* kAdapterBaseFile = "rematch_base.json";
 /// The base model that an adapter was trained on, as rematch_base.json records it.
 struct BaseRecord {
   std::string weights_hash = {};  ///< of stored_weights_hash(); empty = not recorded
+  std::string config_hash = {};   ///< AdapterBase::config_hash; empty in files of older versions
   /// how `model.load_in_4bit` packed it; nullopt = it was used as stored
   std::optional<FourBitSettings> packed = {};
 };

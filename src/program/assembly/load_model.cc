@@ -109,6 +109,7 @@ void attach_adapter(Model& model, const Settings& settings, const AnswerFormat& 
                                         .seed = settings.seed,
                                         .base_model = std::move(base.path),
                                         .base = {.weights_hash = std::move(base.weights_hash),
+                                                 .config_hash = std::move(base.config_hash),
                                                  .packed = settings.model.quantisation()}});
   if (!saved_dir.empty()) adapter->set_values(read_peft_adapter(saved_dir), saved_dir);
   for (const NamedParameter& parameter : adapter->parameters())
