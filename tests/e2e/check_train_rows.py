@@ -370,6 +370,12 @@ FOUND = [
     ("the order of the answers needs a larger cache", SFT, [OWN, SMALL_CACHE], None),
     ("no engine needs the small cache", SFT, [SMALL_CACHE], None),
     (
+        "an evaluation needs a larger cache",
+        SFT,
+        [*VALIDATE, "training.eval_steps=1", SMALL_CACHE],
+        None,
+    ),
+    (
         "TensorBoard's directory cannot be made",
         SFT,
         ["training.report_to=tensorboard", "training.logging_dir=/proc/x"],

@@ -1,4 +1,5 @@
 #include "program/assembly/run.h"
+#include "program/assembly/long_samples.h"
 
 #include <fmt/core.h>
 
@@ -34,7 +35,13 @@ std::optional<Engine> start(const Training& training) {
 
 /// Finds the order of the answers, packs the stream and loads the model. A stream that needs no
 /// answers is packed first, which finds samples that are too long for a row at once.
+/// A first evaluation that its cache refuses would lose the steps before it.
 Training prepare(Job& job, const RunDirectory& directory) {
+  if (job.rolls_out() && job.settings().generation.native.kv_cache_gib > 0) {
+    for (const std::optional<Dataset>* data : {&job.data.train, &job.data.val}) {
+      if (*data) answer_budget_warning(**data, job.settings(), job.files, job.device);
+    }
+  }
   const std::string weights = directory.checkpoint().value_or("");
   if (!weights.empty()) job.order = stored_order(job.settings().data, weights);
   const bool learns = job.settings().data.object_ordering == ObjectOrdering::kOwn && !job.order;
