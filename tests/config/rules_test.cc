@@ -301,6 +301,8 @@ TEST(RunName, LeavesRoomForTheNamesOfItsFiles) {
     EXPECT_EQ(nameless.error, "`training.run_name` names no directory") << name;
     EXPECT_EQ(nameless.where, "--set training.run_name");
   }
+  EXPECT_EQ(problem_of_set({"training.run_name=a/../../x"}).error,
+            "`training.run_name` leaves `training.output_dir`");
   const UserError error =
       test::catch_user_error([&] { load_set({"training.run_name=a/" + longest + "n"}); });
   EXPECT_EQ(error.problems()[0].what, "201 bytes, of at most 200");

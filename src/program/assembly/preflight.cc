@@ -109,8 +109,8 @@ class Checks {
       const auto [num_listing, num_open] = count_listing(data_.train->samples());
       facts_.emplace_back("absent classes",
                           fmt::format("1 to {} names that the picture lacks, in each epoch for "
-                                      "{:g} of the {} prompts that list classes",
-                                      draws.absent_most, draws.absent_share, num_listing));
+                                      "{:g} % of the {} prompts that list classes",
+                                      draws.absent_most, 100 * draws.absent_share, num_listing));
     }
     for (const auto* data : {&data_.train, &data_.val}) check_answer_budget(*data);
     report_.warn_all(class_name_warnings(*data_.train, data_.val ? &*data_.val : nullptr));

@@ -148,8 +148,12 @@ void check_run_name(Draft& config) {
          name.empty() ? "it is empty" : fmt::format("it is `{}`", name),
          "give the run a name, as in `run_name: cards-1`: its logs and checkpoints go to "
          "output_dir/run_name"});
+    return;
   }
   for (const std::string& part : split(name, '/')) {
+    if (part == "..")
+      config.problem("`training.run_name` leaves `training.output_dir`", key, name,
+                     "choose a name without `..`");
     if (part.size() <= kLongest) continue;
     config.problem("`training.run_name` is too long for the name of a directory", key,
                    fmt::format("{} bytes, of at most {}", part.size(), kLongest),
