@@ -19,6 +19,11 @@ class Sizes : public test::ImportDir {
  public:
   using test::ImportDir::path;
   using test::ImportDir::write;
+
+ protected:
+  void remove_annotations() const {
+    for (const char* name : {"a.json", "a.xml", "train.json"}) std::filesystem::remove(path(name));
+  }
 };
 
 std::string unquoted(std::string text) {
@@ -107,10 +112,34 @@ TEST_F(Sizes, AreComparedInEveryFormHoweverTheyAreWritten) {
       EXPECT_NE(problem.what.find(reason::kImageSize), std::string::npos)
           << form.name << width << height << problem.what;
     }
-    std::filesystem::remove(path("a.json"));
-    std::filesystem::remove(path("a.xml"));
-    std::filesystem::remove(path("train.json"));
+    remove_annotations();
   }
+}
+
+TEST_F(Sizes, ThatAreNoNumbersAreRefusedInEveryForm) {
+  write_image("a.png");
+  for (const Form& form : kForms) {
+    for (const auto& [width, height] : std::vector<std::pair<const char*, const char*>>{
+             {"\"200px\"", "100"}, {"200", "\"?\""}, {"true", "100"}, {"[200]", "100"}}) {
+      const Problem problem =
+          test::problem_of([&] { convert_set(form.read(*this, width, height)); });
+      EXPECT_NE(problem.what.find(reason::text_of(reason::kSizeUnreadable)), std::string::npos)
+          << form.name << width << height << problem.what;
+      EXPECT_NE(problem.fix.find("numbers of pixels"), std::string::npos) << problem.fix;
+    }
+    const WrittenSet written = convert_set(form.read(*this, "\"\"", "0"));
+    EXPECT_EQ(written.num_records(), 1) << form.name << ": none is given";
+    remove_annotations();
+  }
+}
+
+TEST_F(Sizes, OfAMaskAreNumbersToo) {
+  write_image("a.png");
+  const std::string file =
+      write("train.json", test::coco("a.png", R"({"image_id": 1, "category_id": 7,
+            "bbox": [20, 10, 100, 50], "segmentation": {"counts": "", "size": ["100px", 200]}})"));
+  const Problem problem = test::problem_of([&] { convert_set(read_coco_files({file}, {})); });
+  EXPECT_NE(problem.what.find("a side of \"100px\""), std::string::npos) << problem.what;
 }
 
 }  // namespace rematch

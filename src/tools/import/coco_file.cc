@@ -99,8 +99,8 @@ class CocoReader {
     }
     const Json *mask = find_member(annotation, "segmentation"),
                *size = mask == nullptr ? nullptr : find_member(*mask, "size");
-    const Outline sides = size == nullptr ? Outline() : read_points(*size);
-    if (!sides.empty()) image.state_size(sides[0][1], sides[0][0]);  // RLE: height, width
+    if (size != nullptr && size->is_array() && size->size() == 2)
+      image.state_size(&size->back(), &size->front());  // RLE: height, width
     if (options_.polygons && mask != nullptr && mask->is_object())
       set_.ledger.note("masks replaced by their boxes");
     // an image that shows a member of a group ("animal") shows the group

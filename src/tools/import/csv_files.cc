@@ -61,11 +61,12 @@ void read_row(const CsvRow& row, const NamesById& names, const ImportOptions& op
   const BoxColumns* columns = find_box(row);
   const bool has_own_width =
       columns != nullptr && find_cell(row, columns->names[2]) == find_cell(row, "width");
-  const auto side = [&](const std::string& name) {
-    const std::string names = "image" + name + " img" + name + (has_own_width ? "" : " " + name);
-    return parse_number(cell_of(row, names.c_str()));
-  };
-  image.state_size(side("width"), side("height"));
+  for (const std::string prefix : {"image", "img", ""}) {
+    if (prefix.empty() && has_own_width) continue;
+    const Json width = cell_of(row, (prefix + "width").c_str()),
+               height = cell_of(row, (prefix + "height").c_str());
+    image.state_size(&width, &height);
+  }
   const std::string box = box_text(row, columns), written = cell_of(row, kClass);
   if (box.empty() && written.empty()) return;                       // the image shows nothing
   const bool is_id = names.is_empty() ? written.starts_with("/m/")  // OpenImages

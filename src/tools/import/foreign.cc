@@ -2,8 +2,10 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <nlohmann/json.hpp>
 
 #include "tools/import/geometry.h"
 #include "tools/import/reasons.h"
@@ -24,10 +26,16 @@ bool are_far_apart(const std::array<double, 4>& box, const std::array<double, 4>
 
 }  // namespace
 
-void ForeignImage::state_size(std::optional<double> width, std::optional<double> height) {
-  const auto state = [this](int& side, std::optional<double> stated) {
-    if (!stated || *stated < 1 || *stated > std::numeric_limits<int>::max()) return;
-    const int px = static_cast<int>(std::lround(*stated));
+void ForeignImage::state_size(const Json* width, const Json* height) {
+  const auto state = [this](int& side, const Json* stated) {
+    if (stated == nullptr || stated->is_null() || *stated == "") return;
+    const std::optional<double> number = read_number(*stated);
+    if (!number)
+      return leave_out(reason::kSizeUnreadable,
+                       fmt::format("{}: a side of {}", where, show_json(*stated)));
+    if (*number < 1) return;
+    constexpr double kMost = std::numeric_limits<int>::max();
+    const int px = static_cast<int>(std::lround(std::min(*number, kMost)));
     if (side != 0 && side != px)
       leave_out(reason::kImageSize, fmt::format("{}: a side of {} and of {}", where, side, px));
     side = px;

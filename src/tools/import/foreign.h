@@ -10,6 +10,7 @@
 #include "base/flow/bins.h"
 #include "base/flow/box_form.h"
 #include "base/flow/clip_outline.h"
+#include "base/json.h"
 #include "base/output_file.h"
 #include "learn/data/stock_answer.h"
 #include "tools/import/ledger.h"
@@ -73,9 +74,10 @@ struct ForeignImage {
   ImageSize size = {};    ///< of the file, as viewers show it
   std::string split = {};
 
-  /// Takes the sides that a row or record states. All of them are compared with each other here,
-  /// and with the image file later.
-  void state_size(std::optional<double> width, std::optional<double> height);
+  /// Takes the sides that a row or record states, as numbers or texts; null, an empty text and
+  /// numbers below 1 state none. All of them are compared with each other here, and with the image
+  /// file later; a record with a side that is no number is left out.
+  void state_size(const Json* width, const Json* height);
   /// Adds an object, or counts it as lost or as a region that may show its class.
   void add(const ForeignEntry& entry, const ImportOptions& options, Ledger& ledger);
   void lose(const std::string& reason, const std::string& place) {

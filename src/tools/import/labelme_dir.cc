@@ -58,7 +58,7 @@ ForeignImage read_annotation(const std::string& path, const ImportOptions& optio
   if (const std::string name = text_member(document, {"imagePath"}); !name.empty())
     image.name = name;
   image.has_pixels = !text_member(document, {"imageData"}).empty();
-  image.state_size(number_member(document, "imageWidth"), number_member(document, "imageHeight"));
+  image.state_size(find_member(document, "imageWidth"), find_member(document, "imageHeight"));
   Groups groups;
   for (size_t i = 0; i < shapes->size(); ++i)
     image.add(read_shape((*shapes)[i], fmt::format("{}: shapes[{}]", path, i), groups, ledger),

@@ -83,6 +83,9 @@ constexpr char kSeveralFiles[] =
     "the other files";
 constexpr char kImageUnreadable[] = "an image that cannot be read";
 constexpr char kImageSize[] = "an image whose size differs from the annotation";
+constexpr char kSizeUnreadable[] =
+    "an image whose annotated size is not a number|write its width and height as numbers of "
+    "pixels, or leave them out";
 constexpr char kDrawnRotated[] = "a photo annotated in stored, not in EXIF orientation";
 
 /// The reason without what helps, and what helps; "" for a reason that says enough.

@@ -199,8 +199,8 @@ ForeignImage image_of_record(const Json& record, const std::string& name, const 
                              const std::string& where) {
   ForeignImage image = image_in(file, name, where);
   for (const std::string prefix : {"", "image_", "img_"})
-    image.state_size(number_member(record, (prefix + "width").c_str()),
-                     number_member(record, (prefix + "height").c_str()));
+    image.state_size(find_member(record, (prefix + "width").c_str()),
+                     find_member(record, (prefix + "height").c_str()));
   return image;
 }
 

@@ -91,9 +91,10 @@ class VocReader {
     if (database.find("roboflow") != database.npos || database == "Label Studio" ||
         child_text(root.child("owner"), "name") == "Label Studio")
       is_counted_from_0_ = true;
-    for (const pugi::xml_node size : root.children("size"))
-      image.state_size(parse_number(child_text(size, "width")),
-                       parse_number(child_text(size, "height")));
+    for (const pugi::xml_node size : root.children("size")) {
+      const Json width = child_text(size, "width"), height = child_text(size, "height");
+      image.state_size(&width, &height);
+    }
     int number = 0;
     for (const pugi::xml_node object : root.children("object")) {
       ForeignEntry entry{.place = fmt::format("{}: object {}", image.where, ++number)};

@@ -32,7 +32,7 @@ pugi::xml_node read_annotation_root(const std::string& text, pugi::xml_document&
 std::string child_text(const pugi::xml_node& node, const char* name, const char* reason) {
   const pugi::xml_node child = node.child(name);
   if (child.next_sibling(name)) refuse_xml(fmt::format("two <{}>", name), reason);
-  if (child.first_child() != child.last_child())
+  if (child.first_child() != child.last_child() || child.first_child().type() == pugi::node_element)
     refuse_xml(fmt::format("the text of <{}> is in pieces", name), reason);
   const std::string text = child.child_value();
   if (const size_t at = text.find('&'); at != text.npos && text.find(';', at) != text.npos)

@@ -46,7 +46,8 @@ class Repairer {
   /// Takes the size of the image file, and the numbers as evidence.
   void add(ForeignImage& image) {
     num_without_size_ += image.width_px == 0 || image.height_px == 0;
-    if (image.defect && image.defect->reason == reason::kImageSize) {
+    if (image.defect && (image.defect->reason == reason::kImageSize ||
+                         image.defect->reason == reason::kSizeUnreadable)) {
       image.defect.reset();
       ++changes_["sizes corrected from the image file"];
     }
