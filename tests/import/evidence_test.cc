@@ -47,7 +47,7 @@ constexpr const char* kBox = R"("bbox": [20, 10, 100, 50], )";
 TEST_F(Evidence, AMarkToIgnoreIsReadInEveryFormHoweverItIsWritten) {
   constexpr const char *kCrowds = "crowds, which are no objects",
                        *kIgnored = "objects marked to be ignored, left out";
-  for (const char* value : {"1", "1.0", "true", "\"1\"", "\"True\"", "\"yes\""}) {
+  for (const char* value : {"1", "1.0", "2", "true", "\"1\"", "\"True\"", "\"yes\""}) {
     std::string text = value;
     std::erase(text, '"');
     EXPECT_EQ(test::noted(convert_coco(std::string(kBox) + "\"ignore\": " + value), kIgnored), 1)
@@ -63,6 +63,50 @@ TEST_F(Evidence, AMarkToIgnoreIsReadInEveryFormHoweverItIsWritten) {
     EXPECT_EQ(convert_csv("IsGroupOf", value).splits[0].num_boxes, 2) << value;
     EXPECT_EQ(convert_voc(std::string("<ignore>") + value + "</ignore>").splits[0].num_boxes, 2);
   }
+}
+
+TEST_F(Evidence, MarksInAttributesAndFlagsCount) {
+  constexpr const char *kIgnored = "objects marked to be ignored, left out",
+                       *kDifficult = "objects marked difficult, kept";
+  for (const char* holder : {"attributes", "flags"}) {
+    const auto marked = [&](const std::string& mark) {
+      return "\"" + std::string(holder) + "\": {\"occluded\": false, \"" + mark + "\": true}";
+    };
+    EXPECT_EQ(test::noted(convert_coco(kBox + marked("ignore")), kIgnored), 1) << holder;
+    EXPECT_EQ(test::noted(convert_coco(kBox + marked("difficult")), kDifficult), 1) << holder;
+    EXPECT_EQ(test::noted(convert_labelme(marked("ignore")), kIgnored), 1) << holder;
+    EXPECT_EQ(test::noted(convert_labelme(marked("difficult")), kDifficult), 1) << holder;
+    EXPECT_EQ(
+        test::noted(convert_set(read_hf_files(
+                        {write("set/train.jsonl",
+                               R"({"file_name": "a.png", "objects": [{"bbox": [1, 1, 40, 30],)"
+                               R"("label": "cat"}, {"bbox": [20, 10, 40, 30], "label": "cat",)" +
+                                   marked("ignore") + "}]}")},
+                        {})),
+                    kIgnored),
+        1)
+        << holder;
+  }
+  const std::string masked =
+      std::string(kBox) + R"("iscrowd": 1, "attributes": {"occluded": false)";
+  EXPECT_EQ(test::noted(convert_coco(masked + R"(, "ignore": true})"), kIgnored), 1);
+  EXPECT_EQ(convert_coco(masked + "}").splits[0].num_boxes, 2) << "a mask of CVAT";
+  EXPECT_EQ(test::noted(convert_voc("<attributes><attribute><name>ignore</name><value>True</value>"
+                                    "</attribute></attributes>"),
+                        kIgnored),
+            1);
+  EXPECT_EQ(test::noted(convert_csv("difficult", "1"), kDifficult), 1);
+}
+
+TEST_F(Evidence, AnAngleIsANumber) {
+  for (const char* angle : {"30", "\"30 deg\"", "-0.5"})
+    EXPECT_NE(test::problem_of([&] {
+                convert_coco(kBox + std::string("\"angle\": ") + angle, {.strict = true});
+              }).what.find("a rotated box"),
+              std::string::npos)
+        << angle;
+  for (const char* angle : {"0", "\"0.0\"", "\"front\"", "null", "\"\""})
+    EXPECT_EQ(convert_coco(kBox + std::string("\"angle\": ") + angle).num_records(), 1) << angle;
 }
 
 TEST_F(Evidence, ScoresOfPredictionsAreCountedInEveryForm) {

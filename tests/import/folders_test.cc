@@ -28,7 +28,8 @@ class VocDir : public test::ImportDir {
     write("set/Annotations/good.xml", voc(kLabelMeBox));
     const ForeignSet set = read_voc_dir(path("set"), {});
     std::vector<std::string> lost = set.ledger.places();
-    for (const LostObject& object : set.splits.at("train")[0].lost) lost.push_back(object.place);
+    for (const LostObject& object : set.splits.at("train")[0].lost)
+      lost.push_back(object.place + " " + object.reason);
     ASSERT_EQ(lost.size(), 1u) << xml;
     EXPECT_NE(lost[0].find(word), std::string::npos) << lost[0];
   }

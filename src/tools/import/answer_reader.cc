@@ -56,7 +56,7 @@ void add_entry(const Json& value, const ImportOptions& options, ImportedAnswer& 
   ForeignEntry entry = read_entry(value,
                                   fmt::format("{}: entry {}: {}", answer.image.where,
                                               answer.num_entries() + 1, show_json(value)),
-                                  BoxForm::kCorners);
+                                  BoxForm::kCorners, ledger);
   if (has_inner_box(value)) entry.reason = reason::kInnerBox;
   const Json* name = name_member(value,
                                  {"label", "desc", "name", "category", "class", "text_content",

@@ -9,6 +9,7 @@
 #include "tools/import/foreign.h"
 #include "tools/import/geometry.h"
 #include "tools/import/json_value.h"
+#include "tools/import/marks.h"
 #include "tools/import/reasons.h"
 #include "tools/import/source_files.h"
 
@@ -86,9 +87,8 @@ class CocoReader {
     ForeignImage& image = images_[found->second];
     const double mode = number_member(annotation, "bbox_mode").value_or(1);  // detectron2
     ForeignEntry entry =
-        read_entry(annotation, where, mode == 0 ? BoxForm::kCorners : BoxForm::kSides);
-    if (entry.skipped != nullptr && is_mask(annotation)) entry.skipped = nullptr;
-    note_score(annotation, set_.ledger);
+        read_entry(annotation, where, mode == 0 ? BoxForm::kCorners : BoxForm::kSides, set_.ledger);
+    if (entry.skipped == kCrowd && is_mask(annotation)) entry.skipped = nullptr;
     if (mode != 0 && mode != 1) entry.reason = "a box of a bbox_mode other than 0 and 1";
     if (const auto id = read_id(find_member(annotation, "category_id"))) {
       const auto name = names_.find(*id);
@@ -112,9 +112,7 @@ class CocoReader {
   /// CVAT, whose annotations have an attribute "occluded", marks each mask as a crowd.
   bool is_mask(const Json& annotation) {
     const Json* attributes = find_member(annotation, "attributes");
-    if (attributes == nullptr || find_member(*attributes, "occluded") == nullptr ||
-        is_set(find_member(annotation, "ignore")))
-      return false;
+    if (attributes == nullptr || find_member(*attributes, "occluded") == nullptr) return false;
     set_.ledger.note("masks of CVAT, which it marks as crowds, imported as objects");
     return true;
   }

@@ -9,8 +9,7 @@
 #include "tools/import/csv_table.h"
 #include "tools/import/foreign.h"
 #include "tools/import/geometry.h"
-#include "tools/import/json_value.h"
-#include "tools/import/reasons.h"
+#include "tools/import/marks.h"
 #include "tools/import/source_files.h"
 
 namespace rematch {
@@ -77,11 +76,7 @@ void read_row(const CsvRow& row, const NamesById& names, const ImportOptions& op
   if (const Outline points = read_written_points(box); points.size() == 2 && !has_words)
     set_points(entry, points);
   entry.form = columns == nullptr ? BoxForm::kSides : columns->form;
-  entry.skipped = skip_note(
-      {{"iscrowd", cell_of(row, "isgroupof iscrowd")}, {"ignore", cell_of(row, "ignore")}});
-  note_score({{"score", cell_of(row, "score confidence")}}, ledger);
-  if (parse_number(cell_of(row, "angle rotation theta")).value_or(0) != 0)
-    entry.reason = reason::kRotated;
+  read_marks(Json(row), entry, ledger);
   image.add(entry, options, ledger);
 }
 

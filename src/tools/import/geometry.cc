@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "tools/import/json_value.h"
+#include "tools/import/marks.h"
 #include "tools/import/reasons.h"
 
 namespace rematch {
@@ -94,23 +95,16 @@ void set_points(ForeignEntry& entry, const Outline& points) {
   if (points.size() >= 4) entry.rings = {points};
 }
 
-ForeignEntry read_entry(const Json& value, std::string place, BoxForm form) {
-  ForeignEntry entry{.place = std::move(place), .skipped = skip_note(value)};
+ForeignEntry read_entry(const Json& value, std::string place, BoxForm form, Ledger& ledger) {
+  ForeignEntry entry{.place = std::move(place)};
   const Json *box = find_member(value, {"bbox_2d", "bbox", "box", "bboxes", "boxes"}),
              *outline = find_member(value, {"segmentation", "points", "poly_2d", "poly", "polygon",
                                             "polygon_2d", "quad"});
   const bool has_box = box != nullptr && !box->empty();
   if (has_box) set_points(entry, read_points(*box));
   entry.form = has_box && box->front().is_array() ? BoxForm::kCorners : form;
-  bool is_rotated = has_box && box->size() == 5;
-  const Json* attributes = find_member(value, "attributes");  // CVAT
-  for (const char* key : {"rotation", "angle", "theta"}) {
-    for (const Json* holder : {&value, attributes}) {
-      if (entry.box && holder != nullptr && number_member(*holder, key).value_or(0) != 0)
-        is_rotated = true;
-    }
-  }
-  if (is_rotated) entry.reason = reason::kRotated;
+  if (has_box && box->size() == 5) entry.reason = reason::kRotated;
+  read_marks(value, entry, ledger);
   if (has_box && !entry.box && entry.rings.empty() && entry.reason.empty())
     entry.reason = reason::kNoBox;
   // "points" of an entry with a box may be points in it

@@ -36,6 +36,6 @@ void set_points(ForeignEntry& entry, const Outline& points);
 /// Box, outline and marks of a JSON object, by the names that COCO, Hugging Face and answers have
 /// for them.
 /// @param form  of four numbers; two points are corners
-ForeignEntry read_entry(const Json& value, std::string place, BoxForm form);
+ForeignEntry read_entry(const Json& value, std::string place, BoxForm form, Ledger& ledger);
 
 }  // namespace rematch

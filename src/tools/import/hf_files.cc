@@ -54,9 +54,9 @@ ForeignImage read_object_record(const Json& record, const std::string& path,
     throw LeftOut{reason::kDamagedRecord, "it needs \"file_name\", and \"objects\" with \"bbox\""};
   int number = 0;
   for (const Json& object : objects->is_array() ? *objects : transposed(*objects)) {
-    ForeignEntry entry = read_entry(object, fmt::format("{}: object {}", where, ++number), form);
+    ForeignEntry entry =
+        read_entry(object, fmt::format("{}: object {}", where, ++number), form, ledger);
     if (entry.box) entry.rings.clear();
-    note_score(object, ledger);
     entry.name =
         names.of_value(name_member(object,
                                    {"desc", "category", "categories", "label", "labels", "name",

@@ -9,7 +9,6 @@
 #include "base/interrupt.h"
 #include "base/text.h"
 #include "learn/data/foreign_file.h"
-#include "learn/data/image_files.h"
 #include "tools/import/geometry.h"
 #include "tools/import/reasons.h"
 #include "tools/import/source_files.h"
@@ -59,28 +58,10 @@ std::optional<double> number_member(const Json& value, const char* key) {
   return member == nullptr ? std::nullopt : read_number(*member);
 }
 
-bool is_set(const Json* flag) {
-  constexpr const char* kTexts[] = {"1", "1.0", "true", "yes"};
-  return flag != nullptr && (*flag == 1 || *flag == true ||
-                             (flag->is_string() && is_among(flag->get<std::string>(), kTexts)));
-}
-
 std::string image_path_of(const Json& value) {
   if (value.is_string()) return value.get<std::string>();
   if (find_member(value, "bytes") != nullptr) return "data:image/";
   return text_member(value, {"path", "url", "file_name"});
-}
-
-const char* skip_note(const Json& entry) {
-  if (is_set(find_member(entry, {"iscrowd", "is_crowd"}))) return kCrowd;
-  return is_set(find_member(entry, "ignore")) ? "objects marked to be ignored, left out" : nullptr;
-}
-
-void note_score(const Json& entry, Ledger& ledger) {
-  for (const char* key : {"score", "confidence"}) {
-    if (number_member(entry, key).value_or(1) < 1)
-      ledger.note("objects with a score (predictions?), kept as truth");
-  }
 }
 
 Json parse_record(std::string_view text) {

@@ -27,18 +27,8 @@ std::optional<std::string> read_id(const Json* value);
 /// A member that is a number, also as text ("100"); nullopt for other values.
 std::optional<double> number_member(const Json& value, const char* key);
 
-/// True for a flag such as COCO's `iscrowd`: 1 or true, also as text, or "yes".
-bool is_set(const Json* flag);
-
 /// The path of an image: a text, or a member of an object; "data:image/" for its bytes.
 std::string image_path_of(const Json& value);
-
-/// The note for an object that shows many, or that is marked as one.
-inline constexpr char kCrowd[] = "crowds, which are no objects";
-/// The note for an object that a member ("iscrowd", "ignore") marks as none; nullptr for others.
-const char* skip_note(const Json& entry);
-/// Counts an object with a score below 1, which a model has answered, not an annotator.
-void note_score(const Json& entry, Ledger& ledger);
 
 /// @throws LeftOut for a text that is not JSON
 Json parse_record(std::string_view text);

@@ -8,6 +8,7 @@
 #include "tools/import/foreign.h"
 #include "tools/import/geometry.h"
 #include "tools/import/json_value.h"
+#include "tools/import/marks.h"
 #include "tools/import/reasons.h"
 #include "tools/import/source_files.h"
 
@@ -22,8 +23,7 @@ using Groups = std::set<std::pair<std::string, std::string>>;
 ForeignEntry read_shape(const Json& shape, std::string place, Groups& groups, Ledger& ledger) {
   constexpr const char* kOutlines[] = {"polygon", "oriented_rectangle", "rotation",
                                        "quadrilateral"};  // X-AnyLabeling
-  ForeignEntry entry{.place = std::move(place), .skipped = skip_note(shape)};
-  note_score(shape, ledger);
+  ForeignEntry entry{.place = std::move(place)};
   const Json *label = find_member(shape, "label"), *points_of = find_member(shape, "points"),
              *group = find_member(shape, "group_id");
   if (label != nullptr) entry.name = label->is_string() ? label->get<std::string>() : label->dump();
@@ -42,6 +42,7 @@ ForeignEntry read_shape(const Json& shape, std::string place, Groups& groups, Le
   } else if (points.size() == 2 || (type == "rectangle" && points.size() == 4)) {
     entry.box = extent_of(points);
   }
+  read_marks(shape, entry, ledger);
   if (entry.box && type != "rectangle") ledger.note("masks replaced by their boxes");
   if (group != nullptr && !groups.insert({*entry.name, group->dump()}).second)
     entry.reason = "a part of an object (group_id), which is to be one box";

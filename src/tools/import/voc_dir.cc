@@ -9,7 +9,7 @@
 #include "learn/data/image_files.h"
 #include "tools/import/foreign.h"
 #include "tools/import/geometry.h"
-#include "tools/import/json_value.h"
+#include "tools/import/marks.h"
 #include "tools/import/reasons.h"
 #include "tools/import/source_files.h"
 #include "tools/import/voc_xml.h"
@@ -19,6 +19,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr const char* kMarks[] = {"ignore",     "iscrowd",  "difficult", "score",
+                                  "confidence", "rotation", "angle"};
 constexpr SourceForm kForm = {.command = "from-voc", .ending = ".xml", .is_per_image = true};
 
 /// The annotations of each split that has a list of names in ImageSets/Main, which may contain
@@ -119,14 +121,9 @@ class VocReader {
       if (each.next_sibling(each.name()))
         refuse_xml(fmt::format("two <{}>; write one <object> for each", each.name()));
     }
-    bool is_rotated = node.child("robndbox");
-    for (const pugi::xml_node attribute : node.child("attributes").children())  // CVAT
-      is_rotated = is_rotated || (child_text(attribute, "name") == "rotation" &&
-                                  parse_number(child_text(attribute, "value")).value_or(1) != 0);
-    if (is_rotated) refuse_xml("a rotated box; draw an outline");
+    if (node.child("robndbox")) refuse_xml("<robndbox>", reason::kRotated);
     if (!box && !polygon) refuse_xml("it has no <bndbox>");
     entry.name = child_text(node, "name", reason::kBadName);
-    entry.skipped = skip_note({{"ignore", child_text(node, "ignore")}});
     if (polygon) entry.rings = {polygon_points(polygon)};
     if (box) {
       entry.box = {child_number(box, "xmin"), child_number(box, "ymin"), child_number(box, "xmax"),
@@ -135,7 +132,11 @@ class VocReader {
     }
     for ([[maybe_unused]] const auto part : node.children("part"))
       ledger_.note("parts of objects (<part>), left out");
-    if (child_text(node, "difficult") == "1") ledger_.note("objects marked difficult, kept");
+    Json marks;
+    for (const char* mark : kMarks) marks[mark] = child_text(node, mark);
+    for (const pugi::xml_node attribute : node.child("attributes").children())  // CVAT
+      marks["attributes"][child_text(attribute, "name")] = child_text(attribute, "value");
+    read_marks(marks, entry, ledger_);
   }
 
   const ImportOptions& options_;
