@@ -242,6 +242,21 @@ TEST_F(Exports, AColumnTwiceIsRefused) {
       << "a name with a comma";
 }
 
+TEST_F(Exports, ARowWithTwoNamesIsLeftOut) {
+  write_image("a.png");
+  const std::string header = "filename,xmin,ymin,xmax,ymax,class,label\na.png,20,10,120,60,";
+  const Problem problem = test::problem_of([&] { convert_csv(header + "cat,dog\n"); });
+  EXPECT_NE(problem.what.find("different names"), std::string::npos) << problem.what;
+  EXPECT_NE(problem.fix.find("keep the column"), std::string::npos) << problem.fix;
+  const ImportOptions named{.names = "dog,cat"};
+  EXPECT_NE(test::problem_of([&] { convert_csv(header + "0,cat\n", named); }).what.find("names"),
+            std::string::npos);
+  for (const char* names : {"cat,cat", "cat,", "cat,7", "1,cat"}) {
+    convert_csv(header + names + "\n", std::string(names) == "1,cat" ? named : ImportOptions());
+    EXPECT_EQ(this->names(), "cat") << names;
+  }
+}
+
 TEST_F(Exports, WhatIsMarkedToBeIgnoredIsNoObject) {
   write_image("a.png");
   const std::string box = R"({"image_id": 1, "category_id": 7, "bbox": [20, 10, 100, 50])";

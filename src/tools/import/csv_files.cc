@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <unordered_map>
 
 #include "base/text.h"
@@ -10,6 +11,7 @@
 #include "tools/import/foreign.h"
 #include "tools/import/geometry.h"
 #include "tools/import/marks.h"
+#include "tools/import/reasons.h"
 #include "tools/import/source_files.h"
 
 namespace rematch {
@@ -20,6 +22,8 @@ constexpr const char* kImage =
     "filename imagepath filepath imagename path file image img imageid id";
 constexpr const char* kClass =
     "classname labelname categoryname class label name category labels object species classid";
+constexpr const char* kNames[] = {"class",     "label",     "category",
+                                  "classname", "labelname", "categoryname"};
 
 /// Columns of the four numbers of a box, and their meaning. The first row that fits counts.
 struct BoxColumns {
@@ -54,6 +58,18 @@ std::string box_text(const CsvRow& row, const BoxColumns* columns) {
   return python_strip(text);
 }
 
+/// True if the columns of a class name it differently. Numbers are no names without --names.
+bool has_two_names(const CsvRow& row, const NamesById& names) {
+  std::set<std::string> found;
+  for (const char* column : kNames) {
+    const std::string text = cell_of(row, column);
+    if (const bool is_id = parse_number(text).has_value(); !text.empty())
+      found.insert(names.is_empty() && is_id ? "" : names.find(text, is_id).value_or(""));
+  }
+  found.erase("");
+  return found.size() > 1;
+}
+
 /// The size and the box of a row for its image.
 void read_row(const CsvRow& row, const NamesById& names, const ImportOptions& options,
               ForeignImage& image, const std::string& place, Ledger& ledger) {
@@ -77,6 +93,7 @@ void read_row(const CsvRow& row, const NamesById& names, const ImportOptions& op
     set_points(entry, points);
   entry.form = columns == nullptr ? BoxForm::kSides : columns->form;
   read_marks(Json(row), entry, ledger);
+  if (has_two_names(row, names)) entry.reason = reason::kTwoNames;
   image.add(entry, options, ledger);
 }
 

@@ -43,6 +43,9 @@ constexpr char kUnknownClass[] =
 constexpr char kNotAmongNames[] =
     "an object of a class that --names does not name|add its name to those of --names";
 constexpr char kNotListed[] = "an object whose category is not listed, or has two names";
+constexpr char kTwoNames[] =
+    "an object to which two columns give different names|keep the column with the class, and "
+    "remove or rename the other (class, label, category)";
 constexpr char kDamagedRecord[] = "a record that cannot be read";
 constexpr char kNotUtf8[] =
     "a text that is not UTF-8|convert the file from the encoding that it has (GBK, ISO-8859-1, …): "
