@@ -44,7 +44,7 @@ TEST_F(ChatTest, OnlyAListOrAGivenWordIsAnEmptyScene) {
 TEST_F(ChatTest, WhatMixesTwoFormsOrUnitsIsLeftOut) {
   EXPECT_EQ(reason_of("<|box_start|>(1,2),(30,40)<|box_end|>\n[{\"bbox_2d\": [1, 2, 30, 40], "
                       "\"label\": \"dog\"}]"),
-            reason::kNotAList);
+            reason::kSeveralLists);
   const WrittenSet written =
       convert({messages("<image>x", R"([{"bbox_2d": [10, 20, 300, 400], "label": "cat"}])"),
                messages("<image>y", R"([{"bbox_2d": [0.1, 0.2, 0.5, 0.6], "label": "cat"}])"),
@@ -105,7 +105,7 @@ TEST_F(ChatTest, ANameMayBeGivenOrStandInTheQuestion) {
 
 TEST_F(ChatTest, BoxesOutsideTheFirstListAreNotLostInSilence) {
   const std::string list = std::string("```json\n") + kAnswer + "\n```";
-  EXPECT_EQ(reason_of(list + "\nand\n" + list), reason::kNotAList);
+  EXPECT_EQ(reason_of(list + "\nand\n" + list), reason::kSeveralLists);
   EXPECT_EQ(bins(list + "\nThat is all."), kAnswerBox);
 }
 
@@ -256,9 +256,9 @@ TEST_F(ChatTest, PixelsAreThoseOfTheResizedImageOrOfTheFile) {
 TEST_F(ChatTest, BoxesBeforeTheAnswerAreNotLostInSilence) {
   const std::string list = kAnswer;
   EXPECT_EQ(reason_of("<answer>" + list + "</answer><answer>" + list + "</answer>"),
-            reason::kNotAList);
-  EXPECT_EQ(reason_of(list + "<answer>" + list + "</answer>"), reason::kNotAList);
-  EXPECT_EQ(reason_of(list + "<think>no</think>" + list), reason::kNotAList);
+            reason::kSeveralLists);
+  EXPECT_EQ(reason_of(list + "<answer>" + list + "</answer>"), reason::kSeveralLists);
+  EXPECT_EQ(reason_of(list + "<think>no</think>" + list), reason::kSeveralLists);
   EXPECT_TRUE(bins("<answer>None</answer>", {.empty_answers = {"None"}}).empty());
 }
 

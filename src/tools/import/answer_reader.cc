@@ -89,6 +89,7 @@ void read_json_answer(std::string_view text, const ImportOptions& options, Impor
     if (!is_list && next != rest.npos && rest[next] == '{') rest.remove_prefix(next);
   } while (!is_list && rest.starts_with('{'));
   if (mentions_geometry(text.substr(0, begin)) || mentions_geometry(rest)) {
+    answer.reason = reason::kSeveralLists;
     answer.problem = "there are boxes outside the first list";
     return;
   }
@@ -122,7 +123,9 @@ ImportedAnswer read_answer(std::string_view text, const ForeignImage& image,
     if (!has_old_marks(text))
       read_json_answer(text, options, answer, ledger);
     else if (has_geometry_key(text))
-      answer.problem = "it has marks and a list of boxes";
+      answer = {.image = image,
+                .reason = reason::kSeveralLists,
+                .problem = "it has marks and a list of boxes"};
     else
       read_old_marks(text, options, answer, ledger);
   } catch (const UserError& error) {

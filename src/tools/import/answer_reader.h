@@ -3,14 +3,15 @@
 #include <string_view>
 
 #include "tools/import/foreign.h"
+#include "tools/import/reasons.h"
 
 namespace rematch {
 
 /// An image with the objects of an answer, in the unit of its numbers.
 struct ImportedAnswer {
   ForeignImage image;
-  bool is_list = false;      ///< the text is a list of boxes, perhaps an empty one
-  std::string problem = {};  ///< why it is not
+  bool is_list = false;  ///< the text is a list of boxes, perhaps an empty one
+  std::string reason = reason::kNotAList, problem = {};  ///< why it is not
 
   size_t num_entries() const { return image.objects.size() + image.lost.size(); }
 };

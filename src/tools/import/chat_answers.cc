@@ -67,7 +67,8 @@ class ConversationReader {
                  begin = end == turn.text.npos ? 0 : end;
     if (mentions_geometry(turn.text.substr(begin, place.start - begin)) ||
         (think != turn.text.npos && mentions_geometry(turn.text.substr(0, think))))
-      return start(image_).leave_out(reason::kNotAList, image_.where + ": boxes before <answer>");
+      return start(image_).leave_out(reason::kSeveralLists,
+                                     image_.where + ": boxes before the answer");
     const Strings& words = options_.empty_answers;
     const std::string word = python_strip(text.substr(0, text.find("</answer>")));
     const bool is_empty = contains(words, word);
@@ -88,7 +89,7 @@ class ConversationReader {
   void add_objects(ImportedAnswer answer, size_t num_boxes) {
     ForeignImage& record = start(std::move(answer.image));
     if (!answer.is_list)
-      return record.leave_out(reason::kNotAList, image_.where + ": " + answer.problem);
+      return record.leave_out(answer.reason, image_.where + ": " + answer.problem);
     record.unit = num_boxes == 0           ? CoordUnit::kAnswer
                   : filled_.is_in_shares() ? CoordUnit::kShares
                                            : CoordUnit::kPixels;
