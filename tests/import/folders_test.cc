@@ -108,6 +108,9 @@ TEST_F(VocDir, WhatIsTwiceOrInPiecesIsNeverHalfRead) {
                     one = "<annotation><object><name>cat</name>" + std::string(kLabelMeBox) +
                           "</object></annotation>";
   expect_lost(one + one, "two root elements");
+  std::filesystem::remove(path("set/Annotations/good.xml"));
+  EXPECT_NE(test::problem_of([&] { read_voc_dir(path("set"), {}); }).fix.find("its own file"),
+            std::string::npos);
   expect_lost(voc("<name>dog</name>" + std::string(kLabelMeBox)), "two <name>");
   expect_lost(voc("<bndbox><xmin>1</xmin><xmin>2</xmin>" + rest), "two <xmin>");
   expect_lost(voc("<bndbox><xmin>2<!-- -->1</xmin>" + rest), "in pieces");

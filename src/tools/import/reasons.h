@@ -47,6 +47,9 @@ constexpr char kTwoNames[] =
     "an object to which two columns give different names|keep the column with the class, and "
     "remove or rename the other (class, label, category)";
 constexpr char kDamagedRecord[] = "a record that cannot be read";
+constexpr char kTwoRoots[] =
+    "a file with the annotations of several images|write each <annotation> into its own file, "
+    "named like its image";
 constexpr char kNotUtf8[] =
     "a text that is not UTF-8|convert the file from the encoding that it has (GBK, ISO-8859-1, …): "
     "iconv -f GBK -t UTF-8 FILE > NEW";

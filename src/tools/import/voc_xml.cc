@@ -24,7 +24,7 @@ pugi::xml_node read_annotation_root(const std::string& text, pugi::xml_document&
     num_roots += node.type() == pugi::node_element;
   const pugi::xml_node root = document.child("annotation");
   if (!root) refuse_xml("it has no <annotation>");
-  if (num_roots > 1) refuse_xml("it has two root elements");
+  if (num_roots > 1) refuse_xml("it has two root elements", reason::kTwoRoots);
   if (!root.first_child()) refuse_xml("<annotation> is empty");
   return root;
 }
