@@ -122,6 +122,22 @@ TEST_F(VocDir, WhatIsTwiceOrInPiecesIsNeverHalfRead) {
               "entity");
 }
 
+TEST_F(VocDir, AnEscapedTextIsReadAsWritten) {
+  write_image("set/a.png");
+  for (const auto& [written, name] :
+       std::vector<std::pair<const char*, const char*>>{{"&amp;c;", "&c;"},
+                                                        {"<![CDATA[&c;]]>", "&c;"},
+                                                        {"R &amp; D", "R & D"},
+                                                        {"caf&#233; &lt;1&gt;", "café <1>"},
+                                                        {"AT&T", "AT&T"}}) {
+    write("set/a.xml", "<annotation><filename>a.png</filename><object><name>" +
+                           std::string(written) + "</name>" + kLabelMeBox +
+                           "</object></annotation>");
+    convert();
+    EXPECT_EQ(this->written("train").samples()[0].objects[0].desc, name);
+  }
+}
+
 TEST_F(VocDir, AnAnnotationThatNamesAnotherPhotoIsLeftOut) {
   for (const char* name : {"1", "2", "3"})
     write_image("set/JPEGImages/" + std::string(name) + ".png");

@@ -64,12 +64,12 @@ constexpr char kLateName[] = "a name after its box, or without one";
 constexpr char kNotAList[] =
     "an answer that is not a list of boxes|write [{\"bbox_2d\": [x1, y1, x2, y2], \"label\": "
     "\"cat\"}]; for a text that means \"nothing is there\" add --empty-answer TEXT";
-constexpr char kNotPaired[] = "names and boxes that do not pair";
-constexpr char kBoxInPrompt[] = "a question with a box in it";
-constexpr char kSharedId[] = "an image whose id another image has";
 constexpr char kSeveralLists[] =
     "an answer with boxes in several places|write all boxes of an answer in one list; where it has "
     "<answer>, once, around this list";
+constexpr char kNotPaired[] = "names and boxes that do not pair";
+constexpr char kBoxInPrompt[] = "a question with a box in it";
+constexpr char kSharedId[] = "an image whose id another image has";
 constexpr char kSharedLabels[] = "a label file that several images share";
 constexpr char kNoLabelFile[] =
     "an image without a label file|add the label files, or say with --missing-labels-are-empty "

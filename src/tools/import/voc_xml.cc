@@ -14,9 +14,11 @@ namespace rematch {
 void refuse_xml(const std::string& what, const char* reason) { throw LeftOut{reason, what}; }
 
 pugi::xml_node read_annotation_root(const std::string& text, pugi::xml_document& document) {
-  const pugi::xml_parse_result parsed = document.load_buffer(
-      text.data(), text.size(),
-      pugi::parse_default | pugi::parse_declaration | pugi::parse_comments | pugi::parse_pi);
+  // without parse_escapes, which make "&amp;c;" and "&c;" one
+  const pugi::xml_parse_result parsed =
+      document.load_buffer(text.data(), text.size(),
+                           pugi::parse_cdata | pugi::parse_eol | pugi::parse_declaration |
+                               pugi::parse_comments | pugi::parse_pi);
   if (!parsed)
     refuse_xml(fmt::format("{} (byte {})", parsed.description(), int64_t{parsed.offset}));
   int num_roots = 0;
@@ -29,14 +31,37 @@ pugi::xml_node read_annotation_root(const std::string& text, pugi::xml_document&
   return root;
 }
 
+namespace {
+
+/// A text with `&amp;` and the like read; `&c;`, which only the file's own DTD could explain, is
+/// refused.
+std::string unescaped(const std::string& text, const std::string& name, const char* reason) {
+  std::string done;
+  size_t at = 0, end = 0;
+  for (size_t begin;
+       (begin = text.find('&', at)) != text.npos && (end = text.find(';', begin)) != text.npos;
+       at = end + 1) {
+    const std::string entity = text.substr(begin, end + 1 - begin);
+    pugi::xml_document one;
+    one.load_string(("<t>" + entity + "</t>").c_str(), pugi::parse_escapes | pugi::parse_ws_pcdata);
+    if (one.child_value("t") == entity)
+      refuse_xml(fmt::format("<{}> has an entity other than &amp; and the like", name), reason);
+    done += text.substr(at, begin - at) + one.child_value("t");
+  }
+  return done + text.substr(at);
+}
+
+}  // namespace
+
 std::string child_text(const pugi::xml_node& node, const char* name, const char* reason) {
   const pugi::xml_node child = node.child(name);
   if (child.next_sibling(name)) refuse_xml(fmt::format("two <{}>", name), reason);
   if (child.first_child() != child.last_child() || child.first_child().type() == pugi::node_element)
     refuse_xml(fmt::format("the text of <{}> is in pieces", name), reason);
-  const std::string text = child.child_value();
-  if (const size_t at = text.find('&'); at != text.npos && text.find(';', at) != text.npos)
-    refuse_xml(fmt::format("<{}> has an entity other than &amp; and the like", name), reason);
+  const std::string written = child.child_value(),
+                    text = child.first_child().type() == pugi::node_cdata
+                               ? written
+                               : unescaped(written, name, reason);
   if (!is_valid_utf8(text)) refuse_xml(fmt::format("the text of <{}>", name), reason::kNotUtf8);
   return python_strip(text);
 }
